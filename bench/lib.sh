@@ -1,0 +1,132 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# Shared by the benchmark drivers and ../quickstart; sourced by bash. Finds the
+# build, runs one job over the software NIC and gathers its figures.
+
+bench_die() {
+    echo "${0##*/}: $*" >&2
+    exit 2
+}
+
+bench_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Which build: $BENCH_BUILD, else ./build, else the tree itself. (UCX warns of a
+# variable with its own prefix that it does not know.)
+bench_find_build() {
+    local dir
+    for dir in "${BENCH_BUILD:-}" "$bench_top/build" "$bench_top" "$PWD"
+    do
+        if [ -n "$dir" ] && [ -x "$dir/src/tools/ucx-helper" ]; then
+            (cd "$dir" && pwd)
+            return
+        fi
+    done
+    bench_die "no build found: build first, or set BENCH_BUILD"
+}
+
+bench_need() {
+    local tool
+    for tool in "$@"; do
+        command -v "$tool" > /dev/null || bench_die "needs $tool"
+    done
+}
+
+# MPIs that can be run: a launcher and a program built for it
+bench_mpis() {
+    local mpi
+    for mpi in openmpi mpich; do
+        if command -v "mpirun.$mpi" > /dev/null &&
+           [ -x "$bench_build/bench/mpi/fig1.$mpi" ]; then
+            echo "$mpi"
+        fi
+    done
+}
+
+# bench_select_mpis openmpi|mpich|all: the list to run, or the end
+bench_select_mpis() {
+    local found
+    found=$(bench_mpis)
+    case $1 in
+    all) ;;
+    openmpi|mpich)
+        found=$(grep -x "$1" <<< "$found") ||
+            bench_die "$1: no mpirun.$1, or no $bench_build/bench/mpi/fig1.$1"
+        ;;
+    *) bench_die "bad value '$1' of --mpi: openmpi, mpich or all" ;;
+    esac
+    [ -n "$found" ] || bench_die "neither Open MPI nor MPICH can be run"
+    echo "$found"
+}
+
+# Settings that both MPIs and UCX need to meet the helper on one machine
+bench_environment() {
+    if [ "$(id -u)" = 0 ]; then
+        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    fi
+    # Open MPI takes UCX for InfiniBand only, unless told otherwise
+    export OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any
+    export OMPI_MCA_pml_ucx_devices=any OMPI_MCA_btl=^openib,ofi
+    export OMPI_MCA_osc=^ucx
+    # All sizes above the helper's threshold take the path that registers
+    export UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-16384}
+}
+
+# bench_launcher MPI: sets bench_mpirun. Not bound to a core, where a rank would
+# shut its own helper thread out.
+bench_launcher() {
+    case $1 in
+    openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe --bind-to none -n 2) ;;
+    mpich) bench_mpirun=(mpirun.mpich -n 2) ;;
+    esac
+}
+
+# bench_run OUT MPI POLICY HELPER-OPTIONS -- FIG1-OPTIONS
+# One job over the software NIC. Appends one JSON object to the file OUT:
+# {mpi, policy, fig1: {...}, ranks: [sender's report, receiver's report]}
+bench_run() {
+    local out=$1 mpi=$2 policy=$3 dir status=0
+    local options=()
+    shift 3
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/ucx-helper-bench.XXXXXX")
+    bench_launcher "$mpi"
+    timeout "${BENCH_TIMEOUT:-300}" \
+        "${bench_helper[@]}" run --software-nic --policy "$policy" \
+        --report "json:$dir/%p.json" "${options[@]}" -- \
+        "${bench_mpirun[@]}" "$bench_build/bench/mpi/fig1.$mpi" "$@" \
+        > "$dir/stdout" 2> "$dir/stderr" || status=$?
+    bench_gather "$dir" "$mpi" "$policy" >> "$out" || status=${status/#0/1}
+    if [ "$status" != 0 ]; then
+        echo "failed ($status): $mpi $policy ${options[*]} -- $*" >&2
+        tail -n 20 "$dir/stdout" "$dir/stderr" >&2
+    fi
+    rm -rf "$dir"
+    return "$status"
+}
+
+bench_gather() {
+    local dir=$1 line pid reports=()
+    line=$(grep '^{"bench":"fig1"' "$dir/stdout") || return 1
+    for pid in $(jq '.sender.pid, .receiver.pid' <<< "$line"); do
+        if [ -s "$dir/$pid.json" ]; then
+            reports+=("$dir/$pid.json")
+        fi
+    done
+    # /dev/null: without a file jq would read stdin
+    jq -c -s --arg mpi "$2" --arg policy "$3" --argjson fig1 "$line" \
+        '{mpi: $mpi, policy: $policy, fig1: $fig1, ranks: .}' \
+        /dev/null "${reports[@]}"
+}
+
+# bench_init: after the options are known
+bench_init() {
+    bench_need jq awk timeout
+    bench_build=$(bench_find_build) || exit 2
+    bench_helper=("$bench_build/src/tools/ucx-helper")
+    bench_environment
+}

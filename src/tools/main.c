@@ -1,0 +1,68 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+
+typedef struct tool_command {
+    const char          *name;
+    const char          *summary;
+    tool_command_func_t func;
+} tool_command_t;
+
+static const tool_command_t tool_commands[] = {
+    {"run", "run a program or an MPI job with the helper", tool_run_main},
+    {"report", "merge the reports of a job's ranks into one table",
+     tool_report_main},
+    {NULL, NULL, NULL}
+};
+
+
+static void tool_usage(FILE *stream)
+{
+    const tool_command_t *command;
+
+    fprintf(stream, "Usage: %s COMMAND [option]...\n\nCommands:\n", TOOL_NAME);
+    for (command = tool_commands; command->name != NULL; ++command) {
+        fprintf(stream, "  %-8s %s\n", command->name, command->summary);
+    }
+    fprintf(stream,
+            "\nOptions:\n"
+            "  --help     show this text ('%s COMMAND --help' for a command)\n"
+            "  --version  show the version\n\n"
+            "See ucx-helper(1) and ucx-helper-md(7).\n",
+            TOOL_NAME);
+}
+
+int main(int argc, char **argv)
+{
+    const tool_command_t *command;
+
+    if (argc < 2) {
+        tool_usage(stderr);
+        return TOOL_EXIT_USAGE;
+    }
+
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+        !strcmp(argv[1], "help")) {
+        tool_usage(stdout);
+        return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+    }
+
+    if (!strcmp(argv[1], "--version")) {
+        printf("%s %s\n", TOOL_NAME, PACKAGE_VERSION);
+        return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+    }
+
+    for (command = tool_commands; command->name != NULL; ++command) {
+        if (!strcmp(argv[1], command->name)) {
+            return command->func(argc - 1, argv + 1);
+        }
+    }
+
+    tool_message("unknown command '%s' (see %s --help)", argv[1], TOOL_NAME);
+    return TOOL_EXIT_USAGE;
+}

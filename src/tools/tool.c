@@ -1,0 +1,157 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "tool.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+static void tool_out_of_memory(void)
+{
+    fputs(TOOL_NAME ": out of memory\n", stderr);
+    exit(TOOL_EXIT_FAILED);
+}
+
+void tool_string_sanitize(char *str)
+{
+    unsigned char *p;
+
+    for (p = (unsigned char*)str; *p != '\0'; ++p) {
+        if ((*p < ' ') || (*p == 0x7f)) {
+            *p = '?';
+        }
+    }
+}
+
+void tool_message(const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0) {
+        tool_out_of_memory();
+    }
+    va_end(ap);
+
+    tool_string_sanitize(text);
+    fprintf(stderr, "%s: %s\n", TOOL_NAME, text);
+    free(text);
+}
+
+char *tool_format(const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0) {
+        tool_out_of_memory();
+    }
+    va_end(ap);
+    return text;
+}
+
+void tool_bad_option(const char *command, int opt, char *const *argv)
+{
+    const char *what = (opt == ':') ? "no value given for option" :
+                                      "unknown option";
+
+    /* getopt has gone past a long option, but stays at a group of letters;
+     * our values for long options lie below the letters */
+    if ((opt == '?') && (optopt >= ' ')) {
+        tool_message("%s '-%c' (see %s %s --help)", what, optopt, TOOL_NAME,
+                     command);
+    } else {
+        tool_message("%s '%s' (see %s %s --help)", what, argv[optind - 1],
+                     TOOL_NAME, command);
+    }
+}
+
+void *tool_realloc(void *ptr, size_t size)
+{
+    ptr = realloc(ptr, size);
+    if (ptr == NULL) {
+        tool_out_of_memory();
+    }
+    return ptr;
+}
+
+char *tool_strdup(const char *str)
+{
+    return tool_format("%s", str);
+}
+
+void tool_list_add(tool_list_t *list, const char *str)
+{
+    list->items = tool_realloc(list->items,
+                               (list->count + 2) * sizeof(*list->items));
+    list->items[list->count++] = tool_strdup(str);
+    list->items[list->count]   = NULL;
+}
+
+int tool_list_has(const tool_list_t *list, const char *str)
+{
+    size_t i;
+
+    for (i = 0; i < list->count; ++i) {
+        if (!strcmp(list->items[i], str)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void tool_list_add_unique(tool_list_t *list, const char *str)
+{
+    if (!tool_list_has(list, str)) {
+        tool_list_add(list, str);
+    }
+}
+
+char *tool_list_join(const tool_list_t *list, const char *separator)
+{
+    char *joined = tool_strdup("");
+    char *longer;
+    size_t i;
+
+    for (i = 0; i < list->count; ++i) {
+        longer = tool_format("%s%s%s", joined, (i > 0) ? separator : "",
+                             list->items[i]);
+        free(joined);
+        joined = longer;
+    }
+    return joined;
+}
+
+static int tool_list_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const*)a, *(char *const*)b);
+}
+
+void tool_list_sort(tool_list_t *list)
+{
+    if (list->count > 1) {
+        qsort(list->items, list->count, sizeof(*list->items),
+              tool_list_compare);
+    }
+}
+
+void tool_list_cleanup(tool_list_t *list)
+{
+    size_t i;
+
+    for (i = 0; i < list->count; ++i) {
+        free(list->items[i]);
+    }
+    free(list->items);
+    list->items = NULL;
+    list->count = 0;
+}

@@ -1,0 +1,95 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_H_
+#define UCX_HELPER_TOOL_H_
+
+#ifdef HAVE_CONFIG_H
+#  include <config.h>
+#endif
+
+#include <stddef.h>
+
+/**
+ * @file tool.h
+ *
+ * What all subcommands of `ucx-helper` share: exit statuses, messages, and
+ * allocation. The program is single threaded; nothing here is thread safe.
+ */
+
+#define TOOL_NAME "ucx-helper"
+
+#ifndef PACKAGE_VERSION
+#  define PACKAGE_VERSION "unknown"
+#endif
+
+/** Exit statuses; 126, 127 and 128+signal follow the shell's convention. */
+enum {
+    TOOL_EXIT_OK          = 0,
+    TOOL_EXIT_FAILED      = 1, /**< Something could not be read or written */
+    TOOL_EXIT_USAGE       = 2, /**< Wrong option or value; nothing was done */
+    TOOL_EXIT_CANNOT_EXEC = 126,
+    TOOL_EXIT_NOT_FOUND   = 127
+};
+
+/** A subcommand: gets its own name as argv[0], returns an exit status. */
+typedef int (*tool_command_func_t)(int argc, char **argv);
+
+/** `ucx-helper run`, see run.c. */
+int tool_run_main(int argc, char **argv);
+
+/** `ucx-helper report`, see merge.c for how ranks are merged. */
+int tool_report_main(int argc, char **argv);
+
+/**
+ * One line on stderr, prefixed by the program's name. Control characters in
+ * the text are replaced, because it may quote a file that is not ours.
+ */
+void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * The message for an option that getopt_long, called with a leading `:`, has
+ * refused with @a opt (`?` or `:`).
+ */
+void tool_bad_option(const char *command, int opt, char *const *argv);
+
+/**
+ * sprintf into a new string. Ends the program when memory is out: there is
+ * nothing to save in so small a tool. The caller frees the result.
+ */
+char *tool_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/** realloc and strdup that end the program when memory is out. */
+void *tool_realloc(void *ptr, size_t size);
+char *tool_strdup(const char *str);
+
+/** Replace control characters (and DEL) by '?', in place. */
+void tool_string_sanitize(char *str);
+
+/**
+ * A list of strings that it owns. `items` is NULL-terminated when count > 0,
+ * so it can be passed to exec.
+ */
+typedef struct tool_list {
+    char   **items;
+    size_t count;
+} tool_list_t;
+
+#define TOOL_LIST_INITIALIZER {NULL, 0}
+
+/** Append a copy of @a str. */
+void tool_list_add(tool_list_t *list, const char *str);
+
+/** Append @a str unless it is there already. */
+void tool_list_add_unique(tool_list_t *list, const char *str);
+
+/** @return Nonzero when @a str is in the list. */
+int tool_list_has(const tool_list_t *list, const char *str);
+
+/** @return The items joined by @a separator; the caller frees it. */
+char *tool_list_join(const tool_list_t *list, const char *separator);
+
+void tool_list_sort(tool_list_t *list);
+void tool_list_cleanup(tool_list_t *list);
+
+#endif

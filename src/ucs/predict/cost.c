@@ -1,0 +1,266 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "cost.h"
+#include "saturate.h"
+
+#define COST_FADE      (1.0 - 1.0 / UCS_PREDICT_COST_HORIZON)
+
+/* Longer than any operation takes, and its square is still far from infinity */
+#define COST_PRIOR_MAX 1e18
+
+/* A line and how far it is from the recent samples */
+typedef struct cost_candidate {
+    double a;
+    double b;
+    double deviation;
+} cost_candidate_t;
+
+/* Not fmin() and fmax(), which would have every user of this link with libm */
+static double cost_min(double x, double y)
+{
+    return (x < y) ? x : y;
+}
+
+static double cost_max(double x, double y)
+{
+    return (x > y) ? x : y;
+}
+
+static double cost_abs(double x)
+{
+    return (x < 0) ? -x : x;
+}
+
+static double cost_line(const ucs_predict_cost_t *c, double x)
+{
+    return (c->a * x) + c->b;
+}
+
+/* What samples are compared with: no clock is finer than a nanosecond */
+static double cost_scale(const ucs_predict_cost_t *c, double x)
+{
+    return cost_max(cost_line(c, x), 1.0);
+}
+
+static double cost_sane(double value)
+{
+    if (!__builtin_isfinite(value) || (value < 0)) {
+        return 0;
+    }
+
+    return cost_min(value, COST_PRIOR_MAX);
+}
+
+void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
+                           double b_ns)
+{
+    *c   = (ucs_predict_cost_t){0};
+    c->a = cost_sane(a_ns_per_page);
+    c->b = cost_sane(b_ns);
+    if ((c->a == 0) && (c->b == 0)) {
+        c->b = 1;
+    }
+}
+
+/*
+ * One step of the weighted means and moments, after West, CACM 22(9), 1979, as
+ * convex combinations and products: sizes may differ by 2^64, and differences
+ * would lose the small ones and could have var_x fall below 0. Returns whether
+ * the sample had to be clipped.
+ */
+static int cost_accumulate(ucs_predict_cost_t *c, ucs_predict_sample_t sample)
+{
+    double scale  = cost_scale(c, sample.x);
+    double weight = 1 / (scale * scale);
+    double past   = c->weight * COST_FADE;
+    double total  = past + weight;
+    double y      = cost_min(sample.y, scale * UCS_PREDICT_COST_CLIP);
+    double dx, dy;
+
+    y         = cost_max(y, scale / UCS_PREDICT_COST_CLIP);
+    dx        = sample.x - c->mean_x;
+    dy        = y - c->mean_y;
+    c->var_x  = (c->var_x * COST_FADE) + (weight * (past / total) * dx * dx);
+    c->cov_xy = (c->cov_xy * COST_FADE) + (weight * (past / total) * dx * dy);
+    c->mean_x = (c->mean_x * (past / total)) + (sample.x * (weight / total));
+    c->mean_y = (c->mean_y * (past / total)) + (y * (weight / total));
+    c->weight = total;
+    return y != sample.y;
+}
+
+static int cost_slope_is_known(const ucs_predict_cost_t *c)
+{
+    double scale = cost_scale(c, c->mean_x);
+    double x     = c->mean_x / scale;
+
+    return c->var_x > (UCS_PREDICT_COST_SPREAD * x * x);
+}
+
+/* Turn the line to its least squares, around the mean of the samples */
+static void cost_fit(ucs_predict_cost_t *c)
+{
+    c->a = cost_max(c->cov_xy / c->var_x, 0);
+    c->b = c->mean_y - (c->a * c->mean_x);
+    if (c->b < 0) {
+        c->b = 0;
+        c->a = c->mean_y / c->mean_x;
+    }
+}
+
+/* Raise or lower the line to the samples, without changing its shape */
+static void cost_fit_scale(ucs_predict_cost_t *c)
+{
+    double line = cost_line(c, c->mean_x);
+
+    if (line > 0) {
+        c->a *= c->mean_y / line;
+        c->b *= c->mean_y / line;
+    } else {
+        c->b = c->mean_y;
+    }
+}
+
+static unsigned cost_num_recent(const ucs_predict_cost_t *c)
+{
+    return (c->samples < UCS_PREDICT_COST_RECENT) ? (unsigned)c->samples :
+                                                    UCS_PREDICT_COST_RECENT;
+}
+
+/* Take the line (a, b) as the best one if it is closer to the recent samples
+ * and nowhere below 0 */
+static void cost_consider(const ucs_predict_cost_t *c, cost_candidate_t *best,
+                          double a, double b)
+{
+    double deviation = 0;
+    unsigned i;
+
+    /* A slope that is not a number, of a division by 0, fails this too */
+    if (!(a >= 0) || !(b >= 0) || !(a + b > 0) ||
+        !__builtin_isfinite(a + b)) {
+        return;
+    }
+
+    for (i = 0; i < cost_num_recent(c); ++i) {
+        const ucs_predict_sample_t *s = &c->recent[i];
+
+        deviation += cost_abs(((a * s->x) + b) - s->y) / s->y;
+    }
+
+    if (deviation < best->deviation) {
+        *best = (cost_candidate_t){a, b, deviation};
+    }
+}
+
+/* The current shape, through each of the recent samples */
+static void cost_consider_scales(const ucs_predict_cost_t *c,
+                                 cost_candidate_t *best)
+{
+    unsigned i;
+
+    for (i = 0; i < cost_num_recent(c); ++i) {
+        double ratio = c->recent[i].y / cost_scale(c, c->recent[i].x);
+
+        cost_consider(c, best, c->a * ratio, c->b * ratio);
+    }
+}
+
+/* Some line of least absolute deviations goes through two of the samples, or
+ * through one of them where a or b is 0: these are few enough to try all. */
+static void cost_consider_shapes(const ucs_predict_cost_t *c,
+                                 cost_candidate_t *best)
+{
+    unsigned i, j;
+
+    for (i = 0; i < cost_num_recent(c); ++i) {
+        const ucs_predict_sample_t *s = &c->recent[i];
+
+        cost_consider(c, best, 0, s->y);
+        cost_consider(c, best, s->y / s->x, 0);
+        for (j = 0; j < i; ++j) {
+            const ucs_predict_sample_t *t = &c->recent[j];
+            double a                      = (s->y - t->y) / (s->x - t->x);
+
+            cost_consider(c, best, a, s->y - (a * s->x));
+        }
+    }
+}
+
+/* Whether the sizes of the recent samples determine a slope, judged as in
+ * cost_slope_is_known() */
+static int cost_recent_spread(const ucs_predict_cost_t *c)
+{
+    unsigned count = cost_num_recent(c);
+    double mean    = 0;
+    double var     = 0;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        mean += c->recent[i].x / count;
+    }
+    for (i = 0; i < count; ++i) {
+        var += (c->recent[i].x - mean) * (c->recent[i].x - mean);
+    }
+
+    return var > (UCS_PREDICT_COST_SPREAD * mean * mean);
+}
+
+/* The model has been wrong: only the recent samples count from here on */
+static void cost_restart(ucs_predict_cost_t *c)
+{
+    cost_candidate_t best = {c->a, c->b, __builtin_inf()};
+    unsigned i;
+
+    cost_consider_scales(c, &best);
+    if (cost_recent_spread(c)) {
+        cost_consider_shapes(c, &best);
+    }
+
+    c->a       = best.a;
+    c->b       = best.b;
+    c->weight  = 0;
+    c->mean_x  = 0;
+    c->mean_y  = 0;
+    c->var_x   = 0;
+    c->cov_xy  = 0;
+    c->clipped = 0;
+    for (i = 0; i < cost_num_recent(c); ++i) {
+        cost_accumulate(c, c->recent[i]);
+    }
+}
+
+void ucs_predict_cost_update(ucs_predict_cost_t *c, size_t pages, uint64_t ns)
+{
+    ucs_predict_sample_t sample = {(double)pages, cost_max((double)ns, 1)};
+    int clipped                 = cost_accumulate(c, sample);
+
+    c->recent[c->samples++ % UCS_PREDICT_COST_RECENT] = sample;
+
+    c->clipped = (c->clipped << 1) | (uint32_t)clipped;
+    if (__builtin_popcount(c->clipped) >= UCS_PREDICT_COST_RECENT) {
+        cost_restart(c);
+    } else if (cost_slope_is_known(c)) {
+        cost_fit(c);
+    } else {
+        cost_fit_scale(c);
+    }
+}
+
+uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages)
+{
+    return ucs_predict_sat_ceil(cost_line(c, (double)pages));
+}
+
+void ucs_predict_cost_get(const ucs_predict_cost_t *c, double *a, double *b,
+                          uint64_t *samples)
+{
+    if (a != NULL) {
+        *a = c->a;
+    }
+    if (b != NULL) {
+        *b = c->b;
+    }
+    if (samples != NULL) {
+        *samples = c->samples;
+    }
+}

@@ -1,0 +1,82 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "signature.h"
+
+#include <string.h>
+
+/* Different seeds, so that a path, a communication and a context that consist
+ * of the same numbers still have different hashes. */
+#define PREDICT_SEED_COMM    UINT64_C(0xd1b54a32d192ed03)
+#define PREDICT_SEED_PATH    UINT64_C(0x8cb92ba72f3d8dd7)
+#define PREDICT_SEED_CONTEXT UINT64_C(0xaef17502108ef2d9)
+
+/*
+ * The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA'14). Addresses share
+ * most of their bits and differ in a few low ones: each has to reach the bits
+ * by which a table chooses its bucket.
+ */
+static uint64_t predict_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* The state is mixed before the value comes in, which makes the order count */
+static uint64_t predict_absorb(uint64_t state, uint64_t value)
+{
+    return predict_mix((state * UINT64_C(0x9e3779b97f4a7c15)) ^
+                       predict_mix(value + UINT64_C(0x9e3779b97f4a7c15)));
+}
+
+static uint64_t predict_nonzero(uint64_t hash)
+{
+    return (hash != 0) ? hash : 1;
+}
+
+uint64_t ucs_predict_comm(unsigned type, uintptr_t address)
+{
+    uint64_t hash = predict_absorb(PREDICT_SEED_COMM, type);
+
+    return predict_nonzero(predict_absorb(hash, address));
+}
+
+void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm)
+{
+    if (comm == 0) {
+        return;
+    }
+
+    memmove(&w->comm[1], &w->comm[0],
+            (UCS_PREDICT_WINDOW_MAX - 1) * sizeof(w->comm[0]));
+    w->comm[0] = comm;
+}
+
+ucs_predict_sig_t ucs_predict_path(const void *const *frames, unsigned count)
+{
+    uint64_t hash = predict_absorb(PREDICT_SEED_PATH, count);
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        hash = predict_absorb(hash, (uintptr_t)frames[i]);
+    }
+
+    return predict_nonzero(hash);
+}
+
+ucs_predict_sig_t ucs_predict_signature(ucs_predict_sig_t path,
+                                        uintptr_t address,
+                                        const ucs_predict_window_t *window,
+                                        unsigned window_length)
+{
+    uint64_t hash = predict_absorb(PREDICT_SEED_CONTEXT, path);
+    unsigned i;
+
+    hash = predict_absorb(hash, address);
+    for (i = 0; (i < window_length) && (i < UCS_PREDICT_WINDOW_MAX); ++i) {
+        hash = predict_absorb(hash, window->comm[i]);
+    }
+
+    return predict_nonzero(hash);
+}

@@ -1,0 +1,56 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_HELPER_ATOMIC_H_
+#define UCS_HELPER_ATOMIC_H_
+
+#ifdef __cplusplus
+/* So that tests can include the C headers: what C23 and C++23 agreed upon */
+#include <atomic>
+#define _Atomic(_type) std::atomic<_type>
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+#else
+#include <stdatomic.h>
+#endif
+
+/**
+ * @file atomic.h
+ *
+ * Atomics whose memory order stands in the operation's name. No other file
+ * reads or writes an `_Atomic` object in any other way. Every acquire and
+ * release in the code cites its partner by a label, e.g. `[R-LIVE]`. Types are
+ * written `_Atomic(type)`.
+ */
+
+#define ucs_load_relaxed(_p)       atomic_load_explicit(_p, memory_order_relaxed)
+#define ucs_load_acquire(_p)       atomic_load_explicit(_p, memory_order_acquire)
+#define ucs_store_relaxed(_p, _v)  atomic_store_explicit(_p, _v, memory_order_relaxed)
+#define ucs_store_release(_p, _v)  atomic_store_explicit(_p, _v, memory_order_release)
+
+#define ucs_add_relaxed(_p, _v) \
+    atomic_fetch_add_explicit(_p, _v, memory_order_relaxed)
+#define ucs_sub_relaxed(_p, _v) \
+    atomic_fetch_sub_explicit(_p, _v, memory_order_relaxed)
+#define ucs_add_acq_rel(_p, _v) \
+    atomic_fetch_add_explicit(_p, _v, memory_order_acq_rel)
+#define ucs_sub_acq_rel(_p, _v) \
+    atomic_fetch_sub_explicit(_p, _v, memory_order_acq_rel)
+#define ucs_or_acq_rel(_p, _v) \
+    atomic_fetch_or_explicit(_p, _v, memory_order_acq_rel)
+#define ucs_swap_acq_rel(_p, _v) \
+    atomic_exchange_explicit(_p, _v, memory_order_acq_rel)
+
+/* On failure *_old_p holds the value found; a failure orders like an acquire */
+#define ucs_cas_acq_rel(_p, _old_p, _new) \
+    atomic_compare_exchange_strong_explicit(_p, _old_p, _new, \
+                                            memory_order_acq_rel, \
+                                            memory_order_acquire)
+#define ucs_cas_relaxed(_p, _old_p, _new) \
+    atomic_compare_exchange_strong_explicit(_p, _old_p, _new, \
+                                            memory_order_relaxed, \
+                                            memory_order_relaxed)
+
+#endif

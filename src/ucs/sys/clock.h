@@ -1,0 +1,121 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_HELPER_CLOCK_H_
+#define UCS_HELPER_CLOCK_H_
+
+#include "atomic.h"
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#  include <x86intrin.h>
+#endif
+
+/**
+ * @file clock.h
+ *
+ * Monotonic nanoseconds, cheap enough for the hit path. Where the processor's
+ * time stamp counter is invariant and the kernel itself keeps time by it, the
+ * counter is scaled to nanoseconds of CLOCK_MONOTONIC; everywhere else
+ * CLOCK_MONOTONIC is read.
+ *
+ * Drift against CLOCK_MONOTONIC: at most 100 ppm after @ref ucs_clock_init,
+ * which calibrates over one millisecond, and below 1 ppm, apart from the
+ * adjustment of CLOCK_MONOTONIC by NTP, once @ref ucs_clock_refine has been
+ * called a second later. A refinement changes the rate, never the reading, so
+ * time does not jump. Durations are what it is good for; a caller that waits
+ * for an absolute CLOCK_MONOTONIC time must not use it.
+ *
+ * All functions may be called from any thread.
+ */
+
+BEGIN_C_DECLS
+
+/**
+ * Calibrate once per process; takes up to two milliseconds the first time and
+ * nothing later. Before it @ref ucs_clock_now reads CLOCK_MONOTONIC.
+ */
+void ucs_clock_init(void);
+
+
+/** nanoseconds = ns + ((counter - tsc) * mult >> UCS_CLOCK_SHIFT) */
+typedef struct ucs_clock_scale {
+    uint64_t tsc;
+    uint64_t ns;
+    uint64_t mult;
+} ucs_clock_scale_t;
+
+#define UCS_CLOCK_SHIFT      32
+#define UCS_CLOCK_MAX_SCALES 8
+
+/* Scale number i is written before the index first becomes i and never again;
+ * scale 0 stands for CLOCK_MONOTONIC. For ucs_clock_now() only. */
+extern ucs_clock_scale_t ucs_clock_scales[UCS_CLOCK_MAX_SCALES];
+extern _Atomic(unsigned) ucs_clock_index;
+
+/** @return CLOCK_MONOTONIC, nanoseconds. */
+uint64_t ucs_clock_monotonic(void);
+
+
+static inline uint64_t ucs_clock_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return 0;
+#endif
+}
+
+
+static inline uint64_t ucs_clock_scale_apply(const ucs_clock_scale_t *scale,
+                                             uint64_t counter)
+{
+    uint64_t delta = counter - scale->tsc;
+
+    /* Another processor may have published this scale some cycles ahead */
+    if (ucs_unlikely((int64_t)delta < 0)) {
+        return scale->ns;
+    }
+
+    return scale->ns +
+           (uint64_t)(((unsigned __int128)delta * scale->mult) >>
+                      UCS_CLOCK_SHIFT);
+}
+
+
+/**
+ * @return Nanoseconds. Does not go backwards within a thread; between
+ *         processors it is as monotonic as the counters are synchronised.
+ */
+static inline uint64_t ucs_clock_now(void)
+{
+    /* [R-SCALE] pairs with the release in ucs_clock_publish() */
+    unsigned index = ucs_load_acquire(&ucs_clock_index);
+
+    if (ucs_unlikely(index == 0)) {
+        return ucs_clock_monotonic();
+    }
+
+    return ucs_clock_scale_apply(&ucs_clock_scales[index],
+                                 ucs_clock_counter());
+}
+
+
+/**
+ * Calibrate anew over the time since @ref ucs_clock_init, if that has become
+ * at least ten times longer than it was at the last calibration. Otherwise
+ * returns at once; meant to be called often by a thread that is not in a
+ * hurry.
+ */
+void ucs_clock_refine(void);
+
+
+/** @return Nonzero if the time stamp counter is in use. */
+int ucs_clock_is_tsc(void);
+
+END_C_DECLS
+
+#endif

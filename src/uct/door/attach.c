@@ -1,0 +1,179 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "attach.h"
+#include "version.h"
+
+#include <uct/base/uct_abi.h>
+#include <uct/ib/helper_md/events.h>
+#include <uct/ib/helper_md/helper_md.h>
+#include <uct/ib/helper_md/log.h>
+#include <uct/ib/helper_md/session.h>
+#include <uct/sm/pin_md/pin_md.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UCT_DOOR_IB              "ib"
+#define UCT_DOOR_CMA             "cma"
+#define UCT_DOOR_PIN_NAME        "pin"
+#define UCT_DOOR_REG_METHODS     "REG_METHODS"
+#define UCT_DOOR_REG_METHODS_ENV "UCX_IB_REG_METHODS"
+#define UCT_DOOR_REG_DIRECT      "direct"
+#define UCT_DOOR_REG_DEFAULT     "rcache,odp,direct"
+#define UCT_DOOR_REG_MAX         128
+
+/* Options and version do not change while the process runs */
+static pthread_once_t uct_door_once = PTHREAD_ONCE_INIT;
+static uct_helper_config_t uct_door_config;
+
+
+static void uct_door_init(void)
+{
+    uct_door_version_t version;
+
+    uct_helper_config_read(&uct_door_config);
+    if (!uct_door_config.helper && !uct_door_config.pin) {
+        return;
+    }
+
+    if (!uct_door_version_get(&version)) {
+        uct_helper_warn("the running UCX is version %s, the helper knows %d.%d "
+                        "to %d.%d: UCX_MD_HELPER and UCX_MD_PIN stay off",
+                        version.text, UCT_ABI_MAJOR, UCT_ABI_MINOR_MIN,
+                        UCT_ABI_MAJOR, UCT_ABI_MINOR_MAX);
+        uct_door_config.helper = 0;
+        uct_door_config.pin    = 0;
+        return;
+    }
+
+    uct_helper_session_set_version(version.text);
+}
+
+static int uct_door_is_component(uct_component_h component, const char *name)
+{
+    return !strcmp(((const uct_abi_component_t*)component)->name, name);
+}
+
+static int uct_door_wants_helper(unsigned mds)
+{
+    return uct_door_config.helper && (uct_door_config.mds & mds);
+}
+
+/* Nonzero if UCX's cache is out of the way; *old then is what it was set to,
+ * or empty if nothing was changed */
+static int uct_door_disable_rcache(void *config, char *old, size_t max)
+{
+    char methods[UCT_DOOR_REG_MAX];
+
+    *old = '\0';
+    if (uct_config_get(config, UCT_DOOR_REG_METHODS, methods,
+                       sizeof(methods)) != UCS_OK) {
+        return 0;
+    }
+
+    if (!strcmp(methods, UCT_DOOR_REG_DIRECT)) {
+        return 1;
+    }
+
+    /* ucx.conf can set it as well, and then the default is not what is there */
+    if ((getenv(UCT_DOOR_REG_METHODS_ENV) != NULL) ||
+        strcmp(methods, UCT_DOOR_REG_DEFAULT)) {
+        return 0;
+    }
+
+    if (uct_config_modify(config, UCT_DOOR_REG_METHODS,
+                          UCT_DOOR_REG_DIRECT) != UCS_OK) {
+        return 0;
+    }
+
+    snprintf(old, max, "%s", methods);
+    return 1;
+}
+
+static void uct_door_report_rcache(const char *md_name)
+{
+    uct_helper_warn("%s: UCX's own registration cache stays on, it keeps all "
+                    "memory registered; unset %s or set it to %s",
+                    md_name, UCT_DOOR_REG_METHODS_ENV, UCT_DOOR_REG_DIRECT);
+    uct_helper_session_note("UCX's own registration cache was on: memory "
+                            "stayed registered below the helper");
+}
+
+static ucs_status_t uct_door_open_ib(uct_component_h component,
+                                     const char *md_name,
+                                     const uct_md_config_t *config,
+                                     uct_md_h *md_p,
+                                     uct_door_md_open_func_t real_open)
+{
+    char methods[UCT_DOOR_REG_MAX];
+    ucs_status_t status;
+
+    /* Before the cache is switched off, so that nothing is changed for a
+     * helper that will not come */
+    if (uct_helper_events_check() != UCS_OK) {
+        return real_open(component, md_name, config, md_p);
+    }
+
+    if (!uct_door_disable_rcache((void*)config, methods, sizeof(methods))) {
+        uct_door_report_rcache(md_name);
+    }
+
+    status = real_open(component, md_name, config, md_p);
+    if ((status != UCS_OK) ||
+        (uct_helper_md_attach(*md_p, md_name, &uct_door_config) == UCS_OK) ||
+        (methods[0] == '\0')) {
+        return status;
+    }
+
+    /* A domain without helper and without cache would be slow: once more */
+    uct_md_close(*md_p);
+    uct_config_modify((void*)config, UCT_DOOR_REG_METHODS, methods);
+    return real_open(component, md_name, config, md_p);
+}
+
+static ucs_status_t uct_door_open_cma(uct_component_h component,
+                                      const char *md_name,
+                                      const uct_md_config_t *config,
+                                      uct_md_h *md_p,
+                                      uct_door_md_open_func_t real_open)
+{
+    const uct_pin_config_t pin_config = {
+        .cost_base_ns     = uct_door_config.pin_base_ns,
+        .cost_per_page_ns = uct_door_config.pin_per_page_ns
+    };
+    ucs_status_t status;
+
+    status = real_open(component, md_name, config, md_p);
+    if ((status != UCS_OK) ||
+        (uct_pin_md_attach(*md_p, &pin_config) != UCS_OK)) {
+        return status;
+    }
+
+    if (uct_door_wants_helper(UCT_HELPER_MDS_PIN)) {
+        uct_helper_md_attach(*md_p, UCT_DOOR_PIN_NAME, &uct_door_config);
+    }
+
+    return UCS_OK;
+}
+
+__attribute__((visibility("default"))) ucs_status_t
+uct_door_md_open(uct_component_h component, const char *md_name,
+                 const uct_md_config_t *config, uct_md_h *md_p,
+                 uct_door_md_open_func_t real_open)
+{
+    pthread_once(&uct_door_once, uct_door_init);
+
+    if (uct_door_wants_helper(UCT_HELPER_MDS_IB) &&
+        uct_door_is_component(component, UCT_DOOR_IB)) {
+        return uct_door_open_ib(component, md_name, config, md_p, real_open);
+    }
+
+    if (uct_door_config.pin && uct_door_is_component(component, UCT_DOOR_CMA)) {
+        return uct_door_open_cma(component, md_name, config, md_p, real_open);
+    }
+
+    return real_open(component, md_name, config, md_p);
+}

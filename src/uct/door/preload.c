@@ -1,0 +1,189 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+
+#include <ucs/sys/atomic.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/*
+ * The preloaded stub. LD_PRELOAD reaches every process of a job, shells and
+ * launchers included, so this needs libc only and leaves a process alone until
+ * it opens a memory domain of UCX. Only then, and only if the options ask for
+ * it, is the helper proper loaded.
+ */
+
+#define UCT_PRELOAD_MODULE     "libuct_helper_md.so"
+#define UCT_PRELOAD_SUBDIR     "ucx-helper/"
+#define UCT_PRELOAD_MODULE_ENV "HELPER_MD_MODULE_PATH"
+#define UCT_PRELOAD_INFO_TOOL  "ucx_info"
+#define UCT_PRELOAD_UCS        "libucs.so.0"
+#define UCT_PRELOAD_UCT        "libuct.so.0"
+
+/* ucs_status_t of a call that cannot be made: UCS_ERR_UNSUPPORTED */
+#define UCT_PRELOAD_ERR_UNSUPPORTED (-22)
+
+typedef int (*uct_preload_open_func_t)(void *component, const char *md_name,
+                                       const void *config, void **md_p);
+
+typedef int (*uct_preload_door_func_t)(void *component, const char *md_name,
+                                       const void *config, void **md_p,
+                                       uct_preload_open_func_t real_open);
+
+int uct_md_open(void *component, const char *md_name, const void *config,
+                void **md_p);
+
+
+/* What UCX takes for "no"; any other text is for the helper to judge */
+static int uct_preload_option_is_on(const char *name)
+{
+    const char *value = getenv(name);
+
+    return (value != NULL) && (*value != '\0') && strcasecmp(value, "n") &&
+           strcasecmp(value, "no") && strcasecmp(value, "off") &&
+           strcmp(value, "0");
+}
+
+static int uct_preload_is_on(void)
+{
+    return uct_preload_option_is_on("UCX_MD_HELPER") ||
+           uct_preload_option_is_on("UCX_MD_PIN");
+}
+
+/* Returns nonzero if the whole path fits and there is such a file */
+static int uct_preload_join(char *path, size_t max, const char *dir,
+                            size_t dir_length, const char *file)
+{
+    struct stat st;
+    int length;
+
+    length = snprintf(path, max, "%.*s%s%s", (int)dir_length, dir,
+                      ((dir_length > 0) && (dir[dir_length - 1] == '/')) ?
+                      "" : "/", file);
+    return (length > 0) && ((size_t)length < max) && (stat(path, &st) == 0);
+}
+
+/* The variable names the module or its folder; otherwise the module lies below
+ * the stub's folder, or beside the stub as in a build tree */
+static void uct_preload_find_module(char *path, size_t max)
+{
+    const char *given = secure_getenv(UCT_PRELOAD_MODULE_ENV);
+    const char *slash;
+    struct stat st;
+    Dl_info info;
+
+    if (given != NULL) {
+        if ((stat(given, &st) == 0) && S_ISDIR(st.st_mode)) {
+            uct_preload_join(path, max, given, strlen(given),
+                             UCT_PRELOAD_MODULE);
+        } else {
+            snprintf(path, max, "%s", given);
+        }
+        return;
+    }
+
+    snprintf(path, max, "%s", UCT_PRELOAD_MODULE);
+    if (!dladdr((void*)uct_md_open, &info) ||
+        ((slash = strrchr(info.dli_fname, '/')) == NULL)) {
+        return;
+    }
+
+    if (!uct_preload_join(path, max, info.dli_fname, slash - info.dli_fname,
+                          UCT_PRELOAD_SUBDIR UCT_PRELOAD_MODULE)) {
+        uct_preload_join(path, max, info.dli_fname, slash - info.dli_fname,
+                         UCT_PRELOAD_MODULE);
+    }
+}
+
+/* NODELETE: memory hooks and fork handlers point into the module for ever */
+static uct_preload_door_func_t uct_preload_load(void)
+{
+    char path[PATH_MAX];
+    void *handle, *door;
+
+    uct_preload_find_module(path, sizeof(path));
+    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    door   = (handle == NULL) ? NULL : dlsym(handle, "uct_door_md_open");
+    if (door == NULL) {
+        fprintf(stderr, "ucx-helper-md: the helper cannot be loaded, UCX runs "
+                        "without it: %s\n", dlerror());
+    }
+
+    return (uct_preload_door_func_t)door;
+}
+
+/* UCX opens its domains one after another, but a program may have several
+ * threads that initialize it; loading twice yields the same module, so the
+ * worst of a race is a line printed twice */
+static uct_preload_door_func_t uct_preload_door(void)
+{
+    static _Atomic(uct_preload_door_func_t) door;
+    static _Atomic int tried;
+
+    /* [R-DOOR] pairs with the release below */
+    if (!ucs_load_acquire(&tried)) {
+        ucs_store_relaxed(&door, uct_preload_load());
+        /* [R-DOOR] pairs with the acquire above */
+        ucs_store_release(&tried, 1);
+    }
+
+    return ucs_load_relaxed(&door);
+}
+
+/* An MPI that loads UCX out of the global scope hides it from RTLD_NEXT */
+static uct_preload_open_func_t uct_preload_real_open(void)
+{
+    void *real, *handle;
+
+    real = dlsym(RTLD_NEXT, "uct_md_open");
+    if (real == NULL) {
+        handle = dlopen(UCT_PRELOAD_UCT, RTLD_LAZY | RTLD_NOLOAD);
+        real   = (handle == NULL) ? NULL : dlsym(handle, "uct_md_open");
+    }
+
+    return (uct_preload_open_func_t)real;
+}
+
+__attribute__((visibility("default"))) int
+uct_md_open(void *component, const char *md_name, const void *config,
+            void **md_p)
+{
+    uct_preload_open_func_t real = uct_preload_real_open();
+    uct_preload_door_func_t door;
+
+    if (real == NULL) {
+        return UCT_PRELOAD_ERR_UNSUPPORTED;
+    }
+
+    door = uct_preload_is_on() ? uct_preload_door() : NULL;
+    if (door == NULL) {
+        return real(component, md_name, config, md_p);
+    }
+
+    return door(component, md_name, config, md_p, real);
+}
+
+/* ucx_info lists what is registered when it starts, so the module must be there
+ * by then; other programs of UCX wait for their first domain */
+__attribute__((constructor)) static void uct_preload_init(void)
+{
+    void *ucs;
+
+    if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {
+        return;
+    }
+
+    ucs = dlopen(UCT_PRELOAD_UCS, RTLD_LAZY | RTLD_NOLOAD);
+    if (ucs != NULL) {
+        dlclose(ucs);
+        uct_preload_door();
+    }
+}

@@ -1,0 +1,103 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "helper_md_int.h"
+
+#include <stdlib.h>
+
+/*
+ * A forked child has no helper thread, and its engine is frozen in the state
+ * of the fork. It may still use the domain: what it registers itself goes to
+ * the domain below and comes back, and what its parent registered is left
+ * alone, for undoing that would undo it for the parent as well.
+ */
+
+/* A registration of the child itself */
+typedef struct uct_helper_child_memh {
+    ucs_list_link_t list;
+    uct_mem_h       memh;
+} uct_helper_child_memh_t;
+
+
+static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
+                                             size_t length, unsigned flags,
+                                             uct_mem_h *memh_p)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    uct_helper_child_memh_t *own;
+    ucs_status_t status;
+
+    own = malloc(sizeof(*own));
+    if (own == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = md->lower->mem_reg(uct_md, address, length, flags, &own->memh);
+    if (status != UCS_OK) {
+        free(own);
+        return status;
+    }
+
+    *memh_p = own->memh;
+    pthread_mutex_lock(&md->child_lock);
+    ucs_list_add_tail(&md->child_memhs, &own->list);
+    pthread_mutex_unlock(&md->child_lock);
+    return UCS_OK;
+}
+
+/* Returns nonzero if the registration was the child's, which then is the
+ * caller's to undo */
+static int uct_helper_child_take(uct_helper_md_t *md, uct_mem_h memh)
+{
+    int found = 0;
+    uct_helper_child_memh_t *own, *next;
+
+    pthread_mutex_lock(&md->child_lock);
+    ucs_list_for_each_safe(own, next, &md->child_memhs, list) {
+        if (own->memh == memh) {
+            ucs_list_del(&own->list);
+            found = 1;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&md->child_lock);
+
+    if (found) {
+        free(own);
+    }
+    return found;
+}
+
+static ucs_status_t
+uct_helper_child_mem_dereg(uct_md_h uct_md,
+                           const uct_abi_md_mem_dereg_params_t *params)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    uct_abi_md_mem_dereg_params_t full;
+
+    uct_helper_md_dereg_unpack(params, &full);
+    if (uct_helper_child_take(md, full.memh)) {
+        return md->lower->mem_dereg(uct_md, params);
+    }
+
+    return UCS_OK;
+}
+
+/* The engine and the thread's descriptor are left as they are: their locks
+ * are held, or their owners do not exist here */
+static void uct_helper_child_close(uct_md_h uct_md)
+{
+    uct_helper_md_t *md           = uct_helper_md_of(uct_md);
+    const uct_abi_md_ops_t *lower = md->lower;
+
+    uct_abi_md(uct_md)->ops = lower;
+    lower->close(uct_md);
+}
+
+void uct_helper_child_enter(uct_helper_md_t *md)
+{
+    md->ops.mem_reg   = uct_helper_child_mem_reg;
+    md->ops.mem_dereg = uct_helper_child_mem_dereg;
+    md->ops.close     = uct_helper_child_close;
+    ucs_list_del(&md->list);
+}

@@ -1,0 +1,765 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_int.h"
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UCT_HELPER_DQ_LENGTH    1024
+#define UCT_HELPER_MAX_CONTEXTS 4096
+
+/* Models before the first sample, on the dear side of what NICs of the last
+ * fifteen years need (Goglin 2009, table 1), so that the first predictions
+ * err towards registering early */
+#define UCT_HELPER_REG_NS_PER_PAGE   250.0
+#define UCT_HELPER_REG_NS            20000.0
+#define UCT_HELPER_DEREG_NS_PER_PAGE 100.0
+#define UCT_HELPER_DEREG_NS          10000.0
+
+/* Lateness of the helper's wake-up before it has been measured */
+#define UCT_HELPER_LATENESS_NS 100000
+
+const char *uct_helper_policy_names[] = {
+    [UCT_HELPER_POLICY_PAPER]        = "paper",
+    [UCT_HELPER_POLICY_LEAVE_PINNED] = "leave_pinned",
+    [UCT_HELPER_POLICY_ON_DEMAND]    = "on_demand",
+    [UCT_HELPER_POLICY_LRU]          = "lru",
+    [UCT_HELPER_POLICY_LAST]         = NULL
+};
+
+/*
+ * Life
+ */
+
+static ucs_status_t
+uct_helper_engine_init(uct_helper_engine_h engine,
+                       const uct_helper_engine_params_t *params)
+{
+    size_t page_size = params->page_size ? params->page_size :
+                                           (size_t)sysconf(_SC_PAGESIZE);
+
+    if ((params->policy >= UCT_HELPER_POLICY_LAST) ||
+        (page_size & (page_size - 1))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    engine->policy      = params->policy;
+    engine->min_size    = params->min_size;
+    engine->max_pinned  = params->max_pinned;
+    engine->max_regions = params->max_regions;
+    engine->page_mask   = page_size - 1;
+    engine->created     = uct_helper_engine_now(engine);
+    engine->next_due    = UCT_HELPER_TIME_NEVER;
+    engine->lateness    = UCT_HELPER_LATENESS_NS;
+
+    engine->account.time = engine->created;
+    uct_helper_lock_init(&engine->lock);
+    uct_helper_index_init(&engine->index);
+    uct_helper_heap_init(&engine->lru[UCT_HELPER_CLASS_SMALL]);
+    uct_helper_heap_init(&engine->lru[UCT_HELPER_CLASS_MANAGED]);
+    uct_helper_extents_init(&engine->seen);
+    ucs_predict_cost_init(&engine->register_cost, UCT_HELPER_REG_NS_PER_PAGE,
+                          UCT_HELPER_REG_NS);
+    ucs_predict_cost_init(&engine->deregister_cost,
+                          UCT_HELPER_DEREG_NS_PER_PAGE, UCT_HELPER_DEREG_NS);
+    return UCS_OK;
+}
+
+ucs_status_t uct_helper_engine_create(const uct_helper_engine_params_t *params,
+                                      const uct_helper_env_t *env,
+                                      uct_helper_engine_h *engine_p)
+{
+    unsigned max_contexts = params->max_contexts ? params->max_contexts :
+                                                   UCT_HELPER_MAX_CONTEXTS;
+    ucs_predict_params_t predict;
+    uct_helper_engine_h engine;
+    ucs_status_t status;
+
+    engine = calloc(1, sizeof(*engine));
+    if (engine == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    engine->env = *env;
+    status      = uct_helper_engine_init(engine, params);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    status = uct_helper_dq_create(params->dq_length ? params->dq_length :
+                                                      UCT_HELPER_DQ_LENGTH,
+                                  &engine->dq);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    ucs_predict_params_init(&predict);
+    predict.max_entries = max_contexts;
+    predict.borrow      = 1;
+    status = ucs_predict_table_create(&predict, &engine->table);
+    if (status != UCS_OK) {
+        goto err_destroy_dq;
+    }
+
+    status = uct_helper_rq_init(&engine->rq, max_contexts);
+    if (status != UCS_OK) {
+        goto err_destroy_table;
+    }
+
+    *engine_p = engine;
+    return UCS_OK;
+
+err_destroy_table:
+    ucs_predict_table_destroy(engine->table);
+err_destroy_dq:
+    uct_helper_dq_destroy(engine->dq);
+err_free:
+    free(engine);
+    return status;
+}
+
+static void uct_helper_engine_deregister_all(uct_helper_engine_h engine)
+{
+    uct_helper_chunk_t *chunk;
+    uct_mem_h memh;
+    unsigned i;
+
+    for (chunk = engine->chunks; chunk != NULL; chunk = chunk->next) {
+        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+            memh = ucs_load_relaxed(&chunk->regions[i].memh);
+            if (memh != NULL) {
+                (void)engine->env.mem_dereg(engine->env.arg, memh, NULL);
+            }
+        }
+    }
+}
+
+void uct_helper_engine_destroy(uct_helper_engine_h engine)
+{
+    uct_helper_chunk_t *chunk;
+
+    uct_helper_engine_reclaim(engine);
+    uct_helper_engine_deregister_all(engine);
+    while ((chunk = engine->chunks) != NULL) {
+        engine->chunks = chunk->next;
+        free(chunk);
+    }
+    uct_helper_rq_cleanup(&engine->rq);
+    ucs_predict_table_destroy(engine->table);
+    uct_helper_dq_destroy(engine->dq);
+    uct_helper_heap_cleanup(&engine->lru[UCT_HELPER_CLASS_SMALL]);
+    uct_helper_heap_cleanup(&engine->lru[UCT_HELPER_CLASS_MANAGED]);
+    uct_helper_extents_cleanup(&engine->seen);
+    free(engine);
+}
+
+int uct_helper_engine_needs_helper(uct_helper_engine_h engine)
+{
+    return (engine->policy == UCT_HELPER_POLICY_PAPER) &&
+           !ucs_load_relaxed(&engine->helper_refused);
+}
+
+void uct_helper_engine_helper_refused(uct_helper_engine_h engine)
+{
+    ucs_store_relaxed(&engine->helper_refused, 1);
+}
+
+/*
+ * Lock
+ */
+
+void uct_helper_engine_lock(uct_helper_engine_h engine)
+{
+    uct_helper_lock(&engine->lock);
+}
+
+void uct_helper_engine_unlock(uct_helper_engine_h engine)
+{
+    uct_helper_unlock(&engine->lock);
+    if (ucs_unlikely(ucs_load_relaxed(&engine->strike_all))) {
+        ucs_store_relaxed(&engine->strike_all, 0);
+        uct_helper_engine_unmapped(engine, 0, SIZE_MAX);
+    }
+}
+
+void uct_helper_engine_quiesce(uct_helper_engine_h engine)
+{
+    uct_helper_lock(&engine->lock);
+}
+
+void uct_helper_engine_resume(uct_helper_engine_h engine)
+{
+    uct_helper_engine_unlock(engine);
+}
+
+/*
+ * Get
+ */
+
+/* The caller has just taken a reference; the word was @a old before. From the
+ * first reference to the last there is one writer, who has it: no atomic
+ * read-modify-write is needed. */
+static inline void
+uct_helper_region_begin_use(uct_helper_engine_h engine,
+                            uct_helper_region_t *region, uint64_t old,
+                            size_t length, uintptr_t sp, uint64_t now)
+{
+    uint64_t hits;
+
+    if (ucs_unlikely(uct_helper_word_refs(old) > 0)) {
+        /* The use that is under way speaks for both */
+        if (length >= engine->min_size) {
+            ucs_add_relaxed(&region->joined, 1);
+        }
+        return;
+    }
+
+    ucs_store_relaxed(&region->use_start, now);
+    ucs_store_relaxed(&region->sp, sp);
+    uct_helper_engine_in_use(engine,
+                             uct_helper_engine_pinned_length(engine, region));
+    if (length < engine->min_size) {
+        return;
+    }
+
+    hits = ucs_load_relaxed(&region->hits);
+    ucs_store_relaxed(&region->hits, hits + 1);
+    if (ucs_unlikely((hits & (UCT_HELPER_HIT_SAMPLE - 1)) == 0)) {
+        uct_helper_hist_add(&engine->hits,
+                            uct_helper_engine_now(engine) - now);
+    }
+}
+
+static uct_helper_idle_t uct_helper_engine_idle(uct_helper_engine_h engine,
+                                                size_t length)
+{
+    if (uct_helper_engine_class(engine, length) == UCT_HELPER_CLASS_SMALL) {
+        return UCT_HELPER_IDLE_KEEP;
+    }
+    if (engine->policy == UCT_HELPER_POLICY_ON_DEMAND) {
+        return UCT_HELPER_IDLE_DROP;
+    }
+    return uct_helper_engine_needs_helper(engine) ? UCT_HELPER_IDLE_QUEUE :
+                                                    UCT_HELPER_IDLE_KEEP;
+}
+
+/* Under the lock: was the range ever registered, and is it still mapped? */
+static void uct_helper_engine_see(uct_helper_engine_h engine, uintptr_t start,
+                                  uintptr_t end, uint64_t now)
+{
+    uintptr_t first = uct_helper_engine_page_down(engine, start);
+    uintptr_t last  = uct_helper_engine_page_up(engine, end);
+    int seen        = uct_helper_extents_covers(&engine->seen, first, last);
+
+    if (uct_helper_engine_class(engine, end - start) ==
+        UCT_HELPER_CLASS_MANAGED) {
+        if (seen) {
+            ++engine->account.missed;
+        } else {
+            ++engine->account.cold;
+        }
+    }
+    uct_helper_engine_account(engine, now);
+    if (!seen) {
+        uct_helper_extents_add(&engine->seen, first, last);
+        uct_helper_engine_account(engine, now);
+    }
+}
+
+/* Under the lock: make @a region, or a new one if it is NULL, REGISTERING with
+ * one reference. @return NULL if there is none in stock. */
+static uct_helper_region_t *
+uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
+                        uintptr_t start, uintptr_t end, unsigned access,
+                        uint64_t now)
+{
+    int is_new = (region == NULL);
+    uint64_t word;
+
+    if (is_new) {
+        region = uct_helper_region_alloc(engine);
+        if (region == NULL) {
+            return NULL;
+        }
+        ucs_store_release(&region->start, start); /* [R-FIELDS] */
+        ucs_store_release(&region->end, end);     /* [R-FIELDS] */
+        ucs_store_release(&region->access, access); /* [R-FIELDS] */
+        ucs_store_relaxed(&region->speculative, 0);
+        uct_helper_index_add(&engine->index, region);
+    } else {
+        access |= ucs_load_relaxed(&region->access);
+        ucs_store_release(&region->access, access); /* [R-FIELDS] */
+    }
+
+    ucs_store_relaxed(&region->use_start, now);
+    ucs_store_relaxed(&region->last_use, now);
+    ucs_store_relaxed(&region->idle,
+                      uct_helper_engine_idle(engine, end - start));
+    ucs_store_relaxed(&region->wake, 1);
+    word = ucs_load_relaxed(&region->word);
+    ucs_store_release(&region->word, /* [R-LIVE] */
+                      uct_helper_word_set_state(
+                              word, UCT_HELPER_STATE_REGISTERING) +
+                              UCT_HELPER_WORD_REF);
+    return region;
+}
+
+/* Registrations inside the new one that nobody uses have become superfluous */
+static void uct_helper_engine_supersede(uct_helper_engine_h engine,
+                                        uct_helper_region_t *by)
+{
+    uintptr_t start = ucs_load_relaxed(&by->start);
+    uintptr_t end   = ucs_load_relaxed(&by->end);
+    unsigned access = ucs_load_relaxed(&by->access);
+    uct_helper_region_t *region;
+
+    do {
+        uct_helper_engine_lock(engine);
+        region = uct_helper_index_first(&engine->index, start, end);
+        while ((region != NULL) &&
+               ((region == by) || (region->node.start < start) ||
+                (region->node.end > end) ||
+                (ucs_load_relaxed(&region->access) & ~access) ||
+                !uct_helper_region_claim(engine, region))) {
+            region = uct_helper_index_next(&engine->index, region, start, end);
+        }
+        uct_helper_engine_unlock(engine);
+        if (region != NULL) {
+            uct_helper_region_deregister(engine, region, NULL);
+        }
+    } while (region != NULL);
+}
+
+static void uct_helper_engine_doomed(uct_helper_engine_h engine,
+                                     uct_helper_region_t *region);
+static void uct_helper_region_put(uct_helper_engine_h engine,
+                                  uct_helper_region_t *region, uint64_t now);
+
+/* The caller has a reference on a region that somebody else registers.
+ * @return UCS_OK if it is now a live one, UCS_ERR_CANCELED if it is not and
+ *         the reference is gone. */
+static ucs_status_t uct_helper_engine_wait(uct_helper_engine_h engine,
+                                           uct_helper_region_t *region)
+{
+    uint64_t word;
+
+    for (;;) {
+        word = ucs_load_acquire(&region->word); /* [R-LIVE] */
+        if (uct_helper_word_state(word) != UCT_HELPER_STATE_REGISTERING) {
+            break;
+        }
+        engine->env.wait(engine->env.arg, uct_helper_region_wait_word(region),
+                         (uint32_t)word);
+    }
+    if (uct_helper_word_is_hit(word)) {
+        return UCS_OK;
+    }
+
+    if (uct_helper_word_state(word) == UCT_HELPER_STATE_LIVE) {
+        uct_helper_region_put(engine, region, uct_helper_engine_now(engine));
+    } else {
+        word = ucs_sub_acq_rel(&region->word, UCT_HELPER_WORD_REF);
+        if (uct_helper_word_refs(word) == 1) {
+            uct_helper_engine_doomed(engine, region);
+        }
+    }
+    return UCS_ERR_CANCELED;
+}
+
+/* What a look-up under the lock came to */
+typedef enum uct_helper_found {
+    UCT_HELPER_FOUND_LIVE,        /* reference taken */
+    UCT_HELPER_FOUND_REGISTERING, /* reference taken, to be waited for */
+    UCT_HELPER_FOUND_NONE,        /* region is REGISTERING and the caller's */
+    UCT_HELPER_FOUND_NO_STOCK
+} uct_helper_found_t;
+
+static uct_helper_found_t
+uct_helper_engine_look_up(uct_helper_engine_h engine, uintptr_t start,
+                          uintptr_t end, unsigned access, uint64_t now,
+                          uint64_t *old_p, uct_helper_region_t **region_p)
+{
+    uct_helper_region_t *region;
+
+    region = uct_helper_index_find(&engine->index, start, end, access);
+    if (region != NULL) {
+        *region_p = region;
+        *old_p    = ucs_load_relaxed(&region->word);
+        switch (uct_helper_word_state(*old_p)) {
+        case UCT_HELPER_STATE_LIVE:
+            if (uct_helper_region_try_ref(region, start, end, access, old_p)) {
+                return UCT_HELPER_FOUND_LIVE;
+            }
+            region = NULL; /* as many users as can be counted */
+            break;
+        case UCT_HELPER_STATE_REGISTERING:
+            ucs_add_acq_rel(&region->word, UCT_HELPER_WORD_REF);
+            return UCT_HELPER_FOUND_REGISTERING;
+        default:
+            break;
+        }
+    }
+
+    region = uct_helper_engine_begin(engine, region, start, end, access, now);
+    if (region == NULL) {
+        return UCT_HELPER_FOUND_NO_STOCK;
+    }
+    uct_helper_engine_see(engine, start, end, now);
+    *region_p = region;
+    return UCT_HELPER_FOUND_NONE;
+}
+
+static ucs_status_t
+uct_helper_engine_miss(uct_helper_engine_h engine, uct_helper_region_t *region,
+                       unsigned flags, uintptr_t sp, uct_mem_h *memh_p)
+{
+    ucs_status_t status;
+
+    ucs_store_relaxed(&region->sp, sp);
+    if (ucs_load_relaxed(&region->idle) == UCT_HELPER_IDLE_QUEUE) {
+        (void)engine->env.walk(engine->env.arg, sp,
+                               ucs_load_relaxed(&region->start),
+                               uct_helper_region_length(region));
+    }
+    status = uct_helper_region_register(engine, region,
+                                        flags |
+                                        ucs_load_relaxed(&region->access), 1);
+    if (status != UCS_OK) {
+        return status;
+    }
+    *memh_p = ucs_load_relaxed(&region->memh);
+    uct_helper_engine_supersede(engine, region);
+    return UCS_OK;
+}
+
+static ucs_status_t
+uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
+                           size_t length, unsigned flags, uintptr_t sp,
+                           uint64_t now, uct_mem_h *memh_p)
+{
+    uintptr_t end       = start + length;
+    unsigned access     = flags & UCT_MD_MEM_ACCESS_ALL;
+    uct_helper_region_t *region;
+    uct_helper_found_t found;
+    ucs_status_t status;
+    uint64_t old;
+
+    for (;;) {
+        if (!uct_helper_engine_needs_helper(engine)) {
+            uct_helper_engine_reclaim(engine);
+        }
+        status = uct_helper_engine_stock(engine);
+        if (status != UCS_OK) {
+            return status;
+        }
+
+        uct_helper_engine_lock(engine);
+        found = uct_helper_engine_look_up(engine, start, end, access, now,
+                                          &old, &region);
+        uct_helper_engine_unlock(engine);
+
+        switch (found) {
+        case UCT_HELPER_FOUND_LIVE:
+            uct_helper_region_begin_use(engine, region, old, length, sp, now);
+            goto out_found;
+        case UCT_HELPER_FOUND_REGISTERING:
+            if (uct_helper_engine_wait(engine, region) == UCS_OK) {
+                goto out_late;
+            }
+            break;
+        case UCT_HELPER_FOUND_NONE:
+            return uct_helper_engine_miss(engine, region, flags, sp, memh_p);
+        default:
+            break;
+        }
+    }
+
+out_late:
+    if (length >= engine->min_size) {
+        uct_helper_engine_lock(engine);
+        ++engine->account.late;
+        uct_helper_engine_unlock(engine);
+    }
+    /* Waiting was part of the use: the next one is due a period after this
+     * one was wanted */
+    ucs_store_relaxed(&region->use_start, now);
+    ucs_store_relaxed(&region->speculative, 0);
+    ucs_store_relaxed(&region->sp, sp);
+out_found:
+    *memh_p = ucs_load_relaxed(&region->memh);
+    /* relaxed: a hint only, the region's word decides */
+    ucs_store_relaxed(uct_helper_index_range_hint(&engine->index, start, end),
+                      region);
+    return UCS_OK;
+}
+
+ucs_status_t uct_helper_engine_get(uct_helper_engine_h engine, void *address,
+                                   size_t length, unsigned flags, uintptr_t sp,
+                                   uct_mem_h *memh_p)
+{
+    uint64_t now        = uct_helper_engine_now(engine);
+    uintptr_t start     = (uintptr_t)address;
+    uct_helper_region_t *region;
+    uint64_t old;
+
+    /* relaxed: regions are never unmapped, [R-LIVE] orders the rest */
+    region = ucs_load_relaxed(uct_helper_index_range_hint(&engine->index, start,
+                                                          start + length));
+    if (ucs_unlikely((region == NULL) ||
+                     !uct_helper_region_try_ref(region, start, start + length,
+                                                flags & UCT_MD_MEM_ACCESS_ALL,
+                                                &old))) {
+        return uct_helper_engine_get_slow(engine, start, length, flags, sp,
+                                          now, memh_p);
+    }
+
+    *memh_p = ucs_load_relaxed(&region->memh);
+    uct_helper_region_begin_use(engine, region, old, length, sp, now);
+    return UCS_OK;
+}
+
+/*
+ * Put
+ */
+
+static void uct_helper_engine_queue(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region,
+                                    const uct_helper_use_t *use)
+{
+    (void)uct_helper_dq_push(engine->dq, use);
+
+    /* What the helper registered itself it looks after by itself; a use that
+     * it did not foresee it must be told of. A hit never makes this call. */
+    if (ucs_load_relaxed(&region->wake)) {
+        ucs_store_relaxed(&region->wake, 0);
+        engine->env.wake(engine->env.arg);
+    }
+}
+
+static void uct_helper_engine_drop(uct_helper_engine_h engine,
+                                   uct_helper_region_t *region)
+{
+    int is_claimed;
+
+    uct_helper_engine_lock(engine);
+    is_claimed = uct_helper_region_claim(engine, region);
+    uct_helper_engine_unlock(engine);
+    if (is_claimed) {
+        uct_helper_region_deregister(engine, region, NULL);
+    }
+}
+
+/* The last user of a doomed region has gone */
+static void uct_helper_engine_doomed(uct_helper_engine_h engine,
+                                     uct_helper_region_t *region)
+{
+    int is_waited_for;
+
+    uct_helper_engine_lock(engine);
+    is_waited_for = (region->invalidate != NULL);
+    uct_helper_region_reclaim(engine, region);
+    uct_helper_engine_unlock(engine);
+
+    /* Completions run in the thread that asked for them or a fellow of it,
+     * never in the helper, if that can be had */
+    if (is_waited_for || !uct_helper_engine_needs_helper(engine)) {
+        uct_helper_engine_reclaim(engine);
+    } else {
+        engine->env.wake(engine->env.arg);
+    }
+}
+
+static void uct_helper_engine_idle_region(uct_helper_engine_h engine,
+                                          uct_helper_region_t *region,
+                                          uint64_t word,
+                                          const uct_helper_use_t *use)
+{
+    if (ucs_unlikely(word & UCT_HELPER_WORD_DOOMED)) {
+        uct_helper_engine_doomed(engine, region);
+        return;
+    }
+
+    switch (ucs_load_relaxed(&region->idle)) {
+    case UCT_HELPER_IDLE_QUEUE:
+        uct_helper_engine_queue(engine, region, use);
+        break;
+    case UCT_HELPER_IDLE_DROP:
+        uct_helper_engine_drop(engine, region);
+        break;
+    default:
+        break;
+    }
+}
+
+/* All that concerns the end of a use is written before the reference goes:
+ * afterwards the region may already be another's. If another user arrives
+ * meanwhile, the use goes on and what was written is taken back. */
+static void uct_helper_region_put(uct_helper_engine_h engine,
+                                  uct_helper_region_t *region, uint64_t now)
+{
+    uint64_t word = ucs_load_acquire(&region->word);
+    uct_helper_use_t use;
+    uint64_t busy;
+    size_t pinned;
+
+    while (uct_helper_word_refs(word) > 1) {
+        if (ucs_cas_acq_rel(&region->word, &word,
+                            word - UCT_HELPER_WORD_REF)) {
+            return;
+        }
+    }
+
+    use.region     = region;
+    use.generation = uct_helper_word_gen(word);
+    use.start_ns   = ucs_load_relaxed(&region->use_start);
+    use.end_ns     = now;
+    use.sp         = ucs_load_relaxed(&region->sp);
+    use.address    = ucs_load_relaxed(&region->start);
+    use.length     = uct_helper_region_length(region);
+    pinned         = uct_helper_engine_pinned_length(engine, region);
+    busy           = (now > use.start_ns) ? now - use.start_ns : 0;
+    ucs_store_relaxed(&region->busy_ns,
+                      ucs_load_relaxed(&region->busy_ns) + busy);
+    ucs_store_relaxed(&region->last_use, now);
+    /* release [R-PUT]: pairs with the acquire in claim and try_ref; the doom
+     * bit may have appeared since, a reference may have */
+    while (!ucs_cas_acq_rel(&region->word, &word,
+                            word - UCT_HELPER_WORD_REF)) {
+        if (uct_helper_word_refs(word) > 1) {
+            ucs_store_relaxed(&region->busy_ns,
+                              ucs_load_relaxed(&region->busy_ns) - busy);
+            uct_helper_region_put(engine, region, now);
+            return;
+        }
+    }
+    ucs_sub_relaxed(&engine->in_use, pinned);
+    uct_helper_engine_idle_region(engine, region, word, &use);
+}
+
+static ucs_status_t uct_helper_region_invalidate(uct_helper_engine_h engine,
+                                                 uct_helper_region_t *region,
+                                                 uct_completion_t *comp)
+{
+    uct_helper_invalidate_t *entry = malloc(sizeof(*entry));
+
+    if (entry == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    entry->comp = comp;
+    uct_helper_engine_lock(engine);
+    entry->next        = region->invalidate;
+    region->invalidate = entry;
+    if (!(ucs_load_relaxed(&region->word) & UCT_HELPER_WORD_DOOMED)) {
+        uct_helper_region_doom(engine, region);
+    }
+    uct_helper_engine_unlock(engine);
+    return UCS_OK;
+}
+
+static uct_helper_region_t *
+uct_helper_engine_find_memh(uct_helper_engine_h engine, uct_mem_h memh)
+{
+    uct_helper_hint_t *hint = uct_helper_index_memh_hint(&engine->index, memh);
+    uct_helper_region_t *region;
+
+    /* The caller has a reference on the region with this handle, and no other
+     * that is registered has the same: a match cannot be stale [R-FIELDS] */
+    region = ucs_load_relaxed(hint);
+    if (ucs_likely((region != NULL) &&
+                   (ucs_load_acquire(&region->memh) == memh))) {
+        return region;
+    }
+
+    uct_helper_engine_lock(engine);
+    region = uct_helper_index_find_memh(&engine->index, memh);
+    uct_helper_engine_unlock(engine);
+    if (region != NULL) {
+        ucs_store_relaxed(hint, region);
+    }
+    return region;
+}
+
+ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
+                                   uct_completion_t *comp)
+{
+    uct_helper_region_t *region = uct_helper_engine_find_memh(engine, memh);
+    ucs_status_t status;
+
+    if (ucs_unlikely(region == NULL)) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    if (ucs_unlikely(comp != NULL)) {
+        status = uct_helper_region_invalidate(engine, region, comp);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+
+    uct_helper_region_put(engine, region, uct_helper_engine_now(engine));
+    return UCS_OK;
+}
+
+/*
+ * Memory events
+ */
+
+/* Under the lock. @return Nonzero if there is something to reclaim. */
+static int uct_helper_engine_strike(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region)
+{
+    uct_helper_state_t state;
+    uint64_t word;
+
+    uct_helper_region_doom(engine, region);
+    word  = ucs_load_relaxed(&region->word);
+    state = uct_helper_word_state(word);
+    if ((state == UCT_HELPER_STATE_LIVE) ||
+        (state == UCT_HELPER_STATE_REGISTERING)) {
+        ++engine->account.invalidated;
+    }
+    /* In any other state, or with users, whoever holds it sees the doom */
+    if ((uct_helper_word_refs(word) > 0) ||
+        ((state != UCT_HELPER_STATE_LIVE) &&
+         (state != UCT_HELPER_STATE_DORMANT))) {
+        return 0;
+    }
+    uct_helper_region_reclaim(engine, region);
+    return 1;
+}
+
+void uct_helper_engine_unmapped(uct_helper_engine_h engine, uintptr_t address,
+                                size_t length)
+{
+    uintptr_t start = uct_helper_engine_page_down(engine, address);
+    uintptr_t end   = (length > UINTPTR_MAX - address) ?
+                              UINTPTR_MAX :
+                              uct_helper_engine_page_up(engine,
+                                                        address + length);
+    uint64_t now    = uct_helper_engine_now(engine);
+    int reclaim     = 0;
+    uct_helper_region_t *region;
+
+    if (ucs_unlikely(uct_helper_lock_is_mine(&engine->lock))) {
+        ucs_store_relaxed(&engine->strike_all, 1);
+        return;
+    }
+
+    uct_helper_engine_lock(engine);
+    while ((region = uct_helper_index_first(&engine->index, start, end)) !=
+           NULL) {
+        reclaim |= uct_helper_engine_strike(engine, region);
+    }
+    uct_helper_engine_account(engine, now);
+    uct_helper_extents_remove(&engine->seen, start, end);
+    uct_helper_engine_unlock(engine);
+
+    if (reclaim) {
+        engine->env.wake(engine->env.arg);
+    }
+}

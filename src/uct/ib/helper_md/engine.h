@@ -1,0 +1,218 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_ENGINE_H_
+#define UCT_HELPER_ENGINE_H_
+
+#include "stats.h"
+
+#include <ucs/type/status.h>
+#include <uct/api/uct.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file engine.h
+ *
+ * The engine keeps registered what is about to be communicated. It is a state
+ * machine: it owns no thread and reads no clock of its own. Time, the lower
+ * memory domain and the ways to wait and to wake come in through
+ * @ref uct_helper_env_t, so the code that runs in production also runs under
+ * a virtual clock with a stub domain.
+ *
+ * Who may call what:
+ *  - any thread of the application: @ref uct_helper_engine_get,
+ *    @ref uct_helper_engine_put, @ref uct_helper_engine_unmapped;
+ *  - one thread at a time (the helper): @ref uct_helper_engine_step;
+ *  - nobody else inside any call: @ref uct_helper_engine_destroy.
+ *
+ * All times are nanoseconds of the clock in the environment.
+ */
+
+BEGIN_C_DECLS
+
+/** Never: the return value of a step that waits for nothing but a wake-up. */
+#define UCT_HELPER_TIME_NEVER UINT64_MAX
+
+typedef struct uct_helper_engine *uct_helper_engine_h;
+
+/** What becomes of a registration when its last user gives it back. */
+typedef enum uct_helper_policy {
+    UCT_HELPER_POLICY_PAPER,        /**< deregister in gaps, register before
+                                         the predicted use (Li et al. 2011) */
+    UCT_HELPER_POLICY_LEAVE_PINNED, /**< keep for ever, as UCX's own cache */
+    UCT_HELPER_POLICY_ON_DEMAND,    /**< deregister at once */
+    UCT_HELPER_POLICY_LRU,          /**< keep, evict the least recently used
+                                         when a ceiling would be passed */
+    UCT_HELPER_POLICY_LAST
+} uct_helper_policy_t;
+
+/** Names of the policies, in the order of the enumeration, NULL-terminated. */
+extern const char *uct_helper_policy_names[];
+
+/**
+ * World of an engine. The functions get @a arg; none may call back into the
+ * engine, except `wait`, which may let a step run (a simulator does).
+ */
+typedef struct uct_helper_env {
+    void         *arg;
+
+    /** Register with the lower domain; errors and logging as uct_md_mem_reg. */
+    ucs_status_t (*mem_reg)(void *arg, void *address, size_t length,
+                            unsigned flags, uct_mem_h *memh_p);
+
+    /**
+     * Deregister with the lower domain. @a comp is NULL, or a completion with
+     * which the region must be invalidated (UCT_MD_MEM_DEREG_FLAG_INVALIDATE).
+     */
+    ucs_status_t (*mem_dereg)(void *arg, uct_mem_h memh,
+                              uct_completion_t *comp);
+
+    /** Monotonic time in nanoseconds; called on the hit path. */
+    uint64_t     (*now)(void *arg);
+
+    /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
+    void         (*wake)(void *arg);
+
+    /** Block while `*word == value`; may return early, the caller re-checks.
+     *  @a word is the half of a region's word that every change of state
+     *  changes. */
+    void         (*wait)(void *arg, uint32_t *word, uint32_t value);
+
+    /** Wake all that wait on @a word. */
+    void         (*wake_waiters)(void *arg, uint32_t *word);
+
+    /**
+     * Signature of the path that leads to this registration: a hash of the
+     * return addresses on the stack, from the caller of UCP upwards; never 0.
+     * Remembered under @a sp, the caller's stack position as given to
+     * @ref uct_helper_engine_get, and the buffer. Called by uses that have to
+     * register, outside of the lock; may allocate.
+     */
+    uint64_t     (*walk)(void *arg, uintptr_t sp, uintptr_t address,
+                         size_t length);
+
+    /** The signature remembered under this key, or 0. Called by the helper. */
+    uint64_t     (*recall)(void *arg, uintptr_t sp, uintptr_t address,
+                           size_t length);
+} uct_helper_env_t;
+
+/** Parameters of @ref uct_helper_engine_create. */
+typedef struct uct_helper_engine_params {
+    uct_helper_policy_t policy;
+    size_t              min_size;    /**< bytes; shorter requests go to the
+                                          small leave-pinned cache */
+    size_t              max_pinned;  /**< bytes, SIZE_MAX: no ceiling */
+    unsigned long       max_regions; /**< regions, ULONG_MAX: no ceiling */
+    unsigned            dq_length;   /**< entries of the DQ, a power of two;
+                                          0: default */
+    unsigned            max_contexts;/**< bound of the call-site table;
+                                          0: default */
+    size_t              page_size;   /**< bytes, a power of two; 0: system's */
+} uct_helper_engine_params_t;
+
+
+/**
+ * Create an engine without regions.
+ *
+ * @param [in]  params    Copied.
+ * @param [in]  env       Copied; what it points to must outlive the engine.
+ * @param [out] engine_p  Set only on success; owned by the caller.
+ *
+ * @return UCS_OK, UCS_ERR_NO_MEMORY, or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t uct_helper_engine_create(const uct_helper_engine_params_t *params,
+                                      const uct_helper_env_t *env,
+                                      uct_helper_engine_h *engine_p);
+
+
+/**
+ * Deregister every region, those in use included (the domain is closing), and
+ * release the engine.
+ */
+void uct_helper_engine_destroy(uct_helper_engine_h engine);
+
+
+/**
+ * Take a reference on a registration of [@a address, @a address + @a length):
+ * a live one that covers range and access flags (hit: no allocation, no system
+ * call, no lock), one that is being registered (waits for it), or a new one.
+ *
+ * @param [in]  flags   UCT_MD_MEM_ACCESS_xx and other UCT_MD_MEM_FLAG_xx; the
+ *                      caller keeps UCT_MD_MEM_FLAG_LOCK requests away.
+ * @param [in]  sp      Stack position of the call, part of the key under which
+ *                      the path is remembered.
+ * @param [out] memh_p  The lower domain's own handle, valid until it is given
+ *                      back by @ref uct_helper_engine_put.
+ *
+ * @return UCS_OK, or what the lower domain returned after idle registrations
+ *         were evicted and the registration retried once.
+ */
+ucs_status_t uct_helper_engine_get(uct_helper_engine_h engine, void *address,
+                                   size_t length, unsigned flags, uintptr_t sp,
+                                   uct_mem_h *memh_p);
+
+
+/**
+ * Give back one reference.
+ *
+ * @param [in] comp  NULL, or invalidate: the region is taken from look-up at
+ *                   once and deregistered with this completion as soon as its
+ *                   last user has given it back.
+ *
+ * @return UCS_OK; UCS_ERR_NO_ELEM if @a memh is not the engine's (the caller
+ *         then hands it to the lower domain).
+ */
+ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
+                                   uct_completion_t *comp);
+
+
+/**
+ * Memory event: [@a address, @a address + @a length) is about to be unmapped.
+ * On return no region overlapping it can be found any more, pending
+ * registrations of it are cancelled and those in progress are doomed. Does not
+ * allocate, free, log, or wait for a lock that is held across anything long.
+ */
+void uct_helper_engine_unmapped(uct_helper_engine_h engine, uintptr_t address,
+                                size_t length);
+
+
+/**
+ * One step of the helper: strikes doomed regions, serves the deregistration
+ * queue and the registration queue in turn.
+ *
+ * @param [in] now  Current time.
+ *
+ * @return When the next step is due at the latest, or
+ *         @ref UCT_HELPER_TIME_NEVER.
+ */
+uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now);
+
+
+/** @return Nonzero if the policy wants steps by a helper thread at all. */
+int uct_helper_engine_needs_helper(uct_helper_engine_h engine);
+
+
+/**
+ * The helper thread cannot be had: from now on behave as leave_pinned, doomed
+ * regions are deregistered by the application's own slow path.
+ */
+void uct_helper_engine_helper_refused(uct_helper_engine_h engine);
+
+
+/** Snapshot of all figures at time @a now; any thread. */
+void uct_helper_engine_stats(uct_helper_engine_h engine, uint64_t now,
+                             uct_helper_stats_t *stats);
+
+
+/**
+ * Hold (for fork) and let go again everything that a child could find locked.
+ * After a fork the child must not use the engine in any other way.
+ */
+void uct_helper_engine_quiesce(uct_helper_engine_h engine);
+void uct_helper_engine_resume(uct_helper_engine_h engine);
+
+END_C_DECLS
+
+#endif

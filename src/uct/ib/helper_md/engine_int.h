@@ -1,0 +1,229 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_ENGINE_INT_H_
+#define UCT_HELPER_ENGINE_INT_H_
+
+#include "dq.h"
+#include "engine.h"
+#include "extents.h"
+#include "heap.h"
+#include "hist.h"
+#include "index.h"
+#include "lock.h"
+#include "rq.h"
+
+#include <ucs/predict/callsite.h>
+#include <ucs/predict/condition.h>
+#include <ucs/predict/cost.h>
+
+/**
+ * @file engine_int.h
+ *
+ * Inside of the engine, shared by engine.c (the application's side),
+ * engine_reg.c (lower domain, ceilings, reclaiming), engine_step.c (the
+ * helper's side) and engine_stats.c.
+ */
+
+/** Classes of regions: each has its own LRU order. */
+typedef enum uct_helper_class {
+    UCT_HELPER_CLASS_SMALL,   /* below min_size: bounded leave-pinned cache */
+    UCT_HELPER_CLASS_MANAGED,
+    UCT_HELPER_CLASS_LAST
+} uct_helper_class_t;
+
+/** Bound of the small cache, regions. */
+#define UCT_HELPER_SMALL_MAX 1024
+
+/** One hit in so many is timed, a power of two. */
+#define UCT_HELPER_HIT_SAMPLE 256
+
+/** Regions are allocated in chunks of this many. */
+#define UCT_HELPER_CHUNK 64
+
+typedef struct uct_helper_chunk {
+    struct uct_helper_chunk *next;
+    uct_helper_region_t     regions[UCT_HELPER_CHUNK];
+} uct_helper_chunk_t;
+
+/** Figures that change under the lock only; see uct_helper_stats_t. */
+typedef struct uct_helper_account {
+    uint64_t time;        /* up to which the integrals are complete */
+    uint64_t pinned;      /* == sum of the pages of all regions that are
+                             REGISTERING, LIVE or DEREGISTERING */
+    uint64_t pinned_peak;
+    double   pinned_ns;
+    uint64_t regions;     /* == number of these regions */
+    uint64_t small;       /* those of class SMALL among them */
+    uint64_t leave_peak;
+    double   leave_ns;
+    double   in_use_ns;   /* of finished registrations */
+    uint64_t hits;        /* of finished registrations */
+    uint64_t late, missed, cold, wasted, evicted, invalidated;
+    uint64_t over_ceiling, failed;
+} uct_helper_account_t;
+
+struct uct_helper_engine {
+    uct_helper_env_t     env;
+    uct_helper_policy_t  policy;
+    size_t               min_size;
+    size_t               max_pinned;
+    unsigned long        max_regions;
+    size_t               page_mask;       /* page size - 1 */
+    _Atomic(int)          helper_refused;
+    uint64_t             created;         /* ns */
+
+    /* Hit path */
+    uct_helper_dq_h      dq;
+    _Atomic(uint64_t)     in_use;          /* bytes */
+    _Atomic(uint64_t)     in_use_peak;
+    uct_helper_hist_t    hits;
+
+    /* index: what it protects is marked in the fields' types; it may be taken
+     * with no other lock held but the helper's step mutex */
+    uct_helper_lock_t    lock;
+    _Atomic(int)          strike_all;      /* an event interrupted the owner */
+    uct_helper_index_t   index;
+    uct_helper_heap_t    lru[UCT_HELPER_CLASS_LAST];
+    uct_helper_extents_t seen;
+    uct_helper_region_t  *free_regions;
+    unsigned             num_free;
+    unsigned             num_regions;     /* ever allocated */
+    uct_helper_chunk_t   *chunks;
+    uct_helper_region_t  *reclaim;
+    uct_helper_account_t account;
+    ucs_predict_cost_t   register_cost;
+    ucs_predict_cost_t   deregister_cost;
+
+    _Atomic(unsigned)     reclaimable;     /* regions on the reclaim list */
+
+    /* The helper's own */
+    ucs_predict_table_h  table;
+    uct_helper_rq_t      rq;
+    uint64_t             dq_lost;         /* as last seen */
+    uint64_t             next_due;        /* what the last step returned */
+    uint64_t             lateness;        /* ns, smoothed, of steps */
+};
+
+/* --- engine.c --- */
+
+void uct_helper_engine_lock(uct_helper_engine_h engine);
+
+/** Also carries out what a memory event of a signal handler left behind. */
+void uct_helper_engine_unlock(uct_helper_engine_h engine);
+
+/** Range of pages that [start, end) touches. */
+static inline uintptr_t
+uct_helper_engine_page_down(uct_helper_engine_h engine, uintptr_t address)
+{
+    return address & ~engine->page_mask;
+}
+
+static inline uintptr_t
+uct_helper_engine_page_up(uct_helper_engine_h engine, uintptr_t address)
+{
+    return (address > UINTPTR_MAX - engine->page_mask) ?
+                   UINTPTR_MAX & ~engine->page_mask :
+                   (address + engine->page_mask) & ~engine->page_mask;
+}
+
+/** Bytes of the pages that a region pins. */
+static inline size_t
+uct_helper_engine_pinned_length(uct_helper_engine_h engine,
+                                uct_helper_region_t *region)
+{
+    return uct_helper_engine_page_up(engine, ucs_load_relaxed(&region->end)) -
+           uct_helper_engine_page_down(engine,
+                                       ucs_load_relaxed(&region->start));
+}
+
+static inline size_t
+uct_helper_engine_pages(uct_helper_engine_h engine, uct_helper_region_t *region)
+{
+    return uct_helper_engine_pinned_length(engine, region) /
+           (engine->page_mask + 1);
+}
+
+static inline uct_helper_class_t
+uct_helper_engine_class(uct_helper_engine_h engine, size_t length)
+{
+    return (length < engine->min_size) ? UCT_HELPER_CLASS_SMALL :
+                                         UCT_HELPER_CLASS_MANAGED;
+}
+
+static inline uint64_t uct_helper_engine_now(uct_helper_engine_h engine)
+{
+    return engine->env.now(engine->env.arg);
+}
+
+/** Count bytes that have come into use. */
+static inline void uct_helper_engine_in_use(uct_helper_engine_h engine,
+                                            size_t length)
+{
+    uint64_t bytes = ucs_add_relaxed(&engine->in_use, length) + length;
+    uint64_t peak  = ucs_load_relaxed(&engine->in_use_peak);
+
+    while ((bytes > peak) &&
+           !ucs_cas_relaxed(&engine->in_use_peak, &peak, bytes)) {
+    }
+}
+
+/* --- engine_reg.c --- */
+
+/** Allocate ahead, outside of the lock, what one registration may need under
+ *  it. */
+ucs_status_t uct_helper_engine_stock(uct_helper_engine_h engine);
+
+/** Take a FREE region; its fields are set, its word is not. Under the lock. */
+uct_helper_region_t *uct_helper_region_alloc(uct_helper_engine_h engine);
+
+/** Give a region back that is in no structure and has no references. Under
+ *  the lock. */
+void uct_helper_region_free(uct_helper_engine_h engine,
+                            uct_helper_region_t *region);
+
+/** Bring the integrals up to @a now. Under the lock. */
+void uct_helper_engine_account(uct_helper_engine_h engine, uint64_t now);
+
+/**
+ * Register a region that is REGISTERING: keep the ceilings, call the lower
+ * domain, publish. Waiters are woken.
+ *
+ * @param [in] flags  For the lower domain.
+ * @param [in] refs   The caller's own references, 0 or 1.
+ *
+ * On failure, or if a helper's registration (@a refs is 0) was doomed
+ * meanwhile, the region is not the caller's any more.
+ *
+ * @return UCS_OK; the lower domain's error; UCS_ERR_CANCELED if doomed;
+ *         UCS_ERR_EXCEEDS_LIMIT if a ceiling leaves no room for a helper's
+ *         registration: the region is DORMANT again.
+ */
+ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
+                                        uct_helper_region_t *region,
+                                        unsigned flags, unsigned refs);
+
+/** Make a LIVE region without users DEREGISTERING. Under the lock.
+ *  @return Zero if it has users, is doomed or is not LIVE. */
+int uct_helper_region_claim(uct_helper_engine_h engine,
+                            uct_helper_region_t *region);
+
+/** Deregister a claimed region; it becomes DORMANT if it is planned and its
+ *  mapping still there, else FREE. Outside of the lock. */
+void uct_helper_region_deregister(uct_helper_engine_h engine,
+                                  uct_helper_region_t *region,
+                                  uct_completion_t *comp);
+
+/** Put a doomed region without references on the reclaim list. Under the
+ *  lock. */
+void uct_helper_region_reclaim(uct_helper_engine_h engine,
+                               uct_helper_region_t *region);
+
+/** Deregister and free all that is on the reclaim list. Outside of the lock. */
+void uct_helper_engine_reclaim(uct_helper_engine_h engine);
+
+/** Take a LIVE region out of look-up and mark it doomed. Under the lock. */
+void uct_helper_region_doom(uct_helper_engine_h engine,
+                            uct_helper_region_t *region);
+
+#endif

@@ -1,0 +1,582 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Stock
+ */
+
+static ucs_status_t uct_helper_engine_stock_regions(uct_helper_engine_h engine)
+{
+    uct_helper_chunk_t *chunk = calloc(1, sizeof(*chunk));
+    unsigned i;
+
+    if (chunk == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    uct_helper_engine_lock(engine);
+    chunk->next    = engine->chunks;
+    engine->chunks = chunk;
+    for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+        chunk->regions[i].next = engine->free_regions;
+        engine->free_regions   = &chunk->regions[i];
+    }
+    engine->num_free    += UCT_HELPER_CHUNK;
+    engine->num_regions += UCT_HELPER_CHUNK;
+    uct_helper_engine_unlock(engine);
+    return UCS_OK;
+}
+
+/* Each LRU order must be able to hold every region that there is */
+static ucs_status_t uct_helper_engine_stock_heap(uct_helper_engine_h engine,
+                                                 uct_helper_heap_t *heap)
+{
+    uct_helper_region_t **array, **old;
+    unsigned capacity;
+
+    uct_helper_engine_lock(engine);
+    capacity = (heap->capacity < engine->num_regions) ?
+                       2 * engine->num_regions :
+                       0;
+    uct_helper_engine_unlock(engine);
+    if (capacity == 0) {
+        return UCS_OK;
+    }
+
+    array = malloc(capacity * sizeof(*array));
+    if (array == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    uct_helper_engine_lock(engine);
+    old = array;
+    if (heap->capacity < capacity) {
+        old = uct_helper_heap_grow(heap, array, capacity);
+    }
+    uct_helper_engine_unlock(engine);
+    free(old);
+    return UCS_OK;
+}
+
+static ucs_status_t uct_helper_engine_stock_extents(uct_helper_engine_h engine)
+{
+    uct_helper_itree_node_t *nodes[UCT_HELPER_EXTENTS_SPARES];
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EXTENTS_SPARES; ++i) {
+        nodes[i] = malloc(sizeof(*nodes[i]));
+        if (nodes[i] == NULL) {
+            goto err;
+        }
+    }
+
+    uct_helper_engine_lock(engine);
+    for (i = 0; i < UCT_HELPER_EXTENTS_SPARES; ++i) {
+        uct_helper_extents_give(&engine->seen, nodes[i]);
+    }
+    uct_helper_engine_unlock(engine);
+    return UCS_OK;
+
+err:
+    while (i-- > 0) {
+        free(nodes[i]);
+    }
+    return UCS_ERR_NO_MEMORY;
+}
+
+ucs_status_t uct_helper_engine_stock(uct_helper_engine_h engine)
+{
+    ucs_status_t status = UCS_OK;
+    int regions, extents, class;
+
+    uct_helper_engine_lock(engine);
+    /* Several threads may be between here and their allocation */
+    regions = engine->num_free < UCT_HELPER_CHUNK / 2;
+    extents = engine->seen.spares < UCT_HELPER_EXTENTS_SPARES / 2;
+    uct_helper_engine_unlock(engine);
+
+    if (regions) {
+        status = uct_helper_engine_stock_regions(engine);
+    }
+    if (extents && (status == UCS_OK)) {
+        status = uct_helper_engine_stock_extents(engine);
+    }
+    for (class = 0; (class < UCT_HELPER_CLASS_LAST) && (status == UCS_OK);
+         ++class) {
+        status = uct_helper_engine_stock_heap(engine, &engine->lru[class]);
+    }
+    return status;
+}
+
+/*
+ * Regions
+ */
+
+uct_helper_region_t *uct_helper_region_alloc(uct_helper_engine_h engine)
+{
+    uct_helper_region_t *region = engine->free_regions;
+
+    if (region != NULL) {
+        engine->free_regions = region->next;
+        --engine->num_free;
+        region->next       = NULL;
+        region->invalidate = NULL;
+    }
+    return region;
+}
+
+void uct_helper_region_free(uct_helper_engine_h engine,
+                            uct_helper_region_t *region)
+{
+    uint64_t gen = uct_helper_region_gen(region) + 1;
+
+    ucs_store_relaxed(&region->planned, 0);
+    /* release [R-FIELDS]: whoever reads a field of the next life has this
+     * word's change before it */
+    ucs_store_release(&region->word, (gen << UCT_HELPER_WORD_GEN_SHIFT) |
+                                             UCT_HELPER_STATE_FREE);
+    region->next         = engine->free_regions;
+    engine->free_regions = region;
+    ++engine->num_free;
+}
+
+void uct_helper_region_reclaim(uct_helper_engine_h engine,
+                               uct_helper_region_t *region)
+{
+    region->next    = engine->reclaim;
+    engine->reclaim = region;
+    ucs_add_relaxed(&engine->reclaimable, 1);
+}
+
+static uct_helper_heap_t *uct_helper_region_lru(uct_helper_engine_h engine,
+                                                uct_helper_region_t *region)
+{
+    return &engine->lru[uct_helper_engine_class(
+            engine, uct_helper_region_length(region))];
+}
+
+void uct_helper_region_doom(uct_helper_engine_h engine,
+                            uct_helper_region_t *region)
+{
+    uct_helper_index_remove(&engine->index, region);
+    uct_helper_heap_remove(uct_helper_region_lru(engine, region), region);
+    /* From here on no look-up without the lock takes a reference: either its
+     * compare-and-swap came first and is counted in the word, or it fails */
+    ucs_or_acq_rel(&region->word, UCT_HELPER_WORD_DOOMED);
+}
+
+int uct_helper_region_claim(uct_helper_engine_h engine,
+                            uct_helper_region_t *region)
+{
+    uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
+
+    if (!uct_helper_word_is_hit(word) || (uct_helper_word_refs(word) > 0) ||
+        !ucs_cas_acq_rel(&region->word, &word,
+                         uct_helper_word_set_state(
+                                 word, UCT_HELPER_STATE_DEREGISTERING))) {
+        return 0;
+    }
+
+    uct_helper_heap_remove(uct_helper_region_lru(engine, region), region);
+    uct_helper_index_remove_memh(&engine->index, region);
+    return 1;
+}
+
+/*
+ * Accounts and ceilings
+ */
+
+void uct_helper_engine_account(uct_helper_engine_h engine, uint64_t now)
+{
+    uct_helper_account_t *account = &engine->account;
+    double elapsed;
+
+    /* Times were taken outside of the lock, so they may arrive out of order */
+    if (now > account->time) {
+        elapsed             = now - account->time;
+        account->pinned_ns += elapsed * account->pinned;
+        account->leave_ns  += elapsed * engine->seen.bytes;
+        account->time       = now;
+    }
+    if (engine->seen.bytes > account->leave_peak) {
+        account->leave_peak = engine->seen.bytes;
+    }
+}
+
+static void uct_helper_engine_account_region(uct_helper_engine_h engine,
+                                             uct_helper_region_t *region,
+                                             int sign, uint64_t now)
+{
+    uct_helper_account_t *account = &engine->account;
+    size_t length = uct_helper_engine_pinned_length(engine, region);
+
+    uct_helper_engine_account(engine, now);
+    if (sign > 0) {
+        account->pinned += length;
+        ++account->regions;
+    } else {
+        account->pinned -= length;
+        --account->regions;
+    }
+    if (uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
+        UCT_HELPER_CLASS_SMALL) {
+        account->small += sign;
+    }
+    if (account->pinned > account->pinned_peak) {
+        account->pinned_peak = account->pinned;
+    }
+}
+
+static int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length)
+{
+    return (engine->account.pinned <= engine->max_pinned) &&
+           (length <= engine->max_pinned - engine->account.pinned) &&
+           (engine->account.regions < engine->max_regions);
+}
+
+/* Evict the least recently used region of a class, or of any if @a class is
+ * UCT_HELPER_CLASS_LAST. The lock is let go for the lower domain's call.
+ * @return Bytes unpinned, 0 if nothing is idle. */
+static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class)
+{
+    uct_helper_region_t *victim = NULL;
+    size_t length;
+    int i;
+
+    do {
+        for (i = UCT_HELPER_CLASS_LAST - 1; (i >= 0) && (victim == NULL); --i) {
+            if ((class == UCT_HELPER_CLASS_LAST) || (class == i)) {
+                victim = uct_helper_heap_oldest(&engine->lru[i]);
+            }
+        }
+        if (victim == NULL) {
+            return 0;
+        }
+        if (uct_helper_region_claim(engine, victim)) {
+            break;
+        }
+        victim = NULL; /* found a user since it was chosen */
+    } while (1);
+
+    ++engine->account.evicted;
+    length = uct_helper_engine_pinned_length(engine, victim);
+    uct_helper_engine_unlock(engine);
+    uct_helper_region_deregister(engine, victim, NULL);
+    uct_helper_engine_lock(engine);
+    return length;
+}
+
+/* Count the region as pinned before it is. A use is never refused for a
+ * ceiling of ours; the helper's registration is. */
+static int uct_helper_engine_make_room(uct_helper_engine_h engine,
+                                       uct_helper_region_t *region, int is_use)
+{
+    size_t length = uct_helper_engine_pinned_length(engine, region);
+    uint64_t now  = uct_helper_engine_now(engine);
+    int fits;
+
+    uct_helper_engine_lock(engine);
+    if ((uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
+         UCT_HELPER_CLASS_SMALL) &&
+        (engine->account.small >= UCT_HELPER_SMALL_MAX)) {
+        uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL);
+    }
+    while (!(fits = uct_helper_engine_fits(engine, length)) &&
+           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0)) {
+    }
+    if (fits || is_use) {
+        uct_helper_engine_account_region(engine, region, 1, now);
+        engine->account.over_ceiling += !fits;
+    }
+    uct_helper_engine_unlock(engine);
+    return fits || is_use;
+}
+
+/* Evict at least as much as a failed registration asked for */
+static void uct_helper_engine_evict_for(uct_helper_engine_h engine,
+                                        size_t length)
+{
+    size_t freed = 0;
+    size_t bytes;
+
+    uct_helper_engine_lock(engine);
+    do {
+        bytes  = uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST);
+        freed += bytes;
+    } while ((bytes > 0) && (freed < length));
+    uct_helper_engine_unlock(engine);
+}
+
+/*
+ * Registration
+ */
+
+static ucs_status_t uct_helper_lower_reg(uct_helper_engine_h engine,
+                                         uct_helper_region_t *region,
+                                         unsigned flags, uct_mem_h *memh_p)
+{
+    uint64_t start = uct_helper_engine_now(engine);
+    ucs_status_t status;
+
+    status = engine->env.mem_reg(engine->env.arg,
+                                 (void*)ucs_load_relaxed(&region->start),
+                                 uct_helper_region_length(region), flags,
+                                 memh_p);
+    if (status == UCS_OK) {
+        start = uct_helper_engine_now(engine) - start;
+        uct_helper_engine_lock(engine);
+        ucs_predict_cost_update(&engine->register_cost,
+                                uct_helper_engine_pages(engine, region),
+                                start);
+        uct_helper_engine_unlock(engine);
+    }
+    return status;
+}
+
+/* The verbs domain of UCX 1.13 reports a full device or memlock limit as an
+ * I/O error */
+static int uct_helper_status_is_exhausted(ucs_status_t status)
+{
+    return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_IO_ERROR) ||
+           (status == UCS_ERR_NO_RESOURCE);
+}
+
+/* A use: what fails for want of memory or regions is tried again after idle
+ * registrations have been given up. Only the second failure is worth an error
+ * in the log. */
+static ucs_status_t uct_helper_lower_reg_use(uct_helper_engine_h engine,
+                                             uct_helper_region_t *region,
+                                             unsigned flags, uct_mem_h *memh_p)
+{
+    ucs_status_t status;
+
+    status = uct_helper_lower_reg(engine, region,
+                                  flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, memh_p);
+    if (status == UCS_OK) {
+        return UCS_OK;
+    }
+    if (uct_helper_status_is_exhausted(status)) {
+        uct_helper_engine_evict_for(
+                engine, uct_helper_engine_pinned_length(engine, region));
+    }
+    return uct_helper_lower_reg(engine, region, flags, memh_p);
+}
+
+/* Under the lock; references do not change while a region is REGISTERING */
+static ucs_status_t uct_helper_region_publish(uct_helper_engine_h engine,
+                                              uct_helper_region_t *region,
+                                              uct_mem_h memh, uint64_t now,
+                                              unsigned refs)
+{
+    uint64_t word = ucs_load_relaxed(&region->word);
+    int doomed    = !!(word & UCT_HELPER_WORD_DOOMED);
+
+    ucs_store_release(&region->memh, memh); /* [R-FIELDS] */
+    uct_helper_index_add_memh(&engine->index, region);
+    if (refs == 0) {
+        ucs_store_relaxed(&region->use_start, now); /* of who waited */
+        ucs_store_relaxed(&region->last_use, now);
+    }
+    if (!doomed) {
+        uct_helper_heap_push(uct_helper_region_lru(engine, region), region);
+    }
+    if (uct_helper_word_refs(word) > 0) {
+        uct_helper_engine_in_use(engine,
+                                 uct_helper_engine_pinned_length(engine,
+                                                                 region));
+    }
+    /* release [R-LIVE]: pairs with the acquire in try_ref and in waiters */
+    ucs_store_release(&region->word,
+                      uct_helper_word_set_state(word, UCT_HELPER_STATE_LIVE));
+    if (doomed && (uct_helper_word_refs(word) == 0)) {
+        uct_helper_region_reclaim(engine, region);
+    }
+    return (doomed && (refs == 0)) ? UCS_ERR_CANCELED : UCS_OK;
+}
+
+/* Under the lock. Whoever waits finds the region doomed and goes his own way;
+ * the last of them frees it. */
+static void uct_helper_region_abandon(uct_helper_engine_h engine,
+                                      uct_helper_region_t *region,
+                                      unsigned refs)
+{
+    uint64_t word = ucs_load_relaxed(&region->word) - refs * UCT_HELPER_WORD_REF;
+
+    if (!(word & UCT_HELPER_WORD_DOOMED)) {
+        uct_helper_index_remove(&engine->index, region);
+    }
+    if (uct_helper_word_refs(word) == 0) {
+        uct_helper_region_free(engine, region);
+        return;
+    }
+    /* release [R-LIVE]: pairs with the acquire in waiters */
+    ucs_store_release(&region->word,
+                      uct_helper_word_set_state(word,
+                                                UCT_HELPER_STATE_DORMANT) |
+                              UCT_HELPER_WORD_DOOMED);
+}
+
+ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
+                                        uct_helper_region_t *region,
+                                        unsigned flags, unsigned refs)
+{
+    int is_use = (refs > 0);
+    uct_mem_h memh = NULL;
+    ucs_status_t status;
+    int has_room;
+    uint64_t now;
+
+    has_room = uct_helper_engine_make_room(engine, region, is_use);
+    if (!has_room) {
+        status = UCS_ERR_EXCEEDS_LIMIT;
+    } else if (is_use) {
+        status = uct_helper_lower_reg_use(engine, region, flags, &memh);
+    } else {
+        status = uct_helper_lower_reg(engine, region,
+                                      flags | UCT_MD_MEM_FLAG_HIDE_ERRORS,
+                                      &memh);
+    }
+    now = uct_helper_engine_now(engine);
+
+    uct_helper_engine_lock(engine);
+    if (status == UCS_OK) {
+        status = uct_helper_region_publish(engine, region, memh, now, refs);
+    } else {
+        if (has_room) {
+            uct_helper_engine_account_region(engine, region, -1, now);
+            ++engine->account.failed;
+        }
+        uct_helper_region_abandon(engine, region, refs);
+    }
+    uct_helper_engine_unlock(engine);
+
+    engine->env.wake_waiters(engine->env.arg,
+                             uct_helper_region_wait_word(region));
+    return status;
+}
+
+/*
+ * Deregistration
+ */
+
+/* Under the lock: a finished registration's figures go into the totals */
+static void uct_helper_region_fold(uct_helper_engine_h engine,
+                                   uct_helper_region_t *region)
+{
+    uint64_t hits = ucs_load_relaxed(&region->hits) +
+                    ucs_load_relaxed(&region->joined);
+
+    engine->account.hits      += hits;
+    engine->account.in_use_ns += (double)ucs_load_relaxed(&region->busy_ns) *
+                                 uct_helper_engine_pinned_length(engine,
+                                                                 region);
+    if (ucs_load_relaxed(&region->speculative) && (hits == 0)) {
+        ++engine->account.wasted;
+    }
+    ucs_store_relaxed(&region->hits, 0);
+    ucs_store_relaxed(&region->joined, 0);
+    ucs_store_relaxed(&region->busy_ns, 0);
+    ucs_store_relaxed(&region->speculative, 0);
+}
+
+void uct_helper_region_deregister(uct_helper_engine_h engine,
+                                  uct_helper_region_t *region,
+                                  uct_completion_t *comp)
+{
+    uct_mem_h memh = ucs_load_relaxed(&region->memh);
+    uint64_t start, now, word;
+
+    /* Before the lower domain can give the same handle to another region */
+    ucs_store_release(&region->memh, NULL); /* [R-FIELDS] */
+    start = uct_helper_engine_now(engine);
+    (void)engine->env.mem_dereg(engine->env.arg, memh, comp);
+    now   = uct_helper_engine_now(engine);
+
+    uct_helper_engine_lock(engine);
+    ucs_predict_cost_update(&engine->deregister_cost,
+                            uct_helper_engine_pages(engine, region),
+                            now - start);
+    uct_helper_engine_account_region(engine, region, -1, now);
+    uct_helper_region_fold(engine, region);
+    word = ucs_load_relaxed(&region->word);
+    if (word & UCT_HELPER_WORD_DOOMED) {
+        uct_helper_region_free(engine, region);
+    } else if (ucs_load_relaxed(&region->planned)) {
+        /* release [R-LIVE]: pairs with the acquire in try_ref */
+        ucs_store_release(&region->word,
+                          uct_helper_word_set_state(
+                                  word, UCT_HELPER_STATE_DORMANT));
+    } else {
+        uct_helper_index_remove(&engine->index, region);
+        uct_helper_region_free(engine, region);
+    }
+    uct_helper_engine_unlock(engine);
+}
+
+static void uct_helper_invoke_completions(uct_helper_invalidate_t *list)
+{
+    uct_helper_invalidate_t *next;
+
+    for (; list != NULL; list = next) {
+        next = list->next;
+        if (--list->comp->count == 0) {
+            list->comp->func(list->comp);
+        }
+        free(list);
+    }
+}
+
+/* A doomed region nobody uses. The first completion goes with the lower
+ * domain's call; the others are due as soon as that has been made. */
+static void uct_helper_region_finish(uct_helper_engine_h engine,
+                                     uct_helper_region_t *region)
+{
+    uct_helper_invalidate_t *list = region->invalidate;
+    uct_completion_t *comp        = NULL;
+    uct_helper_invalidate_t *first;
+
+    region->invalidate = NULL;
+    if (list != NULL) {
+        first = list;
+        list  = list->next;
+        comp  = first->comp;
+        free(first);
+    }
+    uct_helper_region_deregister(engine, region, comp);
+    uct_helper_invoke_completions(list);
+}
+
+void uct_helper_engine_reclaim(uct_helper_engine_h engine)
+{
+    uct_helper_region_t *region;
+    uint64_t word;
+
+    while (ucs_load_relaxed(&engine->reclaimable) > 0) {
+        uct_helper_engine_lock(engine);
+        region = engine->reclaim;
+        if (region == NULL) {
+            uct_helper_engine_unlock(engine);
+            return;
+        }
+        engine->reclaim = region->next;
+        ucs_sub_relaxed(&engine->reclaimable, 1);
+
+        word = ucs_load_relaxed(&region->word);
+        if (uct_helper_word_state(word) == UCT_HELPER_STATE_DORMANT) {
+            uct_helper_region_free(engine, region);
+            uct_helper_engine_unlock(engine);
+            continue;
+        }
+        ucs_store_release(&region->word, /* [R-LIVE] */
+                          uct_helper_word_set_state(
+                                  word, UCT_HELPER_STATE_DEREGISTERING));
+        uct_helper_index_remove_memh(&engine->index, region);
+        uct_helper_engine_unlock(engine);
+        uct_helper_region_finish(engine, region);
+    }
+}

@@ -1,0 +1,490 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_int.h"
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+
+/* Uses that are sorted by their start before they are learned from */
+#define UCT_HELPER_BATCH 64
+
+/* Terms of the paper's t_p that are not measured one by one: a look-up in the
+ * call-site table and in the cache, and a step along a queue. Upper bounds. */
+#define UCT_HELPER_HASH_NS  500
+#define UCT_HELPER_CACHE_NS 500
+#define UCT_HELPER_ITEM_NS  5.0
+
+/* A hit does not wake the helper, so while a use is expected the helper looks
+ * into the DQ: soon after the registration, then ever less often, so that a
+ * region stays registered after its use for at most 1/POLL_SHARE of the time
+ * that it was registered before */
+#define UCT_HELPER_POLL_MIN_NS UINT64_C(250000)
+#define UCT_HELPER_POLL_MAX_NS UINT64_C(5000000)
+#define UCT_HELPER_POLL_SHARE  4
+
+/* While anything is registered the helper looks in now and then in any case:
+ * uses may have been lost from a full DQ */
+#define UCT_HELPER_PATROL_NS UINT64_C(100000000)
+
+#define UCT_HELPER_LATENESS_MAX_NS UINT64_C(5000000)
+
+/*
+ * Terms
+ */
+
+static void uct_helper_step_terms(uct_helper_engine_h engine,
+                                  uct_helper_region_t *region,
+                                  ucs_predict_terms_t *terms)
+{
+    size_t pages = uct_helper_engine_pages(engine, region);
+    size_t items = engine->rq.count[UCT_HELPER_RQ_PENDING];
+
+    terms->hash_ns   = UCT_HELPER_HASH_NS;
+    terms->cache_ns  = UCT_HELPER_CACHE_NS;
+    terms->insert_ns = ucs_predict_queue_cost(UCT_HELPER_ITEM_NS, items);
+    terms->update_ns = terms->insert_ns;
+    terms->wakeup_ns = engine->lateness;
+
+    uct_helper_engine_lock(engine);
+    terms->register_ns   = ucs_predict_cost_estimate(&engine->register_cost,
+                                                     pages);
+    terms->deregister_ns = ucs_predict_cost_estimate(&engine->deregister_cost,
+                                                     pages);
+    uct_helper_engine_unlock(engine);
+}
+
+static void uct_helper_step_lateness(uct_helper_engine_h engine, uint64_t now)
+{
+    int64_t late;
+
+    if ((engine->next_due == UCT_HELPER_TIME_NEVER) ||
+        (now < engine->next_due)) {
+        return;
+    }
+    late = ucs_min(now - engine->next_due, UCT_HELPER_LATENESS_MAX_NS);
+    late = late - (int64_t)engine->lateness;
+    /* Up fast, down slowly: a missed deadline costs more than a page held */
+    engine->lateness += late / ((late > 0) ? 2 : 16);
+}
+
+/*
+ * Plans: what a region is expected for
+ */
+
+/* After items have come or gone */
+static void uct_helper_step_replan(uct_helper_engine_h engine,
+                                   uct_helper_region_t *region)
+{
+    int is_planned = (uct_helper_rq_of_region(region) != NULL);
+
+    ucs_store_relaxed(&region->planned, is_planned);
+    if (is_planned) {
+        return;
+    }
+
+    uct_helper_engine_lock(engine);
+    if ((ucs_load_relaxed(&region->word) &
+         (UCT_HELPER_WORD_STATE_MASK | UCT_HELPER_WORD_DOOMED)) ==
+        UCT_HELPER_STATE_DORMANT) {
+        uct_helper_index_remove(&engine->index, region);
+        uct_helper_region_free(engine, region);
+    }
+    uct_helper_engine_unlock(engine);
+}
+
+static void uct_helper_step_cancel(uct_helper_engine_h engine,
+                                   uct_helper_rq_item_t *item)
+{
+    uct_helper_region_t *region = item->region;
+    int is_current              = uct_helper_rq_item_is_current(item);
+
+    uct_helper_rq_remove(&engine->rq, item);
+    if (is_current) {
+        uct_helper_step_replan(engine, region);
+    }
+}
+
+/* Any use of the region is the one that was waited for */
+static void uct_helper_step_satisfy(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region,
+                                    uint64_t end_ns)
+{
+    uct_helper_rq_item_t *item, *next;
+
+    for (item = uct_helper_rq_of_region(region); item != NULL; item = next) {
+        next = item->region_next;
+        if ((item->list == UCT_HELPER_RQ_EXPECTED) ||
+            (item->deadline <= end_ns)) {
+            uct_helper_rq_remove(&engine->rq, item);
+        }
+    }
+}
+
+/* Earliest time at which the region must be registered; NEVER if none */
+static uint64_t uct_helper_step_earliest(uct_helper_region_t *region)
+{
+    uint64_t earliest = UCT_HELPER_TIME_NEVER;
+    uct_helper_rq_item_t *item;
+
+    for (item = uct_helper_rq_of_region(region); item != NULL;
+         item = item->region_next) {
+        if (item->list == UCT_HELPER_RQ_EXPECTED) {
+            return 0;
+        }
+        earliest = ucs_min(earliest, item->time);
+    }
+    return earliest;
+}
+
+/* The deregistration condition. A region without a prediction is always
+ * deregistered; the first use never has one. */
+static void uct_helper_step_deregister(uct_helper_engine_h engine,
+                                       uct_helper_region_t *region)
+{
+    uint64_t earliest = uct_helper_step_earliest(region);
+    ucs_predict_terms_t terms;
+    int is_claimed;
+
+    if (earliest != UCT_HELPER_TIME_NEVER) {
+        uct_helper_step_terms(engine, region, &terms);
+        if (!ucs_predict_may_deregister(uct_helper_engine_now(engine), &terms,
+                                        earliest)) {
+            return;
+        }
+    }
+
+    uct_helper_engine_lock(engine);
+    is_claimed = uct_helper_region_claim(engine, region);
+    uct_helper_engine_unlock(engine);
+    if (is_claimed) {
+        uct_helper_region_deregister(engine, region, NULL);
+    }
+}
+
+/*
+ * Deregistration queue
+ */
+
+static void uct_helper_step_expect(uct_helper_engine_h engine,
+                                   uct_helper_region_t *region,
+                                   ucs_predict_ref_t ref)
+{
+    ucs_predict_terms_t terms;
+    uint64_t deadline;
+
+    if (!ucs_predict_table_deadline(engine->table, ref, &deadline)) {
+        return;
+    }
+    uct_helper_step_terms(engine, region, &terms);
+    uct_helper_rq_expect(&engine->rq, region, ref,
+                         deadline - ucs_predict_table_margin(engine->table,
+                                                             ref),
+                         deadline, ucs_predict_rq_gap(&terms));
+}
+
+/* A path that no use has walked, for all were hits, goes by where it ended */
+static uint64_t uct_helper_step_path(uct_helper_engine_h engine,
+                                     const uct_helper_use_t *use)
+{
+    uint64_t path = engine->env.recall(engine->env.arg, use->sp, use->address,
+                                       use->length);
+
+    return (path != 0) ? path : use->sp;
+}
+
+static void uct_helper_step_use(uct_helper_engine_h engine,
+                                const uct_helper_use_t *use)
+{
+    uct_helper_region_t *region = use->region;
+    ucs_predict_use_t learned   = {
+        .start_ns = use->start_ns,
+        .path     = uct_helper_step_path(engine, use),
+        .address  = use->address,
+        .length   = use->length,
+        .type     = ucs_load_relaxed(&region->access)
+    };
+    ucs_predict_ref_t ref;
+
+    ref = ucs_predict_table_record(engine->table, &learned);
+    if (uct_helper_region_gen(region) != use->generation) {
+        uct_helper_rq_remove(&engine->rq, &engine->rq.items[ref.index]);
+        return;
+    }
+
+    uct_helper_step_satisfy(engine, region, use->end_ns);
+    uct_helper_step_expect(engine, region, ref);
+    uct_helper_step_replan(engine, region);
+    uct_helper_step_deregister(engine, region);
+}
+
+/* Ends come in another order than starts; the predictor wants the latter */
+static unsigned uct_helper_step_drain(uct_helper_engine_h engine,
+                                      uct_helper_use_t *uses)
+{
+    unsigned count = 0;
+    uct_helper_use_t use;
+    unsigned i;
+
+    while ((count < UCT_HELPER_BATCH) &&
+           uct_helper_dq_pop(engine->dq, &use)) {
+        for (i = count++; (i > 0) && (uses[i - 1].start_ns > use.start_ns);
+             --i) {
+            uses[i] = uses[i - 1];
+        }
+        uses[i] = use;
+    }
+    return count;
+}
+
+/* Uses were lost, so regions may be idle that no queue knows of */
+static void uct_helper_step_sweep(uct_helper_engine_h engine)
+{
+    uct_helper_region_t *region;
+
+    do {
+        uct_helper_engine_lock(engine);
+        region = uct_helper_index_first(&engine->index, 0, UINTPTR_MAX);
+        while ((region != NULL) &&
+               ((ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_QUEUE) ||
+                (uct_helper_rq_of_region(region) != NULL) ||
+                !uct_helper_region_claim(engine, region))) {
+            region = uct_helper_index_next(&engine->index, region, 0,
+                                           UINTPTR_MAX);
+        }
+        uct_helper_engine_unlock(engine);
+        if (region != NULL) {
+            uct_helper_region_deregister(engine, region, NULL);
+        }
+    } while (region != NULL);
+}
+
+/*
+ * Registration queue
+ */
+
+/* What is to be done for an item that is due; under the lock */
+static uct_helper_region_t *
+uct_helper_step_find(uct_helper_engine_h engine, uct_helper_rq_item_t *item,
+                     uct_helper_state_t *state_p)
+{
+    uct_helper_region_t *region = item->region;
+    uct_helper_region_t *found;
+    uint64_t word;
+
+    found = uct_helper_index_find(&engine->index,
+                                  ucs_load_relaxed(&region->start),
+                                  ucs_load_relaxed(&region->end),
+                                  ucs_load_relaxed(&region->access));
+    if (found == NULL) {
+        *state_p = UCT_HELPER_STATE_FREE;
+        return NULL;
+    }
+
+    word     = ucs_load_relaxed(&found->word);
+    *state_p = uct_helper_word_state(word);
+    if (*state_p == UCT_HELPER_STATE_DORMANT) {
+        ucs_store_relaxed(&found->speculative, 1);
+        ucs_store_relaxed(&found->wake, 0);
+        ucs_store_relaxed(&found->idle, UCT_HELPER_IDLE_QUEUE);
+        ucs_store_release(&found->word, /* [R-LIVE] */
+                          uct_helper_word_set_state(
+                                  word, UCT_HELPER_STATE_REGISTERING));
+    }
+    return found;
+}
+
+/* The region is registered, or was so already: now its use must come */
+static void uct_helper_step_registered(uct_helper_engine_h engine,
+                                       uct_helper_rq_item_t *item,
+                                       uct_helper_region_t *region)
+{
+    uct_helper_region_t *before = item->region;
+    uint64_t now                = uct_helper_engine_now(engine);
+
+    uct_helper_rq_registered(&engine->rq, item, region, now,
+                             ucs_max(item->deadline, now) +
+                             ucs_predict_table_slack(engine->table,
+                                                     item->ref));
+    ucs_store_relaxed(&region->planned, 1);
+    if (before != region) {
+        uct_helper_step_replan(engine, before);
+    }
+}
+
+static void uct_helper_step_due(uct_helper_engine_h engine,
+                                uct_helper_rq_item_t *item)
+{
+    uct_helper_region_t *region;
+    uct_helper_state_t state;
+
+    if (!uct_helper_rq_item_is_current(item) ||
+        (uct_helper_engine_stock(engine) != UCS_OK)) {
+        uct_helper_step_cancel(engine, item);
+        return;
+    }
+
+    uct_helper_engine_lock(engine);
+    region = uct_helper_step_find(engine, item, &state);
+    uct_helper_engine_unlock(engine);
+
+    if ((state == UCT_HELPER_STATE_DORMANT) &&
+        (uct_helper_region_register(engine, region,
+                                    ucs_load_relaxed(&region->access), 0) ==
+         UCS_OK)) {
+        state = UCT_HELPER_STATE_LIVE;
+    }
+    if (state == UCT_HELPER_STATE_LIVE) {
+        uct_helper_step_registered(engine, item, region);
+    } else {
+        /* The use has come already, or its buffer cannot be had */
+        uct_helper_step_cancel(engine, item);
+    }
+}
+
+/* First time at which this item may not be delayed any more */
+static uint64_t uct_helper_step_begin_time(uct_helper_engine_h engine,
+                                           uct_helper_rq_item_t *item)
+{
+    ucs_predict_terms_t terms;
+    uint64_t cost;
+
+    uct_helper_step_terms(engine, item->region, &terms);
+    cost = ucs_predict_register_cost(&terms);
+    return (item->time > cost) ? item->time - cost + 1 : 0;
+}
+
+static int uct_helper_step_rq(uct_helper_engine_h engine)
+{
+    uct_helper_rq_item_t *item = uct_helper_rq_first(&engine->rq,
+                                                     UCT_HELPER_RQ_PENDING);
+    ucs_predict_terms_t terms;
+
+    if (item == NULL) {
+        return 0;
+    }
+    if (uct_helper_rq_item_is_current(item)) {
+        uct_helper_step_terms(engine, item->region, &terms);
+        if (ucs_predict_may_delay(uct_helper_engine_now(engine), &terms,
+                                  item->time)) {
+            return 0;
+        }
+    }
+    uct_helper_step_due(engine, item);
+    return 1;
+}
+
+/* The use did not come by deadline and slack */
+static void uct_helper_step_expire(uct_helper_engine_h engine,
+                                   uct_helper_rq_item_t *item, uint64_t now)
+{
+    uct_helper_region_t *region = item->region;
+    uint64_t word               = ucs_load_relaxed(&region->word);
+
+    if (!uct_helper_rq_item_is_current(item)) {
+        uct_helper_rq_remove(&engine->rq, item);
+        return;
+    }
+    if (uct_helper_word_refs(word) > 0) {
+        /* It came; its end will be in the DQ */
+        uct_helper_rq_extend(&engine->rq, item,
+                             now + ucs_predict_table_slack(engine->table,
+                                                           item->ref));
+        return;
+    }
+    ucs_predict_table_unused(engine->table, item->ref);
+    uct_helper_rq_remove(&engine->rq, item);
+    uct_helper_step_replan(engine, region);
+    uct_helper_step_deregister(engine, region);
+}
+
+static void uct_helper_step_expired(uct_helper_engine_h engine, uint64_t now)
+{
+    uct_helper_rq_item_t *item;
+
+    while (((item = uct_helper_rq_first(&engine->rq,
+                                        UCT_HELPER_RQ_EXPECTED)) != NULL) &&
+           (item->time <= now)) {
+        uct_helper_step_expire(engine, item, now);
+    }
+}
+
+/*
+ * Step
+ */
+
+static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
+                                          uint64_t now)
+{
+    uint64_t youngest = 0;
+    uct_helper_rq_item_t *item;
+    uint64_t interval;
+
+    for (item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
+         item != NULL; item = item->next) {
+        youngest = ucs_max(youngest, item->since);
+    }
+    if (youngest == 0) {
+        return UCT_HELPER_TIME_NEVER;
+    }
+    interval = (now > youngest) ? (now - youngest) / UCT_HELPER_POLL_SHARE : 0;
+    interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
+    return now + ucs_min(interval, UCT_HELPER_POLL_MAX_NS);
+}
+
+static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
+{
+    uint64_t next = uct_helper_step_poll_time(engine, now);
+    uct_helper_rq_item_t *item;
+    unsigned registered;
+
+    uct_helper_engine_lock(engine);
+    registered = engine->lru[UCT_HELPER_CLASS_MANAGED].count;
+    uct_helper_engine_unlock(engine);
+    if (registered > 0) {
+        next = ucs_min(next, now + UCT_HELPER_PATROL_NS);
+    }
+    item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
+    if (item != NULL) {
+        next = ucs_min(next, item->time);
+    }
+    item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_PENDING);
+    if (item != NULL) {
+        next = ucs_min(next, uct_helper_step_begin_time(engine, item));
+    }
+    return next;
+}
+
+uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
+{
+    uint64_t lost = uct_helper_dq_lost(engine->dq);
+    uct_helper_use_t uses[UCT_HELPER_BATCH];
+    unsigned count, i;
+
+    uct_helper_step_lateness(engine, now);
+    uct_helper_engine_reclaim(engine);
+
+    /* The two queues in turn (section 3.2): after each use the registrations
+     * that have become due */
+    do {
+        count = uct_helper_step_drain(engine, uses);
+        for (i = 0; i < count; ++i) {
+            uct_helper_step_use(engine, &uses[i]);
+            while (uct_helper_step_rq(engine)) {
+            }
+        }
+    } while (count > 0);
+    while (uct_helper_step_rq(engine)) {
+    }
+
+    if (lost != engine->dq_lost) {
+        engine->dq_lost = lost;
+        uct_helper_step_sweep(engine);
+    }
+    uct_helper_step_expired(engine, uct_helper_engine_now(engine));
+    uct_helper_engine_reclaim(engine);
+
+    engine->next_due = uct_helper_step_next(engine,
+                                            uct_helper_engine_now(engine));
+    return engine->next_due;
+}

@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "extents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef uct_helper_itree_node_t node_t;
+
+void uct_helper_extents_init(uct_helper_extents_t *set)
+{
+    memset(set, 0, sizeof(*set));
+    uct_helper_itree_init(&set->tree);
+}
+
+void uct_helper_extents_give(uct_helper_extents_t *set, node_t *node)
+{
+    node->left = set->spare;
+    set->spare = node;
+    ++set->spares;
+}
+
+static node_t *uct_helper_extents_take(uct_helper_extents_t *set)
+{
+    node_t *node = set->spare;
+
+    if (node != NULL) {
+        set->spare = node->left;
+        --set->spares;
+    }
+    return node;
+}
+
+void uct_helper_extents_cleanup(uct_helper_extents_t *set)
+{
+    node_t *node;
+
+    uct_helper_extents_remove(set, 0, UINTPTR_MAX);
+    while ((node = uct_helper_extents_take(set)) != NULL) {
+        free(node);
+    }
+}
+
+int uct_helper_extents_covers(const uct_helper_extents_t *set, uintptr_t start,
+                              uintptr_t end)
+{
+    node_t *node = uct_helper_itree_first(&set->tree, start, end);
+
+    return (node != NULL) && (node->start <= start) && (node->end >= end);
+}
+
+static void uct_helper_extents_drop(uct_helper_extents_t *set, node_t *node)
+{
+    uct_helper_itree_remove(&set->tree, node);
+    set->bytes -= node->end - node->start;
+}
+
+static void uct_helper_extents_put(uct_helper_extents_t *set, node_t *node,
+                                   uintptr_t start, uintptr_t end)
+{
+    node->start = start;
+    node->end   = end;
+    set->bytes += end - start;
+    uct_helper_itree_insert(&set->tree, node);
+}
+
+void uct_helper_extents_add(uct_helper_extents_t *set, uintptr_t start,
+                            uintptr_t end)
+{
+    node_t *node;
+
+    /* One byte more at either end, so that neighbours that touch merge */
+    while ((node = uct_helper_itree_first(&set->tree, start - 1, end + 1)) !=
+           NULL) {
+        uct_helper_extents_drop(set, node);
+        start = (node->start < start) ? node->start : start;
+        end   = (node->end > end) ? node->end : end;
+        uct_helper_extents_give(set, node);
+    }
+    node = uct_helper_extents_take(set);
+    if (node != NULL) {
+        uct_helper_extents_put(set, node, start, end);
+    }
+}
+
+void uct_helper_extents_remove(uct_helper_extents_t *set, uintptr_t start,
+                               uintptr_t end)
+{
+    uintptr_t before, after;
+    node_t *node, *other;
+
+    while ((node = uct_helper_itree_first(&set->tree, start, end)) != NULL) {
+        uct_helper_extents_drop(set, node);
+        before = (node->start < start) ? start - node->start : 0;
+        after  = (node->end > end) ? node->end - end : 0;
+        other  = ((before > 0) && (after > 0)) ? uct_helper_extents_take(set) :
+                                                 NULL;
+        if ((before > 0) && (after > 0) && (other == NULL)) {
+            set->lost_bytes += (before < after) ? before : after;
+            before           = (before < after) ? 0 : before;
+            after            = (before > 0) ? 0 : after;
+        }
+        if (other != NULL) {
+            uct_helper_extents_put(set, other, end, node->end);
+        }
+        if (before > 0) {
+            uct_helper_extents_put(set, node, node->start, start);
+        } else if ((after > 0) && (other == NULL)) {
+            uct_helper_extents_put(set, node, end, node->end);
+        } else {
+            uct_helper_extents_give(set, node);
+        }
+    }
+}

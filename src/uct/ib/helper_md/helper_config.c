@@ -1,0 +1,309 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "helper_config.h"
+#include "log.h"
+#include "values.h"
+
+#include <ucs/config/parser.h>
+#include <ucs/sys/preprocessor.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define UCT_HELPER_ERROR_MAX      512
+
+static const char *const uct_helper_mds_names[] = {"ib", "pin", NULL};
+
+static const char *const uct_helper_log_names[] = {"error", "warn", "info",
+                                                   "debug", NULL};
+
+static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
+                                                        UCS_LOG_LEVEL_WARN,
+                                                        UCS_LOG_LEVEL_INFO,
+                                                        UCS_LOG_LEVEL_DEBUG};
+
+static ucs_config_field_t uct_helper_config_table[] = {
+    {"HELPER", "n",
+     "Keep registered only the memory that is about to be communicated: a\n"
+     "helper thread predicts when each buffer is needed next, registers it\n"
+     "just before, and deregisters it in between. y or n.",
+     ucs_offsetof(uct_helper_options_t, helper), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_POLICY", "paper",
+     "What becomes of a registration after its use:\n"
+     "  paper        - deregister, register again before the predicted use\n"
+     "  leave_pinned - keep until the memory is unmapped\n"
+     "  on_demand    - deregister at once\n"
+     "  lru          - keep, evict the least recently used at a ceiling",
+     ucs_offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MIN_SIZE", "16k",
+     "Shorter buffers are registered once and kept.",
+     ucs_offsetof(uct_helper_options_t, min_size), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MAX_PINNED", "inf",
+     "Ceiling of registered memory per domain, kept before a registration by\n"
+     "deregistering what is idle; passed only if all else is in use.",
+     ucs_offsetof(uct_helper_options_t, max_pinned), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MAX_REGIONS", "inf",
+     "Ceiling of the number of registrations per domain, kept likewise.",
+     ucs_offsetof(uct_helper_options_t, max_regions), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MDS", "ib,pin",
+     "Memory domains that get a helper: a list of ib (RDMA devices) and pin\n"
+     "(the software NIC of UCX_MD_PIN).",
+     ucs_offsetof(uct_helper_options_t, mds), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_REPORT", "",
+     "Where to write what was pinned and saved when the process ends: empty\n"
+     "(nowhere), stderr, FILE, or json:FILE. In FILE, %h stands for the host,\n"
+     "%p for the process id, %r for the rank.",
+     ucs_offsetof(uct_helper_options_t, report), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_CPU", "auto",
+     "Processors of the helper thread: auto (near the device, not on the one\n"
+     "that the main thread alone is bound to), a list such as 0-3,8, or empty\n"
+     "(as the thread that starts it).",
+     ucs_offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_LOG", "warn",
+     "Log level of the helper: error, warn, info or debug.",
+     ucs_offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN", "n",
+     "Software NIC: UCX's cma domain registers (pins) memory for real, by\n"
+     "io_uring, so that a job on one machine without RDMA hardware pays a\n"
+     "real registration cost. y or n.",
+     ucs_offsetof(uct_helper_options_t, pin), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN_COST", "",
+     "MODELLED cost added to each registration of the software NIC, as\n"
+     "BASE,PER_PAGE, for example 5us,100ns; empty: none.",
+     ucs_offsetof(uct_helper_options_t, pin_cost), UCS_CONFIG_TYPE_STRING},
+
+    {NULL}
+};
+
+UCS_CONFIG_REGISTER_TABLE(uct_helper_config_table, "Helper memory domain",
+                          UCT_HELPER_TABLE_PREFIX, uct_helper_options_t,
+                          &ucs_config_global_list)
+
+static int uct_helper_config_parse_policy(const char *text, void *value_p)
+{
+    unsigned index;
+
+    if (!uct_helper_value_enum(text, uct_helper_policy_names, &index)) {
+        return 0;
+    }
+
+    *(uct_helper_policy_t*)value_p = (uct_helper_policy_t)index;
+    return 1;
+}
+
+static int uct_helper_config_parse_bool(const char *text, void *value_p)
+{
+    return uct_helper_value_bool(text, value_p);
+}
+
+static int uct_helper_config_parse_size(const char *text, void *value_p)
+{
+    return uct_helper_value_size(text, value_p);
+}
+
+static int uct_helper_config_parse_count(const char *text, void *value_p)
+{
+    return uct_helper_value_count(text, value_p) &&
+           (*(unsigned long*)value_p > 0);
+}
+
+static int uct_helper_config_parse_mds(const char *text, void *value_p)
+{
+    return uct_helper_value_mask(text, uct_helper_mds_names, value_p);
+}
+
+static int uct_helper_config_parse_report(const char *text, void *value_p)
+{
+    return uct_helper_value_report(text, value_p);
+}
+
+static int uct_helper_config_parse_log(const char *text, void *value_p)
+{
+    unsigned index;
+
+    if (!uct_helper_value_enum(text, uct_helper_log_names, &index)) {
+        return 0;
+    }
+
+    *(ucs_log_level_t*)value_p = uct_helper_log_levels[index];
+    return 1;
+}
+
+/* These two fill more than one field, so they get the configuration */
+static int uct_helper_config_parse_cpu(const char *text, void *config_p)
+{
+    uct_helper_config_t *config = config_p;
+
+    if (*text == '\0') {
+        config->cpu_mode = UCT_HELPER_CPU_INHERIT;
+        return 1;
+    }
+
+    if (!strcasecmp(text, "auto")) {
+        config->cpu_mode = UCT_HELPER_CPU_AUTO;
+        return 1;
+    }
+
+    if (!uct_helper_value_cpus(text, &config->cpus)) {
+        return 0;
+    }
+
+    config->cpu_mode = UCT_HELPER_CPU_LIST;
+    return 1;
+}
+
+static int uct_helper_config_parse_cost(const char *text, void *config_p)
+{
+    uct_helper_config_t *config = config_p;
+
+    return uct_helper_value_cost(text, &config->pin_base_ns,
+                                 &config->pin_per_page_ns);
+}
+
+/* How one option is checked, and what is switched off if it is bad */
+typedef struct uct_helper_option_rule {
+    const char *name;
+    size_t     option_offset;
+    size_t     value_offset;
+    size_t     switch_offset;
+    int        (*parse)(const char *text, void *value_p);
+    const char *allowed;
+} uct_helper_option_rule_t;
+
+#define UCT_HELPER_RULE(_name, _option, _value_offset, _switch, _parse, \
+                        _allowed) \
+    { \
+        _name, ucs_offsetof(uct_helper_options_t, _option), _value_offset, \
+                ucs_offsetof(uct_helper_config_t, _switch), _parse, _allowed \
+    }
+
+#define UCT_HELPER_VALUE(_field) ucs_offsetof(uct_helper_config_t, _field)
+
+#define UCT_HELPER_SIZES "bytes with an optional k, m, g or t, or inf"
+#define UCT_HELPER_BOOLS "y or n"
+
+static const uct_helper_option_rule_t uct_helper_option_rules[] = {
+    UCT_HELPER_RULE("HELPER", helper, UCT_HELPER_VALUE(helper), helper,
+                    uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
+    UCT_HELPER_RULE("HELPER_POLICY", policy, UCT_HELPER_VALUE(policy), helper,
+                    uct_helper_config_parse_policy,
+                    "paper, leave_pinned, on_demand or lru"),
+    UCT_HELPER_RULE("HELPER_MIN_SIZE", min_size, UCT_HELPER_VALUE(min_size),
+                    helper, uct_helper_config_parse_size, UCT_HELPER_SIZES),
+    UCT_HELPER_RULE("HELPER_MAX_PINNED", max_pinned,
+                    UCT_HELPER_VALUE(max_pinned), helper,
+                    uct_helper_config_parse_size, UCT_HELPER_SIZES),
+    UCT_HELPER_RULE("HELPER_MAX_REGIONS", max_regions,
+                    UCT_HELPER_VALUE(max_regions), helper,
+                    uct_helper_config_parse_count, "a number above 0, or inf"),
+    UCT_HELPER_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
+                    uct_helper_config_parse_mds, "a list of ib and pin"),
+    UCT_HELPER_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report), helper,
+                    uct_helper_config_parse_report,
+                    "stderr, FILE or json:FILE"),
+    UCT_HELPER_RULE("HELPER_CPU", cpu, 0, helper, uct_helper_config_parse_cpu,
+                    "auto, a list such as 0-3,8, or nothing"),
+    UCT_HELPER_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
+                    uct_helper_config_parse_log, "error, warn, info or debug"),
+    UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
+                    uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
+    UCT_HELPER_RULE("PIN_COST", pin_cost, 0, pin, uct_helper_config_parse_cost,
+                    "two times such as 5us,100ns, or nothing")
+};
+
+static void uct_helper_config_set_defaults(uct_helper_config_t *config)
+{
+    memset(config, 0, sizeof(*config));
+    config->policy      = UCT_HELPER_POLICY_PAPER;
+    config->min_size    = 16 << 10;
+    config->max_pinned  = SIZE_MAX;
+    config->max_regions = ULONG_MAX;
+    config->mds         = UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN;
+    config->cpu_mode    = UCT_HELPER_CPU_AUTO;
+    config->log_level   = UCS_LOG_LEVEL_WARN;
+}
+
+ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
+                                     uct_helper_config_t *config, char *error,
+                                     size_t max)
+{
+    int bad_helper      = 0;
+    int bad_pin         = 0;
+    ucs_status_t status = UCS_OK;
+    const uct_helper_option_rule_t *rule;
+    const char *text;
+    unsigned i;
+
+    error[0] = '\0';
+    uct_helper_config_set_defaults(config);
+    for (i = 0; i < ucs_static_array_size(uct_helper_option_rules); ++i) {
+        rule = &uct_helper_option_rules[i];
+        text = *(char**)UCS_PTR_BYTE_OFFSET(options, rule->option_offset);
+        if (rule->parse(text,
+                        UCS_PTR_BYTE_OFFSET(config, rule->value_offset))) {
+            continue;
+        }
+
+        if (rule->switch_offset == UCT_HELPER_VALUE(pin)) {
+            bad_pin = 1;
+        } else {
+            bad_helper = 1;
+        }
+
+        if (status == UCS_OK) {
+            snprintf(error, max,
+                     UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
+                     "%s: '%s' is not valid, allowed: %s; %s",
+                     rule->name, text, rule->allowed,
+                     bad_pin ? "the software NIC stays off" :
+                               "the helper stays off");
+            status = UCS_ERR_INVALID_PARAM;
+        }
+    }
+
+    if (bad_helper) {
+        config->helper = 0;
+    }
+    if (bad_pin) {
+        config->pin = 0;
+    }
+    return status;
+}
+
+ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
+{
+    char error[UCT_HELPER_ERROR_MAX];
+    uct_helper_options_t options;
+    ucs_status_t status;
+
+    status = ucs_config_parser_fill_opts(&options, uct_helper_config_table,
+                                         UCT_HELPER_ENV_PREFIX,
+                                         UCT_HELPER_TABLE_PREFIX, 0);
+    if (status != UCS_OK) {
+        uct_helper_config_set_defaults(config);
+        uct_helper_error("options cannot be read: %s; the helper stays off",
+                         ucs_status_string(status));
+        return status;
+    }
+
+    status = uct_helper_config_parse(&options, config, error, sizeof(error));
+    uct_helper_log_set_level(config->log_level);
+    if (status != UCS_OK) {
+        uct_helper_warn("%s", error);
+    }
+
+    ucs_config_parser_release_opts(&options, uct_helper_config_table);
+    return status;
+}

@@ -1,0 +1,122 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_CONFIG_H_
+#define UCT_HELPER_CONFIG_H_
+
+#include "engine.h"
+
+#include <ucs/config/types.h>
+#include <ucs/type/cpu_set.h>
+
+#include <limits.h>
+
+/**
+ * @file helper_config.h
+ *
+ * Options of the helper and of the software NIC: one UCX configuration table
+ * with the prefix "MD_", so that the environment variables are UCX_MD_HELPER,
+ * UCX_MD_HELPER_POLICY, ..., UCX_MD_PIN, UCX_MD_PIN_COST, ucx.conf is
+ * honoured, and `ucx_info -c` lists them. The table holds strings: values are
+ * checked here, because a bad one must cost one clear line and the helper, and
+ * never the job.
+ */
+
+BEGIN_C_DECLS
+
+/** Prefix of environment variables and prefix of the table. */
+#define UCT_HELPER_ENV_PREFIX   "UCX_"
+#define UCT_HELPER_TABLE_PREFIX "MD_"
+
+/** Kinds of memory domain that the helper may decorate. */
+enum {
+    UCT_HELPER_MDS_IB  = UCS_BIT(0), /**< domains of component "ib" */
+    UCT_HELPER_MDS_PIN = UCS_BIT(1)  /**< the software NIC, pin_md */
+};
+
+/** Where the report goes. */
+typedef enum uct_helper_report_kind {
+    UCT_HELPER_REPORT_NONE,
+    UCT_HELPER_REPORT_STDERR,
+    UCT_HELPER_REPORT_TEXT,
+    UCT_HELPER_REPORT_JSON
+} uct_helper_report_kind_t;
+
+/** Destination of a report. */
+typedef struct uct_helper_report_dest {
+    uct_helper_report_kind_t kind;
+    char                     path[PATH_MAX]; /**< as given, %h %p %r not yet
+                                                  expanded */
+} uct_helper_report_dest_t;
+
+/** How the helper thread is bound. */
+typedef enum uct_helper_cpu_mode {
+    UCT_HELPER_CPU_INHERIT, /**< as the thread that starts it */
+    UCT_HELPER_CPU_AUTO,    /**< near the device, away from the main thread */
+    UCT_HELPER_CPU_LIST     /**< to the given processors */
+} uct_helper_cpu_mode_t;
+
+/** Options as strings, filled by UCX's parser. */
+typedef struct uct_helper_options {
+    char *helper;
+    char *policy;
+    char *min_size;
+    char *max_pinned;
+    char *max_regions;
+    char *mds;
+    char *report;
+    char *cpu;
+    char *log;
+    char *pin;
+    char *pin_cost;
+} uct_helper_options_t;
+
+/** Options that have been checked. */
+typedef struct uct_helper_config {
+    int                      helper;      /**< UCX_MD_HELPER */
+    uct_helper_policy_t      policy;
+    size_t                   min_size;    /**< bytes */
+    size_t                   max_pinned;  /**< bytes, SIZE_MAX: no ceiling */
+    unsigned long            max_regions; /**< ULONG_MAX: no ceiling */
+    unsigned                 mds;         /**< UCT_HELPER_MDS_xx */
+    uct_helper_report_dest_t report;
+    uct_helper_cpu_mode_t    cpu_mode;
+    ucs_cpu_set_t            cpus;        /**< with UCT_HELPER_CPU_LIST */
+    ucs_log_level_t          log_level;
+    int                      pin;         /**< UCX_MD_PIN */
+    double                   pin_base_ns; /**< MODELLED cost, nanoseconds */
+    double                   pin_per_page_ns;
+} uct_helper_config_t;
+
+
+/**
+ * Check @a options and convert them.
+ *
+ * @param [in]  options  None of the strings may be NULL.
+ * @param [out] config   Always filled. After a bad UCX_MD_HELPER* `helper` is
+ *                       0, after a bad UCX_MD_PIN* `pin` is 0.
+ * @param [out] error    One line that names the first bad option, its value
+ *                       and what is allowed; empty if all are good.
+ * @param [in]  max      Size of @a error in bytes.
+ *
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
+                                     uct_helper_config_t *config, char *error,
+                                     size_t max);
+
+
+/**
+ * Read the options of this process from environment and ucx.conf. A bad value
+ * has been reported in one log line when this returns.
+ *
+ * @param [out] config  As by @ref uct_helper_config_parse.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, or the error of UCX's parser, after
+ *         which helper and pin are off.
+ */
+ucs_status_t uct_helper_config_read(uct_helper_config_t *config);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_MD_H_
+#define UCT_HELPER_MD_H_
+
+#include "engine.h"
+#include "helper_config.h"
+
+#include <uct/api/uct.h>
+
+/**
+ * @file helper_md.h
+ *
+ * The decorator: replaces the operation table of an open memory domain by a
+ * private copy whose registrations go through an engine. The domain below
+ * keeps its handles, so the transports do not notice.
+ */
+
+BEGIN_C_DECLS
+
+/**
+ * Cost of a registration that @a query reports, in seconds: a cache hit. It is
+ * the figure that UCX reports for its own cache (uct_md_rcache_overhead() in
+ * src/uct/base/uct_md.c of v1.13), so UCP chooses the protocols that it
+ * chooses with that one.
+ */
+#define UCT_HELPER_MD_HIT_COST 180e-9
+
+
+/**
+ * Decorate an open domain. Its own registration cache, if it has one, must be
+ * off: it would hide the deregistrations from the device.
+ *
+ * Closing the domain stops the helper, reports, deregisters what is left,
+ * and closes the domain below. A forked child keeps the domain without a
+ * helper: its registrations go straight to the domain below, and it leaves its
+ * parent's alone.
+ *
+ * @param [in] md       Domain that no other thread uses yet. Stays UCX's.
+ * @param [in] md_name  Name for the report, without commas.
+ * @param [in] config   Options, copied; config->helper is not looked at.
+ *
+ * @return UCS_OK
+ * @return UCS_ERR_UNSUPPORTED    Memory events do not arrive, see events.h.
+ * @return UCS_ERR_NO_MEMORY
+ * @return UCS_ERR_EXCEEDS_LIMIT  Too many domains.
+ *         After any error the domain is as it was, and one line of warning has
+ *         been logged.
+ */
+ucs_status_t uct_helper_md_attach(uct_md_h md, const char *md_name,
+                                  const uct_helper_config_t *config);
+
+
+/** @return The engine of a decorated domain, NULL if @a md is not one whose
+ *          topmost decorator is the helper, or in a forked child. */
+uct_helper_engine_h uct_helper_md_engine(uct_md_h md);
+
+
+/** @return Nonzero if the helper thread of a decorated domain runs. */
+int uct_helper_md_has_thread(uct_md_h md);
+
+END_C_DECLS
+
+#endif

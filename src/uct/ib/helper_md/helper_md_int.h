@@ -1,0 +1,64 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_MD_INT_H_
+#define UCT_HELPER_MD_INT_H_
+
+#include "helper_md.h"
+#include "site.h"
+#include "thread.h"
+
+#include <ucs/datastruct/list.h>
+#include <ucs/sys/atomic.h>
+#include <uct/base/uct_abi.h>
+
+#include <pthread.h>
+
+/**
+ * @file helper_md_int.h
+ *
+ * Inside of a decorated domain, for the decorator, its session and its forked
+ * child.
+ */
+
+BEGIN_C_DECLS
+
+/** A decorated domain; what a hit touches comes first. */
+typedef struct uct_helper_md {
+    uct_abi_md_ops_t       ops;      /* what md->ops points to */
+    uct_helper_engine_h    engine;
+    const uct_abi_md_ops_t *lower;
+    _Atomic int            settled;  /* nothing is left to do about the thread */
+    uint64_t               lower_flags; /* UCT_MD_FLAG_xx of the lower domain */
+    uct_md_h               md;
+    uct_helper_thread_h    thread;
+    uct_helper_site_h      site;
+    uct_helper_config_t    config;
+    ucs_cpu_set_t          local_cpus;
+    char                   name[UCT_MD_NAME_MAX];
+    ucs_list_link_t        list;       /* in the session */
+    /* In a forked child: what it registered itself. The lock is a leaf and
+     * is never taken in the parent, so the child finds it free. */
+    pthread_mutex_t        child_lock;
+    ucs_list_link_t        child_memhs;
+} uct_helper_md_t;
+
+
+static inline uct_helper_md_t *uct_helper_md_of(uct_md_h md)
+{
+    return ucs_container_of(uct_abi_md(md)->ops, uct_helper_md_t, ops);
+}
+
+
+/** Parameters of a deregistration without the fields that are not set. */
+void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
+                                uct_abi_md_mem_dereg_params_t *full);
+
+
+/** Turn the domain into a child's: no engine, no thread. In the forked child
+ *  only, while its other threads do not exist. */
+void uct_helper_child_enter(uct_helper_md_t *md);
+
+END_C_DECLS
+
+#endif

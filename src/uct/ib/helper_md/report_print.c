@@ -1,0 +1,232 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "report_print.h"
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UCT_HELPER_NS         1e-9
+#define UCT_HELPER_MIB        (1024.0 * 1024.0)
+#define UCT_HELPER_COMMAND_MAX 4096
+
+
+/* The command line with its arguments apart by blanks */
+static void uct_helper_report_read_command(char *command, size_t max)
+{
+    size_t length = 0;
+    FILE *file;
+    size_t i;
+
+    file = fopen("/proc/self/cmdline", "re");
+    if (file != NULL) {
+        length = fread(command, 1, max - 1, file);
+        fclose(file);
+    }
+
+    while ((length > 0) && (command[length - 1] == '\0')) {
+        --length;
+    }
+    for (i = 0; i < length; ++i) {
+        if (command[i] == '\0') {
+            command[i] = ' ';
+        }
+    }
+    command[length] = '\0';
+}
+
+static void uct_helper_report_json_identity(uct_helper_json_t *json,
+                                            const uct_helper_figures_t *figures)
+{
+    char command[UCT_HELPER_COMMAND_MAX];
+    char host[HOST_NAME_MAX + 1] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    uct_helper_report_read_command(command, sizeof(command));
+
+    uct_helper_json_integer(json, "version", UCT_HELPER_REPORT_VERSION);
+    uct_helper_json_string(json, "host", host);
+    uct_helper_json_integer(json, "pid", getpid());
+    uct_helper_json_integer(json, "rank", uct_helper_report_rank());
+    uct_helper_json_string(json, "command", command);
+    uct_helper_json_string(json, "policy", figures->policy);
+    uct_helper_json_string(json, "ucx_version", figures->ucx_version);
+    uct_helper_json_string(json, "lower_domain", figures->lower_domain);
+
+    if (!figures->modelled) {
+        uct_helper_json_null(json, "modelled_cost");
+        return;
+    }
+
+    uct_helper_json_begin(json, "modelled_cost");
+    uct_helper_json_number(json, "base_seconds",
+                           figures->modelled_base_ns * UCT_HELPER_NS);
+    uct_helper_json_number(json, "per_page_seconds",
+                           figures->modelled_per_page_ns * UCT_HELPER_NS);
+    uct_helper_json_end(json);
+}
+
+static void uct_helper_report_json_memory(uct_helper_json_t *json,
+                                          const uct_helper_figures_t *figures)
+{
+    const uct_helper_stats_t *stats = &figures->stats;
+
+    uct_helper_json_number(json, "elapsed_seconds", figures->elapsed_seconds);
+    uct_helper_json_count(json, "pinned_peak_bytes", stats->pinned_peak_bytes);
+    uct_helper_json_number(json, "pinned_byte_seconds",
+                           stats->pinned_byte_ns * UCT_HELPER_NS);
+    uct_helper_json_count(json, "leave_pinned_bytes",
+                          stats->leave_pinned_bytes);
+    uct_helper_json_count(json, "leave_pinned_peak_bytes",
+                          stats->leave_pinned_peak_bytes);
+    uct_helper_json_number(json, "leave_pinned_byte_seconds",
+                           stats->leave_pinned_byte_ns * UCT_HELPER_NS);
+    uct_helper_json_number(json, "in_use_byte_seconds",
+                           stats->in_use_byte_ns * UCT_HELPER_NS);
+    uct_helper_json_count(json, "in_use_peak_bytes", stats->in_use_peak_bytes);
+}
+
+static void uct_helper_report_json_uses(uct_helper_json_t *json,
+                                        const uct_helper_figures_t *figures)
+{
+    const uct_helper_stats_t *stats = &figures->stats;
+
+    uct_helper_json_count(json, "uses", stats->uses);
+    uct_helper_json_count(json, "on_time", stats->on_time);
+    uct_helper_json_count(json, "late", stats->late);
+    uct_helper_json_count(json, "missed", stats->missed);
+    uct_helper_json_count(json, "cold", stats->cold);
+    uct_helper_json_count(json, "wasted", stats->wasted);
+    uct_helper_json_count(json, "evicted", stats->evicted);
+    uct_helper_json_count(json, "invalidated", stats->invalidated);
+    uct_helper_json_number(json, "helper_cpu_seconds",
+                           figures->helper_cpu_seconds);
+
+    if (stats->hit_samples > 0) {
+        uct_helper_json_count(json, "hit_ns_p50", stats->hit_ns_p50);
+        uct_helper_json_count(json, "hit_ns_p99", stats->hit_ns_p99);
+    } else {
+        uct_helper_json_null(json, "hit_ns_p50");
+        uct_helper_json_null(json, "hit_ns_p99");
+    }
+}
+
+static void uct_helper_report_json_model(uct_helper_json_t *json,
+                                         const char *key,
+                                         const uct_helper_model_t *model)
+{
+    uct_helper_json_begin(json, key);
+    uct_helper_json_number(json, "a_seconds_per_page",
+                           model->a_ns_per_page * UCT_HELPER_NS);
+    uct_helper_json_number(json, "b_seconds", model->b_ns * UCT_HELPER_NS);
+    uct_helper_json_count(json, "samples", model->samples);
+    uct_helper_json_end(json);
+}
+
+void uct_helper_report_print_json(FILE *stream,
+                                  const uct_helper_figures_t *figures)
+{
+    const char *notes[UCT_HELPER_REPORT_NOTES_MAX];
+    uct_helper_json_t json;
+    unsigned i;
+
+    for (i = 0; i < figures->num_notes; ++i) {
+        notes[i] = figures->notes[i];
+    }
+
+    json.stream = stream;
+    uct_helper_json_begin(&json, NULL);
+    uct_helper_report_json_identity(&json, figures);
+    uct_helper_report_json_memory(&json, figures);
+    uct_helper_report_json_uses(&json, figures);
+    uct_helper_report_json_model(&json, "register_model",
+                                 &figures->stats.register_model);
+    uct_helper_report_json_model(&json, "deregister_model",
+                                 &figures->stats.deregister_model);
+    uct_helper_json_strings(&json, "notes", notes, figures->num_notes);
+    uct_helper_json_end(&json);
+}
+
+static double uct_helper_report_percent(double part, double whole)
+{
+    return (whole > 0) ? 100.0 * part / whole : 0.0;
+}
+
+static void uct_helper_report_print_memory(FILE *stream,
+                                           const uct_helper_figures_t *figures)
+{
+    const uct_helper_stats_t *stats = &figures->stats;
+
+    fprintf(stream,
+            "  pinned at most   %.2f MiB, leave pinned would hold %.2f MiB "
+            "(%.1f %%)\n",
+            stats->pinned_peak_bytes / UCT_HELPER_MIB,
+            stats->leave_pinned_peak_bytes / UCT_HELPER_MIB,
+            uct_helper_report_percent(stats->pinned_peak_bytes,
+                                      stats->leave_pinned_peak_bytes));
+    fprintf(stream,
+            "  pinned over time %.3f MiB s, leave pinned %.3f MiB s (%.1f %%), "
+            "in use %.3f MiB s\n",
+            stats->pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
+            stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
+            uct_helper_report_percent(stats->pinned_byte_ns,
+                                      stats->leave_pinned_byte_ns),
+            stats->in_use_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB);
+}
+
+static void uct_helper_report_print_uses(FILE *stream,
+                                         const uct_helper_figures_t *figures)
+{
+    const uct_helper_stats_t *stats = &figures->stats;
+
+    fprintf(stream,
+            "  uses             %lu: %lu on time, %lu late, %lu missed, "
+            "%lu cold\n",
+            stats->uses, stats->on_time, stats->late, stats->missed,
+            stats->cold);
+    fprintf(stream,
+            "  registrations    %lu wasted, %lu evicted, %lu invalidated\n",
+            stats->wasted, stats->evicted, stats->invalidated);
+    fprintf(stream,
+            "  register         %.3f us + %.1f ns a page, deregister %.3f us + "
+            "%.1f ns a page\n",
+            stats->register_model.b_ns / 1e3,
+            stats->register_model.a_ns_per_page,
+            stats->deregister_model.b_ns / 1e3,
+            stats->deregister_model.a_ns_per_page);
+    fprintf(stream, "  helper           %.6f s of CPU in %.3f s",
+            figures->helper_cpu_seconds, figures->elapsed_seconds);
+    if (stats->hit_samples > 0) {
+        fprintf(stream, ", hit %lu ns (99 %%: %lu ns)", stats->hit_ns_p50,
+                stats->hit_ns_p99);
+    }
+    fputc('\n', stream);
+}
+
+void uct_helper_report_print_text(FILE *stream,
+                                  const uct_helper_figures_t *figures)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    unsigned i;
+
+    gethostname(host, sizeof(host) - 1);
+    fprintf(stream,
+            "ucx-helper-md: host %s, pid %d, rank %d, policy %s over %s, "
+            "UCX %s\n",
+            host, getpid(), uct_helper_report_rank(), figures->policy,
+            figures->lower_domain, figures->ucx_version);
+    uct_helper_report_print_memory(stream, figures);
+    uct_helper_report_print_uses(stream, figures);
+    if (figures->modelled) {
+        fprintf(stream,
+                "  MODELLED cost    %.3f us + %.1f ns a page added to each "
+                "registration\n",
+                figures->modelled_base_ns / 1e3,
+                figures->modelled_per_page_ns);
+    }
+    for (i = 0; i < figures->num_notes; ++i) {
+        fprintf(stream, "  note             %s\n", figures->notes[i]);
+    }
+}

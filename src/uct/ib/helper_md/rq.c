@@ -1,0 +1,197 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "rq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+ucs_status_t uct_helper_rq_init(uct_helper_rq_t *rq, unsigned max_contexts)
+{
+    memset(rq, 0, sizeof(*rq));
+    rq->items = calloc(max_contexts, sizeof(*rq->items));
+    return (rq->items == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+}
+
+void uct_helper_rq_cleanup(uct_helper_rq_t *rq)
+{
+    free(rq->items);
+}
+
+int uct_helper_rq_item_is_current(const uct_helper_rq_item_t *item)
+{
+    return uct_helper_region_gen(item->region) == item->generation;
+}
+
+uct_helper_rq_item_t *uct_helper_rq_of_region(uct_helper_region_t *region)
+{
+    return (region->items_gen == uct_helper_region_gen(region)) ?
+                   region->items :
+                   NULL;
+}
+
+static void uct_helper_rq_chain(uct_helper_rq_item_t *item,
+                                uct_helper_region_t *region)
+{
+    uct_helper_rq_item_t *head = uct_helper_rq_of_region(region);
+
+    item->region      = region;
+    item->generation  = uct_helper_region_gen(region);
+    item->region_prev = NULL;
+    item->region_next = head;
+    if (head != NULL) {
+        head->region_prev = item;
+    }
+    region->items     = item;
+    region->items_gen = item->generation;
+}
+
+static void uct_helper_rq_unchain(uct_helper_rq_item_t *item)
+{
+    if (item->region_prev != NULL) {
+        item->region_prev->region_next = item->region_next;
+    } else if ((item->region->items == item) &&
+               (item->region->items_gen == item->generation)) {
+        item->region->items = item->region_next;
+    }
+    if (item->region_next != NULL) {
+        item->region_next->region_prev = item->region_prev;
+    }
+}
+
+static void uct_helper_rq_unlink(uct_helper_rq_t *rq,
+                                 uct_helper_rq_item_t *item)
+{
+    uct_helper_rq_list_t list = item->list;
+
+    if (item->prev != NULL) {
+        item->prev->next = item->next;
+    } else {
+        rq->head[list] = item->next;
+    }
+    if (item->next != NULL) {
+        item->next->prev = item->prev;
+    } else {
+        rq->tail[list] = item->prev;
+    }
+    --rq->count[list];
+    item->list = UCT_HELPER_RQ_NONE;
+}
+
+/* Behind the last item that is not later; expectations mostly arrive in the
+ * order of their time, so the search starts at the tail */
+static void uct_helper_rq_link(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
+                               uct_helper_rq_list_t list)
+{
+    uct_helper_rq_item_t *prev = rq->tail[list];
+
+    while ((prev != NULL) && (prev->time > item->time)) {
+        prev = prev->prev;
+    }
+    item->list = list;
+    item->prev = prev;
+    item->next = (prev != NULL) ? prev->next : rq->head[list];
+    if (item->prev != NULL) {
+        item->prev->next = item;
+    } else {
+        rq->head[list] = item;
+    }
+    if (item->next != NULL) {
+        item->next->prev = item;
+    } else {
+        rq->tail[list] = item;
+    }
+    ++rq->count[list];
+}
+
+static uint64_t uct_helper_rq_before(uint64_t time, uint64_t gap)
+{
+    return (time > gap) ? time - gap : 0;
+}
+
+/* Only ever earlier: a registration that comes too soon costs memory, one that
+ * comes too late costs the application time */
+static void uct_helper_rq_spread(uct_helper_rq_item_t *item, uint64_t gap)
+{
+    uint64_t limit;
+
+    if (item->next != NULL) {
+        limit = uct_helper_rq_before(item->next->time, gap);
+        if (item->time > limit) {
+            item->time = limit;
+        }
+    }
+    for (; item->prev != NULL; item = item->prev) {
+        limit = uct_helper_rq_before(item->time, gap);
+        if (item->prev->time <= limit) {
+            break;
+        }
+        item->prev->time = limit;
+    }
+}
+
+void uct_helper_rq_remove(uct_helper_rq_t *rq, uct_helper_rq_item_t *item)
+{
+    if (item->list != UCT_HELPER_RQ_NONE) {
+        uct_helper_rq_unlink(rq, item);
+        uct_helper_rq_unchain(item);
+    }
+}
+
+void uct_helper_rq_expect(uct_helper_rq_t *rq, uct_helper_region_t *region,
+                          ucs_predict_ref_t ref, uint64_t time,
+                          uint64_t deadline, uint64_t gap)
+{
+    uct_helper_rq_item_t *item = &rq->items[ref.index];
+
+    uct_helper_rq_remove(rq, item);
+    item->ref      = ref;
+    item->time     = time;
+    item->deadline = deadline;
+    uct_helper_rq_chain(item, region);
+    uct_helper_rq_link(rq, item, UCT_HELPER_RQ_PENDING);
+    uct_helper_rq_spread(item, gap);
+}
+
+void uct_helper_rq_registered(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
+                              uct_helper_region_t *region, uint64_t now,
+                              uint64_t time)
+{
+    uct_helper_rq_remove(rq, item);
+    item->since = now;
+    item->time  = time;
+    uct_helper_rq_chain(item, region);
+    uct_helper_rq_link(rq, item, UCT_HELPER_RQ_EXPECTED);
+}
+
+void uct_helper_rq_extend(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
+                          uint64_t time)
+{
+    uct_helper_rq_unlink(rq, item);
+    item->time = time;
+    uct_helper_rq_link(rq, item, UCT_HELPER_RQ_EXPECTED);
+}
+
+static int uct_helper_rq_list_is_valid(const uct_helper_rq_t *rq,
+                                       uct_helper_rq_list_t list)
+{
+    const uct_helper_rq_item_t *prev = NULL;
+    const uct_helper_rq_item_t *item;
+    unsigned count = 0;
+
+    for (item = rq->head[list]; item != NULL; item = item->next) {
+        if ((item->list != list) || (item->prev != prev) ||
+            ((prev != NULL) && (prev->time > item->time))) {
+            return 0;
+        }
+        prev = item;
+        ++count;
+    }
+    return (rq->tail[list] == prev) && (rq->count[list] == count);
+}
+
+int uct_helper_rq_is_valid(const uct_helper_rq_t *rq)
+{
+    return uct_helper_rq_list_is_valid(rq, UCT_HELPER_RQ_PENDING) &&
+           uct_helper_rq_list_is_valid(rq, UCT_HELPER_RQ_EXPECTED);
+}

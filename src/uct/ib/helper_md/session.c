@@ -1,0 +1,307 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "session.h"
+#include "events.h"
+#include "log.h"
+#include "report.h"
+
+#include <ucs/sys/clock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UCT_HELPER_SESSION_ERROR_MAX 512
+#define UCT_HELPER_SESSION_NS        1e-9
+
+/*
+ * Invariant: elapsed_ns counts the time in which domains was not empty, up to
+ * since_ns if it is not empty now.
+ */
+typedef struct uct_helper_session {
+    ucs_list_link_t          domains;
+    int                      begun;   /* a domain has been entered */
+    uct_helper_report_dest_t dest;
+    uct_helper_figures_t     closed;  /* of domains that are closed */
+    double                   elapsed_ns;
+    uint64_t                 since_ns;
+    int                      written;
+    uint64_t                 written_uses; /* uses at the last report */
+} uct_helper_session_t;
+
+/* Protects the session. Taken with nothing held; under it come the locks of a
+ * thread and then those of its engine, and a report is written. A memory event
+ * never takes it. */
+static pthread_mutex_t uct_helper_session_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t uct_helper_session_once  = PTHREAD_ONCE_INIT;
+static uct_helper_session_t uct_helper_session = {
+    .domains = UCS_LIST_INITIALIZER(&uct_helper_session.domains,
+                                    &uct_helper_session.domains)
+};
+
+
+static void uct_helper_session_prepare(void)
+{
+    uct_helper_md_t *md;
+
+    pthread_mutex_lock(&uct_helper_session_lock);
+    ucs_list_for_each(md, &uct_helper_session.domains, list) {
+        uct_helper_thread_hold(md->thread);
+    }
+
+    uct_helper_events_hold();
+    ucs_list_for_each(md, &uct_helper_session.domains, list) {
+        uct_helper_engine_quiesce(md->engine);
+    }
+}
+
+static void uct_helper_session_parent(void)
+{
+    uct_helper_md_t *md;
+
+    ucs_list_for_each(md, &uct_helper_session.domains, list) {
+        uct_helper_engine_resume(md->engine);
+    }
+    uct_helper_events_release();
+
+    ucs_list_for_each(md, &uct_helper_session.domains, list) {
+        uct_helper_thread_release(md->thread);
+    }
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+static void uct_helper_session_reset(void)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    char version[sizeof(session->closed.ucx_version)];
+
+    strcpy(version, session->closed.ucx_version);
+    memset(session, 0, sizeof(*session));
+    strcpy(session->closed.ucx_version, version);
+    ucs_list_head_init(&session->domains);
+}
+
+static void uct_helper_session_child(void)
+{
+    uct_helper_md_t *md, *next;
+
+    uct_helper_events_forget();
+    ucs_list_for_each_safe(md, next, &uct_helper_session.domains, list) {
+        uct_helper_thread_forget(md->thread);
+        uct_helper_child_enter(md);
+    }
+
+    /* A domain that the child opens itself begins a session of its own */
+    uct_helper_session_reset();
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
+{
+    const uct_helper_stats_t *stats = &figures->stats;
+    char note[UCT_HELPER_REPORT_NOTE_MAX];
+
+    if (stats->over_ceiling > 0) {
+        snprintf(note, sizeof(note),
+                 "%lu uses passed a ceiling, for all else was in use",
+                 stats->over_ceiling);
+        uct_helper_report_add_note(figures, note);
+    }
+
+    if (stats->failed > 0) {
+        snprintf(note, sizeof(note),
+                 "%lu registrations were refused by the lower domain",
+                 stats->failed);
+        uct_helper_report_add_note(figures, note);
+    }
+}
+
+static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
+                                       uct_helper_figures_t *figures)
+{
+    uct_helper_stats_t stats;
+
+    uct_helper_engine_stats(md->engine, now, &stats);
+    uct_helper_report_add(&figures->stats, &stats);
+    uct_helper_report_add_domain(figures, md->name);
+    figures->policy              = uct_helper_policy_names[md->config.policy];
+    figures->helper_cpu_seconds += uct_helper_thread_cpu_ns(md->thread) *
+                                   UCT_HELPER_SESSION_NS;
+}
+
+/* Called with the lock held. A reader of stderr wants one report, so there it
+ * is repeated only if there is something new to say; a file is replaced. */
+static void uct_helper_session_write(uint64_t now)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    double elapsed_ns             = session->elapsed_ns;
+    uct_helper_figures_t figures;
+    uct_helper_md_t *md;
+
+    if (session->dest.kind == UCT_HELPER_REPORT_NONE) {
+        return;
+    }
+
+    figures = session->closed;
+    ucs_list_for_each(md, &session->domains, list) {
+        uct_helper_session_collect(md, now, &figures);
+    }
+
+    if (!ucs_list_is_empty(&session->domains)) {
+        elapsed_ns += now - session->since_ns;
+    }
+
+    if ((session->dest.kind == UCT_HELPER_REPORT_STDERR) && session->written &&
+        (figures.stats.uses == session->written_uses)) {
+        return;
+    }
+
+    figures.elapsed_seconds = elapsed_ns * UCT_HELPER_SESSION_NS;
+    uct_helper_session_add_notes(&figures);
+    uct_helper_report_write(&session->dest, &figures);
+    session->written      = 1;
+    session->written_uses = figures.stats.uses;
+}
+
+/* A program may end without closing its domains: the helper must not run while
+ * the libraries below it are torn down */
+static void uct_helper_session_exit(void)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    uct_helper_md_t *md;
+
+    pthread_mutex_lock(&uct_helper_session_lock);
+    ucs_list_for_each(md, &session->domains, list) {
+        uct_helper_thread_stop(md->thread);
+    }
+
+    if (!ucs_list_is_empty(&session->domains)) {
+        uct_helper_session_write(ucs_clock_now());
+    }
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+static void uct_helper_session_register(void)
+{
+    pthread_atfork(uct_helper_session_prepare, uct_helper_session_parent,
+                   uct_helper_session_child);
+    atexit(uct_helper_session_exit);
+}
+
+/* The program may change its folder until the report is written */
+static void uct_helper_session_make_absolute(uct_helper_report_dest_t *dest)
+{
+    char path[PATH_MAX];
+    size_t length;
+
+    if (((dest->kind != UCT_HELPER_REPORT_TEXT) &&
+         (dest->kind != UCT_HELPER_REPORT_JSON)) ||
+        (dest->path[0] == '/') || (getcwd(path, sizeof(path)) == NULL) ||
+        (strchr(path, '%') != NULL)) {
+        return;
+    }
+
+    length = strlen(path);
+    if (length + 1 + strlen(dest->path) < sizeof(path)) {
+        path[length] = '/';
+        strcpy(path + length + 1, dest->path);
+        strcpy(dest->path, path);
+    }
+}
+
+static void uct_helper_session_begin(const uct_helper_md_t *md)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    char error[UCT_HELPER_SESSION_ERROR_MAX];
+
+    session->begun         = 1;
+    session->closed.policy = uct_helper_policy_names[md->config.policy];
+    session->dest          = md->config.report;
+    if (uct_helper_report_check(&session->dest, error, sizeof(error)) !=
+        UCS_OK) {
+        uct_helper_warn("%s", error);
+        session->dest.kind = UCT_HELPER_REPORT_NONE;
+        return;
+    }
+
+    uct_helper_session_make_absolute(&session->dest);
+}
+
+/* Called with the lock held */
+static void uct_helper_session_note_model(const uct_helper_md_t *md)
+{
+    uct_helper_figures_t *figures = &uct_helper_session.closed;
+
+    if (strcmp(uct_abi_md_component_name(md->md), "cma") ||
+        ((md->config.pin_base_ns == 0) && (md->config.pin_per_page_ns == 0))) {
+        return;
+    }
+
+    figures->modelled             = 1;
+    figures->modelled_base_ns     = md->config.pin_base_ns;
+    figures->modelled_per_page_ns = md->config.pin_per_page_ns;
+}
+
+void uct_helper_session_set_version(const char *version)
+{
+    pthread_mutex_lock(&uct_helper_session_lock);
+    snprintf(uct_helper_session.closed.ucx_version,
+             sizeof(uct_helper_session.closed.ucx_version), "%s", version);
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+void uct_helper_session_note(const char *note)
+{
+    pthread_mutex_lock(&uct_helper_session_lock);
+    uct_helper_report_add_note(&uct_helper_session.closed, note);
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+void uct_helper_session_enter(uct_helper_md_t *md)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+
+    pthread_once(&uct_helper_session_once, uct_helper_session_register);
+    pthread_mutex_lock(&uct_helper_session_lock);
+    if (!session->begun) {
+        uct_helper_session_begin(md);
+    }
+
+    if (ucs_list_is_empty(&session->domains)) {
+        session->since_ns = ucs_clock_now();
+    }
+    uct_helper_session_note_model(md);
+    ucs_list_add_tail(&session->domains, &md->list);
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+/* Said when the domain closes: a line for each such use would be a flood */
+static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
+{
+    uct_helper_stats_t stats;
+
+    uct_helper_engine_stats(md->engine, now, &stats);
+    if (stats.over_ceiling > 0) {
+        uct_helper_warn("%s: %lu of %lu uses passed UCX_MD_HELPER_MAX_PINNED or "
+                        "UCX_MD_HELPER_MAX_REGIONS, for all else was in use",
+                        md->name, stats.over_ceiling, stats.uses);
+    }
+}
+
+void uct_helper_session_leave(uct_helper_md_t *md)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    uint64_t now                  = ucs_clock_now();
+
+    uct_helper_session_warn(md, now);
+    pthread_mutex_lock(&uct_helper_session_lock);
+    uct_helper_session_collect(md, now, &session->closed);
+    ucs_list_del(&md->list);
+    if (ucs_list_is_empty(&session->domains)) {
+        session->elapsed_ns += now - session->since_ns;
+        uct_helper_session_write(now);
+    }
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}

@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_SESSION_H_
+#define UCT_HELPER_SESSION_H_
+
+#include "helper_md_int.h"
+
+/**
+ * @file session.h
+ *
+ * What all domains of a process share: the report, and what has to be done at
+ * fork and at exit. Domains that are closed and opened again add up.
+ */
+
+BEGIN_C_DECLS
+
+/** Release of the running UCX, for the report. Before the first domain. */
+void uct_helper_session_set_version(const char *version);
+
+
+/** Add a note to the report. */
+void uct_helper_session_note(const char *note);
+
+
+/**
+ * A domain has been decorated. The first one decides where the report goes; if
+ * it cannot be written there, one line of warning is logged.
+ */
+void uct_helper_session_enter(uct_helper_md_t *md);
+
+
+/**
+ * A domain is closing; its thread has stopped and its engine still is. The
+ * last open domain writes the report.
+ */
+void uct_helper_session_leave(uct_helper_md_t *md);
+
+END_C_DECLS
+
+#endif

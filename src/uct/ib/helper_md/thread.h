@@ -1,0 +1,111 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_THREAD_H_
+#define UCT_HELPER_THREAD_H_
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/type/cpu_set.h>
+#include <ucs/type/status.h>
+
+#include <stdint.h>
+
+/**
+ * @file thread.h
+ *
+ * The helper thread: runs a step function whenever its time has come or
+ * somebody has woken it, and sleeps on a futex otherwise. It never spins, has
+ * all signals blocked, is named "ucx-helper", and asks the kernel for timers
+ * without slack.
+ */
+
+BEGIN_C_DECLS
+
+/** Name of the thread, as in /proc/PID/task/TID/comm. */
+#define UCT_HELPER_THREAD_NAME "ucx-helper"
+
+typedef struct uct_helper_thread *uct_helper_thread_h;
+
+/**
+ * One step: @return the time (of @ref ucs_clock_now) when the next one is due
+ * at the latest, or UINT64_MAX to wait for a wake-up alone.
+ */
+typedef uint64_t (*uct_helper_step_func_t)(void *arg, uint64_t now);
+
+
+/**
+ * Prepare a thread without starting it.
+ *
+ * @param [in]  step      What it runs; only one step at a time.
+ * @param [in]  arg       Passed to @a step.
+ * @param [out] thread_p  Owned by the caller.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t uct_helper_thread_create(uct_helper_step_func_t step, void *arg,
+                                      uct_helper_thread_h *thread_p);
+
+
+/** Stop the thread if it runs, and release it. */
+void uct_helper_thread_destroy(uct_helper_thread_h thread);
+
+
+/**
+ * Start the thread, once; later calls do nothing. From any thread, with no
+ * lock held that a step needs.
+ *
+ * @return UCS_OK, UCS_ERR_BUSY if the thread has been stopped before, or
+ *         UCS_ERR_NO_RESOURCE, after one line of warning, if the system
+ *         refuses a thread.
+ */
+ucs_status_t uct_helper_thread_start(uct_helper_thread_h thread);
+
+
+/**
+ * Bind the running thread. Until then it runs where the thread that started it
+ * does.
+ *
+ * @return UCS_OK, or UCS_ERR_NO_ELEM if none of @a cpus can be had or the
+ *         thread does not run; its binding is unchanged then.
+ */
+ucs_status_t uct_helper_thread_bind(uct_helper_thread_h thread,
+                                    const ucs_cpu_set_t *cpus);
+
+
+/** Make the thread run a step soon. Wait-free, does not allocate; a system
+ *  call only if the thread is asleep. From any thread. */
+void uct_helper_thread_wake(uct_helper_thread_h thread);
+
+
+/** Let the step in progress end and join the thread. Idempotent; not from a
+ *  step. */
+void uct_helper_thread_stop(uct_helper_thread_h thread);
+
+
+/** @return Nonzero from start to stop. */
+int uct_helper_thread_is_running(uct_helper_thread_h thread);
+
+
+/** @return Nanoseconds of processor time, kept after the thread is joined. */
+uint64_t uct_helper_thread_cpu_ns(uct_helper_thread_h thread);
+
+
+/** Keep the thread out of steps (for fork) and let it go on. */
+void uct_helper_thread_hold(uct_helper_thread_h thread);
+void uct_helper_thread_release(uct_helper_thread_h thread);
+
+
+/** In a forked child, instead of release: there is no such thread here. */
+void uct_helper_thread_forget(uct_helper_thread_h thread);
+
+
+/** Block while @a *word == @a value, after a short spin; may return early. */
+void uct_helper_wait(uint32_t *word, uint32_t value);
+
+
+/** Wake all that block in @ref uct_helper_wait on @a word. */
+void uct_helper_wake_waiters(uint32_t *word);
+
+END_C_DECLS
+
+#endif

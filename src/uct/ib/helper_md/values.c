@@ -1,0 +1,270 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define UCT_HELPER_JSON_PREFIX "json:"
+
+
+int uct_helper_value_bool(const char *text, int *value_p)
+{
+    static const char *const names[] = {"n",   "y",  "no", "yes", "off",
+                                        "on",  "0",  "1",  NULL};
+    unsigned index;
+
+    if (!uct_helper_value_enum(text, names, &index)) {
+        return 0;
+    }
+
+    *value_p = index & 1;
+    return 1;
+}
+
+/* Digits only: strtoull() would take a sign and leading blanks as well */
+static int uct_helper_value_digits(const char *text, unsigned long *value_p,
+                                   char **end_p)
+{
+    if (!isdigit((unsigned char)*text)) {
+        return 0;
+    }
+
+    errno    = 0;
+    *value_p = strtoul(text, end_p, 10);
+    return errno == 0;
+}
+
+static int uct_helper_value_unit(const char *unit, unsigned *shift_p)
+{
+    static const char prefixes[] = "bkmgt";
+    const char *prefix;
+
+    *shift_p = 0;
+    if (*unit == '\0') {
+        return 1;
+    }
+
+    prefix = strchr(prefixes, tolower((unsigned char)*unit));
+    if (prefix == NULL) {
+        return 0;
+    }
+
+    *shift_p = 10 * (prefix - prefixes);
+    ++unit;
+    if ((*shift_p > 0) && (tolower((unsigned char)*unit) == 'b')) {
+        ++unit;
+    }
+    return *unit == '\0';
+}
+
+int uct_helper_value_size(const char *text, size_t *value_p)
+{
+    unsigned long value;
+    unsigned shift;
+    char *end;
+
+    if (!strcasecmp(text, "inf")) {
+        *value_p = SIZE_MAX;
+        return 1;
+    }
+
+    if (!uct_helper_value_digits(text, &value, &end) ||
+        !uct_helper_value_unit(end, &shift) || (value > (SIZE_MAX >> shift))) {
+        return 0;
+    }
+
+    *value_p = value << shift;
+    return 1;
+}
+
+int uct_helper_value_count(const char *text, unsigned long *value_p)
+{
+    unsigned long value;
+    char *end;
+
+    if (!strcasecmp(text, "inf")) {
+        *value_p = ULONG_MAX;
+        return 1;
+    }
+
+    if (!uct_helper_value_digits(text, &value, &end) || (*end != '\0')) {
+        return 0;
+    }
+
+    *value_p = value;
+    return 1;
+}
+
+int uct_helper_value_enum(const char *text, const char *const *names,
+                          unsigned *value_p)
+{
+    unsigned i;
+
+    for (i = 0; names[i] != NULL; ++i) {
+        if (!strcasecmp(text, names[i])) {
+            *value_p = i;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+int uct_helper_value_mask(const char *text, const char *const *names,
+                          unsigned *value_p)
+{
+    unsigned mask = 0;
+    char name[16];
+    unsigned index;
+    size_t length;
+
+    while (*text != '\0') {
+        length = strcspn(text, ",");
+        if (length >= sizeof(name)) {
+            return 0;
+        }
+
+        memcpy(name, text, length);
+        name[length] = '\0';
+        if (!uct_helper_value_enum(name, names, &index)) {
+            return 0;
+        }
+
+        mask |= 1u << index;
+        text += length;
+        if ((*text == ',') && (*++text == '\0')) {
+            return 0;
+        }
+    }
+
+    *value_p = mask;
+    return 1;
+}
+
+int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
+{
+    unsigned long first, last;
+    ucs_cpu_set_t cpus;
+    char *end;
+
+    UCS_CPU_ZERO(&cpus);
+    for (;; text = end + 1) {
+        if (!uct_helper_value_digits(text, &first, &end)) {
+            return 0;
+        }
+
+        last = first;
+        if ((*end == '-') && !uct_helper_value_digits(end + 1, &last, &end)) {
+            return 0;
+        }
+
+        if ((first > last) || (last >= UCS_CPU_SETSIZE)) {
+            return 0;
+        }
+
+        for (; first <= last; ++first) {
+            UCS_CPU_SET(first, &cpus);
+        }
+
+        if (*end != ',') {
+            break;
+        }
+    }
+
+    if (*end != '\0') {
+        return 0;
+    }
+
+    *value_p = cpus;
+    return 1;
+}
+
+/* Returns what follows the time, or NULL */
+static const char *uct_helper_value_time(const char *text, double *ns_p)
+{
+    static const struct {
+        const char *name;
+        double     ns;
+    } units[] = {{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6},
+                 {"s", 1e9},  {"m", 60e9}, {"", 1e9}};
+    size_t length;
+    double value;
+    unsigned i;
+    char *end;
+
+    value = strtod(text, &end);
+    if ((end == text) || !isfinite(value) || signbit(value)) {
+        return NULL;
+    }
+
+    length = strcspn(end, ",");
+    for (i = 0; i < sizeof(units) / sizeof(units[0]); ++i) {
+        if ((strlen(units[i].name) == length) &&
+            !strncmp(end, units[i].name, length)) {
+            *ns_p = value * units[i].ns;
+            return isfinite(*ns_p) ? end + length : NULL;
+        }
+    }
+
+    return NULL;
+}
+
+int uct_helper_value_cost(const char *text, double *base_ns_p,
+                          double *per_page_ns_p)
+{
+    double base_ns = 0;
+    double per_page_ns = 0;
+
+    if (*text != '\0') {
+        text = uct_helper_value_time(text, &base_ns);
+        if ((text == NULL) || (*text != ',')) {
+            return 0;
+        }
+
+        text = uct_helper_value_time(text + 1, &per_page_ns);
+        if ((text == NULL) || (*text != '\0')) {
+            return 0;
+        }
+    }
+
+    *base_ns_p     = base_ns;
+    *per_page_ns_p = per_page_ns;
+    return 1;
+}
+
+int uct_helper_value_report(const char *text, uct_helper_report_dest_t *dest)
+{
+    uct_helper_report_kind_t kind = UCT_HELPER_REPORT_TEXT;
+
+    if (*text == '\0') {
+        dest->kind    = UCT_HELPER_REPORT_NONE;
+        dest->path[0] = '\0';
+        return 1;
+    }
+
+    if (!strcmp(text, "stderr")) {
+        dest->kind    = UCT_HELPER_REPORT_STDERR;
+        dest->path[0] = '\0';
+        return 1;
+    }
+
+    if (!strncmp(text, UCT_HELPER_JSON_PREFIX,
+                 strlen(UCT_HELPER_JSON_PREFIX))) {
+        kind  = UCT_HELPER_REPORT_JSON;
+        text += strlen(UCT_HELPER_JSON_PREFIX);
+    }
+
+    if ((*text == '\0') || (strlen(text) >= sizeof(dest->path))) {
+        return 0;
+    }
+
+    dest->kind = kind;
+    strcpy(dest->path, text);
+    return 1;
+}

@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_VALUES_H_
+#define UCT_HELPER_VALUES_H_
+
+#include "helper_config.h"
+
+/**
+ * @file values.h
+ *
+ * Values of options: text to number, set or enumeration. Each function returns
+ * nonzero and sets its output only if the whole text is valid; none logs.
+ */
+
+BEGIN_C_DECLS
+
+/** y, yes, on, 1 or n, no, off, 0; any case. */
+int uct_helper_value_bool(const char *text, int *value_p);
+
+
+/** Bytes in UCX's syntax: 4096, 16k, 2MB, 1g, inf (SIZE_MAX). */
+int uct_helper_value_size(const char *text, size_t *value_p);
+
+
+/** A count, or inf (ULONG_MAX). */
+int uct_helper_value_count(const char *text, unsigned long *value_p);
+
+
+/** Index of @a text in @a names, NULL-terminated; any case. */
+int uct_helper_value_enum(const char *text, const char *const *names,
+                          unsigned *value_p);
+
+
+/** Comma-separated elements of @a names as a bit mask; empty text: 0. */
+int uct_helper_value_mask(const char *text, const char *const *names,
+                          unsigned *value_p);
+
+
+/** Processors such as 0-3,8; not empty, below UCS_CPU_SETSIZE. */
+int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p);
+
+
+/** Two UCX times such as 5us,100ns, in nanoseconds, finite and >= 0; a bare
+ *  number means seconds. Empty text: both 0. */
+int uct_helper_value_cost(const char *text, double *base_ns_p,
+                          double *per_page_ns_p);
+
+
+/** stderr, FILE, json:FILE; empty: no report. */
+int uct_helper_value_report(const char *text, uct_helper_report_dest_t *dest);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "pin_cost.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+
+/* A third: what unpinning costs beside pinning, for io_uring and for verbs */
+#define UCT_PIN_COST_DEREG_DIV 3
+
+/* The cost per page is measured between one page and these, which are of the
+ * small size class */
+#define UCT_PIN_COST_PAGES 32
+
+
+static double uct_pin_cost_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec * 1e9) + now.tv_nsec;
+}
+
+static double uct_pin_cost_modelled_ns(const uct_pin_config_t *config,
+                                       size_t num_pages)
+{
+    return config->cost_base_ns + (config->cost_per_page_ns * num_pages);
+}
+
+static void uct_pin_cost_busy_wait(double duration_ns)
+{
+    double end;
+
+    if (duration_ns <= 0) {
+        return;
+    }
+
+    /* Busy, as a driver is that builds and writes its page tables */
+    end = uct_pin_cost_now_ns() + duration_ns;
+    while (uct_pin_cost_now_ns() < end) {
+    }
+}
+
+void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages)
+{
+    uct_pin_cost_busy_wait(uct_pin_cost_modelled_ns(config, num_pages));
+}
+
+void uct_pin_cost_wait_dereg(const uct_pin_config_t *config, size_t num_pages)
+{
+    uct_pin_cost_busy_wait(uct_pin_cost_modelled_ns(config, num_pages) /
+                           UCT_PIN_COST_DEREG_DIV);
+}
+
+/* VmPin in kB, -1 if the kernel does not tell */
+static long uct_pin_cost_vm_pin(void)
+{
+    long value = -1;
+    char line[128];
+    FILE *file;
+
+    file = fopen("/proc/self/status", "re");
+    if (file == NULL) {
+        return -1;
+    }
+
+    while ((fgets(line, sizeof(line), file) != NULL) &&
+           (sscanf(line, "VmPin: %ld", &value) != 1)) {
+    }
+
+    fclose(file);
+    return value;
+}
+
+/* The least of some tries in nanoseconds, negative if pinning fails */
+static double uct_pin_cost_pin_ns(uct_pin_table_t *table, void *address,
+                                  size_t length, unsigned tries)
+{
+    double best = -1;
+    uct_pin_region_t *region;
+    double start, elapsed;
+    unsigned i;
+
+    for (i = 0; i < tries; ++i) {
+        start = uct_pin_cost_now_ns();
+        if (uct_pin_table_pin(table, address, length, &region) != 0) {
+            return -1;
+        }
+        elapsed = uct_pin_cost_now_ns() - start;
+        uct_pin_table_unpin(table, region);
+        best = ((best < 0) || (elapsed < best)) ? elapsed : best;
+    }
+
+    return best;
+}
+
+static void *uct_pin_cost_map(size_t length)
+{
+    void *address;
+
+    address = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return (address == MAP_FAILED) ? NULL : address;
+}
+
+int uct_pin_cost_is_lazy(uct_pin_table_t *table)
+{
+    size_t page_size = sysconf(_SC_PAGESIZE);
+    int lazy         = 0;
+    uct_pin_region_t *region;
+    void *address;
+    long before;
+
+    address = uct_pin_cost_map(page_size);
+    if (address == NULL) {
+        return 0;
+    }
+
+    if (uct_pin_table_pin(table, address, page_size, &region) == 0) {
+        before = uct_pin_cost_vm_pin();
+        uct_pin_table_unpin(table, region);
+        lazy = (before > 0) && (uct_pin_cost_vm_pin() >= before);
+    }
+
+    munmap(address, page_size);
+    return lazy;
+}
+
+ucs_linear_func_t uct_pin_cost_measure(uct_pin_table_t *table,
+                                       const uct_pin_config_t *config,
+                                       unsigned tries)
+{
+    size_t page_size = sysconf(_SC_PAGESIZE);
+    size_t length    = UCT_PIN_COST_PAGES * page_size;
+    double base_ns   = config->cost_base_ns;
+    double page_ns   = config->cost_per_page_ns;
+    double one_ns, all_ns, slope_ns;
+    void *address;
+
+    address = uct_pin_cost_map(length);
+    if (address == NULL) {
+        goto out;
+    }
+
+    one_ns = uct_pin_cost_pin_ns(table, address, page_size, tries);
+    all_ns = uct_pin_cost_pin_ns(table, address, length, tries);
+    if ((one_ns >= 0) && (all_ns > one_ns)) {
+        slope_ns = (all_ns - one_ns) / (UCT_PIN_COST_PAGES - 1);
+        page_ns += slope_ns;
+        base_ns += (one_ns > slope_ns) ? one_ns - slope_ns : 0;
+    }
+
+    munmap(address, length);
+out:
+    return ucs_linear_func_make(base_ns * 1e-9, page_ns * 1e-9 / page_size);
+}

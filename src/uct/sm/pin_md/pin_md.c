@@ -1,0 +1,375 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "pin_md.h"
+#include "pin_cost.h"
+#include "pin_table.h"
+
+#include <uct/base/uct_abi.h>
+#include <ucs/debug/log_def.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+
+/** Decorated domains in a process at most. */
+#define UCT_PIN_MD_MAX_DOMAINS 64
+
+/* Timed registrations of each size. Few where the kernel unpins late, because
+ * the pages of each then count against the memlock limit for a while. */
+#define UCT_PIN_MD_COST_TRIES      8
+#define UCT_PIN_MD_COST_TRIES_LAZY 2
+
+typedef struct uct_pin_md {
+    uct_abi_md_ops_t       ops;        /* What the domain points at */
+    const uct_abi_md_ops_t *lower;
+    uct_md_h               md;
+    uct_pin_config_t       config;
+    ucs_linear_func_t      reg_cost;   /* Seconds over bytes */
+    pid_t                  owner;      /* Only this process uses the rings */
+    size_t                 page_size;
+    int                    is_lazy;    /* The kernel unpins late */
+    _Atomic size_t         pinned;     /* Bytes */
+    uct_pin_table_t        table;
+} uct_pin_md_t;
+
+/* Which decorator belongs to a domain. Its table cannot tell, because another
+ * decorator on top points md->ops at a table of its own. An entry with md set
+ * is constant until that domain is closed, so a look-up takes no lock. */
+static struct {
+    _Atomic uct_md_h       md;
+    _Atomic(uct_pin_md_t*) pin;
+} uct_pin_md_entries[UCT_PIN_MD_MAX_DOMAINS];
+
+
+static uct_pin_md_t *uct_pin_md_find(uct_md_h md)
+{
+    unsigned i;
+
+    for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
+        /* Acquire pairs with [PIN-ENTRY] */
+        if (ucs_load_acquire(&uct_pin_md_entries[i].md) == md) {
+            return ucs_load_relaxed(&uct_pin_md_entries[i].pin);
+        }
+    }
+
+    return NULL;
+}
+
+static ucs_status_t uct_pin_md_publish(uct_pin_md_t *pin)
+{
+    uct_pin_md_t *expected;
+    unsigned i;
+
+    for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
+        expected = NULL;
+        /* Acquire pairs with [PIN-ENTRY-FREE] */
+        if (ucs_cas_acq_rel(&uct_pin_md_entries[i].pin, &expected, pin)) {
+            /* [PIN-ENTRY] release: who finds md also sees the decorator */
+            ucs_store_release(&uct_pin_md_entries[i].md, pin->md);
+            return UCS_OK;
+        }
+    }
+
+    ucs_warn("pin_md: more than %d domains, memory will not be pinned",
+             UCT_PIN_MD_MAX_DOMAINS);
+    return UCS_ERR_EXCEEDS_LIMIT;
+}
+
+static void uct_pin_md_unpublish(uct_pin_md_t *pin)
+{
+    unsigned i;
+
+    for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
+        if (ucs_load_relaxed(&uct_pin_md_entries[i].pin) == pin) {
+            ucs_store_relaxed(&uct_pin_md_entries[i].md, NULL);
+            /* [PIN-ENTRY-FREE] release: md is cleared before the reuse */
+            ucs_store_release(&uct_pin_md_entries[i].pin, NULL);
+        }
+    }
+}
+
+static int uct_pin_md_is_owner(const uct_pin_md_t *pin)
+{
+    return pin->owner == getpid();
+}
+
+static void uct_pin_md_close(uct_md_h md)
+{
+    uct_pin_md_t *pin             = uct_pin_md_find(md);
+    const uct_abi_md_ops_t *lower = pin->lower;
+
+    uct_abi_md(md)->ops = lower;
+    uct_pin_md_unpublish(pin);
+    if (uct_pin_md_is_owner(pin)) {
+        uct_pin_table_cleanup(&pin->table);
+    } else {
+        uct_pin_table_abandon(&pin->table);
+    }
+    free(pin);
+
+    lower->close(md);
+}
+
+static ucs_status_t uct_pin_md_query(uct_md_h md, uct_md_attr_t *attr)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+    ucs_status_t status;
+
+    status = pin->lower->query(md, attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    /* NEED_MEMH makes UCP register the buffer of whoever moves the data,
+     * NEED_RKEY that of the peer */
+    attr->cap.flags |= UCT_MD_FLAG_NEED_MEMH | UCT_MD_FLAG_NEED_RKEY;
+    attr->reg_cost   = pin->reg_cost;
+    return UCS_OK;
+}
+
+static ucs_status_t
+uct_pin_md_reg_failed(const uct_pin_md_t *pin, const void *address,
+                      size_t length, unsigned flags, int error)
+{
+    ucs_log_level_t level = (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ?
+                            UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
+    struct rlimit limit   = {};
+
+    switch (error) {
+    case ENOSPC:
+        ucs_log(level, "pin_md: registering %p length %zu: the table of %u "
+                "regions is full", address, length, pin->config.max_regions);
+        return UCS_ERR_NO_MEMORY;
+    case ENOMEM:
+        getrlimit(RLIMIT_MEMLOCK, &limit);
+        ucs_log(level, "pin_md: registering %p length %zu: %s (memlock limit "
+                "is %lld bytes)", address, length, strerror(error),
+                (long long)limit.rlim_cur);
+        return UCS_ERR_NO_MEMORY;
+    default:
+        ucs_log(level, "pin_md: registering %p length %zu: %s", address,
+                length, strerror(error));
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
+                                   size_t length, unsigned flags,
+                                   uct_pin_region_t **region_p)
+{
+    uintptr_t mask  = pin->page_size - 1;
+    uintptr_t start = (uintptr_t)address & ~mask;
+    uintptr_t end   = ((uintptr_t)address + length + mask) & ~mask;
+    int ret;
+
+    if ((length == 0) || (end <= start)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if (!uct_pin_md_is_owner(pin)) {
+        *region_p = uct_pin_region_alloc((void*)start, end - start, 0);
+        return (*region_p == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    }
+
+    ret = uct_pin_table_pin(&pin->table, (void*)start, end - start, region_p);
+    if (ret < 0) {
+        return uct_pin_md_reg_failed(pin, address, length, flags, -ret);
+    }
+
+    ucs_add_relaxed(&pin->pinned, end - start);
+    uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size);
+    return UCS_OK;
+}
+
+static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
+{
+    size_t length = region->length;
+
+    if ((region->ring == NULL) || !uct_pin_md_is_owner(pin)) {
+        /* Not pinned, or pinned by the parent and its to unpin */
+        uct_pin_region_free(region);
+        return;
+    }
+
+    /* Before the region's place is free, so that the sum never shows more
+     * than max_regions regions */
+    ucs_sub_relaxed(&pin->pinned, length);
+    uct_pin_table_unpin(&pin->table, region);
+    uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
+}
+
+static ucs_status_t uct_pin_md_mem_reg(uct_md_h md, void *address,
+                                       size_t length, unsigned flags,
+                                       uct_mem_h *memh_p)
+{
+    uct_pin_md_t *pin                         = uct_pin_md_find(md);
+    uct_abi_md_mem_dereg_params_t lower_dereg = {
+        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH
+    };
+    uct_pin_region_t *region;
+    ucs_status_t status;
+
+    status = pin->lower->mem_reg(md, address, length, flags, &lower_dereg.memh);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = uct_pin_md_pin(pin, address, length, flags, &region);
+    if (status != UCS_OK) {
+        goto err_lower_dereg;
+    }
+
+    region->lower_memh = lower_dereg.memh;
+    *memh_p            = region;
+    return UCS_OK;
+
+err_lower_dereg:
+    pin->lower->mem_dereg(md, &lower_dereg);
+    return status;
+}
+
+static ucs_status_t
+uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
+{
+    uct_pin_md_t *pin                          = uct_pin_md_find(md);
+    uct_abi_md_mem_dereg_params_t lower_params = *params;
+    uct_pin_region_t *region;
+    ucs_status_t status;
+
+    if (!(params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    /* The domain below decides about invalidation and calls the completion.
+     * What it refuses stays registered, and so stays pinned. */
+    region            = params->memh;
+    lower_params.memh = region->lower_memh;
+    status            = pin->lower->mem_dereg(md, &lower_params);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    uct_pin_md_unpin(pin, region);
+    return UCS_OK;
+}
+
+static void uct_pin_md_init_ops(uct_pin_md_t *pin)
+{
+    /* Slots that are not replaced go to the domain below as they are: cma's
+     * mkey_pack() and the like do not look at a memory handle */
+    pin->ops           = *pin->lower;
+    pin->ops.close     = uct_pin_md_close;
+    pin->ops.query     = uct_pin_md_query;
+    pin->ops.mem_reg   = uct_pin_md_mem_reg;
+    pin->ops.mem_dereg = uct_pin_md_mem_dereg;
+}
+
+static uct_pin_md_t *uct_pin_md_alloc(uct_md_h md,
+                                      const uct_pin_config_t *config)
+{
+    uct_pin_md_t *pin = calloc(1, sizeof(*pin));
+
+    if (pin == NULL) {
+        return NULL;
+    }
+
+    pin->md        = md;
+    pin->lower     = uct_abi_md(md)->ops;
+    pin->config    = *config;
+    pin->owner     = getpid();
+    pin->page_size = sysconf(_SC_PAGESIZE);
+    if ((config->max_regions == 0) ||
+        (config->max_regions > UCT_PIN_MD_MAX_REGIONS)) {
+        pin->config.max_regions = UCT_PIN_MD_MAX_REGIONS;
+    }
+    uct_pin_md_init_ops(pin);
+    return pin;
+}
+
+static void uct_pin_md_calibrate(uct_pin_md_t *pin)
+{
+    pin->is_lazy = uct_pin_cost_is_lazy(&pin->table);
+    if (pin->is_lazy) {
+        ucs_diag("pin_md: this kernel releases pinned pages up to a second "
+                 "after their deregistration, VmPin will lag");
+    }
+
+    pin->reg_cost = uct_pin_cost_measure(&pin->table, &pin->config,
+                                         pin->is_lazy ?
+                                         UCT_PIN_MD_COST_TRIES_LAZY :
+                                         UCT_PIN_MD_COST_TRIES);
+}
+
+ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
+{
+    ucs_status_t status;
+    uct_pin_md_t *pin;
+
+    /* Written so that a NaN fails too */
+    if (!(config->cost_base_ns >= 0) || !(config->cost_per_page_ns >= 0)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if (uct_pin_md_is_attached(md)) {
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+
+    pin = uct_pin_md_alloc(md, config);
+    if (pin == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_pin_table_init(&pin->table, pin->config.max_regions);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    uct_pin_md_calibrate(pin);
+    status = uct_pin_md_publish(pin);
+    if (status != UCS_OK) {
+        goto err_table_cleanup;
+    }
+
+    uct_abi_md(md)->ops = &pin->ops;
+    return UCS_OK;
+
+err_table_cleanup:
+    uct_pin_table_cleanup(&pin->table);
+err_free:
+    free(pin);
+    return status;
+}
+
+int uct_pin_md_is_attached(uct_md_h md)
+{
+    return uct_pin_md_find(md) != NULL;
+}
+
+size_t uct_pin_md_pinned_bytes(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return ((pin == NULL) || !uct_pin_md_is_owner(pin)) ?
+           0 : ucs_load_relaxed(&pin->pinned);
+}
+
+const uct_pin_config_t *uct_pin_md_config(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return (pin == NULL) ? NULL : &pin->config;
+}
+
+int uct_pin_md_is_lazy(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return (pin != NULL) && pin->is_lazy;
+}

@@ -1,0 +1,131 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_PIN_MD_H_
+#define UCT_PIN_MD_H_
+
+#include <uct/api/uct.h>
+
+/**
+ * @file pin_md.h
+ *
+ * The software NIC: a decorator that makes a memory domain pin for real.
+ *
+ * UCX's `cma` domain copies through virtual addresses and needs no
+ * registration. Under this decorator it asks UCP for one on both sides of a
+ * large message, and each registration takes a long-term pin of the pages with
+ * an io_uring registered buffer. So a job on one machine without RDMA hardware
+ * pays a real registration cost and shows real `VmPin` in /proc/self/status.
+ * The data still move through virtual addresses: a correct result over this
+ * domain says nothing about stale registrations.
+ *
+ * Differences from a verbs device that a user can meet:
+ * - io_uring charges pinned pages of processes without CAP_IPC_LOCK to
+ *   RLIMIT_MEMLOCK *of the user*, all processes together; verbs charges them
+ *   per process.
+ * - The kernel charges a whole huge page to `VmPin` when a part of it is
+ *   pinned; @ref uct_pin_md_pinned_bytes counts the part.
+ * - Older kernels (6.1, for one) release a page up to a second after its
+ *   deregistration, see @ref uct_pin_md_is_lazy. Memory then counts against
+ *   the memlock limit for that long.
+ */
+
+BEGIN_C_DECLS
+
+/** The io_uring limit on registered buffers of one table. */
+#define UCT_PIN_MD_MAX_REGIONS 16384
+
+/** Options of one domain. */
+typedef struct uct_pin_config {
+    /**
+     * MODELLED cost added to each registration, in nanoseconds, not below 0.
+     * It stands for a NIC whose registration is dearer than io_uring's: the
+     * caller is kept busy for base + pages * per_page after the real pin, and
+     * for a third of that after the real unpin. Whatever reports times taken
+     * with a nonzero cost must label them as modelled.
+     */
+    double   cost_base_ns;
+
+    /** MODELLED cost per page, in nanoseconds; see @ref cost_base_ns. */
+    double   cost_per_page_ns;
+
+    /**
+     * Regions that may be registered at once, as a device's limit on memory
+     * regions. 0, or more than @ref UCT_PIN_MD_MAX_REGIONS, stands for
+     * @ref UCT_PIN_MD_MAX_REGIONS.
+     */
+    unsigned max_regions;
+} uct_pin_config_t;
+
+
+/**
+ * Decorate an open memory domain. Its operation table is replaced by a private
+ * copy; closing the domain through that copy undoes everything, and then
+ * closes the domain below. Other decorators may be put on top.
+ *
+ * mem_reg() then fails like a verbs device does, with the message at error
+ * level, or at debug level under UCT_MD_MEM_FLAG_HIDE_ERRORS:
+ * - UCS_ERR_NO_MEMORY: max_regions reached, or RLIMIT_MEMLOCK exceeded.
+ * - UCS_ERR_IO_ERROR: a page is missing or not writable.
+ * - UCS_ERR_INVALID_PARAM: no length, or the range wraps.
+ *
+ * Registrations and deregistrations may come from any thread at any time. One
+ * does not wait for another of a larger size class, see pin_table.h.
+ *
+ * A forked child keeps the domain, but pins nothing: its registrations succeed
+ * without a pin, and its deregistrations leave the parent's pins alone.
+ *
+ * @param [in] md      Domain that no other thread uses yet. Stays UCX's.
+ * @param [in] config  Options, copied.
+ *
+ * @return UCS_OK
+ * @return UCS_ERR_INVALID_PARAM   A cost is negative or not a number.
+ * @return UCS_ERR_ALREADY_EXISTS  The domain is decorated already.
+ * @return UCS_ERR_UNSUPPORTED     io_uring is refused or too old. One line of
+ *                                 warning has been logged.
+ * @return UCS_ERR_EXCEEDS_LIMIT   Too many decorated domains in the process.
+ * @return UCS_ERR_NO_MEMORY       No memory for the domain or its rings.
+ *         After any error the domain is as it was.
+ */
+ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config);
+
+
+/**
+ * @param [in] md  Any open domain. From any thread.
+ *
+ * @return Nonzero if the domain pins, also when others decorate it further.
+ */
+int uct_pin_md_is_attached(uct_md_h md);
+
+
+/**
+ * @param [in] md  Any open domain. From any thread.
+ *
+ * @return Bytes that the domain holds pinned now: whole pages, counted once
+ *         for each registration. 0 if not attached, and in a forked child.
+ */
+size_t uct_pin_md_pinned_bytes(uct_md_h md);
+
+
+/**
+ * @param [in] md  Any open domain. From any thread.
+ *
+ * @return Options in force, valid until the domain is closed; NULL if not
+ *         attached.
+ */
+const uct_pin_config_t *uct_pin_md_config(uct_md_h md);
+
+
+/**
+ * @param [in] md  Any open domain. From any thread.
+ *
+ * @return Nonzero if attaching found that this kernel releases pinned pages
+ *         only some time after their deregistration, so that `VmPin` lags
+ *         behind @ref uct_pin_md_pinned_bytes. Linux 6.1 does, and 6.18 does
+ *         not. Told once in the log too, at level "diag".
+ */
+int uct_pin_md_is_lazy(uct_md_h md);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "pin_ring.h"
+
+#include <ucs/debug/log_def.h>
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+static ucs_status_t uct_pin_ring_refused(const char *what, int error)
+{
+    if (error == ENOMEM) {
+        ucs_warn("pin_md: %s: %s, memory will not be pinned", what,
+                 strerror(error));
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    ucs_warn("pin_md: %s refused: %s%s, memory will not be pinned", what,
+             strerror(error),
+             (error == EPERM) ? " (kernel.io_uring_disabled or seccomp)" :
+             (error == EINVAL) ? " (Linux 5.19 or later is needed)" : "");
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static ucs_status_t uct_pin_ring_create_table(uct_pin_ring_t *ring)
+{
+    struct io_uring_rsrc_register table = {
+        .nr    = ring->num_slots,
+        .flags = IORING_RSRC_REGISTER_SPARSE
+    };
+    int ret;
+
+    ret = io_uring_register(ring->fd, IORING_REGISTER_BUFFERS2, &table,
+                            sizeof(table));
+    return (ret < 0) ? uct_pin_ring_refused("io_uring buffer table", -ret) :
+                       UCS_OK;
+}
+
+ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots)
+{
+    struct io_uring_params params = {};
+    ucs_status_t status;
+    unsigned i;
+
+    /* Only the descriptor is wanted: the queues are never mapped, so that
+     * nothing of the ring is in the address space that a fork copies */
+    ring->fd = io_uring_setup(1, &params);
+    if (ring->fd < 0) {
+        return uct_pin_ring_refused("io_uring", -ring->fd);
+    }
+
+    ring->num_slots = num_slots;
+    status          = uct_pin_ring_create_table(ring);
+    if (status != UCS_OK) {
+        goto err_close;
+    }
+
+    ring->free_slots = malloc(num_slots * sizeof(*ring->free_slots));
+    if (ring->free_slots == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_close;
+    }
+
+    /* The lowest slot on top: the kernel looks through the used part of the
+     * table when it accounts huge pages */
+    for (i = 0; i < num_slots; ++i) {
+        ring->free_slots[i] = num_slots - 1 - i;
+    }
+
+    ring->num_free = num_slots;
+    ucs_store_relaxed(&ring->busy, 0);
+    return UCS_OK;
+
+err_close:
+    close(ring->fd);
+    return status;
+}
+
+void uct_pin_ring_cleanup(uct_pin_ring_t *ring)
+{
+    int ret;
+
+    /* Closing the descriptor alone would keep the pins until a forked child
+     * has closed its copy, and releases them late even without one */
+    ret = io_uring_register(ring->fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
+    if (ret < 0) {
+        ucs_diag("pin_md: releasing the buffer table: %s", strerror(-ret));
+    }
+
+    uct_pin_ring_abandon(ring);
+}
+
+void uct_pin_ring_abandon(uct_pin_ring_t *ring)
+{
+    free(ring->free_slots);
+    close(ring->fd);
+}
+
+static int uct_pin_ring_update(uct_pin_ring_t *ring, uint16_t slot,
+                               void *address, size_t length)
+{
+    struct iovec iov                  = {address, length};
+    uint64_t no_tag                   = 0;
+    struct io_uring_rsrc_update2 args = {
+        .offset = slot,
+        .data   = (uintptr_t)&iov,
+        .tags   = (uintptr_t)&no_tag,
+        .nr     = 1
+    };
+    int ret;
+
+    ucs_add_relaxed(&ring->busy, 1);
+    do {
+        ret = io_uring_register(ring->fd, IORING_REGISTER_BUFFERS_UPDATE,
+                                &args, sizeof(args));
+    } while (ret == -EINTR);
+    ucs_sub_relaxed(&ring->busy, 1);
+
+    /* The kernel returns the number of slots that it has updated */
+    return (ret == 1) ? 0 : (ret < 0) ? ret : -EIO;
+}
+
+int uct_pin_ring_pin(uct_pin_ring_t *ring, uint16_t slot, void *address,
+                     size_t length)
+{
+    return uct_pin_ring_update(ring, slot, address, length);
+}
+
+int uct_pin_ring_unpin(uct_pin_ring_t *ring, uint16_t slot)
+{
+    /* An entry without address and length empties the slot */
+    return uct_pin_ring_update(ring, slot, NULL, 0);
+}

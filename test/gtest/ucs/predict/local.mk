@@ -1,0 +1,15 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+
+gtest_SOURCES += \
+	ucs/predict/alloc_count.h \
+	ucs/predict/alloc_count.cc \
+	ucs/predict/table_fixture.h \
+	ucs/predict/test_callsite.cc \
+	ucs/predict/test_callsite_memory.cc \
+	ucs/predict/test_callsite_model.cc \
+	ucs/predict/test_condition.cc \
+	ucs/predict/test_context.cc \
+	ucs/predict/test_cost.cc \
+	ucs/predict/test_signature.cc

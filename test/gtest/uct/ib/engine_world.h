@@ -1,0 +1,249 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef ENGINE_WORLD_H_
+#define ENGINE_WORLD_H_
+
+#include <uct/ib/helper_md/engine.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+/**
+ * A world for one engine: a virtual clock that moves only when it is told to
+ * (and by the cost of each lower call), a lower domain that counts, can fail
+ * and can be interrupted, and a helper that is stepped by hand.
+ */
+class engine_world {
+public:
+    struct registration {
+        uintptr_t start;
+        size_t    length;
+        unsigned  flags;
+    };
+
+    /* Cost of a registration: base + per page; a deregistration a third */
+    static constexpr uint64_t REG_BASE_NS = 1000;
+    static constexpr uint64_t REG_PAGE_NS = 50;
+    static constexpr size_t   PAGE        = 4096;
+
+    explicit engine_world(uct_helper_policy_t policy)
+    {
+        params             = {};
+        params.policy      = policy;
+        params.min_size    = 16384;
+        params.max_pinned  = SIZE_MAX;
+        params.max_regions = ULONG_MAX;
+        params.page_size   = PAGE;
+    }
+
+    ~engine_world()
+    {
+        if (engine != nullptr) {
+            close();
+        }
+    }
+
+    void open()
+    {
+        uct_helper_env_t env = {};
+
+        env.arg          = this;
+        env.mem_reg      = mem_reg;
+        env.mem_dereg    = mem_dereg;
+        env.now          = [](void *arg) { return self(arg)->now.load(); };
+        env.wake         = [](void *arg) { ++self(arg)->wakes; };
+        env.wait         = wait;
+        env.wake_waiters = [](void*, uint32_t*) {};
+        env.walk         = [](void*, uintptr_t sp, uintptr_t, size_t) {
+            return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
+        };
+        env.recall = env.walk;
+        ASSERT_EQ(UCS_OK, uct_helper_engine_create(&params, &env, &engine));
+    }
+
+    void close()
+    {
+        uct_helper_engine_destroy(engine);
+        engine = nullptr;
+        EXPECT_TRUE(live.empty()) << live.size() << " registrations leaked";
+    }
+
+    /** One use that takes no time. From any thread: the helper, which only one
+     *  thread may step, does not run meanwhile. */
+    void touch(uintptr_t start, size_t length, uintptr_t sp = 1)
+    {
+        uct_mem_h memh = get(start, length, sp);
+        if (memh != nullptr) {
+            put(memh);
+        }
+    }
+
+    /** One use: get, hold for @a hold_ns, put. */
+    void use(uintptr_t start, size_t length, uint64_t hold_ns = 0,
+             uintptr_t sp = 1, unsigned flags = UCT_MD_MEM_ACCESS_RMA)
+    {
+        uct_mem_h memh = get(start, length, sp, flags);
+        if (memh != nullptr) {
+            advance(hold_ns);
+            put(memh);
+        }
+    }
+
+    uct_mem_h get(uintptr_t start, size_t length, uintptr_t sp = 1,
+                  unsigned flags = UCT_MD_MEM_ACCESS_RMA)
+    {
+        uct_mem_h memh = nullptr;
+        EXPECT_EQ(UCS_OK, uct_helper_engine_get(engine, (void*)start, length,
+                                                flags, sp, &memh));
+        return memh;
+    }
+
+    void put(uct_mem_h memh, uct_completion_t *comp = nullptr)
+    {
+        EXPECT_EQ(UCS_OK, uct_helper_engine_put(engine, memh, comp));
+    }
+
+    /** Let time pass; the helper runs whenever it asked to, or was woken. */
+    void advance(uint64_t ns)
+    {
+        uint64_t end = now + ns;
+
+        for (;;) {
+            if (wakes > 0) {
+                wakes = 0;
+                step();
+            } else if (next <= end) {
+                now = std::max<uint64_t>(now, next);
+                step();
+            } else {
+                break;
+            }
+        }
+        now = std::max<uint64_t>(now, end);
+    }
+
+    void step()
+    {
+        next = uct_helper_engine_step(engine, now);
+        ++steps;
+    }
+
+    uct_helper_stats_t stats()
+    {
+        uct_helper_stats_t result;
+        uct_helper_engine_stats(engine, now, &result);
+        EXPECT_EQ(result.uses, result.on_time + result.late + result.missed +
+                                       result.cold);
+        return result;
+    }
+
+    bool is_registered(uintptr_t start, size_t length)
+    {
+        std::lock_guard<std::mutex> guard(mutex);
+        for (auto &entry : live) {
+            if ((entry.second.start <= start) &&
+                (entry.second.start + entry.second.length >= start + length)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    uct_helper_engine_params_t                params;
+    uct_helper_engine_h                       engine = nullptr;
+    std::atomic<uint64_t>                     now{1000000};
+    uint64_t                                  next   = UCT_HELPER_TIME_NEVER;
+    std::atomic<unsigned>                     wakes{0};
+    unsigned                                  steps  = 0;
+    std::mutex                                mutex;
+    std::map<uintptr_t, registration>         live;
+    uintptr_t                                 next_memh = 0x1000;
+    unsigned                                  regs      = 0;
+    unsigned                                  deregs    = 0;
+    unsigned                                  invalidates = 0;
+    /* Called inside each registration, before it takes effect; what it
+     * returns instead of UCS_OK is the lower domain's answer */
+    std::function<ucs_status_t(registration)> on_reg;
+    std::function<void()>                     on_dereg;
+    std::function<void()>                     on_wait;
+
+private:
+    static engine_world *self(void *arg)
+    {
+        return static_cast<engine_world*>(arg);
+    }
+
+    static uint64_t pages(size_t length)
+    {
+        return (length + PAGE - 1) / PAGE;
+    }
+
+    static ucs_status_t mem_reg(void *arg, void *address, size_t length,
+                                unsigned flags, uct_mem_h *memh_p)
+    {
+        engine_world *w  = self(arg);
+        registration reg = {(uintptr_t)address, length, flags};
+
+        if (w->on_reg) {
+            ucs_status_t status = w->on_reg(reg);
+            if (status != UCS_OK) {
+                return status;
+            }
+        }
+        w->now += REG_BASE_NS + REG_PAGE_NS * pages(length);
+
+        std::lock_guard<std::mutex> guard(w->mutex);
+        ++w->regs;
+        w->next_memh         += 16;
+        w->live[w->next_memh] = reg;
+        *memh_p               = (uct_mem_h)w->next_memh;
+        return UCS_OK;
+    }
+
+    static ucs_status_t mem_dereg(void *arg, uct_mem_h memh,
+                                  uct_completion_t *comp)
+    {
+        engine_world *w = self(arg);
+
+        if (w->on_dereg) {
+            w->on_dereg();
+        }
+        {
+            std::lock_guard<std::mutex> guard(w->mutex);
+            auto found = w->live.find((uintptr_t)memh);
+            if (found == w->live.end()) {
+                ADD_FAILURE() << "deregistered twice: " << memh;
+                return UCS_ERR_INVALID_PARAM;
+            }
+            w->now += (REG_BASE_NS +
+                       REG_PAGE_NS * pages(found->second.length)) / 3;
+            w->live.erase(found);
+            ++w->deregs;
+        }
+        if (comp != nullptr) {
+            ++w->invalidates;
+            if (--comp->count == 0) {
+                comp->func(comp);
+            }
+        }
+        return UCS_OK;
+    }
+
+    static void wait(void *arg, uint32_t*, uint32_t)
+    {
+        engine_world *w = self(arg);
+        if (w->on_wait) {
+            w->on_wait();
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "log_capture.h"
+
+#include <uct/ib/helper_md/values.h>
+
+#include <ucs/config/parser.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+class test_config : public ::testing::Test {
+protected:
+    test_config()
+    {
+        set_defaults();
+    }
+
+    void set_defaults()
+    {
+        m_options.helper      = text("y");
+        m_options.policy      = text("paper");
+        m_options.min_size    = text("16k");
+        m_options.max_pinned  = text("inf");
+        m_options.max_regions = text("inf");
+        m_options.mds         = text("ib,pin");
+        m_options.report      = text("");
+        m_options.cpu         = text("auto");
+        m_options.log         = text("warn");
+        m_options.pin         = text("y");
+        m_options.pin_cost    = text("");
+    }
+
+    static char *text(const char *value)
+    {
+        return const_cast<char*>(value);
+    }
+
+    ucs_status_t parse()
+    {
+        return uct_helper_config_parse(&m_options, &m_config, m_error,
+                                       sizeof(m_error));
+    }
+
+    /* One line that has both strings in it */
+    void expect_error(const char *name, const char *value)
+    {
+        ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << name << "=" << value;
+        std::string error = m_error;
+        EXPECT_NE(std::string::npos, error.find(name)) << error;
+        EXPECT_NE(std::string::npos,
+                  error.find("'" + std::string(value) + "'")) << error;
+        EXPECT_NE(std::string::npos, error.find("allowed")) << error;
+        EXPECT_EQ(std::string::npos, error.find('\n')) << error;
+    }
+
+    uct_helper_options_t m_options;
+    uct_helper_config_t  m_config;
+    char                 m_error[512];
+};
+
+TEST_F(test_config, defaults_are_valid)
+{
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_STREQ("", m_error);
+    EXPECT_EQ(1, m_config.helper);
+    EXPECT_EQ(UCT_HELPER_POLICY_PAPER, m_config.policy);
+    EXPECT_EQ(16384u, m_config.min_size);
+    EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
+    EXPECT_EQ(ULONG_MAX, m_config.max_regions);
+    EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN), m_config.mds);
+    EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
+    EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
+    EXPECT_EQ(UCS_LOG_LEVEL_WARN, m_config.log_level);
+    EXPECT_EQ(0.0, m_config.pin_base_ns);
+}
+
+TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
+{
+    const struct {
+        char       *uct_helper_options_t::*field;
+        const char *name;
+        const char *value;
+    } bad[] = {
+        {&uct_helper_options_t::helper, "UCX_MD_HELPER:", "perhaps"},
+        {&uct_helper_options_t::policy, "UCX_MD_HELPER_POLICY", "papers"},
+        {&uct_helper_options_t::min_size, "UCX_MD_HELPER_MIN_SIZE", "16q"},
+        {&uct_helper_options_t::max_pinned, "UCX_MD_HELPER_MAX_PINNED", "-1"},
+        {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
+        {&uct_helper_options_t::mds, "UCX_MD_HELPER_MDS", "ib,tcp"},
+        {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},
+        {&uct_helper_options_t::cpu, "UCX_MD_HELPER_CPU", "3-1"},
+        {&uct_helper_options_t::log, "UCX_MD_HELPER_LOG", "loud"},
+    };
+
+    for (const auto &entry : bad) {
+        set_defaults();
+        m_options.*entry.field = text(entry.value);
+        expect_error(entry.name, entry.value);
+        EXPECT_EQ(0, m_config.helper) << entry.name;
+        EXPECT_EQ(1, m_config.pin) << entry.name;
+    }
+}
+
+TEST_F(test_config, bad_pin_value_turns_only_pin_off)
+{
+    m_options.pin_cost = text("5us");
+    expect_error("UCX_MD_PIN_COST", "5us");
+    EXPECT_EQ(0, m_config.pin);
+    EXPECT_EQ(1, m_config.helper);
+
+    set_defaults();
+    m_options.pin = text("2");
+    expect_error("UCX_MD_PIN:", "2");
+    EXPECT_EQ(0, m_config.pin);
+}
+
+TEST_F(test_config, policies_by_name)
+{
+    for (unsigned i = 0; uct_helper_policy_names[i] != nullptr; ++i) {
+        m_options.policy = text(uct_helper_policy_names[i]);
+        ASSERT_EQ(UCS_OK, parse());
+        EXPECT_EQ(i, unsigned(m_config.policy));
+    }
+}
+
+TEST(test_values, bools)
+{
+    int value;
+
+    for (const char *yes : {"y", "Y", "yes", "on", "1"}) {
+        ASSERT_TRUE(uct_helper_value_bool(yes, &value)) << yes;
+        EXPECT_EQ(1, value) << yes;
+    }
+    for (const char *no : {"n", "No", "off", "0"}) {
+        ASSERT_TRUE(uct_helper_value_bool(no, &value)) << no;
+        EXPECT_EQ(0, value) << no;
+    }
+    for (const char *bad : {"", "2", "yy", "true", " y"}) {
+        EXPECT_FALSE(uct_helper_value_bool(bad, &value)) << bad;
+    }
+}
+
+TEST(test_values, sizes)
+{
+    const struct {
+        const char *text;
+        size_t     value;
+    } good[] = {{"0", 0},           {"4096", 4096},      {"16k", 16384},
+                {"16K", 16384},     {"2MB", 2ul << 20},  {"1g", 1ul << 30},
+                {"3T", 3ul << 40},  {"100b", 100},       {"inf", SIZE_MAX},
+                {"INF", SIZE_MAX}};
+    size_t value;
+
+    for (const auto &entry : good) {
+        ASSERT_TRUE(uct_helper_value_size(entry.text, &value)) << entry.text;
+        EXPECT_EQ(entry.value, value) << entry.text;
+    }
+
+    value = 77;
+    for (const char *bad : {"", "k", "-1", "+1", " 1", "1 ", "16kk", "16kbb",
+                            "1.5g", "auto", "99999999999999999999",
+                            "99999999999t", "16k,"}) {
+        EXPECT_FALSE(uct_helper_value_size(bad, &value)) << bad;
+    }
+    EXPECT_EQ(77u, value);
+}
+
+TEST(test_values, masks)
+{
+    const char *const names[] = {"ib", "pin", nullptr};
+    unsigned value;
+
+    ASSERT_TRUE(uct_helper_value_mask("ib,pin", names, &value));
+    EXPECT_EQ(3u, value);
+    ASSERT_TRUE(uct_helper_value_mask("pin", names, &value));
+    EXPECT_EQ(2u, value);
+    ASSERT_TRUE(uct_helper_value_mask("", names, &value));
+    EXPECT_EQ(0u, value);
+    for (const char *bad : {"ib,", ",ib", "i", "ibb", "ib pin",
+                            "averyveryverylongname"}) {
+        EXPECT_FALSE(uct_helper_value_mask(bad, names, &value)) << bad;
+    }
+}
+
+static std::vector<int> cpus_of(const char *text)
+{
+    std::vector<int> result;
+    ucs_cpu_set_t cpus;
+
+    if (uct_helper_value_cpus(text, &cpus)) {
+        for (int i = 0; i < UCS_CPU_SETSIZE; ++i) {
+            if (cpus.ucs_bits[UCS_CPUELT(i)] & UCS_CPUMASK(i)) {
+                result.push_back(i);
+            }
+        }
+    }
+    return result;
+}
+
+TEST(test_values, cpus)
+{
+    EXPECT_EQ((std::vector<int>{0, 1, 2, 3, 8}), cpus_of("0-3,8"));
+    EXPECT_EQ((std::vector<int>{5}), cpus_of("5"));
+    EXPECT_EQ((std::vector<int>{1023}), cpus_of("1023-1023"));
+    for (const char *bad : {"", "a", "1-", "-1", "3-1", "1,", "1024", "1;2",
+                            "1 2"}) {
+        EXPECT_TRUE(cpus_of(bad).empty()) << bad;
+    }
+}
+
+TEST(test_values, costs)
+{
+    double base, per_page;
+
+    ASSERT_TRUE(uct_helper_value_cost("5us,100ns", &base, &per_page));
+    EXPECT_DOUBLE_EQ(5000, base);
+    EXPECT_DOUBLE_EQ(100, per_page);
+    ASSERT_TRUE(uct_helper_value_cost("1.5ms,0", &base, &per_page));
+    EXPECT_DOUBLE_EQ(1.5e6, base);
+    EXPECT_DOUBLE_EQ(0, per_page);
+    ASSERT_TRUE(uct_helper_value_cost("", &base, &per_page));
+    EXPECT_DOUBLE_EQ(0, base);
+    for (const char *bad : {"5us", "5us,", ",5us", "5us,1us,1us", "-1us,1us",
+                            "5xs,1us", "nan,1us", "inf,1us", "5us;1us"}) {
+        EXPECT_FALSE(uct_helper_value_cost(bad, &base, &per_page)) << bad;
+    }
+}
+
+TEST(test_values, reports)
+{
+    uct_helper_report_dest_t dest;
+
+    ASSERT_TRUE(uct_helper_value_report("", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_NONE, dest.kind);
+    ASSERT_TRUE(uct_helper_value_report("stderr", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_STDERR, dest.kind);
+    ASSERT_TRUE(uct_helper_value_report("/tmp/%r.txt", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    EXPECT_STREQ("/tmp/%r.txt", dest.path);
+    ASSERT_TRUE(uct_helper_value_report("json:out.json", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
+    EXPECT_STREQ("out.json", dest.path);
+    EXPECT_FALSE(uct_helper_value_report("json:", &dest));
+    EXPECT_FALSE(uct_helper_value_report(std::string(PATH_MAX, 'x').c_str(),
+                                         &dest));
+}
+
+TEST(test_config_env, one_line_for_a_bad_value)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    setenv("UCX_MD_HELPER", "y", 1);
+    setenv("UCX_MD_HELPER_POLICY", "bogus", 1);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_helper_config_read(&config));
+    unsetenv("UCX_MD_HELPER_POLICY");
+    EXPECT_EQ(0, config.helper);
+    ASSERT_EQ(1u, log.lines().size());
+    EXPECT_NE(std::string::npos,
+              log.lines()[0].find("UCX_MD_HELPER_POLICY: 'bogus'"));
+
+    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
+    EXPECT_EQ(1, config.helper);
+    EXPECT_EQ(1u, log.lines().size());
+    unsetenv("UCX_MD_HELPER");
+}
+
+TEST(test_config_env, table_is_listed_with_help)
+{
+    const ucs_config_global_list_entry_t *entry;
+    unsigned fields = 0;
+
+    ucs_list_for_each(entry, &ucs_config_global_list, list) {
+        if ((entry->prefix == nullptr) ||
+            strcmp(entry->prefix, UCT_HELPER_TABLE_PREFIX)) {
+            continue;
+        }
+
+        for (const ucs_config_field_t *field = entry->table;
+             field->name != nullptr; ++field) {
+            EXPECT_GT(strlen(field->doc), 10u) << field->name;
+            ++fields;
+        }
+    }
+    EXPECT_EQ(11u, fields);
+}

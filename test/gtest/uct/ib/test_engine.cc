@@ -1,0 +1,599 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_world.h"
+
+#include <thread>
+#include <vector>
+
+static constexpr uint64_t MS = 1000000;
+static constexpr size_t   MB = 1 << 20;
+
+class test_engine : public ::testing::Test {
+protected:
+    void start(uct_helper_policy_t policy)
+    {
+        w = std::make_unique<engine_world>(policy);
+        w->open();
+    }
+
+    static uintptr_t buffer(unsigned i)
+    {
+        return 0x10000000 + i * 16 * MB;
+    }
+
+    std::unique_ptr<engine_world> w;
+};
+
+/* The loop of the paper's Fig. 1: three buffers, compute in between */
+TEST_F(test_engine, fig1_loop_is_on_time_and_unpinned_in_gaps)
+{
+    const unsigned iterations = 50;
+    unsigned pinned_gaps      = 0;
+
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < iterations; ++i) {
+        for (unsigned b = 0; b < 3; ++b) {
+            w->use(buffer(b), 4 * MB, MS, b);
+            w->advance(50 * MS);
+            pinned_gaps += (w->stats().pinned_bytes > 0);
+            w->advance(49 * MS);
+        }
+    }
+
+    uct_helper_stats_t s = w->stats();
+    EXPECT_EQ(3 * iterations, s.uses);
+    EXPECT_EQ(3u, s.cold);
+    /* The second use teaches the period, so the third is the first that can
+     * be on time; each context window takes two uses more to repeat */
+    EXPECT_LE(s.missed, 9u);
+    EXPECT_EQ(0u, s.wasted);
+    EXPECT_EQ(0u, pinned_gaps);
+    EXPECT_EQ(4 * MB, s.pinned_peak_bytes);
+    EXPECT_EQ(12 * MB, s.leave_pinned_bytes);
+    EXPECT_LE(s.pinned_byte_ns,
+              2 * s.in_use_byte_ns + 0.05 * s.leave_pinned_byte_ns);
+}
+
+TEST_F(test_engine, first_registration_is_always_deregistered)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    w->use(buffer(0), MB);
+    EXPECT_TRUE(w->is_registered(buffer(0), MB));
+    w->advance(MS);
+    EXPECT_FALSE(w->is_registered(buffer(0), MB));
+    EXPECT_EQ(UCT_HELPER_TIME_NEVER, w->next);
+}
+
+TEST_F(test_engine, short_gap_stays_registered)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 1000; ++i) {
+        w->use(buffer(0), MB, 1000);
+        w->advance(2000);
+    }
+    /* registering 1 MB takes 14 us: a gap of 2 us is no gap */
+    EXPECT_LE(w->regs, 10u);
+    EXPECT_GE(w->stats().on_time, 990u);
+}
+
+TEST_F(test_engine, unused_registration_is_dropped_and_context_unlearned)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 10; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    EXPECT_GE(w->stats().on_time, 5u);
+    w->advance(10000 * MS);
+
+    uct_helper_stats_t s = w->stats();
+    EXPECT_EQ(0u, s.pinned_bytes);
+    EXPECT_EQ(1u, s.wasted);
+    EXPECT_EQ(UCT_HELPER_TIME_NEVER, w->next);
+}
+
+TEST_F(test_engine, no_reuse_pins_one_message)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 1000; ++i) {
+        w->use(buffer(0) + i * MB, MB, MS);
+        w->advance(9 * MS);
+    }
+    uct_helper_stats_t s = w->stats();
+    EXPECT_EQ(1000u, s.cold);
+    EXPECT_EQ(MB, s.pinned_peak_bytes);
+    EXPECT_EQ(1000 * MB, s.leave_pinned_peak_bytes);
+    EXPECT_EQ(0u, s.wasted);
+}
+
+TEST_F(test_engine, on_demand_deregisters_at_once)
+{
+    start(UCT_HELPER_POLICY_ON_DEMAND);
+    for (unsigned i = 0; i < 10; ++i) {
+        w->use(buffer(0), MB);
+        EXPECT_TRUE(w->live.empty());
+    }
+    EXPECT_EQ(10u, w->regs);
+    EXPECT_EQ(1u, w->stats().cold);
+    EXPECT_EQ(9u, w->stats().missed);
+    EXPECT_EQ(0u, w->wakes);
+}
+
+TEST_F(test_engine, leave_pinned_registers_once)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    for (unsigned i = 0; i < 30; ++i) {
+        w->use(buffer(i % 3), MB);
+    }
+    EXPECT_EQ(3u, w->regs);
+    EXPECT_EQ(0u, w->deregs);
+    EXPECT_EQ(27u, w->stats().on_time);
+    EXPECT_FALSE(uct_helper_engine_needs_helper(w->engine));
+}
+
+TEST_F(test_engine, sub_range_hits)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), 4 * MB);
+    w->use(buffer(0) + MB, MB);
+    w->use(buffer(0) + 3 * MB, MB);
+    EXPECT_EQ(1u, w->regs);
+    w->use(buffer(0) + 3 * MB, 2 * MB);
+    EXPECT_EQ(2u, w->regs);
+}
+
+TEST_F(test_engine, larger_registration_supersedes)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB);
+    w->use(buffer(0) + 2 * MB, MB);
+    w->use(buffer(0), 4 * MB);
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(4 * MB, w->stats().pinned_bytes);
+}
+
+TEST_F(test_engine, access_flags_are_honoured_and_joined)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    const unsigned get_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
+                              UCT_MD_MEM_ACCESS_LOCAL_READ;
+    const unsigned write    = UCT_MD_MEM_ACCESS_LOCAL_WRITE;
+
+    uct_mem_h reading = w->get(buffer(0), MB, 1, get_only);
+    uct_mem_h writing = w->get(buffer(0), MB, 1, write);
+    EXPECT_NE(reading, writing);
+    EXPECT_EQ(2u, w->regs);
+    w->put(reading);
+    w->put(writing);
+}
+
+TEST_F(test_engine, lru_evicts_the_least_recently_used_before_pinning)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_LRU);
+    w->params.max_pinned = 3 * MB;
+    size_t most          = 0;
+    w->on_reg            = [&](engine_world::registration) {
+        most = std::max(most, w->live.size());
+        return UCS_OK;
+    };
+    w->open();
+    for (unsigned i = 0; i < 3; ++i) {
+        w->use(buffer(i), MB);
+        w->advance(MS);
+    }
+    w->use(buffer(0), MB); /* a hit makes 1 the oldest */
+    w->advance(MS);
+    w->use(buffer(3), MB);
+    EXPECT_TRUE(w->is_registered(buffer(0), MB));
+    EXPECT_FALSE(w->is_registered(buffer(1), MB));
+    EXPECT_TRUE(w->is_registered(buffer(2), MB));
+    EXPECT_EQ(2u, most) << "evicted only after pinning";
+    EXPECT_EQ(1u, w->stats().evicted);
+    EXPECT_EQ(3 * MB, w->stats().pinned_peak_bytes);
+}
+
+TEST_F(test_engine, ceiling_of_regions)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_LRU);
+    w->params.max_regions = 2;
+    w->open();
+    for (unsigned i = 0; i < 10; ++i) {
+        w->use(buffer(i), MB);
+        EXPECT_LE(w->live.size(), 2u);
+    }
+}
+
+TEST_F(test_engine, use_passes_a_ceiling_that_is_too_small)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.max_pinned = 64 * 1024;
+    w->open();
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(1u, w->stats().over_ceiling);
+    EXPECT_EQ(1u, w->regs);
+}
+
+TEST_F(test_engine, helper_never_passes_a_ceiling)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.max_pinned = MB;
+    size_t most          = 0;
+    w->on_reg            = [&](engine_world::registration reg) {
+        size_t bytes = reg.length;
+        for (auto &entry : w->live) {
+            bytes += entry.second.length;
+        }
+        most = std::max(most, bytes);
+        return UCS_OK;
+    };
+    w->open();
+    for (unsigned i = 0; i < 60; ++i) {
+        w->use(buffer(i % 2), MB, MS, i % 2);
+        w->advance(20 * MS);
+    }
+    EXPECT_EQ(MB, most);
+    EXPECT_EQ(0u, w->stats().over_ceiling);
+}
+
+TEST_F(test_engine, full_device_evicts_and_retries)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->on_reg = [&](engine_world::registration) {
+        return (w->live.size() >= 4) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    };
+    for (unsigned i = 0; i < 20; ++i) {
+        w->use(buffer(i), MB);
+    }
+    EXPECT_EQ(20u, w->regs);
+    EXPECT_EQ(16u, w->stats().evicted);
+    EXPECT_EQ(0u, w->stats().failed);
+}
+
+TEST_F(test_engine, error_of_the_lower_domain_is_the_callers)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    w->on_reg = [](engine_world::registration) {
+        return UCS_ERR_INVALID_ADDR;
+    };
+    uct_mem_h memh = nullptr;
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR,
+              uct_helper_engine_get(w->engine, (void*)buffer(0), MB,
+                                    UCT_MD_MEM_ACCESS_RMA, 1, &memh));
+    EXPECT_EQ(nullptr, memh);
+    EXPECT_EQ(0u, w->stats().pinned_bytes);
+    w->on_reg = nullptr;
+    w->use(buffer(0), MB);
+    EXPECT_EQ(1u, w->regs);
+}
+
+TEST_F(test_engine, failed_speculation_is_quiet_and_harmless)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    bool is_speculating = true;
+    w->on_reg           = [&](engine_world::registration reg) {
+        EXPECT_EQ(is_speculating, reg.flags != UCT_MD_MEM_ACCESS_RMA);
+        return is_speculating ? UCS_ERR_NO_MEMORY : UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(1u, w->stats().failed);
+}
+
+TEST_F(test_engine, foreign_handle_is_not_ours)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    EXPECT_EQ(UCS_ERR_NO_ELEM,
+              uct_helper_engine_put(w->engine, (uct_mem_h)0xabc, nullptr));
+}
+
+TEST_F(test_engine, small_messages_stay_in_a_bounded_cache)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 3000; ++i) {
+        w->use(buffer(0) + i * 8192, 8192);
+    }
+    EXPECT_EQ(3000u, w->regs);
+    EXPECT_EQ(1024u, w->live.size());
+    EXPECT_EQ(0u, w->stats().uses);
+    EXPECT_EQ(0u, w->wakes);
+}
+
+/*
+ * Memory events
+ */
+
+TEST_F(test_engine, unmap_strikes_a_cached_region)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0) + MB / 2, 4096);
+    EXPECT_EQ(1u, w->deregs + w->live.size());
+    w->use(buffer(0), MB);
+    EXPECT_EQ(2u, w->regs) << "a stale registration was used";
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(1u, w->stats().invalidated);
+}
+
+TEST_F(test_engine, unmap_of_a_neighbour_strikes_nothing)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0) - 4096, 4096);
+    uct_helper_engine_unmapped(w->engine, buffer(0) + MB, 4096);
+    w->use(buffer(0), MB);
+    EXPECT_EQ(1u, w->regs);
+}
+
+TEST_F(test_engine, unmap_strikes_within_the_page)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->use(buffer(0) + 100, MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0) + MB, 1);
+    w->use(buffer(0) + 100, MB);
+    EXPECT_EQ(2u, w->regs);
+}
+
+TEST_F(test_engine, unmap_cancels_a_pending_registration)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->advance(50 * MS);
+    ASSERT_TRUE(w->live.empty());
+    unsigned before = w->regs;
+    uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    w->advance(1000 * MS);
+    EXPECT_EQ(before, w->regs) << "registered what was unmapped";
+    EXPECT_EQ(0u, w->stats().leave_pinned_bytes);
+}
+
+TEST_F(test_engine, unmap_dooms_a_registration_in_progress)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    unsigned unmaps = 0;
+    w->on_reg       = [&](engine_world::registration) {
+        ++unmaps;
+        uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    ASSERT_EQ(1u, unmaps);
+    EXPECT_TRUE(w->live.empty());
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(w->stats().on_time + w->stats().missed + 2, w->stats().uses)
+            << "the range counts as new after it was unmapped";
+}
+
+TEST_F(test_engine, unmap_during_a_use_waits_for_its_end)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    uct_mem_h first = w->get(buffer(0), MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    w->advance(MS);
+    EXPECT_EQ(0u, w->deregs);
+    uct_mem_h second = w->get(buffer(0), MB);
+    EXPECT_NE(first, second);
+    w->put(first);
+    w->advance(MS);
+    EXPECT_EQ(1u, w->deregs);
+    w->put(second);
+}
+
+TEST_F(test_engine, unmap_during_deregistration_forgets_the_plan)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->on_dereg = [&]() {
+        uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    };
+    w->advance(10 * MS);
+    w->on_dereg     = nullptr;
+    unsigned before = w->regs;
+    w->advance(1000 * MS);
+    EXPECT_EQ(before, w->regs);
+}
+
+/*
+ * Invalidation
+ */
+
+struct counted_completion {
+    uct_completion_t super;
+    unsigned         calls;
+};
+
+static void count_completion(uct_completion_t *self)
+{
+    ++reinterpret_cast<counted_completion*>(self)->calls;
+}
+
+TEST_F(test_engine, invalidation_waits_for_the_last_user)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    counted_completion a = {{count_completion, 1, UCS_OK}, 0};
+    counted_completion b = {{count_completion, 1, UCS_OK}, 0};
+    uct_mem_h memh       = w->get(buffer(0), MB);
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+
+    w->put(memh, &a.super);
+    w->put(memh, &b.super);
+    EXPECT_EQ(0u, a.calls + b.calls);
+    EXPECT_NE(memh, w->get(buffer(0), MB)) << "an invalidated region was found";
+    w->put(memh);
+    EXPECT_EQ(1u, a.calls);
+    EXPECT_EQ(1u, b.calls);
+    EXPECT_EQ(1u, w->invalidates);
+}
+
+/*
+ * Main thread and helper at once
+ */
+
+TEST_F(test_engine, use_during_speculation_waits_and_counts_as_late)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+
+    std::atomic<bool> is_waiting{false};
+    std::thread user;
+    w->on_wait = [&]() { is_waiting = true; };
+    w->on_reg  = [&](engine_world::registration) {
+        user = std::thread([&]() { w->touch(buffer(0), MB); });
+        while (!is_waiting) {
+            std::this_thread::yield();
+        }
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    user.join();
+    w->on_reg = nullptr;
+    EXPECT_EQ(1u, w->stats().late);
+    EXPECT_EQ(0u, w->stats().wasted);
+}
+
+TEST_F(test_engine, waiter_of_a_failed_speculation_registers_itself)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+
+    std::atomic<bool> is_waiting{false};
+    std::thread user;
+    w->on_wait = [&]() { is_waiting = true; };
+    w->on_reg  = [&](engine_world::registration) {
+        if (!user.joinable()) {
+            user = std::thread([&]() { w->touch(buffer(0), MB); });
+            while (!is_waiting) {
+                std::this_thread::yield();
+            }
+            return UCS_ERR_NO_MEMORY;
+        }
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    user.join();
+    w->on_reg = nullptr;
+    EXPECT_EQ(0u, w->stats().late);
+    EXPECT_EQ(1u, w->stats().failed);
+}
+
+TEST_F(test_engine, full_queue_loses_uses_but_no_region)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->use(buffer(i), MB);
+    }
+    w->advance(MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
+TEST_F(test_engine, refused_helper_leaves_pinned)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    uct_helper_engine_helper_refused(w->engine);
+    for (unsigned i = 0; i < 30; ++i) {
+        w->use(buffer(i % 3), MB);
+    }
+    EXPECT_EQ(3u, w->regs);
+    EXPECT_EQ(0u, w->wakes);
+    uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    w->use(buffer(1), MB);
+    w->use(buffer(3), MB);
+    EXPECT_EQ(1u, w->deregs) << "nobody reclaimed the unmapped region";
+}
+
+TEST_F(test_engine, bad_parameters)
+{
+    engine_world bad(UCT_HELPER_POLICY_LAST);
+    uct_helper_env_t env = {};
+    env.now              = [](void*) { return uint64_t(0); };
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              uct_helper_engine_create(&bad.params, &env, &bad.engine));
+    bad.params.policy    = UCT_HELPER_POLICY_PAPER;
+    bad.params.page_size = 3000;
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              uct_helper_engine_create(&bad.params, &env, &bad.engine));
+    bad.params.page_size = 0;
+    bad.params.dq_length = 7;
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              uct_helper_engine_create(&bad.params, &env, &bad.engine));
+}
+
+/*
+ * Stress: users, an unmapper and the helper; the lower domain checks that
+ * nothing is deregistered twice, the end that nothing is left
+ */
+TEST_F(test_engine, stress)
+{
+    const unsigned uses = 20000;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> running{3};
+
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.max_pinned = 20 * MB;
+    w->params.dq_length  = 64;
+    w->open();
+    w->on_wait = []() { std::this_thread::yield(); };
+    for (unsigned t = 0; t < 3; ++t) {
+        threads.emplace_back([&, t]() {
+            unsigned seed = t;
+            for (unsigned i = 0; i < uses; ++i) {
+                seed             = seed * 1103515245 + 12345;
+                unsigned b       = (seed >> 16) % 12;
+                uint64_t started = w->now;
+                if ((seed >> 24) % 16 == 0) {
+                    uct_helper_engine_unmapped(w->engine, buffer(b), 2 * MB);
+                }
+                w->touch(buffer(b), ((seed >> 20) % 3 + 1) * MB, b);
+                w->now = std::max<uint64_t>(w->now, started + 1000);
+            }
+            --running;
+        });
+    }
+    while (running > 0) {
+        w->step();
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    w->step();
+
+    uct_helper_stats_t s = w->stats();
+    EXPECT_EQ(3 * uses, s.uses);
+    EXPECT_EQ(0u, s.failed);
+    size_t bytes = 0;
+    for (auto &entry : w->live) {
+        bytes += entry.second.length;
+    }
+    EXPECT_EQ(bytes, s.pinned_bytes);
+}

@@ -1,0 +1,246 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "pin_md_fixture.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* In a child: leave with a code that names the line */
+#define CHILD_CHECK(_cond) \
+    do { \
+        if (!(_cond)) { \
+            fprintf(stderr, "child: %s:%d: %s\n", __FILE__, __LINE__, #_cond); \
+            _exit(1); \
+        } \
+    } while (0)
+
+class pin_md_process : public pin_md {
+protected:
+    static pid_t spawn(const std::function<void()> &body)
+    {
+        pid_t pid = fork();
+        if (pid == 0) {
+            body();
+            _exit(0);
+        }
+        return pid;
+    }
+
+    static void expect_success(pid_t pid)
+    {
+        int status = -1;
+        ASSERT_EQ(pid, waitpid(pid, &status, 0));
+        EXPECT_TRUE(WIFEXITED(status));
+        EXPECT_EQ(0, WEXITSTATUS(status));
+    }
+
+    /* A child has a VmPin of its own, which begins at 0 */
+    bool child_pinned(long expected)
+    {
+        base_pin = 0;
+        return pinned(expected) == expected;
+    }
+
+    /* Forbid one system call to this process, with EPERM */
+    static void forbid(int number)
+    {
+        struct sock_filter code[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                     offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+        };
+        struct sock_fprog program = {4, code};
+        CHILD_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+        CHILD_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    }
+
+    static int count_rings()
+    {
+        int count = 0;
+        for (int fd = 0; fd < 256; ++fd) {
+            char path[64], target[64] = {};
+            snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+            if (readlink(path, target, sizeof(target) - 1) > 0) {
+                count += strstr(target, "io_uring") != NULL;
+            }
+        }
+        return count;
+    }
+};
+
+TEST_F(pin_md_process, refused_ring_leaves_the_domain_alone)
+{
+    for (int number : {SYS_io_uring_setup, SYS_io_uring_register}) {
+        expect_success(spawn([&] {
+            uct_pin_config_t config = {0, 0, 0};
+            int rings               = count_rings();
+            forbid(number);
+            CHILD_CHECK(uct_pin_md_attach(md(), &config) ==
+                        UCS_ERR_UNSUPPORTED);
+            CHILD_CHECK(uct_abi_md(md())->ops == fake_md::table());
+            CHILD_CHECK(!uct_pin_md_is_attached(md()));
+            CHILD_CHECK(num_warnings == 1);
+            CHILD_CHECK(count_rings() == rings);
+        }));
+    }
+}
+
+TEST_F(pin_md_process, memlock_limit_is_no_memory)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs root, to become a user without pins";
+    }
+
+    expect_success(spawn([&] {
+        struct rlimit limit = {MB, MB};
+        mapping buffer(2 * MB);
+        uct_mem_h memh;
+
+        CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+        CHILD_CHECK(setgid(65534) == 0);
+        CHILD_CHECK(setuid(65534) == 0);
+        attach();
+        CHILD_CHECK(attached);
+        CHILD_CHECK(reg(buffer.address, 2 * MB, &memh) == UCS_ERR_NO_MEMORY);
+        CHILD_CHECK(num_errors == 1);
+        CHILD_CHECK(child_pinned(0));
+        CHILD_CHECK(lower.regs == lower.deregs);
+        CHILD_CHECK(reg(buffer.address, 64 * kB, &memh) == UCS_OK);
+        CHILD_CHECK(child_pinned(64 * kB));
+        CHILD_CHECK(dereg(memh) == UCS_OK);
+        close_md();
+    }));
+}
+
+TEST_F(pin_md_process, child_leaves_the_parents_pins_alone)
+{
+    mapping buffer(64 * MB), other(MB);
+    uct_mem_h small, large;
+
+    attach();
+    ASSERT_EQ(UCS_OK, reg(buffer.at(0), MB, &small));
+    ASSERT_EQ(UCS_OK, reg(buffer.at(MB), 40 * MB, &large));
+    expect_success(spawn([&] {
+        uct_mem_h memh;
+        CHILD_CHECK(uct_pin_md_is_attached(md()));
+        CHILD_CHECK(uct_pin_md_pinned_bytes(md()) == 0);
+        CHILD_CHECK(reg(other.address, MB, &memh) == UCS_OK);
+        CHILD_CHECK(child_pinned(0));
+        CHILD_CHECK(dereg(memh) == UCS_OK);
+        CHILD_CHECK(dereg(small) == UCS_OK);
+        close_md(); /* With 'large' outstanding */
+        CHILD_CHECK(lower.closes == 1);
+        CHILD_CHECK(count_rings() == 0);
+    }));
+
+    expect_pinned(41 * MB);
+    ASSERT_EQ(UCS_OK, dereg(small));
+    expect_pinned(40 * MB);
+    ASSERT_EQ(UCS_OK, dereg(large));
+    expect_pinned(0);
+    ASSERT_EQ(UCS_OK, reg(buffer.at(0), MB, &small));
+    EXPECT_EQ(UCS_OK, dereg(small));
+}
+
+TEST_F(pin_md_process, closing_unpins_while_a_child_lives)
+{
+    mapping buffer(MB);
+    uct_mem_h memh;
+    int pipe_fds[2];
+
+    attach();
+    ASSERT_EQ(UCS_OK, reg(buffer.address, MB, &memh));
+    ASSERT_EQ(0, pipe(pipe_fds));
+    pid_t pid = spawn([&] {
+        char byte;
+        close(pipe_fds[1]);
+        CHILD_CHECK(read(pipe_fds[0], &byte, 1) == 0);
+    });
+    close(pipe_fds[0]);
+    close_md();
+    expect_pinned(0);
+    close(pipe_fds[1]);
+    expect_success(pid);
+}
+
+TEST_F(pin_md_process, child_can_attach_its_own)
+{
+    mapping buffer(MB);
+
+    attach();
+    expect_success(spawn([&] {
+        uct_pin_config_t config = {0, 0, 0};
+        uct_mem_h memh;
+        fake_md own;
+        CHILD_CHECK(uct_pin_md_attach(own.handle(), &config) == UCS_OK);
+        is_lazy = uct_pin_md_is_lazy(own.handle());
+        CHILD_CHECK(own.super.ops->mem_reg(own.handle(), buffer.address, MB, 0,
+                                           &memh) == UCS_OK);
+        CHILD_CHECK(child_pinned(MB));
+        own.super.ops->close(own.handle());
+        CHILD_CHECK(child_pinned(0));
+    }));
+}
+
+/* The domain that this is for, opened as UCP opens it */
+TEST_F(pin_md_process, pins_under_the_real_cma_domain)
+{
+    uct_component_attr_t attr = {};
+    uct_pin_config_t pin_cfg  = {0, 0, 0};
+    uct_md_resource_desc_t resources[8];
+    uct_component_h *components;
+    uct_md_attr_t md_attr;
+    uct_md_config_t *config;
+    unsigned num_components;
+    uct_mem_h memh;
+    int found = 0;
+
+    ASSERT_EQ(UCS_OK, uct_query_components(&components, &num_components));
+    for (unsigned i = 0; i < num_components; ++i) {
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME |
+                          UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+        ASSERT_EQ(UCS_OK, uct_component_query(components[i], &attr));
+        if (std::string(attr.name) != "cma" || attr.md_resource_count != 1) {
+            continue;
+        }
+
+        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+        attr.md_resources = resources;
+        ASSERT_EQ(UCS_OK, uct_component_query(components[i], &attr));
+        ASSERT_EQ(UCS_OK, uct_md_config_read(components[i], NULL, NULL,
+                                             &config));
+        uct_md_h cma;
+        ASSERT_EQ(UCS_OK, uct_md_open(components[i], resources[0].md_name,
+                                      config, &cma));
+        uct_config_release(config);
+        ASSERT_EQ(UCS_OK, uct_pin_md_attach(cma, &pin_cfg));
+        is_lazy = uct_pin_md_is_lazy(cma);
+        ASSERT_EQ(UCS_OK, uct_md_query(cma, &md_attr));
+        EXPECT_TRUE(md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
+        EXPECT_TRUE(md_attr.cap.flags & UCT_MD_FLAG_NEED_RKEY);
+
+        mapping buffer(MB);
+        ASSERT_EQ(UCS_OK, uct_md_mem_reg(cma, buffer.address, MB,
+                                         UCT_MD_MEM_ACCESS_ALL, &memh));
+        expect_pinned(MB);
+        EXPECT_EQ(UCS_OK, uct_md_mem_dereg(cma, memh));
+        expect_pinned(0);
+        uct_md_close(cma);
+        found = 1;
+    }
+    uct_release_component_list(components);
+    if (!found) {
+        GTEST_SKIP() << "no cma domain: process_vm_writev is not allowed";
+    }
+}

@@ -1,0 +1,103 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# What the native runner and the guest's tests share; to be sourced by bash.
+# Expects BUILDDIR.
+
+HELPER_STUB=$BUILDDIR/src/uct/door/.libs/libucx_helper.so
+MPI_PROGRAMS=$BUILDDIR/test/mpi
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Open MPI takes UCX for shared memory only when told so, and its other
+# transports must not catch the messages
+export OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any
+export OMPI_MCA_osc=^ucx OMPI_MCA_btl=^openib,ofi OMPI_MCA_plm=isolated
+
+helper_is_built() {
+    [ -e "$HELPER_STUB" ]
+}
+
+helper_preload() {
+    export LD_PRELOAD=$HELPER_STUB
+}
+
+has_mpi() {
+    command -v "mpirun.$1" > /dev/null
+}
+
+# mpi_run openmpi|mpich ARGUMENTS-OF-MPIRUN...
+mpi_run() {
+    local mpi=$1
+    shift
+    case $mpi in
+    openmpi) mpirun.openmpi --oversubscribe "$@" ;;
+    mpich)   mpirun.mpich "$@" ;;
+    esac
+}
+
+# json_get FILE KEY: a plain value of a flat object
+json_get() {
+    grep -o "\"$2\": *[^,}]*" "$1" | head -n 1 |
+        sed -e 's/^[^:]*: *//' -e 's/^"//' -e 's/" *$//'
+}
+
+# report_check FILE POLICY: keys are there, and the counts add up
+report_check() {
+    local file=$1 key
+    for key in policy ucx_version lower_domain elapsed_seconds \
+               pinned_peak_bytes pinned_byte_seconds leave_pinned_bytes \
+               leave_pinned_byte_seconds in_use_byte_seconds uses on_time late \
+               missed cold wasted evicted invalidated helper_cpu_seconds \
+               hit_ns_p50 hit_ns_p99 register_model deregister_model; do
+        if ! grep -q "\"$key\"" "$file"; then
+            echo "report $file lacks $key"
+            return 1
+        fi
+    done
+    [ "$(json_get "$file" policy)" = "$2" ] ||
+        { echo "report $file: not policy $2"; return 1; }
+    awk -v uses="$(json_get "$file" uses)" \
+        -v on_time="$(json_get "$file" on_time)" \
+        -v late="$(json_get "$file" late)" \
+        -v missed="$(json_get "$file" missed)" \
+        -v cold="$(json_get "$file" cold)" \
+        -v peak="$(json_get "$file" pinned_peak_bytes)" 'BEGIN {
+            printf "report: %d uses = %d on time + %d late + %d missed " \
+                   "+ %d cold; peak %d bytes\n", \
+                   uses, on_time, late, missed, cold, peak
+            exit !(uses > 0 && peak > 0 &&
+                   uses == on_time + late + missed + cold)
+        }' || { echo "report $file: the counts do not add up"; return 1; }
+}
+
+# perftest TEST ARGUMENTS...: server and client, each a process of its own.
+# For an ucx_perftest without MPI: one with MPI calls MPI_Init whenever its
+# standard input is no terminal.
+perftest() {
+    local test=$1 port=$((13400 + RANDOM % 2000)) server rc
+    shift
+    ucx_perftest -p "$port" < /dev/null > perftest.server.out 2>&1 &
+    server=$!
+    perftest_wait_port "$port" "$server" ||
+        { cat perftest.server.out; echo "no server"; return 1; }
+    timeout 60 ucx_perftest 127.0.0.1 -p "$port" -t "$test" "$@" \
+        < /dev/null 2>&1 | tee perftest.client.out
+    rc=${PIPESTATUS[0]}
+    [ "$rc" -eq 0 ] || kill "$server" 2>/dev/null
+    wait "$server" || { echo "the server failed"; rc=1; }
+    cat perftest.server.out
+    grep -q '^Final:' perftest.client.out || { echo "no result"; rc=1; }
+    return "$rc"
+}
+
+# Until the server listens; asking it by connecting would use it up
+perftest_wait_port() {
+    local port tries
+    port=$(printf ':%04X 00000000:0000 0A' "$1")
+    for tries in $(seq 300); do
+        ! grep -q "$port" /proc/net/tcp || return 0
+        kill -0 "$2" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}

@@ -1,0 +1,636 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * Two ranks pass messages through three rotating buffers with long gaps
+ * between, and watch what the kernel says is pinned (VmPin of
+ * /proc/self/status, and with --mr also the RDMA subsystem's own list of
+ * memory regions, which is what `rdma resource show mr` prints). Judged from
+ * the third iteration on:
+ *   --expect predict       falls in the gap, and has risen again before the use
+ *   --expect on_demand     falls in the gap, and stays down until the use
+ *   --expect leave_pinned  never falls
+ */
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <getopt.h>
+#include <mpi.h>
+#include <rdma/rdma_netlink.h>
+#include <linux/netlink.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NUM_BUFFERS     3
+#define MAX_ITERATIONS  1000
+/* RDMA devices that are asked for their regions: the first few indices */
+#define MAX_DEVICES     4
+
+typedef enum {
+    EXPECT_PREDICT,
+    EXPECT_ON_DEMAND,
+    EXPECT_LEAVE_PINNED,
+    EXPECT_LAST
+} expect_t;
+
+static const char *expect_names[EXPECT_LAST] = {
+    "predict", "on_demand", "leave_pinned"
+};
+
+/* What the kernel holds for this process at one moment */
+typedef struct {
+    int64_t pinned;     /* bytes, VmPin */
+    int64_t regions;    /* memory regions of this process */
+} sample_t;
+
+/* One gap and the use that ends it */
+typedef struct {
+    sample_t low;       /* smallest values in the gap */
+    sample_t before;    /* just before the use */
+    sample_t posted;    /* just after the operation was posted */
+    double   fall_ms;   /* from the gap's start until pinned was low, or -1 */
+    double   lead_ms;   /* from the last rise until the use, or -1 */
+} gap_t;
+
+/* Fractions of the judged gaps */
+typedef struct {
+    double fell, rose;
+    double regions_fell, regions_rose;
+} verdict_t;
+
+static struct {
+    unsigned iterations;
+    unsigned first;
+    size_t   size;
+    unsigned gap_ms;
+    double   min_fraction;
+    expect_t expect;
+    int      regions;
+    int      busy;
+} opts = {
+    .iterations   = 12,
+    .first        = 3,
+    .size         = 1024 * 1024,
+    .gap_ms       = 100,
+    .min_fraction = 0.8,
+    .expect       = EXPECT_PREDICT,
+    .regions      = 0,
+    .busy         = 0
+};
+
+static int      rank;
+static int      status_fd  = -1;
+static int      netlink_fd = -1;
+static sample_t base;
+static int64_t  peak_pinned; /* largest VmPin of all samples */
+static gap_t    gaps[MAX_ITERATIONS][NUM_BUFFERS];
+
+
+__attribute__((noreturn))
+static void fail(const char *what)
+{
+    fprintf(stderr, "pinwatch: FAILED on rank %d: %s\n", rank, what);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    _exit(1);
+}
+
+static double now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1e3 + ts.tv_nsec * 1e-6;
+}
+
+/* --- what the kernel says ------------------------------------------------ */
+
+static int64_t read_pinned(void)
+{
+    char text[8192];
+    const char *line;
+    ssize_t length;
+
+    length = pread(status_fd, text, sizeof(text) - 1, 0);
+    if (length <= 0) {
+        fail("cannot read /proc/self/status");
+    }
+    text[length] = '\0';
+    line         = strstr(text, "\nVmPin:");
+    if (line == NULL) {
+        fail("no VmPin in /proc/self/status");
+    }
+    return strtoll(line + strlen("\nVmPin:"), NULL, 10) * 1024;
+}
+
+static void ask_regions(uint32_t device)
+{
+    struct {
+        struct nlmsghdr header;
+        struct nlattr   attr;
+        uint32_t        device;
+    } request = {
+        .header.nlmsg_len   = sizeof(request),
+        .header.nlmsg_type  = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV,
+                                               RDMA_NLDEV_CMD_RES_MR_GET),
+        .header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_DUMP,
+        .attr.nla_len       = sizeof(request.attr) + sizeof(request.device),
+        .attr.nla_type      = RDMA_NLDEV_ATTR_DEV_INDEX,
+        .device             = device
+    };
+
+    if (send(netlink_fd, &request, sizeof(request), 0) != sizeof(request)) {
+        fail("cannot ask the RDMA subsystem");
+    }
+}
+
+static const struct nlattr *
+find_attr(const void *data, int length, int type, int nth)
+{
+    const struct nlattr *attr = data;
+    int step;
+
+    for (; length >= (int)sizeof(*attr); length -= step) {
+        if (attr->nla_len < sizeof(*attr)) {
+            break;
+        }
+        if (((attr->nla_type & NLA_TYPE_MASK) == type) && (nth-- == 0)) {
+            return attr;
+        }
+        step = NLA_ALIGN(attr->nla_len);
+        attr = (const struct nlattr*)((const char*)attr + step);
+    }
+    return NULL;
+}
+
+static int attr_length(const struct nlattr *attr)
+{
+    return attr->nla_len - sizeof(*attr);
+}
+
+/* A region belongs to the thread that registered it, which for one that was
+ * registered ahead of its use is not the main thread */
+static int is_our_thread(const struct nlattr *pid)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u",
+             *(const uint32_t*)(pid + 1));
+    return access(path, F_OK) == 0;
+}
+
+/* Regions of this process in one message of the dump */
+static int64_t count_in_message(const struct nlmsghdr *header)
+{
+    const struct nlattr *table, *entry, *pid;
+    int64_t count = 0;
+    int i;
+
+    table = find_attr(NLMSG_DATA(header), NLMSG_PAYLOAD(header, 0),
+                      RDMA_NLDEV_ATTR_RES_MR, 0);
+    if (table == NULL) {
+        return 0;
+    }
+
+    for (i = 0; ; i++) {
+        entry = find_attr(table + 1, attr_length(table),
+                          RDMA_NLDEV_ATTR_RES_MR_ENTRY, i);
+        if (entry == NULL) {
+            return count;
+        }
+        pid = find_attr(entry + 1, attr_length(entry),
+                        RDMA_NLDEV_ATTR_RES_PID, 0);
+        count += (pid != NULL) && is_our_thread(pid);
+    }
+}
+
+/* -1 if there is no such device */
+static int64_t count_on_device(uint32_t device)
+{
+    static char buffer[65536];
+    struct nlmsghdr *header;
+    int64_t count = 0;
+    int length;
+
+    ask_regions(device);
+    for (;;) {
+        length = recv(netlink_fd, buffer, sizeof(buffer), 0);
+        if (length <= 0) {
+            fail("no answer from the RDMA subsystem");
+        }
+        for (header = (struct nlmsghdr*)buffer; NLMSG_OK(header, length);
+             header = NLMSG_NEXT(header, length)) {
+            if (header->nlmsg_type == NLMSG_DONE) {
+                return count;
+            } else if (header->nlmsg_type == NLMSG_ERROR) {
+                return -1;
+            }
+            count += count_in_message(header);
+        }
+    }
+}
+
+static int64_t count_regions(void)
+{
+    int64_t sum = 0, count;
+    int devices = 0;
+    uint32_t device;
+
+    for (device = 0; device < MAX_DEVICES; device++) {
+        count = count_on_device(device);
+        if (count >= 0) {
+            sum += count;
+            devices++;
+        }
+    }
+    if (devices == 0) {
+        fail("--mr: no RDMA device");
+    }
+    return sum;
+}
+
+static void watch_open(void)
+{
+    status_fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (status_fd < 0) {
+        fail("cannot open /proc/self/status");
+    }
+    if (opts.regions) {
+        netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+        if (netlink_fd < 0) {
+            fail("--mr: no RDMA netlink");
+        }
+    }
+}
+
+static sample_t sample(void)
+{
+    sample_t result;
+
+    result.pinned  = read_pinned();
+    result.regions = opts.regions ? count_regions() : 0;
+    if (result.pinned > peak_pinned) {
+        peak_pinned = result.pinned;
+    }
+    return result;
+}
+
+/* --- the loop ------------------------------------------------------------ */
+
+/* Half a message over the baseline tells "the next buffer is pinned" from
+ * "none is", whatever the rounding to pages */
+static int is_low(int64_t pinned)
+{
+    return pinned < base.pinned + (int64_t)opts.size / 2;
+}
+
+static void pause_until(double deadline)
+{
+    double left;
+    struct timespec ts;
+
+    while ((left = deadline - now_ms()) > 0) {
+        if (!opts.busy) {
+            ts.tv_sec  = left / 1e3;
+            ts.tv_nsec = (left - ts.tv_sec * 1e3) * 1e6;
+            nanosleep(&ts, NULL);
+        }
+    }
+}
+
+/* Uses start at multiples of the gap, as long as they keep up: on a noisy
+ * machine the period would otherwise be the sum of all delays */
+static double gap_end(double now)
+{
+    static double schedule;
+
+    schedule += opts.gap_ms;
+    if (schedule < now + opts.gap_ms / 2.0) {
+        schedule = now + opts.gap_ms;
+    }
+    return schedule;
+}
+
+static void gap_watch(gap_t *gap)
+{
+    double start    = now_ms();
+    double end      = gap_end(start);
+    double interval = (opts.gap_ms >= 100) ? opts.gap_ms / 50.0 : 2.0;
+    double rise     = -1;
+    int was_low     = 0;
+    sample_t s      = sample();
+    double t;
+
+    gap->low     = s;
+    gap->fall_ms = -1;
+    do {
+        t = now_ms();
+        if (is_low(s.pinned) && (gap->fall_ms < 0)) {
+            gap->fall_ms = t - start;
+        } else if (!is_low(s.pinned) && was_low) {
+            rise = t;
+        }
+        was_low          = is_low(s.pinned);
+        gap->low.pinned  = (s.pinned < gap->low.pinned) ? s.pinned :
+                                                          gap->low.pinned;
+        gap->low.regions = (s.regions < gap->low.regions) ? s.regions :
+                                                            gap->low.regions;
+        pause_until((t + interval < end) ? t + interval : end);
+        s = sample();
+    } while (now_ms() < end);
+
+    gap->before  = s;
+    rise         = (!is_low(s.pinned) && was_low) ? now_ms() : rise;
+    gap->lead_ms = ((rise < 0) || is_low(s.pinned)) ? -1 : now_ms() - rise;
+}
+
+static void use_buffer(char *buffer, int value, gap_t *gap)
+{
+    MPI_Request request;
+    MPI_Status status;
+    size_t i;
+
+    if (rank == 0) {
+        MPI_Isend(buffer, opts.size, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+    } else {
+        MPI_Irecv(buffer, opts.size, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+    }
+    gap->posted = sample();
+    MPI_Wait(&request, &status);
+
+    for (i = 0; (rank == 1) && (i < opts.size); i++) {
+        if (buffer[i] != (char)value) {
+            fail("wrong data");
+        }
+    }
+}
+
+static char *buffer_alloc(void)
+{
+    char *buffer = aligned_alloc(4096, (opts.size + 4095) / 4096 * 4096);
+
+    if (buffer == NULL) {
+        fail("out of memory");
+    }
+    memset(buffer, 0, opts.size);
+    return buffer;
+}
+
+/* UCX makes its own pinned pools on the way: small messages, then one of the
+ * size of the others, through a buffer that is never used again */
+static void warm_up(char *buffer)
+{
+    gap_t gap;
+    int i, small = 0;
+
+    for (i = 0; i < 16; i++) {
+        MPI_Sendrecv_replace(&small, 1, MPI_INT, 1 - rank, 1, 1 - rank, 1,
+                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    use_buffer(buffer, 0, &gap);
+    base.pinned = INT64_MAX / 2;
+    gap_watch(&gap);
+    base = gap.low;
+}
+
+static void main_loop(void)
+{
+    char *buffers[NUM_BUFFERS + 1];
+    unsigned i, b;
+    int value;
+
+    for (b = 0; b <= NUM_BUFFERS; b++) {
+        buffers[b] = buffer_alloc();
+    }
+    warm_up(buffers[NUM_BUFFERS]);
+
+    for (i = 0; i < opts.iterations; i++) {
+        for (b = 0; b < NUM_BUFFERS; b++) {
+            value = 1 + (i * NUM_BUFFERS + b) % 100;
+            if (rank == 0) {
+                memset(buffers[b], value, opts.size);
+            }
+            gap_watch(&gaps[i][b]);
+            use_buffer(buffers[b], value, &gaps[i][b]);
+        }
+    }
+
+    for (b = 0; b <= NUM_BUFFERS; b++) {
+        free(buffers[b]);
+    }
+}
+
+/* --- judging ------------------------------------------------------------- */
+
+static verdict_t judge(void)
+{
+    verdict_t v = {0, 0, 0, 0};
+    double n    = (opts.iterations - (opts.first - 1)) * NUM_BUFFERS;
+    unsigned i, b;
+    const gap_t *gap;
+
+    for (i = opts.first - 1; i < opts.iterations; i++) {
+        for (b = 0; b < NUM_BUFFERS; b++) {
+            gap             = &gaps[i][b];
+            v.fell         += is_low(gap->low.pinned);
+            v.rose         += !is_low(gap->before.pinned);
+            v.regions_fell += (gap->low.regions <= base.regions);
+            v.regions_rose += (gap->before.regions > base.regions);
+        }
+    }
+
+    v.fell         /= n;
+    v.rose         /= n;
+    v.regions_fell /= n;
+    v.regions_rose /= n;
+    return v;
+}
+
+static int pair_is_good(double fell, double rose)
+{
+    double most = opts.min_fraction;
+
+    switch (opts.expect) {
+    case EXPECT_PREDICT:
+        return (fell >= most) && (rose >= most);
+    case EXPECT_ON_DEMAND:
+        return (fell >= most) && (rose <= 1 - most);
+    default:
+        return (fell <= 1 - most) && (rose >= most);
+    }
+}
+
+static void print_table(void)
+{
+    unsigned i, b;
+    const gap_t *gap;
+
+    printf("rank %d: %ld KB pinned in %ld regions before the loop; over that, "
+           "KB:\n  iter buf      low   before   posted  fall_ms  lead_ms%s\n",
+           rank, (long)base.pinned / 1024, (long)base.regions,
+           opts.regions ? "  MRs low/before/posted" : "");
+    for (i = 0; i < opts.iterations; i++) {
+        for (b = 0; b < NUM_BUFFERS; b++) {
+            gap = &gaps[i][b];
+            printf("  %4u %3u %8ld %8ld %8ld %8.1f %8.1f", i + 1, b,
+                   (long)(gap->low.pinned - base.pinned) / 1024,
+                   (long)(gap->before.pinned - base.pinned) / 1024,
+                   (long)(gap->posted.pinned - base.pinned) / 1024,
+                   gap->fall_ms, gap->lead_ms);
+            if (opts.regions) {
+                printf("  %+ld/%+ld/%+ld",
+                       (long)(gap->low.regions - base.regions),
+                       (long)(gap->before.regions - base.regions),
+                       (long)(gap->posted.regions - base.regions));
+            }
+            printf("\n");
+        }
+    }
+}
+
+static int report(void)
+{
+    verdict_t v = judge();
+    int good    = pair_is_good(v.fell, v.rose);
+
+    if (opts.regions) {
+        good = good && pair_is_good(v.regions_fell, v.regions_rose);
+    }
+
+    print_table();
+    printf("pinwatch: rank %d pid %d: VmPin baseline %ld peak %ld bytes\n",
+           rank, (int)getpid(), (long)base.pinned, (long)peak_pinned);
+    printf("pinwatch: rank %d: VmPin fell in %.2f of the gaps, was up before "
+           "%.2f of the uses", rank, v.fell, v.rose);
+    if (opts.regions) {
+        printf("; regions %.2f and %.2f", v.regions_fell, v.regions_rose);
+    }
+    printf(": %s\n", good ? "as expected" : "NOT as expected");
+    fflush(stdout);
+    return good;
+}
+
+/* --- program ------------------------------------------------------------- */
+
+static void usage(void)
+{
+    fprintf(stderr,
+            "usage: pinwatch [options]\n"
+            "  --iterations N      passes over the three buffers     [%u]\n"
+            "  --first N           first iteration that is judged    [%u]\n"
+            "  --size BYTES        of a message                      [%zu]\n"
+            "  --gap-ms MS         from one use to the next          [%u]\n"
+            "  --busy              compute in the gaps, do not sleep\n"
+            "  --mr                watch RDMA memory regions too\n"
+            "  --min-fraction F    of the gaps must be as expected   [%g]\n"
+            "  --expect predict|on_demand|leave_pinned         [predict]\n",
+            opts.iterations, opts.first, opts.size, opts.gap_ms,
+            opts.min_fraction);
+    exit(2);
+}
+
+static void parse_expect(const char *name)
+{
+    for (opts.expect = 0; opts.expect < EXPECT_LAST; opts.expect++) {
+        if (strcmp(name, expect_names[opts.expect]) == 0) {
+            return;
+        }
+    }
+    usage();
+}
+
+static void parse_option(int c)
+{
+    switch (c) {
+    case 'i':
+        opts.iterations = strtoul(optarg, NULL, 0);
+        break;
+    case 'f':
+        opts.first = strtoul(optarg, NULL, 0);
+        break;
+    case 's':
+        opts.size = strtoul(optarg, NULL, 0);
+        break;
+    case 'g':
+        opts.gap_ms = strtoul(optarg, NULL, 0);
+        break;
+    case 'F':
+        opts.min_fraction = strtod(optarg, NULL);
+        break;
+    case 'e':
+        parse_expect(optarg);
+        break;
+    case 'm':
+        opts.regions = 1;
+        break;
+    case 'b':
+        opts.busy = 1;
+        break;
+    default:
+        usage();
+    }
+}
+
+static void parse_options(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"iterations", required_argument, NULL, 'i'},
+        {"first", required_argument, NULL, 'f'},
+        {"size", required_argument, NULL, 's'},
+        {"gap-ms", required_argument, NULL, 'g'},
+        {"min-fraction", required_argument, NULL, 'F'},
+        {"expect", required_argument, NULL, 'e'},
+        {"mr", no_argument, NULL, 'm'},
+        {"busy", no_argument, NULL, 'b'},
+        {NULL, 0, NULL, 0}
+    };
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        parse_option(c);
+    }
+
+    if ((optind != argc) || (opts.first < 1) || (opts.size < 4096) ||
+        (opts.iterations < opts.first) || (opts.iterations > MAX_ITERATIONS)) {
+        usage();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int num_ranks, good, all_good, turn;
+
+    parse_options(argc, argv);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    if (num_ranks != 2) {
+        fail("needs two ranks");
+    }
+
+    watch_open();
+    main_loop();
+
+    good = 0;
+    for (turn = 0; turn < num_ranks; turn++) {
+        if (turn == rank) {
+            good = report();
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+
+    MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("pinwatch: %s, %u bytes, %u iterations: %s\n",
+               expect_names[opts.expect], (unsigned)opts.size, opts.iterations,
+               all_good ? "OK" : "FAILED");
+    }
+    MPI_Finalize();
+    return all_good ? 0 : 1;
+}

@@ -1,0 +1,74 @@
+#!/bin/bash
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# Process 1 of the guest once the host's root file system is there: sets up a
+# Soft-RoCE device over a veth pair, runs the tests that /run/out/config names,
+# and powers off. Results leave as lines that carry the nonce of this run;
+# tests never see it.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/run/tmp LC_ALL=C
+# NONCE, TESTS, TEST_TIMEOUT, KERNEL_TREE, SRCDIR, BUILDDIR, SHELL_WANTED
+source /run/out/config
+rm -f /run/out/config
+
+mark() {
+    printf '\n@@%s %s\n' "$NONCE" "$*"
+}
+
+power_off() {
+    sync
+    poweroff -f 2>/dev/null
+    echo o > /proc/sysrq-trigger
+    sleep 30
+}
+
+setup_rdma() {
+    local module
+    for module in veth ib_uverbs rdma_ucm crc32_generic rdma_rxe; do
+        modprobe -d "$KERNEL_TREE" "$module" || return 1
+    done
+    ip link set lo up
+    # A RoCE packet of 4096 bytes and its headers must fit in one frame
+    ip link add v0 mtu 4200 type veth peer name v1 mtu 4200 || return 1
+    ip addr add 10.9.0.1/24 dev v0
+    ip link set v0 up
+    ip link set v1 up
+    rdma link add rxe0 type rxe netdev v0
+}
+
+run_test() {
+    local name=$1 start=$SECONDS rc
+    mark START "$name"
+    timeout -k 5 "$TEST_TIMEOUT" \
+        bash "$SRCDIR/test/vm/guest-tests.sh" --run "$name" \
+        < /dev/null 2>&1 | tee "/run/out/$name.log"
+    rc=${PIPESTATUS[0]}
+    # Whatever a test left behind must not run beside the next one
+    kill -9 -1 2>/dev/null
+    case $rc in
+    0)       mark PASS "$name" "$((SECONDS - start))s" ;;
+    77)      mark SKIP "$name" "$(sed -n 's/^SKIP: //p' "/run/out/$name.log" |
+                                  tail -n 1)" ;;
+    124|137) mark FAIL "$name" "no end within ${TEST_TIMEOUT}s" ;;
+    *)       mark FAIL "$name" "exit code $rc" ;;
+    esac
+}
+
+hostname guest
+echo "127.0.0.1 localhost guest" > /etc/hosts
+ulimit -l unlimited
+export SRCDIR BUILDDIR OUTDIR=/run/out
+cd /run/tmp || power_off
+
+mark BOOTED "$(uname -r)" "$(cut -d' ' -f1 /proc/uptime)s"
+setup_rdma || mark NOTE "no RDMA device"
+if [ -n "$SHELL_WANTED" ]; then
+    source "$SRCDIR/test/vm/guest-tests.sh" --env
+    setsid -c bash -i < /dev/ttyS0 > /dev/ttyS0 2>&1
+else
+    for name in $TESTS; do
+        run_test "$name"
+    done
+    mark DONE
+fi
+power_off

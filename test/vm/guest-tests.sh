@@ -1,0 +1,191 @@
+#!/bin/bash
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# Tests that run inside the guest, over rc_verbs on a Soft-RoCE device.
+#   --list      their names
+#   --run NAME  run one; exit code 77 means skipped
+#   --env       for `source`: only set the environment
+# Expects SRCDIR, BUILDDIR and OUTDIR (a folder that outlives the guest).
+set -uo pipefail
+
+list_tests() {
+    local mpi test
+    echo rdma
+    for mpi in openmpi mpich; do
+        echo "verify-$mpi"
+    done
+    echo pinwatch-openmpi-direct
+    echo pinwatch-mpich-cached
+    for mpi in openmpi mpich; do
+        echo "helper-verify-$mpi"
+        echo "helper-large-$mpi"
+        echo "helper-pinwatch-$mpi"
+    done
+    echo helper-off
+    for test in tag_bw put_bw get; do
+        echo "perftest-$test"
+        echo "helper-perftest-$test"
+    done
+}
+
+if [ "${1:-}" = --list ]; then
+    list_tests
+    exit 0
+fi
+
+source "$SRCDIR/test/mpi/env.sh"
+# UD makes the connections of RC; it does not come up over an IPv4 GID here,
+# so the link-local one is chosen
+export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=rxe0:1
+export UCX_IB_GID_INDEX=0
+# Messages from 32 KB on shall be registered, not copied
+export UCX_RNDV_THRESH=16384
+
+skip() {
+    echo "SKIP: $*"
+    exit 77
+}
+
+need() {
+    has_mpi "$1" || skip "no mpirun.$1"
+    [ -x "$MPI_PROGRAMS/$2.$1" ] || skip "$2.$1 is not built"
+}
+
+helper_on() {
+    helper_is_built || skip "the helper is not built"
+    helper_preload
+    export UCX_MD_HELPER=y
+    export UCX_MD_HELPER_REPORT=json:$OUTDIR/$1.report.%p.json
+}
+
+# reports_check NAME: both ranks wrote theirs
+reports_check() {
+    local file count=0
+    for file in "$OUTDIR/$1".report.*.json; do
+        [ -e "$file" ] || continue
+        report_check "$file" paper || return 1
+        count=$((count + 1))
+    done
+    [ "$count" -eq 2 ] || { echo "$count reports of 2"; return 1; }
+}
+
+test_rdma() {
+    rdma link show
+    rdma resource show
+    rdma link show rxe0/1 | grep -q 'state ACTIVE.*LINK_UP' || return 1
+    # UCX opens the device and the transport
+    ucx_info -d | sed -n '/Memory domain: rxe0/,/^$/p' | head -n 30
+    ucx_info -d | grep -q 'Transport: rc_verbs'
+}
+
+test_verify() {
+    need "$1" verify
+    mpi_run "$1" -n 2 "$MPI_PROGRAMS/verify.$1" --iterations 1 --max-size 1m
+}
+
+# What the rdma tool sees, a few lines for the reader. Its pid is that of the
+# thread that registered, so only the sum over the device is of use.
+regions_log() {
+    local pid comm=pinwatch.$1
+    while sleep 1; do
+        rdma resource show mr dev rxe0 | awk '{
+            for (i = 1; i < NF; i++)
+                if ($i == "mrlen") { n++; sum += $(i + 1) }
+        } END {
+            printf "rdma resource show mr: %d regions, %d bytes\n", n, sum
+        }'
+        # The kernel keeps 15 characters of a name
+        for pid in $(pgrep -x "${comm:0:15}"); do
+            echo "pid $pid $(grep VmPin "/proc/$pid/status" 2>/dev/null)"
+        done
+    done
+}
+
+pinwatch() {
+    local mpi=$1 watcher rc
+    shift
+    need "$mpi" pinwatch
+    regions_log "$mpi" &
+    watcher=$!
+    mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/pinwatch.$mpi" --mr "$@"
+    rc=$?
+    kill "$watcher"
+    return "$rc"
+}
+
+# Without the helper pinwatch must tell UCX's own cache from none, and neither
+# may pass for the helper's work
+test_pinwatch() {
+    case $2 in
+    direct)
+        export UCX_IB_REG_METHODS=direct
+        pinwatch "$1" --iterations 4 --expect on_demand || return 1 ;;
+    cached)
+        pinwatch "$1" --iterations 4 --expect leave_pinned || return 1 ;;
+    esac
+    if pinwatch "$1" --iterations 4 --expect predict; then
+        echo "passes for predicted"
+        return 1
+    fi
+}
+
+test_helper() {
+    local what=$1 mpi=$2
+    helper_on "helper-$what-$mpi"
+    case $what in
+    verify)
+        need "$mpi" verify
+        mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 3 \
+            --max-size 1m --gap-ms 5 --thread ucx-helper || return 1 ;;
+    large)
+        need "$mpi" verify
+        mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 1 \
+            --min-size 8m --kinds rotate,map || return 1 ;;
+    pinwatch)
+        pinwatch "$mpi" --iterations 8 --gap-ms 400 \
+            --min-fraction 0.7 --expect predict || return 1 ;;
+    esac
+    reports_check "helper-$what-$mpi"
+}
+
+# Preloaded and not asked for: no thread, not a word, UCX's own cache at work
+test_helper_off() {
+    helper_is_built || skip "the helper is not built"
+    need openmpi verify
+    helper_preload
+    mpi_run openmpi -n 2 "$MPI_PROGRAMS/verify.openmpi" --iterations 1 \
+        --max-size 64k --no-thread ucx-helper 2>&1 | tee off.out
+    [ "${PIPESTATUS[0]}" -eq 0 ] && ! grep -i helper off.out || return 1
+    pinwatch openmpi --iterations 4 --expect leave_pinned
+}
+
+test_perftest() {
+    local name=$1
+    [ "$name" = tag_bw ] || name=ucp_$name
+    perftest "$name" -s 1048576 -n 30 -w 3
+}
+
+run_test() {
+    local name=$1
+    case $name in
+    rdma)              test_rdma ;;
+    verify-*)          test_verify "${name#verify-}" ;;
+    pinwatch-*-*)      name=${name#pinwatch-}
+                       test_pinwatch "${name%-*}" "${name#*-}" ;;
+    helper-off)        test_helper_off ;;
+    helper-perftest-*) helper_on "$name"
+                       test_perftest "${name#helper-perftest-}" &&
+                           reports_check "$name" ;;
+    helper-*-*)        name=${name#helper-}
+                       test_helper "${name%-*}" "${name#*-}" ;;
+    perftest-*)        test_perftest "${name#perftest-}" ;;
+    *)                 echo "no test $name"; return 1 ;;
+    esac
+}
+
+case ${1:-} in
+--run) run_test "${2:?}" ;;
+--env) ;;
+*)     echo "usage: guest-tests.sh --list | --run NAME" >&2; exit 1 ;;
+esac
