@@ -58,6 +58,14 @@ static int uct_preload_is_on(void)
            uct_preload_option_is_on("UCX_MD_PIN");
 }
 
+/* UCX does not know our switches and would warn of them; one that says "no"
+ * says the same when it is not there */
+static void uct_preload_forget_switches(void)
+{
+    unsetenv("UCX_MD_HELPER");
+    unsetenv("UCX_MD_PIN");
+}
+
 /* Returns nonzero if the whole path fits and there is such a file */
 static int uct_preload_join(char *path, size_t max, const char *dir,
                             size_t dir_length, const char *file)
@@ -163,7 +171,12 @@ uct_md_open(void *component, const char *md_name, const void *config,
         return UCT_PRELOAD_ERR_UNSUPPORTED;
     }
 
-    door = uct_preload_is_on() ? uct_preload_door() : NULL;
+    if (!uct_preload_is_on()) {
+        uct_preload_forget_switches();
+        return real(component, md_name, config, md_p);
+    }
+
+    door = uct_preload_door();
     if (door == NULL) {
         return real(component, md_name, config, md_p);
     }

@@ -55,6 +55,8 @@ typedef struct uct_helper_account {
     double   pinned_ns;
     uint64_t regions;     /* == number of these regions */
     uint64_t small;       /* those of class SMALL among them */
+    uint64_t transit;     /* those of which a thread is with the lower domain;
+                             it will come back without waiting for anybody */
     uint64_t leave_peak;
     double   leave_ns;
     double   in_use_ns;   /* of finished registrations */

@@ -3,6 +3,7 @@
  */
 #include "engine_int.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,6 +185,7 @@ int uct_helper_region_claim(uct_helper_engine_h engine,
 
     uct_helper_heap_remove(uct_helper_region_lru(engine, region), region);
     uct_helper_index_remove_memh(&engine->index, region);
+    ++engine->account.transit;
     return 1;
 }
 
@@ -271,6 +273,26 @@ static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class)
     return length;
 }
 
+/* Doomed regions, and what another thread is about to release or to have
+ * registered without a user, will soon make room. Under the lock, which is let
+ * go meanwhile. @return Zero if there is nothing to wait for. */
+static int uct_helper_engine_await_room(uct_helper_engine_h engine)
+{
+    int is_reclaimable = (engine->reclaim != NULL);
+
+    if (!is_reclaimable && (engine->account.transit == 0)) {
+        return 0;
+    }
+    uct_helper_engine_unlock(engine);
+    if (is_reclaimable) {
+        uct_helper_engine_reclaim(engine);
+    } else {
+        sched_yield();
+    }
+    uct_helper_engine_lock(engine);
+    return 1;
+}
+
 /* Count the region as pinned before it is. A use is never refused for a
  * ceiling of ours; the helper's registration is. */
 static int uct_helper_engine_make_room(uct_helper_engine_h engine,
@@ -287,11 +309,13 @@ static int uct_helper_engine_make_room(uct_helper_engine_h engine,
         uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL);
     }
     while (!(fits = uct_helper_engine_fits(engine, length)) &&
-           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0)) {
+           ((uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0) ||
+            (is_use && uct_helper_engine_await_room(engine)))) {
     }
     if (fits || is_use) {
         uct_helper_engine_account_region(engine, region, 1, now);
         engine->account.over_ceiling += !fits;
+        ++engine->account.transit;
     }
     uct_helper_engine_unlock(engine);
     return fits || is_use;
@@ -444,6 +468,7 @@ ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
     now = uct_helper_engine_now(engine);
 
     uct_helper_engine_lock(engine);
+    engine->account.transit -= has_room;
     if (status == UCS_OK) {
         status = uct_helper_region_publish(engine, region, memh, now, refs);
     } else {
@@ -501,6 +526,7 @@ void uct_helper_region_deregister(uct_helper_engine_h engine,
     ucs_predict_cost_update(&engine->deregister_cost,
                             uct_helper_engine_pages(engine, region),
                             now - start);
+    --engine->account.transit;
     uct_helper_engine_account_region(engine, region, -1, now);
     uct_helper_region_fold(engine, region);
     word = ucs_load_relaxed(&region->word);
@@ -576,6 +602,7 @@ void uct_helper_engine_reclaim(uct_helper_engine_h engine)
                           uct_helper_word_set_state(
                                   word, UCT_HELPER_STATE_DEREGISTERING));
         uct_helper_index_remove_memh(&engine->index, region);
+        ++engine->account.transit;
         uct_helper_engine_unlock(engine);
         uct_helper_region_finish(engine, region);
     }

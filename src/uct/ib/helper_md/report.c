@@ -258,8 +258,11 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
     status = uct_helper_report_open(dest, &file);
     if (status != UCS_OK) {
         snprintf(error, max,
-                 "UCX_MD_HELPER_REPORT: '%s' cannot be written: %s; there will "
-                 "be no report", dest->path, strerror(errno));
+                 "UCX_MD_HELPER_REPORT: '%s%s' cannot be written: %s; allowed "
+                 "is a path in a folder that can be written; there will be no "
+                 "report",
+                 (dest->kind == UCT_HELPER_REPORT_JSON) ? "json:" : "",
+                 dest->path, strerror(errno));
         return status;
     }
 

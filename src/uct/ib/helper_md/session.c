@@ -277,6 +277,13 @@ void uct_helper_session_enter(uct_helper_md_t *md)
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
 
+static const char *uct_helper_session_ceiling(const char *option)
+{
+    const char *value = getenv(option);
+
+    return (value != NULL) ? value : "inf";
+}
+
 /* Said when the domain closes: a line for each such use would be a flood */
 static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
 {
@@ -284,9 +291,14 @@ static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
 
     uct_helper_engine_stats(md->engine, now, &stats);
     if (stats.over_ceiling > 0) {
-        uct_helper_warn("%s: %lu of %lu uses passed UCX_MD_HELPER_MAX_PINNED or "
-                        "UCX_MD_HELPER_MAX_REGIONS, for all else was in use",
-                        md->name, stats.over_ceiling, stats.uses);
+        uct_helper_warn("%s: %lu of %lu uses went over "
+                        "UCX_MD_HELPER_MAX_PINNED=%s or "
+                        "UCX_MD_HELPER_MAX_REGIONS=%s, for all else was in use; "
+                        "allowed is what is in use at once, here %lu bytes",
+                        md->name, stats.over_ceiling, stats.uses,
+                        uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED"),
+                        uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS"),
+                        stats.in_use_peak_bytes);
     }
 }
 

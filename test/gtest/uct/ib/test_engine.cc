@@ -450,6 +450,47 @@ TEST_F(test_engine, invalidation_waits_for_the_last_user)
  * Main thread and helper at once
  */
 
+TEST_F(test_engine, use_waits_for_room_that_is_about_to_come)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.max_pinned = MB;
+    w->open();
+    w->touch(buffer(0), MB);
+
+    /* The helper is inside the deregistration of buffer 0 */
+    std::atomic<bool> is_asking{false};
+    std::thread user;
+    w->on_dereg = [&]() {
+        if (user.joinable()) {
+            return;
+        }
+        user = std::thread([&]() {
+            is_asking = true;
+            w->touch(buffer(1), MB);
+        });
+        while (!is_asking) {
+            std::this_thread::yield();
+        }
+    };
+    w->step();
+    user.join();
+    w->on_dereg = nullptr;
+    EXPECT_EQ(0u, w->stats().over_ceiling);
+    EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+}
+
+TEST_F(test_engine, unmapped_regions_make_room)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.max_pinned = MB;
+    w->open();
+    w->touch(buffer(0), MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    w->touch(buffer(1), MB);
+    EXPECT_EQ(0u, w->stats().over_ceiling);
+    EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+}
+
 TEST_F(test_engine, use_during_speculation_waits_and_counts_as_late)
 {
     start(UCT_HELPER_POLICY_PAPER);
