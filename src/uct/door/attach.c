@@ -30,6 +30,24 @@ static pthread_once_t uct_door_once = PTHREAD_ONCE_INIT;
 static uct_helper_config_t uct_door_config;
 
 
+/* Its rcache sits above the domain, and UCP has read its options by now */
+static void uct_door_report_ucp_rcache(void)
+{
+    const char *proto  = getenv("UCX_PROTO_ENABLE");
+    const char *rcache = getenv("UCX_RCACHE_ENABLE");
+
+    if ((proto == NULL) || (strchr("yY1", proto[0]) == NULL) ||
+        ((rcache != NULL) && (strchr("nN0", rcache[0]) != NULL))) {
+        return;
+    }
+
+    uct_helper_warn("UCX_PROTO_ENABLE=%s: UCP's own registration cache stays on "
+                    "and keeps all memory registered; set UCX_RCACHE_ENABLE=n",
+                    proto);
+    uct_helper_session_note("UCP's own registration cache was on: memory stayed "
+                            "registered above the helper");
+}
+
 static void uct_door_init(void)
 {
     uct_door_version_t version;
@@ -50,6 +68,9 @@ static void uct_door_init(void)
     }
 
     uct_helper_session_set_version(version.text);
+    if (uct_door_config.helper) {
+        uct_door_report_ucp_rcache();
+    }
 }
 
 static int uct_door_is_component(uct_component_h component, const char *name)

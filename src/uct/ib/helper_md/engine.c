@@ -54,6 +54,7 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     engine->page_mask   = page_size - 1;
     engine->created     = uct_helper_engine_now(engine);
     engine->next_due    = UCT_HELPER_TIME_NEVER;
+    engine->sweep_at    = UCT_HELPER_TIME_NEVER;
     engine->lateness    = UCT_HELPER_LATENESS_NS;
 
     engine->account.time = engine->created;

@@ -103,6 +103,7 @@ struct uct_helper_engine {
     ucs_predict_table_h  table;
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */
+    uint64_t             sweep_at;        /* ns, after uses were lost */
     uint64_t             next_due;        /* what the last step returned */
     uint64_t             lateness;        /* ns, smoothed, of steps */
 };

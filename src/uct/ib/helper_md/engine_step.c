@@ -9,6 +9,14 @@
 /* Uses that are sorted by their start before they are learned from */
 #define UCT_HELPER_BATCH 64
 
+/* Batches in one step. Where uses come faster than they can be learned from
+ * there is no gap to deregister in either; the helper then learns from a sample
+ * and sleeps in between, so that it does not fight the hits for cache lines. */
+#define UCT_HELPER_BATCHES 4
+
+/* Idle time after which a region that no queue knows of is deregistered */
+#define UCT_HELPER_STRAY_NS UINT64_C(5000000)
+
 /* Terms of the paper's t_p that are not measured one by one: a look-up in the
  * call-site table and in the cache, and a step along a queue. Upper bounds. */
 #define UCT_HELPER_HASH_NS  500
@@ -237,8 +245,15 @@ static unsigned uct_helper_step_drain(uct_helper_engine_h engine,
     return count;
 }
 
-/* Uses were lost, so regions may be idle that no queue knows of */
-static void uct_helper_step_sweep(uct_helper_engine_h engine)
+/* Under the lock: idle for a while, and no queue knows of it */
+static int uct_helper_step_is_stray(uct_helper_region_t *region, uint64_t now)
+{
+    return (ucs_load_relaxed(&region->idle) == UCT_HELPER_IDLE_QUEUE) &&
+           (uct_helper_rq_of_region(region) == NULL) &&
+           (ucs_load_relaxed(&region->last_use) + UCT_HELPER_STRAY_NS <= now);
+}
+
+static void uct_helper_step_sweep(uct_helper_engine_h engine, uint64_t now)
 {
     uct_helper_region_t *region;
 
@@ -246,8 +261,7 @@ static void uct_helper_step_sweep(uct_helper_engine_h engine)
         uct_helper_engine_lock(engine);
         region = uct_helper_index_first(&engine->index, 0, UINTPTR_MAX);
         while ((region != NULL) &&
-               ((ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_QUEUE) ||
-                (uct_helper_rq_of_region(region) != NULL) ||
+               (!uct_helper_step_is_stray(region, now) ||
                 !uct_helper_region_claim(engine, region))) {
             region = uct_helper_index_next(&engine->index, region, 0,
                                            UINTPTR_MAX);
@@ -257,6 +271,21 @@ static void uct_helper_step_sweep(uct_helper_engine_h engine)
             uct_helper_region_deregister(engine, region, NULL);
         }
     } while (region != NULL);
+}
+
+/* Uses were lost, so regions may be idle that no queue knows of. Not at once:
+ * where uses are lost they come fast, and what was used just now will be used
+ * again. */
+static void uct_helper_step_lost(uct_helper_engine_h engine, uint64_t lost,
+                                 uint64_t now)
+{
+    if (lost != engine->dq_lost) {
+        engine->dq_lost  = lost;
+        engine->sweep_at = now + 2 * UCT_HELPER_STRAY_NS;
+    } else if (engine->sweep_at <= now) {
+        engine->sweep_at = UCT_HELPER_TIME_NEVER;
+        uct_helper_step_sweep(engine, now);
+    }
 }
 
 /*
@@ -444,6 +473,10 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
     if (registered > 0) {
         next = ucs_min(next, now + UCT_HELPER_PATROL_NS);
     }
+    if (uct_helper_dq_is_pending(engine->dq)) {
+        next = ucs_min(next, now + UCT_HELPER_POLL_MIN_NS);
+    }
+    next = ucs_min(next, engine->sweep_at);
     item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
     if (item != NULL) {
         next = ucs_min(next, item->time);
@@ -458,6 +491,7 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
 uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
 {
     uint64_t lost = uct_helper_dq_lost(engine->dq);
+    unsigned batches = (lost == engine->dq_lost) ? UCT_HELPER_BATCHES : 1;
     uct_helper_use_t uses[UCT_HELPER_BATCH];
     unsigned count, i;
 
@@ -473,14 +507,11 @@ uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
             while (uct_helper_step_rq(engine)) {
             }
         }
-    } while (count > 0);
+    } while ((count == UCT_HELPER_BATCH) && (--batches > 0));
     while (uct_helper_step_rq(engine)) {
     }
 
-    if (lost != engine->dq_lost) {
-        engine->dq_lost = lost;
-        uct_helper_step_sweep(engine);
-    }
+    uct_helper_step_lost(engine, lost, uct_helper_engine_now(engine));
     uct_helper_step_expired(engine, uct_helper_engine_now(engine));
     uct_helper_engine_reclaim(engine);
 

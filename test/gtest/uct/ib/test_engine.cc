@@ -552,9 +552,10 @@ TEST_F(test_engine, full_queue_loses_uses_but_no_region)
     w->params.dq_length = 8;
     w->open();
     for (unsigned i = 0; i < 100; ++i) {
-        w->use(buffer(i), MB);
+        w->touch(buffer(i), MB);
     }
-    w->advance(MS);
+    EXPECT_EQ(100u, w->live.size());
+    w->advance(30 * MS);
     EXPECT_TRUE(w->live.empty());
 }
 
