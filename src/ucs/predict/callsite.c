@@ -20,7 +20,7 @@ enum {
 
 /* Rule 6: the least and the greatest margin as shares of the period, the share
  * that stands for the deviation before it is known, and its smoothing */
-#define CALLSITE_MARGIN_MIN_SHARE 64
+#define CALLSITE_MARGIN_MIN_SHARE 48
 #define CALLSITE_MARGIN_MAX_SHARE 8
 #define CALLSITE_DEVIATION_SHARE  32
 #define CALLSITE_DEVIATION_WEIGHT 4
@@ -471,7 +471,7 @@ uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
         return 0;
     }
 
-    margin = entry->deviation_ns + (entry->deviation_ns / 2);
+    margin = 2 * entry->deviation_ns;
     if (margin > entry->period_ns / CALLSITE_MARGIN_MAX_SHARE) {
         return entry->period_ns / CALLSITE_MARGIN_MAX_SHARE;
     }

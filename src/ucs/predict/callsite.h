@@ -45,8 +45,8 @@
  *
  * 6. Margin: the shortest period is undercut now and then, the more so the
  *    less regular the uses are. With D the smoothed difference between
- *    successive gaps, the registration should be made 1.5 * D before the
- *    deadline, but at least P / 64 and at most P / 8 before it. D is P / 32
+ *    successive gaps, the registration should be made 2 * D before the
+ *    deadline, but at least P / 48 and at most P / 8 before it. D is P / 32
  *    before there is a difference to measure.
  * 7. Borrowing (params.borrow): a context that is new takes over the period of
  *    its call site and buffer in whatever context, if that is known, until its

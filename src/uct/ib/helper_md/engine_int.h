@@ -20,9 +20,9 @@
 /**
  * @file engine_int.h
  *
- * Inside of the engine, shared by engine.c (the application's side),
- * engine_reg.c (lower domain, ceilings, reclaiming), engine_step.c (the
- * helper's side) and engine_stats.c.
+ * Inside of the engine, shared by engine.c (life, and the application's side:
+ * get), engine_put.c (put, memory events), engine_reg.c (lower domain, ceilings,
+ * reclaiming), engine_step.c (the helper's side) and engine_stats.c.
  */
 
 /** Classes of regions: each has its own LRU order. */
@@ -170,6 +170,17 @@ static inline void uct_helper_engine_in_use(uct_helper_engine_h engine,
            !ucs_cas_relaxed(&engine->in_use_peak, &peak, bytes)) {
     }
 }
+
+/* --- engine_put.c --- */
+
+/** Give up a reference on a live region at time @a now, and do what its last
+ *  user has to do. */
+void uct_helper_region_put(uct_helper_engine_h engine,
+                           uct_helper_region_t *region, uint64_t now);
+
+/** The last user of a doomed region has gone. */
+void uct_helper_engine_doomed(uct_helper_engine_h engine,
+                              uct_helper_region_t *region);
 
 /* --- engine_reg.c --- */
 

@@ -24,9 +24,9 @@
 #define UCT_HELPER_ITEM_NS  5.0
 
 /* A hit does not wake the helper, so while a use is expected the helper looks
- * into the DQ: soon after the registration, then ever less often, so that a
- * region stays registered after its use for at most 1/POLL_SHARE of the time
- * that it was registered before */
+ * into the DQ: first when the use would be over that comes at its deadline and
+ * lasts as long as the last one, then ever less often, so that a use that comes
+ * late by t leaves its region registered for t / POLL_SHARE at most */
 #define UCT_HELPER_POLL_MIN_NS UINT64_C(250000)
 #define UCT_HELPER_POLL_MAX_NS UINT64_C(5000000)
 #define UCT_HELPER_POLL_SHARE  4
@@ -176,9 +176,13 @@ static void uct_helper_step_deregister(uct_helper_engine_h engine,
 
 static void uct_helper_step_expect(uct_helper_engine_h engine,
                                    uct_helper_region_t *region,
-                                   ucs_predict_ref_t ref)
+                                   ucs_predict_ref_t ref,
+                                   const uct_helper_use_t *use)
 {
     ucs_predict_terms_t terms;
+    uint64_t duration = (use->end_ns > use->start_ns) ?
+                                use->end_ns - use->start_ns :
+                                0;
     uint64_t deadline;
 
     if (!ucs_predict_table_deadline(engine->table, ref, &deadline)) {
@@ -188,7 +192,8 @@ static void uct_helper_step_expect(uct_helper_engine_h engine,
     uct_helper_rq_expect(&engine->rq, region, ref,
                          deadline - ucs_predict_table_margin(engine->table,
                                                              ref),
-                         deadline, ucs_predict_rq_gap(&terms));
+                         deadline, deadline + duration,
+                         ucs_predict_rq_gap(&terms));
 }
 
 /* A path that no use has walked, for all were hits, goes by where it ended */
@@ -221,7 +226,7 @@ static void uct_helper_step_use(uct_helper_engine_h engine,
     }
 
     uct_helper_step_satisfy(engine, region, use->end_ns);
-    uct_helper_step_expect(engine, region, ref);
+    uct_helper_step_expect(engine, region, ref, use);
     uct_helper_step_replan(engine, region);
     uct_helper_step_deregister(engine, region);
 }
@@ -331,7 +336,7 @@ static void uct_helper_step_registered(uct_helper_engine_h engine,
     uct_helper_region_t *before = item->region;
     uint64_t now                = uct_helper_engine_now(engine);
 
-    uct_helper_rq_registered(&engine->rq, item, region, now,
+    uct_helper_rq_registered(&engine->rq, item, region,
                              ucs_max(item->deadline, now) +
                              ucs_predict_table_slack(engine->table,
                                                      item->ref));
@@ -445,20 +450,22 @@ static void uct_helper_step_expired(uct_helper_engine_h engine, uint64_t now)
 static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
                                           uint64_t now)
 {
-    uint64_t youngest = 0;
+    uint64_t next = UCT_HELPER_TIME_NEVER;
     uct_helper_rq_item_t *item;
     uint64_t interval;
 
     for (item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
          item != NULL; item = item->next) {
-        youngest = ucs_max(youngest, item->since);
+        if (item->use_end > now) {
+            next = ucs_min(next, item->use_end);
+            continue;
+        }
+        interval = (now - item->use_end) / UCT_HELPER_POLL_SHARE;
+        interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
+        next     = ucs_min(next, now + ucs_min(interval,
+                                               UCT_HELPER_POLL_MAX_NS));
     }
-    if (youngest == 0) {
-        return UCT_HELPER_TIME_NEVER;
-    }
-    interval = (now > youngest) ? (now - youngest) / UCT_HELPER_POLL_SHARE : 0;
-    interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
-    return now + ucs_min(interval, UCT_HELPER_POLL_MAX_NS);
+    return next;
 }
 
 static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)

@@ -140,7 +140,7 @@ void uct_helper_rq_remove(uct_helper_rq_t *rq, uct_helper_rq_item_t *item)
 
 void uct_helper_rq_expect(uct_helper_rq_t *rq, uct_helper_region_t *region,
                           ucs_predict_ref_t ref, uint64_t time,
-                          uint64_t deadline, uint64_t gap)
+                          uint64_t deadline, uint64_t use_end, uint64_t gap)
 {
     uct_helper_rq_item_t *item = &rq->items[ref.index];
 
@@ -148,18 +148,17 @@ void uct_helper_rq_expect(uct_helper_rq_t *rq, uct_helper_region_t *region,
     item->ref      = ref;
     item->time     = time;
     item->deadline = deadline;
+    item->use_end  = use_end;
     uct_helper_rq_chain(item, region);
     uct_helper_rq_link(rq, item, UCT_HELPER_RQ_PENDING);
     uct_helper_rq_spread(item, gap);
 }
 
 void uct_helper_rq_registered(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
-                              uct_helper_region_t *region, uint64_t now,
-                              uint64_t time)
+                              uct_helper_region_t *region, uint64_t time)
 {
     uct_helper_rq_remove(rq, item);
-    item->since = now;
-    item->time  = time;
+    item->time = time;
     uct_helper_rq_chain(item, region);
     uct_helper_rq_link(rq, item, UCT_HELPER_RQ_EXPECTED);
 }

@@ -46,7 +46,7 @@ typedef struct uct_helper_rq_item {
     ucs_predict_ref_t         ref;          /* the context */
     uint64_t                  time;         /* ns */
     uint64_t                  deadline;     /* ns, as predicted */
-    uint64_t                  since;        /* ns, expected since then */
+    uint64_t                  use_end;      /* ns, when that use would end */
     uct_helper_rq_list_t      list;
 } uct_helper_rq_item_t;
 
@@ -68,17 +68,17 @@ void uct_helper_rq_cleanup(uct_helper_rq_t *rq);
  *
  * @param [in] time      By when the region is to be registered, ns.
  * @param [in] deadline  Predicted use, ns.
+ * @param [in] use_end   Predicted end of that use, ns.
  * @param [in] gap       Least distance between neighbours, ns.
  */
 void uct_helper_rq_expect(uct_helper_rq_t *rq, uct_helper_region_t *region,
                           ucs_predict_ref_t ref, uint64_t time,
-                          uint64_t deadline, uint64_t gap);
+                          uint64_t deadline, uint64_t use_end, uint64_t gap);
 
-/** Move a pending item to the expected list at time @a now, to expire at
- *  @a time; the region may be another one that covers the same range. */
+/** Move a pending item to the expected list, to expire at @a time; the region
+ *  may be another one that covers the same range. */
 void uct_helper_rq_registered(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
-                              uct_helper_region_t *region, uint64_t now,
-                              uint64_t time);
+                              uct_helper_region_t *region, uint64_t time);
 
 /** Let an expected item expire later. */
 void uct_helper_rq_extend(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,

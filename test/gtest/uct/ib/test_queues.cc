@@ -292,7 +292,7 @@ protected:
                 uint64_t gap = 0)
     {
         uct_helper_rq_expect(&rq, &regions[region], {context, 1}, time,
-                             time + 5, gap);
+                             time + 5, time + 6, gap);
     }
 
     std::vector<uint64_t> times()
@@ -368,9 +368,10 @@ TEST_F(test_rq, registered_items_expire)
     expect(0, 0, 100);
     expect(1, 0, 50);
     auto item = uct_helper_rq_first(&rq, UCT_HELPER_RQ_PENDING);
-    uct_helper_rq_registered(&rq, item, &regions[1], 60, 400);
+    uct_helper_rq_registered(&rq, item, &regions[1], 400);
     EXPECT_EQ(item, uct_helper_rq_first(&rq, UCT_HELPER_RQ_EXPECTED));
-    EXPECT_EQ(60u, item->since);
+    EXPECT_EQ(56u, item->use_end);
+    EXPECT_EQ(400u, item->time);
     EXPECT_EQ(std::vector<uint64_t>{100}, times());
     EXPECT_EQ(item, uct_helper_rq_of_region(&regions[1]));
     uct_helper_rq_extend(&rq, item, 500);
@@ -391,7 +392,7 @@ TEST_F(test_rq, stress)
             break;
         case 1:
             if (item->list == UCT_HELPER_RQ_PENDING) {
-                uct_helper_rq_registered(&rq, item, &regions[region], step,
+                uct_helper_rq_registered(&rq, item, &regions[region],
                                          random() % 10000);
             }
             break;

@@ -1,0 +1,245 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_int.h"
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdlib.h>
+
+static void uct_helper_engine_queue(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region,
+                                    const uct_helper_use_t *use)
+{
+    (void)uct_helper_dq_push(engine->dq, use);
+
+    /* What the helper registered itself it looks after by itself; a use that
+     * it did not foresee it must be told of. A hit never makes this call. */
+    if (ucs_load_relaxed(&region->wake)) {
+        ucs_store_relaxed(&region->wake, 0);
+        engine->env.wake(engine->env.arg);
+    }
+}
+
+static void uct_helper_engine_drop(uct_helper_engine_h engine,
+                                   uct_helper_region_t *region)
+{
+    int is_claimed;
+
+    uct_helper_engine_lock(engine);
+    is_claimed = uct_helper_region_claim(engine, region);
+    uct_helper_engine_unlock(engine);
+    if (is_claimed) {
+        uct_helper_region_deregister(engine, region, NULL);
+    }
+}
+
+void uct_helper_engine_doomed(uct_helper_engine_h engine,
+                                     uct_helper_region_t *region)
+{
+    int is_waited_for;
+
+    uct_helper_engine_lock(engine);
+    is_waited_for = (region->invalidate != NULL);
+    uct_helper_region_reclaim(engine, region);
+    uct_helper_engine_unlock(engine);
+
+    /* Completions run in the thread that asked for them or a fellow of it,
+     * never in the helper, if that can be had */
+    if (is_waited_for || !uct_helper_engine_needs_helper(engine)) {
+        uct_helper_engine_reclaim(engine);
+    } else {
+        engine->env.wake(engine->env.arg);
+    }
+}
+
+static void uct_helper_engine_idle_region(uct_helper_engine_h engine,
+                                          uct_helper_region_t *region,
+                                          uint64_t word,
+                                          const uct_helper_use_t *use)
+{
+    if (ucs_unlikely(word & UCT_HELPER_WORD_DOOMED)) {
+        uct_helper_engine_doomed(engine, region);
+        return;
+    }
+
+    switch (ucs_load_relaxed(&region->idle)) {
+    case UCT_HELPER_IDLE_QUEUE:
+        uct_helper_engine_queue(engine, region, use);
+        break;
+    case UCT_HELPER_IDLE_DROP:
+        uct_helper_engine_drop(engine, region);
+        break;
+    default:
+        break;
+    }
+}
+
+/* All that concerns the end of a use is written before the reference goes:
+ * afterwards the region may already be another's. If another user arrives
+ * meanwhile, the use goes on and what was written is taken back. */
+void uct_helper_region_put(uct_helper_engine_h engine,
+                           uct_helper_region_t *region, uint64_t now)
+{
+    uint64_t word = ucs_load_acquire(&region->word);
+    uct_helper_use_t use;
+    uint64_t busy;
+    size_t pinned;
+
+    while (uct_helper_word_refs(word) > 1) {
+        if (ucs_cas_acq_rel(&region->word, &word,
+                            word - UCT_HELPER_WORD_REF)) {
+            return;
+        }
+    }
+
+    use.region     = region;
+    use.generation = uct_helper_word_gen(word);
+    use.start_ns   = ucs_load_relaxed(&region->use_start);
+    use.end_ns     = now;
+    use.sp         = ucs_load_relaxed(&region->sp);
+    use.address    = ucs_load_relaxed(&region->start);
+    use.length     = uct_helper_region_length(region);
+    pinned         = uct_helper_engine_pinned_length(engine, region);
+    busy           = (now > use.start_ns) ? now - use.start_ns : 0;
+    ucs_store_relaxed(&region->busy_ns,
+                      ucs_load_relaxed(&region->busy_ns) + busy);
+    ucs_store_relaxed(&region->last_use, now);
+    /* release [R-PUT]: pairs with the acquire in claim and try_ref; the doom
+     * bit may have appeared since, a reference may have */
+    while (!ucs_cas_acq_rel(&region->word, &word,
+                            word - UCT_HELPER_WORD_REF)) {
+        if (uct_helper_word_refs(word) > 1) {
+            ucs_store_relaxed(&region->busy_ns,
+                              ucs_load_relaxed(&region->busy_ns) - busy);
+            uct_helper_region_put(engine, region, now);
+            return;
+        }
+    }
+    ucs_sub_relaxed(&engine->in_use, pinned);
+    uct_helper_engine_idle_region(engine, region, word, &use);
+}
+
+static ucs_status_t uct_helper_region_invalidate(uct_helper_engine_h engine,
+                                                 uct_helper_region_t *region,
+                                                 uct_completion_t *comp)
+{
+    uct_helper_invalidate_t *entry = malloc(sizeof(*entry));
+
+    if (entry == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    entry->comp = comp;
+    uct_helper_engine_lock(engine);
+    entry->next        = region->invalidate;
+    region->invalidate = entry;
+    if (!(ucs_load_relaxed(&region->word) & UCT_HELPER_WORD_DOOMED)) {
+        uct_helper_region_doom(engine, region);
+    }
+    uct_helper_engine_unlock(engine);
+    return UCS_OK;
+}
+
+static uct_helper_region_t *
+uct_helper_engine_find_memh(uct_helper_engine_h engine, uct_mem_h memh)
+{
+    uct_helper_hint_t *hint = uct_helper_index_memh_hint(&engine->index, memh);
+    uct_helper_region_t *region;
+
+    /* The caller has a reference on the region with this handle, and no other
+     * that is registered has the same: a match cannot be stale [R-FIELDS] */
+    region = ucs_load_relaxed(hint);
+    if (ucs_likely((region != NULL) &&
+                   (ucs_load_acquire(&region->memh) == memh))) {
+        return region;
+    }
+
+    uct_helper_engine_lock(engine);
+    region = uct_helper_index_find_memh(&engine->index, memh);
+    uct_helper_engine_unlock(engine);
+    if (region != NULL) {
+        ucs_store_relaxed(hint, region);
+    }
+    return region;
+}
+
+ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
+                                   uct_completion_t *comp)
+{
+    uct_helper_region_t *region = uct_helper_engine_find_memh(engine, memh);
+    ucs_status_t status;
+
+    if (ucs_unlikely(region == NULL)) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    if (ucs_unlikely(comp != NULL)) {
+        status = uct_helper_region_invalidate(engine, region, comp);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+
+    uct_helper_region_put(engine, region, uct_helper_engine_now(engine));
+    return UCS_OK;
+}
+
+/*
+ * Memory events
+ */
+
+/* Under the lock. @return Nonzero if there is something to reclaim. */
+static int uct_helper_engine_strike(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region)
+{
+    uct_helper_state_t state;
+    uint64_t word;
+
+    uct_helper_region_doom(engine, region);
+    word  = ucs_load_relaxed(&region->word);
+    state = uct_helper_word_state(word);
+    if ((state == UCT_HELPER_STATE_LIVE) ||
+        (state == UCT_HELPER_STATE_REGISTERING)) {
+        ++engine->account.invalidated;
+    }
+    /* In any other state, or with users, whoever holds it sees the doom */
+    if ((uct_helper_word_refs(word) > 0) ||
+        ((state != UCT_HELPER_STATE_LIVE) &&
+         (state != UCT_HELPER_STATE_DORMANT))) {
+        return 0;
+    }
+    uct_helper_region_reclaim(engine, region);
+    return 1;
+}
+
+void uct_helper_engine_unmapped(uct_helper_engine_h engine, uintptr_t address,
+                                size_t length)
+{
+    uintptr_t start = uct_helper_engine_page_down(engine, address);
+    uintptr_t end   = (length > UINTPTR_MAX - address) ?
+                              UINTPTR_MAX :
+                              uct_helper_engine_page_up(engine,
+                                                        address + length);
+    uint64_t now    = uct_helper_engine_now(engine);
+    int reclaim     = 0;
+    uct_helper_region_t *region;
+
+    if (ucs_unlikely(uct_helper_lock_is_mine(&engine->lock))) {
+        ucs_store_relaxed(&engine->strike_all, 1);
+        return;
+    }
+
+    uct_helper_engine_lock(engine);
+    while ((region = uct_helper_index_first(&engine->index, start, end)) !=
+           NULL) {
+        reclaim |= uct_helper_engine_strike(engine, region);
+    }
+    uct_helper_engine_account(engine, now);
+    uct_helper_extents_remove(&engine->seen, start, end);
+    uct_helper_engine_unlock(engine);
+
+    if (reclaim) {
+        engine->env.wake(engine->env.arg);
+    }
+}
