@@ -1,0 +1,3 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
