@@ -17,6 +17,9 @@ static const tool_command_t tool_commands[] = {
     {"run", "run a program or an MPI job with the helper", tool_run_main},
     {"report", "merge the reports of a job's ranks into one table",
      tool_report_main},
+    {"import", "turn text traces into binary ones", tool_import_main},
+    {"plot", "draw what the policies pin over time", tool_plot_main},
+    {"replay", "run the policies over recorded traces", tool_replay_main},
     {NULL, NULL, NULL}
 };
 

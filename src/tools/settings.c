@@ -27,10 +27,34 @@ static int tool_check_word(const char *value, const char *const *words)
 
 static int tool_check_policy(const char *value)
 {
-    static const char *const words[] = {"paper", "leave_pinned", "on_demand",
-                                        "lru", NULL};
+    static const char *const words[] = {"predict", "paper", "leave_pinned",
+                                        "on_demand", "lru", NULL};
 
     return tool_check_word(value, words);
+}
+
+static int tool_check_monitor(const char *value)
+{
+    static const char *const words[] = {"ucm", "userfaultfd", "both", "auto",
+                                        NULL};
+
+    return tool_check_word(value, words);
+}
+
+static int tool_check_share(const char *value)
+{
+    double share;
+    char *end;
+
+    if ((*value < '0') || (*value > '9')) {
+        return -1;
+    }
+    share = strtod(value, &end);
+    if (*end == '%') {
+        share /= 100;
+        ++end;
+    }
+    return ((*end == '\0') && (share > 0) && (share < 1)) ? 0 : -1;
 }
 
 static int tool_check_log(const char *value)
@@ -142,7 +166,10 @@ static int tool_check_pin_cost(const char *value)
 
 const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
     {"policy", "UCX_MD_HELPER_POLICY", "POLICY", "when to register",
-     "paper, leave_pinned, on_demand or lru", tool_check_policy},
+     "predict, paper, leave_pinned, on_demand or lru", tool_check_policy},
+    {"miss-target", "UCX_MD_HELPER_MISS_TARGET", "SHARE",
+     "uses that may find their buffer unregistered, under predict",
+     "a share above 0 and below 1, such as 0.01 or 1%", tool_check_share},
     {"max-pinned", "UCX_MD_HELPER_MAX_PINNED", "SIZE",
      "ceiling of registered memory per domain",
      "a whole number with an optional K, M, G or T, or inf", tool_check_size},
@@ -157,6 +184,9 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      "stderr, FILE, json:FILE or none", tool_check_report},
     {"mds", "UCX_MD_HELPER_MDS", "LIST", "memory domains to wrap",
      "ib, pin or both, separated by a comma", tool_check_mds},
+    {"monitor", "UCX_MD_HELPER_MONITOR", "MONITOR",
+     "what tells of memory that goes away", "ucm, userfaultfd, both or auto",
+     tool_check_monitor},
     {"cpu", "UCX_MD_HELPER_CPU", "LIST",
      "processors that the helper thread may run on",
      "auto, a list of processors below 1024 such as 0-3,8, or nothing",

@@ -41,6 +41,15 @@ int tool_run_main(int argc, char **argv);
 /** `ucx-helper report`, see merge.c for how ranks are merged. */
 int tool_report_main(int argc, char **argv);
 
+/** `ucx-helper import`, see import.c. */
+int tool_import_main(int argc, char **argv);
+
+/** `ucx-helper plot`, see plot.c. */
+int tool_plot_main(int argc, char **argv);
+
+/** `ucx-helper replay`, see replay.c. */
+int tool_replay_main(int argc, char **argv);
+
 /**
  * One line on stderr, prefixed by the program's name. Control characters in
  * the text are replaced, because it may quote a file that is not ours.

@@ -11,6 +11,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Open MPI takes UCX for shared memory only when told so, and its other
 # transports must not catch the messages
 export OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any
+# Open MPI warns of a fork, which UCX allows
+export OMPI_MCA_mpi_warn_on_fork=0
 export OMPI_MCA_osc=^ucx OMPI_MCA_btl=^openib,ofi OMPI_MCA_plm=isolated
 
 helper_is_built() {

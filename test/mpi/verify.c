@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,6 +77,7 @@ static struct {
     uint64_t seed;
     int      kinds[KIND_LAST];
     uint64_t corrupt;
+    int      unseen;  /* mappings go by a system call that nobody hooks */
     const char *thread;
     const char *no_thread;
 } opts = {
@@ -385,17 +387,26 @@ static void *checked_malloc(size_t size)
     return ptr;
 }
 
+/* Whoever hooks mmap() hears of what is mapped as well, and infers from it */
+static void *map_pages(void *wish, size_t size, int flags)
+{
+    int prot = PROT_READ | PROT_WRITE;
+
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    return opts.unseen ?
+                   (void*)syscall(SYS_mmap, wish, size, prot, flags, -1, 0) :
+                   mmap(wish, size, prot, flags, -1, 0);
+}
+
 static void *map_at(void *wish, size_t size)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
     void *ptr = MAP_FAILED;
 
     if (wish != NULL) {
-        ptr = mmap(wish, size, PROT_READ | PROT_WRITE,
-                   flags | MAP_FIXED_NOREPLACE, -1, 0);
+        ptr = map_pages(wish, size, MAP_FIXED_NOREPLACE);
     }
     if (ptr == MAP_FAILED) {
-        ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+        ptr = map_pages(NULL, size, 0);
     }
     if (ptr == MAP_FAILED) {
         fail("cannot map %zu bytes: %s", size, strerror(errno));
@@ -417,7 +428,9 @@ static uint8_t *buffer_get(kind_t kind, uint8_t *wish, size_t bytes)
 
 static void buffer_put(kind_t kind, uint8_t *ptr, size_t bytes)
 {
-    if (kind == KIND_MAP) {
+    if ((kind == KIND_MAP) && opts.unseen) {
+        syscall(SYS_munmap, ptr, bytes);
+    } else if (kind == KIND_MAP) {
         munmap(ptr, bytes);
     } else {
         free(ptr);
@@ -542,6 +555,7 @@ static void usage(void)
             "  --kinds LIST      of rotate,heap,map                    [all]\n"
             "  --thread NAME     a thread so named must exist at the end\n"
             "  --no-thread NAME  none must\n"
+            "  --unseen          map by raw system calls, behind all hooks\n"
             "  --corrupt ROUND   flip one received bit: the run must fail\n",
             opts.iterations, opts.gap_ms, (unsigned)opts.seed);
     exit(2);
@@ -590,6 +604,7 @@ static void parse_options(int argc, char **argv)
         {"corrupt", required_argument, NULL, 'c'},
         {"thread", required_argument, NULL, 't'},
         {"no-thread", required_argument, NULL, 'n'},
+        {"unseen", no_argument, NULL, 'u'},
         {NULL, 0, NULL, 0}
     };
     int c;
@@ -619,6 +634,9 @@ static void parse_options(int argc, char **argv)
             break;
         case 'n':
             opts.no_thread = optarg;
+            break;
+        case 'u':
+            opts.unseen = 1;
             break;
         case 'k':
             parse_kinds(optarg);

@@ -1,3 +1,26 @@
 #
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
+
+EXTRA_PROGRAMS += oracle
+oracle_SOURCES = \
+	oracle.c \
+	oracle.h \
+	oracle_common.c \
+	oracle_disturb.c \
+	oracle_elsewhere.c \
+	oracle_world.c
+oracle_LDADD = \
+	$(top_builddir)/src/uct/sm/pin_md/libuct_pin_md.la \
+	$(top_builddir)/src/uct/ib/helper_md/libuct_helper_engine.la \
+	$(top_builddir)/src/ucs/predict/libucs_predict.la \
+	$(top_builddir)/src/ucs/trace/libucs_trace.la \
+	$(top_builddir)/src/ucs/sys/libucs_helper_sys.la \
+	$(UCX_LIBS) $(URING_LIBS) $(UNWIND_LIBS) -lpthread -ldl -lm
+EXTRA_oracle_DEPENDENCIES = oracle_bss.so
+
+# Loaded at run time, from beside the program
+EXTRA_DIST += oracle_bss.c
+CLEANFILES += oracle_bss.so
+oracle_bss.so: oracle_bss.c
+	$(AM_V_CCLD)$(CC) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/oracle_bss.c

@@ -40,6 +40,8 @@ using std::memory_order_release;
     atomic_fetch_sub_explicit(_p, _v, memory_order_acq_rel)
 #define ucs_or_acq_rel(_p, _v) \
     atomic_fetch_or_explicit(_p, _v, memory_order_acq_rel)
+#define ucs_and_acq_rel(_p, _v) \
+    atomic_fetch_and_explicit(_p, _v, memory_order_acq_rel)
 #define ucs_swap_acq_rel(_p, _v) \
     atomic_exchange_explicit(_p, _v, memory_order_acq_rel)
 

@@ -134,7 +134,7 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
 
     /* Before the cache is switched off, so that nothing is changed for a
      * helper that will not come */
-    if (uct_helper_events_check() != UCS_OK) {
+    if (uct_helper_md_check(&uct_door_config) != UCS_OK) {
         return real_open(component, md_name, config, md_p);
     }
 
@@ -155,6 +155,30 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
     return real_open(component, md_name, config, md_p);
 }
 
+static uct_pin_verify_t uct_door_pin_verify(void)
+{
+    switch (uct_door_config.pin_verify) {
+    case UCT_HELPER_PIN_VERIFY_ALL:
+        return UCT_PIN_VERIFY_ALL;
+    case UCT_HELPER_PIN_VERIFY_SAMPLE:
+        return UCT_PIN_VERIFY_SAMPLE;
+    default:
+        return UCT_PIN_VERIFY_NO;
+    }
+}
+
+/* A buffer may be unmapped in part while it is in use, then its registration
+ * rightly differs: the helper, which heard of that, has the last word */
+static void uct_door_verify(uct_md_h md, uct_mem_h memh)
+{
+    uct_pin_difference_t difference;
+
+    if (uct_pin_md_compare(md, memh, &difference) &&
+        !uct_helper_md_is_gone(md, memh)) {
+        uct_pin_md_stale(md, memh, &difference);
+    }
+}
+
 static ucs_status_t uct_door_open_cma(uct_component_h component,
                                       const char *md_name,
                                       const uct_md_config_t *config,
@@ -163,7 +187,8 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
 {
     const uct_pin_config_t pin_config = {
         .cost_base_ns     = uct_door_config.pin_base_ns,
-        .cost_per_page_ns = uct_door_config.pin_per_page_ns
+        .cost_per_page_ns = uct_door_config.pin_per_page_ns,
+        .verify           = uct_door_pin_verify()
     };
     ucs_status_t status;
 
@@ -173,8 +198,12 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
         return status;
     }
 
-    if (uct_door_wants_helper(UCT_HELPER_MDS_PIN)) {
-        uct_helper_md_attach(*md_p, UCT_DOOR_PIN_NAME, &uct_door_config);
+    if (uct_door_wants_helper(UCT_HELPER_MDS_PIN) &&
+        (uct_helper_md_attach(*md_p, UCT_DOOR_PIN_NAME, &uct_door_config) ==
+         UCS_OK) &&
+        (pin_config.verify != UCT_PIN_VERIFY_NO)) {
+        uct_pin_md_delegate_verify(*md_p);
+        uct_helper_md_set_verify(*md_p, uct_door_verify);
     }
 
     return UCS_OK;

@@ -27,6 +27,11 @@
 #define UCT_PRELOAD_INFO_TOOL  "ucx_info"
 #define UCT_PRELOAD_UCS        "libucs.so.0"
 #define UCT_PRELOAD_UCT        "libuct.so.0"
+#define UCT_PRELOAD_VERBS      "libibverbs.so.1"
+
+/* ibv_is_fork_initialized(): the kernel gives a child copies of what is
+ * registered (IBV_FORK_UNNEEDED) */
+#define UCT_PRELOAD_FORK_UNNEEDED 2
 
 /* ucs_status_t of a call that cannot be made: UCS_ERR_UNSUPPORTED */
 #define UCT_PRELOAD_ERR_UNSUPPORTED (-22)
@@ -40,6 +45,8 @@ typedef int (*uct_preload_door_func_t)(void *component, const char *md_name,
 
 int uct_md_open(void *component, const char *md_name, const void *config,
                 void **md_p);
+
+int ibv_fork_init(void);
 
 
 /* What UCX takes for "no"; any other text is for the helper to judge */
@@ -147,24 +154,25 @@ static uct_preload_door_func_t uct_preload_door(void)
 }
 
 /* An MPI that loads UCX out of the global scope hides it from RTLD_NEXT */
-static uct_preload_open_func_t uct_preload_real_open(void)
+static void *uct_preload_real(const char *library, const char *name)
 {
     void *real, *handle;
 
-    real = dlsym(RTLD_NEXT, "uct_md_open");
+    real = dlsym(RTLD_NEXT, name);
     if (real == NULL) {
-        handle = dlopen(UCT_PRELOAD_UCT, RTLD_LAZY | RTLD_NOLOAD);
-        real   = (handle == NULL) ? NULL : dlsym(handle, "uct_md_open");
+        handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+        real   = (handle == NULL) ? NULL : dlsym(handle, name);
     }
 
-    return (uct_preload_open_func_t)real;
+    return real;
 }
 
 __attribute__((visibility("default"))) int
 uct_md_open(void *component, const char *md_name, const void *config,
             void **md_p)
 {
-    uct_preload_open_func_t real = uct_preload_real_open();
+    uct_preload_open_func_t real = uct_preload_real(UCT_PRELOAD_UCT,
+                                                    "uct_md_open");
     uct_preload_door_func_t door;
 
     if (real == NULL) {
@@ -182,6 +190,31 @@ uct_md_open(void *component, const char *md_name, const void *config,
     }
 
     return door(component, md_name, config, md_p, real);
+}
+
+/* UCX asks for fork support as it opens a domain, and from then on rdma-core
+ * marks whatever is registered with MADV_DONTFORK, also where the kernel (5.12
+ * and later) needs no such help. A mark takes from a child what else lies on
+ * the page, so beside a helper, which registers what nobody asked for, it is
+ * left out wherever it can be. */
+__attribute__((visibility("default"))) int ibv_fork_init(void)
+{
+    int (*real)(void), (*status)(void);
+
+    real   = (int (*)(void))uct_preload_real(UCT_PRELOAD_VERBS,
+                                             "ibv_fork_init");
+    status = (int (*)(void))uct_preload_real(UCT_PRELOAD_VERBS,
+                                             "ibv_is_fork_initialized");
+    if (real == NULL) {
+        return ENOSYS;
+    }
+
+    if (uct_preload_option_is_on("UCX_MD_HELPER") && (status != NULL) &&
+        (status() == UCT_PRELOAD_FORK_UNNEEDED)) {
+        return 0;
+    }
+
+    return real();
 }
 
 /* ucx_info lists what is registered when it starts, so the module must be there

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define UCT_DOOR_UCP_LIBRARY "libucp.so.0"
 
@@ -24,10 +25,11 @@ int uct_door_version_get(uct_door_version_t *version)
 
     version->major = 0;
     version->minor = 0;
-    version->text  = "unknown";
+    snprintf(version->text, sizeof(version->text), "unknown");
 
     /* An MPI may have loaded UCX out of the global scope, so the library is
-     * asked by its name; the handle is kept, as the text lies inside */
+     * asked by its name. No handle is kept: who unloads libucp shall be rid of
+     * it */
     handle = dlopen(UCT_DOOR_UCP_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL) {
         return 0;
@@ -37,12 +39,10 @@ int uct_door_version_get(uct_door_version_t *version)
                                                      "ucp_get_version");
     get_string  = (uct_door_get_version_string_func_t)
             dlsym(handle, "ucp_get_version_string");
-    if ((get_version == NULL) || (get_string == NULL)) {
-        dlclose(handle);
-        return 0;
+    if ((get_version != NULL) && (get_string != NULL)) {
+        get_version(&version->major, &version->minor, &release);
+        snprintf(version->text, sizeof(version->text), "%s", get_string());
     }
-
-    get_version(&version->major, &version->minor, &release);
-    version->text = get_string();
+    dlclose(handle);
     return uct_abi_is_supported(version->major, version->minor);
 }

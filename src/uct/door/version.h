@@ -14,11 +14,15 @@
 
 BEGIN_C_DECLS
 
+/** Room for the text of a release. */
+#define UCT_DOOR_VERSION_MAX 32
+
 /** Release of the running UCX. */
 typedef struct uct_door_version {
-    unsigned   major;
-    unsigned   minor;
-    const char *text; /**< for example "1.13.1", or "unknown" */
+    unsigned major;
+    unsigned minor;
+    char     text[UCT_DOOR_VERSION_MAX]; /**< for example "1.13.1", or
+                                              "unknown" */
 } uct_door_version_t;
 
 

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "helper_md_int.h"
+#include "session.h"
 
 #include <stdlib.h>
 
@@ -84,7 +85,7 @@ uct_helper_child_mem_dereg(uct_md_h uct_md,
 }
 
 /* The engine and the thread's descriptor are left as they are: their locks
- * are held, or their owners do not exist here */
+ * may be held by threads that do not exist here */
 static void uct_helper_child_close(uct_md_h uct_md)
 {
     uct_helper_md_t *md           = uct_helper_md_of(uct_md);
@@ -96,8 +97,11 @@ static void uct_helper_child_close(uct_md_h uct_md)
 
 void uct_helper_child_enter(uct_helper_md_t *md)
 {
+    uct_helper_session_process();
+    /* Other threads of the child may be here as well; all write the same */
+    pthread_mutex_lock(&md->child_lock);
     md->ops.mem_reg   = uct_helper_child_mem_reg;
     md->ops.mem_dereg = uct_helper_child_mem_dereg;
     md->ops.close     = uct_helper_child_close;
-    ucs_list_del(&md->list);
+    pthread_mutex_unlock(&md->child_lock);
 }

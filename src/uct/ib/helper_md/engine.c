@@ -24,6 +24,7 @@
 #define UCT_HELPER_LATENESS_NS 100000
 
 const char *uct_helper_policy_names[] = {
+    [UCT_HELPER_POLICY_PREDICT]      = "predict",
     [UCT_HELPER_POLICY_PAPER]        = "paper",
     [UCT_HELPER_POLICY_LEAVE_PINNED] = "leave_pinned",
     [UCT_HELPER_POLICY_ON_DEMAND]    = "on_demand",
@@ -35,6 +36,19 @@ const char *uct_helper_policy_names[] = {
  * Life
  */
 
+static const uct_helper_steer_t *
+uct_helper_engine_steer(uct_helper_policy_t policy)
+{
+    switch (policy) {
+    case UCT_HELPER_POLICY_PREDICT:
+        return &uct_helper_steer_order;
+    case UCT_HELPER_POLICY_PAPER:
+        return &uct_helper_steer_paper;
+    default:
+        return NULL;
+    }
+}
+
 static ucs_status_t
 uct_helper_engine_init(uct_helper_engine_h engine,
                        const uct_helper_engine_params_t *params)
@@ -43,11 +57,14 @@ uct_helper_engine_init(uct_helper_engine_h engine,
                                            (size_t)sysconf(_SC_PAGESIZE);
 
     if ((params->policy >= UCT_HELPER_POLICY_LAST) ||
-        (page_size & (page_size - 1))) {
+        (page_size & (page_size - 1)) || !(params->miss_target >= 0) ||
+        !(params->miss_target < 1)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
     engine->policy      = params->policy;
+    engine->steer       = uct_helper_engine_steer(params->policy);
+    engine->miss_target = params->miss_target;
     engine->min_size    = params->min_size;
     engine->max_pinned  = params->max_pinned;
     engine->max_regions = params->max_regions;
@@ -63,6 +80,8 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     uct_helper_heap_init(&engine->lru[UCT_HELPER_CLASS_SMALL]);
     uct_helper_heap_init(&engine->lru[UCT_HELPER_CLASS_MANAGED]);
     uct_helper_extents_init(&engine->seen);
+    uct_helper_extents_init(&engine->kept);
+    uct_helper_extents_init(&engine->barred);
     ucs_predict_cost_init(&engine->register_cost, UCT_HELPER_REG_NS_PER_PAGE,
                           UCT_HELPER_REG_NS);
     ucs_predict_cost_init(&engine->deregister_cost,
@@ -76,7 +95,6 @@ ucs_status_t uct_helper_engine_create(const uct_helper_engine_params_t *params,
 {
     unsigned max_contexts = params->max_contexts ? params->max_contexts :
                                                    UCT_HELPER_MAX_CONTEXTS;
-    ucs_predict_params_t predict;
     uct_helper_engine_h engine;
     ucs_status_t status;
 
@@ -98,45 +116,30 @@ ucs_status_t uct_helper_engine_create(const uct_helper_engine_params_t *params,
         goto err_free;
     }
 
-    ucs_predict_params_init(&predict);
-    predict.max_entries = max_contexts;
-    predict.borrow      = 1;
-    status = ucs_predict_table_create(&predict, &engine->table);
-    if (status != UCS_OK) {
-        goto err_destroy_dq;
+    if (engine->steer != NULL) {
+        status = engine->steer->init(engine, max_contexts);
+        if (status != UCS_OK) {
+            goto err_destroy_dq;
+        }
     }
 
     status = uct_helper_rq_init(&engine->rq, max_contexts);
     if (status != UCS_OK) {
-        goto err_destroy_table;
+        goto err_cleanup_steer;
     }
 
     *engine_p = engine;
     return UCS_OK;
 
-err_destroy_table:
-    ucs_predict_table_destroy(engine->table);
+err_cleanup_steer:
+    if (engine->steer != NULL) {
+        engine->steer->cleanup(engine);
+    }
 err_destroy_dq:
     uct_helper_dq_destroy(engine->dq);
 err_free:
     free(engine);
     return status;
-}
-
-static void uct_helper_engine_deregister_all(uct_helper_engine_h engine)
-{
-    uct_helper_chunk_t *chunk;
-    uct_mem_h memh;
-    unsigned i;
-
-    for (chunk = engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
-            memh = ucs_load_relaxed(&chunk->regions[i].memh);
-            if (memh != NULL) {
-                (void)engine->env.mem_dereg(engine->env.arg, memh, NULL);
-            }
-        }
-    }
 }
 
 void uct_helper_engine_destroy(uct_helper_engine_h engine)
@@ -150,18 +153,23 @@ void uct_helper_engine_destroy(uct_helper_engine_h engine)
         free(chunk);
     }
     uct_helper_rq_cleanup(&engine->rq);
-    ucs_predict_table_destroy(engine->table);
+    if (engine->steer != NULL) {
+        engine->steer->cleanup(engine);
+    }
     uct_helper_dq_destroy(engine->dq);
     uct_helper_heap_cleanup(&engine->lru[UCT_HELPER_CLASS_SMALL]);
     uct_helper_heap_cleanup(&engine->lru[UCT_HELPER_CLASS_MANAGED]);
+    uct_helper_extents_cleanup(&engine->barred);
+    uct_helper_extents_cleanup(&engine->kept);
     uct_helper_extents_cleanup(&engine->seen);
     free(engine);
 }
 
 int uct_helper_engine_needs_helper(uct_helper_engine_h engine)
 {
-    return (engine->policy == UCT_HELPER_POLICY_PAPER) &&
-           !ucs_load_relaxed(&engine->helper_refused);
+    return (engine->steer != NULL) &&
+           !ucs_load_relaxed(&engine->helper_refused) &&
+           !ucs_load_relaxed(&engine->distrust);
 }
 
 void uct_helper_engine_helper_refused(uct_helper_engine_h engine)
@@ -173,28 +181,35 @@ void uct_helper_engine_helper_refused(uct_helper_engine_h engine)
  * Lock
  */
 
+/* relaxed: an event that interrupts this thread is seen by it; what other
+ * threads saw of one that interrupted another owner the lock has ordered */
 void uct_helper_engine_lock(uct_helper_engine_h engine)
 {
     uct_helper_lock(&engine->lock);
+    if (ucs_unlikely(ucs_load_relaxed(&engine->gate) & UCT_HELPER_GATE_EVENT)) {
+        uct_helper_engine_strike_all(engine);
+    }
 }
 
 void uct_helper_engine_unlock(uct_helper_engine_h engine)
 {
-    uct_helper_unlock(&engine->lock);
-    if (ucs_unlikely(ucs_load_relaxed(&engine->strike_all))) {
-        ucs_store_relaxed(&engine->strike_all, 0);
-        uct_helper_engine_unmapped(engine, 0, SIZE_MAX);
+    int is_struck;
+
+    if (ucs_unlikely(ucs_load_relaxed(&engine->gate) & UCT_HELPER_GATE_EVENT)) {
+        uct_helper_engine_strike_all(engine);
     }
-}
+    is_struck         = engine->is_struck;
+    engine->is_struck = 0;
+    uct_helper_unlock(&engine->lock);
 
-void uct_helper_engine_quiesce(uct_helper_engine_h engine)
-{
-    uct_helper_lock(&engine->lock);
-}
-
-void uct_helper_engine_resume(uct_helper_engine_h engine)
-{
-    uct_helper_engine_unlock(engine);
+    if (ucs_unlikely(is_struck)) {
+        engine->env.wake(engine->env.arg);
+    }
+    /* An event came since it was looked for: hits wait for the next lock */
+    if (ucs_unlikely(ucs_load_relaxed(&engine->gate) & UCT_HELPER_GATE_EVENT)) {
+        uct_helper_engine_lock(engine);
+        uct_helper_engine_unlock(engine);
+    }
 }
 
 /*
@@ -278,7 +293,8 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
                         uintptr_t start, uintptr_t end, unsigned access,
                         uint64_t now)
 {
-    int is_new = (region == NULL);
+    int is_new      = (region == NULL);
+    uint64_t doomed = 0;
     uint64_t word;
 
     if (is_new) {
@@ -290,7 +306,13 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
         ucs_store_release(&region->end, end);     /* [R-FIELDS] */
         ucs_store_release(&region->access, access); /* [R-FIELDS] */
         ucs_store_relaxed(&region->speculative, 0);
-        uct_helper_index_add(&engine->index, region);
+        if (ucs_unlikely(ucs_load_relaxed(&engine->distrust))) {
+            doomed = UCT_HELPER_WORD_DOOMED;
+        } else {
+            uct_helper_index_add(&engine->index, region);
+        }
+        ucs_store_relaxed(&region->next_use, 0);
+        ucs_store_relaxed(&region->again, 0);
     } else {
         access |= ucs_load_relaxed(&region->access);
         ucs_store_release(&region->access, access); /* [R-FIELDS] */
@@ -303,8 +325,9 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
     ucs_store_relaxed(&region->wake, 1);
     word = ucs_load_relaxed(&region->word);
     ucs_store_release(&region->word, /* [R-LIVE] */
-                      uct_helper_word_set_state(
-                              word, UCT_HELPER_STATE_REGISTERING) +
+                      (uct_helper_word_set_state(
+                               word, UCT_HELPER_STATE_REGISTERING) |
+                       doomed) +
                               UCT_HELPER_WORD_REF);
     return region;
 }
@@ -416,6 +439,11 @@ uct_helper_engine_miss(uct_helper_engine_h engine, uct_helper_region_t *region,
     ucs_status_t status;
 
     ucs_store_relaxed(&region->sp, sp);
+    if ((ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_DROP) &&
+        !uct_helper_engine_may_keep(engine, region, 1)) {
+        ucs_store_relaxed(&region->idle, UCT_HELPER_IDLE_DROP);
+        ucs_store_relaxed(&region->planned, 0);
+    }
     if (ucs_load_relaxed(&region->idle) == UCT_HELPER_IDLE_QUEUE) {
         (void)engine->env.walk(engine->env.arg, sp,
                                ucs_load_relaxed(&region->start),
@@ -432,6 +460,15 @@ uct_helper_engine_miss(uct_helper_engine_h engine, uct_helper_region_t *region,
     return UCS_OK;
 }
 
+/* relaxed: a measure, the list itself is looked at under the lock */
+static int uct_helper_engine_must_reclaim(uct_helper_engine_h engine)
+{
+    return !uct_helper_engine_needs_helper(engine) ||
+           (ucs_load_relaxed(&engine->reclaimable) >= UCT_HELPER_RECLAIM_MAX) ||
+           (ucs_load_relaxed(&engine->reclaimable_bytes) >=
+            UCT_HELPER_RECLAIM_MAX_BYTES);
+}
+
 static ucs_status_t
 uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
                            size_t length, unsigned flags, uintptr_t sp,
@@ -445,7 +482,8 @@ uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
     uint64_t old;
 
     for (;;) {
-        if (!uct_helper_engine_needs_helper(engine)) {
+        uct_helper_engine_pass_gate(engine);
+        if (uct_helper_engine_must_reclaim(engine)) {
             uct_helper_engine_reclaim(engine);
         }
         status = uct_helper_engine_stock(engine);
@@ -505,7 +543,12 @@ ucs_status_t uct_helper_engine_get(uct_helper_engine_h engine, void *address,
     /* relaxed: regions are never unmapped, [R-LIVE] orders the rest */
     region = ucs_load_relaxed(uct_helper_index_range_hint(&engine->index, start,
                                                           start + length));
+    /* acquire [R-GATE]: pairs with the release in uct_helper_engine_open() and
+     * in uct_helper_engine_strike_all(): whoever comes after an unmapping finds
+     * the gate shut, or open again and the region struck */
     if (ucs_unlikely((region == NULL) ||
+                     (ucs_load_acquire(&engine->gate) !=
+                      UCT_HELPER_GATE_OPEN) ||
                      !uct_helper_region_try_ref(region, start, start + length,
                                                 flags & UCT_MD_MEM_ACCESS_ALL,
                                                 &old))) {

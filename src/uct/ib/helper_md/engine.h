@@ -39,6 +39,9 @@ typedef struct uct_helper_engine *uct_helper_engine_h;
 
 /** What becomes of a registration when its last user gives it back. */
 typedef enum uct_helper_policy {
+    UCT_HELPER_POLICY_PREDICT,      /**< deregister in gaps, register before
+                                         the use that the order of
+                                         communications predicts */
     UCT_HELPER_POLICY_PAPER,        /**< deregister in gaps, register before
                                          the predicted use (Li et al. 2011) */
     UCT_HELPER_POLICY_LEAVE_PINNED, /**< keep for ever, as UCX's own cache */
@@ -48,12 +51,22 @@ typedef enum uct_helper_policy {
     UCT_HELPER_POLICY_LAST
 } uct_helper_policy_t;
 
+/** Why memory cannot be trusted to stay what it was. */
+typedef enum uct_helper_distrust {
+    UCT_HELPER_DISTRUST_EVENTS = 1, /**< memory events are missed */
+    UCT_HELPER_DISTRUST_MARKS  = 2, /**< the lower domain marks the pages that
+                                         it registers (MADV_DONTFORK) */
+    UCT_HELPER_DISTRUST_VMAS   = 4  /**< the process is near its limit of
+                                         mappings */
+} uct_helper_distrust_t;
+
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
 extern const char *uct_helper_policy_names[];
 
 /**
  * World of an engine. The functions get @a arg; none may call back into the
- * engine, except `wait`, which may let a step run (a simulator does).
+ * engine, except `wait` and `yield`, which may let a step run (a simulator
+ * does).
  */
 typedef struct uct_helper_env {
     void         *arg;
@@ -83,6 +96,9 @@ typedef struct uct_helper_env {
     /** Wake all that wait on @a word. */
     void         (*wake_waiters)(void *arg, uint32_t *word);
 
+    /** Let other threads run for a moment; NULL: the system's sched_yield. */
+    void         (*yield)(void *arg);
+
     /**
      * Signature of the path that leads to this registration: a hash of the
      * return addresses on the stack, from the caller of UCP upwards; never 0.
@@ -96,7 +112,30 @@ typedef struct uct_helper_env {
     /** The signature remembered under this key, or 0. Called by the helper. */
     uint64_t     (*recall)(void *arg, uintptr_t sp, uintptr_t address,
                            size_t length);
+
+    /**
+     * May the registration of these pages outlive its use? What may not is
+     * deregistered by its last user and never registered by the helper. Called
+     * outside of the lock before a registration, with the region already where
+     * memory events find it; NULL: everything may.
+     *
+     * @param [in]    flags    UCT_HELPER_INSPECT_xx.
+     * @param [inout] start_p  Range of pages; if the answer is yes, it may be
+     * @param [inout] end_p    made larger: to all pages that are known to have
+     *                         the same answer until an event removes them.
+     */
+    int          (*inspect)(void *arg, unsigned flags, uintptr_t *start_p,
+                            uintptr_t *end_p);
 } uct_helper_env_t;
+
+/** What is asked of @a inspect. */
+enum {
+    UCT_HELPER_INSPECT_KNOWN     = 1 << 0, /**< the answer was yes before, and
+                                                no event has come since */
+    UCT_HELPER_INSPECT_SPECULATE = 1 << 1  /**< nobody asked for the
+                                                registration: it must not bring
+                                                pages into memory either */
+};
 
 /** Parameters of @ref uct_helper_engine_create. */
 typedef struct uct_helper_engine_params {
@@ -109,6 +148,9 @@ typedef struct uct_helper_engine_params {
                                           0: default */
     unsigned            max_contexts;/**< bound of the call-site table;
                                           0: default */
+    double              miss_target; /**< share of uses that may find their
+                                          buffer unregistered, 0 to 1, for
+                                          predict; 0: default */
     size_t              page_size;   /**< bytes, a power of two; 0: system's */
 } uct_helper_engine_params_t;
 
@@ -146,8 +188,10 @@ void uct_helper_engine_destroy(uct_helper_engine_h engine);
  * @param [out] memh_p  The lower domain's own handle, valid until it is given
  *                      back by @ref uct_helper_engine_put.
  *
- * @return UCS_OK, or what the lower domain returned after idle registrations
- *         were evicted and the registration retried once.
+ * @return UCS_OK, or what the lower domain returned, quietly, if need be after
+ *         idle registrations were evicted and the registration retried once.
+ *         Then @ref uct_helper_engine_yield, and the lower domain can be asked
+ *         directly: a handle that is not the engine's goes back to it as well.
  */
 ucs_status_t uct_helper_engine_get(uct_helper_engine_h engine, void *address,
                                    size_t length, unsigned flags, uintptr_t sp,
@@ -169,6 +213,19 @@ ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
 
 
 /**
+ * Has a memory event taken this registration's mapping away, or somebody
+ * invalidated it? Its users may still hold it then, and must not be surprised
+ * that it shows what is not there any more.
+ *
+ * @param [in] memh  The caller has a reference on it, or it is not the
+ *                   engine's.
+ *
+ * @return Nonzero if so; 0 for a handle that is not the engine's.
+ */
+int uct_helper_engine_is_gone(uct_helper_engine_h engine, uct_mem_h memh);
+
+
+/**
  * Memory event: [@a address, @a address + @a length) is about to be unmapped.
  * On return no region overlapping it can be found any more, pending
  * registrations of it are cancelled and those in progress are doomed. Does not
@@ -176,6 +233,25 @@ ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
  */
 void uct_helper_engine_unmapped(uct_helper_engine_h engine, uintptr_t address,
                                 size_t length);
+
+
+/**
+ * The same from a thread that must not wait, for who holds the lock may wait
+ * for it.
+ *
+ * @return Zero if the lock is not free: nothing has been done, try again.
+ */
+int uct_helper_engine_try_unmapped(uct_helper_engine_h engine,
+                                   uintptr_t address, size_t length);
+
+
+/**
+ * Gate for memory events that are read: while it is shut no reference is taken,
+ * @ref uct_helper_engine_get waits. One thread shuts and opens it, shutting
+ * what is shut is nothing. Neither waits.
+ */
+void uct_helper_engine_shut(uct_helper_engine_h engine);
+void uct_helper_engine_open(uct_helper_engine_h engine);
 
 
 /**
@@ -207,11 +283,29 @@ void uct_helper_engine_stats(uct_helper_engine_h engine, uint64_t now,
 
 
 /**
- * Hold (for fork) and let go again everything that a child could find locked.
- * After a fork the child must not use the engine in any other way.
+ * Distrust memory for this reason, or no longer. While there is a reason no
+ * registration is made in advance, found by another use, or kept after its own:
+ * each use registers by itself and deregisters at its end, as without any
+ * cache. What was registered when the first reason came is out of look-up on
+ * return. Where a memory event may be. Idempotent.
+ *
+ * @param [in] reason  One of @ref uct_helper_distrust_t.
  */
-void uct_helper_engine_quiesce(uct_helper_engine_h engine);
-void uct_helper_engine_resume(uct_helper_engine_h engine);
+void uct_helper_engine_distrust(uct_helper_engine_h engine, unsigned reason);
+void uct_helper_engine_trust(uct_helper_engine_h engine, unsigned reason);
+
+
+/**
+ * Give way to an application that is short of something: deregister all that
+ * nobody uses, and wait until no registration that nobody asked for is under
+ * way. Any thread that may register; the helper makes no registration in
+ * advance for a while.
+ */
+void uct_helper_engine_yield(uct_helper_engine_h engine);
+
+/** @return Nonzero if a registration failed for want of something that idle
+ *          registrations may hold. */
+int uct_helper_status_is_exhausted(ucs_status_t status);
 
 END_C_DECLS
 

@@ -16,14 +16,19 @@
 #include <ucs/predict/callsite.h>
 #include <ucs/predict/condition.h>
 #include <ucs/predict/cost.h>
+#include <ucs/predict/order.h>
 
 /**
  * @file engine_int.h
  *
  * Inside of the engine, shared by engine.c (life, and the application's side:
- * get), engine_put.c (put, memory events), engine_reg.c (lower domain, ceilings,
- * reclaiming), engine_step.c (the helper's side) and engine_stats.c.
+ * get), engine_put.c (put, memory events), engine_keep.c (gate, kinds of
+ * memory), engine_reg.c (lower domain, ceilings, reclaiming), engine_step.c (the
+ * helper's side, with engine_paper.c and engine_order.c, which know when a use
+ * is expected) and engine_stats.c.
  */
+
+BEGIN_C_DECLS
 
 /** Classes of regions: each has its own LRU order. */
 typedef enum uct_helper_class {
@@ -38,8 +43,23 @@ typedef enum uct_helper_class {
 /** One hit in so many is timed, a power of two. */
 #define UCT_HELPER_HIT_SAMPLE 256
 
+/** What of unmapped memory may wait for the helper to deregister it; with more,
+ *  a use that registers does it: it pays for a system call anyway, and a helper
+ *  that is not let run must not hold what the application has given back. */
+#define UCT_HELPER_RECLAIM_MAX       64
+#define UCT_HELPER_RECLAIM_MAX_BYTES (16ul << 20)
+
 /** Regions are allocated in chunks of this many. */
 #define UCT_HELPER_CHUNK 64
+
+/** What the gate is made of: while it is not open there are no hits. */
+enum {
+    UCT_HELPER_GATE_OPEN   = 0,
+    UCT_HELPER_GATE_READER = 1, /* events of the kernel are being read */
+    UCT_HELPER_GATE_WAITED = 2, /* somebody waits for their reader */
+    UCT_HELPER_GATE_EVENT  = 4  /* one that interrupted the lock's owner is to
+                                   be carried out before the lock is let go */
+};
 
 typedef struct uct_helper_chunk {
     struct uct_helper_chunk *next;
@@ -57,6 +77,7 @@ typedef struct uct_helper_account {
     uint64_t small;       /* those of class SMALL among them */
     uint64_t transit;     /* those of which a thread is with the lower domain;
                              it will come back without waiting for anybody */
+    uint64_t wanted;      /* those in transit that a use is registering */
     uint64_t leave_peak;
     double   leave_ns;
     double   in_use_ns;   /* of finished registrations */
@@ -64,6 +85,61 @@ typedef struct uct_helper_account {
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;
 } uct_helper_account_t;
+
+/** Uses that are sorted by their start before they are learned from. */
+#define UCT_HELPER_BATCH 64
+
+/** Uses under way that are looked at beside a batch. */
+#define UCT_HELPER_UNDER_WAY 64
+
+/**
+ * A policy of the helper: what is expected when. All are called by the helper
+ * only, without the lock.
+ */
+typedef struct uct_helper_steer {
+    /** Set up and release what the policy keeps in the engine. */
+    ucs_status_t (*init)(uct_helper_engine_h engine, unsigned max_contexts);
+    void         (*cleanup)(uct_helper_engine_h engine);
+
+    /** Add to a sorted batch the uses that are under way, with an end of 0.
+     *  May be NULL. @return The number of uses in the batch. */
+    unsigned     (*under_way)(uct_helper_engine_h engine,
+                              uct_helper_use_t *uses, unsigned count);
+
+    /** Learn from one use, whose region may have gone since. */
+    void         (*use)(uct_helper_engine_h engine,
+                        const uct_helper_use_t *use);
+
+    /** All uses that are known have been learned from: bring the queue up to
+     *  date. NULL: each use did that itself. */
+    void         (*plan)(uct_helper_engine_h engine, uint64_t now);
+
+    /** @return Until when a region that is registered is waited for. */
+    uint64_t     (*until)(uct_helper_engine_h engine,
+                          const uct_helper_rq_item_t *item, uint64_t now);
+
+    /** A use did not come until then. May be NULL. */
+    void         (*unused)(uct_helper_engine_h engine,
+                           const uct_helper_rq_item_t *item);
+
+    /** Regions stay DORMANT, so that they are found, without an item. */
+    int          remembers;
+
+    /** Under a ceiling of bytes idle regions stay until that is reached. */
+    int          keeps_budget;
+} uct_helper_steer_t;
+
+extern const uct_helper_steer_t uct_helper_steer_paper;
+extern const uct_helper_steer_t uct_helper_steer_order;
+
+/** The region of a buffer that the predictor knows. */
+typedef struct uct_helper_home {
+    uct_helper_region_t *region; /* NULL: none */
+    uint64_t            generation;
+    uint64_t            begun;   /* ns, start of the latest use learned from */
+    uint32_t            place;   /* generation of the buffer */
+    int                 refused; /* the helper is not to register it now */
+} uct_helper_home_t;
 
 struct uct_helper_engine {
     uct_helper_env_t     env;
@@ -73,6 +149,13 @@ struct uct_helper_engine {
     unsigned long        max_regions;
     size_t               page_mask;       /* page size - 1 */
     _Atomic(int)          helper_refused;
+    _Atomic(unsigned)     distrust;        /* uct_helper_distrust_t, changes
+                                             under the lock only. While it is
+                                             not 0 each new region is doomed
+                                             from birth and none is in the
+                                             index */
+    _Atomic(uint32_t)     gate;            /* UCT_HELPER_GATE_xx; among what hits
+                                             read and nobody writes */
     uint64_t             created;         /* ns */
 
     /* Hit path */
@@ -84,10 +167,14 @@ struct uct_helper_engine {
     /* index: what it protects is marked in the fields' types; it may be taken
      * with no other lock held but the helper's step mutex */
     uct_helper_lock_t    lock;
-    _Atomic(int)          strike_all;      /* an event interrupted the owner */
+    int                  is_struck;       /* the helper is to be told */
     uct_helper_index_t   index;
     uct_helper_heap_t    lru[UCT_HELPER_CLASS_LAST];
     uct_helper_extents_t seen;
+    uct_helper_extents_t kept;            /* pages whose registration may
+                                             outlive its use */
+    uct_helper_extents_t barred;          /* pages of which it may not */
+    uint64_t             events;          /* memory events so far */
     uct_helper_region_t  *free_regions;
     unsigned             num_free;
     unsigned             num_regions;     /* ever allocated */
@@ -98,21 +185,32 @@ struct uct_helper_engine {
     ucs_predict_cost_t   deregister_cost;
 
     _Atomic(unsigned)     reclaimable;     /* regions on the reclaim list */
+    _Atomic(size_t)       reclaimable_bytes; /* that they pin; both change under
+                                              the lock only */
+    _Atomic(int)          pressed;         /* a use found something used up */
 
     /* The helper's own */
-    ucs_predict_table_h  table;
+    const uct_helper_steer_t *steer;      /* NULL: no helper needed */
+    ucs_predict_table_h  table;           /* paper */
+    ucs_predict_order_h  order;           /* predict */
+    uct_helper_home_t    *homes;          /* by buffer */
+    double               miss_target;
+    uint64_t             plans;           /* made so far */
+    int                  replan;          /* uses have come since */
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */
     uint64_t             sweep_at;        /* ns, after uses were lost */
     uint64_t             next_due;        /* what the last step returned */
     uint64_t             lateness;        /* ns, smoothed, of steps */
+    uint64_t             backoff_until;   /* ns: nothing in advance before */
+    uint64_t             backoff;         /* ns, the latest; 0: all is well */
 };
 
 /* --- engine.c --- */
 
 void uct_helper_engine_lock(uct_helper_engine_h engine);
 
-/** Also carries out what a memory event of a signal handler left behind. */
+/** Both also carry out what a memory event of a signal handler left behind. */
 void uct_helper_engine_unlock(uct_helper_engine_h engine);
 
 /** Range of pages that [start, end) touches. */
@@ -171,12 +269,61 @@ static inline void uct_helper_engine_in_use(uct_helper_engine_h engine,
     }
 }
 
+/* --- engine_keep.c --- */
+
+/** Wait until the gate is open. */
+void uct_helper_engine_pass_gate(uct_helper_engine_h engine);
+
+/**
+ * May the registration of a region that is REGISTERING outlive its use, or, for
+ * a helper's (@a is_use is 0), be made? Outside of the lock.
+ */
+int uct_helper_engine_may_keep(uct_helper_engine_h engine,
+                               uct_helper_region_t *region, int is_use);
+
+/* --- engine_step.c, the helper only --- */
+
+/** What the helper's work on a region takes. */
+void uct_helper_step_terms(uct_helper_engine_h engine,
+                           uct_helper_region_t *region,
+                           ucs_predict_terms_t *terms);
+
+/** After items of a region have come or gone. */
+void uct_helper_step_replan(uct_helper_engine_h engine,
+                            uct_helper_region_t *region);
+
+/** Let go of a region that nothing is expected of any more. */
+void uct_helper_step_forget(uct_helper_engine_h engine,
+                            uct_helper_region_t *region);
+
+/** Deregister an idle region if the deregistration condition holds. A region
+ *  without an item is always deregistered. */
+void uct_helper_step_deregister(uct_helper_engine_h engine,
+                                uct_helper_region_t *region);
+
+/** Nothing is expected of this item any more. A region that is left without
+ *  items is known to no queue: nobody else would deregister or forget it. */
+void uct_helper_step_cancel(uct_helper_engine_h engine,
+                            uct_helper_rq_item_t *item);
+
+/** The path of a use. */
+uint64_t uct_helper_step_path(uct_helper_engine_h engine,
+                              const uct_helper_use_t *use);
+
+/** Put a use into a batch that is sorted by start. */
+void uct_helper_step_sort(uct_helper_use_t *uses, unsigned count,
+                          const uct_helper_use_t *use);
+
 /* --- engine_put.c --- */
 
 /** Give up a reference on a live region at time @a now, and do what its last
  *  user has to do. */
 void uct_helper_region_put(uct_helper_engine_h engine,
                            uct_helper_region_t *region, uint64_t now);
+
+/** Carry out what memory events left behind that interrupted the lock's owner:
+ *  every region is struck, for they could not say which. Under the lock. */
+void uct_helper_engine_strike_all(uct_helper_engine_h engine);
 
 /** The last user of a doomed region has gone. */
 void uct_helper_engine_doomed(uct_helper_engine_h engine,
@@ -217,6 +364,9 @@ ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
                                         uct_helper_region_t *region,
                                         unsigned flags, unsigned refs);
 
+/** Go back below a ceiling that uses had to pass, as far as regions are idle. */
+void uct_helper_engine_trim(uct_helper_engine_h engine);
+
 /** Make a LIVE region without users DEREGISTERING. Under the lock.
  *  @return Zero if it has users, is doomed or is not LIVE. */
 int uct_helper_region_claim(uct_helper_engine_h engine,
@@ -236,8 +386,17 @@ void uct_helper_region_reclaim(uct_helper_engine_h engine,
 /** Deregister and free all that is on the reclaim list. Outside of the lock. */
 void uct_helper_engine_reclaim(uct_helper_engine_h engine);
 
-/** Take a LIVE region out of look-up and mark it doomed. Under the lock. */
-void uct_helper_region_doom(uct_helper_engine_h engine,
-                            uct_helper_region_t *region);
+/** Deregister every region that is LIVE, with users or without; what waits for
+ *  an invalidation is told. Nobody else is inside the engine. */
+void uct_helper_engine_deregister_all(uct_helper_engine_h engine);
+
+/** Take a region out of look-up and mark it doomed. Under the lock.
+ *  @return The word before: with references in it, their last owner finds the
+ *          doom and reclaims the region, without, the caller has to. A word
+ *          read later could show that owner gone who is about to do so. */
+uint64_t uct_helper_region_doom(uct_helper_engine_h engine,
+                                uct_helper_region_t *region);
+
+END_C_DECLS
 
 #endif

@@ -135,7 +135,7 @@ static ucs_status_t uct_helper_region_invalidate(uct_helper_engine_h engine,
     entry->next        = region->invalidate;
     region->invalidate = entry;
     if (!(ucs_load_relaxed(&region->word) & UCT_HELPER_WORD_DOOMED)) {
-        uct_helper_region_doom(engine, region);
+        (void)uct_helper_region_doom(engine, region);
     }
     uct_helper_engine_unlock(engine);
     return UCS_OK;
@@ -185,6 +185,14 @@ ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
     return UCS_OK;
 }
 
+int uct_helper_engine_is_gone(uct_helper_engine_h engine, uct_mem_h memh)
+{
+    uct_helper_region_t *region = uct_helper_engine_find_memh(engine, memh);
+
+    return (region != NULL) &&
+           (ucs_load_acquire(&region->word) & UCT_HELPER_WORD_DOOMED);
+}
+
 /*
  * Memory events
  */
@@ -193,12 +201,9 @@ ucs_status_t uct_helper_engine_put(uct_helper_engine_h engine, uct_mem_h memh,
 static int uct_helper_engine_strike(uct_helper_engine_h engine,
                                     uct_helper_region_t *region)
 {
-    uct_helper_state_t state;
-    uint64_t word;
+    uint64_t word            = uct_helper_region_doom(engine, region);
+    uct_helper_state_t state = uct_helper_word_state(word);
 
-    uct_helper_region_doom(engine, region);
-    word  = ucs_load_relaxed(&region->word);
-    state = uct_helper_word_state(word);
     if ((state == UCT_HELPER_STATE_LIVE) ||
         (state == UCT_HELPER_STATE_REGISTERING)) {
         ++engine->account.invalidated;
@@ -213,33 +218,112 @@ static int uct_helper_engine_strike(uct_helper_engine_h engine,
     return 1;
 }
 
-void uct_helper_engine_unmapped(uct_helper_engine_h engine, uintptr_t address,
-                                size_t length)
+/* Under the lock. @return Nonzero if there is something to reclaim. */
+static int uct_helper_engine_strike_range(uct_helper_engine_h engine,
+                                          uintptr_t start, uintptr_t end)
+{
+    int reclaim = 0;
+    uct_helper_region_t *region;
+
+    while ((region = uct_helper_index_first(&engine->index, start, end)) !=
+           NULL) {
+        reclaim |= uct_helper_engine_strike(engine, region);
+    }
+    return reclaim;
+}
+
+/* Under the lock. @return as above. */
+static int uct_helper_engine_forget_range(uct_helper_engine_h engine,
+                                          uintptr_t start, uintptr_t end,
+                                          uint64_t now)
+{
+    int reclaim = uct_helper_engine_strike_range(engine, start, end);
+
+    uct_helper_engine_account(engine, now);
+    ++engine->events;
+    uct_helper_extents_remove(&engine->seen, start, end);
+    uct_helper_extents_remove(&engine->kept, start, end);
+    uct_helper_extents_remove(&engine->barred, start, end);
+    return reclaim;
+}
+
+/* An event that comes during the strike marks what is marked already; nothing
+ * comes into look-up meanwhile, so the strike is for it as well */
+void uct_helper_engine_strike_all(uct_helper_engine_h engine)
+{
+    engine->is_struck |= uct_helper_engine_forget_range(engine, 0, UINTPTR_MAX,
+                                                        engine->account.time);
+    /* release [R-GATE]: pairs with the acquire in get */
+    (void)ucs_and_acq_rel(&engine->gate, ~(uint32_t)UCT_HELPER_GATE_EVENT);
+}
+
+/* Under the lock, which is let go */
+static void uct_helper_engine_forget(uct_helper_engine_h engine,
+                                     uintptr_t address, size_t length,
+                                     uint64_t now)
 {
     uintptr_t start = uct_helper_engine_page_down(engine, address);
     uintptr_t end   = (length > UINTPTR_MAX - address) ?
                               UINTPTR_MAX :
                               uct_helper_engine_page_up(engine,
                                                         address + length);
-    uint64_t now    = uct_helper_engine_now(engine);
-    int reclaim     = 0;
-    uct_helper_region_t *region;
+    int reclaim     = uct_helper_engine_forget_range(engine, start, end, now);
+
+    uct_helper_engine_unlock(engine);
+    if (reclaim) {
+        engine->env.wake(engine->env.arg);
+    }
+}
+
+void uct_helper_engine_unmapped(uct_helper_engine_h engine, uintptr_t address,
+                                size_t length)
+{
+    uint64_t now = uct_helper_engine_now(engine);
 
     if (ucs_unlikely(uct_helper_lock_is_mine(&engine->lock))) {
-        ucs_store_relaxed(&engine->strike_all, 1);
+        (void)ucs_or_acq_rel(&engine->gate, UCT_HELPER_GATE_EVENT);
         return;
     }
 
     uct_helper_engine_lock(engine);
-    while ((region = uct_helper_index_first(&engine->index, start, end)) !=
-           NULL) {
-        reclaim |= uct_helper_engine_strike(engine, region);
+    uct_helper_engine_forget(engine, address, length, now);
+}
+
+int uct_helper_engine_try_unmapped(uct_helper_engine_h engine,
+                                   uintptr_t address, size_t length)
+{
+    uint64_t now = uct_helper_engine_now(engine);
+
+    if (!uct_helper_lock_try(&engine->lock)) {
+        return 0;
     }
-    uct_helper_engine_account(engine, now);
-    uct_helper_extents_remove(&engine->seen, start, end);
+    uct_helper_engine_forget(engine, address, length, now);
+    return 1;
+}
+
+/*
+ * Distrust
+ */
+
+void uct_helper_engine_distrust(uct_helper_engine_h engine, unsigned reason)
+{
+    int reclaim = 0;
+
+    uct_helper_engine_lock(engine);
+    if (ucs_or_acq_rel(&engine->distrust, reason) == 0) {
+        reclaim = uct_helper_engine_strike_range(engine, 0, UINTPTR_MAX);
+    }
     uct_helper_engine_unlock(engine);
 
     if (reclaim) {
         engine->env.wake(engine->env.arg);
     }
+}
+
+void uct_helper_engine_trust(uct_helper_engine_h engine, unsigned reason)
+{
+    uct_helper_engine_lock(engine);
+    ucs_store_relaxed(&engine->distrust,
+                      ucs_load_relaxed(&engine->distrust) & ~reason);
+    uct_helper_engine_unlock(engine);
 }

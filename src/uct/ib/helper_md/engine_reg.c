@@ -3,9 +3,16 @@
  */
 #include "engine_int.h"
 
+#include <ucs/sys/preprocessor.h>
+#include <ucs/sys/math.h>
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Regions among which a victim is looked for under predict; the index lock is
+ * held for that long */
+#define UCT_HELPER_VICTIMS 256
 
 /*
  * Stock
@@ -64,7 +71,8 @@ static ucs_status_t uct_helper_engine_stock_heap(uct_helper_engine_h engine,
     return UCS_OK;
 }
 
-static ucs_status_t uct_helper_engine_stock_extents(uct_helper_engine_h engine)
+static ucs_status_t uct_helper_engine_stock_extents(uct_helper_engine_h engine,
+                                                    uct_helper_extents_t *set)
 {
     uct_helper_itree_node_t *nodes[UCT_HELPER_EXTENTS_SPARES];
     unsigned i;
@@ -78,7 +86,7 @@ static ucs_status_t uct_helper_engine_stock_extents(uct_helper_engine_h engine)
 
     uct_helper_engine_lock(engine);
     for (i = 0; i < UCT_HELPER_EXTENTS_SPARES; ++i) {
-        uct_helper_extents_give(&engine->seen, nodes[i]);
+        uct_helper_extents_give(set, nodes[i]);
     }
     uct_helper_engine_unlock(engine);
     return UCS_OK;
@@ -92,20 +100,28 @@ err:
 
 ucs_status_t uct_helper_engine_stock(uct_helper_engine_h engine)
 {
-    ucs_status_t status = UCS_OK;
-    int regions, extents, class;
+    uct_helper_extents_t *sets[] = {&engine->seen, &engine->kept,
+                                    &engine->barred};
+    ucs_status_t status          = UCS_OK;
+    int extents[ucs_static_array_size(sets)];
+    int regions, class;
+    unsigned i;
 
     uct_helper_engine_lock(engine);
     /* Several threads may be between here and their allocation */
     regions = engine->num_free < UCT_HELPER_CHUNK / 2;
-    extents = engine->seen.spares < UCT_HELPER_EXTENTS_SPARES / 2;
+    for (i = 0; i < ucs_static_array_size(sets); ++i) {
+        extents[i] = sets[i]->spares < UCT_HELPER_EXTENTS_SPARES / 2;
+    }
     uct_helper_engine_unlock(engine);
 
     if (regions) {
         status = uct_helper_engine_stock_regions(engine);
     }
-    if (extents && (status == UCS_OK)) {
-        status = uct_helper_engine_stock_extents(engine);
+    for (i = 0; (i < ucs_static_array_size(sets)) && (status == UCS_OK); ++i) {
+        if (extents[i]) {
+            status = uct_helper_engine_stock_extents(engine, sets[i]);
+        }
     }
     for (class = 0; (class < UCT_HELPER_CLASS_LAST) && (status == UCS_OK);
          ++class) {
@@ -146,12 +162,38 @@ void uct_helper_region_free(uct_helper_engine_h engine,
     ++engine->num_free;
 }
 
+/* Bytes that a doomed region without users pins */
+static size_t uct_helper_region_held(uct_helper_engine_h engine,
+                                     uct_helper_region_t *region)
+{
+    return (uct_helper_word_state(ucs_load_relaxed(&region->word)) ==
+            UCT_HELPER_STATE_LIVE) ?
+                   uct_helper_engine_pinned_length(engine, region) :
+                   0;
+}
+
 void uct_helper_region_reclaim(uct_helper_engine_h engine,
                                uct_helper_region_t *region)
 {
     region->next    = engine->reclaim;
     engine->reclaim = region;
     ucs_add_relaxed(&engine->reclaimable, 1);
+    ucs_add_relaxed(&engine->reclaimable_bytes,
+                    uct_helper_region_held(engine, region));
+}
+
+static uct_helper_region_t *
+uct_helper_region_unreclaim(uct_helper_engine_h engine)
+{
+    uct_helper_region_t *region = engine->reclaim;
+
+    if (region != NULL) {
+        engine->reclaim = region->next;
+        ucs_sub_relaxed(&engine->reclaimable, 1);
+        ucs_sub_relaxed(&engine->reclaimable_bytes,
+                        uct_helper_region_held(engine, region));
+    }
+    return region;
 }
 
 static uct_helper_heap_t *uct_helper_region_lru(uct_helper_engine_h engine,
@@ -161,14 +203,14 @@ static uct_helper_heap_t *uct_helper_region_lru(uct_helper_engine_h engine,
             engine, uct_helper_region_length(region))];
 }
 
-void uct_helper_region_doom(uct_helper_engine_h engine,
-                            uct_helper_region_t *region)
+uint64_t uct_helper_region_doom(uct_helper_engine_h engine,
+                                uct_helper_region_t *region)
 {
     uct_helper_index_remove(&engine->index, region);
     uct_helper_heap_remove(uct_helper_region_lru(engine, region), region);
     /* From here on no look-up without the lock takes a reference: either its
      * compare-and-swap came first and is counted in the word, or it fails */
-    ucs_or_acq_rel(&region->word, UCT_HELPER_WORD_DOOMED);
+    return ucs_or_acq_rel(&region->word, UCT_HELPER_WORD_DOOMED);
 }
 
 int uct_helper_region_claim(uct_helper_engine_h engine,
@@ -241,10 +283,65 @@ static int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length)
            (engine->account.regions < engine->max_regions);
 }
 
-/* Evict the least recently used region of a class, or of any if @a class is
+/* Time to the region's next use: as predicted; if it was used since, after the
+ * interval that it had; with neither, as long as it has been idle, which makes
+ * the order that of the last uses. Negative: overdue. */
+static int64_t uct_helper_engine_distance(uct_helper_region_t *region,
+                                           uint64_t now)
+{
+    uint64_t next  = ucs_load_relaxed(&region->next_use);
+    uint64_t last  = ucs_load_relaxed(&region->last_use);
+    uint64_t again = ucs_load_relaxed(&region->again);
+
+    if (next <= last) {
+        next = (again > 0) ? last + again : 0;
+    }
+    return (next > 0) ? (int64_t)(next - now) : (int64_t)(now - last);
+}
+
+/* Belady's rule on predictions: the idle region whose next use is farthest, if
+ * that is beyond @a least. Any order of the heap serves, and beyond
+ * UCT_HELPER_VICTIMS regions the older part of it. */
+static uct_helper_region_t *
+uct_helper_engine_farthest(const uct_helper_heap_t *heap, int64_t least,
+                           uint64_t now)
+{
+    unsigned count              = ucs_min(heap->count, UCT_HELPER_VICTIMS);
+    uct_helper_region_t *victim = NULL;
+    int64_t distance;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        distance = uct_helper_engine_distance(heap->array[i], now);
+        if ((distance >= least) &&
+            (uct_helper_word_refs(ucs_load_relaxed(&heap->array[i]->word)) ==
+             0)) {
+            victim = heap->array[i];
+            least  = distance;
+        }
+    }
+    return victim;
+}
+
+static uct_helper_region_t *
+uct_helper_engine_victim(uct_helper_engine_h engine, int class, int64_t least)
+{
+    uct_helper_heap_t *heap = &engine->lru[class];
+
+    if ((class == UCT_HELPER_CLASS_MANAGED) &&
+        (engine->policy == UCT_HELPER_POLICY_PREDICT)) {
+        return uct_helper_engine_farthest(heap, least,
+                                          uct_helper_engine_now(engine));
+    }
+    return uct_helper_heap_oldest(heap);
+}
+
+/* Evict one idle region of a class, or of any if @a class is
  * UCT_HELPER_CLASS_LAST. The lock is let go for the lower domain's call.
- * @return Bytes unpinned, 0 if nothing is idle. */
-static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class)
+ * @return Bytes unpinned, 0 if nothing is idle or, under predict, needed less
+ *         soon than @a least from now. */
+static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class,
+                                      int64_t least)
 {
     uct_helper_region_t *victim = NULL;
     size_t length;
@@ -253,7 +350,7 @@ static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class)
     do {
         for (i = UCT_HELPER_CLASS_LAST - 1; (i >= 0) && (victim == NULL); --i) {
             if ((class == UCT_HELPER_CLASS_LAST) || (class == i)) {
-                victim = uct_helper_heap_oldest(&engine->lru[i]);
+                victim = uct_helper_engine_victim(engine, i, least);
             }
         }
         if (victim == NULL) {
@@ -286,6 +383,8 @@ static int uct_helper_engine_await_room(uct_helper_engine_h engine)
     uct_helper_engine_unlock(engine);
     if (is_reclaimable) {
         uct_helper_engine_reclaim(engine);
+    } else if (engine->env.yield != NULL) {
+        engine->env.yield(engine->env.arg);
     } else {
         sched_yield();
     }
@@ -300,40 +399,87 @@ static int uct_helper_engine_make_room(uct_helper_engine_h engine,
 {
     size_t length = uct_helper_engine_pinned_length(engine, region);
     uint64_t now  = uct_helper_engine_now(engine);
+    int64_t least;
     int fits;
 
+    /* A use may have what it needs. Under predict the helper takes free room
+     * only: a lower bound of one use against an estimate of another is no
+     * ground to give up what is there. */
+    least = is_use ? INT64_MIN : INT64_MAX;
     uct_helper_engine_lock(engine);
     if ((uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
          UCT_HELPER_CLASS_SMALL) &&
         (engine->account.small >= UCT_HELPER_SMALL_MAX)) {
-        uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL);
+        uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL,
+                                INT64_MIN);
     }
     while (!(fits = uct_helper_engine_fits(engine, length)) &&
-           ((uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0) ||
+           ((uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST, least) >
+             0) ||
             (is_use && uct_helper_engine_await_room(engine)))) {
     }
     if (fits || is_use) {
         uct_helper_engine_account_region(engine, region, 1, now);
         engine->account.over_ceiling += !fits;
         ++engine->account.transit;
+        engine->account.wanted += is_use;
     }
     uct_helper_engine_unlock(engine);
     return fits || is_use;
 }
 
-/* Evict at least as much as a failed registration asked for */
+void uct_helper_engine_trim(uct_helper_engine_h engine)
+{
+    uct_helper_engine_lock(engine);
+    while (((engine->account.pinned > engine->max_pinned) ||
+            (engine->account.regions > engine->max_regions)) &&
+           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
+                                    INT64_MIN) > 0)) {
+    }
+    uct_helper_engine_unlock(engine);
+}
+
+/* Evict at least @a length bytes, or all that is idle */
 static void uct_helper_engine_evict_for(uct_helper_engine_h engine,
                                         size_t length)
 {
     size_t freed = 0;
     size_t bytes;
 
+    uct_helper_engine_reclaim(engine);
     uct_helper_engine_lock(engine);
     do {
-        bytes  = uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST);
+        bytes  = uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
+                                         INT64_MIN);
         freed += bytes;
     } while ((bytes > 0) && (freed < length));
     uct_helper_engine_unlock(engine);
+}
+
+/* Uses that are themselves short of something are not waited for, for they may
+ * wait here as well */
+static int uct_helper_engine_is_leaving(uct_helper_engine_h engine)
+{
+    int is_leaving;
+
+    uct_helper_engine_lock(engine);
+    is_leaving = engine->account.transit > engine->account.wanted;
+    uct_helper_engine_unlock(engine);
+    return is_leaving;
+}
+
+void uct_helper_engine_yield(uct_helper_engine_h engine)
+{
+    ucs_store_relaxed(&engine->pressed, 1);
+    do {
+        uct_helper_engine_evict_for(engine, SIZE_MAX);
+        if (!uct_helper_engine_is_leaving(engine)) {
+            break;
+        }
+        sched_yield();
+    } while (1);
+    /* What the helper had registered meanwhile without a user */
+    uct_helper_engine_evict_for(engine, SIZE_MAX);
 }
 
 /*
@@ -364,30 +510,28 @@ static ucs_status_t uct_helper_lower_reg(uct_helper_engine_h engine,
 
 /* The verbs domain of UCX 1.13 reports a full device or memlock limit as an
  * I/O error */
-static int uct_helper_status_is_exhausted(ucs_status_t status)
+int uct_helper_status_is_exhausted(ucs_status_t status)
 {
     return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_IO_ERROR) ||
            (status == UCS_ERR_NO_RESOURCE);
 }
 
 /* A use: what fails for want of memory or regions is tried again after idle
- * registrations have been given up. Only the second failure is worth an error
- * in the log. */
+ * registrations have been given up. Quietly, for the caller has a way left. */
 static ucs_status_t uct_helper_lower_reg_use(uct_helper_engine_h engine,
                                              uct_helper_region_t *region,
                                              unsigned flags, uct_mem_h *memh_p)
 {
     ucs_status_t status;
 
-    status = uct_helper_lower_reg(engine, region,
-                                  flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, memh_p);
-    if (status == UCS_OK) {
-        return UCS_OK;
+    status = uct_helper_lower_reg(engine, region, flags, memh_p);
+    if (!uct_helper_status_is_exhausted(status)) {
+        return status;
     }
-    if (uct_helper_status_is_exhausted(status)) {
-        uct_helper_engine_evict_for(
-                engine, uct_helper_engine_pinned_length(engine, region));
-    }
+
+    ucs_store_relaxed(&engine->pressed, 1);
+    uct_helper_engine_evict_for(
+            engine, uct_helper_engine_pinned_length(engine, region));
     return uct_helper_lower_reg(engine, region, flags, memh_p);
 }
 
@@ -452,23 +596,25 @@ ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
     int is_use = (refs > 0);
     uct_mem_h memh = NULL;
     ucs_status_t status;
-    int has_room;
+    int may_keep, has_room;
     uint64_t now;
 
-    has_room = uct_helper_engine_make_room(engine, region, is_use);
+    flags   |= UCT_MD_MEM_FLAG_HIDE_ERRORS;
+    /* Asked anew each time: the memory was let go of since the last use */
+    may_keep = is_use || uct_helper_engine_may_keep(engine, region, 0);
+    has_room = may_keep && uct_helper_engine_make_room(engine, region, is_use);
     if (!has_room) {
-        status = UCS_ERR_EXCEEDS_LIMIT;
+        status = may_keep ? UCS_ERR_EXCEEDS_LIMIT : UCS_ERR_REJECTED;
     } else if (is_use) {
         status = uct_helper_lower_reg_use(engine, region, flags, &memh);
     } else {
-        status = uct_helper_lower_reg(engine, region,
-                                      flags | UCT_MD_MEM_FLAG_HIDE_ERRORS,
-                                      &memh);
+        status = uct_helper_lower_reg(engine, region, flags, &memh);
     }
     now = uct_helper_engine_now(engine);
 
     uct_helper_engine_lock(engine);
     engine->account.transit -= has_room;
+    engine->account.wanted  -= has_room && is_use;
     if (status == UCS_OK) {
         status = uct_helper_region_publish(engine, region, memh, now, refs);
     } else {
@@ -476,7 +622,17 @@ ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
             uct_helper_engine_account_region(engine, region, -1, now);
             ++engine->account.failed;
         }
-        uct_helper_region_abandon(engine, region, refs);
+        if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
+            (uct_helper_word_refs(ucs_load_relaxed(&region->word)) == 0) &&
+            !(ucs_load_relaxed(&region->word) & UCT_HELPER_WORD_DOOMED)) {
+            /* release [R-LIVE]: pairs with the acquire in waiters */
+            ucs_store_release(&region->word,
+                              uct_helper_word_set_state(
+                                      ucs_load_relaxed(&region->word),
+                                      UCT_HELPER_STATE_DORMANT));
+        } else {
+            uct_helper_region_abandon(engine, region, refs);
+        }
     }
     uct_helper_engine_unlock(engine);
 
@@ -577,6 +733,19 @@ static void uct_helper_region_finish(uct_helper_engine_h engine,
     uct_helper_invoke_completions(list);
 }
 
+/* Under the lock: a doomed LIVE region is about to be finished */
+static void uct_helper_region_withdraw(uct_helper_engine_h engine,
+                                       uct_helper_region_t *region)
+{
+    uint64_t word = ucs_load_relaxed(&region->word);
+
+    ucs_store_release(&region->word, /* [R-LIVE] */
+                      uct_helper_word_set_state(
+                              word, UCT_HELPER_STATE_DEREGISTERING));
+    uct_helper_index_remove_memh(&engine->index, region);
+    ++engine->account.transit;
+}
+
 void uct_helper_engine_reclaim(uct_helper_engine_h engine)
 {
     uct_helper_region_t *region;
@@ -584,13 +753,11 @@ void uct_helper_engine_reclaim(uct_helper_engine_h engine)
 
     while (ucs_load_relaxed(&engine->reclaimable) > 0) {
         uct_helper_engine_lock(engine);
-        region = engine->reclaim;
+        region = uct_helper_region_unreclaim(engine);
         if (region == NULL) {
             uct_helper_engine_unlock(engine);
             return;
         }
-        engine->reclaim = region->next;
-        ucs_sub_relaxed(&engine->reclaimable, 1);
 
         word = ucs_load_relaxed(&region->word);
         if (uct_helper_word_state(word) == UCT_HELPER_STATE_DORMANT) {
@@ -598,12 +765,37 @@ void uct_helper_engine_reclaim(uct_helper_engine_h engine)
             uct_helper_engine_unlock(engine);
             continue;
         }
-        ucs_store_release(&region->word, /* [R-LIVE] */
-                          uct_helper_word_set_state(
-                                  word, UCT_HELPER_STATE_DEREGISTERING));
-        uct_helper_index_remove_memh(&engine->index, region);
-        ++engine->account.transit;
+        uct_helper_region_withdraw(engine, region);
         uct_helper_engine_unlock(engine);
         uct_helper_region_finish(engine, region);
+    }
+}
+
+static void uct_helper_region_close(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region)
+{
+    uint64_t word = ucs_load_relaxed(&region->word);
+
+    if (uct_helper_word_state(word) != UCT_HELPER_STATE_LIVE) {
+        return;
+    }
+    uct_helper_engine_lock(engine);
+    if (!(word & UCT_HELPER_WORD_DOOMED)) {
+        (void)uct_helper_region_doom(engine, region);
+    }
+    uct_helper_region_withdraw(engine, region);
+    uct_helper_engine_unlock(engine);
+    uct_helper_region_finish(engine, region);
+}
+
+void uct_helper_engine_deregister_all(uct_helper_engine_h engine)
+{
+    uct_helper_chunk_t *chunk;
+    unsigned i;
+
+    for (chunk = engine->chunks; chunk != NULL; chunk = chunk->next) {
+        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+            uct_helper_region_close(engine, &chunk->regions[i]);
+        }
     }
 }

@@ -6,15 +6,13 @@
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
-/* Uses that are sorted by their start before they are learned from */
-#define UCT_HELPER_BATCH 64
-
 /* Batches in one step. Where uses come faster than they can be learned from
  * there is no gap to deregister in either; the helper then learns from a sample
  * and sleeps in between, so that it does not fight the hits for cache lines. */
 #define UCT_HELPER_BATCHES 4
 
-/* Idle time after which a region that no queue knows of is deregistered */
+/* Idle time after which a region whose last use may have been lost is
+ * deregistered */
 #define UCT_HELPER_STRAY_NS UINT64_C(5000000)
 
 /* Terms of the paper's t_p that are not measured one by one: a look-up in the
@@ -31,9 +29,17 @@
 #define UCT_HELPER_POLL_MAX_NS UINT64_C(5000000)
 #define UCT_HELPER_POLL_SHARE  4
 
+/* Less than so many bytes are looked for less often */
+#define UCT_HELPER_POLL_BYTES  (size_t)(1 << 20)
+
 /* While anything is registered the helper looks in now and then in any case:
  * uses may have been lost from a full DQ */
 #define UCT_HELPER_PATROL_NS UINT64_C(100000000)
+
+/* After a registration in advance has failed, or a use was short of something,
+ * there is none for a while: the longer the more often it fails in a row */
+#define UCT_HELPER_BACKOFF_MIN_NS UINT64_C(1000000)
+#define UCT_HELPER_BACKOFF_MAX_NS UINT64_C(1000000000)
 
 #define UCT_HELPER_LATENESS_MAX_NS UINT64_C(5000000)
 
@@ -41,9 +47,10 @@
  * Terms
  */
 
-static void uct_helper_step_terms(uct_helper_engine_h engine,
-                                  uct_helper_region_t *region,
-                                  ucs_predict_terms_t *terms)
+/* Under the lock */
+static void uct_helper_step_terms_locked(uct_helper_engine_h engine,
+                                         uct_helper_region_t *region,
+                                         ucs_predict_terms_t *terms)
 {
     size_t pages = uct_helper_engine_pages(engine, region);
     size_t items = engine->rq.count[UCT_HELPER_RQ_PENDING];
@@ -54,11 +61,18 @@ static void uct_helper_step_terms(uct_helper_engine_h engine,
     terms->update_ns = terms->insert_ns;
     terms->wakeup_ns = engine->lateness;
 
-    uct_helper_engine_lock(engine);
     terms->register_ns   = ucs_predict_cost_estimate(&engine->register_cost,
                                                      pages);
     terms->deregister_ns = ucs_predict_cost_estimate(&engine->deregister_cost,
                                                      pages);
+}
+
+void uct_helper_step_terms(uct_helper_engine_h engine,
+                           uct_helper_region_t *region,
+                           ucs_predict_terms_t *terms)
+{
+    uct_helper_engine_lock(engine);
+    uct_helper_step_terms_locked(engine, region, terms);
     uct_helper_engine_unlock(engine);
 }
 
@@ -80,17 +94,10 @@ static void uct_helper_step_lateness(uct_helper_engine_h engine, uint64_t now)
  * Plans: what a region is expected for
  */
 
-/* After items have come or gone */
-static void uct_helper_step_replan(uct_helper_engine_h engine,
-                                   uct_helper_region_t *region)
+void uct_helper_step_forget(uct_helper_engine_h engine,
+                            uct_helper_region_t *region)
 {
-    int is_planned = (uct_helper_rq_of_region(region) != NULL);
-
-    ucs_store_relaxed(&region->planned, is_planned);
-    if (is_planned) {
-        return;
-    }
-
+    ucs_store_relaxed(&region->planned, 0);
     uct_helper_engine_lock(engine);
     if ((ucs_load_relaxed(&region->word) &
          (UCT_HELPER_WORD_STATE_MASK | UCT_HELPER_WORD_DOOMED)) ==
@@ -101,31 +108,16 @@ static void uct_helper_step_replan(uct_helper_engine_h engine,
     uct_helper_engine_unlock(engine);
 }
 
-static void uct_helper_step_cancel(uct_helper_engine_h engine,
-                                   uct_helper_rq_item_t *item)
+void uct_helper_step_replan(uct_helper_engine_h engine,
+                            uct_helper_region_t *region)
 {
-    uct_helper_region_t *region = item->region;
-    int is_current              = uct_helper_rq_item_is_current(item);
-
-    uct_helper_rq_remove(&engine->rq, item);
-    if (is_current) {
-        uct_helper_step_replan(engine, region);
+    if (engine->steer->remembers) {
+        return; /* planned for as long as it is a buffer's home */
     }
-}
-
-/* Any use of the region is the one that was waited for */
-static void uct_helper_step_satisfy(uct_helper_engine_h engine,
-                                    uct_helper_region_t *region,
-                                    uint64_t end_ns)
-{
-    uct_helper_rq_item_t *item, *next;
-
-    for (item = uct_helper_rq_of_region(region); item != NULL; item = next) {
-        next = item->region_next;
-        if ((item->list == UCT_HELPER_RQ_EXPECTED) ||
-            (item->deadline <= end_ns)) {
-            uct_helper_rq_remove(&engine->rq, item);
-        }
+    if (uct_helper_rq_of_region(region) != NULL) {
+        ucs_store_relaxed(&region->planned, 1);
+    } else {
+        uct_helper_step_forget(engine, region);
     }
 }
 
@@ -137,7 +129,7 @@ static uint64_t uct_helper_step_earliest(uct_helper_region_t *region)
 
     for (item = uct_helper_rq_of_region(region); item != NULL;
          item = item->region_next) {
-        if (item->list == UCT_HELPER_RQ_EXPECTED) {
+        if (item->list != UCT_HELPER_RQ_PENDING) {
             return 0;
         }
         earliest = ucs_min(earliest, item->time);
@@ -145,14 +137,16 @@ static uint64_t uct_helper_step_earliest(uct_helper_region_t *region)
     return earliest;
 }
 
-/* The deregistration condition. A region without a prediction is always
- * deregistered; the first use never has one. */
-static void uct_helper_step_deregister(uct_helper_engine_h engine,
-                                       uct_helper_region_t *region)
+void uct_helper_step_deregister(uct_helper_engine_h engine,
+                                uct_helper_region_t *region)
 {
     uint64_t earliest = uct_helper_step_earliest(region);
     ucs_predict_terms_t terms;
     int is_claimed;
+
+    if (engine->steer->keeps_budget && (engine->max_pinned != SIZE_MAX)) {
+        return; /* memory that the user granted; evicted when it is needed */
+    }
 
     if (earliest != UCT_HELPER_TIME_NEVER) {
         uct_helper_step_terms(engine, region, &terms);
@@ -170,35 +164,30 @@ static void uct_helper_step_deregister(uct_helper_engine_h engine,
     }
 }
 
+void uct_helper_step_cancel(uct_helper_engine_h engine,
+                            uct_helper_rq_item_t *item)
+{
+    uct_helper_region_t *region = item->region;
+
+    if (item->list == UCT_HELPER_RQ_NONE) {
+        return;
+    }
+    if (!uct_helper_rq_item_is_current(item)) {
+        uct_helper_rq_remove(&engine->rq, item);
+        return;
+    }
+    uct_helper_rq_remove(&engine->rq, item);
+    uct_helper_step_replan(engine, region);
+    uct_helper_step_deregister(engine, region);
+}
+
 /*
  * Deregistration queue
  */
 
-static void uct_helper_step_expect(uct_helper_engine_h engine,
-                                   uct_helper_region_t *region,
-                                   ucs_predict_ref_t ref,
-                                   const uct_helper_use_t *use)
-{
-    ucs_predict_terms_t terms;
-    uint64_t duration = (use->end_ns > use->start_ns) ?
-                                use->end_ns - use->start_ns :
-                                0;
-    uint64_t deadline;
-
-    if (!ucs_predict_table_deadline(engine->table, ref, &deadline)) {
-        return;
-    }
-    uct_helper_step_terms(engine, region, &terms);
-    uct_helper_rq_expect(&engine->rq, region, ref,
-                         deadline - ucs_predict_table_margin(engine->table,
-                                                             ref),
-                         deadline, deadline + duration,
-                         ucs_predict_rq_gap(&terms));
-}
-
 /* A path that no use has walked, for all were hits, goes by where it ended */
-static uint64_t uct_helper_step_path(uct_helper_engine_h engine,
-                                     const uct_helper_use_t *use)
+uint64_t uct_helper_step_path(uct_helper_engine_h engine,
+                              const uct_helper_use_t *use)
 {
     uint64_t path = engine->env.recall(engine->env.arg, use->sp, use->address,
                                        use->length);
@@ -206,56 +195,48 @@ static uint64_t uct_helper_step_path(uct_helper_engine_h engine,
     return (path != 0) ? path : use->sp;
 }
 
-static void uct_helper_step_use(uct_helper_engine_h engine,
-                                const uct_helper_use_t *use)
+/* Ends come in another order than starts; the predictor wants the latter */
+void uct_helper_step_sort(uct_helper_use_t *uses, unsigned count,
+                          const uct_helper_use_t *use)
 {
-    uct_helper_region_t *region = use->region;
-    ucs_predict_use_t learned   = {
-        .start_ns = use->start_ns,
-        .path     = uct_helper_step_path(engine, use),
-        .address  = use->address,
-        .length   = use->length,
-        .type     = ucs_load_relaxed(&region->access)
-    };
-    ucs_predict_ref_t ref;
+    unsigned i;
 
-    ref = ucs_predict_table_record(engine->table, &learned);
-    if (uct_helper_region_gen(region) != use->generation) {
-        uct_helper_rq_remove(&engine->rq, &engine->rq.items[ref.index]);
-        return;
+    for (i = count; (i > 0) && (uses[i - 1].start_ns > use->start_ns); --i) {
+        uses[i] = uses[i - 1];
     }
-
-    uct_helper_step_satisfy(engine, region, use->end_ns);
-    uct_helper_step_expect(engine, region, ref, use);
-    uct_helper_step_replan(engine, region);
-    uct_helper_step_deregister(engine, region);
+    uses[i] = *use;
 }
 
-/* Ends come in another order than starts; the predictor wants the latter */
 static unsigned uct_helper_step_drain(uct_helper_engine_h engine,
                                       uct_helper_use_t *uses)
 {
     unsigned count = 0;
     uct_helper_use_t use;
-    unsigned i;
 
     while ((count < UCT_HELPER_BATCH) &&
            uct_helper_dq_pop(engine->dq, &use)) {
-        for (i = count++; (i > 0) && (uses[i - 1].start_ns > use.start_ns);
-             --i) {
-            uses[i] = uses[i - 1];
-        }
-        uses[i] = use;
+        uct_helper_step_sort(uses, count++, &use);
     }
     return count;
 }
 
-/* Under the lock: idle for a while, and no queue knows of it */
-static int uct_helper_step_is_stray(uct_helper_region_t *region, uint64_t now)
+/* Under the lock: idle for a while, and not about to be used. That a use is
+ * expected later does not matter: the one that was lost would have had the
+ * region deregistered until then. */
+static int uct_helper_step_is_stray(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region, uint64_t now)
 {
-    return (ucs_load_relaxed(&region->idle) == UCT_HELPER_IDLE_QUEUE) &&
-           (uct_helper_rq_of_region(region) == NULL) &&
-           (ucs_load_relaxed(&region->last_use) + UCT_HELPER_STRAY_NS <= now);
+    uint64_t earliest;
+    ucs_predict_terms_t terms;
+
+    if ((ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_QUEUE) ||
+        (ucs_load_relaxed(&region->last_use) + UCT_HELPER_STRAY_NS > now)) {
+        return 0;
+    }
+
+    earliest = uct_helper_step_earliest(region);
+    uct_helper_step_terms_locked(engine, region, &terms);
+    return ucs_predict_may_deregister(now, &terms, earliest);
 }
 
 static void uct_helper_step_sweep(uct_helper_engine_h engine, uint64_t now)
@@ -266,7 +247,7 @@ static void uct_helper_step_sweep(uct_helper_engine_h engine, uint64_t now)
         uct_helper_engine_lock(engine);
         region = uct_helper_index_first(&engine->index, 0, UINTPTR_MAX);
         while ((region != NULL) &&
-               (!uct_helper_step_is_stray(region, now) ||
+               (!uct_helper_step_is_stray(engine, region, now) ||
                 !uct_helper_region_claim(engine, region))) {
             region = uct_helper_index_next(&engine->index, region, 0,
                                            UINTPTR_MAX);
@@ -296,6 +277,50 @@ static void uct_helper_step_lost(uct_helper_engine_h engine, uint64_t lost,
 /*
  * Registration queue
  */
+
+static void uct_helper_step_back_off(uct_helper_engine_h engine)
+{
+    uint64_t now = uct_helper_engine_now(engine);
+
+    engine->backoff       = ucs_max(2 * engine->backoff,
+                                    UCT_HELPER_BACKOFF_MIN_NS);
+    engine->backoff       = ucs_min(engine->backoff, UCT_HELPER_BACKOFF_MAX_NS);
+    engine->backoff_until = now + engine->backoff;
+}
+
+/* The uses that are due meanwhile register by themselves */
+static int uct_helper_step_is_backing_off(uct_helper_engine_h engine)
+{
+    if (ucs_unlikely(ucs_load_relaxed(&engine->pressed))) {
+        ucs_store_relaxed(&engine->pressed, 0);
+        uct_helper_step_back_off(engine);
+    }
+    return uct_helper_engine_now(engine) < engine->backoff_until;
+}
+
+/* Want of memory passes, for all alike, and so does want of room; a buffer that is refused for what it is
+ * will be refused again. The verbs domain of UCX 1.13 does not tell them apart. */
+static ucs_status_t uct_helper_step_register(uct_helper_engine_h engine,
+                                             uct_helper_rq_item_t *item,
+                                             uct_helper_region_t *region)
+{
+    ucs_status_t status;
+
+    status = uct_helper_region_register(engine, region,
+                                        ucs_load_relaxed(&region->access), 0);
+    if (status == UCS_OK) {
+        engine->backoff = 0;
+        return UCS_OK;
+    }
+    if (uct_helper_status_is_exhausted(status)) {
+        uct_helper_step_back_off(engine);
+    }
+    if ((status != UCS_ERR_NO_MEMORY) && (status != UCS_ERR_NO_RESOURCE) &&
+        (status != UCS_ERR_EXCEEDS_LIMIT)) {
+        uct_helper_rq_refused(item);
+    }
+    return status;
+}
 
 /* What is to be done for an item that is due; under the lock */
 static uct_helper_region_t *
@@ -337,12 +362,11 @@ static void uct_helper_step_registered(uct_helper_engine_h engine,
     uint64_t now                = uct_helper_engine_now(engine);
 
     uct_helper_rq_registered(&engine->rq, item, region,
-                             ucs_max(item->deadline, now) +
-                             ucs_predict_table_slack(engine->table,
-                                                     item->ref));
-    ucs_store_relaxed(&region->planned, 1);
+                             engine->steer->until(engine, item, now));
+    uct_helper_step_replan(engine, region);
     if (before != region) {
         uct_helper_step_replan(engine, before);
+        uct_helper_step_deregister(engine, before);
     }
 }
 
@@ -353,6 +377,7 @@ static void uct_helper_step_due(uct_helper_engine_h engine,
     uct_helper_state_t state;
 
     if (!uct_helper_rq_item_is_current(item) ||
+        uct_helper_step_is_backing_off(engine) ||
         (uct_helper_engine_stock(engine) != UCS_OK)) {
         uct_helper_step_cancel(engine, item);
         return;
@@ -363,9 +388,7 @@ static void uct_helper_step_due(uct_helper_engine_h engine,
     uct_helper_engine_unlock(engine);
 
     if ((state == UCT_HELPER_STATE_DORMANT) &&
-        (uct_helper_region_register(engine, region,
-                                    ucs_load_relaxed(&region->access), 0) ==
-         UCS_OK)) {
+        (uct_helper_step_register(engine, item, region) == UCS_OK)) {
         state = UCT_HELPER_STATE_LIVE;
     }
     if (state == UCT_HELPER_STATE_LIVE) {
@@ -422,22 +445,22 @@ static void uct_helper_step_expire(uct_helper_engine_h engine,
     if (uct_helper_word_refs(word) > 0) {
         /* It came; its end will be in the DQ */
         uct_helper_rq_extend(&engine->rq, item,
-                             now + ucs_predict_table_slack(engine->table,
-                                                           item->ref));
+                             ucs_max(engine->steer->until(engine, item, now),
+                                     now + UCT_HELPER_POLL_MIN_NS));
         return;
     }
-    ucs_predict_table_unused(engine->table, item->ref);
-    uct_helper_rq_remove(&engine->rq, item);
-    uct_helper_step_replan(engine, region);
-    uct_helper_step_deregister(engine, region);
+    if (engine->steer->unused != NULL) {
+        engine->steer->unused(engine, item);
+    }
+    uct_helper_step_cancel(engine, item);
 }
 
-static void uct_helper_step_expired(uct_helper_engine_h engine, uint64_t now)
+static void uct_helper_step_expired(uct_helper_engine_h engine,
+                                    uct_helper_rq_list_t list, uint64_t now)
 {
     uct_helper_rq_item_t *item;
 
-    while (((item = uct_helper_rq_first(&engine->rq,
-                                        UCT_HELPER_RQ_EXPECTED)) != NULL) &&
+    while (((item = uct_helper_rq_first(&engine->rq, list)) != NULL) &&
            (item->time <= now)) {
         uct_helper_step_expire(engine, item, now);
     }
@@ -446,6 +469,20 @@ static void uct_helper_step_expired(uct_helper_engine_h engine, uint64_t now)
 /*
  * Step
  */
+
+/* A look costs the same whatever is at stake. Under paper all that is expected
+ * is about to be used. */
+static uint64_t uct_helper_step_poll_max(uct_helper_engine_h engine,
+                                         const uct_helper_rq_item_t *item)
+{
+    size_t length = uct_helper_engine_pinned_length(engine, item->region);
+
+    if ((engine->steer->plan == NULL) || (length >= UCT_HELPER_POLL_BYTES)) {
+        return UCT_HELPER_POLL_MAX_NS;
+    }
+    return ucs_min(UCT_HELPER_POLL_MAX_NS * (UCT_HELPER_POLL_BYTES / length),
+                   UCT_HELPER_PATROL_NS);
+}
 
 static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
                                           uint64_t now)
@@ -456,14 +493,17 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
 
     for (item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
          item != NULL; item = item->next) {
+        if (!uct_helper_rq_item_is_current(item)) {
+            continue; /* nothing is registered for it */
+        }
         if (item->use_end > now) {
             next = ucs_min(next, item->use_end);
             continue;
         }
         interval = (now - item->use_end) / UCT_HELPER_POLL_SHARE;
         interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
-        next     = ucs_min(next, now + ucs_min(interval,
-                                               UCT_HELPER_POLL_MAX_NS));
+        interval = ucs_min(interval, uct_helper_step_poll_max(engine, item));
+        next     = ucs_min(next, now + interval);
     }
     return next;
 }
@@ -488,6 +528,10 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
     if (item != NULL) {
         next = ucs_min(next, item->time);
     }
+    item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_HELD);
+    if (item != NULL) {
+        next = ucs_min(next, item->time);
+    }
     item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_PENDING);
     if (item != NULL) {
         next = ucs_min(next, uct_helper_step_begin_time(engine, item));
@@ -499,8 +543,14 @@ uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
 {
     uint64_t lost = uct_helper_dq_lost(engine->dq);
     unsigned batches = (lost == engine->dq_lost) ? UCT_HELPER_BATCHES : 1;
-    uct_helper_use_t uses[UCT_HELPER_BATCH];
-    unsigned count, i;
+    const uct_helper_steer_t *steer = engine->steer;
+    uct_helper_use_t uses[UCT_HELPER_BATCH + UCT_HELPER_UNDER_WAY];
+    unsigned count, total, i;
+
+    if (steer == NULL) {
+        uct_helper_engine_reclaim(engine);
+        return UCT_HELPER_TIME_NEVER;
+    }
 
     uct_helper_step_lateness(engine, now);
     uct_helper_engine_reclaim(engine);
@@ -508,18 +558,27 @@ uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
     /* The two queues in turn (section 3.2): after each use the registrations
      * that have become due */
     do {
-        count = uct_helper_step_drain(engine, uses);
-        for (i = 0; i < count; ++i) {
-            uct_helper_step_use(engine, &uses[i]);
-            while (uct_helper_step_rq(engine)) {
+        count = total = uct_helper_step_drain(engine, uses);
+        if ((steer->under_way != NULL) && (count < UCT_HELPER_BATCH)) {
+            total = steer->under_way(engine, uses, count);
+        }
+        for (i = 0; i < total; ++i) {
+            steer->use(engine, &uses[i]);
+            while ((steer->plan == NULL) && uct_helper_step_rq(engine)) {
             }
         }
     } while ((count == UCT_HELPER_BATCH) && (--batches > 0));
+    if (steer->plan != NULL) {
+        steer->plan(engine, uct_helper_engine_now(engine));
+    }
     while (uct_helper_step_rq(engine)) {
     }
 
     uct_helper_step_lost(engine, lost, uct_helper_engine_now(engine));
-    uct_helper_step_expired(engine, uct_helper_engine_now(engine));
+    uct_helper_step_expired(engine, UCT_HELPER_RQ_EXPECTED,
+                            uct_helper_engine_now(engine));
+    uct_helper_step_expired(engine, UCT_HELPER_RQ_HELD,
+                            uct_helper_engine_now(engine));
     uct_helper_engine_reclaim(engine);
 
     engine->next_due = uct_helper_step_next(engine,

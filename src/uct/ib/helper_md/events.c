@@ -2,19 +2,19 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "events.h"
+#include "events_probe.h"
 #include "log.h"
+#include "process.h"
+#include "trace_record.h"
 
 #include <ucm/api/ucm.h>
 #include <ucs/sys/atomic.h>
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* UCX's own caches use 1000; lower is earlier */
 #define UCT_HELPER_EVENTS_PRIORITY 900
-#define UCT_HELPER_EVENTS_KEPT_MAX 32
 
 /*
  * Invariant: an engine is inside an event only while readers > 0 of its slot,
@@ -25,28 +25,26 @@ typedef struct uct_helper_listener {
     _Atomic unsigned             readers;
 } uct_helper_listener_t;
 
-typedef struct uct_helper_kept_event {
-    uintptr_t address;
-    size_t    length;
-} uct_helper_kept_event_t;
-
 static uct_helper_listener_t uct_helper_listeners[UCT_HELPER_EVENTS_MAX];
 static pthread_once_t uct_helper_events_once = PTHREAD_ONCE_INIT;
 static ucs_status_t uct_helper_events_status;
+static const char *uct_helper_events_reason;
 
-/* The thread that is about to fork, 0 for none. What it keeps is its own:
- * nobody else touches the array. More than fits becomes "everything". */
-static _Atomic uintptr_t uct_helper_events_forker;
-static uct_helper_kept_event_t
-        uct_helper_events_kept[UCT_HELPER_EVENTS_KEPT_MAX];
-static unsigned uct_helper_events_num_kept;
+/* The hooks are in use; without them there is nothing that could be missed */
+static _Atomic(int) uct_helper_events_installed;
 
-/* The probe's mapping; a thread's own, so the event is told by address */
-static _Atomic uintptr_t uct_helper_events_probe;
-static _Atomic int uct_helper_events_probe_seen;
+/* What is missed since the start, NULL while nothing is known to be */
+static _Atomic(const char*) uct_helper_events_lost;
+
+/* Engines whose gates the reader of kernel events has shut; the reader's own */
+static uct_helper_engine_h uct_helper_events_gated[UCT_HELPER_EVENTS_MAX];
 
 
-static void uct_helper_events_pass(uintptr_t address, size_t length)
+/* The caller may do with the engine what an event may */
+static void
+uct_helper_events_each(void (*visit)(uct_helper_engine_h engine,
+                                     uintptr_t address, size_t length),
+                       uintptr_t address, size_t length)
 {
     uct_helper_engine_h engine;
     uct_helper_listener_t *slot;
@@ -64,78 +62,90 @@ static void uct_helper_events_pass(uintptr_t address, size_t length)
         ucs_add_acq_rel(&slot->readers, 1);
         engine = ucs_load_acquire(&slot->engine);
         if (engine != NULL) {
-            uct_helper_engine_unmapped(engine, address, length);
+            visit(engine, address, length);
         }
         ucs_sub_acq_rel(&slot->readers, 1);
     }
 }
 
-static void uct_helper_events_keep(uintptr_t address, size_t length)
+void uct_helper_events_shut(void)
 {
-    uct_helper_kept_event_t *kept;
+    uct_helper_listener_t *slot;
+    unsigned i;
 
-    if (uct_helper_events_num_kept == UCT_HELPER_EVENTS_KEPT_MAX) {
-        kept          = &uct_helper_events_kept[0];
-        kept->address = 0;
-        kept->length  = SIZE_MAX;
-        return;
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        slot = &uct_helper_listeners[i];
+        if ((uct_helper_events_gated[i] != NULL) ||
+            (ucs_load_relaxed(&slot->engine) == NULL)) {
+            continue;
+        }
+
+        /* [R-READER] as in uct_helper_events_each() */
+        ucs_add_acq_rel(&slot->readers, 1);
+        uct_helper_events_gated[i] = ucs_load_acquire(&slot->engine);
+        if (uct_helper_events_gated[i] == NULL) {
+            ucs_sub_acq_rel(&slot->readers, 1);
+        } else {
+            uct_helper_engine_shut(uct_helper_events_gated[i]);
+        }
     }
+}
 
-    kept          = &uct_helper_events_kept[uct_helper_events_num_kept++];
-    kept->address = address;
-    kept->length  = length;
+int uct_helper_events_try_pass(uintptr_t address, size_t length)
+{
+    int passed = 1;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        if ((uct_helper_events_gated[i] != NULL) &&
+            !uct_helper_engine_try_unmapped(uct_helper_events_gated[i], address,
+                                            length)) {
+            passed = 0;
+        }
+    }
+    return passed;
+}
+
+void uct_helper_events_open(void)
+{
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        if (uct_helper_events_gated[i] != NULL) {
+            uct_helper_engine_open(uct_helper_events_gated[i]);
+            uct_helper_events_gated[i] = NULL;
+            ucs_sub_acq_rel(&uct_helper_listeners[i].readers, 1);
+        }
+    }
 }
 
 /* Must not allocate, free, log or block: see the note on
- * ucm_event_callback_t */
+ * ucm_event_callback_t. Of a mapping as well: where something has just been
+ * mapped no registration can be left, unless its event was missed. */
 static void uct_helper_events_callback(ucm_event_type_t type,
                                        ucm_event_t *event, void *arg)
 {
     uintptr_t address = (uintptr_t)event->vm_unmapped.address;
     size_t length     = event->vm_unmapped.size;
 
-    (void)type;
     (void)arg;
-    if (ucs_unlikely(address == ucs_load_relaxed(&uct_helper_events_probe))) {
-        ucs_store_relaxed(&uct_helper_events_probe_seen, 1);
+    if (type == UCM_EVENT_VM_UNMAPPED) {
+        uct_helper_events_probe_saw(address);
     }
 
-    if (ucs_unlikely(ucs_load_relaxed(&uct_helper_events_forker) ==
-                     (uintptr_t)pthread_self())) {
-        uct_helper_events_keep(address, length);
+    /* A child without fork handlers: what is registered is its parent's, and a
+     * lock that stood closed at the fork will never open here */
+    if (ucs_unlikely(!uct_helper_process_is_known())) {
         return;
     }
 
-    uct_helper_events_pass(address, length);
-}
-
-/* Both ways out of a mapping that allocators use, for a hook of one does not
- * imply a hook of the other */
-static int uct_helper_events_probe_one(int (*undo)(void *address,
-                                                   size_t length))
-{
-    size_t length = sysconf(_SC_PAGESIZE);
-    void *address;
-
-    address = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED) {
-        return 0;
+    /* [T-RING] pairs with the release in uct_helper_trace_start() */
+    if (ucs_unlikely(ucs_load_acquire(&uct_helper_trace_is_on)) &&
+        (type == UCM_EVENT_VM_UNMAPPED)) {
+        uct_helper_trace_unmap(address, length);
     }
 
-    ucs_store_relaxed(&uct_helper_events_probe_seen, 0);
-    ucs_store_relaxed(&uct_helper_events_probe, (uintptr_t)address);
-    undo(address, length);
-    ucs_store_relaxed(&uct_helper_events_probe, 0);
-    if (undo != munmap) {
-        munmap(address, length);
-    }
-    return ucs_load_relaxed(&uct_helper_events_probe_seen);
-}
-
-static int uct_helper_events_dontneed(void *address, size_t length)
-{
-    return madvise(address, length, MADV_DONTNEED);
+    uct_helper_events_each(uct_helper_engine_unmapped, address, length);
 }
 
 static void uct_helper_events_install(void)
@@ -153,14 +163,8 @@ static void uct_helper_events_install(void)
         goto err;
     }
 
-    status = UCS_ERR_UNSUPPORTED;
-    if (!uct_helper_events_probe_one(munmap)) {
-        reason = "munmap() is not reported by UCX's memory hooks";
-        goto err_unset;
-    }
-
-    if (!uct_helper_events_probe_one(uct_helper_events_dontneed)) {
-        reason = "madvise() is not reported by UCX's memory hooks";
+    status = uct_helper_events_probe_first(&reason);
+    if (status != UCS_OK) {
         goto err_unset;
     }
 
@@ -170,22 +174,62 @@ static void uct_helper_events_install(void)
         goto err_unset;
     }
 
+    /* Not to be had under Open MPI, which tells UCM itself of what is unmapped,
+     * and of no more */
+    (void)ucm_set_event_handler(UCM_EVENT_VM_MAPPED, UCT_HELPER_EVENTS_PRIORITY,
+                                uct_helper_events_callback, NULL);
     uct_helper_events_status = UCS_OK;
+    ucs_store_relaxed(&uct_helper_events_installed, 1);
     return;
 
 err_unset:
     ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, uct_helper_events_callback,
                             NULL);
 err:
-    uct_helper_warn("%s (%s): the helper stays off", reason,
-                    ucs_status_string(status));
+    uct_helper_events_reason = reason;
     uct_helper_events_status = status;
 }
 
-ucs_status_t uct_helper_events_check(void)
+ucs_status_t uct_helper_events_check(const char **reason_p)
 {
+    const char *lost;
+
     pthread_once(&uct_helper_events_once, uct_helper_events_install);
-    return uct_helper_events_status;
+    lost      = ucs_load_relaxed(&uct_helper_events_lost);
+    *reason_p = (lost != NULL) ? lost : uct_helper_events_reason;
+    return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
+}
+
+static void uct_helper_events_distrust(uct_helper_engine_h engine,
+                                       uintptr_t address, size_t length)
+{
+    (void)address;
+    (void)length;
+    uct_helper_engine_distrust(engine, UCT_HELPER_DISTRUST_EVENTS);
+}
+
+void uct_helper_events_recheck(uint64_t now)
+{
+    const char *reason;
+
+    if (!ucs_load_relaxed(&uct_helper_events_installed) ||
+        (ucs_load_relaxed(&uct_helper_events_lost) != NULL) ||
+        !uct_helper_events_probe_is_due(now) ||
+        (uct_helper_events_probe_again(now, &reason) == UCS_OK)) {
+        return;
+    }
+
+    /* First the regions, for every moment counts */
+    ucs_store_relaxed(&uct_helper_events_lost, reason);
+    uct_helper_events_each(uct_helper_events_distrust, 0, 0);
+    uct_helper_warn("%s any more, another library has taken its place: from "
+                    "now on memory is registered only while it is in use",
+                    reason);
+}
+
+const char *uct_helper_events_complaint(void)
+{
+    return ucs_load_relaxed(&uct_helper_events_lost);
 }
 
 ucs_status_t uct_helper_events_join(uct_helper_engine_h engine)
@@ -195,7 +239,7 @@ ucs_status_t uct_helper_events_join(uct_helper_engine_h engine)
 
     for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
         none = NULL;
-        /* [R-READER] publishes the engine to uct_helper_events_pass() */
+        /* [R-READER] publishes the engine to uct_helper_events_each() */
         if (ucs_cas_acq_rel(&uct_helper_listeners[i].engine, &none, engine)) {
             return UCS_OK;
         }
@@ -218,27 +262,10 @@ void uct_helper_events_leave(uct_helper_engine_h engine)
         }
 
         /* [R-READER] an add of nothing, to stand in one order with those of
-         * uct_helper_events_pass() */
+         * uct_helper_events_each() */
         while (ucs_add_acq_rel(&slot->readers, 0) != 0) {
             sched_yield();
         }
-    }
-}
-
-void uct_helper_events_hold(void)
-{
-    uct_helper_events_num_kept = 0;
-    ucs_store_relaxed(&uct_helper_events_forker, (uintptr_t)pthread_self());
-}
-
-void uct_helper_events_release(void)
-{
-    unsigned i;
-
-    ucs_store_relaxed(&uct_helper_events_forker, 0);
-    for (i = 0; i < uct_helper_events_num_kept; ++i) {
-        uct_helper_events_pass(uct_helper_events_kept[i].address,
-                               uct_helper_events_kept[i].length);
     }
 }
 
@@ -246,9 +273,10 @@ void uct_helper_events_forget(void)
 {
     unsigned i;
 
+    uct_helper_events_probe_forget();
     for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
         ucs_store_relaxed(&uct_helper_listeners[i].engine, NULL);
         ucs_store_relaxed(&uct_helper_listeners[i].readers, 0);
+        uct_helper_events_gated[i] = NULL;
     }
-    ucs_store_relaxed(&uct_helper_events_forker, 0);
 }

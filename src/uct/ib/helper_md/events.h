@@ -21,13 +21,14 @@ BEGIN_C_DECLS
 
 
 /**
- * Install the handler and see that an event of a real mmap() and munmap()
- * arrives; the first call decides for the process.
+ * Install the handler and see that the events of real calls arrive, from this
+ * thread and from another; the first call decides for the process.
  *
- * @return UCS_OK; otherwise one line of warning has been logged and nothing
- *         listens.
+ * @param [out] reason_p  What is missing, static text; NULL if nothing is.
+ *
+ * @return UCS_OK; otherwise nothing listens.
  */
-ucs_status_t uct_helper_events_check(void);
+ucs_status_t uct_helper_events_check(const char **reason_p);
 
 
 /**
@@ -47,14 +48,33 @@ void uct_helper_events_leave(uct_helper_engine_h engine);
 
 
 /**
- * Around fork: events of the calling thread are kept from now on, because the
- * engines that it has quiesced cannot take them.
+ * For one thread, which reads events of the kernel. Shut the gates of all
+ * engines, pass on what has been read, open the gates. Between the first and the
+ * last @ref uct_helper_events_leave waits. None of them waits.
+ *
+ * @return Of @ref uct_helper_events_try_pass: zero if an engine was busy; the
+ *         event must be passed on again.
  */
-void uct_helper_events_hold(void);
+void uct_helper_events_shut(void);
+int uct_helper_events_try_pass(uintptr_t address, size_t length);
+void uct_helper_events_open(void);
 
 
-/** In the parent, after the engines were resumed: pass on what was kept. */
-void uct_helper_events_release(void);
+/**
+ * See that events still arrive, if it is time to: when objects were loaded
+ * since, one of which may have put its own hooks over ours, and now and then in
+ * any case. If one is missed, all engines are told to distrust memory
+ * (@ref uct_helper_engine_distrust) and one line of warning is logged.
+ *
+ * @param [in] now  Time of @ref ucs_clock_now. From a step of the helper, any
+ *                  number of them at once.
+ */
+void uct_helper_events_recheck(uint64_t now);
+
+
+/** @return What has been found missing since the start, for the report, or
+ *          NULL. */
+const char *uct_helper_events_complaint(void);
 
 
 /** In the child: nobody listens any more. */

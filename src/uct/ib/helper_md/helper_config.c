@@ -9,6 +9,7 @@
 #include <ucs/sys/preprocessor.h>
 
 #include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,60 +30,87 @@ static ucs_config_field_t uct_helper_config_table[] = {
      "Keep registered only the memory that is about to be communicated: a\n"
      "helper thread predicts when each buffer is needed next, registers it\n"
      "just before, and deregisters it in between. y or n.",
-     ucs_offsetof(uct_helper_options_t, helper), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, helper), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_POLICY", "paper",
      "What becomes of a registration after its use:\n"
-     "  paper        - deregister, register again before the predicted use\n"
+     "  predict      - deregister, register again before the use that the\n"
+     "                 order of communications predicts\n"
+     "  paper        - likewise, before the shortest period has passed\n"
      "  leave_pinned - keep until the memory is unmapped\n"
      "  on_demand    - deregister at once\n"
      "  lru          - keep, evict the least recently used at a ceiling",
-     ucs_offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MISS_TARGET", "1%",
+     "Under predict: share of uses that may find their buffer unregistered;\n"
+     "a smaller one costs memory, where the uses are irregular.",
+     ucs_offsetof(uct_helper_options_t, miss_target), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MIN_SIZE", "16k",
      "Shorter buffers are registered once and kept.",
-     ucs_offsetof(uct_helper_options_t, min_size), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, min_size), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MAX_PINNED", "inf",
      "Ceiling of registered memory per domain, kept before a registration by\n"
      "deregistering what is idle; passed only if all else is in use.",
-     ucs_offsetof(uct_helper_options_t, max_pinned), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, max_pinned), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MAX_REGIONS", "inf",
      "Ceiling of the number of registrations per domain, kept likewise.",
-     ucs_offsetof(uct_helper_options_t, max_regions), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, max_regions), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MDS", "ib,pin",
      "Memory domains that get a helper: a list of ib (RDMA devices) and pin\n"
      "(the software NIC of UCX_MD_PIN).",
-     ucs_offsetof(uct_helper_options_t, mds), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, mds), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MONITOR", "auto",
+     "What tells of memory that goes away:\n"
+     "  ucm         - UCX's hooks of mmap(), munmap(), madvise() and the like\n"
+     "  userfaultfd - the kernel; sees raw system calls, too\n"
+     "  both        - both, what one misses the other sees\n"
+     "  auto        - both, or the one that can be had",
+     offsetof(uct_helper_options_t, monitor), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_REPORT", "",
      "Where to write what was pinned and saved when the process ends: empty\n"
      "(nowhere), stderr, FILE, or json:FILE. In FILE, %h stands for the host,\n"
      "%p for the process id, %r for the rank.",
-     ucs_offsetof(uct_helper_options_t, report), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, report), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_TRACE", "",
+     "Where to record what is registered, given back and unmapped, for\n"
+     "'ucx-helper replay': empty (nowhere) or FILE, in which %h, %p and %r\n"
+     "stand for the same.",
+     offsetof(uct_helper_options_t, trace), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_CPU", "auto",
      "Processors of the helper thread: auto (near the device, not on the one\n"
      "that the main thread alone is bound to), a list such as 0-3,8, or empty\n"
      "(as the thread that starts it).",
-     ucs_offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_LOG", "warn",
      "Log level of the helper: error, warn, info or debug.",
-     ucs_offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},
 
     {"PIN", "n",
      "Software NIC: UCX's cma domain registers (pins) memory for real, by\n"
      "io_uring, so that a job on one machine without RDMA hardware pays a\n"
      "real registration cost. y or n.",
-     ucs_offsetof(uct_helper_options_t, pin), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, pin), UCS_CONFIG_TYPE_STRING},
 
     {"PIN_COST", "",
      "MODELLED cost added to each registration of the software NIC, as\n"
      "BASE,PER_PAGE, for example 5us,100ns; empty: none.",
-     ucs_offsetof(uct_helper_options_t, pin_cost), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, pin_cost), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN_VERIFY", "n",
+     "Testing aid of the software NIC: compare, at the end of each use, what\n"
+     "is seen through the registration with what the virtual address shows;\n"
+     "abort with one line at a difference. y, n, or sample (some pages).",
+     offsetof(uct_helper_options_t, pin_verify), UCS_CONFIG_TYPE_STRING},
 
     {NULL}
 };
@@ -119,14 +147,41 @@ static int uct_helper_config_parse_count(const char *text, void *value_p)
            (*(unsigned long*)value_p > 0);
 }
 
+static int uct_helper_config_parse_share(const char *text, void *value_p)
+{
+    return uct_helper_value_share(text, value_p);
+}
+
 static int uct_helper_config_parse_mds(const char *text, void *value_p)
 {
     return uct_helper_value_mask(text, uct_helper_mds_names, value_p);
 }
 
+static int uct_helper_config_parse_monitor(const char *text, void *value_p)
+{
+    unsigned index;
+
+    if (!uct_helper_value_enum(text, uct_helper_monitor_names, &index)) {
+        return 0;
+    }
+
+    *(uct_helper_monitor_t*)value_p = (uct_helper_monitor_t)index;
+    return 1;
+}
+
 static int uct_helper_config_parse_report(const char *text, void *value_p)
 {
     return uct_helper_value_report(text, value_p);
+}
+
+static int uct_helper_config_parse_trace(const char *text, void *value_p)
+{
+    if (strlen(text) >= PATH_MAX) {
+        return 0;
+    }
+
+    strcpy(value_p, text);
+    return 1;
 }
 
 static int uct_helper_config_parse_log(const char *text, void *value_p)
@@ -172,6 +227,24 @@ static int uct_helper_config_parse_cost(const char *text, void *config_p)
                                  &config->pin_per_page_ns);
 }
 
+static int uct_helper_config_parse_verify(const char *text, void *value_p)
+{
+    int is_on;
+
+    if (!strcasecmp(text, "sample")) {
+        *(uct_helper_pin_verify_t*)value_p = UCT_HELPER_PIN_VERIFY_SAMPLE;
+        return 1;
+    }
+
+    if (!uct_helper_value_bool(text, &is_on)) {
+        return 0;
+    }
+
+    *(uct_helper_pin_verify_t*)value_p = is_on ? UCT_HELPER_PIN_VERIFY_ALL :
+                                                 UCT_HELPER_PIN_VERIFY_NO;
+    return 1;
+}
+
 /* How one option is checked, and what is switched off if it is bad */
 typedef struct uct_helper_option_rule {
     const char *name;
@@ -185,11 +258,11 @@ typedef struct uct_helper_option_rule {
 #define UCT_HELPER_RULE(_name, _option, _value_offset, _switch, _parse, \
                         _allowed) \
     { \
-        _name, ucs_offsetof(uct_helper_options_t, _option), _value_offset, \
-                ucs_offsetof(uct_helper_config_t, _switch), _parse, _allowed \
+        _name, offsetof(uct_helper_options_t, _option), _value_offset, \
+                offsetof(uct_helper_config_t, _switch), _parse, _allowed \
     }
 
-#define UCT_HELPER_VALUE(_field) ucs_offsetof(uct_helper_config_t, _field)
+#define UCT_HELPER_VALUE(_field) offsetof(uct_helper_config_t, _field)
 
 #define UCT_HELPER_SIZES "bytes with an optional k, m, g or t, or inf"
 #define UCT_HELPER_BOOLS "y or n"
@@ -199,7 +272,11 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                     uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
     UCT_HELPER_RULE("HELPER_POLICY", policy, UCT_HELPER_VALUE(policy), helper,
                     uct_helper_config_parse_policy,
-                    "paper, leave_pinned, on_demand or lru"),
+                    "predict, paper, leave_pinned, on_demand or lru"),
+    UCT_HELPER_RULE("HELPER_MISS_TARGET", miss_target,
+                    UCT_HELPER_VALUE(miss_target), helper,
+                    uct_helper_config_parse_share,
+                    "a share above 0 and below 1, such as 0.01 or 1%"),
     UCT_HELPER_RULE("HELPER_MIN_SIZE", min_size, UCT_HELPER_VALUE(min_size),
                     helper, uct_helper_config_parse_size, UCT_HELPER_SIZES),
     UCT_HELPER_RULE("HELPER_MAX_PINNED", max_pinned,
@@ -210,9 +287,15 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                     uct_helper_config_parse_count, "a number above 0, or inf"),
     UCT_HELPER_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
                     uct_helper_config_parse_mds, "a list of ib and pin"),
+    UCT_HELPER_RULE("HELPER_MONITOR", monitor, UCT_HELPER_VALUE(monitor),
+                    helper, uct_helper_config_parse_monitor,
+                    "ucm, userfaultfd, both or auto"),
     UCT_HELPER_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report), helper,
                     uct_helper_config_parse_report,
                     "stderr, FILE or json:FILE"),
+    UCT_HELPER_RULE("HELPER_TRACE", trace, UCT_HELPER_VALUE(trace), helper,
+                    uct_helper_config_parse_trace,
+                    "FILE of less than 4096 bytes, or nothing"),
     UCT_HELPER_RULE("HELPER_CPU", cpu, 0, helper, uct_helper_config_parse_cpu,
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
@@ -220,17 +303,21 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
     UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
                     uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
     UCT_HELPER_RULE("PIN_COST", pin_cost, 0, pin, uct_helper_config_parse_cost,
-                    "two times such as 5us,100ns, or nothing")
+                    "two times such as 5us,100ns, or nothing"),
+    UCT_HELPER_RULE("PIN_VERIFY", pin_verify, UCT_HELPER_VALUE(pin_verify),
+                    pin, uct_helper_config_parse_verify, "y, n or sample")
 };
 
 static void uct_helper_config_set_defaults(uct_helper_config_t *config)
 {
     memset(config, 0, sizeof(*config));
     config->policy      = UCT_HELPER_POLICY_PAPER;
+    config->miss_target = 0.01;
     config->min_size    = 16 << 10;
     config->max_pinned  = SIZE_MAX;
     config->max_regions = ULONG_MAX;
     config->mds         = UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN;
+    config->monitor     = UCT_HELPER_MONITOR_AUTO;
     config->cpu_mode    = UCT_HELPER_CPU_AUTO;
     config->log_level   = UCS_LOG_LEVEL_WARN;
 }

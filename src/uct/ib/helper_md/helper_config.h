@@ -5,6 +5,7 @@
 #define UCT_HELPER_CONFIG_H_
 
 #include "engine.h"
+#include "monitor.h"
 
 #include <ucs/config/types.h>
 #include <ucs/type/cpu_set.h>
@@ -56,36 +57,52 @@ typedef enum uct_helper_cpu_mode {
     UCT_HELPER_CPU_LIST     /**< to the given processors */
 } uct_helper_cpu_mode_t;
 
+/** What the software NIC compares at the end of each use. */
+typedef enum uct_helper_pin_verify {
+    UCT_HELPER_PIN_VERIFY_NO,
+    UCT_HELPER_PIN_VERIFY_ALL,
+    UCT_HELPER_PIN_VERIFY_SAMPLE
+} uct_helper_pin_verify_t;
+
 /** Options as strings, filled by UCX's parser. */
 typedef struct uct_helper_options {
     char *helper;
     char *policy;
+    char *miss_target;
     char *min_size;
     char *max_pinned;
     char *max_regions;
     char *mds;
+    char *monitor;
     char *report;
+    char *trace;
     char *cpu;
     char *log;
     char *pin;
     char *pin_cost;
+    char *pin_verify;
 } uct_helper_options_t;
 
 /** Options that have been checked. */
 typedef struct uct_helper_config {
     int                      helper;      /**< UCX_MD_HELPER */
     uct_helper_policy_t      policy;
+    double                   miss_target; /**< share of uses, 0 to 1 */
     size_t                   min_size;    /**< bytes */
     size_t                   max_pinned;  /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions; /**< ULONG_MAX: no ceiling */
     unsigned                 mds;         /**< UCT_HELPER_MDS_xx */
+    uct_helper_monitor_t     monitor;
     uct_helper_report_dest_t report;
+    char                     trace[PATH_MAX]; /**< empty: none; %h %p %r not
+                                                  yet expanded */
     uct_helper_cpu_mode_t    cpu_mode;
     ucs_cpu_set_t            cpus;        /**< with UCT_HELPER_CPU_LIST */
     ucs_log_level_t          log_level;
     int                      pin;         /**< UCX_MD_PIN */
     double                   pin_base_ns; /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
+    uct_helper_pin_verify_t  pin_verify;
 } uct_helper_config_t;
 
 

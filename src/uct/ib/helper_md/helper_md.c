@@ -6,7 +6,9 @@
 #include "events.h"
 #include "helper_md_int.h"
 #include "log.h"
+#include "range.h"
 #include "session.h"
+#include "trace_record.h"
 
 #include <ucs/datastruct/linear_func.h>
 #include <ucs/sys/clock.h>
@@ -15,6 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The component whose domains register with a device's driver */
+#define UCT_HELPER_MD_VERBS "ib"
+
+#define UCT_HELPER_MD_NOTE_MAX 128
 
 
 void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
@@ -32,16 +41,35 @@ void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
 
 /* The engine's world */
 
+/* What is called here may be a cancellation point: libunwind reads through a
+ * pipe, a driver writes, a log line does. A thread that is cancelled there would
+ * leave a region that is for ever being registered, and hang whoever waits for
+ * it. @return What uct_helper_cancel_restore() takes. */
+static int uct_helper_cancel_disable(void)
+{
+    int old;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    return old;
+}
+
+static void uct_helper_cancel_restore(int old)
+{
+    pthread_setcancelstate(old, NULL);
+}
+
 static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
                                            size_t length, unsigned flags,
                                            uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = arg;
+    int cancel          = uct_helper_cancel_disable();
     ucs_status_t status;
 
     uct_helper_log_hush(flags & UCT_MD_MEM_FLAG_HIDE_ERRORS);
     status = md->lower->mem_reg(md->md, address, length, flags, memh_p);
     uct_helper_log_hush(0);
+    uct_helper_cancel_restore(cancel);
     return status;
 }
 
@@ -53,6 +81,8 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg, uct_mem_h memh,
         .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
         .memh       = memh
     };
+    ucs_status_t status;
+    int cancel;
 
     if (comp != NULL) {
         params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
@@ -61,7 +91,10 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg, uct_mem_h memh,
         params.comp        = comp;
     }
 
-    return md->lower->mem_dereg(md->md, &params);
+    cancel = uct_helper_cancel_disable();
+    status = md->lower->mem_dereg(md->md, &params);
+    uct_helper_cancel_restore(cancel);
+    return status;
 }
 
 static uint64_t uct_helper_env_now(void *arg)
@@ -93,8 +126,12 @@ static uint64_t uct_helper_env_walk(void *arg, uintptr_t sp, uintptr_t address,
                                     size_t length)
 {
     uct_helper_md_t *md = arg;
+    int cancel          = uct_helper_cancel_disable();
+    uint64_t path;
 
-    return uct_helper_site_walk(md->site, sp, address, length);
+    path = uct_helper_site_walk(md->site, sp, address, length);
+    uct_helper_cancel_restore(cancel);
+    return path;
 }
 
 static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
@@ -105,11 +142,67 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
     return uct_helper_site_recall(md->site, sp, address, length);
 }
 
+static void uct_helper_md_watch_vmas(uct_helper_md_t *md, uint64_t now)
+{
+    if (!uct_helper_vmas_watch(&md->vmas, now)) {
+        return;
+    }
+
+    if (md->vmas.is_near) {
+        uct_helper_engine_distrust(md->engine, UCT_HELPER_DISTRUST_VMAS);
+        uct_helper_warn("%s: the process nears vm.max_map_count=%ld mappings: "
+                        "memory is registered only while it is in use",
+                        md->name, uct_helper_vmas_limit());
+    } else {
+        uct_helper_engine_trust(md->engine, UCT_HELPER_DISTRUST_VMAS);
+    }
+}
+
+/* A helper's registration asks the kernel anew unless it watches the mapping
+ * for us: UCM may have missed what happened to it */
+static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
+                                 uintptr_t *start_p, uintptr_t *end_p)
+{
+    int speculate       = !!(flags & UCT_HELPER_INSPECT_SPECULATE);
+    uintptr_t start     = *start_p;
+    uintptr_t end       = *end_p;
+
+    if (uct_helper_range_is_own_stack(start, end)) {
+        return 0;
+    }
+
+    if (!(flags & UCT_HELPER_INSPECT_KNOWN) || (speculate && !md->watches)) {
+        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start_p, end_p) !=
+             UCT_HELPER_RANGE_PRIVATE) ||
+            (md->watches && !uct_helper_monitor_watch(*start_p, *end_p))) {
+            return 0;
+        }
+    }
+
+    return !speculate || uct_helper_range_is_resident(start, end);
+}
+
+static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
+                                  uintptr_t *end_p)
+{
+    int cancel = uct_helper_cancel_disable(); /* the kernel is asked by open() */
+    int may_keep;
+
+    may_keep = uct_helper_md_inspect(arg, flags, start_p, end_p);
+    uct_helper_cancel_restore(cancel);
+    return may_keep;
+}
+
 static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 {
     uct_helper_md_t *md = arg;
+    uint64_t next;
 
-    return uct_helper_engine_step(md->engine, now);
+    uct_helper_events_recheck(now);
+    uct_helper_md_watch_vmas(md, now);
+    next = uct_helper_engine_step(md->engine, now);
+    /* An engine that distrusts memory has nothing to wake up for */
+    return md->vmas.is_near ? ucs_min(next, md->vmas.next_ns) : next;
 }
 
 /* The operations */
@@ -136,11 +229,13 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
                                                 size_t length)
 {
     ucs_status_t status;
+    int cancel;
 
     if (length < md->config.min_size) {
         return;
     }
 
+    cancel = uct_helper_cancel_disable();
     status = uct_helper_thread_start(md->thread);
     if (status == UCS_OK) {
         uct_helper_md_bind(md);
@@ -150,28 +245,51 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
                                 "registrations were kept");
     }
     ucs_store_relaxed(&md->settled, 1);
+    uct_helper_cancel_restore(cancel);
 }
 
-static ucs_status_t uct_helper_md_mem_reg(uct_md_h uct_md, void *address,
-                                          size_t length, unsigned flags,
-                                          uct_mem_h *memh_p)
+static UCS_F_ALWAYS_INLINE ucs_status_t
+uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
+                  unsigned flags, uintptr_t sp, uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     ucs_status_t status;
+
+    if (ucs_unlikely(!uct_helper_md_is_mine(md))) {
+        uct_helper_child_enter(md);
+        return md->ops.mem_reg(uct_md, address, length, flags, memh_p);
+    }
 
     /* UCX's own pools live until finalize; they are not ours to manage */
     if (ucs_unlikely((flags & UCT_MD_MEM_FLAG_LOCK) || (length == 0))) {
         return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
     }
 
-    status = uct_helper_engine_get(md->engine, address, length, flags,
-                                   (uintptr_t)__builtin_frame_address(0),
+    status = uct_helper_engine_get(md->engine, address, length, flags, sp,
                                    memh_p);
+    if (ucs_unlikely(status != UCS_OK)) {
+        /* Nothing of ours shall be in the way, in any domain; then the domain
+         * below is asked as it would be without us, and what it says is
+         * final */
+        if (uct_helper_status_is_exhausted(status)) {
+            uct_helper_session_yield();
+        }
+        return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
+    }
+
     if (ucs_unlikely(!ucs_load_relaxed(&md->settled))) {
         uct_helper_md_settle(md, length);
     }
 
     return status;
+}
+
+static ucs_status_t uct_helper_md_mem_reg(uct_md_h uct_md, void *address,
+                                          size_t length, unsigned flags,
+                                          uct_mem_h *memh_p)
+{
+    return uct_helper_md_get(uct_md, address, length, flags,
+                             (uintptr_t)__builtin_frame_address(0), memh_p);
 }
 
 static UCS_F_NOINLINE ucs_status_t
@@ -206,6 +324,11 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
     uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
+    if (ucs_unlikely(!uct_helper_md_is_mine(md))) {
+        uct_helper_child_enter(md);
+        return md->ops.mem_dereg(uct_md, params);
+    }
+
     uct_helper_md_dereg_unpack(params, &full);
     if (ucs_unlikely(full.flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE)) {
         return uct_helper_md_invalidate(uct_md, params, &full);
@@ -216,6 +339,70 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
         return md->lower->mem_dereg(uct_md, params);
     }
 
+    return status;
+}
+
+/* In the table instead of the plain one, so that that one need not ask */
+static ucs_status_t
+uct_helper_md_verify_mem_dereg(uct_md_h uct_md,
+                               const uct_abi_md_mem_dereg_params_t *params)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    uct_abi_md_mem_dereg_params_t full;
+
+    uct_helper_md_dereg_unpack(params, &full);
+    if (full.memh != NULL) {
+        md->verify(uct_md, full.memh);
+    }
+
+    return md->verified_dereg(uct_md, params);
+}
+
+/* While a trace is recorded these two are in the table instead */
+
+static ucs_status_t
+uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
+                             unsigned flags, uct_mem_h *memh_p)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    uintptr_t sp        = (uintptr_t)__builtin_frame_address(0);
+    uint64_t now        = ucs_clock_now();
+    ucs_status_t status;
+    uint64_t signature;
+
+    status = uct_helper_md_get(uct_md, address, length, flags, sp, memh_p);
+    if ((status != UCS_OK) || (flags & UCT_MD_MEM_FLAG_LOCK) ||
+        (length == 0) || !uct_helper_md_is_mine(md)) {
+        return status;
+    }
+
+    /* Policies without a helper do not walk */
+    signature = uct_helper_site_recall(md->site, sp, (uintptr_t)address,
+                                       length);
+    if (ucs_unlikely(signature == 0)) {
+        signature = uct_helper_site_walk(md->site, sp, (uintptr_t)address,
+                                         length);
+    }
+    uct_helper_trace_use(now, (uintptr_t)address, length,
+                         flags & UCT_MD_MEM_ACCESS_ALL, signature, *memh_p);
+    return UCS_OK;
+}
+
+static ucs_status_t
+uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
+                               const uct_abi_md_mem_dereg_params_t *params)
+{
+    uint64_t now = ucs_clock_now();
+    uct_abi_md_mem_dereg_params_t full;
+    ucs_status_t status;
+
+    /* A handle that is not the engine's was not recorded, and the recorder
+     * leaves it out */
+    uct_helper_md_dereg_unpack(params, &full);
+    status = uct_helper_md_mem_dereg(uct_md, params);
+    if ((status == UCS_OK) && uct_helper_md_is_mine(uct_helper_md_of(uct_md))) {
+        uct_helper_trace_release(now, full.memh);
+    }
     return status;
 }
 
@@ -232,6 +419,14 @@ static ucs_status_t uct_helper_md_query(uct_md_h uct_md, uct_md_attr_t *attr)
     return status;
 }
 
+static void uct_helper_md_unwatch(uct_helper_md_t *md)
+{
+    if (md->watches) {
+        md->watches = 0;
+        uct_helper_monitor_stop();
+    }
+}
+
 static void uct_helper_md_release(uct_helper_md_t *md)
 {
     uct_helper_engine_destroy(md->engine);
@@ -246,9 +441,16 @@ static void uct_helper_md_close(uct_md_h uct_md)
     uct_helper_md_t *md           = uct_helper_md_of(uct_md);
     const uct_abi_md_ops_t *lower = md->lower;
 
+    if (!uct_helper_md_is_mine(md)) {
+        uct_helper_child_enter(md);
+        md->ops.close(uct_md);
+        return;
+    }
+
     uct_helper_thread_stop(md->thread);
     uct_helper_session_leave(md);
     uct_helper_events_leave(md->engine);
+    uct_helper_md_unwatch(md);
     uct_helper_md_release(md);
     uct_abi_md(uct_md)->ops = lower;
     lower->close(uct_md);
@@ -260,6 +462,7 @@ static ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
 {
     const uct_helper_engine_params_t params = {
         .policy      = md->config.policy,
+        .miss_target = md->config.miss_target,
         .min_size    = md->config.min_size,
         .max_pinned  = md->config.max_pinned,
         .max_regions = md->config.max_regions
@@ -273,7 +476,8 @@ static ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
         .wait         = uct_helper_env_wait,
         .wake_waiters = uct_helper_env_wake_waiters,
         .walk         = uct_helper_env_walk,
-        .recall       = uct_helper_env_recall
+        .recall       = uct_helper_env_recall,
+        .inspect      = uct_helper_env_inspect
     };
 
     return uct_helper_engine_create(&params, &env, &md->engine);
@@ -288,11 +492,60 @@ static void uct_helper_md_set_ops(uct_helper_md_t *md)
     md->ops.mem_dereg = uct_helper_md_mem_dereg;
 }
 
+/* Does the domain below leave marks on the pages that it registers? rdma-core
+ * does once it was asked for fork support (ibv_fork_init(), which the preloaded
+ * stub forgoes where the kernel needs no help): with MADV_DONTFORK. The marks stay when the page moves or when another thread's
+ * event comes before the deregistration, they make a child fault on what else
+ * lies on the page, and each splits a mapping. A registered page in the middle
+ * of a mapping shows it. Some kernels never join the parts again, so what is
+ * compared with was counted before. */
+static int uct_helper_md_is_marking(uct_helper_md_t *md)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    long before = 0, after = 0;
+    uct_mem_h memh;
+    char *pages;
+
+    pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        return 0;
+    }
+
+    before = uct_helper_vmas_count((uintptr_t)pages,
+                                   (uintptr_t)pages + 3 * page);
+    if (uct_helper_env_mem_reg(md, pages + page, page,
+                               UCT_MD_MEM_ACCESS_ALL |
+                               UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) == UCS_OK) {
+        after = uct_helper_vmas_count((uintptr_t)pages,
+                                      (uintptr_t)pages + 3 * page);
+        uct_helper_env_mem_dereg(md, memh, NULL);
+    }
+    munmap(pages, 3 * page);
+    return after > before;
+}
+
+static void uct_helper_md_check_marks(uct_helper_md_t *md)
+{
+    if (strcmp(uct_abi_md_component_name(md->md), UCT_HELPER_MD_VERBS) ||
+        !uct_helper_md_is_marking(md)) {
+        return;
+    }
+
+    uct_helper_engine_distrust(md->engine, UCT_HELPER_DISTRUST_MARKS);
+    uct_helper_warn("%s: registered memory is kept from children "
+                    "(MADV_DONTFORK): memory is registered only while it is "
+                    "in use", md->name);
+    uct_helper_session_note("the domain below keeps registered memory from "
+                            "children: it was registered only while in use");
+}
+
 static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,
                                const char *md_name,
                                const uct_helper_config_t *config,
                                const uct_md_attr_t *attr)
 {
+    md->process     = uct_helper_session_process();
     md->lower       = uct_abi_md(uct_md)->ops;
     md->lower_flags = attr->cap.flags;
     md->md          = uct_md;
@@ -344,6 +597,7 @@ static ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_site;
     }
 
+    uct_helper_md_check_marks(md);
     ucs_store_relaxed(&md->settled,
                       !uct_helper_engine_needs_helper(md->engine));
     *md_p = md;
@@ -359,13 +613,72 @@ err_free:
     return status;
 }
 
+/* Who asked for userfaultfd is warned, once a process, that it cannot be had */
+static void uct_helper_md_no_userfaultfd(const uct_helper_config_t *config,
+                                         const char *reason)
+{
+    static _Atomic(int) said;
+    char note[UCT_HELPER_MD_NOTE_MAX];
+
+    snprintf(note, sizeof(note), "%s: memory is watched by UCX's hooks alone",
+             reason);
+    if (ucs_swap_acq_rel(&said, 1)) {
+        return;
+    }
+    uct_helper_log((config->monitor == UCT_HELPER_MONITOR_AUTO) ?
+                           UCS_LOG_LEVEL_INFO :
+                           UCS_LOG_LEVEL_WARN,
+                   "UCX_MD_HELPER_MONITOR=%s: %s",
+                   uct_helper_monitor_names[config->monitor], note);
+    uct_helper_session_note(note);
+}
+
+/* Anything that tells of unmapped memory will do; with nothing the helper stays
+ * off */
+static ucs_status_t
+uct_helper_md_choose_monitor(const uct_helper_config_t *config, int *watches_p)
+{
+    const char *no_kernel = NULL, *no_hooks = NULL;
+    ucs_status_t hooks    = UCS_ERR_UNSUPPORTED;
+
+    *watches_p = (config->monitor != UCT_HELPER_MONITOR_UCM) &&
+                 (uct_helper_monitor_start(&no_kernel) == UCS_OK);
+    if (!*watches_p || (config->monitor != UCT_HELPER_MONITOR_USERFAULTFD)) {
+        hooks = uct_helper_events_check(&no_hooks);
+    }
+    if (!*watches_p && (hooks != UCS_OK)) {
+        uct_helper_warn("%s%s%s: nothing tells of unmapped memory, the helper "
+                        "stays off", no_hooks,
+                        (no_kernel == NULL) ? "" : ", and ",
+                        (no_kernel == NULL) ? "" : no_kernel);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (no_kernel != NULL) {
+        uct_helper_md_no_userfaultfd(config, no_kernel);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
+{
+    ucs_status_t status;
+    int watches;
+
+    status = uct_helper_md_choose_monitor(config, &watches);
+    if (watches) {
+        uct_helper_monitor_stop();
+    }
+    return status;
+}
+
 ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config)
 {
     uct_helper_md_t *md = NULL;
     ucs_status_t status;
+    int watches;
 
-    status = uct_helper_events_check();
+    status = uct_helper_md_choose_monitor(config, &watches);
     if (status != UCS_OK) {
         return status;
     }
@@ -374,8 +687,10 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
     uct_helper_log_init();
     status = uct_helper_md_create(uct_md, md_name, config, &md);
     if (status != UCS_OK) {
-        goto err;
+        goto err_stop_monitor;
     }
+
+    md->watches = watches;
 
     status = uct_helper_events_join(md->engine);
     if (status != UCS_OK) {
@@ -383,6 +698,10 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
     }
 
     uct_helper_session_enter(md);
+    if (ucs_load_relaxed(&uct_helper_trace_is_on)) {
+        md->ops.mem_reg   = uct_helper_md_mem_reg_traced;
+        md->ops.mem_dereg = uct_helper_md_mem_dereg_traced;
+    }
     uct_abi_md(uct_md)->ops = &md->ops;
     uct_helper_debug("%s: helper with policy %s", md_name,
                      uct_helper_policy_names[config->policy]);
@@ -390,7 +709,10 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
 
 err_release:
     uct_helper_md_release(md);
-err:
+err_stop_monitor:
+    if (watches) {
+        uct_helper_monitor_stop();
+    }
     uct_helper_warn("%s: %s: the helper stays off", md_name,
                     ucs_status_string(status));
     return status;
@@ -398,11 +720,30 @@ err:
 
 uct_helper_engine_h uct_helper_md_engine(uct_md_h uct_md)
 {
-    if (uct_abi_md(uct_md)->ops->mem_reg != uct_helper_md_mem_reg) {
+    ucs_status_t (*mem_reg)(uct_md_h, void*, size_t, unsigned, uct_mem_h*) =
+            uct_abi_md(uct_md)->ops->mem_reg;
+
+    if (((mem_reg != uct_helper_md_mem_reg) &&
+         (mem_reg != uct_helper_md_mem_reg_traced)) ||
+        !uct_helper_md_is_mine(uct_helper_md_of(uct_md))) {
         return NULL;
     }
 
     return uct_helper_md_of(uct_md)->engine;
+}
+
+void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+
+    md->verify         = verify;
+    md->verified_dereg = md->ops.mem_dereg;
+    md->ops.mem_dereg  = uct_helper_md_verify_mem_dereg;
+}
+
+int uct_helper_md_is_gone(uct_md_h uct_md, uct_mem_h memh)
+{
+    return uct_helper_engine_is_gone(uct_helper_md_of(uct_md)->engine, memh);
 }
 
 int uct_helper_md_has_thread(uct_md_h uct_md)

@@ -29,6 +29,16 @@ BEGIN_C_DECLS
 
 
 /**
+ * See whether memory events arrive as config->monitor asks for, before anything
+ * is changed for a helper. If less can be had than was asked for, or nothing,
+ * that has been logged when this returns.
+ *
+ * @return UCS_OK, or UCS_ERR_UNSUPPORTED: @ref uct_helper_md_attach would fail.
+ */
+ucs_status_t uct_helper_md_check(const uct_helper_config_t *config);
+
+
+/**
  * Decorate an open domain. Its own registration cache, if it has one, must be
  * off: it would hide the deregistrations from the device.
  *
@@ -42,7 +52,8 @@ BEGIN_C_DECLS
  * @param [in] config   Options, copied; config->helper is not looked at.
  *
  * @return UCS_OK
- * @return UCS_ERR_UNSUPPORTED    Memory events do not arrive, see events.h.
+ * @return UCS_ERR_UNSUPPORTED    Memory events do not arrive, see events.h and
+ *                                monitor.h.
  * @return UCS_ERR_NO_MEMORY
  * @return UCS_ERR_EXCEEDS_LIMIT  Too many domains.
  *         After any error the domain is as it was, and one line of warning has
@@ -50,6 +61,35 @@ BEGIN_C_DECLS
  */
 ucs_status_t uct_helper_md_attach(uct_md_h md, const char *md_name,
                                   const uct_helper_config_t *config);
+
+
+/**
+ * End of a use, before the reference is given back: a testing aid's chance to
+ * look at the registration.
+ *
+ * @param [in] memh  What was registered, also if it went straight to the
+ *                   domain below.
+ */
+typedef void (*uct_helper_verify_func_t)(uct_md_h md, uct_mem_h memh);
+
+
+/**
+ * Have @a verify called at the end of each use. A domain for which this was
+ * never called pays nothing for it.
+ *
+ * @param [in] md  Decorated domain that no other thread uses yet.
+ */
+void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
+
+
+/**
+ * @param [in] memh  As given to @ref uct_helper_verify_func_t, by its caller.
+ *
+ * @return Nonzero if memory events or an invalidation have taken the
+ *         registration's mapping away while it was in use, so that it may
+ *         differ from what is there.
+ */
+int uct_helper_md_is_gone(uct_md_h md, uct_mem_h memh);
 
 
 /** @return The engine of a decorated domain, NULL if @a md is not one whose

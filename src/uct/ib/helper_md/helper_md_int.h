@@ -5,8 +5,10 @@
 #define UCT_HELPER_MD_INT_H_
 
 #include "helper_md.h"
+#include "process.h"
 #include "site.h"
 #include "thread.h"
+#include "vmas.h"
 
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/atomic.h>
@@ -28,13 +30,19 @@ typedef struct uct_helper_md {
     uct_abi_md_ops_t       ops;      /* what md->ops points to */
     uct_helper_engine_h    engine;
     const uct_abi_md_ops_t *lower;
+    uint32_t               process;  /* number of the one that opened it */
     _Atomic int            settled;  /* nothing is left to do about the thread */
     uint64_t               lower_flags; /* UCT_MD_FLAG_xx of the lower domain */
     uct_md_h               md;
+    uct_helper_verify_func_t verify;   /* NULL unless set */
+    ucs_status_t           (*verified_dereg)(
+            uct_md_h md, const uct_abi_md_mem_dereg_params_t *params);
     uct_helper_thread_h    thread;
     uct_helper_site_h      site;
     uct_helper_config_t    config;
     ucs_cpu_set_t          local_cpus;
+    uct_helper_vmas_t      vmas;       /* the helper's own */
+    int                    watches;  /* the monitor was started */
     char                   name[UCT_MD_NAME_MAX];
     ucs_list_link_t        list;       /* in the session */
     /* In a forked child: what it registered itself. The lock is a leaf and
@@ -55,8 +63,15 @@ void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
                                 uct_abi_md_mem_dereg_params_t *full);
 
 
-/** Turn the domain into a child's: no engine, no thread. In the forked child
- *  only, while its other threads do not exist. */
+/** @return Nonzero but in a child of the process that opened the domain. */
+static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
+{
+    return uct_helper_process_is(md->process);
+}
+
+
+/** Turn the domain into a child's: no engine, no thread. In a child only; its
+ *  operations then are other ones. */
 void uct_helper_child_enter(uct_helper_md_t *md);
 
 END_C_DECLS

@@ -64,6 +64,22 @@ static inline void uct_helper_lock(uct_helper_lock_t *lock)
     }
 }
 
+/** @return Nonzero if the lock has been taken; gives up after some spins. */
+static inline int uct_helper_lock_try(uct_helper_lock_t *lock)
+{
+    unsigned spins;
+    const void *expected;
+
+    for (spins = 0; spins < UCT_HELPER_LOCK_SPINS; ++spins) {
+        expected = NULL;
+        /* acquire [L-OWNER]: pairs with the release in uct_helper_unlock() */
+        if (ucs_cas_acq_rel(&lock->owner, &expected, uct_helper_lock_self())) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static inline void uct_helper_unlock(uct_helper_lock_t *lock)
 {
     /* release [L-OWNER]: pairs with the acquire in uct_helper_lock() */

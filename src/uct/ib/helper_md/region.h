@@ -88,6 +88,8 @@ typedef struct uct_helper_region {
                                             when it is deregistered */
     _Atomic(unsigned)          speculative; /* registered by the helper */
     _Atomic(unsigned)          wake;      /* the last user wakes the helper */
+    _Atomic(uint64_t)          next_use;  /* ns: as predicted; 0: not known */
+    _Atomic(uint64_t)          again;     /* ns: between two uses; likewise */
 
     /* Protected by the index lock */
     uct_helper_itree_node_t   node;      /* [start, end), in the index unless

@@ -3,8 +3,13 @@
  */
 #include "rq.h"
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
+
+/* 2^10 uses without a try at most */
+#define UCT_HELPER_RQ_REFUSED_MAX 10u
 
 ucs_status_t uct_helper_rq_init(uct_helper_rq_t *rq, unsigned max_contexts)
 {
@@ -154,21 +159,57 @@ void uct_helper_rq_expect(uct_helper_rq_t *rq, uct_helper_region_t *region,
     uct_helper_rq_spread(item, gap);
 }
 
+void uct_helper_rq_refused(uct_helper_rq_item_t *item)
+{
+    item->skip    = 1u << item->refused;
+    item->refused = ucs_min(item->refused + 1, UCT_HELPER_RQ_REFUSED_MAX);
+}
+
+int uct_helper_rq_may_expect(uct_helper_rq_t *rq, ucs_predict_ref_t ref)
+{
+    uct_helper_rq_item_t *item = &rq->items[ref.index];
+
+    if (memcmp(&item->ref, &ref, sizeof(ref)) != 0) {
+        item->refused = 0;
+        item->skip    = 0;
+    }
+    if (item->skip == 0) {
+        return 1;
+    }
+    --item->skip;
+    return 0;
+}
+
 void uct_helper_rq_registered(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
                               uct_helper_region_t *region, uint64_t time)
 {
     uct_helper_rq_remove(rq, item);
-    item->time = time;
+    item->refused = 0;
+    item->time    = time;
     uct_helper_rq_chain(item, region);
     uct_helper_rq_link(rq, item, UCT_HELPER_RQ_EXPECTED);
+}
+
+void uct_helper_rq_hold(uct_helper_rq_t *rq, uct_helper_region_t *region,
+                        ucs_predict_ref_t ref, uint64_t time)
+{
+    uct_helper_rq_item_t *item = &rq->items[ref.index];
+
+    uct_helper_rq_remove(rq, item);
+    item->ref  = ref;
+    item->time = time;
+    uct_helper_rq_chain(item, region);
+    uct_helper_rq_link(rq, item, UCT_HELPER_RQ_HELD);
 }
 
 void uct_helper_rq_extend(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
                           uint64_t time)
 {
+    uct_helper_rq_list_t list = item->list;
+
     uct_helper_rq_unlink(rq, item);
     item->time = time;
-    uct_helper_rq_link(rq, item, UCT_HELPER_RQ_EXPECTED);
+    uct_helper_rq_link(rq, item, list);
 }
 
 static int uct_helper_rq_list_is_valid(const uct_helper_rq_t *rq,
@@ -192,5 +233,6 @@ static int uct_helper_rq_list_is_valid(const uct_helper_rq_t *rq,
 int uct_helper_rq_is_valid(const uct_helper_rq_t *rq)
 {
     return uct_helper_rq_list_is_valid(rq, UCT_HELPER_RQ_PENDING) &&
-           uct_helper_rq_list_is_valid(rq, UCT_HELPER_RQ_EXPECTED);
+           uct_helper_rq_list_is_valid(rq, UCT_HELPER_RQ_EXPECTED) &&
+           uct_helper_rq_list_is_valid(rq, UCT_HELPER_RQ_HELD);
 }

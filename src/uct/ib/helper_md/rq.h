@@ -15,13 +15,15 @@
  *
  * Registration queue: what the helper expects, ordered by time (Li et al.
  * 2011, section 3.2). Each communication context has at most one item, which
- * is in one of two lists:
+ * is in one of three lists:
  *
  *   pending   the region is to be registered by `time`, the context's deadline
  *             less a margin; neighbours are moved earlier until the helper can
  *             serve one registration and one deregistration between them
  *   expected  the region is registered; if its use has not come by `time`
  *             (deadline + slack) the registration was in vain
+ *   held      the region is kept registered until `time`, for nothing is known
+ *             of its next use
  *
  * The items of one region form a chain, headed in the region for as long as
  * its generation lasts. Owned by the helper: not thread-safe.
@@ -33,6 +35,7 @@ typedef enum uct_helper_rq_list {
     UCT_HELPER_RQ_NONE,
     UCT_HELPER_RQ_PENDING,
     UCT_HELPER_RQ_EXPECTED,
+    UCT_HELPER_RQ_HELD,
     UCT_HELPER_RQ_LAST
 } uct_helper_rq_list_t;
 
@@ -47,7 +50,11 @@ typedef struct uct_helper_rq_item {
     uint64_t                  time;         /* ns */
     uint64_t                  deadline;     /* ns, as predicted */
     uint64_t                  use_end;      /* ns, when that use would end */
+    uint64_t                  until;        /* ns, when it is given up */
+    uint64_t                  plan;         /* the latest that named it */
     uct_helper_rq_list_t      list;
+    unsigned                  refused;      /* registrations in a row */
+    unsigned                  skip;         /* uses without an expectation */
 } uct_helper_rq_item_t;
 
 typedef struct uct_helper_rq {
@@ -75,12 +82,25 @@ void uct_helper_rq_expect(uct_helper_rq_t *rq, uct_helper_region_t *region,
                           ucs_predict_ref_t ref, uint64_t time,
                           uint64_t deadline, uint64_t use_end, uint64_t gap);
 
+/** The helper could not register for this context: the next one, or two, four
+ *  and so on up to a thousand of its uses are not foreseen. */
+void uct_helper_rq_refused(uct_helper_rq_item_t *item);
+
+/** @return Nonzero if the use that follows the present one may be foreseen. To
+ *          be asked once for each use. */
+int uct_helper_rq_may_expect(uct_helper_rq_t *rq, ucs_predict_ref_t ref);
+
 /** Move a pending item to the expected list, to expire at @a time; the region
  *  may be another one that covers the same range. */
 void uct_helper_rq_registered(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
                               uct_helper_region_t *region, uint64_t time);
 
-/** Let an expected item expire later. */
+/** Keep the region of context @a ref registered until @a time, in place of what
+ *  that context had before. */
+void uct_helper_rq_hold(uct_helper_rq_t *rq, uct_helper_region_t *region,
+                        ucs_predict_ref_t ref, uint64_t time);
+
+/** Let an expected or held item expire later. */
 void uct_helper_rq_extend(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
                           uint64_t time);
 

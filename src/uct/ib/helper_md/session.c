@@ -4,7 +4,9 @@
 #include "session.h"
 #include "events.h"
 #include "log.h"
+#include "process.h"
 #include "report.h"
+#include "trace_record.h"
 
 #include <ucs/sys/clock.h>
 
@@ -42,6 +44,9 @@ static uct_helper_session_t uct_helper_session = {
 };
 
 
+/* The helper is kept out of its steps, so that the child finds the domains
+ * below as none of our threads is using them. The engines need no holding: a
+ * child never looks into them. */
 static void uct_helper_session_prepare(void)
 {
     uct_helper_md_t *md;
@@ -50,58 +55,50 @@ static void uct_helper_session_prepare(void)
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
         uct_helper_thread_hold(md->thread);
     }
-
-    uct_helper_events_hold();
-    ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        uct_helper_engine_quiesce(md->engine);
-    }
+    uct_helper_trace_hold();
 }
 
 static void uct_helper_session_parent(void)
 {
     uct_helper_md_t *md;
 
-    ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        uct_helper_engine_resume(md->engine);
-    }
-    uct_helper_events_release();
-
+    uct_helper_trace_release_hold();
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
         uct_helper_thread_release(md->thread);
     }
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
 
-static void uct_helper_session_reset(void)
+/* In a child, by its first thread that gets here: a domain that the child opens
+ * itself begins a session of its own. What the parent opened is not touched;
+ * each of its domains becomes a child's when it is used. The lock may be held
+ * by a thread that does not exist here. */
+static void uct_helper_session_adopt(void)
 {
     uct_helper_session_t *session = &uct_helper_session;
     char version[sizeof(session->closed.ucx_version)];
 
+    uct_helper_events_forget();
+    uct_helper_trace_forget();
+    pthread_mutex_init(&uct_helper_session_lock, NULL);
     strcpy(version, session->closed.ucx_version);
     memset(session, 0, sizeof(*session));
     strcpy(session->closed.ucx_version, version);
     ucs_list_head_init(&session->domains);
 }
 
-static void uct_helper_session_child(void)
-{
-    uct_helper_md_t *md, *next;
-
-    uct_helper_events_forget();
-    ucs_list_for_each_safe(md, next, &uct_helper_session.domains, list) {
-        uct_helper_thread_forget(md->thread);
-        uct_helper_child_enter(md);
-    }
-
-    /* A domain that the child opens itself begins a session of its own */
-    uct_helper_session_reset();
-    pthread_mutex_unlock(&uct_helper_session_lock);
-}
-
 static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
 {
     const uct_helper_stats_t *stats = &figures->stats;
+    const char *complaint           = uct_helper_events_complaint();
     char note[UCT_HELPER_REPORT_NOTE_MAX];
+
+    if (complaint != NULL) {
+        snprintf(note, sizeof(note),
+                 "%s any more: memory was registered only while in use",
+                 complaint);
+        uct_helper_report_add_note(figures, note);
+    }
 
     if (stats->over_ceiling > 0) {
         snprintf(note, sizeof(note),
@@ -172,6 +169,8 @@ static void uct_helper_session_exit(void)
     uct_helper_session_t *session = &uct_helper_session;
     uct_helper_md_t *md;
 
+    /* Before the lock: in a child it may have nobody who lets it go */
+    uct_helper_process_id();
     pthread_mutex_lock(&uct_helper_session_lock);
     ucs_list_for_each(md, &session->domains, list) {
         uct_helper_thread_stop(md->thread);
@@ -180,13 +179,14 @@ static void uct_helper_session_exit(void)
     if (!ucs_list_is_empty(&session->domains)) {
         uct_helper_session_write(ucs_clock_now());
     }
+    uct_helper_trace_stop();
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
 
 static void uct_helper_session_register(void)
 {
     pthread_atfork(uct_helper_session_prepare, uct_helper_session_parent,
-                   uct_helper_session_child);
+                   uct_helper_process_forked);
     atexit(uct_helper_session_exit);
 }
 
@@ -219,6 +219,9 @@ static void uct_helper_session_begin(const uct_helper_md_t *md)
     session->begun         = 1;
     session->closed.policy = uct_helper_policy_names[md->config.policy];
     session->dest          = md->config.report;
+    if (md->config.trace[0] != '\0') {
+        (void)uct_helper_trace_start(md->config.trace);
+    }
     if (uct_helper_report_check(&session->dest, error, sizeof(error)) !=
         UCS_OK) {
         uct_helper_warn("%s", error);
@@ -256,6 +259,23 @@ void uct_helper_session_note(const char *note)
 {
     pthread_mutex_lock(&uct_helper_session_lock);
     uct_helper_report_add_note(&uct_helper_session.closed, note);
+    pthread_mutex_unlock(&uct_helper_session_lock);
+}
+
+uint32_t uct_helper_session_process(void)
+{
+    uct_helper_process_init(uct_helper_session_adopt);
+    return uct_helper_process_id();
+}
+
+void uct_helper_session_yield(void)
+{
+    uct_helper_md_t *md;
+
+    pthread_mutex_lock(&uct_helper_session_lock);
+    ucs_list_for_each(md, &uct_helper_session.domains, list) {
+        uct_helper_engine_yield(md->engine);
+    }
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
 
@@ -314,6 +334,7 @@ void uct_helper_session_leave(uct_helper_md_t *md)
     if (ucs_list_is_empty(&session->domains)) {
         session->elapsed_ns += now - session->since_ns;
         uct_helper_session_write(now);
+        uct_helper_trace_sync();
     }
     pthread_mutex_unlock(&uct_helper_session_lock);
 }

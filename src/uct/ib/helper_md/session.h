@@ -19,6 +19,20 @@ BEGIN_C_DECLS
 void uct_helper_session_set_version(const char *version);
 
 
+/**
+ * Begin a session in this process, if there is none yet: in a child its
+ * parent's is laid aside.
+ *
+ * @return The number of the process, see process.h.
+ */
+uint32_t uct_helper_session_process(void);
+
+
+/** Give way in all domains to an application that is short of something that
+ *  domains share, such as lockable memory. */
+void uct_helper_session_yield(void);
+
+
 /** Add a note to the report. */
 void uct_helper_session_note(const char *note);
 

@@ -300,9 +300,3 @@ void uct_helper_thread_release(uct_helper_thread_h thread)
     pthread_mutex_unlock(&thread->step_lock);
     pthread_mutex_unlock(&thread->life_lock);
 }
-
-void uct_helper_thread_forget(uct_helper_thread_h thread)
-{
-    thread->life = UCT_HELPER_THREAD_STOPPED;
-    uct_helper_thread_release(thread);
-}

@@ -95,10 +95,6 @@ void uct_helper_thread_hold(uct_helper_thread_h thread);
 void uct_helper_thread_release(uct_helper_thread_h thread);
 
 
-/** In a forked child, instead of release: there is no such thread here. */
-void uct_helper_thread_forget(uct_helper_thread_h thread);
-
-
 /** Block while @a *word == @a value, after a short spin; may return early. */
 void uct_helper_wait(uint32_t *word, uint32_t value);
 

@@ -101,6 +101,28 @@ int uct_helper_value_count(const char *text, unsigned long *value_p)
     return 1;
 }
 
+int uct_helper_value_share(const char *text, double *value_p)
+{
+    double value;
+    char *end;
+
+    if ((*text != '.') && !isdigit((unsigned char)*text)) {
+        return 0; /* spaces, signs, nan */
+    }
+
+    value = strtod(text, &end);
+    if (*end == '%') {
+        value /= 100;
+        ++end;
+    }
+    if ((*end != '\0') || !(value > 0) || !(value < 1)) {
+        return 0;
+    }
+
+    *value_p = value;
+    return 1;
+}
+
 int uct_helper_value_enum(const char *text, const char *const *names,
                           unsigned *value_p)
 {

@@ -23,6 +23,10 @@ int uct_helper_value_bool(const char *text, int *value_p);
 int uct_helper_value_size(const char *text, size_t *value_p);
 
 
+/** A share between 0 and 1, neither of them: 0.01, 1%, 0.5%. */
+int uct_helper_value_share(const char *text, double *value_p);
+
+
 /** A count, or inf (ULONG_MAX). */
 int uct_helper_value_count(const char *text, unsigned long *value_p);
 

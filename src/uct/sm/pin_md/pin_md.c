@@ -8,10 +8,12 @@
 #include "pin_md.h"
 #include "pin_cost.h"
 #include "pin_table.h"
+#include "pin_verify.h"
 
 #include <uct/base/uct_abi.h>
 #include <ucs/debug/log_def.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -36,6 +38,8 @@ typedef struct uct_pin_md {
     size_t                 page_size;
     int                    is_lazy;    /* The kernel unpins late */
     _Atomic size_t         pinned;     /* Bytes */
+    _Atomic uint64_t       serial;     /* Of the last registration */
+    int                    is_delegated; /* The end of a use is told above */
     uct_pin_table_t        table;
 } uct_pin_md_t;
 
@@ -183,6 +187,10 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
         return uct_pin_md_reg_failed(pin, address, length, flags, -ret);
     }
 
+    (*region_p)->serial = ucs_add_relaxed(&pin->serial, 1) + 1;
+    if (pin->config.verify != UCT_PIN_VERIFY_NO) {
+        uct_pin_verify_mark(*region_p);
+    }
     ucs_add_relaxed(&pin->pinned, end - start);
     uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size);
     return UCS_OK;
@@ -240,11 +248,17 @@ uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
     uct_pin_md_t *pin                          = uct_pin_md_find(md);
     uct_abi_md_mem_dereg_params_t lower_params = *params;
+    uct_pin_difference_t difference;
     uct_pin_region_t *region;
     ucs_status_t status;
 
     if (!(params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH)) {
         return UCS_ERR_INVALID_PARAM;
+    }
+
+    if ((pin->config.verify != UCT_PIN_VERIFY_NO) && !pin->is_delegated &&
+        uct_pin_md_compare(md, params->memh, &difference)) {
+        uct_pin_md_stale(md, params->memh, &difference);
     }
 
     /* The domain below decides about invalidation and calls the completion.
@@ -307,6 +321,11 @@ static void uct_pin_md_calibrate(uct_pin_md_t *pin)
                                          UCT_PIN_MD_COST_TRIES);
 }
 
+static unsigned uct_pin_md_ring_flags(const uct_pin_config_t *config)
+{
+    return (config->verify == UCT_PIN_VERIFY_NO) ? 0 : UCT_PIN_RING_FLAG_VIEW;
+}
+
 ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
 {
     ucs_status_t status;
@@ -326,12 +345,16 @@ ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = uct_pin_table_init(&pin->table, pin->config.max_regions);
+    status = uct_pin_table_init(&pin->table, pin->config.max_regions,
+                                uct_pin_md_ring_flags(&pin->config));
     if (status != UCS_OK) {
         goto err_free;
     }
 
     uct_pin_md_calibrate(pin);
+    if (config->verify != UCT_PIN_VERIFY_NO) {
+        uct_pin_verify_init();
+    }
     status = uct_pin_md_publish(pin);
     if (status != UCS_OK) {
         goto err_table_cleanup;
@@ -372,4 +395,110 @@ int uct_pin_md_is_lazy(uct_md_h md)
     uct_pin_md_t *pin = uct_pin_md_find(md);
 
     return (pin != NULL) && pin->is_lazy;
+}
+
+void uct_pin_md_delegate_verify(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    if (pin != NULL) {
+        pin->is_delegated = 1;
+    }
+}
+
+/* The pinned region of a handle, NULL if there is nothing to look at */
+static uct_pin_region_t *uct_pin_md_visible(const uct_pin_md_t *pin,
+                                            uct_mem_h memh)
+{
+    uct_pin_region_t *region = memh;
+
+    return ((pin != NULL) && (pin->config.verify != UCT_PIN_VERIFY_NO) &&
+            uct_pin_md_is_owner(pin) && (region->ring != NULL)) ?
+           region : NULL;
+}
+
+int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
+                       uct_pin_difference_t *difference)
+{
+    uct_pin_md_t *pin        = uct_pin_md_find(md);
+    uct_pin_region_t *region = uct_pin_md_visible(pin, memh);
+
+    return (region != NULL) &&
+           uct_pin_verify_compare(region, pin->config.verify, pin->page_size,
+                                  difference);
+}
+
+void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max)
+{
+    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
+
+    if (region == NULL) {
+        snprintf(text, max, "not pinned by this process");
+        return;
+    }
+
+    uct_pin_verify_history(region, text, max);
+}
+
+void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
+                      const uct_pin_difference_t *difference)
+{
+    char history[512];
+
+    uct_pin_md_history(md, memh, history, sizeof(history));
+    ucs_error("pin_md: stale registration: the byte at %p is 0x%02x through "
+              "the registration and 0x%02x through the virtual address; %s",
+              (void*)difference->address, difference->seen, difference->shown,
+              history);
+    abort();
+}
+
+/* @return UCS_OK if the range lies within the registered pages */
+static ucs_status_t uct_pin_md_check_range(const uct_pin_region_t *region,
+                                           uintptr_t address, size_t length)
+{
+    uintptr_t start = (uintptr_t)((region != NULL) ? region->address : NULL);
+
+    if (region == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    return ((address < start) || (length > region->length) ||
+            (address - start > region->length - length)) ?
+           UCS_ERR_INVALID_PARAM : UCS_OK;
+}
+
+ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                             void *data, size_t length)
+{
+    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
+    ucs_status_t status      = uct_pin_md_check_range(region, address, length);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    return (uct_pin_region_read(region, address - (uintptr_t)region->address,
+                                data, length) == 0) ? UCS_OK :
+                                                      UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                              const void *data, size_t length)
+{
+    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
+    ucs_status_t status      = uct_pin_md_check_range(region, address, length);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    return (uct_pin_region_write(region, address - (uintptr_t)region->address,
+                                 data, length) == 0) ? UCS_OK :
+                                                       UCS_ERR_IO_ERROR;
+}
+
+uint64_t uct_pin_md_serial(uct_mem_h memh)
+{
+    return ((uct_pin_region_t*)memh)->serial;
 }

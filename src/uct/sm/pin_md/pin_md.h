@@ -35,6 +35,13 @@ BEGIN_C_DECLS
 /** The io_uring limit on registered buffers of one table. */
 #define UCT_PIN_MD_MAX_REGIONS 16384
 
+/** What is compared at the end of each use of a registration. */
+typedef enum uct_pin_verify {
+    UCT_PIN_VERIFY_NO,
+    UCT_PIN_VERIFY_ALL,   /**< all pages */
+    UCT_PIN_VERIFY_SAMPLE /**< first and last page and some in between */
+} uct_pin_verify_t;
+
 /** Options of one domain. */
 typedef struct uct_pin_config {
     /**
@@ -55,7 +62,26 @@ typedef struct uct_pin_config {
      * @ref UCT_PIN_MD_MAX_REGIONS.
      */
     unsigned max_regions;
+
+    /**
+     * Compare, at the end of each use, what is seen through the registration
+     * with what the virtual address shows. A registration that outlived its
+     * mapping shows as a difference, and the process is aborted after one
+     * line that tells where, and the registration's history. Equal data prove
+     * nothing; see @ref uct_pin_md_compare.
+     *
+     * A use ends with mem_dereg(), or, after @ref uct_pin_md_delegate_verify,
+     * when the decorator above says so.
+     */
+    uct_pin_verify_t verify;
 } uct_pin_config_t;
+
+/** First difference between a registration and its virtual address. */
+typedef struct uct_pin_difference {
+    uintptr_t     address; /**< of the first byte that differs */
+    unsigned char seen;    /**< that byte through the registration */
+    unsigned char shown;   /**< and through the virtual address */
+} uct_pin_difference_t;
 
 
 /**
@@ -125,6 +151,71 @@ const uct_pin_config_t *uct_pin_md_config(uct_md_h md);
  *         not. Told once in the log too, at level "diag".
  */
 int uct_pin_md_is_lazy(uct_md_h md);
+
+
+/**
+ * From now on another decorator decides when a use ends, and calls
+ * @ref uct_pin_md_compare and @ref uct_pin_md_stale itself: mem_dereg() does
+ * not compare any more. Before the domain is used.
+ */
+void uct_pin_md_delegate_verify(uct_md_h md);
+
+
+/**
+ * Compare what is seen through a registration with what the virtual address
+ * shows: the pages that config->verify names, that can be read. The caller
+ * keeps the registration from being undone. Bytes that somebody writes
+ * meanwhile do not count: a difference must last.
+ *
+ * @param [in]  memh        Handle of this domain's mem_reg().
+ * @param [out] difference  The first one, set if there is one.
+ *
+ * @return Nonzero if they differ. 0 if they are equal, and always if
+ *         config->verify is UCT_PIN_VERIFY_NO or in a forked child.
+ */
+int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
+                       uct_pin_difference_t *difference);
+
+
+/**
+ * A difference was found where there must be none: one line on the error
+ * level with the registration's history, then abort().
+ */
+void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
+                      const uct_pin_difference_t *difference);
+
+
+/**
+ * The history in one line: which pages, since when, by which thread, and which
+ * memory events UCM has reported on them since.
+ *
+ * @param [out] text  Always terminated.
+ * @param [in]  max   Size of @a text.
+ */
+void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max);
+
+
+/**
+ * Read or write pinned memory as a device would. The domain has been attached
+ * with a config->verify other than UCT_PIN_VERIFY_NO. From any thread.
+ *
+ * @param [in] memh     Handle of this domain's mem_reg(), which the caller
+ *                      keeps from being undone.
+ * @param [in] address  First byte, within the pages that were registered.
+ * @param      data     @a length bytes.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if nothing is pinned or config->verify
+ *         is off; UCS_ERR_INVALID_PARAM if the range leaves the pages;
+ *         UCS_ERR_IO_ERROR.
+ */
+ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                             void *data, size_t length);
+ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                              const void *data, size_t length);
+
+
+/** @return Number of a registration of this domain, never used twice. */
+uint64_t uct_pin_md_serial(uct_mem_h memh);
 
 END_C_DECLS
 

@@ -44,19 +44,22 @@ static ucs_status_t uct_pin_ring_create_table(uct_pin_ring_t *ring)
                        UCS_OK;
 }
 
-ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots)
+ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
+                               unsigned flags)
 {
     struct io_uring_params params = {};
     ucs_status_t status;
     unsigned i;
+    int ret;
 
-    /* Only the descriptor is wanted: the queues are never mapped, so that
-     * nothing of the ring is in the address space that a fork copies */
+    /* Only the descriptor is wanted: without a view the queues are never
+     * mapped, so that nothing of the ring is in the address space that a fork copies */
     ring->fd = io_uring_setup(1, &params);
     if (ring->fd < 0) {
         return uct_pin_ring_refused("io_uring", -ring->fd);
     }
 
+    ring->view      = NULL;
     ring->num_slots = num_slots;
     status          = uct_pin_ring_create_table(ring);
     if (status != UCS_OK) {
@@ -77,8 +80,20 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots)
 
     ring->num_free = num_slots;
     ucs_store_relaxed(&ring->busy, 0);
+    if (!(flags & UCT_PIN_RING_FLAG_VIEW)) {
+        return UCS_OK;
+    }
+
+    ret = uct_pin_view_create(ring->fd, &params, &ring->view);
+    if (ret < 0) {
+        status = uct_pin_ring_refused("reading through an io_uring", -ret);
+        goto err_free_slots;
+    }
+
     return UCS_OK;
 
+err_free_slots:
+    free(ring->free_slots);
 err_close:
     close(ring->fd);
     return status;
@@ -95,11 +110,18 @@ void uct_pin_ring_cleanup(uct_pin_ring_t *ring)
         ucs_diag("pin_md: releasing the buffer table: %s", strerror(-ret));
     }
 
+    if (ring->view != NULL) {
+        uct_pin_view_destroy(ring->view);
+        ring->view = NULL;
+    }
     uct_pin_ring_abandon(ring);
 }
 
 void uct_pin_ring_abandon(uct_pin_ring_t *ring)
 {
+    if (ring->view != NULL) {
+        uct_pin_view_abandon(ring->view);
+    }
     free(ring->free_slots);
     close(ring->fd);
 }

@@ -4,6 +4,8 @@
 #ifndef UCT_PIN_RING_H_
 #define UCT_PIN_RING_H_
 
+#include "pin_view.h"
+
 #include <ucs/sys/atomic.h>
 #include <ucs/type/status.h>
 #include <ucs/sys/compiler_def.h>
@@ -13,14 +15,15 @@
 BEGIN_C_DECLS
 
 /**
- * One io_uring that serves as a table of pinned buffers. It is never mapped
- * and never submits anything.
+ * One io_uring that serves as a table of pinned buffers. Without a view it is
+ * never mapped and never submits anything.
  *
  * Invariant: num_free == number of slots not handed out, and these are
  * free_slots[0 .. num_free - 1].
  */
 typedef struct uct_pin_ring {
     int              fd;
+    uct_pin_view_h   view;       /* NULL unless asked for */
     unsigned         num_slots;
     unsigned         num_free;   /* Guarded by the lock of the owning table */
     uint16_t         *free_slots; /* Same lock */
@@ -28,13 +31,22 @@ typedef struct uct_pin_ring {
 } uct_pin_ring_t;
 
 
+/** Flags of a ring. */
+enum {
+    UCT_PIN_RING_FLAG_VIEW = 1 /**< the pinned pages can be read and written */
+};
+
+
 /**
  * Create a ring with @a num_slots empty slots (1 to 16384).
+ *
+ * @param [in] flags  UCT_PIN_RING_FLAG_xx.
  *
  * @return UCS_ERR_UNSUPPORTED with a warning logged if the kernel refuses;
  *         UCS_ERR_NO_MEMORY.
  */
-ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots);
+ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
+                               unsigned flags);
 
 
 /** Unpin everything at once, even if a forked child holds the ring's fd. */

@@ -24,6 +24,9 @@ uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
     }
 
     region->ring      = NULL;
+    region->serial    = 0;
+    region->time      = 0;
+    region->tid       = 0;
     region->address   = address;
     region->length    = length;
     region->num_slots = num_slots;
@@ -178,6 +181,50 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region)
     uct_pin_region_free(region);
 }
 
+/* Length of what lies at @a offset in one slot, at most @a length */
+static size_t uct_pin_region_part(size_t offset, size_t length)
+{
+    size_t part = UCT_PIN_SLOT_MAX - (offset % UCT_PIN_SLOT_MAX);
+
+    return (part < length) ? part : length;
+}
+
+int uct_pin_region_read(uct_pin_region_t *region, size_t offset, void *data,
+                        size_t length)
+{
+    int ret = 0;
+    size_t part;
+
+    for (; (length > 0) && (ret == 0); offset += part, length -= part) {
+        part = uct_pin_region_part(offset, length);
+        ret  = uct_pin_view_read(region->ring->view,
+                                 region->slots[offset / UCT_PIN_SLOT_MAX],
+                                 (uintptr_t)region->address + offset, data,
+                                 part);
+        data = UCS_PTR_BYTE_OFFSET(data, part);
+    }
+
+    return ret;
+}
+
+int uct_pin_region_write(uct_pin_region_t *region, size_t offset,
+                         const void *data, size_t length)
+{
+    int ret = 0;
+    size_t part;
+
+    for (; (length > 0) && (ret == 0); offset += part, length -= part) {
+        part = uct_pin_region_part(offset, length);
+        ret  = uct_pin_view_write(region->ring->view,
+                                  region->slots[offset / UCT_PIN_SLOT_MAX],
+                                  (uintptr_t)region->address + offset, data,
+                                  part);
+        data = UCS_PTR_BYTE_OFFSET(data, part);
+    }
+
+    return ret;
+}
+
 static uct_pin_ring_t *uct_pin_table_ring(uct_pin_table_t *table,
                                           unsigned index)
 {
@@ -195,7 +242,8 @@ static void uct_pin_table_release_rings(uct_pin_table_t *table, unsigned count,
     }
 }
 
-ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions)
+ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
+                                unsigned flags)
 {
     unsigned i, num_slots;
     ucs_status_t status;
@@ -209,7 +257,8 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions)
         /* Regions below the large class take one slot each */
         num_slots = ((i / UCT_PIN_RINGS_PER_CLASS) == UCT_PIN_CLASS_LARGE) ?
                     UCT_PIN_RING_MAX_SLOTS : max_regions;
-        status    = uct_pin_ring_init(uct_pin_table_ring(table, i), num_slots);
+        status    = uct_pin_ring_init(uct_pin_table_ring(table, i), num_slots,
+                                   flags);
         if (status != UCS_OK) {
             goto err_release;
         }

@@ -53,6 +53,9 @@ enum {
 typedef struct uct_pin_region {
     ucs_list_link_t list;
     uct_mem_h       lower_memh; /* Handle of the domain below */
+    uint64_t        serial;     /* Of the registration, from 1; the domain's */
+    uint64_t        time;       /* ns, CLOCK_MONOTONIC; 0 if nobody verifies */
+    pid_t           tid;        /* Thread that registered it, likewise */
     uct_pin_ring_t  *ring;      /* NULL if not pinned: made in a fork child */
     void            *address;   /* Page aligned */
     size_t          length;     /* Bytes, whole pages */
@@ -76,8 +79,13 @@ typedef struct uct_pin_table {
 } uct_pin_table_t;
 
 
-/** Create the rings; errors as of uct_pin_ring_init(). */
-ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions);
+/**
+ * Create the rings; errors as of uct_pin_ring_init().
+ *
+ * @param [in] flags  UCT_PIN_RING_FLAG_xx.
+ */
+ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
+                                unsigned flags);
 
 
 /** Unpin and free what is left. No call may be in progress. */
@@ -106,6 +114,24 @@ int uct_pin_table_pin(uct_pin_table_t *table, void *address, size_t length,
 
 /** Unpin and free a region. */
 void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region);
+
+
+/**
+ * Read what a pinned region holds, as a device would. The table was created
+ * with UCT_PIN_RING_FLAG_VIEW. From any thread; the region stays pinned.
+ *
+ * @param [in]  offset  Bytes from the region's start.
+ * @param [out] data    Filled with @a length bytes.
+ *
+ * @return 0 or a negative errno.
+ */
+int uct_pin_region_read(uct_pin_region_t *region, size_t offset, void *data,
+                        size_t length);
+
+
+/** Write into a pinned region, likewise. */
+int uct_pin_region_write(uct_pin_region_t *region, size_t offset,
+                         const void *data, size_t length);
 
 
 /** @return A region that is not pinned and not in a table, or NULL. */

@@ -66,6 +66,12 @@ public:
             return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
         };
         env.recall = env.walk;
+        if (on_inspect) {
+            env.inspect = [](void *arg, unsigned flags, uintptr_t *start_p,
+                             uintptr_t *end_p) {
+                return int(self(arg)->on_inspect(flags, start_p, end_p));
+            };
+        }
         ASSERT_EQ(UCS_OK, uct_helper_engine_create(&params, &env, &engine));
     }
 
@@ -174,6 +180,8 @@ public:
     std::function<ucs_status_t(registration)> on_reg;
     std::function<void()>                     on_dereg;
     std::function<void()>                     on_wait;
+    /* If set before open(): what the engine asks about kinds of memory */
+    std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
 
 private:
     static engine_world *self(void *arg)

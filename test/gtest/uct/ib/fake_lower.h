@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -82,6 +83,17 @@ public:
         m_gate_shut = false;
         m_changed.notify_all();
     }
+
+    /** Registrations that are inside the domain, at the gate. */
+    unsigned at_gate()
+    {
+        return read(m_at_gate);
+    }
+
+    /** Called in each registration, which fails if that fails, and in each
+     *  deregistration, with the domain's lock held. */
+    std::function<ucs_status_t(void*, size_t)> on_reg;
+    std::function<void(void*, size_t)>         on_dereg;
 
     /** Returns when there have been @a count deregistrations in all. */
     void await_dereg(unsigned count)
@@ -193,6 +205,13 @@ private:
             return self->m_fail_status;
         }
 
+        if (self->on_reg) {
+            ucs_status_t status = self->on_reg(address, length);
+            if (status != UCS_OK) {
+                return status;
+            }
+        }
+
         *memh_p               = (uct_mem_h)++self->m_next_handle;
         self->m_live[*memh_p] = {address, length, flags};
         self->m_changed.notify_all();
@@ -208,10 +227,19 @@ private:
         {
             std::lock_guard<std::mutex> guard(self->m_lock);
             self->m_last_dereg_params = params;
-            if (!(params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH) ||
-                (self->m_live.erase(params->memh) == 0)) {
+            auto found = self->m_live.end();
+            if (params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH) {
+                found = self->m_live.find(params->memh);
+            }
+            if (found == self->m_live.end()) {
                 ++self->m_bad_dereg_count;
                 return UCS_ERR_INVALID_PARAM;
+            }
+
+            region gone = found->second;
+            self->m_live.erase(found);
+            if (self->on_dereg) {
+                self->on_dereg(gone.address, gone.length);
             }
 
             ++self->m_dereg_count;

@@ -3,16 +3,34 @@
 #
 
 gtest_SOURCES += \
+	uct/ib/decorator_fixture.h \
 	uct/ib/engine_world.h \
 	uct/ib/fake_lower.h \
 	uct/ib/json_check.h \
 	uct/ib/log_capture.h \
+	uct/ib/test_allocator.cc \
 	uct/ib/test_clock.cc \
 	uct/ib/test_config.cc \
 	uct/ib/test_decorator.cc \
 	uct/ib/test_engine.cc \
+	uct/ib/test_engine_order.cc \
+	uct/ib/test_events.cc \
 	uct/ib/test_itree.cc \
+	uct/ib/test_keep.cc \
+	uct/ib/test_limits.cc \
+	uct/ib/test_listener.cc \
+	uct/ib/test_monitor.cc \
+	uct/ib/test_process.cc \
 	uct/ib/test_queues.cc \
+	uct/ib/test_range.cc \
 	uct/ib/test_report.cc \
 	uct/ib/test_site.cc \
-	uct/ib/test_thread.cc
+	uct/ib/test_thread.cc \
+	uct/ib/test_trace_record.cc
+
+# A library to be opened and closed by a test; the path makes it a shared one
+EXTRA_LTLIBRARIES = libtest_bss.la
+libtest_bss_la_SOURCES = uct/ib/bss_module.c
+libtest_bss_la_LDFLAGS = -module -avoid-version -rpath $(abs_builddir)
+EXTRA_gtest_DEPENDENCIES = libtest_bss.la
+AM_CPPFLAGS += -DTEST_BSS_MODULE='"$(abs_builddir)/.libs/libtest_bss.so"'

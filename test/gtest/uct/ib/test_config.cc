@@ -21,15 +21,19 @@ protected:
     {
         m_options.helper      = text("y");
         m_options.policy      = text("paper");
+        m_options.miss_target = text("1%");
         m_options.min_size    = text("16k");
         m_options.max_pinned  = text("inf");
         m_options.max_regions = text("inf");
         m_options.mds         = text("ib,pin");
+        m_options.monitor     = text("auto");
         m_options.report      = text("");
+        m_options.trace       = text("");
         m_options.cpu         = text("auto");
         m_options.log         = text("warn");
         m_options.pin         = text("y");
         m_options.pin_cost    = text("");
+        m_options.pin_verify  = text("n");
     }
 
     static char *text(const char *value)
@@ -66,10 +70,12 @@ TEST_F(test_config, defaults_are_valid)
     EXPECT_STREQ("", m_error);
     EXPECT_EQ(1, m_config.helper);
     EXPECT_EQ(UCT_HELPER_POLICY_PAPER, m_config.policy);
+    EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
     EXPECT_EQ(16384u, m_config.min_size);
     EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
     EXPECT_EQ(ULONG_MAX, m_config.max_regions);
     EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN), m_config.mds);
+    EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
     EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
     EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
     EXPECT_EQ(UCS_LOG_LEVEL_WARN, m_config.log_level);
@@ -85,10 +91,16 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
     } bad[] = {
         {&uct_helper_options_t::helper, "UCX_MD_HELPER:", "perhaps"},
         {&uct_helper_options_t::policy, "UCX_MD_HELPER_POLICY", "papers"},
+        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET", "0"},
+        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
+         "100%"},
+        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
+         "nan"},
         {&uct_helper_options_t::min_size, "UCX_MD_HELPER_MIN_SIZE", "16q"},
         {&uct_helper_options_t::max_pinned, "UCX_MD_HELPER_MAX_PINNED", "-1"},
         {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
         {&uct_helper_options_t::mds, "UCX_MD_HELPER_MDS", "ib,tcp"},
+        {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},
         {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},
         {&uct_helper_options_t::cpu, "UCX_MD_HELPER_CPU", "3-1"},
         {&uct_helper_options_t::log, "UCX_MD_HELPER_LOG", "loud"},
@@ -111,9 +123,27 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
     EXPECT_EQ(1, m_config.helper);
 
     set_defaults();
+    m_options.pin_verify = text("always");
+    expect_error("UCX_MD_PIN_VERIFY", "always");
+    EXPECT_EQ(0, m_config.pin);
+    EXPECT_EQ(1, m_config.helper);
+
+    set_defaults();
     m_options.pin = text("2");
     expect_error("UCX_MD_PIN:", "2");
     EXPECT_EQ(0, m_config.pin);
+}
+
+TEST_F(test_config, pin_verify_by_name)
+{
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_NO, m_config.pin_verify);
+    m_options.pin_verify = text("Sample");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_SAMPLE, m_config.pin_verify);
+    m_options.pin_verify = text("on");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_ALL, m_config.pin_verify);
 }
 
 TEST_F(test_config, policies_by_name)
@@ -284,5 +314,5 @@ TEST(test_config_env, table_is_listed_with_help)
             ++fields;
         }
     }
-    EXPECT_EQ(11u, fields);
+    EXPECT_EQ(sizeof(uct_helper_options_t) / sizeof(char*), fields);
 }

@@ -1,119 +1,16 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "fake_lower.h"
+#include "decorator_fixture.h"
 #include "json_check.h"
 #include "log_capture.h"
 
-#include <uct/ib/helper_md/helper_md.h>
-
-#include <gtest/gtest.h>
-
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <sstream>
-
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define TEST_LENGTH (64ul << 10)
-
-class test_decorator : public ::testing::Test {
-protected:
-    static const unsigned access = UCT_MD_MEM_ACCESS_ALL;
-
-    void SetUp() override
-    {
-#if defined(__SANITIZE_THREAD__)
-        /* UCM takes malloc() and operator delete over from ThreadSanitizer one
-         * by one, and that ends in its allocator. The thread and the engine
-         * have their own tests, which run there. */
-        GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
-#endif
-        memset(&m_config, 0, sizeof(m_config));
-        m_config.policy      = UCT_HELPER_POLICY_LEAVE_PINNED;
-        m_config.min_size    = 16384;
-        m_config.max_pinned  = SIZE_MAX;
-        m_config.max_regions = ULONG_MAX;
-        m_buffer             = map(nullptr);
-    }
-
-    void TearDown() override
-    {
-        if (m_buffer != nullptr) {
-            munmap(m_buffer, TEST_LENGTH);
-        }
-    }
-
-    static void *map(void *where)
-    {
-        void *address = mmap(where, TEST_LENGTH, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS |
-                             ((where == nullptr) ? 0 : MAP_FIXED_NOREPLACE),
-                             -1, 0);
-        EXPECT_NE(MAP_FAILED, address);
-        return address;
-    }
-
-    void attach(fake_lower &lower)
-    {
-        ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake0",
-                                               &m_config));
-    }
-
-    static const uct_abi_md_ops_t *ops(fake_lower &lower)
-    {
-        return uct_abi_md(lower.md())->ops;
-    }
-
-    static uct_mem_h reg(fake_lower &lower, void *address, size_t length,
-                         unsigned flags = access)
-    {
-        uct_mem_h memh = nullptr;
-
-        EXPECT_EQ(UCS_OK, ops(lower)->mem_reg(lower.md(), address, length,
-                                              flags, &memh));
-        return memh;
-    }
-
-    static ucs_status_t dereg(fake_lower &lower, uct_mem_h memh)
-    {
-        uct_abi_md_mem_dereg_params_t params;
-
-        /* What is not in the mask must not be looked at */
-        memset(&params, 0xff, sizeof(params));
-        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
-        params.memh       = memh;
-        return ops(lower)->mem_dereg(lower.md(), &params);
-    }
-
-    static void close(fake_lower &lower)
-    {
-        ops(lower)->close(lower.md());
-        EXPECT_EQ(lower.ops(), ops(lower));
-        EXPECT_EQ(1u, lower.close_count());
-        EXPECT_EQ(0u, lower.bad_dereg_count());
-    }
-
-    /* Exit code of a child that runs the function; 0 is good */
-    static int in_child(const std::function<int()> &function)
-    {
-        int status = -1;
-        pid_t pid  = fork();
-
-        if (pid == 0) {
-            alarm(20);
-            exit(function());
-        }
-        EXPECT_EQ(pid, waitpid(pid, &status, 0));
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-
-    uct_helper_config_t m_config;
-    void                *m_buffer = nullptr;
-};
+#include <thread>
+#include <utility>
+#include <vector>
 
 TEST_F(test_decorator, attach_and_close_leave_no_trace)
 {
@@ -139,6 +36,41 @@ TEST_F(test_decorator, query_reports_the_cost_of_a_hit)
     EXPECT_EQ(UCT_HELPER_MD_HIT_COST, attr.reg_cost.c);
     EXPECT_EQ(0.0, attr.reg_cost.m);
     EXPECT_EQ(uint64_t(UCT_MD_FLAG_REG), attr.cap.flags);
+    close(lower);
+}
+
+/* What the testing aid was called with, in order */
+static std::vector<std::pair<uct_mem_h, int>> verified;
+
+static void note_verified(uct_md_h md, uct_mem_h memh)
+{
+    verified.emplace_back(memh, uct_helper_md_is_gone(md, memh));
+}
+
+TEST_F(test_decorator, verify_sees_the_end_of_each_use)
+{
+    fake_lower lower;
+
+    verified.clear();
+    attach(lower);
+    uct_helper_md_set_verify(lower.md(), note_verified);
+    uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
+    EXPECT_EQ(memh, reg(lower, m_buffer, TEST_LENGTH));
+    uct_mem_h pool = reg(lower, m_buffer, TEST_LENGTH,
+                         access | UCT_MD_MEM_FLAG_LOCK);
+    EXPECT_TRUE(verified.empty());
+
+    EXPECT_EQ(UCS_OK, dereg(lower, memh));
+    EXPECT_EQ(UCS_OK, dereg(lower, pool));
+    /* Its mapping goes while it is in use: then it may differ from it */
+    munmap(m_buffer, TEST_LENGTH);
+    m_buffer = nullptr;
+    EXPECT_EQ(UCS_OK, dereg(lower, memh));
+
+    ASSERT_EQ(3u, verified.size());
+    EXPECT_EQ(std::make_pair(memh, 0), verified[0]);
+    EXPECT_EQ(std::make_pair(pool, 0), verified[1]);
+    EXPECT_EQ(std::make_pair(memh, 1), verified[2]);
     close(lower);
 }
 
@@ -206,7 +138,7 @@ TEST_F(test_decorator, refused_registration_is_passed_up)
     uct_mem_h memh;
 
     attach(lower);
-    lower.fail_reg(UCS_ERR_IO_ERROR, 2);
+    lower.fail_reg(UCS_ERR_IO_ERROR, 3);
     EXPECT_EQ(UCS_ERR_IO_ERROR,
               ops(lower)->mem_reg(lower.md(), m_buffer, TEST_LENGTH, access,
                                   &memh));
@@ -276,6 +208,8 @@ TEST_F(test_decorator, unmapped_memory_is_not_found_again)
 {
     fake_lower lower;
 
+    /* userfaultfd would tell of it as well */
+    m_config.monitor = UCT_HELPER_MONITOR_UCM;
     attach(lower);
     void *other      = map(nullptr);
     uct_mem_h before = reg(lower, other, TEST_LENGTH);
@@ -288,6 +222,33 @@ TEST_F(test_decorator, unmapped_memory_is_not_found_again)
     munmap(other, TEST_LENGTH);
     close(lower);
     EXPECT_EQ(0u, lower.live_count());
+}
+
+/* Below us there may be a place where a thread is cancelled; its region would
+ * be for ever being registered */
+TEST_F(test_decorator, registration_is_not_cancelled_half_way)
+{
+    auto child = [&] {
+        fake_lower lower;
+        bool is_done = false;
+
+        attach(lower);
+        lower.on_reg = [](void*, size_t) {
+            pthread_testcancel();
+            return UCS_OK;
+        };
+        std::thread user([&] {
+            pthread_cancel(pthread_self());
+            EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+            is_done = true;
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+        });
+        user.join();
+        close(lower);
+        return is_done ? 0 : 1;
+    };
+
+    EXPECT_EQ(0, in_child(child));
 }
 
 TEST_F(test_decorator, thread_starts_with_the_first_large_use_only)

@@ -340,6 +340,16 @@ TEST_F(test_engine, unmap_strikes_within_the_page)
     EXPECT_EQ(2u, w->regs);
 }
 
+/* The kernel takes whole pages, whatever length it is given */
+TEST_F(test_engine, unmap_takes_the_whole_of_its_last_page)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->use(buffer(0) + 100, MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0) - 4096, 4097);
+    w->use(buffer(0) + 100, MB);
+    EXPECT_EQ(2u, w->regs);
+}
+
 TEST_F(test_engine, unmap_cancels_a_pending_registration)
 {
     start(UCT_HELPER_POLICY_PAPER);
@@ -380,6 +390,25 @@ TEST_F(test_engine, unmap_dooms_a_registration_in_progress)
             << "the range counts as new after it was unmapped";
 }
 
+TEST_F(test_engine, unmap_during_a_registration_that_fails)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->on_reg = [&](engine_world::registration) {
+        uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+        return UCS_ERR_INVALID_ADDR;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    EXPECT_EQ(1u, w->stats().failed);
+    EXPECT_EQ(0u, w->stats().pinned_bytes);
+    w->use(buffer(0), MB, MS);
+}
+
 TEST_F(test_engine, unmap_during_a_use_waits_for_its_end)
 {
     start(UCT_HELPER_POLICY_PAPER);
@@ -413,6 +442,53 @@ TEST_F(test_engine, unmap_during_deregistration_forgets_the_plan)
     EXPECT_EQ(before, w->regs);
 }
 
+/* What is queued or planned for a region is for one life of it: the next one,
+ * of another buffer, is not to be kept or registered for it */
+TEST_F(test_engine, use_of_an_earlier_life_plans_nothing)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->touch(buffer(0), MB);
+    uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    w->advance(MS);
+    w->use(buffer(1), MB, MS, 2); /* takes the same region */
+    unsigned before = w->regs;
+    w->advance(1000 * MS);
+    EXPECT_EQ(before, w->regs);
+}
+
+TEST_F(test_engine, plan_of_an_earlier_life_registers_nothing)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(999 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->advance(50 * MS);
+    ASSERT_TRUE(w->live.empty());
+    uct_helper_engine_unmapped(w->engine, buffer(0), MB);
+    w->advance(MS);
+    /* Takes the same region; expected at 0.05 + 3 * 0.3 + 0.3 s, the first
+     * buffer was at 1 s */
+    for (unsigned i = 0; i < 3; ++i) {
+        w->use(buffer(1), MB, MS, 2);
+        w->advance(299 * MS);
+    }
+    w->use(buffer(1), MB, MS, 2);
+    w->advance(20 * MS);
+    ASSERT_TRUE(w->live.empty());
+    w->on_reg = [](engine_world::registration) {
+        ADD_FAILURE() << "registered at another's time";
+        return UCS_OK;
+    };
+    w->advance(100 * MS);
+    w->on_reg = nullptr;
+}
+
 /*
  * Invalidation
  */
@@ -444,6 +520,46 @@ TEST_F(test_engine, invalidation_waits_for_the_last_user)
     EXPECT_EQ(1u, a.calls);
     EXPECT_EQ(1u, b.calls);
     EXPECT_EQ(1u, w->invalidates);
+}
+
+TEST_F(test_engine, closing_completes_the_invalidations_that_wait)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    counted_completion a = {{count_completion, 1, UCS_OK}, 0};
+    counted_completion b = {{count_completion, 1, UCS_OK}, 0};
+    uct_mem_h memh       = w->get(buffer(0), MB);
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+
+    w->put(memh, &a.super);
+    w->put(memh, &b.super);
+    w->close();
+    EXPECT_EQ(1u, a.calls);
+    EXPECT_EQ(1u, b.calls);
+}
+
+/* The table has room for few contexts: new ones take the places of those that
+ * a registration was made ahead for */
+TEST_F(test_engine, registration_of_a_forgotten_context_is_dropped)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.max_contexts = 4;
+    w->open();
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->advance(50 * MS);
+    while (!w->is_registered(buffer(0), MB)) {
+        w->advance(MS);
+    }
+    for (unsigned i = 0; i < 30; ++i) {
+        w->use(buffer(1 + i / 5), MB, 1000, 2 + i / 5);
+        w->advance(MS / 2);
+    }
+    w->advance(10000 * MS);
+    EXPECT_TRUE(w->live.empty());
 }
 
 /*
@@ -557,6 +673,48 @@ TEST_F(test_engine, full_queue_loses_uses_but_no_region)
     EXPECT_EQ(100u, w->live.size());
     w->advance(30 * MS);
     EXPECT_TRUE(w->live.empty());
+}
+
+/* A region whose next use lies far ahead is in the queue of registrations: the
+ * end of its present use is lost, and that one is years away */
+TEST_F(test_engine, lost_use_of_a_region_expected_later)
+{
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(100), MB);
+        w->advance(100000 * MS);
+    }
+    w->use(buffer(100), MB);
+    w->advance(MS);
+    ASSERT_FALSE(w->is_registered(buffer(100), MB));
+    ASSERT_NE(UCT_HELPER_TIME_NEVER, w->next) << "no further use is expected";
+    for (unsigned i = 0; i < 8; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    w->touch(buffer(100), MB);
+    w->advance(30 * MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
+/* A helper that is not let run: what the application unmaps meanwhile must not
+ * pile up, neither regions nor bytes */
+TEST_F(test_engine, unmapped_memory_does_not_wait_for_a_late_helper)
+{
+    const size_t lengths[] = {16 << 10, 256 << 10, 8 * MB, 64 * MB};
+
+    start(UCT_HELPER_POLICY_PAPER);
+    for (size_t length : lengths) {
+        for (unsigned i = 0; i < 300; ++i) {
+            w->touch(buffer(i), length);
+            uct_helper_engine_unmapped(w->engine, buffer(i), length);
+            ASSERT_LE(w->live.size(), 65u);
+            ASSERT_LE(w->live.size() * length, 16 * MB + length) << i;
+        }
+        w->advance(MS);
+        EXPECT_TRUE(w->live.empty());
+    }
 }
 
 TEST_F(test_engine, refused_helper_leaves_pinned)

@@ -36,16 +36,16 @@ TEST_F(pin_md, replaces_four_slots_and_restores_them)
 
 TEST_F(pin_md, rejects_bad_options_and_a_second_attach)
 {
-    uct_pin_config_t config = {-1, 0, 0};
+    uct_pin_config_t config = {-1, 0, 0, UCT_PIN_VERIFY_NO};
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
-    config = {0, std::nan(""), 0};
+    config = {0, std::nan(""), 0, UCT_PIN_VERIFY_NO};
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
     EXPECT_EQ(fake_md::table(), uct_abi_md(md())->ops);
 
     attach(UCT_PIN_MD_MAX_REGIONS + 1);
     EXPECT_EQ((unsigned)UCT_PIN_MD_MAX_REGIONS,
               uct_pin_md_config(md())->max_regions);
-    config = {0, 0, 0};
+    config = {0, 0, 0, UCT_PIN_VERIFY_NO};
     EXPECT_EQ(UCS_ERR_ALREADY_EXISTS, uct_pin_md_attach(md(), &config));
 }
 
@@ -283,7 +283,7 @@ TEST_F(pin_md, works_under_another_decorator)
 
 TEST_F(pin_md, domains_are_independent)
 {
-    uct_pin_config_t config = {1, 2, 3};
+    uct_pin_config_t config = {1, 2, 3, UCT_PIN_VERIFY_NO};
     mapping buffer(2 * page_size);
     uct_mem_h memh;
     fake_md other;

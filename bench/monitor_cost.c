@@ -1,0 +1,142 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+/*
+ * What it costs to ask the kernel for the kind of memory, to watch a mapping,
+ * and to unmap what is watched: medians in nanoseconds.
+ */
+
+#include "bench_util.h"
+
+#include <uct/ib/helper_md/monitor.h>
+#include <uct/ib/helper_md/range.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define COST_ROUNDS 2000
+#define COST_LENGTH (1ul << 20)
+
+typedef void (*cost_func_t)(char *buffer);
+
+static uct_helper_range_way_t cost_way;
+
+
+static char *cost_map(void)
+{
+    char *buffer = mmap(NULL, COST_LENGTH, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (buffer == MAP_FAILED) {
+        perror("mmap");
+        exit(1);
+    }
+    memset(buffer, 1, COST_LENGTH);
+    return buffer;
+}
+
+/* Raw, so that nobody's hooks are in the figures */
+static void cost_unmap(char *buffer)
+{
+    syscall(SYS_munmap, buffer, COST_LENGTH);
+}
+
+static void cost_discard(char *buffer)
+{
+    syscall(SYS_madvise, buffer, COST_LENGTH, MADV_DONTNEED);
+}
+
+static void cost_find(char *buffer)
+{
+    uintptr_t start = (uintptr_t)buffer;
+    uintptr_t end   = start + COST_LENGTH;
+
+    if (uct_helper_range_find(cost_way, &start, &end) !=
+        UCT_HELPER_RANGE_PRIVATE) {
+        fprintf(stderr, "not told to be private memory\n");
+        exit(1);
+    }
+}
+
+static void cost_resident(char *buffer)
+{
+    if (!uct_helper_range_is_resident((uintptr_t)buffer,
+                                      (uintptr_t)buffer + COST_LENGTH)) {
+        fprintf(stderr, "not told to be in memory\n");
+        exit(1);
+    }
+}
+
+static void cost_watch(char *buffer)
+{
+    if (!uct_helper_monitor_watch((uintptr_t)buffer,
+                                  (uintptr_t)buffer + COST_LENGTH)) {
+        fprintf(stderr, "not watched\n");
+        exit(1);
+    }
+}
+
+/* Each round has a mapping of its own */
+static void cost_measure(const char *name, cost_func_t prepare,
+                         cost_func_t measured)
+{
+    static double times[COST_ROUNDS];
+    char *buffer;
+    unsigned i;
+
+    for (i = 0; i < COST_ROUNDS; ++i) {
+        buffer = cost_map();
+        if (prepare != NULL) {
+            prepare(buffer);
+        }
+        times[i] = (double)bench_now();
+        measured(buffer);
+        times[i] = (double)bench_now() - times[i];
+        if (measured != cost_unmap) {
+            cost_unmap(buffer);
+        }
+    }
+
+    bench_sort(times, COST_ROUNDS);
+    printf("%-36s median %8.0f   p10 %8.0f   p90 %8.0f\n", name,
+           times[COST_ROUNDS / 2], times[COST_ROUNDS / 10],
+           times[COST_ROUNDS * 9 / 10]);
+}
+
+int main(void)
+{
+    const char *reason = "";
+    uintptr_t start, end;
+
+    printf("1 MB mappings, %u rounds, nanoseconds\n", COST_ROUNDS);
+    start    = (uintptr_t)&reason;
+    end      = start + sizeof(reason);
+    cost_way = UCT_HELPER_RANGE_WAY_QUERY;
+    if (uct_helper_range_find(cost_way, &start, &end) !=
+        UCT_HELPER_RANGE_UNKNOWN) {
+        cost_measure("kind, PROCMAP_QUERY", NULL, cost_find);
+    }
+    cost_way = UCT_HELPER_RANGE_WAY_PARSE;
+    cost_measure("kind, /proc/self/maps", NULL, cost_find);
+    cost_measure("in memory (mincore)", NULL, cost_resident);
+    cost_measure("munmap", NULL, cost_unmap);
+    cost_measure("madvise, MADV_DONTNEED", NULL, cost_discard);
+    if (uct_helper_monitor_start(&reason) != UCS_OK) {
+        printf("%s\n", reason);
+        return 0;
+    }
+
+    cost_measure("watch", NULL, cost_watch);
+    cost_measure("munmap, watched", cost_watch, cost_unmap);
+    cost_measure("madvise, MADV_DONTNEED, watched", cost_watch, cost_discard);
+    uct_helper_monitor_stop();
+    return 0;
+}

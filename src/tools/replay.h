@@ -1,0 +1,139 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_H_
+#define UCX_HELPER_TOOL_REPLAY_H_
+
+#include "replay_accuracy.h"
+#include "replay_model.h"
+#include "replay_trace.h"
+#include "replay_warp.h"
+#include "replay_world.h"
+
+#include <stdio.h>
+
+/**
+ * @file replay.h
+ *
+ * What `replay` and `plot` share: options, and the outcome of one policy on
+ * one trace.
+ */
+
+/** A ceiling of registered memory. */
+typedef struct replay_ceiling {
+    uint64_t bytes;    /**< UINT64_MAX: none */
+    double   share;    /**< of what leave-pinned holds at most; 0: bytes count */
+} replay_ceiling_t;
+
+/** Options that a replay needs. */
+typedef struct replay_options {
+    replay_params_t     params;   /**< policy and ceiling are not set */
+    replay_ceiling_t    ceiling;
+    uint64_t            min_size;
+    replay_warp_t       warp;
+    uct_helper_policy_t policies[UCT_HELPER_POLICY_LAST];
+    size_t              policy_count;
+} replay_options_t;
+
+/** Rows of the outcome. */
+typedef enum replay_row_kind {
+    REPLAY_ROW_LIMIT,
+    REPLAY_ROW_LEAVE,
+    REPLAY_ROW_LRU,    /**< only with a ceiling */
+    REPLAY_ROW_OPT,    /**< only with a ceiling */
+    REPLAY_ROW_POLICY
+} replay_row_kind_t;
+
+/** One policy or yardstick, on one trace or summed over several. */
+typedef struct replay_row {
+    const char         *name;
+    replay_row_kind_t  kind;
+    uct_helper_stats_t stats;
+    replay_figures_t   lru;   /**< LRU cache of the same byte-seconds */
+    replay_figures_t   opt;   /**< Belady's, of the same byte-seconds */
+} replay_row_t;
+
+#define REPLAY_ROWS_MAX (UCT_HELPER_POLICY_LAST + 4)
+
+/** Outcome of one trace, or the sum. */
+typedef struct replay_outcome {
+    const char   *name;
+    uint64_t     elapsed_ns;
+    uint64_t     ranges;
+    uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
+    uint64_t     small, unmatched, open, lost;
+    replay_row_t rows[REPLAY_ROWS_MAX];
+    size_t       row_count; /**< 0 with --accuracy */
+    replay_accuracy_t accuracy[REPLAY_PREDICTORS];
+} replay_outcome_t;
+
+/** Set defaults. */
+void replay_options_init(replay_options_t *options);
+
+/** Help for the options that @ref replay_options_parse knows. */
+void replay_options_help(FILE *stream);
+
+/** Long options to go with getopt_long. */
+#define REPLAY_LONG_OPTIONS \
+    {"policy", required_argument, NULL, REPLAY_OPT_POLICY}, \
+    {"min-size", required_argument, NULL, REPLAY_OPT_MIN_SIZE}, \
+    {"max-pinned", required_argument, NULL, REPLAY_OPT_MAX_PINNED}, \
+    {"register-cost", required_argument, NULL, REPLAY_OPT_REGISTER_COST}, \
+    {"deregister-cost", required_argument, NULL, REPLAY_OPT_DEREGISTER_COST}, \
+    {"lateness", required_argument, NULL, REPLAY_OPT_LATENESS}, \
+    {"seed", required_argument, NULL, REPLAY_OPT_SEED}, \
+    {"warp", required_argument, NULL, REPLAY_OPT_WARP}, \
+    {"noise", required_argument, NULL, REPLAY_OPT_NOISE}, \
+    {"drop-iteration", no_argument, NULL, REPLAY_OPT_DROP}, \
+    {"insert-phase", no_argument, NULL, REPLAY_OPT_INSERT}
+
+/* Below the letters, see tool_bad_option() */
+enum {
+    REPLAY_OPT_POLICY = 16,
+    REPLAY_OPT_MIN_SIZE,
+    REPLAY_OPT_MAX_PINNED,
+    REPLAY_OPT_REGISTER_COST,
+    REPLAY_OPT_DEREGISTER_COST,
+    REPLAY_OPT_LATENESS,
+    REPLAY_OPT_SEED,
+    REPLAY_OPT_WARP,
+    REPLAY_OPT_NOISE,
+    REPLAY_OPT_DROP,
+    REPLAY_OPT_INSERT
+};
+
+/**
+ * Take one option.
+ *
+ * @return 0; 1 if it is none of these; -1 after a message if its value is bad.
+ */
+int replay_options_parse(replay_options_t *options, int opt,
+                         const char *value);
+
+/** Read a trace, warp it, make it ready. @return 0, or -1 after a message. */
+int replay_options_load(const replay_options_t *options, const char *file,
+                        replay_trace_t *trace);
+
+/** The ceiling in bytes that the options ask for on this trace. */
+uint64_t replay_ceiling_bytes(const replay_options_t *options,
+                              const replay_trace_t *trace);
+
+/** Print tables for people: each outcome, and their sum if there are more. */
+void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
+                         const replay_options_t *options, FILE *stream);
+
+/** Print one JSON object a row, each on a line. @return 0 or -1. */
+int replay_print_json(const replay_outcome_t *outcomes, size_t count,
+                      const replay_options_t *options, FILE *stream);
+
+/** The same for --accuracy. */
+void replay_print_accuracy(const replay_outcome_t *outcomes, size_t count,
+                           unsigned window, FILE *stream);
+int replay_print_accuracy_json(const replay_outcome_t *outcomes, size_t count,
+                               unsigned window, FILE *stream);
+
+/** Sum over several traces. */
+void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
+                        replay_outcome_t *sum);
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_FIBER_H_
+#define UCX_HELPER_TOOL_REPLAY_FIBER_H_
+
+#include "tool.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#  include <sanitizer/common_interface_defs.h>
+#elif defined(__SANITIZE_THREAD__)
+#  include <sanitizer/tsan_interface.h>
+#endif
+
+/**
+ * @file replay_fiber.h
+ *
+ * A second stack in the same thread, between which and the first one control
+ * goes back and forth. The sanitizers are told of each switch.
+ */
+
+#define REPLAY_FIBER_STACK (256u << 10)
+
+typedef struct replay_fiber {
+    ucontext_t outside;
+    ucontext_t inside;
+    char       *stack;
+    void       (*func)(void *arg); /* never returns */
+    void       *arg;
+    /* What the sanitizers want to know */
+    void       *fake_outside;
+    void       *fake_inside;
+    const void *outer_stack;
+    size_t     outer_size;
+    void       *tsan_outside;
+    void       *tsan_inside;
+} replay_fiber_t;
+
+static inline void replay_fiber_entered(replay_fiber_t *fiber)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fiber->fake_inside, &fiber->outer_stack,
+                                    &fiber->outer_size);
+#else
+    (void)fiber;
+#endif
+}
+
+/** From outside: go on inside. */
+static inline void replay_fiber_enter(replay_fiber_t *fiber)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fiber->fake_outside, fiber->stack,
+                                   REPLAY_FIBER_STACK);
+#elif defined(__SANITIZE_THREAD__)
+    fiber->tsan_outside = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber->tsan_inside, 0);
+#endif
+    swapcontext(&fiber->outside, &fiber->inside);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fiber->fake_outside, NULL, NULL);
+#endif
+}
+
+/** From inside: go on outside. */
+static inline void replay_fiber_leave(replay_fiber_t *fiber)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fiber->fake_inside, fiber->outer_stack,
+                                   fiber->outer_size);
+#elif defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(fiber->tsan_outside, 0);
+#endif
+    swapcontext(&fiber->inside, &fiber->outside);
+    replay_fiber_entered(fiber);
+}
+
+/* makecontext passes ints */
+static inline void replay_fiber_main(unsigned high, unsigned low)
+{
+    replay_fiber_t *fiber = (void*)(((uintptr_t)high << 32) | low);
+
+    replay_fiber_entered(fiber);
+    fiber->func(fiber->arg);
+}
+
+/** Prepare: the first enter calls @a func. */
+static inline void replay_fiber_init(replay_fiber_t *fiber,
+                                     void (*func)(void *arg), void *arg)
+{
+    uint64_t address = (uintptr_t)fiber;
+
+    fiber->func  = func;
+    fiber->arg   = arg;
+    fiber->stack = tool_realloc(NULL, REPLAY_FIBER_STACK);
+    getcontext(&fiber->inside);
+    fiber->inside.uc_stack.ss_sp   = fiber->stack;
+    fiber->inside.uc_stack.ss_size = REPLAY_FIBER_STACK;
+    fiber->inside.uc_link          = NULL;
+    makecontext(&fiber->inside, (void (*)(void))replay_fiber_main, 2,
+                (unsigned)(address >> 32), (unsigned)address);
+#if defined(__SANITIZE_THREAD__)
+    fiber->tsan_inside = __tsan_create_fiber(0);
+#endif
+}
+
+/** From outside; what is left inside is forgotten. */
+static inline void replay_fiber_cleanup(replay_fiber_t *fiber)
+{
+#if defined(__SANITIZE_THREAD__)
+    __tsan_destroy_fiber(fiber->tsan_inside);
+#endif
+    free(fiber->stack);
+}
+
+#endif

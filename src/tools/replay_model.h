@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_MODEL_H_
+#define UCX_HELPER_TOOL_REPLAY_MODEL_H_
+
+#include "replay_trace.h"
+#include "replay_world.h"
+
+/**
+ * @file replay_model.h
+ *
+ * Yardsticks beside which a policy is put, computed from the trace alone:
+ * registrations take no time and nothing is predicted. Bytes are whole pages.
+ */
+
+BEGIN_C_DECLS
+
+/** Figures of a yardstick; uses == on_time + missed + cold. */
+typedef struct replay_figures {
+    uint64_t uses;
+    uint64_t on_time;
+    uint64_t missed;
+    uint64_t cold;
+    uint64_t evicted;
+    uint64_t over;         /**< uses that passed the capacity, for all else was
+                                in use */
+    uint64_t peak_bytes;
+    double   byte_ns;      /**< integral over time */
+} replay_figures_t;
+
+/** What is thrown out of a full cache. */
+typedef enum replay_victim {
+    REPLAY_VICTIM_LRU, /**< the item that has been idle for longest */
+    REPLAY_VICTIM_OPT  /**< Belady: the one whose next use is farthest */
+} replay_victim_t;
+
+/**
+ * The limit: pages are registered only while they are in use; all warm uses
+ * are on time. Pages that two items have in common count once.
+ *
+ * @param curve  NULL, or an empty curve that is filled; so below.
+ */
+void replay_model_limit(const replay_trace_t *trace, replay_figures_t *figures,
+                        replay_curve_t *curve);
+
+/** Leave pinned: pages stay registered until they are unmapped. */
+void replay_model_leave(const replay_trace_t *trace, replay_figures_t *figures,
+                        replay_curve_t *curve);
+
+/**
+ * A cache of items with @a capacity bytes. Items in use stay whatever the
+ * capacity; what passes it goes as soon as it is idle. A use finds its buffer
+ * in any registered item that contains it. OPT is optimal when all items have
+ * the same size and none contains another, and the usual yardstick otherwise.
+ */
+void replay_model_cache(const replay_trace_t *trace, replay_victim_t victim,
+                        uint64_t capacity, replay_figures_t *figures,
+                        replay_curve_t *curve);
+
+/**
+ * The cache whose byte-seconds come closest to @a byte_ns from below, by
+ * bisection of its capacity.
+ *
+ * @return The capacity; 0 means that nothing is kept.
+ */
+uint64_t replay_model_cache_at(const replay_trace_t *trace,
+                               replay_victim_t victim, double byte_ns,
+                               replay_figures_t *figures);
+
+END_C_DECLS
+
+#endif

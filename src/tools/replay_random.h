@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_RANDOM_H_
+#define UCX_HELPER_TOOL_REPLAY_RANDOM_H_
+
+#include <math.h>
+#include <stdint.h>
+
+/**
+ * @file replay_random.h
+ *
+ * Random numbers that are the same for the same seed, everywhere.
+ */
+
+#define REPLAY_2_PI 6.283185307179586
+
+/** splitmix64 */
+static inline uint64_t replay_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+/** @return A number in (0, 1]. */
+static inline double replay_random_uniform(uint64_t *state)
+{
+    return ((replay_random(state) >> 11) + 1) * 0x1p-53;
+}
+
+/** @return A number of the normal distribution, mean 0, deviation 1. */
+static inline double replay_random_normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(replay_random_uniform(state)));
+
+    return radius * cos(REPLAY_2_PI * replay_random_uniform(state));
+}
+
+#endif

@@ -1,0 +1,363 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "trace_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UCS_TRACE_VARINT_MAX 10 /* bytes */
+
+/* No event takes less than this, so a buffer bounds what is allocated */
+#define UCS_TRACE_EVENT_MIN 2
+
+typedef struct ucs_trace_decoder {
+    const uint8_t     *begin;
+    const uint8_t     *end;
+    const uint8_t     *p;
+    const uint8_t     *record; /* where the present one begins */
+    uint64_t          time_ns;
+    uint64_t          counted; /* events that END counts */
+    size_t            capacity;
+    ucs_trace_t       trace;
+    ucs_trace_slot_t  slots[UCS_TRACE_SLOTS];
+    ucs_trace_error_t *error;
+} ucs_trace_decoder_t;
+
+
+static ucs_status_t ucs_trace_fail(ucs_trace_decoder_t *decoder,
+                                   const uint8_t *at, ucs_status_t status,
+                                   const char *text)
+{
+    decoder->error->offset = (size_t)(at - decoder->begin);
+    decoder->error->text   = text;
+    return status;
+}
+
+static ucs_status_t ucs_trace_invalid(ucs_trace_decoder_t *decoder,
+                                      const char *text)
+{
+    return ucs_trace_fail(decoder, decoder->record, UCS_ERR_INVALID_PARAM,
+                          text);
+}
+
+static uint64_t ucs_trace_get(const uint8_t *p, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    while (bytes-- > 0) {
+        value = (value << 8) | p[bytes];
+    }
+    return value;
+}
+
+static ucs_status_t ucs_trace_truncated(ucs_trace_decoder_t *decoder)
+{
+    return ucs_trace_fail(decoder, decoder->end, UCS_ERR_MESSAGE_TRUNCATED,
+                          "the trace is cut short: its end mark is missing");
+}
+
+static ucs_status_t ucs_trace_get_varint(ucs_trace_decoder_t *decoder,
+                                         uint64_t *value_p)
+{
+    uint64_t value = 0;
+    unsigned i;
+    uint8_t byte;
+
+    for (i = 0; i < UCS_TRACE_VARINT_MAX; ++i) {
+        if (decoder->p == decoder->end) {
+            return ucs_trace_truncated(decoder);
+        }
+        byte   = *decoder->p++;
+        value |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (!(byte & 0x80)) {
+            if ((i == UCS_TRACE_VARINT_MAX - 1) && (byte > 1)) {
+                break;
+            }
+            *value_p = value;
+            return UCS_OK;
+        }
+    }
+    return ucs_trace_invalid(decoder, "a number has more than 64 bits");
+}
+
+static ucs_status_t ucs_trace_get_time(ucs_trace_decoder_t *decoder)
+{
+    uint64_t value = 0;
+    ucs_status_t status;
+
+    status = ucs_trace_get_varint(decoder, &value);
+    if (status == UCS_OK) {
+        decoder->time_ns += (value >> 1) ^ -(value & 1);
+    }
+    return status;
+}
+
+static ucs_status_t ucs_trace_get_range(ucs_trace_decoder_t *decoder,
+                                        uint64_t *address_p,
+                                        uint64_t *length_p)
+{
+    ucs_status_t status = ucs_trace_get_varint(decoder, address_p);
+
+    if (status == UCS_OK) {
+        status = ucs_trace_get_varint(decoder, length_p);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    if ((*length_p == 0) || (*length_p > UINT64_MAX - *address_p)) {
+        return ucs_trace_invalid(decoder, "a range is empty or ends beyond "
+                                          "the address space");
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
+{
+    ucs_trace_header_t *header = &decoder->trace.header;
+    const uint8_t *p           = decoder->begin;
+    size_t length              = (size_t)(decoder->end - p);
+    uint32_t mark, page;
+    size_t magic;
+
+    magic = (length < UCS_TRACE_MAGIC_SIZE) ? length : UCS_TRACE_MAGIC_SIZE;
+    if ((length == 0) || memcmp(p, UCS_TRACE_MAGIC, magic)) {
+        return ucs_trace_fail(decoder, p, UCS_ERR_INVALID_PARAM,
+                              "this is no trace of the helper");
+    }
+    if (length < UCS_TRACE_HEADER_SIZE) {
+        return ucs_trace_fail(decoder, decoder->end, UCS_ERR_MESSAGE_TRUNCATED,
+                              "the header is cut short");
+    }
+
+    mark = ucs_trace_get(p + UCS_TRACE_AT_MARK, 4);
+    if (mark != UCS_TRACE_MARK) {
+        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_MARK,
+                              UCS_ERR_UNSUPPORTED,
+                              (mark == __builtin_bswap32(UCS_TRACE_MARK)) ?
+                              "the trace is in the other byte order" :
+                              "the byte order mark is damaged");
+    }
+    if ((ucs_trace_get(p + UCS_TRACE_AT_VERSION, 2) != UCS_TRACE_VERSION) ||
+        (ucs_trace_get(p + UCS_TRACE_AT_SIZE, 2) != UCS_TRACE_HEADER_SIZE)) {
+        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_VERSION,
+                              UCS_ERR_UNSUPPORTED,
+                              "this version of the format is not known");
+    }
+    page = ucs_trace_get(p + UCS_TRACE_AT_PAGE_SIZE, 4);
+    if ((page < UCS_TRACE_PAGE_MIN) || (page > UCS_TRACE_PAGE_MAX) ||
+        (page & (page - 1))) {
+        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_PAGE_SIZE,
+                              UCS_ERR_INVALID_PARAM,
+                              "the page size is no power of two from 512 to "
+                              "2^30");
+    }
+
+    header->page_size = page;
+    header->rank      = (int32_t)ucs_trace_get(p + UCS_TRACE_AT_RANK, 4);
+    header->pid       = ucs_trace_get(p + UCS_TRACE_AT_PID, 4);
+    header->start_ns  = ucs_trace_get(p + UCS_TRACE_AT_START, 8);
+    memcpy(header->host, p + UCS_TRACE_AT_HOST, UCS_TRACE_HOST_MAX);
+    header->host[UCS_TRACE_HOST_MAX - 1] = '\0';
+    decoder->time_ns  = header->start_ns;
+    decoder->p        = p + UCS_TRACE_HEADER_SIZE;
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_add(ucs_trace_decoder_t *decoder,
+                                  const ucs_trace_event_t *event)
+{
+    ucs_trace_event_t *events;
+    size_t capacity;
+
+    if (decoder->trace.count == decoder->capacity) {
+        capacity = (decoder->capacity > 0) ?
+                           2 * decoder->capacity :
+                           1 + (size_t)(decoder->end - decoder->begin) /
+                                           (4 * UCS_TRACE_EVENT_MIN);
+        events   = realloc(decoder->trace.events, capacity * sizeof(*events));
+        if (events == NULL) {
+            return ucs_trace_fail(decoder, decoder->record, UCS_ERR_NO_MEMORY,
+                                  "out of memory");
+        }
+        decoder->trace.events = events;
+        decoder->capacity     = capacity;
+    }
+    decoder->trace.events[decoder->trace.count++] = *event;
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_define(ucs_trace_decoder_t *decoder,
+                                         ucs_trace_slot_t *slot)
+{
+    ucs_trace_slot_t defined;
+    ucs_status_t status;
+    uint64_t access = 0;
+
+    status = ucs_trace_get_range(decoder, &defined.address, &defined.length);
+    if (status == UCS_OK) {
+        status = ucs_trace_get_varint(decoder, &access);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (access > UINT32_MAX) {
+        return ucs_trace_invalid(decoder, "access flags are out of range");
+    }
+    if (decoder->end - decoder->p < 8) {
+        return ucs_trace_truncated(decoder);
+    }
+    defined.access    = access;
+    defined.signature = ucs_trace_get(decoder->p, 8);
+    decoder->p       += 8;
+    *slot             = defined;
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_use(ucs_trace_decoder_t *decoder,
+                                      ucs_trace_kind_t kind,
+                                      const ucs_trace_slot_t *slot)
+{
+    ucs_trace_event_t event;
+    ucs_status_t status;
+
+    if (slot->length == 0) {
+        return ucs_trace_invalid(decoder, "a use refers to a slot that is not "
+                                          "defined");
+    }
+    status = ucs_trace_get_time(decoder);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    event.time_ns   = decoder->time_ns;
+    event.address   = slot->address;
+    event.length    = slot->length;
+    event.signature = slot->signature;
+    event.access    = slot->access;
+    event.kind      = kind;
+    ++decoder->counted;
+    return ucs_trace_add(decoder, &event);
+}
+
+static ucs_status_t ucs_trace_get_other(ucs_trace_decoder_t *decoder,
+                                        ucs_trace_kind_t kind)
+{
+    ucs_trace_event_t event = {.kind = kind};
+    ucs_status_t status     = ucs_trace_get_time(decoder);
+
+    event.time_ns = decoder->time_ns;
+    if (status == UCS_OK) {
+        status = (kind == UCS_TRACE_LOST) ?
+                 ucs_trace_get_varint(decoder, &event.length) :
+                 ucs_trace_get_range(decoder, &event.address, &event.length);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    decoder->counted += (kind != UCS_TRACE_LOST);
+    return ucs_trace_add(decoder, &event);
+}
+
+static ucs_status_t ucs_trace_get_end(ucs_trace_decoder_t *decoder)
+{
+    uint64_t count = 0;
+    ucs_status_t status;
+
+    status = ucs_trace_get_varint(decoder, &count);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (count != decoder->counted) {
+        return ucs_trace_invalid(decoder, "the end mark counts other events "
+                                          "than there are");
+    }
+    if (decoder->p != decoder->end) {
+        return ucs_trace_fail(decoder, decoder->p, UCS_ERR_INVALID_PARAM,
+                              "there are bytes after the end mark");
+    }
+    return UCS_OK;
+}
+
+/* @return UCS_INPROGRESS until the end mark */
+static ucs_status_t ucs_trace_get_record(ucs_trace_decoder_t *decoder)
+{
+    ucs_status_t status;
+    uint64_t key = 0;
+    unsigned kind;
+
+    decoder->record = decoder->p;
+    status          = ucs_trace_get_varint(decoder, &key);
+    if (status != UCS_OK) {
+        return status;
+    }
+    kind = key & UCS_TRACE_REC_MASK;
+    key  = key >> UCS_TRACE_REC_BITS;
+    if ((kind >= UCS_TRACE_REC_LAST) || (key >= UCS_TRACE_SLOTS) ||
+        ((kind >= UCS_TRACE_REC_UNMAP) && (key > 0))) {
+        return ucs_trace_invalid(decoder, "this is no record");
+    }
+
+    switch (kind) {
+    case UCS_TRACE_REC_DEFINE:
+        status = ucs_trace_get_define(decoder, &decoder->slots[key]);
+        break;
+    case UCS_TRACE_REC_USE:
+        status = ucs_trace_get_use(decoder, UCS_TRACE_USE,
+                                   &decoder->slots[key]);
+        break;
+    case UCS_TRACE_REC_RELEASE:
+        status = ucs_trace_get_use(decoder, UCS_TRACE_RELEASE,
+                                   &decoder->slots[key]);
+        break;
+    case UCS_TRACE_REC_UNMAP:
+        status = ucs_trace_get_other(decoder, UCS_TRACE_UNMAP);
+        break;
+    case UCS_TRACE_REC_LOST:
+        status = ucs_trace_get_other(decoder, UCS_TRACE_LOST);
+        break;
+    default:
+        return ucs_trace_get_end(decoder);
+    }
+    return (status == UCS_OK) ? UCS_INPROGRESS : status;
+}
+
+ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
+                              ucs_trace_t *trace, ucs_trace_error_t *error)
+{
+    ucs_trace_decoder_t *decoder;
+    ucs_status_t status;
+
+    decoder = calloc(1, sizeof(*decoder));
+    if (decoder == NULL) {
+        error->offset = 0;
+        error->text   = "out of memory";
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    decoder->begin  = buffer;
+    decoder->end    = decoder->begin + length;
+    decoder->record = decoder->begin;
+    decoder->error  = error;
+    status          = ucs_trace_get_header(decoder);
+    if (status == UCS_OK) {
+        do {
+            status = ucs_trace_get_record(decoder);
+        } while (status == UCS_INPROGRESS);
+    }
+
+    if (status == UCS_OK) {
+        *trace = decoder->trace;
+    } else {
+        free(decoder->trace.events);
+    }
+    free(decoder);
+    return status;
+}
+
+void ucs_trace_cleanup(ucs_trace_t *trace)
+{
+    free(trace->events);
+    trace->events = NULL;
+    trace->count  = 0;
+}

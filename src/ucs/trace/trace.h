@@ -1,0 +1,117 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_TRACE_H_
+#define UCS_TRACE_H_
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file trace.h
+ *
+ * The binary trace of one process: what was registered, given back and
+ * unmapped, and when. Pure: buffers in, buffers out; docs/replay.md specifies
+ * the bytes. Nothing here is thread safe; different objects are independent.
+ */
+
+BEGIN_C_DECLS
+
+/** What happened. */
+typedef enum ucs_trace_kind {
+    UCS_TRACE_USE,     /**< a registration was asked for */
+    UCS_TRACE_RELEASE, /**< it was given back: address, length, signature and
+                            access are those of its use */
+    UCS_TRACE_UNMAP,   /**< [address, address + length) is about to go */
+    UCS_TRACE_LOST     /**< @a length events are missing here */
+} ucs_trace_kind_t;
+
+/** One event. */
+typedef struct ucs_trace_event {
+    uint64_t         time_ns;   /**< monotonic clock */
+    uint64_t         address;
+    uint64_t         length;    /**< bytes, above 0; events for LOST */
+    uint64_t         signature; /**< of the call path; USE and RELEASE only */
+    uint32_t         access;    /**< UCT_MD_MEM_ACCESS_xx; USE and RELEASE */
+    ucs_trace_kind_t kind;
+} ucs_trace_event_t;
+
+/** Bytes of a host's name, with the terminating zero. */
+#define UCS_TRACE_HOST_MAX 24
+
+/** What a trace says about itself. */
+typedef struct ucs_trace_header {
+    uint64_t start_ns;  /**< monotonic clock, when recording began */
+    uint32_t page_size; /**< bytes, a power of two from 512 to 1 GiB */
+    uint32_t pid;
+    int32_t  rank;      /**< in the job, -1 if unknown */
+    char     host[UCS_TRACE_HOST_MAX];
+} ucs_trace_header_t;
+
+/** A decoded trace. */
+typedef struct ucs_trace {
+    ucs_trace_header_t header;
+    ucs_trace_event_t  *events; /**< as written, nearly in order of time */
+    size_t             count;
+} ucs_trace_t;
+
+/** What is wrong with a buffer, and where. */
+typedef struct ucs_trace_error {
+    size_t     offset; /**< byte of the buffer */
+    const char *text;  /**< static, without a full stop */
+} ucs_trace_error_t;
+
+/** Most bytes that one call of the encoder writes. */
+#define UCS_TRACE_RECORD_MAX 96
+
+typedef struct ucs_trace_encoder *ucs_trace_encoder_h;
+
+
+/**
+ * Create an encoder; about 160 KB.
+ *
+ * @param [out] encoder_p  Set only on success; owned by the caller.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t ucs_trace_encoder_create(ucs_trace_encoder_h *encoder_p);
+
+void ucs_trace_encoder_destroy(ucs_trace_encoder_h encoder);
+
+/**
+ * The three calls write at most @ref UCS_TRACE_RECORD_MAX bytes to @a buffer:
+ * first begin, then any number of events, last end.
+ *
+ * @return Bytes written.
+ */
+size_t ucs_trace_encode_begin(ucs_trace_encoder_h encoder,
+                              const ucs_trace_header_t *header, void *buffer);
+size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
+                        const ucs_trace_event_t *event, void *buffer);
+size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
+
+
+/**
+ * Decode a whole file.
+ *
+ * @param [in]  buffer   Any bytes; need not be aligned.
+ * @param [out] trace    Set only on success; @ref ucs_trace_cleanup frees it.
+ * @param [out] error    Set on failure.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if this is no trace or not a valid
+ *         one; UCS_ERR_UNSUPPORTED for another version or byte order;
+ *         UCS_ERR_MESSAGE_TRUNCATED if it ends early; UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
+                              ucs_trace_t *trace, ucs_trace_error_t *error);
+
+
+/** Free what a decoded trace owns. */
+void ucs_trace_cleanup(ucs_trace_t *trace);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_EVENTS_PROBE_H_
+#define UCT_HELPER_EVENTS_PROBE_H_
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/type/status.h>
+
+#include <stdint.h>
+
+/**
+ * @file events_probe.h
+ *
+ * The self-test of the memory events. Each way out of a mapping is taken for
+ * real, with a page of the probe's own, and its event must arrive: munmap(),
+ * mmap() over it, mremap(), madvise(). Only brk() cannot be tried, for other
+ * threads may be at it: its code is compared with what it was at the start.
+ */
+
+BEGIN_C_DECLS
+
+/** At the latest after this time the events are probed again. */
+#define UCT_HELPER_EVENTS_PROBE_NS UINT64_C(100000000)
+
+/** Objects loaded are looked for this often. */
+#define UCT_HELPER_EVENTS_LOOK_NS UINT64_C(1000000)
+
+
+/** From the event handler: an event of this address has arrived. */
+void uct_helper_events_probe_saw(uintptr_t address);
+
+
+/**
+ * The first probe, from this thread and from another one.
+ *
+ * @param [out] reason_p  Set on failure: a sentence to which "any more" can be
+ *                        added; constant.
+ *
+ * @return UCS_OK, or UCS_ERR_UNSUPPORTED if an event was missed.
+ */
+ucs_status_t uct_helper_events_probe_first(const char **reason_p);
+
+
+/** @return Nonzero if it is time to probe again. Any thread. */
+int uct_helper_events_probe_is_due(uint64_t now);
+
+
+/** Probe again, unless another thread is at it. As
+ *  @ref uct_helper_events_probe_first; what cannot be tried for want of memory
+ *  counts as seen. */
+ucs_status_t uct_helper_events_probe_again(uint64_t now,
+                                           const char **reason_p);
+
+
+/** In a child: the thread that was probing does not exist here. */
+void uct_helper_events_probe_forget(void);
+
+END_C_DECLS
+
+#endif

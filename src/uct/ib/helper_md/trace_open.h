@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_TRACE_OPEN_H_
+#define UCT_HELPER_TRACE_OPEN_H_
+
+#include <ucs/trace/trace.h>
+#include <uct/api/uct.h>
+
+/**
+ * @file trace_open.h
+ *
+ * Uses that have not been given back, by handle, first in first out: a release
+ * is recorded as a handle alone, and the trace wants to know what it was. One
+ * thread at a time.
+ */
+
+BEGIN_C_DECLS
+
+/** More than this many are given up. A program that holds more never gives
+ *  them back. */
+#define UCT_HELPER_TRACE_OPEN_MAX 65536u
+
+typedef struct uct_helper_trace_open *uct_helper_trace_open_h;
+
+/** @return UCS_OK or UCS_ERR_NO_MEMORY. */
+ucs_status_t uct_helper_trace_open_create(uct_helper_trace_open_h *open_p);
+
+void uct_helper_trace_open_destroy(uct_helper_trace_open_h open);
+
+/** A use begins. @return Zero if there is no room for it. */
+int uct_helper_trace_open_add(uct_helper_trace_open_h open, uct_mem_h memh,
+                              const ucs_trace_event_t *use);
+
+/** The oldest use with @a memh ends. @return Zero if there is none. */
+int uct_helper_trace_open_take(uct_helper_trace_open_h open, uct_mem_h memh,
+                               ucs_trace_event_t *use);
+
+/** Any use ends. @return Zero if there is none. */
+int uct_helper_trace_open_take_any(uct_helper_trace_open_h open,
+                                   ucs_trace_event_t *use);
+
+END_C_DECLS
+
+#endif

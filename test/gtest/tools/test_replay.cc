@@ -1,0 +1,433 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <tools/replay_model.h>
+#include <tools/replay_trace.h>
+#include <tools/replay_warp.h>
+#include <tools/replay_world.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <unistd.h>
+
+class test_replay : public ::testing::Test {
+protected:
+    static constexpr uint64_t PAGE = 4096;
+    static constexpr uint64_t MS   = 1000000;
+
+    ~test_replay()
+    {
+        if (m_is_prepared) {
+            replay_trace_cleanup(&m_trace);
+        }
+    }
+
+    static uint64_t buffer(unsigned index)
+    {
+        return 0x10000000 + uint64_t(index) * 0x100000;
+    }
+
+    void add(ucs_trace_kind_t kind, uint64_t time_ns, uint64_t address,
+             uint64_t length)
+    {
+        m_events.push_back({time_ns, address, length, 77, 0, kind});
+    }
+
+    void use(uint64_t start_ns, uint64_t end_ns, unsigned index,
+             uint64_t length = PAGE)
+    {
+        add(UCS_TRACE_USE, start_ns, buffer(index), length);
+        add(UCS_TRACE_RELEASE, end_ns, buffer(index), length);
+    }
+
+    /* One use after the other, each over before the next begins */
+    void use_all(const std::vector<unsigned> &sequence)
+    {
+        uint64_t now = MS;
+
+        for (unsigned index : sequence) {
+            use(now, now + 10000, index);
+            now += MS;
+        }
+    }
+
+    void prepare(uint64_t min_size = 0)
+    {
+        ucs_trace_t raw = {};
+
+        if (m_is_prepared) {
+            replay_trace_cleanup(&m_trace);
+        }
+        raw.header.page_size = PAGE;
+        raw.count            = m_events.size();
+        raw.events           = (ucs_trace_event_t*)malloc(
+                (raw.count + 1) * sizeof(*raw.events));
+        std::copy(m_events.begin(), m_events.end(), raw.events);
+        replay_trace_sort(&raw);
+        ASSERT_EQ(0, replay_warp_apply(&m_warp, "test", &raw));
+        replay_trace_prepare(&raw, "test", min_size, &m_trace);
+        ucs_trace_cleanup(&raw);
+        m_is_prepared = true;
+    }
+
+    replay_figures_t cache(replay_victim_t victim, uint64_t capacity)
+    {
+        replay_figures_t figures;
+
+        replay_model_cache(&m_trace, victim, capacity, &figures, nullptr);
+        EXPECT_EQ(figures.uses,
+                  figures.on_time + figures.missed + figures.cold);
+        return figures;
+    }
+
+    replay_params_t params(uct_helper_policy_t policy)
+    {
+        replay_params_t result = {};
+
+        result.policy                  = policy;
+        result.max_pinned              = UINT64_MAX;
+        result.register_cost.base_ns   = 500;
+        result.register_cost.page_ns   = 50;
+        result.deregister_cost.base_ns = 170;
+        result.deregister_cost.page_ns = 17;
+        result.seed                    = 1;
+        return result;
+    }
+
+    uct_helper_stats_t run(const replay_params_t &p)
+    {
+        uct_helper_stats_t stats;
+
+        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr));
+        EXPECT_EQ(stats.uses, stats.on_time + stats.late + stats.missed +
+                                      stats.cold);
+        EXPECT_EQ(m_trace.use_count, stats.uses);
+        return stats;
+    }
+
+    std::vector<ucs_trace_event_t> m_events;
+    replay_warp_t                  m_warp        = {};
+    replay_trace_t                 m_trace       = {};
+    bool                           m_is_prepared = false;
+};
+
+/* Fewest misses of any cache of @a capacity items, by trying every victim */
+static unsigned fewest_misses(const std::vector<unsigned> &sequence,
+                              size_t at, std::set<unsigned> held,
+                              size_t capacity,
+                              std::map<std::pair<size_t, std::set<unsigned>>,
+                                       unsigned> &known)
+{
+    while ((at < sequence.size()) && held.count(sequence[at])) {
+        ++at;
+    }
+    if (at == sequence.size()) {
+        return 0;
+    }
+    auto found = known.find({at, held});
+    if (found != known.end()) {
+        return found->second;
+    }
+
+    unsigned best = UINT32_MAX;
+    if (held.size() < capacity) {
+        std::set<unsigned> next = held;
+        next.insert(sequence[at]);
+        best = fewest_misses(sequence, at + 1, next, capacity, known);
+    } else {
+        for (unsigned victim : held) {
+            std::set<unsigned> next = held;
+            next.erase(victim);
+            next.insert(sequence[at]);
+            best = std::min(best, fewest_misses(sequence, at + 1, next,
+                                                capacity, known));
+        }
+    }
+    known[{at, held}] = best + 1;
+    return best + 1;
+}
+
+static unsigned lru_misses(const std::vector<unsigned> &sequence,
+                           size_t capacity)
+{
+    std::list<unsigned> held;
+    unsigned misses = 0;
+
+    for (unsigned item : sequence) {
+        auto found = std::find(held.begin(), held.end(), item);
+        if (found != held.end()) {
+            held.erase(found);
+        } else {
+            ++misses;
+            if (held.size() == capacity) {
+                held.pop_front();
+            }
+        }
+        held.push_back(item);
+    }
+    return misses;
+}
+
+TEST_F(test_replay, opt_misses_as_little_as_any_cache_can)
+{
+    std::mt19937 random(1);
+    unsigned better = 0;
+
+    for (unsigned round = 0; round < 200; ++round) {
+        std::vector<unsigned> sequence;
+        unsigned items  = 3 + random() % 4;
+        size_t capacity = 1 + random() % (items - 1);
+        std::map<std::pair<size_t, std::set<unsigned>>, unsigned> known;
+
+        for (unsigned i = 0; i < 24; ++i) {
+            sequence.push_back(random() % items);
+        }
+        m_events.clear();
+        use_all(sequence);
+        prepare();
+
+        auto opt = cache(REPLAY_VICTIM_OPT, capacity * PAGE);
+        auto lru = cache(REPLAY_VICTIM_LRU, capacity * PAGE);
+        ASSERT_EQ(fewest_misses(sequence, 0, {}, capacity, known),
+                  opt.missed + opt.cold) << round;
+        ASSERT_EQ(lru_misses(sequence, capacity), lru.missed + lru.cold)
+                << round;
+        EXPECT_LE(opt.peak_bytes, capacity * PAGE);
+        better += (opt.missed < lru.missed);
+    }
+    EXPECT_GT(better, 50u);
+}
+
+TEST_F(test_replay, lru_model_agrees_with_the_engine)
+{
+    std::mt19937 random(2);
+    std::vector<unsigned> sequence;
+
+    for (unsigned i = 0; i < 2000; ++i) {
+        sequence.push_back(random() % 12);
+    }
+    use_all(sequence);
+    prepare();
+    for (uint64_t pages : {1, 3, 7, 11, 12}) {
+        replay_params_t p  = params(UCT_HELPER_POLICY_LRU);
+        replay_figures_t f = cache(REPLAY_VICTIM_LRU, pages * PAGE);
+
+        p.max_pinned = pages * PAGE;
+        auto stats   = run(p);
+        EXPECT_EQ(f.on_time, stats.on_time) << pages;
+        EXPECT_EQ(f.missed, stats.missed) << pages;
+        EXPECT_EQ(f.cold, stats.cold) << pages;
+        EXPECT_EQ(f.peak_bytes, stats.pinned_peak_bytes) << pages;
+    }
+}
+
+TEST_F(test_replay, yardsticks_of_a_small_trace)
+{
+    replay_figures_t limit, leave;
+
+    use(0, 10, 0, 2 * PAGE);
+    use(5, 20, 1, PAGE);
+    use(30, 40, 0, PAGE);        /* inside the first */
+    add(UCS_TRACE_UNMAP, 50, buffer(0) + PAGE, PAGE);
+    use(60, 70, 0, 2 * PAGE);    /* half of it is new */
+    prepare();
+    replay_model_limit(&m_trace, &limit, nullptr);
+    replay_model_leave(&m_trace, &leave, nullptr);
+
+    EXPECT_EQ(4u, limit.uses);
+    EXPECT_EQ(3u, limit.cold);
+    EXPECT_EQ(1u, limit.on_time);
+    EXPECT_EQ(3 * PAGE, limit.peak_bytes);
+    EXPECT_EQ(PAGE * (2.0 * 10 + 15 + 10 + 2 * 10), limit.byte_ns);
+    EXPECT_EQ(3 * PAGE, leave.peak_bytes);
+    EXPECT_EQ(PAGE * (2.0 * 5 + 3 * 45 + 2 * 10 + 3 * 10), leave.byte_ns);
+
+    auto none = cache(REPLAY_VICTIM_LRU, 0);
+    EXPECT_EQ(limit.byte_ns, none.byte_ns);
+    EXPECT_EQ(0u, none.on_time);
+    auto all = cache(REPLAY_VICTIM_OPT, UINT64_MAX);
+    EXPECT_EQ(1u, all.on_time);
+    EXPECT_EQ(3u, all.cold);
+}
+
+/* A use of a part is a use of the whole, so that is worth keeping */
+TEST_F(test_replay, opt_keeps_what_a_part_of_is_used_next)
+{
+    use(0, 1, 0, 2 * PAGE);
+    use(10, 11, 1, 2 * PAGE);
+    use(20, 21, 2, 2 * PAGE);
+    use(30, 31, 0, PAGE);
+    prepare();
+    EXPECT_EQ(1u, cache(REPLAY_VICTIM_OPT, 4 * PAGE).on_time);
+    EXPECT_EQ(0u, cache(REPLAY_VICTIM_LRU, 4 * PAGE).on_time);
+}
+
+TEST_F(test_replay, cache_at_does_not_spend_more_than_is_asked)
+{
+    std::mt19937 random(4);
+    std::vector<unsigned> sequence;
+    replay_figures_t leave, lru;
+
+    for (unsigned i = 0; i < 500; ++i) {
+        sequence.push_back(random() % 20);
+    }
+    use_all(sequence);
+    prepare();
+    replay_model_leave(&m_trace, &leave, nullptr);
+    for (double share : {0.2, 0.5, 0.9}) {
+        uint64_t capacity = replay_model_cache_at(
+                &m_trace, REPLAY_VICTIM_LRU, share * leave.byte_ns, &lru);
+        EXPECT_LE(lru.byte_ns, share * leave.byte_ns);
+        EXPECT_GT(cache(REPLAY_VICTIM_LRU, capacity + PAGE).byte_ns,
+                  share * leave.byte_ns);
+    }
+}
+
+TEST_F(test_replay, small_and_broken_uses_are_left_out)
+{
+    use(0, 10, 0, PAGE);
+    use(20, 30, 1, PAGE - 1);
+    add(UCS_TRACE_RELEASE, 40, buffer(2), PAGE);
+    add(UCS_TRACE_USE, 50, buffer(3), PAGE);
+    add(UCS_TRACE_LOST, 60, 0, 5);
+    add(UCS_TRACE_UNMAP, 70, buffer(9), PAGE);
+    prepare(PAGE);
+    EXPECT_EQ(2u, m_trace.use_count);
+    EXPECT_EQ(1u, m_trace.small);
+    EXPECT_EQ(1u, m_trace.unmatched);
+    EXPECT_EQ(1u, m_trace.open);
+    EXPECT_EQ(5u, m_trace.lost);
+    EXPECT_EQ(4u, m_trace.event_count); /* the unmap touches no use */
+    EXPECT_EQ(70u, m_trace.uses[1].end_ns);
+}
+
+/* Once the engine has learned what a registration costs it begins in time; a
+ * use that comes before its time then finds the registration under way */
+TEST_F(test_replay, use_during_the_helpers_registration_is_late)
+{
+    replay_params_t p = params(UCT_HELPER_POLICY_PAPER);
+
+    p.register_cost.base_ns = 20 * MS;
+    for (unsigned i = 0; i < 60; ++i) {
+        use(MS + i * 100 * MS, 2 * MS + i * 100 * MS, 0);
+    }
+    prepare();
+    auto regular = run(p);
+    EXPECT_EQ(1u, regular.cold);
+    EXPECT_GT(regular.on_time, 30u);
+
+    use(MS + 60 * 100 * MS - 10 * MS, MS + 60 * 100 * MS, 0);
+    prepare();
+    auto early = run(p);
+    EXPECT_EQ(regular.late + 1, early.late);
+    EXPECT_EQ(regular.on_time, early.on_time);
+
+    /* It waited for what was left, not for a registration of its own */
+    EXPECT_EQ(regular.missed, early.missed);
+}
+
+/* What else happens during that registration is not delayed by it */
+TEST_F(test_replay, other_buffers_are_used_during_the_helpers_registration)
+{
+    replay_params_t p = params(UCT_HELPER_POLICY_PAPER);
+
+    p.register_cost.base_ns = 20 * MS;
+    for (unsigned i = 0; i < 20; ++i) {
+        use(MS + i * 100 * MS, 2 * MS + i * 100 * MS, 0);
+    }
+    prepare();
+    uint64_t alone = run(p).on_time;
+
+    for (unsigned i = 0; i < 2000; ++i) {
+        use(MS + i * MS, MS + i * MS + 1000, 1 + i % 3);
+    }
+    prepare();
+    auto stats = run(p);
+    EXPECT_EQ(2020u, stats.uses);
+    EXPECT_GE(stats.on_time, alone);
+}
+
+TEST_F(test_replay, same_seed_same_outcome)
+{
+    std::mt19937 random(5);
+    uint64_t now = 0;
+
+    for (unsigned i = 0; i < 3000; ++i) {
+        now += 20000 + random() % 200000;
+        use(now, now + random() % 100000, i % 7, PAGE * (1 + i % 7));
+    }
+    prepare();
+    for (unsigned policy = 0; policy < UCT_HELPER_POLICY_LAST; ++policy) {
+        replay_params_t p = params(uct_helper_policy_t(policy));
+
+        p.lateness_ns = 30000;
+        auto first    = run(p);
+        auto second   = run(p);
+        EXPECT_EQ(0, memcmp(&first, &second, sizeof(first)))
+                << uct_helper_policy_names[policy];
+    }
+}
+
+/* A use that needs room waits for what the helper is just deregistering */
+TEST_F(test_replay, ceilings_end_in_every_policy)
+{
+    std::mt19937 random(6);
+    uint64_t now = 0;
+
+    alarm(60); /* a wait that does not end must not hang the others */
+
+    for (unsigned i = 0; i < 3000; ++i) {
+        now += random() % 30000;
+        use(now, now + random() % 60000, i % 7, PAGE * (1 + i % 7));
+    }
+    prepare();
+    for (unsigned policy = 0; policy < UCT_HELPER_POLICY_LAST; ++policy) {
+        for (uint64_t pages : {0, 3, 8, 20}) {
+            replay_params_t p = params(uct_helper_policy_t(policy));
+
+            p.lateness_ns = 3000;
+            p.max_pinned  = pages * PAGE;
+            run(p);
+        }
+    }
+    alarm(0);
+}
+
+TEST_F(test_replay, warps_change_times_and_keep_uses)
+{
+    for (unsigned i = 0; i < 100; ++i) {
+        use(MS + i * MS, MS + i * MS + 1000, i % 5);
+    }
+    prepare();
+    uint64_t span = m_trace.end_ns - m_trace.start_ns;
+
+    m_warp.is_scaled = 1;
+    m_warp.seed      = 9;
+    prepare();
+    EXPECT_EQ(100u, m_trace.use_count);
+    EXPECT_NE(span, m_trace.end_ns - m_trace.start_ns);
+    EXPECT_GT(m_trace.end_ns - m_trace.start_ns, span / 2);
+    EXPECT_LT(m_trace.end_ns - m_trace.start_ns, span * 2);
+
+    m_warp      = {};
+    m_warp.drop = 1;
+    prepare();
+    EXPECT_EQ(95u, m_trace.use_count);
+    EXPECT_EQ(span - 5 * MS, m_trace.end_ns - m_trace.start_ns);
+
+    m_warp        = {};
+    m_warp.insert = 1;
+    prepare();
+    EXPECT_EQ(200u, m_trace.use_count);
+    EXPECT_EQ(9u, m_trace.item_count);
+    EXPECT_EQ(span + 100 * MS, m_trace.end_ns - m_trace.start_ns);
+}

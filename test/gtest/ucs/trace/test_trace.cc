@@ -1,0 +1,234 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/trace/trace.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+class test_trace : public ::testing::Test {
+protected:
+    typedef std::vector<uint8_t> bytes;
+
+    test_trace()
+    {
+        m_header.start_ns  = 5000;
+        m_header.page_size = 4096;
+        m_header.pid       = 4711;
+        m_header.rank      = 3;
+        strcpy(m_header.host, "node7");
+    }
+
+    ~test_trace()
+    {
+        ucs_trace_cleanup(&m_trace);
+    }
+
+    static ucs_trace_event_t event(ucs_trace_kind_t kind, uint64_t time_ns,
+                                   uint64_t address, uint64_t length,
+                                   uint64_t signature = 0, uint32_t access = 0)
+    {
+        return {time_ns, address, length, signature, access, kind};
+    }
+
+    bytes encode(const std::vector<ucs_trace_event_t> &events)
+    {
+        uint8_t buffer[UCS_TRACE_RECORD_MAX];
+        ucs_trace_encoder_h encoder;
+        bytes file;
+        size_t size;
+
+        EXPECT_EQ(UCS_OK, ucs_trace_encoder_create(&encoder));
+        size = ucs_trace_encode_begin(encoder, &m_header, buffer);
+        file.insert(file.end(), buffer, buffer + size);
+        for (auto &e : events) {
+            size = ucs_trace_encode(encoder, &e, buffer);
+            EXPECT_LE(size, sizeof(buffer));
+            file.insert(file.end(), buffer, buffer + size);
+        }
+        size = ucs_trace_encode_end(encoder, buffer);
+        file.insert(file.end(), buffer, buffer + size);
+        ucs_trace_encoder_destroy(encoder);
+        return file;
+    }
+
+    ucs_status_t decode(const bytes &file)
+    {
+        ucs_trace_cleanup(&m_trace);
+        m_error = {SIZE_MAX, nullptr};
+        return ucs_trace_decode(file.data(), file.size(), &m_trace, &m_error);
+    }
+
+    void expect_error(const bytes &file, ucs_status_t status, size_t offset,
+                      const char *text)
+    {
+        ASSERT_EQ(status, decode(file));
+        EXPECT_EQ(offset, m_error.offset) << m_error.text;
+        EXPECT_NE(std::string::npos, std::string(m_error.text).find(text))
+                << m_error.text;
+    }
+
+    static std::vector<ucs_trace_event_t> random_events(unsigned seed,
+                                                        size_t count)
+    {
+        std::mt19937_64 random(seed);
+        std::vector<ucs_trace_event_t> events;
+        uint64_t now = 5000;
+
+        for (size_t i = 0; i < count; ++i) {
+            now += random() % 1000000;
+            now -= random() % 100; /* threads are a little out of order */
+            auto kind = ucs_trace_kind_t(random() % 4);
+            auto e    = event(kind, now, random() >> (random() % 40 + 1),
+                              random() % (1ul << (1 + random() % 40)) + 1,
+                              random() % 64 ? 1 + random() % 5 : random(),
+                              random() % 16);
+            if (kind == UCS_TRACE_LOST) {
+                e.address = 0;
+            }
+            if ((kind == UCS_TRACE_LOST) || (kind == UCS_TRACE_UNMAP)) {
+                e.signature = 0;
+                e.access    = 0;
+            }
+            events.push_back(e);
+        }
+        return events;
+    }
+
+    ucs_trace_header_t m_header = {};
+    ucs_trace_t        m_trace  = {};
+    ucs_trace_error_t  m_error  = {};
+};
+
+TEST_F(test_trace, what_is_encoded_is_decoded)
+{
+    auto events = random_events(1, 20000);
+
+    ASSERT_EQ(UCS_OK, decode(encode(events))) << m_error.text;
+    EXPECT_EQ(m_header.start_ns, m_trace.header.start_ns);
+    EXPECT_EQ(m_header.page_size, m_trace.header.page_size);
+    EXPECT_EQ(m_header.pid, m_trace.header.pid);
+    EXPECT_EQ(m_header.rank, m_trace.header.rank);
+    EXPECT_STREQ("node7", m_trace.header.host);
+    ASSERT_EQ(events.size(), m_trace.count);
+    for (size_t i = 0; i < events.size(); ++i) {
+        EXPECT_EQ(events[i].kind, m_trace.events[i].kind) << i;
+        EXPECT_EQ(events[i].time_ns, m_trace.events[i].time_ns) << i;
+        EXPECT_EQ(events[i].address, m_trace.events[i].address) << i;
+        EXPECT_EQ(events[i].length, m_trace.events[i].length) << i;
+        EXPECT_EQ(events[i].signature, m_trace.events[i].signature) << i;
+        EXPECT_EQ(events[i].access, m_trace.events[i].access) << i;
+    }
+}
+
+TEST_F(test_trace, repeated_uses_take_few_bytes)
+{
+    std::vector<ucs_trace_event_t> events;
+
+    for (unsigned i = 0; i < 1000; ++i) {
+        events.push_back(event(UCS_TRACE_USE, 5000 + i * 20000,
+                               0x7f0000000000, 65536, ~0ul, 3));
+        events.push_back(event(UCS_TRACE_RELEASE, 5000 + i * 20000 + 9000,
+                               0x7f0000000000, 65536, ~0ul, 3));
+    }
+    EXPECT_LT(encode(events).size(), 64 + 64 + events.size() * 6);
+}
+
+TEST_F(test_trace, extreme_values_are_kept)
+{
+    m_header.rank = -1;
+    ASSERT_EQ(UCS_OK, decode(encode({
+        event(UCS_TRACE_USE, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX,
+              UINT32_MAX),
+        event(UCS_TRACE_UNMAP, 0, UINT64_MAX - 1, 1),
+        event(UCS_TRACE_LOST, UINT64_MAX / 2, 0, UINT64_MAX)})));
+    EXPECT_EQ(-1, m_trace.header.rank);
+    EXPECT_EQ(UINT64_MAX, m_trace.events[0].time_ns);
+    EXPECT_EQ(UINT64_MAX, m_trace.events[0].length);
+    EXPECT_EQ(UINT32_MAX, m_trace.events[0].access);
+    EXPECT_EQ(0u, m_trace.events[1].time_ns);
+    EXPECT_EQ(UINT64_MAX, m_trace.events[2].length);
+}
+
+TEST_F(test_trace, every_truncation_is_told)
+{
+    bytes file = encode(random_events(2, 30));
+
+    for (size_t size = 1; size < file.size(); ++size) {
+        expect_error(bytes(file.begin(), file.begin() + size),
+                     UCS_ERR_MESSAGE_TRUNCATED, size, "cut short");
+    }
+    expect_error(bytes(), UCS_ERR_INVALID_PARAM, 0, "no trace");
+}
+
+TEST_F(test_trace, damage_is_survived)
+{
+    std::mt19937 random(3);
+    bytes file = encode(random_events(3, 300));
+
+    /* Under the sanitizers this proves that no byte is trusted */
+    for (unsigned i = 0; i < 4000; ++i) {
+        bytes damaged = file;
+        for (unsigned j = 0; j <= random() % 3; ++j) {
+            damaged[64 + random() % (damaged.size() - 64)] = random();
+        }
+        ucs_status_t status = decode(damaged);
+        if (status != UCS_OK) {
+            EXPECT_LE(m_error.offset, damaged.size());
+            EXPECT_NE(nullptr, m_error.text);
+        }
+    }
+}
+
+TEST_F(test_trace, damaged_header_is_told)
+{
+    bytes file = encode({});
+
+    bytes foreign = file;
+    std::swap(foreign[8], foreign[11]);
+    std::swap(foreign[9], foreign[10]);
+    expect_error(foreign, UCS_ERR_UNSUPPORTED, 8, "other byte order");
+
+    bytes marked = file;
+    marked[8] ^= 1;
+    expect_error(marked, UCS_ERR_UNSUPPORTED, 8, "damaged");
+
+    bytes newer = file;
+    ++newer[12];
+    expect_error(newer, UCS_ERR_UNSUPPORTED, 12, "version");
+
+    bytes pages = file;
+    pages[16] = 1;
+    expect_error(pages, UCS_ERR_INVALID_PARAM, 16, "page size");
+
+    bytes text = file;
+    text[0] = '{';
+    expect_error(text, UCS_ERR_INVALID_PARAM, 0, "no trace");
+}
+
+TEST_F(test_trace, damaged_records_are_told)
+{
+    bytes file  = encode({});
+    size_t size = file.size() - 2; /* without the end mark */
+    bytes head(file.begin(), file.begin() + size);
+    auto with = [&](std::initializer_list<uint8_t> tail) {
+        bytes result = head;
+        result.insert(result.end(), tail);
+        return result;
+    };
+
+    ASSERT_EQ(64u, size);
+    expect_error(with({1, 0}), UCS_ERR_INVALID_PARAM, 64, "not defined");
+    expect_error(with({6}), UCS_ERR_INVALID_PARAM, 64, "no record");
+    expect_error(with({0x80, 0x80, 0x04}), UCS_ERR_INVALID_PARAM, 64,
+                 "no record"); /* slot out of range */
+    expect_error(with({5, 1}), UCS_ERR_INVALID_PARAM, 64, "counts");
+    expect_error(with({5, 0, 7}), UCS_ERR_INVALID_PARAM, 66, "after the end");
+    expect_error(with({3, 0, 1, 0}), UCS_ERR_INVALID_PARAM, 64, "empty");
+    expect_error(with({5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                       2}), UCS_ERR_INVALID_PARAM, 64, "64 bits");
+}

@@ -1,0 +1,140 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_world.h"
+
+#include <random>
+
+static constexpr uint64_t US = 1000;
+static constexpr uint64_t MS = 1000000;
+static constexpr size_t   MB = 1 << 20;
+
+class test_engine_order : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PREDICT);
+    }
+
+    static uintptr_t buffer(unsigned i)
+    {
+        return 0x10000000 + i * 16 * MB;
+    }
+
+    std::unique_ptr<engine_world> w;
+};
+
+TEST_F(test_engine_order, fig1_loop_is_on_time_and_unpinned_in_gaps)
+{
+    const unsigned iterations = 50;
+    unsigned pinned_gaps      = 0;
+
+    w->open();
+    for (unsigned i = 0; i < iterations; ++i) {
+        for (unsigned b = 0; b < 3; ++b) {
+            w->use(buffer(b), 4 * MB, MS, b);
+            w->advance(50 * MS);
+            pinned_gaps += (i > 2) && (w->stats().pinned_bytes > 0);
+            w->advance(49 * MS);
+        }
+    }
+
+    uct_helper_stats_t s = w->stats();
+    EXPECT_EQ(3u, s.cold);
+    EXPECT_EQ(0u, s.missed);
+    EXPECT_EQ(0u, s.wasted);
+    EXPECT_LE(pinned_gaps, 3u);
+}
+
+/* Where the shortest period fails: each gap is scaled by 0.5 to 2 */
+TEST_F(test_engine_order, warped_gaps_are_on_time)
+{
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> scale(0.5, 2);
+
+    w->open();
+    for (unsigned i = 0; i < 400; ++i) {
+        for (unsigned b = 0; b < 4; ++b) {
+            w->use(buffer(b), MB, MS, b);
+            w->advance(20 * MS * scale(random));
+        }
+    }
+    uct_helper_stats_t s = w->stats();
+    EXPECT_GE(s.on_time, 0.97 * (s.uses - s.cold));
+    EXPECT_LE(s.wasted, 0.02 * s.uses);
+    EXPECT_LE(s.pinned_byte_ns, 0.5 * s.leave_pinned_byte_ns);
+}
+
+/* What cannot be predicted is held: no worse than leaving it pinned */
+TEST_F(test_engine_order, random_uses_are_on_time)
+{
+    std::mt19937 random(1);
+
+    w->open();
+    for (unsigned i = 0; i < 4000; ++i) {
+        w->use(buffer(random() % 12), MB, 100 * US, random() % 3);
+        w->advance((1 + random() % 5) * MS);
+    }
+    uct_helper_stats_t s = w->stats();
+    EXPECT_GE(s.on_time, 0.95 * (s.uses - s.cold));
+    EXPECT_LE(s.wasted, 0.01 * s.uses);
+}
+
+TEST_F(test_engine_order, a_struck_buffer_is_not_registered_again)
+{
+    w->open();
+    for (unsigned i = 0; i < 20; ++i) {
+        for (unsigned b = 0; b < 3; ++b) {
+            w->use(buffer(b), MB, MS, b);
+            w->advance(30 * MS);
+        }
+    }
+    uct_helper_engine_unmapped(w->engine, buffer(1), MB);
+    EXPECT_FALSE(w->is_registered(buffer(1), MB));
+    w->use(buffer(0), MB, MS, 0);
+    w->advance(60 * MS);
+    EXPECT_FALSE(w->is_registered(buffer(1), MB));
+}
+
+TEST_F(test_engine_order, a_use_that_never_comes_is_given_up)
+{
+    w->open();
+    for (unsigned i = 0; i < 20; ++i) {
+        for (unsigned b = 0; b < 3; ++b) {
+            w->use(buffer(b), MB, MS, b);
+            w->advance(10 * MS);
+        }
+    }
+    w->advance(1000 * MS);
+    EXPECT_EQ(0u, w->stats().pinned_bytes);
+}
+
+/* Five buffers in turn, room for three: a cache that evicts the least recently
+ * used and registers nothing ahead finds none of them, Belady's half of them */
+TEST_F(test_engine_order, ceiling_evicts_the_farthest)
+{
+    w->params.max_pinned = 3 * MB;
+    w->open();
+    for (unsigned i = 0; i < 200; ++i) {
+        for (unsigned b = 0; b < 5; ++b) {
+            w->use(buffer(b), MB, 100 * US, b);
+            w->advance(100 * US);
+        }
+        EXPECT_LE(w->stats().pinned_bytes, 3 * MB);
+    }
+    uct_helper_stats_t s = w->stats();
+    EXPECT_GE(s.on_time, 0.48 * (s.uses - s.cold));
+    EXPECT_LE(s.pinned_peak_bytes, 3 * MB);
+}
+
+TEST_F(test_engine_order, buffers_forgotten_by_the_predictor_are_let_go)
+{
+    w->params.max_contexts = 8;
+    w->open();
+    for (unsigned i = 0; i < 200; ++i) {
+        w->use(buffer(i % 100), MB, 100 * US, i);
+        w->advance(MS);
+    }
+    w->advance(10000 * MS);
+    EXPECT_EQ(0u, w->stats().pinned_bytes);
+}

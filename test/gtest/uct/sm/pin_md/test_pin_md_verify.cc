@@ -1,0 +1,298 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "pin_md_fixture.h"
+
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <vector>
+
+class pin_md_verify : public pin_md {
+protected:
+    void SetUp() override
+    {
+        pin_md::SetUp();
+#if defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
+#endif
+    }
+
+    void attach_verify(uct_pin_verify_t verify = UCT_PIN_VERIFY_ALL)
+    {
+        attach(0, 0, 0, verify);
+    }
+
+    uct_mem_h must_reg(void *address, size_t length)
+    {
+        uct_mem_h memh = nullptr;
+        EXPECT_EQ(UCS_OK, reg(address, length, &memh));
+        return memh;
+    }
+
+    /* Other pages at the same address, by a system call that nobody hooks */
+    static void replace(void *address, size_t length)
+    {
+        long ret = syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0l);
+        ASSERT_EQ((long)address, ret);
+    }
+
+    int differs(uct_mem_h memh)
+    {
+        return uct_pin_md_compare(md(), memh, &difference);
+    }
+
+    /* Deregister what no longer is what it was registered for */
+    void dereg_stale(uct_mem_h memh)
+    {
+        uct_pin_md_delegate_verify(md());
+        EXPECT_EQ(UCS_OK, dereg(memh));
+    }
+
+    uct_pin_difference_t difference = {};
+};
+
+TEST_F(pin_md_verify, device_reads_and_writes_what_is_registered)
+{
+    mapping buffer(20 * MB);
+    std::vector<char> data(300 * kB);
+    uct_mem_h memh;
+
+    /* Over the boundary of two slots of the table, and of several chunks */
+    const size_t offset = 16 * MB - 100 * kB - 3;
+    attach_verify();
+    memh = must_reg(buffer.at(0), buffer.length);
+    for (size_t i = 0; i < data.size(); ++i) {
+        buffer.at(offset)[i] = (char)(i * 31 + i / 251);
+    }
+    ASSERT_EQ(UCS_OK, uct_pin_md_read(md(), memh, (uintptr_t)buffer.at(offset),
+                                      data.data(), data.size()));
+    EXPECT_EQ(0, memcmp(data.data(), buffer.at(offset), data.size()));
+
+    for (char &byte : data) {
+        byte = ~byte;
+    }
+    ASSERT_EQ(UCS_OK, uct_pin_md_write(md(), memh,
+                                       (uintptr_t)buffer.at(offset),
+                                       data.data(), data.size()));
+    EXPECT_EQ(0, memcmp(data.data(), buffer.at(offset), data.size()));
+    EXPECT_EQ(0, buffer.at(offset)[-1]);
+    EXPECT_EQ(0, buffer.at(offset)[data.size()]);
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+TEST_F(pin_md_verify, device_keeps_to_the_registered_pages)
+{
+    mapping buffer(2 * page_size);
+    char byte;
+    uct_mem_h memh;
+
+    attach_verify();
+    memh = must_reg(buffer.at(page_size), 1);
+    const uintptr_t start = (uintptr_t)buffer.at(page_size);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              uct_pin_md_read(md(), memh, start - 1, &byte, 1));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              uct_pin_md_write(md(), memh, start + page_size, &byte, 1));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              uct_pin_md_read(md(), memh, start, &byte, SIZE_MAX));
+    EXPECT_EQ(UCS_OK,
+              uct_pin_md_read(md(), memh, start + page_size - 1, &byte, 1));
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+TEST_F(pin_md_verify, off_has_no_view_and_compares_nothing)
+{
+    mapping buffer(page_size);
+    char byte;
+    uct_mem_h memh;
+
+    attach();
+    memh = must_reg(buffer.at(0), page_size);
+    replace(buffer.at(0), page_size);
+    buffer.at(0)[0] = 1;
+    EXPECT_FALSE(differs(memh));
+    EXPECT_EQ(UCS_ERR_UNSUPPORTED,
+              uct_pin_md_read(md(), memh, (uintptr_t)buffer.at(0), &byte, 1));
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+TEST_F(pin_md_verify, first_difference_is_found_and_told)
+{
+    mapping buffer(64 * page_size);
+    uct_mem_h memh;
+
+    attach_verify();
+    memset(buffer.at(0), 0x11, buffer.length);
+    memh = must_reg(buffer.at(0), buffer.length);
+    EXPECT_FALSE(differs(memh));
+
+    replace(buffer.at(37 * page_size), 2 * page_size);
+    memset(buffer.at(37 * page_size), 0x11, 2 * page_size);
+    EXPECT_FALSE(differs(memh)) << "equal data prove nothing";
+    buffer.at(38 * page_size)[5] = 0x22;
+    buffer.at(38 * page_size)[9] = 0x33;
+    ASSERT_TRUE(differs(memh));
+    EXPECT_EQ((uintptr_t)buffer.at(38 * page_size + 5), difference.address);
+    EXPECT_EQ(0x11, difference.seen);
+    EXPECT_EQ(0x22, difference.shown);
+    dereg_stale(memh);
+}
+
+TEST_F(pin_md_verify, sample_sees_both_ends_and_looks_between)
+{
+    mapping buffer(512 * page_size);
+    uct_mem_h memh;
+
+    attach_verify(UCT_PIN_VERIFY_SAMPLE);
+    memh = must_reg(buffer.at(0), buffer.length);
+    replace(buffer.at(511 * page_size), page_size);
+    buffer.at(512 * page_size)[-1] = 1;
+    EXPECT_TRUE(differs(memh));
+    dereg_stale(memh);
+
+    memh = must_reg(buffer.at(0), buffer.length);
+    replace(buffer.at(0), page_size);
+    buffer.at(0)[7] = 1;
+    EXPECT_TRUE(differs(memh));
+    dereg_stale(memh);
+
+    /* 510 of 512 pages: eight looks that all miss are one in 10^19 */
+    memh = must_reg(buffer.at(0), buffer.length);
+    replace(buffer.at(page_size), 510 * page_size);
+    memset(buffer.at(page_size), 1, 510 * page_size);
+    EXPECT_TRUE(differs(memh));
+    dereg_stale(memh);
+}
+
+TEST_F(pin_md_verify, pages_that_are_gone_are_no_difference)
+{
+    mapping buffer(4 * page_size);
+    uct_mem_h memh;
+
+    attach_verify();
+    memset(buffer.at(0), 1, buffer.length);
+    memh = must_reg(buffer.at(0), buffer.length);
+    munmap(buffer.at(page_size), page_size);
+    EXPECT_FALSE(differs(memh));
+
+    /* But those behind them are looked at */
+    replace(buffer.at(3 * page_size), page_size);
+    ASSERT_TRUE(differs(memh));
+    EXPECT_EQ((uintptr_t)buffer.at(3 * page_size), difference.address);
+    dereg_stale(memh);
+}
+
+TEST_F(pin_md_verify, bytes_that_change_meanwhile_are_no_difference)
+{
+    mapping buffer(page_size);
+    std::atomic<bool> is_over{false};
+    std::atomic<uint64_t> rounds{0};
+    uct_mem_h memh;
+
+    attach_verify();
+    memh = must_reg(buffer.at(0), page_size);
+    std::thread writer([&] {
+        while (!is_over) {
+            for (size_t i = 0; i < page_size; ++i) {
+                ++*(volatile unsigned char*)buffer.at(i);
+            }
+            ++rounds;
+        }
+    });
+    while (rounds == 0) {
+        std::this_thread::yield();
+    }
+    for (unsigned i = 0; i < 300; ++i) {
+        ASSERT_FALSE(differs(memh)) << i;
+    }
+    is_over = true;
+    writer.join();
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+TEST_F(pin_md_verify, own_stack_is_no_difference)
+{
+    char buffer[64 * kB];
+    uct_mem_h memh;
+
+    attach_verify();
+    memset(buffer, 1, sizeof(buffer));
+    memh = must_reg(buffer, sizeof(buffer));
+    EXPECT_FALSE(differs(memh));
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+TEST_F(pin_md_verify, deregistration_of_a_stale_region_aborts)
+{
+    mapping buffer(page_size);
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        uct_mem_h memh = nullptr;
+        uct_pin_config_t config = {0, 0, 0, UCT_PIN_VERIFY_ALL};
+        alarm(20);
+        signal(SIGABRT, SIG_DFL);
+        if ((uct_pin_md_attach(md(), &config) != UCS_OK) ||
+            (reg(buffer.at(0), page_size, &memh) != UCS_OK)) {
+            _exit(1);
+        }
+        replace(buffer.at(0), page_size);
+        buffer.at(0)[0] = 1;
+        dereg(memh);
+        _exit(2);
+    }
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+    EXPECT_EQ(SIGABRT, WTERMSIG(status));
+}
+
+TEST_F(pin_md_verify, history_names_thread_and_events)
+{
+    mapping buffer(4 * page_size);
+    char text[512];
+    uct_mem_h memh;
+
+    attach_verify();
+    memh = must_reg(buffer.at(0), buffer.length);
+    EXPECT_NE(0u, uct_pin_md_serial(memh));
+    uct_pin_md_history(md(), memh, text, sizeof(text));
+    EXPECT_NE(std::string::npos, std::string(text).find("since: none")) << text;
+    EXPECT_NE(std::string::npos,
+              std::string(text).find(std::to_string(gettid()))) << text;
+
+    madvise(buffer.at(page_size), page_size, MADV_DONTNEED);
+    madvise(buffer.at(page_size), page_size, MADV_DONTNEED);
+    uct_pin_md_history(md(), memh, text, sizeof(text));
+    EXPECT_NE(std::string::npos, std::string(text).find("since: 2, the last"))
+            << text;
+    uct_pin_md_delegate_verify(md());
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+TEST_F(pin_md_verify, child_of_a_fork_compares_nothing)
+{
+    mapping buffer(page_size);
+    uct_mem_h memh;
+    int status = -1;
+
+    attach_verify();
+    memh      = must_reg(buffer.at(0), page_size);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        buffer.at(0)[0] = 1; /* a copy: the parent's page stays */
+        _exit(differs(memh) ||
+              (uct_pin_md_read(md(), memh, (uintptr_t)buffer.at(0), &status,
+                               1) != UCS_ERR_UNSUPPORTED));
+    }
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0));
+    EXPECT_FALSE(differs(memh));
+    EXPECT_EQ(UCS_OK, dereg(memh));
+}

@@ -1,0 +1,547 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * Messages between which memory comes and goes. Before each exchange a buffer
+ * may be freed and allocated anew, grown, unmapped and mapped again at its
+ * address, replaced in place, or given up page by page; every byte that arrives
+ * is checked, and so are those beside the buffer on its first and last page.
+ * With --fork-every a child is made, that writes to the buffers and beside them:
+ * while the message is under way, or once it has arrived.
+ *
+ * All that is random follows from the seed, which is printed: give it again and
+ * the same run is made, but for how threads interleave.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NUM_SLOTS   6   /* pairs of buffers of a thread */
+#define MAX_THREADS 16
+#define PAGE        4096ul
+#define GUARD       48  /* bytes watched on either side of a buffer */
+#define GUARD_VALUE 0xa5
+#define CHILD_VALUE 0x3c
+
+typedef enum {
+    TURN_KEEP,      /* as most messages of a simulation */
+    TURN_FREE,      /* free, malloc: often the same address */
+    TURN_REALLOC,
+    TURN_UNMAP,     /* munmap, mmap at the same address */
+    TURN_REPLACE,   /* mmap(MAP_FIXED) over it */
+    TURN_DONTNEED,  /* what allocators do with free memory */
+    TURN_LAST
+} turn_t;
+
+static const char *turn_names[TURN_LAST] = {
+    "keep", "free", "realloc", "unmap", "replace", "dontneed"
+};
+
+typedef struct {
+    uint8_t *base;  /* what was allocated */
+    size_t  room;   /* bytes of it */
+    int     is_map; /* mmap, not malloc */
+} memory_t;
+
+typedef struct {
+    memory_t send, recv;
+} slot_t;
+
+typedef struct {
+    unsigned id;
+    uint64_t common;            /* random state, the same on every rank */
+    uint64_t own;               /* random state of this rank */
+    slot_t   slots[NUM_SLOTS];
+    uint64_t messages, bytes, forks;
+    uint64_t turns[TURN_LAST];
+    MPI_Comm comm;
+} worker_t;
+
+static struct {
+    uint64_t messages;
+    size_t   min_size, max_size;
+    uint64_t seed;
+    unsigned threads;
+    unsigned fork_every;
+    int      fork_idle; /* once the message has arrived, not beside it */
+    uint64_t corrupt;
+} opts = {
+    .messages = 2000,
+    .min_size = 32 * 1024,
+    .max_size = 512 * 1024,
+    .threads  = 1,
+    .corrupt  = UINT64_MAX
+};
+
+static int rank, num_ranks;
+
+
+__attribute__((noreturn, format(printf, 1, 2)))
+static void fail(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fprintf(stderr, "churn: FAILED on rank %d, seed %" PRIu64 ": ", rank,
+            opts.seed);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    _exit(1);
+}
+
+/* --- randomness and content ----------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;
+    return x ^ (x >> 31);
+}
+
+static uint64_t next(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15ul;
+    return mix(*state);
+}
+
+static uint64_t content_key(const worker_t *worker, uint64_t message,
+                            int sender)
+{
+    return mix(opts.seed ^ mix(message * MAX_THREADS + worker->id) ^
+               mix(~(uint64_t)sender));
+}
+
+static uint64_t content_word(uint64_t key, size_t index)
+{
+    return (key + index) * 0xd6e8feb86659fd93ul;
+}
+
+static void content_fill(uint8_t *data, size_t size, uint64_t key)
+{
+    uint64_t word;
+    size_t i;
+
+    for (i = 0; i < size; i += sizeof(word)) {
+        word = content_word(key, i);
+        memcpy(data + i, &word, size - i < sizeof(word) ? size - i :
+                                                          sizeof(word));
+    }
+}
+
+static void content_check(const worker_t *worker, const uint8_t *data,
+                          size_t size, uint64_t message, int sender)
+{
+    uint64_t key = content_key(worker, message, sender);
+    uint64_t word;
+    size_t i, n;
+
+    for (i = 0; i < size; i += sizeof(word)) {
+        word = content_word(key, i);
+        n    = size - i < sizeof(word) ? size - i : sizeof(word);
+        if (memcmp(data + i, &word, n) != 0) {
+            fail("thread %u, message %" PRIu64 ", %zu bytes at %p: wrong from "
+                 "offset %zu on", worker->id, message, size, (const void*)data,
+                 i);
+        }
+    }
+}
+
+/* --- memory ---------------------------------------------------------------- */
+
+static void *checked(void *address, size_t size)
+{
+    if ((address == NULL) || (address == MAP_FAILED)) {
+        fail("cannot allocate %zu bytes: %s", size, strerror(errno));
+    }
+    return address;
+}
+
+static void *map_at(void *where, size_t size, int flags)
+{
+    void *address = mmap(where, size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+    if ((address == MAP_FAILED) && (flags == MAP_FIXED_NOREPLACE)) {
+        address = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    return checked(address, size);
+}
+
+static void memory_init(memory_t *memory, int is_map)
+{
+    memory->room   = (opts.max_size + 2 * PAGE) & ~(PAGE - 1);
+    memory->is_map = is_map;
+    memory->base   = is_map ? map_at(NULL, memory->room, 0) :
+                              checked(malloc(memory->room), memory->room);
+}
+
+static void memory_cleanup(memory_t *memory)
+{
+    if (memory->is_map) {
+        munmap(memory->base, memory->room);
+    } else {
+        free(memory->base);
+    }
+}
+
+static void memory_give_up(memory_t *memory)
+{
+    uintptr_t start = ((uintptr_t)memory->base + PAGE - 1) & ~(PAGE - 1);
+    uintptr_t end   = ((uintptr_t)memory->base + memory->room) & ~(PAGE - 1);
+
+    if (madvise((void*)start, end - start, MADV_DONTNEED) != 0) {
+        fail("MADV_DONTNEED: %s", strerror(errno));
+    }
+}
+
+/* Content does not outlive a turn, but room for the largest message does. Which
+ * turns there are depends on where the memory comes from. */
+static turn_t memory_turn(memory_t *memory, uint64_t random)
+{
+    static const turn_t heap[] = {TURN_KEEP, TURN_FREE, TURN_FREE,
+                                  TURN_REALLOC, TURN_REALLOC, TURN_DONTNEED};
+    static const turn_t map[]  = {TURN_KEEP, TURN_UNMAP, TURN_UNMAP,
+                                  TURN_REPLACE, TURN_REPLACE, TURN_DONTNEED};
+    turn_t turn                = (memory->is_map ? map : heap)[random % 6];
+    size_t room                = memory->room;
+
+    switch (turn) {
+    case TURN_FREE:
+        free(memory->base);
+        memory->base = checked(malloc(room), room);
+        break;
+    case TURN_REALLOC:
+        /* Larger and back: by mremap(), or by a move */
+        memory->base = checked(realloc(memory->base,
+                                       room + (random >> 32) % (8 * room)),
+                               room);
+        memory->base = checked(realloc(memory->base, room), room);
+        break;
+    case TURN_UNMAP:
+        munmap(memory->base, room);
+        memory->base = map_at(memory->base, room, MAP_FIXED_NOREPLACE);
+        break;
+    case TURN_REPLACE:
+        map_at(memory->base, room, MAP_FIXED);
+        break;
+    case TURN_DONTNEED:
+        memory_give_up(memory);
+        break;
+    default:
+        break;
+    }
+    return turn;
+}
+
+/* Where in its first page the data begin: odd, with the guard before it */
+static uint8_t *memory_data(const memory_t *memory, uint64_t random)
+{
+    return memory->base + GUARD + random % (PAGE - 2 * GUARD);
+}
+
+static void guard_set(uint8_t *data, size_t size)
+{
+    memset(data - GUARD, GUARD_VALUE, GUARD);
+    memset(data + size, GUARD_VALUE, GUARD);
+}
+
+static int guard_is_whole(const uint8_t *data, size_t size)
+{
+    int i;
+
+    for (i = 0; i < GUARD; i++) {
+        if ((data[-1 - i] != GUARD_VALUE) || (data[size + i] != GUARD_VALUE)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* --- messages -------------------------------------------------------------- */
+
+/* A child of a process with memory that a device reads and writes: it must see
+ * what lies beside that memory, and what it writes must not arrive anywhere */
+static pid_t fork_beside(uint8_t *send, uint8_t *recv, size_t size)
+{
+    pid_t pid = fork();
+
+    if (pid != 0) {
+        return pid;
+    }
+    if (!guard_is_whole(send, size) || !guard_is_whole(recv, size)) {
+        _exit(1);
+    }
+    memset(send - GUARD, CHILD_VALUE, size + 2 * GUARD);
+    memset(recv - GUARD, CHILD_VALUE, size + 2 * GUARD);
+    _exit(0);
+}
+
+static void fork_wait(pid_t pid, uint64_t message)
+{
+    int status;
+
+    if ((pid < 0) || (waitpid(pid, &status, 0) != pid) || (status != 0)) {
+        fail("message %" PRIu64 ": the child made beside it failed (status "
+             "0x%x)", message, (pid < 0) ? -1 : status);
+    }
+}
+
+static void fork_if_due(worker_t *worker, uint64_t message, uint8_t *send,
+                        uint8_t *recv, size_t size, int is_idle)
+{
+    if ((opts.fork_every == 0) || (opts.fork_idle != is_idle) ||
+        (message % opts.fork_every != 0)) {
+        return;
+    }
+    fork_wait(fork_beside(send, recv, size), message);
+    worker->forks++;
+}
+
+static void exchange(worker_t *worker, uint64_t message, uint8_t *send,
+                     uint8_t *recv, size_t size)
+{
+    int right = (rank + 1) % num_ranks;
+    int left  = (rank + num_ranks - 1) % num_ranks;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+
+    content_fill(send, size, content_key(worker, message, rank));
+    guard_set(send, size);
+    guard_set(recv, size);
+
+    MPI_Irecv(recv, size, MPI_BYTE, left, 1, worker->comm, &requests[0]);
+    MPI_Isend(send, size, MPI_BYTE, right, 1, worker->comm, &requests[1]);
+    fork_if_due(worker, message, send, recv, size, 0);
+    MPI_Waitall(2, requests, statuses);
+
+    fork_if_due(worker, message, send, recv, size, 1);
+    if ((message == opts.corrupt) && (rank == 0)) {
+        recv[size / 2] ^= 1;
+    }
+    content_check(worker, recv, size, message, left);
+    if (!guard_is_whole(send, size) || !guard_is_whole(recv, size)) {
+        fail("thread %u, message %" PRIu64 ": written beside the buffer",
+             worker->id, message);
+    }
+    worker->messages++;
+    worker->bytes += size;
+}
+
+/* Small ones are frequent, as sizes of halves of the range before */
+static size_t random_size(uint64_t random)
+{
+    size_t range = opts.max_size - opts.min_size;
+
+    range >>= random % 4;
+    return opts.min_size + (random >> 8) % (range + 1);
+}
+
+static void *work(void *arg)
+{
+    worker_t *worker = arg;
+    uint64_t i, random;
+    slot_t *slot;
+    size_t size;
+
+    for (i = 0; i < NUM_SLOTS; i++) {
+        memory_init(&worker->slots[i].send, i % 2);
+        memory_init(&worker->slots[i].recv, i / 2 % 2);
+    }
+
+    for (i = 0; i < opts.messages; i++) {
+        size   = random_size(next(&worker->common));
+        random = next(&worker->own);
+        slot   = &worker->slots[random % NUM_SLOTS];
+        worker->turns[memory_turn(&slot->send, next(&worker->own))]++;
+        worker->turns[memory_turn(&slot->recv, next(&worker->own))]++;
+        exchange(worker, i, memory_data(&slot->send, random >> 16),
+                 memory_data(&slot->recv, random >> 32), size);
+    }
+
+    for (i = 0; i < NUM_SLOTS; i++) {
+        memory_cleanup(&worker->slots[i].send);
+        memory_cleanup(&worker->slots[i].recv);
+    }
+    return NULL;
+}
+
+/* --- program --------------------------------------------------------------- */
+
+static void usage(void)
+{
+    fprintf(stderr,
+            "usage: churn [options]\n"
+            "  --messages N      of each rank and thread             [%" PRIu64
+            "]\n"
+            "  --min-size BYTES  smallest message (k, m understood)  [%zu]\n"
+            "  --max-size BYTES  largest message                     [%zu]\n"
+            "  --seed N          what is random follows from it      [random]\n"
+            "  --threads N       that many threads at a time         [%u]\n"
+            "  --fork-every N    make a child at each Nth message\n"
+            "  --fork-when WHEN  flight or idle: beside the message, or once\n"
+            "                    it has arrived                      [flight]\n"
+            "  --corrupt N       flip a bit of message N: the run must fail\n",
+            opts.messages, opts.min_size, opts.max_size, opts.threads);
+    exit(2);
+}
+
+static uint64_t parse_number(const char *text)
+{
+    char *end;
+    uint64_t value = strtoull(text, &end, 0);
+
+    if ((*end == 'k') || (*end == 'm')) {
+        value <<= (*end == 'k') ? 10 : 20;
+        end++;
+    }
+    if ((end == text) || (*end != '\0')) {
+        usage();
+    }
+    return value;
+}
+
+static void parse_options(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"messages", required_argument, NULL, 'm'},
+        {"min-size", required_argument, NULL, 'l'},
+        {"max-size", required_argument, NULL, 'h'},
+        {"seed", required_argument, NULL, 's'},
+        {"threads", required_argument, NULL, 't'},
+        {"fork-every", required_argument, NULL, 'f'},
+        {"fork-when", required_argument, NULL, 'w'},
+        {"corrupt", required_argument, NULL, 'c'},
+        {NULL, 0, NULL, 0}
+    };
+    int c;
+
+    if (getrandom(&opts.seed, sizeof(opts.seed), 0) != sizeof(opts.seed)) {
+        opts.seed = getpid();
+    }
+    opts.seed %= 1000000000; /* a seed that one can type */
+
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case 'm': opts.messages   = parse_number(optarg); break;
+        case 'l': opts.min_size   = parse_number(optarg); break;
+        case 'h': opts.max_size   = parse_number(optarg); break;
+        case 's': opts.seed       = parse_number(optarg); break;
+        case 't': opts.threads    = parse_number(optarg); break;
+        case 'f': opts.fork_every = parse_number(optarg); break;
+        case 'c': opts.corrupt    = parse_number(optarg); break;
+        case 'w': opts.fork_idle  = !strcmp(optarg, "idle"); break;
+        default:  usage();
+        }
+    }
+    if ((optind != argc) || (opts.threads == 0) ||
+        (opts.threads > MAX_THREADS) || (opts.min_size == 0) ||
+        (opts.min_size > opts.max_size) || (opts.max_size > (1ul << 28))) {
+        usage();
+    }
+}
+
+/* Threads have communicators of their own, so that order does not matter */
+static void workers_init(worker_t *workers)
+{
+    unsigned i;
+
+    memset(workers, 0, opts.threads * sizeof(*workers));
+    for (i = 0; i < opts.threads; i++) {
+        workers[i].id     = i;
+        workers[i].common = mix(opts.seed + i);
+        workers[i].own    = mix(opts.seed + i) ^ mix(rank + 1);
+        MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+    }
+}
+
+static void workers_run(worker_t *workers)
+{
+    pthread_t threads[MAX_THREADS];
+    unsigned i;
+
+    if (opts.threads == 1) {
+        work(&workers[0]);
+        return;
+    }
+    for (i = 0; i < opts.threads; i++) {
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {
+            fail("no thread");
+        }
+    }
+    for (i = 0; i < opts.threads; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static void print_result(worker_t *workers)
+{
+    uint64_t mine[3 + TURN_LAST] = {0};
+    uint64_t sum[3 + TURN_LAST];
+    unsigned i, j;
+
+    for (i = 0; i < opts.threads; i++) {
+        mine[0] += workers[i].messages;
+        mine[1] += workers[i].bytes;
+        mine[2] += workers[i].forks;
+        for (j = 0; j < TURN_LAST; j++) {
+            mine[3 + j] += workers[i].turns[j];
+        }
+    }
+
+    MPI_Reduce(mine, sum, 3 + TURN_LAST, MPI_UINT64_T, MPI_SUM, 0,
+               MPI_COMM_WORLD);
+    if (rank != 0) {
+        return;
+    }
+    printf("churn:");
+    for (j = 0; j < TURN_LAST; j++) {
+        printf(" %s %" PRIu64, turn_names[j], sum[3 + j]);
+    }
+    printf("\nchurn: %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64
+           " forks, OK\n", sum[0], sum[1], sum[2]);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static worker_t workers[MAX_THREADS];
+    int wanted, provided;
+
+    parse_options(argc, argv);
+    wanted = (opts.threads > 1) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    MPI_Init_thread(NULL, NULL, wanted, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    if ((num_ranks < 2) || (provided < wanted)) {
+        fail("needs two ranks, and of this MPI thread level %d, which has %d",
+             wanted, provided);
+    }
+
+    MPI_Bcast(&opts.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("churn: seed %" PRIu64 "\n", opts.seed);
+        fflush(stdout);
+    }
+    workers_init(workers);
+    workers_run(workers);
+    print_result(workers);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,128 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef LIFE_H_
+#define LIFE_H_
+
+#include <uct/api/uct.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/**
+ * @file life.h
+ *
+ * Ends and interruptions of a process that has a helper: what `life --what`
+ * runs. Each part runs in a process of its own that another one watches: a
+ * step that takes more than LIFE_STEP_SECONDS is a hang.
+ */
+
+/** Longest step, seconds. */
+#define LIFE_STEP_SECONDS 10
+
+/** Bytes of most buffers: enough for the helper to manage them. */
+#define LIFE_LENGTH (256ul << 10)
+
+typedef struct life_options {
+    unsigned long count; /**< steps to do */
+    const char    *stub; /**< path of the preload library, for parts that
+                              start programs with it; NULL: that of the build
+                              tree that this program lies in */
+} life_options_t;
+
+/** What a process holds; see @ref life_proc_sample. */
+typedef struct life_sample {
+    size_t   rss;    /**< bytes, counted page by page */
+    unsigned fds;
+    unsigned vmas;
+    size_t   locked; /**< bytes, VmPin + VmLck */
+} life_sample_t;
+
+/** A part prints its line of counts and returns; what is wrong ends it by
+ *  @ref life_fail. */
+typedef void (*life_part_func_t)(const life_options_t *options);
+
+void life_cancel(const life_options_t *options);
+void life_fork(const life_options_t *options);
+void life_init(const life_options_t *options);
+void life_patch(const life_options_t *options);
+void life_signals(const life_options_t *options);
+void life_unmaps(const life_options_t *options);
+
+/** Code that life starts as a program of its own: `life --inside dlclose`. */
+int life_inside_dlclose(void);
+
+
+/** Print what went wrong and end the process with exit code 1. */
+void life_fail(const char *format, ...)
+        __attribute__((noreturn, format(printf, 1, 2)));
+
+
+/** Run a part under the watch. @return Exit code of the program. */
+int life_watch(life_part_func_t part, const life_options_t *options);
+
+
+/** Tell the watch that a step begins. Async-signal-safe. @a what is a string
+ *  literal. */
+void life_step(const char *what);
+
+
+/** Wait for a child and fail unless it ended with exit code 0. */
+void life_wait_child(pid_t pid, const char *what);
+
+
+/** Open UCX's cma domain, make it pin, and put the helper on it. */
+uct_md_h life_domain_open(void);
+
+
+/** Close the domain; fails if anything stays registered. */
+void life_domain_close(uct_md_h md);
+
+
+/** Register, fail if it is refused. */
+uct_mem_h life_reg(uct_md_h md, void *address, size_t length);
+
+
+/** As @ref life_reg for code that may be refused: NULL then. */
+uct_mem_h life_try_reg(uct_md_h md, void *address, size_t length);
+void life_dereg(uct_md_h md, uct_mem_h memh);
+
+
+/** Register and give back at once. */
+void life_use(uct_md_h md, void *address, size_t length);
+
+
+/**
+ * Use a buffer until the helper runs and expects its next use.
+ *
+ * @return The buffer, of LIFE_LENGTH bytes, for the caller to unmap. As long as
+ *         it is mapped the helper has something to do.
+ */
+void *life_make_live(uct_md_h md);
+
+
+/** Wait until the domain pins nothing of what is unmapped by now. */
+void life_drain(uct_md_h md);
+
+
+/** Map private anonymous memory and touch it. */
+void *life_map(size_t length);
+
+
+/** @return Thread id of the helper, or 0. */
+pid_t life_proc_helper(void);
+
+
+/** Wait for the helper, which takes its name only once it runs; for ever, if
+ *  the watch allows, when there is none. @return Its thread id. */
+pid_t life_proc_await_helper(void);
+
+
+/** @return Nonzero if the thread has every signal blocked that can be. */
+int life_proc_blocks_all(pid_t thread);
+
+
+void life_proc_sample(life_sample_t *sample);
+
+#endif

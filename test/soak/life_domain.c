@@ -1,0 +1,169 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+#include "life.h"
+
+#include <uct/base/uct_abi.h>
+#include <uct/ib/helper_md/helper_md.h>
+#include <uct/sm/pin_md/pin_md.h>
+
+#include <ucs/sys/clock.h>
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* Uses of one buffer in the same place that teach the helper its period */
+#define LIFE_LESSONS 4
+
+/* Milliseconds, and some */
+#define LIFE_DRAIN_TRIES 5000
+
+
+static uct_component_h life_domain_cma(void)
+{
+    uct_component_h *list, found = NULL;
+    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
+    unsigned i, count;
+
+    if (uct_query_components(&list, &count) != UCS_OK) {
+        life_fail("UCX lists no components");
+    }
+
+    for (i = 0; i < count; ++i) {
+        if ((uct_component_query(list[i], &attr) == UCS_OK) &&
+            !strcmp(attr.name, "cma")) {
+            found = list[i];
+        }
+    }
+    uct_release_component_list(list);
+    if (found == NULL) {
+        life_fail("UCX has no cma component");
+    }
+    return found;
+}
+
+uct_md_h life_domain_open(void)
+{
+    const uct_pin_config_t pin_config        = {0};
+    const uct_helper_config_t helper_config  = {
+        .policy      = UCT_HELPER_POLICY_PAPER,
+        .min_size    = 16384,
+        .max_pinned  = SIZE_MAX,
+        .max_regions = ULONG_MAX,
+        .log_level   = UCS_LOG_LEVEL_WARN
+    };
+    uct_component_h cma = life_domain_cma();
+    uct_md_config_t *config;
+    uct_md_h md;
+
+    if ((uct_md_config_read(cma, NULL, NULL, &config) != UCS_OK) ||
+        (uct_md_open(cma, "memory", config, &md) != UCS_OK)) {
+        life_fail("the cma domain cannot be opened");
+    }
+    uct_config_release(config);
+
+    if (uct_pin_md_attach(md, &pin_config) != UCS_OK) {
+        life_fail("pin_md cannot be attached");
+    }
+    if (uct_helper_md_attach(md, "pin", &helper_config) != UCS_OK) {
+        life_fail("the helper cannot be attached");
+    }
+    return md;
+}
+
+void life_domain_close(uct_md_h md)
+{
+    uct_md_close(md);
+    if (uct_pin_md_is_attached(md)) {
+        life_fail("the domain is still there after its end");
+    }
+    if (life_proc_helper() != 0) {
+        life_fail("a helper outlives its domain");
+    }
+}
+
+uct_mem_h life_try_reg(uct_md_h md, void *address, size_t length)
+{
+    uct_mem_h memh;
+    ucs_status_t status;
+
+    status = uct_abi_md(md)->ops->mem_reg(md, address, length,
+                                          UCT_MD_MEM_ACCESS_ALL |
+                                          UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
+    return (status == UCS_OK) ? memh : NULL;
+}
+
+uct_mem_h life_reg(uct_md_h md, void *address, size_t length)
+{
+    uct_mem_h memh = life_try_reg(md, address, length);
+
+    if (memh == NULL) {
+        life_fail("%zu bytes at %p cannot be registered", length, address);
+    }
+    return memh;
+}
+
+void life_dereg(uct_md_h md, uct_mem_h memh)
+{
+    const uct_abi_md_mem_dereg_params_t params = {
+        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
+        .memh       = memh
+    };
+
+    if (uct_abi_md(md)->ops->mem_dereg(md, &params) != UCS_OK) {
+        life_fail("a registration cannot be given back");
+    }
+}
+
+void life_use(uct_md_h md, void *address, size_t length)
+{
+    life_dereg(md, life_reg(md, address, length));
+}
+
+void *life_make_live(uct_md_h md)
+{
+    void *buffer = life_map(LIFE_LENGTH);
+    int i;
+
+    for (i = 0; i < LIFE_LESSONS; ++i) {
+        life_use(md, buffer, LIFE_LENGTH);
+    }
+    if (!uct_helper_md_has_thread(md)) {
+        life_fail("no helper after %d uses", LIFE_LESSONS);
+    }
+    life_proc_await_helper();
+    return buffer;
+}
+
+void life_drain(uct_md_h md)
+{
+    const struct timespec pause = {0, 1000000};
+    uct_helper_stats_t stats;
+    int tries;
+
+    life_step("drain");
+    for (tries = 0; uct_pin_md_pinned_bytes(md) > 0; ++tries) {
+        if (tries == LIFE_DRAIN_TRIES) {
+            uct_helper_engine_stats(uct_helper_md_engine(md), ucs_clock_now(),
+                                    &stats);
+            life_fail("%zu bytes of memory that is gone stay pinned; the engine "
+                      "knows of %lu in %lu regions, %lu of them mapped",
+                      uct_pin_md_pinned_bytes(md), stats.pinned_bytes,
+                      stats.regions, stats.leave_pinned_bytes);
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+void *life_map(size_t length)
+{
+    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    if (address == MAP_FAILED) {
+        life_fail("%zu bytes cannot be mapped", length);
+    }
+    return address;
+}

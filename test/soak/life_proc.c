@@ -1,0 +1,144 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+#include "life.h"
+
+#include <uct/ib/helper_md/thread.h>
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* glibc's own, which it lets nobody block */
+#define LIFE_SIGNAL_CANCEL  32
+#define LIFE_SIGNAL_SETXID  33
+
+#define LIFE_SIGNAL_BIT(signal) (UINT64_C(1) << ((signal) - 1))
+
+
+static FILE *life_proc_open(const char *path)
+{
+    FILE *file = fopen(path, "r");
+
+    if (file == NULL) {
+        life_fail("%s cannot be read", path);
+    }
+    return file;
+}
+
+/* Value after "KEY:" in such a file; 0 if there is none */
+static uint64_t life_proc_value(const char *path, const char *key, int base)
+{
+    FILE *file     = life_proc_open(path);
+    size_t length  = strlen(key);
+    uint64_t value = 0;
+    char line[256];
+
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (!strncmp(line, key, length) && (line[length] == ':')) {
+            value = strtoull(line + length + 1, NULL, base);
+        }
+    }
+    fclose(file);
+    return value;
+}
+
+static int life_proc_is_helper(const char *thread)
+{
+    char path[64], name[32] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", thread);
+    file = fopen(path, "r");
+    if (file == NULL) {
+        return 0; /* ended meanwhile */
+    }
+    if (fgets(name, sizeof(name), file) != NULL) {
+        name[strcspn(name, "\n")] = '\0';
+    }
+    fclose(file);
+    return !strcmp(name, UCT_HELPER_THREAD_NAME);
+}
+
+pid_t life_proc_helper(void)
+{
+    DIR *dir    = opendir("/proc/self/task");
+    pid_t found = 0;
+    struct dirent *entry;
+
+    if (dir == NULL) {
+        life_fail("the threads cannot be listed");
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        if ((entry->d_name[0] != '.') && life_proc_is_helper(entry->d_name)) {
+            found = atoi(entry->d_name);
+        }
+    }
+    closedir(dir);
+    return found;
+}
+
+pid_t life_proc_await_helper(void)
+{
+    pid_t helper;
+
+    do {
+        sched_yield();
+        helper = life_proc_helper();
+    } while (helper == 0);
+    return helper;
+}
+
+int life_proc_blocks_all(pid_t thread)
+{
+    const uint64_t never = LIFE_SIGNAL_BIT(SIGKILL) | LIFE_SIGNAL_BIT(SIGSTOP) |
+                           LIFE_SIGNAL_BIT(LIFE_SIGNAL_CANCEL) |
+                           LIFE_SIGNAL_BIT(LIFE_SIGNAL_SETXID);
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)thread);
+    return (life_proc_value(path, "SigBlk", 16) | never) == UINT64_MAX;
+}
+
+static unsigned life_proc_count_fds(void)
+{
+    DIR *dir       = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    while ((dir != NULL) && (readdir(dir) != NULL)) {
+        ++count;
+    }
+    closedir(dir);
+    return count - 3; /* ".", "..", and that of the folder */
+}
+
+static unsigned life_proc_count_vmas(void)
+{
+    FILE *file     = life_proc_open("/proc/self/maps");
+    unsigned count = 0;
+    int c;
+
+    while ((c = fgetc(file)) != EOF) {
+        count += (c == '\n');
+    }
+    fclose(file);
+    return count;
+}
+
+void life_proc_sample(life_sample_t *sample)
+{
+    const char *status = "/proc/self/status";
+
+    /* VmRSS is a sum of the processors' counters that may be some hundred
+     * pages off; this one is counted */
+    sample->rss    = life_proc_value("/proc/self/smaps_rollup", "Rss", 10) << 10;
+    sample->fds    = life_proc_count_fds();
+    sample->vmas   = life_proc_count_vmas();
+    sample->locked = (life_proc_value(status, "VmPin", 10) +
+                      life_proc_value(status, "VmLck", 10)) << 10;
+}

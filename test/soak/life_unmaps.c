@@ -1,0 +1,119 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+#include "life.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * Memory that is registered, given back and unmapped, over and over: what the
+ * process holds must not grow. A quarter has always the same length, the others
+ * have lengths that follow no pattern.
+ */
+
+#define LIFE_PAGE         4096ul
+#define LIFE_MIN_PAGES    4  /* shorter ones the helper does not manage */
+#define LIFE_LENGTHS      16
+#define LIFE_RHYTHM       (64ul << 10)
+#define LIFE_KINDS        4
+/* The helper's tables fill up to their bounds first: they are pages that are
+ * there once they have been written to */
+#define LIFE_WARM_UP      150000
+#define LIFE_TOLERANCE    0.01
+
+
+/* Bijective mix, so that sizes do not follow a pattern */
+static unsigned long life_unmaps_random(unsigned long seed)
+{
+    seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9ul;
+    return (seed ^ (seed >> 27)) * 0x94d049bb133111ebul;
+}
+
+/* One buffer's life; each kind ends in exactly one event of the memory that
+ * was registered */
+static void life_unmaps_cycle(uct_md_h md, unsigned long i)
+{
+    size_t length = (LIFE_MIN_PAGES +
+                     (life_unmaps_random(i) >> 33) % LIFE_LENGTHS) * LIFE_PAGE;
+    void *address;
+
+    switch (i % LIFE_KINDS) {
+    case 0: /* replaced at once, then gone */
+        address = life_map(length);
+        life_use(md, address, length);
+        if (mmap(address, length, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != address) {
+            life_fail("cannot map over a buffer");
+        }
+        munmap(address, length);
+        break;
+    case 1: /* what allocators do */
+        address = life_map(length);
+        life_use(md, address, length);
+        madvise(address, length, MADV_DONTNEED);
+        munmap(address, length);
+        break;
+    case 2: /* the C library's own mapping */
+        address = malloc(length);
+        memset(address, 1, length);
+        life_use(md, address, length);
+        free(address);
+        break;
+    default:
+        address = life_map(LIFE_RHYTHM);
+        life_use(md, address, LIFE_RHYTHM);
+        life_use(md, address, LIFE_RHYTHM);
+        munmap(address, LIFE_RHYTHM);
+        break;
+    }
+}
+
+static void life_unmaps_run(uct_md_h md, unsigned long first,
+                            unsigned long last)
+{
+    unsigned long i;
+
+    for (i = first; i < last; ++i) {
+        life_step("unmap");
+        life_unmaps_cycle(md, i);
+    }
+    /* What fitted below the top of the heap came from there and is mapped
+     * still: whatever is free is given back */
+    malloc_trim(0);
+    life_drain(md);
+}
+
+static void life_unmaps_compare(const char *what, double before, double after)
+{
+    if (after > before * (1 + LIFE_TOLERANCE)) {
+        life_fail("%s grew from %.0f to %.0f", what, before, after);
+    }
+}
+
+void life_unmaps(const life_options_t *options)
+{
+    uct_md_h md = life_domain_open();
+    life_sample_t before, after;
+
+    /* Each block a mapping of its own; setting it also keeps it there */
+    mallopt(M_MMAP_THRESHOLD, LIFE_MIN_PAGES * LIFE_PAGE);
+    life_unmaps_run(md, 0, LIFE_WARM_UP);
+    life_proc_sample(&before);
+    life_unmaps_run(md, LIFE_WARM_UP, LIFE_WARM_UP + options->count);
+    life_proc_sample(&after);
+
+    printf("unmaps %lu: rss %zu -> %zu fds %u -> %u vmas %u -> %u "
+           "locked %zu -> %zu\n", options->count, before.rss, after.rss,
+           before.fds, after.fds, before.vmas, after.vmas, before.locked,
+           after.locked);
+    life_unmaps_compare("rss", before.rss, after.rss);
+    life_unmaps_compare("descriptors", before.fds, after.fds);
+    life_unmaps_compare("mappings", before.vmas, after.vmas);
+    life_unmaps_compare("locked bytes", before.locked, after.locked);
+    life_domain_close(md);
+}

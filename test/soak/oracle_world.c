@@ -1,0 +1,154 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "oracle.h"
+
+#include <ucs/sys/clock.h>
+#include <uct/ib/helper_md/helper_md.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So that slots fall on both sides, into the managed class and into the small
+ * leave-pinned cache */
+#define ORACLE_MIN_SIZE 8192
+
+/* Of the policy with a ceiling: less than the slots of two workers */
+#define ORACLE_LRU_CEILING (512ul << 10)
+
+
+/* The domain at the bottom registers nothing: pin_md does */
+
+static void oracle_md_close(uct_md_h md)
+{
+    (void)md;
+}
+
+static ucs_status_t oracle_md_query(uct_md_h md, uct_md_attr_t *attr)
+{
+    (void)md;
+    memset(attr, 0, sizeof(*attr));
+    attr->cap.flags         = UCT_MD_FLAG_REG;
+    attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    return UCS_OK;
+}
+
+static ucs_status_t oracle_md_mem_reg(uct_md_h md, void *address,
+                                      size_t length, unsigned flags,
+                                      uct_mem_h *memh_p)
+{
+    (void)length;
+    (void)flags;
+    (void)address;
+    *memh_p = md;
+    return UCS_OK;
+}
+
+static ucs_status_t
+oracle_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
+{
+    (void)md;
+    (void)params;
+    return UCS_OK;
+}
+
+static const uct_abi_md_ops_t oracle_md_ops = {
+    .close     = oracle_md_close,
+    .query     = oracle_md_query,
+    .mem_reg   = oracle_md_mem_reg,
+    .mem_dereg = oracle_md_mem_dereg
+};
+
+uct_md_h oracle_md(oracle_world_t *world)
+{
+    return (uct_md_h)&world->super;
+}
+
+oracle_world_t *oracle_world_open(uct_helper_policy_t policy,
+                                  uct_helper_monitor_t monitor)
+{
+    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
+    const uct_helper_config_t config  = {
+        .policy      = policy,
+        .monitor     = monitor,
+        .min_size    = ORACLE_MIN_SIZE,
+        .max_pinned  = (policy == UCT_HELPER_POLICY_LRU) ? ORACLE_LRU_CEILING :
+                                                           SIZE_MAX,
+        .max_regions = ULONG_MAX,
+        .mds         = UCT_HELPER_MDS_PIN,
+        .cpu_mode    = UCT_HELPER_CPU_INHERIT,
+        .log_level   = UCS_LOG_LEVEL_WARN
+    };
+    oracle_world_t *world = calloc(1, sizeof(*world));
+
+    if (world == NULL) {
+        oracle_die("out of memory");
+    }
+
+    strcpy(world->component.name, "oracle");
+    world->super.ops       = &oracle_md_ops;
+    world->super.component = (uct_component_h)&world->component;
+    if (uct_pin_md_attach(oracle_md(world), &pin_config) != UCS_OK) {
+        oracle_die("io_uring registered buffers cannot be had");
+    }
+    uct_pin_md_delegate_verify(oracle_md(world));
+    world->pin_ops = world->super.ops;
+    if (uct_helper_md_attach(oracle_md(world), "oracle", &config) != UCS_OK) {
+        oracle_die("the helper does not attach");
+    }
+    return world;
+}
+
+void oracle_world_close(oracle_world_t *world, uct_helper_stats_t *stats)
+{
+    uct_md_h md = oracle_md(world);
+
+    uct_helper_engine_stats(uct_helper_md_engine(md), ucs_clock_now(), stats);
+    world->super.ops->close(md);
+    free(world);
+}
+
+static uct_mem_h oracle_reg(const uct_abi_md_ops_t *ops, uct_md_h md,
+                            void *address, size_t length)
+{
+    uct_mem_h memh;
+
+    if (ops->mem_reg(md, address, length, UCT_MD_MEM_ACCESS_ALL, &memh) !=
+        UCS_OK) {
+        oracle_die("a registration was refused");
+    }
+    return memh;
+}
+
+static void oracle_dereg(const uct_abi_md_ops_t *ops, uct_md_h md,
+                         uct_mem_h memh)
+{
+    const uct_abi_md_mem_dereg_params_t params = {
+        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
+        .memh       = memh
+    };
+
+    if (ops->mem_dereg(md, &params) != UCS_OK) {
+        oracle_die("a deregistration was refused");
+    }
+}
+
+uct_mem_h oracle_get(oracle_world_t *world, void *address, size_t length)
+{
+    return oracle_reg(world->super.ops, oracle_md(world), address, length);
+}
+
+void oracle_put(oracle_world_t *world, uct_mem_h memh)
+{
+    oracle_dereg(world->super.ops, oracle_md(world), memh);
+}
+
+uct_mem_h oracle_lower_get(oracle_world_t *world, void *address, size_t length)
+{
+    return oracle_reg(world->pin_ops, oracle_md(world), address, length);
+}
+
+void oracle_lower_put(oracle_world_t *world, uct_mem_h memh)
+{
+    oracle_dereg(world->pin_ops, oracle_md(world), memh);
+}

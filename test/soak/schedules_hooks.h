@@ -1,0 +1,33 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef SCHEDULES_HOOKS_H_
+#define SCHEDULES_HOOKS_H_
+
+/**
+ * @file schedules_hooks.h
+ *
+ * Included before all else where the engine is compiled for schedules: what it
+ * asks of libc goes to the simulation.
+ */
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "schedules_point.h"
+
+void *sim_malloc(size_t size);
+void *sim_calloc(size_t count, size_t size);
+void *sim_aligned_alloc(size_t alignment, size_t size);
+void sim_free(void *pointer);
+pthread_t sim_self(void);
+
+#define malloc(_size)                    sim_malloc(_size)
+#define calloc(_count, _size)            sim_calloc(_count, _size)
+#define aligned_alloc(_alignment, _size) sim_aligned_alloc(_alignment, _size)
+#define free(_pointer)                   sim_free(_pointer)
+#define pthread_self()                   sim_self()
+#define sched_yield()                    sim_spin(__func__, __LINE__)
+
+#endif

@@ -1,0 +1,505 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "schedules_program.h"
+#include "schedules_inside.h"
+#include "schedules_world.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define SIM_MAX_THREADS 4
+
+/* Steps in which the helper must have given up all that is idle */
+#define SIM_MAX_DRAIN 400
+
+/* What is put off is given up after a multiple of the gaps seen; where they
+ * differ much that is many looks */
+#define SIM_MAX_DRAIN_PREDICT 40000
+
+#define SIM_US 1000ul
+
+typedef struct sim_range {
+    unsigned first, last;     /* pages */
+    unsigned before, behind;  /* bytes left out at the ends */
+} sim_range_t;
+
+/* They overlap, contain one another, touch; two are small */
+static const sim_range_t sim_ranges[] = {
+    {0, 4, 0, 0},   {4, 8, 0, 0},    {2, 6, 0, 0},  {0, 8, 0, 0},
+    {8, 12, 64, 0}, {10, 13, 0, 96}, {8, 9, 0, 0},  {13, 16, 8, 8},
+    {0, 2, 0, 0},   {14, 15, 16, 16}
+};
+#define SIM_NUM_RANGES (sizeof(sim_ranges) / sizeof(sim_ranges[0]))
+
+static const unsigned sim_accesses[] = {
+    UCT_MD_MEM_ACCESS_RMA, UCT_MD_MEM_ACCESS_RMA, UCT_MD_MEM_ACCESS_LOCAL_WRITE,
+    UCT_MD_MEM_ACCESS_REMOTE_GET | UCT_MD_MEM_ACCESS_LOCAL_READ
+};
+
+static const uint64_t sim_periods[] = {30 * SIM_US, 500 * SIM_US,
+                                       5000 * SIM_US};
+
+typedef struct sim_thread {
+    sim_rng_t rng;
+    unsigned  number;
+    unsigned  ops;
+    unsigned  ranges;  /* the first so many are used */
+    int       is_leaky; /* keeps a use at its end */
+} sim_thread_t;
+
+static sim_thread_t sim_threads[SIM_MAX_THREADS];
+static sim_rng_t sim_signal_rng;
+static int sim_has_leak;
+
+/*
+ * Operations
+ */
+
+static int sim_thread_begin(sim_thread_t *thread, unsigned range,
+                            sim_use_t *use)
+{
+    const sim_range_t *r = &sim_ranges[range];
+
+    return sim_world_get(SIM_BASE + r->first * SIM_PAGE + r->before,
+                         SIM_BASE + r->last * SIM_PAGE - r->behind,
+                         sim_accesses[sim_rng_below(&thread->rng, 4)],
+                         range + 1, use);
+}
+
+static void sim_thread_hold(sim_thread_t *thread)
+{
+    switch (sim_rng_below(&thread->rng, 3)) {
+    case 0:
+        sim_sleep(sim_rng_below(&thread->rng, 20 * SIM_US));
+        break;
+    case 1:
+        sim_point();
+        break;
+    default:
+        break;
+    }
+}
+
+static void sim_thread_end_use(sim_thread_t *thread, const sim_use_t *use)
+{
+    if (sim_rng_below(&thread->rng, 8) == 0) {
+        sim_world_invalidate(use);
+    } else {
+        sim_world_put(use);
+    }
+}
+
+static unsigned sim_thread_range(sim_thread_t *thread)
+{
+    return sim_rng_below(&thread->rng, thread->ranges);
+}
+
+static void sim_thread_use(sim_thread_t *thread, unsigned range)
+{
+    sim_use_t use;
+
+    if (sim_thread_begin(thread, range, &use)) {
+        sim_thread_hold(thread);
+        sim_thread_end_use(thread, &use);
+    }
+}
+
+/* Teaches the helper a period */
+static void sim_thread_loop(sim_thread_t *thread)
+{
+    uint64_t period = sim_periods[sim_rng_below(&thread->rng, 3)];
+    unsigned range  = sim_thread_range(thread);
+    unsigned count  = 3 + sim_rng_below(&thread->rng, 5);
+    const sim_range_t *r = &sim_ranges[range];
+    sim_use_t use;
+
+    while (count-- > 0) {
+        if (sim_world_get(SIM_BASE + r->first * SIM_PAGE + r->before,
+                          SIM_BASE + r->last * SIM_PAGE - r->behind,
+                          UCT_MD_MEM_ACCESS_RMA, 100 + range, &use)) {
+            sim_thread_hold(thread);
+            sim_world_put(&use);
+        }
+        sim_sleep(period);
+    }
+}
+
+static void sim_thread_nest(sim_thread_t *thread)
+{
+    sim_use_t outer, inner;
+
+    if (!sim_thread_begin(thread, sim_thread_range(thread), &outer)) {
+        return;
+    }
+    if (sim_thread_begin(thread, sim_thread_range(thread), &inner)) {
+        sim_thread_hold(thread);
+        sim_thread_end_use(thread, &inner);
+    }
+    sim_thread_end_use(thread, &outer);
+}
+
+/* Mostly there where uses are: next to one, or as soon as it is over */
+static void sim_thread_unmap(sim_thread_t *thread)
+{
+    unsigned first, last, tries;
+
+    for (tries = 0; tries < 4; ++tries) {
+        first = sim_rng_below(&thread->rng, SIM_PAGES);
+        if (sim_rng_below(&thread->rng, 2) == 0) {
+            first = sim_ranges[sim_thread_range(thread)].first;
+            first += sim_rng_below(&thread->rng, 8);
+        }
+        last = first + 1 + sim_rng_below(&thread->rng, 4);
+        if ((last <= SIM_PAGES) && sim_world_unmap(first, last)) {
+            break;
+        }
+    }
+}
+
+/* Memory cannot be trusted, or can be again; or somebody is short of it */
+static void sim_thread_trust(sim_thread_t *thread)
+{
+    switch (sim_rng_below(&thread->rng, 4)) {
+    case 0:
+        sim_trace("distrusts", 0, 0);
+        uct_helper_engine_distrust(sim_world.engine,
+                                   UCT_HELPER_DISTRUST_EVENTS);
+        break;
+    case 1 ... 2:
+        sim_trace("trusts", 0, 0);
+        uct_helper_engine_trust(sim_world.engine, UCT_HELPER_DISTRUST_EVENTS);
+        break;
+    default:
+        sim_trace("yields", 0, 0);
+        uct_helper_engine_yield(sim_world.engine);
+        break;
+    }
+}
+
+static void sim_thread_stats(void)
+{
+    uct_helper_stats_t stats;
+
+    uct_helper_engine_stats(sim_world.engine, sim_now(), &stats);
+    if (stats.uses != stats.on_time + stats.late + stats.missed + stats.cold) {
+        sim_violation("uses do not add up");
+    }
+}
+
+static void sim_thread_op(sim_thread_t *thread)
+{
+    switch (sim_rng_below(&thread->rng, 16)) {
+    case 0 ... 4:
+        sim_thread_use(thread, sim_thread_range(thread));
+        break;
+    case 5 ... 8:
+        sim_thread_loop(thread);
+        break;
+    case 9 ... 10:
+        sim_thread_nest(thread);
+        break;
+    case 11 ... 13:
+        sim_thread_unmap(thread);
+        break;
+    case 14:
+        sim_thread_trust(thread);
+        break;
+    default:
+        sim_thread_stats();
+        break;
+    }
+}
+
+/*
+ * Fibers
+ */
+
+static void sim_thread_main(void *arg)
+{
+    sim_thread_t *thread = arg;
+    sim_use_t use;
+
+    while (thread->ops-- > 0) {
+        sim_thread_op(thread);
+        if (sim_world.is_refused && (thread->number == 0)) {
+            uct_helper_engine_helper_refused(sim_world.engine);
+        }
+    }
+    if (thread->is_leaky) {
+        (void)sim_thread_begin(thread, sim_thread_range(thread), &use);
+    }
+    if ((--sim_world.running == 0) && (sim_world.helper >= 0)) {
+        sim_wake(sim_world.helper);
+    }
+}
+
+/* What the user granted predict makes use of, and looks after for ever */
+static size_t sim_granted(void)
+{
+    return ((sim_world.params.policy == UCT_HELPER_POLICY_PREDICT) &&
+            (sim_world.params.max_pinned != SIZE_MAX)) ?
+                   sim_world.params.max_pinned :
+                   0;
+}
+
+static unsigned sim_helper_max_drain(void)
+{
+    return ((sim_world.params.policy == UCT_HELPER_POLICY_PREDICT) &&
+            (sim_granted() == 0) && !sim_has_leak) ?
+                   SIM_MAX_DRAIN_PREDICT :
+                   SIM_MAX_DRAIN;
+}
+
+/* When the program has ended the helper gives up what is idle, and then has
+ * nothing to wait for */
+static int sim_helper_is_done(uint64_t next, unsigned *drained)
+{
+    if (sim_world.running > 0) {
+        return 0;
+    }
+    if ((next == UCT_HELPER_TIME_NEVER) && !sim_world.is_notified) {
+        return 1;
+    }
+    if (++*drained < sim_helper_max_drain()) {
+        return 0;
+    }
+    if (!sim_has_leak && (sim_granted() == 0)) {
+        sim_violation("idle registrations are never given up");
+    }
+    return 1;
+}
+
+static void sim_helper_main(void *arg)
+{
+    unsigned drained = 0;
+    uint64_t next;
+
+    (void)arg;
+    do {
+        sim_world.is_notified = 0;
+        sim_world_lock_step();
+        sim_trace("step", 0, 0);
+        next = uct_helper_engine_step(sim_world.engine, sim_now());
+        sim_trace("stepped", next, 0);
+        sim_world_unlock_step();
+        if (sim_helper_is_done(next, &drained)) {
+            break;
+        }
+        if (!sim_world.is_notified) {
+            sim_sleep_until(next);
+        }
+        /* Nobody but the end has woken it: nothing may be left to do */
+    } while ((next != UCT_HELPER_TIME_NEVER) || sim_world.is_notified ||
+             (sim_world.running > 0));
+}
+
+static void sim_handler(void)
+{
+    unsigned first;
+
+    if (sim_current() == sim_world.helper) {
+        return; /* has all signals blocked */
+    }
+    first = sim_rng_below(&sim_signal_rng, SIM_PAGES - 2);
+    sim_trace("signal", 0, 0);
+    (void)sim_world_unmap(first, first + 1 + sim_rng_below(&sim_signal_rng, 2));
+}
+
+/*
+ * A program
+ */
+
+static void sim_program_params(sim_rng_t *rng, uct_helper_policy_t policy)
+{
+    static const size_t pinned[]         = {SIZE_MAX, SIZE_MAX, 8, 5, 2};
+    static const unsigned long regions[] = {ULONG_MAX, ULONG_MAX, 3, 2, 1};
+    uct_helper_engine_params_t *params   = &sim_world.params;
+    unsigned i                           = sim_rng_below(rng, 5);
+
+    if (policy == UCT_HELPER_POLICY_LAST) {
+        policy = (sim_rng_below(rng, 2) == 0) ?
+                         UCT_HELPER_POLICY_PAPER :
+                         (uct_helper_policy_t)sim_rng_below(
+                                 rng, UCT_HELPER_POLICY_LAST);
+    }
+    params->policy       = policy;
+    params->min_size     = 2 * SIM_PAGE;
+    params->max_pinned   = (pinned[i] == SIZE_MAX) ? SIZE_MAX :
+                                                     pinned[i] * SIM_PAGE;
+    params->max_regions  = regions[sim_rng_below(rng, 5)];
+    params->dq_length    = 2u << sim_rng_below(rng, 4);
+    params->max_contexts = 4u << sim_rng_below(rng, 4);
+    params->page_size    = SIM_PAGE;
+}
+
+static void sim_program_world(uint64_t seed, uct_helper_policy_t policy)
+{
+    sim_rng_t rng;
+    unsigned i;
+
+    sim_rng_init(&rng, seed, 2);
+    memset(&sim_world, 0, sizeof(sim_world));
+    sim_rng_init(&sim_world.rng, seed, 3);
+    for (i = 0; i < SIM_PAGES; ++i) {
+        sim_world.pages[i].mapping = 1;
+    }
+    sim_program_params(&rng, policy);
+    sim_world.is_refused   = (sim_rng_below(&rng, 16) == 0);
+    sim_world.device_limit = (sim_rng_below(&rng, 6) == 0) ? 3 : 0;
+    sim_world.is_instant   = (sim_rng_below(&rng, 2) == 0);
+    sim_world.step_owner   = -1;
+    sim_world.helper       = -1;
+    sim_signal = (sim_rng_below(&rng, 8) == 0) ? sim_handler : NULL;
+    sim_rng_init(&sim_signal_rng, seed, 4);
+}
+
+static void sim_program_fibers(uint64_t seed)
+{
+    static const char *names[] = {"main0", "main1", "main2", "main3"};
+    unsigned ranges, i;
+    sim_rng_t rng;
+
+    sim_rng_init(&rng, seed, 5);
+    sim_has_leak      = 0;
+    ranges            = 1 + sim_rng_below(&rng, SIM_NUM_RANGES);
+    sim_world.running = 1 + sim_rng_below(&rng, SIM_MAX_THREADS);
+    for (i = 0; i < sim_world.running; ++i) {
+        sim_rng_init(&sim_threads[i].rng, seed, 16 + i);
+        sim_threads[i].number   = i;
+        sim_threads[i].ranges   = ranges;
+        sim_threads[i].ops      = 1 + sim_rng_below(&rng, 4);
+        sim_threads[i].is_leaky = (sim_rng_below(&rng, 32) == 0);
+        sim_has_leak           |= sim_threads[i].is_leaky;
+        sim_add(names[i], sim_thread_main, &sim_threads[i]);
+    }
+    if (uct_helper_engine_needs_helper(sim_world.engine) &&
+        !sim_world.is_refused) {
+        sim_world.helper = sim_add("helper", sim_helper_main, NULL);
+    }
+}
+
+/*
+ * The end of a program: nobody is inside the engine
+ */
+
+static void sim_end_check_stats(const sim_inside_sum_t *sum)
+{
+    uct_helper_stats_t stats;
+
+    uct_helper_engine_stats(sim_world.engine, sim_now(), &stats);
+    if (sim_world.live != sum->live) {
+        sim_violation("%u registrations, %u live regions", sim_world.live,
+                      sum->live);
+    }
+    if ((stats.pinned_bytes != sim_world.live_bytes) ||
+        (stats.regions != sim_world.live)) {
+        sim_violation("%lu bytes are accounted and %lu pinned",
+                      (unsigned long)stats.pinned_bytes,
+                      (unsigned long)sim_world.live_bytes);
+    }
+    if (stats.uses != stats.on_time + stats.late + stats.missed + stats.cold) {
+        sim_violation("uses do not add up");
+    }
+}
+
+static void sim_end_check_refs(void)
+{
+    unsigned i;
+
+    for (i = 0; i < SIM_MAX_SLOTS; ++i) {
+        if (sim_world.slots[i].is_live &&
+            (sim_inside_refs((uct_mem_h)(0x7000 + i * 64ul)) !=
+             sim_world.slots[i].holders)) {
+            sim_violation("references and users differ");
+        }
+    }
+}
+
+static void sim_end_check_idle(const sim_inside_sum_t *sum)
+{
+    int gives_up = (sim_world.helper >= 0) ||
+                   (sim_world.params.policy == UCT_HELPER_POLICY_ON_DEMAND);
+
+    if (sim_has_leak) {
+        return;
+    }
+    if (gives_up && (sum->managed > sim_granted())) {
+        sim_violation("%lu bytes stay registered idle",
+                      (unsigned long)sum->managed);
+    }
+    if ((sim_world.helper >= 0) && (sum->dormant + sum->doomed > 0)) {
+        sim_violation("%u regions stay dormant, %u doomed", sum->dormant,
+                      sum->doomed);
+    }
+}
+
+static void sim_end_check_comps(void)
+{
+    unsigned i;
+
+    for (i = 0; i < sim_world.num_comps; ++i) {
+        if (!sim_world.comps[i].is_done) {
+            sim_violation("a completion is lost");
+        }
+    }
+}
+
+static void sim_program_end(void)
+{
+    sim_inside_sum_t sum;
+
+    sim_inside_check_quiet(sim_world.params.max_contexts, &sum);
+    if (!sim_is_violated() && (sim_fault_hits() == 0)) {
+        sim_end_check_stats(&sum);
+        sim_end_check_refs();
+    }
+    if (!sim_is_violated()) {
+        sim_end_check_idle(&sum);
+    }
+    if (!sim_has_leak && !sim_is_violated()) {
+        sim_end_check_comps();
+    }
+    if (sim_is_violated()) {
+        return;
+    }
+    sim_inside_bind(NULL);
+    uct_helper_engine_destroy(sim_world.engine);
+    sim_end_check_comps();
+    if (!sim_is_violated() && (sim_world.live > 0)) {
+        sim_violation("%u registrations are left at the end", sim_world.live);
+    }
+    if (!sim_is_violated() && (sim_allocations() > 0)) {
+        sim_violation("%zu allocations are left at the end",
+                      sim_allocations());
+    }
+}
+
+int sim_program_run(uint64_t seed, uct_helper_policy_t policy,
+                    const sim_faults_t *faults)
+{
+    uct_helper_env_t env = {0};
+    ucs_status_t status;
+
+    sim_begin(seed, faults);
+    sim_program_world(seed, policy);
+    sim_world_env(&env);
+    sim_inside_bind(NULL);
+    status = uct_helper_engine_create(&sim_world.params, &env,
+                                      &sim_world.engine);
+    if (status != UCS_OK) {
+        if ((sim_fault_hits() == 0) || (sim_allocations() > 0)) {
+            sim_violation("create fails or leaks: %d", status);
+        }
+        return !sim_is_violated();
+    }
+    sim_inside_bind(sim_world.engine);
+    sim_check = sim_inside_check;
+    sim_program_fibers(seed);
+    sim_run();
+    if (!sim_is_violated()) {
+        sim_program_end();
+    }
+    sim_inside_bind(NULL);
+    return !sim_is_violated();
+}
