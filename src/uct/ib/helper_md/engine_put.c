@@ -7,16 +7,13 @@
 
 #include <stdlib.h>
 
+/* What the helper registered itself it looks after by itself; a use that it did
+ * not foresee (@a wake) it must be told of. A hit never makes that call. */
 static void uct_helper_engine_queue(uct_helper_engine_h engine,
-                                    uct_helper_region_t *region,
-                                    const uct_helper_use_t *use)
+                                    const uct_helper_use_t *use, unsigned wake)
 {
     (void)uct_helper_dq_push(engine->dq, use);
-
-    /* What the helper registered itself it looks after by itself; a use that
-     * it did not foresee it must be told of. A hit never makes this call. */
-    if (ucs_load_relaxed(&region->wake)) {
-        ucs_store_relaxed(&region->wake, 0);
+    if (wake) {
         engine->env.wake(engine->env.arg);
     }
 }
@@ -55,7 +52,7 @@ void uct_helper_engine_doomed(uct_helper_engine_h engine,
 
 static void uct_helper_engine_idle_region(uct_helper_engine_h engine,
                                           uct_helper_region_t *region,
-                                          uint64_t word,
+                                          uint64_t word, unsigned wake,
                                           const uct_helper_use_t *use)
 {
     if (ucs_unlikely(word & UCT_HELPER_WORD_DOOMED)) {
@@ -65,7 +62,7 @@ static void uct_helper_engine_idle_region(uct_helper_engine_h engine,
 
     switch (ucs_load_relaxed(&region->idle)) {
     case UCT_HELPER_IDLE_QUEUE:
-        uct_helper_engine_queue(engine, region, use);
+        uct_helper_engine_queue(engine, use, wake);
         break;
     case UCT_HELPER_IDLE_DROP:
         uct_helper_engine_drop(engine, region);
@@ -83,6 +80,7 @@ void uct_helper_region_put(uct_helper_engine_h engine,
 {
     uint64_t word = ucs_load_acquire(&region->word);
     uct_helper_use_t use;
+    unsigned wake;
     uint64_t busy;
     size_t pinned;
 
@@ -105,6 +103,10 @@ void uct_helper_region_put(uct_helper_engine_h engine,
     ucs_store_relaxed(&region->busy_ns,
                       ucs_load_relaxed(&region->busy_ns) + busy);
     ucs_store_relaxed(&region->last_use, now);
+    wake = ucs_load_relaxed(&region->wake);
+    if (wake) {
+        ucs_store_relaxed(&region->wake, 0);
+    }
     /* release [R-PUT]: pairs with the acquire in claim and try_ref; the doom
      * bit may have appeared since, a reference may have */
     while (!ucs_cas_acq_rel(&region->word, &word,
@@ -112,12 +114,15 @@ void uct_helper_region_put(uct_helper_engine_h engine,
         if (uct_helper_word_refs(word) > 1) {
             ucs_store_relaxed(&region->busy_ns,
                               ucs_load_relaxed(&region->busy_ns) - busy);
+            if (wake) {
+                ucs_store_relaxed(&region->wake, 1);
+            }
             uct_helper_region_put(engine, region, now);
             return;
         }
     }
     ucs_sub_relaxed(&engine->in_use, pinned);
-    uct_helper_engine_idle_region(engine, region, word, &use);
+    uct_helper_engine_idle_region(engine, region, word, wake, &use);
 }
 
 static ucs_status_t uct_helper_region_invalidate(uct_helper_engine_h engine,
