@@ -30,6 +30,7 @@ gtest_SOURCES += \
 
 # A library to be opened and closed by a test; the path makes it a shared one
 EXTRA_LTLIBRARIES = libtest_bss.la
+CLEANFILES += libtest_bss.la
 libtest_bss_la_SOURCES = uct/ib/bss_module.c
 libtest_bss_la_LDFLAGS = -module -avoid-version -rpath $(abs_builddir)
 EXTRA_gtest_DEPENDENCIES = libtest_bss.la
