@@ -22,9 +22,11 @@
 #define LIFE_RHYTHM       (64ul << 10)
 #define LIFE_KINDS        4
 /* The helper's tables fill up to their bounds first: they are pages that are
- * there once they have been written to */
+ * there once they have been written to. The last of them come late: over 10^5
+ * or 10^6 unmaps alike, up to 3 % are seen. malloc's smallest block, lost at
+ * every tenth of 10^5 unmaps, would be above 5 %. */
 #define LIFE_WARM_UP      150000
-#define LIFE_TOLERANCE    0.01
+#define LIFE_TOLERANCE    0.05
 
 
 /* Bijective mix, so that sizes do not follow a pattern */
