@@ -49,8 +49,8 @@ static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
         start        = bench_now();
         (void)ucs_predict_order_record(order, &use, now + 1000);
         middle    = bench_now();
-        (void)ucs_predict_order_forecast(order, now + 1000, forecasts,
-                                         UCS_PREDICT_FORECAST_MAX);
+        (void)ucs_predict_order_forecast(order, now + 1000, UINT64_MAX,
+                                         forecasts, UCS_PREDICT_FORECAST_MAX);
         spent[0] += middle - start;
         spent[1] += bench_now() - middle;
         now      += 50000 + order_cost_random(&state) % 100000;

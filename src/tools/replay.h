@@ -81,6 +81,7 @@ void replay_options_help(FILE *stream);
     {"register-cost", required_argument, NULL, REPLAY_OPT_REGISTER_COST}, \
     {"deregister-cost", required_argument, NULL, REPLAY_OPT_DEREGISTER_COST}, \
     {"lateness", required_argument, NULL, REPLAY_OPT_LATENESS}, \
+    {"miss-target", required_argument, NULL, REPLAY_OPT_MISS_TARGET}, \
     {"seed", required_argument, NULL, REPLAY_OPT_SEED}, \
     {"warp", required_argument, NULL, REPLAY_OPT_WARP}, \
     {"noise", required_argument, NULL, REPLAY_OPT_NOISE}, \
@@ -95,6 +96,7 @@ enum {
     REPLAY_OPT_REGISTER_COST,
     REPLAY_OPT_DEREGISTER_COST,
     REPLAY_OPT_LATENESS,
+    REPLAY_OPT_MISS_TARGET,
     REPLAY_OPT_SEED,
     REPLAY_OPT_WARP,
     REPLAY_OPT_NOISE,

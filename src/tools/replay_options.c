@@ -148,6 +148,13 @@ static int replay_parse_lateness(replay_options_t *options, const char *value)
     return 0;
 }
 
+static int replay_parse_miss_target(replay_options_t *options,
+                                    const char *value)
+{
+    options->params.miss_target = replay_parse_share(value, 99);
+    return (options->params.miss_target > 0) ? 0 : -1;
+}
+
 static int replay_parse_number(const char *value, uint64_t *number_p)
 {
     char *end;
@@ -209,6 +216,9 @@ static const replay_option_t replay_options[] = {
     {REPLAY_OPT_LATENESS, "lateness", replay_parse_lateness,
      "a time such as 30us",
      "TIME      modelled median lateness of the helper's wake-up [30us]"},
+    {REPLAY_OPT_MISS_TARGET, "miss-target", replay_parse_miss_target,
+     "N% above 0, up to 99%",
+     "N%  of predict, UCX_MD_HELPER_MISS_TARGET [1%]"},
     {REPLAY_OPT_SEED, "seed", replay_parse_seed, "a whole number",
      "N         of all that is random but --warp [1]"},
     {REPLAY_OPT_WARP, "warp", replay_parse_warp, "a whole number",

@@ -371,6 +371,7 @@ static ucs_status_t replay_world_open(replay_world_t *world)
         .min_size    = 0,
         .max_pinned  = params->max_pinned,
         .max_regions = ULONG_MAX,
+        .miss_target = params->miss_target,
         .page_size   = world->trace->page_size
     };
 

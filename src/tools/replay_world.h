@@ -36,6 +36,7 @@ typedef struct replay_params {
     replay_cost_t       deregister_cost;
     double              lateness_ns;   /**< median lateness of the helper's
                                             wake-up, log-normal */
+    double              miss_target;   /**< of predict, 0 to 1; 0: default */
     uint64_t            seed;          /**< of the lateness */
 } replay_params_t;
 

@@ -19,8 +19,10 @@ libschedules_engine_a_SOURCES = \
 	../../src/ucs/predict/place.c \
 	../../src/ucs/predict/signature.c \
 	../../src/uct/ib/helper_md/dq.c \
+	../../src/uct/ib/helper_md/duel.c \
 	../../src/uct/ib/helper_md/engine.c \
 	../../src/uct/ib/helper_md/engine_keep.c \
+	../../src/uct/ib/helper_md/engine_merge.c \
 	../../src/uct/ib/helper_md/engine_order.c \
 	../../src/uct/ib/helper_md/engine_paper.c \
 	../../src/uct/ib/helper_md/engine_put.c \

@@ -15,7 +15,7 @@
 
 /* What is put off is given up after a multiple of the gaps seen; where they
  * differ much that is many looks */
-#define SIM_MAX_DRAIN_PREDICT 40000
+#define SIM_MAX_DRAIN_PREDICT 400
 
 #define SIM_US 1000ul
 

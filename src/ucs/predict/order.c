@@ -40,13 +40,27 @@
 /* More than one unforeseen use in nine: to be held whatever the forecast says */
 #define ORDER_DOUBT_KEEP 24
 
+/* Uses in a row that are looked at for whether they come in their turn, and the
+ * share that need not, for those to count as foreseen that were named */
+#define ORDER_DISORDER_STEP (1 / 64.f)
+#define ORDER_DISORDER_MAX  0.25f
+
 #define ORDER_CAUTION_STEP 0.25f
 #define ORDER_CAUTION_MIN  -1.0f
 #define ORDER_CAUTION_MAX  2.0f
 
 /* The largest gap of a buffer decays by this share a use */
 #define ORDER_GAP_DECAY 64
-#define ORDER_GAP_SHARE 1.25
+#define ORDER_GAP_SHARE 4
+
+/* How long to hold moves up by this share at a use that came later */
+#define ORDER_HOLD_STEP 0.2
+
+/* Second uses of buffers after which that is taken for what is usual */
+#define ORDER_HOLD_KNOWN 8
+
+/* A buffer of so few uses is as doubtful as the others are */
+#define ORDER_DOUBT_USES 8
 
 /* What has run for less is not yet worth a statement about its duration */
 #define ORDER_YOUNG_NS UINT64_C(1000000000)
@@ -83,7 +97,7 @@ typedef struct order_event {
     uint64_t            end;      /* 0: under way */
     uint64_t            match;    /* position of the event that it repeats */
     uint64_t            next;     /* ... of the latest that repeats it */
-    uint64_t            again;    /* ns to the next use of its buffer */
+    uint64_t            again;    /* uses to the next one of its buffer */
     uint64_t            promise;  /* ns: latest forecast of its repetition */
     uint64_t            serial;   /* of that forecast */
     ucs_predict_bound_t after_start; /* since the start of the one before */
@@ -114,7 +128,15 @@ struct ucs_predict_order {
     uint32_t                   seen;
     unsigned                   straight;
     uint64_t                   serial;  /* of forecasts */
+    uint64_t                   reached; /* the latest went as far as this */
+    int                        is_cut;  /* ... which was its horizon */
     uint64_t                   created; /* start of the first use */
+    double                     hold_ns; /* after a use that nothing follows */
+    double                     hold_new_ns; /* ... of a new buffer */
+    uint64_t                   buffers; /* that were new */
+    uint64_t                   reused;  /* and were used a second time */
+    unsigned                   doubt;   /* as a buffer's, of all */
+    float                      disorder; /* share of uses out of their turn */
     uint64_t                   slot_mask;
     order_slot_t               *slots;
     order_event_t              *events;
@@ -447,26 +469,80 @@ static void order_feedback(ucs_predict_order_h order,
 
 /* Nearly in its turn, and with the buffer that was named: among a dozen buffers
  * in random order each is found somewhere ahead of the cursor */
-static int order_is_foreseen(ucs_predict_order_h order, uint64_t aligned,
-                             const ucs_predict_place_t *place)
+static int order_is_in_turn(ucs_predict_order_h order, uint64_t aligned,
+                            const ucs_predict_place_t *place)
 {
     const order_event_t *event = order_event(order, aligned);
 
     return (aligned != 0) &&
            (aligned <= order->cursor + ORDER_LAG) &&
-           (place->serial == order->serial) &&
+           ((place->serial == order->serial) ||
+            (aligned > order->reached)) &&
            (order_buffer(order, event) == place->address);
 }
 
-static void order_doubt(ucs_predict_place_t *place, int is_foreseen)
+/* In its turn; or, where most are, out of it, but named for a time that has
+ * come: receives of one exchange complete in any order */
+static int order_is_foreseen(ucs_predict_order_h order, uint64_t aligned,
+                             const ucs_predict_place_t *place,
+                             uint64_t start_ns)
+{
+    int is_in_turn = order_is_in_turn(order, aligned, place);
+
+    if (place->uses > 1) {
+        order->disorder += ((float)!is_in_turn - order->disorder) *
+                           ORDER_DISORDER_STEP;
+    }
+    return is_in_turn || ((order->disorder < ORDER_DISORDER_MAX) &&
+                          (place->serial == order->serial) &&
+                          (place->promise <= start_ns));
+}
+
+static void order_doubt(unsigned *doubt, int is_foreseen)
 {
     if (is_foreseen) {
-        place->doubt -= (place->doubt > 0);
-    } else if (place->uses < 2) {
-        place->doubt = 1;
+        *doubt -= (*doubt > 0);
     } else {
-        place->doubt = ucs_min(place->doubt + ORDER_DOUBT, ORDER_DOUBT_MAX);
+        *doubt = ucs_min(*doubt + ORDER_DOUBT, ORDER_DOUBT_MAX);
     }
+}
+
+static int order_is_doubtful(ucs_predict_order_h order,
+                             const ucs_predict_place_t *place)
+{
+    return (place->doubt > ORDER_DOUBT_KEEP) ||
+           ((place->uses < ORDER_DOUBT_USES) &&
+            (order->doubt > ORDER_DOUBT_KEEP));
+}
+
+/* How long a buffer is held after a use is the same for all, as in an LRU
+ * cache, and such that the target's share comes later */
+static void order_steer_hold(ucs_predict_order_h order, double *hold_ns,
+                             double gap)
+{
+    double target = order->params.miss_target;
+
+    if (*hold_ns == 0) {
+        *hold_ns = gap;
+    } else if (gap > *hold_ns) {
+        *hold_ns *= 1 + ORDER_HOLD_STEP;
+    } else {
+        *hold_ns *= 1 - ORDER_HOLD_STEP * target;
+    }
+}
+
+static void order_learn_gap(ucs_predict_order_h order,
+                            ucs_predict_place_t *place, double gap,
+                            int is_foreseen)
+{
+    if (place->uses == 1) {
+        ++order->reused;
+        order_steer_hold(order, &order->hold_new_ns, gap);
+    } else if ((place->doubt > 0) || !is_foreseen) {
+        order_steer_hold(order, &order->hold_ns, gap);
+    }
+    place->gap_ns -= place->gap_ns / ORDER_GAP_DECAY;
+    place->gap_ns  = ucs_max(place->gap_ns, gap);
 }
 
 static void order_learn_place(ucs_predict_order_h order,
@@ -475,16 +551,21 @@ static void order_learn_place(ucs_predict_order_h order,
                               int is_foreseen)
 {
     order_event_t *last = order_event(order, place->position);
-    double gap;
 
-    order_doubt(place, is_foreseen);
-    if (place->uses > 0) {
-        gap            = ucs_predict_sat_sub(use->start_ns, place->end_ns);
-        place->gap_ns -= place->gap_ns / ORDER_GAP_DECAY;
-        place->gap_ns  = ucs_max(place->gap_ns, gap);
+    if (place->uses == 0) {
+        ++order->buffers;
+        place->doubt = 1;
+    } else {
+        order_learn_gap(order, place,
+                        ucs_predict_sat_sub(use->start_ns, place->end_ns),
+                        is_foreseen);
         if (order_is_alive(order, place->position)) {
-            last->again = ucs_predict_sat_sub(use->start_ns, last->start);
+            last->again = order->newest + 1 - place->position;
         }
+    }
+    if (place->uses > 1) {
+        order_doubt(&place->doubt, is_foreseen);
+        order_doubt(&order->doubt, is_foreseen);
     }
     ++place->uses;
     place->start_ns = use->start_ns;
@@ -497,15 +578,12 @@ static order_event_t *order_before(ucs_predict_order_h order, uint64_t match)
 {
     uint64_t next;
 
-    if (match == 0) {
+    if ((match <= 1) || !order_is_alive(order, match - 1)) {
         return (order->newest > 1) ? order_event(order, order->newest - 1) :
                                      NULL;
     }
-    if (!order_is_alive(order, match - 1)) {
-        return NULL;
-    }
     next = order_event(order, match - 1)->next;
-    return ((next < order->newest) && (next + ORDER_NEAR > order->newest)) ?
+    return ((next != 0) && (next < order->newest) && (next + ORDER_NEAR > order->newest)) ?
                    order_event(order, next) :
                    NULL;
 }
@@ -591,7 +669,8 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
         ++order->info.followed;
     }
     order_learn_place(order, place, use, end_ns,
-                      order_is_foreseen(order, aligned, place));
+                      order_is_foreseen(order, aligned, place,
+                                        use->start_ns));
 
     event = order_event(order, ++order->newest);
     memset(event, 0, sizeof(*event));
@@ -670,12 +749,13 @@ static void order_name(ucs_predict_order_h order, ucs_predict_place_t *place,
 {
     double duration = ucs_predict_bound_get(&event->duration, 0);
 
+    place->promise     = order_time(start);
     forecast->ref      = ucs_predict_places_ref(&order->places, place);
-    forecast->start_ns = order_time(start);
+    forecast->start_ns = place->promise;
     forecast->end_ns   = order_time(start + ucs_max(duration, 0.0));
     forecast->until_ns = order_time(start + event->after_start.median +
                                     2 * place->gap_ns) + ORDER_GRACE_NS;
-    forecast->keep     = (place->doubt > ORDER_DOUBT_KEEP);
+    forecast->keep     = order_is_doubtful(order, place);
 }
 
 /* Nothing has come in several times the delay of this use: the program has
@@ -693,6 +773,7 @@ static int order_is_hopeless(ucs_predict_order_h order,
 }
 
 unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
+                                    uint64_t horizon,
                                     ucs_predict_forecast_t *forecast,
                                     unsigned max)
 {
@@ -710,6 +791,8 @@ unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
     }
 
     ++order->serial;
+    order->reached = last;
+    order->is_cut  = 0;
     for (; (position <= last) && (count < max); ++position) {
         event = order_event(order, position);
         if (order_is_seen(order, position)) {
@@ -735,6 +818,11 @@ unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
         if (place != NULL) {
             order_name(order, place, event, start, &forecast[count++]);
         }
+        if ((count > 0) && (start > horizon) && (position > order->cursor)) {
+            order->reached = position;
+            order->is_cut  = 1;
+            break; /* and so does all that follows */
+        }
         /* What has not come yet holds up what follows */
         front.start = ucs_max(start, (double)now);
         front.end   = front.start + ucs_predict_bound_get(&event->duration, 0);
@@ -742,40 +830,70 @@ unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
     return count;
 }
 
+/* The event that the buffer's latest use repeats, if it is known after how many
+ * uses the buffer was used again then; NULL */
+static const order_event_t *order_repeated(ucs_predict_order_h order,
+                                           const ucs_predict_place_t *place)
+{
+    uint64_t match;
+
+    if (!order_is_alive(order, place->position)) {
+        return NULL;
+    }
+    match = order_event(order, place->position)->match;
+    return (order_is_alive(order, match) &&
+            (order_event(order, match)->again != 0)) ?
+                   order_event(order, match) :
+                   NULL;
+}
+
+/* As long as the program has run and a second, if all buffers have been used
+ * again so far; once it is known how soon they are, no longer than that */
+static double order_hold_new(ucs_predict_order_h order,
+                             const ucs_predict_place_t *place)
+{
+    double age  = ucs_predict_sat_sub(place->end_ns, order->created);
+    double hold = (age + ORDER_YOUNG_NS) * (order->reused + 1) /
+                  (order->buffers + 1);
+
+    return (order->reused < ORDER_HOLD_KNOWN) ?
+                   hold : ucs_min(hold, order->hold_new_ns);
+}
+
 uint64_t ucs_predict_order_hold(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref)
 {
     ucs_predict_place_t *place = ucs_predict_places_deref(&order->places, ref);
-    uint64_t age;
+    double hold;
 
     if ((place == NULL) || (place->doubt == 0) || (place->end_ns == 0)) {
         return 0;
     }
-    if (place->uses > 1) {
-        return ucs_predict_sat_add(place->end_ns,
-                                   order_time(place->gap_ns *
-                                              ORDER_GAP_SHARE));
+    if (order->is_cut && !order_is_doubtful(order, place) &&
+        (order_repeated(order, place) != NULL)) {
+        return 0; /* it would be named, beyond the horizon */
     }
-    age = ucs_predict_sat_sub(place->end_ns, order->created);
-    return ucs_predict_sat_add(place->end_ns, age + ORDER_YOUNG_NS);
+    if (place->uses == 1) {
+        hold = order_hold_new(order, place);
+    } else if (order_is_doubtful(order, place)) {
+        hold = order->hold_ns;
+    } else {
+        hold = ucs_min(place->gap_ns * ORDER_GAP_SHARE, order->hold_ns);
+    }
+    return ucs_predict_sat_add(place->end_ns, order_time(hold));
 }
 
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref)
 {
     ucs_predict_place_t *place = ucs_predict_places_deref(&order->places, ref);
-    order_event_t *event;
+    const order_event_t *repeated;
 
-    if ((place == NULL) || !order_is_alive(order, place->position)) {
-        return 0;
+    repeated = (place != NULL) ? order_repeated(order, place) : NULL;
+    if ((repeated == NULL) || !order_is_alive(order, repeated->match)) {
+        return 0; /* twice is no habit */
     }
-    event = order_event(order, place->position);
-    if (!order_is_alive(order, event->match) ||
-        (order_event(order, event->match)->again == 0)) {
-        return 0;
-    }
-    return ucs_predict_sat_add(event->start,
-                               order_event(order, event->match)->again);
+    return place->position + repeated->again;
 }
 
 /*

@@ -127,12 +127,15 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
  * What is expected next?
  *
  * @param [in]  now       All starts and ends before have been recorded.
+ * @param [in]  horizon   The first buffer after this time is the last that is
+ *                        named: the later ones need no answer yet.
  * @param [out] forecast  The buffers that follow, each once, by their order.
  * @param [in]  max       Room in @a forecast.
  *
  * @return Number of buffers, at most @a max and UCS_PREDICT_FORECAST_MAX.
  */
 unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
+                                    uint64_t horizon,
                                     ucs_predict_forecast_t *forecast,
                                     unsigned max);
 
@@ -143,9 +146,11 @@ uint64_t ucs_predict_order_hold(ucs_predict_order_h order,
 
 
 /**
- * @return When the buffer is expected to be used next, however far that is:
- *         its latest start, and as long as it took the last time at that place
- *         of the program. 0: not known.
+ * @return Which use is expected to be the buffer's next, however far that is,
+ *         uses being counted as they are recorded: its latest, and as many more
+ *         as there were the last time at that place of the program. 0: not
+ *         known, or that place was passed less than three times. Iterations take more or less time, but the same uses; so this
+ *         tells which of two buffers comes first, where times would not.
  */
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref);
@@ -157,7 +162,7 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 
 /**
  * @return Bytes from creation to end: at most 1 KB, 256 for each of max_events
- *         and 88 for each of max_places.
+ *         and 96 for each of max_places.
  */
 size_t ucs_predict_order_memory(ucs_predict_order_h order);
 

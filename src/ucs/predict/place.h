@@ -24,6 +24,7 @@ typedef struct ucs_predict_place {
     uint64_t  position;   /* of that use in the history */
     uint64_t  uses;
     uint64_t  serial;     /* latest forecast that named it */
+    uint64_t  promise;    /* ns: not before this, as it said */
     double    gap_ns;     /* decayed maximum of idle gaps */
     unsigned  doubt;      /* so many foreseen uses until it is trusted */
     uint32_t  generation; /* 0 before the first use of this entry */

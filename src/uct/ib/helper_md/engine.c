@@ -72,6 +72,7 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     engine->created     = uct_helper_engine_now(engine);
     engine->next_due    = UCT_HELPER_TIME_NEVER;
     engine->sweep_at    = UCT_HELPER_TIME_NEVER;
+    engine->plan_at     = UCT_HELPER_TIME_NEVER;
     engine->lateness    = UCT_HELPER_LATENESS_NS;
 
     engine->account.time = engine->created;
@@ -287,21 +288,17 @@ static void uct_helper_engine_see(uct_helper_engine_h engine, uintptr_t start,
 }
 
 /* Under the lock: make @a region, or a new one if it is NULL, REGISTERING with
- * one reference. @return NULL if there is none in stock. */
+ * one reference. There is one in stock. */
 static uct_helper_region_t *
 uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
                         uintptr_t start, uintptr_t end, unsigned access,
                         uint64_t now)
 {
-    int is_new      = (region == NULL);
     uint64_t doomed = 0;
     uint64_t word;
 
-    if (is_new) {
+    if (region == NULL) {
         region = uct_helper_region_alloc(engine);
-        if (region == NULL) {
-            return NULL;
-        }
         ucs_store_release(&region->start, start); /* [R-FIELDS] */
         ucs_store_release(&region->end, end);     /* [R-FIELDS] */
         ucs_store_release(&region->access, access); /* [R-FIELDS] */
@@ -311,6 +308,8 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
         } else {
             uct_helper_index_add(&engine->index, region);
         }
+        ucs_store_relaxed(&region->learned, 0);
+        ucs_store_relaxed(&region->learned_start, 0);
         ucs_store_relaxed(&region->next_use, 0);
         ucs_store_relaxed(&region->again, 0);
     } else {
@@ -321,7 +320,8 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
     ucs_store_relaxed(&region->use_start, now);
     ucs_store_relaxed(&region->last_use, now);
     ucs_store_relaxed(&region->idle,
-                      uct_helper_engine_idle(engine, end - start));
+                      uct_helper_engine_idle(engine,
+                                             uct_helper_region_length(region)));
     ucs_store_relaxed(&region->wake, 1);
     word = ucs_load_relaxed(&region->word);
     ucs_store_release(&region->word, /* [R-LIVE] */
@@ -330,32 +330,6 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
                        doomed) +
                               UCT_HELPER_WORD_REF);
     return region;
-}
-
-/* Registrations inside the new one that nobody uses have become superfluous */
-static void uct_helper_engine_supersede(uct_helper_engine_h engine,
-                                        uct_helper_region_t *by)
-{
-    uintptr_t start = ucs_load_relaxed(&by->start);
-    uintptr_t end   = ucs_load_relaxed(&by->end);
-    unsigned access = ucs_load_relaxed(&by->access);
-    uct_helper_region_t *region;
-
-    do {
-        uct_helper_engine_lock(engine);
-        region = uct_helper_index_first(&engine->index, start, end);
-        while ((region != NULL) &&
-               ((region == by) || (region->node.start < start) ||
-                (region->node.end > end) ||
-                (ucs_load_relaxed(&region->access) & ~access) ||
-                !uct_helper_region_claim(engine, region))) {
-            region = uct_helper_index_next(&engine->index, region, start, end);
-        }
-        uct_helper_engine_unlock(engine);
-        if (region != NULL) {
-            uct_helper_region_deregister(engine, region, NULL);
-        }
-    } while (region != NULL);
 }
 
 /* The caller has a reference on a region that somebody else registers.
@@ -394,14 +368,18 @@ typedef enum uct_helper_found {
     UCT_HELPER_FOUND_LIVE,        /* reference taken */
     UCT_HELPER_FOUND_REGISTERING, /* reference taken, to be waited for */
     UCT_HELPER_FOUND_NONE,        /* region is REGISTERING and the caller's */
+    UCT_HELPER_FOUND_MERGED,      /* likewise, and more than was asked for */
     UCT_HELPER_FOUND_NO_STOCK
 } uct_helper_found_t;
 
 static uct_helper_found_t
 uct_helper_engine_look_up(uct_helper_engine_h engine, uintptr_t start,
-                          uintptr_t end, unsigned access, uint64_t now,
-                          uint64_t *old_p, uct_helper_region_t **region_p)
+                          uintptr_t end, unsigned access, int may_merge,
+                          uint64_t now, uint64_t *old_p,
+                          uct_helper_region_t **region_p)
 {
+    uintptr_t first = start;
+    uintptr_t last  = end;
     uct_helper_region_t *region;
 
     region = uct_helper_index_find(&engine->index, start, end, access);
@@ -423,13 +401,18 @@ uct_helper_engine_look_up(uct_helper_engine_h engine, uintptr_t start,
         }
     }
 
-    region = uct_helper_engine_begin(engine, region, start, end, access, now);
-    if (region == NULL) {
+    if (engine->free_regions == NULL) {
         return UCT_HELPER_FOUND_NO_STOCK;
     }
     uct_helper_engine_see(engine, start, end, now);
+    if (may_merge) {
+        region = uct_helper_engine_merge(engine, region, &first, &last,
+                                         &access);
+    }
+    region = uct_helper_engine_begin(engine, region, first, last, access, now);
     *region_p = region;
-    return UCT_HELPER_FOUND_NONE;
+    return ((first != start) || (last != end)) ? UCT_HELPER_FOUND_MERGED :
+                                                 UCT_HELPER_FOUND_NONE;
 }
 
 static ucs_status_t
@@ -449,15 +432,15 @@ uct_helper_engine_miss(uct_helper_engine_h engine, uct_helper_region_t *region,
                                ucs_load_relaxed(&region->start),
                                uct_helper_region_length(region));
     }
+    /* First, so that nothing is pinned twice */
+    uct_helper_engine_supersede(engine, region);
     status = uct_helper_region_register(engine, region,
                                         flags |
                                         ucs_load_relaxed(&region->access), 1);
-    if (status != UCS_OK) {
-        return status;
+    if (status == UCS_OK) {
+        *memh_p = ucs_load_relaxed(&region->memh);
     }
-    *memh_p = ucs_load_relaxed(&region->memh);
-    uct_helper_engine_supersede(engine, region);
-    return UCS_OK;
+    return status;
 }
 
 /* relaxed: a measure, the list itself is looked at under the lock */
@@ -476,6 +459,7 @@ uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
 {
     uintptr_t end       = start + length;
     unsigned access     = flags & UCT_MD_MEM_ACCESS_ALL;
+    int may_merge       = uct_helper_engine_may_merge(engine, length);
     uct_helper_region_t *region;
     uct_helper_found_t found;
     ucs_status_t status;
@@ -492,8 +476,8 @@ uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
         }
 
         uct_helper_engine_lock(engine);
-        found = uct_helper_engine_look_up(engine, start, end, access, now,
-                                          &old, &region);
+        found = uct_helper_engine_look_up(engine, start, end, access,
+                                          may_merge, now, &old, &region);
         uct_helper_engine_unlock(engine);
 
         switch (found) {
@@ -507,6 +491,13 @@ uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
             break;
         case UCT_HELPER_FOUND_NONE:
             return uct_helper_engine_miss(engine, region, flags, sp, memh_p);
+        case UCT_HELPER_FOUND_MERGED:
+            status = uct_helper_engine_miss(engine, region, flags, sp, memh_p);
+            if (status == UCS_OK) {
+                return UCS_OK;
+            }
+            may_merge = 0; /* what was asked for may still be had */
+            break;
         default:
             break;
         }

@@ -5,6 +5,7 @@
 #define UCT_HELPER_ENGINE_INT_H_
 
 #include "dq.h"
+#include "duel.h"
 #include "engine.h"
 #include "extents.h"
 #include "heap.h"
@@ -170,6 +171,8 @@ struct uct_helper_engine {
     int                  is_struck;       /* the helper is to be told */
     uct_helper_index_t   index;
     uct_helper_heap_t    lru[UCT_HELPER_CLASS_LAST];
+    uct_helper_duel_t    duel;            /* of victims under predict: the
+                                             farthest, the oldest */
     uct_helper_extents_t seen;
     uct_helper_extents_t kept;            /* pages whose registration may
                                              outlive its use */
@@ -187,7 +190,12 @@ struct uct_helper_engine {
     _Atomic(unsigned)     reclaimable;     /* regions on the reclaim list */
     _Atomic(size_t)       reclaimable_bytes; /* that they pin; both change under
                                               the lock only */
+    _Atomic(int)          is_over;         /* a ceiling is passed, for all is
+                                              in use; changes under the lock
+                                              only */
     _Atomic(int)          pressed;         /* a use found something used up */
+
+    _Atomic(uint64_t)     learned;         /* uses that the predictor knows */
 
     /* The helper's own */
     const uct_helper_steer_t *steer;      /* NULL: no helper needed */
@@ -197,9 +205,14 @@ struct uct_helper_engine {
     double               miss_target;
     uint64_t             plans;           /* made so far */
     int                  replan;          /* uses have come since */
+    uint64_t             plan_at;         /* ns, when it went no further */
+    uint64_t             lead;            /* ns, the longest of late */
+    uint64_t             put_off;         /* ns until the helper looks again
+                                             for a use that is late; 0: none */
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */
     uint64_t             sweep_at;        /* ns, after uses were lost */
+    uint64_t             used_at;         /* ns, when a step last found a use */
     uint64_t             next_due;        /* what the last step returned */
     uint64_t             lateness;        /* ns, smoothed, of steps */
     uint64_t             backoff_until;   /* ns: nothing in advance before */
@@ -280,6 +293,32 @@ void uct_helper_engine_pass_gate(uct_helper_engine_h engine);
  */
 int uct_helper_engine_may_keep(uct_helper_engine_h engine,
                                uct_helper_region_t *region, int is_use);
+
+/* --- engine_merge.c --- */
+
+/** May a use of so many bytes be registered with what is around it? */
+int uct_helper_engine_may_merge(uct_helper_engine_h engine, size_t length);
+
+/**
+ * One registration a buffer: enlarge what is to be registered by the
+ * registrations that it overlaps. Under the lock.
+ *
+ * @param [in]    region    Dormant one of exactly this range, or NULL.
+ * @param [inout] start_p   Range asked for.
+ * @param [inout] end_p
+ * @param [inout] access_p  Union of what is asked of any of them.
+ *
+ * @return A dormant region of exactly the enlarged range, or NULL.
+ */
+uct_helper_region_t *
+uct_helper_engine_merge(uct_helper_engine_h engine,
+                        uct_helper_region_t *region, uintptr_t *start_p,
+                        uintptr_t *end_p, unsigned *access_p);
+
+/** Deregister what lies within a region that is about to be registered, at the
+ *  end of its use if it is in use. Outside of the lock. */
+void uct_helper_engine_supersede(uct_helper_engine_h engine,
+                                 uct_helper_region_t *by);
 
 /* --- engine_step.c, the helper only --- */
 

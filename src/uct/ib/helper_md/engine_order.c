@@ -8,6 +8,18 @@
 
 #include <stdlib.h>
 
+/* While a use is late, what follows it is put off. How long until the helper
+ * looks again is this share of the time that it has been late by, for so much
+ * longer it may well take; what would be due meanwhile is registered at once.
+ * So looking costs ever less, and at most this share more is registered. */
+#define UCT_HELPER_PUT_OFF_SHARE  4
+#define UCT_HELPER_PUT_OFF_MIN_NS UINT64_C(50000)
+#define UCT_HELPER_PUT_OFF_MAX_NS UINT64_C(5000000)
+
+/* What is further away than this, and than twice the longest lead, needs no
+ * plan yet */
+#define UCT_HELPER_HORIZON_NS UINT64_C(500000)
+
 /*
  * The policy by the order of communications. The predictor names the buffers
  * that follow; after each batch of uses the queue is brought into line with
@@ -119,6 +131,36 @@ static void uct_helper_order_settle(uct_helper_engine_h engine,
     ucs_store_relaxed(&region->planned, 1);
 }
 
+/* For whoever must choose what to evict */
+static void uct_helper_order_rank(uct_helper_engine_h engine,
+                                  ucs_predict_ref_t ref,
+                                  uct_helper_region_t *region,
+                                  uint64_t start_ns)
+{
+    uint64_t next = ucs_predict_order_next(engine->order, ref);
+    ucs_predict_order_info_t info;
+
+    ucs_predict_order_info(engine->order, &info);
+    ucs_store_relaxed(&engine->learned, info.uses);
+    ucs_store_relaxed(&region->learned, info.uses);
+    ucs_store_relaxed(&region->learned_start, start_ns);
+    ucs_store_relaxed(&region->next_use, next);
+    ucs_store_relaxed(&region->again,
+                      (next > info.uses) ? next - info.uses : 0);
+}
+
+/* Without a ceiling hardly anything is evicted */
+static void uct_helper_order_duel(uct_helper_engine_h engine,
+                                  const uct_helper_use_t *use)
+{
+    if (engine->max_pinned == SIZE_MAX) {
+        return;
+    }
+    uct_helper_engine_lock(engine);
+    uct_helper_duel_use(&engine->duel, use->address);
+    uct_helper_engine_unlock(engine);
+}
+
 static void uct_helper_order_use(uct_helper_engine_h engine,
                                  const uct_helper_use_t *use)
 {
@@ -131,8 +173,8 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
         .type     = ucs_load_relaxed(&region->access)
     };
     ucs_predict_ref_t ref;
-    uint64_t next;
 
+    uct_helper_order_duel(engine, use);
     ref = ucs_predict_order_record(engine->order, &learned, use->end_ns);
     engine->replan = 1;
     if (uct_helper_region_gen(region) != use->generation) {
@@ -143,10 +185,7 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
                                                                  ref);
     uct_helper_order_settle(engine, ref, region);
     engine->homes[ref.index].begun = use->start_ns;
-    next = ucs_predict_order_next(engine->order, ref);
-    ucs_store_relaxed(&region->next_use, next);
-    ucs_store_relaxed(&region->again,
-                      (next > use->start_ns) ? next - use->start_ns : 0);
+    uct_helper_order_rank(engine, ref, region, use->start_ns);
     /* Until the plan says better */
     uct_helper_rq_hold(&engine->rq, region, ref, UCT_HELPER_TIME_NEVER);
 }
@@ -195,11 +234,10 @@ static void uct_helper_order_drop(uct_helper_engine_h engine,
 /* Worth a deregistration and a registration. What is registered stays so for
  * twice the time at which it would be registered, for the terms vary: the
  * measured lateness of a wake-up most of all. */
-static int uct_helper_order_is_far(const ucs_predict_terms_t *terms,
-                                   uint64_t start, uint64_t now)
+static uint64_t uct_helper_order_lead(const ucs_predict_terms_t *terms)
 {
-    return now + ucs_predict_deregister_cost(terms) +
-                   2 * ucs_predict_register_cost(terms) <= start;
+    return ucs_predict_deregister_cost(terms) +
+           2 * ucs_predict_register_cost(terms);
 }
 
 static void uct_helper_order_expect(uct_helper_engine_h engine,
@@ -209,6 +247,7 @@ static void uct_helper_order_expect(uct_helper_engine_h engine,
     uct_helper_home_t *home    = &engine->homes[forecast->ref.index];
     uct_helper_rq_item_t *item = &engine->rq.items[forecast->ref.index];
     ucs_predict_terms_t terms;
+    uint64_t lead, due;
     int is_far;
 
     if ((home->region == NULL) || (home->place != forecast->ref.generation) ||
@@ -231,8 +270,13 @@ static void uct_helper_order_expect(uct_helper_engine_h engine,
     }
 
     uct_helper_step_terms(engine, home->region, &terms);
-    ucs_store_relaxed(&home->region->next_use, forecast->start_ns);
-    is_far = uct_helper_order_is_far(&terms, forecast->start_ns, now);
+    lead         = uct_helper_order_lead(&terms);
+    engine->lead = ucs_max(engine->lead, lead);
+    if (item->list != UCT_HELPER_RQ_EXPECTED) {
+        item->put_off = 0;
+    }
+    item->put_off = ucs_max(item->put_off, engine->put_off);
+    is_far        = now + item->put_off + lead <= forecast->start_ns;
     if (home->refused && (is_far || !uct_helper_order_is_live(home->region))) {
         uct_helper_rq_remove(&engine->rq, item);
         uct_helper_step_deregister(engine, home->region);
@@ -245,9 +289,14 @@ static void uct_helper_order_expect(uct_helper_engine_h engine,
         uct_helper_rq_extend(&engine->rq, item, item->until);
         return;
     }
-    uct_helper_rq_expect(&engine->rq, home->region, forecast->ref,
-                         forecast->start_ns, forecast->start_ns,
-                         forecast->end_ns, ucs_predict_rq_gap(&terms));
+    due = forecast->start_ns;
+    if (ucs_predict_may_delay(now, &terms, due) &&
+        !ucs_predict_may_delay(now + engine->put_off, &terms, due)) {
+        due = now;
+    }
+    uct_helper_rq_expect(&engine->rq, home->region, forecast->ref, due,
+                         forecast->start_ns, forecast->end_ns,
+                         ucs_predict_rq_gap(&terms));
     uct_helper_step_deregister(engine, home->region);
 }
 
@@ -284,6 +333,9 @@ static int uct_helper_order_is_due(uct_helper_engine_h engine, uint64_t now)
                                                      UCT_HELPER_RQ_PENDING);
     ucs_predict_terms_t terms;
 
+    if (engine->plan_at <= now) {
+        return 1;
+    }
     if (item == NULL) {
         return 0;
     }
@@ -307,8 +359,38 @@ static int uct_helper_order_is_over(uct_helper_engine_h engine)
     return 0;
 }
 
+/* The earliest that has not come holds up the others */
+static uint64_t
+uct_helper_order_put_off(const ucs_predict_forecast_t *forecasts,
+                         unsigned count, uint64_t now)
+{
+    uint64_t put_off;
+
+    if ((count == 0) || (forecasts[0].start_ns >= now)) {
+        return 0;
+    }
+    put_off = (now - forecasts[0].start_ns) / UCT_HELPER_PUT_OFF_SHARE;
+    put_off = ucs_max(put_off, UCT_HELPER_PUT_OFF_MIN_NS);
+    return ucs_min(put_off, UCT_HELPER_PUT_OFF_MAX_NS);
+}
+
+/* What follows the last that was named is planned when that could be due; it may
+ * be registered already, so the queue does not tell */
+static uint64_t
+uct_helper_order_plan_at(uct_helper_engine_h engine,
+                         const ucs_predict_forecast_t *forecasts,
+                         unsigned count, uint64_t horizon)
+{
+    if ((count == 0) || (forecasts[count - 1].start_ns <= horizon)) {
+        return UCT_HELPER_TIME_NEVER;
+    }
+    return forecasts[count - 1].start_ns - engine->lead;
+}
+
 static void uct_helper_order_plan(uct_helper_engine_h engine, uint64_t now)
 {
+    uint64_t horizon = now + engine->put_off +
+                       ucs_max(UCT_HELPER_HORIZON_NS, 2 * engine->lead);
     ucs_predict_forecast_t forecasts[UCS_PREDICT_FORECAST_MAX];
     unsigned count, i;
 
@@ -318,8 +400,12 @@ static void uct_helper_order_plan(uct_helper_engine_h engine, uint64_t now)
     }
     engine->replan = 0;
     ++engine->plans;
-    count = ucs_predict_order_forecast(engine->order, now, forecasts,
+    count = ucs_predict_order_forecast(engine->order, now, horizon, forecasts,
                                        UCS_PREDICT_FORECAST_MAX);
+    engine->lead   -= engine->lead / 64;
+    engine->put_off = uct_helper_order_put_off(forecasts, count, now);
+    engine->plan_at = uct_helper_order_plan_at(engine, forecasts, count,
+                                               horizon);
     for (i = 0; i < count; ++i) {
         uct_helper_order_expect(engine, &forecasts[i], now);
     }

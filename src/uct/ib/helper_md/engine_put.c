@@ -68,6 +68,10 @@ static void uct_helper_engine_idle_region(uct_helper_engine_h engine,
         uct_helper_engine_drop(engine, region);
         break;
     default:
+        /* relaxed: a measure, the ceiling is looked at under the lock */
+        if (ucs_unlikely(ucs_load_relaxed(&engine->is_over))) {
+            uct_helper_engine_trim(engine);
+        }
         break;
     }
 }

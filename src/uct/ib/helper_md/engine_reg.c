@@ -276,6 +276,16 @@ static void uct_helper_engine_account_region(uct_helper_engine_h engine,
     }
 }
 
+/* What would pin more than leaving everything pinned pins something twice.
+ * Neighbours may share a page, which then is. */
+static int uct_helper_engine_is_twice(uct_helper_engine_h engine,
+                                      size_t length)
+{
+    return engine->account.pinned + length >
+           engine->seen.bytes +
+                   (engine->account.regions + 1) * (engine->page_mask + 1);
+}
+
 static int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length)
 {
     return (engine->account.pinned <= engine->max_pinned) &&
@@ -283,28 +293,32 @@ static int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length)
            (engine->account.regions < engine->max_regions);
 }
 
-/* Time to the region's next use: as predicted; if it was used since, after the
- * interval that it had; with neither, as long as it has been idle, which makes
- * the order that of the last uses. Negative: overdue. */
-static int64_t uct_helper_engine_distance(uct_helper_region_t *region,
-                                           uint64_t now)
+/* How many uses until the region's next: as predicted, and if it is overdue by
+ * so many, as many more; after a use that the predictor does not know of yet,
+ * as many as there were before that; if nothing is known, as many as there have
+ * been since its latest, which makes the order that of the latest uses. */
+static int64_t uct_helper_engine_distance(uct_helper_engine_h engine,
+                                          uct_helper_region_t *region)
 {
-    uint64_t next  = ucs_load_relaxed(&region->next_use);
-    uint64_t last  = ucs_load_relaxed(&region->last_use);
-    uint64_t again = ucs_load_relaxed(&region->again);
+    uint64_t now  = ucs_load_relaxed(&engine->learned);
+    uint64_t next = ucs_load_relaxed(&region->next_use);
 
-    if (next <= last) {
-        next = (again > 0) ? last + again : 0;
+    if (ucs_load_relaxed(&region->use_start) !=
+        ucs_load_relaxed(&region->learned_start)) {
+        return ucs_load_relaxed(&region->again);
     }
-    return (next > 0) ? (int64_t)(next - now) : (int64_t)(now - last);
+    if (next == 0) {
+        next = ucs_load_relaxed(&region->learned);
+    }
+    return (next > now) ? next - now : now - next;
 }
 
 /* Belady's rule on predictions: the idle region whose next use is farthest, if
  * that is beyond @a least. Any order of the heap serves, and beyond
  * UCT_HELPER_VICTIMS regions the older part of it. */
 static uct_helper_region_t *
-uct_helper_engine_farthest(const uct_helper_heap_t *heap, int64_t least,
-                           uint64_t now)
+uct_helper_engine_farthest(uct_helper_engine_h engine,
+                           const uct_helper_heap_t *heap, int64_t least)
 {
     unsigned count              = ucs_min(heap->count, UCT_HELPER_VICTIMS);
     uct_helper_region_t *victim = NULL;
@@ -312,7 +326,7 @@ uct_helper_engine_farthest(const uct_helper_heap_t *heap, int64_t least,
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        distance = uct_helper_engine_distance(heap->array[i], now);
+        distance = uct_helper_engine_distance(engine, heap->array[i]);
         if ((distance >= least) &&
             (uct_helper_word_refs(ucs_load_relaxed(&heap->array[i]->word)) ==
              0)) {
@@ -323,6 +337,24 @@ uct_helper_engine_farthest(const uct_helper_heap_t *heap, int64_t least,
     return victim;
 }
 
+/* The order of uses is right where the program repeats itself, and an LRU cache
+ * is where it does not; which is the case here shows in what would have come of
+ * either */
+static uct_helper_region_t *
+uct_helper_engine_decide(uct_helper_engine_h engine, uct_helper_heap_t *heap,
+                         int64_t least)
+{
+    uct_helper_region_t *far = uct_helper_engine_farthest(engine, heap, least);
+    uct_helper_region_t *old = uct_helper_heap_oldest(heap);
+
+    if ((far == NULL) || (old == NULL) || (far == old)) {
+        return far;
+    }
+    uct_helper_duel_differ(&engine->duel, ucs_load_relaxed(&far->start),
+                           ucs_load_relaxed(&old->start));
+    return engine->duel.second ? old : far;
+}
+
 static uct_helper_region_t *
 uct_helper_engine_victim(uct_helper_engine_h engine, int class, int64_t least)
 {
@@ -330,8 +362,7 @@ uct_helper_engine_victim(uct_helper_engine_h engine, int class, int64_t least)
 
     if ((class == UCT_HELPER_CLASS_MANAGED) &&
         (engine->policy == UCT_HELPER_POLICY_PREDICT)) {
-        return uct_helper_engine_farthest(heap, least,
-                                          uct_helper_engine_now(engine));
+        return uct_helper_engine_decide(engine, heap, least);
     }
     return uct_helper_heap_oldest(heap);
 }
@@ -413,14 +444,22 @@ static int uct_helper_engine_make_room(uct_helper_engine_h engine,
         uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL,
                                 INT64_MIN);
     }
+    while (uct_helper_engine_is_twice(engine, length) && is_use &&
+           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST, least) >
+            0)) {
+    }
     while (!(fits = uct_helper_engine_fits(engine, length)) &&
            ((uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST, least) >
              0) ||
             (is_use && uct_helper_engine_await_room(engine)))) {
     }
+    fits = fits && (is_use || !uct_helper_engine_is_twice(engine, length));
     if (fits || is_use) {
         uct_helper_engine_account_region(engine, region, 1, now);
         engine->account.over_ceiling += !fits;
+        if (!fits) {
+            ucs_store_relaxed(&engine->is_over, 1);
+        }
         ++engine->account.transit;
         engine->account.wanted += is_use;
     }
@@ -431,10 +470,16 @@ static int uct_helper_engine_make_room(uct_helper_engine_h engine,
 void uct_helper_engine_trim(uct_helper_engine_h engine)
 {
     uct_helper_engine_lock(engine);
+    ucs_store_relaxed(&engine->is_over, 0);
     while (((engine->account.pinned > engine->max_pinned) ||
             (engine->account.regions > engine->max_regions)) &&
            (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
                                     INT64_MIN) > 0)) {
+    }
+    /* What is in use is left, and its last user looks again */
+    if ((engine->account.pinned > engine->max_pinned) ||
+        (engine->account.regions > engine->max_regions)) {
+        ucs_store_relaxed(&engine->is_over, 1);
     }
     uct_helper_engine_unlock(engine);
 }
@@ -688,7 +733,8 @@ void uct_helper_region_deregister(uct_helper_engine_h engine,
     word = ucs_load_relaxed(&region->word);
     if (word & UCT_HELPER_WORD_DOOMED) {
         uct_helper_region_free(engine, region);
-    } else if (ucs_load_relaxed(&region->planned)) {
+    } else if (ucs_load_relaxed(&region->planned) &&
+               (ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_DROP)) {
         /* release [R-LIVE]: pairs with the acquire in try_ref */
         ucs_store_release(&region->word,
                           uct_helper_word_set_state(

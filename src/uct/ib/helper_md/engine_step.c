@@ -29,12 +29,19 @@
 #define UCT_HELPER_POLL_MAX_NS UINT64_C(5000000)
 #define UCT_HELPER_POLL_SHARE  4
 
+/* Under predict many items wait together: one look serves them all, and none
+ * follows another sooner than this */
+#define UCT_HELPER_POLL_SHARE_ALL 2
+#define UCT_HELPER_POLL_REST_NS   UINT64_C(100000)
+
 /* Less than so many bytes are looked for less often */
 #define UCT_HELPER_POLL_BYTES  (size_t)(1 << 20)
 
-/* While anything is registered the helper looks in now and then in any case:
- * uses may have been lost from a full DQ */
-#define UCT_HELPER_PATROL_NS UINT64_C(100000000)
+/* While anything is registered the helper looks in now and then in any case,
+ * for uses may have been lost from a full DQ: after twice as long each time that
+ * there was none */
+#define UCT_HELPER_PATROL_NS     UINT64_C(100000000)
+#define UCT_HELPER_PATROL_MAX_NS UINT64_C(1000000000)
 
 /* After a registration in advance has failed, or a use was short of something,
  * there is none for a while: the longer the more often it fails in a row */
@@ -306,6 +313,7 @@ static ucs_status_t uct_helper_step_register(uct_helper_engine_h engine,
 {
     ucs_status_t status;
 
+    uct_helper_engine_supersede(engine, region);
     status = uct_helper_region_register(engine, region,
                                         ucs_load_relaxed(&region->access), 0);
     if (status == UCS_OK) {
@@ -487,7 +495,11 @@ static uint64_t uct_helper_step_poll_max(uct_helper_engine_h engine,
 static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
                                           uint64_t now)
 {
-    uint64_t next = UCT_HELPER_TIME_NEVER;
+    int is_joint   = (engine->steer->plan != NULL);
+    unsigned share = is_joint ? UCT_HELPER_POLL_SHARE_ALL :
+                                UCT_HELPER_POLL_SHARE;
+    uint64_t rest  = is_joint ? UCT_HELPER_POLL_REST_NS : 0;
+    uint64_t next  = UCT_HELPER_TIME_NEVER;
     uct_helper_rq_item_t *item;
     uint64_t interval;
 
@@ -500,12 +512,20 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
             next = ucs_min(next, item->use_end);
             continue;
         }
-        interval = (now - item->use_end) / UCT_HELPER_POLL_SHARE;
+        interval = (now - item->use_end) / share;
         interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
         interval = ucs_min(interval, uct_helper_step_poll_max(engine, item));
         next     = ucs_min(next, now + interval);
     }
-    return next;
+    return ucs_max(next, now + rest);
+}
+
+static uint64_t uct_helper_step_patrol(uct_helper_engine_h engine, uint64_t now)
+{
+    uint64_t idle = (now > engine->used_at) ? now - engine->used_at : 0;
+
+    return ucs_max(UCT_HELPER_PATROL_NS,
+                   ucs_min(idle, UCT_HELPER_PATROL_MAX_NS));
 }
 
 static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
@@ -518,12 +538,13 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
     registered = engine->lru[UCT_HELPER_CLASS_MANAGED].count;
     uct_helper_engine_unlock(engine);
     if (registered > 0) {
-        next = ucs_min(next, now + UCT_HELPER_PATROL_NS);
+        next = ucs_min(next, now + uct_helper_step_patrol(engine, now));
     }
     if (uct_helper_dq_is_pending(engine->dq)) {
         next = ucs_min(next, now + UCT_HELPER_POLL_MIN_NS);
     }
     next = ucs_min(next, engine->sweep_at);
+    next = ucs_min(next, engine->plan_at);
     item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
     if (item != NULL) {
         next = ucs_min(next, item->time);
@@ -561,6 +582,9 @@ uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
         count = total = uct_helper_step_drain(engine, uses);
         if ((steer->under_way != NULL) && (count < UCT_HELPER_BATCH)) {
             total = steer->under_way(engine, uses, count);
+        }
+        if (total > 0) {
+            engine->used_at = now;
         }
         for (i = 0; i < total; ++i) {
             steer->use(engine, &uses[i]);

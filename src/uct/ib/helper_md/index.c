@@ -63,7 +63,10 @@ static int uct_helper_index_rank(uct_helper_region_t *region, uintptr_t start,
     case UCT_HELPER_STATE_REGISTERING:
         return covers ? 2 : 0;
     case UCT_HELPER_STATE_DORMANT:
-        return (region->node.start == start) && (region->node.end == end);
+        return (region->node.start <= start) && (region->node.end >= end) &&
+               ((region->node.end - region->node.start) /
+                        UCT_HELPER_INDEX_STRETCH <=
+                end - start);
     default:
         return 0;
     }

@@ -21,6 +21,9 @@
 BEGIN_C_DECLS
 
 #define UCT_HELPER_INDEX_BITS  12
+/** A dormant region serves requests that are shorter by this factor. */
+#define UCT_HELPER_INDEX_STRETCH 4
+
 #define UCT_HELPER_INDEX_SLOTS (1u << UCT_HELPER_INDEX_BITS)
 
 typedef _Atomic(uct_helper_region_t*) uct_helper_hint_t;
@@ -44,8 +47,9 @@ void uct_helper_index_remove(uct_helper_index_t *index,
 
 /**
  * Best region for a request, under the lock: a live one that covers range and
- * access; else one that is being registered and will; else a dormant one of
- * exactly this range; else NULL.
+ * access; else one that is being registered and will; else a dormant one that
+ * covers the range and is at most UCT_HELPER_INDEX_STRETCH times as long; else
+ * NULL.
  */
 uct_helper_region_t *uct_helper_index_find(uct_helper_index_t *index,
                                            uintptr_t start, uintptr_t end,

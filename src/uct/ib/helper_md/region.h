@@ -88,8 +88,13 @@ typedef struct uct_helper_region {
                                             when it is deregistered */
     _Atomic(unsigned)          speculative; /* registered by the helper */
     _Atomic(unsigned)          wake;      /* the last user wakes the helper */
-    _Atomic(uint64_t)          next_use;  /* ns: as predicted; 0: not known */
-    _Atomic(uint64_t)          again;     /* ns: between two uses; likewise */
+
+    /* For the choice of what to evict, as the predictor counts uses: */
+    _Atomic(uint64_t)          learned;   /* the latest that it knows of */
+    _Atomic(uint64_t)          learned_start; /* ns: its start */
+    _Atomic(uint64_t)          next_use;  /* the next, as predicted; 0: not
+                                            known */
+    _Atomic(uint64_t)          again;     /* uses between them; likewise */
 
     /* Protected by the index lock */
     uct_helper_itree_node_t   node;      /* [start, end), in the index unless

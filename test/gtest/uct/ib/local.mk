@@ -12,6 +12,7 @@ gtest_SOURCES += \
 	uct/ib/test_clock.cc \
 	uct/ib/test_config.cc \
 	uct/ib/test_decorator.cc \
+	uct/ib/test_duel.cc \
 	uct/ib/test_engine.cc \
 	uct/ib/test_engine_order.cc \
 	uct/ib/test_events.cc \
@@ -19,6 +20,7 @@ gtest_SOURCES += \
 	uct/ib/test_keep.cc \
 	uct/ib/test_limits.cc \
 	uct/ib/test_listener.cc \
+	uct/ib/test_merge.cc \
 	uct/ib/test_monitor.cc \
 	uct/ib/test_process.cc \
 	uct/ib/test_queues.cc \

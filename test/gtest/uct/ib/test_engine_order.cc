@@ -111,6 +111,25 @@ TEST_F(test_engine_order, a_use_that_never_comes_is_given_up)
 
 /* Five buffers in turn, room for three: a cache that evicts the least recently
  * used and registers nothing ahead finds none of them, Belady's half of them */
+/* What follows it by little is put off as long as it does not come, but not
+ * every few microseconds */
+TEST_F(test_engine_order, late_use_is_looked_for_ever_less_often)
+{
+    w->open();
+    for (unsigned i = 0; i < 50; ++i) {
+        w->advance(20 * MS);
+        for (unsigned b = 0; b < 12; ++b) {
+            w->use(buffer(b), 64 * 1024, 10 * US, b);
+            w->advance(300 * US);
+        }
+    }
+    unsigned steps = w->steps;
+    w->advance(10000 * MS);
+    EXPECT_LT(w->steps - steps, 200u);
+    EXPECT_EQ(0u, w->stats().pinned_bytes);
+    EXPECT_EQ(UCT_HELPER_TIME_NEVER, w->next);
+}
+
 TEST_F(test_engine_order, ceiling_evicts_the_farthest)
 {
     w->params.max_pinned = 3 * MB;

@@ -1,0 +1,196 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_int.h"
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+
+/*
+ * One registration a buffer. Requests of several lengths at one address, and
+ * requests that overlap by much, become one region, as in UCX's own cache;
+ * otherwise the pages that they share would be pinned once for each of them.
+ * That these pages are there is known: each range was registered, and no event
+ * has struck its region since. What an inspection has not yet allowed to
+ * outlive its use is left alone.
+ *
+ * A region that is kept for ever takes in all that shares a page with it. Where
+ * there is a helper, or a ceiling, each region comes and goes, and what was merged comes and
+ * goes together: there ranges must have much in common.
+ */
+
+/* Ranges have much in common: this share of the shorter one */
+#define UCT_HELPER_MERGE_SHARE 2
+
+int uct_helper_engine_may_merge(uct_helper_engine_h engine, size_t length)
+{
+    return (engine->policy != UCT_HELPER_POLICY_ON_DEMAND) &&
+           (uct_helper_engine_class(engine, length) ==
+            UCT_HELPER_CLASS_MANAGED) &&
+           !ucs_load_relaxed(&engine->distrust);
+}
+
+typedef struct uct_helper_merge {
+    uintptr_t start;
+    uintptr_t end;
+    size_t    max;      /* bytes */
+    int       is_tight; /* what shares a page is taken in */
+} uct_helper_merge_t;
+
+static int uct_helper_merge_is_part(uct_helper_engine_h engine,
+                                    const uct_helper_merge_t *merge,
+                                    uct_helper_region_t *region)
+{
+    uintptr_t start = ucs_max(merge->start, region->node.start);
+    uintptr_t end   = ucs_min(merge->end, region->node.end);
+    size_t length   = region->node.end - region->node.start;
+    size_t common   = (end > start) ? end - start : 0;
+    size_t whole    = ucs_max(merge->end, region->node.end) -
+                      ucs_min(merge->start, region->node.start);
+
+    uint64_t word   = ucs_load_relaxed(&region->word);
+
+    /* What is in use would be pinned twice until its end */
+    if ((uct_helper_word_refs(word) > 0) ||
+        ((uct_helper_word_state(word) != UCT_HELPER_STATE_LIVE) &&
+         (uct_helper_word_state(word) != UCT_HELPER_STATE_DORMANT))) {
+        return 0;
+    }
+    if ((uct_helper_engine_class(engine, length) != UCT_HELPER_CLASS_MANAGED) ||
+        (ucs_load_relaxed(&region->idle) == UCT_HELPER_IDLE_DROP) ||
+        (whole > merge->max)) {
+        return 0;
+    }
+    length = ucs_min(length, merge->end - merge->start);
+    return merge->is_tight || (common * UCT_HELPER_MERGE_SHARE >= length);
+}
+
+static uct_helper_region_t *
+uct_helper_merge_find(uct_helper_engine_h engine,
+                      const uct_helper_merge_t *merge)
+{
+    uintptr_t start = uct_helper_engine_page_down(engine, merge->start);
+    uintptr_t end   = uct_helper_engine_page_up(engine, merge->end);
+    uct_helper_region_t *region;
+
+    for (region = uct_helper_index_first(&engine->index, start, end);
+         region != NULL;
+         region = uct_helper_index_next(&engine->index, region, start, end)) {
+        if (((region->node.start < merge->start) ||
+             (region->node.end > merge->end)) &&
+            uct_helper_merge_is_part(engine, merge, region)) {
+            return region;
+        }
+    }
+    return NULL;
+}
+
+uct_helper_region_t *
+uct_helper_engine_merge(uct_helper_engine_h engine,
+                        uct_helper_region_t *region, uintptr_t *start_p,
+                        uintptr_t *end_p, unsigned *access_p)
+{
+    int is_for_ever = (engine->steer == NULL) &&
+                      (engine->max_pinned == SIZE_MAX);
+    uct_helper_merge_t merge = {
+        .start    = *start_p,
+        .end      = *end_p,
+        .max      = is_for_ever ?
+                            SIZE_MAX :
+                            UCT_HELPER_INDEX_STRETCH *
+                                    (*end_p - *start_p),
+        .is_tight = is_for_ever
+    };
+    unsigned access = *access_p;
+    uct_helper_region_t *part;
+
+    while ((part = uct_helper_merge_find(engine, &merge)) != NULL) {
+        merge.start = ucs_min(merge.start, part->node.start);
+        merge.end   = ucs_max(merge.end, part->node.end);
+        access     |= ucs_load_relaxed(&part->access);
+    }
+    if (((merge.start == *start_p) && (merge.end == *end_p)) ||
+        ((engine->env.inspect != NULL) &&
+         !uct_helper_extents_covers(
+                 &engine->kept,
+                 uct_helper_engine_page_down(engine, merge.start),
+                 uct_helper_engine_page_up(engine, merge.end)))) {
+        return region;
+    }
+
+    *start_p  = merge.start;
+    *end_p    = merge.end;
+    *access_p = access;
+    region    = uct_helper_index_find(&engine->index, merge.start, merge.end,
+                                      access);
+    /* One that is registered, or being so, covers the request only if it was
+     * not found before, for it has as many users as can be counted */
+    return ((region != NULL) &&
+            (uct_helper_word_state(ucs_load_relaxed(&region->word)) ==
+             UCT_HELPER_STATE_DORMANT)) ?
+                   region :
+                   NULL;
+}
+
+/* Under the lock: what is in use goes with its last user. @return Nonzero if
+ * there is none: @a region is claimed. */
+static int uct_helper_merge_end(uct_helper_engine_h engine,
+                                uct_helper_region_t *region)
+{
+    ucs_store_relaxed(&region->planned, 0);
+    ucs_store_relaxed(&region->idle, UCT_HELPER_IDLE_DROP);
+    /* Either the last user's exchange of the word comes after this one, and he
+     * finds what to do, or before, and there is no user [R-PUT] */
+    (void)ucs_add_acq_rel(&region->word, 0);
+    return uct_helper_region_claim(engine, region);
+}
+
+/* Under the lock: the next region that is superfluous, once it is claimed. One
+ * that is dormant is forgotten here. */
+static uct_helper_region_t *
+uct_helper_merge_next(uct_helper_engine_h engine, uct_helper_region_t *by)
+{
+    uintptr_t start = ucs_load_relaxed(&by->start);
+    uintptr_t end   = ucs_load_relaxed(&by->end);
+    unsigned access = ucs_load_relaxed(&by->access);
+    uct_helper_region_t *region, *next;
+
+    for (region = uct_helper_index_first(&engine->index, start, end);
+         region != NULL; region = next) {
+        next = uct_helper_index_next(&engine->index, region, start, end);
+        if ((region == by) || (region->node.start < start) ||
+            (region->node.end > end) ||
+            (ucs_load_relaxed(&region->access) & ~access)) {
+            continue;
+        }
+        switch (uct_helper_word_state(ucs_load_relaxed(&region->word))) {
+        case UCT_HELPER_STATE_LIVE:
+            if (uct_helper_merge_end(engine, region)) {
+                return region;
+            }
+            break;
+        case UCT_HELPER_STATE_DORMANT:
+            uct_helper_index_remove(&engine->index, region);
+            uct_helper_region_free(engine, region);
+            break;
+        default:
+            break;
+        }
+    }
+    return NULL;
+}
+
+void uct_helper_engine_supersede(uct_helper_engine_h engine,
+                                 uct_helper_region_t *by)
+{
+    uct_helper_region_t *region;
+
+    do {
+        uct_helper_engine_lock(engine);
+        region = uct_helper_merge_next(engine, by);
+        uct_helper_engine_unlock(engine);
+        if (region != NULL) {
+            uct_helper_region_deregister(engine, region, NULL);
+        }
+    } while (region != NULL);
+}

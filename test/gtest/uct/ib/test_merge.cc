@@ -1,0 +1,208 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "engine_world.h"
+
+namespace {
+
+constexpr size_t    KB   = 1024;
+constexpr size_t    MB   = 1024 * KB;
+constexpr uintptr_t BASE = 0x10000000;
+
+class test_merge : public ::testing::Test {
+protected:
+    void start(uct_helper_policy_t policy)
+    {
+        w.reset(new engine_world(policy));
+        if (on_inspect) {
+            w->on_inspect = on_inspect;
+        }
+        w->open();
+    }
+
+    size_t pinned()
+    {
+        size_t sum = 0;
+        for (auto &entry : w->live) {
+            sum += entry.second.length;
+        }
+        return sum;
+    }
+
+    std::unique_ptr<engine_world>                         w;
+    std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
+};
+
+TEST_F(test_merge, overlapping_requests_become_one)
+{
+    for (auto policy : {UCT_HELPER_POLICY_PREDICT, UCT_HELPER_POLICY_PAPER,
+                        UCT_HELPER_POLICY_LRU,
+                        UCT_HELPER_POLICY_LEAVE_PINNED}) {
+        start(policy);
+        w->touch(BASE, 128 * KB);
+        w->touch(BASE + 64 * KB, 128 * KB);
+        EXPECT_EQ(1u, w->live.size());
+        EXPECT_TRUE(w->is_registered(BASE, 192 * KB));
+        w->touch(BASE, 128 * KB);
+        w->touch(BASE + 32 * KB, 160 * KB);
+        EXPECT_EQ(2u, w->stats().on_time);
+        EXPECT_EQ(192 * KB, w->stats().pinned_peak_bytes);
+    }
+}
+
+TEST_F(test_merge, lengths_at_one_address_are_one_dormant_region)
+{
+    start(UCT_HELPER_POLICY_PAPER);
+    w->touch(BASE, 80 * KB);
+    w->touch(BASE, 128 * KB);
+    w->touch(BASE, 128 * KB, 2);
+    w->advance(50000000);
+    ASSERT_EQ(0u, w->live.size());
+    w->touch(BASE, 80 * KB);
+    w->touch(BASE, 128 * KB);
+    EXPECT_EQ(128 * KB, w->stats().pinned_peak_bytes);
+}
+
+/* A short request may be served by a region that is not short */
+TEST_F(test_merge, region_that_a_short_request_registers_is_given_up)
+{
+    start(UCT_HELPER_POLICY_PREDICT);
+    for (unsigned i = 0; i < 8; ++i) {
+        w->touch(BASE, 24 * KB);
+        w->advance(2000000);
+    }
+    w->advance(3000000000ul);
+    ASSERT_EQ(0u, w->live.size());
+    w->touch(BASE, 8 * KB);
+    EXPECT_TRUE(w->is_registered(BASE, 24 * KB));
+    w->advance(60000000000ul);
+    EXPECT_EQ(0u, w->live.size());
+}
+
+TEST_F(test_merge, neighbours_that_come_and_go_stay_apart)
+{
+    start(UCT_HELPER_POLICY_PREDICT);
+    w->touch(BASE, 128 * KB);
+    w->touch(BASE + 120 * KB, 128 * KB);
+    EXPECT_EQ(2u, w->live.size());
+    EXPECT_TRUE(w->is_registered(BASE + 120 * KB, 128 * KB));
+
+    /* Half of what is asked for, but it would grow ninefold: the other one
+     * gives way, or 64 KB would be pinned twice */
+    start(UCT_HELPER_POLICY_PREDICT);
+    w->touch(BASE, MB);
+    w->touch(BASE + MB - 64 * KB, 128 * KB);
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(128 * KB, pinned());
+}
+
+TEST_F(test_merge, what_is_kept_for_ever_takes_in_all)
+{
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    w->touch(BASE + 16, 128 * KB);
+    w->touch(BASE + 16 + 128 * KB, 128 * KB); /* one page in common */
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(260 * KB, w->stats().pinned_bytes);
+    EXPECT_EQ(260 * KB, w->stats().leave_pinned_bytes);
+}
+
+TEST_F(test_merge, on_demand_registers_what_it_is_asked_for)
+{
+    start(UCT_HELPER_POLICY_ON_DEMAND);
+    uct_mem_h memh = w->get(BASE, 128 * KB);
+    w->get(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(256 * KB, pinned());
+    w->put(memh);
+}
+
+TEST_F(test_merge, failure_falls_back_to_what_was_asked_for)
+{
+    start(UCT_HELPER_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    w->on_reg = [](engine_world::registration reg) {
+        return (reg.length > 128 * KB) ? UCS_ERR_IO_ERROR : UCS_OK;
+    };
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_TRUE(w->is_registered(BASE + 64 * KB, 128 * KB));
+    EXPECT_EQ(1u, w->live.size());
+}
+
+TEST_F(test_merge, struck_memory_is_not_taken_in)
+{
+    start(UCT_HELPER_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    uct_helper_engine_unmapped(w->engine, BASE, 4 * KB);
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_FALSE(w->is_registered(BASE, 4 * KB));
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(128 * KB, pinned());
+}
+
+TEST_F(test_merge, event_during_the_registration_strikes_all_of_it)
+{
+    start(UCT_HELPER_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    w->on_reg = [&](engine_world::registration) {
+        w->on_reg = nullptr;
+        uct_helper_engine_unmapped(w->engine, BASE, 4 * KB);
+        return UCS_OK;
+    };
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(0u, w->live.size());
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(128 * KB, pinned());
+}
+
+TEST_F(test_merge, kind_that_is_not_known_is_not_taken_in)
+{
+    on_inspect = [](unsigned, uintptr_t *start_p, uintptr_t *) {
+        return *start_p != BASE + 64 * KB;
+    };
+    start(UCT_HELPER_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    w->on_reg = [](engine_world::registration reg) {
+        EXPECT_EQ(BASE + 64 * KB, reg.start);
+        return UCS_OK;
+    };
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(2u, w->regs);
+}
+
+TEST_F(test_merge, part_in_use_goes_with_its_last_user)
+{
+    for (auto policy : {UCT_HELPER_POLICY_PREDICT, UCT_HELPER_POLICY_LRU}) {
+        start(policy);
+        uct_mem_h part = w->get(BASE, 64 * KB);
+        uct_mem_h user = w->get(BASE, 64 * KB);
+        w->touch(BASE, 128 * KB);
+        EXPECT_EQ(192 * KB, pinned());
+        w->put(part);
+        EXPECT_EQ(192 * KB, pinned());
+        w->put(user);
+        EXPECT_EQ(128 * KB, pinned());
+        w->advance(1000);
+        w->touch(BASE, 64 * KB);
+        EXPECT_EQ(1u, w->stats().on_time - 1);
+    }
+}
+
+/* The helper does not register what is in use by parts already */
+TEST_F(test_merge, nothing_is_pinned_twice)
+{
+    start(UCT_HELPER_POLICY_PREDICT);
+    for (unsigned i = 0; i < 200; ++i) {
+        uct_mem_h low  = w->get(BASE, 64 * KB, 1);
+        w->advance(100000);
+        uct_mem_h high = w->get(BASE + 64 * KB, 64 * KB, 2);
+        w->advance(100000);
+        w->put(low);
+        w->put(high);
+        w->advance(2000000);
+        w->use(BASE, 128 * KB, 100000, 3);
+        w->advance(2000000);
+    }
+    EXPECT_LE(w->stats().pinned_peak_bytes, 192 * KB);
+    EXPECT_LE(w->stats().pinned_bytes, 128 * KB);
+}
+
+} // namespace
