@@ -4,7 +4,9 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
+#include "import_random.h"
 #include "tool.h"
+#include "units.h"
 
 #include <ucs/trace/trace.h>
 
@@ -25,9 +27,21 @@
 #define IMPORT_NSEC       UINT64_C(1000000000)
 #define IMPORT_SECONDS_MAX (UINT64_MAX / IMPORT_NSEC / 2)
 
+#define IMPORT_USES     10000
+#define IMPORT_USES_MAX 10000000
+
 enum {
-    IMPORT_OPT_HELP = 1
+    IMPORT_OPT_HELP = 1,
+    IMPORT_OPT_RANDOM,
+    IMPORT_OPT_USES
 };
+
+typedef struct import_command {
+    const char *out;
+    int        is_random;
+    uint64_t   seed;
+    uint64_t   uses;
+} import_command_t;
 
 /* One text trace that becomes a binary one */
 typedef struct import {
@@ -44,16 +58,21 @@ typedef struct import {
 static void import_usage(FILE *stream)
 {
     fprintf(stream,
-            "Usage: %s import FILE... -o OUT\n\n"
+            "Usage: %s import FILE... -o OUT\n"
+            "       %s import --random SEED [--uses N] -o OUT\n\n"
             "Turn text traces, gzip'ed or not, into binary ones. One event a "
             "line:\n"
-            "  R|D SECONDS 0xADDRESS LENGTH SIGNATURE\n\n"
+            "  R|D SECONDS 0xADDRESS LENGTH SIGNATURE\n"
+            "Or make a trace in which nothing can be foreseen.\n\n"
             "Options:\n"
-            "  -o OUT  the file to write; with several FILEs, or if it is "
-            "one,\n"
-            "          a folder, which gets NAME%s for each\n"
-            "  --help  show this text\n",
-            TOOL_NAME, IMPORT_SUFFIX);
+            "  -o OUT         the file to write; with several FILEs, or if it "
+            "is one,\n"
+            "                 a folder, which gets NAME%s for each\n"
+            "  --random SEED  draw buffers, places, gaps; the same seed, the "
+            "same trace\n"
+            "  --uses N       so many [%u]\n"
+            "  --help         show this text\n",
+            TOOL_NAME, TOOL_NAME, IMPORT_SUFFIX, IMPORT_USES);
 }
 
 static int import_bad_line(const import_t *import, const char *what)
@@ -219,8 +238,32 @@ static int import_lines(import_t *import)
                         ucs_trace_encode_end(import->encoder, buffer));
 }
 
-static int import_to_stream(import_t *import)
+static int import_random_events(import_t *import, const ucs_trace_t *trace)
 {
+    uint8_t buffer[UCS_TRACE_RECORD_MAX];
+    size_t i;
+
+    if (import_write(import, buffer,
+                     ucs_trace_encode_begin(import->encoder, &trace->header,
+                                            buffer)) != 0) {
+        return -1;
+    }
+    for (i = 0; i < trace->count; ++i) {
+        if (import_write(import, buffer,
+                         ucs_trace_encode(import->encoder, &trace->events[i],
+                                          buffer)) != 0) {
+            return -1;
+        }
+    }
+    return import_write(import, buffer,
+                        ucs_trace_encode_end(import->encoder, buffer));
+}
+
+/* What has been written without an error is kept, nothing else; but OUT may be
+ * a device */
+static int import_to_stream(import_t *import, const ucs_trace_t *trace)
+{
+    struct stat st;
     int ret;
 
     import->stream = fopen(import->out, "we");
@@ -229,14 +272,27 @@ static int import_to_stream(import_t *import)
         return -1;
     }
 
-    ret = import_lines(import);
+    ret = (trace != NULL) ? import_random_events(import, trace) :
+                            import_lines(import);
     if ((fclose(import->stream) != 0) && (ret == 0)) {
         tool_message("%s: cannot be written: %m", import->out);
         ret = -1;
     }
-    if (ret != 0) {
+    if ((ret != 0) && (stat(import->out, &st) == 0) && S_ISREG(st.st_mode)) {
         unlink(import->out);
     }
+    return ret;
+}
+
+static int import_encode(import_t *import, const ucs_trace_t *trace)
+{
+    int ret;
+
+    if (ucs_trace_encoder_create(&import->encoder) != UCS_OK) {
+        tool_out_of_memory();
+    }
+    ret = import_to_stream(import, trace);
+    ucs_trace_encoder_destroy(import->encoder);
     return ret;
 }
 
@@ -244,7 +300,7 @@ static int import_file(const char *file, char *out)
 {
     import_t import = {.file = file, .out = out};
     struct stat st;
-    int ret         = -1;
+    int ret;
 
     if ((stat(file, &st) == 0) && S_ISDIR(st.st_mode)) {
         tool_message("%s: is a folder", file);
@@ -255,12 +311,7 @@ static int import_file(const char *file, char *out)
         tool_message("%s: cannot be read: %m", file);
         return -1;
     }
-    if (ucs_trace_encoder_create(&import.encoder) == UCS_OK) {
-        ret = import_to_stream(&import);
-        ucs_trace_encoder_destroy(import.encoder);
-    } else {
-        tool_message("%s: out of memory", file);
-    }
+    ret = import_encode(&import, NULL);
     gzclose(import.in);
     return ret;
 }
@@ -301,19 +352,55 @@ static int import_files(char *const *files, int count, const char *out)
     return status;
 }
 
-int tool_import_main(int argc, char **argv)
+static int import_random(const import_command_t *command)
+{
+    import_t import = {.file = "random", .out = (char*)command->out};
+    ucs_trace_t trace;
+    int ret;
+
+    import_random_make(command->seed, command->uses, &trace);
+    ret = import_encode(&import, &trace);
+    ucs_trace_cleanup(&trace);
+    return (ret == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+}
+
+static int import_number(const char *option, const char *value, uint64_t min,
+                         uint64_t max, uint64_t *number_p)
+{
+    if ((tool_units_parse_count(value, number_p) != 0) || (*number_p < min) ||
+        (*number_p > max)) {
+        tool_message("%s: '%s' is not valid, allowed: a whole number from "
+                     "%" PRIu64 " to %" PRIu64, option, value, min, max);
+        return -1;
+    }
+    return 0;
+}
+
+/* @return An exit status, or -1 to go on */
+static int import_parse(int argc, char **argv, import_command_t *command)
 {
     static const struct option options[] = {
         {"help", no_argument, NULL, IMPORT_OPT_HELP},
+        {"random", required_argument, NULL, IMPORT_OPT_RANDOM},
+        {"uses", required_argument, NULL, IMPORT_OPT_USES},
         {NULL, 0, NULL, 0}
     };
-    const char *out = NULL;
-    int opt;
+    int opt, ret;
 
     while ((opt = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
+        ret = 0;
         switch (opt) {
         case 'o':
-            out = optarg;
+            command->out = optarg;
+            break;
+        case IMPORT_OPT_RANDOM:
+            command->is_random = 1;
+            ret = import_number("--random", optarg, 0, UINT32_MAX,
+                                &command->seed);
+            break;
+        case IMPORT_OPT_USES:
+            ret = import_number("--uses", optarg, 1, IMPORT_USES_MAX,
+                                &command->uses);
             break;
         case IMPORT_OPT_HELP:
             import_usage(stdout);
@@ -322,11 +409,27 @@ int tool_import_main(int argc, char **argv)
             tool_bad_option("import", opt, argv);
             return TOOL_EXIT_USAGE;
         }
+        if (ret != 0) {
+            return TOOL_EXIT_USAGE;
+        }
     }
-    if ((out == NULL) || (optind == argc)) {
-        tool_message("import needs a FILE and -o OUT (see %s import --help)",
-                     TOOL_NAME);
+    return -1;
+}
+
+int tool_import_main(int argc, char **argv)
+{
+    import_command_t command = {.uses = IMPORT_USES};
+    int status               = import_parse(argc, argv, &command);
+
+    if (status >= 0) {
+        return status;
+    }
+    if ((command.out == NULL) || (command.is_random != (optind == argc))) {
+        tool_message("import needs a FILE, or --random, and -o OUT (see %s "
+                     "import --help)", TOOL_NAME);
         return TOOL_EXIT_USAGE;
     }
-    return import_files(argv + optind, argc - optind, out);
+    return command.is_random ? import_random(&command) :
+                               import_files(argv + optind, argc - optind,
+                                            command.out);
 }

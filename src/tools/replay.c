@@ -6,9 +6,6 @@
 #endif
 #include "replay.h"
 #include "tool.h"
-#include "units.h"
-
-#include <ucs/predict/periodicity.h>
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -19,25 +16,15 @@ enum {
     REPLAY_OPT_HELP = 1,
     REPLAY_OPT_JSON,
     REPLAY_OPT_ACCURACY,
-    REPLAY_OPT_WINDOW
+    REPLAY_OPT_SPEED,
+    REPLAY_OPT_EQUAL
 };
-
-/* Samples of the periodicity detector: several inner iterations of the codes
- * of the paper fit into it */
-#define REPLAY_WINDOW 64
 
 typedef struct replay_command {
     replay_options_t options;
-    unsigned         window;
     int              is_json;
     int              is_accuracy;
 } replay_command_t;
-
-/* Events that the engine replayed, and the processor time that it took */
-typedef struct replay_speed {
-    uint64_t events;
-    double   seconds;
-} replay_speed_t;
 
 
 static void replay_usage(FILE *stream)
@@ -51,8 +38,10 @@ static void replay_usage(FILE *stream)
             "Options:\n"
             "  --json     print one object a policy, each on a line\n"
             "  --accuracy how well predictors tell the time of the next use\n"
-            "  --window N samples of the periodicity detector [%u]\n",
-            TOOL_NAME, REPLAY_WINDOW);
+            "  --equal    also predict's best at the byte-seconds of others\n"
+            "  --speed    also say how fast that was\n"
+            "  --window N samples of the periodicity detector [64]\n",
+            TOOL_NAME);
     replay_options_help(stream);
     fprintf(stream, "  --help    show this text\n");
 }
@@ -79,11 +68,13 @@ static void replay_row_set(replay_row_t *row, const char *name,
     row->stats.cold              = figures->cold;
     row->stats.evicted           = figures->evicted;
     row->stats.over_ceiling      = figures->over;
+    row->stats.wasted            = figures->wasted;
     row->stats.pinned_peak_bytes = figures->peak_bytes;
     row->stats.pinned_byte_ns    = figures->byte_ns;
 }
 
 static void replay_add_yardsticks(const replay_trace_t *trace,
+                                  const replay_options_t *options,
                                   replay_outcome_t *outcome)
 {
     replay_figures_t figures;
@@ -94,6 +85,10 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
     replay_model_leave(trace, &figures, NULL);
     replay_row_set(&outcome->rows[outcome->row_count++], "(leave pinned)",
                    REPLAY_ROW_LEAVE, &figures);
+    replay_model_periodicity(trace, &options->params, options->window,
+                             &figures);
+    replay_row_set(&outcome->rows[outcome->row_count++], "(periodicity)",
+                   REPLAY_ROW_PERIODICITY, &figures);
     if (outcome->ceiling == UINT64_MAX) {
         return;
     }
@@ -110,7 +105,7 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
 static int replay_add_policy(const replay_trace_t *trace,
                              const replay_options_t *options,
                              uct_helper_policy_t policy,
-                             replay_outcome_t *outcome, replay_speed_t *speed)
+                             replay_outcome_t *outcome)
 {
     replay_row_t *row      = &outcome->rows[outcome->row_count];
     replay_params_t params = options->params;
@@ -128,25 +123,27 @@ static int replay_add_policy(const replay_trace_t *trace,
                      trace->name, row->name, status);
         return -1;
     }
-    speed->seconds += replay_now() - start;
-    speed->events  += trace->event_count;
+    if (options->is_speed) {
+        row->speed.seconds = replay_now() - start;
+        row->speed.events  = trace->event_count;
+    }
     ++outcome->row_count;
     return 0;
 }
 
-/* What caches of the same byte-seconds would have done */
+/* What caches of the same byte-seconds would have done. A registration of
+ * theirs takes no time, so it counts for a little longer than the engine's. */
 static void replay_compare(const replay_trace_t *trace, replay_row_t *row)
 {
-    (void)replay_model_cache_at(trace, REPLAY_VICTIM_LRU,
-                                row->stats.pinned_byte_ns, &row->lru);
-    (void)replay_model_cache_at(trace, REPLAY_VICTIM_OPT,
-                                row->stats.pinned_byte_ns, &row->opt);
+    double byte_ns = REPLAY_SAME * row->stats.pinned_byte_ns;
+
+    (void)replay_model_cache_at(trace, REPLAY_VICTIM_LRU, byte_ns, &row->lru);
+    (void)replay_model_cache_at(trace, REPLAY_VICTIM_OPT, byte_ns, &row->opt);
 }
 
 static int replay_trace_outcome(const replay_trace_t *trace,
                                 const replay_options_t *options,
-                                replay_outcome_t *outcome,
-                                replay_speed_t *speed)
+                                replay_outcome_t *outcome)
 {
     size_t i;
 
@@ -159,21 +156,25 @@ static int replay_trace_outcome(const replay_trace_t *trace,
     outcome->unmatched  = trace->unmatched;
     outcome->open       = trace->open;
     outcome->lost       = trace->lost;
-    replay_add_yardsticks(trace, outcome);
+    outcome->lead_byte_ns = replay_model_lead(trace, &options->params);
+    replay_add_yardsticks(trace, options, outcome);
     for (i = 0; i < options->policy_count; ++i) {
-        if (replay_add_policy(trace, options, options->policies[i], outcome,
-                              speed) != 0) {
+        if (replay_add_policy(trace, options, options->policies[i],
+                              outcome) != 0) {
             return -1;
         }
     }
     for (i = 0; i < outcome->row_count; ++i) {
         replay_compare(trace, &outcome->rows[i]);
+        if (options->is_equal) {
+            replay_equal(trace, options, outcome, &outcome->rows[i]);
+        }
     }
     return 0;
 }
 
 static int replay_file(const char *file, const replay_command_t *command,
-                       replay_outcome_t *outcome, replay_speed_t *speed)
+                       replay_outcome_t *outcome)
 {
     replay_trace_t trace;
     int ret = 0;
@@ -184,9 +185,10 @@ static int replay_file(const char *file, const replay_command_t *command,
     if (command->is_accuracy) {
         memset(outcome, 0, sizeof(*outcome));
         outcome->name = tool_strdup(file);
-        replay_accuracy_rate(&trace, command->window, outcome->accuracy);
+        replay_accuracy_rate(&trace, command->options.window,
+                             outcome->accuracy);
     } else {
-        ret = replay_trace_outcome(&trace, &command->options, outcome, speed);
+        ret = replay_trace_outcome(&trace, &command->options, outcome);
     }
     replay_trace_cleanup(&trace);
     return ret;
@@ -195,13 +197,13 @@ static int replay_file(const char *file, const replay_command_t *command,
 static int replay_print(const replay_outcome_t *outcomes, size_t count,
                         const replay_command_t *command)
 {
-    int ret = 0;
+    unsigned window = command->options.window;
+    int ret         = 0;
 
     if (command->is_accuracy && command->is_json) {
-        ret = replay_print_accuracy_json(outcomes, count, command->window,
-                                         stdout);
+        ret = replay_print_accuracy_json(outcomes, count, window, stdout);
     } else if (command->is_accuracy) {
-        replay_print_accuracy(outcomes, count, command->window, stdout);
+        replay_print_accuracy(outcomes, count, window, stdout);
     } else if (command->is_json) {
         ret = replay_print_json(outcomes, count, &command->options, stdout);
     } else {
@@ -214,18 +216,33 @@ static int replay_print(const replay_outcome_t *outcomes, size_t count,
     return 0;
 }
 
+/* On stderr, for the same command prints the same twice */
+static void replay_say_speed(const replay_outcome_t *outcomes, size_t count)
+{
+    replay_outcome_t sum;
+    size_t i;
+
+    replay_outcome_sum(outcomes, count, &sum);
+    for (i = 0; i < sum.row_count; ++i) {
+        if (sum.rows[i].speed.seconds > 0) {
+            tool_message("%s: %.2f million events per second of processor "
+                         "time", sum.rows[i].name, sum.rows[i].speed.events /
+                         sum.rows[i].speed.seconds * 1e-6);
+        }
+    }
+}
+
 static int replay_files(char *const *files, int count,
                         const replay_command_t *command)
 {
     replay_outcome_t *outcomes = tool_realloc(NULL, count * sizeof(*outcomes));
-    replay_speed_t speed       = {};
     int status                 = TOOL_EXIT_OK;
     size_t done                = 0;
     size_t i;
     int file;
 
     for (file = 0; file < count; ++file) {
-        if (replay_file(files[file], command, &outcomes[done], &speed) == 0) {
+        if (replay_file(files[file], command, &outcomes[done]) == 0) {
             ++done;
         } else {
             status = TOOL_EXIT_FAILED;
@@ -234,11 +251,8 @@ static int replay_files(char *const *files, int count,
     if ((done > 0) && (replay_print(outcomes, done, command) != 0)) {
         status = TOOL_EXIT_FAILED;
     }
-    /* Not on stdout: there the same command prints the same twice */
-    if (speed.seconds > 0) {
-        tool_message("%.2f million events per second of processor time in the "
-                     "engine",
-                     speed.events / speed.seconds * 1e-6);
+    if ((done > 0) && command->options.is_speed) {
+        replay_say_speed(outcomes, done);
     }
     for (i = 0; i < done; ++i) {
         free((char*)outcomes[i].name);
@@ -247,27 +261,14 @@ static int replay_files(char *const *files, int count,
     return status;
 }
 
-/* @return Zero, or -1 after a message */
-static int replay_parse_window(const char *value, unsigned *window_p)
-{
-    uint64_t window;
-
-    if ((tool_units_parse_count(value, &window) != 0) || (window == 0) ||
-        (window > UCS_PREDICT_PERIODICITY_MAX)) {
-        tool_message("--window: '%s' is not valid, allowed: a whole number "
-                     "from 1 to %u", value, UCS_PREDICT_PERIODICITY_MAX);
-        return -1;
-    }
-    *window_p = window;
-    return 0;
-}
-
 /* @return An exit status, or -1 to go on */
 static int replay_parse(int argc, char **argv, replay_command_t *command)
 {
     static const struct option long_options[] = {
         {"json", no_argument, NULL, REPLAY_OPT_JSON},
         {"accuracy", no_argument, NULL, REPLAY_OPT_ACCURACY},
+        {"equal", no_argument, NULL, REPLAY_OPT_EQUAL},
+        {"speed", no_argument, NULL, REPLAY_OPT_SPEED},
         {"window", required_argument, NULL, REPLAY_OPT_WINDOW},
         {"help", no_argument, NULL, REPLAY_OPT_HELP},
         REPLAY_LONG_OPTIONS,
@@ -284,8 +285,11 @@ static int replay_parse(int argc, char **argv, replay_command_t *command)
         case REPLAY_OPT_ACCURACY:
             command->is_accuracy = 1;
             break;
-        case REPLAY_OPT_WINDOW:
-            ret = replay_parse_window(optarg, &command->window);
+        case REPLAY_OPT_EQUAL:
+            command->options.is_equal = 1;
+            break;
+        case REPLAY_OPT_SPEED:
+            command->options.is_speed = 1;
             break;
         case REPLAY_OPT_HELP:
             replay_usage(stdout);
@@ -306,7 +310,7 @@ static int replay_parse(int argc, char **argv, replay_command_t *command)
 
 int tool_replay_main(int argc, char **argv)
 {
-    replay_command_t command = {.window = REPLAY_WINDOW};
+    replay_command_t command = {};
     int status;
 
     replay_options_init(&command.options);

@@ -33,6 +33,9 @@ typedef struct replay_options {
     replay_warp_t       warp;
     uct_helper_policy_t policies[UCT_HELPER_POLICY_LAST];
     size_t              policy_count;
+    unsigned            window;   /**< samples of the periodicity detector */
+    int                 is_speed; /**< say how fast; not the same twice */
+    int                 is_equal; /**< predict at others' byte-seconds, too */
 } replay_options_t;
 
 /** Rows of the outcome. */
@@ -41,8 +44,15 @@ typedef enum replay_row_kind {
     REPLAY_ROW_LEAVE,
     REPLAY_ROW_LRU,    /**< only with a ceiling */
     REPLAY_ROW_OPT,    /**< only with a ceiling */
+    REPLAY_ROW_PERIODICITY,
     REPLAY_ROW_POLICY
 } replay_row_kind_t;
+
+/** Events that the engine replayed, and the processor time that it took. */
+typedef struct replay_speed {
+    uint64_t events;
+    double   seconds;
+} replay_speed_t;
 
 /** One policy or yardstick, on one trace or summed over several. */
 typedef struct replay_row {
@@ -51,9 +61,12 @@ typedef struct replay_row {
     uct_helper_stats_t stats;
     replay_figures_t   lru;   /**< LRU cache of the same byte-seconds */
     replay_figures_t   opt;   /**< Belady's, of the same byte-seconds */
+    replay_figures_t   equal; /**< predict, of the same byte-seconds; without
+                                   uses where it was not asked */
+    replay_speed_t     speed; /**< of a policy */
 } replay_row_t;
 
-#define REPLAY_ROWS_MAX (UCT_HELPER_POLICY_LAST + 4)
+#define REPLAY_ROWS_MAX (UCT_HELPER_POLICY_LAST + 5)
 
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {
@@ -61,11 +74,23 @@ typedef struct replay_outcome {
     uint64_t     elapsed_ns;
     uint64_t     ranges;
     uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
+    double       lead_byte_ns; /**< what one lead costs */
     uint64_t     small, unmatched, open, lost;
     replay_row_t rows[REPLAY_ROWS_MAX];
     size_t       row_count; /**< 0 with --accuracy */
     replay_accuracy_t accuracy[REPLAY_PREDICTORS];
 } replay_outcome_t;
+
+/** Byte-seconds that count as the same. */
+#define REPLAY_SAME 1.01
+
+/**
+ * The most that predict has on time while it spends no more than @a row, a
+ * row of @a outcome; sets its `equal`. Rows with which that is not compared,
+ * predict's among them, stay as they are.
+ */
+void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
+                  const replay_outcome_t *outcome, replay_row_t *row);
 
 /** Set defaults. */
 void replay_options_init(replay_options_t *options);
@@ -78,10 +103,10 @@ void replay_options_help(FILE *stream);
     {"policy", required_argument, NULL, REPLAY_OPT_POLICY}, \
     {"min-size", required_argument, NULL, REPLAY_OPT_MIN_SIZE}, \
     {"max-pinned", required_argument, NULL, REPLAY_OPT_MAX_PINNED}, \
+    {"miss-target", required_argument, NULL, REPLAY_OPT_MISS_TARGET}, \
     {"register-cost", required_argument, NULL, REPLAY_OPT_REGISTER_COST}, \
     {"deregister-cost", required_argument, NULL, REPLAY_OPT_DEREGISTER_COST}, \
     {"lateness", required_argument, NULL, REPLAY_OPT_LATENESS}, \
-    {"miss-target", required_argument, NULL, REPLAY_OPT_MISS_TARGET}, \
     {"seed", required_argument, NULL, REPLAY_OPT_SEED}, \
     {"warp", required_argument, NULL, REPLAY_OPT_WARP}, \
     {"noise", required_argument, NULL, REPLAY_OPT_NOISE}, \
@@ -93,15 +118,16 @@ enum {
     REPLAY_OPT_POLICY = 16,
     REPLAY_OPT_MIN_SIZE,
     REPLAY_OPT_MAX_PINNED,
+    REPLAY_OPT_MISS_TARGET,
     REPLAY_OPT_REGISTER_COST,
     REPLAY_OPT_DEREGISTER_COST,
     REPLAY_OPT_LATENESS,
-    REPLAY_OPT_MISS_TARGET,
     REPLAY_OPT_SEED,
     REPLAY_OPT_WARP,
     REPLAY_OPT_NOISE,
     REPLAY_OPT_DROP,
-    REPLAY_OPT_INSERT
+    REPLAY_OPT_INSERT,
+    REPLAY_OPT_WINDOW  /* of replay only */
 };
 
 /**

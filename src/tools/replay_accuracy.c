@@ -2,9 +2,11 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay_accuracy.h"
+#include "replay_random.h"
 #include "tool.h"
 
 #include <ucs/predict/callsite.h>
+#include <ucs/predict/order.h>
 #include <ucs/predict/periodicity.h>
 
 #include <stdlib.h>
@@ -15,8 +17,10 @@
 
 /** What a predictor says of the use that it was just told of. */
 typedef struct replay_prediction {
-    uint64_t context; /* of the use, never 0 */
-    uint64_t due_ns;  /* when the context is used next; 0: no prediction */
+    uint64_t context;    /* of the use, never 0 */
+    uint64_t due_ns;     /* when the context is used next; 0: no prediction */
+    uint64_t revised_ns; /* when it had expected this very use, right before;
+                            0: as it said when the context was used last */
 } replay_prediction_t;
 
 typedef struct replay_predictor {
@@ -34,15 +38,6 @@ typedef struct replay_context {
     uint64_t due_ns;
 } replay_context_t;
 
-
-static uint64_t replay_hash(uint64_t a, uint64_t b)
-{
-    uint64_t hash = (a * 0x9e3779b97f4a7c15ull) ^
-                    (b * 0xc2b2ae3d27d4eb4full);
-
-    hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ull;
-    return (hash ^ (hash >> 32)) | 1;
-}
 
 /*
  * The paper's: shortest period of call path, buffer and the two communications
@@ -107,6 +102,128 @@ static void replay_periodicity_use(void *predictor, const replay_use_t *use,
     ucs_predict_periodicity_add(predictor, prediction->context,
                                 use->start_ns);
     (void)ucs_predict_periodicity_due(predictor, &prediction->due_ns);
+}
+
+/*
+ * The order of communications: by what it said when the buffer was used last,
+ * and by what it said right before the use. It knows the end of a use once
+ * that is over.
+ */
+
+typedef struct replay_ordered {
+    ucs_predict_order_h    order;
+    int                    is_revised;
+    uint64_t               now;       /* latest start or end */
+    const replay_use_t     **open;    /* under way */
+    size_t                 open_count;
+    size_t                 open_max;
+    ucs_predict_forecast_t forecasts[UCS_PREDICT_FORECAST_MAX];
+} replay_ordered_t;
+
+static void *replay_order_create(unsigned window UCS_V_UNUSED)
+{
+    replay_ordered_t *ordered = tool_realloc(NULL, sizeof(*ordered));
+
+    memset(ordered, 0, sizeof(*ordered));
+    if (ucs_predict_order_create(NULL, &ordered->order) != UCS_OK) {
+        free(ordered);
+        return NULL;
+    }
+    return ordered;
+}
+
+static void *replay_revised_create(unsigned window)
+{
+    replay_ordered_t *ordered = replay_order_create(window);
+
+    if (ordered != NULL) {
+        ordered->is_revised = 1;
+    }
+    return ordered;
+}
+
+static void replay_order_destroy(void *predictor)
+{
+    replay_ordered_t *ordered = predictor;
+
+    ucs_predict_order_destroy(ordered->order);
+    free(ordered->open);
+    free(ordered);
+}
+
+static ucs_predict_ref_t replay_order_record(replay_ordered_t *ordered,
+                                             const replay_use_t *use,
+                                             uint64_t end_ns)
+{
+    const ucs_predict_use_t learned = {
+        .start_ns = use->start_ns,
+        .path     = use->signature,
+        .address  = use->address,
+        .length   = use->length,
+        .type     = use->access
+    };
+
+    return ucs_predict_order_record(ordered->order, &learned, end_ns);
+}
+
+static void replay_order_ends(replay_ordered_t *ordered, uint64_t now)
+{
+    size_t kept = 0;
+    size_t i;
+
+    for (i = 0; i < ordered->open_count; ++i) {
+        if (ordered->open[i]->end_ns <= now) {
+            (void)replay_order_record(ordered, ordered->open[i],
+                                      ordered->open[i]->end_ns);
+            if (ordered->now < ordered->open[i]->end_ns) {
+                ordered->now = ordered->open[i]->end_ns;
+            }
+        } else {
+            ordered->open[kept++] = ordered->open[i];
+        }
+    }
+    ordered->open_count = kept;
+}
+
+static void replay_order_open(replay_ordered_t *ordered,
+                              const replay_use_t *use)
+{
+    if (ordered->open_count == ordered->open_max) {
+        ordered->open_max = 2 * ordered->open_max + 64;
+        ordered->open     = tool_realloc(ordered->open,
+                                         ordered->open_max *
+                                                 sizeof(*ordered->open));
+    }
+    ordered->open[ordered->open_count++] = use;
+}
+
+static void replay_order_use(void *predictor, const replay_use_t *use,
+                             replay_prediction_t *prediction)
+{
+    replay_ordered_t *ordered = predictor;
+    unsigned count            = 0;
+    ucs_predict_ref_t ref;
+    unsigned i;
+
+    replay_order_ends(ordered, use->start_ns);
+    if (ordered->is_revised) {
+        /* Not at the use's own start: that would tell when it comes */
+        count = ucs_predict_order_forecast(ordered->order, ordered->now,
+                                           ordered->forecasts,
+                                           UCS_PREDICT_FORECAST_MAX);
+    }
+    ordered->now = use->start_ns;
+    ref          = replay_order_record(ordered, use, 0);
+    replay_order_open(ordered, use);
+
+    prediction->context = replay_hash(ref.index, ref.generation);
+    prediction->due_ns  = ucs_predict_order_next(ordered->order, ref);
+    for (i = 0; i < count; ++i) {
+        if ((ordered->forecasts[i].ref.index == ref.index) &&
+            (ordered->forecasts[i].ref.generation == ref.generation)) {
+            prediction->revised_ns = ordered->forecasts[i].start_ns;
+        }
+    }
 }
 
 /*
@@ -192,6 +309,9 @@ static const replay_predictor_t replay_predictors[REPLAY_PREDICTORS] = {
     {"paper", replay_paper_create, replay_paper_destroy, replay_paper_use},
     {"periodicity", replay_periodicity_create, replay_periodicity_destroy,
      replay_periodicity_use},
+    {"order", replay_order_create, replay_order_destroy, replay_order_use},
+    {"order revised", replay_revised_create, replay_order_destroy,
+     replay_order_use},
     {"last gap", replay_last_create, replay_last_destroy, replay_last_use}
 };
 
@@ -235,8 +355,12 @@ static void replay_accuracy_one(const replay_trace_t *trace,
     }
 
     for (i = 0; i < trace->use_count; ++i) {
+        prediction.revised_ns = 0;
         predictor->use(state, &trace->uses[i], &prediction);
         context = replay_last_find(&known, prediction.context);
+        if (prediction.revised_ns != 0) {
+            context->due_ns = prediction.revised_ns;
+        }
         if (context->start_ns != 0) {
             replay_rate(rated, context, &trace->uses[i]);
         }

@@ -32,7 +32,7 @@ typedef struct replay_accuracy {
 } replay_accuracy_t;
 
 /** How many predictors there are. */
-#define REPLAY_PREDICTORS 3
+#define REPLAY_PREDICTORS 5
 
 /** Rate all predictors. @param window  Samples of the periodicity detector. */
 void replay_accuracy_rate(const replay_trace_t *trace, unsigned window,

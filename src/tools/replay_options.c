@@ -8,6 +8,8 @@
 #include "tool.h"
 #include "units.h"
 
+#include <ucs/predict/periodicity.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +28,10 @@
 #define REPLAY_SEED           1
 
 #define REPLAY_NSEC           1e9
+
+/* Samples of the periodicity detector: several inner iterations of the codes
+ * of the paper fit into it */
+#define REPLAY_WINDOW         64
 
 typedef int (*replay_parse_func_t)(replay_options_t *options,
                                    const char *value);
@@ -178,6 +184,18 @@ static int replay_parse_warp(replay_options_t *options, const char *value)
     return replay_parse_number(value, &options->warp.seed);
 }
 
+static int replay_parse_window(replay_options_t *options, const char *value)
+{
+    uint64_t window;
+
+    if ((tool_units_parse_count(value, &window) != 0) || (window == 0) ||
+        (window > UCS_PREDICT_PERIODICITY_MAX)) {
+        return -1;
+    }
+    options->window = window;
+    return 0;
+}
+
 static int replay_parse_noise(replay_options_t *options, const char *value)
 {
     options->warp.noise = replay_parse_share(value, 100);
@@ -227,6 +245,8 @@ static const replay_option_t replay_options[] = {
      "N%        add noise of this deviation to each gap"},
     {REPLAY_OPT_DROP, "drop-iteration", replay_parse_drop, NULL,
      "          leave out one iteration in the middle"},
+    {REPLAY_OPT_WINDOW, "window", replay_parse_window,
+     "a whole number from 1 to 4096", NULL},
     {REPLAY_OPT_INSERT, "insert-phase", replay_parse_insert, NULL,
      "          insert a phase with buffers of its own in the middle"},
     {0, NULL, NULL, NULL, NULL}
@@ -245,6 +265,7 @@ void replay_options_init(replay_options_t *options)
     options->params.seed                    = REPLAY_SEED;
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;
+    options->window                         = REPLAY_WINDOW;
     for (i = 0; i < UCT_HELPER_POLICY_LAST; ++i) {
         options->policies[options->policy_count++] = i;
     }
@@ -255,7 +276,9 @@ void replay_options_help(FILE *stream)
     const replay_option_t *option;
 
     for (option = replay_options; option->name != NULL; ++option) {
-        fprintf(stream, "  --%s %s\n", option->name, option->help);
+        if (option->help != NULL) {
+            fprintf(stream, "  --%s %s\n", option->name, option->help);
+        }
     }
 }
 

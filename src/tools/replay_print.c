@@ -25,6 +25,7 @@ static void replay_figures_sum(replay_figures_t *sum,
     sum->cold       += figures->cold;
     sum->evicted    += figures->evicted;
     sum->over       += figures->over;
+    sum->wasted     += figures->wasted;
     sum->peak_bytes += figures->peak_bytes;
     sum->byte_ns    += figures->byte_ns;
 }
@@ -46,6 +47,9 @@ static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
     sum->stats.pinned_byte_ns        += row->stats.pinned_byte_ns;
     replay_figures_sum(&sum->lru, &row->lru);
     replay_figures_sum(&sum->opt, &row->opt);
+    replay_figures_sum(&sum->equal, &row->equal);
+    sum->speed.events                += row->speed.events;
+    sum->speed.seconds               += row->speed.seconds;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -65,6 +69,7 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         sum->unmatched += outcomes[i].unmatched;
         sum->open      += outcomes[i].open;
         sum->lost      += outcomes[i].lost;
+        sum->lead_byte_ns += outcomes[i].lead_byte_ns;
         sum->ceiling    = (outcomes[i].ceiling == UINT64_MAX) ?
                                   UINT64_MAX :
                                   sum->ceiling + outcomes[i].ceiling;
@@ -82,6 +87,13 @@ static const replay_row_t *replay_row_of(const replay_outcome_t *outcome,
     for (i = 0; outcome->rows[i].kind != kind; ++i) {
     }
     return &outcome->rows[i];
+}
+
+/* What a predictor may spend: twice the limit, and one lead */
+static double replay_bound(const replay_outcome_t *outcome)
+{
+    return 2 * replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats.pinned_byte_ns +
+           outcome->lead_byte_ns;
 }
 
 static uint64_t replay_warm(const uct_helper_stats_t *stats)
@@ -113,40 +125,72 @@ static void replay_print_notes(const replay_outcome_t *outcome, FILE *stream)
     }
 }
 
+static const char *replay_print_times(double value, double unit,
+                                      char buf[TOOL_UNITS_MAX])
+{
+    if (unit > 0) {
+        snprintf(buf, TOOL_UNITS_MAX, "%.2f", value / unit);
+    } else {
+        snprintf(buf, TOOL_UNITS_MAX, "-");
+    }
+    return buf;
+}
+
+/* Average over the trace of an integral */
+static const char *replay_print_average(const replay_outcome_t *outcome,
+                                        double byte_ns,
+                                        char buf[TOOL_UNITS_MAX])
+{
+    return tool_units_print_bytes((outcome->elapsed_ns > 0) ?
+                                  byte_ns / outcome->elapsed_ns : 0, buf);
+}
+
+static void replay_print_equal(const replay_row_t *row, FILE *stream)
+{
+    char buf[TOOL_UNITS_MAX];
+
+    fprintf(stream, " %12s",
+            tool_units_print_share(row->equal.on_time,
+                                   row->equal.uses - row->equal.cold, buf));
+}
+
 static void replay_print_row(const replay_outcome_t *outcome,
-                             const replay_row_t *row, FILE *stream)
+                             const replay_row_t *row,
+                             const replay_options_t *options, FILE *stream)
 {
     const replay_row_t *limit       = replay_row_of(outcome, REPLAY_ROW_LIMIT);
     const replay_row_t *leave       = replay_row_of(outcome, REPLAY_ROW_LEAVE);
     const uct_helper_stats_t *stats = &row->stats;
     uint64_t warm                   = replay_warm(stats);
-    char buf[6][TOOL_UNITS_MAX];
-    char times[TOOL_UNITS_MAX]      = "-";
+    double bound                    = replay_bound(outcome);
+    char buf[8][TOOL_UNITS_MAX];
 
-    if (limit->stats.pinned_byte_ns > 0) {
-        snprintf(times, sizeof(times), "%.2f",
-                 stats->pinned_byte_ns / limit->stats.pinned_byte_ns);
-    }
     fprintf(stream,
             "%-14s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
-            " %10s %8s %10s %8s %8s %8s\n",
+            " %10s %8s %10s %8s %8s %7s %8s %8s",
             row->name, tool_units_print_share(stats->on_time, warm, buf[0]),
             stats->late, stats->missed, stats->cold, stats->wasted,
             tool_units_print_bytes(stats->pinned_peak_bytes, buf[1]),
             tool_units_print_share(stats->pinned_peak_bytes,
                                    leave->stats.pinned_peak_bytes, buf[2]),
-            tool_units_print_bytes((outcome->elapsed_ns > 0) ?
-                                   stats->pinned_byte_ns /
-                                   outcome->elapsed_ns : 0, buf[3]),
-            times,
+            replay_print_average(outcome, stats->pinned_byte_ns, buf[3]),
+            replay_print_times(stats->pinned_byte_ns,
+                               limit->stats.pinned_byte_ns, buf[6]),
+            replay_print_times(stats->pinned_byte_ns, bound, buf[7]),
+            (stats->pinned_byte_ns <= bound) ? "met" : "not met",
             tool_units_print_share(row->lru.on_time, warm, buf[4]),
             tool_units_print_share(row->opt.on_time, warm, buf[5]));
+    if (options->is_equal) {
+        replay_print_equal(row, stream);
+    }
+    fputc('\n', stream);
 }
 
-static void replay_print_table(const replay_outcome_t *outcome, FILE *stream)
+static void replay_print_table(const replay_outcome_t *outcome,
+                               const replay_options_t *options, FILE *stream)
 {
     const replay_row_t *limit = replay_row_of(outcome, REPLAY_ROW_LIMIT);
-    char buf[2][TOOL_UNITS_MAX];
+    char buf[4][TOOL_UNITS_MAX];
     size_t i;
 
     fprintf(stream, "%s: %" PRIu64 " uses of %" PRIu64 " ranges in %s",
@@ -157,13 +201,18 @@ static void replay_print_table(const replay_outcome_t *outcome, FILE *stream)
         fprintf(stream, ", ceiling %s",
                 tool_units_print_bytes(outcome->ceiling, buf[1]));
     }
-    fputc('\n', stream);
+    fprintf(stream, ", bound %s = 2 x %s + %s\n",
+            replay_print_average(outcome, replay_bound(outcome), buf[1]),
+            replay_print_average(outcome, limit->stats.pinned_byte_ns, buf[2]),
+            replay_print_average(outcome, outcome->lead_byte_ns, buf[3]));
     replay_print_notes(outcome, stream);
-    fprintf(stream, "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %8s %8s\n",
+    fprintf(stream, "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %8s %7s %8s "
+            "%8s%s\n",
             "policy", "on time", "late", "missed", "cold", "wasted", "peak",
-            "of leave", "average", "x limit", "lru same", "opt same");
+            "of leave", "average", "x limit", "x bound", "bound", "lru same",
+            "opt same", options->is_equal ? " predict same" : "");
     for (i = 0; i < outcome->row_count; ++i) {
-        replay_print_row(outcome, &outcome->rows[i], stream);
+        replay_print_row(outcome, &outcome->rows[i], options, stream);
     }
     fputc('\n', stream);
 }
@@ -179,7 +228,10 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
             "%" PRIu64 ". Uses begin when they were recorded.\n"
             "on time: of warm uses. In brackets: computed from the trace "
             "alone. lru same, opt same:\non time of a cache, LRU or Belady's, "
-            "of the same byte-seconds.\n\n",
+            "of the same byte-seconds. bound: on average, twice the limit and "
+            "what it costs to have\neach warm use's pages one lead earlier, "
+            "which is a registration and a lateness that\n98 of 100 do not "
+            "pass.\n\n",
             tool_units_print_seconds(params->register_cost.base_ns *
                                      REPLAY_SECONDS, buf[0]),
             tool_units_print_seconds(params->register_cost.page_ns *
@@ -201,11 +253,11 @@ void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
 
     replay_print_head(options, stream);
     for (i = 0; i < count; ++i) {
-        replay_print_table(&outcomes[i], stream);
+        replay_print_table(&outcomes[i], options, stream);
     }
     if (count > 1) {
         replay_outcome_sum(outcomes, count, &sum);
-        replay_print_table(&sum, stream);
+        replay_print_table(&sum, options, stream);
     }
 }
 
@@ -255,6 +307,11 @@ static void replay_json_figures(json_t *object,
                         leave->pinned_byte_ns);
     replay_json_seconds(object, "in_use_byte_seconds", limit->pinned_byte_ns);
     replay_json_count(object, "in_use_peak_bytes", limit->pinned_peak_bytes);
+    replay_json_seconds(object, "lead_byte_seconds", outcome->lead_byte_ns);
+    replay_json_seconds(object, "bound_byte_seconds", replay_bound(outcome));
+    json_object_set_new(object, "bound_met",
+                        json_boolean(stats->pinned_byte_ns <=
+                                     replay_bound(outcome)));
     replay_json_count(object, "uses", stats->uses);
     replay_json_count(object, "on_time", stats->on_time);
     replay_json_count(object, "late", stats->late);
@@ -275,6 +332,15 @@ static void replay_json_figures(json_t *object,
     replay_json_count(object, "ranges", outcome->ranges);
     replay_json_count(object, "shorter", outcome->small);
     replay_json_count(object, "lost_events", outcome->lost);
+    if (row->equal.uses > 0) {
+        replay_json_count(object, "predict_same_on_time", row->equal.on_time);
+        replay_json_seconds(object, "predict_same_byte_seconds",
+                            row->equal.byte_ns);
+    }
+    if (row->speed.seconds > 0) {
+        json_object_set_new(object, "events_per_second",
+                            json_real(row->speed.events / row->speed.seconds));
+    }
 }
 
 static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,

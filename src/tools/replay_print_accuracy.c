@@ -33,7 +33,7 @@ static void replay_print_rated(const char *trace,
 {
     char buf[3][TOOL_UNITS_MAX];
 
-    fprintf(stream, "%-24s %-12s %8" PRIu64 " %8" PRIu64 " %10s %10s %10s\n",
+    fprintf(stream, "%-24s %-13s %8" PRIu64 " %8" PRIu64 " %10s %10s %10s\n",
             trace, rated->name, rated->uses, rated->repeated,
             tool_units_print_share(rated->predicted, rated->repeated, buf[0]),
             tool_units_print_share(rated->half, rated->predicted, buf[1]),
@@ -50,7 +50,7 @@ void replay_print_accuracy(const replay_outcome_t *outcomes, size_t count,
     fprintf(stream, "repeated: uses whose context was used before; predicted: "
             "share of those; then the\nshare of predictions within so much of "
             "the period. Periodicity detector: window %u.\n\n"
-            "%-24s %-12s %8s %8s %10s %10s %10s\n", window, "trace",
+            "%-24s %-13s %8s %8s %10s %10s %10s\n", window, "trace",
             "predictor", "uses", "repeated", "predicted", "0.5 %", "5 %");
     for (i = 0; i < count; ++i) {
         name = strrchr(outcomes[i].name, '/');

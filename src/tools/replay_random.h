@@ -15,6 +15,16 @@
 
 #define REPLAY_2_PI 6.283185307179586
 
+/** @return A hash of both, never 0. */
+static inline uint64_t replay_hash(uint64_t a, uint64_t b)
+{
+    uint64_t hash = (a * 0x9e3779b97f4a7c15ull) ^
+                    (b * 0xc2b2ae3d27d4eb4full);
+
+    hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ull;
+    return (hash ^ (hash >> 32)) | 1;
+}
+
 /** splitmix64 */
 static inline uint64_t replay_random(uint64_t *state)
 {

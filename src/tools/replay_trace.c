@@ -13,8 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define REPLAY_NONE UINT32_MAX
+
+#define REPLAY_READ_MIN (1u << 20)
 
 /* Uses that are open, first in first out for each tuple of address, length,
  * signature and access; open addressing, never more than half full */
@@ -76,21 +79,34 @@ void replay_trace_sort(ucs_trace_t *raw)
  * Files
  */
 
-static int replay_file_read(int fd, uint8_t *buffer, size_t size)
+/* All that is in @a in, which need not be compressed */
+static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
+                            size_t *size_p)
 {
-    size_t done = 0;
-    ssize_t ret;
+    size_t capacity = REPLAY_READ_MIN;
+    uint8_t *buffer = tool_realloc(NULL, capacity);
+    size_t size     = 0;
+    const char *text;
+    int ret, error;
 
-    while (done < size) {
-        ret = read(fd, buffer + done, size - done);
-        if ((ret < 0) && (errno == EINTR)) {
-            continue;
-        } else if (ret <= 0) {
-            errno = (ret == 0) ? EIO : errno;
-            return -1;
+    while ((ret = gzread(in, buffer + size, REPLAY_READ_MIN)) > 0) {
+        size += ret;
+        if (capacity - size < REPLAY_READ_MIN) {
+            capacity *= 2;
+            buffer    = tool_realloc(buffer, capacity);
         }
-        done += ret;
     }
+
+    /* The end of a file that is cut short is an error that is only told here */
+    text = gzerror(in, &error);
+    if (error != Z_OK) {
+        tool_message("%s: cannot be read: %s", file,
+                     (error == Z_ERRNO) ? strerror(errno) : text);
+        free(buffer);
+        return -1;
+    }
+    *buffer_p = buffer;
+    *size_p   = size;
     return 0;
 }
 
@@ -98,8 +114,9 @@ static int replay_file_load(const char *file, uint8_t **buffer_p,
                             size_t *size_p)
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC);
-    uint8_t *buffer;
     struct stat st;
+    gzFile in;
+    int ret;
 
     if ((fd < 0) || (fstat(fd, &st) != 0)) {
         tool_message("%s: cannot be read: %m", file);
@@ -110,18 +127,15 @@ static int replay_file_load(const char *file, uint8_t **buffer_p,
         goto err_close;
     }
 
-    buffer = tool_realloc(NULL, st.st_size + 1);
-    if (replay_file_read(fd, buffer, st.st_size) != 0) {
-        tool_message("%s: cannot be read: %m", file);
-        goto err_free;
+    in = gzdopen(fd, "rb");
+    if (in == NULL) {
+        tool_message("%s: out of memory", file);
+        goto err_close;
     }
-    close(fd);
-    *buffer_p = buffer;
-    *size_p   = st.st_size;
-    return 0;
+    ret = replay_file_read(file, in, buffer_p, size_p);
+    gzclose(in);
+    return ret;
 
-err_free:
-    free(buffer);
 err_close:
     if (fd >= 0) {
         close(fd);

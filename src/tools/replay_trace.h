@@ -96,9 +96,10 @@ typedef struct replay_trace {
 void replay_trace_sort(ucs_trace_t *raw);
 
 /**
- * Read a file that @ref ucs_trace_decode understands, in order of time.
+ * Read a file that @ref ucs_trace_decode understands, gzip'ed or not, in order
+ * of time.
  *
- * @return 0, or -1 after a message that names file and byte.
+ * @return 0, or -1 after a message that names file and byte (of what is in it).
  */
 int replay_trace_read(const char *file, ucs_trace_t *raw);
 

@@ -24,7 +24,8 @@ typedef struct replay_warp {
 } replay_warp_t;
 
 /**
- * Change a trace, in order of time, in place; first what is dropped and inserted, then times.
+ * Change a trace, in order of time, in place; first what is dropped and
+ * inserted, then times.
  *
  * @return 0, or -1 after a message if an iteration shall be dropped and none
  *         is found.

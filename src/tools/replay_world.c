@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Spread of the lateness: its 99th percentile is about four medians */
-#define REPLAY_LATENESS_SIGMA 0.6
-
 /* A step that calls nobody takes this long, so that time goes on */
 #define REPLAY_STEP_NS 200
 
@@ -244,7 +241,8 @@ static void replay_world_use(replay_world_t *world, uint32_t index)
 
     (void)uct_helper_engine_get(world->engine, (void*)use->address,
                                 use->length, use->access,
-                                use->signature ? use->signature : 1, &world->memhs[index]);
+                                use->signature ? use->signature : 1,
+                                &world->memhs[index]);
 }
 
 static void replay_world_release(replay_world_t *world, uint32_t index)

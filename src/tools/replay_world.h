@@ -22,6 +22,9 @@
 
 BEGIN_C_DECLS
 
+/** Spread of the lateness, of its logarithm. */
+#define REPLAY_LATENESS_SIGMA 0.6
+
 /** nanoseconds = page_ns * pages + base_ns */
 typedef struct replay_cost {
     double base_ns;

@@ -10,10 +10,12 @@
 #include "report.h"
 #include "settings.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Transports with which large messages go through the software NIC */
@@ -21,9 +23,16 @@
 
 #define TOOL_PRELOAD "LD_PRELOAD"
 
+#define TOOL_ENV_TRACE "UCX_MD_HELPER_TRACE"
+
+/* One file a process: the rank first, so that they list in its order; the rest
+ * keeps a second run, or a rank that nobody numbered, from writing over it */
+#define TOOL_TRACE_NAME "rank%r.%h.%p.trace"
+
 /* Values of getopt_long beyond the settings' indices */
 enum {
     TOOL_RUN_OPT_SOFTWARE_NIC = TOOL_SETTING_COUNT,
+    TOOL_RUN_OPT_TRACE,
     TOOL_RUN_OPT_VERBOSE,
     TOOL_RUN_OPT_HELP,
     TOOL_RUN_OPT_COUNT
@@ -33,6 +42,7 @@ extern char **environ;
 
 typedef struct tool_run {
     const char  *values[TOOL_SETTING_COUNT]; /* NULL where not given */
+    const char  *trace;                      /* folder, NULL: no trace */
     int         software_nic;
     int         verbose;
     char *const *command;
@@ -54,10 +64,11 @@ static void tool_run_usage(void)
         printf("  %-24s %s\n", option, setting->help);
         free(option);
     }
-    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n\n"
+    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n\n"
            "Without --report the ranks' reports are merged into one table, "
            "which goes to\nstderr when the command ends. See "
            "ucx-helper(1).\n",
+           "--trace DIR", "record a trace of each rank in this folder",
            "--software-nic", "pin for real on a machine without RDMA",
            "--verbose", "say what is set and run",
            "--help", "show this text");
@@ -68,6 +79,14 @@ static int tool_run_set_option(tool_run_t *run, int opt, char *const *argv)
     switch (opt) {
     case TOOL_RUN_OPT_SOFTWARE_NIC:
         run->software_nic = 1;
+        return 0;
+    case TOOL_RUN_OPT_TRACE:
+        run->trace = optarg;
+        if (*optarg == '\0') {
+            tool_message("option --trace: '' is not allowed; allowed: a "
+                         "folder");
+            return -1;
+        }
         return 0;
     case TOOL_RUN_OPT_VERBOSE:
         run->verbose = 1;
@@ -113,6 +132,8 @@ static int tool_run_parse(tool_run_t *run, int argc, char **argv)
     }
     options[i++] = (struct option){"software-nic", no_argument, NULL,
                                    TOOL_RUN_OPT_SOFTWARE_NIC};
+    options[i++] = (struct option){"trace", required_argument, NULL,
+                                   TOOL_RUN_OPT_TRACE};
     options[i++] = (struct option){"verbose", no_argument, NULL,
                                    TOOL_RUN_OPT_VERBOSE};
     options[i++] = (struct option){"help", no_argument, NULL,
@@ -243,6 +264,32 @@ static void tool_run_set_report(const tool_run_t *run)
     }
 }
 
+/* Ranks may start in another folder, so the path is made absolute. A folder
+ * that cannot be had is said, and the job runs, as with a report. */
+static void tool_run_set_trace(const tool_run_t *run)
+{
+    char *path, *quoted, *value;
+
+    if (run->trace == NULL) {
+        return;
+    }
+    if ((mkdir(run->trace, 0777) != 0) && (errno != EEXIST)) {
+        tool_message("the trace's folder '%s' cannot be made: %m", run->trace);
+    }
+
+    path   = realpath(run->trace, NULL);
+    quoted = tool_run_quote_percent((path != NULL) ? path : run->trace);
+    value  = tool_format("%s/%s", quoted, TOOL_TRACE_NAME);
+    if ((path == NULL) || (access(path, W_OK | X_OK) != 0)) {
+        tool_message("the trace's folder '%s' cannot be written here: %m",
+                     run->trace);
+    }
+    setenv(TOOL_ENV_TRACE, value, 1);
+    free(value);
+    free(quoted);
+    free(path);
+}
+
 /* Open MPI's defaults would not use UCX without an RDMA device */
 static void tool_run_set_software_nic(tool_list_t *names)
 {
@@ -279,6 +326,7 @@ static void tool_run_set_environment(const tool_run_t *run, tool_list_t *names)
 
     setenv(TOOL_ENV_HELPER, "y", 1);
     tool_run_set_report(run);
+    tool_run_set_trace(run);
     tool_run_set_preload(run);
     tool_list_add(names, TOOL_PRELOAD);
     if (run->software_nic) {

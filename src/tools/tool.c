@@ -13,7 +13,7 @@
 #include <string.h>
 
 
-static void tool_out_of_memory(void)
+void tool_out_of_memory(void)
 {
     fputs(TOOL_NAME ": out of memory\n", stderr);
     exit(TOOL_EXIT_FAILED);

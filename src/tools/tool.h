@@ -68,6 +68,9 @@ void tool_bad_option(const char *command, int opt, char *const *argv);
  */
 char *tool_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/** Ends the program after a message. */
+void tool_out_of_memory(void) __attribute__((noreturn));
+
 /** realloc and strdup that end the program when memory is out. */
 void *tool_realloc(void *ptr, size_t size);
 char *tool_strdup(const char *str);

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <tools/replay_accuracy.h>
 #include <tools/replay_model.h>
 #include <tools/replay_trace.h>
 #include <tools/replay_warp.h>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <list>
@@ -57,6 +59,14 @@ protected:
         for (unsigned index : sequence) {
             use(now, now + 10000, index);
             now += MS;
+        }
+    }
+
+    /* Each buffer at a place of the program of its own */
+    void set_paths()
+    {
+        for (ucs_trace_event_t &event : m_events) {
+            event.signature = event.address / 0x1000;
         }
     }
 
@@ -444,10 +454,155 @@ TEST_F(test_replay, warps_change_times_and_keep_uses)
     EXPECT_EQ(95u, m_trace.use_count);
     EXPECT_EQ(span - 5 * MS, m_trace.end_ns - m_trace.start_ns);
 
+    m_warp       = {};
+    m_warp.noise = 0.1;
+    m_warp.seed  = 2;
+    prepare();
+    EXPECT_EQ(100u, m_trace.use_count);
+    EXPECT_NE(span, m_trace.end_ns - m_trace.start_ns);
+    EXPECT_NEAR(span, m_trace.end_ns - m_trace.start_ns, 0.05 * span);
+
     m_warp        = {};
     m_warp.insert = 1;
     prepare();
     EXPECT_EQ(200u, m_trace.use_count);
     EXPECT_EQ(9u, m_trace.item_count);
     EXPECT_EQ(span + 100 * MS, m_trace.end_ns - m_trace.start_ns);
+}
+
+/* Where every use but the first could be early by the whole lead */
+TEST_F(test_replay, lead_is_paid_once_a_warm_use_and_not_beyond_the_gap)
+{
+    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    double lead       = 550 + 100000 * exp(0.6 * 2.0537);
+
+    p.lateness_ns = 100000;
+    use(10 * MS, 11 * MS, 0);
+    use(20 * MS, 21 * MS, 0);
+    use(20 * MS + 10, 21 * MS - 10, 0);      /* in use: nothing to pay */
+    use(21 * MS + 20000, 22 * MS, 0);        /* idle for less than the lead */
+    prepare();
+    EXPECT_DOUBLE_EQ(lead, replay_model_lead_ns(&m_trace, &p, PAGE));
+    EXPECT_DOUBLE_EQ(PAGE * (lead + 20000), replay_model_lead(&m_trace, &p));
+
+    add(UCS_TRACE_UNMAP, 30 * MS, buffer(0), PAGE);
+    use(40 * MS, 41 * MS, 0);                /* cold */
+    prepare();
+    EXPECT_DOUBLE_EQ(PAGE * (lead + 20000), replay_model_lead(&m_trace, &p));
+}
+
+TEST_F(test_replay, periodicity_holds_one_lead_of_what_is_periodic)
+{
+    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    std::vector<unsigned> sequence;
+    replay_figures_t limit, figures;
+
+    for (unsigned i = 0; i < 300; ++i) {
+        sequence.push_back(i % 3);
+    }
+    use_all(sequence);
+    prepare();
+    replay_model_limit(&m_trace, &limit, nullptr);
+    replay_model_periodicity(&m_trace, &p, 4, &figures);
+    EXPECT_EQ(300u, figures.uses);
+    EXPECT_EQ(3u, figures.cold);
+    EXPECT_EQ(300u, figures.on_time + figures.missed + figures.cold);
+    /* Two windows of four, three apart, and each buffer once more */
+    EXPECT_GE(figures.on_time, 290u);
+    EXPECT_GT(figures.byte_ns, limit.byte_ns);
+    EXPECT_LE(figures.byte_ns,
+              limit.byte_ns + replay_model_lead(&m_trace, &p) +
+                      3 * PAGE * 0.05 * 3 * MS);
+    EXPECT_LE(figures.wasted, 3u); /* what the end has cut off */
+    EXPECT_EQ(PAGE, figures.peak_bytes);
+}
+
+TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
+{
+    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    std::mt19937 random(3);
+    std::vector<unsigned> sequence;
+    replay_figures_t limit, figures;
+
+    for (unsigned i = 0; i < 500; ++i) {
+        sequence.push_back(random() % 20);
+    }
+    use_all(sequence);
+    prepare();
+    replay_model_limit(&m_trace, &limit, nullptr);
+    replay_model_periodicity(&m_trace, &p, 64, &figures);
+    EXPECT_LE(figures.on_time, 5u);
+    EXPECT_LE(figures.byte_ns, 1.05 * limit.byte_ns);
+}
+
+TEST_F(test_replay, periodicity_drops_what_does_not_come)
+{
+    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    std::vector<unsigned> sequence(40, 0);
+    replay_figures_t before, after, gone;
+
+    use_all(sequence);
+    prepare();
+    replay_model_periodicity(&m_trace, &p, 4, &before);
+
+    /* One more use, of another buffer, after a long time */
+    use(1000 * MS, 1000 * MS + 10000, 1);
+    prepare();
+    replay_model_periodicity(&m_trace, &p, 4, &after);
+    EXPECT_EQ(1u, after.wasted);
+    EXPECT_GT(after.byte_ns, before.byte_ns);
+    EXPECT_LE(after.byte_ns - before.byte_ns, PAGE * (10000 + 0.1 * MS));
+
+    /* Unmapped before it would have been registered again */
+    add(UCS_TRACE_UNMAP, 40 * MS + 20000, buffer(0), PAGE);
+    prepare();
+    replay_model_periodicity(&m_trace, &p, 4, &gone);
+    EXPECT_EQ(0u, gone.wasted);
+    EXPECT_DOUBLE_EQ(before.byte_ns + 10000 * PAGE, gone.byte_ns);
+}
+
+TEST_F(test_replay, accuracy_of_the_order_does_not_peek)
+{
+    replay_accuracy_t rated[REPLAY_PREDICTORS];
+    uint64_t now = MS;
+
+    /* Nothing tells when: the order is all that repeats */
+    std::mt19937 random(4);
+    for (unsigned i = 0; i < 400; ++i) {
+        now += MS + random() % (10 * MS);
+        use(now, now + 1000, i % 2);
+    }
+    set_paths();
+    prepare();
+    replay_accuracy_rate(&m_trace, 16, rated);
+    for (const replay_accuracy_t &one : rated) {
+        EXPECT_EQ(400u, one.uses) << one.name;
+        EXPECT_LT(one.five, 100u) << one.name;
+        if (!strncmp(one.name, "order", 5)) {
+            EXPECT_EQ(398u, one.repeated) << one.name;
+            EXPECT_GT(one.predicted, 380u) << one.name;
+        }
+    }
+}
+
+TEST_F(test_replay, accuracy_of_the_order_where_times_repeat)
+{
+    replay_accuracy_t rated[REPLAY_PREDICTORS];
+    unsigned found = 0;
+    std::vector<unsigned> sequence;
+
+    for (unsigned i = 0; i < 400; ++i) {
+        sequence.push_back(i % 7);
+    }
+    use_all(sequence);
+    set_paths();
+    prepare();
+    replay_accuracy_rate(&m_trace, 16, rated);
+    for (const replay_accuracy_t &one : rated) {
+        if (!strncmp(one.name, "order", 5)) {
+            ++found;
+            EXPECT_GT(one.five, 370u) << one.name;
+        }
+    }
+    EXPECT_EQ(2u, found);
 }

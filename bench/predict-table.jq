@@ -1,0 +1,136 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# The summary of bench/predict as Markdown
+
+def percent: if . == null then "-" else "\(. * 1000 | round | . / 10) %" end;
+def times: if . == null then "-" else "\(. * 100 | round | . / 100)" end;
+def row: "| " + join(" | ") + " |";
+def head: row, (map("---") | row);
+def policies: .policies | map(select(startswith("(") | not));
+
+def codes:
+    .policies as $policies
+    | "## On time and memory", "",
+      "On time: of warm uses; x limit: registered memory over time as a multiple of",
+      "what is in use; met: no more than twice that and one lead; peak: of leave",
+      "pinned; LRU, OPT: on time of such caches at the same byte-seconds. Brackets:",
+      "computed from the trace alone. All costs are modelled.", "",
+      (["trace", "policy", "warm uses", "on time", "x limit", "x bound", "met",
+        "peak", "wasted", "LRU", "OPT"] | head),
+      (.traces[] | .trace as $trace | .plain as $plain | $policies[] | . as $p
+       | $plain[$p] | [$trace, $p, "\(.warm)", (.on_time | percent),
+                       (.x_limit | times), (.x_bound | times),
+                       (if .bound_met then "met" else "no" end),
+                       (.peak | percent), (.wasted | percent),
+                       (.lru_same | percent), (.opt_same | percent)] | row),
+      "";
+
+def equals:
+    (["(periodicity)"] + (policies | map(select(. != "predict")))) as $others
+    | "## At the byte-seconds of others", "",
+      "On time of a policy, and of predict under a ceiling or with a miss target at",
+      "which it spends no more (-: it cannot spend so little).", "",
+      (["trace"] + ($others | map(., "predict, same")) | head),
+      (.traces[] | [.trace] + (. as $t | $others
+        | map($t.equal[.] | (.on_time | percent), (.predict_same | percent)))
+       | row),
+      "";
+
+def ceilings:
+    policies as $policies
+    | "## Under a ceiling", "",
+      "On time with so much of what leave pinned holds at most, and in brackets the",
+      "byte-seconds as a multiple of the limit's: a curve for each policy. (A policy",
+      "may register ahead; LRU and OPT do not.)", "",
+      (["trace", "ceiling", "LRU", "OPT"] + $policies | head),
+      (.traces[] | .trace as $trace | .ceilings | to_entries[]
+       | .key as $key | .value | select(. != null) | . as $all
+       | [$trace, $key + " %"] +
+         (["(lru)", "(opt)"] + $policies
+          | map($all[.] | "\(.on_time | percent) (\(.x_limit | times))"))
+       | row),
+      "";
+
+def warps:
+    policies[0] as $policy
+    | "## Warped", "",
+      "On time under \($policy): as recorded, each gap scaled by 0.5 to 2, 10 % noise,",
+      "a phase inserted, an iteration dropped (-: none was found).", "",
+      (["trace", "recorded", "scaled", "noise", "phase", "dropped"] | head),
+      (.traces[] | [.trace, (.plain[$policy].on_time | percent),
+        (.warps.warp[$policy].on_time | percent),
+        (.warps.noise[$policy].on_time | percent),
+        (.warps.phase[$policy].on_time | percent),
+        (.warps.dropped[$policy].on_time | percent)] | row),
+      "";
+
+def count(f): map(select(f)) | length;
+
+# What is asked of a predictor, counted
+def criteria:
+    policies as $policies
+    | [.traces[] | select(.is_random | not)] as $codes
+    | [.traces[] | select(.is_random)] as $random
+    | ($codes | length | tostring) as $of
+    | "## Counted", "",
+      "Traces of \($of) on which it holds. Ceilings count each trace three times.",
+      "",
+      (["criterion"] + $policies | head),
+      (["98 % on time"] + ($policies | map(. as $p | $codes
+        | count(.plain[$p].on_time >= 0.98) | tostring)) | row),
+      (["no more memory than twice the limit and one lead"] +
+       ($policies | map(. as $p | $codes
+        | count(.plain[$p].bound_met) | tostring)) | row),
+      (["both"] + ($policies | map(. as $p | $codes
+        | count(.plain[$p].bound_met and .plain[$p].on_time >= 0.98)
+        | tostring)) | row),
+      (["more on time than LRU of the same byte-seconds"] +
+       ($policies | map(. as $p | $codes
+        | count(.plain[$p].on_time > .plain[$p].lru_same) | tostring)) | row),
+      (["predict more on time at no more than its byte-seconds"] +
+       ($policies | map(. as $p | if . == "predict" then "-" else $codes
+        | count(.equal[$p] | .predict_same > .on_time) | tostring end)) | row),
+      (["the same, periodicity detector"] +
+       ($policies | map(if . == "predict" then $codes
+        | count(.equal["(periodicity)"] | .predict_same > .on_time) | tostring
+        else "-" end)) | row),
+      (["ceilings: at most 2 points below OPT"] +
+       ($policies | map(. as $p | [$codes[].ceilings[] | select(. != null)]
+        | count(.[$p].on_time >= .["(opt)"].on_time - 0.02) | tostring)) | row),
+      (["ceilings: at most 1 point below LRU"] +
+       ($policies | map(. as $p | [$codes[].ceilings[] | select(. != null)]
+        | count(.[$p].on_time >= .["(lru)"].on_time - 0.01) | tostring)) | row),
+      (["warped (four ways): 95 % on time"] +
+       ($policies | map(. as $p | [$codes[].warps[] | select(. != null)]
+        | "\(count(.[$p].on_time >= 0.95)) of \(length)")) | row),
+      (if $random == [] then empty else
+       (["random: on time less LRU's of the same byte-seconds, points"] +
+        ($policies | map(. as $p | $random[0].plain[$p]
+         | (.on_time - .lru_same) * 1000 | round | . / 10 | tostring)) | row),
+       (["random: wasted registrations, of uses"] +
+        ($policies | map(. as $p | $random[0].plain[$p].wasted | percent))
+        | row)
+       end),
+      (["million events per second"] + (. as $all | $policies
+        | map($all.events_per_second[.] // 0 | . / 1e6 | times)) | row),
+      "";
+
+def live:
+    "## Live", "",
+    "Medians in seconds, predict to leave_pinned in pairs that begin in turn, and the",
+    "middle 95 % of that ratio if the pairs are drawn anew. processor: the ranks' share",
+    "of one while they computed (median); below 95 % other programs were at work, and",
+    "the figures say nothing." +
+    (if .pin_cost then " MODELLED cost of a registration: \(.pin_cost)."
+     else "" end), "",
+    (["what", "pairs", "leave_pinned", "predict", "ratio", "interval",
+      "processor"] | head),
+    (.live[] | [.what, "\(.pairs)", "\(.leave_pinned * 1e6 | round | . / 1e6)",
+                "\(.predict * 1e6 | round | . / 1e6)",
+                "\(.ratio * 1e4 | round | . / 1e4)",
+                (.interval | map(. * 1e4 | round | . / 1e4 | tostring)
+                 | join(" to ")), (.cpu_share | percent)] | row),
+    "";
+
+(if .traces == [] then empty else criteria, codes, equals, ceilings, warps end),
+(if .live == [] then empty else live end)
