@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -23,7 +24,13 @@
  * goes back and forth. The sanitizers are told of each switch.
  */
 
-#define REPLAY_FIBER_STACK (256u << 10)
+/* A step needs a quarter of it; the sanitizers make frames larger. A simulator
+ * has thousands, of which only what was touched takes memory. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#  define REPLAY_FIBER_STACK (256u << 10)
+#else
+#  define REPLAY_FIBER_STACK (64u << 10)
+#endif
 
 typedef struct replay_fiber {
     ucontext_t outside;
@@ -94,6 +101,7 @@ static inline void replay_fiber_init(replay_fiber_t *fiber,
 {
     uint64_t address = (uintptr_t)fiber;
 
+    memset(fiber, 0, sizeof(*fiber)); /* it has no fake stack yet */
     fiber->func  = func;
     fiber->arg   = arg;
     fiber->stack = tool_realloc(NULL, REPLAY_FIBER_STACK);

@@ -4,44 +4,18 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_WORLD_H_
 #define UCX_HELPER_TOOL_REPLAY_WORLD_H_
 
+#include "replay_process.h"
 #include "replay_trace.h"
-
-#include <uct/ib/helper_md/engine.h>
 
 /**
  * @file replay_world.h
  *
- * The production engine under a virtual clock. Two threads are simulated, each
- * with a time of its own: the main thread makes the recorded uses at their
- * recorded times (an event waits only while the one before it is not over),
- * the helper steps the engine when it asked to or was woken, late by a random
- * time. A registration takes what the cost model says; what the main thread
- * does while the helper registers happens during that registration, so a use
- * of that very buffer is late and waits.
+ * A trace drives one process under virtual time: the main thread makes the
+ * recorded uses at their recorded times (an event waits only while the one
+ * before it is not over).
  */
 
 BEGIN_C_DECLS
-
-/** Spread of the lateness, of its logarithm. */
-#define REPLAY_LATENESS_SIGMA 0.6
-
-/** nanoseconds = page_ns * pages + base_ns */
-typedef struct replay_cost {
-    double base_ns;
-    double page_ns;
-} replay_cost_t;
-
-/** A world's parameters; all costs are modelled. */
-typedef struct replay_params {
-    uct_helper_policy_t policy;
-    uint64_t            max_pinned;    /**< bytes, UINT64_MAX: no ceiling */
-    replay_cost_t       register_cost;
-    replay_cost_t       deregister_cost;
-    double              lateness_ns;   /**< median lateness of the helper's
-                                            wake-up, log-normal */
-    double              miss_target;   /**< of predict, 0 to 1; 0: default */
-    uint64_t            seed;          /**< of the lateness */
-} replay_params_t;
 
 /** Registered bytes from a time on. */
 typedef struct replay_sample {

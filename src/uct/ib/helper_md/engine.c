@@ -65,6 +65,7 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     engine->policy      = params->policy;
     engine->steer       = uct_helper_engine_steer(params->policy);
     engine->miss_target = params->miss_target;
+    engine->max_events  = params->max_events;
     engine->min_size    = params->min_size;
     engine->max_pinned  = params->max_pinned;
     engine->max_regions = params->max_regions;

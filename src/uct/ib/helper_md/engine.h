@@ -148,6 +148,8 @@ typedef struct uct_helper_engine_params {
                                           0: default */
     unsigned            max_contexts;/**< bound of the call-site table;
                                           0: default */
+    unsigned            max_events;  /**< uses that predict remembers, a power
+                                          of two from 64 to 2^20; 0: default */
     double              miss_target; /**< share of uses that may find their
                                           buffer unregistered, 0 to 1, for
                                           predict; 0: default */

@@ -203,6 +203,7 @@ struct uct_helper_engine {
     ucs_predict_order_h  order;           /* predict */
     uct_helper_home_t    *homes;          /* by buffer */
     double               miss_target;
+    unsigned             max_events;      /* 0: the predictor's default */
     uint64_t             plans;           /* made so far */
     int                  replan;          /* uses have come since */
     uint64_t             plan_at;         /* ns, when it went no further */

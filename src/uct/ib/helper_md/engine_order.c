@@ -43,6 +43,9 @@ static ucs_status_t uct_helper_order_init(uct_helper_engine_h engine,
 
     ucs_predict_order_params_init(&params);
     params.max_places = max_contexts;
+    if (engine->max_events > 0) {
+        params.max_events = engine->max_events;
+    }
     if (engine->miss_target > 0) {
         params.miss_target = engine->miss_target;
     }

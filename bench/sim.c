@@ -1,0 +1,587 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "sim.h"
+
+#include <tools/replay.h>
+#include <tools/tool.h>
+#include <tools/units.h>
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What a run of each kernel would take on a machine that is not here, and what
+ * it would pin, by policy; docs/sim.md.
+ */
+
+/* An InfiniBand DDR network of about 2010, see docs/sim.md */
+#define SIM_LATENCY_NS  1500
+#define SIM_OVERHEAD_NS 500
+#define SIM_GAP_NS      200
+#define SIM_BYTE_NS     0.7
+#define SIM_EAGER_BYTES (16u << 10)
+
+/* Registration at a NIC, on the dear side: what the engine begins with */
+#define SIM_REG_NS        20000.0
+#define SIM_REG_PAGE_NS   250.0
+#define SIM_DEREG_NS      10000.0
+#define SIM_DEREG_PAGE_NS 100.0
+
+/* Li et al., table 4: 32 nodes take 1056 s for 25 iterations of FT.D */
+#define SIM_FLOPS 0.278e9
+
+#define SIM_NOISE      0.01
+#define SIM_ITERATIONS 10
+#define SIM_BASE       32
+#define SIM_MEMORY     (UINT64_C(4) << 30)
+#define SIM_SMALL      1024 /* ranks from which engines have tables that fit */
+
+enum {
+    SIM_OPT_PATTERN = 64,
+    SIM_OPT_RANKS,
+    SIM_OPT_CLASS,
+    SIM_OPT_SCALING,
+    SIM_OPT_BASE,
+    SIM_OPT_ITERATIONS,
+    SIM_OPT_ALLTOALL,
+    SIM_OPT_LATENCY,
+    SIM_OPT_OVERHEAD,
+    SIM_OPT_GAP,
+    SIM_OPT_BANDWIDTH,
+    SIM_OPT_EAGER,
+    SIM_OPT_FLOPS,
+    SIM_OPT_SIM_NOISE,
+    SIM_OPT_LRU,
+    SIM_OPT_ENGINES,
+    SIM_OPT_MEMORY
+};
+
+typedef struct sim_option {
+    int        opt;
+    const char *name;
+    int        (*parse)(sim_options_t *options, const char *value);
+    const char *allowed;
+    const char *help;
+} sim_option_t;
+
+
+/*
+ * Values
+ */
+
+static int sim_parse_uint(const char *value, uint64_t max, uint64_t *number_p)
+{
+    return ((tool_units_parse_count(value, number_p) != 0) ||
+            (*number_p > max)) ? -1 : 0;
+}
+
+static int sim_parse_ns(const char *value, uint64_t *ns_p)
+{
+    double seconds;
+
+    if ((tool_units_parse_time(value, &seconds) != 0) || (seconds > 1)) {
+        return -1;
+    }
+    *ns_p = seconds * 1e9 + 0.5;
+    return 0;
+}
+
+/* @return A number above 0, or 0 */
+static double sim_parse_number(const char *value, const char *suffix)
+{
+    char *end;
+    double number = strtod(value, &end);
+
+    return ((end == value) || strcmp(end, suffix) || !(number > 0) ||
+            (number > 1e18)) ? 0 : number;
+}
+
+static int sim_parse_patterns(sim_options_t *options, const char *value)
+{
+    size_t length;
+
+    for (options->pattern_count = 0;; value += length + 1) {
+        length = strcspn(value, ",");
+        if (options->pattern_count == SIM_LIST_MAX) {
+            return -1;
+        }
+        options->patterns[options->pattern_count] = sim_pattern_find(value,
+                                                                     length);
+        if (options->patterns[options->pattern_count++] == NULL) {
+            return -1;
+        }
+        if (value[length] == '\0') {
+            return 0;
+        }
+    }
+}
+
+static int sim_parse_ranks(sim_options_t *options, const char *value)
+{
+    unsigned long ranks;
+    char *end;
+
+    for (options->ranks_count = 0;; value = end + 1) {
+        ranks = strtoul(value, &end, 10);
+        if ((options->ranks_count == SIM_LIST_MAX) || (end == value) ||
+            (value[0] == '-') || (ranks < 1) || (ranks > (1u << 20))) {
+            return -1;
+        }
+        options->ranks[options->ranks_count++] = ranks;
+        if (*end != ',') {
+            return (*end == '\0') ? 0 : -1;
+        }
+    }
+}
+
+static int sim_parse_class(sim_options_t *options, const char *value)
+{
+    options->letter = value[0];
+    return ((strlen(value) == 1) && strchr("ABCDE", value[0])) ? 0 : -1;
+}
+
+static int sim_parse_scaling(sim_options_t *options, const char *value)
+{
+    options->is_weak = !strcmp(value, "weak");
+    return (options->is_weak || !strcmp(value, "strong")) ? 0 : -1;
+}
+
+static int sim_parse_base(sim_options_t *options, const char *value)
+{
+    uint64_t base;
+    int ret = sim_parse_uint(value, 1u << 20, &base);
+
+    options->base = base;
+    return (base > 0) ? ret : -1;
+}
+
+static int sim_parse_iterations(sim_options_t *options, const char *value)
+{
+    uint64_t iterations;
+    int ret = sim_parse_uint(value, 1000000, &iterations);
+
+    options->params.iterations = iterations;
+    return (iterations > 0) ? ret : -1;
+}
+
+static int sim_parse_alltoall(sim_options_t *options, const char *value)
+{
+    static const char *names[] = {
+        [SIM_ALLTOALL_AUTO]     = "auto",
+        [SIM_ALLTOALL_LINEAR]   = "linear",
+        [SIM_ALLTOALL_PAIRWISE] = "pairwise"
+    };
+    unsigned i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        if (!strcmp(value, names[i])) {
+            options->alltoall = i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int sim_parse_latency(sim_options_t *options, const char *value)
+{
+    return sim_parse_ns(value, &options->params.network.latency_ns);
+}
+
+static int sim_parse_overhead(sim_options_t *options, const char *value)
+{
+    return sim_parse_ns(value, &options->params.network.overhead_ns);
+}
+
+static int sim_parse_gap(sim_options_t *options, const char *value)
+{
+    return sim_parse_ns(value, &options->params.network.gap_ns);
+}
+
+static int sim_parse_bandwidth(sim_options_t *options, const char *value)
+{
+    uint64_t bytes;
+
+    if ((tool_units_parse_size(value, &bytes) != 0) || (bytes == 0)) {
+        return -1;
+    }
+    options->params.network.byte_ns = (bytes == UINT64_MAX) ? 0 : 1e9 / bytes;
+    return 0;
+}
+
+static int sim_parse_eager(sim_options_t *options, const char *value)
+{
+    return tool_units_parse_size(value, &options->params.network.eager_bytes);
+}
+
+static int sim_parse_flops(sim_options_t *options, const char *value)
+{
+    options->params.flops = sim_parse_number(value, "");
+    return (options->params.flops > 0) ? 0 : -1;
+}
+
+static int sim_parse_noise(sim_options_t *options, const char *value)
+{
+    options->params.noise = sim_parse_number(value, "%") / 100;
+    return ((options->params.noise > 0) || !strcmp(value, "0%")) ? 0 : -1;
+}
+
+static int sim_parse_lru(sim_options_t *options, const char *value)
+{
+    options->lru_share = sim_parse_number(value, "%") / 100;
+    return (options->lru_share > 0) ? 0 : -1;
+}
+
+static int sim_parse_engines(sim_options_t *options, const char *value)
+{
+    uint64_t engines;
+    int ret = sim_parse_uint(value, 1u << 20, &engines);
+
+    options->params.engines = engines;
+    return (engines > 0) ? ret : -1;
+}
+
+static int sim_parse_memory(sim_options_t *options, const char *value)
+{
+    return tool_units_parse_size(value, &options->memory);
+}
+
+static const sim_option_t sim_options[] = {
+    {SIM_OPT_PATTERN, "pattern", sim_parse_patterns,
+     "a list of ft, ft2d, cg, mg, is, lu, bt, sp, amg",
+     "P[,P...]  kernels [all]"},
+    {SIM_OPT_RANKS, "ranks", sim_parse_ranks, "a list of 1 to 1048576",
+     "N[,N...]  numbers of ranks [16,64]"},
+    {SIM_OPT_CLASS, "class", sim_parse_class, "A, B, C, D, E",
+     "C         size, as of the NAS benchmarks [C]"},
+    {SIM_OPT_SCALING, "scaling", sim_parse_scaling, "strong, weak",
+     "S         strong: the size is the job's; weak: that of --base ranks"},
+    {SIM_OPT_BASE, "base", sim_parse_base, "1 to 1048576",
+     "N         ranks of the class's size in weak scaling [32]"},
+    {SIM_OPT_ITERATIONS, "iterations", sim_parse_iterations, "1 to 1000000",
+     "N         [10]"},
+    {SIM_OPT_ALLTOALL, "alltoall", sim_parse_alltoall, "auto, linear, pairwise",
+     "A         algorithm; auto: linear up to 64 members [auto]"},
+    {SIM_OPT_LATENCY, "latency", sim_parse_latency, "a time up to 1s",
+     "TIME      L, of the network [1.5us]"},
+    {SIM_OPT_OVERHEAD, "overhead", sim_parse_overhead, "a time up to 1s",
+     "TIME      o, of the processor for a packet [500ns]"},
+    {SIM_OPT_GAP, "gap", sim_parse_gap, "a time up to 1s",
+     "TIME      g, of the NIC after a message [200ns]"},
+    {SIM_OPT_BANDWIDTH, "bandwidth", sim_parse_bandwidth,
+     "bytes with an optional K, M, G or T, or inf",
+     "SIZE      bytes a second, 1/G [1429M, decimal]"},
+    {SIM_OPT_EAGER, "eager", sim_parse_eager,
+     "bytes with an optional K, M, G or T, or inf",
+     "SIZE      shorter messages are not registered [16K]"},
+    {SIM_OPT_FLOPS, "flops", sim_parse_flops, "a number above 0",
+     "N         operations a second and rank [0.278e9]"},
+    {SIM_OPT_SIM_NOISE, "noise", sim_parse_noise, "N%, from 0%",
+     "N%        each phase of computation takes longer by |normal| [1%]"},
+    {SIM_OPT_LRU, "lru", sim_parse_lru, "N% above 0",
+     "N%        ceiling of lru: this share of leave pinned's peak [50%]"},
+    {SIM_OPT_ENGINES, "engines", sim_parse_engines, "1 to 1048576",
+     "N         ranks that have an engine [all that fit in --memory]"},
+    {SIM_OPT_MEMORY, "memory", sim_parse_memory,
+     "bytes with an optional K, M, G or T, or inf",
+     "SIZE      for engines, about [4G]"},
+    {0, NULL, NULL, NULL, NULL}
+};
+
+/* These are the replay's */
+static const int sim_replay_options[] = {
+    REPLAY_OPT_POLICY, REPLAY_OPT_MAX_PINNED, REPLAY_OPT_REGISTER_COST,
+    REPLAY_OPT_DEREGISTER_COST, REPLAY_OPT_LATENESS, REPLAY_OPT_SEED
+};
+
+static void sim_help(void)
+{
+    const sim_option_t *option;
+
+    printf("Usage: sim [option]...\n\n"
+           "Simulates jobs: the engine in each rank, network and costs as "
+           "modelled.\n\nOptions:\n");
+    for (option = sim_options; option->name != NULL; ++option) {
+        printf("  --%s %s\n", option->name, option->help);
+    }
+    printf("  --policy, --max-pinned, --register-cost, --deregister-cost, "
+           "--lateness, --seed:\n"
+           "            as of ucx-helper replay; costs [20us,250ns] and "
+           "[10us,100ns]\n"
+           "  --json    one object a row\n"
+           "  --quiet   no progress\n");
+}
+
+static int sim_parse_option(sim_options_t *options, replay_options_t *replay,
+                            int opt, const char *value)
+{
+    const sim_option_t *option;
+
+    for (option = sim_options; option->name != NULL; ++option) {
+        if (option->opt == opt) {
+            break;
+        }
+    }
+    if (option->name == NULL) {
+        return replay_options_parse(replay, opt, value);
+    }
+    if (option->parse(options, value) == 0) {
+        return 0;
+    }
+    tool_message("--%s: '%s' is not valid, allowed: %s", option->name, value,
+                 option->allowed);
+    return -1;
+}
+
+static void sim_defaults(sim_options_t *options, replay_options_t *replay)
+{
+    const sim_pattern_t *pattern;
+
+    memset(options, 0, sizeof(*options));
+    replay_options_init(replay);
+    replay->params.register_cost.base_ns   = SIM_REG_NS;
+    replay->params.register_cost.page_ns   = SIM_REG_PAGE_NS;
+    replay->params.deregister_cost.base_ns = SIM_DEREG_NS;
+    replay->params.deregister_cost.page_ns = SIM_DEREG_PAGE_NS;
+
+    options->params.network.latency_ns  = SIM_LATENCY_NS;
+    options->params.network.overhead_ns = SIM_OVERHEAD_NS;
+    options->params.network.gap_ns      = SIM_GAP_NS;
+    options->params.network.byte_ns     = SIM_BYTE_NS;
+    options->params.network.eager_bytes = SIM_EAGER_BYTES;
+    options->params.iterations          = SIM_ITERATIONS;
+    options->params.flops               = SIM_FLOPS;
+    options->params.noise               = SIM_NOISE;
+    options->ranks[0]                   = 16;
+    options->ranks[1]                   = 64;
+    options->ranks_count                = 2;
+    options->letter                     = 'C';
+    options->base                       = SIM_BASE;
+    options->lru_share                  = 0.5;
+    options->memory                     = SIM_MEMORY;
+    for (pattern = sim_patterns; pattern->name != NULL; ++pattern) {
+        options->patterns[options->pattern_count++] = pattern;
+    }
+}
+
+static struct option *sim_long_options(void)
+{
+    static const struct option fixed[] = {
+        REPLAY_LONG_OPTIONS,
+        {"json", no_argument, NULL, 'j'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'}
+    };
+    size_t mine = sizeof(sim_options) / sizeof(sim_options[0]) - 1, i, j;
+    size_t count = 0;
+    struct option *all;
+
+    all = tool_realloc(NULL, (sizeof(fixed) / sizeof(fixed[0]) + mine + 1) *
+                                     sizeof(*all));
+    for (i = 0; i < mine; ++i) {
+        all[count++] = (struct option){sim_options[i].name, required_argument,
+                                       NULL, sim_options[i].opt};
+    }
+    for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); ++i) {
+        for (j = 0; j < sizeof(sim_replay_options) / sizeof(int); ++j) {
+            if ((fixed[i].val == sim_replay_options[j]) ||
+                (fixed[i].val >= 'a')) {
+                all[count++] = fixed[i];
+                break;
+            }
+        }
+    }
+    memset(&all[count], 0, sizeof(*all));
+    return all;
+}
+
+/* @return 0, 1 to end with success, -1 */
+static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
+                     char **argv)
+{
+    struct option *all = sim_long_options();
+    int opt, ret = 0;
+
+    while ((ret == 0) &&
+           ((opt = getopt_long(argc, argv, ":", all, NULL)) != -1)) {
+        switch (opt) {
+        case 'j':
+            options->is_json = 1;
+            break;
+        case 'q':
+            options->params.is_quiet = 1;
+            break;
+        case 'h':
+            sim_help();
+            ret = 1;
+            break;
+        case '?':
+        case ':':
+            tool_bad_option("sim", opt, argv);
+            ret = -1;
+            break;
+        default:
+            ret = sim_parse_option(options, replay, opt, optarg);
+            break;
+        }
+    }
+    if ((ret == 0) && (optind < argc)) {
+        tool_message("sim: '%s' is not an option", argv[optind]);
+        ret = -1;
+    }
+    free(all);
+    options->params.process = replay->params;
+    memcpy(options->policies, replay->policies, sizeof(replay->policies));
+    options->policy_count = replay->policy_count;
+    return ret;
+}
+
+/*
+ * Runs
+ */
+
+static void sim_tell_cost(const sim_shape_t *shape, const sim_row_t *row)
+{
+    const sim_result_t *r = &row->result;
+
+    fprintf(stderr,
+            "sim: %s, %u ranks, %s: %.2f s, %.1f us a rank; %lu events, %.2f "
+            "million a second; memory: %.1f KB an engine, %.2f KB a rank "
+            "beside it\n",
+            shape->pattern->name, shape->ranks,
+            (row->policy == SIM_NO_POLICY) ?
+                    "none" : uct_helper_policy_names[row->policy],
+            r->elapsed_s, r->elapsed_s / r->ranks * 1e6, r->events,
+            r->events / r->elapsed_s / 1e6, r->engine_bytes / 1e3,
+            r->rank_bytes / 1e3);
+}
+
+static int sim_run_row(const sim_options_t *options, const sim_shape_t *shape,
+                       sim_row_t *row)
+{
+    sim_params_t params = options->params;
+    ucs_status_t status;
+
+    params.process.policy     = row->policy;
+    params.process.max_pinned = row->max_pinned;
+    status = sim_world_run(shape, &params, &row->result);
+    if (status != UCS_OK) {
+        tool_message("sim: an engine cannot be created: status %d", status);
+        return -1;
+    }
+    if (!params.is_quiet) {
+        sim_tell_cost(shape, row);
+    }
+    if (row->result.stuck > 0) {
+        tool_message("sim: deadlock in %s: %u of %u ranks have not ended, rank "
+                     "%u among them", shape->pattern->name, row->result.stuck,
+                     shape->ranks, row->result.stuck_rank);
+    }
+    if (!sim_result_is_sound(&row->result)) {
+        tool_message("sim: %s: %lu messages sent, %lu received, %lu unmatched",
+                     shape->pattern->name, row->result.sends,
+                     row->result.receives, row->result.unmatched);
+        return -1;
+    }
+    return 0;
+}
+
+/* What lru may hold, once it is known what leave pinned does */
+static uint64_t sim_ceiling(const sim_options_t *options,
+                            const replay_options_t *replay,
+                            uct_helper_policy_t policy, uint64_t leave)
+{
+    if (replay->ceiling.share > 0) {
+        return replay->ceiling.share * leave;
+    }
+    if ((replay->ceiling.bytes == UINT64_MAX) &&
+        (policy == UCT_HELPER_POLICY_LRU)) {
+        return options->lru_share * leave;
+    }
+    return replay->ceiling.bytes;
+}
+
+/* Without registration first; then leave pinned, on whose peak ceilings may
+ * depend, even if it is not asked for */
+static int sim_run(sim_options_t *options, const replay_options_t *replay,
+                   const sim_shape_t *shape)
+{
+    sim_row_t rows[SIM_ROWS_MAX] = {};
+    size_t count = 0, i;
+    sim_row_t leave = {UCT_HELPER_POLICY_LEAVE_PINNED, UINT64_MAX, {}};
+
+    rows[count].policy     = SIM_NO_POLICY;
+    rows[count].max_pinned = UINT64_MAX;
+    if ((sim_run_row(options, shape, &rows[count++]) != 0) ||
+        (sim_run_row(options, shape, &leave) != 0)) {
+        return -1;
+    }
+    for (i = 0; i < options->policy_count; ++i, ++count) {
+        rows[count].policy     = options->policies[i];
+        rows[count].max_pinned =
+                sim_ceiling(options, replay, options->policies[i],
+                            leave.result.leave_peak_max_bytes);
+        if ((rows[count].policy == leave.policy) &&
+            (rows[count].max_pinned == leave.max_pinned)) {
+            rows[count] = leave;
+        } else if (sim_run_row(options, shape, &rows[count]) != 0) {
+            return -1;
+        }
+    }
+    (options->is_json ? sim_print_json : sim_print_table)(options, shape, rows,
+                                                          count, stdout);
+    fflush(stdout);
+    return 0;
+}
+
+static int sim_run_shape(sim_options_t *options, const replay_options_t *replay,
+                         const sim_pattern_t *pattern, uint32_t ranks)
+{
+    uint32_t engines = options->params.engines;
+    double scale     = options->is_weak ? (double)ranks / options->base : 1;
+    uint64_t fit;
+    sim_shape_t shape;
+    int ret;
+
+    if (sim_shape_init(pattern, ranks, options->letter, scale,
+                       options->alltoall, &shape) != 0) {
+        tool_message("sim: %s is left out: not for %u ranks, but %s",
+                     pattern->name, ranks, pattern->ranks);
+        return 0;
+    }
+    options->params.is_small = (ranks >= SIM_SMALL);
+    if (engines == 0) {
+        fit = options->memory / sim_engine_bytes(&shape, &options->params);
+        options->params.engines = (fit >= ranks) ? ranks : fit + (fit == 0);
+    }
+    ret                     = sim_run(options, replay, &shape);
+    options->params.engines = engines;
+    return ret;
+}
+
+int main(int argc, char **argv)
+{
+    replay_options_t replay;
+    sim_options_t options;
+    size_t i, j;
+    int ret;
+
+    sim_defaults(&options, &replay);
+    ret = sim_parse(&options, &replay, argc, argv);
+    if (ret != 0) {
+        return (ret > 0) ? TOOL_EXIT_OK : TOOL_EXIT_USAGE;
+    }
+    if (!options.is_json) {
+        sim_print_params(&options, stdout);
+    }
+    for (i = 0; i < options.pattern_count; ++i) {
+        for (j = 0; j < options.ranks_count; ++j) {
+            if (sim_run_shape(&options, &replay, options.patterns[i],
+                              options.ranks[j]) != 0) {
+                return TOOL_EXIT_FAILED;
+            }
+        }
+    }
+    return TOOL_EXIT_OK;
+}

@@ -1,0 +1,175 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "sim.h"
+
+#include <tools/units.h>
+
+#include <string.h>
+
+#define SIM_NSEC 1e9
+#define SIM_MIB  1048576.0
+
+
+static const char *sim_row_name(const sim_row_t *row)
+{
+    return (row->policy == SIM_NO_POLICY) ?
+                   "(free)" : uct_helper_policy_names[row->policy];
+}
+
+static double sim_row_slow_down(const sim_row_t *rows, size_t i)
+{
+    return (double)rows[i].result.time_ns / rows[0].result.time_ns;
+}
+
+/* Mean over the ranks of what one holds on average over time */
+static double sim_row_average(const sim_row_t *row)
+{
+    return row->result.stats.pinned_byte_ns / row->result.time_ns;
+}
+
+void sim_print_params(const sim_options_t *options, FILE *stream)
+{
+    const sim_params_t *p = &options->params;
+
+    fprintf(stream,
+            "All of it is modelled: L %lu ns, o %lu ns, g %lu ns, G %.3f "
+            "ns/byte, rendezvous from %lu bytes;\n"
+            "registration %.0f ns + %.0f ns a page, deregistration %.0f ns + "
+            "%.0f ns a page, helper late by %.0f ns (median);\n"
+            "%.3g flop/s a rank, noise %.1f %%, seed %lu. "
+            "Class %c, %s.\n",
+            p->network.latency_ns, p->network.overhead_ns, p->network.gap_ns,
+            p->network.byte_ns, p->network.eager_bytes,
+            p->process.register_cost.base_ns, p->process.register_cost.page_ns,
+            p->process.deregister_cost.base_ns,
+            p->process.deregister_cost.page_ns, p->process.lateness_ns,
+            p->flops, 100 * p->noise, p->process.seed, options->letter,
+            options->is_weak ? "weak scaling" : "strong scaling");
+}
+
+static void sim_print_head(const sim_shape_t *shape, const sim_row_t *rows,
+                           size_t count, FILE *stream)
+{
+    const sim_result_t *last = &rows[count - 1].result;
+
+    fprintf(stream, "\n%s, %u ranks", shape->pattern->name, shape->ranks);
+    if ((count > 1) && (last->engines < last->ranks)) {
+        fprintf(stream, ", %u of them with an engine, the others take the "
+                "delays of one of those", last->engines);
+    } else if (count > 1) {
+        fprintf(stream, ", each with an engine");
+    }
+    fprintf(stream, "\n%-13s %12s %8s %11s %11s %8s %11s %11s %8s %8s %8s %8s\n",
+            "policy", "seconds", "slower", "peak MiB", "max", "of leave",
+            "avg MiB", "max", "on time", "late", "missed", "cold");
+}
+
+static void sim_print_memory(const sim_row_t *row, FILE *stream)
+{
+    const uct_helper_stats_t *s = &row->result.stats;
+    char share[TOOL_UNITS_MAX], on_time[TOOL_UNITS_MAX];
+
+    tool_units_print_share(s->pinned_peak_bytes, s->leave_pinned_peak_bytes,
+                           share);
+    tool_units_print_share(s->on_time, s->uses - s->cold, on_time);
+    fprintf(stream, " %11.2f %11.2f %8s %11.3f %11.3f %8s %8lu %8lu %8lu",
+            s->pinned_peak_bytes / SIM_MIB, row->result.peak_max_bytes / SIM_MIB,
+            share, sim_row_average(row) / SIM_MIB,
+            row->result.byte_ns_max / row->result.time_ns / SIM_MIB, on_time,
+            s->late, s->missed, s->cold);
+}
+
+void sim_print_table(const sim_options_t *options, const sim_shape_t *shape,
+                     const sim_row_t *rows, size_t count, FILE *stream)
+{
+    size_t i;
+
+    (void)options;
+    sim_print_head(shape, rows, count, stream);
+    for (i = 0; i < count; ++i) {
+        fprintf(stream, "%-13s %12.6f", sim_row_name(&rows[i]),
+                rows[i].result.time_ns / SIM_NSEC);
+        if (rows[i].policy != SIM_NO_POLICY) {
+            fprintf(stream, " %7.2f%%",
+                    100 * (sim_row_slow_down(rows, i) - 1));
+            sim_print_memory(&rows[i], stream);
+        }
+        fprintf(stream, "\n");
+    }
+}
+
+static void sim_json_ceiling(uint64_t max_pinned, FILE *stream)
+{
+    if (max_pinned == UINT64_MAX) {
+        fprintf(stream, "null");
+    } else {
+        fprintf(stream, "%lu", max_pinned);
+    }
+}
+
+static void sim_json_model(const sim_options_t *options, FILE *stream)
+{
+    const sim_params_t *p = &options->params;
+
+    fprintf(stream,
+            "\"modelled\": true, \"latency_ns\": %lu, \"overhead_ns\": %lu, "
+            "\"gap_ns\": %lu, \"byte_ns\": %g, \"rendezvous_bytes\": %lu, "
+            "\"register_ns\": [%g, %g], \"deregister_ns\": [%g, %g], "
+            "\"lateness_ns\": %g, \"flops\": %g, \"noise\": %g, \"seed\": %lu",
+            p->network.latency_ns, p->network.overhead_ns, p->network.gap_ns,
+            p->network.byte_ns, p->network.eager_bytes,
+            p->process.register_cost.base_ns, p->process.register_cost.page_ns,
+            p->process.deregister_cost.base_ns,
+            p->process.deregister_cost.page_ns, p->process.lateness_ns,
+            p->flops, p->noise, p->process.seed);
+}
+
+static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
+{
+    const sim_result_t *r       = &rows[i].result;
+    const uct_helper_stats_t *s = &r->stats;
+
+    fprintf(stream,
+            "\"seconds\": %.9f, \"compute_seconds\": %.9f, \"slow_down\": "
+            "%.9f, \"messages\": %lu, \"message_bytes\": %lu, "
+            "\"rendezvous\": %lu, \"engines\": %u, \"borrowed\": %lu, "
+            "\"guessed\": %lu, \"pinned_peak_bytes\": %lu, "
+            "\"pinned_peak_max_bytes\": %lu, \"leave_pinned_peak_bytes\": %lu, "
+            "\"pinned_byte_seconds\": %.3f, \"pinned_max_byte_seconds\": %.3f, "
+            "\"leave_pinned_byte_seconds\": %.3f, "
+            "\"in_use_peak_bytes\": %lu, \"in_use_byte_seconds\": %.3f, ",
+            r->time_ns / SIM_NSEC, r->compute_ns / SIM_NSEC,
+            sim_row_slow_down(rows, i), r->sends, r->sent_bytes, r->rendezvous,
+            r->engines, r->borrowed, r->guessed, s->pinned_peak_bytes,
+            r->peak_max_bytes, s->leave_pinned_peak_bytes,
+            s->pinned_byte_ns / SIM_NSEC, r->byte_ns_max / SIM_NSEC,
+            s->leave_pinned_byte_ns / SIM_NSEC, s->in_use_peak_bytes,
+            s->in_use_byte_ns / SIM_NSEC);
+    fprintf(stream,
+            "\"uses\": %lu, \"on_time\": %lu, \"late\": %lu, \"missed\": %lu, "
+            "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, "
+            "\"over_ceiling\": %lu, \"max_pinned\": ",
+            s->uses, s->on_time, s->late, s->missed, s->cold, s->wasted,
+            s->evicted, s->over_ceiling);
+    sim_json_ceiling(rows[i].max_pinned, stream);
+}
+
+void sim_print_json(const sim_options_t *options, const sim_shape_t *shape,
+                    const sim_row_t *rows, size_t count, FILE *stream)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        fprintf(stream,
+                "{\"pattern\": \"%s\", \"ranks\": %u, \"class\": \"%c\", "
+                "\"scaling\": \"%s\", \"iterations\": %u, \"policy\": \"%s\", ",
+                shape->pattern->name, shape->ranks, options->letter,
+                options->is_weak ? "weak" : "strong",
+                options->params.iterations, sim_row_name(&rows[i]));
+        sim_json_row(rows, i, stream);
+        fprintf(stream, ", ");
+        sim_json_model(options, stream);
+        fprintf(stream, "}\n");
+    }
+}
