@@ -71,55 +71,87 @@ bench_environment() {
     export UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-16384}
 }
 
-# bench_launcher MPI: sets bench_mpirun. Not bound to a core, where a rank would
-# shut its own helper thread out.
+# bench_launcher MPI [RANKS]: sets bench_mpirun. Not bound to a core, where a
+# rank would shut its own helper thread out.
 bench_launcher() {
     case $1 in
-    openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe --bind-to none -n 2) ;;
-    mpich) bench_mpirun=(mpirun.mpich -n 2) ;;
+    openmpi)
+        bench_mpirun=(mpirun.openmpi --oversubscribe --bind-to none
+                      -n "${2:-2}") ;;
+    mpich) bench_mpirun=(mpirun.mpich -n "${2:-2}") ;;
     esac
 }
 
-# bench_run OUT MPI POLICY HELPER-OPTIONS -- FIG1-OPTIONS
-# One job over the software NIC. Appends one JSON object to the file OUT:
-# {mpi, policy, fig1: {...}, ranks: [sender's report, receiver's report]}
-bench_run() {
-    local out=$1 mpi=$2 policy=$3 dir status=0
+# bench_prefix POLICY DIR OPTIONS...: sets bench_command, what a launcher is
+# started by. Policy bounce has neither the helper nor any registration: every
+# message is copied through UCX's shared buffers.
+bench_prefix() {
+    local policy=$1 dir=$2
+    shift 2
+    if [ "$policy" = bounce ]; then
+        bench_command=(env UCX_TLS="${UCX_TLS:-posix,sysv,self}"
+                       UCX_RNDV_THRESH=inf)
+    else
+        bench_command=("${bench_helper[@]}" run --software-nic
+                       --policy "$policy" --report "json:$dir/%p.json" "$@" --)
+    fi
+}
+
+# bench_job OUT MPI RANKS POLICY HELPER-OPTIONS -- PROGRAM ARGUMENTS
+# One job over the software NIC; the program is one of $bench_build/bench, less
+# its suffix, and prints one JSON line. Appends one object to the file OUT:
+# {mpi, policy, num_ranks, fig1|nas: the program's, ranks: [their reports]}
+bench_job() {
+    local out=$1 mpi=$2 num_ranks=$3 policy=$4 dir program status=0
     local options=()
-    shift 3
+    shift 4
     while [ $# -gt 0 ] && [ "$1" != -- ]; do
         options+=("$1")
         shift
     done
-    shift
+    program=$2
+    shift 2
 
     dir=$(mktemp -d "${TMPDIR:-/tmp}/ucx-helper-bench.XXXXXX")
-    bench_launcher "$mpi"
-    timeout "${BENCH_TIMEOUT:-300}" \
-        "${bench_helper[@]}" run --software-nic --policy "$policy" \
-        --report "json:$dir/%p.json" "${options[@]}" -- \
-        "${bench_mpirun[@]}" "$bench_build/bench/mpi/fig1.$mpi" "$@" \
+    bench_launcher "$mpi" "$num_ranks"
+    bench_prefix "$policy" "$dir" "${options[@]}"
+    timeout "${BENCH_TIMEOUT:-300}" "${bench_command[@]}" \
+        "${bench_mpirun[@]}" "$bench_build/bench/$program.$mpi" "$@" \
         > "$dir/stdout" 2> "$dir/stderr" || status=$?
-    bench_gather "$dir" "$mpi" "$policy" >> "$out" || status=${status/#0/1}
+    bench_gather "$dir" "$mpi" "$num_ranks" "$policy" >> "$out" ||
+        status=${status/#0/1}
     if [ "$status" != 0 ]; then
-        echo "failed ($status): $mpi $policy ${options[*]} -- $*" >&2
+        echo "failed ($status): $mpi $policy ${options[*]} -- $program $*" >&2
         tail -n 20 "$dir/stdout" "$dir/stderr" >&2
     fi
     rm -rf "$dir"
     return "$status"
 }
 
+# bench_run OUT MPI POLICY HELPER-OPTIONS -- FIG1-OPTIONS
+bench_run() {
+    local out=$1 mpi=$2 policy=$3 options=()
+    shift 3
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    bench_job "$out" "$mpi" 2 "$policy" "${options[@]}" -- mpi/fig1 "$@"
+}
+
 bench_gather() {
     local dir=$1 line pid reports=()
-    line=$(grep '^{"bench":"fig1"' "$dir/stdout") || return 1
-    for pid in $(jq '.sender.pid, .receiver.pid' <<< "$line"); do
+    line=$(grep '^{"bench":"\(fig1\|nas\)"' "$dir/stdout") || return 1
+    for pid in $(jq '(.rank // [.sender, .receiver])[].pid' <<< "$line"); do
         if [ -s "$dir/$pid.json" ]; then
             reports+=("$dir/$pid.json")
         fi
     done
     # /dev/null: without a file jq would read stdin
-    jq -c -s --arg mpi "$2" --arg policy "$3" --argjson fig1 "$line" \
-        '{mpi: $mpi, policy: $policy, fig1: $fig1, ranks: .}' \
+    jq -c -s --arg mpi "$2" --argjson num_ranks "$3" --arg policy "$4" \
+        --argjson line "$line" '
+        {$mpi, $policy, $num_ranks, ($line.bench): $line, ranks: .}' \
         /dev/null "${reports[@]}"
 }
 

@@ -4,6 +4,8 @@
 #ifndef NAS_H_
 #define NAS_H_
 
+#include "../mpi/vmpin.h"
+
 #include <mpi.h>
 
 #include <stddef.h>
@@ -28,13 +30,17 @@ typedef struct nas {
     int        columns;    /**< ft: ranks along the first dimension */
     int        rank;
     int        size;
+    int        is_json;    /**< Result as JSON, with VmPin of every rank */
     double     start;      /**< Seconds; set by @ref nas_start */
+    double     cpu_start;  /**< Of this thread, nanoseconds; likewise */
+    const char *trace;     /**< Prefix of the VmPin traces, or NULL */
+    vmpin_t    pin;        /**< From @ref nas_init on, if @ref is_json */
 } nas_t;
 
 
 /**
  * Initialise MPI and read the command line, `CLASS [--iterations N]
- * [--columns N]`; a bad one ends the job with a message and code 2.
+ * [--columns N] [--json] [--trace PREFIX]`; a bad one ends the job with a message and code 2.
  *
  * @param [in] classes  Those that the kernel has.
  *
@@ -60,7 +66,8 @@ void nas_start(nas_t *nas);
 
 /**
  * Print rank 0's line, `ft class A ranks 2 iterations 6 seconds 1.234 verified
- * yes (what was compared)`, and finalize MPI.
+ * yes (what was compared)`, or one JSON object of the same with the memory and
+ * the processor time of every rank, and finalize MPI.
  *
  * @param [in] is_good  This rank's finding; all must be good.
  *

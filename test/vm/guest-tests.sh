@@ -25,6 +25,9 @@ list_tests() {
         echo "helper-churn-$mpi"
         echo "helper-fork-$mpi"
     done
+    for mpi in openmpi mpich; do
+        echo "nas-$mpi"
+    done
     echo helper-peer-kill
     echo helper-peer-close
     echo helper-off
@@ -184,6 +187,66 @@ test_helper() {
     reports_check "helper-$what-$mpi"
 }
 
+# nas_run MPI KERNEL ARGUMENTS...: the kernel verifies itself. A report holds
+# both what the helper pinned and what would have been left pinned.
+nas_run() {
+    local mpi=$1 kernel=$2 dir=$OUTDIR/nas-$1/$2 file
+    shift 2
+    mkdir -p "$dir"
+    export UCX_MD_HELPER_REPORT=json:$dir/%p.json
+    mpi_run "$mpi" -n 2 "$BUILDDIR/bench/kernels/$kernel.$mpi" "$@" --json \
+        > "$dir/stdout" || { cat "$dir/stdout"; return 1; }
+    for file in "$dir"/*.json; do
+        report_check "$file" paper || return 1
+    done
+    grep '^{' "$dir/stdout" > "$dir/line" || return 1
+    jq -c -s --slurpfile line "$dir/line" --arg kernel "$kernel" '
+        def mean(f): map(f) | add / length;
+        {$kernel, verified: $line[0].verified, seconds: $line[0].seconds,
+         reports: length,
+         left_peak: mean(.leave_pinned_peak_bytes),
+         peak: mean(.pinned_peak_bytes),
+         left_average: mean(.leave_pinned_byte_seconds / .elapsed_seconds),
+         average: mean(.pinned_byte_seconds / .elapsed_seconds),
+         in_use_peak: mean(.in_use_peak_bytes),
+         vmpin_peak: ($line[0].rank | mean(.vmpin_peak_bytes)),
+         uses: (map(.uses) | add), on_time: (map(.on_time) | add)}' \
+        "$dir"/*.json >> "$OUTDIR/nas-$mpi/rows"
+}
+
+nas_table() {
+    echo "KB a rank; VmPin holds UCX's own pools, too"
+    jq -r '[.kernel, .seconds, .left_peak, .peak, .left_average, .average,
+            .in_use_peak, .vmpin_peak, .uses, .on_time] | @tsv' "$1" |
+    awk -F '\t' 'BEGIN {
+            printf "%-4s %8s %12s %8s %12s %8s %8s %10s %6s %8s\n", "code", \
+                   "seconds", "left: peak", "helper", "left: mean", "helper", \
+                   "in use", "VmPin peak", "uses", "on time"
+        }
+        { printf "%-4s %8.2f %12.0f %8.0f %12.1f %8.1f %8.0f %10.0f %6d %8d\n", \
+          $1, $2, $3 / 1024, $4 / 1024, $5 / 1024, $6 / 1024, $7 / 1024, \
+          $8 / 1024, $9, $10 }'
+}
+
+# Codes over the device: every result verified; what the helper held beside what
+# is left pinned: no more at once, but for the two pages that neighbours of a few
+# KB share, and less over time. CG of class S sends 5600 bytes.
+test_nas() {
+    local mpi=$1
+    need "$mpi" ../../bench/kernels/ft
+    command -v jq > /dev/null || skip "no jq"
+    helper_on "nas-$mpi"
+    export UCX_MD_HELPER_POLICY=paper
+    rm -rf "$OUTDIR/nas-$mpi"
+    nas_run "$mpi" ft S --iterations 4 && nas_run "$mpi" lu W --iterations 4 &&
+        UCX_RNDV_THRESH=4096 UCX_MD_HELPER_MIN_SIZE=4k nas_run "$mpi" cg S ||
+        return 1
+    nas_table "$OUTDIR/nas-$mpi/rows"
+    jq -e -s 'length == 3 and all(.verified and .reports == 2 and .uses > 0 and
+        .peak <= .left_peak + 8192 and .average < .left_average)' \
+        "$OUTDIR/nas-$mpi/rows"
+}
+
 # A peer that is killed, an endpoint that is closed by force, both within a
 # message. UCX 1.13 invalidates for mlx5 only; over rc_verbs its peer mode moves
 # large messages without remote access, so that nothing is left to be accessed
@@ -226,6 +289,7 @@ run_test() {
     verify-*)          test_verify "${name#verify-}" ;;
     pinwatch-*-*)      name=${name#pinwatch-}
                        test_pinwatch "${name%-*}" "${name#*-}" ;;
+    nas-*)             test_nas "${name#nas-}" ;;
     helper-off)        test_helper_off ;;
     memory-events)     test_memory_events ;;
     helper-perftest-*) helper_on "$name"

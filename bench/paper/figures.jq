@@ -1,0 +1,259 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# `figures` of a summary: the paper's, ours for each MPI, the goal, whether it is
+# met. A module. Figures of the paper: Li et al., CF'11.
+include "stats";
+
+def codes: ["ft1d", "cg", "mg", "is", "bt", "sp", "lu"];
+
+def mpis: .machine.mpis[];
+
+# Rows of a section, of the policy that the figures speak of
+def own($section; $mpi):
+    .main as $main
+    | [.rows[] | select(.section == $section and .mpi == $mpi and
+                        .policy == $main)];
+
+def own($section; $case; $mpi): own($section; $mpi) | map(select(.case == $case));
+
+# A figure of each MPI: {mpi, v} and perhaps low, high, pairs, is_busy; f is
+# asked with {mpi}
+def each_mpi(f): [mpis | {mpi: .} | . + ([f][0] // {})];
+
+def holds($op; $bound): if $op == "<=" then . <= $bound else . >= $bound end;
+
+# Nothing is said of seven codes where fewer ran
+def of_all_codes:
+    select([.[] | select(.case | IN(codes[])) | select(.peak_ratio != null)]
+           | length == (codes | length));
+
+# The worst of both MPIs decides. Noise: the median misses the bound and the
+# interval reaches it; or others took the processors, which says nothing either
+# way.
+def verdict($op; $bound):
+    map(select(.v != null))
+    | if length == 0 or $bound == null then null
+      elif any(.[]; .is_busy) then "noise"
+      elif all(.[]; .v | holds($op; $bound)) then "yes"
+      elif all(.[]; (.v | holds($op; $bound)) or
+               ((if $op == "<=" then .low else .high end) as $best
+                | $best != null and ($best | holds($op; $bound))))
+      then "noise"
+      else "no" end;
+
+def figure($where; $what; $paper; $goal; $op; $bound; $unit; ours):
+    [ours] as $ours
+    | {$where, $what, $paper, $goal, $unit, ours: $ours[0],
+       met: ($ours[0] | verdict($op; $bound))};
+
+# A figure that is another program's JSON
+def other($section): [.extra[] | select(.section == $section) | .result];
+
+def spread($key): .[0] | select(. != null) | select(.[$key] != null)
+    | {v: .[$key].median, low: .[$key].low, high: .[$key].high,
+       pairs: .[$key].pairs}
+    + (if $key == "time_ratio" then {is_busy} else {} end);
+
+# --- The kernels: Fig. 11 and Table 2 ----------------------------------------
+
+def kernel_means:
+    . as $s
+    | figure("Fig. 11, abstract"; "peak, mean of the seven codes"; "−23.62 %";
+        "−38 % or better"; "<="; -0.38; "change";
+        each_mpi(. as $m | $s | own("kernels"; $m.mpi) | of_all_codes
+                 | map(select(.case | IN(codes[])) | .peak_ratio.median)
+                 | {v: (mean | values - 1)})),
+      figure("Fig. 12, abstract"; "peak, best code"; "−49.39 %"; ""; "<="; null;
+        "change";
+        each_mpi(. as $m | $s | own("kernels"; $m.mpi)
+                 | map(.peak_ratio.median | values)
+                 | {v: (min | values - 1)})),
+      figure("section 6.2"; "pinned bytes over time, mean of the seven codes";
+        "less"; "10x less"; "<="; 0.1; "share";
+        each_mpi(. as $m | $s | own("kernels"; $m.mpi) | of_all_codes
+                 | map(select(.case | IN(codes[]))
+                       | .byte_seconds_ratio.median | values)
+                 | {v: mean})),
+      figure("Table 2"; "time, median of the codes"; "0.9967"; "1.00 at most";
+        "<="; 1; "ratio";
+        each_mpi(. as $m | $s | own("kernels"; $m.mpi) | map(.time_ratio | values)
+                 | select(length > 0)
+                 | {v: (map(.median) | median), low: (map(.low) | median),
+                    high: (map(.high) | median), pairs: .[0].pairs}
+                 | . + {is_busy: ($s | own("kernels"; $m.mpi)
+                                  | any(.is_busy))})),
+      figure("Table 2"; "time, worst code"; "1.0027"; "1.01 at most"; "<="; 1.01;
+        "ratio";
+        each_mpi(. as $m | $s | own("kernels"; $m.mpi)
+                 | map(select(.time_ratio != null))
+                 | max_by(.time_ratio.median) | [.] | spread("time_ratio")));
+
+def kernel_peaks:
+    . as $s
+    | {ft1d: "−31.0 %", cg: "0 %", bt: "−16.13 %", lu: "−18.43 %",
+       sp: "−8.68 %"} as $paper
+    | (codes + ["ft2d"])[] as $code
+    | figure("Fig. 11"; "peak, \($code)"; $paper[$code] // "–";
+        "limit + 5 points"; "<="; 0.05; "limit";
+        each_mpi(. as $m | $s | own("kernels"; $code; $m.mpi) | .[0]
+                 | select(.peak_ratio != null)
+                 | {v: (.peak_ratio.median - .limit_peak_ratio.median),
+                    peak: (.peak_ratio.median - 1),
+                    limit: (.limit_peak_ratio.median - 1)}));
+
+# --- The loop of Fig. 1 ---------------------------------------------------------
+
+def loop_figures:
+    . as $s
+    | figure("Fig. 2"; "time of on demand, 5 MB"; "+25.83 %"; ""; "<="; null;
+        "change";
+        each_mpi(. as $m | [$s.rows[] | select(.section == "fig2" and
+                     .mpi == $m.mpi and .policy == "on_demand")]
+                 | spread("time_ratio") | .v -= 1 | .low -= 1 | .high -= 1)),
+      figure("Fig. 2"; "time of the helper, 5 MB"; "–"; "1.00 at most"; "<="; 1;
+        "ratio";
+        each_mpi(. as $m | $s | own("fig2"; $m.mpi) | spread("time_ratio"))),
+      (([$s.rows[] | select(.section == "reuse" and .x >= 1048576) | .case]
+        | unique)[] as $size
+       | figure("Fig. 9 (b)"; "time with reuse, \($size)"; "under 1.05";
+           "1.01 at most"; "<="; 1.01; "ratio";
+           each_mpi(. as $m | $s | own("reuse"; $size; $m.mpi)
+                    | spread("time_ratio")))),
+      figure("Fig. 9 (a)"; "peak with reuse, largest message"; "−24.75 %"; "";
+        "<="; null; "change";
+        each_mpi(. as $m | $s | own("reuse"; $m.mpi) | max_by(.x)
+                 | select(.peak_ratio != null) | {v: (.peak_ratio.median - 1)})),
+      figure("Fig. 10 (a)"; "no reuse: leave pinned's peak against ours";
+        "4.62x"; "10x"; ">="; 10; "times";
+        each_mpi(. as $m | $s | own("no_reuse"; $m.mpi)
+                 | map(select(.peak_ratio != null) | 1 / .peak_ratio.median)
+                 | {v: min})),
+      figure("Fig. 10 (b)"; "no reuse: time, worst size"; "comparable"; "";
+        "<="; null; "ratio";
+        each_mpi(. as $m | $s | own("no_reuse"; $m.mpi)
+                 | map(select(.time_ratio != null))
+                 | max_by(.time_ratio.median) | [.] | spread("time_ratio")));
+
+# --- The rest --------------------------------------------------------------------
+
+# What a use costs more than in UCX's own cache, as a share of a message's time:
+# far below what a difference of two timed loops could show
+def overhead_figures:
+    . as $s | (other("overhead") | .[0][0]) as $hit
+    | ({"17k": ["14.02 %", 0.01], "1m": ["4.58 %", 0.001],
+        "4m": ["1.22 %", 0.001], "5m": [null, 0.001]} | to_entries[]) as $e
+    | select($e.value[0] != null or
+             ([$s.rows[] | select(.section == "reuse" and .case == $e.key)]
+              | length > 0 and
+              ([$s.rows[] | select(.section == "reuse" and .case == "4m")]
+               | length == 0)))
+    | figure("section 4.3"; "main thread's added work, \($e.key)";
+        $e.value[0] // "–"; "\($e.value[1] * 100) %"; "<="; $e.value[1];
+        "computed";
+        each_mpi(. as $m | [$s.rows[] | select(.section == "reuse" and
+                     .case == $e.key and .mpi == $m.mpi and
+                     .policy == "leave_pinned")][0]
+                 | {v: ratio($hit | values
+                             | (.helper.median_ns - .rcache.median_ns) * 1e-9;
+                             .time), is_busy}));
+
+def accuracy_of($predictor; $key):
+    [.extra[] | select(.section == "accuracy") | .result[]
+     | select(.predictor == $predictor)]
+    | if length > 0 and (map(.predicted) | add) == 0 then {text: "none made"}
+      else {v: ratio(map(.[$key]) | add; map(.predicted) | add)} end;
+
+def accuracy_figures:
+    . as $s
+    | ("0.5 %", "5 %") as $within
+    | {"0.5 %": "within_half_percent", "5 %": "within_5_percent"}[$within] as $key
+    | (["paper", {"0.5 %": "74.89 %", "5 %": "94.68 %"}],
+       ["periodicity", {"0.5 %": "under 40 %", "5 %": "84.93 %"}]) as $p
+    | figure("Fig. 5"; "predictions within \($within): " +
+             {paper: "context", periodicity: "periodicity detector"}[$p[0]];
+        $p[1][$within]; ""; ">="; null; "share";
+        [{mpi: ([$s.extra[] | select(.section == "accuracy") | .mpi][0])}
+         + ($s | accuracy_of($p[0]; $key))]);
+
+def aggregation_figures:
+    . as $s
+    | (["2x2", "−49.39 %", "0.9863"], ["2x4", "−41.70 %", "0.9930"]) as $t
+    | figure("Fig. 12"; "peak of FT, four tasks, \($t[0])"; $t[1]; ""; "<=";
+        null; "change";
+        each_mpi(. as $m | $s | own("aggregation"; $t[0]; $m.mpi) | .[0]
+                 | select(.peak_ratio != null) | {v: (.peak_ratio.median - 1)})),
+      figure("Table 3"; "time of FT, four tasks, \($t[0])"; $t[2];
+        "1.00 at most"; "<="; 1; "ratio";
+        each_mpi(. as $m | $s | own("aggregation"; $t[0]; $m.mpi)
+                 | spread("time_ratio")));
+
+def limit_figures:
+    . as $s | (other("limit") | map(.[]) | map(select(.case != null))) as $all
+    | ($all | map(.case) | unique[]) as $case
+    | ($all | map(select(.case == $case))) as $own
+    | {where: "Fig. 3, 11 (f)", what: "under a limit: \($own[0].title)",
+       paper: "completes; leave pinned does not",
+       goal: "completes at full speed; leave pinned does not", unit: "text",
+       ours: ($own | map({mpi, text: .said})),
+       met: (if all($own[]; .ok) then "yes" else "no" end)};
+
+def idle_figures:
+    . as $s
+    | figure("section 5"; "helper's processor time, gaps of 1 s"; "–";
+        "1 % of a core"; "<="; 0.01; "share";
+        each_mpi(. as $m | $s | other("idle") | map(.[])
+                 | map(select(.mpi == $m.mpi))[0] // {} | {v: .share})),
+      figure("section 5"; "helper's processor time, worst code"; "–";
+        "1 % of a core"; "<="; 0.01; "share";
+        each_mpi(. as $m | $s | own("kernels"; $m.mpi)
+                 | map(.helper_cpu | values) | {v: max}));
+
+# Simulated: time, network and registration cost are all modelled
+def scaling_figures:
+    . as $s
+    | [other("scaling") | .[][]] as $all
+    | (["strong", 16, "−33.19 %", "0.9985"], ["strong", 32, "−34.08 %", "1.0000"],
+       ["strong", 64, "−31.70 %", "1.0020"], ["weak", 16, "−33.05 %", "1.0020"],
+       ["weak", 32, "−34.08 %", "1.0000"], ["weak", 64, "−33.09 %", "1.0009"])
+      as $t
+    | ($all | map(select(.scaling == $t[0] and .ranks == $t[1]))) as $rows
+    | ($rows | map(select(.policy == $s.main))[0]) as $own
+    | ($rows | map(select(.policy == "leave_pinned"))[0]) as $left
+    | figure(if $t[0] == "strong" then "Fig. 13" else "Fig. 14" end;
+        "peak of FT, \($t[0]) scaling, \($t[1]) nodes, modelled"; $t[2]; "";
+        "<="; null; "change";
+        [ratio($own.pinned_peak_bytes; $left.pinned_peak_bytes)
+         | {v: (values - 1)}]),
+      figure("Table 4"; "time of FT, \($t[0]) scaling, \($t[1]) nodes, modelled";
+        $t[3]; "1.00 at most"; "<="; 1; "ratio";
+        [ratio($own.seconds; $left.seconds) | {v: values}]);
+
+# Of bench/cpu_policy; against the same ranks without a helper
+def distribution_figures:
+    . as $s
+    | [other("distribution") | .[][]] as $all
+    | (["sp", "conservative", "1.0000"], ["sp", "aggressive", "1.0011"],
+       ["cg", "conservative", "1.0006"], ["cg", "aggressive", "1.0006"]) as $t
+    | ("idle", "busy") as $cores
+    | def of($mpi): [$all[] | select(.mpi == $mpi) | .results[]
+          | select(.kernel == $t[0] and .side == $t[1] and .situation == $cores)];
+    figure("Table 1"; "time of \($t[0]), \($t[1]), \($cores) cores";
+        if $cores == "idle" then $t[2] else "–" end; "1.01 at most"; "<="; 1.01;
+        "ratio";
+        $s | each_mpi(of(.mpi)[0] | select(. != null)
+                      | {v: .time_ratio, low: .time_interval[0],
+                         high: .time_interval[1], pairs: 2})),
+    figure("Fig. 8"; "memory over time of \($t[0]), \($t[1]), \($cores) cores";
+        "less"; ""; "<="; null; "change";
+        $s | each_mpi(of(.mpi)[0] | select(. != null)
+                      | {v: (.mean_ratio | values - 1)}));
+
+def pipeline_figures:
+    {where: "Fig. 9, 10", what: "memory against the RDMA pipeline",
+     paper: "−3.84 % (not pinned), −21.04 % (pinned)", goal: "", unit: "text",
+     ours: [{text: "no pipeline here yet"}], met: null};
+
+def figures:
+    kernel_means, kernel_peaks, loop_figures, limit_figures, overhead_figures,
+    accuracy_figures, aggregation_figures, idle_figures,
+    scaling_figures, distribution_figures, pipeline_figures;

@@ -1,0 +1,71 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# The summary as the README's tables.
+include "figures";
+include "format";
+
+def one($unit):
+    if .text != null then .text
+    elif .v == null then "–"
+    elif $unit == "limit" then "\(.peak | change) (limit \(.limit | change))"
+    elif $unit == "change" then .v | change
+    elif $unit == "share" or $unit == "computed" then .v | share
+    elif $unit == "times" then "\(.v | short)x"
+    elif $unit == "ratio" then
+        (if .low == null then (.v * 10000 | round) / 10000 | tostring
+         else {median: .v, low, high, pairs} | span end) +
+        (if .is_busy then " (busy)" else "" end)
+    else .v | short end;
+
+# Once where both MPIs say the same
+def ours:
+    .unit as $unit
+    | if .ours | all(.[]; .v == null and .text == null) then "not run"
+      else [.ours[] | {mpi, text: one($unit)}]
+      | if map(.text) | unique | length == 1 then .[0].text
+        else map("\(.mpi | mpi_name): \(.text)") | join("; ") end
+      end;
+
+def met: {yes: "yes", no: "**no**", noise: "hidden by noise"}[. // ""] // "";
+
+def machine:
+    "\(.machine.cpus) processors (\(.machine.cpu)), \(.machine.kernel), " +
+    "\(.machine.date); \(.pairs) pairs, policy `\(.main)`, " +
+    "`bench/paper_a\(if .level == "default" then "" else " --" + .level end)`, " +
+    "\(.seconds / 60 | round) minutes" +
+    (if .machine.modelled_pin_cost != null then
+     "; registrations carry a **modelled** cost of " +
+     "\(.machine.modelled_pin_cost)" else "" end) + ".";
+
+# The kernels: a row a code
+def kernel_table($mpi):
+    . as $s
+    | [.rows[] | select(.section == "kernels" and .mpi == $mpi)] as $rows
+    | if ($rows | length) == 0 then empty
+      else
+        "", "\($mpi | mpi_name): time, and peak and bytes over time of leave " +
+        "pinned; median [interval]", "",
+        "| code | leave pinned holds | limit | peak | bytes over time " +
+        "(limit) | time | time on demand | time, `lru` at our peak | " +
+        "on time | `lru`'s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        (($rows | map(.case) | unique[]) as $case
+         | ($rows | map(select(.case == $case) | {(.policy): .}) | add) as $p
+         | $p[$s.main] as $own | select($own != null)
+         | "| \($case) | \($p.leave_pinned.peak | bytes) " +
+           "| \($own.limit_peak_ratio.median | share) " +
+           "| \($own.peak_ratio.median | share) " +
+           "| \($own.byte_seconds_ratio.median | share) " +
+           "(\($own.limit_byte_seconds_ratio.median | share)) " +
+           "| \($own.time_ratio | span) | \($p.on_demand.time_ratio | span) " +
+           "| \($p.lru.time_ratio | span) | \($own.on_time | share) " +
+           "| \($p.lru.on_time | share) |")
+      end;
+
+"Measured on \(machine)",
+(if .failed > 0 then "", "**\(.failed) runs failed.**" else empty end), "",
+"| paper | what | paper | ours | goal | met |",
+"| --- | --- | --- | --- | --- | --- |",
+(figures | "| \(.where) | \(.what) | \(.paper) | \(ours) | \(.goal) | " +
+           "\(.met | met) |"),
+(.machine.mpis[] as $mpi | kernel_table($mpi))

@@ -1,0 +1,80 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# $runs (one object a job, see bench_job in ../lib.sh) and $extra (one object a
+# step of another kind) to the summary, from which all else is made. Memory is
+# the mean over the ranks of a job, in bytes; time in seconds.
+include "stats";
+
+def per_rank(f): map(f) | mean;
+
+# What one run says of itself
+def figures:
+    .ranks as $reports
+    | (.nas.rank // [.fig1.sender, .fig1.receiver]) as $ranks
+    | {section, case, x, mpi, pair, policy, num_ranks,
+       time: (.nas.seconds // (.fig1.sender.median_us * 1e-6)),
+       # Ranks that share processors get their share at most
+       is_busy: (($ranks | map(.cpu_share) | min)
+                 < 0.95 * ([1, .cpus / .num_ranks] | min)),
+       vmpin_peak: ($ranks | per_rank(.vmpin_peak_bytes)),
+       vmpin_average: ($ranks | per_rank(.vmpin_average_bytes))}
+    + if ($reports | length) == .num_ranks then {
+       peak: ($reports | per_rank(.pinned_peak_bytes)),
+       average: ($reports | per_rank(.pinned_byte_seconds / .elapsed_seconds)),
+       byte_seconds: ($reports | per_rank(.pinned_byte_seconds)),
+       limit_peak: ($reports | per_rank(.in_use_peak_bytes)),
+       limit_byte_seconds: ($reports | per_rank(.in_use_byte_seconds)),
+       uses: ($reports | map(.uses) | add),
+       warm: ($reports | map(.uses - .cold) | add),
+       on_time: ($reports | map(.on_time) | add),
+       helper_cpu: ($reports
+                    | map(.helper_cpu_seconds / .elapsed_seconds) | max),
+       modelled: ($reports | map(.modelled_cost // empty) | first // null)
+      } else {} end;
+
+# Of one pair, a policy's figure against leave pinned's
+def in_pairs($all; $policy; a; b):
+    [$all | group_by(.pair)[]
+     | (map(select(.policy == $policy))[0]) as $own
+     | (map(select(.policy == "leave_pinned"))[0]) as $base
+     | select($own != null and $base != null)
+     | ratio($own | a; $base | b)]
+    | interval;
+
+def row($all; $policy):
+    ($all | map(select(.policy == $policy))) as $own
+    | ($own[0] | {section, case, x, mpi, num_ranks, policy})
+    + ([("time", "peak", "average", "byte_seconds", "limit_peak", "vmpin_peak",
+         "vmpin_average", "uses", "helper_cpu") as $k
+        | {($k): ($own | map(.[$k] | values) | median)}] | add)
+    + {pairs: ($own | length),
+       on_time: ratio($own | map(.on_time | values) | add;
+                      $own | map(.warm | values) | add),
+       modelled: ($own[0].modelled),
+       is_busy: ($all | map(select(.policy == $policy or
+                                   .policy == "leave_pinned")) | any(.is_busy)),
+       time_ratio: in_pairs($all; $policy; .time; .time),
+       peak_ratio: in_pairs($all; $policy; .peak; .peak),
+       average_ratio: in_pairs($all; $policy; .average; .average),
+       byte_seconds_ratio: in_pairs($all; $policy; .byte_seconds;
+                                    .byte_seconds),
+       vmpin_peak_ratio: in_pairs($all; $policy; .vmpin_peak; .vmpin_peak),
+       vmpin_average_ratio: in_pairs($all; $policy; .vmpin_average;
+                                     .vmpin_average),
+       limit_peak_ratio: in_pairs($all; $policy; .limit_peak; .peak),
+       limit_byte_seconds_ratio: in_pairs($all; $policy; .limit_byte_seconds;
+                                          .byte_seconds)};
+
+# Six digits: more are noise, and make a baseline twice as long
+def six_digits:
+    walk(if type == "number" and . != 0 and . != floor then
+             pow(10; 5 - (fabs | log10 | floor)) as $scale
+             | (. * $scale | round) / $scale
+         else . end);
+
+{bench: "paper_a", version: 1, level: $level, main: $main, pairs: $pairs,
+ sections: ($sections | split("\n")), seconds: $seconds, failed: $failed,
+ machine: $machine,
+ rows: [$runs | map(figures) | group_by([.section, .case, .mpi])[]
+        | . as $all | [.[].policy] | unique[] | row($all; .) | six_digits],
+ extra: $extra}
