@@ -105,7 +105,8 @@ def no_reuse_goals($p; $lp):
     else empty end;
 
 def goals($rows):
-    ($rows | map(select(.policy == "paper"))[0]) as $p
+    ($rows | map(select(.policy == ("predict", "paper")))
+     | sort_by(.policy != "predict")[0]) as $p
     | ($rows | map(select(.policy == "leave_pinned"))[0]) as $lp
     | if $p == null or $lp == null then empty
       else (if $p.reuse then reuse_goals($p; $lp) else no_reuse_goals($p; $lp) end)
@@ -115,7 +116,7 @@ map(figures)
 | [group_by([.mpi, (.reuse | not), .size])[]
    | . as $runs
    | [[.[].policy] | unique | sort_by({leave_pinned: 0, on_demand: 1,
-                                       paper: 2, lru: 3}[.])[]
+                                       predict: 2, paper: 3, lru: 4}[.])[]
       | row($runs; .)]] as $groups
 | {bench: "fig1", pairs: (map(.pair) | max), rows: ($groups | add),
    goals: [$groups[] | goals(.)]}

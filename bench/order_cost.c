@@ -12,6 +12,7 @@
  * forecast, for loops of several lengths and for uses in random order.
  */
 
+#define ORDER_COST_BATCH 32
 #define ORDER_COST_USES 200000
 
 typedef struct order_cost {
@@ -28,7 +29,7 @@ static uint64_t order_cost_random(uint64_t *state)
 /* loop == 0: random */
 static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
 {
-    ucs_predict_forecast_t forecasts[UCS_PREDICT_FORECAST_MAX];
+    ucs_predict_forecast_t forecasts[ORDER_COST_BATCH];
     uint64_t now   = 1000000;
     uint64_t state = 1;
     uint64_t spent[2] = {0, 0};
@@ -47,10 +48,11 @@ static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
         use.address  = 0x100000 * (buffer + 1);
         use.path     = 1 + (buffer % 7);
         start        = bench_now();
-        (void)ucs_predict_order_record(order, &use, now + 1000);
+        (void)ucs_predict_order_record(order, &use, now + 1000, 0);
         middle    = bench_now();
-        (void)ucs_predict_order_forecast(order, now + 1000, UINT64_MAX,
-                                         forecasts, UCS_PREDICT_FORECAST_MAX);
+        while (ucs_predict_order_changed(order, now + 1000, forecasts,
+                                         ORDER_COST_BATCH) > 0) {
+        }
         spent[0] += middle - start;
         spent[1] += bench_now() - middle;
         now      += 50000 + order_cost_random(&state) % 100000;

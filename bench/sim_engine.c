@@ -58,7 +58,7 @@ size_t sim_engine_bytes(const sim_shape_t *shape, const sim_params_t *params)
 
     return sizeof(struct uct_helper_engine) + sizeof(sim_engine_t) +
            (params->is_small ? SIM_SMALL_DQ : 1024) * sizeof(uct_helper_use_t) +
-           events * (256 + 88 + sizeof(uct_helper_rq_item_t) +
+           events * (512 + 128 + sizeof(uct_helper_rq_item_t) +
                      sizeof(uct_helper_home_t)) +
            (uses + UCT_HELPER_CHUNK) * sizeof(uct_helper_region_t) +
            2 * sizeof(uint32_t) * uses * (params->iterations + 2);
@@ -79,7 +79,6 @@ static ucs_status_t sim_engine_open(sim_world_t *world, uint32_t index)
     engine->process.page_size    = SIM_PAGE;
     engine->process.dq_length    = params->is_small ? SIM_SMALL_DQ : 0;
     engine->process.max_contexts = events;
-    engine->process.max_events   = events;
     return replay_process_open(&engine->process);
 }
 

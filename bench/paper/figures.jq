@@ -235,14 +235,15 @@ def distribution_figures:
     | (["sp", "conservative", "1.0000"], ["sp", "aggressive", "1.0011"],
        ["cg", "conservative", "1.0006"], ["cg", "aggressive", "1.0006"]) as $t
     | ("idle", "busy") as $cores
-    | def of($mpi): [$all[] | select(.mpi == $mpi) | .results[]
+    | def of($mpi): [$all[] | select(.mpi == $mpi) | .rounds as $pairs
+          | .results[] + {$pairs}
           | select(.kernel == $t[0] and .side == $t[1] and .situation == $cores)];
     figure("Table 1"; "time of \($t[0]), \($t[1]), \($cores) cores";
         if $cores == "idle" then $t[2] else "–" end; "1.01 at most"; "<="; 1.01;
         "ratio";
         $s | each_mpi(of(.mpi)[0] | select(. != null)
                       | {v: .time_ratio, low: .time_interval[0],
-                         high: .time_interval[1], pairs: 2})),
+                         high: .time_interval[1], pairs})),
     figure("Fig. 8"; "memory over time of \($t[0]), \($t[1]), \($cores) cores";
         "less"; ""; "<="; null; "change";
         $s | each_mpi(of(.mpi)[0] | select(. != null)

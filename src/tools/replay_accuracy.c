@@ -113,11 +113,9 @@ static void replay_periodicity_use(void *predictor, const replay_use_t *use,
 typedef struct replay_ordered {
     ucs_predict_order_h    order;
     int                    is_revised;
-    uint64_t               now;       /* latest start or end */
     const replay_use_t     **open;    /* under way */
     size_t                 open_count;
     size_t                 open_max;
-    ucs_predict_forecast_t forecasts[UCS_PREDICT_FORECAST_MAX];
 } replay_ordered_t;
 
 static void *replay_order_create(unsigned window UCS_V_UNUSED)
@@ -163,7 +161,7 @@ static ucs_predict_ref_t replay_order_record(replay_ordered_t *ordered,
         .type     = use->access
     };
 
-    return ucs_predict_order_record(ordered->order, &learned, end_ns);
+    return ucs_predict_order_record(ordered->order, &learned, end_ns, 0);
 }
 
 static void replay_order_ends(replay_ordered_t *ordered, uint64_t now)
@@ -175,9 +173,6 @@ static void replay_order_ends(replay_ordered_t *ordered, uint64_t now)
         if (ordered->open[i]->end_ns <= now) {
             (void)replay_order_record(ordered, ordered->open[i],
                                       ordered->open[i]->end_ns);
-            if (ordered->now < ordered->open[i]->end_ns) {
-                ordered->now = ordered->open[i]->end_ns;
-            }
         } else {
             ordered->open[kept++] = ordered->open[i];
         }
@@ -201,29 +196,22 @@ static void replay_order_use(void *predictor, const replay_use_t *use,
                              replay_prediction_t *prediction)
 {
     replay_ordered_t *ordered = predictor;
-    unsigned count            = 0;
+    ucs_predict_forecast_t forecast;
     ucs_predict_ref_t ref;
-    unsigned i;
 
     replay_order_ends(ordered, use->start_ns);
-    if (ordered->is_revised) {
-        /* Not at the use's own start: that would tell when it comes */
-        count = ucs_predict_order_forecast(ordered->order, ordered->now,
-                                           ordered->forecasts,
-                                           UCS_PREDICT_FORECAST_MAX);
+    if (ordered->is_revised &&
+        ucs_predict_order_expected(ordered->order, use->address, &forecast)) {
+        prediction->revised_ns = forecast.start_ns;
     }
-    ordered->now = use->start_ns;
-    ref          = replay_order_record(ordered, use, 0);
+    ref = replay_order_record(ordered, use, 0);
     replay_order_open(ordered, use);
 
     prediction->context = replay_hash(ref.index, ref.generation);
-    prediction->due_ns  = ucs_predict_order_next(ordered->order, ref);
-    for (i = 0; i < count; ++i) {
-        if ((ordered->forecasts[i].ref.index == ref.index) &&
-            (ordered->forecasts[i].ref.generation == ref.generation)) {
-            prediction->revised_ns = ordered->forecasts[i].start_ns;
-        }
-    }
+    prediction->due_ns  = ucs_predict_order_expected(ordered->order,
+                                                     use->address, &forecast) ?
+                                  forecast.start_ns :
+                                  0;
 }
 
 /*

@@ -70,7 +70,6 @@ typedef struct replay_process {
     size_t                page_size;
     unsigned              dq_length;    /**< as the engine's, 0: default */
     unsigned              max_contexts;
-    unsigned              max_events;
     replay_pinned_func_t  on_pinned;    /**< may be NULL */
     void                  *pinned_arg;
     uint64_t              main_ns;      /**< at first the start for both */

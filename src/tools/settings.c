@@ -41,6 +41,14 @@ static int tool_check_monitor(const char *value)
     return tool_check_word(value, words);
 }
 
+static int tool_check_cpu_policy(const char *value)
+{
+    static const char *const words[] = {"conservative", "aggressive", "auto",
+                                        NULL};
+
+    return tool_check_word(value, words);
+}
+
 static int tool_check_share(const char *value)
 {
     double share;
@@ -176,6 +184,9 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
     {"max-regions", "UCX_MD_HELPER_MAX_REGIONS", "COUNT",
      "ceiling of registrations per domain",
      "a whole number from 1 to 4294967295, or inf", tool_check_count},
+    {"node-max-pinned", "UCX_MD_HELPER_NODE_MAX_PINNED", "SIZE",
+     "budget of registered memory for all ranks of a node",
+     "a whole number with an optional K, M, G or T, or inf", tool_check_size},
     {"min-size", "UCX_MD_HELPER_MIN_SIZE", "SIZE",
      "register smaller buffers once and keep them",
      "a whole number with an optional K, M, G or T, or inf", tool_check_size},
@@ -191,6 +202,9 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      "processors that the helper thread may run on",
      "auto, a list of processors below 1024 such as 0-3,8, or nothing",
      tool_check_cpu},
+    {"cpu-policy", "UCX_MD_HELPER_CPU_POLICY", "POLICY",
+     "which ranks of a node have a helper", "conservative, aggressive or auto",
+     tool_check_cpu_policy},
     {"log", "UCX_MD_HELPER_LOG", "LEVEL", "how much the helper says",
      "error, warn, info or debug", tool_check_log},
     {"pin-cost", TOOL_ENV_PIN_COST, "BASE,PERPAGE",

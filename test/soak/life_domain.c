@@ -51,6 +51,7 @@ uct_md_h life_domain_open(void)
         .policy      = UCT_HELPER_POLICY_PAPER,
         .min_size    = 16384,
         .max_pinned  = SIZE_MAX,
+        .node_max_pinned = SIZE_MAX,
         .max_regions = ULONG_MAX,
         .log_level   = UCS_LOG_LEVEL_WARN
     };

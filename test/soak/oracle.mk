@@ -16,7 +16,7 @@ oracle_LDADD = \
 	$(top_builddir)/src/ucs/predict/libucs_predict.la \
 	$(top_builddir)/src/ucs/trace/libucs_trace.la \
 	$(top_builddir)/src/ucs/sys/libucs_helper_sys.la \
-	$(UCX_LIBS) $(URING_LIBS) $(UNWIND_LIBS) -lpthread -ldl -lm
+	$(UCX_LIBS) $(URING_LIBS) $(UNWIND_LIBS) $(NUMA_LIBS) -lpthread -ldl -lm
 EXTRA_oracle_DEPENDENCIES = oracle_bss.so
 
 # Loaded at run time, from beside the program

@@ -11,18 +11,18 @@ libschedules_engine_a_SOURCES = \
 	schedules_hooks.h \
 	schedules_point.h \
 	schedules_sim/ucs/sys/atomic.h \
-	../../src/ucs/predict/bound.c \
+	../../src/ucs/predict/lru.c \
 	../../src/ucs/predict/callsite.c \
 	../../src/ucs/predict/condition.c \
 	../../src/ucs/predict/cost.c \
 	../../src/ucs/predict/order.c \
-	../../src/ucs/predict/place.c \
 	../../src/ucs/predict/signature.c \
 	../../src/uct/ib/helper_md/dq.c \
 	../../src/uct/ib/helper_md/duel.c \
 	../../src/uct/ib/helper_md/engine.c \
 	../../src/uct/ib/helper_md/engine_keep.c \
 	../../src/uct/ib/helper_md/engine_merge.c \
+	../../src/uct/ib/helper_md/engine_node.c \
 	../../src/uct/ib/helper_md/engine_order.c \
 	../../src/uct/ib/helper_md/engine_paper.c \
 	../../src/uct/ib/helper_md/engine_put.c \

@@ -13,9 +13,12 @@
 /* Steps in which the helper must have given up all that is idle */
 #define SIM_MAX_DRAIN 400
 
-/* What is put off is given up after a multiple of the gaps seen; where they
- * differ much that is many looks */
-#define SIM_MAX_DRAIN_PREDICT 400
+/* Under predict what does not come is given up after four times the longest gap
+ * seen, which is no longer than the program, or after as long as the program has
+ * run and a second: a matter of time, and of many looks if that is long. The
+ * rest is what a use lost takes to be noticed. */
+#define SIM_DRAIN_PROGRAMS 4
+#define SIM_DRAIN_NS       3000000000ul
 
 #define SIM_US 1000ul
 
@@ -243,17 +246,26 @@ static size_t sim_granted(void)
                    0;
 }
 
-static unsigned sim_helper_max_drain(void)
+typedef struct sim_drain {
+    unsigned steps;    /* since the program has ended */
+    uint64_t until_ns; /* what is idle has been given up by then */
+} sim_drain_t;
+
+static int sim_drain_is_over(sim_drain_t *drain)
 {
-    return ((sim_world.params.policy == UCT_HELPER_POLICY_PREDICT) &&
-            (sim_granted() == 0) && !sim_has_leak) ?
-                   SIM_MAX_DRAIN_PREDICT :
-                   SIM_MAX_DRAIN;
+    if (drain->steps++ == 0) {
+        drain->until_ns = (SIM_DRAIN_PROGRAMS + 1) * sim_now() + SIM_DRAIN_NS;
+    }
+    if ((sim_world.params.policy == UCT_HELPER_POLICY_PREDICT) &&
+        (sim_granted() == 0) && !sim_has_leak) {
+        return sim_now() > drain->until_ns;
+    }
+    return drain->steps >= SIM_MAX_DRAIN;
 }
 
 /* When the program has ended the helper gives up what is idle, and then has
  * nothing to wait for */
-static int sim_helper_is_done(uint64_t next, unsigned *drained)
+static int sim_helper_is_done(uint64_t next, sim_drain_t *drain)
 {
     if (sim_world.running > 0) {
         return 0;
@@ -261,7 +273,7 @@ static int sim_helper_is_done(uint64_t next, unsigned *drained)
     if ((next == UCT_HELPER_TIME_NEVER) && !sim_world.is_notified) {
         return 1;
     }
-    if (++*drained < sim_helper_max_drain()) {
+    if (!sim_drain_is_over(drain)) {
         return 0;
     }
     if (!sim_has_leak && (sim_granted() == 0)) {
@@ -272,7 +284,7 @@ static int sim_helper_is_done(uint64_t next, unsigned *drained)
 
 static void sim_helper_main(void *arg)
 {
-    unsigned drained = 0;
+    sim_drain_t drain = {0};
     uint64_t next;
 
     (void)arg;
@@ -283,7 +295,7 @@ static void sim_helper_main(void *arg)
         next = uct_helper_engine_step(sim_world.engine, sim_now());
         sim_trace("stepped", next, 0);
         sim_world_unlock_step();
-        if (sim_helper_is_done(next, &drained)) {
+        if (sim_helper_is_done(next, &drain)) {
             break;
         }
         if (!sim_world.is_notified) {

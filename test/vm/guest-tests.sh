@@ -79,7 +79,7 @@ reports_check() {
     local file count=0
     for file in "$OUTDIR/$1".report.*.json; do
         [ -e "$file" ] || continue
-        report_check "$file" paper || return 1
+        report_check "$file" "${UCX_MD_HELPER_POLICY:-predict}" || return 1
         count=$((count + 1))
     done
     [ "$count" -eq 2 ] || { echo "$count reports of 2"; return 1; }
@@ -173,7 +173,9 @@ test_helper() {
         mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 1 \
             --min-size 8m --kinds rotate,map || return 1 ;;
     pinwatch)
-        # Long gaps beside those of a host that is busy with other things
+        # Long gaps beside those of a host that is busy with other things. A
+        # few gaps of a slow guest: what predict knows of them is too little
+        export UCX_MD_HELPER_POLICY=paper
         predicts "$mpi" 400 || { rm -f "$OUTDIR"/helper-pinwatch*.json
                                  predicts "$mpi" 1500; } || return 1 ;;
     churn)

@@ -6,6 +6,7 @@
 
 #include <ucs/sys/compiler_def.h>
 
+#include <math.h>
 #include <stdint.h>
 
 /**
@@ -13,31 +14,73 @@
  *
  * A lower bound of the next delay, learned from a stream of delays. On a shared
  * machine delays have a sharp lower edge and a long upper tail (time slices
- * that went to others), so the mean and its deviation say nothing about the
- * edge: what is tracked is a median, the deviation below it, and the floor.
+ * that went to others), so a mean and its deviation say nothing about the edge:
+ * what is tracked is the least delay, which creeps up where none comes near it.
  */
 
 BEGIN_C_DECLS
 
+/** Delays that the floor takes to rise by about two thirds of what it lacks. */
+#define UCS_PREDICT_BOUND_MEMORY 1000.0f
+
+/** Likewise for what is typical. */
+#define UCS_PREDICT_BOUND_RECENT 16.0f
+
 /** All zero: no delay seen. */
 typedef struct ucs_predict_bound {
-    float    floor;  /* about the smallest of the last 250 delays */
-    float    median;
-    float    below;  /* smoothed deviation of those below the median */
-    int16_t  run;    /* successive delays above (> 0) or below the median */
-    uint16_t count;  /* delays seen; stops at UINT16_MAX */
+    float    floor;   /* ns */
+    float    typical; /* ns; not below the floor */
+    uint32_t count;   /* delays seen; stops at UINT32_MAX */
 } ucs_predict_bound_t;
 
-/** Learn from one delay, in nanoseconds, not negative. */
-void ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay);
+/** Learn from one delay, in nanoseconds, not negative. A single long one lifts
+ *  the floor by no more than its share of the floor itself. */
+static inline void
+ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay_ns)
+{
+    float delay = (float)delay_ns;
+
+    if (bound->count == 0) {
+        bound->typical = delay;
+    }
+    bound->typical += (fminf(delay, 2 * bound->typical) - bound->typical) /
+                      UCS_PREDICT_BOUND_RECENT;
+    if ((bound->count == 0) || (delay < bound->floor)) {
+        bound->floor = delay;
+    } else {
+        bound->floor += (fminf(delay, 2 * bound->floor) - bound->floor) /
+                        UCS_PREDICT_BOUND_MEMORY;
+    }
+    bound->typical = fmaxf(bound->typical, bound->floor);
+    bound->count  += (bound->count != UINT32_MAX);
+}
 
 /**
- * @param [in] caution  How far below the floor, in halves of the distance from
- *                      floor to median; negative: above the floor.
+ * The least of n delays is the quantile 1/n of them. For a rarer one, @a share,
+ * the floor is lowered as if their distribution rose with the third power, with
+ * few delays seen much, with 1 / share of them not at all; and by no more than
+ * four times the distance from floor to typical, and what so few delays may
+ * have hidden: where all were alike the next one will be, too.
  *
- * @return The bound, nanoseconds; may be negative. 0 if no delay was seen.
+ * @param [in] share    Of delays that may be below the bound, above 0.
+ * @param [in] caution  0 to 1: how far below that, 1 being all of it. -1 to 0:
+ *                      how far above, -1 by what is typical.
+ *
+ * @return The bound, nanoseconds, not negative. 0 if no delay was seen.
  */
-double ucs_predict_bound_get(const ucs_predict_bound_t *bound, double caution);
+static inline double
+ucs_predict_bound_get(const ucs_predict_bound_t *bound, double share,
+                      double caution)
+{
+    double known  = share * bound->count;
+    double spread = bound->typical - bound->floor;
+    double doubt  = fmin(bound->floor,
+                         4 * spread + bound->floor / (bound->count + 1.0));
+    double time   = bound->floor -
+                    ((known < 1) ? (1 - cbrt(known)) * doubt : 0);
+
+    return (caution > 0) ? time * (1 - caution) : time - caution * spread;
+}
 
 END_C_DECLS
 

@@ -3,7 +3,7 @@
  */
 #include "order.h"
 #include "bound.h"
-#include "place.h"
+#include "lru.h"
 #include "saturate.h"
 
 #include <ucs/sys/math.h>
@@ -11,170 +11,111 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A use may overtake others, by this many places of its own kind, or where only
- * the buffer is the same, by fewer; what was overtaken may still come while the
- * cursor is no further than ORDER_LAG ahead */
-#define ORDER_AHEAD         16
-#define ORDER_AHEAD_ADDRESS 4
-#define ORDER_LAG           8
+#define ORDER_MAX          (1u << 20)
 
-/* After so many uses in their turn the alignment is trusted more than a look-up
- * of the latest few */
-#define ORDER_STRAIGHT 4
+/* Latest uses; a power of two above the farthest herald */
+#define ORDER_RING         128u
 
-/* What preceded a use is looked for among so many uses before it */
-#define ORDER_NEAR 32
+/* Ends that wait for the starts before them */
+#define ORDER_ENDS         128u
 
-/* Generations of a moving buffer that are looked through */
-#define ORDER_MOVES 8
+#define ORDER_SURE         16u
+#define ORDER_STEER        0.1f
+#define ORDER_STEER_ALL    0.02f
+#define ORDER_GIVE_UP      4.0
+#define ORDER_GIVE_UP_NS   UINT64_C(1000000)
+#define ORDER_VAIN         2
+#define ORDER_GAP_DECAY    (15.0 / 16)
 
-/* Once two uses overlapped, the end of the first says nothing about the start
- * of the second, until so many did not */
-#define ORDER_OVERLAP 64
+/* A follower that was seen so often keeps its entry against a newcomer, at the
+ * price of one sight */
+#define ORDER_ESTABLISHED  4u
 
-/* An unforeseen use is answered by so many foreseen ones that find their buffer
- * held in any case */
-#define ORDER_DOUBT     8
-#define ORDER_DOUBT_MAX 48
+/* Uses that come next to each other say much the same of what follows; those
+ * further away are needed where many come at once */
+static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
+                                           10, 12, 16, 20, 24, 32, 48, 64};
 
-/* More than one unforeseen use in nine: to be held whatever the forecast says */
-#define ORDER_DOUBT_KEEP 24
+/* A buffer that was used after the label, before the label came again */
+typedef struct order_follower {
+    ucs_predict_ref_t   place;      /* generation 0: free */
+    ucs_predict_bound_t from_start;
+    ucs_predict_bound_t from_end;
+} order_follower_t;
 
-/* Uses in a row that are looked at for whether they come in their turn, and the
- * share that need not, for those to count as foreseen that were named */
-#define ORDER_DISORDER_STEP (1 / 64.f)
-#define ORDER_DISORDER_MAX  0.25f
+typedef struct order_label {
+    ucs_predict_lru_node_t node;
+    uint64_t               again;   /* uses until the same buffer's next */
+    uint64_t               learned; /* times that this was seen */
+    order_follower_t       followers[UCS_PREDICT_FOLLOWERS];
+} order_label_t;
 
-#define ORDER_CAUTION_STEP 0.25f
-#define ORDER_CAUTION_MIN  -1.0f
-#define ORDER_CAUTION_MAX  2.0f
-
-/* The largest gap of a buffer decays by this share a use */
-#define ORDER_GAP_DECAY 64
-#define ORDER_GAP_SHARE 4
-
-/* How long to hold moves up by this share at a use that came later */
-#define ORDER_HOLD_STEP 0.2
-
-/* Second uses of buffers after which that is taken for what is usual */
-#define ORDER_HOLD_KNOWN 8
-
-/* A buffer of so few uses is as doubtful as the others are */
-#define ORDER_DOUBT_USES 8
-
-/* What has run for less is not yet worth a statement about its duration */
-#define ORDER_YOUNG_NS UINT64_C(1000000000)
-#define ORDER_GRACE_NS UINT64_C(2000000)
-
-/* What is expected is given up after so many times its median delay and the
- * longest gap of its buffer */
-#define ORDER_PATIENCE 16
-
-#define ORDER_SLOTS 8 /* of the look-up table, for each event */
-
-/* What two uses must have in common */
-typedef enum order_kind {
-    ORDER_BOTH,
-    ORDER_ADDRESS,
-    ORDER_PATH
-} order_kind_t;
-
-/* Contexts in the order in which they are looked up */
-static const struct {
-    order_kind_t kind;
-    unsigned     length;
-} order_contexts[] = {{ORDER_BOTH, 4}, {ORDER_BOTH, 2},    {ORDER_ADDRESS, 3},
-                      {ORDER_BOTH, 1}, {ORDER_ADDRESS, 1}, {ORDER_PATH, 3},
-                      {ORDER_PATH, 1}};
-
-#define ORDER_CONTEXTS \
-    (sizeof(order_contexts) / sizeof(order_contexts[0]))
+typedef struct order_place {
+    ucs_predict_lru_node_t node;    /* by address */
+    uint64_t               start_ns;    /* latest use */
+    uint64_t               end_ns;      /* 0: under way */
+    uint64_t               position;    /* of that use */
+    uint64_t               deadline_ns; /* latest of what was announced since */
+    uint64_t               until_ns;
+    double                 gap_ns;      /* decayed maximum, from start to start */
+    ucs_predict_ref_t      label;       /* of the latest use */
+    ucs_predict_bound_t    duration;
+    uint8_t                vain;        /* times given up since */
+    uint8_t                is_changed;
+    uint8_t                is_new;      /* used once */
+    uint8_t                is_sure;     /* is that deadline */
+    float                  caution;
+} order_place_t;
 
 typedef struct order_event {
-    ucs_predict_sig_t   path;
-    uintptr_t           address;
-    uint64_t            start;
-    uint64_t            end;      /* 0: under way */
-    uint64_t            match;    /* position of the event that it repeats */
-    uint64_t            next;     /* ... of the latest that repeats it */
-    uint64_t            again;    /* uses to the next one of its buffer */
-    uint64_t            promise;  /* ns: latest forecast of its repetition */
-    uint64_t            serial;   /* of that forecast */
-    ucs_predict_bound_t after_start; /* since the start of the one before */
-    ucs_predict_bound_t after_end;   /* since its end */
-    ucs_predict_bound_t duration;
-    uint64_t            blame;    /* came before its bound, for that event did
-                                     (or itself); 0: it did not */
-    float               caution;
-    unsigned            overlap;
+    ucs_predict_ref_t label;
+    ucs_predict_ref_t place;
+    uint64_t          start_ns;
+    uint64_t          end_ns; /* 0: not known */
 } order_event_t;
 
-typedef struct order_slot {
-    uint32_t tag;      /* high half of the hash */
-    uint32_t position; /* low half */
-} order_slot_t;
-
-/*
- * Positions count from 1; position p is in events[p % max_events].
- * cursor <= newest; 0: nothing is known of what follows.
- * seen: bit j says that the event at cursor - j has been repeated.
- */
 struct ucs_predict_order {
     ucs_predict_order_params_t params;
-    ucs_predict_places_t       places;
-    ucs_predict_order_info_t   info;
-    uint64_t                   newest;
-    uint64_t                   cursor;
-    uint32_t                   seen;
-    unsigned                   straight;
-    uint64_t                   serial;  /* of forecasts */
-    uint64_t                   reached; /* the latest went as far as this */
-    int                        is_cut;  /* ... which was its horizon */
-    uint64_t                   created; /* start of the first use */
-    double                     hold_ns; /* after a use that nothing follows */
-    double                     hold_new_ns; /* ... of a new buffer */
-    uint64_t                   buffers; /* that were new */
-    uint64_t                   reused;  /* and were used a second time */
-    unsigned                   doubt;   /* as a buffer's, of all */
-    float                      disorder; /* share of uses out of their turn */
-    uint64_t                   slot_mask;
-    order_slot_t               *slots;
-    order_event_t              *events;
+    ucs_predict_lru_t          places;
+    ucs_predict_lru_t          labels;
+    uint32_t                   *changed;    /* indices of places */
+    uint32_t                   num_changed;
+    uint32_t                   num_ends;
+    float                      caution;     /* of all, with that of each */
+    ucs_predict_order_info_t   info;        /* position: uses */
+    order_event_t              ends[ORDER_ENDS]; /* by end_ns */
+    order_event_t              ring[ORDER_RING];
 };
 
 /*
- * Life
+ * Creation
  */
 
 void ucs_predict_order_params_init(ucs_predict_order_params_t *params)
 {
-    params->max_events  = 4096;
     params->max_places  = 4096;
+    params->max_labels  = 4096;
     params->miss_target = 0.01;
 }
 
-static int order_params_are_valid(const ucs_predict_order_params_t *params)
+static int order_is_bound_valid(uint32_t value)
 {
-    return (params->max_events >= 64) &&
-           (params->max_events <= UCS_PREDICT_MAX_ENTRIES) &&
-           ((params->max_events & (params->max_events - 1)) == 0) &&
-           (params->max_places >= 1) &&
-           (params->max_places <= UCS_PREDICT_MAX_ENTRIES) &&
-           (params->miss_target > 0) && (params->miss_target < 1);
+    return (value > 0) && (value <= ORDER_MAX);
 }
 
-ucs_status_t
-ucs_predict_order_create(const ucs_predict_order_params_t *params,
-                         ucs_predict_order_h *order_p)
+ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
+                                      ucs_predict_order_h *order_p)
 {
     ucs_predict_order_params_t defaults;
     ucs_predict_order_h order;
     ucs_status_t status;
 
-    if (params == NULL) {
-        ucs_predict_order_params_init(&defaults);
-        params = &defaults;
-    } else if (!order_params_are_valid(params)) {
+    ucs_predict_order_params_init(&defaults);
+    params = (params != NULL) ? params : &defaults;
+    /* Also refuses a NaN */
+    if (!order_is_bound_valid(params->max_places) ||
+        !order_is_bound_valid(params->max_labels) ||
+        !((params->miss_target > 0) && (params->miss_target < 1))) {
         return UCS_ERR_INVALID_PARAM;
     }
 
@@ -182,27 +123,30 @@ ucs_predict_order_create(const ucs_predict_order_params_t *params,
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-
-    order->params    = *params;
-    order->slot_mask = (uint64_t)params->max_events * ORDER_SLOTS - 1;
-    order->events    = calloc(params->max_events, sizeof(*order->events));
-    order->slots     = calloc(order->slot_mask + 1, sizeof(*order->slots));
-    if ((order->events == NULL) || (order->slots == NULL)) {
-        status = UCS_ERR_NO_MEMORY;
+    order->params  = *params;
+    status         = UCS_ERR_NO_MEMORY;
+    order->changed = malloc(params->max_places * sizeof(*order->changed));
+    if (order->changed == NULL) {
         goto err_free;
     }
-
-    status = ucs_predict_places_init(&order->places, params->max_places);
+    status = ucs_predict_lru_init(&order->places, params->max_places,
+                                  sizeof(order_place_t));
     if (status != UCS_OK) {
-        goto err_free;
+        goto err_free_changed;
     }
-
+    status = ucs_predict_lru_init(&order->labels, params->max_labels,
+                                  sizeof(order_label_t));
+    if (status != UCS_OK) {
+        goto err_cleanup_places;
+    }
     *order_p = order;
     return UCS_OK;
 
+err_cleanup_places:
+    ucs_predict_lru_cleanup(&order->places);
+err_free_changed:
+    free(order->changed);
 err_free:
-    free(order->slots);
-    free(order->events);
     free(order);
     return status;
 }
@@ -212,688 +156,443 @@ void ucs_predict_order_destroy(ucs_predict_order_h order)
     if (order == NULL) {
         return;
     }
-    ucs_predict_places_cleanup(&order->places);
-    free(order->slots);
-    free(order->events);
+    ucs_predict_lru_cleanup(&order->labels);
+    ucs_predict_lru_cleanup(&order->places);
+    free(order->changed);
     free(order);
 }
 
 /*
- * History
+ * Places
  */
 
-static order_event_t *order_event(ucs_predict_order_h order, uint64_t position)
+static void order_change(ucs_predict_order_h order, order_place_t *place)
 {
-    return &order->events[position & (order->params.max_events - 1)];
-}
-
-/* Remembered, and what is looked at around it as well */
-static int order_is_alive(ucs_predict_order_h order, uint64_t position)
-{
-    return (position > 0) && (position <= order->newest) &&
-           (order->newest - position + ORDER_LAG + 2 <
-            order->params.max_events);
-}
-
-static int order_is_seen(ucs_predict_order_h order, uint64_t position)
-{
-    return (position <= order->cursor) &&
-           ((order->cursor - position >= 32) ||
-            ((order->seen >> (order->cursor - position)) & 1));
-}
-
-static uint64_t order_mix(uint64_t hash, uint64_t value)
-{
-    hash ^= value + UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xd6e8feb86659fd93);
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xd6e8feb86659fd93);
-    return hash ^ (hash >> 32);
-}
-
-/* Hash of the newest events; 0 if there are too few */
-static uint64_t order_hash(ucs_predict_order_h order, unsigned context)
-{
-    order_kind_t kind = order_contexts[context].kind;
-    uint64_t hash     = context + 1;
-    order_event_t *event;
-    unsigned i;
-
-    if (order->newest < order_contexts[context].length) {
-        return 0;
+    if (!place->is_changed) {
+        place->is_changed = 1;
+        order->changed[order->num_changed++] =
+                ucs_predict_lru_index(&order->places, place);
     }
-    for (i = 0; i < order_contexts[context].length; ++i) {
-        event = order_event(order, order->newest - i);
-        if (kind != ORDER_PATH) {
-            hash = order_mix(hash, event->address);
+}
+
+/* A buffer that is forgotten has nothing to tell any more */
+static void order_unchange(ucs_predict_order_h order, uint32_t index)
+{
+    uint32_t i;
+
+    for (i = 0; order->changed[i] != index; ++i) {
+    }
+    order->changed[i] = order->changed[--order->num_changed];
+}
+
+static order_place_t *order_place_get(ucs_predict_order_h order,
+                                      uintptr_t address)
+{
+    order_place_t *place;
+    int is_new;
+
+    place = ucs_predict_lru_get(&order->places, address, &is_new);
+    if (is_new) {
+        if (place->is_changed) {
+            order_unchange(order,
+                           ucs_predict_lru_index(&order->places, place));
         }
-        if (kind != ORDER_ADDRESS) {
-            hash = order_mix(hash, event->path);
-        }
+        memset((char*)place + sizeof(place->node), 0,
+               sizeof(*place) - sizeof(place->node));
     }
-    return hash;
+    return place;
 }
 
-/* Where the newest events in this context were before, and are now.
- * @return 0 if they were not. */
-static uint64_t order_swap(ucs_predict_order_h order, unsigned context)
+static order_label_t *order_label_get(ucs_predict_order_h order,
+                                      const ucs_predict_use_t *use)
 {
-    uint64_t hash      = order_hash(order, context);
-    order_slot_t *slot = &order->slots[hash & order->slot_mask];
-    uint32_t tag       = hash >> 32;
-    uint64_t position  = 0;
+    uint64_t key = (use->path ^ (use->path >> 29)) *
+                   UINT64_C(0xbf58476d1ce4e5b9);
+    order_label_t *label;
+    int is_new;
 
-    if (hash == 0) {
-        return 0;
+    label = ucs_predict_lru_get(&order->labels, key ^ use->address, &is_new);
+    if (is_new) {
+        memset((char*)label + sizeof(label->node), 0,
+               sizeof(*label) - sizeof(label->node));
     }
-    if (slot->tag == tag) {
-        /* The high half of the position is that of the newest, or one less */
-        position = (order->newest & ~(uint64_t)UINT32_MAX) | slot->position;
-        if (position > order->newest) {
-            position = ucs_predict_sat_sub(position, UINT64_C(1) << 32);
-        }
-    }
-    slot->tag      = tag;
-    slot->position = order->newest;
-    return order_is_alive(order, position) ? position : 0;
+    return label;
+}
+
+/* The next use may take so long */
+static uint64_t order_patience(const order_place_t *place)
+{
+    return ucs_predict_sat_add(
+            ucs_predict_sat_ceil(ORDER_GIVE_UP * place->gap_ns),
+            ORDER_GIVE_UP_NS);
 }
 
 /*
- * Alignment
+ * Announcements
  */
 
-static int order_is_same(const order_event_t *event,
-                         const ucs_predict_use_t *use, order_kind_t kind)
+static uint64_t order_bound(ucs_predict_order_h order,
+                            const order_place_t *place,
+                            const ucs_predict_bound_t *bound)
 {
-    return ((kind == ORDER_PATH) || (event->address == use->address)) &&
-           ((kind == ORDER_ADDRESS) || (event->path == use->path));
+    return (uint64_t)ucs_predict_bound_get(
+            bound, order->params.miss_target,
+            ucs_min(place->caution + order->caution, 1.0f));
 }
 
-static uint64_t order_align_kind(ucs_predict_order_h order,
-                                 const ucs_predict_use_t *use,
-                                 order_kind_t kind)
+/* Not before the bound after the start, nor before that after the end */
+static uint64_t order_time(ucs_predict_order_h order,
+                           const order_place_t *place,
+                           const order_follower_t *follower,
+                           const order_event_t *event)
 {
-    uint64_t first = ucs_max(order->cursor, ORDER_LAG) - ORDER_LAG + 1;
-    uint64_t last  = order->cursor + ((kind == ORDER_BOTH) ?
-                                              ORDER_AHEAD :
-                                              ORDER_AHEAD_ADDRESS);
-    uint64_t position;
+    uint64_t from_start, from_end = 0;
 
-    for (position = first; position < order->cursor; ++position) {
-        if (!order_is_seen(order, position) &&
-            order_is_same(order_event(order, position), use, kind)) {
-            return position;
-        }
+    from_start = event->start_ns +
+                 order_bound(order, place, &follower->from_start);
+    if ((event->end_ns != 0) && (follower->from_end.count > 0)) {
+        from_end = event->end_ns +
+                   order_bound(order, place, &follower->from_end);
     }
-    last = ucs_min(last, order->newest);
-    for (position = order->cursor + 2; position <= last; ++position) {
-        if (order_is_same(order_event(order, position), use, kind)) {
-            return position;
-        }
+    return ucs_max(from_start, from_end);
+}
+
+/* Given up, and now announced once more: is that to be believed? */
+static int order_place_revive(order_place_t *place,
+                              const order_follower_t *follower, uint64_t now)
+{
+    if (now <= place->until_ns) {
+        return 1;
     }
-    return 0;
-}
-
-static int order_is_next(ucs_predict_order_h order,
-                         const ucs_predict_use_t *use, order_kind_t kind)
-{
-    return (order->cursor < order->newest) &&
-           order_is_same(order_event(order, order->cursor + 1), use, kind);
-}
-
-/* @return The position that this use repeats, 0 if it was not expected. */
-static uint64_t order_align(ucs_predict_order_h order,
-                            const ucs_predict_use_t *use)
-{
-    order_kind_t kind;
-    uint64_t position;
-
-    if (!order_is_alive(order, order->cursor)) {
+    /* A buffer with habits is not called by what came before it but once */
+    if ((place->vain == ORDER_VAIN) ||
+        (!place->is_new && (follower->from_start.count == 1))) {
         return 0;
     }
-    for (kind = ORDER_BOTH; kind <= ORDER_ADDRESS; ++kind) {
-        if (order_is_next(order, use, kind)) {
-            return order->cursor + 1;
-        }
-        position = order_align_kind(order, use, kind);
-        if (position != 0) {
-            return position;
-        }
+    ++place->vain;
+    if (place->is_new) {
+        place->gap_ns = (double)(now - place->start_ns); /* at least */
     }
-    return order_is_next(order, use, ORDER_PATH) ? order->cursor + 1 : 0;
+    place->until_ns    = ucs_predict_sat_add(now, order_patience(place));
+    place->deadline_ns = 0;
+    return 1;
 }
 
-static void order_move(ucs_predict_order_h order, uint64_t position)
+static void order_announce(ucs_predict_order_h order,
+                           const order_event_t *event)
 {
-    uint64_t distance;
+    uint64_t now         = ucs_max(event->start_ns, event->end_ns);
+    order_label_t *label = ucs_predict_lru_deref(&order->labels, event->label);
+    order_place_t *place;
+    uint64_t time;
+    unsigned i;
 
-    if (position <= order->cursor) {
-        order->seen |= UINT32_C(1) << (order->cursor - position);
+    for (i = 0; (label != NULL) && (i < UCS_PREDICT_FOLLOWERS); ++i) {
+        place = ucs_predict_lru_deref(&order->places,
+                                      label->followers[i].place);
+        /* What was used since has been announced for no later */
+        if ((place == NULL) || (place->start_ns > event->start_ns) ||
+            !order_place_revive(place, &label->followers[i], now)) {
+            continue;
+        }
+        time = order_time(order, place, &label->followers[i], event);
+        if ((place->deadline_ns == 0) || (time > place->deadline_ns)) {
+            place->deadline_ns = time;
+            place->is_sure     = (label->followers[i].from_start.count >=
+                                  ORDER_SURE);
+            order_change(order, place);
+        }
+    }
+}
+
+/* Ends become known late; what they announce is known from then on, that is,
+ * before all that starts later */
+static void order_announce_ends(ucs_predict_order_h order, uint64_t now)
+{
+    unsigned count = 0;
+
+    while ((count < order->num_ends) && (order->ends[count].end_ns <= now)) {
+        order_announce(order, &order->ends[count++]);
+    }
+    order->num_ends -= count;
+    memmove(order->ends, order->ends + count,
+            order->num_ends * sizeof(*order->ends));
+}
+
+static void order_end(ucs_predict_order_h order, order_place_t *place,
+                      uint64_t end_ns)
+{
+    order_event_t *event = &order->ring[place->position % ORDER_RING];
+    unsigned i;
+
+    if (order->info.uses - place->position >= ORDER_RING) {
+        event = NULL; /* long ago */
+    }
+    end_ns        = ucs_max(end_ns, place->start_ns + 1);
+    place->end_ns = end_ns;
+    ucs_predict_bound_update(&place->duration,
+                             (double)(end_ns - place->start_ns));
+    order_change(order, place);
+    if (event == NULL) {
         return;
     }
 
-    distance        = position - order->cursor;
-    order->seen     = ((distance < 32) ? (order->seen << distance) : 0) | 1;
-    order->straight = (distance == 1) ? order->straight + 1 : 0;
-    order->cursor   = position;
-}
-
-/* Move the cursor to what the newest event repeats: @a aligned, or what the
- * look-up says. @return That position, 0 if it is the first of its kind. */
-static uint64_t order_follow(ucs_predict_order_h order, uint64_t aligned)
-{
-    uint64_t found = 0;
-    uint64_t position;
-    unsigned i;
-
-    for (i = 0; i < ORDER_CONTEXTS; ++i) {
-        position = order_swap(order, i);
-        if ((found == 0) && ((i == 0) || (aligned == 0))) {
-            found = position;
-        }
+    event->end_ns = end_ns;
+    if (order->num_ends == ORDER_ENDS) {
+        order_announce_ends(order, order->ends[0].end_ns);
     }
-
-    if (aligned != 0) {
-        order_move(order, aligned);
-        if ((found == 0) || (order->straight >= ORDER_STRAIGHT)) {
-            return aligned;
-        }
+    for (i = order->num_ends; (i > 0) && (order->ends[i - 1].end_ns > end_ns);
+         --i) {
+        order->ends[i] = order->ends[i - 1];
     }
-    if (found != aligned) {
-        order->cursor   = found;
-        order->seen     = UINT32_MAX;
-        order->straight = 0;
-    }
-    return found;
-}
-
-/* The buffer of the repetition of this event */
-static uintptr_t order_buffer(ucs_predict_order_h order,
-                              const order_event_t *event)
-{
-    uintptr_t address = event->address;
-    uintptr_t later   = address;
-    uintptr_t stride  = 0;
-    unsigned i;
-
-    for (i = 0; (i < ORDER_MOVES) && order_is_alive(order, event->match); ++i) {
-        event = order_event(order, event->match);
-        if (event->address == address) {
-            return later; /* what followed it the last time */
-        }
-        if (i == 0) {
-            stride = address - event->address;
-        } else if ((i == 1) && (later - event->address != stride)) {
-            stride = 0;
-        }
-        later = event->address;
-    }
-    return (i > 1) ? address + stride : address;
+    order->ends[i] = *event;
+    ++order->num_ends;
 }
 
 /*
  * Learning
  */
 
-static void order_steer(ucs_predict_order_h order, order_event_t *event,
-                        int early)
+/* @return The label's entry of the place, made in place of the one seen least
+ *         if need be; NULL if that is not to be had yet. */
+static order_follower_t *order_follower_get(ucs_predict_order_h order,
+                                            order_label_t *label,
+                                            ucs_predict_ref_t place)
 {
-    event->caution += ORDER_CAUTION_STEP * (early - order->params.miss_target);
-    event->caution  = ucs_min(event->caution, ORDER_CAUTION_MAX);
-    event->caution  = ucs_max(event->caution, ORDER_CAUTION_MIN);
-}
+    order_follower_t *least = &label->followers[0];
+    order_follower_t *follower;
+    unsigned i;
 
-/* Was the bound kept that the latest forecast gave? Where the use before came
- * early too, this one was dragged along: the first of them takes the blame, so
- * that it becomes more cautious the more depends on it. */
-static void order_feedback(ucs_predict_order_h order,
-                           const order_event_t *repeated, order_event_t *event,
-                           const order_event_t *before)
-{
-    int early = (event->start < repeated->promise);
-
-    if (repeated->serial != order->serial) {
-        return; /* the latest forecast did not name it */
-    }
-    if (early) {
-        ++order->info.early;
-        event->blame = ((before != NULL) && (before->start <= event->start) &&
-                        order_is_alive(order, before->blame)) ?
-                               before->blame :
-                               order->newest;
-        event = order_event(order, event->blame);
-    }
-    order_steer(order, event, early);
-}
-
-/* Nearly in its turn, and with the buffer that was named: among a dozen buffers
- * in random order each is found somewhere ahead of the cursor */
-static int order_is_in_turn(ucs_predict_order_h order, uint64_t aligned,
-                            const ucs_predict_place_t *place)
-{
-    const order_event_t *event = order_event(order, aligned);
-
-    return (aligned != 0) &&
-           (aligned <= order->cursor + ORDER_LAG) &&
-           ((place->serial == order->serial) ||
-            (aligned > order->reached)) &&
-           (order_buffer(order, event) == place->address);
-}
-
-/* In its turn; or, where most are, out of it, but named for a time that has
- * come: receives of one exchange complete in any order */
-static int order_is_foreseen(ucs_predict_order_h order, uint64_t aligned,
-                             const ucs_predict_place_t *place,
-                             uint64_t start_ns)
-{
-    int is_in_turn = order_is_in_turn(order, aligned, place);
-
-    if (place->uses > 1) {
-        order->disorder += ((float)!is_in_turn - order->disorder) *
-                           ORDER_DISORDER_STEP;
-    }
-    return is_in_turn || ((order->disorder < ORDER_DISORDER_MAX) &&
-                          (place->serial == order->serial) &&
-                          (place->promise <= start_ns));
-}
-
-static void order_doubt(unsigned *doubt, int is_foreseen)
-{
-    if (is_foreseen) {
-        *doubt -= (*doubt > 0);
-    } else {
-        *doubt = ucs_min(*doubt + ORDER_DOUBT, ORDER_DOUBT_MAX);
-    }
-}
-
-static int order_is_doubtful(ucs_predict_order_h order,
-                             const ucs_predict_place_t *place)
-{
-    return (place->doubt > ORDER_DOUBT_KEEP) ||
-           ((place->uses < ORDER_DOUBT_USES) &&
-            (order->doubt > ORDER_DOUBT_KEEP));
-}
-
-/* How long a buffer is held after a use is the same for all, as in an LRU
- * cache, and such that the target's share comes later */
-static void order_steer_hold(ucs_predict_order_h order, double *hold_ns,
-                             double gap)
-{
-    double target = order->params.miss_target;
-
-    if (*hold_ns == 0) {
-        *hold_ns = gap;
-    } else if (gap > *hold_ns) {
-        *hold_ns *= 1 + ORDER_HOLD_STEP;
-    } else {
-        *hold_ns *= 1 - ORDER_HOLD_STEP * target;
-    }
-}
-
-static void order_learn_gap(ucs_predict_order_h order,
-                            ucs_predict_place_t *place, double gap,
-                            int is_foreseen)
-{
-    if (place->uses == 1) {
-        ++order->reused;
-        order_steer_hold(order, &order->hold_new_ns, gap);
-    } else if ((place->doubt > 0) || !is_foreseen) {
-        order_steer_hold(order, &order->hold_ns, gap);
-    }
-    place->gap_ns -= place->gap_ns / ORDER_GAP_DECAY;
-    place->gap_ns  = ucs_max(place->gap_ns, gap);
-}
-
-static void order_learn_place(ucs_predict_order_h order,
-                              ucs_predict_place_t *place,
-                              const ucs_predict_use_t *use, uint64_t end_ns,
-                              int is_foreseen)
-{
-    order_event_t *last = order_event(order, place->position);
-
-    if (place->uses == 0) {
-        ++order->buffers;
-        place->doubt = 1;
-    } else {
-        order_learn_gap(order, place,
-                        ucs_predict_sat_sub(use->start_ns, place->end_ns),
-                        is_foreseen);
-        if (order_is_alive(order, place->position)) {
-            last->again = order->newest + 1 - place->position;
+    for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
+        follower = &label->followers[i];
+        if ((follower->place.index == place.index) &&
+            (follower->place.generation == place.generation)) {
+            return follower;
+        }
+        if (ucs_predict_lru_deref(&order->places, follower->place) == NULL) {
+            follower->from_start.count = 0;
+        }
+        if (follower->from_start.count < least->from_start.count) {
+            least = follower;
         }
     }
-    if (place->uses > 1) {
-        order_doubt(&place->doubt, is_foreseen);
-        order_doubt(&order->doubt, is_foreseen);
+
+    if (least->from_start.count > ORDER_ESTABLISHED) {
+        --least->from_start.count;
+        return NULL;
     }
-    ++place->uses;
-    place->start_ns = use->start_ns;
-    place->end_ns   = end_ns;
-    place->position = order->newest + 1;
+    memset(least, 0, sizeof(*least));
+    least->place = place;
+    return least;
 }
 
-/* The event that came, this time, for the one before what is repeated */
-static order_event_t *order_before(ucs_predict_order_h order, uint64_t match)
+static void order_learn_from(ucs_predict_order_h order,
+                             const order_event_t *event,
+                             ucs_predict_ref_t place, uint64_t now)
 {
-    uint64_t next;
+    order_label_t *label = ucs_predict_lru_deref(&order->labels, event->label);
+    order_follower_t *follower;
 
-    if ((match <= 1) || !order_is_alive(order, match - 1)) {
-        return (order->newest > 1) ? order_event(order, order->newest - 1) :
-                                     NULL;
-    }
-    next = order_event(order, match - 1)->next;
-    return ((next != 0) && (next < order->newest) && (next + ORDER_NEAR > order->newest)) ?
-                   order_event(order, next) :
-                   NULL;
-}
-
-static void order_learn_delay(order_event_t *event, const order_event_t *before)
-{
-    if (before->start > event->start) {
-        return; /* reported late: no order to learn from */
-    }
-    ucs_predict_bound_update(&event->after_start, event->start - before->start);
-    if ((before->end == 0) || (before->end > event->start)) {
-        event->overlap = ORDER_OVERLAP;
+    if ((label == NULL) || (event->start_ns > now)) {
         return;
     }
-    ucs_predict_bound_update(&event->after_end, event->start - before->end);
-    event->overlap -= (event->overlap > 0);
-}
-
-static void order_learn(ucs_predict_order_h order, order_event_t *event,
-                        uint64_t match, uint64_t aligned)
-{
-    order_event_t *repeated, *before;
-
-
-    if (match != 0) {
-        repeated           = order_event(order, match);
-        repeated->next     = order->newest;
-        event->match       = match;
-        event->after_start = repeated->after_start;
-        event->after_end   = repeated->after_end;
-        event->duration    = repeated->duration;
-        event->overlap     = repeated->overlap;
-        event->caution     = repeated->caution;
-    }
-    before = order_before(order, match);
-    if (aligned != 0) {
-        order_feedback(order, order_event(order, aligned), event, before);
-    }
-    if (before != NULL) {
-        order_learn_delay(event, before);
-    }
-    if (event->end > event->start) {
-        ucs_predict_bound_update(&event->duration, event->end - event->start);
-    }
-}
-
-/* The end of a use that was reported under way */
-static void order_finish(ucs_predict_order_h order, ucs_predict_place_t *place,
-                         uint64_t end_ns)
-{
-    order_event_t *event = order_event(order, place->position);
-
-    if ((end_ns == 0) || (place->end_ns != 0)) {
+    follower = order_follower_get(order, label, place);
+    if (follower == NULL) {
         return;
     }
-    place->end_ns = end_ns;
-    if (order_is_alive(order, place->position)) {
-        event->end = end_ns;
-        ucs_predict_bound_update(&event->duration,
-                                 ucs_predict_sat_sub(end_ns, event->start));
+    ucs_predict_bound_update(&follower->from_start,
+                             (double)(now - event->start_ns));
+    if ((event->end_ns != 0) && (event->end_ns <= now)) {
+        ucs_predict_bound_update(&follower->from_end,
+                                 (double)(now - event->end_ns));
     }
+}
+
+static int order_is_seen(const ucs_predict_ref_t *seen, unsigned count,
+                         ucs_predict_ref_t label)
+{
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        if ((seen[i].index == label.index) &&
+            (seen[i].generation == label.generation)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Each label is learned from once, where it stands closest. The buffer's own
+ * latest use comes last, however long ago that was. */
+static void order_learn(ucs_predict_order_h order, const order_place_t *place,
+                        uint64_t now)
+{
+    ucs_predict_ref_t seen[ucs_static_array_size(order_distances)];
+    ucs_predict_ref_t ref  = ucs_predict_lru_ref(&order->places, place);
+    uint64_t uses          = order->info.uses;
+    uint64_t between       = uses - place->position;
+    order_label_t *label   = ucs_predict_lru_deref(&order->labels,
+                                                   place->label);
+    const order_event_t own = {
+        .label    = place->label,
+        .start_ns = place->start_ns,
+        .end_ns   = place->end_ns
+    };
+    const order_event_t *event;
+    unsigned count = 0, i;
+
+    for (i = 0; (i < ucs_static_array_size(order_distances)) &&
+                (order_distances[i] <= between); ++i) {
+        event = &order->ring[(uses + 1 - order_distances[i]) % ORDER_RING];
+        if (!order_is_seen(seen, count, event->label)) {
+            seen[count++] = event->label;
+            order_learn_from(order, event, ref, now);
+        }
+    }
+    if (place->position != 0) {
+        order_learn_from(order, &own, ref, now);
+    }
+    if (label != NULL) {
+        label->again = between + 1;
+        ++label->learned;
+    }
+}
+
+static void order_steer(float *caution, float step, float least)
+{
+    *caution = ucs_min(ucs_max(*caution + step, least), 1.0f);
+}
+
+/* What comes before its bound is a fault only if it was not ready */
+static void order_judge(ucs_predict_order_h order, order_place_t *place,
+                        uint64_t now, int is_ready)
+{
+    int is_early;
+    float step;
+
+    if ((place->deadline_ns == 0) || (now > place->until_ns)) {
+        return;
+    }
+    is_early = !is_ready && (now < place->deadline_ns);
+    ++order->info.followed;
+    order->info.early += is_early;
+    step = is_early ? 1.0f : -(float)order->params.miss_target;
+    order_steer(&place->caution, ORDER_STEER * step, -1);
+    order_steer(&order->caution, ORDER_STEER_ALL * step, 0);
+}
+
+static void order_start(ucs_predict_order_h order, order_place_t *place,
+                        const ucs_predict_use_t *use)
+{
+    order_label_t *label = order_label_get(order, use);
+    order_event_t *event;
+    double gap;
+
+    if (place->position != 0) {
+        gap           = (double)ucs_predict_sat_sub(use->start_ns,
+                                                    place->start_ns);
+        place->gap_ns = ucs_max(gap, place->gap_ns * ORDER_GAP_DECAY);
+    }
+    place->is_new      = (place->position == 0);
+    place->position    = ++order->info.uses;
+    place->start_ns    = use->start_ns;
+    place->end_ns      = 0;
+    place->deadline_ns = 0;
+    place->vain        = 0;
+    place->label       = ucs_predict_lru_ref(&order->labels, label);
+    /* A new buffer may never come again; it is ready once it is announced */
+    place->until_ns    = (place->gap_ns > 0) ?
+                                 ucs_predict_sat_add(use->start_ns,
+                                                     order_patience(place)) :
+                                 0;
+    order_change(order, place);
+
+    event           = &order->ring[place->position % ORDER_RING];
+    event->label    = place->label;
+    event->place    = ucs_predict_lru_ref(&order->places, place);
+    event->start_ns = use->start_ns;
+    event->end_ns   = 0;
+    order_announce(order, event);
 }
 
 ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_use_t *use,
-                                           uint64_t end_ns)
+                                           uint64_t end_ns, int is_ready)
 {
-    ucs_predict_place_t *place = ucs_predict_places_get(&order->places,
-                                                        use->address);
-    order_event_t *event;
-    uint64_t aligned, match;
+    order_place_t *place = order_place_get(order, use->address);
 
-    if ((place->uses > 0) && (place->start_ns == use->start_ns)) {
-        order_finish(order, place, end_ns);
-        return ucs_predict_places_ref(&order->places, place);
+    if ((place->position == 0) || (place->start_ns != use->start_ns)) {
+        order_announce_ends(order, use->start_ns);
+        order_judge(order, place, use->start_ns, is_ready);
+        order_learn(order, place, use->start_ns);
+        order_start(order, place, use);
     }
-
-    if (order->info.uses++ == 0) {
-        order->created = use->start_ns;
+    if ((end_ns != 0) && (place->end_ns == 0)) {
+        order_end(order, place, end_ns);
     }
-    aligned = order_align(order, use);
-    if (aligned != 0) {
-        ++order->info.followed;
-    }
-    order_learn_place(order, place, use, end_ns,
-                      order_is_foreseen(order, aligned, place,
-                                        use->start_ns));
-
-    event = order_event(order, ++order->newest);
-    memset(event, 0, sizeof(*event));
-    event->path    = use->path;
-    event->address = use->address;
-    event->start   = use->start_ns;
-    event->end     = end_ns;
-    match = order_follow(order, aligned);
-    order_learn(order, event, match, aligned);
-    return ucs_predict_places_ref(&order->places, place);
+    return ucs_predict_lru_ref(&order->places, place);
 }
 
 /*
  * Forecast
  */
 
-/* Where the chain of the uses that have come so far has got to */
-typedef struct order_front {
-    double start; /* ns; of the use before, or a bound of it */
-    double end;
-} order_front_t;
-
-/* The front at an event that has come */
-static void order_front_at(ucs_predict_order_h order, uint64_t position,
-                           uint64_t now, order_front_t *front)
+static void order_forecast(ucs_predict_order_h order,
+                           const order_place_t *place,
+                           ucs_predict_forecast_t *forecast)
 {
-    const order_event_t *event = order_event(order,
-                                             order_event(order,
-                                                         position)->next);
-
-    front->start = event->start;
-    front->end   = event->end;
-    if (event->end == 0) {
-        front->end = event->start + ucs_predict_bound_get(&event->duration, 0);
-        front->end = ucs_max(front->end, (double)now);
-    }
+    forecast->ref      = ucs_predict_lru_ref(&order->places, place);
+    forecast->start_ns = place->deadline_ns;
+    forecast->end_ns   = ucs_predict_sat_add(place->deadline_ns,
+                                             (uint64_t)place->duration.floor);
+    forecast->is_sure  = place->is_sure;
+    forecast->until_ns = ucs_max(place->until_ns,
+                                 ucs_predict_sat_add(place->deadline_ns,
+                                                     ORDER_GIVE_UP_NS));
 }
 
-static double order_bound(const order_event_t *event,
-                          const order_front_t *front)
+unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
+                                   ucs_predict_forecast_t *forecast,
+                                   unsigned max)
 {
-    double caution = event->caution;
-    double delay   = ucs_predict_bound_get(&event->after_start, caution);
-    double start   = front->start + ucs_max(delay, 0.0);
-    double by_end;
+    unsigned count = 0;
+    order_place_t *place;
 
-    if ((event->overlap > 0) || (event->after_end.count == 0)) {
-        return start;
-    }
-    by_end = front->end + ucs_predict_bound_get(&event->after_end, caution);
-    return ucs_max(start, by_end);
-}
-
-static ucs_predict_place_t *order_place(ucs_predict_order_h order,
-                                        const order_event_t *event)
-{
-    ucs_predict_place_t *place =
-            ucs_predict_places_find(&order->places,
-                                    order_buffer(order, event));
-
-    if ((place == NULL) || (place->serial == order->serial)) {
-        return NULL;
-    }
-    place->serial = order->serial;
-    return place;
-}
-
-static uint64_t order_time(double time)
-{
-    return (time > 0) ? ucs_predict_sat_ceil(time) : 0;
-}
-
-static void order_name(ucs_predict_order_h order, ucs_predict_place_t *place,
-                       const order_event_t *event, double start,
-                       ucs_predict_forecast_t *forecast)
-{
-    double duration = ucs_predict_bound_get(&event->duration, 0);
-
-    place->promise     = order_time(start);
-    forecast->ref      = ucs_predict_places_ref(&order->places, place);
-    forecast->start_ns = place->promise;
-    forecast->end_ns   = order_time(start + ucs_max(duration, 0.0));
-    forecast->until_ns = order_time(start + event->after_start.median +
-                                    2 * place->gap_ns) + ORDER_GRACE_NS;
-    forecast->keep     = order_is_doubtful(order, place);
-}
-
-/* Nothing has come in several times the delay of this use: the program has
- * ended, or does something else, and what follows would be put off for ever */
-static int order_is_hopeless(ucs_predict_order_h order,
-                             const order_event_t *event, uint64_t now)
-{
-    const ucs_predict_place_t *place =
-            ucs_predict_places_find(&order->places, event->address);
-    double gap   = (place != NULL) ? place->gap_ns : 0;
-    double delay = ORDER_PATIENCE * (event->after_start.median + gap);
-
-    return ucs_predict_sat_sub(now, order_event(order, order->newest)->start) >
-           ucs_predict_sat_add(order_time(delay), ORDER_GRACE_NS);
-}
-
-unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
-                                    uint64_t horizon,
-                                    ucs_predict_forecast_t *forecast,
-                                    unsigned max)
-{
-    uint64_t position = ucs_max(order->cursor, ORDER_LAG + 1) - ORDER_LAG;
-    uint64_t last     = ucs_min(order->cursor + UCS_PREDICT_FORECAST_MAX,
-                                order->newest);
-    order_front_t front = {0};
-    unsigned count      = 0;
-    ucs_predict_place_t *place;
-    order_event_t *event;
-    double start;
-
-    if (!order_is_alive(order, order->cursor)) {
-        return 0;
-    }
-
-    ++order->serial;
-    order->reached = last;
-    order->is_cut  = 0;
-    for (; (position <= last) && (count < max); ++position) {
-        event = order_event(order, position);
-        if (order_is_seen(order, position)) {
-            if (order_is_alive(order, event->next)) {
-                order_front_at(order, position, now, &front);
-            }
-            continue;
-        }
-        if (front.start == 0) {
-            continue; /* nothing to measure from */
-        }
-        if (order_is_hopeless(order, event, now)) {
-            if (position > order->cursor) {
-                break;
-            }
-            continue;
-        }
-
-        start          = order_bound(event, &front);
-        event->promise = order_time(start);
-        event->serial  = order->serial;
-        place          = order_place(order, event);
-        if (place != NULL) {
-            order_name(order, place, event, start, &forecast[count++]);
-        }
-        if ((count > 0) && (start > horizon) && (position > order->cursor)) {
-            order->reached = position;
-            order->is_cut  = 1;
-            break; /* and so does all that follows */
-        }
-        /* What has not come yet holds up what follows */
-        front.start = ucs_max(start, (double)now);
-        front.end   = front.start + ucs_predict_bound_get(&event->duration, 0);
+    order_announce_ends(order, now);
+    while ((count < max) && (order->num_changed > 0)) {
+        place = ucs_predict_lru_at(&order->places,
+                                   order->changed[--order->num_changed]);
+        place->is_changed = 0;
+        order_forecast(order, place, &forecast[count++]);
     }
     return count;
 }
 
-/* The event that the buffer's latest use repeats, if it is known after how many
- * uses the buffer was used again then; NULL */
-static const order_event_t *order_repeated(ucs_predict_order_h order,
-                                           const ucs_predict_place_t *place)
+int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
+                               ucs_predict_forecast_t *forecast)
 {
-    uint64_t match;
+    order_place_t *place = ucs_predict_lru_find(&order->places, address);
 
-    if (!order_is_alive(order, place->position)) {
-        return NULL;
-    }
-    match = order_event(order, place->position)->match;
-    return (order_is_alive(order, match) &&
-            (order_event(order, match)->again != 0)) ?
-                   order_event(order, match) :
-                   NULL;
-}
-
-/* As long as the program has run and a second, if all buffers have been used
- * again so far; once it is known how soon they are, no longer than that */
-static double order_hold_new(ucs_predict_order_h order,
-                             const ucs_predict_place_t *place)
-{
-    double age  = ucs_predict_sat_sub(place->end_ns, order->created);
-    double hold = (age + ORDER_YOUNG_NS) * (order->reused + 1) /
-                  (order->buffers + 1);
-
-    return (order->reused < ORDER_HOLD_KNOWN) ?
-                   hold : ucs_min(hold, order->hold_new_ns);
-}
-
-uint64_t ucs_predict_order_hold(ucs_predict_order_h order,
-                                ucs_predict_ref_t ref)
-{
-    ucs_predict_place_t *place = ucs_predict_places_deref(&order->places, ref);
-    double hold;
-
-    if ((place == NULL) || (place->doubt == 0) || (place->end_ns == 0)) {
+    if (place == NULL) {
         return 0;
     }
-    if (order->is_cut && !order_is_doubtful(order, place) &&
-        (order_repeated(order, place) != NULL)) {
-        return 0; /* it would be named, beyond the horizon */
-    }
-    if (place->uses == 1) {
-        hold = order_hold_new(order, place);
-    } else if (order_is_doubtful(order, place)) {
-        hold = order->hold_ns;
-    } else {
-        hold = ucs_min(place->gap_ns * ORDER_GAP_SHARE, order->hold_ns);
-    }
-    return ucs_predict_sat_add(place->end_ns, order_time(hold));
+    order_forecast(order, place, forecast);
+    return 1;
 }
 
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref)
 {
-    ucs_predict_place_t *place = ucs_predict_places_deref(&order->places, ref);
-    const order_event_t *repeated;
+    order_place_t *place = ucs_predict_lru_deref(&order->places, ref);
+    order_label_t *label = (place == NULL) ?
+                                   NULL :
+                                   ucs_predict_lru_deref(&order->labels,
+                                                         place->label);
 
-    repeated = (place != NULL) ? order_repeated(order, place) : NULL;
-    if ((repeated == NULL) || !order_is_alive(order, repeated->match)) {
-        return 0; /* twice is no habit */
+    if ((label == NULL) || (label->learned < 2)) {
+        return 0; /* once is no habit */
     }
-    return place->position + repeated->again;
+    return place->position + label->again;
 }
 
 /*
@@ -905,38 +604,40 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 {
     *info        = order->info;
     info->places = order->places.count;
+    info->labels = order->labels.count;
 }
 
 size_t ucs_predict_order_memory(ucs_predict_order_h order)
 {
     return sizeof(*order) +
-           (order->params.max_events * sizeof(*order->events)) +
-           ((order->slot_mask + 1) * sizeof(*order->slots)) +
-           ucs_predict_places_memory(&order->places);
-}
-
-static int order_event_is_valid(ucs_predict_order_h order, uint64_t position)
-{
-    const order_event_t *event = order_event(order, position);
-
-    return (event->match < position) &&
-           ((event->next == 0) || (event->next > position)) &&
-           (event->next <= order->newest) &&
-           ((event->end == 0) || (event->end >= event->start));
+           (order->params.max_places * sizeof(*order->changed)) +
+           ucs_predict_lru_memory(&order->places) +
+           ucs_predict_lru_memory(&order->labels);
 }
 
 int ucs_predict_order_is_valid(ucs_predict_order_h order)
 {
-    uint64_t position;
+    const order_place_t *place;
+    uint32_t i, changed = 0;
 
-    for (position = order->newest; order_is_alive(order, position);
-         --position) {
-        if (!order_event_is_valid(order, position)) {
+    if (!ucs_predict_lru_is_valid(&order->places) ||
+        !ucs_predict_lru_is_valid(&order->labels)) {
+        return 0;
+    }
+    for (i = 1; i < order->num_ends; ++i) {
+        if (order->ends[i].end_ns < order->ends[i - 1].end_ns) {
             return 0;
         }
     }
-    return (order->cursor <= order->newest) &&
-           (order->info.early <= order->info.followed) &&
-           (order->info.followed <= order->info.uses) &&
-           ucs_predict_places_is_valid(&order->places);
+    for (i = 0; i < order->places.count; ++i) {
+        place    = ucs_predict_lru_at(&order->places, i);
+        changed += place->is_changed;
+    }
+    for (i = 0; i < order->num_changed; ++i) {
+        place = ucs_predict_lru_at(&order->places, order->changed[i]);
+        if (!place->is_changed) {
+            return 0;
+        }
+    }
+    return changed == order->num_changed;
 }

@@ -9,38 +9,33 @@
 /**
  * @file order.h
  *
- * Prediction by the order of communications. Iteration times vary; the order
- * in which an iteration communicates hardly does. So *what* comes next is read
- * from what followed the last time, and *when* from how soon it followed.
+ * Prediction by the order of communications. Iteration times vary; what comes
+ * after what hardly does, and how soon it can come has a sharp lower edge. So
+ * each use announces others: *this buffer is not used again before so long
+ * after that use*.
  *
- * **History.** The latest uses in a ring, in the order of their starts. A use
- * that repeats an earlier one inherits what was learned at that place of the
- * program.
+ * **Announcements.** A *label* is a buffer used from a call site. Each label
+ * keeps its followers: buffers whose next use came after it, with the least
+ * delay seen, from its start and from its end. When a buffer is used, the
+ * labels of the uses before are its heralds: of the latest 64, those at growing
+ * distances, back to its own latest use, which is one as well. When a label
+ * comes again it announces its followers, each not before its bound. Of all
+ * that was announced for a buffer since its latest use the *latest* time holds:
+ * each is a lower bound. (Max-plus: what is awaited is the last of several
+ * conditions.) So nothing has to be followed step by step, an iteration that is
+ * late puts off what depends on it by itself, and times change only when
+ * something happens, never while nothing does.
  *
- * **Alignment** (prediction by partial matching with unbounded context). A
- * cursor stands at the earlier use that the latest one repeats. What follows
- * the cursor is expected; while it comes, the cursor moves along, and the
- * context is as long as the program has repeated itself. Uses may overtake each
- * other by a few places. When anything else comes, the cursor is looked up
- * anew, longest context first: the latest place with the same last four uses,
- * two uses, one use.
+ * **Bounds** grow with what is known, bound.h. They are lowered by *caution*,
+ * steered for each buffer: up by a tenth at a use that came before its bound and
+ * was not ready, back by the target's share of that at each other. So in balance
+ * the target's share comes too soon; a buffer whose uses follow no order ends up
+ * being held.
  *
- * **Moving buffers.** A use whose call site comes in its turn, but with another
- * buffer, is aligned as well. Its next buffer is the one that followed the
- * present one before, or, where none did, the one a constant stride further.
- *
- * **Bounds.** For each place of the program the delay from the start and from
- * the end of the use before it, as two trackers: a median and a floor. The
- * floor falls (boundedly) to a delay below it and creeps up towards the
- * median. The use is not expected before floor - caution * (median - floor) / 2
- * after either; the later one counts. An expected use that has not come yet
- * holds up all that follow it. Caution is steered by feedback, for each place of
- * the program: up at a use that came before its bound, down at one that did not,
- * in the ratio of the target.
- *
- * **Hold.** A buffer that is new, or whose uses were not foreseen, is to be
- * held through its gaps: a pin-down cache for what does not predict. A buffer
- * that was never used twice is held for as long as the program has run.
+ * **Giving up.** What has not come after four times the buffer's longest recent
+ * gap is given up, until it is announced once more; after two times in vain,
+ * until it is used. A new buffer is not held, for it may never come again; when
+ * what came before it comes again it is announced.
  *
  * An object belongs to one thread at a time, allocates when it is created only,
  * and every call takes bounded time. Times are nanoseconds of any one monotonic
@@ -49,17 +44,15 @@
 
 BEGIN_C_DECLS
 
-/** Most buffers that one forecast names. */
-#define UCS_PREDICT_FORECAST_MAX 64
+/** Most followers of a label. */
+#define UCS_PREDICT_FOLLOWERS 16
 
 typedef struct ucs_predict_order *ucs_predict_order_h;
 
 /** Parameters of @ref ucs_predict_order_create. */
 typedef struct ucs_predict_order_params {
-    uint32_t max_events;  /**< uses remembered, a power of two from 64 to 2^20;
-                               a loop of more uses is not recognised; default
-                               4096 */
     uint32_t max_places;  /**< buffers remembered, 1 to 2^20; default 4096 */
+    uint32_t max_labels;  /**< labels remembered, 1 to 2^20; default 4096 */
     double   miss_target; /**< share of uses that may come before their bound,
                                above 0 and below 1; default 0.01 */
 } ucs_predict_order_params_t;
@@ -68,20 +61,19 @@ typedef struct ucs_predict_order_params {
 typedef struct ucs_predict_forecast {
     ucs_predict_ref_t ref;      /**< the buffer */
     uint64_t          start_ns; /**< its next use does not start before this;
-                                     may lie in the past */
+                                     may lie in the past; 0: nothing is known */
     uint64_t          end_ns;   /**< nor does it end before this */
     uint64_t          until_ns; /**< when to give it up */
-    int               keep;     /**< too many of its uses were not foreseen: to
-                                     be held, @ref ucs_predict_order_hold, and
-                                     not to be registered ahead of a use */
+    int               is_sure;  /**< the start was seen often enough */
 } ucs_predict_forecast_t;
 
 /** Figures. followed <= uses, early <= followed. */
 typedef struct ucs_predict_order_info {
     uint64_t uses;     /**< recorded */
-    uint64_t followed; /**< came where the alignment expected them */
-    uint64_t early;    /**< among those: before their bound */
+    uint64_t followed; /**< had been announced */
+    uint64_t early;    /**< among those: before their bound, and not ready */
     uint32_t places;   /**< buffers remembered */
+    uint32_t labels;   /**< labels remembered */
 } ucs_predict_order_info_t;
 
 
@@ -114,43 +106,43 @@ void ucs_predict_order_destroy(ucs_predict_order_h order);
  *
  * @param [in] use     Copied.
  * @param [in] end_ns  When it ended; 0: it is still under way.
+ * @param [in] is_ready  The buffer was ready all the same if this use came
+ *                       before its bound. Of no account for an end.
  *
  * @return The buffer. Stale once the buffer has been forgotten, which happens
  *         to the least recently used one when another is new.
  */
 ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_use_t *use,
-                                           uint64_t end_ns);
+                                           uint64_t end_ns, int is_ready);
 
 
 /**
- * What is expected next?
+ * The buffers of which something else is expected than when they were last
+ * told. To be called until it returns 0.
  *
- * @param [in]  now       All starts and ends before have been recorded.
- * @param [in]  horizon   The first buffer after this time is the last that is
- *                        named: the later ones need no answer yet.
- * @param [out] forecast  The buffers that follow, each once, by their order.
- * @param [in]  max       Room in @a forecast.
+ * @param [in]  now       All starts and ends until now have been recorded.
+ * @param [out] forecast  Each buffer once, in no particular order.
+ * @param [in]  max       Room in @a forecast, above 0.
  *
- * @return Number of buffers, at most @a max and UCS_PREDICT_FORECAST_MAX.
+ * @return Number of buffers, at most @a max.
  */
-unsigned ucs_predict_order_forecast(ucs_predict_order_h order, uint64_t now,
-                                    uint64_t horizon,
-                                    ucs_predict_forecast_t *forecast,
-                                    unsigned max);
+unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
+                                   ucs_predict_forecast_t *forecast,
+                                   unsigned max);
 
 
-/** @return Until when to keep a buffer that no forecast names; 0: drop it. */
-uint64_t ucs_predict_order_hold(ucs_predict_order_h order,
-                                ucs_predict_ref_t ref);
+/** @return Nonzero, and the forecast as it stands, if the buffer is known. */
+int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
+                               ucs_predict_forecast_t *forecast);
 
 
 /**
- * @return Which use is expected to be the buffer's next, however far that is,
- *         uses being counted as they are recorded: its latest, and as many more
- *         as there were the last time at that place of the program. 0: not
- *         known, or that place was passed less than three times. Iterations take more or less time, but the same uses; so this
- *         tells which of two buffers comes first, where times would not.
+ * @return Which use is expected to be the buffer's next, uses being counted as
+ *         they are recorded: its latest, and as many more as there were the
+ *         last time after this label. 0: not known, or that was but once.
+ *         Iterations take more or less time, but the same uses; so this tells
+ *         which of two buffers comes first, where times would not.
  */
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref);
@@ -161,8 +153,8 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 
 
 /**
- * @return Bytes from creation to end: at most 1 KB, 256 for each of max_events
- *         and 96 for each of max_places.
+ * @return Bytes from creation to end: at most 16 KB, 128 for each of max_places
+ *         and 576 for each of max_labels. What was never used is not touched.
  */
 size_t ucs_predict_order_memory(ucs_predict_order_h order);
 

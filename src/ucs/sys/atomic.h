@@ -12,6 +12,7 @@ using std::memory_order_acq_rel;
 using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;
+using std::memory_order_seq_cst;
 #else
 #include <stdatomic.h>
 #endif
@@ -29,6 +30,12 @@ using std::memory_order_release;
 #define ucs_load_acquire(_p)       atomic_load_explicit(_p, memory_order_acquire)
 #define ucs_store_relaxed(_p, _v)  atomic_store_explicit(_p, _v, memory_order_relaxed)
 #define ucs_store_release(_p, _v)  atomic_store_explicit(_p, _v, memory_order_release)
+
+/* For two parties that each write a word of their own and then read the
+ * other's: one of them at least must see the other, which acquire and release
+ * do not promise */
+#define ucs_load_seq_cst(_p)       atomic_load_explicit(_p, memory_order_seq_cst)
+#define ucs_store_seq_cst(_p, _v)  atomic_store_explicit(_p, _v, memory_order_seq_cst)
 
 #define ucs_add_relaxed(_p, _v) \
     atomic_fetch_add_explicit(_p, _v, memory_order_relaxed)

@@ -450,7 +450,7 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
             replay_trace_t trace;
             uct_helper_stats_t stats;
 
-            m_params.iterations     = 5;
+            m_params.iterations     = 40;
             m_params.noise          = 0.05;
             m_params.process.policy = (uct_helper_policy_t)policy;
             m_params.engines        = 1; /* the first, the others borrow */

@@ -65,7 +65,6 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     engine->policy      = params->policy;
     engine->steer       = uct_helper_engine_steer(params->policy);
     engine->miss_target = params->miss_target;
-    engine->max_events  = params->max_events;
     engine->min_size    = params->min_size;
     engine->max_pinned  = params->max_pinned;
     engine->max_regions = params->max_regions;
@@ -73,12 +72,14 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     engine->created     = uct_helper_engine_now(engine);
     engine->next_due    = UCT_HELPER_TIME_NEVER;
     engine->sweep_at    = UCT_HELPER_TIME_NEVER;
-    engine->plan_at     = UCT_HELPER_TIME_NEVER;
     engine->lateness    = UCT_HELPER_LATENESS_NS;
 
     engine->account.time = engine->created;
     uct_helper_lock_init(&engine->lock);
     uct_helper_index_init(&engine->index);
+    if ((engine->steer != NULL) && (engine->max_pinned != SIZE_MAX)) {
+        engine->index.stretch = 1; /* a use takes the room that it needs */
+    }
     uct_helper_heap_init(&engine->lru[UCT_HELPER_CLASS_SMALL]);
     uct_helper_heap_init(&engine->lru[UCT_HELPER_CLASS_MANAGED]);
     uct_helper_extents_init(&engine->seen);
@@ -304,6 +305,8 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
         ucs_store_release(&region->end, end);     /* [R-FIELDS] */
         ucs_store_release(&region->access, access); /* [R-FIELDS] */
         ucs_store_relaxed(&region->speculative, 0);
+        /* The helper may have planned the life that ended just then */
+        ucs_store_relaxed(&region->planned, 0);
         if (ucs_unlikely(ucs_load_relaxed(&engine->distrust))) {
             doomed = UCT_HELPER_WORD_DOOMED;
         } else {
@@ -407,6 +410,10 @@ uct_helper_engine_look_up(uct_helper_engine_h engine, uintptr_t start,
     }
     uct_helper_engine_see(engine, start, end, now);
     if (may_merge) {
+        /* Whole pages: they are pinned anyway, and a buffer that begins a few
+         * bytes further up the next time is found */
+        first  = uct_helper_engine_page_down(engine, start);
+        last   = uct_helper_engine_page_up(engine, end);
         region = uct_helper_engine_merge(engine, region, &first, &last,
                                          &access);
     }

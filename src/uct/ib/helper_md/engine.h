@@ -63,6 +63,13 @@ typedef enum uct_helper_distrust {
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
 extern const char *uct_helper_policy_names[];
 
+/** What came of asking for room. */
+typedef enum uct_helper_room {
+    UCT_HELPER_ROOM_NONE,   /**< nothing */
+    UCT_HELPER_ROOM_MAYBE,  /**< there may be more than before: try again */
+    UCT_HELPER_ROOM_GRANTED /**< what was asked for, and it is counted */
+} uct_helper_room_t;
+
 /**
  * World of an engine. The functions get @a arg; none may call back into the
  * engine, except `wait` and `yield`, which may let a step run (a simulator
@@ -126,7 +133,40 @@ typedef struct uct_helper_env {
      */
     int          (*inspect)(void *arg, unsigned flags, uintptr_t *start_p,
                             uintptr_t *end_p);
+
+    /**
+     * Count bytes that are about to be pinned against a ceiling that is not
+     * this engine's alone; NULL: there is none. Called under the lock: does not
+     * wait, allocate or call the system.
+     *
+     * @param [in] why  UCT_HELPER_ROOM_xx.
+     *
+     * @return Nonzero if they fit and are counted; always with
+     *         UCT_HELPER_ROOM_FORCE.
+     */
+    int          (*claim)(void *arg, size_t length, unsigned why);
+
+    /** They are not pinned any more. Likewise; set if @a claim is. */
+    void         (*unclaim)(void *arg, size_t length);
+
+    /**
+     * Ask others for room. Outside of the lock; may wait for a moment. Set if
+     * @a claim is.
+     *
+     * @param [in] all  Zero: those that have more than is due to them, if this
+     *                  engine has less, nonzero: all that have anything idle.
+     *
+     * @return UCT_HELPER_ROOM_GRANTED if they fit now, and are counted.
+     */
+    uct_helper_room_t (*ask)(void *arg, size_t length, int all);
 } uct_helper_env_t;
+
+/** What room is claimed for. */
+enum {
+    UCT_HELPER_ROOM_HELPER, /**< a registration that nobody asked for */
+    UCT_HELPER_ROOM_USE,    /**< a use */
+    UCT_HELPER_ROOM_FORCE   /**< a use that goes ahead in any case */
+};
 
 /** What is asked of @a inspect. */
 enum {
@@ -148,8 +188,6 @@ typedef struct uct_helper_engine_params {
                                           0: default */
     unsigned            max_contexts;/**< bound of the call-site table;
                                           0: default */
-    unsigned            max_events;  /**< uses that predict remembers, a power
-                                          of two from 64 to 2^20; 0: default */
     double              miss_target; /**< share of uses that may find their
                                           buffer unregistered, 0 to 1, for
                                           predict; 0: default */
@@ -304,6 +342,35 @@ void uct_helper_engine_trust(uct_helper_engine_h engine, unsigned reason);
  * advance for a while.
  */
 void uct_helper_engine_yield(uct_helper_engine_h engine);
+
+/**
+ * Deregister what nobody uses, until at least @a length bytes are unpinned. Any
+ * thread that may register.
+ *
+ * @return Bytes unpinned; less if no more are idle.
+ */
+size_t uct_helper_engine_release(uct_helper_engine_h engine, size_t length);
+
+
+/**
+ * The helper stands down: from now on what is registered stays, as under
+ * leave_pinned, and @ref uct_helper_engine_rested is to be called instead of a
+ * step. It resumes: what is idle and not about to be used goes. Called by the
+ * helper only, between steps. Neither does anything the second time, nor for an
+ * engine that has no need of a helper.
+ */
+void uct_helper_engine_rest(uct_helper_engine_h engine);
+void uct_helper_engine_resume(uct_helper_engine_h engine);
+
+
+/** The step of a helper that has stood down: deregisters what was struck. */
+void uct_helper_engine_rested(uct_helper_engine_h engine);
+
+
+/** A helper that is woken may have to wait this long for others on its core;
+ *  the helper only. */
+void uct_helper_engine_set_shared(uct_helper_engine_h engine, uint64_t ns);
+
 
 /** @return Nonzero if a registration failed for want of something that idle
  *          registrations may hold. */

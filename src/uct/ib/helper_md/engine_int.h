@@ -24,9 +24,10 @@
  *
  * Inside of the engine, shared by engine.c (life, and the application's side:
  * get), engine_put.c (put, memory events), engine_keep.c (gate, kinds of
- * memory), engine_reg.c (lower domain, ceilings, reclaiming), engine_step.c (the
- * helper's side, with engine_paper.c and engine_order.c, which know when a use
- * is expected) and engine_stats.c.
+ * memory), engine_reg.c (lower domain, ceilings, reclaiming), engine_node.c
+ * (ceilings that are shared, a helper that rests), engine_step.c (the helper's
+ * side, with engine_paper.c and engine_order.c, which know when a use is
+ * expected) and engine_stats.c.
  */
 
 BEGIN_C_DECLS
@@ -203,19 +204,14 @@ struct uct_helper_engine {
     ucs_predict_order_h  order;           /* predict */
     uct_helper_home_t    *homes;          /* by buffer */
     double               miss_target;
-    unsigned             max_events;      /* 0: the predictor's default */
-    uint64_t             plans;           /* made so far */
-    int                  replan;          /* uses have come since */
-    uint64_t             plan_at;         /* ns, when it went no further */
-    uint64_t             lead;            /* ns, the longest of late */
-    uint64_t             put_off;         /* ns until the helper looks again
-                                             for a use that is late; 0: none */
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */
     uint64_t             sweep_at;        /* ns, after uses were lost */
     uint64_t             used_at;         /* ns, when a step last found a use */
     uint64_t             next_due;        /* what the last step returned */
     uint64_t             lateness;        /* ns, smoothed, of steps */
+    uint64_t             shared;          /* ns, until the core is free */
+    int                  is_resting;
     uint64_t             backoff_until;   /* ns: nothing in advance before */
     uint64_t             backoff;         /* ns, the latest; 0: all is well */
 };
@@ -321,6 +317,26 @@ uct_helper_engine_merge(uct_helper_engine_h engine,
 void uct_helper_engine_supersede(uct_helper_engine_h engine,
                                  uct_helper_region_t *by);
 
+/* --- engine_node.c --- */
+
+/** Count a region that is about to be pinned in the node's ledger, under the
+ *  lock. @return Nonzero if it fits. */
+int uct_helper_engine_claim(uct_helper_engine_h engine, size_t length,
+                            unsigned why);
+
+/**
+ * A use does not fit: ask others for room, once each way.
+ *
+ * @param [inout] asked_p  What has been asked; 0 at first.
+ *
+ * Called under the lock, which is let go meanwhile.
+ *
+ * @return UCT_HELPER_ROOM_GRANTED: there is room, and it is claimed.
+ */
+uct_helper_room_t uct_helper_engine_ask(uct_helper_engine_h engine,
+                                        size_t length, int all,
+                                        unsigned *asked_p);
+
 /* --- engine_step.c, the helper only --- */
 
 /** What the helper's work on a region takes. */
@@ -403,6 +419,9 @@ void uct_helper_engine_account(uct_helper_engine_h engine, uint64_t now);
 ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
                                         uct_helper_region_t *region,
                                         unsigned flags, unsigned refs);
+
+/** @return Nonzero if the engine's own ceilings leave room. Under the lock. */
+int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length);
 
 /** Go back below a ceiling that uses had to pass, as far as regions are idle. */
 void uct_helper_engine_trim(uct_helper_engine_h engine);

@@ -15,7 +15,7 @@
  * outlive its use is left alone.
  *
  * A region that is kept for ever takes in all that shares a page with it. Where
- * there is a helper, or a ceiling, each region comes and goes, and what was merged comes and
+ * there is a helper each region comes and goes, and what was merged comes and
  * goes together: there ranges must have much in common.
  */
 
@@ -25,6 +25,7 @@
 int uct_helper_engine_may_merge(uct_helper_engine_h engine, size_t length)
 {
     return (engine->policy != UCT_HELPER_POLICY_ON_DEMAND) &&
+           (engine->index.stretch > 1) &&
            (uct_helper_engine_class(engine, length) ==
             UCT_HELPER_CLASS_MANAGED) &&
            !ucs_load_relaxed(&engine->distrust);
@@ -97,8 +98,7 @@ uct_helper_engine_merge(uct_helper_engine_h engine,
         .end      = *end_p,
         .max      = is_for_ever ?
                             SIZE_MAX :
-                            UCT_HELPER_INDEX_STRETCH *
-                                    (*end_p - *start_p),
+                            engine->index.stretch * (*end_p - *start_p),
         .is_tight = is_for_ever
     };
     unsigned access = *access_p;

@@ -8,30 +8,34 @@
 
 #include <stdlib.h>
 
-/* While a use is late, what follows it is put off. How long until the helper
- * looks again is this share of the time that it has been late by, for so much
- * longer it may well take; what would be due meanwhile is registered at once.
- * So looking costs ever less, and at most this share more is registered. */
-#define UCT_HELPER_PUT_OFF_SHARE  4
-#define UCT_HELPER_PUT_OFF_MIN_NS UINT64_C(50000)
-#define UCT_HELPER_PUT_OFF_MAX_NS UINT64_C(5000000)
+/* Deregistered if there is time for that and for so many registrations; what
+ * was registered for a use that is put off, only for a multiple of it, for it
+ * may be put off again and again: more so if little is known. */
+#define UCT_HELPER_ORDER_FAR       4
+#define UCT_HELPER_ORDER_FAR_AGAIN 32
+#define UCT_HELPER_ORDER_FAR_MAX   256
 
-/* What is further away than this, and than twice the longest lead, needs no
- * plan yet */
-#define UCT_HELPER_HORIZON_NS UINT64_C(500000)
+/* What is in use for longer than it would be waited for is looked at again
+ * after so long: its end may have been lost from a full DQ */
+#define UCT_HELPER_ORDER_LOST_NS   UINT64_C(100000000)
+
+/* Buffers that are asked for at once */
+#define UCT_HELPER_ORDER_BATCH     32
 
 /*
- * The policy by the order of communications. The predictor names the buffers
- * that follow; after each batch of uses the queue is brought into line with
- * what it says now:
+ * The policy by the order of communications. The predictor tells of each buffer
+ * before when it is not used; the queue is brought into line with that for each
+ * buffer of which it has learned something:
  *
- *   named, not yet due   PENDING; deregistered if there is time for it
- *   named, due           EXPECTED: registered, waited for
- *   in use               EXPECTED, so that its end is looked for
- *   not named            dropped, or HELD if its uses do not predict
+ *   soon     EXPECTED: stays registered, waited for
+ *   later    PENDING: registered when the time has come
+ *   in use   EXPECTED, so that its end is looked for
  *
- * Uses under way are learned from before they end: what follows them does not
- * wait for that.
+ * What is given up is deregistered, and not known to the queue until it is
+ * announced again. Uses under way are learned from before they end: what
+ * follows them does not wait for that. The times change with what is learned
+ * only, so the helper sleeps until the first of them; it learns then, and puts
+ * off what was announced anew.
  */
 
 /* The queue is named by buffer, so both have the same bound */
@@ -43,9 +47,7 @@ static ucs_status_t uct_helper_order_init(uct_helper_engine_h engine,
 
     ucs_predict_order_params_init(&params);
     params.max_places = max_contexts;
-    if (engine->max_events > 0) {
-        params.max_events = engine->max_events;
-    }
+    params.max_labels = max_contexts;
     if (engine->miss_target > 0) {
         params.miss_target = engine->miss_target;
     }
@@ -112,26 +114,50 @@ static unsigned uct_helper_order_under_way(uct_helper_engine_h engine,
     return count;
 }
 
-/* Where the buffer is registered now; a region that it had before is known by
- * no other name */
+/* The region is not where this buffer, or the one before it, is registered any
+ * more, and is known by no other name */
+static void uct_helper_order_leave(uct_helper_engine_h engine,
+                                   ucs_predict_ref_t ref)
+{
+    uct_helper_home_t *home     = &engine->homes[ref.index];
+    uct_helper_region_t *region = home->region;
+
+    if ((region != NULL) &&
+        (uct_helper_region_gen(region) == home->generation)) {
+        uct_helper_rq_remove(&engine->rq, &engine->rq.items[ref.index]);
+        uct_helper_step_forget(engine, region);
+        uct_helper_step_deregister(engine, region);
+    }
+    home->region = NULL;
+}
+
+/* Where the buffer is registered now */
 static void uct_helper_order_settle(uct_helper_engine_h engine,
                                     ucs_predict_ref_t ref,
-                                    uct_helper_region_t *region)
+                                    uct_helper_region_t *region,
+                                    uint64_t generation)
 {
-    uct_helper_home_t *home  = &engine->homes[ref.index];
-    uct_helper_rq_item_t *item = &engine->rq.items[ref.index];
-    uct_helper_region_t *old = home->region;
+    uct_helper_home_t *home = &engine->homes[ref.index];
 
-    if ((old != NULL) && (old != region) &&
-        (uct_helper_region_gen(old) == home->generation)) {
-        uct_helper_rq_remove(&engine->rq, item);
-        uct_helper_step_forget(engine, old);
-        uct_helper_step_deregister(engine, old);
+    if (home->region != region) {
+        uct_helper_order_leave(engine, ref);
     }
     home->region     = region;
-    home->generation = uct_helper_region_gen(region);
+    home->generation = generation;
     home->place      = ref.generation;
     ucs_store_relaxed(&region->planned, 1);
+}
+
+/* The life that was looked at may have ended before the item was queued, and
+ * the item would stand for the region's next one, which is another buffer's: it
+ * would be held for as long as that is not used, for nothing */
+static void uct_helper_order_confirm(uct_helper_engine_h engine,
+                                     uct_helper_rq_item_t *item,
+                                     uint64_t generation)
+{
+    if (item->generation != generation) {
+        uct_helper_rq_remove(&engine->rq, item);
+    }
 }
 
 /* For whoever must choose what to evict */
@@ -175,254 +201,172 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
         .length   = use->length,
         .type     = ucs_load_relaxed(&region->access)
     };
+    const uct_helper_rq_item_t *item;
     ucs_predict_ref_t ref;
 
     uct_helper_order_duel(engine, use);
-    ref = ucs_predict_order_record(engine->order, &learned, use->end_ns);
-    engine->replan = 1;
+    item = (uct_helper_region_gen(region) == use->generation) ?
+                   uct_helper_rq_of_region(region) :
+                   NULL;
+    ref  = ucs_predict_order_record(engine->order, &learned, use->end_ns,
+                                    (item == NULL) ||
+                                            (item->list !=
+                                             UCT_HELPER_RQ_PENDING));
     if (uct_helper_region_gen(region) != use->generation) {
+        /* Another buffer's place, who has been forgotten; the plan will not
+         * come back to that one */
+        if (engine->homes[ref.index].place != ref.generation) {
+            uct_helper_step_cancel(engine, &engine->rq.items[ref.index]);
+            uct_helper_order_leave(engine, ref);
+        }
         return;
     }
 
     engine->homes[ref.index].refused = !uct_helper_rq_may_expect(&engine->rq,
                                                                  ref);
-    uct_helper_order_settle(engine, ref, region);
+    uct_helper_order_settle(engine, ref, region, use->generation);
     engine->homes[ref.index].begun = use->start_ns;
     uct_helper_order_rank(engine, ref, region, use->start_ns);
     /* Until the plan says better */
     uct_helper_rq_hold(&engine->rq, region, ref, UCT_HELPER_TIME_NEVER);
+    uct_helper_order_confirm(engine, &engine->rq.items[ref.index],
+                             use->generation);
 }
 
-/* What is in use stays where its end is looked for */
+/* What is in use stays where its end is looked for; not for ever, for the end
+ * may be lost */
 static void uct_helper_order_watch(uct_helper_engine_h engine,
-                                   uct_helper_rq_item_t *item, uint64_t now)
+                                   uct_helper_rq_item_t *item,
+                                   uint64_t until_ns, uint64_t now)
 {
     if (item->list != UCT_HELPER_RQ_EXPECTED) {
         item->use_end = now;
-        item->until   = UCT_HELPER_TIME_NEVER;
-        uct_helper_rq_registered(&engine->rq, item, item->region,
-                                 UCT_HELPER_TIME_NEVER);
+        item->until   = ucs_max(until_ns, now + UCT_HELPER_ORDER_LOST_NS);
+        uct_helper_rq_registered(&engine->rq, item, item->region, item->until);
     }
 }
 
-/* Not named: is it held nevertheless? */
-static int uct_helper_order_hold(uct_helper_engine_h engine,
-                                 uct_helper_rq_item_t *item, uint64_t now)
+static int uct_helper_order_is_home(const uct_helper_home_t *home,
+                                    const ucs_predict_forecast_t *forecast)
 {
-    uint64_t until = ucs_predict_order_hold(engine->order, item->ref);
-
-    if (until <= now) {
-        return 0;
-    }
-    uct_helper_rq_hold(&engine->rq, item->region, item->ref, until);
-    return 1;
+    return (home->region != NULL) &&
+           (home->place == forecast->ref.generation) &&
+           (uct_helper_region_gen(home->region) == home->generation);
 }
 
-static void uct_helper_order_drop(uct_helper_engine_h engine,
-                                  uct_helper_rq_item_t *item, uint64_t now)
+/* Relaxed: a user that comes meanwhile may be overlooked */
+static int uct_helper_order_is_unused(uct_helper_region_t *region)
 {
-    uct_helper_region_t *region = item->region;
+    return ucs_load_relaxed(&region->speculative) &&
+           (ucs_load_relaxed(&region->hits) == 0) &&
+           (ucs_load_relaxed(&region->joined) == 0);
+}
 
-    if (!uct_helper_rq_item_is_current(item)) {
+/* Is there time to do without the registration meanwhile? */
+static int uct_helper_order_is_far(uct_helper_engine_h engine,
+                                   uct_helper_region_t *region,
+                                   const ucs_predict_forecast_t *forecast,
+                                   uint64_t now, ucs_predict_terms_t *terms)
+{
+    unsigned times = !uct_helper_order_is_unused(region) ?
+                             UCT_HELPER_ORDER_FAR :
+                     forecast->is_sure ? UCT_HELPER_ORDER_FAR_AGAIN :
+                                         UCT_HELPER_ORDER_FAR_MAX;
+
+    uct_helper_step_terms(engine, region, terms);
+    if (!uct_helper_order_is_live(region)) {
+        return 1;
+    }
+    return forecast->start_ns > now + ucs_predict_deregister_cost(terms) +
+                              times * ucs_predict_register_cost(terms);
+}
+
+/* Registered, and to stay so until it is used or given up */
+static void uct_helper_order_wait(uct_helper_engine_h engine,
+                                  uct_helper_rq_item_t *item,
+                                  uct_helper_region_t *region,
+                                  const ucs_predict_forecast_t *forecast)
+{
+    item->deadline = forecast->start_ns;
+    item->use_end  = forecast->end_ns;
+    item->ref      = forecast->ref;
+    if (item->list == UCT_HELPER_RQ_EXPECTED) {
+        uct_helper_rq_extend(&engine->rq, item, item->until);
+    } else {
+        uct_helper_rq_registered(&engine->rq, item, region, item->until);
+    }
+}
+
+static void uct_helper_order_queue(uct_helper_engine_h engine,
+                                   const uct_helper_home_t *home,
+                                   const ucs_predict_forecast_t *forecast,
+                                   uint64_t now)
+{
+    uct_helper_rq_item_t *item = &engine->rq.items[forecast->ref.index];
+    ucs_predict_terms_t terms;
+
+    if ((item->list != UCT_HELPER_RQ_NONE) && uct_helper_order_in_use(item)) {
+        uct_helper_order_watch(engine, item, forecast->until_ns, now);
+        return;
+    }
+
+    item->until = forecast->until_ns;
+    if ((forecast->until_ns <= now) ||
+        ((home->refused || (forecast->start_ns == 0)) &&
+         !uct_helper_order_is_live(home->region))) {
         uct_helper_rq_remove(&engine->rq, item);
-    } else if (uct_helper_order_in_use(item)) {
-        uct_helper_order_watch(engine, item, now);
-    } else if ((item->list == UCT_HELPER_RQ_PENDING) ||
-               !uct_helper_order_hold(engine, item, now)) {
-        uct_helper_rq_remove(&engine->rq, item);
-        uct_helper_step_deregister(engine, region);
+        uct_helper_step_deregister(engine, home->region);
+        return;
     }
-}
-
-/* Worth a deregistration and a registration. What is registered stays so for
- * twice the time at which it would be registered, for the terms vary: the
- * measured lateness of a wake-up most of all. */
-static uint64_t uct_helper_order_lead(const ucs_predict_terms_t *terms)
-{
-    return ucs_predict_deregister_cost(terms) +
-           2 * ucs_predict_register_cost(terms);
+    if (!uct_helper_order_is_far(engine, home->region, forecast, now, &terms)) {
+        uct_helper_order_wait(engine, item, home->region, forecast);
+        return;
+    }
+    if (home->refused) {
+        uct_helper_rq_remove(&engine->rq, item);
+    } else {
+        uct_helper_rq_expect(&engine->rq, home->region, forecast->ref,
+                             forecast->start_ns, forecast->start_ns,
+                             forecast->end_ns, ucs_predict_rq_gap(&terms));
+    }
+    uct_helper_step_deregister(engine, home->region);
 }
 
 static void uct_helper_order_expect(uct_helper_engine_h engine,
                                     const ucs_predict_forecast_t *forecast,
                                     uint64_t now)
 {
-    uct_helper_home_t *home    = &engine->homes[forecast->ref.index];
-    uct_helper_rq_item_t *item = &engine->rq.items[forecast->ref.index];
-    ucs_predict_terms_t terms;
-    uint64_t lead, due;
-    int is_far;
+    uct_helper_home_t *home = &engine->homes[forecast->ref.index];
 
-    if ((home->region == NULL) || (home->place != forecast->ref.generation) ||
-        (uct_helper_region_gen(home->region) != home->generation) ||
-        (forecast->until_ns <= now)) {
-        return;
+    if (uct_helper_order_is_home(home, forecast)) {
+        uct_helper_order_queue(engine, home, forecast, now);
+        uct_helper_order_confirm(engine,
+                                 &engine->rq.items[forecast->ref.index],
+                                 home->generation);
     }
-
-    item->plan = engine->plans;
-    if ((item->list != UCT_HELPER_RQ_NONE) && uct_helper_order_in_use(item)) {
-        uct_helper_order_watch(engine, item, now);
-        return;
-    }
-
-    if (forecast->keep) {
-        if (item->list != UCT_HELPER_RQ_NONE) {
-            uct_helper_order_drop(engine, item, now);
-        }
-        return;
-    }
-
-    uct_helper_step_terms(engine, home->region, &terms);
-    lead         = uct_helper_order_lead(&terms);
-    engine->lead = ucs_max(engine->lead, lead);
-    if (item->list != UCT_HELPER_RQ_EXPECTED) {
-        item->put_off = 0;
-    }
-    item->put_off = ucs_max(item->put_off, engine->put_off);
-    is_far        = now + item->put_off + lead <= forecast->start_ns;
-    if (home->refused && (is_far || !uct_helper_order_is_live(home->region))) {
-        uct_helper_rq_remove(&engine->rq, item);
-        uct_helper_step_deregister(engine, home->region);
-        return;
-    }
-    item->until = forecast->until_ns;
-    if ((item->list == UCT_HELPER_RQ_EXPECTED) && !is_far) {
-        item->deadline = forecast->start_ns;
-        item->use_end  = forecast->end_ns;
-        uct_helper_rq_extend(&engine->rq, item, item->until);
-        return;
-    }
-    due = forecast->start_ns;
-    if (ucs_predict_may_delay(now, &terms, due) &&
-        !ucs_predict_may_delay(now + engine->put_off, &terms, due)) {
-        due = now;
-    }
-    uct_helper_rq_expect(&engine->rq, home->region, forecast->ref, due,
-                         forecast->start_ns, forecast->end_ns,
-                         ucs_predict_rq_gap(&terms));
-    uct_helper_step_deregister(engine, home->region);
-}
-
-/* Those of a list that this plan does not name */
-static void uct_helper_order_drop_list(uct_helper_engine_h engine,
-                                       uct_helper_rq_list_t list, uint64_t now)
-{
-    uct_helper_rq_item_t *item, *next;
-
-    for (item = uct_helper_rq_first(&engine->rq, list); item != NULL;
-         item = next) {
-        next = item->next;
-        if (item->plan != engine->plans) {
-            uct_helper_order_drop(engine, item, now);
-        }
-    }
-}
-
-/* The end of the held list is what was used since the last plan */
-static void uct_helper_order_drop_used(uct_helper_engine_h engine, uint64_t now)
-{
-    uct_helper_rq_item_t *item;
-
-    while (((item = engine->rq.tail[UCT_HELPER_RQ_HELD]) != NULL) &&
-           (item->time == UCT_HELPER_TIME_NEVER)) {
-        uct_helper_order_drop(engine, item, now);
-    }
-}
-
-/* What is due may have been put off since by what has not come */
-static int uct_helper_order_is_due(uct_helper_engine_h engine, uint64_t now)
-{
-    uct_helper_rq_item_t *item = uct_helper_rq_first(&engine->rq,
-                                                     UCT_HELPER_RQ_PENDING);
-    ucs_predict_terms_t terms;
-
-    if (engine->plan_at <= now) {
-        return 1;
-    }
-    if (item == NULL) {
-        return 0;
-    }
-    uct_helper_step_terms(engine, item->region, &terms);
-    return !ucs_predict_may_delay(now, &terms, item->time);
-}
-
-/* Has a use that is watched ended, and the queue that would say so been full?
- * What is watched is at the end of the list. */
-static int uct_helper_order_is_over(uct_helper_engine_h engine)
-{
-    uct_helper_rq_item_t *item;
-
-    for (item = engine->rq.tail[UCT_HELPER_RQ_EXPECTED];
-         (item != NULL) && (item->time == UCT_HELPER_TIME_NEVER);
-         item = item->prev) {
-        if (!uct_helper_order_in_use(item)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* The earliest that has not come holds up the others */
-static uint64_t
-uct_helper_order_put_off(const ucs_predict_forecast_t *forecasts,
-                         unsigned count, uint64_t now)
-{
-    uint64_t put_off;
-
-    if ((count == 0) || (forecasts[0].start_ns >= now)) {
-        return 0;
-    }
-    put_off = (now - forecasts[0].start_ns) / UCT_HELPER_PUT_OFF_SHARE;
-    put_off = ucs_max(put_off, UCT_HELPER_PUT_OFF_MIN_NS);
-    return ucs_min(put_off, UCT_HELPER_PUT_OFF_MAX_NS);
-}
-
-/* What follows the last that was named is planned when that could be due; it may
- * be registered already, so the queue does not tell */
-static uint64_t
-uct_helper_order_plan_at(uct_helper_engine_h engine,
-                         const ucs_predict_forecast_t *forecasts,
-                         unsigned count, uint64_t horizon)
-{
-    if ((count == 0) || (forecasts[count - 1].start_ns <= horizon)) {
-        return UCT_HELPER_TIME_NEVER;
-    }
-    return forecasts[count - 1].start_ns - engine->lead;
 }
 
 static void uct_helper_order_plan(uct_helper_engine_h engine, uint64_t now)
 {
-    uint64_t horizon = now + engine->put_off +
-                       ucs_max(UCT_HELPER_HORIZON_NS, 2 * engine->lead);
-    ucs_predict_forecast_t forecasts[UCS_PREDICT_FORECAST_MAX];
+    ucs_predict_forecast_t forecasts[UCT_HELPER_ORDER_BATCH];
     unsigned count, i;
 
-    if (!engine->replan && !uct_helper_order_is_due(engine, now) &&
-        !uct_helper_order_is_over(engine)) {
-        return;
-    }
-    engine->replan = 0;
-    ++engine->plans;
-    count = ucs_predict_order_forecast(engine->order, now, horizon, forecasts,
-                                       UCS_PREDICT_FORECAST_MAX);
-    engine->lead   -= engine->lead / 64;
-    engine->put_off = uct_helper_order_put_off(forecasts, count, now);
-    engine->plan_at = uct_helper_order_plan_at(engine, forecasts, count,
-                                               horizon);
-    for (i = 0; i < count; ++i) {
-        uct_helper_order_expect(engine, &forecasts[i], now);
-    }
-    uct_helper_order_drop_used(engine, now);
-    uct_helper_order_drop_list(engine, UCT_HELPER_RQ_PENDING, now);
-    uct_helper_order_drop_list(engine, UCT_HELPER_RQ_EXPECTED, now);
+    do {
+        count = ucs_predict_order_changed(engine->order, now, forecasts,
+                                          UCT_HELPER_ORDER_BATCH);
+        for (i = 0; i < count; ++i) {
+            uct_helper_order_expect(engine, &forecasts[i], now);
+        }
+    } while (count == UCT_HELPER_ORDER_BATCH);
     uct_helper_engine_trim(engine);
 }
 
+/* What is still in use then is looked at again, but rarely */
 static uint64_t uct_helper_order_until(uct_helper_engine_h engine UCS_V_UNUSED,
                                        const uct_helper_rq_item_t *item,
-                                       uint64_t now UCS_V_UNUSED)
+                                       uint64_t now)
 {
-    return item->until;
+    return (item->until > now) ? item->until : now + UCT_HELPER_ORDER_LOST_NS;
 }
 
 /* It may never come: what is known of it must not protect it */

@@ -266,6 +266,9 @@ static void uct_helper_engine_account_region(uct_helper_engine_h engine,
     } else {
         account->pinned -= length;
         --account->regions;
+        if (engine->env.claim != NULL) {
+            engine->env.unclaim(engine->env.arg, length);
+        }
     }
     if (uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
         UCT_HELPER_CLASS_SMALL) {
@@ -286,7 +289,7 @@ static int uct_helper_engine_is_twice(uct_helper_engine_h engine,
                    (engine->account.regions + 1) * (engine->page_mask + 1);
 }
 
-static int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length)
+int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length)
 {
     return (engine->account.pinned <= engine->max_pinned) &&
            (length <= engine->max_pinned - engine->account.pinned) &&
@@ -423,20 +426,66 @@ static int uct_helper_engine_await_room(uct_helper_engine_h engine)
     return 1;
 }
 
-/* Count the region as pinned before it is. A use is never refused for a
- * ceiling of ours; the helper's registration is. */
-static int uct_helper_engine_make_room(uct_helper_engine_h engine,
-                                       uct_helper_region_t *region, int is_use)
+/* Under the lock, which is let go now and then. A use is never refused for a
+ * ceiling of ours, but it asks all who could make room; the helper's
+ * registration is. @return Nonzero if there is room, and it is claimed; a use
+ * has claimed it in any case. */
+static int uct_helper_engine_find_room(uct_helper_engine_h engine,
+                                       size_t length, int is_use)
 {
-    size_t length = uct_helper_engine_pinned_length(engine, region);
-    uint64_t now  = uct_helper_engine_now(engine);
+    unsigned why   = is_use ? UCT_HELPER_ROOM_USE : UCT_HELPER_ROOM_HELPER;
+    unsigned asked = 0;
+    uct_helper_room_t room;
     int64_t least;
-    int fits;
+    int is_local;
 
     /* A use may have what it needs. Under predict the helper takes free room
      * only: a lower bound of one use against an estimate of another is no
      * ground to give up what is there. */
     least = is_use ? INT64_MIN : INT64_MAX;
+    for (;;) {
+        is_local = uct_helper_engine_fits(engine, length);
+        if (is_local && uct_helper_engine_claim(engine, length, why)) {
+            return 1;
+        }
+
+        room = (is_use && is_local) ?
+                       uct_helper_engine_ask(engine, length, 0, &asked) :
+                       UCT_HELPER_ROOM_NONE;
+        if (room == UCT_HELPER_ROOM_NONE) {
+            if ((is_use || !is_local) &&
+                (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
+                                         least) > 0)) {
+                continue;
+            }
+            if (!is_use) {
+                return 0;
+            }
+            if (uct_helper_engine_await_room(engine)) {
+                continue;
+            }
+            room = is_local ? uct_helper_engine_ask(engine, length, 1, &asked) :
+                              UCT_HELPER_ROOM_NONE;
+        }
+        if (room == UCT_HELPER_ROOM_GRANTED) {
+            return 1;
+        }
+        if (room == UCT_HELPER_ROOM_NONE) {
+            (void)uct_helper_engine_claim(engine, length,
+                                          UCT_HELPER_ROOM_FORCE);
+            return 0;
+        }
+    }
+}
+
+/* Count the region as pinned before it is */
+static int uct_helper_engine_make_room(uct_helper_engine_h engine,
+                                       uct_helper_region_t *region, int is_use)
+{
+    size_t length = uct_helper_engine_pinned_length(engine, region);
+    uint64_t now  = uct_helper_engine_now(engine);
+    int fits;
+
     uct_helper_engine_lock(engine);
     if ((uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
          UCT_HELPER_CLASS_SMALL) &&
@@ -444,16 +493,12 @@ static int uct_helper_engine_make_room(uct_helper_engine_h engine,
         uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL,
                                 INT64_MIN);
     }
-    while (uct_helper_engine_is_twice(engine, length) && is_use &&
-           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST, least) >
-            0)) {
+    while (is_use && uct_helper_engine_is_twice(engine, length) &&
+           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
+                                    INT64_MIN) > 0)) {
     }
-    while (!(fits = uct_helper_engine_fits(engine, length)) &&
-           ((uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST, least) >
-             0) ||
-            (is_use && uct_helper_engine_await_room(engine)))) {
-    }
-    fits = fits && (is_use || !uct_helper_engine_is_twice(engine, length));
+    fits = (is_use || !uct_helper_engine_is_twice(engine, length)) &&
+           uct_helper_engine_find_room(engine, length, is_use);
     if (fits || is_use) {
         uct_helper_engine_account_region(engine, region, 1, now);
         engine->account.over_ceiling += !fits;
@@ -485,8 +530,8 @@ void uct_helper_engine_trim(uct_helper_engine_h engine)
 }
 
 /* Evict at least @a length bytes, or all that is idle */
-static void uct_helper_engine_evict_for(uct_helper_engine_h engine,
-                                        size_t length)
+static size_t uct_helper_engine_evict_for(uct_helper_engine_h engine,
+                                          size_t length)
 {
     size_t freed = 0;
     size_t bytes;
@@ -499,6 +544,7 @@ static void uct_helper_engine_evict_for(uct_helper_engine_h engine,
         freed += bytes;
     } while ((bytes > 0) && (freed < length));
     uct_helper_engine_unlock(engine);
+    return freed;
 }
 
 /* Uses that are themselves short of something are not waited for, for they may
@@ -513,18 +559,29 @@ static int uct_helper_engine_is_leaving(uct_helper_engine_h engine)
     return is_leaving;
 }
 
+size_t uct_helper_engine_release(uct_helper_engine_h engine, size_t length)
+{
+    size_t freed = uct_helper_engine_evict_for(engine, length);
+
+    /* What other threads are just releasing counts until they have */
+    while ((freed < length) && uct_helper_engine_is_leaving(engine)) {
+        sched_yield();
+    }
+    return freed;
+}
+
 void uct_helper_engine_yield(uct_helper_engine_h engine)
 {
     ucs_store_relaxed(&engine->pressed, 1);
     do {
-        uct_helper_engine_evict_for(engine, SIZE_MAX);
+        (void)uct_helper_engine_evict_for(engine, SIZE_MAX);
         if (!uct_helper_engine_is_leaving(engine)) {
             break;
         }
         sched_yield();
     } while (1);
     /* What the helper had registered meanwhile without a user */
-    uct_helper_engine_evict_for(engine, SIZE_MAX);
+    (void)uct_helper_engine_evict_for(engine, SIZE_MAX);
 }
 
 /*
@@ -575,7 +632,7 @@ static ucs_status_t uct_helper_lower_reg_use(uct_helper_engine_h engine,
     }
 
     ucs_store_relaxed(&engine->pressed, 1);
-    uct_helper_engine_evict_for(
+    (void)uct_helper_engine_evict_for(
             engine, uct_helper_engine_pinned_length(engine, region));
     return uct_helper_lower_reg(engine, region, flags, memh_p);
 }

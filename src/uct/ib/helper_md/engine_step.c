@@ -66,7 +66,7 @@ static void uct_helper_step_terms_locked(uct_helper_engine_h engine,
     terms->cache_ns  = UCT_HELPER_CACHE_NS;
     terms->insert_ns = ucs_predict_queue_cost(UCT_HELPER_ITEM_NS, items);
     terms->update_ns = terms->insert_ns;
-    terms->wakeup_ns = engine->lateness;
+    terms->wakeup_ns = ucs_max(engine->lateness, engine->shared);
 
     terms->register_ns   = ucs_predict_cost_estimate(&engine->register_cost,
                                                      pages);
@@ -544,7 +544,6 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
         next = ucs_min(next, now + UCT_HELPER_POLL_MIN_NS);
     }
     next = ucs_min(next, engine->sweep_at);
-    next = ucs_min(next, engine->plan_at);
     item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
     if (item != NULL) {
         next = ucs_min(next, item->time);

@@ -32,7 +32,7 @@ static ucs_config_field_t uct_helper_config_table[] = {
      "just before, and deregisters it in between. y or n.",
      offsetof(uct_helper_options_t, helper), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_POLICY", "paper",
+    {"HELPER_POLICY", "predict",
      "What becomes of a registration after its use:\n"
      "  predict      - deregister, register again before the use that the\n"
      "                 order of communications predicts\n"
@@ -59,6 +59,11 @@ static ucs_config_field_t uct_helper_config_table[] = {
     {"HELPER_MAX_REGIONS", "inf",
      "Ceiling of the number of registrations per domain, kept likewise.",
      offsetof(uct_helper_options_t, max_regions), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_NODE_MAX_PINNED", "inf",
+     "Budget of registered memory for all ranks of the user on a node, shared\n"
+     "by need: each may have its part, and what others do not need.",
+     offsetof(uct_helper_options_t, node_max_pinned), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MDS", "ib,pin",
      "Memory domains that get a helper: a list of ib (RDMA devices) and pin\n"
@@ -90,6 +95,13 @@ static ucs_config_field_t uct_helper_config_table[] = {
      "that the main thread alone is bound to), a list such as 0-3,8, or empty\n"
      "(as the thread that starts it).",
      offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_CPU_POLICY", "auto",
+     "Which ranks of a node have a helper:\n"
+     "  conservative - one for each idle core, those that need most memory\n"
+     "  aggressive   - all\n"
+     "  auto         - as conservative, and all whose helper hardly runs",
+     offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_LOG", "warn",
      "Log level of the helper: error, warn, info or debug.",
@@ -166,6 +178,18 @@ static int uct_helper_config_parse_monitor(const char *text, void *value_p)
     }
 
     *(uct_helper_monitor_t*)value_p = (uct_helper_monitor_t)index;
+    return 1;
+}
+
+static int uct_helper_config_parse_cpu_policy(const char *text, void *value_p)
+{
+    unsigned index;
+
+    if (!uct_helper_value_enum(text, uct_helper_cpu_policy_names, &index)) {
+        return 0;
+    }
+
+    *(uct_helper_cpu_policy_t*)value_p = (uct_helper_cpu_policy_t)index;
     return 1;
 }
 
@@ -285,6 +309,9 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
     UCT_HELPER_RULE("HELPER_MAX_REGIONS", max_regions,
                     UCT_HELPER_VALUE(max_regions), helper,
                     uct_helper_config_parse_count, "a number above 0, or inf"),
+    UCT_HELPER_RULE("HELPER_NODE_MAX_PINNED", node_max_pinned,
+                    UCT_HELPER_VALUE(node_max_pinned), helper,
+                    uct_helper_config_parse_size, UCT_HELPER_SIZES),
     UCT_HELPER_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
                     uct_helper_config_parse_mds, "a list of ib and pin"),
     UCT_HELPER_RULE("HELPER_MONITOR", monitor, UCT_HELPER_VALUE(monitor),
@@ -298,6 +325,10 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                     "FILE of less than 4096 bytes, or nothing"),
     UCT_HELPER_RULE("HELPER_CPU", cpu, 0, helper, uct_helper_config_parse_cpu,
                     "auto, a list such as 0-3,8, or nothing"),
+    UCT_HELPER_RULE("HELPER_CPU_POLICY", cpu_policy,
+                    UCT_HELPER_VALUE(cpu_policy), helper,
+                    uct_helper_config_parse_cpu_policy,
+                    "conservative, aggressive or auto"),
     UCT_HELPER_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
                     uct_helper_config_parse_log, "error, warn, info or debug"),
     UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
@@ -316,6 +347,8 @@ static void uct_helper_config_set_defaults(uct_helper_config_t *config)
     config->min_size    = 16 << 10;
     config->max_pinned  = SIZE_MAX;
     config->max_regions = ULONG_MAX;
+    config->cpu_policy  = UCT_HELPER_CPU_POLICY_AUTO;
+    config->node_max_pinned = SIZE_MAX;
     config->mds         = UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN;
     config->monitor     = UCT_HELPER_MONITOR_AUTO;
     config->cpu_mode    = UCT_HELPER_CPU_AUTO;

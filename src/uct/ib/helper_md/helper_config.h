@@ -6,6 +6,7 @@
 
 #include "engine.h"
 #include "monitor.h"
+#include "node/node.h"
 
 #include <ucs/config/types.h>
 #include <ucs/type/cpu_set.h>
@@ -72,11 +73,13 @@ typedef struct uct_helper_options {
     char *min_size;
     char *max_pinned;
     char *max_regions;
+    char *node_max_pinned;
     char *mds;
     char *monitor;
     char *report;
     char *trace;
     char *cpu;
+    char *cpu_policy;
     char *log;
     char *pin;
     char *pin_cost;
@@ -91,6 +94,7 @@ typedef struct uct_helper_config {
     size_t                   min_size;    /**< bytes */
     size_t                   max_pinned;  /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions; /**< ULONG_MAX: no ceiling */
+    size_t                   node_max_pinned; /**< bytes, SIZE_MAX: no budget */
     unsigned                 mds;         /**< UCT_HELPER_MDS_xx */
     uct_helper_monitor_t     monitor;
     uct_helper_report_dest_t report;
@@ -98,6 +102,7 @@ typedef struct uct_helper_config {
                                                   yet expanded */
     uct_helper_cpu_mode_t    cpu_mode;
     ucs_cpu_set_t            cpus;        /**< with UCT_HELPER_CPU_LIST */
+    uct_helper_cpu_policy_t  cpu_policy;
     ucs_log_level_t          log_level;
     int                      pin;         /**< UCX_MD_PIN */
     double                   pin_base_ns; /**< MODELLED cost, nanoseconds */

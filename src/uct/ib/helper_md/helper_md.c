@@ -6,6 +6,7 @@
 #include "events.h"
 #include "helper_md_int.h"
 #include "log.h"
+#include "node_process.h"
 #include "range.h"
 #include "session.h"
 #include "trace_record.h"
@@ -193,6 +194,43 @@ static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
     return may_keep;
 }
 
+static int uct_helper_env_claim(void *arg, size_t length, unsigned why)
+{
+    static const uct_helper_claim_t claims[] = {
+        [UCT_HELPER_ROOM_HELPER] = UCT_HELPER_CLAIM_HELPER,
+        [UCT_HELPER_ROOM_USE]    = UCT_HELPER_CLAIM_USE,
+        [UCT_HELPER_ROOM_FORCE]  = UCT_HELPER_CLAIM_FORCE
+    };
+    uct_helper_md_t *md = arg;
+
+    return uct_helper_node_claim(md->node, length, claims[why]);
+}
+
+static void uct_helper_env_unclaim(void *arg, size_t length)
+{
+    uct_helper_md_t *md = arg;
+
+    uct_helper_node_unclaim(md->node, length);
+}
+
+static uct_helper_room_t uct_helper_env_ask(void *arg, size_t length, int all)
+{
+    uct_helper_md_t *md = arg;
+    int cancel          = uct_helper_cancel_disable();
+    int is_granted;
+
+    is_granted = uct_helper_node_ask(md->node, length,
+                                     all ? UCT_HELPER_ASK_ALL :
+                                           UCT_HELPER_ASK_SHARE);
+    uct_helper_cancel_restore(cancel);
+    return is_granted ? UCT_HELPER_ROOM_GRANTED : UCT_HELPER_ROOM_NONE;
+}
+
+static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
+{
+    return uct_helper_engine_release(arg, length);
+}
+
 static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 {
     uct_helper_md_t *md = arg;
@@ -200,7 +238,12 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 
     uct_helper_events_recheck(now);
     uct_helper_md_watch_vmas(md, now);
-    next = uct_helper_engine_step(md->engine, now);
+    next = uct_helper_md_visit_node(md, now);
+    if (next == 0) {
+        next = uct_helper_engine_step(md->engine, now);
+    } else {
+        uct_helper_engine_rested(md->engine);
+    }
     /* An engine that distrusts memory has nothing to wake up for */
     return md->vmas.is_near ? ucs_min(next, md->vmas.next_ns) : next;
 }
@@ -210,6 +253,11 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 static void uct_helper_md_bind(uct_helper_md_t *md)
 {
     ucs_cpu_set_t cpus;
+
+    /* With a ledger the helper looks for its place itself */
+    if ((md->node != NULL) && (md->config.cpu_mode == UCT_HELPER_CPU_AUTO)) {
+        return;
+    }
 
     if (!uct_helper_affinity_choose(&md->config, &md->local_cpus, &cpus) ||
         (uct_helper_thread_bind(md->thread, &cpus) == UCS_OK)) {
@@ -224,6 +272,20 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
     }
 }
 
+/* Then whatever is registered may have to be given back */
+static int uct_helper_md_has_budget(const uct_helper_md_t *md)
+{
+    return (md->node != NULL) && uct_helper_node_has_budget(md->node);
+}
+
+/* More than one thread may come here */
+static void uct_helper_md_listen(uct_helper_md_t *md)
+{
+    if ((md->node != NULL) && !ucs_swap_acq_rel(&md->listens, 1)) {
+        uct_helper_node_listen(md->node, 1);
+    }
+}
+
 /* Small requests do not need the thread, so they do not start it */
 static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
                                                 size_t length)
@@ -231,7 +293,7 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
     ucs_status_t status;
     int cancel;
 
-    if (length < md->config.min_size) {
+    if ((length < md->config.min_size) && !uct_helper_md_has_budget(md)) {
         return;
     }
 
@@ -239,6 +301,7 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
     status = uct_helper_thread_start(md->thread);
     if (status == UCS_OK) {
         uct_helper_md_bind(md);
+        uct_helper_md_listen(md);
     } else {
         uct_helper_engine_helper_refused(md->engine);
         uct_helper_session_note("the system refused a helper thread: "
@@ -429,9 +492,19 @@ static void uct_helper_md_unwatch(uct_helper_md_t *md)
 
 static void uct_helper_md_release(uct_helper_md_t *md)
 {
+    uct_helper_thread_stop(md->thread);
+    if (md->node != NULL) {
+        uct_helper_node_part(md->node, md->engine);
+    }
     uct_helper_engine_destroy(md->engine);
+    /* Not before: who asks meanwhile waits until all has gone */
+    if (ucs_load_relaxed(&md->listens)) {
+        uct_helper_node_listen(md->node, 0);
+    }
     uct_helper_site_destroy(md->site);
     uct_helper_thread_destroy(md->thread);
+    uct_helper_node_release_process(md->node);
+    free(md->topology);
     pthread_mutex_destroy(&md->child_lock);
     free(md);
 }
@@ -467,7 +540,7 @@ static ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
         .max_pinned  = md->config.max_pinned,
         .max_regions = md->config.max_regions
     };
-    const uct_helper_env_t env = {
+    uct_helper_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,
         .mem_dereg    = uct_helper_env_mem_dereg,
@@ -480,7 +553,21 @@ static ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
         .inspect      = uct_helper_env_inspect
     };
 
-    return uct_helper_engine_create(&params, &env, &md->engine);
+    ucs_status_t status;
+
+    if (md->node != NULL) {
+        env.claim   = uct_helper_env_claim;
+        env.unclaim = uct_helper_env_unclaim;
+        env.ask     = uct_helper_env_ask;
+    }
+
+    status = uct_helper_engine_create(&params, &env, &md->engine);
+    if ((status == UCS_OK) && (md->node != NULL)) {
+        uct_helper_thread_set_bell(md->thread, uct_helper_node_bell(md->node));
+        (void)uct_helper_node_join(md->node, uct_helper_md_release_idle,
+                                   md->engine);
+    }
+    return status;
 }
 
 static void uct_helper_md_set_ops(uct_helper_md_t *md)
@@ -592,18 +679,21 @@ static ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_thread;
     }
 
-    status = uct_helper_md_create_engine(md);
+    md->node = uct_helper_node_acquire(config);
+    status   = uct_helper_md_create_engine(md);
     if (status != UCS_OK) {
-        goto err_destroy_site;
+        goto err_release_node;
     }
 
     uct_helper_md_check_marks(md);
     ucs_store_relaxed(&md->settled,
-                      !uct_helper_engine_needs_helper(md->engine));
+                      !uct_helper_engine_needs_helper(md->engine) &&
+                      !uct_helper_md_has_budget(md));
     *md_p = md;
     return UCS_OK;
 
-err_destroy_site:
+err_release_node:
+    uct_helper_node_release_process(md->node);
     uct_helper_site_destroy(md->site);
 err_destroy_thread:
     uct_helper_thread_destroy(md->thread);

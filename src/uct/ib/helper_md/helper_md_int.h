@@ -5,6 +5,7 @@
 #define UCT_HELPER_MD_INT_H_
 
 #include "helper_md.h"
+#include "node/cpus.h"
 #include "process.h"
 #include "site.h"
 #include "thread.h"
@@ -42,6 +43,15 @@ typedef struct uct_helper_md {
     uct_helper_config_t    config;
     ucs_cpu_set_t          local_cpus;
     uct_helper_vmas_t      vmas;       /* the helper's own */
+    uct_helper_node_h      node;       /* NULL: it has no ledger */
+    _Atomic(int)           listens;    /* the node's ledger says so */
+    /* The helper's own: where it runs */
+    uct_helper_topology_t  *topology;  /* NULL: not looked at yet */
+    uct_helper_work_t      work;       /* since the last turn */
+    uint64_t               turn_at;    /* ns */
+    uint64_t               turn_cpu_ns;
+    int                    bound_cpu;  /* plus one, 0: to none yet */
+    int                    is_resting;
     int                    watches;  /* the monitor was started */
     char                   name[UCT_MD_NAME_MAX];
     ucs_list_link_t        list;       /* in the session */
@@ -68,6 +78,11 @@ static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 {
     return uct_helper_process_is(md->process);
 }
+
+
+/** The helper's dealings with the node, at each step. @return When the next
+ *  one is due if the helper rests, 0 if it runs. */
+uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 
 
 /** Turn the domain into a child's: no engine, no thread. In a child only; its

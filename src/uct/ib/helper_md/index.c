@@ -19,6 +19,7 @@ void uct_helper_index_init(uct_helper_index_t *index)
 {
     memset(index, 0, sizeof(*index));
     uct_helper_itree_init(&index->tree);
+    index->stretch = UCT_HELPER_INDEX_STRETCH;
 }
 
 void uct_helper_index_add(uct_helper_index_t *index,
@@ -51,7 +52,8 @@ uct_helper_region_t *uct_helper_index_next(uct_helper_index_t *index,
 }
 
 /* How good a region is for a request; 0: of no use */
-static int uct_helper_index_rank(uct_helper_region_t *region, uintptr_t start,
+static int uct_helper_index_rank(const uct_helper_index_t *index,
+                                 uct_helper_region_t *region, uintptr_t start,
                                  uintptr_t end, unsigned access)
 {
     int covers = (region->node.start <= start) && (region->node.end >= end) &&
@@ -65,7 +67,7 @@ static int uct_helper_index_rank(uct_helper_region_t *region, uintptr_t start,
     case UCT_HELPER_STATE_DORMANT:
         return (region->node.start <= start) && (region->node.end >= end) &&
                ((region->node.end - region->node.start) /
-                        UCT_HELPER_INDEX_STRETCH <=
+                        index->stretch <=
                 end - start);
     default:
         return 0;
@@ -83,7 +85,7 @@ uct_helper_region_t *uct_helper_index_find(uct_helper_index_t *index,
 
     for (region = uct_helper_index_first(index, start, end); region != NULL;
          region = uct_helper_index_next(index, region, start, end)) {
-        rank = uct_helper_index_rank(region, start, end, access);
+        rank = uct_helper_index_rank(index, region, start, end, access);
         if (rank > best_rank) {
             best      = region;
             best_rank = rank;

@@ -20,7 +20,8 @@
 
 BEGIN_C_DECLS
 
-#define UCT_HELPER_INDEX_BITS  12
+#define UCT_HELPER_INDEX_BITS    12
+
 /** A dormant region serves requests that are shorter by this factor. */
 #define UCT_HELPER_INDEX_STRETCH 4
 
@@ -33,6 +34,7 @@ typedef struct uct_helper_index {
     uct_helper_hint_t   memh_hints[UCT_HELPER_INDEX_SLOTS];
     uct_helper_region_t *memh_chains[UCT_HELPER_INDEX_SLOTS];
     uct_helper_itree_t  tree;
+    unsigned            stretch; /* of dormant regions; 1: exact ones only */
 } uct_helper_index_t;
 
 void uct_helper_index_init(uct_helper_index_t *index);
@@ -48,8 +50,7 @@ void uct_helper_index_remove(uct_helper_index_t *index,
 /**
  * Best region for a request, under the lock: a live one that covers range and
  * access; else one that is being registered and will; else a dormant one that
- * covers the range and is at most UCT_HELPER_INDEX_STRETCH times as long; else
- * NULL.
+ * covers the range and is at most `stretch` times as long; else NULL.
  */
 uct_helper_region_t *uct_helper_index_find(uct_helper_index_t *index,
                                            uintptr_t start, uintptr_t end,

@@ -35,6 +35,8 @@ typedef struct uct_helper_figures {
     char               notes[UCT_HELPER_REPORT_NOTES_MAX]
                             [UCT_HELPER_REPORT_NOTE_MAX];
     unsigned           num_notes;
+    int                has_node;           /**< the process was in the ledger */
+    uct_helper_node_figures_t node;
 } uct_helper_figures_t;
 
 

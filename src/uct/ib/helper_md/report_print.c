@@ -113,6 +113,45 @@ static void uct_helper_report_json_uses(uct_helper_json_t *json,
     }
 }
 
+/* Keys without a figure are there all the same, so that readers need not ask */
+static void uct_helper_report_json_node(uct_helper_json_t *json,
+                                        const uct_helper_figures_t *figures)
+{
+    const uct_helper_node_figures_t *node = &figures->node;
+
+    if (!figures->has_node) {
+        uct_helper_json_null(json, "node_ranks");
+        uct_helper_json_null(json, "node_pinned_peak_bytes");
+        uct_helper_json_null(json, "node_budget_bytes");
+        uct_helper_json_null(json, "node_forced");
+        uct_helper_json_null(json, "node_given_bytes");
+        uct_helper_json_null(json, "cpu_policy");
+        uct_helper_json_null(json, "helper_rests");
+        uct_helper_json_null(json, "helper_cpu");
+        uct_helper_json_null(json, "idle_cores");
+        return;
+    }
+
+    uct_helper_json_count(json, "node_ranks", node->ranks);
+    uct_helper_json_count(json, "node_pinned_peak_bytes", node->peak_bytes);
+    if (node->budget == UINT64_MAX) {
+        uct_helper_json_null(json, "node_budget_bytes");
+    } else {
+        uct_helper_json_count(json, "node_budget_bytes", node->budget);
+    }
+    uct_helper_json_count(json, "node_forced", node->forced);
+    uct_helper_json_count(json, "node_given_bytes", node->given_bytes);
+    uct_helper_json_string(json, "cpu_policy",
+                           uct_helper_cpu_policy_names[node->policy]);
+    uct_helper_json_count(json, "helper_rests", node->rests);
+    if (node->cpu == UCT_HELPER_PLACE_ANY) {
+        uct_helper_json_null(json, "helper_cpu");
+    } else {
+        uct_helper_json_integer(json, "helper_cpu", node->cpu);
+    }
+    uct_helper_json_count(json, "idle_cores", node->idle_cores);
+}
+
 static void uct_helper_report_json_model(uct_helper_json_t *json,
                                          const char *key,
                                          const uct_helper_model_t *model)
@@ -141,6 +180,7 @@ void uct_helper_report_print_json(FILE *stream,
     uct_helper_report_json_identity(&json, figures);
     uct_helper_report_json_memory(&json, figures);
     uct_helper_report_json_uses(&json, figures);
+    uct_helper_report_json_node(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
     uct_helper_report_json_model(&json, "deregister_model",
@@ -205,6 +245,26 @@ static void uct_helper_report_print_uses(FILE *stream,
     fputc('\n', stream);
 }
 
+static void uct_helper_report_print_node(FILE *stream,
+                                         const uct_helper_node_figures_t *node)
+{
+    fprintf(stream, "  node             %u ranks, pinned at most %.2f MiB",
+            node->ranks, node->peak_bytes / UCT_HELPER_MIB);
+    if (node->budget != UINT64_MAX) {
+        fprintf(stream, " of %.2f MiB, %lu uses beyond, %.2f MiB given back",
+                node->budget / UCT_HELPER_MIB, node->forced,
+                node->given_bytes / UCT_HELPER_MIB);
+    }
+    fprintf(stream, "\n  processors       policy %s, %u idle cores, helper ",
+            uct_helper_cpu_policy_names[node->policy], node->idle_cores);
+    if (node->cpu == UCT_HELPER_PLACE_ANY) {
+        fprintf(stream, "not on one of its own");
+    } else {
+        fprintf(stream, "on %d", node->cpu);
+    }
+    fprintf(stream, ", rested %lu times\n", node->rests);
+}
+
 void uct_helper_report_print_text(FILE *stream,
                                   const uct_helper_figures_t *figures)
 {
@@ -219,6 +279,9 @@ void uct_helper_report_print_text(FILE *stream,
             figures->lower_domain, figures->ucx_version);
     uct_helper_report_print_memory(stream, figures);
     uct_helper_report_print_uses(stream, figures);
+    if (figures->has_node) {
+        uct_helper_report_print_node(stream, &figures->node);
+    }
     if (figures->modelled) {
         fprintf(stream,
                 "  MODELLED cost    %.3f us + %.1f ns a page added to each "

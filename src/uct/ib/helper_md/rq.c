@@ -38,10 +38,14 @@ uct_helper_rq_item_t *uct_helper_rq_of_region(uct_helper_region_t *region)
 static void uct_helper_rq_chain(uct_helper_rq_item_t *item,
                                 uct_helper_region_t *region)
 {
-    uct_helper_rq_item_t *head = uct_helper_rq_of_region(region);
+    /* Once: the life may end meanwhile */
+    uint64_t generation        = uct_helper_region_gen(region);
+    uct_helper_rq_item_t *head = (region->items_gen == generation) ?
+                                         region->items :
+                                         NULL;
 
     item->region      = region;
-    item->generation  = uct_helper_region_gen(region);
+    item->generation  = generation;
     item->region_prev = NULL;
     item->region_next = head;
     if (head != NULL) {

@@ -51,9 +51,6 @@ typedef struct uct_helper_rq_item {
     uint64_t                  deadline;     /* ns, as predicted */
     uint64_t                  use_end;      /* ns, when that use would end */
     uint64_t                  until;        /* ns, when it is given up */
-    uint64_t                  plan;         /* the latest that named it */
-    uint64_t                  put_off;      /* ns that it was registered early
-                                               by, for another was late */
     uct_helper_rq_list_t      list;
     unsigned                  refused;      /* registrations in a row */
     unsigned                  skip;         /* uses without an expectation */

@@ -4,6 +4,7 @@
 #include "session.h"
 #include "events.h"
 #include "log.h"
+#include "node_process.h"
 #include "process.h"
 #include "report.h"
 #include "trace_record.h"
@@ -80,6 +81,7 @@ static void uct_helper_session_adopt(void)
 
     uct_helper_events_forget();
     uct_helper_trace_forget();
+    uct_helper_node_forget();
     pthread_mutex_init(&uct_helper_session_lock, NULL);
     strcpy(version, session->closed.ucx_version);
     memset(session, 0, sizeof(*session));
@@ -156,6 +158,7 @@ static void uct_helper_session_write(uint64_t now)
     }
 
     figures.elapsed_seconds = elapsed_ns * UCT_HELPER_SESSION_NS;
+    figures.has_node        = uct_helper_node_process_figures(&figures.node);
     uct_helper_session_add_notes(&figures);
     uct_helper_report_write(&session->dest, &figures);
     session->written      = 1;
@@ -313,11 +316,15 @@ static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
     if (stats.over_ceiling > 0) {
         uct_helper_warn("%s: %lu of %lu uses went over "
                         "UCX_MD_HELPER_MAX_PINNED=%s or "
-                        "UCX_MD_HELPER_MAX_REGIONS=%s, for all else was in use; "
+                        "UCX_MD_HELPER_MAX_REGIONS=%s or "
+                        "UCX_MD_HELPER_NODE_MAX_PINNED=%s, for all else was "
+                        "in use; "
                         "allowed is what is in use at once, here %lu bytes",
                         md->name, stats.over_ceiling, stats.uses,
                         uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED"),
                         uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS"),
+                        uct_helper_session_ceiling(
+                                "UCX_MD_HELPER_NODE_MAX_PINNED"),
                         stats.in_use_peak_bytes);
     }
 }

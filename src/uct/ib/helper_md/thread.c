@@ -24,6 +24,12 @@
 #define UCT_HELPER_STACK_SIZE   (512ul << 10)
 #define UCT_HELPER_WAIT_SPINS   64
 
+/* Where the kernel cannot wait for two words (before 5.16) the bell is looked
+ * at this often */
+#define UCT_HELPER_BELL_NS 5000000ul
+
+#define UCT_HELPER_SYS_FUTEX_WAITV 449
+
 /* What a wake-up and the thread tell each other, in one word */
 enum {
     UCT_HELPER_THREAD_AWAKE,    /* runs a step, or is about to */
@@ -37,8 +43,22 @@ typedef enum uct_helper_thread_life {
     UCT_HELPER_THREAD_STOPPED
 } uct_helper_thread_life_t;
 
+/* The kernel's struct futex_waitv, which older headers lack */
+typedef struct uct_helper_waitv {
+    uint64_t value;
+    uint64_t address;
+    uint32_t flags;
+    uint32_t reserved;
+} uct_helper_waitv_t;
+
+enum {
+    UCT_HELPER_WAITV_SIZE_32 = 2
+};
+
 struct uct_helper_thread {
     _Atomic uint32_t         word;
+    _Atomic uint32_t         *bell;   /* NULL: none */
+    int                      no_waitv;
     _Atomic int              stop;
     uct_helper_step_func_t   step;
     void                     *arg;
@@ -94,11 +114,60 @@ void uct_helper_thread_wake(uct_helper_thread_h thread)
     }
 }
 
-static void uct_helper_thread_sleep(uct_helper_thread_h thread, uint64_t until)
+static void uct_helper_thread_set_time(struct timespec *ts, uint64_t ns)
+{
+    ts->tv_sec  = ns / UCT_HELPER_NSEC_PER_SEC;
+    ts->tv_nsec = ns % UCT_HELPER_NSEC_PER_SEC;
+}
+
+/* @return Zero if the kernel cannot */
+static int uct_helper_thread_wait_both(uct_helper_thread_h thread,
+                                       uint32_t bell, uint64_t left)
+{
+    const uct_helper_waitv_t waiters[] = {
+        {UCT_HELPER_THREAD_ASLEEP, (uintptr_t)&thread->word,
+         UCT_HELPER_WAITV_SIZE_32 | FUTEX_PRIVATE_FLAG, 0},
+        {bell, (uintptr_t)thread->bell, UCT_HELPER_WAITV_SIZE_32, 0}
+    };
+    struct timespec until;
+    uint64_t now;
+
+    /* This call takes a time, not a duration */
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    now = until.tv_sec * UCT_HELPER_NSEC_PER_SEC + until.tv_nsec;
+    uct_helper_thread_set_time(&until, now + left);
+    return (syscall(UCT_HELPER_SYS_FUTEX_WAITV, waiters, 2, 0,
+                    (left == UINT64_MAX) ? NULL : &until,
+                    CLOCK_MONOTONIC) >= 0) ||
+           ((errno != ENOSYS) && (errno != EPERM) && (errno != EINVAL));
+}
+
+static void uct_helper_thread_wait(uct_helper_thread_h thread, uint32_t bell,
+                                   uint64_t left)
+{
+    struct timespec timeout;
+
+    if (thread->bell != NULL) {
+        if (!thread->no_waitv) {
+            if (uct_helper_thread_wait_both(thread, bell, left)) {
+                return;
+            }
+            thread->no_waitv = 1;
+        }
+        left = (left < UCT_HELPER_BELL_NS) ? left : UCT_HELPER_BELL_NS;
+    }
+
+    uct_helper_thread_set_time(&timeout, left);
+    uct_helper_futex(&thread->word, FUTEX_WAIT, UCT_HELPER_THREAD_ASLEEP,
+                     (left == UINT64_MAX) ? NULL : &timeout);
+}
+
+/* @a bell was read before the step: a change since keeps the thread awake */
+static void uct_helper_thread_sleep(uct_helper_thread_h thread, uint64_t until,
+                                    uint32_t bell)
 {
     uint32_t awake = UCT_HELPER_THREAD_AWAKE;
-    struct timespec timeout;
-    uint64_t now, left;
+    uint64_t now;
 
     now = ucs_clock_now();
     if (until <= now) {
@@ -111,11 +180,8 @@ static void uct_helper_thread_sleep(uct_helper_thread_h thread, uint64_t until)
         return;
     }
 
-    left            = until - now;
-    timeout.tv_sec  = left / UCT_HELPER_NSEC_PER_SEC;
-    timeout.tv_nsec = left % UCT_HELPER_NSEC_PER_SEC;
-    uct_helper_futex(&thread->word, FUTEX_WAIT, UCT_HELPER_THREAD_ASLEEP,
-                     (until == UINT64_MAX) ? NULL : &timeout);
+    uct_helper_thread_wait(thread, bell,
+                           (until == UINT64_MAX) ? until : until - now);
 }
 
 static uint64_t uct_helper_thread_read_cpu(clockid_t clock)
@@ -132,6 +198,7 @@ static uint64_t uct_helper_thread_read_cpu(clockid_t clock)
 static void *uct_helper_thread_main(void *arg)
 {
     uct_helper_thread_h thread = arg;
+    uint32_t bell              = 0;
     uint64_t next;
 
     pthread_setname_np(pthread_self(), UCT_HELPER_THREAD_NAME);
@@ -145,12 +212,16 @@ static void *uct_helper_thread_main(void *arg)
             break;
         }
 
+        if (thread->bell != NULL) {
+            /* relaxed: the step reads it again, with what goes with it */
+            bell = ucs_load_relaxed(thread->bell);
+        }
         pthread_mutex_lock(&thread->step_lock);
         next = thread->step(thread->arg, ucs_clock_now());
         pthread_mutex_unlock(&thread->step_lock);
 
         ucs_clock_refine();
-        uct_helper_thread_sleep(thread, next);
+        uct_helper_thread_sleep(thread, next, bell);
     }
 
     thread->cpu_ns = uct_helper_thread_read_cpu(CLOCK_THREAD_CPUTIME_ID);
@@ -234,6 +305,11 @@ ucs_status_t uct_helper_thread_start(uct_helper_thread_h thread)
 out:
     pthread_mutex_unlock(&thread->life_lock);
     return status;
+}
+
+void uct_helper_thread_set_bell(uct_helper_thread_h thread, uint32_t *bell)
+{
+    thread->bell = (_Atomic uint32_t*)bell;
 }
 
 ucs_status_t uct_helper_thread_bind(uct_helper_thread_h thread,

@@ -51,6 +51,16 @@ void uct_helper_thread_destroy(uct_helper_thread_h thread);
 
 
 /**
+ * Wake the thread also when another process changes this word of shared memory
+ * and wakes its futex. Before it is started.
+ *
+ * @param [in] bell  Valid until the thread has stopped. Whatever it holds, the
+ *                   thread sleeps and is woken as without it.
+ */
+void uct_helper_thread_set_bell(uct_helper_thread_h thread, uint32_t *bell);
+
+
+/**
  * Start the thread, once; later calls do nothing. From any thread, with no
  * lock held that a step needs.
  *

@@ -12,6 +12,7 @@ gtest_SOURCES += \
 	ucs/predict/test_condition.cc \
 	ucs/predict/test_context.cc \
 	ucs/predict/test_cost.cc \
+	ucs/predict/test_lru.cc \
 	ucs/predict/test_order.cc \
 	ucs/predict/test_periodicity.cc \
 	ucs/predict/test_signature.cc

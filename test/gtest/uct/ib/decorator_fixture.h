@@ -36,6 +36,7 @@ protected:
         m_config.policy      = UCT_HELPER_POLICY_LEAVE_PINNED;
         m_config.min_size    = 16384;
         m_config.max_pinned  = SIZE_MAX;
+        m_config.node_max_pinned = SIZE_MAX;
         m_config.max_regions = ULONG_MAX;
         m_buffer             = map(nullptr);
     }

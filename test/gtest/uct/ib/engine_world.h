@@ -72,6 +72,17 @@ public:
                 return int(self(arg)->on_inspect(flags, start_p, end_p));
             };
         }
+        if (on_claim) {
+            env.claim   = [](void *arg, size_t length, unsigned why) {
+                return int(self(arg)->on_claim(length, why));
+            };
+            env.unclaim = [](void *arg, size_t length) {
+                self(arg)->on_unclaim(length);
+            };
+            env.ask     = [](void *arg, size_t length, int all) {
+                return self(arg)->on_ask(length, all);
+            };
+        }
         ASSERT_EQ(UCS_OK, uct_helper_engine_create(&params, &env, &engine));
     }
 
@@ -182,6 +193,10 @@ public:
     std::function<void()>                     on_wait;
     /* If set before open(): what the engine asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
+    /* Likewise, all three: a ceiling that others share */
+    std::function<bool(size_t, unsigned)>             on_claim;
+    std::function<void(size_t)>                       on_unclaim;
+    std::function<uct_helper_room_t(size_t, int)>     on_ask;
 
 private:
     static engine_world *self(void *arg)

@@ -8,6 +8,12 @@ gtest_SOURCES += \
 	uct/ib/fake_lower.h \
 	uct/ib/json_check.h \
 	uct/ib/log_capture.h \
+	uct/ib/node/node_fixture.h \
+	uct/ib/node/test_ledger.cc \
+	uct/ib/node/test_node.cc \
+	uct/ib/node/test_node_domains.cc \
+	uct/ib/node/test_node_engine.cc \
+	uct/ib/node/test_place.cc \
 	uct/ib/test_allocator.cc \
 	uct/ib/test_clock.cc \
 	uct/ib/test_config.cc \

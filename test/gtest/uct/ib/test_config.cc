@@ -20,11 +20,13 @@ protected:
     void set_defaults()
     {
         m_options.helper      = text("y");
-        m_options.policy      = text("paper");
+        m_options.policy      = text("predict");
         m_options.miss_target = text("1%");
         m_options.min_size    = text("16k");
         m_options.max_pinned  = text("inf");
         m_options.max_regions = text("inf");
+        m_options.node_max_pinned = text("inf");
+        m_options.cpu_policy  = text("auto");
         m_options.mds         = text("ib,pin");
         m_options.monitor     = text("auto");
         m_options.report      = text("");
@@ -69,11 +71,13 @@ TEST_F(test_config, defaults_are_valid)
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_STREQ("", m_error);
     EXPECT_EQ(1, m_config.helper);
-    EXPECT_EQ(UCT_HELPER_POLICY_PAPER, m_config.policy);
+    EXPECT_EQ(UCT_HELPER_POLICY_PREDICT, m_config.policy);
     EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
     EXPECT_EQ(16384u, m_config.min_size);
     EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
     EXPECT_EQ(ULONG_MAX, m_config.max_regions);
+    EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
+    EXPECT_EQ(UCT_HELPER_CPU_POLICY_AUTO, m_config.cpu_policy);
     EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN), m_config.mds);
     EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
     EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
@@ -98,6 +102,10 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
          "nan"},
         {&uct_helper_options_t::min_size, "UCX_MD_HELPER_MIN_SIZE", "16q"},
         {&uct_helper_options_t::max_pinned, "UCX_MD_HELPER_MAX_PINNED", "-1"},
+        {&uct_helper_options_t::node_max_pinned,
+         "UCX_MD_HELPER_NODE_MAX_PINNED", "some"},
+        {&uct_helper_options_t::cpu_policy, "UCX_MD_HELPER_CPU_POLICY",
+         "greedy"},
         {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
         {&uct_helper_options_t::mds, "UCX_MD_HELPER_MDS", "ib,tcp"},
         {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},

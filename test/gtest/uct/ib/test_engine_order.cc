@@ -21,11 +21,23 @@ protected:
         return 0x10000000 + i * 16 * MB;
     }
 
+    /* Of the time, what the helper spends on registering 1 MB for nothing:
+     * a use is put off as others come, but not for any price */
+    double wasted_share(const uct_helper_stats_t &s)
+    {
+        double pages = (double)MB / engine_world::PAGE;
+        double cost  = engine_world::REG_BASE_NS +
+                      engine_world::REG_PAGE_NS * pages;
+        return s.wasted * cost * 4 / 3 / w->now.load();
+    }
+
     std::unique_ptr<engine_world> w;
 };
 
+/* A bound is the time itself once it was seen a hundred times */
 TEST_F(test_engine_order, fig1_loop_is_on_time_and_unpinned_in_gaps)
 {
+    const unsigned learning   = 2;
     const unsigned iterations = 50;
     unsigned pinned_gaps      = 0;
 
@@ -34,16 +46,17 @@ TEST_F(test_engine_order, fig1_loop_is_on_time_and_unpinned_in_gaps)
         for (unsigned b = 0; b < 3; ++b) {
             w->use(buffer(b), 4 * MB, MS, b);
             w->advance(50 * MS);
-            pinned_gaps += (i > 2) && (w->stats().pinned_bytes > 0);
+            pinned_gaps += (i >= learning) && (w->stats().pinned_bytes > 0);
             w->advance(49 * MS);
         }
     }
 
     uct_helper_stats_t s = w->stats();
     EXPECT_EQ(3u, s.cold);
-    EXPECT_EQ(0u, s.missed);
+    EXPECT_EQ(1u, s.missed); /* the first to come again, foretold by nobody */
     EXPECT_EQ(0u, s.wasted);
-    EXPECT_LE(pinned_gaps, 3u);
+    EXPECT_EQ(0u, pinned_gaps);
+    EXPECT_EQ(4 * MB, s.pinned_peak_bytes);
 }
 
 /* Where the shortest period fails: each gap is scaled by 0.5 to 2 */
@@ -61,7 +74,7 @@ TEST_F(test_engine_order, warped_gaps_are_on_time)
     }
     uct_helper_stats_t s = w->stats();
     EXPECT_GE(s.on_time, 0.97 * (s.uses - s.cold));
-    EXPECT_LE(s.wasted, 0.02 * s.uses);
+    EXPECT_LE(wasted_share(s), 0.01);
     EXPECT_LE(s.pinned_byte_ns, 0.5 * s.leave_pinned_byte_ns);
 }
 
@@ -77,7 +90,7 @@ TEST_F(test_engine_order, random_uses_are_on_time)
     }
     uct_helper_stats_t s = w->stats();
     EXPECT_GE(s.on_time, 0.95 * (s.uses - s.cold));
-    EXPECT_LE(s.wasted, 0.01 * s.uses);
+    EXPECT_LE(wasted_share(s), 0.01);
 }
 
 TEST_F(test_engine_order, a_struck_buffer_is_not_registered_again)
@@ -109,8 +122,6 @@ TEST_F(test_engine_order, a_use_that_never_comes_is_given_up)
     EXPECT_EQ(0u, w->stats().pinned_bytes);
 }
 
-/* Five buffers in turn, room for three: a cache that evicts the least recently
- * used and registers nothing ahead finds none of them, Belady's half of them */
 /* What follows it by little is put off as long as it does not come, but not
  * every few microseconds */
 TEST_F(test_engine_order, late_use_is_looked_for_ever_less_often)
@@ -130,6 +141,8 @@ TEST_F(test_engine_order, late_use_is_looked_for_ever_less_often)
     EXPECT_EQ(UCT_HELPER_TIME_NEVER, w->next);
 }
 
+/* Five buffers in turn, room for three: a cache that evicts the least recently
+ * used and registers nothing ahead finds none of them, Belady's half of them */
 TEST_F(test_engine_order, ceiling_evicts_the_farthest)
 {
     w->params.max_pinned = 3 * MB;

@@ -62,6 +62,7 @@ protected:
         m_config.monitor     = UCT_HELPER_MONITOR_USERFAULTFD;
         m_config.min_size    = 16384;
         m_config.max_pinned  = SIZE_MAX;
+        m_config.node_max_pinned = SIZE_MAX;
         m_config.max_regions = ULONG_MAX;
         m_buffer             = map();
     }

@@ -109,7 +109,9 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "in_use_byte_seconds", "in_use_peak_bytes", "uses", "on_time", "late",
         "missed", "cold", "wasted", "evicted", "invalidated",
         "helper_cpu_seconds", "hit_ns_p50", "hit_ns_p99", "register_model",
-        "deregister_model", "notes"
+        "deregister_model", "notes", "node_ranks", "node_pinned_peak_bytes",
+        "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
+        "helper_rests", "helper_cpu", "idle_cores"
     };
 
     ASSERT_TRUE(json.is_valid());
@@ -122,6 +124,41 @@ TEST_F(test_report, json_has_exactly_these_keys)
     EXPECT_EQ("null", json.value("hit_ns_p99"));
     EXPECT_EQ("[]", json.value("notes"));
     EXPECT_EQ(std::to_string(getpid()), json.value("pid"));
+}
+
+TEST_F(test_report, what_the_node_says)
+{
+    json_check without(print(uct_helper_report_print_json));
+    EXPECT_EQ("null", without.value("node_ranks"));
+    EXPECT_EQ("null", without.value("cpu_policy"));
+
+    m_figures.has_node         = 1;
+    m_figures.node.ranks       = 4;
+    m_figures.node.peak_bytes  = 3 << 20;
+    m_figures.node.budget      = UINT64_MAX;
+    m_figures.node.policy      = UCT_HELPER_CPU_POLICY_CONSERVATIVE;
+    m_figures.node.cpu         = UCT_HELPER_PLACE_ANY;
+    json_check unlimited(print(uct_helper_report_print_json));
+    ASSERT_TRUE(unlimited.is_valid());
+    EXPECT_EQ("4", unlimited.value("node_ranks"));
+    EXPECT_EQ("null", unlimited.value("node_budget_bytes"));
+    EXPECT_EQ("\"conservative\"", unlimited.value("cpu_policy"));
+    EXPECT_EQ("null", unlimited.value("helper_cpu"));
+
+    m_figures.node.budget      = 4 << 20;
+    m_figures.node.cpu         = 3;
+    m_figures.node.idle_cores  = 2;
+    m_figures.node.forced      = 5;
+    json_check limited(print(uct_helper_report_print_json));
+    EXPECT_EQ("4194304", limited.value("node_budget_bytes"));
+    EXPECT_EQ("3145728", limited.value("node_pinned_peak_bytes"));
+    EXPECT_EQ("3", limited.value("helper_cpu"));
+
+    std::string text = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, "
+                        "5 uses beyond")) << text;
+    EXPECT_NE(std::string::npos, text.find("helper on 3")) << text;
 }
 
 TEST_F(test_report, json_of_samples_and_a_modelled_cost)

@@ -1,0 +1,165 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "lru.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef ucs_predict_lru_node_t lru_node_t;
+
+ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
+                                  size_t size)
+{
+    uint32_t buckets = 1;
+
+    while (buckets < max) {
+        buckets *= 2;
+    }
+
+    memset(lru, 0, sizeof(*lru));
+    lru->max     = max;
+    lru->size    = size;
+    lru->mask    = buckets - 1;
+    lru->newest  = UCS_PREDICT_LRU_NIL;
+    lru->oldest  = UCS_PREDICT_LRU_NIL;
+    lru->entries = calloc(max, size);
+    lru->buckets = malloc(buckets * sizeof(*lru->buckets));
+    if ((lru->entries == NULL) || (lru->buckets == NULL)) {
+        ucs_predict_lru_cleanup(lru);
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    memset(lru->buckets, 0xff, buckets * sizeof(*lru->buckets));
+    return UCS_OK;
+}
+
+void ucs_predict_lru_cleanup(ucs_predict_lru_t *lru)
+{
+    free(lru->entries);
+    free(lru->buckets);
+}
+
+static lru_node_t *lru_at(const ucs_predict_lru_t *lru, uint32_t index)
+{
+    return ucs_predict_lru_at(lru, index);
+}
+
+static uint32_t *lru_bucket(const ucs_predict_lru_t *lru, uint64_t key)
+{
+    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &lru->buckets[(hash >> 32) & lru->mask];
+}
+
+static void lru_remove(ucs_predict_lru_t *lru, const lru_node_t *node)
+{
+    if (node->newer != UCS_PREDICT_LRU_NIL) {
+        lru_at(lru, node->newer)->older = node->older;
+    } else {
+        lru->newest = node->older;
+    }
+    if (node->older != UCS_PREDICT_LRU_NIL) {
+        lru_at(lru, node->older)->newer = node->newer;
+    } else {
+        lru->oldest = node->newer;
+    }
+}
+
+static void lru_insert(ucs_predict_lru_t *lru, lru_node_t *node)
+{
+    uint32_t index = ucs_predict_lru_index(lru, node);
+
+    node->newer = UCS_PREDICT_LRU_NIL;
+    node->older = lru->newest;
+    if (lru->newest != UCS_PREDICT_LRU_NIL) {
+        lru_at(lru, lru->newest)->newer = index;
+    } else {
+        lru->oldest = index;
+    }
+    lru->newest = index;
+}
+
+static void lru_forget(ucs_predict_lru_t *lru, const lru_node_t *node)
+{
+    uint32_t index = ucs_predict_lru_index(lru, node);
+    uint32_t *link = lru_bucket(lru, node->key);
+
+    while (*link != index) {
+        link = &lru_at(lru, *link)->chain;
+    }
+    *link = node->chain;
+    lru_remove(lru, node);
+}
+
+void *ucs_predict_lru_find(const ucs_predict_lru_t *lru, uint64_t key)
+{
+    uint32_t index = *lru_bucket(lru, key);
+
+    while ((index != UCS_PREDICT_LRU_NIL) && (lru_at(lru, index)->key != key)) {
+        index = lru_at(lru, index)->chain;
+    }
+    return (index != UCS_PREDICT_LRU_NIL) ? lru_at(lru, index) : NULL;
+}
+
+static lru_node_t *lru_new(ucs_predict_lru_t *lru, uint64_t key)
+{
+    lru_node_t *node;
+    uint32_t *bucket;
+
+    if (lru->count < lru->max) {
+        node = lru_at(lru, lru->count++);
+    } else {
+        node = lru_at(lru, lru->oldest);
+        lru_forget(lru, node);
+    }
+
+    bucket           = lru_bucket(lru, key);
+    node->generation = (node->generation == UINT32_MAX) ? 1 :
+                                                          node->generation + 1;
+    node->key        = key;
+    node->chain      = *bucket;
+    *bucket          = ucs_predict_lru_index(lru, node);
+    return node;
+}
+
+void *ucs_predict_lru_get(ucs_predict_lru_t *lru, uint64_t key, int *is_new_p)
+{
+    lru_node_t *node = ucs_predict_lru_find(lru, key);
+
+    *is_new_p = (node == NULL);
+    if (node != NULL) {
+        lru_remove(lru, node);
+    } else {
+        node = lru_new(lru, key);
+    }
+    lru_insert(lru, node);
+    return node;
+}
+
+size_t ucs_predict_lru_memory(const ucs_predict_lru_t *lru)
+{
+    return (lru->max * lru->size) +
+           ((lru->mask + 1) * sizeof(*lru->buckets));
+}
+
+int ucs_predict_lru_is_valid(const ucs_predict_lru_t *lru)
+{
+    uint32_t newer = UCS_PREDICT_LRU_NIL;
+    uint32_t count = 0;
+    const lru_node_t *node;
+    uint32_t index;
+
+    /* The count bounds the walk, should the list be a ring */
+    for (index = lru->newest; index != UCS_PREDICT_LRU_NIL;
+         index = node->older) {
+        node = lru_at(lru, index);
+        if ((index >= lru->count) || (count++ == lru->count) ||
+            (node->newer != newer) || (node->generation == 0) ||
+            (ucs_predict_lru_find(lru, node->key) != node)) {
+            return 0;
+        }
+        newer = index;
+    }
+    return (count == lru->count) && (lru->oldest == newer);
+}

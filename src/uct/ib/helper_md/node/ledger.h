@@ -1,0 +1,185 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_NODE_LEDGER_H_
+#define UCT_HELPER_NODE_LEDGER_H_
+
+#include <ucs/sys/atomic.h>
+#include <ucs/sys/compiler_def.h>
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file ledger.h
+ *
+ * What the ranks of one user on one node tell each other: a segment of shared
+ * memory in which each process has a slot. There is no lock in it. A slot is
+ * claimed by one compare-and-swap on the word that says whose it is, only its
+ * owner writes its figures, and a slot whose owner is dead counts for nothing
+ * and is taken away by whoever notices. So a process can be killed at any point
+ * and loses nothing for the others.
+ *
+ * Nothing that is read from the segment is believed: any process of the user
+ * may have written anything there. Indices are never read from it, figures are
+ * bounded when they are read (@ref uct_helper_ledger_pinned and the like), and
+ * whoever waits for a word of it waits for a limited time.
+ *
+ * The layout of a fresh segment is all zeros, so there is no moment at which it
+ * is half made.
+ */
+
+BEGIN_C_DECLS
+
+/** Processes of one user on one node that can have a slot. */
+#define UCT_HELPER_LEDGER_SLOTS 256
+
+/** Processors that a slot can name. */
+#define UCT_HELPER_LEDGER_CPUS  1024
+#define UCT_HELPER_LEDGER_WORDS (UCT_HELPER_LEDGER_CPUS / 64)
+
+#define UCT_HELPER_LEDGER_VERSION 1
+
+/** In the high 48 bits of the stamp; the version is in the low 16. */
+#define UCT_HELPER_LEDGER_MAGIC UINT64_C(0x756378686c70)
+
+#define UCT_HELPER_LEDGER_STAMP \
+    ((UCT_HELPER_LEDGER_MAGIC << 16) | UCT_HELPER_LEDGER_VERSION)
+
+/** What a process is doing; bits of @a state. */
+enum {
+    UCT_HELPER_LEDGER_LISTENS = 1 << 0, /**< a helper answers the bell */
+    UCT_HELPER_LEDGER_RUNS    = 1 << 1, /**< its helper makes registrations */
+    UCT_HELPER_LEDGER_BOUND   = 1 << 2  /**< the application is bound to the
+                                             processors in @a cpus */
+};
+
+/** What one process says of itself, but for what is scanned often. The bell
+ *  and @a want are written by others. */
+typedef struct uct_helper_ledger_slot {
+    _Atomic(uint64_t) want;     /**< bytes that it is asked to give back */
+    _Atomic(uint32_t) bell;     /**< raised by who asks; it sleeps on this */
+    _Atomic(uint32_t) answer;   /**< the bell that it has served */
+    _Atomic(uint32_t) state;    /**< UCT_HELPER_LEDGER_xx */
+    _Atomic(uint32_t) cores;    /**< that the application uses */
+    _Atomic(uint32_t) cpu;      /**< of its helper, plus one; 0: any */
+    _Atomic(uint32_t) step_ns;  /**< a step of its helper takes, mean */
+    _Atomic(uint32_t) load;     /**< of its helper, millionths of a core */
+    _Atomic(uint32_t) spare[5];
+    _Atomic(uint64_t) cpus[UCT_HELPER_LEDGER_WORDS]; /**< bit 0: processor 0 */
+} uct_helper_ledger_slot_t;
+
+/** The segment. Columns are what every claim scans. */
+typedef struct uct_helper_ledger {
+    _Atomic(uint64_t) stamp;    /**< UCT_HELPER_LEDGER_STAMP; 0: fresh */
+    _Atomic(uint64_t) pid_ns;   /**< inode of the users' PID namespace */
+    _Atomic(uint64_t) spare[6];
+    _Atomic(uint64_t) owner[UCT_HELPER_LEDGER_SLOTS]; /**< 0: free */
+    _Atomic(uint64_t) pinned[UCT_HELPER_LEDGER_SLOTS]; /**< bytes */
+    _Atomic(uint64_t) reserved[UCT_HELPER_LEDGER_SLOTS]; /**< bytes that are
+                                                     about to be pinned */
+    _Atomic(uint64_t) demand[UCT_HELPER_LEDGER_SLOTS]; /**< bytes, lately */
+    uct_helper_ledger_slot_t slots[UCT_HELPER_LEDGER_SLOTS];
+} uct_helper_ledger_t;
+
+
+/**
+ * Name of this user's segment, as for shm_open(): "/ucx-helper-md.UID", with
+ * ".SUFFIX" if there is one.
+ *
+ * @param [in] suffix  NULL, or letters, digits, '-' and '_', at most 64.
+ *
+ * @return UCS_OK, or UCS_ERR_INVALID_PARAM for another suffix.
+ */
+ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max);
+
+
+/**
+ * Map the segment, and make it first if need be.
+ *
+ * @param [out] ledger_p  Set only on success.
+ * @param [out] error     One line: the segment and why it is not used. Set on
+ *                        failure only.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED for one of another user, version, size,
+ *         kind or PID namespace, or that others may write; UCS_ERR_IO_ERROR if
+ *         the system refuses.
+ */
+ucs_status_t uct_helper_ledger_open(const char *name,
+                                    uct_helper_ledger_t **ledger_p,
+                                    char *error, size_t max);
+
+
+/** Unmap it. The segment stays. */
+void uct_helper_ledger_close(uct_helper_ledger_t *ledger);
+
+
+/**
+ * Take a slot for this process. Its figures are zero.
+ *
+ * @return Its index, or -1 if none is free or the process cannot say who it is
+ *         (there is no /proc).
+ */
+int uct_helper_ledger_enter(uct_helper_ledger_t *ledger, uint64_t *owner_p);
+
+
+/** Give the slot back, if it is still this owner's. */
+void uct_helper_ledger_leave(uct_helper_ledger_t *ledger, int slot,
+                             uint64_t owner);
+
+
+/** @return Nonzero if the owner of the slot is alive: a process with that
+ *          number that was started then. Who cannot be told dead is alive. */
+int uct_helper_ledger_is_alive(uct_helper_ledger_t *ledger, unsigned slot);
+
+
+/** Take a slot away if its owner is dead. @return Nonzero if it was. */
+int uct_helper_ledger_reap_slot(uct_helper_ledger_t *ledger, unsigned slot);
+
+
+/** Take all slots away whose owners have no process any more. Quick: does not
+ *  see those that are not buried yet, or whose number is another's now. */
+void uct_helper_ledger_reap_gone(uct_helper_ledger_t *ledger);
+
+
+/** Take all slots away whose owners are dead. @return How many. */
+unsigned uct_helper_ledger_reap(uct_helper_ledger_t *ledger);
+
+
+/** The word that says whose this process's slot is; 0 without /proc. */
+uint64_t uct_helper_ledger_self(void);
+
+
+/** Figures of slots that are owned, for no more than @a limit, the bytes that a
+ *  process can pin on this node at most; beyond it they are nonsense, and 0. */
+static inline uint64_t
+uct_helper_ledger_bounded(uint64_t bytes, uint64_t limit)
+{
+    return (bytes <= limit) ? bytes : 0;
+}
+
+static inline uint64_t uct_helper_ledger_pinned(uct_helper_ledger_t *ledger,
+                                                unsigned slot, uint64_t limit)
+{
+    return uct_helper_ledger_bounded(ucs_load_seq_cst(&ledger->pinned[slot]),
+                                     limit);
+}
+
+static inline uint64_t uct_helper_ledger_reserved(uct_helper_ledger_t *ledger,
+                                                  unsigned slot, uint64_t limit)
+{
+    return uct_helper_ledger_bounded(ucs_load_seq_cst(&ledger->reserved[slot]),
+                                     limit);
+}
+
+static inline uint64_t uct_helper_ledger_demand(uct_helper_ledger_t *ledger,
+                                                unsigned slot, uint64_t limit)
+{
+    return uct_helper_ledger_bounded(ucs_load_relaxed(&ledger->demand[slot]),
+                                     limit);
+}
+
+END_C_DECLS
+
+#endif

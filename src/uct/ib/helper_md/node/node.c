@@ -1,0 +1,303 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_int.h"
+#include "share.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define UCT_HELPER_NODE_SECOND_NS   UINT64_C(1000000000)
+#define UCT_HELPER_NODE_LOOK_NS     UINT64_C(1000000)
+#define UCT_HELPER_NODE_PATIENCE_NS UINT64_C(100000000)
+
+
+/*
+ * Sums
+ */
+
+uct_helper_node_sum_t uct_helper_node_others(uct_helper_node_h node)
+{
+    uct_helper_ledger_t *ledger  = node->ledger;
+    uct_helper_node_sum_t others = {0, 0};
+    unsigned ranks               = 1;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
+        if ((i == (unsigned)node->slot) ||
+            (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
+            continue;
+        }
+        /* What becomes pinned is reserved until it is: read in this order it
+         * is seen once at least */
+        others.reserved = uct_helper_share_add(
+                others.reserved,
+                uct_helper_ledger_reserved(ledger, i, node->ram));
+        others.pinned   = uct_helper_share_add(
+                others.pinned, uct_helper_ledger_pinned(ledger, i, node->ram));
+        ++ranks;
+    }
+    node->ranks = ucs_max(node->ranks, ranks);
+    return others;
+}
+
+uint64_t uct_helper_node_sum(uct_helper_node_h node)
+{
+    uint64_t sum;
+
+    uct_helper_ledger_reap(node->ledger);
+    uct_helper_lock(&node->lock);
+    sum = uct_helper_share_add(uct_helper_node_others(node).pinned,
+                               node->pinned);
+    uct_helper_unlock(&node->lock);
+    return sum;
+}
+
+uint64_t uct_helper_node_excess(uct_helper_node_h node, uint64_t length,
+                                uct_helper_node_sum_t *others)
+{
+    uint64_t sum = node->pinned + node->reserved + length;
+
+    *others = uct_helper_node_others(node);
+    sum     = uct_helper_share_add(sum, others->reserved);
+    sum     = uct_helper_share_add(sum, others->pinned);
+    return (sum > node->budget) ? sum - node->budget : 0;
+}
+
+uint64_t uct_helper_node_level(uct_helper_node_h node, uint64_t mine)
+{
+    uct_helper_ledger_t *ledger = node->ledger;
+    uint64_t demands[UCT_HELPER_LEDGER_SLOTS];
+    unsigned count = 0;
+    unsigned i;
+
+    demands[count++] = mine;
+    for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
+        if ((i != (unsigned)node->slot) &&
+            (ucs_load_relaxed(&ledger->owner[i]) != 0)) {
+            demands[count++] = uct_helper_ledger_demand(ledger, i, node->ram);
+        }
+    }
+    return uct_helper_share_level(demands, count, node->budget);
+}
+
+void uct_helper_node_note_demand(uct_helper_node_h node, uint64_t bytes)
+{
+    uint64_t second = node->now() / UCT_HELPER_NODE_SECOND_NS;
+
+    if (second != node->second) {
+        node->demand[1] = (second == node->second + 1) ? node->demand[0] : 0;
+        node->demand[0] = node->pinned;
+        node->second    = second;
+    }
+    node->demand[0] = ucs_max(node->demand[0], bytes);
+    ucs_store_relaxed(&node->ledger->demand[node->slot],
+                      ucs_max(node->demand[0], node->demand[1]));
+}
+
+/*
+ * Claims
+ */
+
+/* Ranks change while they are read, so the sum may be one that never was. With
+ * a claim that fits, what is reserved bounds it. */
+static void uct_helper_node_note_peak(uct_helper_node_h node,
+                                      const uct_helper_node_sum_t *others)
+{
+    node->peak = ucs_max(node->peak,
+                         uct_helper_share_add(others->pinned, node->pinned));
+}
+
+void uct_helper_node_reserve(uct_helper_node_h node, int64_t length)
+{
+    node->reserved += length;
+    /* seq_cst [N-SUM]: before the sum is read, see uct_helper_node_fits() */
+    ucs_store_seq_cst(&node->ledger->reserved[node->slot], node->reserved);
+}
+
+void uct_helper_node_pin(uct_helper_node_h node, uint64_t length,
+                         const uct_helper_node_sum_t *others)
+{
+    node->pinned += length;
+    ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    if (others != NULL) {
+        uct_helper_node_note_peak(node, others);
+    }
+}
+
+/* Without a budget nothing depends on the sum: it is a figure of the report */
+static void uct_helper_node_look(uct_helper_node_h node)
+{
+    uint64_t now = node->now();
+    uct_helper_node_sum_t others;
+
+    if (now - node->looked >= UCT_HELPER_NODE_LOOK_NS) {
+        node->looked = now;
+        others       = uct_helper_node_others(node);
+        uct_helper_node_note_peak(node, &others);
+    }
+}
+
+/* The first look announces nothing, so that what is hopeless does not make
+ * another's claim fail. [N-SUM] in the second one each reads after it wrote:
+ * the one whose write comes later in the single order of these accesses sees
+ * the other's, and the sum of all that succeed fits. */
+static int uct_helper_node_fits(uct_helper_node_h node, uint64_t length,
+                                uct_helper_claim_t claim)
+{
+    uint64_t mine = node->pinned + length;
+    uct_helper_node_sum_t others;
+    int fits;
+
+    if ((uct_helper_node_excess(node, length, &others) > 0) ||
+        ((claim == UCT_HELPER_CLAIM_HELPER) &&
+         (mine > uct_helper_node_level(node, mine)))) {
+        return 0;
+    }
+
+    uct_helper_node_reserve(node, length);
+    fits = (uct_helper_node_excess(node, 0, &others) == 0);
+    if (fits) {
+        uct_helper_node_pin(node, length, &others);
+    }
+    uct_helper_node_reserve(node, -(int64_t)length);
+    return fits;
+}
+
+int uct_helper_node_claim(uct_helper_node_h node, uint64_t length,
+                          uct_helper_claim_t claim)
+{
+    int is_counted = 1;
+    uct_helper_node_sum_t others;
+
+    uct_helper_lock(&node->lock);
+    uct_helper_node_note_demand(node, node->pinned + length);
+    if (node->budget == UINT64_MAX) {
+        uct_helper_node_pin(node, length, NULL);
+        uct_helper_node_look(node);
+    } else if (claim == UCT_HELPER_CLAIM_FORCE) {
+        others        = uct_helper_node_others(node);
+        uct_helper_node_pin(node, length, &others);
+        node->forced += (uct_helper_share_add(others.pinned, node->pinned) >
+                         node->budget);
+    } else {
+        is_counted = uct_helper_node_fits(node, length, claim);
+    }
+    uct_helper_unlock(&node->lock);
+    return is_counted;
+}
+
+void uct_helper_node_unclaim(uct_helper_node_h node, uint64_t length)
+{
+    uct_helper_lock(&node->lock);
+    node->pinned -= length;
+    ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    uct_helper_unlock(&node->lock);
+}
+
+int uct_helper_node_has_budget(uct_helper_node_h node)
+{
+    return node->budget != UINT64_MAX;
+}
+
+/*
+ * Life
+ */
+
+ucs_status_t uct_helper_node_open(const uct_helper_node_params_t *params,
+                                  uct_helper_node_h *node_p, char *error,
+                                  size_t max)
+{
+    uct_helper_node_h node;
+    ucs_status_t status;
+
+    node = calloc(1, sizeof(*node));
+    if (node == NULL) {
+        snprintf(error, max, "the node's ledger is not used: out of memory");
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_helper_ledger_open(params->name, &node->ledger, error, max);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    node->slot = uct_helper_ledger_enter(node->ledger, &node->owner);
+    if (node->slot < 0) {
+        snprintf(error, max, "the node's ledger /dev/shm%s is not used: %s",
+                 params->name,
+                 (uct_helper_ledger_self() == 0) ? "there is no /proc" :
+                                                   "all its slots are taken");
+        status = UCS_ERR_NO_RESOURCE;
+        goto err_close;
+    }
+
+    node->budget      = params->budget;
+    node->policy      = params->policy;
+    node->now         = params->now;
+    node->patience_ns = (params->patience_ns > 0) ?
+                                params->patience_ns :
+                                UCT_HELPER_NODE_PATIENCE_NS;
+    node->ram         = (params->ram > 0) ? params->ram :
+                                (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                                        sysconf(_SC_PAGESIZE);
+    node->place.runs  = 1;
+    node->place.cpu   = UCT_HELPER_PLACE_ANY;
+    ucs_store_relaxed(&node->runs, 1);
+    ucs_store_relaxed(&node->cpu, UCT_HELPER_PLACE_ANY);
+    uct_helper_lock_init(&node->lock);
+    pthread_mutex_init(&node->members_lock, NULL);
+    pthread_mutex_init(&node->serve_lock, NULL);
+    pthread_mutex_init(&node->ask_lock, NULL);
+    pthread_mutex_init(&node->turn_lock, NULL);
+    uct_helper_node_set_cpus(node, NULL, 1);
+    *node_p = node;
+    return UCS_OK;
+
+err_close:
+    uct_helper_ledger_close(node->ledger);
+err_free:
+    free(node);
+    return status;
+}
+
+void uct_helper_node_close(uct_helper_node_h node)
+{
+    uct_helper_ledger_leave(node->ledger, node->slot, node->owner);
+    uct_helper_ledger_close(node->ledger);
+    pthread_mutex_destroy(&node->members_lock);
+    pthread_mutex_destroy(&node->serve_lock);
+    pthread_mutex_destroy(&node->ask_lock);
+    pthread_mutex_destroy(&node->turn_lock);
+    free(node);
+}
+
+void uct_helper_node_figures(uct_helper_node_h node,
+                             uct_helper_node_figures_t *figures)
+{
+    uct_helper_node_sum_t others;
+
+    uct_helper_lock(&node->lock);
+    others = uct_helper_node_others(node);
+    if (!uct_helper_node_has_budget(node)) {
+        uct_helper_node_note_peak(node, &others);
+    }
+    figures->ranks      = node->ranks;
+    figures->peak_bytes = node->peak;
+    figures->forced     = node->forced;
+    uct_helper_unlock(&node->lock);
+
+    pthread_mutex_lock(&node->members_lock);
+    figures->given_bytes = node->given;
+    pthread_mutex_unlock(&node->members_lock);
+
+    figures->budget     = node->budget;
+    figures->policy     = node->policy;
+    figures->rests      = node->rests;
+    figures->runs       = ucs_load_relaxed(&node->runs);
+    figures->cpu        = ucs_load_relaxed(&node->cpu);
+    figures->idle_cores = ucs_load_relaxed(&node->idle_cores);
+}

@@ -1,0 +1,121 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_NODE_INT_H_
+#define UCT_HELPER_NODE_INT_H_
+
+#include "node.h"
+
+#include <uct/ib/helper_md/lock.h>
+
+#include <pthread.h>
+
+/**
+ * @file node_int.h
+ *
+ * Inside of a node, for node.c (claims), node_ask.c (asking and answering) and
+ * node_turn.c (the helper's place).
+ */
+
+BEGIN_C_DECLS
+
+/** Domains of one process. */
+#define UCT_HELPER_NODE_MEMBERS 64
+
+typedef struct uct_helper_node_member {
+    uct_helper_release_func_t release;
+    void                      *arg;
+} uct_helper_node_member_t;
+
+struct uct_helper_node {
+    uct_helper_ledger_t      *ledger;
+    int                      slot;
+    uint64_t                 owner;
+    uint64_t                 budget;
+    uint64_t                 ram;
+    uint64_t                 patience_ns;
+    uint64_t                 (*now)(void);
+    uct_helper_cpu_policy_t  policy;
+
+    /* A leaf, held for one look through the ledger; taken under the lock of an
+     * engine. Protects what follows, of which the ledger shows a copy: what
+     * stands there may be anything. */
+    uct_helper_lock_t        lock;
+    uint64_t                 pinned;     /* == sum of claims not given back */
+    uint64_t                 reserved;   /* of those that are asking */
+    uint64_t                 peak;
+    uint64_t                 forced;
+    uint64_t                 looked;     /* ns, when the peak was looked at */
+    uint64_t                 demand[2];  /* most in the present second and in
+                                            the one before */
+    uint64_t                 second;
+    unsigned                 ranks;
+
+    /* Held across releases. Taken with nothing held. */
+    pthread_mutex_t          members_lock;
+    uct_helper_node_member_t members[UCT_HELPER_NODE_MEMBERS];
+    unsigned                 num_members;
+    uint64_t                 given;
+
+    /* One helper serves at a time; taken with nothing held, and never waited
+     * for */
+    pthread_mutex_t          serve_lock;
+
+    /* One thread asks at a time, the others come after. Taken with nothing
+     * held. */
+    pthread_mutex_t          ask_lock;
+    uint64_t                 buried;     /* ns, when the dead were looked for */
+    uint32_t                 deaf[UCT_HELPER_LEDGER_SLOTS]; /* the answer at
+                                            which it stopped */
+    uint64_t                 is_deaf[UCT_HELPER_LEDGER_SLOTS / 64];
+
+    _Atomic(uint32_t)        listeners;
+
+    /* Protects what follows, for the helpers take turns; the lock above is
+     * taken under it */
+    pthread_mutex_t          turn_lock;
+    uct_helper_place_t       place;
+    unsigned                 load;       /* of the helper while it ran */
+    uint64_t                 load_since; /* ns, and since then: */
+    uct_helper_work_t        work;
+    uint64_t                 rest_until; /* ns */
+    uint64_t                 rests;
+    unsigned                 next_check; /* slot */
+    uct_helper_rank_t        view[UCT_HELPER_LEDGER_SLOTS];
+    _Atomic(int)             runs;
+    _Atomic(int)             cpu;
+    _Atomic(unsigned)        idle_cores;
+};
+
+
+/** What the other ranks have. */
+typedef struct uct_helper_node_sum {
+    uint64_t pinned;   /**< bytes */
+    uint64_t reserved;
+} uct_helper_node_sum_t;
+
+
+/** Look through the ledger. Under the lock. */
+uct_helper_node_sum_t uct_helper_node_others(uct_helper_node_h node);
+
+/** Bytes by which @a length more, and all that is reserved, pass the budget.
+ *  Under the lock. */
+uint64_t uct_helper_node_excess(uct_helper_node_h node, uint64_t length,
+                                uct_helper_node_sum_t *others);
+
+/** Change what is reserved, before the sum is read. Under the lock. */
+void uct_helper_node_reserve(uct_helper_node_h node, int64_t length);
+
+/** What was reserved, or need not be, is pinned. Under the lock. */
+void uct_helper_node_pin(uct_helper_node_h node, uint64_t length,
+                         const uct_helper_node_sum_t *others);
+
+/** What this rank may have, the wish for @a mine bytes included. */
+uint64_t uct_helper_node_level(uct_helper_node_h node, uint64_t mine);
+
+/** What this rank wanted lately. Under the lock. */
+void uct_helper_node_note_demand(uct_helper_node_h node, uint64_t bytes);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "place.h"
+
+#include <string.h>
+
+/* A rank that has a helper needs less memory for that very reason; it must not
+ * lose the helper to one that needs a little more */
+#define UCT_HELPER_PLACE_INCUMBENT 4 /* a quarter more */
+
+const char *uct_helper_cpu_policy_names[] = {
+    [UCT_HELPER_CPU_POLICY_CONSERVATIVE] = "conservative",
+    [UCT_HELPER_CPU_POLICY_AGGRESSIVE]   = "aggressive",
+    [UCT_HELPER_CPU_POLICY_AUTO]         = "auto",
+    [UCT_HELPER_CPU_POLICY_LAST]         = NULL
+};
+
+
+unsigned uct_helper_cpus_count(const uct_helper_cpus_t *cpus)
+{
+    unsigned count = 0;
+    unsigned word;
+
+    for (word = 0; word < UCT_HELPER_LEDGER_WORDS; ++word) {
+        count += __builtin_popcountll(cpus->bits[word]);
+    }
+    return count;
+}
+
+/* @return Nonzero if some ranks are not bound, so that nobody can tell which
+ *         cores are idle, only how many */
+static int uct_helper_place_idle(const uct_helper_rank_t *ranks, unsigned count,
+                                 const uct_helper_cpus_t *allowed,
+                                 uct_helper_place_t *place)
+{
+    unsigned floating = 0;
+    unsigned i, word, left;
+
+    place->idle = *allowed;
+    for (i = 0; i < count; ++i) {
+        if (!(ranks[i].state & UCT_HELPER_LEDGER_BOUND)) {
+            floating += ranks[i].cores;
+            continue;
+        }
+        for (word = 0; word < UCT_HELPER_LEDGER_WORDS; ++word) {
+            place->idle.bits[word] &= ~ranks[i].cpus.bits[word];
+        }
+    }
+
+    left              = uct_helper_cpus_count(&place->idle);
+    place->idle_cores = (left > floating) ? left - floating : 0;
+    return floating > 0;
+}
+
+static uint64_t uct_helper_place_weight(const uct_helper_rank_t *rank)
+{
+    uint64_t weight = rank->demand;
+
+    if (rank->state & UCT_HELPER_LEDGER_RUNS) {
+        weight += weight / UCT_HELPER_PLACE_INCUMBENT;
+    }
+    return weight;
+}
+
+/* How many ranks with a helper come before this one; ties go to the lower
+ * slot */
+static unsigned uct_helper_place_position(const uct_helper_rank_t *ranks,
+                                          unsigned count, unsigned self)
+{
+    uint64_t own      = uct_helper_place_weight(&ranks[self]);
+    unsigned position = 0;
+    uint64_t weight;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        weight    = uct_helper_place_weight(&ranks[i]);
+        position += (i != self) &&
+                    (ranks[i].state & UCT_HELPER_LEDGER_LISTENS) &&
+                    ((weight > own) ||
+                     ((weight == own) && (ranks[i].slot < ranks[self].slot)));
+    }
+    return position;
+}
+
+/* The idle core at this place in the order of distances, then of numbers */
+static int uct_helper_place_core(const uct_helper_cpus_t *idle,
+                                 const uint8_t *distances, unsigned position)
+{
+    unsigned histogram[UINT8_MAX + 1] = {0};
+    unsigned distance                 = 0;
+    int cpu;
+
+    for (cpu = 0; cpu < UCT_HELPER_LEDGER_CPUS; ++cpu) {
+        histogram[distances[cpu]] += uct_helper_cpus_has(idle, cpu);
+    }
+    while (position >= histogram[distance]) {
+        position -= histogram[distance++];
+    }
+    for (cpu = 0;; ++cpu) {
+        if (uct_helper_cpus_has(idle, cpu) && (distances[cpu] == distance) &&
+            (position-- == 0)) {
+            return cpu;
+        }
+    }
+}
+
+/* A helper that sleeps gives its core up after a step: a step is its slice */
+static void uct_helper_place_sharing(const uct_helper_rank_t *ranks,
+                                     unsigned count, unsigned self,
+                                     uct_helper_place_t *place)
+{
+    unsigned i;
+
+    for (i = 0; (i < count) && (place->cpu != UCT_HELPER_PLACE_ANY); ++i) {
+        if ((i != self) && (ranks[i].state & UCT_HELPER_LEDGER_RUNS) &&
+            (ranks[i].cpu == place->cpu)) {
+            ++place->sharers;
+            place->shared_ns += ranks[i].step_ns + UCT_HELPER_PLACE_SWITCH_NS;
+        }
+    }
+}
+
+void uct_helper_place_decide(const uct_helper_rank_t *ranks, unsigned count,
+                             unsigned self, uct_helper_cpu_policy_t policy,
+                             const uct_helper_cpus_t *allowed,
+                             const uint8_t *distances,
+                             uct_helper_place_t *place)
+{
+    unsigned position = uct_helper_place_position(ranks, count, self);
+    int is_floating;
+
+    memset(place, 0, sizeof(*place));
+    place->cpu  = UCT_HELPER_PLACE_ANY;
+    is_floating = uct_helper_place_idle(ranks, count, allowed, place);
+    place->runs = (position < place->idle_cores) ||
+                  (policy == UCT_HELPER_CPU_POLICY_AGGRESSIVE) ||
+                  ((policy == UCT_HELPER_CPU_POLICY_AUTO) &&
+                   (ranks[self].load <= UCT_HELPER_PLACE_LOAD_MAX));
+    if (!place->runs || is_floating || (place->idle_cores == 0)) {
+        return;
+    }
+
+    place->cpu = uct_helper_place_core(&place->idle, distances,
+                                       position % place->idle_cores);
+    uct_helper_place_sharing(ranks, count, self, place);
+}

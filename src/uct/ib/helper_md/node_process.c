@@ -1,0 +1,138 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_process.h"
+#include "log.h"
+#include "node/cpus.h"
+
+#include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UCT_HELPER_NODE_ERROR_MAX 512
+
+typedef struct uct_helper_node_process {
+    uct_helper_node_h         node;
+    unsigned                  users;
+    int                       is_refused; /* and said so */
+    int                       has_figures;
+    uct_helper_node_figures_t figures;    /* of who has left */
+} uct_helper_node_process_t;
+
+/* Protects the process's place; nothing is taken under it but the node's own
+ * locks */
+static pthread_mutex_t uct_helper_node_process_lock = PTHREAD_MUTEX_INITIALIZER;
+static uct_helper_node_process_t uct_helper_node_process;
+
+
+static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
+                                          char *error, size_t max)
+{
+    char name[NAME_MAX];
+    uct_helper_node_params_t params = {
+        .name   = name,
+        .budget = (config->node_max_pinned == SIZE_MAX) ?
+                          UINT64_MAX :
+                          config->node_max_pinned,
+        .policy = config->cpu_policy,
+        .now    = ucs_clock_now
+    };
+    const char *suffix = getenv(UCT_HELPER_NODE_SUFFIX_ENV);
+    uct_helper_hold_t hold;
+    ucs_status_t status;
+
+    if (uct_helper_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
+        snprintf(error, max,
+                 UCT_HELPER_NODE_SUFFIX_ENV ": '%s' is not valid, allowed: up "
+                 "to 64 letters, digits, '-' and '_'; the node's ledger is not "
+                 "used", suffix);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    status = uct_helper_node_open(&params, &uct_helper_node_process.node, error,
+                                  max);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    uct_helper_cpus_hold(&hold);
+    uct_helper_node_set_cpus(uct_helper_node_process.node,
+                             hold.is_bound ? &hold.cpus : NULL, hold.cores);
+    return UCS_OK;
+}
+
+uct_helper_node_h uct_helper_node_acquire(const uct_helper_config_t *config)
+{
+    uct_helper_node_process_t *process = &uct_helper_node_process;
+    int is_needed = (config->node_max_pinned != SIZE_MAX) ||
+                    (config->cpu_policy != UCT_HELPER_CPU_POLICY_AUTO);
+    char error[UCT_HELPER_NODE_ERROR_MAX];
+
+    pthread_mutex_lock(&uct_helper_node_process_lock);
+    if ((process->node == NULL) && !process->is_refused &&
+        (uct_helper_node_enter(config, error, sizeof(error)) != UCS_OK)) {
+        process->is_refused = 1;
+        uct_helper_log(is_needed ? UCS_LOG_LEVEL_WARN : UCS_LOG_LEVEL_INFO,
+                       "%s", error);
+    }
+    process->users += (process->node != NULL);
+    pthread_mutex_unlock(&uct_helper_node_process_lock);
+    return process->node;
+}
+
+static void uct_helper_node_keep_figures(uct_helper_node_process_t *process)
+{
+    uct_helper_node_figures_t before = process->figures;
+    uct_helper_node_figures_t *sum   = &process->figures;
+
+    uct_helper_node_figures(process->node, sum);
+    sum->ranks           = ucs_max(sum->ranks, before.ranks);
+    sum->peak_bytes      = ucs_max(sum->peak_bytes, before.peak_bytes);
+    sum->forced         += before.forced;
+    sum->given_bytes    += before.given_bytes;
+    sum->rests          += before.rests;
+    process->has_figures = 1;
+}
+
+void uct_helper_node_release_process(uct_helper_node_h node)
+{
+    uct_helper_node_process_t *process = &uct_helper_node_process;
+
+    if (node == NULL) {
+        return;
+    }
+
+    pthread_mutex_lock(&uct_helper_node_process_lock);
+    if (--process->users == 0) {
+        uct_helper_node_keep_figures(process);
+        uct_helper_node_close(process->node);
+        process->node = NULL;
+    }
+    pthread_mutex_unlock(&uct_helper_node_process_lock);
+}
+
+void uct_helper_node_forget(void)
+{
+    pthread_mutex_init(&uct_helper_node_process_lock, NULL);
+    memset(&uct_helper_node_process, 0, sizeof(uct_helper_node_process));
+}
+
+int uct_helper_node_process_figures(uct_helper_node_figures_t *figures)
+{
+    uct_helper_node_process_t *process = &uct_helper_node_process;
+    uct_helper_node_process_t copy;
+
+    pthread_mutex_lock(&uct_helper_node_process_lock);
+    copy = *process;
+    if (copy.node != NULL) {
+        uct_helper_node_keep_figures(&copy);
+    }
+    pthread_mutex_unlock(&uct_helper_node_process_lock);
+    *figures = copy.figures;
+    return copy.has_figures;
+}

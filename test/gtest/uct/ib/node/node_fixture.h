@@ -1,0 +1,221 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef NODE_FIXTURE_H_
+#define NODE_FIXTURE_H_
+
+#include <uct/ib/helper_md/node/node.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/** A segment of its own for each test. */
+class test_node_base : public ::testing::Test {
+protected:
+    static constexpr uint64_t MS = 1000000;
+    static constexpr uint64_t MB = 1 << 20;
+
+    void SetUp() override
+    {
+        char name[128];
+        std::string suffix = "test-" + std::to_string(getpid());
+
+        ASSERT_EQ(UCS_OK, uct_helper_ledger_name(suffix.c_str(), name,
+                                                 sizeof(name)));
+        m_name = name;
+        shm_unlink(name);
+    }
+
+    void TearDown() override
+    {
+        shm_unlink(m_name.c_str());
+    }
+
+    static uint64_t now()
+    {
+        struct timespec ts;
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return ts.tv_sec * uint64_t(1000000000) + ts.tv_nsec;
+    }
+
+    uct_helper_node_h
+    open(uint64_t budget, uint64_t patience_ns = 0,
+         uct_helper_cpu_policy_t policy = UCT_HELPER_CPU_POLICY_AUTO)
+    {
+        uct_helper_node_params_t params = {};
+        uct_helper_node_h node          = nullptr;
+        char error[256]                 = "";
+
+        params.name        = m_name.c_str();
+        params.budget      = budget;
+        params.patience_ns = patience_ns;
+        params.policy      = policy;
+        params.now         = now;
+        EXPECT_EQ(UCS_OK, uct_helper_node_open(&params, &node, error,
+                                               sizeof(error))) << error;
+        return node;
+    }
+
+    std::string m_name;
+};
+
+/** A rank that keeps what it has used: idle bytes, and a helper that answers. */
+class test_rank {
+public:
+    /** What ranks hold beyond doubt: counted after it was granted, and no more
+     *  before it is given back. Never more than what is pinned at that time. */
+    struct held {
+        std::atomic<uint64_t> bytes{0};
+        std::atomic<uint64_t> most{0};
+
+        void add(uint64_t length)
+        {
+            uint64_t sum  = bytes.fetch_add(length) + length;
+            uint64_t peak = most;
+            while ((sum > peak) && !most.compare_exchange_weak(peak, sum)) {
+            }
+        }
+    };
+
+    explicit test_rank(uct_helper_node_h node, held *all = nullptr) :
+        m_node(node), m_held((all != nullptr) ? all : &m_own)
+    {
+        uct_helper_node_join(node, release, this);
+    }
+
+    ~test_rank()
+    {
+        drop(UINT64_MAX); /* who does not listen any more has nothing idle */
+        stop();
+        uct_helper_node_part(m_node, this);
+        uct_helper_node_close(m_node);
+    }
+
+    /* The helper looks at the bell all the time: what it sleeps on has a test
+     * of its own */
+    void start()
+    {
+        m_stop   = false;
+        m_helper = std::thread([this] {
+            while (!m_stop) {
+                uct_helper_node_serve(m_node);
+                std::this_thread::yield();
+            }
+        });
+        uct_helper_node_listen(m_node, 1);
+    }
+
+    void stop()
+    {
+        if (m_helper.joinable()) {
+            uct_helper_node_listen(m_node, 0);
+            m_stop = true;
+            m_helper.join();
+        }
+    }
+
+    bool use(uint64_t length)
+    {
+        bool is_forced = get(length);
+        m_held->add(length);
+        return is_forced;
+    }
+
+    /* As the engine does for a use. @return Whether it had to be forced. */
+    bool get(uint64_t length)
+    {
+        if (uct_helper_node_claim(m_node, length, UCT_HELPER_CLAIM_USE) ||
+            uct_helper_node_ask(m_node, length, UCT_HELPER_ASK_SHARE)) {
+            return false;
+        }
+        while (drop(1) > 0) {
+            if (uct_helper_node_claim(m_node, length, UCT_HELPER_CLAIM_USE)) {
+                return false;
+            }
+        }
+        if (uct_helper_node_ask(m_node, length, UCT_HELPER_ASK_ALL)) {
+            return false;
+        }
+        uct_helper_node_claim(m_node, length, UCT_HELPER_CLAIM_FORCE);
+        return true;
+    }
+
+    /* The use is over; the registration stays */
+    void keep(uint64_t length)
+    {
+        std::lock_guard<std::mutex> guard(m_lock);
+        m_idle.push_back(length);
+    }
+
+    /* Registrations of at least this many bytes. @return Bytes. */
+    uint64_t drop(uint64_t length)
+    {
+        uint64_t dropped = 0;
+
+        while (dropped < length) {
+            uint64_t one = 0;
+            {
+                std::lock_guard<std::mutex> guard(m_lock);
+                if (m_idle.empty()) {
+                    break;
+                }
+                one = m_idle.back();
+                m_idle.pop_back();
+            }
+            m_held->bytes -= one;
+            uct_helper_node_unclaim(m_node, one);
+            dropped += one;
+        }
+        return dropped;
+    }
+
+    uint64_t idle()
+    {
+        std::lock_guard<std::mutex> guard(m_lock);
+        uint64_t sum = 0;
+        for (uint64_t one : m_idle) {
+            sum += one;
+        }
+        return sum;
+    }
+
+    uct_helper_node_figures_t figures()
+    {
+        uct_helper_node_figures_t figures;
+        uct_helper_node_figures(m_node, &figures);
+        return figures;
+    }
+
+    uct_helper_node_h node()
+    {
+        return m_node;
+    }
+
+private:
+    static uint64_t release(void *arg, uint64_t length)
+    {
+        return static_cast<test_rank*>(arg)->drop(length);
+    }
+
+    uct_helper_node_h     m_node;
+    held                  m_own;
+    held                  *m_held;
+    std::mutex            m_lock;
+    std::vector<uint64_t> m_idle;
+    std::atomic<bool>     m_stop{false};
+    std::thread           m_helper;
+};
+
+#endif

@@ -1,0 +1,579 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_fixture.h"
+
+#include <functional>
+#include <random>
+
+#include <sched.h>
+#include <signal.h>
+
+/*
+ * Several ranks in one process: each has a slot of its own
+ */
+
+class test_node : public test_node_base {
+protected:
+    std::unique_ptr<test_rank> rank(uint64_t budget, uint64_t patience_ns = 0)
+    {
+        return std::make_unique<test_rank>(open(budget, patience_ns));
+    }
+
+    uct_helper_ledger_t *ledger()
+    {
+        uct_helper_ledger_t *ledger = nullptr;
+        char error[256];
+
+        EXPECT_EQ(UCS_OK, uct_helper_ledger_open(m_name.c_str(), &ledger, error,
+                                                 sizeof(error)));
+        return ledger;
+    }
+};
+
+TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
+{
+    auto one = rank(UINT64_MAX), two = rank(UINT64_MAX);
+
+    EXPECT_FALSE(uct_helper_node_has_budget(one->node()));
+    for (auto how : {UCT_HELPER_CLAIM_HELPER, UCT_HELPER_CLAIM_USE,
+                     UCT_HELPER_CLAIM_FORCE}) {
+        EXPECT_TRUE(uct_helper_node_claim(one->node(), MB, how));
+    }
+    EXPECT_EQ(3 * MB, uct_helper_node_sum(two->node()));
+    EXPECT_EQ(3 * MB, two->figures().peak_bytes);
+    EXPECT_EQ(2u, two->figures().ranks);
+    EXPECT_EQ(0u, one->figures().forced);
+    uct_helper_node_unclaim(one->node(), 3 * MB);
+    EXPECT_EQ(0u, uct_helper_node_sum(two->node()));
+    EXPECT_FALSE(uct_helper_node_ask(one->node(), MB, UCT_HELPER_ASK_ALL));
+}
+
+TEST_F(test_node, a_budget_is_kept_to_the_byte_unless_forced)
+{
+    auto one = rank(10 * MB), two = rank(10 * MB);
+
+    EXPECT_TRUE(uct_helper_node_claim(one->node(), 6 * MB,
+                                      UCT_HELPER_CLAIM_USE));
+    EXPECT_FALSE(uct_helper_node_claim(two->node(), 4 * MB + 1,
+                                       UCT_HELPER_CLAIM_USE));
+    EXPECT_TRUE(uct_helper_node_claim(two->node(), 4 * MB,
+                                      UCT_HELPER_CLAIM_USE));
+    EXPECT_EQ(10 * MB, two->figures().peak_bytes);
+    EXPECT_EQ(0u, two->figures().forced);
+    EXPECT_TRUE(uct_helper_node_claim(two->node(), 1, UCT_HELPER_CLAIM_FORCE));
+    EXPECT_EQ(1u, two->figures().forced);
+    EXPECT_EQ(10 * MB + 1, two->figures().peak_bytes);
+    uct_helper_node_unclaim(one->node(), 6 * MB);
+    uct_helper_node_unclaim(two->node(), 4 * MB + 1);
+}
+
+/* What is registered in advance stays within what is due to a rank, even where
+ * there is free room; a use may have what the others do not use now */
+TEST_F(test_node, the_helper_takes_its_share_and_a_use_what_is_free)
+{
+    auto one = rank(10 * MB), two = rank(10 * MB);
+
+    /* The other wants much, but cannot have it */
+    EXPECT_FALSE(uct_helper_node_claim(two->node(), 20 * MB,
+                                       UCT_HELPER_CLAIM_USE));
+    EXPECT_TRUE(uct_helper_node_claim(one->node(), 5 * MB,
+                                      UCT_HELPER_CLAIM_HELPER));
+    EXPECT_FALSE(uct_helper_node_claim(one->node(), 1,
+                                       UCT_HELPER_CLAIM_HELPER));
+    EXPECT_TRUE(uct_helper_node_claim(one->node(), 3 * MB,
+                                      UCT_HELPER_CLAIM_USE));
+    uct_helper_node_unclaim(one->node(), 8 * MB);
+}
+
+TEST_F(test_node, what_others_do_not_need_may_be_used)
+{
+    auto one = rank(12 * MB), two = rank(12 * MB), three = rank(12 * MB);
+
+    EXPECT_TRUE(uct_helper_node_claim(two->node(), 2 * MB,
+                                      UCT_HELPER_CLAIM_USE));
+    EXPECT_TRUE(uct_helper_node_claim(one->node(), 9 * MB,
+                                      UCT_HELPER_CLAIM_HELPER));
+    uct_helper_node_unclaim(one->node(), 9 * MB);
+    uct_helper_node_unclaim(two->node(), 2 * MB);
+}
+
+TEST_F(test_node, who_is_above_his_share_gives_idle_memory_back)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+
+    one->start();
+    for (unsigned i = 0; i < 8; ++i) {
+        ASSERT_FALSE(one->use(MB));
+        one->keep(MB);
+    }
+    EXPECT_FALSE(two->use(2 * MB));
+    EXPECT_EQ(6 * MB, one->idle()); /* no more than was asked for */
+    EXPECT_FALSE(two->use(2 * MB));
+    EXPECT_EQ(4 * MB, one->idle());
+    EXPECT_EQ(4 * MB, one->figures().given_bytes);
+    EXPECT_EQ(0u, two->figures().forced);
+    EXPECT_EQ(8 * MB, two->figures().peak_bytes);
+    uct_helper_node_unclaim(two->node(), 4 * MB);
+}
+
+/* A rank that has its share does not take idle memory from one that has not,
+ * before it has given up its own */
+TEST_F(test_node, own_idle_memory_goes_before_that_of_who_has_less)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+
+    one->start();
+    ASSERT_FALSE(one->use(3 * MB));
+    one->keep(3 * MB);
+    for (unsigned i = 0; i < 5; ++i) {
+        ASSERT_FALSE(two->use(MB));
+        two->keep(MB);
+    }
+    ASSERT_FALSE(two->use(MB));
+    EXPECT_EQ(3 * MB, one->idle());
+    EXPECT_EQ(4 * MB, two->idle());
+    uct_helper_node_unclaim(two->node(), MB);
+}
+
+/* In use beyond its share: then what is idle anywhere goes */
+TEST_F(test_node, a_use_takes_all_that_is_idle_before_it_passes_the_budget)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+
+    one->start();
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    ASSERT_FALSE(two->use(4 * MB));
+    EXPECT_FALSE(two->use(4 * MB));
+    EXPECT_EQ(0u, one->idle());
+    EXPECT_TRUE(two->use(1)); /* nothing is idle: it goes ahead */
+    EXPECT_EQ(1u, two->figures().forced);
+    uct_helper_node_unclaim(two->node(), 8 * MB + 1);
+}
+
+TEST_F(test_node, who_does_not_answer_is_waited_for_once)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB, 20 * MS);
+
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    uct_helper_node_listen(one->node(), 1); /* but nobody does */
+
+    uint64_t start = now();
+    EXPECT_TRUE(two->use(MB));
+    uint64_t first = now() - start;
+    EXPECT_GE(first, 20 * MS);
+    /* It is not rung again */
+    uct_helper_ledger_t *mapped = ledger();
+    uint32_t bell = ucs_load_relaxed(&mapped->slots[0].bell);
+    EXPECT_EQ(1u, bell);
+    EXPECT_TRUE(two->use(MB));
+    EXPECT_EQ(bell, ucs_load_relaxed(&mapped->slots[0].bell));
+
+    /* Until it has answered what it was asked */
+    uct_helper_node_serve(one->node());
+    EXPECT_GT(4 * MB, one->idle());
+    one->start();
+    EXPECT_FALSE(two->use(MB));
+    uct_helper_node_listen(one->node(), 0);
+    uct_helper_node_unclaim(two->node(), 3 * MB);
+    uct_helper_ledger_close(mapped);
+}
+
+TEST_F(test_node, two_helpers_of_one_process_answer_once)
+{
+    auto one = rank(4 * MB);
+    uct_helper_ledger_t *mapped = ledger();
+    auto &slot = mapped->slots[0];
+
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    ucs_store_relaxed(&slot.want, MB);
+    ucs_store_relaxed(&slot.bell, 7);
+    /* A second helper comes while the first one releases: it must not answer
+     * what has not been given back yet */
+    struct other {
+        uct_helper_node_h node;
+        uint32_t          answer;
+        decltype(&slot)   slot_p;
+    } other = {one->node(), 0, &slot};
+    uct_helper_node_part(one->node(), one.get());
+    uct_helper_node_join(one->node(), [](void *arg, uint64_t) -> uint64_t {
+        struct other *o = static_cast<struct other*>(arg);
+        std::thread second([o] { uct_helper_node_serve(o->node); });
+        second.join();
+        o->answer = ucs_load_relaxed(&o->slot_p->answer);
+        return 0;
+    }, &other);
+    other.answer = 99;
+    uct_helper_node_serve(one->node());
+    EXPECT_EQ(0u, other.answer);
+    EXPECT_EQ(7u, ucs_load_relaxed(&slot.answer));
+    uct_helper_node_part(one->node(), &other);
+    uct_helper_ledger_close(mapped);
+}
+
+/* Another process wrote over the slot, or took it away */
+TEST_F(test_node, the_helper_mends_what_was_written_over)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+    uct_helper_ledger_t *mapped = ledger();
+    uct_helper_cpus_t allowed   = {};
+    uint8_t distances[UCT_HELPER_LEDGER_CPUS] = {};
+    uct_helper_work_t work = {};
+    uct_helper_place_t place;
+
+    ASSERT_FALSE(one->use(3 * MB));
+    ucs_store_relaxed(&mapped->owner[0], 0);
+    EXPECT_EQ(0u, uct_helper_node_sum(two->node()));
+    ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
+    uct_helper_node_turn(one->node(), now(), &work, &allowed, distances,
+                         &place);
+    EXPECT_EQ(3 * MB, uct_helper_node_sum(two->node()));
+    /* More than the node has is nonsense */
+    ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);
+    EXPECT_EQ(0u, uct_helper_node_sum(two->node()));
+    uct_helper_node_unclaim(one->node(), 3 * MB);
+    uct_helper_ledger_close(mapped);
+}
+
+/* A helper that takes too much rests for a while, under auto and without an
+ * idle core */
+TEST_F(test_node, a_busy_helper_rests_and_tries_again)
+{
+    static constexpr uint64_t S = 1000000000;
+    auto one = rank(UINT64_MAX);
+    uct_helper_cpus_t none = {};
+    uint8_t distances[UCT_HELPER_LEDGER_CPUS] = {};
+    uct_helper_work_t work = {S / 2, 10};
+    uct_helper_place_t place;
+    uint64_t at = 1000 * S;
+
+    uct_helper_node_listen(one->node(), 1);
+    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    EXPECT_TRUE(place.runs) << "nothing is known yet";
+    at += 2 * S;
+    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    EXPECT_FALSE(place.runs) << "a quarter of a core";
+    EXPECT_EQ(1u, one->figures().rests);
+    at += 9 * S;
+    work = {0, 0};
+    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    EXPECT_FALSE(place.runs);
+    at += 2 * S;
+    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    EXPECT_TRUE(place.runs);
+    EXPECT_EQ(1u, one->figures().rests);
+}
+
+/*
+ * Threads of several ranks, all at once
+ */
+
+/* All at the same moment, round after round: there is room for one */
+TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
+{
+    static constexpr unsigned RANKS  = 2;
+    static constexpr unsigned ROUNDS = 20000;
+    std::vector<std::unique_ptr<test_rank>> ranks;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> arrived{0}, wins{0}, most{0}, granted{0};
+
+    for (unsigned i = 0; i < RANKS; ++i) {
+        ranks.push_back(rank(10 * MB));
+    }
+    auto meet = [&](unsigned count) {
+        ++arrived;
+        for (unsigned spins = 0; arrived < count * RANKS; ++spins) {
+            if (spins > 1000) {
+                sched_yield();
+            }
+        }
+    };
+    for (unsigned i = 0; i < RANKS; ++i) {
+        threads.emplace_back([&, i] {
+            uct_helper_node_h node = ranks[i]->node();
+            for (unsigned n = 0; n < ROUNDS; ++n) {
+                meet(3 * n + 1);
+                bool won = uct_helper_node_claim(node, 6 * MB,
+                                                 UCT_HELPER_CLAIM_USE);
+                wins    += won;
+                granted += won;
+                meet(3 * n + 2);
+                if (i == 0) {
+                    most = std::max<unsigned>(most, wins);
+                    wins = 0;
+                }
+                if (won) {
+                    uct_helper_node_unclaim(node, 6 * MB);
+                }
+                meet(3 * n + 3);
+            }
+        });
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    for (auto &one : ranks) {
+        EXPECT_LE(one->figures().peak_bytes, 10 * MB);
+    }
+    EXPECT_EQ(1u, most) << "both had it";
+    EXPECT_GT(granted, ROUNDS / 10);
+}
+
+/* Room that was made for one rank is not free for another */
+TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB), three = rank(4 * MB);
+    struct giver {
+        test_rank         *one, *three;
+        std::atomic<bool> taken{true};
+    } giver;
+
+    giver.one   = one.get();
+    giver.three = three.get();
+
+    ASSERT_FALSE(one->use(4 * MB / 2));
+    one->keep(4 * MB / 2);
+    ASSERT_FALSE(one->use(4 * MB / 2));
+    one->keep(4 * MB / 2);
+    uct_helper_node_part(one->node(), one.get());
+    uct_helper_node_join(one->node(), [](void *arg, uint64_t length) {
+        struct giver *g  = static_cast<struct giver*>(arg);
+        uint64_t dropped = g->one->drop(length);
+        g->taken         = uct_helper_node_claim(g->three->node(), 1,
+                                                 UCT_HELPER_CLAIM_USE);
+        return dropped;
+    }, &giver);
+    one->start();
+    EXPECT_TRUE(uct_helper_node_ask(two->node(), 2 * MB, UCT_HELPER_ASK_ALL));
+    EXPECT_FALSE(giver.taken);
+    one->stop();
+    uct_helper_node_part(one->node(), &giver);
+    uct_helper_node_unclaim(two->node(), 2 * MB);
+}
+
+/*
+ * Processes
+ */
+
+class test_node_processes : public test_node {
+protected:
+    void SetUp() override
+    {
+#if defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "ThreadSanitizer wants no threads in a child";
+#endif
+        test_node::SetUp();
+    }
+
+    /* In a child of its own that has this slot's worth of the ledger */
+    pid_t spawn(const std::function<int()> &function)
+    {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(60);
+            _exit(function());
+        }
+        return pid;
+    }
+
+    static int wait(pid_t pid)
+    {
+        int status = -1;
+        EXPECT_EQ(pid, waitpid(pid, &status, 0));
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+
+    /* Uses of random lengths, never more than @a most at once. Patience is long:
+     * the machine may be busy with other things. */
+    int work(uint64_t budget, uint64_t most, unsigned seed, unsigned uses,
+             test_rank::held *held)
+    {
+        test_rank own(open(budget, 20000 * MS), held);
+        std::mt19937 random(seed);
+        unsigned forced = 0;
+
+        own.start();
+        for (unsigned i = 0; i < uses; ++i) {
+            uint64_t length = 4096 * (1 + random() % (most / 4096));
+            forced += own.use(length);
+            own.keep(length);
+        }
+        if (own.figures().peak_bytes > budget) {
+            return 3;
+        }
+        return (forced > 0) ? 4 : 0;
+    }
+};
+
+/* None has more than its share in use, so nothing ever passes the budget */
+TEST_F(test_node_processes, share_a_budget)
+{
+    static constexpr unsigned RANKS = 4;
+    auto watch = rank(8 * MB);
+    std::vector<pid_t> pids;
+    void *shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(MAP_FAILED, shared);
+    auto held = new (shared) test_rank::held;
+
+    for (unsigned i = 0; i < RANKS; ++i) {
+        pids.push_back(spawn([&, i] {
+            return work(8 * MB, 8 * MB / RANKS, i, 400, held);
+        }));
+    }
+    for (pid_t pid : pids) {
+        EXPECT_EQ(0, wait(pid)) << "3: budget passed, 4: forced";
+    }
+    EXPECT_EQ(0u, uct_helper_node_sum(watch->node()));
+    EXPECT_LE(watch->figures().ranks, RANKS + 1);
+    EXPECT_LE(held->most, 8 * MB);
+    EXPECT_GT(held->most, 4 * MB);
+    munmap(shared, 4096);
+}
+
+/* Killed wherever they are; what they had pinned is there for the others */
+TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
+{
+    std::mt19937 random(7);
+    auto survivor = rank(8 * MB, 20000 * MS);
+    survivor->start();
+
+    for (unsigned n = 0; n < 100; ++n) {
+        int fds[2];
+        char byte;
+        ASSERT_EQ(0, pipe(fds));
+        pid_t pid = spawn([&] {
+            test_rank own(open(8 * MB));
+            std::mt19937 other(n);
+            own.start();
+            byte = 1;
+            (void)!write(fds[1], &byte, 1);
+            for (;;) {
+                uint64_t length = 4096 * (1 + other() % 1024);
+                own.use(length);
+                own.keep(length);
+            }
+            return 0;
+        });
+        close(fds[1]);
+        ASSERT_EQ(1, read(fds[0], &byte, 1));
+        close(fds[0]);
+        for (unsigned i = random() % 20; i > 0; --i) {
+            survivor->use(MB);
+            survivor->keep(MB);
+        }
+        kill(pid, SIGKILL);
+        ASSERT_EQ(-SIGKILL, wait(pid));
+        if (n % 10 == 0) {
+            /* All of the budget can be had */
+            survivor->drop(UINT64_MAX);
+            uint64_t forced = survivor->figures().forced;
+            ASSERT_FALSE(survivor->use(8 * MB)) << n;
+            ASSERT_EQ(forced, survivor->figures().forced);
+            uct_helper_node_unclaim(survivor->node(), 8 * MB);
+        }
+    }
+    survivor->drop(UINT64_MAX);
+    EXPECT_EQ(0u, uct_helper_node_sum(survivor->node()));
+
+    uct_helper_ledger_t *mapped = ledger();
+    unsigned taken = 0;
+    for (auto &owner : mapped->owner) {
+        taken += (ucs_load_relaxed(&owner) != 0);
+    }
+    EXPECT_EQ(1u, taken);
+    uct_helper_ledger_close(mapped);
+}
+
+/* One that scribbles all over while others work: none crashes or hangs, and
+ * when it has gone all is well again */
+TEST_F(test_node_processes, a_vandal_neither_crashes_nor_blocks)
+{
+    pid_t vandal = spawn([&] {
+        uct_helper_ledger_t *mapped = ledger();
+        std::mt19937_64 random(1);
+        size_t words = sizeof(*mapped) / sizeof(uint64_t);
+        for (;;) {
+            reinterpret_cast<volatile uint64_t*>(mapped)[random() % words] =
+                    (random() % 2) ? random() : random() % (16 * MB);
+        }
+        return 0;
+    });
+    std::vector<pid_t> pids;
+    for (unsigned i = 0; i < 3; ++i) {
+        pids.push_back(spawn([&, i] {
+            uct_helper_node_params_t params = {};
+            uct_helper_node_h node          = nullptr;
+            std::mt19937 random(i);
+            char error[256];
+            uint8_t distances[UCT_HELPER_LEDGER_CPUS] = {};
+            uct_helper_cpus_t allowed = {};
+            uct_helper_work_t work    = {};
+            uct_helper_place_t place;
+
+            params.name        = m_name.c_str();
+            params.budget      = 8 * MB;
+            params.patience_ns = MS;
+            params.now         = now;
+            if (uct_helper_node_open(&params, &node, error, sizeof(error)) !=
+                UCS_OK) {
+                return 0; /* refused: good */
+            }
+            test_rank own(node);
+            own.start();
+            for (unsigned n = 0; n < 200; ++n) {
+                uint64_t length = 4096 * (1 + random() % 512);
+                own.use(length);
+                own.keep(length);
+                uct_helper_node_turn(node, now(), &work, &allowed, distances,
+                                     &place);
+            }
+            return 0;
+        }));
+    }
+    for (pid_t pid : pids) {
+        EXPECT_EQ(0, wait(pid));
+    }
+    kill(vandal, SIGKILL);
+    EXPECT_EQ(-SIGKILL, wait(vandal));
+}
+
+/* A rank that is stopped is no reason for others to stop */
+TEST_F(test_node_processes, a_stopped_rank_is_not_waited_for_for_ever)
+{
+    int fds[2];
+    char byte = 0;
+
+    ASSERT_EQ(0, pipe(fds));
+    pid_t pid = spawn([&] {
+        test_rank own(open(4 * MB));
+        own.start();
+        own.use(4 * MB);
+        own.keep(4 * MB);
+        (void)!write(fds[1], &byte, 1);
+        for (;;) {
+            pause();
+        }
+        return 0;
+    });
+    ASSERT_EQ(1, read(fds[0], &byte, 1));
+    kill(pid, SIGSTOP);
+    int status;
+    ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+
+    auto own = rank(4 * MB, 20 * MS);
+    alarm(20);
+    EXPECT_TRUE(own->use(MB)); /* a use is not refused */
+    alarm(0);
+    kill(pid, SIGKILL);
+    EXPECT_EQ(-SIGKILL, wait(pid));
+    uct_helper_node_unclaim(own->node(), MB);
+    EXPECT_FALSE(own->use(4 * MB));
+    uct_helper_node_unclaim(own->node(), 4 * MB);
+    close(fds[0]);
+    close(fds[1]);
+}

@@ -1,0 +1,289 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <uct/ib/helper_md/node/cpus.h>
+#include <uct/ib/helper_md/node/place.h>
+#include <uct/ib/helper_md/node/share.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+TEST(test_share, each_gets_what_is_due)
+{
+    uint64_t equal[] = {50, 50, 50, 50};
+    uint64_t mixed[] = {10, 100, 100};
+    uint64_t little[] = {10, 20, 30};
+    uint64_t huge[]  = {UINT64_MAX, UINT64_MAX, 1};
+    uint64_t one[]   = {7};
+
+    EXPECT_EQ(25u, uct_helper_share_level(equal, 4, 100));
+    EXPECT_EQ(45u, uct_helper_share_level(mixed, 3, 100)); /* 10, 45, 45 */
+    EXPECT_EQ(UINT64_MAX, uct_helper_share_level(little, 3, 100));
+    EXPECT_EQ(49u, uct_helper_share_level(huge, 3, 100));
+    EXPECT_EQ(UINT64_MAX, uct_helper_share_level(one, 1, 7));
+    EXPECT_EQ(6u, uct_helper_share_level(one, 1, 6));
+    EXPECT_EQ(0u, uct_helper_share_level(one, 1, 0));
+}
+
+/* Never below an equal part, never more than there is, and nothing is left over
+ * while somebody wants more */
+TEST(test_share, level_is_max_min_fair)
+{
+    std::mt19937_64 random(1);
+
+    for (unsigned n = 0; n < 20000; ++n) {
+        std::vector<uint64_t> demands(1 + random() % 9);
+        for (auto &demand : demands) {
+            demand = random() % ((n % 3) ? 1000 : 5);
+        }
+        uint64_t budget = random() % 4000;
+        uint64_t level  = uct_helper_share_level(demands.data(), demands.size(),
+                                                 budget);
+        uint64_t sum    = 0;
+        unsigned hungry = 0;
+        for (auto demand : demands) {
+            sum    += std::min(demand, level);
+            hungry += (demand > level);
+        }
+        ASSERT_LE(sum, budget);
+        ASSERT_GE(level, budget / demands.size());
+        ASSERT_TRUE((hungry == 0) || (budget - sum < hungry));
+    }
+}
+
+class test_place : public ::testing::Test {
+protected:
+    static constexpr unsigned LISTENS = UCT_HELPER_LEDGER_LISTENS;
+    static constexpr unsigned RUNS    = UCT_HELPER_LEDGER_LISTENS |
+                                        UCT_HELPER_LEDGER_RUNS;
+
+    test_place() : m_distances(UCT_HELPER_LEDGER_CPUS, 0)
+    {
+    }
+
+    void set_cores(unsigned count)
+    {
+        m_allowed = {};
+        for (unsigned i = 0; i < count; ++i) {
+            uct_helper_cpus_add(&m_allowed, i);
+        }
+    }
+
+    /* A rank that is bound to this processor, or to none if it is negative */
+    uct_helper_rank_t &add(int cpu, uint64_t demand, unsigned state = LISTENS)
+    {
+        uct_helper_rank_t rank = {};
+
+        rank.slot   = m_ranks.size();
+        rank.demand = demand;
+        rank.cores  = 1;
+        rank.cpu    = UCT_HELPER_PLACE_ANY;
+        rank.state  = state;
+        if (cpu >= 0) {
+            rank.state |= UCT_HELPER_LEDGER_BOUND;
+            uct_helper_cpus_add(&rank.cpus, cpu);
+        }
+        m_ranks.push_back(rank);
+        return m_ranks.back();
+    }
+
+    uct_helper_place_t decide(unsigned self, uct_helper_cpu_policy_t policy)
+    {
+        uct_helper_place_t place;
+
+        memset(&place, 0xff, sizeof(place));
+        uct_helper_place_decide(m_ranks.data(), m_ranks.size(), self, policy,
+                                &m_allowed, m_distances.data(), &place);
+        if (place.cpu != UCT_HELPER_PLACE_ANY) {
+            EXPECT_TRUE(uct_helper_cpus_has(&m_allowed, place.cpu));
+            for (auto &rank : m_ranks) {
+                EXPECT_FALSE(uct_helper_cpus_has(&rank.cpus, place.cpu))
+                        << "a rank is bound to " << place.cpu;
+            }
+        }
+        return place;
+    }
+
+    std::vector<int> runners(uct_helper_cpu_policy_t policy)
+    {
+        std::vector<int> result;
+        for (unsigned i = 0; i < m_ranks.size(); ++i) {
+            if (decide(i, policy).runs) {
+                result.push_back(i);
+            }
+        }
+        return result;
+    }
+
+    std::vector<uct_helper_rank_t> m_ranks;
+    uct_helper_cpus_t              m_allowed = {};
+    std::vector<uint8_t>           m_distances;
+};
+
+/* 8 cores and 6 ranks, as in section 5 of the paper */
+TEST_F(test_place, conservative_gives_idle_cores_to_those_that_need_most)
+{
+    set_cores(8);
+    for (unsigned i = 0; i < 6; ++i) {
+        add(i, 100 * (i % 3));
+    }
+    EXPECT_EQ((std::vector<int>{2, 5}),
+              runners(UCT_HELPER_CPU_POLICY_CONSERVATIVE));
+    EXPECT_EQ(6, decide(2, UCT_HELPER_CPU_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ(7, decide(5, UCT_HELPER_CPU_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ(2u, decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).idle_cores);
+    EXPECT_EQ(UCT_HELPER_PLACE_ANY,
+              decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).cpu);
+}
+
+TEST_F(test_place, aggressive_shares_idle_cores_evenly)
+{
+    std::map<int, int> helpers;
+
+    set_cores(8);
+    for (unsigned i = 0; i < 6; ++i) {
+        add(i, 100);
+    }
+    EXPECT_EQ(6u, runners(UCT_HELPER_CPU_POLICY_AGGRESSIVE).size());
+    for (unsigned i = 0; i < 6; ++i) {
+        ++helpers[decide(i, UCT_HELPER_CPU_POLICY_AGGRESSIVE).cpu];
+    }
+    EXPECT_EQ((std::map<int, int>{{6, 3}, {7, 3}}), helpers);
+}
+
+/* Inequality (2): the others' slices and switches, and only on that core */
+TEST_F(test_place, sharing_counts_the_helpers_on_the_same_core)
+{
+    set_cores(3);
+    for (unsigned i = 0; i < 2; ++i) {
+        add(i, 100, RUNS).cpu = 2;
+        m_ranks[i].step_ns    = 1000 * (i + 1);
+    }
+    add(-1, 1, RUNS).cpu = 1;
+    m_ranks[2].state |= UCT_HELPER_LEDGER_BOUND; /* to nothing */
+    auto place = decide(0, UCT_HELPER_CPU_POLICY_AGGRESSIVE);
+    EXPECT_EQ(2, place.cpu);
+    EXPECT_EQ(1u, place.sharers);
+    EXPECT_EQ(2000u + UCT_HELPER_PLACE_SWITCH_NS, place.shared_ns);
+    m_ranks[1].state &= ~UCT_HELPER_LEDGER_RUNS;
+    EXPECT_EQ(0u, decide(0, UCT_HELPER_CPU_POLICY_AGGRESSIVE).shared_ns);
+}
+
+TEST_F(test_place, without_an_idle_core)
+{
+    set_cores(2);
+    add(0, 100);
+    add(1, 200);
+    EXPECT_EQ(std::vector<int>{},
+              runners(UCT_HELPER_CPU_POLICY_CONSERVATIVE));
+    EXPECT_EQ((std::vector<int>{0, 1}),
+              runners(UCT_HELPER_CPU_POLICY_AGGRESSIVE));
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCT_HELPER_CPU_POLICY_AUTO));
+    m_ranks[1].load = UCT_HELPER_PLACE_LOAD_MAX + 1;
+    EXPECT_EQ(std::vector<int>{0}, runners(UCT_HELPER_CPU_POLICY_AUTO));
+    /* With a core of its own it may take all of it */
+    set_cores(3);
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCT_HELPER_CPU_POLICY_AUTO));
+}
+
+/* Who has a helper needs less for that very reason */
+TEST_F(test_place, incumbents_stay)
+{
+    set_cores(3);
+    add(0, 100, RUNS);
+    add(1, 120);
+    EXPECT_EQ(std::vector<int>{0},
+              runners(UCT_HELPER_CPU_POLICY_CONSERVATIVE));
+    m_ranks[1].demand = 130;
+    EXPECT_EQ(std::vector<int>{1},
+              runners(UCT_HELPER_CPU_POLICY_CONSERVATIVE));
+}
+
+TEST_F(test_place, ranks_without_a_helper_only_hold_cores)
+{
+    set_cores(3);
+    add(0, 1);
+    add(1, 1000, 0);
+    EXPECT_TRUE(decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).runs);
+}
+
+TEST_F(test_place, floating_ranks_leave_a_number_of_cores)
+{
+    set_cores(4);
+    add(-1, 100);
+    add(-1, 200).cores = 2;
+    auto place = decide(1, UCT_HELPER_CPU_POLICY_CONSERVATIVE);
+    EXPECT_EQ(1u, place.idle_cores);
+    EXPECT_TRUE(place.runs);
+    EXPECT_EQ(UCT_HELPER_PLACE_ANY, place.cpu);
+    EXPECT_FALSE(decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).runs);
+    m_ranks[1].cores = UCT_HELPER_LEDGER_CPUS; /* more than there are */
+    EXPECT_EQ(0u, decide(1, UCT_HELPER_CPU_POLICY_AUTO).idle_cores);
+}
+
+TEST_F(test_place, the_nearest_core_is_taken_first)
+{
+    set_cores(6);
+    m_distances[4] = 20;
+    m_distances[5] = 10;
+    m_distances[3] = 21;
+    for (unsigned i = 0; i < 3; ++i) {
+        add(i, 300 - i);
+    }
+    EXPECT_EQ(5, decide(0, UCT_HELPER_CPU_POLICY_AUTO).cpu);
+    EXPECT_EQ(4, decide(1, UCT_HELPER_CPU_POLICY_AUTO).cpu);
+    EXPECT_EQ(3, decide(2, UCT_HELPER_CPU_POLICY_AUTO).cpu);
+}
+
+/* Whatever stands in the ledger */
+TEST_F(test_place, any_figures_give_a_place)
+{
+    std::mt19937_64 random(3);
+
+    for (unsigned n = 0; n < 2000; ++n) {
+        m_ranks.clear();
+        for (unsigned i = 0; i < 1 + n % 8; ++i) {
+            auto &rank   = add(-1, random());
+            rank.state   = random();
+            rank.cores   = random() % (UCT_HELPER_LEDGER_CPUS + 1);
+            rank.cpu     = int(random() % 1025) - 1;
+            rank.step_ns = random() % 1000000000;
+            rank.load    = random();
+            for (auto &word : rank.cpus.bits) {
+                word = random() & random() & random();
+            }
+        }
+        for (auto &word : m_allowed.bits) {
+            word = (n % 5) ? random() : 0;
+        }
+        for (auto &distance : m_distances) {
+            distance = random();
+        }
+        decide(random() % m_ranks.size(),
+               uct_helper_cpu_policy_t(n % UCT_HELPER_CPU_POLICY_LAST));
+    }
+}
+
+TEST(test_cpus, what_the_system_tells)
+{
+    uct_helper_cpus_t mine = {};
+    uct_helper_hold_t hold;
+    uint8_t distances[UCT_HELPER_LEDGER_CPUS];
+
+    ASSERT_TRUE(uct_helper_cpus_allow(0, &mine));
+    EXPECT_GT(uct_helper_cpus_count(&mine), 0u);
+    uct_helper_cpus_distances("no/device", &mine, distances);
+    for (int cpu = 0; cpu < UCT_HELPER_LEDGER_CPUS; ++cpu) {
+        if (uct_helper_cpus_has(&mine, cpu)) {
+            EXPECT_LE(distances[cpu], 10) << cpu; /* near, or the node's own */
+        }
+    }
+    uct_helper_cpus_hold(&hold);
+    EXPECT_GE(hold.cores, 1u);
+    EXPECT_TRUE(!hold.is_bound || (uct_helper_cpus_count(&hold.cpus) > 0));
+}
