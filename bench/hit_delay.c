@@ -187,7 +187,7 @@ int hit_measure_delay(hit_bench_t *bench, hit_delay_t *delay)
     run.free.values   = calloc(HIT_DELAY_SAMPLES, sizeof(double));
     run.behind.values = calloc(HIT_DELAY_SAMPLES, sizeof(double));
     run.big           = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
                              0);
     if ((run.free.values == NULL) || (run.behind.values == NULL) ||
         (run.big == MAP_FAILED)) {
