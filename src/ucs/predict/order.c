@@ -69,7 +69,6 @@ typedef struct order_place {
 
 typedef struct order_event {
     ucs_predict_ref_t label;
-    ucs_predict_ref_t place;
     uint64_t          start_ns;
     uint64_t          end_ns; /* 0: not known */
 } order_event_t;
@@ -509,7 +508,6 @@ static void order_start(ucs_predict_order_h order, order_place_t *place,
 
     event           = &order->ring[place->position % ORDER_RING];
     event->label    = place->label;
-    event->place    = ucs_predict_lru_ref(&order->places, place);
     event->start_ns = use->start_ns;
     event->end_ns   = 0;
     order_announce(order, event);
