@@ -6,13 +6,13 @@
 #endif
 
 #include "events_probe.h"
+#include "spawn.h"
 
 #include <ucs/sys/atomic.h>
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -204,15 +204,9 @@ static void *uct_helper_probe_thread(void *arg)
 static ucs_status_t uct_helper_probe_elsewhere(const char **reason_p)
 {
     void *reason = NULL;
-    sigset_t all, old;
     pthread_t id;
-    int ret;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&id, NULL, uct_helper_probe_thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (ret != 0) {
+    if (uct_helper_spawn(&id, 0, uct_helper_probe_thread, NULL) != 0) {
         return UCS_OK;
     }
 

@@ -6,6 +6,7 @@
 #endif
 #include "monitor.h"
 #include "events.h"
+#include "spawn.h"
 
 #include <ucs/sys/atomic.h>
 
@@ -14,7 +15,6 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -249,22 +249,11 @@ static int uct_helper_monitor_probe(int fd)
 
 static int uct_helper_monitor_spawn(int stop_fd)
 {
-    sigset_t all, old;
-    pthread_attr_t attr;
     int ret;
 
-    ret = pthread_attr_init(&attr);
-    if (ret != 0) {
-        return ret;
-    }
-
-    pthread_attr_setstacksize(&attr, UCT_HELPER_MONITOR_STACK_SIZE);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&uct_helper_monitor_reader, &attr,
-                         uct_helper_monitor_main, (void*)(intptr_t)stop_fd);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    ret = uct_helper_spawn(&uct_helper_monitor_reader,
+                           UCT_HELPER_MONITOR_STACK_SIZE,
+                           uct_helper_monitor_main, (void*)(intptr_t)stop_fd);
     if (ret == 0) {
         pthread_setname_np(uct_helper_monitor_reader,
                            UCT_HELPER_MONITOR_THREAD_NAME);

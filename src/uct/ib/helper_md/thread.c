@@ -3,6 +3,7 @@
  */
 #include "thread.h"
 #include "log.h"
+#include "spawn.h"
 
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
@@ -12,7 +13,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -254,28 +254,6 @@ void uct_helper_thread_destroy(uct_helper_thread_h thread)
     free(thread);
 }
 
-/* The thread inherits the mask, so that no signal can reach it even before
- * its first instruction */
-static int uct_helper_thread_spawn(uct_helper_thread_h thread)
-{
-    sigset_t all, old;
-    pthread_attr_t attr;
-    int ret;
-
-    ret = pthread_attr_init(&attr);
-    if (ret != 0) {
-        return ret;
-    }
-
-    pthread_attr_setstacksize(&attr, UCT_HELPER_STACK_SIZE);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&thread->id, &attr, uct_helper_thread_main, thread);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return ret;
-}
-
 ucs_status_t uct_helper_thread_start(uct_helper_thread_h thread)
 {
     ucs_status_t status = UCS_OK;
@@ -291,7 +269,8 @@ ucs_status_t uct_helper_thread_start(uct_helper_thread_h thread)
         goto out;
     }
 
-    ret = uct_helper_thread_spawn(thread);
+    ret = uct_helper_spawn(&thread->id, UCT_HELPER_STACK_SIZE,
+                           uct_helper_thread_main, thread);
     if (ret != 0) {
         thread->life = UCT_HELPER_THREAD_STOPPED;
         uct_helper_warn("the system refuses a helper thread: %s; registrations "
