@@ -4,11 +4,12 @@
  * The life of regions: threads of the application that use and unmap memory,
  * the helper that registers and deregisters, and the end of the domain.
  *
- * Names are those of region.h, engine.c, engine_reg.c, engine_put.c and
- * engine_step.c. Memory is two pages; range 0 is the first of them, range 1
- * both, so that the two overlap and a use of the first page can be served by a
- * region that also holds the second. Each remapping of a page begins a new
- * epoch of it; a handle remembers the epochs that it pinned.
+ * Names are those of region.h, engine.c, engine_stock.c, engine_reg.c,
+ * engine_dereg.c, engine_put.c and engine_step.c. Memory is two pages; range 0
+ * is the first of them, range 1 both, so that the two overlap and a use of the
+ * first page can be served by a region that also holds the second. Each
+ * remapping of a page begins a new epoch of it; a handle remembers the epochs
+ * that it pinned.
  *
  * What the application owes: it does not unmap what it is just using itself.
  *
@@ -153,7 +154,8 @@ inline uct_helper_thread_wake()
     thread_word = UCT_HELPER_THREAD_NOTIFIED
 }
 
-/* --- engine_reg.c; those marked so are called under the lock --- */
+/* --- engine_stock.c, engine_reg.c, engine_dereg.c; those marked so are called
+ * under the lock --- */
 
 inline uct_helper_region_free(_r)        /* under the lock */
 {

@@ -20,6 +20,7 @@ libschedules_engine_a_SOURCES = \
 	../../src/uct/ib/helper_md/dq.c \
 	../../src/uct/ib/helper_md/duel.c \
 	../../src/uct/ib/helper_md/engine.c \
+	../../src/uct/ib/helper_md/engine_dereg.c \
 	../../src/uct/ib/helper_md/engine_keep.c \
 	../../src/uct/ib/helper_md/engine_merge.c \
 	../../src/uct/ib/helper_md/engine_node.c \
@@ -27,8 +28,10 @@ libschedules_engine_a_SOURCES = \
 	../../src/uct/ib/helper_md/engine_paper.c \
 	../../src/uct/ib/helper_md/engine_put.c \
 	../../src/uct/ib/helper_md/engine_reg.c \
+	../../src/uct/ib/helper_md/engine_room.c \
 	../../src/uct/ib/helper_md/engine_stats.c \
 	../../src/uct/ib/helper_md/engine_step.c \
+	../../src/uct/ib/helper_md/engine_stock.c \
 	../../src/uct/ib/helper_md/extents.c \
 	../../src/uct/ib/helper_md/heap.c \
 	../../src/uct/ib/helper_md/hist.c \

@@ -24,10 +24,12 @@
  *
  * Inside of the engine, shared by engine.c (life, and the application's side:
  * get), engine_put.c (put, memory events), engine_keep.c (gate, kinds of
- * memory), engine_reg.c (lower domain, ceilings, reclaiming), engine_node.c
- * (ceilings that are shared, a helper that rests), engine_step.c (the helper's
- * side, with engine_paper.c and engine_order.c, which know when a use is
- * expected) and engine_stats.c.
+ * memory), engine_merge.c (one registration a buffer), engine_stock.c (what is
+ * allocated ahead), engine_room.c (ceilings, eviction), engine_reg.c and
+ * engine_dereg.c (lower domain; reclaiming), engine_node.c (ceilings that are
+ * shared, a helper that rests), engine_step.c (the helper's side, with
+ * engine_paper.c and engine_order.c, which know when a use is expected) and
+ * engine_stats.c (figures).
  */
 
 BEGIN_C_DECLS
@@ -262,6 +264,14 @@ uct_helper_engine_class(uct_helper_engine_h engine, size_t length)
                                          UCT_HELPER_CLASS_MANAGED;
 }
 
+/** The LRU order that a region belongs to. */
+static inline uct_helper_heap_t *
+uct_helper_region_lru(uct_helper_engine_h engine, uct_helper_region_t *region)
+{
+    return &engine->lru[uct_helper_engine_class(
+            engine, uct_helper_region_length(region))];
+}
+
 static inline uint64_t uct_helper_engine_now(uct_helper_engine_h engine)
 {
     return engine->env.now(engine->env.arg);
@@ -385,7 +395,7 @@ void uct_helper_engine_strike_all(uct_helper_engine_h engine);
 void uct_helper_engine_doomed(uct_helper_engine_h engine,
                               uct_helper_region_t *region);
 
-/* --- engine_reg.c --- */
+/* --- engine_stock.c --- */
 
 /** Allocate ahead, outside of the lock, what one registration may need under
  *  it. */
@@ -399,8 +409,40 @@ uct_helper_region_t *uct_helper_region_alloc(uct_helper_engine_h engine);
 void uct_helper_region_free(uct_helper_engine_h engine,
                             uct_helper_region_t *region);
 
+/* --- engine_stats.c --- */
+
 /** Bring the integrals up to @a now. Under the lock. */
 void uct_helper_engine_account(uct_helper_engine_h engine, uint64_t now);
+
+/** Count a region as pinned (@a sign is 1) or not any more (-1). Under the
+ *  lock. */
+void uct_helper_engine_account_region(uct_helper_engine_h engine,
+                                      uct_helper_region_t *region, int sign,
+                                      uint64_t now);
+
+/* --- engine_room.c --- */
+
+/** @return Nonzero if the engine's own ceilings leave room. Under the lock. */
+int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length);
+
+/**
+ * Keep the ceilings: evict until there is room for a region, and count it as
+ * pinned before it is. Outside of the lock.
+ *
+ * @return Nonzero if so, which it always is for a use; 0 if there is no room
+ *         for a helper's registration.
+ */
+int uct_helper_engine_make_room(uct_helper_engine_h engine,
+                                uct_helper_region_t *region, int is_use);
+
+/** Go back below a ceiling that uses had to pass, as far as regions are idle. */
+void uct_helper_engine_trim(uct_helper_engine_h engine);
+
+/** Evict at least @a length bytes, or all that is idle. Outside of the lock.
+ *  @return Bytes unpinned. */
+size_t uct_helper_engine_evict_for(uct_helper_engine_h engine, size_t length);
+
+/* --- engine_reg.c --- */
 
 /**
  * Register a region that is REGISTERING: keep the ceilings, call the lower
@@ -420,11 +462,14 @@ ucs_status_t uct_helper_region_register(uct_helper_engine_h engine,
                                         uct_helper_region_t *region,
                                         unsigned flags, unsigned refs);
 
-/** @return Nonzero if the engine's own ceilings leave room. Under the lock. */
-int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length);
+/* --- engine_dereg.c --- */
 
-/** Go back below a ceiling that uses had to pass, as far as regions are idle. */
-void uct_helper_engine_trim(uct_helper_engine_h engine);
+/** Take a region out of look-up and mark it doomed. Under the lock.
+ *  @return The word before: with references in it, their last owner finds the
+ *          doom and reclaims the region, without, the caller has to. A word
+ *          read later could show that owner gone who is about to do so. */
+uint64_t uct_helper_region_doom(uct_helper_engine_h engine,
+                                uct_helper_region_t *region);
 
 /** Make a LIVE region without users DEREGISTERING. Under the lock.
  *  @return Zero if it has users, is doomed or is not LIVE. */
@@ -448,13 +493,6 @@ void uct_helper_engine_reclaim(uct_helper_engine_h engine);
 /** Deregister every region that is LIVE, with users or without; what waits for
  *  an invalidation is told. Nobody else is inside the engine. */
 void uct_helper_engine_deregister_all(uct_helper_engine_h engine);
-
-/** Take a region out of look-up and mark it doomed. Under the lock.
- *  @return The word before: with references in it, their last owner finds the
- *          doom and reclaims the region, without, the caller has to. A word
- *          read later could show that owner gone who is about to do so. */
-uint64_t uct_helper_region_doom(uct_helper_engine_h engine,
-                                uct_helper_region_t *region);
 
 END_C_DECLS
 

@@ -5,6 +5,58 @@
 
 #include <string.h>
 
+/*
+ * Accounts
+ */
+
+void uct_helper_engine_account(uct_helper_engine_h engine, uint64_t now)
+{
+    uct_helper_account_t *account = &engine->account;
+    double elapsed;
+
+    /* Times were taken outside of the lock, so they may arrive out of order */
+    if (now > account->time) {
+        elapsed             = now - account->time;
+        account->pinned_ns += elapsed * account->pinned;
+        account->leave_ns  += elapsed * engine->seen.bytes;
+        account->time       = now;
+    }
+    if (engine->seen.bytes > account->leave_peak) {
+        account->leave_peak = engine->seen.bytes;
+    }
+}
+
+void uct_helper_engine_account_region(uct_helper_engine_h engine,
+                                      uct_helper_region_t *region, int sign,
+                                      uint64_t now)
+{
+    uct_helper_account_t *account = &engine->account;
+    size_t length = uct_helper_engine_pinned_length(engine, region);
+
+    uct_helper_engine_account(engine, now);
+    if (sign > 0) {
+        account->pinned += length;
+        ++account->regions;
+    } else {
+        account->pinned -= length;
+        --account->regions;
+        if (engine->env.claim != NULL) {
+            engine->env.unclaim(engine->env.arg, length);
+        }
+    }
+    if (uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
+        UCT_HELPER_CLASS_SMALL) {
+        account->small += sign;
+    }
+    if (account->pinned > account->pinned_peak) {
+        account->pinned_peak = account->pinned;
+    }
+}
+
+/*
+ * Snapshot
+ */
+
 static void uct_helper_stats_model(const ucs_predict_cost_t *cost,
                                    uct_helper_model_t *model)
 {

@@ -183,7 +183,7 @@ uct_helper_region_try_ref(uct_helper_region_t *region, uintptr_t start,
         }
 
         /* acquire [R-FIELDS]: pairs with the release stores in
-         * uct_helper_region_set(); if these are values of a later life, the
+         * uct_helper_engine_begin(); if these are values of a later life, the
          * word has changed as well and the compare-and-swap fails */
         if ((ucs_load_acquire(&region->start) > start) ||
             (ucs_load_acquire(&region->end) < end) ||
