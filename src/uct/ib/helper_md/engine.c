@@ -460,25 +460,49 @@ static int uct_helper_engine_must_reclaim(uct_helper_engine_h engine)
             UCT_HELPER_RECLAIM_MAX_BYTES);
 }
 
+/* What may wait or allocate, and so comes before the lock is taken */
+static ucs_status_t uct_helper_engine_prepare(uct_helper_engine_h engine)
+{
+    uct_helper_engine_pass_gate(engine);
+    if (uct_helper_engine_must_reclaim(engine)) {
+        uct_helper_engine_reclaim(engine);
+    }
+    return uct_helper_engine_stock(engine);
+}
+
+/* The caller has waited for a registration and has a reference on it */
+static void uct_helper_region_begin_late(uct_helper_engine_h engine,
+                                         uct_helper_region_t *region,
+                                         size_t length, uintptr_t sp,
+                                         uint64_t now)
+{
+    if (length >= engine->min_size) {
+        uct_helper_engine_lock(engine);
+        ++engine->account.late;
+        uct_helper_engine_unlock(engine);
+    }
+    /* Waiting was part of the use: the next one is due a period after this
+     * one was wanted */
+    ucs_store_relaxed(&region->use_start, now);
+    ucs_store_relaxed(&region->speculative, 0);
+    ucs_store_relaxed(&region->sp, sp);
+}
+
 static ucs_status_t
 uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
                            size_t length, unsigned flags, uintptr_t sp,
                            uint64_t now, uct_mem_h *memh_p)
 {
-    uintptr_t end       = start + length;
-    unsigned access     = flags & UCT_MD_MEM_ACCESS_ALL;
-    int may_merge       = uct_helper_engine_may_merge(engine, length);
+    uintptr_t end   = start + length;
+    unsigned access = flags & UCT_MD_MEM_ACCESS_ALL;
+    int may_merge   = uct_helper_engine_may_merge(engine, length);
     uct_helper_region_t *region;
     uct_helper_found_t found;
     ucs_status_t status;
     uint64_t old;
 
     for (;;) {
-        uct_helper_engine_pass_gate(engine);
-        if (uct_helper_engine_must_reclaim(engine)) {
-            uct_helper_engine_reclaim(engine);
-        }
-        status = uct_helper_engine_stock(engine);
+        status = uct_helper_engine_prepare(engine);
         if (status != UCS_OK) {
             return status;
         }
@@ -491,10 +515,11 @@ uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
         switch (found) {
         case UCT_HELPER_FOUND_LIVE:
             uct_helper_region_begin_use(engine, region, old, length, sp, now);
-            goto out_found;
+            goto out;
         case UCT_HELPER_FOUND_REGISTERING:
             if (uct_helper_engine_wait(engine, region) == UCS_OK) {
-                goto out_late;
+                uct_helper_region_begin_late(engine, region, length, sp, now);
+                goto out;
             }
             break;
         case UCT_HELPER_FOUND_NONE:
@@ -511,18 +536,7 @@ uct_helper_engine_get_slow(uct_helper_engine_h engine, uintptr_t start,
         }
     }
 
-out_late:
-    if (length >= engine->min_size) {
-        uct_helper_engine_lock(engine);
-        ++engine->account.late;
-        uct_helper_engine_unlock(engine);
-    }
-    /* Waiting was part of the use: the next one is due a period after this
-     * one was wanted */
-    ucs_store_relaxed(&region->use_start, now);
-    ucs_store_relaxed(&region->speculative, 0);
-    ucs_store_relaxed(&region->sp, sp);
-out_found:
+out:
     *memh_p = ucs_load_relaxed(&region->memh);
     /* relaxed: a hint only, the region's word decides */
     ucs_store_relaxed(uct_helper_index_range_hint(&engine->index, start, end),
