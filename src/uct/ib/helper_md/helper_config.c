@@ -45,7 +45,7 @@ static ucs_config_field_t uct_helper_config_table[] = {
     {"HELPER_MISS_TARGET", "1%",
      "Under predict: share of uses that may find their buffer unregistered;\n"
      "a smaller one costs memory, where the uses are irregular.",
-     ucs_offsetof(uct_helper_options_t, miss_target), UCS_CONFIG_TYPE_STRING},
+     offsetof(uct_helper_options_t, miss_target), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MIN_SIZE", "16k",
      "Shorter buffers are registered once and kept.",
@@ -131,18 +131,6 @@ UCS_CONFIG_REGISTER_TABLE(uct_helper_config_table, "Helper memory domain",
                           UCT_HELPER_TABLE_PREFIX, uct_helper_options_t,
                           &ucs_config_global_list)
 
-static int uct_helper_config_parse_policy(const char *text, void *value_p)
-{
-    unsigned index;
-
-    if (!uct_helper_value_enum(text, uct_helper_policy_names, &index)) {
-        return 0;
-    }
-
-    *(uct_helper_policy_t*)value_p = (uct_helper_policy_t)index;
-    return 1;
-}
-
 static int uct_helper_config_parse_bool(const char *text, void *value_p)
 {
     return uct_helper_value_bool(text, value_p);
@@ -155,8 +143,14 @@ static int uct_helper_config_parse_size(const char *text, void *value_p)
 
 static int uct_helper_config_parse_count(const char *text, void *value_p)
 {
-    return uct_helper_value_count(text, value_p) &&
-           (*(unsigned long*)value_p > 0);
+    unsigned long count;
+
+    if (!uct_helper_value_count(text, &count) || (count == 0)) {
+        return 0;
+    }
+
+    *(unsigned long*)value_p = count;
+    return 1;
 }
 
 static int uct_helper_config_parse_share(const char *text, void *value_p)
@@ -167,30 +161,6 @@ static int uct_helper_config_parse_share(const char *text, void *value_p)
 static int uct_helper_config_parse_mds(const char *text, void *value_p)
 {
     return uct_helper_value_mask(text, uct_helper_mds_names, value_p);
-}
-
-static int uct_helper_config_parse_monitor(const char *text, void *value_p)
-{
-    unsigned index;
-
-    if (!uct_helper_value_enum(text, uct_helper_monitor_names, &index)) {
-        return 0;
-    }
-
-    *(uct_helper_monitor_t*)value_p = (uct_helper_monitor_t)index;
-    return 1;
-}
-
-static int uct_helper_config_parse_cpu_policy(const char *text, void *value_p)
-{
-    unsigned index;
-
-    if (!uct_helper_value_enum(text, uct_helper_cpu_policy_names, &index)) {
-        return 0;
-    }
-
-    *(uct_helper_cpu_policy_t*)value_p = (uct_helper_cpu_policy_t)index;
-    return 1;
 }
 
 static int uct_helper_config_parse_report(const char *text, void *value_p)
@@ -271,22 +241,31 @@ static int uct_helper_config_parse_verify(const char *text, void *value_p)
 
 /* How one option is checked, and what is switched off if it is bad */
 typedef struct uct_helper_option_rule {
-    const char *name;
-    size_t     option_offset;
-    size_t     value_offset;
-    size_t     switch_offset;
-    int        (*parse)(const char *text, void *value_p);
-    const char *allowed;
+    const char        *name;
+    size_t            option_offset;
+    size_t            value_offset;
+    size_t            switch_offset;
+    int               (*parse)(const char *text, void *value_p);
+    const char *const *words; /* without a parser: one of these */
+    const char        *allowed;
 } uct_helper_option_rule_t;
+
+#define UCT_HELPER_VALUE(_field) offsetof(uct_helper_config_t, _field)
 
 #define UCT_HELPER_RULE(_name, _option, _value_offset, _switch, _parse, \
                         _allowed) \
     { \
         _name, offsetof(uct_helper_options_t, _option), _value_offset, \
-                offsetof(uct_helper_config_t, _switch), _parse, _allowed \
+                offsetof(uct_helper_config_t, _switch), _parse, NULL, _allowed \
     }
 
-#define UCT_HELPER_VALUE(_field) offsetof(uct_helper_config_t, _field)
+/* An enumeration, by its names */
+#define UCT_HELPER_WORD_RULE(_name, _field, _words, _allowed) \
+    { \
+        _name, offsetof(uct_helper_options_t, _field), \
+                UCT_HELPER_VALUE(_field), UCT_HELPER_VALUE(helper), NULL, \
+                _words, _allowed \
+    }
 
 #define UCT_HELPER_SIZES "bytes with an optional k, m, g or t, or inf"
 #define UCT_HELPER_BOOLS "y or n"
@@ -294,9 +273,8 @@ typedef struct uct_helper_option_rule {
 static const uct_helper_option_rule_t uct_helper_option_rules[] = {
     UCT_HELPER_RULE("HELPER", helper, UCT_HELPER_VALUE(helper), helper,
                     uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
-    UCT_HELPER_RULE("HELPER_POLICY", policy, UCT_HELPER_VALUE(policy), helper,
-                    uct_helper_config_parse_policy,
-                    "predict, paper, leave_pinned, on_demand or lru"),
+    UCT_HELPER_WORD_RULE("HELPER_POLICY", policy, uct_helper_policy_names,
+                         "predict, paper, leave_pinned, on_demand or lru"),
     UCT_HELPER_RULE("HELPER_MISS_TARGET", miss_target,
                     UCT_HELPER_VALUE(miss_target), helper,
                     uct_helper_config_parse_share,
@@ -314,9 +292,8 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                     uct_helper_config_parse_size, UCT_HELPER_SIZES),
     UCT_HELPER_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
                     uct_helper_config_parse_mds, "a list of ib and pin"),
-    UCT_HELPER_RULE("HELPER_MONITOR", monitor, UCT_HELPER_VALUE(monitor),
-                    helper, uct_helper_config_parse_monitor,
-                    "ucm, userfaultfd, both or auto"),
+    UCT_HELPER_WORD_RULE("HELPER_MONITOR", monitor, uct_helper_monitor_names,
+                         "ucm, userfaultfd, both or auto"),
     UCT_HELPER_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report), helper,
                     uct_helper_config_parse_report,
                     "stderr, FILE or json:FILE"),
@@ -325,10 +302,9 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                     "FILE of less than 4096 bytes, or nothing"),
     UCT_HELPER_RULE("HELPER_CPU", cpu, 0, helper, uct_helper_config_parse_cpu,
                     "auto, a list such as 0-3,8, or nothing"),
-    UCT_HELPER_RULE("HELPER_CPU_POLICY", cpu_policy,
-                    UCT_HELPER_VALUE(cpu_policy), helper,
-                    uct_helper_config_parse_cpu_policy,
-                    "conservative, aggressive or auto"),
+    UCT_HELPER_WORD_RULE("HELPER_CPU_POLICY", cpu_policy,
+                         uct_helper_cpu_policy_names,
+                         "conservative, aggressive or auto"),
     UCT_HELPER_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
                     uct_helper_config_parse_log, "error, warn, info or debug"),
     UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
@@ -339,20 +315,48 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                     pin, uct_helper_config_parse_verify, "y, n or sample")
 };
 
+/* @return Zero, with the configuration as it was, if the text is not valid */
+static int uct_helper_config_set(uct_helper_config_t *config,
+                                 const uct_helper_option_rule_t *rule,
+                                 const char *text)
+{
+    void *value_p = UCS_PTR_BYTE_OFFSET(config, rule->value_offset);
+    unsigned index;
+
+    if (rule->words == NULL) {
+        return rule->parse(text, value_p);
+    }
+
+    if (!uct_helper_value_enum(text, rule->words, &index)) {
+        return 0;
+    }
+
+    *(unsigned*)value_p = index; /* an enumeration, none of them negative */
+    return 1;
+}
+
+static const char *
+uct_helper_config_default(const uct_helper_option_rule_t *rule)
+{
+    const ucs_config_field_t *field = uct_helper_config_table;
+
+    while (strcmp(field->name, rule->name)) {
+        ++field;
+    }
+    return field->dfl_value;
+}
+
 static void uct_helper_config_set_defaults(uct_helper_config_t *config)
 {
+    const uct_helper_option_rule_t *rule;
+    unsigned i;
+
     memset(config, 0, sizeof(*config));
-    config->policy      = UCT_HELPER_POLICY_PAPER;
-    config->miss_target = 0.01;
-    config->min_size    = 16 << 10;
-    config->max_pinned  = SIZE_MAX;
-    config->max_regions = ULONG_MAX;
-    config->cpu_policy  = UCT_HELPER_CPU_POLICY_AUTO;
-    config->node_max_pinned = SIZE_MAX;
-    config->mds         = UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN;
-    config->monitor     = UCT_HELPER_MONITOR_AUTO;
-    config->cpu_mode    = UCT_HELPER_CPU_AUTO;
-    config->log_level   = UCS_LOG_LEVEL_WARN;
+    for (i = 0; i < ucs_static_array_size(uct_helper_option_rules); ++i) {
+        rule = &uct_helper_option_rules[i];
+        (void)uct_helper_config_set(config, rule,
+                                    uct_helper_config_default(rule));
+    }
 }
 
 ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
@@ -371,8 +375,7 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     for (i = 0; i < ucs_static_array_size(uct_helper_option_rules); ++i) {
         rule = &uct_helper_option_rules[i];
         text = *(char**)UCS_PTR_BYTE_OFFSET(options, rule->option_offset);
-        if (rule->parse(text,
-                        UCS_PTR_BYTE_OFFSET(config, rule->value_offset))) {
+        if (uct_helper_config_set(config, rule, text)) {
             continue;
         }
 

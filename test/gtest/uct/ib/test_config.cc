@@ -61,6 +61,24 @@ protected:
         EXPECT_EQ(std::string::npos, error.find('\n')) << error;
     }
 
+    void expect_defaults()
+    {
+        EXPECT_EQ(UCT_HELPER_POLICY_PREDICT, m_config.policy);
+        EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
+        EXPECT_EQ(16384u, m_config.min_size);
+        EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
+        EXPECT_EQ(ULONG_MAX, m_config.max_regions);
+        EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
+        EXPECT_EQ(UCT_HELPER_CPU_POLICY_AUTO, m_config.cpu_policy);
+        EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN),
+                  m_config.mds);
+        EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
+        EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
+        EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
+        EXPECT_EQ(UCS_LOG_LEVEL_WARN, m_config.log_level);
+        EXPECT_EQ(0.0, m_config.pin_base_ns);
+    }
+
     uct_helper_options_t m_options;
     uct_helper_config_t  m_config;
     char                 m_error[512];
@@ -71,19 +89,7 @@ TEST_F(test_config, defaults_are_valid)
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_STREQ("", m_error);
     EXPECT_EQ(1, m_config.helper);
-    EXPECT_EQ(UCT_HELPER_POLICY_PREDICT, m_config.policy);
-    EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
-    EXPECT_EQ(16384u, m_config.min_size);
-    EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
-    EXPECT_EQ(ULONG_MAX, m_config.max_regions);
-    EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
-    EXPECT_EQ(UCT_HELPER_CPU_POLICY_AUTO, m_config.cpu_policy);
-    EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN), m_config.mds);
-    EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
-    EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
-    EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
-    EXPECT_EQ(UCS_LOG_LEVEL_WARN, m_config.log_level);
-    EXPECT_EQ(0.0, m_config.pin_base_ns);
+    expect_defaults();
 }
 
 TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
@@ -121,6 +127,23 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         EXPECT_EQ(0, m_config.helper) << entry.name;
         EXPECT_EQ(1, m_config.pin) << entry.name;
     }
+}
+
+TEST_F(test_config, bad_values_leave_the_defaults)
+{
+    m_options.policy      = text("papers");
+    m_options.miss_target = text("0");
+    m_options.min_size    = text("16q");
+    m_options.max_pinned  = text("-1");
+    m_options.max_regions = text("0");
+    m_options.node_max_pinned = text("some");
+    m_options.cpu_policy  = text("greedy");
+    m_options.mds         = text("ib,tcp");
+    m_options.monitor     = text("kernel");
+    m_options.cpu         = text("3-1");
+    m_options.log         = text("loud");
+    ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse());
+    expect_defaults();
 }
 
 TEST_F(test_config, bad_pin_value_turns_only_pin_off)
