@@ -20,8 +20,8 @@
 /**
  * @file helper_md_int.h
  *
- * Inside of a decorated domain, for the decorator, its session and its forked
- * child.
+ * Inside of a decorated domain, for the decorator, the world of its engine, its
+ * node, its session and its forked child.
  */
 
 BEGIN_C_DECLS
@@ -78,6 +78,44 @@ static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 {
     return uct_helper_process_is(md->process);
 }
+
+
+/**
+ * What a thread of the application calls from here on may be a cancellation
+ * point: libunwind reads through a pipe, a driver writes, a log line does. A
+ * thread that is cancelled there would leave a region that is for ever being
+ * registered, and hang whoever waits for it.
+ *
+ * @return What @ref uct_helper_cancel_restore takes.
+ */
+static inline int uct_helper_cancel_disable(void)
+{
+    int old;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    return old;
+}
+
+
+static inline void uct_helper_cancel_restore(int old)
+{
+    pthread_setcancelstate(old, NULL);
+}
+
+
+/** Create md->engine, in the world of the domain: with its node, if it has a
+ *  ledger. Thread and site are there. */
+ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md);
+
+
+/** Have the engine distrust memory if the domain below marks what it
+ *  registers. */
+void uct_helper_md_check_marks(uct_helper_md_t *md);
+
+
+/** The same while the process has almost as many mappings as it may; at each
+ *  step. */
+void uct_helper_md_watch_vmas(uct_helper_md_t *md, uint64_t now);
 
 
 /** The helper's dealings with the node, at each step. @return When the next

@@ -1,0 +1,286 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "helper_md_int.h"
+#include "log.h"
+#include "node_process.h"
+#include "range.h"
+#include "session.h"
+
+#include <ucs/sys/clock.h>
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * The world of a domain's engine: the domain below, clock, threads, memory and
+ * node; and what it is told of whether memory can be trusted.
+ */
+
+/* The component whose domains register with a device's driver */
+#define UCT_HELPER_MD_VERBS "ib"
+
+
+static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
+                                           size_t length, unsigned flags,
+                                           uct_mem_h *memh_p)
+{
+    uct_helper_md_t *md = arg;
+    int cancel          = uct_helper_cancel_disable();
+    ucs_status_t status;
+
+    uct_helper_log_hush(flags & UCT_MD_MEM_FLAG_HIDE_ERRORS);
+    status = md->lower->mem_reg(md->md, address, length, flags, memh_p);
+    uct_helper_log_hush(0);
+    uct_helper_cancel_restore(cancel);
+    return status;
+}
+
+static ucs_status_t uct_helper_env_mem_dereg(void *arg, uct_mem_h memh,
+                                             uct_completion_t *comp)
+{
+    uct_helper_md_t *md = arg;
+    uct_abi_md_mem_dereg_params_t params = {
+        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
+        .memh       = memh
+    };
+    ucs_status_t status;
+    int cancel;
+
+    if (comp != NULL) {
+        params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
+                             UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
+        params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
+        params.comp        = comp;
+    }
+
+    cancel = uct_helper_cancel_disable();
+    status = md->lower->mem_dereg(md->md, &params);
+    uct_helper_cancel_restore(cancel);
+    return status;
+}
+
+static uint64_t uct_helper_env_now(void *arg)
+{
+    (void)arg;
+    return ucs_clock_now();
+}
+
+static void uct_helper_env_wake(void *arg)
+{
+    uct_helper_md_t *md = arg;
+
+    uct_helper_thread_wake(md->thread);
+}
+
+static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value)
+{
+    (void)arg;
+    uct_helper_wait(word, value);
+}
+
+static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
+{
+    (void)arg;
+    uct_helper_wake_waiters(word);
+}
+
+static uint64_t uct_helper_env_walk(void *arg, uintptr_t sp, uintptr_t address,
+                                    size_t length)
+{
+    uct_helper_md_t *md = arg;
+    int cancel          = uct_helper_cancel_disable();
+    uint64_t path;
+
+    path = uct_helper_site_walk(md->site, sp, address, length);
+    uct_helper_cancel_restore(cancel);
+    return path;
+}
+
+static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
+                                      uintptr_t address, size_t length)
+{
+    uct_helper_md_t *md = arg;
+
+    return uct_helper_site_recall(md->site, sp, address, length);
+}
+
+/* A helper's registration asks the kernel anew unless it watches the mapping
+ * for us: UCM may have missed what happened to it */
+static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
+                                 uintptr_t *start_p, uintptr_t *end_p)
+{
+    int speculate       = !!(flags & UCT_HELPER_INSPECT_SPECULATE);
+    uintptr_t start     = *start_p;
+    uintptr_t end       = *end_p;
+
+    if (uct_helper_range_is_own_stack(start, end)) {
+        return 0;
+    }
+
+    if (!(flags & UCT_HELPER_INSPECT_KNOWN) || (speculate && !md->watches)) {
+        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start_p, end_p) !=
+             UCT_HELPER_RANGE_PRIVATE) ||
+            (md->watches && !uct_helper_monitor_watch(*start_p, *end_p))) {
+            return 0;
+        }
+    }
+
+    return !speculate || uct_helper_range_is_resident(start, end);
+}
+
+static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
+                                  uintptr_t *end_p)
+{
+    int cancel = uct_helper_cancel_disable(); /* the kernel is asked by open() */
+    int may_keep;
+
+    may_keep = uct_helper_md_inspect(arg, flags, start_p, end_p);
+    uct_helper_cancel_restore(cancel);
+    return may_keep;
+}
+
+static int uct_helper_env_claim(void *arg, size_t length, unsigned why)
+{
+    static const uct_helper_claim_t claims[] = {
+        [UCT_HELPER_ROOM_HELPER] = UCT_HELPER_CLAIM_HELPER,
+        [UCT_HELPER_ROOM_USE]    = UCT_HELPER_CLAIM_USE,
+        [UCT_HELPER_ROOM_FORCE]  = UCT_HELPER_CLAIM_FORCE
+    };
+    uct_helper_md_t *md = arg;
+
+    return uct_helper_node_claim(md->node, length, claims[why]);
+}
+
+static void uct_helper_env_unclaim(void *arg, size_t length)
+{
+    uct_helper_md_t *md = arg;
+
+    uct_helper_node_unclaim(md->node, length);
+}
+
+static uct_helper_room_t uct_helper_env_ask(void *arg, size_t length, int all)
+{
+    uct_helper_md_t *md = arg;
+    int cancel          = uct_helper_cancel_disable();
+    int is_granted;
+
+    is_granted = uct_helper_node_ask(md->node, length,
+                                     all ? UCT_HELPER_ASK_ALL :
+                                           UCT_HELPER_ASK_SHARE);
+    uct_helper_cancel_restore(cancel);
+    return is_granted ? UCT_HELPER_ROOM_GRANTED : UCT_HELPER_ROOM_NONE;
+}
+
+static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
+{
+    return uct_helper_engine_release(arg, length);
+}
+
+ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
+{
+    const uct_helper_engine_params_t params = {
+        .policy      = md->config.policy,
+        .miss_target = md->config.miss_target,
+        .min_size    = md->config.min_size,
+        .max_pinned  = md->config.max_pinned,
+        .max_regions = md->config.max_regions
+    };
+    uct_helper_env_t env = {
+        .arg          = md,
+        .mem_reg      = uct_helper_env_mem_reg,
+        .mem_dereg    = uct_helper_env_mem_dereg,
+        .now          = uct_helper_env_now,
+        .wake         = uct_helper_env_wake,
+        .wait         = uct_helper_env_wait,
+        .wake_waiters = uct_helper_env_wake_waiters,
+        .walk         = uct_helper_env_walk,
+        .recall       = uct_helper_env_recall,
+        .inspect      = uct_helper_env_inspect
+    };
+    ucs_status_t status;
+
+    if (md->node != NULL) {
+        env.claim   = uct_helper_env_claim;
+        env.unclaim = uct_helper_env_unclaim;
+        env.ask     = uct_helper_env_ask;
+    }
+
+    status = uct_helper_engine_create(&params, &env, &md->engine);
+    if ((status == UCS_OK) && (md->node != NULL)) {
+        uct_helper_thread_set_bell(md->thread, uct_helper_node_bell(md->node));
+        (void)uct_helper_node_join(md->node, uct_helper_md_release_idle,
+                                   md->engine);
+    }
+    return status;
+}
+
+/*
+ * Trust
+ */
+
+void uct_helper_md_watch_vmas(uct_helper_md_t *md, uint64_t now)
+{
+    if (!uct_helper_vmas_watch(&md->vmas, now)) {
+        return;
+    }
+
+    if (md->vmas.is_near) {
+        uct_helper_engine_distrust(md->engine, UCT_HELPER_DISTRUST_VMAS);
+        uct_helper_warn("%s: the process nears vm.max_map_count=%ld mappings: "
+                        "memory is registered only while it is in use",
+                        md->name, uct_helper_vmas_limit());
+    } else {
+        uct_helper_engine_trust(md->engine, UCT_HELPER_DISTRUST_VMAS);
+    }
+}
+
+/* Does the domain below leave marks on the pages that it registers? rdma-core
+ * does once it was asked for fork support (ibv_fork_init(), which the preloaded
+ * stub forgoes where the kernel needs no help): with MADV_DONTFORK. The marks
+ * stay when the page moves or when another thread's event comes before the
+ * deregistration, they make a child fault on what else lies on the page, and
+ * each splits a mapping. A registered page in the middle of a mapping shows it.
+ * Some kernels never join the parts again, so what is compared with was counted
+ * before. */
+static int uct_helper_md_is_marking(uct_helper_md_t *md)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    long before = 0, after = 0;
+    uct_mem_h memh;
+    char *pages;
+
+    pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        return 0;
+    }
+
+    before = uct_helper_vmas_count((uintptr_t)pages,
+                                   (uintptr_t)pages + 3 * page);
+    if (uct_helper_env_mem_reg(md, pages + page, page,
+                               UCT_MD_MEM_ACCESS_ALL |
+                               UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) == UCS_OK) {
+        after = uct_helper_vmas_count((uintptr_t)pages,
+                                      (uintptr_t)pages + 3 * page);
+        uct_helper_env_mem_dereg(md, memh, NULL);
+    }
+    munmap(pages, 3 * page);
+    return after > before;
+}
+
+void uct_helper_md_check_marks(uct_helper_md_t *md)
+{
+    if (strcmp(uct_abi_md_component_name(md->md), UCT_HELPER_MD_VERBS) ||
+        !uct_helper_md_is_marking(md)) {
+        return;
+    }
+
+    uct_helper_engine_distrust(md->engine, UCT_HELPER_DISTRUST_MARKS);
+    uct_helper_warn("%s: registered memory is kept from children "
+                    "(MADV_DONTFORK): memory is registered only while it is "
+                    "in use", md->name);
+    uct_helper_session_note("the domain below keeps registered memory from "
+                            "children: it was registered only while in use");
+}
