@@ -15,6 +15,8 @@
  */
 
 #define _GNU_SOURCE
+#include "options.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -402,21 +404,6 @@ static void usage(void)
     exit(2);
 }
 
-static uint64_t parse_number(const char *text)
-{
-    char *end;
-    uint64_t value = strtoull(text, &end, 0);
-
-    if ((*end == 'k') || (*end == 'm')) {
-        value <<= (*end == 'k') ? 10 : 20;
-        end++;
-    }
-    if ((end == text) || (*end != '\0')) {
-        usage();
-    }
-    return value;
-}
-
 static void parse_options(int argc, char **argv)
 {
     static const struct option longs[] = {
@@ -439,20 +426,19 @@ static void parse_options(int argc, char **argv)
 
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
-        case 'm': opts.messages   = parse_number(optarg); break;
-        case 'l': opts.min_size   = parse_number(optarg); break;
-        case 'h': opts.max_size   = parse_number(optarg); break;
-        case 's': opts.seed       = parse_number(optarg); break;
-        case 't': opts.threads    = parse_number(optarg); break;
-        case 'f': opts.fork_every = parse_number(optarg); break;
-        case 'c': opts.corrupt    = parse_number(optarg); break;
+        case 'm': opts.messages   = options_number(optarg, usage); break;
+        case 'l': opts.min_size   = options_number(optarg, usage); break;
+        case 'h': opts.max_size   = options_number(optarg, usage); break;
+        case 's': opts.seed       = options_number(optarg, usage); break;
+        case 't': opts.threads    = options_number(optarg, usage); break;
+        case 'f': opts.fork_every = options_number(optarg, usage); break;
+        case 'c': opts.corrupt    = options_number(optarg, usage); break;
         case 'w': opts.fork_idle  = !strcmp(optarg, "idle"); break;
         default:  usage();
         }
     }
-    if ((optind != argc) || (opts.threads == 0) ||
-        (opts.threads > MAX_THREADS) || (opts.min_size == 0) ||
-        (opts.min_size > opts.max_size) || (opts.max_size > (1ul << 28))) {
+    options_check(argc, 1, opts.min_size, opts.max_size, 1ul << 28, usage);
+    if ((opts.threads == 0) || (opts.threads > MAX_THREADS)) {
         usage();
     }
 }

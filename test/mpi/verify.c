@@ -15,6 +15,8 @@
  */
 
 #define _GNU_SOURCE
+#include "options.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
@@ -561,28 +563,6 @@ static void usage(void)
     exit(2);
 }
 
-static size_t parse_number(const char *text)
-{
-    char *end;
-    size_t value = strtoul(text, &end, 0);
-
-    switch (*end) {
-    case 'm':
-        value *= 1024; /* fall through */
-    case 'k':
-        value *= 1024;
-        end++;
-        break;
-    default:
-        break;
-    }
-
-    if ((end == text) || (*end != '\0')) {
-        usage();
-    }
-    return value;
-}
-
 static void parse_kinds(const char *list)
 {
     kind_t kind;
@@ -612,22 +592,22 @@ static void parse_options(int argc, char **argv)
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
         case 'i':
-            opts.iterations = parse_number(optarg);
+            opts.iterations = options_number(optarg, usage);
             break;
         case 'm':
-            opts.min_size = parse_number(optarg);
+            opts.min_size = options_number(optarg, usage);
             break;
         case 'M':
-            opts.max_size = parse_number(optarg);
+            opts.max_size = options_number(optarg, usage);
             break;
         case 'g':
-            opts.gap_ms = parse_number(optarg);
+            opts.gap_ms = options_number(optarg, usage);
             break;
         case 's':
-            opts.seed = parse_number(optarg);
+            opts.seed = options_number(optarg, usage);
             break;
         case 'c':
-            opts.corrupt = parse_number(optarg);
+            opts.corrupt = options_number(optarg, usage);
             break;
         case 't':
             opts.thread = optarg;
@@ -646,8 +626,8 @@ static void parse_options(int argc, char **argv)
         }
     }
 
-    if ((optind != argc) || (opts.min_size < 1024) || (opts.iterations == 0) ||
-        (opts.max_size > (1ul << 30)) || (opts.min_size > opts.max_size)) {
+    options_check(argc, 1024, opts.min_size, opts.max_size, 1ul << 30, usage);
+    if (opts.iterations == 0) {
         usage();
     }
 }
