@@ -122,11 +122,7 @@ static int tool_report_print(const tool_merge_t *merge, int is_json)
         tool_table_print(merge, stdout);
     }
 
-    if ((ret != 0) || (fflush(stdout) != 0) || ferror(stdout)) {
-        tool_message("cannot write the output: %m");
-        return -1;
-    }
-    return 0;
+    return ((tool_finish_output() == TOOL_EXIT_OK) && (ret == 0)) ? 0 : -1;
 }
 
 /* @return An exit status, or -1 to go on */
@@ -144,7 +140,7 @@ static int tool_report_parse(int argc, char **argv, int *is_json)
             *is_json = 1;
         } else if (opt == TOOL_REPORT_OPT_HELP) {
             tool_report_usage();
-            return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+            return tool_finish_output();
         } else {
             tool_bad_option("report", opt, argv);
             return TOOL_EXIT_USAGE;

@@ -404,7 +404,7 @@ static int import_parse(int argc, char **argv, import_command_t *command)
             break;
         case IMPORT_OPT_HELP:
             import_usage(stdout);
-            return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+            return tool_finish_output();
         default:
             tool_bad_option("import", opt, argv);
             return TOOL_EXIT_USAGE;

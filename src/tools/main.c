@@ -52,12 +52,12 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
         !strcmp(argv[1], "help")) {
         tool_usage(stdout);
-        return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+        return tool_finish_output();
     }
 
     if (!strcmp(argv[1], "--version")) {
         printf("%s %s\n", TOOL_NAME, PACKAGE_VERSION);
-        return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+        return tool_finish_output();
     }
 
     for (command = tool_commands; command->name != NULL; ++command) {

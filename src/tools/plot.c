@@ -328,7 +328,7 @@ static int plot_parse(int argc, char **argv, plot_command_t *command)
             break;
         case PLOT_OPT_HELP:
             plot_usage(stdout);
-            return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+            return tool_finish_output();
         default:
             ret = replay_options_parse(&command->options, opt, optarg);
             break;

@@ -209,11 +209,7 @@ static int replay_print(const replay_outcome_t *outcomes, size_t count,
     } else {
         replay_print_tables(outcomes, count, &command->options, stdout);
     }
-    if ((ret != 0) || (fflush(stdout) != 0) || ferror(stdout)) {
-        tool_message("cannot write the output: %m");
-        return -1;
-    }
-    return 0;
+    return ((tool_finish_output() == TOOL_EXIT_OK) && (ret == 0)) ? 0 : -1;
 }
 
 /* On stderr, for the same command prints the same twice */
@@ -293,7 +289,7 @@ static int replay_parse(int argc, char **argv, replay_command_t *command)
             break;
         case REPLAY_OPT_HELP:
             replay_usage(stdout);
-            return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+            return tool_finish_output();
         default:
             ret = replay_options_parse(&command->options, opt, optarg);
             break;

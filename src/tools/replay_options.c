@@ -114,22 +114,14 @@ static int replay_parse_ceiling(replay_options_t *options, const char *value)
 
 static int replay_parse_cost(const char *value, replay_cost_t *cost)
 {
-    char *text  = tool_strdup(value);
-    char *comma = strchr(text, ',');
-    int ret     = -1;
     double base, page;
 
-    if (comma != NULL) {
-        *comma = '\0';
-        ret    = (tool_units_parse_time(text, &base) != 0) ||
-                 (tool_units_parse_time(comma + 1, &page) != 0) ? -1 : 0;
+    if (tool_units_parse_cost(value, &base, &page) != 0) {
+        return -1;
     }
-    if (ret == 0) {
-        cost->base_ns = base * REPLAY_NSEC;
-        cost->page_ns = page * REPLAY_NSEC;
-    }
-    free(text);
-    return ret;
+    cost->base_ns = base * REPLAY_NSEC;
+    cost->page_ns = page * REPLAY_NSEC;
+    return 0;
 }
 
 static int replay_parse_register(replay_options_t *options, const char *value)

@@ -143,7 +143,7 @@ static int tool_run_parse(tool_run_t *run, int argc, char **argv)
     while ((opt = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
         if (opt == TOOL_RUN_OPT_HELP) {
             tool_run_usage();
-            return (fflush(stdout) == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+            return tool_finish_output();
         } else if (tool_run_set_option(run, opt, argv) != 0) {
             return TOOL_EXIT_USAGE;
         }

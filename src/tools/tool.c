@@ -75,6 +75,15 @@ void tool_bad_option(const char *command, int opt, char *const *argv)
     }
 }
 
+int tool_finish_output(void)
+{
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
+        tool_message("cannot write the output: %m");
+        return TOOL_EXIT_FAILED;
+    }
+    return TOOL_EXIT_OK;
+}
+
 void *tool_realloc(void *ptr, size_t size)
 {
     ptr = realloc(ptr, size);

@@ -63,6 +63,12 @@ void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void tool_bad_option(const char *command, int opt, char *const *argv);
 
 /**
+ * The end of what goes to stdout.
+ * @return An exit status, after a message if it could not be written.
+ */
+int tool_finish_output(void);
+
+/**
  * sprintf into a new string. Ends the program when memory is out: there is
  * nothing to save in so small a tool. The caller frees the result.
  */

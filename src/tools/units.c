@@ -5,9 +5,11 @@
 #  define _GNU_SOURCE
 #endif
 #include "units.h"
+#include "tool.h"
+
+#include <uct/ib/helper_md/values.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,87 +18,28 @@
 #define TOOL_UNITS_TIME_MAX 3600.0
 
 
-/* strto* skip blanks and take signs; a value of ours starts with a digit */
-static int tool_units_parse_digits(const char *text, uint64_t *value_p,
-                                   const char **rest_p)
-{
-    unsigned long long value;
-    char *end;
-
-    if (!isdigit((unsigned char)text[0])) {
-        return -1;
-    }
-
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    if (errno != 0) {
-        return -1;
-    }
-
-    *value_p = value;
-    *rest_p  = end;
-    return 0;
-}
-
-/* Length of the suffix's power of two, or -1 */
-static int tool_units_suffix_shift(const char *suffix)
-{
-    static const char letters[] = "BKMGT";
-    const char *letter;
-
-    if (suffix[0] == '\0') {
-        return 0;
-    }
-
-    letter = strchr(letters, toupper((unsigned char)suffix[0]));
-    if ((letter == NULL) ||
-        ((suffix[1] != '\0') && ((letter == letters) ||
-                                 strcasecmp(suffix + 1, "b")))) {
-        return -1;
-    }
-    return 10 * (int)(letter - letters);
-}
-
 int tool_units_parse_size(const char *text, uint64_t *bytes_p)
 {
-    const char *suffix;
-    uint64_t value;
-    int shift;
+    size_t bytes;
 
-    if (!strcasecmp(text, "inf")) {
-        *bytes_p = TOOL_UNITS_INF;
-        return 0;
-    }
-
-    if (tool_units_parse_digits(text, &value, &suffix) != 0) {
+    if (!uct_helper_value_size(text, &bytes)) {
         return -1;
     }
 
-    shift = tool_units_suffix_shift(suffix);
-    if ((shift < 0) || (value > ((TOOL_UNITS_INF - 1) >> shift))) {
-        return -1;
-    }
-
-    *bytes_p = value << shift;
+    *bytes_p = bytes;
     return 0;
 }
 
 int tool_units_parse_count(const char *text, uint64_t *count_p)
 {
-    const char *rest;
-    uint64_t value;
+    unsigned long count;
 
-    if (!strcasecmp(text, "inf")) {
-        *count_p = TOOL_UNITS_INF;
-        return 0;
-    }
-
-    if ((tool_units_parse_digits(text, &value, &rest) != 0) ||
-        (*rest != '\0') || (value > UINT32_MAX)) {
+    if (!uct_helper_value_count(text, &count) ||
+        ((count > UINT32_MAX) && strcasecmp(text, "inf"))) {
         return -1;
     }
 
-    *count_p = value;
+    *count_p = count;
     return 0;
 }
 
@@ -130,6 +73,21 @@ int tool_units_parse_time(const char *text, double *seconds_p)
         }
     }
     return -1;
+}
+
+int tool_units_parse_cost(const char *text, double *base_p, double *page_p)
+{
+    char *base  = tool_strdup(text);
+    char *comma = strchr(base, ',');
+    int ret     = -1;
+
+    if (comma != NULL) {
+        *comma = '\0';
+        ret    = ((tool_units_parse_time(base, base_p) == 0) &&
+                  (tool_units_parse_time(comma + 1, page_p) == 0)) ? 0 : -1;
+    }
+    free(base);
+    return ret;
 }
 
 const char *tool_units_print_bytes(double bytes, char *buf)

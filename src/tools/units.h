@@ -20,11 +20,12 @@
 #define TOOL_UNITS_INF UINT64_MAX
 
 /**
- * Read a size: a whole number with an optional K, M, G or T (powers of 1024,
- * either case, optionally followed by B), a plain B, or `inf`. This is what
- * UCX accepts, less what UCX would silently ignore or overflow.
+ * Read a size, as the helper does: a whole number with an optional K, M, G or T
+ * (powers of 1024, either case, optionally followed by B), a plain B, or `inf`.
+ * This is what UCX accepts, less what UCX would silently ignore or overflow.
  *
- * @return 0, or -1 when @a text is no such size or exceeds 2^64-2 bytes.
+ * @return 0, or -1 when @a text is no such size or exceeds 2^64-1 bytes, which
+ *         is `inf`.
  */
 int tool_units_parse_size(const char *text, uint64_t *bytes_p);
 
@@ -40,6 +41,12 @@ int tool_units_parse_count(const char *text, uint64_t *count_p);
  * @return 0, or -1 when it is no such time or exceeds one hour.
  */
 int tool_units_parse_time(const char *text, double *seconds_p);
+
+/**
+ * Read two times with a comma between: BASE,PER_PAGE.
+ * @return 0, or -1 when it is no such pair.
+ */
+int tool_units_parse_cost(const char *text, double *base_p, double *page_p);
 
 /** Bytes with one decimal and a binary unit: `512 B`, `24.0 MiB`. */
 const char *tool_units_print_bytes(double bytes, char *buf);
