@@ -435,7 +435,8 @@ int uct_helper_engine_fits(uct_helper_engine_h engine, size_t length);
 int uct_helper_engine_make_room(uct_helper_engine_h engine,
                                 uct_helper_region_t *region, int is_use);
 
-/** Go back below a ceiling that uses had to pass, as far as regions are idle. */
+/** Go back below a ceiling that uses had to pass, as far as regions are
+ *  idle. */
 void uct_helper_engine_trim(uct_helper_engine_h engine);
 
 /** Evict at least @a length bytes, or all that is idle. Outside of the lock.

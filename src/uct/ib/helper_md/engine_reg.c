@@ -90,7 +90,8 @@ static void uct_helper_region_abandon(uct_helper_engine_h engine,
                                       uct_helper_region_t *region,
                                       unsigned refs)
 {
-    uint64_t word = ucs_load_relaxed(&region->word) - refs * UCT_HELPER_WORD_REF;
+    uint64_t word = ucs_load_relaxed(&region->word) -
+                    refs * UCT_HELPER_WORD_REF;
 
     if (!(word & UCT_HELPER_WORD_DOOMED)) {
         uct_helper_index_remove(&engine->index, region);

@@ -305,8 +305,9 @@ static int uct_helper_step_is_backing_off(uct_helper_engine_h engine)
     return uct_helper_engine_now(engine) < engine->backoff_until;
 }
 
-/* Want of memory passes, for all alike, and so does want of room; a buffer that is refused for what it is
- * will be refused again. The verbs domain of UCX 1.13 does not tell them apart. */
+/* Want of memory passes, for all alike, and so does want of room; a buffer that
+ * is refused for what it is will be refused again. The verbs domain of UCX 1.13
+ * does not tell them apart. */
 static ucs_status_t uct_helper_step_register(uct_helper_engine_h engine,
                                              uct_helper_rq_item_t *item,
                                              uct_helper_region_t *region)

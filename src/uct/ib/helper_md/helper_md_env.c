@@ -111,9 +111,9 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
 static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
                                  uintptr_t *start_p, uintptr_t *end_p)
 {
-    int speculate       = !!(flags & UCT_HELPER_INSPECT_SPECULATE);
-    uintptr_t start     = *start_p;
-    uintptr_t end       = *end_p;
+    int speculate   = !!(flags & UCT_HELPER_INSPECT_SPECULATE);
+    uintptr_t start = *start_p;
+    uintptr_t end   = *end_p;
 
     if (uct_helper_range_is_own_stack(start, end)) {
         return 0;
