@@ -18,7 +18,6 @@ libschedules_engine_a_SOURCES = \
 	../../src/ucs/predict/order.c \
 	../../src/ucs/predict/signature.c \
 	../../src/uct/ib/helper_md/dq.c \
-	../../src/uct/ib/helper_md/duel.c \
 	../../src/uct/ib/helper_md/engine.c \
 	../../src/uct/ib/helper_md/engine_dereg.c \
 	../../src/uct/ib/helper_md/engine_keep.c \

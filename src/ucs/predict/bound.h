@@ -63,8 +63,8 @@ ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay_ns)
  * have hidden: where all were alike the next one will be, too.
  *
  * @param [in] share    Of delays that may be below the bound, above 0.
- * @param [in] caution  0 to 1: how far below that, 1 being all of it. -1 to 0:
- *                      how far above, -1 by what is typical.
+ * @param [in] caution  0 to 1: how far below that, 1 being all of it. Below 0:
+ *                      how far above, -1 by what is typical more.
  *
  * @return The bound, nanoseconds, not negative. 0 if no delay was seen.
  */

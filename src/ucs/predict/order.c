@@ -19,6 +19,11 @@
 /* Ends that wait for the starts before them */
 #define ORDER_ENDS         128u
 
+/* Bounds are raised by no more than so many times the target: beyond what is
+ * typical only where many misses are asked for, for from there it is a long way
+ * back if the program changes */
+#define ORDER_STEER_MOST   100.0f
+
 #define ORDER_SURE         16u
 #define ORDER_STEER        0.1f
 #define ORDER_STEER_ALL    0.02f
@@ -45,7 +50,8 @@ typedef struct order_follower {
 
 typedef struct order_label {
     ucs_predict_lru_node_t node;
-    uint64_t               again;   /* uses until the same buffer's next */
+    double                 again;   /* uses until the same buffer's next: the
+                                       mean of the last and those before */
     uint64_t               learned; /* times that this was seen */
     order_follower_t       followers[UCS_PREDICT_FOLLOWERS];
 } order_label_t;
@@ -452,13 +458,18 @@ static void order_learn(ucs_predict_order_h order, const order_place_t *place,
         order_learn_from(order, &own, ref, now);
     }
     if (label != NULL) {
-        label->again = between + 1;
+        label->again = (label->learned == 0) ?
+                               between + 1.0 :
+                               (label->again + between + 1.0) / 2;
         ++label->learned;
     }
 }
 
+/* What is typical is no end: a target of many misses may be met far above it
+ * only, where equal steps would take for ever */
 static void order_steer(float *caution, float step, float least)
 {
+    step    *= ucs_max(1.0f, -*caution);
     *caution = ucs_min(ucs_max(*caution + step, least), 1.0f);
 }
 
@@ -475,8 +486,9 @@ static void order_judge(ucs_predict_order_h order, order_place_t *place,
     is_early = !is_ready && (now < place->deadline_ns);
     ++order->info.followed;
     order->info.early += is_early;
-    step = is_early ? 1.0f : -(float)order->params.miss_target;
-    order_steer(&place->caution, ORDER_STEER * step, -1);
+    step = is_early - (float)order->params.miss_target;
+    order_steer(&place->caution, ORDER_STEER * step,
+                -ORDER_STEER_MOST * (float)order->params.miss_target);
     order_steer(&order->caution, ORDER_STEER_ALL * step, 0);
 }
 
@@ -590,7 +602,7 @@ uint64_t ucs_predict_order_next(ucs_predict_order_h order,
     if ((label == NULL) || (label->learned < 2)) {
         return 0; /* once is no habit */
     }
-    return place->position + label->again;
+    return place->position + (uint64_t)(label->again + 0.5);
 }
 
 /*

@@ -28,9 +28,9 @@
  *
  * **Bounds** grow with what is known, bound.h. They are lowered by *caution*,
  * steered for each buffer: up by a tenth at a use that came before its bound and
- * was not ready, back by the target's share of that at each other. So in balance
+ * was not ready, and down by the target's share of that at each. So in balance
  * the target's share comes too soon; a buffer whose uses follow no order ends up
- * being held.
+ * being held, and one that may often be missed has its bounds raised.
  *
  * **Giving up.** What has not come after four times the buffer's longest recent
  * gap is given up, until it is announced once more; after two times in vain,
@@ -139,8 +139,9 @@ int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
 
 /**
  * @return Which use is expected to be the buffer's next, uses being counted as
- *         they are recorded: its latest, and as many more as there were the
- *         last time after this label. 0: not known, or that was but once.
+ *         they are recorded: its latest, and as many more as there were after
+ *         this label, a mean in which the last time counts half. 0: not known,
+ *         or that was but once.
  *         Iterations take more or less time, but the same uses; so this tells
  *         which of two buffers comes first, where times would not.
  */

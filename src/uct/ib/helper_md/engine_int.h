@@ -5,7 +5,6 @@
 #define UCT_HELPER_ENGINE_INT_H_
 
 #include "dq.h"
-#include "duel.h"
 #include "engine.h"
 #include "extents.h"
 #include "heap.h"
@@ -174,8 +173,6 @@ struct uct_helper_engine {
     int                  is_struck;       /* the helper is to be told */
     uct_helper_index_t   index;
     uct_helper_heap_t    lru[UCT_HELPER_CLASS_LAST];
-    uct_helper_duel_t    duel;            /* of victims under predict: the
-                                             farthest, the oldest */
     uct_helper_extents_t seen;
     uct_helper_extents_t kept;            /* pages whose registration may
                                              outlive its use */

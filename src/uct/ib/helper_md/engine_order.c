@@ -178,18 +178,6 @@ static void uct_helper_order_rank(uct_helper_engine_h engine,
                       (next > info.uses) ? next - info.uses : 0);
 }
 
-/* Without a ceiling hardly anything is evicted */
-static void uct_helper_order_duel(uct_helper_engine_h engine,
-                                  const uct_helper_use_t *use)
-{
-    if (engine->max_pinned == SIZE_MAX) {
-        return;
-    }
-    uct_helper_engine_lock(engine);
-    uct_helper_duel_use(&engine->duel, use->address);
-    uct_helper_engine_unlock(engine);
-}
-
 static void uct_helper_order_use(uct_helper_engine_h engine,
                                  const uct_helper_use_t *use)
 {
@@ -204,7 +192,6 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
     const uct_helper_rq_item_t *item;
     ucs_predict_ref_t ref;
 
-    uct_helper_order_duel(engine, use);
     item = (uct_helper_region_gen(region) == use->generation) ?
                    uct_helper_rq_of_region(region) :
                    NULL;

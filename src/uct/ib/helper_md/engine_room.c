@@ -48,66 +48,47 @@ static int64_t uct_helper_engine_distance(uct_helper_engine_h engine,
     return (next > now) ? next - now : now - next;
 }
 
-/* Belady's rule on predictions: the idle region whose next use is farthest, if
- * that is beyond @a least. Any order of the heap serves, and beyond
- * UCT_HELPER_VICTIMS regions the older part of it. */
+/* Belady's rule on predictions: the idle region whose next use is farthest. Any
+ * order of the heap serves, and beyond UCT_HELPER_VICTIMS regions the older part
+ * of it. */
 static uct_helper_region_t *
 uct_helper_engine_farthest(uct_helper_engine_h engine,
-                           const uct_helper_heap_t *heap, int64_t least)
+                           const uct_helper_heap_t *heap)
 {
     unsigned count              = ucs_min(heap->count, UCT_HELPER_VICTIMS);
     uct_helper_region_t *victim = NULL;
+    int64_t most                = INT64_MIN;
     int64_t distance;
     unsigned i;
 
     for (i = 0; i < count; ++i) {
         distance = uct_helper_engine_distance(engine, heap->array[i]);
-        if ((distance >= least) &&
+        if ((distance >= most) &&
             (uct_helper_word_refs(ucs_load_relaxed(&heap->array[i]->word)) ==
              0)) {
             victim = heap->array[i];
-            least  = distance;
+            most   = distance;
         }
     }
     return victim;
 }
 
-/* The order of uses is right where the program repeats itself, and an LRU cache
- * is where it does not; which is the case here shows in what would have come of
- * either */
 static uct_helper_region_t *
-uct_helper_engine_decide(uct_helper_engine_h engine, uct_helper_heap_t *heap,
-                         int64_t least)
-{
-    uct_helper_region_t *far = uct_helper_engine_farthest(engine, heap, least);
-    uct_helper_region_t *old = uct_helper_heap_oldest(heap);
-
-    if ((far == NULL) || (old == NULL) || (far == old)) {
-        return far;
-    }
-    uct_helper_duel_differ(&engine->duel, ucs_load_relaxed(&far->start),
-                           ucs_load_relaxed(&old->start));
-    return engine->duel.second ? old : far;
-}
-
-static uct_helper_region_t *
-uct_helper_engine_victim(uct_helper_engine_h engine, int class, int64_t least)
+uct_helper_engine_victim(uct_helper_engine_h engine, int class)
 {
     uct_helper_heap_t *heap = &engine->lru[class];
 
     if ((class == UCT_HELPER_CLASS_MANAGED) &&
         (engine->policy == UCT_HELPER_POLICY_PREDICT)) {
-        return uct_helper_engine_decide(engine, heap, least);
+        return uct_helper_engine_farthest(engine, heap);
     }
     return uct_helper_heap_oldest(heap);
 }
 
 /* Evict one idle region of a class, or of any if @a class is
  * UCT_HELPER_CLASS_LAST. The lock is let go for the lower domain's call.
- * @return Bytes unpinned, 0 if nothing is idle or, under predict, needed less
- *         soon than @a least from now. */
-static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class,
-                                      int64_t least)
+ * @return Bytes unpinned, 0 if nothing is idle. */
+static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class)
 {
     uct_helper_region_t *victim = NULL;
     size_t length;
@@ -116,7 +97,7 @@ static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class,
     do {
         for (i = UCT_HELPER_CLASS_LAST - 1; (i >= 0) && (victim == NULL); --i) {
             if ((class == UCT_HELPER_CLASS_LAST) || (class == i)) {
-                victim = uct_helper_engine_victim(engine, i, least);
+                victim = uct_helper_engine_victim(engine, i);
             }
         }
         if (victim == NULL) {
@@ -158,42 +139,44 @@ static int uct_helper_engine_await_room(uct_helper_engine_h engine)
     return 1;
 }
 
-/* Under the lock, which is let go now and then. A use is never refused for a
- * ceiling of ours, but it asks all who could make room; the helper's
- * registration is. @return Nonzero if there is room, and it is claimed; a use
- * has claimed it in any case. */
-static int uct_helper_engine_find_room(uct_helper_engine_h engine,
-                                       size_t length, int is_use)
+/* Under predict the helper takes free room only: a lower bound of one use
+ * against an estimate of another is no ground to give up what is there. Under
+ * the lock, which is let go now and then. @return Nonzero if there is room, and
+ * it is claimed. */
+static int uct_helper_engine_find_spare(uct_helper_engine_h engine,
+                                        size_t length)
 {
-    unsigned why   = is_use ? UCT_HELPER_ROOM_USE : UCT_HELPER_ROOM_HELPER;
+    while (!uct_helper_engine_fits(engine, length)) {
+        if (engine->steer->keeps_budget ||
+            (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) == 0)) {
+            return 0;
+        }
+    }
+    return uct_helper_engine_claim(engine, length, UCT_HELPER_ROOM_HELPER);
+}
+
+/* A use is never refused for a ceiling of ours, but it asks all who could make
+ * room. Under the lock, which is let go now and then. @return Nonzero if there
+ * is room; it is claimed in any case. */
+static int uct_helper_engine_find_room(uct_helper_engine_h engine,
+                                       size_t length)
+{
     unsigned asked = 0;
     uct_helper_room_t room;
-    int64_t least;
     int is_local;
 
-    /* A use may have what it needs. Under predict the helper takes free room
-     * only: a lower bound of one use against an estimate of another is no
-     * ground to give up what is there. */
-    least = is_use ? INT64_MIN : INT64_MAX;
     for (;;) {
         is_local = uct_helper_engine_fits(engine, length);
-        if (is_local && uct_helper_engine_claim(engine, length, why)) {
+        if (is_local &&
+            uct_helper_engine_claim(engine, length, UCT_HELPER_ROOM_USE)) {
             return 1;
         }
 
-        room = (is_use && is_local) ?
-                       uct_helper_engine_ask(engine, length, 0, &asked) :
-                       UCT_HELPER_ROOM_NONE;
+        room = is_local ? uct_helper_engine_ask(engine, length, 0, &asked) :
+                          UCT_HELPER_ROOM_NONE;
         if (room == UCT_HELPER_ROOM_NONE) {
-            if ((is_use || !is_local) &&
-                (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
-                                         least) > 0)) {
-                continue;
-            }
-            if (!is_use) {
-                return 0;
-            }
-            if (uct_helper_engine_await_room(engine)) {
+            if ((uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0) ||
+                uct_helper_engine_await_room(engine)) {
                 continue;
             }
             room = is_local ? uct_helper_engine_ask(engine, length, 1, &asked) :
@@ -221,15 +204,14 @@ int uct_helper_engine_make_room(uct_helper_engine_h engine,
     if ((uct_helper_engine_class(engine, uct_helper_region_length(region)) ==
          UCT_HELPER_CLASS_SMALL) &&
         (engine->account.small >= UCT_HELPER_SMALL_MAX)) {
-        uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL,
-                                INT64_MIN);
+        uct_helper_engine_evict(engine, UCT_HELPER_CLASS_SMALL);
     }
     while (is_use && uct_helper_engine_is_twice(engine, length) &&
-           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
-                                    INT64_MIN) > 0)) {
+           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0)) {
     }
-    fits = (is_use || !uct_helper_engine_is_twice(engine, length)) &&
-           uct_helper_engine_find_room(engine, length, is_use);
+    fits = is_use ? uct_helper_engine_find_room(engine, length) :
+                    !uct_helper_engine_is_twice(engine, length) &&
+                    uct_helper_engine_find_spare(engine, length);
     if (fits || is_use) {
         uct_helper_engine_account_region(engine, region, 1, now);
         engine->account.over_ceiling += !fits;
@@ -249,8 +231,7 @@ void uct_helper_engine_trim(uct_helper_engine_h engine)
     ucs_store_relaxed(&engine->is_over, 0);
     while (((engine->account.pinned > engine->max_pinned) ||
             (engine->account.regions > engine->max_regions)) &&
-           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
-                                    INT64_MIN) > 0)) {
+           (uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST) > 0)) {
     }
     /* What is in use is left, and its last user looks again */
     if ((engine->account.pinned > engine->max_pinned) ||
@@ -268,8 +249,7 @@ size_t uct_helper_engine_evict_for(uct_helper_engine_h engine, size_t length)
     uct_helper_engine_reclaim(engine);
     uct_helper_engine_lock(engine);
     do {
-        bytes  = uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST,
-                                         INT64_MIN);
+        bytes  = uct_helper_engine_evict(engine, UCT_HELPER_CLASS_LAST);
         freed += bytes;
     } while ((bytes > 0) && (freed < length));
     uct_helper_engine_unlock(engine);

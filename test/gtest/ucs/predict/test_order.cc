@@ -377,19 +377,23 @@ TEST_F(predict_order, what_is_ready_is_not_early)
     }
 }
 
-/* Where nothing is missed, it may be later than the least delay seen */
+/* Where nothing is missed, it may be later than the least delay seen, up to what
+ * is typical; and beyond that only if many may be missed */
 TEST_F(predict_order, success_raises_the_time_above_the_least_delay)
 {
-    params.miss_target = 0.1;
-    open();
-    std::mt19937 random(1);
-    std::uniform_real_distribution<double> delay(10, 20);
-    for (int i = 0; i < 400; ++i) {
-        use(uint64_t(MS * delay(random)), 0x1000, 0, 1);
+    for (double target : {0.01, 0.2}) {
+        params.miss_target = target;
+        open();
+        std::mt19937 random(1);
+        std::uniform_real_distribution<double> delay(10, 20);
+        for (int i = 0; i < 2000; ++i) {
+            use(uint64_t(MS * delay(random)), 0x1000, 0, 1);
+        }
+        EXPECT_EQ(0u, info().early);
+        EXPECT_GT(start_of(0x1000), now + 13 * MS); /* the least is 10 */
+        /* 15 are typical */
+        EXPECT_EQ(target < 0.1, start_of(0x1000) < now + 17 * MS);
     }
-    EXPECT_EQ(0u, info().early);
-    EXPECT_GT(start_of(0x1000), now + 13 * MS); /* the least is 10 */
-    EXPECT_LT(start_of(0x1000), now + 17 * MS); /* and 15 are typical */
 }
 
 /* Each buffer comes three times, the third time too soon: of none is known

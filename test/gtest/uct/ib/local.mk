@@ -18,7 +18,6 @@ gtest_SOURCES += \
 	uct/ib/test_clock.cc \
 	uct/ib/test_config.cc \
 	uct/ib/test_decorator.cc \
-	uct/ib/test_duel.cc \
 	uct/ib/test_engine.cc \
 	uct/ib/test_engine_order.cc \
 	uct/ib/test_events.cc \
