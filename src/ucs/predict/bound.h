@@ -5,6 +5,7 @@
 #define UCS_PREDICT_BOUND_H_
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
 
 #include <math.h>
 #include <stdint.h>
@@ -43,43 +44,65 @@ ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay_ns)
     if (bound->count == 0) {
         bound->typical = delay;
     }
-    bound->typical += (fminf(delay, 2 * bound->typical) - bound->typical) /
+    bound->typical += (ucs_min(delay, 2 * bound->typical) - bound->typical) /
                       UCS_PREDICT_BOUND_RECENT;
     if ((bound->count == 0) || (delay < bound->floor)) {
         bound->floor = delay;
     } else {
-        bound->floor += (fminf(delay, 2 * bound->floor) - bound->floor) /
+        bound->floor += (ucs_min(delay, 2 * bound->floor) - bound->floor) /
                         UCS_PREDICT_BOUND_MEMORY;
     }
-    bound->typical = fmaxf(bound->typical, bound->floor);
+    bound->typical = ucs_max(bound->typical, bound->floor);
     bound->count  += (bound->count != UINT32_MAX);
 }
 
 /**
  * The least of n delays is the quantile 1/n of them. For a rarer one, @a share,
  * the floor is lowered as if their distribution rose with the third power, with
- * few delays seen much, with 1 / share of them not at all; and by no more than
- * four times the distance from floor to typical, and what so few delays may
- * have hidden: where all were alike the next one will be, too.
+ * few delays seen much, with 1 / share of them not at all.
  *
- * @param [in] share    Of delays that may be below the bound, above 0.
+ * @param [in] share  Of delays that may be below the bound, above 0.
+ *
+ * @return How far it is lowered, 1 being all of it, after @a count delays.
+ */
+static inline double ucs_predict_bound_lack(double share, uint32_t count)
+{
+    double known = share * count;
+
+    return (known < 1) ? 1 - cbrt(known) : 0;
+}
+
+/**
+ * The floor is lowered by no more than four times the distance from floor to
+ * typical, and what so few delays may have hidden: where all were alike the next
+ * one will be, too.
+ *
+ * @param [in] lack     @ref ucs_predict_bound_lack after that many delays.
  * @param [in] caution  0 to 1: how far below that, 1 being all of it. Below 0:
  *                      how far above, -1 by what is typical more.
  *
  * @return The bound, nanoseconds, not negative. 0 if no delay was seen.
  */
 static inline double
-ucs_predict_bound_get(const ucs_predict_bound_t *bound, double share,
+ucs_predict_bound_get(const ucs_predict_bound_t *bound, double lack,
                       double caution)
 {
-    double known  = share * bound->count;
     double spread = bound->typical - bound->floor;
-    double doubt  = fmin(bound->floor,
-                         4 * spread + bound->floor / (bound->count + 1.0));
-    double time   = bound->floor -
-                    ((known < 1) ? (1 - cbrt(known)) * doubt : 0);
+    double hidden = 4 * spread + bound->floor / (bound->count + 1.0);
+    double doubt  = ucs_min((double)bound->floor, hidden);
+    double time   = bound->floor - lack * doubt;
 
     return (caution > 0) ? time * (1 - caution) : time - caution * spread;
+}
+
+/** @return What no bound is above, whatever is lacking; less work than that. */
+static inline double
+ucs_predict_bound_most(const ucs_predict_bound_t *bound, double caution)
+{
+    /* The same steps, so that rounding does not come between them */
+    double spread = bound->typical - bound->floor;
+
+    return (caution > 0) ? bound->floor : bound->floor - caution * spread;
 }
 
 END_C_DECLS

@@ -41,9 +41,12 @@
 static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
                                            10, 12, 16, 20, 24, 32, 48, 64};
 
+/* What is lacking after so few delays is looked up: a cube root takes longer
+ * than all else that a bound takes */
+#define ORDER_LACKS        128u
+
 /* A buffer that was used after the label, before the label came again */
 typedef struct order_follower {
-    ucs_predict_ref_t   place;      /* generation 0: free */
     ucs_predict_bound_t from_start;
     ucs_predict_bound_t from_end;
 } order_follower_t;
@@ -53,6 +56,8 @@ typedef struct order_label {
     double                 again;   /* uses until the same buffer's next: the
                                        mean of the last and those before */
     uint64_t               learned; /* times that this was seen */
+    /* Generation 0: free. Looked through at each lesson, so together. */
+    ucs_predict_ref_t      places[UCS_PREDICT_FOLLOWERS];
     order_follower_t       followers[UCS_PREDICT_FOLLOWERS];
 } order_label_t;
 
@@ -88,6 +93,7 @@ struct ucs_predict_order {
     uint32_t                   num_ends;
     float                      caution;     /* of all, with that of each */
     ucs_predict_order_info_t   info;        /* position: uses */
+    double                     lacks[ORDER_LACKS]; /* by count of delays */
     order_event_t              ends[ORDER_ENDS]; /* by end_ns */
     order_event_t              ring[ORDER_RING];
 };
@@ -114,6 +120,7 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     ucs_predict_order_params_t defaults;
     ucs_predict_order_h order;
     ucs_status_t status;
+    uint32_t i;
 
     ucs_predict_order_params_init(&defaults);
     params = (params != NULL) ? params : &defaults;
@@ -129,6 +136,9 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
         return UCS_ERR_NO_MEMORY;
     }
     order->params  = *params;
+    for (i = 0; i < ORDER_LACKS; ++i) {
+        order->lacks[i] = ucs_predict_bound_lack(params->miss_target, i);
+    }
     status         = UCS_ERR_NO_MEMORY;
     order->changed = malloc(params->max_places * sizeof(*order->changed));
     if (order->changed == NULL) {
@@ -237,29 +247,37 @@ static uint64_t order_patience(const order_place_t *place)
  */
 
 static uint64_t order_bound(ucs_predict_order_h order,
-                            const order_place_t *place,
-                            const ucs_predict_bound_t *bound)
+                            const ucs_predict_bound_t *bound, float caution)
 {
-    return (uint64_t)ucs_predict_bound_get(
-            bound, order->params.miss_target,
-            ucs_min(place->caution + order->caution, 1.0f));
+    double lack = (bound->count < ORDER_LACKS) ?
+                          order->lacks[bound->count] :
+                          ucs_predict_bound_lack(order->params.miss_target,
+                                                 bound->count);
+
+    return (uint64_t)ucs_predict_bound_get(bound, lack, caution);
 }
 
-/* Not before the bound after the start, nor before that after the end */
-static uint64_t order_time(ucs_predict_order_h order,
-                           const order_place_t *place,
+/* Not before the bound after the start, nor before that after the end.
+ * @return What is not later than @a least if that is not, either. */
+static uint64_t order_time(ucs_predict_order_h order, float caution,
                            const order_follower_t *follower,
-                           const order_event_t *event)
+                           const order_event_t *event, uint64_t least)
 {
-    uint64_t from_start, from_end = 0;
+    uint64_t time = 0;
 
-    from_start = event->start_ns +
-                 order_bound(order, place, &follower->from_start);
-    if ((event->end_ns != 0) && (follower->from_end.count > 0)) {
-        from_end = event->end_ns +
-                   order_bound(order, place, &follower->from_end);
+    if (event->start_ns + (uint64_t)ucs_predict_bound_most(
+                                  &follower->from_start, caution) > least) {
+        time = event->start_ns +
+               order_bound(order, &follower->from_start, caution);
     }
-    return ucs_max(from_start, from_end);
+    if ((event->end_ns != 0) && (follower->from_end.count > 0) &&
+        (event->end_ns + (uint64_t)ucs_predict_bound_most(
+                                 &follower->from_end, caution) > least)) {
+        time = ucs_max(time, event->end_ns +
+                                     order_bound(order, &follower->from_end,
+                                                 caution));
+    }
+    return time;
 }
 
 /* Given up, and now announced once more: is that to be believed? */
@@ -293,14 +311,15 @@ static void order_announce(ucs_predict_order_h order,
     unsigned i;
 
     for (i = 0; (label != NULL) && (i < UCS_PREDICT_FOLLOWERS); ++i) {
-        place = ucs_predict_lru_deref(&order->places,
-                                      label->followers[i].place);
+        place = ucs_predict_lru_deref(&order->places, label->places[i]);
         /* What was used since has been announced for no later */
         if ((place == NULL) || (place->start_ns > event->start_ns) ||
             !order_place_revive(place, &label->followers[i], now)) {
             continue;
         }
-        time = order_time(order, place, &label->followers[i], event);
+        time = order_time(order,
+                          ucs_min(place->caution + order->caution, 1.0f),
+                          &label->followers[i], event, place->deadline_ns);
         if ((place->deadline_ns == 0) || (time > place->deadline_ns)) {
             place->deadline_ns = time;
             place->is_sure     = (label->followers[i].from_start.count >=
@@ -358,9 +377,14 @@ static void order_end(ucs_predict_order_h order, order_place_t *place,
  * Learning
  */
 
+static int order_is_same(ucs_predict_ref_t a, ucs_predict_ref_t b)
+{
+    return (a.index == b.index) && (a.generation == b.generation);
+}
+
 /* @return The label's entry of the place, made in place of the one seen least
  *         if need be; NULL if that is not to be had yet. */
-static order_follower_t *order_follower_get(ucs_predict_order_h order,
+static order_follower_t *order_follower_new(ucs_predict_order_h order,
                                             order_label_t *label,
                                             ucs_predict_ref_t place)
 {
@@ -370,11 +394,7 @@ static order_follower_t *order_follower_get(ucs_predict_order_h order,
 
     for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
         follower = &label->followers[i];
-        if ((follower->place.index == place.index) &&
-            (follower->place.generation == place.generation)) {
-            return follower;
-        }
-        if (ucs_predict_lru_deref(&order->places, follower->place) == NULL) {
+        if (ucs_predict_lru_deref(&order->places, label->places[i]) == NULL) {
             follower->from_start.count = 0;
         }
         if (follower->from_start.count < least->from_start.count) {
@@ -387,8 +407,22 @@ static order_follower_t *order_follower_get(ucs_predict_order_h order,
         return NULL;
     }
     memset(least, 0, sizeof(*least));
-    least->place = place;
+    label->places[least - label->followers] = place;
     return least;
+}
+
+static order_follower_t *order_follower_get(ucs_predict_order_h order,
+                                            order_label_t *label,
+                                            ucs_predict_ref_t place)
+{
+    unsigned i;
+
+    for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
+        if (order_is_same(label->places[i], place)) {
+            return &label->followers[i];
+        }
+    }
+    return order_follower_new(order, label, place);
 }
 
 static void order_learn_from(ucs_predict_order_h order,
@@ -419,8 +453,7 @@ static int order_is_seen(const ucs_predict_ref_t *seen, unsigned count,
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        if ((seen[i].index == label.index) &&
-            (seen[i].generation == label.generation)) {
+        if (order_is_same(seen[i], label)) {
             return 1;
         }
     }
