@@ -338,6 +338,9 @@ static void order_announce_ends(ucs_predict_order_h order, uint64_t now)
     while ((count < order->num_ends) && (order->ends[count].end_ns <= now)) {
         order_announce(order, &order->ends[count++]);
     }
+    if (count == 0) {
+        return;
+    }
     order->num_ends -= count;
     memmove(order->ends, order->ends + count,
             order->num_ends * sizeof(*order->ends));

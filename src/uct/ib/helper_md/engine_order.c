@@ -6,6 +6,7 @@
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* Deregistered if there is time for that and for so many registrations; what
@@ -97,6 +98,10 @@ static unsigned uct_helper_order_under_way(uct_helper_engine_h engine,
     for (list = UCT_HELPER_RQ_PENDING; list < UCT_HELPER_RQ_LAST; ++list) {
         for (item = engine->rq.head[list]; (item != NULL) && (count < max);
              item = item->next) {
+            if (uct_helper_word_refs(
+                        ucs_load_relaxed(&item->region->word)) == 0) {
+                continue; /* as most are: sooner seen than what follows */
+            }
             use.start_ns = ucs_load_relaxed(&item->region->use_start);
             if (!uct_helper_order_in_use(item) ||
                 (use.start_ns == engine->homes[item->ref.index].begun)) {
@@ -345,7 +350,10 @@ static void uct_helper_order_plan(uct_helper_engine_h engine, uint64_t now)
             uct_helper_order_expect(engine, &forecasts[i], now);
         }
     } while (count == UCT_HELPER_ORDER_BATCH);
-    uct_helper_engine_trim(engine);
+    if ((engine->max_pinned != SIZE_MAX) ||
+        (engine->max_regions != ULONG_MAX)) {
+        uct_helper_engine_trim(engine);
+    }
 }
 
 /* What is still in use then is looked at again, but rarely */

@@ -408,14 +408,14 @@ static void uct_helper_step_due(uct_helper_engine_h engine,
     }
 }
 
-/* First time at which this item may not be delayed any more */
+/* First time at which this item may not be delayed any more. Under the lock. */
 static uint64_t uct_helper_step_begin_time(uct_helper_engine_h engine,
                                            uct_helper_rq_item_t *item)
 {
     ucs_predict_terms_t terms;
     uint64_t cost;
 
-    uct_helper_step_terms(engine, item->region, &terms);
+    uct_helper_step_terms_locked(engine, item->region, &terms);
     cost = ucs_predict_register_cost(&terms);
     return (item->time > cost) ? item->time - cost + 1 : 0;
 }
@@ -496,13 +496,11 @@ static uint64_t uct_helper_step_poll_max(uct_helper_engine_h engine,
 static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
                                           uint64_t now)
 {
-    int is_joint   = (engine->steer->plan != NULL);
-    unsigned share = is_joint ? UCT_HELPER_POLL_SHARE_ALL :
-                                UCT_HELPER_POLL_SHARE;
-    uint64_t rest  = is_joint ? UCT_HELPER_POLL_REST_NS : 0;
-    uint64_t next  = UCT_HELPER_TIME_NEVER;
+    int is_joint  = (engine->steer->plan != NULL);
+    uint64_t rest = is_joint ? UCT_HELPER_POLL_REST_NS : 0;
+    uint64_t next = UCT_HELPER_TIME_NEVER;
     uct_helper_rq_item_t *item;
-    uint64_t interval;
+    uint64_t late, interval;
 
     for (item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
          item != NULL; item = item->next) {
@@ -513,9 +511,14 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
             next = ucs_min(next, item->use_end);
             continue;
         }
-        interval = (now - item->use_end) / share;
+        late     = now - item->use_end;
+        interval = is_joint ? late / UCT_HELPER_POLL_SHARE_ALL :
+                              late / UCT_HELPER_POLL_SHARE;
         interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
-        interval = ucs_min(interval, uct_helper_step_poll_max(engine, item));
+        if (interval > UCT_HELPER_POLL_MAX_NS) {
+            interval = ucs_min(interval,
+                               uct_helper_step_poll_max(engine, item));
+        }
         next     = ucs_min(next, now + interval);
     }
     return ucs_max(next, now + rest);
@@ -535,8 +538,12 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
     uct_helper_rq_item_t *item;
     unsigned registered;
 
+    item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_PENDING);
     uct_helper_engine_lock(engine);
     registered = engine->lru[UCT_HELPER_CLASS_MANAGED].count;
+    if (item != NULL) {
+        next = ucs_min(next, uct_helper_step_begin_time(engine, item));
+    }
     uct_helper_engine_unlock(engine);
     if (registered > 0) {
         next = ucs_min(next, now + uct_helper_step_patrol(engine, now));
@@ -552,10 +559,6 @@ static uint64_t uct_helper_step_next(uct_helper_engine_h engine, uint64_t now)
     item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_HELD);
     if (item != NULL) {
         next = ucs_min(next, item->time);
-    }
-    item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_PENDING);
-    if (item != NULL) {
-        next = ucs_min(next, uct_helper_step_begin_time(engine, item));
     }
     return next;
 }

@@ -23,11 +23,6 @@ void uct_helper_rq_cleanup(uct_helper_rq_t *rq)
     free(rq->items);
 }
 
-int uct_helper_rq_item_is_current(const uct_helper_rq_item_t *item)
-{
-    return uct_helper_region_gen(item->region) == item->generation;
-}
-
 uct_helper_rq_item_t *uct_helper_rq_of_region(uct_helper_region_t *region)
 {
     return (region->items_gen == uct_helper_region_gen(region)) ?

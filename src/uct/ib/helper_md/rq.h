@@ -118,7 +118,11 @@ uct_helper_rq_item_t *uct_helper_rq_of_region(uct_helper_region_t *region);
 
 /** @return Nonzero if the item's region is still in the life that it was
  *          queued for. */
-int uct_helper_rq_item_is_current(const uct_helper_rq_item_t *item);
+static inline int
+uct_helper_rq_item_is_current(const uct_helper_rq_item_t *item)
+{
+    return uct_helper_region_gen(item->region) == item->generation;
+}
 
 /** @return Nonzero if order, gaps' order and links hold; for tests, debug. */
 int uct_helper_rq_is_valid(const uct_helper_rq_t *rq);
