@@ -303,6 +303,9 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
     }
 
     item->until = forecast->until_ns;
+    item->gap   = (forecast->start_ns > home->begun) ?
+                          forecast->start_ns - home->begun :
+                          0;
     if ((forecast->until_ns <= now) ||
         ((home->refused || (forecast->start_ns == 0)) &&
          !uct_helper_order_is_live(home->region))) {

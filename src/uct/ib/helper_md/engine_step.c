@@ -29,6 +29,12 @@
 #define UCT_HELPER_POLL_MAX_NS UINT64_C(5000000)
 #define UCT_HELPER_POLL_SHARE  4
 
+/* What is used rarely is looked for at leisure: held for so small a part of the
+ * time between two uses it takes hardly more memory over all. The first holds
+ * for what is short of the greatest interval, the second beyond it. */
+#define UCT_HELPER_POLL_GAP     16
+#define UCT_HELPER_POLL_GAP_MAX 128
+
 /* Under predict many items wait together: one look serves them all, and none
  * follows another sooner than this */
 #define UCT_HELPER_POLL_SHARE_ALL 2
@@ -485,22 +491,42 @@ static uint64_t uct_helper_step_poll_max(uct_helper_engine_h engine,
                                          const uct_helper_rq_item_t *item)
 {
     size_t length = uct_helper_engine_pinned_length(engine, item->region);
+    uint64_t max  = UCT_HELPER_POLL_MAX_NS;
 
-    if ((engine->steer->plan == NULL) || (length >= UCT_HELPER_POLL_BYTES)) {
-        return UCT_HELPER_POLL_MAX_NS;
+    if ((engine->steer->plan != NULL) && (length < UCT_HELPER_POLL_BYTES)) {
+        max *= UCT_HELPER_POLL_BYTES / length;
     }
-    return ucs_min(UCT_HELPER_POLL_MAX_NS * (UCT_HELPER_POLL_BYTES / length),
-                   UCT_HELPER_PATROL_NS);
+    max = ucs_max(max, item->gap / UCT_HELPER_POLL_GAP_MAX);
+    return ucs_min(max, UCT_HELPER_PATROL_NS);
+}
+
+/* After which time to look again for a use that may be over since @a late */
+static uint64_t uct_helper_step_poll_interval(uct_helper_engine_h engine,
+                                              const uct_helper_rq_item_t *item,
+                                              uint64_t late)
+{
+    uint64_t interval = (engine->steer->plan != NULL) ?
+                                late / UCT_HELPER_POLL_SHARE_ALL :
+                                late / UCT_HELPER_POLL_SHARE;
+
+    interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
+    interval = ucs_max(interval, item->gap / UCT_HELPER_POLL_GAP);
+    if (interval > UCT_HELPER_POLL_MAX_NS) {
+        interval = ucs_min(interval, uct_helper_step_poll_max(engine, item));
+    }
+    return interval;
 }
 
 static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
                                           uint64_t now)
 {
-    int is_joint  = (engine->steer->plan != NULL);
-    uint64_t rest = is_joint ? UCT_HELPER_POLL_REST_NS : 0;
-    uint64_t next = UCT_HELPER_TIME_NEVER;
+    int is_joint      = (engine->steer->plan != NULL);
+    uint64_t rest     = is_joint ? UCT_HELPER_POLL_REST_NS : 0;
+    uint64_t next     = UCT_HELPER_TIME_NEVER;
+    uint64_t shortest = UCT_HELPER_TIME_NEVER;
+    uint64_t longest  = 0;
     uct_helper_rq_item_t *item;
-    uint64_t late, interval;
+    uint64_t interval;
 
     for (item = uct_helper_rq_first(&engine->rq, UCT_HELPER_RQ_EXPECTED);
          item != NULL; item = item->next) {
@@ -511,14 +537,14 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
             next = ucs_min(next, item->use_end);
             continue;
         }
-        late     = now - item->use_end;
-        interval = is_joint ? late / UCT_HELPER_POLL_SHARE_ALL :
-                              late / UCT_HELPER_POLL_SHARE;
-        interval = ucs_max(interval, UCT_HELPER_POLL_MIN_NS);
-        if (interval > UCT_HELPER_POLL_MAX_NS) {
-            interval = ucs_min(interval,
-                               uct_helper_step_poll_max(engine, item));
-        }
+        interval = uct_helper_step_poll_interval(engine, item,
+                                                 now - item->use_end);
+        shortest = ucs_min(shortest, interval);
+        longest  = ucs_max(longest, interval);
+    }
+    if (longest > 0) {
+        /* Uses come in an order: what is not late yet waits for what is */
+        interval = is_joint ? (shortest + longest) / 2 : shortest;
         next     = ucs_min(next, now + interval);
     }
     return ucs_max(next, now + rest);

@@ -51,6 +51,8 @@ typedef struct uct_helper_rq_item {
     uint64_t                  deadline;     /* ns, as predicted */
     uint64_t                  use_end;      /* ns, when that use would end */
     uint64_t                  until;        /* ns, when it is given up */
+    uint64_t                  gap;          /* ns, from the latest use to the
+                                               deadline; 0: not known */
     uct_helper_rq_list_t      list;
     unsigned                  refused;      /* registrations in a row */
     unsigned                  skip;         /* uses without an expectation */
