@@ -96,7 +96,7 @@ static int plot_add_policy(plot_t *plot, uct_helper_policy_t policy)
     params.policy     = policy;
     params.max_pinned = replay_ceiling_bytes(&plot->command->options,
                                              &plot->trace);
-    status = replay_world_run(&plot->trace, &params, &stats, &curve);
+    status = replay_world_run(&plot->trace, &params, &stats, &curve, NULL);
     if (status != UCS_OK) {
         tool_message("%s: the engine cannot be created for policy %s (%d)",
                      plot->trace.name, name, status);

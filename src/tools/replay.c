@@ -10,7 +10,6 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     REPLAY_OPT_HELP = 1,
@@ -44,14 +43,6 @@ static void replay_usage(FILE *stream)
             TOOL_NAME);
     replay_options_help(stream);
     fprintf(stream, "  --help    show this text\n");
-}
-
-static double replay_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-    return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
 /* A yardstick's figures as those of an engine */
@@ -109,22 +100,22 @@ static int replay_add_policy(const replay_trace_t *trace,
 {
     replay_row_t *row      = &outcome->rows[outcome->row_count];
     replay_params_t params = options->params;
-    double start           = replay_now();
     ucs_status_t status;
+    double cpu_s;
 
     params.policy     = policy;
     params.max_pinned = outcome->ceiling;
     memset(row, 0, sizeof(*row));
     row->name = uct_helper_policy_names[policy];
     row->kind = REPLAY_ROW_POLICY;
-    status    = replay_world_run(trace, &params, &row->stats, NULL);
+    status    = replay_world_run(trace, &params, &row->stats, NULL, &cpu_s);
     if (status != UCS_OK) {
         tool_message("%s: the engine cannot be created for policy %s (%d)",
                      trace->name, row->name, status);
         return -1;
     }
     if (options->is_speed) {
-        row->speed.seconds = replay_now() - start;
+        row->speed.seconds = cpu_s;
         row->speed.events  = trace->event_count;
     }
     ++outcome->row_count;

@@ -17,7 +17,7 @@ static int replay_equal_try(const replay_trace_t *trace,
 {
     uct_helper_stats_t stats;
 
-    if (replay_world_run(trace, params, &stats, NULL) != UCS_OK) {
+    if (replay_world_run(trace, params, &stats, NULL, NULL) != UCS_OK) {
         tool_out_of_memory();
     }
     if (stats.pinned_byte_ns > REPLAY_SAME * row->stats.pinned_byte_ns) {

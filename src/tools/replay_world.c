@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 typedef struct replay_world {
     const replay_trace_t *trace;
@@ -98,10 +99,18 @@ static void replay_world_go(replay_world_t *world)
     replay_process_settle(process);
 }
 
+static double replay_world_cpu(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
                               uct_helper_stats_t *stats,
-                              replay_curve_t *curve)
+                              replay_curve_t *curve, double *cpu_s)
 {
     replay_fibers_t fibers;
     replay_world_t world = {
@@ -117,6 +126,7 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
         }
     };
     ucs_status_t status;
+    double start;
 
     world.memhs = tool_realloc(NULL, (trace->use_count + 1) *
                                              sizeof(*world.memhs));
@@ -126,7 +136,11 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
         if (curve != NULL) {
             replay_curve_add(curve, trace->start_ns, 0);
         }
+        start = replay_world_cpu();
         replay_world_go(&world);
+        if (cpu_s != NULL) {
+            *cpu_s = replay_world_cpu() - start;
+        }
         uct_helper_engine_stats(world.process.engine, trace->end_ns, stats);
         replay_process_close(&world.process);
     }

@@ -35,13 +35,15 @@ typedef struct replay_curve {
  *
  * @param [out] stats  The engine's own figures at the trace's end.
  * @param       curve  NULL, or an empty curve that is filled.
+ * @param [out] cpu_s  NULL, or seconds of processor time from when the engine
+ *                     was there until it had taken the last event.
  *
  * @return UCS_OK or what creating the engine returned.
  */
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
                               uct_helper_stats_t *stats,
-                              replay_curve_t *curve);
+                              replay_curve_t *curve, double *cpu_s);
 
 /** Note a value of the curve. */
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns,

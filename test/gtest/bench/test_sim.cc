@@ -465,7 +465,7 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
             std::copy(r.events.begin(), r.events.end(), raw.events);
             replay_trace_prepare(&raw, "test", 0, &trace);
             ASSERT_EQ(UCS_OK, replay_world_run(&trace, &m_params.process,
-                                               &stats, nullptr));
+                                               &stats, nullptr, nullptr));
             EXPECT_GT(stats.uses, 0u) << name;
             EXPECT_EQ(result.stats.uses, stats.uses) << name << policy;
             EXPECT_EQ(result.stats.on_time, stats.on_time) << name << policy;

@@ -117,7 +117,8 @@ protected:
     {
         uct_helper_stats_t stats;
 
-        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr));
+        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr,
+                                           nullptr));
         EXPECT_EQ(stats.uses, stats.on_time + stats.late + stats.missed +
                                       stats.cold);
         EXPECT_EQ(m_trace.use_count, stats.uses);
