@@ -88,10 +88,13 @@ ucs_predict_bound_get(const ucs_predict_bound_t *bound, double lack,
                       double caution)
 {
     double spread = bound->typical - bound->floor;
-    double hidden = 4 * spread + bound->floor / (bound->count + 1.0);
-    double doubt  = ucs_min((double)bound->floor, hidden);
-    double time   = bound->floor - lack * doubt;
+    double time   = bound->floor;
+    double hidden;
 
+    if (lack > 0) {
+        hidden = 4 * spread + bound->floor / (bound->count + 1.0);
+        time  -= lack * ucs_min((double)bound->floor, hidden);
+    }
     return (caution > 0) ? time * (1 - caution) : time - caution * spread;
 }
 

@@ -56,6 +56,7 @@ typedef struct order_label {
     double                 again;   /* uses until the same buffer's next: the
                                        mean of the last and those before */
     uint64_t               learned; /* times that this was seen */
+    uint64_t               taught;  /* the use that was learned from last */
     /* Generation 0: free. Looked through at each lesson, so together. */
     ucs_predict_ref_t      places[UCS_PREDICT_FOLLOWERS];
     order_follower_t       followers[UCS_PREDICT_FOLLOWERS];
@@ -265,16 +266,17 @@ static uint64_t order_time(ucs_predict_order_h order, float caution,
 {
     uint64_t time = 0;
 
-    if (event->start_ns + (uint64_t)ucs_predict_bound_most(
-                                  &follower->from_start, caution) > least) {
-        time = event->start_ns +
-               order_bound(order, &follower->from_start, caution);
-    }
     if ((event->end_ns != 0) && (follower->from_end.count > 0) &&
         (event->end_ns + (uint64_t)ucs_predict_bound_most(
                                  &follower->from_end, caution) > least)) {
-        time = ucs_max(time, event->end_ns +
-                                     order_bound(order, &follower->from_end,
+        time  = event->end_ns +
+                order_bound(order, &follower->from_end, caution);
+        least = ucs_max(least, time);
+    }
+    if (event->start_ns + (uint64_t)ucs_predict_bound_most(
+                                  &follower->from_start, caution) > least) {
+        time = ucs_max(time, event->start_ns +
+                                     order_bound(order, &follower->from_start,
                                                  caution));
     }
     return time;
@@ -392,12 +394,15 @@ static order_follower_t *order_follower_new(ucs_predict_order_h order,
                                             ucs_predict_ref_t place)
 {
     order_follower_t *least = &label->followers[0];
+    /* None is forgotten before */
+    int is_full = (order->places.count == order->places.max);
     order_follower_t *follower;
     unsigned i;
 
     for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
         follower = &label->followers[i];
-        if (ucs_predict_lru_deref(&order->places, label->places[i]) == NULL) {
+        if (is_full && (ucs_predict_lru_deref(&order->places,
+                                              label->places[i]) == NULL)) {
             follower->from_start.count = 0;
         }
         if (follower->from_start.count < least->from_start.count) {
@@ -428,14 +433,13 @@ static order_follower_t *order_follower_get(ucs_predict_order_h order,
     return order_follower_new(order, label, place);
 }
 
-static void order_learn_from(ucs_predict_order_h order,
+static void order_learn_from(ucs_predict_order_h order, order_label_t *label,
                              const order_event_t *event,
                              ucs_predict_ref_t place, uint64_t now)
 {
-    order_label_t *label = ucs_predict_lru_deref(&order->labels, event->label);
     order_follower_t *follower;
 
-    if ((label == NULL) || (event->start_ns > now)) {
+    if (event->start_ns > now) {
         return;
     }
     follower = order_follower_get(order, label, place);
@@ -450,25 +454,11 @@ static void order_learn_from(ucs_predict_order_h order,
     }
 }
 
-static int order_is_seen(const ucs_predict_ref_t *seen, unsigned count,
-                         ucs_predict_ref_t label)
-{
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        if (order_is_same(seen[i], label)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Each label is learned from once, where it stands closest. The buffer's own
  * latest use comes last, however long ago that was. */
 static void order_learn(ucs_predict_order_h order, const order_place_t *place,
                         uint64_t now)
 {
-    ucs_predict_ref_t seen[ucs_static_array_size(order_distances)];
     ucs_predict_ref_t ref  = ucs_predict_lru_ref(&order->places, place);
     uint64_t uses          = order->info.uses;
     uint64_t between       = uses - place->position;
@@ -480,20 +470,20 @@ static void order_learn(ucs_predict_order_h order, const order_place_t *place,
         .end_ns   = place->end_ns
     };
     const order_event_t *event;
-    unsigned count = 0, i;
+    order_label_t *herald;
+    unsigned i;
 
     for (i = 0; (i < ucs_static_array_size(order_distances)) &&
                 (order_distances[i] <= between); ++i) {
         event = &order->ring[(uses + 1 - order_distances[i]) % ORDER_RING];
-        if (!order_is_seen(seen, count, event->label)) {
-            seen[count++] = event->label;
-            order_learn_from(order, event, ref, now);
+        herald = ucs_predict_lru_deref(&order->labels, event->label);
+        if ((herald != NULL) && (herald->taught != uses + 1)) {
+            herald->taught = uses + 1;
+            order_learn_from(order, herald, event, ref, now);
         }
     }
-    if (place->position != 0) {
-        order_learn_from(order, &own, ref, now);
-    }
     if (label != NULL) {
+        order_learn_from(order, label, &own, ref, now);
         label->again = (label->learned == 0) ?
                                between + 1.0 :
                                (label->again + between + 1.0) / 2;
