@@ -303,7 +303,8 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
     }
 
     item->until = forecast->until_ns;
-    item->gap   = (forecast->start_ns > home->begun) ?
+    item->gap   = ((engine->max_pinned == SIZE_MAX) &&
+                   (forecast->start_ns > home->begun)) ?
                           forecast->start_ns - home->begun :
                           0;
     if ((forecast->until_ns <= now) ||

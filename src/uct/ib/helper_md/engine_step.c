@@ -32,13 +32,16 @@
 /* What is used rarely is looked for at leisure: held for so small a part of the
  * time between two uses it takes hardly more memory over all. The first holds
  * for what is short of the greatest interval, the second beyond it. */
-#define UCT_HELPER_POLL_GAP     16
+#define UCT_HELPER_POLL_GAP     24
 #define UCT_HELPER_POLL_GAP_MAX 128
 
 /* Under predict many items wait together: one look serves them all, and none
- * follows another sooner than this */
+ * follows another sooner than this. Uses come in an order: what is not late yet
+ * waits for what is, and the most late is likely to be the next, so its interval
+ * counts for a quarter, up to so many times the shortest. */
 #define UCT_HELPER_POLL_SHARE_ALL 2
 #define UCT_HELPER_POLL_REST_NS   UINT64_C(100000)
+#define UCT_HELPER_POLL_SPREAD    8
 
 /* Less than so many bytes are looked for less often */
 #define UCT_HELPER_POLL_BYTES  (size_t)(1 << 20)
@@ -542,12 +545,17 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
         shortest = ucs_min(shortest, interval);
         longest  = ucs_max(longest, interval);
     }
-    if (longest > 0) {
-        /* Uses come in an order: what is not late yet waits for what is */
-        interval = is_joint ? (shortest + longest) / 2 : shortest;
-        next     = ucs_min(next, now + interval);
+    if (longest == 0) {
+        return ucs_max(next, now + rest);
     }
-    return ucs_max(next, now + rest);
+    /* Under a ceiling what is known of each use counts when one is chosen to go,
+     * and it is not held for being late */
+    if (!is_joint || (engine->max_pinned != SIZE_MAX)) {
+        next = ucs_min(next, now + shortest);
+        return ucs_max(next, now + rest);
+    }
+    longest = ucs_min(longest, UCT_HELPER_POLL_SPREAD * shortest);
+    return now + (3 * shortest + longest) / 4;
 }
 
 static uint64_t uct_helper_step_patrol(uct_helper_engine_h engine, uint64_t now)
