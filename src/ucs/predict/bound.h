@@ -78,8 +78,9 @@ static inline double ucs_predict_bound_lack(double share, uint32_t count)
  * one will be, too.
  *
  * @param [in] lack     @ref ucs_predict_bound_lack after that many delays.
- * @param [in] caution  0 to 1: how far below that, 1 being all of it. Below 0:
- *                      how far above, -1 by what is typical more.
+ * @param [in] caution  0 to 1: how far below that, its square being the share,
+ *                      so that of a long delay little is given up at first.
+ *                      Below 0: how far above, -1 by what is typical more.
  *
  * @return The bound, nanoseconds, not negative. 0 if no delay was seen.
  */
@@ -95,7 +96,8 @@ ucs_predict_bound_get(const ucs_predict_bound_t *bound, double lack,
         hidden = 4 * spread + bound->floor / (bound->count + 1.0);
         time  -= lack * ucs_min((double)bound->floor, hidden);
     }
-    return (caution > 0) ? time * (1 - caution) : time - caution * spread;
+    return (caution > 0) ? time * (1 - caution * caution) :
+                           time - caution * spread;
 }
 
 /** @return What no bound is above, whatever is lacking; less work than that. */

@@ -19,13 +19,17 @@
 /* Ends that wait for the starts before them */
 #define ORDER_ENDS         128u
 
+/* Uses of a buffer from which on the caution of all counts ever less: while an
+ * iteration is learned much is missed, which says nothing of later */
+#define ORDER_KNOWN        4.0f
+
 /* Bounds are raised by no more than so many times the target: beyond what is
  * typical only where many misses are asked for, for from there it is a long way
  * back if the program changes */
 #define ORDER_STEER_MOST   100.0f
 
 #define ORDER_SURE         16u
-#define ORDER_STEER        0.1f
+#define ORDER_STEER        0.2f
 #define ORDER_STEER_ALL    0.02f
 #define ORDER_GIVE_UP      4.0
 #define ORDER_GIVE_UP_NS   UINT64_C(1000000)
@@ -258,6 +262,14 @@ static uint64_t order_bound(ucs_predict_order_h order,
     return (uint64_t)ucs_predict_bound_get(bound, lack, caution);
 }
 
+static float order_caution(ucs_predict_order_h order,
+                           const order_place_t *place)
+{
+    float known = ucs_max((float)place->duration.count, ORDER_KNOWN);
+
+    return ucs_min(place->caution + order->caution * ORDER_KNOWN / known, 1.0f);
+}
+
 /* Not before the bound after the start, nor before that after the end.
  * @return What is not later than @a least if that is not, either. */
 static uint64_t order_time(ucs_predict_order_h order, float caution,
@@ -319,8 +331,7 @@ static void order_announce(ucs_predict_order_h order,
             !order_place_revive(place, &label->followers[i], now)) {
             continue;
         }
-        time = order_time(order,
-                          ucs_min(place->caution + order->caution, 1.0f),
+        time = order_time(order, order_caution(order, place),
                           &label->followers[i], event, place->deadline_ns);
         if ((place->deadline_ns == 0) || (time > place->deadline_ns)) {
             place->deadline_ns = time;
@@ -503,6 +514,7 @@ static void order_steer(float *caution, float step, float least)
 static void order_judge(ucs_predict_order_h order, order_place_t *place,
                         uint64_t now, int is_ready)
 {
+    double target = order->params.miss_target;
     int is_early;
     float step;
 
@@ -512,7 +524,11 @@ static void order_judge(ucs_predict_order_h order, order_place_t *place,
     is_early = !is_ready && (now < place->deadline_ns);
     ++order->info.followed;
     order->info.early += is_early;
-    step = is_early - (float)order->params.miss_target;
+    /* While it was learned more was missed; to be made up for */
+    if (order->info.early > target * order->info.followed) {
+        target /= 2;
+    }
+    step = is_early - (float)target;
     order_steer(&place->caution, ORDER_STEER * step,
                 -ORDER_STEER_MOST * (float)order->params.miss_target);
     order_steer(&order->caution, ORDER_STEER_ALL * step, 0);

@@ -27,7 +27,7 @@
  * something happens, never while nothing does.
  *
  * **Bounds** grow with what is known, bound.h. They are lowered by *caution*,
- * steered for each buffer: up by a tenth at a use that came before its bound and
+ * steered for each buffer: up by a step at a use that came before its bound and
  * was not ready, and down by the target's share of that at each. So in balance
  * the target's share comes too soon; a buffer whose uses follow no order ends up
  * being held, and one that may often be missed has its bounds raised.

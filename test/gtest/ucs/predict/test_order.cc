@@ -503,7 +503,8 @@ protected:
     {
         auto f         = forecast(address);
         uint64_t start = now + gap;
-        EXPECT_LE(f.start_ns, start + 100 * US) << address;
+        /* a bound creeps up by a thousandth of what a longer phase took */
+        EXPECT_LE(f.start_ns, start + 200 * US) << address;
         EXPECT_GE(f.start_ns - last[address],
                   (start - last[address]) * part)
                 << address;
@@ -881,7 +882,7 @@ TEST(predict_bound, caution_lowers_it_and_its_absence_raises_it)
 {
     ucs_predict_bound_t bound = {1e6f, 3e6f, 1000};
     EXPECT_EQ(0, bound_get(&bound, 0.01, 1));
-    EXPECT_NEAR(0.5e6, bound_get(&bound, 0.01, 0.5), 1);
+    EXPECT_NEAR(0.75e6, bound_get(&bound, 0.01, 0.5), 1);
     EXPECT_NEAR(1e6, bound_get(&bound, 0.01, 0), 1);
     EXPECT_NEAR(2e6, bound_get(&bound, 0.01, -0.5), 1);
     EXPECT_NEAR(3e6, bound_get(&bound, 0.01, -1), 1);
