@@ -395,7 +395,7 @@ static void order_end(ucs_predict_order_h order, order_place_t *place,
 
 static int order_is_same(ucs_predict_ref_t a, ucs_predict_ref_t b)
 {
-    return (a.index == b.index) && (a.generation == b.generation);
+    return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
 /* @return The label's entry of the place, made in place of the one seen least

@@ -254,19 +254,24 @@ static int uct_helper_order_is_unused(uct_helper_region_t *region)
            (ucs_load_relaxed(&region->joined) == 0);
 }
 
-/* Is there time to do without the registration meanwhile? */
+/* Is there time to do without the registration meanwhile? Only then are the
+ * terms of any use. */
 static int uct_helper_order_is_far(uct_helper_engine_h engine,
                                    uct_helper_region_t *region,
                                    const ucs_predict_forecast_t *forecast,
                                    uint64_t now, ucs_predict_terms_t *terms)
 {
+    int is_live    = uct_helper_order_is_live(region);
     unsigned times = !uct_helper_order_is_unused(region) ?
                              UCT_HELPER_ORDER_FAR :
                      forecast->is_sure ? UCT_HELPER_ORDER_FAR_AGAIN :
                                          UCT_HELPER_ORDER_FAR_MAX;
 
+    if (is_live && (forecast->start_ns <= now)) {
+        return 0;
+    }
     uct_helper_step_terms(engine, region, terms);
-    if (!uct_helper_order_is_live(region)) {
+    if (!is_live) {
         return 1;
     }
     return forecast->start_ns > now + ucs_predict_deregister_cost(terms) +

@@ -82,16 +82,11 @@ static void uct_helper_rq_unlink(uct_helper_rq_t *rq,
     item->list = UCT_HELPER_RQ_NONE;
 }
 
-/* Behind the last item that is not later; expectations mostly arrive in the
- * order of their time, so the search starts at the tail */
-static void uct_helper_rq_link(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
-                               uct_helper_rq_list_t list)
+static void uct_helper_rq_insert(uct_helper_rq_t *rq,
+                                 uct_helper_rq_item_t *item,
+                                 uct_helper_rq_list_t list,
+                                 uct_helper_rq_item_t *prev)
 {
-    uct_helper_rq_item_t *prev = rq->tail[list];
-
-    while ((prev != NULL) && (prev->time > item->time)) {
-        prev = prev->prev;
-    }
     item->list = list;
     item->prev = prev;
     item->next = (prev != NULL) ? prev->next : rq->head[list];
@@ -106,6 +101,19 @@ static void uct_helper_rq_link(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
         rq->tail[list] = item;
     }
     ++rq->count[list];
+}
+
+/* Behind the last item that is not later; expectations mostly arrive in the
+ * order of their time, so the search starts at the tail */
+static void uct_helper_rq_link(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
+                               uct_helper_rq_list_t list)
+{
+    uct_helper_rq_item_t *prev = rq->tail[list];
+
+    while ((prev != NULL) && (prev->time > item->time)) {
+        prev = prev->prev;
+    }
+    uct_helper_rq_insert(rq, item, list, prev);
 }
 
 static uint64_t uct_helper_rq_before(uint64_t time, uint64_t gap)
@@ -204,11 +212,21 @@ void uct_helper_rq_hold(uct_helper_rq_t *rq, uct_helper_region_t *region,
 void uct_helper_rq_extend(uct_helper_rq_t *rq, uct_helper_rq_item_t *item,
                           uint64_t time)
 {
-    uct_helper_rq_list_t list = item->list;
+    uct_helper_rq_list_t list  = item->list;
+    uct_helper_rq_item_t *prev = item->prev;
+    uct_helper_rq_item_t *next = item->next;
 
+    /* Likewise, but not far from where it was */
     uct_helper_rq_unlink(rq, item);
     item->time = time;
-    uct_helper_rq_link(rq, item, list);
+    while ((prev != NULL) && (prev->time > time)) {
+        prev = prev->prev;
+    }
+    while ((next != NULL) && (next->time <= time)) {
+        prev = next;
+        next = next->next;
+    }
+    uct_helper_rq_insert(rq, item, list, prev);
 }
 
 static int uct_helper_rq_list_is_valid(const uct_helper_rq_t *rq,
