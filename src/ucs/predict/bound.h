@@ -77,7 +77,8 @@ static inline double ucs_predict_bound_lack(double share, uint32_t count)
  * typical, and what so few delays may have hidden: where all were alike the next
  * one will be, too.
  *
- * @param [in] lack     @ref ucs_predict_bound_lack after that many delays.
+ * @param [in] lack     @ref ucs_predict_bound_lack after that many delays. With
+ *                      none, 0, the bound is not below that with any.
  * @param [in] caution  0 to 1: how far below that, its square being the share,
  *                      so that of a long delay little is given up at first.
  *                      Below 0: how far above, -1 by what is typical more.
@@ -98,16 +99,6 @@ ucs_predict_bound_get(const ucs_predict_bound_t *bound, double lack,
     }
     return (caution > 0) ? time * (1 - caution * caution) :
                            time - caution * spread;
-}
-
-/** @return What no bound is above, whatever is lacking; less work than that. */
-static inline double
-ucs_predict_bound_most(const ucs_predict_bound_t *bound, double caution)
-{
-    /* The same steps, so that rounding does not come between them */
-    double spread = bound->typical - bound->floor;
-
-    return (caution > 0) ? bound->floor : bound->floor - caution * spread;
 }
 
 END_C_DECLS

@@ -251,15 +251,26 @@ static uint64_t order_patience(const order_place_t *place)
  * Announcements
  */
 
-static uint64_t order_bound(ucs_predict_order_h order,
-                            const ucs_predict_bound_t *bound, float caution)
+/* @return The bound after @a since, or what is not below it if that is not later
+ *         than @a least, so that it does not matter. */
+static uint64_t order_bound(ucs_predict_order_h order, float caution,
+                            const ucs_predict_bound_t *bound, uint64_t since,
+                            uint64_t least)
 {
-    double lack = (bound->count < ORDER_LACKS) ?
-                          order->lacks[bound->count] :
-                          ucs_predict_bound_lack(order->params.miss_target,
-                                                 bound->count);
+    uint64_t time = since + (uint64_t)ucs_predict_bound_get(bound, 0, caution);
+    double lack;
 
-    return (uint64_t)ucs_predict_bound_get(bound, lack, caution);
+    if (time <= least) {
+        return time;
+    }
+    lack = (bound->count < ORDER_LACKS) ?
+                   order->lacks[bound->count] :
+                   ucs_predict_bound_lack(order->params.miss_target,
+                                          bound->count);
+    return (lack > 0) ?
+                   since + (uint64_t)ucs_predict_bound_get(bound, lack,
+                                                           caution) :
+                   time;
 }
 
 static float order_caution(ucs_predict_order_h order,
@@ -276,22 +287,16 @@ static uint64_t order_time(ucs_predict_order_h order, float caution,
                            const order_follower_t *follower,
                            const order_event_t *event, uint64_t least)
 {
-    uint64_t time = 0;
+    uint64_t from_start, from_end = 0;
 
-    if ((event->end_ns != 0) && (follower->from_end.count > 0) &&
-        (event->end_ns + (uint64_t)ucs_predict_bound_most(
-                                 &follower->from_end, caution) > least)) {
-        time  = event->end_ns +
-                order_bound(order, &follower->from_end, caution);
-        least = ucs_max(least, time);
+    if ((event->end_ns != 0) && (follower->from_end.count > 0)) {
+        from_end = order_bound(order, caution, &follower->from_end,
+                               event->end_ns, least);
+        least    = ucs_max(least, from_end);
     }
-    if (event->start_ns + (uint64_t)ucs_predict_bound_most(
-                                  &follower->from_start, caution) > least) {
-        time = ucs_max(time, event->start_ns +
-                                     order_bound(order, &follower->from_start,
-                                                 caution));
-    }
-    return time;
+    from_start = order_bound(order, caution, &follower->from_start,
+                             event->start_ns, least);
+    return ucs_max(from_start, from_end);
 }
 
 /* Given up, and now announced once more: is that to be believed? */

@@ -797,7 +797,7 @@ static double bound_get(const ucs_predict_bound_t *bound, double share,
     double value = ucs_predict_bound_get(
             bound, ucs_predict_bound_lack(share, bound->count), caution);
 
-    EXPECT_LE(value, ucs_predict_bound_most(bound, caution));
+    EXPECT_LE(value, ucs_predict_bound_get(bound, 0, caution));
     return value;
 }
 
