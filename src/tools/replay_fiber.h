@@ -30,10 +30,10 @@
  * @file replay_fiber.h
  *
  * A second stack in the same thread, between which and the first one control
- * goes back and forth, for a replay several times a step of the helper. So where
- * it can it does so without swapcontext(), which makes a system call each time,
- * for a mask of signals that never changes. The sanitizers are told of each
- * switch.
+ * goes back and forth, for a replay several times a step of the helper. So
+ * where it can it does so without swapcontext(), which makes a system call each
+ * time, for a mask of signals that never changes. The sanitizers are told of
+ * each switch.
  */
 
 /* A step needs a quarter of it; the sanitizers make frames larger. A simulator

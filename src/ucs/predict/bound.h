@@ -74,8 +74,8 @@ static inline double ucs_predict_bound_lack(double share, uint32_t count)
 
 /**
  * The floor is lowered by no more than four times the distance from floor to
- * typical, and what so few delays may have hidden: where all were alike the next
- * one will be, too.
+ * typical, and what so few delays may have hidden: where all were alike the
+ * next one will be, too.
  *
  * @param [in] lack     @ref ucs_predict_bound_lack after that many delays. With
  *                      none, 0, the bound is not below that with any.

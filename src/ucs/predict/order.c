@@ -251,8 +251,8 @@ static uint64_t order_patience(const order_place_t *place)
  * Announcements
  */
 
-/* @return The bound after @a since, or what is not below it if that is not later
- *         than @a least, so that it does not matter. */
+/* @return The bound after @a since, or what is not below it if that is not
+ *         later than @a least, so that it does not matter. */
 static uint64_t order_bound(ucs_predict_order_h order, float caution,
                             const ucs_predict_bound_t *bound, uint64_t since,
                             uint64_t least)

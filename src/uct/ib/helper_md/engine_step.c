@@ -37,8 +37,8 @@
 
 /* Under predict many items wait together: one look serves them all, and none
  * follows another sooner than this. Uses come in an order: what is not late yet
- * waits for what is, and the most late is likely to be the next, so its interval
- * counts for a quarter, up to so many times the shortest. */
+ * waits for what is, and the most late is likely to be the next, so its
+ * interval counts for a quarter, up to so many times the shortest. */
 #define UCT_HELPER_POLL_SHARE_ALL 2
 #define UCT_HELPER_POLL_REST_NS   UINT64_C(100000)
 #define UCT_HELPER_POLL_SPREAD    8
@@ -548,8 +548,8 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
     if (longest == 0) {
         return ucs_max(next, now + rest);
     }
-    /* Under a ceiling what is known of each use counts when one is chosen to go,
-     * and it is not held for being late */
+    /* Under a ceiling what is known of each use counts when one is chosen to
+     * go, and it is not held for being late */
     if (!is_joint || (engine->max_pinned != SIZE_MAX)) {
         next = ucs_min(next, now + shortest);
         return ucs_max(next, now + rest);

@@ -31,6 +31,23 @@ protected:
         return s.wasted * cost * 4 / 3 / w->now.load();
     }
 
+    /* Of the helper in the second after a buffer that is used every ten of them
+     * was to be used */
+    unsigned steps_while_late()
+    {
+        w->open();
+        for (unsigned i = 0; i < 20; ++i) {
+            w->use(buffer(0), MB, MS, 0);
+            w->advance(10000 * MS);
+        }
+        w->advance(100 * MS);
+        EXPECT_TRUE(w->is_registered(buffer(0), MB));
+        unsigned steps = w->steps;
+        w->advance(1000 * MS);
+        EXPECT_TRUE(w->is_registered(buffer(0), MB));
+        return w->steps - steps;
+    }
+
     std::unique_ptr<engine_world> w;
 };
 
@@ -139,6 +156,36 @@ TEST_F(test_engine_order, late_use_is_looked_for_ever_less_often)
     EXPECT_LT(w->steps - steps, 200u);
     EXPECT_EQ(0u, w->stats().pinned_bytes);
     EXPECT_EQ(UCT_HELPER_TIME_NEVER, w->next);
+}
+
+TEST_F(test_engine_order, what_is_used_rarely_is_looked_for_at_leisure)
+{
+    EXPECT_LE(steps_while_late(), 20u);
+}
+
+/* There it is not held for being late, and what is known of it decides what goes */
+TEST_F(test_engine_order, under_a_ceiling_it_is_looked_for_often)
+{
+    w->params.max_pinned = 64 * MB;
+    EXPECT_GE(steps_while_late(), 150u);
+}
+
+/* A small buffer that is late for long has a large one wait no longer than it
+ * would by itself, but for a few times the shortest interval */
+TEST_F(test_engine_order, what_is_late_for_long_does_not_hide_what_is_late)
+{
+    w->open();
+    for (unsigned i = 0; i < 200; ++i) {
+        w->use(buffer(0), 16 * 1024, 100 * US, 0);
+        w->use(buffer(1), MB, 100 * US, 1);
+        w->advance(20 * MS);
+    }
+    for (unsigned i = 0; i < 3; ++i) {
+        w->use(buffer(1), MB, 100 * US, 1);
+        w->advance(4 * MS);
+        EXPECT_FALSE(w->is_registered(buffer(1), MB)) << i;
+        w->advance(16 * MS);
+    }
 }
 
 /* Five buffers in turn, room for three: a cache that evicts the least recently

@@ -378,6 +378,33 @@ TEST_F(test_rq, registered_items_expire)
     EXPECT_EQ(500u, item->time);
 }
 
+TEST_F(test_rq, extended_items_are_behind_those_that_are_not_later)
+{
+    for (unsigned i = 0; i < 5; ++i) {
+        expect(i, i, 100 * (i + 1));
+        uct_helper_rq_registered(&rq, &rq.items[i], &regions[i],
+                                 100 * (i + 1));
+    }
+    struct {
+        unsigned              item;
+        uint64_t              time;
+        std::vector<unsigned> order;
+    } moves[] = {{1, 250, {0, 1, 2, 3, 4}}, {1, 400, {0, 2, 3, 1, 4}},
+                 {1, 400, {0, 2, 3, 1, 4}}, {3, 400, {0, 2, 1, 3, 4}},
+                 {0, 900, {2, 1, 3, 4, 0}}, {4, 1, {4, 2, 1, 3, 0}},
+                 {0, 300, {4, 2, 0, 1, 3}}, {2, 300, {4, 0, 2, 1, 3}}};
+    for (auto &move : moves) {
+        uct_helper_rq_extend(&rq, &rq.items[move.item], move.time);
+        std::vector<unsigned> order;
+        for (auto item = uct_helper_rq_first(&rq, UCT_HELPER_RQ_EXPECTED);
+             item != NULL; item = item->next) {
+            order.push_back(item - rq.items);
+        }
+        EXPECT_EQ(move.order, order) << move.item << " " << move.time;
+        EXPECT_TRUE(uct_helper_rq_is_valid(&rq));
+    }
+}
+
 TEST_F(test_rq, stress)
 {
     std::mt19937 random(5);
