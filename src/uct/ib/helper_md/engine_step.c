@@ -37,10 +37,11 @@
 
 /* Under predict many items wait together: one look serves them all, and none
  * follows another sooner than this. Uses come in an order: what is not late yet
- * waits for what is, and the most late is likely to be the next, so its
- * interval counts for a quarter, up to so many times the shortest. */
+ * waits a little for what is, and the most late is likely to be the next, so
+ * its interval counts for a quarter, up to so many times the shortest. */
 #define UCT_HELPER_POLL_SHARE_ALL 2
 #define UCT_HELPER_POLL_REST_NS   UINT64_C(100000)
+#define UCT_HELPER_POLL_WAIT_NS   UINT64_C(2500000)
 #define UCT_HELPER_POLL_SPREAD    8
 
 /* Less than so many bytes are looked for less often */
@@ -554,8 +555,10 @@ static uint64_t uct_helper_step_poll_time(uct_helper_engine_h engine,
         next = ucs_min(next, now + shortest);
         return ucs_max(next, now + rest);
     }
-    longest = ucs_min(longest, UCT_HELPER_POLL_SPREAD * shortest);
-    return now + (3 * shortest + longest) / 4;
+    longest  = ucs_min(longest, UCT_HELPER_POLL_SPREAD * shortest);
+    interval = (3 * shortest + longest) / 4;
+    next     = ucs_max(next, now + UCT_HELPER_POLL_WAIT_NS);
+    return ucs_min(next, now + interval);
 }
 
 static uint64_t uct_helper_step_patrol(uct_helper_engine_h engine, uint64_t now)

@@ -170,21 +170,24 @@ TEST_F(test_engine_order, under_a_ceiling_it_is_looked_for_often)
     EXPECT_GE(steps_while_late(), 150u);
 }
 
-/* A small buffer that is late for long has a large one wait no longer than it
- * would by itself, but for a few times the shortest interval */
+/* A small buffer is looked for ten times a second once it is late for long; a
+ * large one that is used meanwhile is not held for that */
 TEST_F(test_engine_order, what_is_late_for_long_does_not_hide_what_is_late)
 {
     w->open();
-    for (unsigned i = 0; i < 200; ++i) {
+    for (unsigned i = 0; i < 20; ++i) {
         w->use(buffer(0), 16 * 1024, 100 * US, 0);
-        w->use(buffer(1), MB, 100 * US, 1);
-        w->advance(20 * MS);
+        w->advance(500 * MS);
     }
-    for (unsigned i = 0; i < 3; ++i) {
+    /* From a place of its own, so that it does not announce the small one */
+    for (unsigned i = 0; i < 40; ++i) {
         w->use(buffer(1), MB, 100 * US, 1);
-        w->advance(4 * MS);
-        EXPECT_FALSE(w->is_registered(buffer(1), MB)) << i;
-        w->advance(16 * MS);
+        w->advance(8 * MS);
+        if (i >= 20) {
+            EXPECT_TRUE(w->is_registered(buffer(0), 16 * 1024)) << i;
+            EXPECT_FALSE(w->is_registered(buffer(1), MB)) << i;
+        }
+        w->advance((i & 1) ? 15 * MS : 12 * MS);
     }
 }
 
