@@ -19,10 +19,6 @@
 /* Ends that wait for the starts before them */
 #define ORDER_ENDS         128u
 
-/* Uses of a buffer from which on the caution of all counts ever less: while an
- * iteration is learned much is missed, which says nothing of later */
-#define ORDER_KNOWN        4.0f
-
 /* Bounds are raised by no more than so many times the target: beyond what is
  * typical only where many misses are asked for, for from there it is a long way
  * back if the program changes */
@@ -96,7 +92,8 @@ struct ucs_predict_order {
     uint32_t                   *changed;    /* indices of places */
     uint32_t                   num_changed;
     uint32_t                   num_ends;
-    float                      caution;     /* of all, with that of each */
+    float                      cautions[2]; /* of all that were used less often
+                                               than ORDER_SURE, or as often */
     ucs_predict_order_info_t   info;        /* position: uses */
     double                     lacks[ORDER_LACKS]; /* by count of delays */
     order_event_t              ends[ORDER_ENDS]; /* by end_ns */
@@ -273,12 +270,18 @@ static uint64_t order_bound(ucs_predict_order_h order, float caution,
                    time;
 }
 
+/* While an iteration is learned much is missed, which says nothing of later; so
+ * those that were used often enough have a caution of their own */
+static float *order_caution_of_all(ucs_predict_order_h order,
+                                   const order_place_t *place)
+{
+    return &order->cautions[place->duration.count >= ORDER_SURE];
+}
+
 static float order_caution(ucs_predict_order_h order,
                            const order_place_t *place)
 {
-    float known = ucs_max((float)place->duration.count, ORDER_KNOWN);
-
-    return ucs_min(place->caution + order->caution * ORDER_KNOWN / known, 1.0f);
+    return ucs_min(place->caution + *order_caution_of_all(order, place), 1.0f);
 }
 
 /* Not before the bound after the start, nor before that after the end.
@@ -536,7 +539,9 @@ static void order_judge(ucs_predict_order_h order, order_place_t *place,
     step = is_early - (float)target;
     order_steer(&place->caution, ORDER_STEER * step,
                 -ORDER_STEER_MOST * (float)order->params.miss_target);
-    order_steer(&order->caution, ORDER_STEER_ALL * step, 0);
+    /* Where they are many each says less of all */
+    step       *= ucs_min(ORDER_STEER_ALL, 1.0f / (float)order->places.count);
+    order_steer(order_caution_of_all(order, place), step, 0);
 }
 
 static void order_start(ucs_predict_order_h order, order_place_t *place,

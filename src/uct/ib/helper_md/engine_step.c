@@ -30,10 +30,8 @@
 #define UCT_HELPER_POLL_SHARE  4
 
 /* What is used rarely is looked for at leisure: held for so small a part of the
- * time between two uses it takes hardly more memory over all. The first holds
- * for what is short of the greatest interval, the second beyond it. */
-#define UCT_HELPER_POLL_GAP     24
-#define UCT_HELPER_POLL_GAP_MAX 128
+ * time between two uses it takes hardly more memory over all */
+#define UCT_HELPER_POLL_GAP 128
 
 /* Under predict many items wait together: one look serves them all, and none
  * follows another sooner than this. Uses come in an order: what is not late yet
@@ -500,7 +498,7 @@ static uint64_t uct_helper_step_poll_max(uct_helper_engine_h engine,
     if ((engine->steer->plan != NULL) && (length < UCT_HELPER_POLL_BYTES)) {
         max *= UCT_HELPER_POLL_BYTES / length;
     }
-    max = ucs_max(max, item->gap / UCT_HELPER_POLL_GAP_MAX);
+    max = ucs_max(max, item->gap / UCT_HELPER_POLL_GAP);
     return ucs_min(max, UCT_HELPER_PATROL_NS);
 }
 
