@@ -488,6 +488,11 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
 
     oracle_common_close(world);
     oracle_world_close(world, &stats);
+    /* What passes a ceiling goes at its end: nothing could become stale */
+    if ((policy != UCT_HELPER_POLICY_LRU) && (stats.over_ceiling > 0)) {
+        errno = 0;
+        oracle_die("uses passed a ceiling that was not set");
+    }
     totals->uses        += stats.uses;
     totals->on_time     += stats.on_time;
     totals->wasted      += stats.wasted;

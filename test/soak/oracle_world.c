@@ -75,6 +75,7 @@ oracle_world_t *oracle_world_open(uct_helper_policy_t policy,
         .max_pinned  = (policy == UCT_HELPER_POLICY_LRU) ? ORACLE_LRU_CEILING :
                                                            SIZE_MAX,
         .max_regions = ULONG_MAX,
+        .node_max_pinned = SIZE_MAX,
         .mds         = UCT_HELPER_MDS_PIN,
         .cpu_mode    = UCT_HELPER_CPU_INHERIT,
         .log_level   = UCS_LOG_LEVEL_WARN
