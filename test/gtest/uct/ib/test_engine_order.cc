@@ -139,6 +139,31 @@ TEST_F(test_engine_order, a_use_that_never_comes_is_given_up)
     EXPECT_EQ(0u, w->stats().pinned_bytes);
 }
 
+/* It is watched while it lasts; its end finds the queue full, and nobody ever
+ * learns of it */
+TEST_F(test_engine_order, lost_end_of_a_use_under_way)
+{
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(100), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(100), MB, MS);
+    w->advance(20 * MS);
+    ASSERT_FALSE(w->is_registered(buffer(100), MB));
+
+    uct_mem_h memh = w->get(buffer(100), MB); /* sooner than ever */
+    w->advance(MS);
+    w->step();
+    for (unsigned i = 0; i < 8; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    w->put(memh);
+    w->advance(3000 * MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
 /* What follows it by little is put off as long as it does not come, but not
  * every few microseconds */
 TEST_F(test_engine_order, late_use_is_looked_for_ever_less_often)
