@@ -176,8 +176,9 @@ static void uct_helper_ledger_clear(uct_helper_ledger_t *ledger, unsigned i)
         ucs_store_relaxed(&slot->cpus[word], 0);
     }
     ucs_store_relaxed(&ledger->demand[i], 0);
-    ucs_store_seq_cst(&ledger->reserved[i], 0);
     ucs_store_seq_cst(&ledger->pinned[i], 0);
+    ucs_store_seq_cst(&ledger->taken[i], uct_helper_ledger_rises(ledger, i) *
+                                                 UCT_HELPER_LEDGER_RISE);
 }
 
 static int uct_helper_ledger_take(uct_helper_ledger_t *ledger, uint64_t self)

@@ -39,13 +39,18 @@ BEGIN_C_DECLS
 #define UCT_HELPER_LEDGER_CPUS  1024
 #define UCT_HELPER_LEDGER_WORDS (UCT_HELPER_LEDGER_CPUS / 64)
 
-#define UCT_HELPER_LEDGER_VERSION 1
+#define UCT_HELPER_LEDGER_VERSION 2
 
 /** In the high 48 bits of the stamp; the version is in the low 16. */
 #define UCT_HELPER_LEDGER_MAGIC UINT64_C(0x756378686c70)
 
 #define UCT_HELPER_LEDGER_STAMP \
     ((UCT_HELPER_LEDGER_MAGIC << 16) | UCT_HELPER_LEDGER_VERSION)
+
+/** Below it: bytes that a rank has taken. Above: how often they rose, modulo
+ *  2^16. In one word, so that nobody sees the one without the other, or bytes
+ *  twice that become pinned. */
+#define UCT_HELPER_LEDGER_RISE (UINT64_C(1) << 48)
 
 /** What a process is doing; bits of @a state. */
 enum {
@@ -77,8 +82,8 @@ typedef struct uct_helper_ledger {
     _Atomic(uint64_t) spare[6];
     _Atomic(uint64_t) owner[UCT_HELPER_LEDGER_SLOTS]; /**< 0: free */
     _Atomic(uint64_t) pinned[UCT_HELPER_LEDGER_SLOTS]; /**< bytes */
-    _Atomic(uint64_t) reserved[UCT_HELPER_LEDGER_SLOTS]; /**< bytes that are
-                                                     about to be pinned */
+    _Atomic(uint64_t) taken[UCT_HELPER_LEDGER_SLOTS]; /**< bytes pinned or
+                                     about to be, and how often they rose */
     _Atomic(uint64_t) demand[UCT_HELPER_LEDGER_SLOTS]; /**< bytes, lately */
     uct_helper_ledger_slot_t slots[UCT_HELPER_LEDGER_SLOTS];
 } uct_helper_ledger_t;
@@ -166,11 +171,19 @@ static inline uint64_t uct_helper_ledger_pinned(uct_helper_ledger_t *ledger,
                                      limit);
 }
 
-static inline uint64_t uct_helper_ledger_reserved(uct_helper_ledger_t *ledger,
-                                                  unsigned slot, uint64_t limit)
+static inline uint64_t uct_helper_ledger_taken(uct_helper_ledger_t *ledger,
+                                               unsigned slot, uint64_t limit)
 {
-    return uct_helper_ledger_bounded(ucs_load_seq_cst(&ledger->reserved[slot]),
+    return uct_helper_ledger_bounded(ucs_load_seq_cst(&ledger->taken[slot]) &
+                                             (UCT_HELPER_LEDGER_RISE - 1),
                                      limit);
+}
+
+/** How often it rose, owned or not: a new owner counts on. */
+static inline unsigned uct_helper_ledger_rises(uct_helper_ledger_t *ledger,
+                                               unsigned slot)
+{
+    return ucs_load_seq_cst(&ledger->taken[slot]) / UCT_HELPER_LEDGER_RISE;
 }
 
 static inline uint64_t uct_helper_ledger_demand(uct_helper_ledger_t *ledger,

@@ -24,6 +24,7 @@ uct_helper_node_sum_t uct_helper_node_others(uct_helper_node_h node)
     uct_helper_ledger_t *ledger  = node->ledger;
     uct_helper_node_sum_t others = {0, 0};
     unsigned ranks               = 1;
+    uint64_t taken;
     unsigned i;
 
     for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
@@ -31,13 +32,13 @@ uct_helper_node_sum_t uct_helper_node_others(uct_helper_node_h node)
             (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
             continue;
         }
-        /* What becomes pinned is reserved until it is: read in this order it
-         * is seen once at least */
-        others.reserved = uct_helper_share_add(
-                others.reserved,
-                uct_helper_ledger_reserved(ledger, i, node->ram));
-        others.pinned   = uct_helper_share_add(
-                others.pinned, uct_helper_ledger_pinned(ledger, i, node->ram));
+        taken         = uct_helper_ledger_taken(ledger, i, node->ram);
+        others.taken  = uct_helper_share_add(others.taken, taken);
+        /* Read later, so it may be of a claim that came later: what was taken
+         * bounds it */
+        others.pinned = uct_helper_share_add(
+                others.pinned,
+                ucs_min(uct_helper_ledger_pinned(ledger, i, node->ram), taken));
         ++ranks;
     }
     node->ranks = ucs_max(node->ranks, ranks);
@@ -62,8 +63,7 @@ uint64_t uct_helper_node_excess(uct_helper_node_h node, uint64_t length,
     uint64_t sum = node->pinned + node->reserved + length;
 
     *others = uct_helper_node_others(node);
-    sum     = uct_helper_share_add(sum, others->reserved);
-    sum     = uct_helper_share_add(sum, others->pinned);
+    sum     = uct_helper_share_add(sum, others->taken);
     return (sum > node->budget) ? sum - node->budget : 0;
 }
 
@@ -103,7 +103,7 @@ void uct_helper_node_note_demand(uct_helper_node_h node, uint64_t bytes)
  */
 
 /* Ranks change while they are read, so the sum may be one that never was. With
- * a claim that fits, what is reserved bounds it. */
+ * a claim that fits, what is taken bounds it. */
 static void uct_helper_node_note_peak(uct_helper_node_h node,
                                       const uct_helper_node_sum_t *others)
 {
@@ -111,21 +111,48 @@ static void uct_helper_node_note_peak(uct_helper_node_h node,
                          uct_helper_share_add(others->pinned, node->pinned));
 }
 
+static void uct_helper_node_show_taken(uct_helper_node_h node)
+{
+    _Atomic(uint64_t) *word = &node->ledger->taken[node->slot];
+    uint64_t bytes          = ucs_min(node->pinned + node->reserved, node->ram);
+    uint64_t before         = ucs_load_relaxed(word);
+    uint64_t rises          = before & -UCT_HELPER_LEDGER_RISE;
+
+    if (bytes > before - rises) {
+        rises += UCT_HELPER_LEDGER_RISE;
+    }
+    /* seq_cst [N-SUM]: before the sum is read, see uct_helper_node_fits() */
+    ucs_store_seq_cst(word, rises | bytes);
+}
+
 void uct_helper_node_reserve(uct_helper_node_h node, int64_t length)
 {
     node->reserved += length;
-    /* seq_cst [N-SUM]: before the sum is read, see uct_helper_node_fits() */
-    ucs_store_seq_cst(&node->ledger->reserved[node->slot], node->reserved);
+    uct_helper_node_show_taken(node);
 }
 
 void uct_helper_node_pin(uct_helper_node_h node, uint64_t length,
                          const uct_helper_node_sum_t *others)
 {
     node->pinned += length;
+    uct_helper_node_show_taken(node);
     ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
     if (others != NULL) {
         uct_helper_node_note_peak(node, others);
     }
+}
+
+int uct_helper_node_pin_reserved(uct_helper_node_h node, uint64_t length)
+{
+    uct_helper_node_sum_t others;
+
+    if (uct_helper_node_excess(node, 0, &others) > 0) {
+        return 0;
+    }
+
+    node->reserved -= length; /* what is taken stays as it is */
+    uct_helper_node_pin(node, length, &others);
+    return 1;
 }
 
 /* Without a budget nothing depends on the sum: it is a figure of the report */
@@ -159,11 +186,10 @@ static int uct_helper_node_fits(uct_helper_node_h node, uint64_t length,
     }
 
     uct_helper_node_reserve(node, length);
-    fits = (uct_helper_node_excess(node, 0, &others) == 0);
-    if (fits) {
-        uct_helper_node_pin(node, length, &others);
+    fits = uct_helper_node_pin_reserved(node, length);
+    if (!fits) {
+        uct_helper_node_reserve(node, -(int64_t)length);
     }
-    uct_helper_node_reserve(node, -(int64_t)length);
     return fits;
 }
 
@@ -195,6 +221,7 @@ void uct_helper_node_unclaim(uct_helper_node_h node, uint64_t length)
     uct_helper_lock(&node->lock);
     node->pinned -= length;
     ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    uct_helper_node_show_taken(node);
     uct_helper_unlock(&node->lock);
 }
 
@@ -244,6 +271,7 @@ ucs_status_t uct_helper_node_open(const uct_helper_node_params_t *params,
     node->ram         = (params->ram > 0) ? params->ram :
                                 (uint64_t)sysconf(_SC_PHYS_PAGES) *
                                         sysconf(_SC_PAGESIZE);
+    node->ram         = ucs_min(node->ram, UCT_HELPER_LEDGER_RISE - 1);
     node->place.runs  = 1;
     node->place.cpu   = UCT_HELPER_PLACE_ANY;
     ucs_store_relaxed(&node->runs, 1);

@@ -18,7 +18,7 @@
  *
  *     sum(pinned) <= budget + sum(bytes claimed by force)
  *
- * for each claim is announced in the ledger (reserved) before the sum is read:
+ * for each claim is announced in the ledger (taken) before the sum is read:
  * of two that do so at once, one at least sees the other.
  *
  * Any thread may claim and give back; no lock of another process is ever waited

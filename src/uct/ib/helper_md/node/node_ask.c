@@ -157,6 +157,13 @@ static uint32_t uct_helper_node_ring(uct_helper_ledger_slot_t *slot,
     return bell;
 }
 
+static int uct_helper_node_listens(uct_helper_node_h node, unsigned i)
+{
+    return (ucs_load_relaxed(&node->ledger->owner[i]) != 0) &&
+           (ucs_load_relaxed(&node->ledger->slots[i].state) &
+            UCT_HELPER_LEDGER_LISTENS);
+}
+
 static int uct_helper_node_answered(uct_helper_ledger_slot_t *slot,
                                     uint32_t bell, uint32_t *answer_p)
 {
@@ -184,7 +191,8 @@ static void uct_helper_node_await(uct_helper_node_h node, unsigned i,
         }
         uct_helper_node_futex(&slot->answer, FUTEX_WAIT, answer, &nap);
         if ((++naps % UCT_HELPER_NODE_NAPS == 0) &&
-            uct_helper_ledger_reap_slot(node->ledger, i)) {
+            (uct_helper_ledger_reap_slot(node->ledger, i) ||
+             !uct_helper_node_listens(node, i))) {
             return;
         }
     }
@@ -216,9 +224,7 @@ static int uct_helper_node_choose(uct_helper_node_h node, uint64_t level,
     for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
         if ((i == (unsigned)node->slot) ||
             ((asked[i / 64] >> (i % 64)) & 1) ||
-            (ucs_load_relaxed(&ledger->owner[i]) == 0) ||
-            !(ucs_load_relaxed(&ledger->slots[i].state) &
-              UCT_HELPER_LEDGER_LISTENS)) {
+            !uct_helper_node_listens(node, i)) {
             continue;
         }
         pinned = uct_helper_ledger_pinned(ledger, i, node->ram);
@@ -287,33 +293,29 @@ static int uct_helper_node_begin_ask(uct_helper_node_h node, uint64_t length,
     return is_due;
 }
 
-static int uct_helper_node_end_ask(uct_helper_node_h node, uint64_t length)
+static uint64_t uct_helper_node_rises(uct_helper_node_h node)
 {
-    uct_helper_node_sum_t others;
-    int is_granted;
+    uint64_t rises = 0;
+    unsigned i;
 
-    uct_helper_lock(&node->lock);
-    is_granted = (uct_helper_node_excess(node, 0, &others) == 0);
-    if (is_granted) {
-        uct_helper_node_pin(node, length, &others);
+    for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
+        rises += uct_helper_ledger_rises(node->ledger, i);
     }
-    uct_helper_node_reserve(node, -(int64_t)length);
-    uct_helper_unlock(&node->lock);
-    return is_granted;
+    return rises;
 }
 
-int uct_helper_node_ask(uct_helper_node_h node, uint64_t length,
-                        uct_helper_ask_t whom)
+/* Whoever was asked before another came for room was asked for too little, and
+ * may have something idle again: only a round in which none came says that
+ * there is no room. In such a round nobody can claim, so what is in use can but
+ * become less.
+ *
+ * @return Nonzero if it is decided. */
+static int uct_helper_node_ask_round(uct_helper_node_h node, uint64_t length,
+                                     uct_helper_ask_t whom, uint64_t level,
+                                     int *is_granted_p)
 {
-    uint64_t level;
-    int is_granted;
+    uint64_t rises = uct_helper_node_rises(node);
 
-    if (!uct_helper_node_has_budget(node) ||
-        !uct_helper_node_begin_ask(node, length, whom, &level)) {
-        return 0;
-    }
-
-    pthread_mutex_lock(&node->ask_lock);
     if (uct_helper_node_missing(node) > 0) {
         uct_helper_node_bury(node, whom);
         if (whom == UCT_HELPER_ASK_ALL) {
@@ -321,7 +323,40 @@ int uct_helper_node_ask(uct_helper_node_h node, uint64_t length,
         }
         uct_helper_node_ask_others(node, level);
     }
-    is_granted = uct_helper_node_end_ask(node, length);
+
+    uct_helper_lock(&node->lock);
+    *is_granted_p = uct_helper_node_pin_reserved(node, length);
+    uct_helper_unlock(&node->lock);
+    return *is_granted_p || (uct_helper_node_rises(node) == rises);
+}
+
+static void uct_helper_node_end_ask(uct_helper_node_h node, uint64_t length)
+{
+    uct_helper_lock(&node->lock);
+    uct_helper_node_reserve(node, -(int64_t)length);
+    uct_helper_unlock(&node->lock);
+}
+
+int uct_helper_node_ask(uct_helper_node_h node, uint64_t length,
+                        uct_helper_ask_t whom)
+{
+    int is_decided, is_granted;
+    uint64_t level, until;
+
+    if (!uct_helper_node_has_budget(node) ||
+        !uct_helper_node_begin_ask(node, length, whom, &level)) {
+        return 0;
+    }
+
+    pthread_mutex_lock(&node->ask_lock);
+    until = node->now() + node->patience_ns;
+    do {
+        is_decided = uct_helper_node_ask_round(node, length, whom, level,
+                                               &is_granted);
+    } while (!is_decided && (node->now() < until));
+    if (!is_granted) {
+        uct_helper_node_end_ask(node, length);
+    }
     pthread_mutex_unlock(&node->ask_lock);
     return is_granted;
 }

@@ -90,8 +90,8 @@ struct uct_helper_node {
 
 /** What the other ranks have. */
 typedef struct uct_helper_node_sum {
-    uint64_t pinned;   /**< bytes */
-    uint64_t reserved;
+    uint64_t pinned; /**< bytes */
+    uint64_t taken;  /**< with what is about to be pinned */
 } uct_helper_node_sum_t;
 
 
@@ -106,9 +106,13 @@ uint64_t uct_helper_node_excess(uct_helper_node_h node, uint64_t length,
 /** Change what is reserved, before the sum is read. Under the lock. */
 void uct_helper_node_reserve(uct_helper_node_h node, int64_t length);
 
-/** What was reserved, or need not be, is pinned. Under the lock. */
+/** What need not be reserved is pinned. Under the lock. */
 void uct_helper_node_pin(uct_helper_node_h node, uint64_t length,
                          const uct_helper_node_sum_t *others);
+
+/** What is reserved is pinned, if all fits. Under the lock.
+ *  @return Nonzero if so; if not it stays reserved. */
+int uct_helper_node_pin_reserved(uct_helper_node_h node, uint64_t length);
 
 /** What this rank may have, the wish for @a mine bytes included. */
 uint64_t uct_helper_node_level(uct_helper_node_h node, uint64_t mine);

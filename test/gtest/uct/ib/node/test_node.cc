@@ -15,7 +15,9 @@
 
 class test_node : public test_node_base {
 protected:
-    std::unique_ptr<test_rank> rank(uint64_t budget, uint64_t patience_ns = 0)
+    /* Patience is long: the machine may be busy with other things */
+    std::unique_ptr<test_rank> rank(uint64_t budget,
+                                    uint64_t patience_ns = 20000 * MS)
     {
         return std::make_unique<test_rank>(open(budget, patience_ns));
     }
@@ -355,6 +357,124 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
     uct_helper_node_unclaim(two->node(), 2 * MB);
 }
 
+/* What becomes pinned is counted once, at each moment */
+TEST_F(test_node, nobody_is_counted_twice)
+{
+    static constexpr unsigned ROUNDS = 20000;
+    auto one = rank(4 * MB), two = rank(4 * MB);
+    std::atomic<bool> stop{false};
+    unsigned refused = 0;
+
+    std::thread other([&] {
+        while (!stop) {
+            if (uct_helper_node_claim(one->node(), 3 * MB,
+                                      UCT_HELPER_CLAIM_USE)) {
+                uct_helper_node_unclaim(one->node(), 3 * MB);
+            } else {
+                ++refused;
+            }
+        }
+    });
+    unsigned mine = 0;
+    for (unsigned i = 0; i < ROUNDS; ++i) {
+        if (uct_helper_node_claim(two->node(), MB, UCT_HELPER_CLAIM_USE)) {
+            uct_helper_node_unclaim(two->node(), MB);
+        } else {
+            ++mine;
+        }
+    }
+    stop = true;
+    other.join();
+    EXPECT_EQ(0u, mine);
+    EXPECT_EQ(0u, refused);
+}
+
+/* Another comes for room after all that a rank was asked for was settled: that
+ * there is none is said only by who has asked again */
+TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB), three = rank(4 * MB);
+    uct_helper_ledger_t *mapped = ledger();
+    struct giver {
+        test_rank         *one, *three;
+        decltype(mapped)  ledger;
+        std::thread       second;
+        std::atomic<int>  granted{0};
+        std::atomic<bool> is_over{false};
+        unsigned          calls = 0;
+    } giver;
+
+    giver.one    = one.get();
+    giver.three  = three.get();
+    giver.ledger = mapped;
+    for (unsigned i = 0; i < 4; ++i) {
+        ASSERT_FALSE(one->use(MB));
+        one->keep(MB);
+    }
+    uct_helper_node_part(one->node(), one.get());
+    uct_helper_node_join(one->node(), [](void *arg, uint64_t length) {
+        struct giver *g = static_cast<struct giver*>(arg);
+        auto &bell      = g->ledger->slots[0].bell;
+        if (++g->calls == 1) {
+            /* The third one comes, and has been heard */
+            g->second = std::thread([g] {
+                g->granted = uct_helper_node_ask(g->three->node(), 2 * MB,
+                                                 UCT_HELPER_ASK_ALL);
+            });
+            while (ucs_load_acquire(&bell) < 2) {
+                sched_yield();
+            }
+        } else {
+            /* Nothing more before the second one gave up, or asked again */
+            while (!g->is_over && (ucs_load_acquire(&bell) < 3)) {
+                sched_yield();
+            }
+        }
+        return g->one->drop(length);
+    }, &giver);
+    one->start();
+    EXPECT_TRUE(uct_helper_node_ask(two->node(), 2 * MB, UCT_HELPER_ASK_ALL));
+    giver.is_over = true;
+    giver.second.join();
+    EXPECT_TRUE(giver.granted);
+    EXPECT_EQ(4 * MB, uct_helper_node_sum(two->node()));
+    one->stop();
+    uct_helper_node_part(one->node(), &giver);
+    uct_helper_ledger_close(mapped);
+}
+
+/* It left with a bell unanswered. It is not deaf, for it comes back. */
+TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB, 10000 * MS);
+    uct_helper_ledger_t *mapped = ledger();
+    auto &bell                  = mapped->slots[0].bell;
+
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    uct_helper_node_listen(one->node(), 1);
+    std::thread asker([&] {
+        EXPECT_FALSE(uct_helper_node_ask(two->node(), MB, UCT_HELPER_ASK_ALL));
+    });
+    while (ucs_load_acquire(&bell) == 0) {
+        sched_yield();
+    }
+    uct_helper_node_listen(one->node(), 0);
+    asker.join();
+    uct_helper_node_listen(one->node(), 1);
+    std::thread again([&] {
+        uct_helper_node_ask(two->node(), MB, UCT_HELPER_ASK_ALL);
+        bell = 99;
+    });
+    while (ucs_load_acquire(&bell) == 1) {
+        sched_yield();
+    }
+    EXPECT_EQ(2u, ucs_load_acquire(&bell)) << "deaf";
+    uct_helper_node_listen(one->node(), 0);
+    again.join();
+    uct_helper_ledger_close(mapped);
+}
+
 /*
  * Processes
  */
@@ -439,7 +559,7 @@ TEST_F(test_node_processes, share_a_budget)
 TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
 {
     std::mt19937 random(7);
-    auto survivor = rank(8 * MB, 20000 * MS);
+    auto survivor = rank(8 * MB);
     survivor->start();
 
     for (unsigned n = 0; n < 100; ++n) {
@@ -477,6 +597,7 @@ TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
             uct_helper_node_unclaim(survivor->node(), 8 * MB);
         }
     }
+    survivor->stop(); /* it may be giving something back for a dead one */
     survivor->drop(UINT64_MAX);
     EXPECT_EQ(0u, uct_helper_node_sum(survivor->node()));
 
