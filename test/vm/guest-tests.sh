@@ -38,10 +38,13 @@ list_tests() {
     done
 }
 
-# 10^4 messages for each MPI: with VM_TEST_TIMEOUT=1800
+# 10^4 messages for each MPI: with VM_TEST_TIMEOUT=1800. And what is measured,
+# which says something on a host that has nothing else to do only.
 list_long() {
     echo helper-soak-openmpi
     echo helper-soak-mpich
+    echo time-openmpi
+    echo time-mpich
 }
 
 case ${1:-} in
@@ -249,6 +252,54 @@ test_nas() {
         "$OUTDIR/nas-$mpi/rows"
 }
 
+# time_run MPI POLICY: a row of the loop of Fig. 1; the median of a message
+time_run() {
+    local mpi=$1 dir=$OUTDIR/time-$1 file
+    rm -f "$dir"/*.json
+    UCX_MD_HELPER_POLICY=$2 UCX_MD_HELPER_REPORT=json:$dir/%p.json \
+        mpi_run "$mpi" -n 2 "$BUILDDIR/bench/mpi/fig1.$mpi" --size 1048576 \
+        --reuse --iterations 20 --compute-ms 50 > "$dir/stdout" ||
+        { cat "$dir/stdout"; return 1; }
+    for file in "$dir"/*.json; do
+        report_check "$file" "$2" || return 1
+    done
+    grep '^{' "$dir/stdout" > "$dir/line" || return 1
+    jq -c -s --slurpfile line "$dir/line" --arg policy "$2" '
+        {$policy, us: $line[0].sender.median_us,
+         seconds: $line[0].sender.elapsed_seconds,
+         on_time: (map(.on_time) | add), warm: (map(.uses - .cold) | add),
+         average: (map(.pinned_byte_seconds / .leave_pinned_byte_seconds)
+                   | add / length)}' "$dir"/*.json >> "$dir/rows"
+}
+
+# leave_pinned and predict in turn over the device: ratios of medians. What comes
+# of them is read, not judged: the guest's processor is emulated.
+test_time() {
+    local mpi=$1 pair pairs=7
+    need "$mpi" ../../bench/mpi/fig1
+    command -v jq > /dev/null || skip "no jq"
+    helper_on "time-$mpi"
+    rm -rf "$OUTDIR/time-$mpi"
+    mkdir -p "$OUTDIR/time-$mpi"
+    for pair in $(seq $pairs); do
+        if [ $((pair % 2)) = 1 ]; then
+            time_run "$mpi" leave_pinned && time_run "$mpi" predict || return 1
+        else
+            time_run "$mpi" predict && time_run "$mpi" leave_pinned || return 1
+        fi
+    done
+    jq -s '
+        def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor])
+                    / 2;
+        def of($policy; f): map(select(.policy == $policy) | f) | median;
+        {pairs: (length / 2),
+         message: (of("predict"; .us) / of("leave_pinned"; .us)),
+         run: (of("predict"; .seconds) / of("leave_pinned"; .seconds)),
+         on_time: of("predict"; .on_time / .warm),
+         memory: of("predict"; .average)}' "$OUTDIR/time-$mpi/rows" || return 1
+    [ "$(wc -l < "$OUTDIR/time-$mpi/rows")" -eq $((2 * pairs)) ]
+}
+
 # A peer that is killed, an endpoint that is closed by force, both within a
 # message. UCX 1.13 invalidates for mlx5 only; over rc_verbs its peer mode moves
 # large messages without remote access, so that nothing is left to be accessed
@@ -292,6 +343,7 @@ run_test() {
     pinwatch-*-*)      name=${name#pinwatch-}
                        test_pinwatch "${name%-*}" "${name#*-}" ;;
     nas-*)             test_nas "${name#nas-}" ;;
+    time-*)            test_time "${name#time-}" ;;
     helper-off)        test_helper_off ;;
     memory-events)     test_memory_events ;;
     helper-perftest-*) helper_on "$name"
