@@ -225,7 +225,8 @@ ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max)
     const char *c;
 
     if ((suffix == NULL) || (*suffix == '\0')) {
-        snprintf(name, max, "/ucx-helper-md.%u", geteuid());
+        snprintf(name, max, "/ucx-helper-md-%u.%u", UCT_HELPER_LEDGER_VERSION,
+                 geteuid());
         return UCS_OK;
     }
 
@@ -236,7 +237,8 @@ ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max)
         }
     }
 
-    snprintf(name, max, "/ucx-helper-md.%u.%s", geteuid(), suffix);
+    snprintf(name, max, "/ucx-helper-md-%u.%u.%s", UCT_HELPER_LEDGER_VERSION,
+             geteuid(), suffix);
     return UCS_OK;
 }
 

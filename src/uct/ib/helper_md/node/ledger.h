@@ -90,8 +90,9 @@ typedef struct uct_helper_ledger {
 
 
 /**
- * Name of this user's segment, as for shm_open(): "/ucx-helper-md.UID", with
- * ".SUFFIX" if there is one.
+ * Name of this user's segment, as for shm_open(): "/ucx-helper-md-VERSION.UID",
+ * with ".SUFFIX" if there is one. The version, for a segment stays until the
+ * node restarts, and one of another release must not be in the way.
  *
  * @param [in] suffix  NULL, or letters, digits, '-' and '_', at most 64.
  *

@@ -121,6 +121,25 @@ static void uct_helper_place_sharing(const uct_helper_rank_t *ranks,
     }
 }
 
+/* More ranks than cores wait for each other as it is, those that spin for a whole
+ * time slice; where a helper wakes one of them loses its place, and all wait */
+static int uct_helper_place_is_crowded(const uct_helper_rank_t *ranks,
+                                       unsigned count,
+                                       const uct_helper_cpus_t *allowed)
+{
+    uct_helper_cpus_t cpus = *allowed;
+    unsigned cores         = 0;
+    unsigned i, word;
+
+    for (i = 0; i < count; ++i) {
+        cores += ranks[i].cores;
+        for (word = 0; word < UCT_HELPER_LEDGER_WORDS; ++word) {
+            cpus.bits[word] |= ranks[i].cpus.bits[word];
+        }
+    }
+    return cores > uct_helper_cpus_count(&cpus);
+}
+
 void uct_helper_place_decide(const uct_helper_rank_t *ranks, unsigned count,
                              unsigned self, uct_helper_cpu_policy_t policy,
                              const uct_helper_cpus_t *allowed,
@@ -136,7 +155,8 @@ void uct_helper_place_decide(const uct_helper_rank_t *ranks, unsigned count,
     place->runs = (position < place->idle_cores) ||
                   (policy == UCT_HELPER_CPU_POLICY_AGGRESSIVE) ||
                   ((policy == UCT_HELPER_CPU_POLICY_AUTO) &&
-                   (ranks[self].load <= UCT_HELPER_PLACE_LOAD_MAX));
+                   (ranks[self].load <= UCT_HELPER_PLACE_LOAD_MAX) &&
+                   !uct_helper_place_is_crowded(ranks, count, allowed));
     if (!place->runs || is_floating || (place->idle_cores == 0)) {
         return;
     }

@@ -246,26 +246,28 @@ TEST_F(test_node, a_busy_helper_rests_and_tries_again)
 {
     static constexpr uint64_t S = 1000000000;
     auto one = rank(UINT64_MAX);
-    uct_helper_cpus_t none = {};
+    uct_helper_cpus_t its = {};
     uint8_t distances[UCT_HELPER_LEDGER_CPUS] = {};
     uct_helper_work_t work = {S / 2, 10};
     uct_helper_place_t place;
     uint64_t at = 1000 * S;
 
+    uct_helper_cpus_add(&its, 0);
+    uct_helper_node_set_cpus(one->node(), nullptr, 1);
     uct_helper_node_listen(one->node(), 1);
-    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    uct_helper_node_turn(one->node(), at, &work, &its, distances, &place);
     EXPECT_TRUE(place.runs) << "nothing is known yet";
     at += 2 * S;
-    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    uct_helper_node_turn(one->node(), at, &work, &its, distances, &place);
     EXPECT_FALSE(place.runs) << "a quarter of a core";
     EXPECT_EQ(1u, one->figures().rests);
     at += 9 * S;
     work = {0, 0};
-    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    uct_helper_node_turn(one->node(), at, &work, &its, distances, &place);
     EXPECT_FALSE(place.runs);
     at += 2 * S;
-    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
-    uct_helper_node_turn(one->node(), at, &work, &none, distances, &place);
+    uct_helper_node_turn(one->node(), at, &work, &its, distances, &place);
+    uct_helper_node_turn(one->node(), at, &work, &its, distances, &place);
     EXPECT_TRUE(place.runs);
     EXPECT_EQ(1u, one->figures().rests);
 }

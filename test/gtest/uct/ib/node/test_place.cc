@@ -191,6 +191,24 @@ TEST_F(test_place, without_an_idle_core)
     EXPECT_EQ((std::vector<int>{0, 1}), runners(UCT_HELPER_CPU_POLICY_AUTO));
 }
 
+/* Ranks that wait for each other's time slices have no time for a helper */
+TEST_F(test_place, more_ranks_than_cores_have_no_helper_under_auto)
+{
+    set_cores(2);
+    add(-1, 100);
+    add(-1, 200);
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCT_HELPER_CPU_POLICY_AUTO));
+    add(-1, 300);
+    EXPECT_EQ(std::vector<int>{}, runners(UCT_HELPER_CPU_POLICY_AUTO));
+    EXPECT_EQ(3u, runners(UCT_HELPER_CPU_POLICY_AGGRESSIVE).size());
+    /* Bound to a core that the helpers may not use */
+    uct_helper_cpus_add(&m_ranks[2].cpus, 2);
+    m_ranks[2].state |= UCT_HELPER_LEDGER_BOUND;
+    EXPECT_EQ(3u, runners(UCT_HELPER_CPU_POLICY_AUTO).size());
+    m_ranks[1].cores = 2; /* threads */
+    EXPECT_EQ(std::vector<int>{}, runners(UCT_HELPER_CPU_POLICY_AUTO));
+}
+
 /* Who has a helper needs less for that very reason */
 TEST_F(test_place, incumbents_stay)
 {
