@@ -69,7 +69,7 @@ typedef struct order_place {
     uint64_t               position;    /* of that use */
     uint64_t               deadline_ns; /* latest of what was announced since */
     uint64_t               until_ns;
-    double                 gap_ns;      /* decayed maximum, from start to start */
+    double                 gap_ns;      /* decayed maximum, start to start */
     ucs_predict_ref_t      label;       /* of the latest use */
     ucs_predict_bound_t    duration;
     uint8_t                vain;        /* times given up since */
@@ -512,6 +512,8 @@ static void order_learn(ucs_predict_order_h order, const order_place_t *place,
 
 /* What is typical is no end: a target of many misses may be met far above it
  * only, where equal steps would take for ever */
+/* Beyond what is typical in ever larger steps: a target of many misses may be met
+ * far beyond it only */
 static void order_steer(float *caution, float step, float least)
 {
     step    *= ucs_max(1.0f, -*caution);

@@ -29,8 +29,8 @@
  * **Bounds** grow with what is known, bound.h. They are lowered by *caution*,
  * steered for each buffer: up by a step at a use that came before its bound and
  * was not ready, and down by the target's share of that at each. So in balance
- * the target's share comes too soon; a buffer whose uses follow no order ends up
- * being held, and one that may often be missed has its bounds raised.
+ * the target's share comes too soon; a buffer whose uses follow no order ends
+ * up being held, and one that may often be missed has its bounds raised.
  *
  * **Giving up.** What has not come after four times the buffer's longest recent
  * gap is given up, until it is announced once more; after two times in vain,

@@ -409,6 +409,23 @@ TEST_F(predict_order, many_new_buffers_make_cautious_of_new_buffers)
     EXPECT_LE(info().early, 100u);
 }
 
+/* What was missed of new buffers says nothing of one with habits */
+TEST_F(predict_order, what_learning_cost_is_not_held_against_what_is_known)
+{
+    for (uintptr_t b = 1; b <= 300; ++b) {
+        use(MS, b << 12);
+        use(50 * MS, b << 12);
+        use(MS, b << 12);
+    }
+    for (int i = 0; i < 40; ++i) {
+        use(100 * MS, 0x9000000);
+        if (i == 8) { /* new as well */
+            EXPECT_LT(start_of(0x9000000), now + 50 * MS);
+        }
+    }
+    EXPECT_GT(start_of(0x9000000), now + 80 * MS);
+}
+
 /*
  * Giving up
  */
