@@ -5,6 +5,7 @@
 #define DECORATOR_FIXTURE_H_
 
 #include "fake_lower.h"
+#include "quiet_fork.h"
 
 #include <uct/ib/helper_md/helper_md.h>
 
@@ -103,7 +104,7 @@ protected:
     static int in_child(const std::function<int()> &function)
     {
         int status = -1;
-        pid_t pid  = fork();
+        pid_t pid  = quiet_fork();
 
         if (pid == 0) {
             alarm(20);

@@ -14,6 +14,7 @@ gtest_SOURCES += \
 	uct/ib/node/test_node_domains.cc \
 	uct/ib/node/test_node_engine.cc \
 	uct/ib/node/test_place.cc \
+	uct/ib/quiet_fork.h \
 	uct/ib/test_allocator.cc \
 	uct/ib/test_clock.cc \
 	uct/ib/test_config.cc \

@@ -3,6 +3,7 @@
  */
 #include "fake_lower.h"
 #include "log_capture.h"
+#include "quiet_fork.h"
 
 #include <uct/ib/helper_md/engine_int.h>
 #include <uct/ib/helper_md/helper_md.h>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -74,15 +76,25 @@ protected:
         }
     }
 
+    /* Far below everything that the kernel and the C library place, so that
+     * another thread's mapping never lands where a test has unmapped and maps
+     * again */
+    static void *far_place()
+    {
+        static std::atomic<uintptr_t> next{0x200000000000ul};
+
+        return (void*)next.fetch_add(2 * LENGTH);
+    }
+
     static char *map(void *where = nullptr, int flags = 0)
     {
-        char *address = (char*)syscall(SYS_mmap, where, LENGTH,
-                                       PROT_READ | PROT_WRITE,
+        char *address = (char*)syscall(SYS_mmap,
+                                       (where == nullptr) ? far_place() : where,
+                                       LENGTH, PROT_READ | PROT_WRITE,
                                        MAP_PRIVATE | MAP_ANONYMOUS | flags, -1l,
                                        0l);
         if ((void*)address == MAP_FAILED) {
-            ADD_FAILURE() << strerror(errno);
-            abort();
+            throw std::system_error(errno, std::generic_category(), "mmap");
         }
         memset(address, 1, LENGTH);
         return address;
@@ -165,7 +177,7 @@ protected:
     static int in_child(const std::function<int()> &function)
     {
         int status = -1;
-        pid_t pid  = fork();
+        pid_t pid  = quiet_fork();
 
         if (pid == 0) {
             alarm(10);
