@@ -52,6 +52,7 @@ uct_md_h life_domain_open(void)
         .min_size    = 16384,
         .max_pinned  = SIZE_MAX,
         .node_max_pinned = SIZE_MAX,
+        .cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
         .max_regions = ULONG_MAX,
         .log_level   = UCS_LOG_LEVEL_WARN
     };

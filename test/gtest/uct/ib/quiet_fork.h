@@ -37,19 +37,26 @@ static inline bool other_threads_sleep()
     return !is_busy;
 }
 
+/** Wait until no other thread runs, a second at the most: to a child without fork
+ * handlers every lock that one holds stays locked. Allocates. */
+static inline void wait_for_quiet()
+{
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+
+    while (!other_threads_sleep() && (std::chrono::steady_clock::now() < end)) {
+        std::this_thread::yield();
+    }
+}
+
 /**
  * fork(), for a child that goes on to allocate. glibc leaves a child an
  * allocator that works; AddressSanitizer's of GCC 12 leaves it locked if another
- * thread was inside, as one is while it starts. So such a build waits, a second
- * at the most, until no other thread runs.
+ * thread was inside, as one is while it starts.
  */
 static inline pid_t quiet_fork()
 {
 #if defined(__SANITIZE_ADDRESS__)
-    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    while (!other_threads_sleep() && (std::chrono::steady_clock::now() < end)) {
-        std::this_thread::yield();
-    }
+    wait_for_quiet();
 #endif
     return fork();
 }

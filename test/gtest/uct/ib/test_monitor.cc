@@ -66,6 +66,8 @@ protected:
         m_config.max_pinned  = SIZE_MAX;
         m_config.node_max_pinned = SIZE_MAX;
         m_config.max_regions = ULONG_MAX;
+        /* Whatever else runs on this machine */
+        m_config.cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE;
         m_buffer             = map();
     }
 

@@ -221,6 +221,7 @@ TEST_F(test_process, raw_child_goes_straight_down)
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
     EXPECT_TRUE(uct_helper_md_has_thread(lower.md()));
 
+    wait_for_quiet();
     EXPECT_EQ(0, in_raw_child([&] {
         uct_mem_h own;
 
@@ -254,6 +255,7 @@ TEST_F(test_process, raw_child_closes_without_the_helper)
 
     start(lower, UCT_HELPER_POLICY_PAPER);
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+    wait_for_quiet();
     EXPECT_EQ(0, in_raw_child([&] {
         ops(lower)->close(lower.md());
         return lower.close_count() - 1;
@@ -278,6 +280,7 @@ TEST_F(test_process, raw_child_exits)
         strcpy(m_config.report.path, path);
         start(lower, UCT_HELPER_POLICY_PAPER);
         dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+        wait_for_quiet();
         if (in_raw_child([]() -> int { exit(3); }) != 3) {
             return 1;
         }
@@ -294,6 +297,7 @@ TEST_F(test_process, raw_child_has_a_helper_of_its_own)
 
     start(lower, UCT_HELPER_POLICY_PAPER);
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+    wait_for_quiet();
     EXPECT_EQ(0, in_raw_child([&] {
         fake_lower own;
 
@@ -316,6 +320,7 @@ TEST_F(test_process, raw_child_has_a_helper_of_its_own)
         dereg(own, memh);
         dereg(own, other);
         /* And so is its child */
+        wait_for_quiet();
         if (in_raw_child([&]() {
                 uct_mem_h third = reg(own, m_buffer, TEST_LENGTH);
                 return (dereg(own, third) == UCS_OK) ? 5 : 6;
