@@ -21,6 +21,7 @@ libschedules_engine_a_SOURCES = \
 	../../src/uct/ib/helper_md/engine.c \
 	../../src/uct/ib/helper_md/engine_dereg.c \
 	../../src/uct/ib/helper_md/engine_keep.c \
+	../../src/uct/ib/helper_md/engine_look.c \
 	../../src/uct/ib/helper_md/engine_merge.c \
 	../../src/uct/ib/helper_md/engine_node.c \
 	../../src/uct/ib/helper_md/engine_order.c \

@@ -58,13 +58,15 @@ uct_helper_engine_init(uct_helper_engine_h engine,
 
     if ((params->policy >= UCT_HELPER_POLICY_LAST) ||
         (page_size & (page_size - 1)) || !(params->miss_target >= 0) ||
-        !(params->miss_target < 1)) {
+        !(params->miss_target < 1) || !(params->cpu_target >= 0) ||
+        !(params->cpu_target <= 1)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
     engine->policy      = params->policy;
     engine->steer       = uct_helper_engine_steer(params->policy);
     engine->miss_target = params->miss_target;
+    engine->cpu_target  = params->cpu_target;
     engine->min_size    = params->min_size;
     engine->max_pinned  = params->max_pinned;
     engine->max_regions = params->max_regions;

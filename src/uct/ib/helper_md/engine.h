@@ -92,6 +92,10 @@ typedef struct uct_helper_env {
     /** Monotonic time in nanoseconds; called on the hit path. */
     uint64_t     (*now)(void *arg);
 
+    /** Processor time that the helper has used so far, nanoseconds;
+     *  called by it. NULL: a step costs nothing that the engine should save. */
+    uint64_t     (*spent)(void *arg);
+
     /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
     void         (*wake)(void *arg);
 
@@ -191,6 +195,12 @@ typedef struct uct_helper_engine_params {
     double              miss_target; /**< share of uses that may find their
                                           buffer unregistered, 0 to 1, for
                                           predict; 0: default */
+    double              cpu_target;  /**< share of a core that the helper may
+                                          take for the first megabyte that would
+                                          be left pinned, and for each more; 0
+                                          to 1, for predict; 0: any. What is
+                                          registered in advance is registered
+                                          in time all the same */
     size_t              page_size;   /**< bytes, a power of two; 0: system's */
 } uct_helper_engine_params_t;
 

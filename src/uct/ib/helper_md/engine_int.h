@@ -27,8 +27,8 @@
  * allocated ahead), engine_room.c (ceilings, eviction), engine_reg.c and
  * engine_dereg.c (lower domain; reclaiming), engine_node.c (ceilings that are
  * shared, a helper that rests), engine_step.c (the helper's side, with
- * engine_paper.c and engine_order.c, which know when a use is expected) and
- * engine_stats.c (figures).
+ * engine_paper.c and engine_order.c, which know when a use is expected),
+ * engine_look.c (when it looks in next) and engine_stats.c (figures).
  */
 
 BEGIN_C_DECLS
@@ -203,6 +203,12 @@ struct uct_helper_engine {
     ucs_predict_order_h  order;           /* predict */
     uct_helper_home_t    *homes;          /* by buffer */
     double               miss_target;
+    double               cpu_target;      /* share of a core; 0: any */
+    uint64_t             spent;           /* ns of processor time, as last read;
+                                             0: not yet */
+    double               share;           /* of a core, as it is now; 0: not
+                                             yet known */
+    uint64_t             rest_until;      /* ns: what was spent is earned */
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */
     uint64_t             sweep_at;        /* ns, after uses were lost */
@@ -376,6 +382,24 @@ uint64_t uct_helper_step_path(uct_helper_engine_h engine,
 /** Put a use into a batch that is sorted by start. */
 void uct_helper_step_sort(uct_helper_use_t *uses, unsigned count,
                           const uct_helper_use_t *use);
+
+/** First time at which the registration of a pending item may not be delayed
+ *  any more. Under the lock. */
+uint64_t uct_helper_step_begin_time(uct_helper_engine_h engine,
+                                    uct_helper_rq_item_t *item);
+
+/* --- engine_look.c, the helper only --- */
+
+/** Least time after which an end that did not come is looked for again. */
+#define UCT_HELPER_POLL_MIN_NS UINT64_C(250000)
+
+/** @return When the helper will have earned so much processor time, ns, beside
+ *  what it has spent already. */
+uint64_t uct_helper_look_earned(uct_helper_engine_h engine, uint64_t cost,
+                                uint64_t now);
+
+/** @return When the helper is to step next, ns; now the step is over. */
+uint64_t uct_helper_look_next(uct_helper_engine_h engine, uint64_t now);
 
 /* --- engine_put.c --- */
 

@@ -254,14 +254,16 @@ static int uct_helper_order_is_unused(uct_helper_region_t *region)
            (ucs_load_relaxed(&region->joined) == 0);
 }
 
-/* Is there time to do without the registration meanwhile? Only then are the
- * terms of any use. */
+/* Is there time to do without the registration meanwhile, and does that take
+ * the helper no more than its share of it? Only then are the terms of any
+ * use. */
 static int uct_helper_order_is_far(uct_helper_engine_h engine,
                                    uct_helper_region_t *region,
                                    const ucs_predict_forecast_t *forecast,
                                    uint64_t now, ucs_predict_terms_t *terms)
 {
     int is_live    = uct_helper_order_is_live(region);
+    uint64_t deregister, cost, earned;
     unsigned times = !uct_helper_order_is_unused(region) ?
                              UCT_HELPER_ORDER_FAR :
                      forecast->is_sure ? UCT_HELPER_ORDER_FAR_AGAIN :
@@ -274,8 +276,12 @@ static int uct_helper_order_is_far(uct_helper_engine_h engine,
     if (!is_live) {
         return 1;
     }
-    return forecast->start_ns > now + ucs_predict_deregister_cost(terms) +
-                              times * ucs_predict_register_cost(terms);
+    deregister = ucs_predict_deregister_cost(terms);
+    cost       = ucs_predict_register_cost(terms);
+    earned     = uct_helper_look_earned(
+            engine, terms->register_ns + terms->deregister_ns, now);
+    return (forecast->start_ns > earned) &&
+           (forecast->start_ns > now + deregister + times * cost);
 }
 
 /* Registered, and to stay so until it is used or given up */

@@ -47,6 +47,12 @@ static ucs_config_field_t uct_helper_config_table[] = {
      "a smaller one costs memory, where the uses are irregular.",
      offsetof(uct_helper_options_t, miss_target), UCS_CONFIG_TYPE_STRING},
 
+    {"HELPER_CPU_TARGET", "1%",
+     "Under predict: share of a core that a helper may take, for the first\n"
+     "megabyte that would be left pinned and for each more; a larger one saves\n"
+     "memory, where iterations are short.",
+     offsetof(uct_helper_options_t, cpu_target), UCS_CONFIG_TYPE_STRING},
+
     {"HELPER_MIN_SIZE", "16k",
      "Shorter buffers are registered once and kept.",
      offsetof(uct_helper_options_t, min_size), UCS_CONFIG_TYPE_STRING},
@@ -277,6 +283,10 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                          "predict, paper, leave_pinned, on_demand or lru"),
     UCT_HELPER_RULE("HELPER_MISS_TARGET", miss_target,
                     UCT_HELPER_VALUE(miss_target), helper,
+                    uct_helper_config_parse_share,
+                    "a share above 0 and below 1, such as 0.01 or 1%"),
+    UCT_HELPER_RULE("HELPER_CPU_TARGET", cpu_target,
+                    UCT_HELPER_VALUE(cpu_target), helper,
                     uct_helper_config_parse_share,
                     "a share above 0 and below 1, such as 0.01 or 1%"),
     UCT_HELPER_RULE("HELPER_MIN_SIZE", min_size, UCT_HELPER_VALUE(min_size),

@@ -70,6 +70,7 @@ typedef struct uct_helper_options {
     char *helper;
     char *policy;
     char *miss_target;
+    char *cpu_target;
     char *min_size;
     char *max_pinned;
     char *max_regions;
@@ -91,6 +92,7 @@ typedef struct uct_helper_config {
     int                      helper;      /**< UCX_MD_HELPER */
     uct_helper_policy_t      policy;
     double                   miss_target; /**< share of uses, 0 to 1 */
+    double                   cpu_target;  /**< share of a core, 0 to 1 */
     size_t                   min_size;    /**< bytes */
     size_t                   max_pinned;  /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions; /**< ULONG_MAX: no ceiling */

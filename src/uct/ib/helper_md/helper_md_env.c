@@ -67,6 +67,12 @@ static uint64_t uct_helper_env_now(void *arg)
     return ucs_clock_now();
 }
 
+static uint64_t uct_helper_env_spent(void *arg)
+{
+    (void)arg;
+    return uct_helper_thread_spent();
+}
+
 static void uct_helper_env_wake(void *arg)
 {
     uct_helper_md_t *md = arg;
@@ -183,6 +189,7 @@ ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
     const uct_helper_engine_params_t params = {
         .policy      = md->config.policy,
         .miss_target = md->config.miss_target,
+        .cpu_target  = md->config.cpu_target,
         .min_size    = md->config.min_size,
         .max_pinned  = md->config.max_pinned,
         .max_regions = md->config.max_regions
@@ -192,6 +199,7 @@ ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
         .mem_reg      = uct_helper_env_mem_reg,
         .mem_dereg    = uct_helper_env_mem_dereg,
         .now          = uct_helper_env_now,
+        .spent        = uct_helper_env_spent,
         .wake         = uct_helper_env_wake,
         .wait         = uct_helper_env_wait,
         .wake_waiters = uct_helper_env_wake_waiters,

@@ -195,6 +195,11 @@ static uint64_t uct_helper_thread_read_cpu(clockid_t clock)
     return (ts.tv_sec * UCT_HELPER_NSEC_PER_SEC) + ts.tv_nsec;
 }
 
+uint64_t uct_helper_thread_spent(void)
+{
+    return uct_helper_thread_read_cpu(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static void *uct_helper_thread_main(void *arg)
 {
     uct_helper_thread_h thread = arg;
@@ -224,7 +229,7 @@ static void *uct_helper_thread_main(void *arg)
         uct_helper_thread_sleep(thread, next, bell);
     }
 
-    thread->cpu_ns = uct_helper_thread_read_cpu(CLOCK_THREAD_CPUTIME_ID);
+    thread->cpu_ns = uct_helper_thread_spent();
     return NULL;
 }
 

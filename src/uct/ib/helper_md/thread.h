@@ -100,6 +100,11 @@ int uct_helper_thread_is_running(uct_helper_thread_h thread);
 uint64_t uct_helper_thread_cpu_ns(uct_helper_thread_h thread);
 
 
+/** @return Nanoseconds of processor time that the caller, the thread itself in
+ *  a step, has used. */
+uint64_t uct_helper_thread_spent(void);
+
+
 /** Keep the thread out of steps (for fork) and let it go on. */
 void uct_helper_thread_hold(uct_helper_thread_h thread);
 void uct_helper_thread_release(uct_helper_thread_h thread);

@@ -60,6 +60,11 @@ public:
         env.mem_dereg    = mem_dereg;
         env.now          = [](void *arg) { return self(arg)->now.load(); };
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
+        if (step_ns > 0) {
+            env.spent = [](void *arg) {
+                return (self(arg)->steps + 1) * self(arg)->step_ns;
+            };
+        }
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
         env.walk         = [](void*, uintptr_t sp, uintptr_t, size_t) {
@@ -177,6 +182,9 @@ public:
     uct_helper_engine_params_t                params;
     uct_helper_engine_h                       engine = nullptr;
     std::atomic<uint64_t>                     now{1000000};
+    uint64_t                                  step_ns = 0; /* of processor time,
+                                                              which is not the
+                                                              world's */
     uint64_t                                  next   = UCT_HELPER_TIME_NEVER;
     std::atomic<unsigned>                     wakes{0};
     unsigned                                  steps  = 0;

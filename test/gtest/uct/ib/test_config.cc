@@ -22,6 +22,7 @@ protected:
         m_options.helper      = text("y");
         m_options.policy      = text("predict");
         m_options.miss_target = text("1%");
+        m_options.cpu_target  = text("1%");
         m_options.min_size    = text("16k");
         m_options.max_pinned  = text("inf");
         m_options.max_regions = text("inf");
@@ -65,6 +66,7 @@ protected:
     {
         EXPECT_EQ(UCT_HELPER_POLICY_PREDICT, m_config.policy);
         EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
+        EXPECT_DOUBLE_EQ(0.01, m_config.cpu_target);
         EXPECT_EQ(16384u, m_config.min_size);
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
@@ -106,6 +108,8 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
          "100%"},
         {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
          "nan"},
+        {&uct_helper_options_t::cpu_target, "UCX_MD_HELPER_CPU_TARGET", "0"},
+        {&uct_helper_options_t::cpu_target, "UCX_MD_HELPER_CPU_TARGET", "2"},
         {&uct_helper_options_t::min_size, "UCX_MD_HELPER_MIN_SIZE", "16q"},
         {&uct_helper_options_t::max_pinned, "UCX_MD_HELPER_MAX_PINNED", "-1"},
         {&uct_helper_options_t::node_max_pinned,
@@ -133,6 +137,7 @@ TEST_F(test_config, bad_values_leave_the_defaults)
 {
     m_options.policy      = text("papers");
     m_options.miss_target = text("0");
+    m_options.cpu_target  = text("0");
     m_options.min_size    = text("16q");
     m_options.max_pinned  = text("-1");
     m_options.max_regions = text("0");

@@ -197,6 +197,53 @@ TEST_F(test_engine_order, under_a_ceiling_it_is_looked_for_often)
 
 /* A small buffer is looked for ten times a second once it is late for long; a
  * large one that is used meanwhile is not held for that */
+/* Iterations of a millisecond, up to twice that */
+TEST_F(test_engine_order, looks_take_no_more_than_their_share)
+{
+    const uint64_t step_ns = 20 * US;
+    double taken[2], hits[2];
+
+    for (unsigned is_bounded : {0, 1}) {
+        std::mt19937 random(1);
+        SetUp();
+        w->step_ns           = step_ns;
+        w->params.cpu_target = is_bounded ? 0.01 : 0;
+        w->open();
+        uint64_t begin = w->now;
+        for (unsigned i = 0; i < 2000; ++i) {
+            w->use(buffer(i % 4), MB / 16, 50 * US, i % 4);
+            w->advance(250 * US + random() % (250 * US));
+        }
+        uct_helper_stats_t s = w->stats();
+        taken[is_bounded] = double(w->steps * step_ns) / (w->now - begin);
+        hits[is_bounded]  = double(s.on_time) / (s.uses - s.cold);
+    }
+    EXPECT_GT(taken[0], 0.03);
+    EXPECT_LT(taken[1], 0.016); /* 1.25 % for a quarter of a megabyte, and what
+                                   was learned first */
+    EXPECT_GE(hits[1], hits[0]);
+}
+
+/* A step takes a millisecond, and so the helper rests for 25: what it registers
+ * is there in time */
+TEST_F(test_engine_order, rest_does_not_put_off_a_registration)
+{
+    w->step_ns           = MS;
+    w->params.cpu_target = 0.01;
+    w->open();
+    for (unsigned i = 0; i < 50; ++i) {
+        for (unsigned b = 0; b < 3; ++b) {
+            w->use(buffer(b), MB, MS, b);
+            w->advance(399 * MS);
+        }
+    }
+    uct_helper_stats_t s = w->stats();
+    EXPECT_EQ(3u, s.cold);
+    EXPECT_EQ(1u, s.missed);
+    EXPECT_EQ(0u, s.late);
+    EXPECT_LT(s.pinned_byte_ns, 0.3 * s.leave_pinned_byte_ns);
+}
+
 TEST_F(test_engine_order, what_is_late_for_long_does_not_hide_what_is_late)
 {
     w->open();
