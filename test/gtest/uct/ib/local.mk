@@ -6,6 +6,7 @@ gtest_SOURCES += \
 	uct/ib/decorator_fixture.h \
 	uct/ib/engine_world.h \
 	uct/ib/fake_lower.h \
+	uct/ib/far_place.h \
 	uct/ib/json_check.h \
 	uct/ib/log_capture.h \
 	uct/ib/node/node_fixture.h \

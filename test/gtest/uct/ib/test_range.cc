@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "far_place.h"
+
 #include <uct/ib/helper_md/range.h>
 
 #include <gtest/gtest.h>
@@ -37,7 +39,7 @@ protected:
                      int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -1,
                      size_t length = LENGTH)
     {
-        void *address = mmap(nullptr, length, prot, flags, fd, 0);
+        void *address = mmap(far_place(length), length, prot, flags, fd, 0);
 
         EXPECT_NE(MAP_FAILED, address);
         return (char*)address;
