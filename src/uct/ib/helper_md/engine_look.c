@@ -30,10 +30,12 @@
 #define UCT_HELPER_POLL_WAIT_NS   UINT64_C(2500000)
 #define UCT_HELPER_POLL_SPREAD    8
 
-/* Less than so many bytes are looked for less often. For each as many that
- * would be left pinned, and once more, the helper may take its share of a
- * core. */
+/* Less than so many bytes are looked for less often */
 #define UCT_HELPER_POLL_BYTES  (size_t)(1 << 20)
+
+/* For each so many bytes that would be left pinned, and once more, the helper
+ * may take its share of a core */
+#define UCT_HELPER_SHARE_BYTES (1 << 20)
 
 /* While anything is registered the helper looks in now and then in any case,
  * for uses may have been lost from a full DQ: after twice as long each time that
@@ -139,7 +141,7 @@ static void uct_helper_look_charge(uct_helper_engine_h engine, size_t bytes,
 {
     uint64_t spent = engine->env.spent(engine->env.arg);
     double share   = engine->cpu_target *
-                     (1 + (double)bytes / UCT_HELPER_POLL_BYTES);
+                     (1 + (double)bytes / UCT_HELPER_SHARE_BYTES);
 
     engine->share = ucs_min(share, 1.0);
     if ((engine->spent != 0) && (spent > engine->spent)) {

@@ -274,6 +274,7 @@ typedef struct uct_helper_option_rule {
     }
 
 #define UCT_HELPER_SIZES "bytes with an optional k, m, g or t, or inf"
+#define UCT_HELPER_SHARES "a share above 0 and below 1, such as 0.01 or 1%"
 #define UCT_HELPER_BOOLS "y or n"
 
 static const uct_helper_option_rule_t uct_helper_option_rules[] = {
@@ -283,12 +284,10 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                          "predict, paper, leave_pinned, on_demand or lru"),
     UCT_HELPER_RULE("HELPER_MISS_TARGET", miss_target,
                     UCT_HELPER_VALUE(miss_target), helper,
-                    uct_helper_config_parse_share,
-                    "a share above 0 and below 1, such as 0.01 or 1%"),
+                    uct_helper_config_parse_share, UCT_HELPER_SHARES),
     UCT_HELPER_RULE("HELPER_CPU_TARGET", cpu_target,
                     UCT_HELPER_VALUE(cpu_target), helper,
-                    uct_helper_config_parse_share,
-                    "a share above 0 and below 1, such as 0.01 or 1%"),
+                    uct_helper_config_parse_share, UCT_HELPER_SHARES),
     UCT_HELPER_RULE("HELPER_MIN_SIZE", min_size, UCT_HELPER_VALUE(min_size),
                     helper, uct_helper_config_parse_size, UCT_HELPER_SIZES),
     UCT_HELPER_RULE("HELPER_MAX_PINNED", max_pinned,

@@ -4,9 +4,9 @@
 #ifndef QUIET_FORK_H_
 #define QUIET_FORK_H_
 
-#include <cctype>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -14,6 +14,17 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/** State letter of a thread of this process, as in /proc; '?' if it is gone. */
+static inline char thread_state(pid_t tid)
+{
+    std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)),
+                     std::istreambuf_iterator<char>());
+    size_t end = text.rfind(')'); /* the name may have spaces */
+
+    return (end == std::string::npos) ? '?' : text[end + 2];
+}
 
 /** Whether every thread of this process but the caller is asleep. */
 static inline bool other_threads_sleep()
@@ -23,15 +34,11 @@ static inline bool other_threads_sleep()
     bool is_busy = false;
 
     while (struct dirent *entry = readdir(dir)) {
-        if (!isdigit(entry->d_name[0]) || (atoi(entry->d_name) == self)) {
-            continue;
+        pid_t tid = atoi(entry->d_name); /* 0: no thread */
+        if ((tid != 0) && (tid != self)) {
+            char state = thread_state(tid);
+            is_busy   |= (state != 'S') && (state != '?');
         }
-        std::ifstream file(std::string("/proc/self/task/") + entry->d_name +
-                           "/stat");
-        std::string text;
-        std::getline(file, text);
-        size_t end = text.rfind(')'); /* the name may have spaces */
-        is_busy   |= (end != std::string::npos) && (text[end + 2] != 'S');
     }
     closedir(dir);
     return !is_busy;

@@ -195,8 +195,6 @@ TEST_F(test_engine_order, under_a_ceiling_it_is_looked_for_often)
     EXPECT_GE(steps_while_late(), 150u);
 }
 
-/* A small buffer is looked for ten times a second once it is late for long; a
- * large one that is used meanwhile is not held for that */
 /* Iterations of a millisecond, up to twice that */
 TEST_F(test_engine_order, looks_take_no_more_than_their_share)
 {
@@ -244,6 +242,8 @@ TEST_F(test_engine_order, rest_does_not_put_off_a_registration)
     EXPECT_LT(s.pinned_byte_ns, 0.3 * s.leave_pinned_byte_ns);
 }
 
+/* A small buffer is looked for ten times a second once it is late for long; a
+ * large one that is used meanwhile is not held for that */
 TEST_F(test_engine_order, what_is_late_for_long_does_not_hide_what_is_late)
 {
     w->open();

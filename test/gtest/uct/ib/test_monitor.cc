@@ -82,19 +82,24 @@ protected:
         }
     }
 
-    static char *map(void *where = nullptr, int flags = 0)
+    /* NULL if it cannot be had */
+    static char *try_map(void *where, int flags)
     {
-        char *address = (char*)syscall(SYS_mmap,
-                                       (where == nullptr) ?
-                                               far_place(LENGTH) :
-                                               where,
-                                       LENGTH, PROT_READ | PROT_WRITE,
+        void *address = (void*)syscall(SYS_mmap, where, LENGTH,
+                                       PROT_READ | PROT_WRITE,
                                        MAP_PRIVATE | MAP_ANONYMOUS | flags, -1l,
                                        0l);
-        if ((void*)address == MAP_FAILED) {
+        return (address == MAP_FAILED) ? nullptr :
+                                         (char*)memset(address, 1, LENGTH);
+    }
+
+    static char *map(void *where = nullptr, int flags = 0)
+    {
+        char *address = try_map((where == nullptr) ? far_place(LENGTH) : where,
+                                flags);
+        if (address == nullptr) {
             throw std::system_error(errno, std::generic_category(), "mmap");
         }
-        memset(address, 1, LENGTH);
         return address;
     }
 
@@ -358,13 +363,10 @@ TEST_F(test_monitor, dlclose_of_a_buffer)
         use(page);
         ASSERT_TRUE(is_hit(page));
         dlclose(module);
-        again = (char*)syscall(SYS_mmap, page, LENGTH, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS |
-                               MAP_FIXED_NOREPLACE, -1l, 0l);
+        again = try_map(page, MAP_FIXED_NOREPLACE);
         /* Or another thread's mapping was there first */
-    } while (((void*)again == MAP_FAILED) && (++attempts < 20));
+    } while ((again == nullptr) && (++attempts < 20));
     ASSERT_EQ(page, again); /* it is gone */
-    memset(page, 1, LENGTH);
     EXPECT_FALSE(is_hit(page));
     unmap(page);
     close();

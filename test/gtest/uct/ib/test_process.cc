@@ -53,9 +53,9 @@ protected:
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
 
-    /* A child without fork handlers; it must call nothing of libc that wants
-     * a lock. Exit code as of in_child(). */
-    static int in_raw_child(const std::function<int()> &function)
+    /* A child without fork handlers: it finds every lock as it was. Exit code as
+     * of in_child(). */
+    static int in_raw_child_at_once(const std::function<int()> &function)
     {
         pid_t pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr,
                             nullptr);
@@ -65,6 +65,13 @@ protected:
             _exit(function());
         }
         return wait_for(pid);
+    }
+
+    /* The same while no other thread holds any */
+    static int in_raw_child(const std::function<int()> &function)
+    {
+        wait_for_quiet();
+        return in_raw_child_at_once(function);
     }
 
     /* The helper is inside a registration of m_buffer, at the gate. Returns
@@ -90,17 +97,6 @@ protected:
         }
         return false;
     }
-
-    /* State letter of a thread, as in /proc */
-    static char state(pid_t tid)
-    {
-        std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
-        std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-        size_t end = text.rfind(')');
-
-        return (end == std::string::npos) ? '?' : text[end + 2];
-    }
 };
 
 TEST_F(test_process, fork_waits_until_the_helper_is_out_of_the_domain)
@@ -114,7 +110,7 @@ TEST_F(test_process, fork_waits_until_the_helper_is_out_of_the_domain)
     std::atomic<bool> is_forked{false};
     pid_t forker = syscall(SYS_gettid);
     std::thread opener([&]() {
-        while (!is_forked && (state(forker) != 'S')) {
+        while (!is_forked && (thread_state(forker) != 'S')) {
             std::this_thread::yield();
         }
         lower.open_gate();
@@ -186,7 +182,7 @@ TEST_F(test_process, raw_child_unmaps_while_the_parent_holds_the_lock)
     while (phase != 1) {
         std::this_thread::yield();
     }
-    EXPECT_EQ(0, in_raw_child([&]() {
+    EXPECT_EQ(0, in_raw_child_at_once([&]() {
         return munmap(m_buffer, TEST_LENGTH) != 0;
     }));
     phase = 2;
@@ -221,7 +217,6 @@ TEST_F(test_process, raw_child_goes_straight_down)
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
     EXPECT_TRUE(uct_helper_md_has_thread(lower.md()));
 
-    wait_for_quiet();
     EXPECT_EQ(0, in_raw_child([&] {
         uct_mem_h own;
 
@@ -255,7 +250,6 @@ TEST_F(test_process, raw_child_closes_without_the_helper)
 
     start(lower, UCT_HELPER_POLICY_PAPER);
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    wait_for_quiet();
     EXPECT_EQ(0, in_raw_child([&] {
         ops(lower)->close(lower.md());
         return lower.close_count() - 1;
@@ -280,7 +274,6 @@ TEST_F(test_process, raw_child_exits)
         strcpy(m_config.report.path, path);
         start(lower, UCT_HELPER_POLICY_PAPER);
         dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
-        wait_for_quiet();
         if (in_raw_child([]() -> int { exit(3); }) != 3) {
             return 1;
         }
@@ -297,7 +290,6 @@ TEST_F(test_process, raw_child_has_a_helper_of_its_own)
 
     start(lower, UCT_HELPER_POLICY_PAPER);
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    wait_for_quiet();
     EXPECT_EQ(0, in_raw_child([&] {
         fake_lower own;
 
@@ -320,7 +312,6 @@ TEST_F(test_process, raw_child_has_a_helper_of_its_own)
         dereg(own, memh);
         dereg(own, other);
         /* And so is its child */
-        wait_for_quiet();
         if (in_raw_child([&]() {
                 uct_mem_h third = reg(own, m_buffer, TEST_LENGTH);
                 return (dereg(own, third) == UCS_OK) ? 5 : 6;
