@@ -27,13 +27,16 @@ typedef struct sim_regions {
     unsigned in_heaps;    /* LIVE and not doomed */
     size_t   managed;
     unsigned idle_doomed;
+    unsigned homeless;    /* kept for a buffer that nobody knows */
 } sim_regions_t;
 
 static uct_helper_engine_h sim_engine;
+static unsigned sim_max_contexts;
 
-void sim_inside_bind(uct_helper_engine_h engine)
+void sim_inside_bind(uct_helper_engine_h engine, unsigned max_contexts)
 {
-    sim_engine = engine;
+    sim_engine       = engine;
+    sim_max_contexts = max_contexts;
 }
 
 static const void *sim_inside_owner(void)
@@ -52,6 +55,21 @@ int sim_inside_is_lock_mine(void)
     return (sim_engine != NULL) && (sim_inside_owner() == (void*)sim_self());
 }
 
+static int sim_inside_is_home(const uct_helper_region_t *region)
+{
+    const uct_helper_home_t *home = sim_engine->homes;
+    unsigned i;
+
+    for (i = 0; (home != NULL) && (i < sim_max_contexts); ++i, ++home) {
+        if ((home->region == region) &&
+            (uct_helper_word_gen(ucs_load_relaxed(&region->word)) ==
+             home->generation)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void sim_inside_add(uct_helper_region_t *region, sim_regions_t *sum)
 {
     uint64_t word            = ucs_load_relaxed(&region->word);
@@ -63,8 +81,11 @@ static void sim_inside_add(uct_helper_region_t *region, sim_regions_t *sum)
     if (state == UCT_HELPER_STATE_FREE) {
         return;
     }
-    length       = uct_helper_engine_pinned_length(sim_engine, region);
-    sum->listed += !is_doomed;
+    length         = uct_helper_engine_pinned_length(sim_engine, region);
+    sum->listed   += !is_doomed;
+    sum->homeless += (sim_engine->homes != NULL) &&
+                     ucs_load_relaxed(&region->planned) &&
+                     !sim_inside_is_home(region);
     if ((state == UCT_HELPER_STATE_LIVE) ||
         (state == UCT_HELPER_STATE_DEREGISTERING)) {
         sum->pinned += length;
@@ -123,6 +144,7 @@ static void sim_inside_check_sums(const sim_regions_t *sum, long left)
     SIM_REQUIRE(e->index.tree.count == sum->listed);
     SIM_REQUIRE(e->lru[0].count + e->lru[1].count == sum->in_heaps);
     SIM_REQUIRE(e->num_free == sum->count[UCT_HELPER_STATE_FREE]);
+    SIM_REQUIRE(sum->homeless == 0);
 }
 
 void sim_inside_check(void)
@@ -161,24 +183,8 @@ static void sim_inside_check_exact(const sim_regions_t *sum, long left)
     SIM_REQUIRE(sum->idle_doomed == ucs_load_relaxed(&sim_engine->reclaimable));
 }
 
-static int sim_inside_is_home(const uct_helper_region_t *region,
-                              unsigned max_contexts)
-{
-    const uct_helper_home_t *home = sim_engine->homes;
-    unsigned i;
-
-    for (i = 0; (home != NULL) && (i < max_contexts); ++i, ++home) {
-        if ((home->region == region) &&
-            (uct_helper_word_gen(ucs_load_relaxed(&region->word)) ==
-             home->generation)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* DORMANT regions that the policy does not remember either */
-static unsigned sim_inside_stray(unsigned max_contexts)
+static unsigned sim_inside_stray(void)
 {
     unsigned count = 0;
     const uct_helper_region_t *region;
@@ -190,13 +196,13 @@ static unsigned sim_inside_stray(unsigned max_contexts)
             region = &chunk->regions[i];
             count += (uct_helper_word_state(ucs_load_relaxed(&region->word)) ==
                       UCT_HELPER_STATE_DORMANT) &&
-                     !sim_inside_is_home(region, max_contexts);
+                     !sim_inside_is_home(region);
         }
     }
     return count;
 }
 
-void sim_inside_check_quiet(unsigned max_contexts, sim_inside_sum_t *result)
+void sim_inside_check_quiet(sim_inside_sum_t *result)
 {
     sim_regions_t sum;
     long left = sim_quiet();
@@ -208,7 +214,7 @@ void sim_inside_check_quiet(unsigned max_contexts, sim_inside_sum_t *result)
     sim_inside_check_exact(&sum, left);
     result->managed = sum.managed;
     result->live    = sum.count[UCT_HELPER_STATE_LIVE];
-    result->dormant = sim_inside_stray(max_contexts);
+    result->dormant = sim_inside_stray();
     result->busy    = sum.count[UCT_HELPER_STATE_REGISTERING] +
                    sum.count[UCT_HELPER_STATE_DEREGISTERING];
     result->doomed  = sum.idle_doomed;

@@ -23,8 +23,9 @@ typedef struct sim_inside_sum {
     unsigned doomed;    /**< doomed regions without users */
 } sim_inside_sum_t;
 
-/** Engine that is looked at, NULL: none. */
-void sim_inside_bind(uct_helper_engine_h engine);
+/** Engine that is looked at, NULL: none.
+ *  @param [in] max_contexts  As it was created with. */
+void sim_inside_bind(uct_helper_engine_h engine, unsigned max_contexts);
 
 /** @return Nonzero if the running fiber holds the index lock. */
 int sim_inside_is_lock_mine(void);
@@ -42,8 +43,7 @@ int sim_inside_finds(uintptr_t start, uintptr_t end);
 unsigned sim_inside_refs(uct_mem_h memh);
 
 /** Nobody is inside the engine: the equations are exact, and the helper's
- *  queues are looked at as well.
- *  @param [in] max_contexts  As the engine was created with. */
-void sim_inside_check_quiet(unsigned max_contexts, sim_inside_sum_t *sum);
+ *  queues are looked at as well. */
+void sim_inside_check_quiet(sim_inside_sum_t *sum);
 
 #endif

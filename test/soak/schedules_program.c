@@ -10,13 +10,14 @@
 
 #define SIM_MAX_THREADS 4
 
-/* Steps in which the helper must have given up all that is idle */
+/* Steps after which a helper that has something to look after for ever has done
+ * what it will do */
 #define SIM_MAX_DRAIN 400
 
-/* Under predict what does not come is given up after four times the longest gap
- * seen, which is no longer than the program, or after as long as the program has
- * run and a second: a matter of time, and of many looks if that is long. The
- * rest is what a use lost takes to be noticed. */
+/* What does not come is given up after four times the longest gap seen, which is
+ * no longer than the program, or after as long as the program has run and a
+ * second: a matter of time, and of many looks if that is long. The rest is what
+ * a use lost takes to be noticed. */
 #define SIM_DRAIN_PROGRAMS 4
 #define SIM_DRAIN_NS       3000000000ul
 
@@ -256,8 +257,7 @@ static int sim_drain_is_over(sim_drain_t *drain)
     if (drain->steps++ == 0) {
         drain->until_ns = (SIM_DRAIN_PROGRAMS + 1) * sim_now() + SIM_DRAIN_NS;
     }
-    if ((sim_world.params.policy == UCT_HELPER_POLICY_PREDICT) &&
-        (sim_granted() == 0) && !sim_has_leak) {
+    if ((sim_granted() == 0) && !sim_has_leak) {
         return sim_now() > drain->until_ns;
     }
     return drain->steps >= SIM_MAX_DRAIN;
@@ -461,7 +461,7 @@ static void sim_program_end(void)
 {
     sim_inside_sum_t sum;
 
-    sim_inside_check_quiet(sim_world.params.max_contexts, &sum);
+    sim_inside_check_quiet(&sum);
     if (!sim_is_violated() && (sim_fault_hits() == 0)) {
         sim_end_check_stats(&sum);
         sim_end_check_refs();
@@ -475,7 +475,7 @@ static void sim_program_end(void)
     if (sim_is_violated()) {
         return;
     }
-    sim_inside_bind(NULL);
+    sim_inside_bind(NULL, 0);
     uct_helper_engine_destroy(sim_world.engine);
     sim_end_check_comps();
     if (!sim_is_violated() && (sim_world.live > 0)) {
@@ -496,7 +496,7 @@ int sim_program_run(uint64_t seed, uct_helper_policy_t policy,
     sim_begin(seed, faults);
     sim_program_world(seed, policy);
     sim_world_env(&env);
-    sim_inside_bind(NULL);
+    sim_inside_bind(NULL, 0);
     status = uct_helper_engine_create(&sim_world.params, &env,
                                       &sim_world.engine);
     if (status != UCS_OK) {
@@ -505,13 +505,13 @@ int sim_program_run(uint64_t seed, uct_helper_policy_t policy,
         }
         return !sim_is_violated();
     }
-    sim_inside_bind(sim_world.engine);
+    sim_inside_bind(sim_world.engine, sim_world.params.max_contexts);
     sim_check = sim_inside_check;
     sim_program_fibers(seed);
     sim_run();
     if (!sim_is_violated()) {
         sim_program_end();
     }
-    sim_inside_bind(NULL);
+    sim_inside_bind(NULL, 0);
     return !sim_is_violated();
 }

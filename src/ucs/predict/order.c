@@ -380,7 +380,6 @@ static void order_end(ucs_predict_order_h order, order_place_t *place,
     place->end_ns = end_ns;
     ucs_predict_bound_update(&place->duration,
                              (double)(end_ns - place->start_ns));
-    order_change(order, place);
     if (event == NULL) {
         return;
     }
@@ -570,7 +569,6 @@ static void order_start(ucs_predict_order_h order, order_place_t *place,
                                  ucs_predict_sat_add(use->start_ns,
                                                      order_patience(place)) :
                                  0;
-    order_change(order, place);
 
     event           = &order->ring[place->position % ORDER_RING];
     event->label    = place->label;
@@ -594,6 +592,7 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
     if ((end_ns != 0) && (place->end_ns == 0)) {
         order_end(order, place, end_ns);
     }
+    order_change(order, place);
     return ucs_predict_lru_ref(&order->places, place);
 }
 

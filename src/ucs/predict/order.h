@@ -118,8 +118,8 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
 
 
 /**
- * The buffers of which something else is expected than when they were last
- * told. To be called until it returns 0.
+ * The buffers of which something was recorded, or something else is expected,
+ * since they were last told. To be called until it returns 0.
  *
  * @param [in]  now       All starts and ends until now have been recorded.
  * @param [out] forecast  Each buffer once, in no particular order.

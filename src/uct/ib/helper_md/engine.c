@@ -307,8 +307,6 @@ uct_helper_engine_begin(uct_helper_engine_h engine, uct_helper_region_t *region,
         ucs_store_release(&region->end, end);     /* [R-FIELDS] */
         ucs_store_release(&region->access, access); /* [R-FIELDS] */
         ucs_store_relaxed(&region->speculative, 0);
-        /* The helper may have planned the life that ended just then */
-        ucs_store_relaxed(&region->planned, 0);
         if (ucs_unlikely(ucs_load_relaxed(&engine->distrust))) {
             doomed = UCT_HELPER_WORD_DOOMED;
         } else {

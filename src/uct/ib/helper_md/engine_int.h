@@ -357,6 +357,12 @@ void uct_helper_step_terms(uct_helper_engine_h engine,
                            uct_helper_region_t *region,
                            ucs_predict_terms_t *terms);
 
+/** Have a region kept DORMANT when it is deregistered, unless the life that
+ *  @a generation names has ended: the mark would stay on the next life, of which
+ *  nobody may ever hear. */
+void uct_helper_step_remember(uct_helper_engine_h engine,
+                              uct_helper_region_t *region, uint64_t generation);
+
 /** After items of a region have come or gone. */
 void uct_helper_step_replan(uct_helper_engine_h engine,
                             uct_helper_region_t *region);

@@ -129,7 +129,6 @@ static void uct_helper_order_leave(uct_helper_engine_h engine,
 
     if ((region != NULL) &&
         (uct_helper_region_gen(region) == home->generation)) {
-        uct_helper_rq_remove(&engine->rq, &engine->rq.items[ref.index]);
         uct_helper_step_forget(engine, region);
         uct_helper_step_deregister(engine, region);
     }
@@ -142,27 +141,46 @@ static void uct_helper_order_settle(uct_helper_engine_h engine,
                                     uct_helper_region_t *region,
                                     uint64_t generation)
 {
-    uct_helper_home_t *home = &engine->homes[ref.index];
+    uct_helper_home_t *home    = &engine->homes[ref.index];
+    uct_helper_rq_item_t *item = &engine->rq.items[ref.index];
 
+    if (item->region != region) {
+        uct_helper_step_cancel(engine, item);
+    }
     if (home->region != region) {
         uct_helper_order_leave(engine, ref);
     }
     home->region     = region;
     home->generation = generation;
     home->place      = ref.generation;
-    ucs_store_relaxed(&region->planned, 1);
+    uct_helper_step_remember(engine, region, generation);
 }
 
 /* The life that was looked at may have ended before the item was queued, and
  * the item would stand for the region's next one, which is another buffer's: it
  * would be held for as long as that is not used, for nothing */
 static void uct_helper_order_confirm(uct_helper_engine_h engine,
-                                     uct_helper_rq_item_t *item,
-                                     uint64_t generation)
+                                     ucs_predict_ref_t ref)
 {
-    if (item->generation != generation) {
+    const uct_helper_home_t *home = &engine->homes[ref.index];
+    uct_helper_rq_item_t *item    = &engine->rq.items[ref.index];
+
+    if ((item->region == home->region) &&
+        (item->generation != home->generation)) {
         uct_helper_rq_remove(&engine->rq, item);
     }
+}
+
+/* Where the buffer waits for its use: a region that is registered and covers
+ * its own may do instead, and whoever stops waiting there gives that up */
+static uct_helper_region_t *
+uct_helper_order_place(const uct_helper_home_t *home,
+                       const uct_helper_rq_item_t *item)
+{
+    return ((item->list == UCT_HELPER_RQ_EXPECTED) &&
+            uct_helper_rq_item_is_current(item)) ?
+                   item->region :
+                   home->region;
 }
 
 /* For whoever must choose what to evict */
@@ -221,8 +239,7 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
     uct_helper_order_rank(engine, ref, region, use->start_ns);
     /* Until the plan says better */
     uct_helper_rq_hold(&engine->rq, region, ref, UCT_HELPER_TIME_NEVER);
-    uct_helper_order_confirm(engine, &engine->rq.items[ref.index],
-                             use->generation);
+    uct_helper_order_confirm(engine, ref);
 }
 
 /* What is in use stays where its end is looked for; not for ever, for the end
@@ -305,7 +322,8 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
                                    const ucs_predict_forecast_t *forecast,
                                    uint64_t now)
 {
-    uct_helper_rq_item_t *item = &engine->rq.items[forecast->ref.index];
+    uct_helper_rq_item_t *item  = &engine->rq.items[forecast->ref.index];
+    uct_helper_region_t *region = uct_helper_order_place(home, item);
     ucs_predict_terms_t terms;
 
     if ((item->list != UCT_HELPER_RQ_NONE) && uct_helper_order_in_use(item)) {
@@ -320,13 +338,13 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
                           0;
     if ((forecast->until_ns <= now) ||
         ((home->refused || (forecast->start_ns == 0)) &&
-         !uct_helper_order_is_live(home->region))) {
+         !uct_helper_order_is_live(region))) {
         uct_helper_rq_remove(&engine->rq, item);
-        uct_helper_step_deregister(engine, home->region);
+        uct_helper_step_deregister(engine, region);
         return;
     }
-    if (!uct_helper_order_is_far(engine, home->region, forecast, now, &terms)) {
-        uct_helper_order_wait(engine, item, home->region, forecast);
+    if (!uct_helper_order_is_far(engine, region, forecast, now, &terms)) {
+        uct_helper_order_wait(engine, item, region, forecast);
         return;
     }
     if (home->refused) {
@@ -336,7 +354,7 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
                              forecast->start_ns, forecast->start_ns,
                              forecast->end_ns, ucs_predict_rq_gap(&terms));
     }
-    uct_helper_step_deregister(engine, home->region);
+    uct_helper_step_deregister(engine, region);
 }
 
 static void uct_helper_order_expect(uct_helper_engine_h engine,
@@ -347,9 +365,7 @@ static void uct_helper_order_expect(uct_helper_engine_h engine,
 
     if (uct_helper_order_is_home(home, forecast)) {
         uct_helper_order_queue(engine, home, forecast, now);
-        uct_helper_order_confirm(engine,
-                                 &engine->rq.items[forecast->ref.index],
-                                 home->generation);
+        uct_helper_order_confirm(engine, forecast->ref);
     }
 }
 

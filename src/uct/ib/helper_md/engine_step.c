@@ -79,6 +79,19 @@ static void uct_helper_step_lateness(uct_helper_engine_h engine, uint64_t now)
  * Plans: what a region is expected for
  */
 
+void uct_helper_step_remember(uct_helper_engine_h engine,
+                              uct_helper_region_t *region, uint64_t generation)
+{
+    if (ucs_load_relaxed(&region->planned)) {
+        return; /* as it is for all but the first use of a life */
+    }
+    uct_helper_engine_lock(engine);
+    if (uct_helper_region_gen(region) == generation) {
+        ucs_store_relaxed(&region->planned, 1);
+    }
+    uct_helper_engine_unlock(engine);
+}
+
 void uct_helper_step_forget(uct_helper_engine_h engine,
                             uct_helper_region_t *region)
 {
@@ -96,11 +109,14 @@ void uct_helper_step_forget(uct_helper_engine_h engine,
 void uct_helper_step_replan(uct_helper_engine_h engine,
                             uct_helper_region_t *region)
 {
+    const uct_helper_rq_item_t *item;
+
     if (engine->steer->remembers) {
         return; /* planned for as long as it is a buffer's home */
     }
-    if (uct_helper_rq_of_region(region) != NULL) {
-        ucs_store_relaxed(&region->planned, 1);
+    item = uct_helper_rq_of_region(region);
+    if (item != NULL) {
+        uct_helper_step_remember(engine, region, item->generation);
     } else {
         uct_helper_step_forget(engine, region);
     }

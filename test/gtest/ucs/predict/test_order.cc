@@ -291,6 +291,16 @@ TEST_F(predict_order, an_end_reported_later_is_no_use)
     EXPECT_NEAR(now + bound(now - first, 1), start_of(0x1000), US);
 }
 
+/* Even one that starts when the one before did: whoever recorded it waits to be
+ * told */
+TEST_F(predict_order, each_buffer_recorded_is_told_of)
+{
+    for (uint64_t end : {uint64_t(0), now + MS, now + MS}) {
+        record(now, 0x1000, end);
+        EXPECT_EQ(1u, changed().size());
+    }
+}
+
 TEST_F(predict_order, more_ends_at_a_time_than_are_kept_are_not_lost)
 {
     uint64_t start = now;

@@ -4,6 +4,7 @@
 #include "engine_world.h"
 
 #include <random>
+#include <vector>
 
 static constexpr uint64_t US = 1000;
 static constexpr uint64_t MS = 1000000;
@@ -137,6 +138,49 @@ TEST_F(test_engine_order, a_use_that_never_comes_is_given_up)
     }
     w->advance(1000 * MS);
     EXPECT_EQ(0u, w->stats().pinned_bytes);
+}
+
+/* A buffer, one that contains it and is registered for less access, and another:
+ * what waits for its use at another's region, or is used twice at the same
+ * time, keeps nothing registered for ever */
+TEST_F(test_engine_order, overlapping_uses_of_any_order_are_given_up)
+{
+    const unsigned read_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
+                               UCT_MD_MEM_ACCESS_LOCAL_READ;
+    const struct {
+        uintptr_t start;
+        size_t    length;
+        unsigned  access;
+    } buffers[] = {
+        {buffer(1), MB, UCT_MD_MEM_ACCESS_RMA | read_only},
+        {buffer(0) + MB / 2, MB, UCT_MD_MEM_ACCESS_RMA | read_only},
+        {buffer(0), 2 * MB, read_only}
+    };
+
+    for (unsigned seed = 0; seed < 4000; ++seed) {
+        std::mt19937 random(seed);
+        std::vector<uct_mem_h> held;
+        auto pause = [&]() { return (random() % 3 == 0 ? 10 : random() % 3) * MS; };
+
+        SetUp();
+        w->open();
+        for (unsigned uses = 6 + random() % 12; uses > 0; --uses) {
+            unsigned i = random() % 3;
+            held.push_back(w->get(buffers[i].start, buffers[i].length, i,
+                                  buffers[i].access));
+            w->advance(pause());
+            while (held.size() > random() % 3) {
+                w->put(held.back());
+                held.pop_back();
+            }
+            w->advance(pause());
+        }
+        for (uct_mem_h memh : held) {
+            w->put(memh);
+        }
+        w->advance(60000 * MS);
+        ASSERT_EQ(0u, w->stats().pinned_bytes) << "seed " << seed;
+    }
 }
 
 /* It is watched while it lasts; its end finds the queue full, and nobody ever
