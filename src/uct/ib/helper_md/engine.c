@@ -372,7 +372,8 @@ typedef enum uct_helper_found {
     UCT_HELPER_FOUND_LIVE,        /* reference taken */
     UCT_HELPER_FOUND_REGISTERING, /* reference taken, to be waited for */
     UCT_HELPER_FOUND_NONE,        /* region is REGISTERING and the caller's */
-    UCT_HELPER_FOUND_MERGED,      /* likewise, and more than was asked for */
+    UCT_HELPER_FOUND_MERGED,      /* likewise, and more than was asked for, by
+                                     range or access */
     UCT_HELPER_FOUND_NO_STOCK
 } uct_helper_found_t;
 
@@ -384,6 +385,7 @@ uct_helper_engine_look_up(uct_helper_engine_h engine, uintptr_t start,
 {
     uintptr_t first = start;
     uintptr_t last  = end;
+    unsigned rights = access;
     uct_helper_region_t *region;
 
     region = uct_helper_index_find(&engine->index, start, end, access);
@@ -415,12 +417,17 @@ uct_helper_engine_look_up(uct_helper_engine_h engine, uintptr_t start,
         first  = uct_helper_engine_page_down(engine, start);
         last   = uct_helper_engine_page_up(engine, end);
         region = uct_helper_engine_merge(engine, region, &first, &last,
-                                         &access);
+                                         &rights);
     }
-    region = uct_helper_engine_begin(engine, region, first, last, access, now);
+    region = uct_helper_engine_begin(engine, region, first, last, rights, now);
     *region_p = region;
-    return ((first != start) || (last != end)) ? UCT_HELPER_FOUND_MERGED :
-                                                 UCT_HELPER_FOUND_NONE;
+    /* Nor is a region of before what was asked for: part of it may be gone, or
+     * may be read only by now */
+    return ((ucs_load_relaxed(&region->start) == start) &&
+            (ucs_load_relaxed(&region->end) == end) &&
+            (ucs_load_relaxed(&region->access) == access)) ?
+                   UCT_HELPER_FOUND_NONE :
+                   UCT_HELPER_FOUND_MERGED;
 }
 
 static ucs_status_t

@@ -127,6 +127,32 @@ TEST_F(test_merge, failure_falls_back_to_what_was_asked_for)
     EXPECT_EQ(1u, w->live.size());
 }
 
+/* Known by the plan, and not registered: the use is small, or the memory can be
+ * read only now */
+TEST_F(test_merge, failure_of_a_region_of_before_falls_back)
+{
+    const unsigned read_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
+                               UCT_MD_MEM_ACCESS_LOCAL_READ;
+
+    for (size_t length : {4 * KB, 128 * KB}) {
+        start(UCT_HELPER_POLICY_PAPER);
+        for (unsigned i = 0; i < 3; ++i) {
+            w->use(BASE, 128 * KB, 0, 1, UCT_MD_MEM_ACCESS_RMA | read_only);
+            w->advance(i < 2 ? 100000000 : 50000000);
+        }
+        ASSERT_EQ(0u, w->live.size());
+        w->on_reg = [&](engine_world::registration reg) {
+            return ((reg.length > length) ||
+                    (reg.flags & UCT_MD_MEM_ACCESS_REMOTE_PUT)) ?
+                           UCS_ERR_INVALID_ADDR :
+                           UCS_OK;
+        };
+        uct_mem_h memh = w->get(BASE, length, 2, read_only);
+        EXPECT_EQ(length, pinned());
+        w->put(memh);
+    }
+}
+
 TEST_F(test_merge, struck_memory_is_not_taken_in)
 {
     start(UCT_HELPER_POLICY_LRU);
