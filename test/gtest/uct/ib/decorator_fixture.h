@@ -5,6 +5,7 @@
 #define DECORATOR_FIXTURE_H_
 
 #include "fake_lower.h"
+#include "plain_config.h"
 #include "quiet_fork.h"
 
 #include <uct/ib/helper_md/helper_md.h>
@@ -12,11 +13,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
 
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define TEST_LENGTH (64ul << 10)
 
@@ -33,15 +31,8 @@ protected:
          * have their own tests, which run there. */
         GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
 #endif
-        memset(&m_config, 0, sizeof(m_config));
-        m_config.policy      = UCT_HELPER_POLICY_LEAVE_PINNED;
-        m_config.min_size    = 16384;
-        m_config.max_pinned  = SIZE_MAX;
-        m_config.node_max_pinned = SIZE_MAX;
-        m_config.max_regions = ULONG_MAX;
-        /* Whatever else runs on this machine */
-        m_config.cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE;
-        m_buffer             = map(nullptr);
+        m_config = plain_config();
+        m_buffer = map(nullptr);
     }
 
     void TearDown() override
@@ -100,20 +91,6 @@ protected:
         EXPECT_EQ(lower.ops(), ops(lower));
         EXPECT_EQ(1u, lower.close_count());
         EXPECT_EQ(0u, lower.bad_dereg_count());
-    }
-
-    /* Exit code of a child that runs the function; 0 is good */
-    static int in_child(const std::function<int()> &function)
-    {
-        int status = -1;
-        pid_t pid  = quiet_fork();
-
-        if (pid == 0) {
-            alarm(20);
-            exit(function());
-        }
-        EXPECT_EQ(pid, waitpid(pid, &status, 0));
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
 
     uct_helper_config_t m_config;

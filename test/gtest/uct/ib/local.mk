@@ -29,6 +29,8 @@ gtest_SOURCES += \
 	uct/ib/test_listener.cc \
 	uct/ib/test_merge.cc \
 	uct/ib/test_monitor.cc \
+	uct/ib/test_monitor_kept.cc \
+	uct/ib/test_monitor_refused.cc \
 	uct/ib/test_process.cc \
 	uct/ib/test_queues.cc \
 	uct/ib/test_range.cc \

@@ -4,8 +4,11 @@
 #ifndef QUIET_FORK_H_
 #define QUIET_FORK_H_
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -13,6 +16,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /** State letter of a thread of this process, as in /proc; '?' if it is gone. */
@@ -66,6 +70,21 @@ static inline pid_t quiet_fork()
     wait_for_quiet();
 #endif
     return fork();
+}
+
+/** Exit code of such a child that runs the function, within 20 seconds; 0 is
+ * good, and what is negative a signal. It ends by exit(). */
+static inline int in_child(const std::function<int()> &function)
+{
+    int status = -1;
+    pid_t pid  = quiet_fork();
+
+    if (pid == 0) {
+        alarm(20);
+        exit(function());
+    }
+    EXPECT_EQ(pid, waitpid(pid, &status, 0));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 #endif

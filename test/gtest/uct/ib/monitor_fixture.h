@@ -1,0 +1,192 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef MONITOR_FIXTURE_H_
+#define MONITOR_FIXTURE_H_
+
+#include "fake_lower.h"
+#include "far_place.h"
+#include "plain_config.h"
+#include "quiet_fork.h"
+
+#include <uct/ib/helper_md/helper_md.h>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <system_error>
+
+#include <dirent.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/** The kernel's events, with a domain that counts registrations. All calls that
+ * change mappings are raw, so that UCM's hooks could not see them either. */
+class test_monitor : public ::testing::Test {
+protected:
+    static constexpr size_t LENGTH = 64ul << 10;
+
+    void SetUp() override
+    {
+        const char *reason = "";
+
+#if defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "ThreadSanitizer maps where a test has just unmapped";
+#endif
+        if (uct_helper_monitor_start(&reason) != UCS_OK) {
+            GTEST_SKIP() << reason;
+        }
+        uct_helper_monitor_stop();
+        m_config         = plain_config();
+        m_config.monitor = UCT_HELPER_MONITOR_USERFAULTFD;
+        m_buffer         = map();
+    }
+
+    void TearDown() override
+    {
+        if (uct_abi_md(m_lower.md())->ops != m_lower.ops()) {
+            close(); /* a test that failed half way costs no other */
+        }
+        if (m_buffer != nullptr) {
+            unmap(m_buffer);
+        }
+    }
+
+    /* NULL if it cannot be had */
+    static char *try_map(void *where, int flags)
+    {
+        void *address = (void*)syscall(SYS_mmap, where, LENGTH,
+                                       PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | flags, -1l,
+                                       0l);
+        return (address == MAP_FAILED) ? nullptr :
+                                         (char*)memset(address, 1, LENGTH);
+    }
+
+    static char *map(void *where = nullptr, int flags = 0)
+    {
+        char *address = try_map((where == nullptr) ? far_place(LENGTH) : where,
+                                flags);
+        if (address == nullptr) {
+            throw std::system_error(errno, std::generic_category(), "mmap");
+        }
+        return address;
+    }
+
+    static void unmap(void *address, size_t length = LENGTH)
+    {
+        EXPECT_EQ(0, syscall(SYS_munmap, address, length));
+    }
+
+    void attach()
+    {
+        ASSERT_EQ(UCS_OK, uct_helper_md_attach(m_lower.md(), "fake0",
+                                               &m_config));
+    }
+
+    void close()
+    {
+        uct_abi_md(m_lower.md())->ops->close(m_lower.md());
+        EXPECT_EQ(0u, m_lower.bad_dereg_count());
+        EXPECT_EQ(0u, m_lower.live_count());
+    }
+
+    uct_mem_h reg(void *address, size_t length = LENGTH)
+    {
+        uct_mem_h memh = nullptr;
+
+        EXPECT_EQ(UCS_OK, uct_abi_md(m_lower.md())->ops->mem_reg(
+                                  m_lower.md(), address, length,
+                                  UCT_MD_MEM_ACCESS_ALL, &memh));
+        return memh;
+    }
+
+    void dereg(uct_mem_h memh)
+    {
+        uct_abi_md_mem_dereg_params_t params;
+
+        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
+        params.memh       = memh;
+        EXPECT_EQ(UCS_OK, uct_abi_md(m_lower.md())->ops->mem_dereg(
+                                  m_lower.md(), &params));
+    }
+
+    void use(void *address, size_t length = LENGTH)
+    {
+        dereg(reg(address, length));
+    }
+
+    /* Nonzero if a use of the range is a hit */
+    bool is_hit(void *address, size_t length = LENGTH)
+    {
+        unsigned before = m_lower.reg_count();
+
+        use(address, length);
+        return m_lower.reg_count() == before;
+    }
+
+    /* A registration that was kept is gone after @a disturb */
+    void expect_struck(const std::function<void()> &disturb)
+    {
+        attach();
+        use(m_buffer);
+        ASSERT_TRUE(is_hit(m_buffer));
+        disturb();
+        EXPECT_FALSE(is_hit(m_buffer));
+        EXPECT_TRUE(is_hit(m_buffer));
+        close();
+    }
+
+    /* What may not be kept is registered for each use and dropped after it */
+    void expect_dropped(void *address, size_t length = LENGTH)
+    {
+        use(address, length);
+        EXPECT_EQ(0u, m_lower.live_count());
+        EXPECT_FALSE(is_hit(address, length));
+        EXPECT_EQ(0u, m_lower.live_count());
+    }
+
+    /* Thread of this process by name, 0 if there is none */
+    static pid_t find_thread(const char *name)
+    {
+        DIR *dir    = opendir("/proc/self/task");
+        pid_t found = 0;
+
+        while (struct dirent *entry = readdir(dir)) {
+            std::ifstream file(std::string("/proc/self/task/") +
+                               entry->d_name + "/comm");
+            std::string comm;
+            if (std::getline(file, comm) && (comm == name)) {
+                found = atoi(entry->d_name);
+            }
+        }
+        closedir(dir);
+        return found;
+    }
+
+    static int find_userfaultfd()
+    {
+        char target[64];
+
+        for (int fd = 0; fd < 1024; ++fd) {
+            std::string path = "/proc/self/fd/" + std::to_string(fd);
+            ssize_t length   = readlink(path.c_str(), target, sizeof(target));
+            if ((length > 0) &&
+                (std::string(target, length) == "anon_inode:[userfaultfd]")) {
+                return fd;
+            }
+        }
+        return -1;
+    }
+
+    fake_lower          m_lower;
+    uct_helper_config_t m_config;
+    char                *m_buffer = nullptr;
+};
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "log_capture.h"
+#include "monitor_fixture.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+class test_monitor_refused : public test_monitor {
+protected:
+    /* Of all system calls only userfaultfd() fails from now on */
+    static void refuse(int error)
+    {
+        struct sock_filter code[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                     offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+        };
+        struct sock_fprog filter = {4, code};
+
+        ASSERT_EQ(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+        ASSERT_EQ(0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+    }
+
+    /* @return 0 if the domain works with UCM's hooks, and @a lines were logged
+     *         that name the option */
+    int fall_back(uct_helper_monitor_t monitor, int error, size_t lines)
+    {
+        log_capture log;
+
+        refuse(error);
+        m_config.monitor = monitor;
+        attach();
+        use(m_buffer);
+        if (!is_hit(m_buffer)) {
+            return 1;
+        }
+        munmap(m_buffer, LENGTH);
+        map(m_buffer, MAP_FIXED_NOREPLACE);
+        if (is_hit(m_buffer)) {
+            return 2;
+        }
+        if (log.lines().size() != lines) {
+            return 3;
+        }
+        for (auto &line : log.lines()) {
+            if (line.find("UCX_MD_HELPER_MONITOR=") == std::string::npos) {
+                return 4;
+            }
+        }
+        return testing::Test::HasFailure() ? 5 : 0;
+    }
+};
+
+TEST_F(test_monitor_refused, falls_back_to_ucm)
+{
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
+#endif
+    for (int error : {ENOSYS, EPERM}) {
+        EXPECT_EQ(0, in_child([&] {
+            return fall_back(UCT_HELPER_MONITOR_AUTO, error, 0);
+        })) << error;
+        EXPECT_EQ(0, in_child([&] {
+            return fall_back(UCT_HELPER_MONITOR_BOTH, error, 1);
+        })) << error;
+        EXPECT_EQ(0, in_child([&] {
+            return fall_back(UCT_HELPER_MONITOR_USERFAULTFD, error, 1);
+        })) << error;
+    }
+}
