@@ -63,7 +63,8 @@ static uint64_t oracle_now(void)
 
 void oracle_die(const char *what)
 {
-    fprintf(stderr, "oracle: %s (%s)\n", what, strerror(errno));
+    fprintf(stderr, "oracle: %s%s%s\n", what, (errno != 0) ? ": " : "",
+            (errno != 0) ? strerror(errno) : "");
     _exit(2);
 }
 

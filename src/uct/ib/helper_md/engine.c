@@ -67,6 +67,7 @@ uct_helper_engine_init(uct_helper_engine_h engine,
     engine->steer       = uct_helper_engine_steer(params->policy);
     engine->miss_target = params->miss_target;
     engine->cpu_target  = params->cpu_target;
+    engine->share       = params->cpu_target;
     engine->min_size    = params->min_size;
     engine->max_pinned  = params->max_pinned;
     engine->max_regions = params->max_regions;

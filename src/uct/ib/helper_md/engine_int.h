@@ -206,8 +206,7 @@ struct uct_helper_engine {
     double               cpu_target;      /* share of a core; 0: any */
     uint64_t             spent;           /* ns of processor time, as last read;
                                              0: not yet */
-    double               share;           /* of a core, as it is now; 0: not
-                                             yet known */
+    double               share;           /* of a core, as it is now */
     uint64_t             rest_until;      /* ns: what was spent is earned */
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */

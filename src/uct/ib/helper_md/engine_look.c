@@ -156,7 +156,7 @@ static void uct_helper_look_charge(uct_helper_engine_h engine, size_t bytes,
 uint64_t uct_helper_look_earned(uct_helper_engine_h engine, uint64_t cost,
                                 uint64_t now)
 {
-    if (!uct_helper_look_is_bounded(engine) || (engine->share == 0)) {
+    if (!uct_helper_look_is_bounded(engine)) {
         return now;
     }
     return ucs_max(engine->rest_until, now) + (uint64_t)(cost / engine->share);
