@@ -3,6 +3,7 @@
  */
 #include "engine_int.h"
 
+#include <ucs/predict/saturate.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
@@ -36,6 +37,9 @@
 /* For each so many bytes that would be left pinned, and once more, the helper
  * may take its share of a core */
 #define UCT_HELPER_SHARE_BYTES (1 << 20)
+
+/* It may be so much ahead, or behind, in taking that share */
+#define UCT_HELPER_CREDIT_NS   UINT64_C(100000000)
 
 /* While anything is registered the helper looks in now and then in any case,
  * for uses may have been lost from a full DQ: after twice as long each time that
@@ -134,8 +138,16 @@ static int uct_helper_look_is_bounded(uct_helper_engine_h engine)
            (engine->steer->plan != NULL);
 }
 
-/* What the helper took since it was last asked is to be its share of the time
- * from then on */
+/* Since when what the helper takes is to be its share. What it has not taken
+ * yet it may take at once: registrations come by the lump, and what follows one
+ * is not to wait for them to be earned. */
+static uint64_t uct_helper_look_balance(uct_helper_engine_h engine,
+                                        uint64_t now)
+{
+    return ucs_max(engine->rest_until,
+                   ucs_predict_sat_sub(now, UCT_HELPER_CREDIT_NS));
+}
+
 static void uct_helper_look_charge(uct_helper_engine_h engine, size_t bytes,
                                    uint64_t now)
 {
@@ -145,10 +157,10 @@ static void uct_helper_look_charge(uct_helper_engine_h engine, size_t bytes,
 
     engine->share = ucs_min(share, 1.0);
     if ((engine->spent != 0) && (spent > engine->spent)) {
-        engine->rest_until = ucs_max(engine->rest_until, now) +
+        engine->rest_until = uct_helper_look_balance(engine, now) +
                              (spent - engine->spent) / engine->share;
         engine->rest_until = ucs_min(engine->rest_until,
-                                     now + UCT_HELPER_PATROL_NS);
+                                     now + UCT_HELPER_CREDIT_NS);
     }
     engine->spent = spent;
 }
@@ -159,7 +171,8 @@ uint64_t uct_helper_look_earned(uct_helper_engine_h engine, uint64_t cost,
     if (!uct_helper_look_is_bounded(engine)) {
         return now;
     }
-    return ucs_max(engine->rest_until, now) + (uint64_t)(cost / engine->share);
+    return uct_helper_look_balance(engine, now) +
+           (uint64_t)(cost / engine->share);
 }
 
 /*

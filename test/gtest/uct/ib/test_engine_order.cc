@@ -266,6 +266,27 @@ TEST_F(test_engine_order, looks_take_no_more_than_their_share)
     EXPECT_GE(hits[1], hits[0]);
 }
 
+/* The loop of Fig. 1: the helper's share is three looks for each message, and
+ * they come together. None waits for the one before. */
+TEST_F(test_engine_order, what_is_saved_in_a_gap_may_be_spent_at_once)
+{
+    double held[2];
+
+    for (unsigned is_bounded : {0, 1}) {
+        SetUp();
+        w->step_ns           = 250 * US;
+        w->params.cpu_target = is_bounded ? 0.01 : 0;
+        w->open();
+        for (unsigned i = 0; i < 300; ++i) {
+            w->use(buffer(i % 3), MB, MS, i % 3);
+            w->advance(29 * MS);
+        }
+        uct_helper_stats_t s = w->stats();
+        held[is_bounded]     = s.pinned_byte_ns / s.leave_pinned_byte_ns;
+    }
+    EXPECT_LT(held[1], 1.6 * held[0]); /* the share is less at first */
+}
+
 /* A step takes a millisecond, and so the helper rests for 25: what it registers
  * is there in time */
 TEST_F(test_engine_order, rest_does_not_put_off_a_registration)
