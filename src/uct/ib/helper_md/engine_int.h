@@ -214,6 +214,8 @@ struct uct_helper_engine {
     uint64_t             used_at;         /* ns, when a step last found a use */
     uint64_t             next_due;        /* what the last step returned */
     uint64_t             lateness;        /* ns, smoothed, of steps */
+    uint64_t             lead;            /* ns before a deadline, against steps
+                                             that are late now and then */
     uint64_t             shared;          /* ns, until the core is free */
     int                  is_resting;
     uint64_t             backoff_until;   /* ns: nothing in advance before */

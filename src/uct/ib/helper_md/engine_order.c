@@ -3,6 +3,7 @@
  */
 #include "engine_int.h"
 
+#include <ucs/predict/saturate.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
@@ -19,6 +20,14 @@
 /* What is in use for longer than it would be waited for is looked at again
  * after so long: its end may have been lost from a full DQ */
 #define UCT_HELPER_ORDER_LOST_NS   UINT64_C(100000000)
+
+/* So much before its time a buffer is to be registered at most, for the helper
+ * may be woken late: where all cores are busy, by a time slice now and then. Twice
+ * as much whenever a use found it late, and less by a part of the target at each
+ * other, so that in balance half the target's share of uses does. */
+#define UCT_HELPER_ORDER_LEAD_MIN_NS UINT64_C(200000)
+#define UCT_HELPER_ORDER_LEAD_MAX_NS UINT64_C(5000000)
+#define UCT_HELPER_ORDER_LEAD_DECAY  0.35
 
 /* Buffers that are asked for at once */
 #define UCT_HELPER_ORDER_BATCH     32
@@ -52,6 +61,7 @@ static ucs_status_t uct_helper_order_init(uct_helper_engine_h engine,
     if (engine->miss_target > 0) {
         params.miss_target = engine->miss_target;
     }
+    engine->miss_target = params.miss_target;
 
     engine->homes = calloc(max_contexts, sizeof(*engine->homes));
     if (engine->homes == NULL) {
@@ -201,6 +211,20 @@ static void uct_helper_order_rank(uct_helper_engine_h engine,
                       (next > info.uses) ? next - info.uses : 0);
 }
 
+/* Was the helper to have registered it by then? */
+static void uct_helper_order_judge(uct_helper_engine_h engine,
+                                   const uct_helper_rq_item_t *item,
+                                   uint64_t start_ns)
+{
+    if ((item == NULL) || (item->list != UCT_HELPER_RQ_PENDING)) {
+        engine->lead -= engine->lead * engine->miss_target *
+                        UCT_HELPER_ORDER_LEAD_DECAY;
+    } else if (start_ns >= item->deadline) {
+        engine->lead = ucs_max(2 * engine->lead, UCT_HELPER_ORDER_LEAD_MIN_NS);
+        engine->lead = ucs_min(engine->lead, UCT_HELPER_ORDER_LEAD_MAX_NS);
+    }
+}
+
 static void uct_helper_order_use(uct_helper_engine_h engine,
                                  const uct_helper_use_t *use)
 {
@@ -218,6 +242,10 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
     item = (uct_helper_region_gen(region) == use->generation) ?
                    uct_helper_rq_of_region(region) :
                    NULL;
+    if ((item == NULL) ||
+        (engine->homes[item->ref.index].begun != use->start_ns)) {
+        uct_helper_order_judge(engine, item, use->start_ns);
+    }
     ref  = ucs_predict_order_record(engine->order, &learned, use->end_ns,
                                     (item == NULL) ||
                                             (item->list !=
@@ -277,7 +305,8 @@ static int uct_helper_order_is_unused(uct_helper_region_t *region)
 static int uct_helper_order_is_far(uct_helper_engine_h engine,
                                    uct_helper_region_t *region,
                                    const ucs_predict_forecast_t *forecast,
-                                   uint64_t now, ucs_predict_terms_t *terms)
+                                   uint64_t ready_ns, uint64_t now,
+                                   ucs_predict_terms_t *terms)
 {
     int is_live    = uct_helper_order_is_live(region);
     uint64_t deregister, cost, earned;
@@ -286,7 +315,7 @@ static int uct_helper_order_is_far(uct_helper_engine_h engine,
                      forecast->is_sure ? UCT_HELPER_ORDER_FAR_AGAIN :
                                          UCT_HELPER_ORDER_FAR_MAX;
 
-    if (is_live && (forecast->start_ns <= now)) {
+    if (is_live && (ready_ns <= now)) {
         return 0;
     }
     uct_helper_step_terms(engine, region, terms);
@@ -298,7 +327,7 @@ static int uct_helper_order_is_far(uct_helper_engine_h engine,
     earned     = uct_helper_look_earned(
             engine, terms->register_ns + terms->deregister_ns, now);
     return (forecast->start_ns > earned) &&
-           (forecast->start_ns > now + deregister + times * cost);
+           (ready_ns > now + deregister + times * cost);
 }
 
 /* Registered, and to stay so until it is used or given up */
@@ -324,6 +353,8 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
 {
     uct_helper_rq_item_t *item  = &engine->rq.items[forecast->ref.index];
     uct_helper_region_t *region = uct_helper_order_place(home, item);
+    uint64_t ready_ns           = ucs_predict_sat_sub(forecast->start_ns,
+                                                      engine->lead);
     ucs_predict_terms_t terms;
 
     if ((item->list != UCT_HELPER_RQ_NONE) && uct_helper_order_in_use(item)) {
@@ -343,15 +374,16 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
         uct_helper_step_deregister(engine, region);
         return;
     }
-    if (!uct_helper_order_is_far(engine, region, forecast, now, &terms)) {
+    if (!uct_helper_order_is_far(engine, region, forecast, ready_ns, now,
+                                 &terms)) {
         uct_helper_order_wait(engine, item, region, forecast);
         return;
     }
     if (home->refused) {
         uct_helper_rq_remove(&engine->rq, item);
     } else {
-        uct_helper_rq_expect(&engine->rq, home->region, forecast->ref,
-                             forecast->start_ns, forecast->start_ns,
+        uct_helper_rq_expect(&engine->rq, home->region, forecast->ref, ready_ns,
+                             forecast->start_ns,
                              forecast->end_ns, ucs_predict_rq_gap(&terms));
     }
     uct_helper_step_deregister(engine, region);

@@ -142,8 +142,8 @@ public:
             if (wakes > 0) {
                 wakes = 0;
                 step();
-            } else if (next <= end) {
-                now = std::max<uint64_t>(now, next);
+            } else if ((next <= end) && (next + late <= end)) {
+                now = std::max<uint64_t>(now, next + late);
                 step();
             } else {
                 break;
@@ -155,6 +155,7 @@ public:
     void step()
     {
         next = uct_helper_engine_step(engine, now);
+        late = on_sleep ? on_sleep() : 0;
         ++steps;
     }
 
@@ -186,6 +187,7 @@ public:
                                                               which is not the
                                                               world's */
     uint64_t                                  next   = UCT_HELPER_TIME_NEVER;
+    uint64_t                                  late   = 0; /* behind that */
     std::atomic<unsigned>                     wakes{0};
     unsigned                                  steps  = 0;
     std::mutex                                mutex;
@@ -199,6 +201,8 @@ public:
     std::function<ucs_status_t(registration)> on_reg;
     std::function<void()>                     on_dereg;
     std::function<void()>                     on_wait;
+    /* By how much the helper will be late to wake up, ns */
+    std::function<uint64_t()>                 on_sleep;
     /* If set before open(): what the engine asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
     /* Likewise, all three: a ceiling that others share */

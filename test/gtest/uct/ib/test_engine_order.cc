@@ -307,6 +307,33 @@ TEST_F(test_engine_order, rest_does_not_put_off_a_registration)
     EXPECT_LT(s.pinned_byte_ns, 0.3 * s.leave_pinned_byte_ns);
 }
 
+/* As where all cores are busy: one wake-up in twenty waits for the end of a time
+ * slice. Uses are as regular as can be, so nothing else is missed. Memory is spent
+ * on that as far as the target asks for it. */
+TEST_F(test_engine_order, late_wake_ups_are_allowed_for)
+{
+    const double targets[2] = {0.01, 0.2};
+    double missed[2], held[2];
+
+    for (unsigned i : {0, 1}) {
+        std::mt19937 random(1);
+        SetUp();
+        w->params.miss_target = targets[i];
+        w->on_sleep = [&]() { return (random() % 20 == 0) ? 3 * MS : 30 * US; };
+        w->open();
+        for (unsigned j = 0; j < 3000; ++j) {
+            w->use(buffer(j % 3), MB, MS, j % 3);
+            w->advance(19 * MS);
+        }
+        uct_helper_stats_t s = w->stats();
+        missed[i] = double(s.late + s.missed) / (s.uses - s.cold);
+        held[i]   = s.pinned_byte_ns / s.leave_pinned_byte_ns;
+    }
+    EXPECT_LT(missed[0], 2 * targets[0]);
+    EXPECT_LT(missed[1], targets[1]);
+    EXPECT_LT(held[1], held[0] / 2);
+}
+
 /* A small buffer is looked for ten times a second once it is late for long; a
  * large one that is used meanwhile is not held for that */
 TEST_F(test_engine_order, what_is_late_for_long_does_not_hide_what_is_late)
