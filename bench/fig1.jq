@@ -110,7 +110,7 @@ def goals($rows):
     | ($rows | map(select(.policy == "leave_pinned"))[0]) as $lp
     | if $p == null or $lp == null then empty
       else (if $p.reuse then reuse_goals($p; $lp) else no_reuse_goals($p; $lp) end)
-           | {mpi: $p.mpi, size: $p.size, reuse: $p.reuse} + . end;
+           | {mpi: $p.mpi, size: $p.size, reuse: $p.reuse, policy: $p.policy} + . end;
 
 map(figures)
 | [group_by([.mpi, (.reuse | not), .size])[]
