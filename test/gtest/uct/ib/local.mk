@@ -9,7 +9,9 @@ gtest_SOURCES += \
 	uct/ib/far_place.h \
 	uct/ib/json_check.h \
 	uct/ib/log_capture.h \
+	uct/ib/monitor_fixture.h \
 	uct/ib/node/node_fixture.h \
+	uct/ib/plain_config.h \
 	uct/ib/node/test_ledger.cc \
 	uct/ib/node/test_node.cc \
 	uct/ib/node/test_node_domains.cc \
