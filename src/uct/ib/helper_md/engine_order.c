@@ -214,9 +214,9 @@ static void uct_helper_order_rank(uct_helper_engine_h engine,
 /* Was the helper to have registered it by then? */
 static void uct_helper_order_judge(uct_helper_engine_h engine,
                                    const uct_helper_rq_item_t *item,
-                                   uint64_t start_ns)
+                                   int is_ready, uint64_t start_ns)
 {
-    if ((item == NULL) || (item->list != UCT_HELPER_RQ_PENDING)) {
+    if (is_ready) {
         engine->lead -= engine->lead * engine->miss_target *
                         UCT_HELPER_ORDER_LEAD_DECAY;
     } else if (start_ns >= item->deadline) {
@@ -238,18 +238,18 @@ static void uct_helper_order_use(uct_helper_engine_h engine,
     };
     const uct_helper_rq_item_t *item;
     ucs_predict_ref_t ref;
+    int is_ready;
 
-    item = (uct_helper_region_gen(region) == use->generation) ?
-                   uct_helper_rq_of_region(region) :
-                   NULL;
+    item     = (uct_helper_region_gen(region) == use->generation) ?
+                       uct_helper_rq_of_region(region) :
+                       NULL;
+    is_ready = (item == NULL) || (item->list != UCT_HELPER_RQ_PENDING);
     if ((item == NULL) ||
         (engine->homes[item->ref.index].begun != use->start_ns)) {
-        uct_helper_order_judge(engine, item, use->start_ns);
+        uct_helper_order_judge(engine, item, is_ready, use->start_ns);
     }
-    ref  = ucs_predict_order_record(engine->order, &learned, use->end_ns,
-                                    (item == NULL) ||
-                                            (item->list !=
-                                             UCT_HELPER_RQ_PENDING));
+    ref = ucs_predict_order_record(engine->order, &learned, use->end_ns,
+                                   is_ready);
     if (uct_helper_region_gen(region) != use->generation) {
         /* Another buffer's place, who has been forgotten; the plan will not
          * come back to that one */
@@ -383,8 +383,8 @@ static void uct_helper_order_queue(uct_helper_engine_h engine,
         uct_helper_rq_remove(&engine->rq, item);
     } else {
         uct_helper_rq_expect(&engine->rq, home->region, forecast->ref, ready_ns,
-                             forecast->start_ns,
-                             forecast->end_ns, ucs_predict_rq_gap(&terms));
+                             forecast->start_ns, forecast->end_ns,
+                             ucs_predict_rq_gap(&terms));
     }
     uct_helper_step_deregister(engine, region);
 }

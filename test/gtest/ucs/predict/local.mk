@@ -6,6 +6,7 @@ gtest_SOURCES += \
 	ucs/predict/alloc_count.h \
 	ucs/predict/alloc_count.cc \
 	ucs/predict/table_fixture.h \
+	ucs/predict/test_bound.cc \
 	ucs/predict/test_callsite.cc \
 	ucs/predict/test_callsite_memory.cc \
 	ucs/predict/test_callsite_model.cc \

@@ -4,6 +4,7 @@
 
 gtest_SOURCES += \
 	uct/ib/decorator_fixture.h \
+	uct/ib/engine_fixture.h \
 	uct/ib/engine_world.h \
 	uct/ib/fake_lower.h \
 	uct/ib/far_place.h \
@@ -16,6 +17,7 @@ gtest_SOURCES += \
 	uct/ib/node/test_node.cc \
 	uct/ib/node/test_node_domains.cc \
 	uct/ib/node/test_node_engine.cc \
+	uct/ib/node/test_node_processes.cc \
 	uct/ib/node/test_place.cc \
 	uct/ib/quiet_fork.h \
 	uct/ib/test_allocator.cc \
@@ -23,6 +25,7 @@ gtest_SOURCES += \
 	uct/ib/test_config.cc \
 	uct/ib/test_decorator.cc \
 	uct/ib/test_engine.cc \
+	uct/ib/test_engine_memory.cc \
 	uct/ib/test_engine_order.cc \
 	uct/ib/test_events.cc \
 	uct/ib/test_itree.cc \

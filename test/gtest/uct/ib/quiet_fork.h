@@ -72,19 +72,26 @@ static inline pid_t quiet_fork()
     return fork();
 }
 
-/** Exit code of such a child that runs the function, within 20 seconds; 0 is
- * good, and what is negative a signal. It ends by exit(). */
-static inline int in_child(const std::function<int()> &function)
+/** Exit code of a child, once it has ended; what is negative is a signal. */
+static inline int wait_for_child(pid_t pid)
 {
     int status = -1;
-    pid_t pid  = quiet_fork();
+
+    EXPECT_EQ(pid, waitpid(pid, &status, 0));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/** Exit code of a @ref quiet_fork child that runs the function, within 20
+ * seconds; 0 is good. It ends by exit(). */
+static inline int in_child(const std::function<int()> &function)
+{
+    pid_t pid = quiet_fork();
 
     if (pid == 0) {
         alarm(20);
         exit(function());
     }
-    EXPECT_EQ(pid, waitpid(pid, &status, 0));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return wait_for_child(pid);
 }
 
 #endif

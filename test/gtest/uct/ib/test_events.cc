@@ -156,7 +156,6 @@ protected:
     {
         std::string filter = std::string("--gtest_filter=test_events."
                                          "DISABLED_") + name;
-        int status         = -1;
         pid_t pid          = fork();
 
         if (pid == 0) {
@@ -170,8 +169,7 @@ protected:
                   "--gtest_also_run_disabled_tests", nullptr);
             _exit(127);
         }
-        EXPECT_EQ(pid, waitpid(pid, &status, 0));
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+        return wait_for_child(pid);
     }
 
     void expect_refused(const char *text)

@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "log_capture.h"
 #include "monitor_fixture.h"
 
 #include <uct/ib/helper_md/engine_int.h>

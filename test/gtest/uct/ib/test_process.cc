@@ -45,14 +45,6 @@ protected:
         attach(lower);
     }
 
-    static int wait_for(pid_t pid)
-    {
-        int status = -1;
-
-        EXPECT_EQ(pid, waitpid(pid, &status, 0));
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-
     /* A child without fork handlers: it finds every lock as it was. Exit code as
      * of in_child(). */
     static int in_raw_child_at_once(const std::function<int()> &function)
@@ -64,7 +56,7 @@ protected:
             alarm(10);
             _exit(function());
         }
-        return wait_for(pid);
+        return wait_for_child(pid);
     }
 
     /* The same while no other thread holds any */
@@ -121,7 +113,7 @@ TEST_F(test_process, fork_waits_until_the_helper_is_out_of_the_domain)
         _exit(lower.at_gate() != 0);
     }
     is_forked = true;
-    EXPECT_EQ(0, wait_for(pid)) << "the helper was inside at the fork";
+    EXPECT_EQ(0, wait_for_child(pid)) << "the helper was inside at the fork";
     opener.join();
     close(lower);
     EXPECT_EQ(0u, lower.live_count());
@@ -336,7 +328,7 @@ TEST_F(test_process, vfork_child_unmaps_its_parents_memory)
         munmap(m_buffer, TEST_LENGTH);
         _exit(0);
     }
-    EXPECT_EQ(0, wait_for(pid));
+    EXPECT_EQ(0, wait_for_child(pid));
     ASSERT_EQ(m_buffer, map(m_buffer));
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
     EXPECT_EQ(2u, lower.reg_count()) << "the old registration was found";
@@ -353,7 +345,7 @@ TEST_F(test_process, spawned_child_disturbs_nothing)
     ASSERT_TRUE(bring_helper_to_gate(lower));
     ASSERT_EQ(0, posix_spawnp(&pid, "true", nullptr, nullptr,
                               (char*const*)argv, environ));
-    EXPECT_EQ(0, wait_for(pid));
+    EXPECT_EQ(0, wait_for_child(pid));
     lower.open_gate();
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
     EXPECT_TRUE(uct_helper_md_has_thread(lower.md()));

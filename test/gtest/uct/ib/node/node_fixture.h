@@ -218,4 +218,25 @@ private:
     std::thread           m_helper;
 };
 
+/** Several ranks in one process: each has a slot of its own. */
+class test_node : public test_node_base {
+protected:
+    /* Patience is long: the machine may be busy with other things */
+    std::unique_ptr<test_rank> rank(uint64_t budget,
+                                    uint64_t patience_ns = 20000 * MS)
+    {
+        return std::make_unique<test_rank>(open(budget, patience_ns));
+    }
+
+    uct_helper_ledger_t *ledger()
+    {
+        uct_helper_ledger_t *ledger = nullptr;
+        char error[256];
+
+        EXPECT_EQ(UCS_OK, uct_helper_ledger_open(m_name.c_str(), &ledger, error,
+                                                 sizeof(error)));
+        return ledger;
+    }
+};
+
 #endif
