@@ -54,13 +54,18 @@ static void cost_discard(char *buffer)
     syscall(SYS_madvise, buffer, COST_LENGTH, MADV_DONTNEED);
 }
 
+static uct_helper_range_kind_t cost_range(char *buffer,
+                                          uct_helper_range_t *range)
+{
+    return uct_helper_range_find(cost_way, (uintptr_t)buffer,
+                                 (uintptr_t)buffer + COST_LENGTH, range);
+}
+
 static void cost_find(char *buffer)
 {
-    uintptr_t start = (uintptr_t)buffer;
-    uintptr_t end   = start + COST_LENGTH;
+    uct_helper_range_t range;
 
-    if (uct_helper_range_find(cost_way, &start, &end) !=
-        UCT_HELPER_RANGE_PRIVATE) {
+    if (cost_range(buffer, &range) != UCT_HELPER_RANGE_PRIVATE) {
         fprintf(stderr, "not told to be private memory\n");
         exit(1);
     }
@@ -77,11 +82,26 @@ static void cost_resident(char *buffer)
 
 static void cost_watch(char *buffer)
 {
-    if (!uct_helper_monitor_watch((uintptr_t)buffer,
-                                  (uintptr_t)buffer + COST_LENGTH)) {
+    uct_helper_range_t range;
+
+    cost_range(buffer, &range);
+    if (!uct_helper_monitor_watch(&range)) {
         fprintf(stderr, "not watched\n");
         exit(1);
     }
+}
+
+/* What is mapped beside what is watched */
+static void cost_spread(char *buffer)
+{
+    uct_helper_monitor_spread((uintptr_t)buffer,
+                              (uintptr_t)buffer + COST_LENGTH);
+}
+
+static void cost_unwatch(char *buffer)
+{
+    uct_helper_monitor_unwatch((uintptr_t)buffer,
+                               (uintptr_t)buffer + COST_LENGTH);
 }
 
 /* Each round has a mapping of its own */
@@ -114,14 +134,11 @@ static void cost_measure(const char *name, cost_func_t prepare,
 int main(void)
 {
     const char *reason = "";
-    uintptr_t start, end;
+    uct_helper_range_t range;
 
     printf("1 MB mappings, %u rounds, nanoseconds\n", COST_ROUNDS);
-    start    = (uintptr_t)&reason;
-    end      = start + sizeof(reason);
     cost_way = UCT_HELPER_RANGE_WAY_QUERY;
-    if (uct_helper_range_find(cost_way, &start, &end) !=
-        UCT_HELPER_RANGE_UNKNOWN) {
+    if (cost_range((char*)&reason, &range) != UCT_HELPER_RANGE_UNKNOWN) {
         cost_measure("kind, PROCMAP_QUERY", NULL, cost_find);
     }
     cost_way = UCT_HELPER_RANGE_WAY_PARSE;
@@ -134,7 +151,10 @@ int main(void)
         return 0;
     }
 
-    cost_measure("watch", NULL, cost_watch);
+    cost_way = UCT_HELPER_RANGE_WAY_AUTO;
+    cost_measure("kind, and watch", NULL, cost_watch);
+    cost_measure("mapped beside what is watched", cost_watch, cost_spread);
+    cost_measure("watch no more", cost_watch, cost_unwatch);
     cost_measure("munmap, watched", cost_watch, cost_unmap);
     cost_measure("madvise, MADV_DONTNEED, watched", cost_watch, cost_discard);
     uct_helper_monitor_stop();

@@ -111,7 +111,7 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
     {"mds", "UCX_MD_HELPER_MDS", "LIST", "memory domains to wrap",
      "ib, pin or both, separated by a comma", tool_check_mds, NULL},
     {"monitor", "UCX_MD_HELPER_MONITOR", "MONITOR",
-     "what tells of memory that goes away", "ucm, userfaultfd, both or auto",
+     "what tells of memory that goes away", "auto or ucm",
      NULL, tool_monitor_words},
     {"cpu", "UCX_MD_HELPER_CPU", "LIST",
      "processors that the helper thread may run on",

@@ -316,17 +316,14 @@ int uct_helper_engine_try_unmapped(uct_helper_engine_h engine,
 
 void uct_helper_engine_distrust(uct_helper_engine_h engine, unsigned reason)
 {
-    int reclaim = 0;
-
     uct_helper_engine_lock(engine);
     if (ucs_or_acq_rel(&engine->distrust, reason) == 0) {
-        reclaim = uct_helper_engine_strike_range(engine, 0, UINTPTR_MAX);
+        (void)uct_helper_engine_strike_range(engine, 0, UINTPTR_MAX);
     }
     uct_helper_engine_unlock(engine);
 
-    if (reclaim) {
-        engine->env.wake(engine->env.arg);
-    }
+    /* To reclaim, and to look when it may be trusted again */
+    engine->env.wake(engine->env.arg);
 }
 
 void uct_helper_engine_trust(uct_helper_engine_h engine, unsigned reason)

@@ -119,6 +119,18 @@ void uct_helper_events_open(void)
     }
 }
 
+int uct_helper_events_unmapped(uintptr_t address, size_t length)
+{
+    /* A child without fork handlers: what is registered is its parent's, and a
+     * lock that stood closed at the fork will never open here */
+    if (ucs_unlikely(!uct_helper_process_is_known())) {
+        return 0;
+    }
+
+    uct_helper_events_each(uct_helper_engine_unmapped, address, length);
+    return 1;
+}
+
 /* Must not allocate, free, log or block: see the note on
  * ucm_event_callback_t. Of a mapping as well: where something has just been
  * mapped no registration can be left, unless its event was missed. */
@@ -133,9 +145,7 @@ static void uct_helper_events_callback(ucm_event_type_t type,
         uct_helper_events_probe_saw(address);
     }
 
-    /* A child without fork handlers: what is registered is its parent's, and a
-     * lock that stood closed at the fork will never open here */
-    if (ucs_unlikely(!uct_helper_process_is_known())) {
+    if (!uct_helper_events_unmapped(address, length)) {
         return;
     }
 
@@ -144,8 +154,6 @@ static void uct_helper_events_callback(ucm_event_type_t type,
         (type == UCM_EVENT_VM_UNMAPPED)) {
         uct_helper_trace_unmap(address, length);
     }
-
-    uct_helper_events_each(uct_helper_engine_unmapped, address, length);
 }
 
 static void uct_helper_events_install(void)
@@ -200,12 +208,29 @@ ucs_status_t uct_helper_events_check(const char **reason_p)
     return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
 }
 
-static void uct_helper_events_distrust(uct_helper_engine_h engine,
-                                       uintptr_t address, size_t length)
+/* In place of an address stands the reason */
+static void uct_helper_events_distrust_one(uct_helper_engine_h engine,
+                                           uintptr_t reason, size_t length)
 {
-    (void)address;
     (void)length;
-    uct_helper_engine_distrust(engine, UCT_HELPER_DISTRUST_EVENTS);
+    uct_helper_engine_distrust(engine, reason);
+}
+
+static void uct_helper_events_trust_one(uct_helper_engine_h engine,
+                                        uintptr_t reason, size_t length)
+{
+    (void)length;
+    uct_helper_engine_trust(engine, reason);
+}
+
+void uct_helper_events_distrust(unsigned reason)
+{
+    uct_helper_events_each(uct_helper_events_distrust_one, reason, 0);
+}
+
+void uct_helper_events_trust(unsigned reason)
+{
+    uct_helper_events_each(uct_helper_events_trust_one, reason, 0);
 }
 
 void uct_helper_events_recheck(uint64_t now)
@@ -221,7 +246,7 @@ void uct_helper_events_recheck(uint64_t now)
 
     /* First the regions, for every moment counts */
     ucs_store_relaxed(&uct_helper_events_lost, reason);
-    uct_helper_events_each(uct_helper_events_distrust, 0, 0);
+    uct_helper_events_distrust(UCT_HELPER_DISTRUST_EVENTS);
     uct_helper_warn("%s any more, another library has taken its place: from "
                     "now on memory is registered only while it is in use",
                     reason);

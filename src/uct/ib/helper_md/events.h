@@ -48,6 +48,22 @@ void uct_helper_events_leave(uct_helper_engine_h engine);
 
 
 /**
+ * Tell all engines that pages of a range are about to go, as an event of UCM's
+ * does. Any thread, anywhere.
+ *
+ * @return Zero in a child that has not been told from its parent yet: what is
+ *         registered and watched is the parent's.
+ */
+int uct_helper_events_unmapped(uintptr_t address, size_t length);
+
+
+/** Have all engines distrust or trust memory (@ref uct_helper_engine_distrust)
+ *  for a reason of @ref uct_helper_distrust_t. Not from an event. */
+void uct_helper_events_distrust(unsigned reason);
+void uct_helper_events_trust(unsigned reason);
+
+
+/**
  * For one thread, which reads events of the kernel. Shut the gates of all
  * engines, pass on what has been read, open the gates. Between the first and the
  * last @ref uct_helper_events_leave waits. None of them waits.

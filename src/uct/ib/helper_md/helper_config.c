@@ -78,10 +78,9 @@ static ucs_config_field_t uct_helper_config_table[] = {
 
     {"HELPER_MONITOR", "auto",
      "What tells of memory that goes away:\n"
-     "  ucm         - UCX's hooks of mmap(), munmap(), madvise() and the like\n"
-     "  userfaultfd - the kernel; sees raw system calls, too\n"
-     "  both        - both, what one misses the other sees\n"
-     "  auto        - both, or the one that can be had",
+     "  auto - UCX's hooks of mmap(), munmap(), madvise() and the like, and the\n"
+     "         kernel (userfaultfd) where it can, which sees raw system calls, too\n"
+     "  ucm  - the hooks alone",
      offsetof(uct_helper_options_t, monitor), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_REPORT", "",
@@ -302,7 +301,7 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
     UCT_HELPER_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
                     uct_helper_config_parse_mds, "a list of ib and pin"),
     UCT_HELPER_WORD_RULE("HELPER_MONITOR", monitor, uct_helper_monitor_names,
-                         "ucm, userfaultfd, both or auto"),
+                         "auto or ucm"),
     UCT_HELPER_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report), helper,
                     uct_helper_config_parse_report,
                     "stderr, FILE or json:FILE"),

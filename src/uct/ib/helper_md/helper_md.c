@@ -8,6 +8,7 @@
 #include "log.h"
 #include "node_process.h"
 #include "session.h"
+#include "trust.h"
 #include "trace_record.h"
 
 #include <ucs/datastruct/linear_func.h>
@@ -38,10 +39,10 @@ void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
 static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 {
     uct_helper_md_t *md = arg;
-    uint64_t next;
+    uint64_t next, count_at;
 
     uct_helper_events_recheck(now);
-    uct_helper_md_watch_vmas(md, now);
+    uct_helper_trust_step(now);
     next = uct_helper_md_visit_node(md, now);
     if (next == 0) {
         next = uct_helper_engine_step(md->engine, now);
@@ -49,7 +50,7 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
         uct_helper_engine_rested(md->engine);
     }
     /* An engine that distrusts memory has nothing to wake up for */
-    return md->vmas.is_near ? ucs_min(next, md->vmas.next_ns) : next;
+    return uct_helper_trust_is_near(&count_at) ? ucs_min(next, count_at) : next;
 }
 
 /* The operations */
@@ -420,48 +421,39 @@ err_free:
     return status;
 }
 
-/* Who asked for userfaultfd is warned, once a process, that it cannot be had */
-static void uct_helper_md_no_userfaultfd(const uct_helper_config_t *config,
-                                         const char *reason)
+/* Said once a process */
+static void uct_helper_md_no_userfaultfd(const char *reason)
 {
     static _Atomic(int) said;
     char note[UCT_HELPER_MD_NOTE_MAX];
 
-    snprintf(note, sizeof(note), "%s: memory is watched by UCX's hooks alone",
-             reason);
     if (ucs_swap_acq_rel(&said, 1)) {
         return;
     }
-    uct_helper_log((config->monitor == UCT_HELPER_MONITOR_AUTO) ?
-                           UCS_LOG_LEVEL_INFO :
-                           UCS_LOG_LEVEL_WARN,
-                   "UCX_MD_HELPER_MONITOR=%s: %s",
-                   uct_helper_monitor_names[config->monitor], note);
+
+    snprintf(note, sizeof(note), "%s: memory is watched by UCX's hooks alone",
+             reason);
+    uct_helper_log(UCS_LOG_LEVEL_INFO, "%s", note);
     uct_helper_session_note(note);
 }
 
-/* Anything that tells of unmapped memory will do; with nothing the helper stays
- * off */
+/* Without hooks the helper stays off, for the kernel alone tells too late of
+ * what one thread unmaps and another one maps again */
 static ucs_status_t
 uct_helper_md_choose_monitor(const uct_helper_config_t *config, int *watches_p)
 {
     const char *no_kernel = NULL, *no_hooks = NULL;
-    ucs_status_t hooks    = UCS_ERR_UNSUPPORTED;
+
+    if (uct_helper_events_check(&no_hooks) != UCS_OK) {
+        uct_helper_warn("%s: unmapped memory would be missed, the helper stays "
+                        "off", no_hooks);
+        return UCS_ERR_UNSUPPORTED;
+    }
 
     *watches_p = (config->monitor != UCT_HELPER_MONITOR_UCM) &&
                  (uct_helper_monitor_start(&no_kernel) == UCS_OK);
-    if (!*watches_p || (config->monitor != UCT_HELPER_MONITOR_USERFAULTFD)) {
-        hooks = uct_helper_events_check(&no_hooks);
-    }
-    if (!*watches_p && (hooks != UCS_OK)) {
-        uct_helper_warn("%s%s%s: nothing tells of unmapped memory, the helper "
-                        "stays off", no_hooks,
-                        (no_kernel == NULL) ? "" : ", and ",
-                        (no_kernel == NULL) ? "" : no_kernel);
-        return UCS_ERR_UNSUPPORTED;
-    }
     if (no_kernel != NULL) {
-        uct_helper_md_no_userfaultfd(config, no_kernel);
+        uct_helper_md_no_userfaultfd(no_kernel);
     }
     return UCS_OK;
 }
@@ -472,7 +464,7 @@ ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
     int watches;
 
     status = uct_helper_md_choose_monitor(config, &watches);
-    if (watches) {
+    if ((status == UCS_OK) && watches) {
         uct_helper_monitor_stop();
     }
     return status;
@@ -504,6 +496,7 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
         goto err_release;
     }
 
+    uct_helper_trust_join(md->engine);
     uct_helper_session_enter(md);
     if (ucs_load_relaxed(&uct_helper_trace_is_on)) {
         md->ops.mem_reg   = uct_helper_md_mem_reg_traced;

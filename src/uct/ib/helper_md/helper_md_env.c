@@ -6,6 +6,7 @@
 #include "node_process.h"
 #include "range.h"
 #include "session.h"
+#include "trust.h"
 
 #include <ucs/sys/clock.h>
 
@@ -15,7 +16,7 @@
 
 /*
  * The world of a domain's engine: the domain below, clock, threads, memory and
- * node; and what it is told of whether memory can be trusted.
+ * node.
  */
 
 /* The component whose domains register with a device's driver */
@@ -112,6 +113,14 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
     return uct_helper_site_recall(md->site, sp, address, length);
 }
 
+/* Nothing is watched that will not be kept */
+static int uct_helper_md_watch(uct_helper_md_t *md,
+                               const uct_helper_range_t *range)
+{
+    return !md->watches || (uct_helper_trust_watched() &&
+                            uct_helper_monitor_watch(range));
+}
+
 /* A helper's registration asks the kernel anew unless it watches the mapping
  * for us: UCM may have missed what happened to it */
 static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
@@ -120,17 +129,20 @@ static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
     int speculate   = !!(flags & UCT_HELPER_INSPECT_SPECULATE);
     uintptr_t start = *start_p;
     uintptr_t end   = *end_p;
+    uct_helper_range_t range;
 
     if (uct_helper_range_is_own_stack(start, end)) {
         return 0;
     }
 
     if (!(flags & UCT_HELPER_INSPECT_KNOWN) || (speculate && !md->watches)) {
-        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start_p, end_p) !=
-             UCT_HELPER_RANGE_PRIVATE) ||
-            (md->watches && !uct_helper_monitor_watch(*start_p, *end_p))) {
+        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
+                                   &range) != UCT_HELPER_RANGE_PRIVATE) ||
+            !uct_helper_md_watch(md, &range)) {
             return 0;
         }
+        *start_p = range.kept;
+        *end_p   = range.end;
     }
 
     return !speculate || uct_helper_range_is_resident(start, end);
@@ -225,24 +237,8 @@ ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
 }
 
 /*
- * Trust
+ * Marks
  */
-
-void uct_helper_md_watch_vmas(uct_helper_md_t *md, uint64_t now)
-{
-    if (!uct_helper_vmas_watch(&md->vmas, now)) {
-        return;
-    }
-
-    if (md->vmas.is_near) {
-        uct_helper_engine_distrust(md->engine, UCT_HELPER_DISTRUST_VMAS);
-        uct_helper_warn("%s: the process nears vm.max_map_count=%ld mappings: "
-                        "memory is registered only while it is in use",
-                        md->name, uct_helper_vmas_limit());
-    } else {
-        uct_helper_engine_trust(md->engine, UCT_HELPER_DISTRUST_VMAS);
-    }
-}
 
 /* Does the domain below leave marks on the pages that it registers? rdma-core
  * does once it was asked for fork support (ibv_fork_init(), which the preloaded
@@ -265,13 +261,13 @@ static int uct_helper_md_is_marking(uct_helper_md_t *md)
         return 0;
     }
 
-    before = uct_helper_vmas_count((uintptr_t)pages,
-                                   (uintptr_t)pages + 3 * page);
+    before = uct_helper_range_count((uintptr_t)pages,
+                                    (uintptr_t)pages + 3 * page);
     if (uct_helper_env_mem_reg(md, pages + page, page,
                                UCT_MD_MEM_ACCESS_ALL |
                                UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) == UCS_OK) {
-        after = uct_helper_vmas_count((uintptr_t)pages,
-                                      (uintptr_t)pages + 3 * page);
+        after = uct_helper_range_count((uintptr_t)pages,
+                                       (uintptr_t)pages + 3 * page);
         uct_helper_env_mem_dereg(md, memh, NULL);
     }
     munmap(pages, 3 * page);

@@ -9,7 +9,6 @@
 #include "process.h"
 #include "site.h"
 #include "thread.h"
-#include "vmas.h"
 
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/atomic.h>
@@ -42,7 +41,6 @@ typedef struct uct_helper_md {
     uct_helper_site_h      site;
     uct_helper_config_t    config;
     ucs_cpu_set_t          local_cpus;
-    uct_helper_vmas_t      vmas;       /* the helper's own */
     uct_helper_node_h      node;       /* NULL: it has no ledger */
     _Atomic(int)           listens;    /* the node's ledger says so */
     /* The helper's own: where it runs */
@@ -111,11 +109,6 @@ ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md);
 /** Have the engine distrust memory if the domain below marks what it
  *  registers. */
 void uct_helper_md_check_marks(uct_helper_md_t *md);
-
-
-/** The same while the process has almost as many mappings as it may; at each
- *  step. */
-void uct_helper_md_watch_vmas(uct_helper_md_t *md, uint64_t now);
 
 
 /** The helper's dealings with the node, at each step. @return When the next

@@ -4,6 +4,8 @@
 #ifndef UCT_HELPER_MONITOR_H_
 #define UCT_HELPER_MONITOR_H_
 
+#include "range.h"
+
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 
@@ -17,24 +19,32 @@
  * process. Mappings are registered for events only; no page is ever protected
  * and no fault ever waits for the reader.
  *
- * Whole mappings are watched, and stay so until they are unmapped or the last
- * domain closes: a part would split its mapping, after which mremap() of the
- * whole fails with EFAULT, and the number of mappings would grow under churn.
+ * The kernel joins neighbouring mappings only if both are watched or neither
+ * is, and mremap() fails with EFAULT where it meets a border. So that a program
+ * finds its mappings as they would be without us, private anonymous memory that
+ * touches is watched all or not at all: with a mapping what touches it
+ * (@ref uct_helper_range_t::run_start), and what the program maps beside it
+ * (@ref uct_helper_monitor_spread). It stays so until it is unmapped, leaves
+ * (@ref uct_helper_monitor_unwatch), or the last domain closes.
  *
  * A thread that unmaps watched memory sleeps inside the kernel until the reader
  * has taken the event. So the reader waits for nothing that such a thread
  * could hold: it allocates nothing, logs nothing, takes no signal, and of the
- * index lock it only asks whether it is free.
+ * locks that it needs it only asks whether they are free.
+ *
+ * The reader has a table of descriptors of its own, with nothing but the
+ * userfaultfd in it: what the program closes, or puts in place of a descriptor
+ * that it does not know, is never read, and the events still come.
  */
 
 BEGIN_C_DECLS
 
-/** What tells of memory that goes away (UCX_MD_HELPER_MONITOR). */
+/** What tells of memory that goes away (UCX_MD_HELPER_MONITOR). The kernel alone
+ *  is no choice: it tells too late of what one thread unmaps and another one maps
+ *  again. */
 typedef enum uct_helper_monitor {
-    UCT_HELPER_MONITOR_AUTO,        /**< both, or what can be had of them */
-    UCT_HELPER_MONITOR_UCM,         /**< UCX's hooks of mmap() and the like */
-    UCT_HELPER_MONITOR_USERFAULTFD, /**< the kernel */
-    UCT_HELPER_MONITOR_BOTH,
+    UCT_HELPER_MONITOR_AUTO, /**< the kernel, where it can, and UCX's hooks */
+    UCT_HELPER_MONITOR_UCM,  /**< UCX's hooks of mmap() and the like alone */
     UCT_HELPER_MONITOR_LAST
 } uct_helper_monitor_t;
 
@@ -63,13 +73,40 @@ void uct_helper_monitor_stop(void);
 
 
 /**
- * Watch [@a start, @a end), whole mappings. Any thread that has started the
- * monitor and not stopped it; idempotent. Takes no lock of ours.
+ * Watch the mappings that @a range lies in, whole, and what touches them if it
+ * can be had. Any thread that has started the monitor and not stopped it;
+ * idempotent. Takes no lock that a memory event waits for; may allocate.
  *
  * @return Nonzero if an event will be delivered for whatever unmaps, moves or
- *         discards any page of it.
+ *         discards any page of these mappings.
  */
-int uct_helper_monitor_watch(uintptr_t start, uintptr_t end);
+int uct_helper_monitor_watch(const uct_helper_range_t *range);
+
+
+/**
+ * The program has mapped [@a start, @a end): watched if it touches what is, or
+ * it would not be joined with that. Any thread, at any time; does nothing if
+ * nothing is watched. Allocates nothing.
+ */
+void uct_helper_monitor_spread(uintptr_t start, uintptr_t end);
+
+
+/**
+ * Watch [@a start, @a end) no more: the program is about to move it, or has its
+ * own use for a userfaultfd there. Nothing of it may be registered without a use
+ * any more. Any thread, at any time; allocates nothing.
+ */
+void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end);
+
+
+/** Watch nothing any more that is watched now, so that neighbours can be joined:
+ *  soon, by the reader. Any thread that has started the monitor. */
+void uct_helper_monitor_unwatch_all(void);
+
+
+/** In a child that no fork handler saw, or after them: nothing is watched, and
+ *  the parent's reader is not ours. */
+void uct_helper_monitor_forget(void);
 
 END_C_DECLS
 

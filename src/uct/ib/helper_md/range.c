@@ -23,6 +23,10 @@
 /* Of a stack without a limit (RLIMIT_STACK) */
 #define UCT_HELPER_RANGE_STACK_MAX (8ul << 20)
 
+/* Not "self": that is the main thread, which may have ended before the others,
+ * and then shows nothing */
+#define UCT_HELPER_RANGE_MAPS      "/proc/thread-self/maps"
+
 #define UCT_HELPER_RANGE_PAGES     1024 /* looked at by one mincore() */
 #define UCT_HELPER_RANGE_BUFFER    4096
 
@@ -68,12 +72,17 @@ typedef struct uct_helper_vma {
     int       is_file;
 } uct_helper_vma_t;
 
-/* Sum over the mappings that were fed in ascending order */
+/* Sum over the mappings, of which those from the first that covers on are fed
+ * in ascending order */
 typedef struct uct_helper_range_sum {
     uintptr_t               start, end; /* what was asked for */
     uintptr_t               next;       /* first byte not yet covered */
     uintptr_t               first;      /* start of the first mapping */
     uintptr_t               guard_end;  /* of a guard just below the first */
+    uintptr_t               run_start;  /* of the row that ends at run_next */
+    uintptr_t               run_next;
+    unsigned                above;      /* mappings of the row behind the end */
+    int                     is_anonymous;
     uct_helper_range_kind_t kind;
 } uct_helper_range_sum_t;
 
@@ -103,15 +112,57 @@ uct_helper_vma_kind(const uct_helper_vma_t *vma)
                                                       UCT_HELPER_RANGE_PRIVATE;
 }
 
+static int uct_helper_vma_is_anonymous(const uct_helper_vma_t *vma)
+{
+    return !vma->is_file && !(vma->flags & UCT_HELPER_PROCMAP_SHARED);
+}
+
+static int uct_helper_vma_is_guard(const uct_helper_vma_t *vma)
+{
+    return !(vma->flags & UCT_HELPER_PROCMAP_ACCESS) &&
+           (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX);
+}
+
+/* In ascending order, one that lies below what was asked for */
+static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
+                                        const uct_helper_vma_t *vma)
+{
+    sum->guard_end = uct_helper_vma_is_guard(vma) ? vma->end : 0;
+    if (!uct_helper_vma_is_anonymous(vma)) {
+        sum->run_next = 0;
+        return;
+    }
+
+    if (sum->run_next != vma->start) {
+        sum->run_start = vma->start;
+    }
+    sum->run_next = vma->end;
+}
+
+/* @return Zero if no further mapping matters */
+static int uct_helper_range_feed_above(uct_helper_range_sum_t *sum,
+                                       const uct_helper_vma_t *vma)
+{
+    if (!sum->is_anonymous || (vma->start != sum->run_next) ||
+        !uct_helper_vma_is_anonymous(vma)) {
+        return 0;
+    }
+
+    sum->run_next = vma->end;
+    return ++sum->above < UCT_HELPER_RANGE_RUN_MAX;
+}
+
 /* @return Zero if no further mapping matters */
 static int uct_helper_range_feed(uct_helper_range_sum_t *sum,
                                  const uct_helper_vma_t *vma)
 {
     if (vma->end <= sum->start) {
-        sum->guard_end = (!(vma->flags & UCT_HELPER_PROCMAP_ACCESS) &&
-                          (vma->end - vma->start <=
-                           UCT_HELPER_RANGE_GUARD_MAX)) ? vma->end : 0;
+        uct_helper_range_feed_below(sum, vma);
         return 1;
+    }
+
+    if (sum->next >= sum->end) {
+        return uct_helper_range_feed_above(sum, vma);
     }
 
     if (vma->start > sum->next) {
@@ -121,10 +172,15 @@ static int uct_helper_range_feed(uct_helper_range_sum_t *sum,
 
     if (sum->next == sum->start) {
         sum->first = vma->start;
+        if (sum->run_next != vma->start) {
+            sum->run_start = vma->start;
+        }
     }
     uct_helper_range_is(sum, uct_helper_vma_kind(vma));
-    sum->next = vma->end;
-    return sum->next < sum->end;
+    sum->is_anonymous &= uct_helper_vma_is_anonymous(vma);
+    sum->next          = vma->end;
+    sum->run_next      = vma->end;
+    return 1;
 }
 
 static size_t uct_helper_range_stack_size(void)
@@ -140,26 +196,24 @@ static size_t uct_helper_range_stack_size(void)
 
 /* A stack grows down towards its guard. Another mapping may have been merged
  * with it from above, so only what lies within the default size of a stack
- * counts as one. */
-static void uct_helper_range_conclude(uct_helper_range_sum_t *sum)
+ * counts as one. @return From where on nothing of it can be a stack. */
+static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
 {
     uintptr_t stack_end;
 
     if (sum->next < sum->end) {
         uct_helper_range_is(sum, UCT_HELPER_RANGE_HOLE);
-        return;
     }
 
     if ((sum->guard_end == 0) || (sum->guard_end != sum->first)) {
-        return;
+        return sum->first;
     }
 
     stack_end = sum->guard_end + uct_helper_range_stack_size();
     if (sum->start < stack_end) {
         uct_helper_range_is(sum, UCT_HELPER_RANGE_STACK);
-    } else {
-        sum->first = stack_end;
     }
+    return stack_end;
 }
 
 /*
@@ -186,17 +240,44 @@ static int uct_helper_range_query_one(int fd, uintptr_t address, unsigned flags,
     return 0;
 }
 
+/* The kernel finds the mapping of an address, so those of the row below are asked
+ * for in descending order */
+static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
+                                         const uct_helper_vma_t *vma)
+{
+    uintptr_t start = vma->start;
+    uct_helper_vma_t below;
+    unsigned count;
+
+    for (count = 0; (count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0); ++count) {
+        if (uct_helper_range_query_one(fd, start - 1, 0, &below) != 0) {
+            break;
+        }
+        if (count == 0) {
+            uct_helper_range_feed_below(sum, &below);
+        }
+        if (!uct_helper_vma_is_anonymous(&below)) {
+            break;
+        }
+        start = below.start;
+    }
+
+    if (count > 0) {
+        sum->run_start = start;
+        sum->run_next  = vma->start;
+    }
+}
+
 /* @return 0, or a negative errno: -ENOTTY of an older kernel */
 static int uct_helper_range_query(int fd, uct_helper_range_sum_t *sum)
 {
-    uct_helper_vma_t vma, below;
+    uct_helper_vma_t vma;
     int ret;
 
     ret = uct_helper_range_query_one(fd, sum->start, UCT_HELPER_PROCMAP_NEXT,
                                      &vma);
-    if ((ret == 0) && (vma.start > 0) &&
-        (uct_helper_range_query_one(fd, vma.start - 1, 0, &below) == 0)) {
-        uct_helper_range_feed(sum, &below);
+    if (ret == 0) {
+        uct_helper_range_query_below(fd, sum, &vma);
     }
 
     while ((ret == 0) && uct_helper_range_feed(sum, &vma)) {
@@ -279,7 +360,11 @@ static int uct_helper_maps_char(uct_helper_maps_parser_t *parser, char c)
     return 0;
 }
 
-static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
+/* Feed all mappings until @a feed returns zero. @return 0 or a negative errno. */
+static int uct_helper_maps_each(int fd,
+                                int (*feed)(void *arg,
+                                            const uct_helper_vma_t *vma),
+                                void *arg)
 {
     uct_helper_maps_parser_t parser;
     char buffer[UCT_HELPER_RANGE_BUFFER];
@@ -292,7 +377,7 @@ static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
             if (!uct_helper_maps_char(&parser, buffer[i])) {
                 continue;
             }
-            if (!uct_helper_range_feed(sum, &parser.vma)) {
+            if (!feed(arg, &parser.vma)) {
                 return 0;
             }
             memset(&parser, 0, sizeof(parser));
@@ -301,45 +386,127 @@ static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
     return (length < 0) ? -errno : 0;
 }
 
-/* Opened for each question: a descriptor that is kept would show a forked
- * child its parent's memory */
-uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
-                                              uintptr_t *start_p,
-                                              uintptr_t *end_p)
+static int uct_helper_range_feed_parsed(void *arg, const uct_helper_vma_t *vma)
 {
-    uct_helper_range_sum_t sum = {
-        .start = *start_p,
-        .end   = *end_p,
-        .next  = *start_p,
-        .kind  = UCT_HELPER_RANGE_PRIVATE
-    };
-    int ret = -ENOTTY;
-    int fd;
+    return uct_helper_range_feed(arg, vma);
+}
 
-    fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return UCT_HELPER_RANGE_UNKNOWN;
-    }
+static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
+{
+    return uct_helper_maps_each(fd, uct_helper_range_feed_parsed, sum);
+}
+
+static int uct_helper_range_ask(int fd, uct_helper_range_way_t way,
+                                uct_helper_range_sum_t *sum)
+{
+    int ret = -ENOTTY;
 
     if (way != UCT_HELPER_RANGE_WAY_PARSE) {
-        ret = uct_helper_range_query(fd, &sum);
+        ret = uct_helper_range_query(fd, sum);
     }
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
-         (sum.next == sum.start))) {
-        ret = uct_helper_range_parse(fd, &sum);
+         (sum->next == sum->start))) {
+        ret = uct_helper_range_parse(fd, sum);
     }
-    close(fd);
-    if (ret != 0) {
-        return UCT_HELPER_RANGE_UNKNOWN;
+    return ret;
+}
+
+/* Opened for each question: a descriptor that is kept would show a forked
+ * child its parent's memory */
+uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
+                                              uintptr_t start, uintptr_t end,
+                                              uct_helper_range_t *range_p)
+{
+    uct_helper_range_sum_t sum = {
+        .start        = start,
+        .end          = end,
+        .next         = start,
+        .kind         = UCT_HELPER_RANGE_PRIVATE,
+        .is_anonymous = 1
+    };
+    int ret = -ENOENT;
+    int fd;
+
+    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ret = uct_helper_range_ask(fd, way, &sum);
+        close(fd);
     }
 
-    uct_helper_range_conclude(&sum);
-    if (sum.kind == UCT_HELPER_RANGE_PRIVATE) {
-        *start_p = sum.first;
-        *end_p   = sum.next;
+    memset(range_p, 0, sizeof(*range_p));
+    if (ret != 0) {
+        range_p->kind = UCT_HELPER_RANGE_UNKNOWN;
+        return range_p->kind;
     }
-    return sum.kind;
+
+    range_p->kept         = uct_helper_range_conclude(&sum);
+    range_p->kind         = sum.kind;
+    range_p->start        = sum.first;
+    range_p->end          = sum.next;
+    range_p->is_anonymous = sum.is_anonymous &&
+                            (sum.kind < UCT_HELPER_RANGE_HOLE);
+    range_p->run_start    = sum.run_start;
+    range_p->run_end      = sum.run_next;
+    return range_p->kind;
+}
+
+/* What is to be done with each mapping */
+typedef struct uct_helper_range_visit {
+    void (*visit)(uintptr_t start, uintptr_t end, void *arg);
+    void *arg;
+} uct_helper_range_visit_t;
+
+static int uct_helper_range_visit_one(void *arg, const uct_helper_vma_t *vma)
+{
+    const uct_helper_range_visit_t *visit = arg;
+
+    if (uct_helper_vma_is_anonymous(vma)) {
+        visit->visit(vma->start, vma->end, visit->arg);
+    }
+    return 1;
+}
+
+void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
+                                         void *arg),
+                           void *arg)
+{
+    uct_helper_range_visit_t each = {.visit = visit, .arg = arg};
+    int fd;
+
+    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)uct_helper_maps_each(fd, uct_helper_range_visit_one, &each);
+        close(fd);
+    }
+}
+
+/* What is counted */
+typedef struct uct_helper_range_number {
+    uintptr_t start, end;
+    long      count;
+} uct_helper_range_number_t;
+
+static int uct_helper_range_count_one(void *arg, const uct_helper_vma_t *vma)
+{
+    uct_helper_range_number_t *number = arg;
+
+    number->count += (vma->start < number->end) && (vma->end > number->start);
+    return 1;
+}
+
+long uct_helper_range_count(uintptr_t start, uintptr_t end)
+{
+    uct_helper_range_number_t number = {.start = start, .end = end};
+    int ret                          = -1;
+    int fd;
+
+    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ret = uct_helper_maps_each(fd, uct_helper_range_count_one, &number);
+        close(fd);
+    }
+    return (ret < 0) ? -1 : number.count;
 }
 
 static void uct_helper_range_learn_stack(void)

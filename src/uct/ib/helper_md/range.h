@@ -44,20 +44,46 @@ typedef enum uct_helper_range_way {
 } uct_helper_range_way_t;
 
 
+/** Where some memory lies. All addresses are page boundaries. */
+typedef struct uct_helper_range {
+    uct_helper_range_kind_t kind;
+    uintptr_t               start;     /**< of the mapping of its first byte */
+    uintptr_t               end;       /**< of the mapping of its last byte */
+    uintptr_t               kept;      /**< with UCT_HELPER_RANGE_PRIVATE: from
+                                            here to end nothing can be a stack */
+    int                     is_anonymous; /**< private anonymous all of it,
+                                            readable or not; only then: */
+    uintptr_t               run_start; /**< start and end of the row of private */
+    uintptr_t               run_end;   /**< anonymous mappings, each of which
+                                            touches the next, that it is part
+                                            of; at most
+                                            @ref UCT_HELPER_RANGE_RUN_MAX
+                                            mappings to either side */
+} uct_helper_range_t;
+
+
+/** Mappings to either side that are looked at for @ref uct_helper_range_t::
+ *  run_start: a system call each. Rows are short (a reserved range and what of
+ *  it is in use, an arena, stacks with their guards); at half as many the
+ *  stacks of 32 threads are cut in two, twice as many cost a first use another
+ *  20 us where there are so many. */
+#define UCT_HELPER_RANGE_RUN_MAX 64
+
+
 /**
- * Find the kind of memory.
+ * Find the kind of memory, and what is around it.
  *
- * @param [in]    way      How to ask the kernel.
- * @param [inout] start_p  First byte of the range; on return, with
- *                         UCT_HELPER_RANGE_PRIVATE, the start of the mapping
- *                         that it lies in, or of that part of it that cannot
- *                         be a stack. Unchanged otherwise.
- * @param [inout] end_p    First byte behind the range; on return likewise the
- *                         end of the mapping that its last byte lies in.
+ * @param [in]  way      How to ask the kernel.
+ * @param [in]  start    First byte of the range.
+ * @param [in]  end      First byte behind the range.
+ * @param [out] range_p  Filled; only the kind counts where that is HOLE or
+ *                       UNKNOWN.
+ *
+ * @return The kind.
  */
 uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
-                                              uintptr_t *start_p,
-                                              uintptr_t *end_p);
+                                              uintptr_t start, uintptr_t end,
+                                              uct_helper_range_t *range_p);
 
 
 /**
@@ -66,6 +92,22 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
  *         glibc allocates for a moment at a thread's first call.
  */
 int uct_helper_range_is_own_stack(uintptr_t start, uintptr_t end);
+
+
+/** Visit all private anonymous mappings of the process, in ascending order. The
+ *  visitor may change them. */
+void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
+                                         void *arg),
+                           void *arg);
+
+
+/**
+ * Mappings of the process that overlap [@a start, @a end), or all with 0 and
+ * UINTPTR_MAX. Time grows with their number.
+ *
+ * @return -1 if /proc cannot be read.
+ */
+long uct_helper_range_count(uintptr_t start, uintptr_t end);
 
 
 /** @return Nonzero if all pages of the range are in memory, so that pinning

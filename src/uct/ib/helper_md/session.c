@@ -4,10 +4,12 @@
 #include "session.h"
 #include "events.h"
 #include "log.h"
+#include "monitor.h"
 #include "node_process.h"
 #include "process.h"
 #include "report.h"
 #include "trace_record.h"
+#include "trust.h"
 
 #include <ucs/sys/clock.h>
 
@@ -80,6 +82,8 @@ static void uct_helper_session_adopt(void)
     char version[sizeof(session->closed.ucx_version)];
 
     uct_helper_events_forget();
+    uct_helper_monitor_forget();
+    uct_helper_trust_forget();
     uct_helper_trace_forget();
     uct_helper_node_forget();
     pthread_mutex_init(&uct_helper_session_lock, NULL);

@@ -4,6 +4,7 @@
 #ifndef UCT_HELPER_VMAS_H_
 #define UCT_HELPER_VMAS_H_
 
+#include <ucs/sys/atomic.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>
@@ -24,28 +25,28 @@ BEGIN_C_DECLS
 #define UCT_HELPER_VMAS_STOP 8
 #define UCT_HELPER_VMAS_GO   4
 
-/** A watch over the number of mappings. Zeroed: fresh. One thread at a time. */
+/** A watch over the number of mappings. Zeroed: fresh. */
 typedef struct uct_helper_vmas {
-    uint64_t next_ns;  /**< when to count again */
-    int      is_near;  /**< near the limit when last counted */
+    uint64_t      next_ns;  /**< when to count again */
+    int           is_near;  /**< near the limit when last counted */
+    long          limit;    /**< as it was then */
+    _Atomic(long) spare;    /**< ranges that may be watched for us until it is
+                                 to be counted in any case */
 } uct_helper_vmas_t;
 
 
 /**
- * Mappings that overlap [@a start, @a end), or all with 0 and UINTPTR_MAX.
- * Allocates nothing. Time grows with their number.
- *
- * @return -1 if /proc cannot be read.
- */
-long uct_helper_vmas_count(uintptr_t start, uintptr_t end);
-
-
-/**
- * Count if it is time to: once a second, and less often where it takes long.
+ * Count if it is time to: once a second, less often where it takes long, and
+ * when @ref uct_helper_vmas_spend has said so. One thread at a time.
  *
  * @return Nonzero if the state of @a vmas has changed.
  */
 int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now);
+
+
+/** One more range is watched for us. Any thread. @return Nonzero if so many have
+ *  come since the last count that it is time to count again. */
+int uct_helper_vmas_spend(uct_helper_vmas_t *vmas);
 
 
 /** @return vm.max_map_count, LONG_MAX if it cannot be read. */

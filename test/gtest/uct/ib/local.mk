@@ -35,6 +35,7 @@ gtest_SOURCES += \
 	uct/ib/test_merge.cc \
 	uct/ib/test_monitor.cc \
 	uct/ib/test_monitor_kept.cc \
+	uct/ib/test_monitor_mappings.cc \
 	uct/ib/test_monitor_refused.cc \
 	uct/ib/test_process.cc \
 	uct/ib/test_queues.cc \

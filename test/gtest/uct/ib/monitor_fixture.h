@@ -43,7 +43,7 @@ protected:
         }
         uct_helper_monitor_stop();
         m_config         = plain_config();
-        m_config.monitor = UCT_HELPER_MONITOR_USERFAULTFD;
+        m_config.monitor = UCT_HELPER_MONITOR_AUTO;
         m_buffer         = map();
     }
 

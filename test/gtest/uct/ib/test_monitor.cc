@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <poll.h>
 #include <sys/wait.h>
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -335,20 +336,59 @@ TEST_F(test_monitor, forked_child_has_no_part_in_it)
     close();
 }
 
-/* A program that closes what it does not know: the reader finds out at the next
- * event, and from then on nothing is kept */
-TEST_F(test_monitor, a_closed_descriptor_costs_registrations_only)
+/* A program that closes what it does not know. The reader has a copy that nobody
+ * can close: what is watched stays so, and what is new is not kept. */
+TEST_F(test_monitor, a_closed_descriptor_costs_what_is_new)
 {
     EXPECT_EQ(0, in_child([this] {
         attach();
         use(m_buffer);
         ::close(find_userfaultfd());
+        EXPECT_TRUE(is_hit(m_buffer));
         map(m_buffer, MAP_FIXED);
-        while (is_hit(m_buffer)) {
-            sched_yield();
-        }
+        EXPECT_FALSE(is_hit(m_buffer));
         expect_dropped(m_buffer);
         close();
         return HasFailure();
     }));
+}
+
+/* Nor does it read from, write to or close what the program puts in its place */
+TEST_F(test_monitor, a_replaced_descriptor_is_left_alone)
+{
+    EXPECT_EQ(0, in_child([this] {
+        static const char text[] = "the program's own";
+        char buffer[sizeof(text)] = "";
+        int pipe_fds[2];
+
+        attach();
+        use(m_buffer);
+        int fd = find_userfaultfd();
+        EXPECT_EQ(0, pipe(pipe_fds));
+        EXPECT_EQ(fd, dup2(pipe_fds[0], fd));
+        EXPECT_EQ((ssize_t)sizeof(text),
+                  write(pipe_fds[1], text, sizeof(text)));
+        map(m_buffer, MAP_FIXED);
+        expect_dropped(m_buffer);
+        close();
+        EXPECT_EQ((ssize_t)sizeof(text), read(fd, buffer, sizeof(buffer)));
+        EXPECT_STREQ(text, buffer);
+        return HasFailure();
+    }));
+}
+
+/* A pipe's other end would never be told that the last reader has gone */
+TEST_F(test_monitor, reader_holds_no_descriptor_of_the_program)
+{
+    int pipe_fds[2];
+
+    ASSERT_EQ(0, pipe(pipe_fds));
+    attach();
+    use(m_buffer);
+    ::close(pipe_fds[1]);
+    struct pollfd end = {pipe_fds[0], POLLIN, 0};
+    EXPECT_EQ(1, poll(&end, 1, 10000));
+    EXPECT_NE(0, end.revents & POLLHUP);
+    ::close(pipe_fds[0]);
+    close();
 }

@@ -123,14 +123,14 @@ TEST_F(test_monitor, recycled_stack)
 }
 
 /* userfaultfd does not see it, UCM's hook of shmat() does */
-TEST_F(test_monitor, shmat_remap_with_both)
+TEST_F(test_monitor, shmat_remap)
 {
 #if defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
 #endif
     int id = shmget(IPC_PRIVATE, LENGTH, IPC_CREAT | 0600);
 
-    m_config.monitor = UCT_HELPER_MONITOR_BOTH;
+    m_config.monitor = UCT_HELPER_MONITOR_AUTO;
     attach();
     use(m_buffer);
     ASSERT_TRUE(is_hit(m_buffer));

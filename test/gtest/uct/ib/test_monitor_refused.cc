@@ -65,11 +65,5 @@ TEST_F(test_monitor_refused, falls_back_to_ucm)
         EXPECT_EQ(0, in_child([&] {
             return fall_back(UCT_HELPER_MONITOR_AUTO, error, 0);
         })) << error;
-        EXPECT_EQ(0, in_child([&] {
-            return fall_back(UCT_HELPER_MONITOR_BOTH, error, 1);
-        })) << error;
-        EXPECT_EQ(0, in_child([&] {
-            return fall_back(UCT_HELPER_MONITOR_USERFAULTFD, error, 1);
-        })) << error;
     }
 }

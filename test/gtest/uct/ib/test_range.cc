@@ -47,9 +47,8 @@ protected:
 
     uct_helper_range_kind_t kind(const void *address, size_t length)
     {
-        m_start = (uintptr_t)address;
-        m_end   = m_start + length;
-        return uct_helper_range_find(GetParam(), &m_start, &m_end);
+        return uct_helper_range_find(GetParam(), (uintptr_t)address,
+                                     (uintptr_t)address + length, &m_range);
     }
 
     uct_helper_range_kind_t kind_and_unmap(void *address)
@@ -60,8 +59,7 @@ protected:
         return result;
     }
 
-    uintptr_t m_start = 0;
-    uintptr_t m_end   = 0;
+    uct_helper_range_t m_range = {};
 };
 
 TEST_P(test_range, private_memory_may_be_kept)
@@ -69,8 +67,9 @@ TEST_P(test_range, private_memory_may_be_kept)
     char *address = map();
 
     EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(address + PAGE, PAGE));
-    EXPECT_LE(m_start, (uintptr_t)address);
-    EXPECT_GE(m_end, (uintptr_t)address + LENGTH);
+    EXPECT_LE(m_range.start, (uintptr_t)address);
+    EXPECT_EQ(m_range.start, m_range.kept);
+    EXPECT_GE(m_range.end, (uintptr_t)address + LENGTH);
     munmap(address, LENGTH);
 }
 
@@ -164,9 +163,67 @@ TEST_P(test_range, what_lies_far_above_a_guard_is_no_stack)
     ASSERT_EQ(0, mprotect(address, PAGE, PROT_NONE));
     EXPECT_EQ(UCT_HELPER_RANGE_STACK, kind(address + PAGE, PAGE));
     ASSERT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(address + length - PAGE, PAGE));
-    EXPECT_GT(m_start, (uintptr_t)address + (1ul << 20));
-    EXPECT_LE(m_start, (uintptr_t)address + length - PAGE);
+    EXPECT_GT(m_range.kept, (uintptr_t)address + (1ul << 20));
+    EXPECT_LE(m_range.kept, (uintptr_t)address + length - PAGE);
+    EXPECT_EQ((uintptr_t)address + PAGE, m_range.start) << "of the mapping";
     munmap(address, length);
+}
+
+/* What is reserved, and what of it is in use, is one row up to what is no
+ * private anonymous memory */
+TEST_P(test_range, row_of_what_touches)
+{
+    const uintptr_t pages = (uintptr_t)map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                           -1, 2 * LENGTH);
+    int fd                = memfd_create("range", MFD_CLOEXEC);
+
+    ASSERT_EQ(0, ftruncate(fd, PAGE));
+    for (uintptr_t page : {pages, pages + 12 * PAGE}) {
+        ASSERT_NE(MAP_FAILED, mmap((void*)page, PAGE, PROT_READ,
+                                   MAP_PRIVATE | MAP_FIXED, fd, 0));
+    }
+    for (uintptr_t page : {pages + 2 * PAGE, pages + 4 * PAGE,
+                           pages + 6 * PAGE}) {
+        ASSERT_EQ(0, mprotect((void*)page, PAGE, PROT_READ | PROT_WRITE));
+    }
+
+    EXPECT_EQ(UCT_HELPER_RANGE_STACK, kind((void*)(pages + 4 * PAGE), PAGE));
+    EXPECT_TRUE(m_range.is_anonymous);
+    EXPECT_EQ(pages + 4 * PAGE, m_range.start);
+    EXPECT_EQ(pages + 5 * PAGE, m_range.end);
+    EXPECT_EQ(pages + PAGE, m_range.run_start);
+    EXPECT_EQ(pages + 12 * PAGE, m_range.run_end);
+
+    EXPECT_EQ(UCT_HELPER_RANGE_NO_ACCESS, kind((void*)(pages + 3 * PAGE), PAGE));
+    EXPECT_TRUE(m_range.is_anonymous);
+    EXPECT_EQ(pages + PAGE, m_range.run_start);
+
+    kind((void*)pages, 2 * PAGE);
+    EXPECT_FALSE(m_range.is_anonymous);
+
+    ASSERT_EQ(0, munmap((void*)(pages + 3 * PAGE), PAGE));
+    EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind((void*)(pages + 4 * PAGE), PAGE));
+    EXPECT_EQ(pages + 4 * PAGE, m_range.run_start) << "there is a hole";
+    munmap((void*)pages, 2 * LENGTH);
+    close(fd);
+}
+
+TEST_P(test_range, long_row_is_cut)
+{
+    const unsigned count = 2 * UCT_HELPER_RANGE_RUN_MAX + 41;
+    const char *address  = map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                               2 * count * PAGE);
+    char *middle         = (char*)address + count * PAGE;
+
+    for (unsigned i = 0; i < 2 * count; i += 2) {
+        ASSERT_EQ(0, mprotect((char*)address + i * PAGE, PAGE, PROT_READ));
+    }
+    kind(middle, PAGE);
+    EXPECT_GE(m_range.run_end - m_range.end, UCT_HELPER_RANGE_RUN_MAX * PAGE);
+    EXPECT_LT(m_range.run_end - m_range.end, count * PAGE);
+    EXPECT_GE(m_range.start - m_range.run_start,
+              UCT_HELPER_RANGE_RUN_MAX * PAGE);
+    munmap((void*)address, 2 * count * PAGE);
 }
 
 /* Each mapping of this process, as its maps show them */
@@ -223,6 +280,25 @@ TEST(test_range_stack, own_stack_but_not_the_main_one)
     EXPECT_TRUE(own);
     EXPECT_FALSE(main);
     EXPECT_FALSE(other);
+}
+
+TEST(test_range_count, counts_mappings_in_a_range)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    char *pages = (char*)mmap(nullptr, 5 * page, PROT_READ,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uintptr_t from = (uintptr_t)pages + page, to = from + 3 * page;
+
+    ASSERT_NE(MAP_FAILED, pages);
+    EXPECT_EQ(1, uct_helper_range_count(from, to));
+    mprotect(pages + 2 * page, page, PROT_NONE);
+    EXPECT_EQ(3, uct_helper_range_count(from, to));
+    EXPECT_EQ(1, uct_helper_range_count(from, from + page));
+    munmap(pages + 2 * page, page);
+    EXPECT_EQ(2, uct_helper_range_count(from, to));
+    EXPECT_GT(uct_helper_range_count(0, UINTPTR_MAX), 10);
+    munmap(pages, 5 * page);
+    EXPECT_EQ(0, uct_helper_range_count(from, to));
 }
 
 TEST(test_range_resident, one_untouched_page_tells)

@@ -1,0 +1,283 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+
+#include "preload_memory.h"
+
+#include <ucs/sys/atomic.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/userfaultfd.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Of kernels that are newer than the headers */
+#ifndef MADV_DONTNEED_LOCKED
+#  define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+#ifndef MREMAP_DONTUNMAP
+#  define MREMAP_DONTUNMAP   4    /* Linux 5.7 */
+#endif
+#ifndef MADV_GUARD_INSTALL
+#  define MADV_GUARD_INSTALL 102  /* Linux 6.13 */
+#endif
+#ifndef MADV_GUARD_REMOVE
+#  define MADV_GUARD_REMOVE  103
+#endif
+
+#define UCT_PRELOAD_EXPORT __attribute__((visibility("default")))
+
+/* Under the version by which programs ask for it, and hidden from who asks by the
+ * name alone (preload.map.in). UCX and Open MPI do so to find the function that
+ * they patch: that must be the C library's, which calls it itself. */
+#define UCT_PRELOAD_INTERPOSE(_name, _version) \
+    __asm__(".symver uct_preload_my_" #_name "," #_name "@" _version)
+
+typedef void *(*uct_preload_mmap_func_t)(void *address, size_t length, int prot,
+                                         int flags, int fd, off_t offset);
+typedef void *(*uct_preload_mremap_func_t)(void *old_address, size_t old_size,
+                                           size_t new_size, int flags, ...);
+typedef int (*uct_preload_madvise_func_t)(void *address, size_t length,
+                                          int advice);
+typedef ssize_t (*uct_preload_process_madvise_func_t)(
+        int pidfd, const struct iovec *iov, size_t count, int advice,
+        unsigned flags);
+typedef int (*uct_preload_ioctl_func_t)(int fd, unsigned long request, ...);
+
+/* The C library's, as the next in line has them. Set before main() runs; NULL
+ * before that, when another library's constructor maps memory: dlsym() may
+ * allocate, and that library may be the allocator. */
+static _Atomic(uct_preload_mmap_func_t) uct_preload_mmap;
+static _Atomic(uct_preload_mremap_func_t) uct_preload_mremap;
+static _Atomic(uct_preload_madvise_func_t) uct_preload_madvise;
+static _Atomic(uct_preload_process_madvise_func_t) uct_preload_process_madvise;
+static _Atomic(uct_preload_ioctl_func_t) uct_preload_ioctl;
+
+static _Atomic(const uct_preload_listener_t*) uct_preload_listener;
+
+
+UCT_PRELOAD_EXPORT void
+uct_preload_listen(const uct_preload_listener_t *listener)
+{
+    /* release [P-LISTEN]: pairs with the acquire in uct_preload_heard() */
+    ucs_store_release(&uct_preload_listener, listener);
+}
+
+static inline const uct_preload_listener_t *uct_preload_heard(void)
+{
+    return ucs_load_acquire(&uct_preload_listener); /* [P-LISTEN] */
+}
+
+static void uct_preload_tell(void (*what)(void *address, size_t length),
+                             void *address, size_t length)
+{
+    int saved = errno;
+
+    what(address, length);
+    errno = saved;
+}
+
+__attribute__((constructor)) static void uct_preload_find_memory(void)
+{
+    ucs_store_relaxed(&uct_preload_mmap,
+                      (uct_preload_mmap_func_t)dlsym(RTLD_NEXT, "mmap"));
+    ucs_store_relaxed(&uct_preload_mremap,
+                      (uct_preload_mremap_func_t)dlsym(RTLD_NEXT, "mremap"));
+    ucs_store_relaxed(&uct_preload_madvise,
+                      (uct_preload_madvise_func_t)dlsym(RTLD_NEXT, "madvise"));
+    ucs_store_relaxed(&uct_preload_process_madvise,
+                      (uct_preload_process_madvise_func_t)
+                      dlsym(RTLD_NEXT, "process_madvise"));
+    ucs_store_relaxed(&uct_preload_ioctl,
+                      (uct_preload_ioctl_func_t)dlsym(RTLD_NEXT, "ioctl"));
+}
+
+/*
+ * mmap
+ */
+
+static void *uct_preload_call_mmap(void *address, size_t length, int prot,
+                                   int flags, int fd, off_t offset)
+{
+    uct_preload_mmap_func_t real = ucs_load_relaxed(&uct_preload_mmap);
+
+    return (real != NULL) ?
+                   real(address, length, prot, flags, fd, offset) :
+                   (void*)syscall(SYS_mmap, address, length, prot, flags, fd,
+                                  offset);
+}
+
+UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
+                                             int prot, int flags, int fd,
+                                             off_t offset)
+{
+    const uct_preload_listener_t *listener = uct_preload_heard();
+    void *mapped;
+
+    mapped = uct_preload_call_mmap(address, length, prot, flags, fd, offset);
+    if ((listener != NULL) && (mapped != MAP_FAILED) &&
+        (flags & MAP_ANONYMOUS) && ((flags & MAP_TYPE) == MAP_PRIVATE)) {
+        uct_preload_tell(listener->mapped, mapped, length);
+    }
+    return mapped;
+}
+
+UCT_PRELOAD_EXPORT void *uct_preload_my_mmap64(void *address, size_t length,
+                                               int prot, int flags, int fd,
+                                               off_t offset)
+        __attribute__((alias("uct_preload_my_mmap")));
+
+UCT_PRELOAD_INTERPOSE(mmap, UCT_PRELOAD_LIBC);
+UCT_PRELOAD_INTERPOSE(mmap64, UCT_PRELOAD_LIBC);
+
+/*
+ * mremap
+ */
+
+static void *uct_preload_call_mremap(void *old_address, size_t old_size,
+                                     size_t new_size, int flags,
+                                     void *new_address)
+{
+    uct_preload_mremap_func_t real = ucs_load_relaxed(&uct_preload_mremap);
+
+    return (real != NULL) ?
+                   real(old_address, old_size, new_size, flags, new_address) :
+                   (void*)syscall(SYS_mremap, old_address, old_size, new_size,
+                                  flags, new_address);
+}
+
+/* The kernel takes what is to move for one mapping only if all or none of it is
+ * watched, and moves several at once only if none is. What was refused, or is to
+ * stay, lies where it was. */
+UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
+                                               size_t old_size, size_t new_size,
+                                               int flags, ...)
+{
+    const uct_preload_listener_t *listener = uct_preload_heard();
+    void *new_address                      = NULL;
+    void *mapped;
+    va_list args;
+
+    if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+        va_start(args, flags);
+        new_address = va_arg(args, void*);
+        va_end(args);
+    }
+
+    if (listener == NULL) {
+        return uct_preload_call_mremap(old_address, old_size, new_size, flags,
+                                       new_address);
+    }
+
+    uct_preload_tell(listener->leave, old_address, old_size);
+    if (flags & MREMAP_FIXED) {
+        uct_preload_tell(listener->discard, new_address, new_size);
+    }
+    mapped = uct_preload_call_mremap(old_address, old_size, new_size, flags,
+                                     new_address);
+    if (mapped != MAP_FAILED) {
+        uct_preload_tell(listener->mapped, mapped, new_size);
+    }
+    if ((mapped == MAP_FAILED) || (flags & MREMAP_DONTUNMAP)) {
+        uct_preload_tell(listener->mapped, old_address, old_size);
+    }
+    return mapped;
+}
+
+UCT_PRELOAD_INTERPOSE(mremap, UCT_PRELOAD_LIBC);
+
+/*
+ * madvise
+ */
+
+static int uct_preload_is_discard(int advice)
+{
+    switch (advice) {
+    case MADV_DONTNEED:
+    case MADV_FREE:
+    case MADV_REMOVE:
+    case MADV_DONTNEED_LOCKED:
+    case MADV_GUARD_INSTALL:
+    case MADV_GUARD_REMOVE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+UCT_PRELOAD_EXPORT int uct_preload_my_madvise(void *address, size_t length,
+                                              int advice)
+{
+    uct_preload_madvise_func_t real = ucs_load_relaxed(&uct_preload_madvise);
+    const uct_preload_listener_t *listener = uct_preload_heard();
+
+    if ((listener != NULL) && uct_preload_is_discard(advice)) {
+        uct_preload_tell(listener->discard, address, length);
+    }
+    return (real != NULL) ? real(address, length, advice) :
+                            (int)syscall(SYS_madvise, address, length, advice);
+}
+
+UCT_PRELOAD_INTERPOSE(madvise, UCT_PRELOAD_LIBC);
+
+/* Of another process it is somebody else's memory, and ours is registered once
+ * more than it had to be */
+UCT_PRELOAD_EXPORT ssize_t
+uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
+                               int advice, unsigned flags)
+{
+    uct_preload_process_madvise_func_t real =
+            ucs_load_relaxed(&uct_preload_process_madvise);
+    const uct_preload_listener_t *listener = uct_preload_heard();
+    size_t i;
+
+    if ((listener != NULL) && uct_preload_is_discard(advice) &&
+        (count <= IOV_MAX)) {
+        for (i = 0; i < count; ++i) {
+            uct_preload_tell(listener->discard, iov[i].iov_base,
+                             iov[i].iov_len);
+        }
+    }
+    return (real != NULL) ? real(pidfd, iov, count, advice, flags) :
+                            syscall(SYS_process_madvise, pidfd, iov, count,
+                                    advice, flags);
+}
+
+UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
+
+/*
+ * ioctl
+ */
+
+/* Where the program wants a userfaultfd of its own, ours is in its way */
+UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
+{
+    uct_preload_ioctl_func_t real = ucs_load_relaxed(&uct_preload_ioctl);
+    const uct_preload_listener_t *listener = uct_preload_heard();
+    const struct uffdio_register *range;
+    va_list args;
+    void *arg;
+
+    va_start(args, request);
+    arg = va_arg(args, void*);
+    va_end(args);
+
+    if ((listener != NULL) && (request == UFFDIO_REGISTER) && (arg != NULL)) {
+        range = arg;
+        uct_preload_tell(listener->leave, (void*)(uintptr_t)range->range.start,
+                         range->range.len);
+    }
+    return (real != NULL) ? real(fd, request, arg) :
+                            (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+UCT_PRELOAD_INTERPOSE(ioctl, UCT_PRELOAD_LIBC);

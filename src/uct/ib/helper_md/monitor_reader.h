@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_MONITOR_READER_H_
+#define UCT_HELPER_MONITOR_READER_H_
+
+#include <ucs/sys/compiler_def.h>
+
+/**
+ * @file monitor_reader.h
+ *
+ * The thread that reads the kernel's memory events and passes them on to all
+ * engines; one a process. Start and stop under the monitor's lock.
+ */
+
+BEGIN_C_DECLS
+
+/**
+ * Start the thread.
+ *
+ * @param [in]  fd        A userfaultfd. The thread has a reference of its own,
+ *                        in a table of descriptors of its own; the caller's
+ *                        stays the caller's.
+ * @param [out] reason_p  On failure what was refused, a constant string.
+ *
+ * @return Zero if it cannot be had.
+ */
+int uct_helper_reader_start(int fd, const char **reason_p);
+
+
+/**
+ * Have it unwatch all memory, and end. It ends when all who wait for it inside
+ * the kernel have gone on.
+ */
+void uct_helper_reader_stop(void);
+
+
+/** Have it unwatch all memory soon. Any thread; not from a memory event. */
+void uct_helper_reader_unwatch_all(void);
+
+
+/** In a child: there is no reader. */
+void uct_helper_reader_forget(void);
+
+END_C_DECLS
+
+#endif

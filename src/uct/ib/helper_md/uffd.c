@@ -1,0 +1,121 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "uffd.h"
+#include "range.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef UFFD_USER_MODE_ONLY
+#  define UFFD_USER_MODE_ONLY 1
+#endif
+
+/* EVENT_FORK is not asked for: a child's memory is not watched, and so fork()
+ * does not wait for the reader either */
+#define UCT_HELPER_UFFD_FEATURES \
+    (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | \
+     UFFD_FEATURE_EVENT_REMAP)
+
+
+/* By system calls, for ioctl() may be the preloaded stub's, which looks for the
+ * program's own descriptors */
+static int uct_helper_uffd_control(int fd, unsigned long request, void *arg)
+{
+    return syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* Some processors have no write protection by userfaultfd, and a filter may let
+ * the call pass and not the ioctl: one try tells */
+static int uct_helper_uffd_probe(int fd)
+{
+    size_t length = sysconf(_SC_PAGESIZE);
+    uintptr_t start;
+    void *page;
+    int works;
+
+    page = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return 0;
+    }
+
+    start = (uintptr_t)page;
+    works = uct_helper_uffd_watch(fd, start, start + length) &&
+            uct_helper_uffd_unwatch(fd, start, start + length);
+    munmap(page, length);
+    return works;
+}
+
+/* Faults in the kernel's own accesses need privileges. There are no faults. */
+int uct_helper_uffd_open(const char **reason_p)
+{
+    struct uffdio_api api = {
+        .api      = UFFD_API,
+        .features = UCT_HELPER_UFFD_FEATURES
+    };
+    int fd;
+
+    fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if ((fd < 0) && (errno == EINVAL)) {
+        fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    }
+    if (fd < 0) {
+        *reason_p = (errno == ENOSYS) ? "the kernel has no userfaultfd" :
+                    (errno == EPERM)  ? "userfaultfd is not permitted" :
+                                        "userfaultfd is refused";
+        return -1;
+    }
+
+    if (uct_helper_uffd_control(fd, UFFDIO_API, &api) != 0) {
+        *reason_p = "userfaultfd does not report unmapped memory";
+        goto err_close;
+    }
+
+    if (!uct_helper_uffd_probe(fd)) {
+        *reason_p = "userfaultfd cannot watch memory without protecting it";
+        goto err_close;
+    }
+
+    return fd;
+
+err_close:
+    close(fd);
+    return -1;
+}
+
+int uct_helper_uffd_watch(int fd, uintptr_t start, uintptr_t end)
+{
+    struct uffdio_register range = {
+        .range = {.start = start, .len = end - start},
+        .mode  = UFFDIO_REGISTER_MODE_WP
+    };
+
+    return uct_helper_uffd_control(fd, UFFDIO_REGISTER, &range) == 0;
+}
+
+int uct_helper_uffd_unwatch(int fd, uintptr_t start, uintptr_t end)
+{
+    struct uffdio_range range = {.start = start, .len = end - start};
+
+    return uct_helper_uffd_control(fd, UFFDIO_UNREGISTER, &range) == 0;
+}
+
+static void uct_helper_uffd_unwatch_one(uintptr_t start, uintptr_t end,
+                                        void *arg)
+{
+    (void)uct_helper_uffd_unwatch(*(int*)arg, start, end);
+}
+
+void uct_helper_uffd_unwatch_all(int fd)
+{
+    uct_helper_range_each(uct_helper_uffd_unwatch_one, &fd);
+}

@@ -1,0 +1,60 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_WATCHED_H_
+#define UCT_HELPER_WATCHED_H_
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
+
+/**
+ * @file watched.h
+ *
+ * What the kernel watches for us, as far as we know: the kernel does not tell.
+ * It is a note, from which follows what more to watch, and never that something
+ * need not be: a mapping that changed by a raw system call may stand here
+ * wrongly for the moment until its event has been read, or not at all.
+ *
+ * Thread-safe. Nothing is allocated but by @ref uct_helper_watched_stock.
+ */
+
+BEGIN_C_DECLS
+
+/** Room for notes that is there in advance, intervals. With none left further
+ *  memory is watched without a note, so it may come to lie beside memory that is
+ *  not. At half as many that begins with half as many separate mappings; twice
+ *  as many cost 64 KB more. */
+#define UCT_HELPER_WATCHED_STOCK 1024
+
+
+/** Have room for notes. Allocates; not from a memory event. */
+void uct_helper_watched_stock(void);
+
+
+/** Nothing is watched any more. */
+void uct_helper_watched_clear(void);
+
+
+/** In a child: as before the first note. The lock may have been held by a thread
+ *  that does not exist there. */
+void uct_helper_watched_forget(void);
+
+
+/** Note that [@a start, @a end), whole pages, is watched. May be called where a
+ *  memory event may; does nothing in a signal handler that interrupted the
+ *  owner of the lock. */
+void uct_helper_watched_add(uintptr_t start, uintptr_t end);
+
+
+/** The reverse. @return Zero if the lock was not to be had: try again. */
+int uct_helper_watched_try_remove(uintptr_t start, uintptr_t end);
+
+
+/** @return Nonzero if any byte of the range is watched, or, with @a beside of 1,
+ *          one that is next to it. */
+int uct_helper_watched_any(uintptr_t start, uintptr_t end, unsigned beside);
+
+END_C_DECLS
+
+#endif
