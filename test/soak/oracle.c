@@ -36,6 +36,10 @@
 #define ORACLE_ELSEWHERE 16  /* uses memory that is no slot */
 #define ORACLE_COMMON    8   /* uses memory that others use as well */
 #define ORACLE_AROUND    1024 /* starts another process */
+#define ORACLE_TWIN      256 /* compares mappings with what they would be */
+
+/* In one of so many domains the program takes our descriptor away */
+#define ORACLE_TAKE      16
 
 #define ORACLE_PAUSE_NS  300000
 
@@ -310,6 +314,11 @@ static void oracle_cycle(oracle_worker_t *worker)
         return;
     }
 
+    if (oracle_below(worker, ORACLE_TWIN) == 0) {
+        oracle_twin(worker);
+        return;
+    }
+
     if (oracle_below(worker, ORACLE_COMMON) == 0) {
         oracle_common(worker);
         return;
@@ -459,6 +468,8 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
             options->hooks_only ? UCT_HELPER_MONITOR_UCM :
                                   UCT_HELPER_MONITOR_AUTO);
     uint64_t quota           = oracle_quota(options, totals);
+    int taken                = ((options->seed + epoch) % ORACLE_TAKE == 0) ?
+                               oracle_take_descriptor() : -1;
     uct_helper_stats_t stats;
     oracle_worker_t *worker;
     unsigned i;
@@ -489,6 +500,9 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
 
     oracle_common_close(world);
     oracle_world_close(world, &stats);
+    if ((taken >= 0) && (close(taken) != 0)) {
+        oracle_die("a descriptor of the program's was closed");
+    }
     /* What passes a ceiling goes at its end: nothing could become stale */
     if ((policy != UCT_HELPER_POLICY_LRU) && (stats.over_ceiling > 0)) {
         errno = 0;
@@ -525,10 +539,11 @@ static int oracle_run(const oracle_options_t *options)
     unsigned epoch         = options->epoch;
     double elapsed;
 
-    printf("oracle: seed %" PRIu64 ", %u threads%s\n", options->seed,
+    printf("oracle: seed %" PRIu64 ", %u threads%s%s\n", options->seed,
            options->threads,
            options->hooks_only ?
-           ", without what UCX's hooks do not see" : "");
+           ", without what UCX's hooks do not see" : "",
+           options->has_stub ? "" : ", without the stub");
     fflush(stdout);
     do {
         oracle_epoch(options, epoch++, deadline, &totals);
@@ -667,6 +682,20 @@ static void oracle_probe_monitor(oracle_options_t *options)
     options->hooks_only = 1;
 }
 
+/* The calls that the preloaded stub sees are among the disturbances */
+static int oracle_load_stub(char **argv)
+{
+    if (oracle_listen()) {
+        unsetenv("LD_PRELOAD");
+        return 1;
+    }
+    if ((getenv("LD_PRELOAD") == NULL) && (access(ORACLE_STUB, R_OK) == 0) &&
+        (setenv("LD_PRELOAD", ORACLE_STUB, 1) == 0)) {
+        execv("/proc/self/exe", argv);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     oracle_options_t options = {
@@ -677,7 +706,8 @@ int main(int argc, char **argv)
     };
 
     oracle_parse(argc, argv, &options);
-    oracle_page = sysconf(_SC_PAGESIZE);
+    options.has_stub = oracle_load_stub(argv);
+    oracle_page      = sysconf(_SC_PAGESIZE);
     oracle_probe_monitor(&options);
     /* Fixed, or the first large free() would move it out of reach */
     mallopt(M_MMAP_THRESHOLD, 128 << 10);

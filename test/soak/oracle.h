@@ -50,6 +50,7 @@ typedef struct oracle_options {
     unsigned epoch;         /* the first */
     unsigned threads;
     int      hooks_only; /* without what UCX's own hooks do not see */
+    int      has_stub;   /* the program's own calls are listened to */
     int      policy;        /* -1: a different one in each epoch */
 } oracle_options_t;
 
@@ -94,12 +95,19 @@ typedef struct oracle_worker {
     uint64_t               stale, planted, found;
 } oracle_worker_t;
 
+/** Who sees a disturbance that the hooks do not. */
+enum {
+    ORACLE_SEEN_BY_HOOKS,
+    ORACLE_SEEN_BY_KERNEL,
+    ORACLE_SEEN_BY_STUB
+};
+
 /** One way to take pages away from under a registration. */
 typedef struct oracle_disturbance {
     const char *name;
     unsigned   kinds;       /* of oracle_kind_t, bits */
     unsigned   weight;      /* how often, beside the others */
-    int        is_monitor;  /* not seen by the hooks of UCX 1.13 */
+    int        seen_by;     /* ORACLE_SEEN_xx beside the hooks of UCX 1.13 */
     void       (*run)(oracle_worker_t *worker, oracle_slot_t *slot);
 } oracle_disturbance_t;
 
@@ -147,9 +155,16 @@ uct_md_h oracle_md(oracle_world_t *world);
 uct_mem_h oracle_get(oracle_world_t *world, void *address, size_t length);
 void oracle_put(oracle_world_t *world, uct_mem_h memh);
 
+/** @return Nonzero if the helper does not register it. */
+int oracle_is_refused(oracle_world_t *world, void *address, size_t length);
+
 /** Register with the pinning domain, behind the helper's back. */
 uct_mem_h oracle_lower_get(oracle_world_t *world, void *address, size_t length);
 void oracle_lower_put(oracle_world_t *world, uct_mem_h memh);
+
+/** Listen to the program's own calls. @return Nonzero if the preloaded stub is
+ *  there, which tells of them. */
+int oracle_listen(void);
 
 /* --- oracle_common.c --- */
 
@@ -180,9 +195,20 @@ void oracle_disturb_close(oracle_worker_t *worker);
 /** Start and wait for another process while a registration is in use. */
 void oracle_around(oracle_worker_t *worker, oracle_slot_t *slot);
 
+/* --- oracle_twin.c --- */
+
+/** Some random calls on two areas of memory, of which one is communicated from:
+ *  both must consist of the same mappings after each. */
+void oracle_twin(oracle_worker_t *worker);
+
 /* --- oracle_elsewhere.c --- */
 
-/** A use of memory that is no slot: heap, stack of a short-lived thread,
+/** Put a pipe in place of the descriptor by which memory is watched, as a program
+ *  does that closes what it does not know. @return It, or -1 if there is none. */
+int oracle_take_descriptor(void);
+
+/** A use of memory that is no slot: mappings of which every other one is
+ *  communicated, heap, stack of a short-lived thread,
  *  .bss of a library. */
 void oracle_elsewhere(oracle_worker_t *worker);
 

@@ -9,7 +9,10 @@ oracle_SOURCES = \
 	oracle_common.c \
 	oracle_disturb.c \
 	oracle_elsewhere.c \
+	oracle_twin.c \
 	oracle_world.c
+oracle_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DORACLE_STUB='"$(abs_top_builddir)/src/uct/door/.libs/libucx_helper.so"'
 oracle_LDADD = \
 	$(top_builddir)/src/uct/sm/pin_md/libuct_pin_md.la \
 	$(top_builddir)/src/uct/ib/helper_md/libuct_helper_engine.la \

@@ -22,6 +22,11 @@
 #  define MADV_DONTNEED_LOCKED 24
 #endif
 
+#ifndef MADV_GUARD_INSTALL
+#  define MADV_GUARD_INSTALL 102
+#  define MADV_GUARD_REMOVE  103
+#endif
+
 #define ORACLE_PROT (PROT_READ | PROT_WRITE)
 #define ORACLE_ANON_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS)
 #define ORACLE_BIT(_kind) (1u << (_kind))
@@ -437,37 +442,88 @@ static void oracle_remap_file_pages(oracle_worker_t *worker,
             oracle_page, 0, oracle_below(worker, pages), 0);
 }
 
-static const oracle_disturbance_t oracle_disturbances[] = {
-    {"munmap_same", ORACLE_ALL_KINDS, 60, 0, oracle_munmap_same},
-    {"munmap_other", ORACLE_ALL_KINDS, 10, 0, oracle_munmap_other},
-    {"munmap_part", ORACLE_BIT(ORACLE_ANON), 60, 0, oracle_munmap_part},
-    {"map_fixed", ORACLE_BIT(ORACLE_ANON), 60, 0, oracle_map_fixed},
-    {"replace", ORACLE_ALL_KINDS, 40, 0, oracle_replace},
-    {"dontneed", ORACLE_ALL_KINDS, 60, 0, oracle_dontneed},
-    {"free", ORACLE_BIT(ORACLE_ANON), 20, 0, oracle_free},
-    {"remove", ORACLE_BIT(ORACLE_SHARED), 60, 0, oracle_remove},
-    {"pageout", ORACLE_ALL_KINDS, 4, 0, oracle_pageout},
-    {"protect", ORACLE_ALL_KINDS, 10, 0, oracle_protect},
-    {"mremap_away", ORACLE_BIT(ORACLE_ANON), 20, 0, oracle_mremap_away},
-    {"shmat_remap", ORACLE_ALL_KINDS, 4, 0, oracle_shmat_remap},
-    {"shmdt", ORACLE_BIT(ORACLE_SHM), 60, 0, oracle_shmdt},
-    {"vfork_munmap", ORACLE_ALL_KINDS, 1, 0, oracle_vfork_munmap},
+/*
+ * What the stub sees
+ */
 
-    {"raw_munmap", ORACLE_ALL_KINDS, 20, 1, oracle_raw_munmap},
-    {"raw_map_fixed", ORACLE_BIT(ORACLE_ANON), 20, 1, oracle_raw_map_fixed},
-    {"raw_dontneed", ORACLE_ALL_KINDS, 20, 1, oracle_raw_dontneed},
-    {"dontneed_locked", ORACLE_ALL_KINDS, 20, 1, oracle_dontneed_locked},
-    {"process_madvise", ORACLE_ALL_KINDS, 20, 1, oracle_process_madvise},
-    {"uring_madvise", ORACLE_ALL_KINDS, 20, 1, oracle_uring_madvise},
-    {"mremap_onto", ORACLE_ALL_KINDS, 20, 1, oracle_mremap_onto},
+/* New pages when the guard goes. While it is there the range must be refused:
+ * a registration of it would be one of before. */
+static void oracle_guard(oracle_worker_t *worker, oracle_slot_t *slot)
+{
+    size_t length;
+    char *address = oracle_part(worker, slot, &length);
+
+    if (madvise(address, length, MADV_GUARD_INSTALL) != 0) {
+        return; /* an older kernel */
+    }
+    if ((oracle_below(worker, 4) == 0) &&
+        !oracle_is_refused(worker->world, slot->address, slot->length)) {
+        errno = 0;
+        oracle_die("a guarded range was registered");
+    }
+    if (madvise(address, length, MADV_GUARD_REMOVE) != 0) {
+        oracle_die("madvise");
+    }
+}
+
+static const oracle_disturbance_t oracle_disturbances[] = {
+    {"munmap_same", ORACLE_ALL_KINDS, 60, ORACLE_SEEN_BY_HOOKS,
+     oracle_munmap_same},
+    {"munmap_other", ORACLE_ALL_KINDS, 10, ORACLE_SEEN_BY_HOOKS,
+     oracle_munmap_other},
+    {"munmap_part", ORACLE_BIT(ORACLE_ANON), 60, ORACLE_SEEN_BY_HOOKS,
+     oracle_munmap_part},
+    {"map_fixed", ORACLE_BIT(ORACLE_ANON), 60, ORACLE_SEEN_BY_HOOKS,
+     oracle_map_fixed},
+    {"replace", ORACLE_ALL_KINDS, 40, ORACLE_SEEN_BY_HOOKS,
+     oracle_replace},
+    {"dontneed", ORACLE_ALL_KINDS, 60, ORACLE_SEEN_BY_HOOKS,
+     oracle_dontneed},
+    {"free", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_HOOKS,
+     oracle_free},
+    {"remove", ORACLE_BIT(ORACLE_SHARED), 60, ORACLE_SEEN_BY_HOOKS,
+     oracle_remove},
+    {"pageout", ORACLE_ALL_KINDS, 4, ORACLE_SEEN_BY_HOOKS,
+     oracle_pageout},
+    {"protect", ORACLE_ALL_KINDS, 10, ORACLE_SEEN_BY_HOOKS,
+     oracle_protect},
+    {"mremap_away", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_HOOKS,
+     oracle_mremap_away},
+    {"shmat_remap", ORACLE_ALL_KINDS, 4, ORACLE_SEEN_BY_HOOKS,
+     oracle_shmat_remap},
+    {"shmdt", ORACLE_BIT(ORACLE_SHM), 60, ORACLE_SEEN_BY_HOOKS,
+     oracle_shmdt},
+    {"vfork_munmap", ORACLE_ALL_KINDS, 1, ORACLE_SEEN_BY_HOOKS,
+     oracle_vfork_munmap},
+
+    {"raw_munmap", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_raw_munmap},
+    {"raw_map_fixed", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_raw_map_fixed},
+    {"raw_dontneed", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_raw_dontneed},
+    {"dontneed_locked", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_dontneed_locked},
+    {"process_madvise", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_process_madvise},
+    {"uring_madvise", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_uring_madvise},
+    {"mremap_onto", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_mremap_onto},
 #ifdef MREMAP_DONTUNMAP
-    {"mremap_dontunmap", ORACLE_BIT(ORACLE_ANON), 20, 1,
+    {"mremap_dontunmap", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_KERNEL,
+    
      oracle_mremap_dontunmap},
 #endif
-    {"punch_hole", ORACLE_BIT(ORACLE_SHARED), 40, 1, oracle_punch_hole},
-    {"truncate", ORACLE_BIT(ORACLE_SHARED), 20, 1, oracle_truncate},
-    {"remap_file_pages", ORACLE_BIT(ORACLE_SHARED), 20, 1,
-     oracle_remap_file_pages}
+    {"punch_hole", ORACLE_BIT(ORACLE_SHARED), 40, ORACLE_SEEN_BY_KERNEL,
+     oracle_punch_hole},
+    {"truncate", ORACLE_BIT(ORACLE_SHARED), 20, ORACLE_SEEN_BY_KERNEL,
+     oracle_truncate},
+    {"remap_file_pages", ORACLE_BIT(ORACLE_SHARED), 20, ORACLE_SEEN_BY_KERNEL,
+    
+     oracle_remap_file_pages},
+
+    {"guard", ORACLE_BIT(ORACLE_ANON), 40, ORACLE_SEEN_BY_STUB, oracle_guard}
 };
 
 #define ORACLE_NUM_DISTURBANCES \
@@ -480,7 +536,10 @@ static unsigned oracle_weight(const oracle_worker_t *worker,
     const oracle_disturbance_t *it = &oracle_disturbances[index];
 
     return (!(it->kinds & ORACLE_BIT(slot->kind)) ||
-            (it->is_monitor && worker->options->hooks_only)) ?
+            ((it->seen_by == ORACLE_SEEN_BY_KERNEL) &&
+             worker->options->hooks_only) ||
+            ((it->seen_by == ORACLE_SEEN_BY_STUB) &&
+             !worker->options->has_stub)) ?
            0 : it->weight;
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,12 @@
 
 /* Seconds after which a child is taken for hung */
 #define ORACLE_CHILD_TIME 20
+
+/* Mappings that are made at once */
+#define ORACLE_MANY 32
+
+/* Descriptors among which ours is looked for */
+#define ORACLE_MAX_FD 1024
 
 
 /*
@@ -150,6 +157,67 @@ static void oracle_bss(oracle_worker_t *worker)
     dlclose(module);
 }
 
+/* Neighbours, of which every other one is communicated from; they go in any
+ * order */
+static void oracle_many(oracle_worker_t *worker)
+{
+    size_t length = (1 + oracle_below(worker, 4)) * oracle_page;
+    char *buffers[ORACLE_MANY];
+    unsigned i, pick;
+
+    for (i = 0; i < ORACLE_MANY; ++i) {
+        buffers[i] = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (buffers[i] == MAP_FAILED) {
+            oracle_die("mmap");
+        }
+        buffers[i][0] = 1;
+        if (i & 1) {
+            oracle_use(worker, NULL, buffers[i], length);
+        }
+    }
+    for (i = ORACLE_MANY; i > 0; --i) {
+        pick = oracle_below(worker, i);
+        munmap(buffers[pick], length);
+        buffers[pick] = buffers[i - 1];
+    }
+}
+
+static int oracle_find_userfaultfd(void)
+{
+    char path[64], target[64];
+    ssize_t length;
+    int fd;
+
+    for (fd = 0; fd < ORACLE_MAX_FD; ++fd) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        length = readlink(path, target, sizeof(target) - 1);
+        if (length > 0) {
+            target[length] = '\0';
+            if (strstr(target, "userfaultfd") != NULL) {
+                return fd;
+            }
+        }
+    }
+    return -1;
+}
+
+int oracle_take_descriptor(void)
+{
+    int taken = oracle_find_userfaultfd();
+    int fds[2];
+
+    if (taken < 0) {
+        return -1;
+    }
+    if ((pipe(fds) != 0) || (dup2(fds[0], taken) != taken)) {
+        oracle_die("a pipe");
+    }
+    close(fds[0]);
+    close(fds[1]);
+    return taken;
+}
+
 void oracle_elsewhere(oracle_worker_t *worker)
 {
     uint64_t pick = oracle_below(worker, 64);
@@ -158,6 +226,8 @@ void oracle_elsewhere(oracle_worker_t *worker)
         oracle_stack(worker);
     } else if ((pick < 3) && !worker->options->hooks_only) {
         oracle_bss(worker);
+    } else if (pick < 4) {
+        oracle_many(worker);
     } else {
         oracle_heap(worker);
     }

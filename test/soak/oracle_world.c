@@ -1,11 +1,19 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
 #include "oracle.h"
+
+#include <uct/door/preload_memory.h>
+#include <uct/ib/helper_md/calls.h>
 
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/helper_md.h>
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +148,20 @@ uct_mem_h oracle_get(oracle_world_t *world, void *address, size_t length)
     return oracle_reg(world->super.ops, oracle_md(world), address, length);
 }
 
+int oracle_is_refused(oracle_world_t *world, void *address, size_t length)
+{
+    uct_mem_h memh;
+
+    if (world->super.ops->mem_reg(oracle_md(world), address, length,
+                                  UCT_MD_MEM_ACCESS_ALL |
+                                  UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) !=
+        UCS_OK) {
+        return 1;
+    }
+    oracle_put(world, memh);
+    return 0;
+}
+
 void oracle_put(oracle_world_t *world, uct_mem_h memh)
 {
     oracle_dereg(world->super.ops, oracle_md(world), memh);
@@ -153,4 +175,21 @@ uct_mem_h oracle_lower_get(oracle_world_t *world, void *address, size_t length)
 void oracle_lower_put(oracle_world_t *world, uct_mem_h memh)
 {
     oracle_dereg(world->pin_ops, oracle_md(world), memh);
+}
+
+int oracle_listen(void)
+{
+    static const uct_preload_listener_t listener = {
+        .discard = uct_helper_calls_discard,
+        .leave   = uct_helper_calls_leave,
+        .mapped  = uct_helper_calls_mapped
+    };
+    uct_preload_listen_func_t listen;
+
+    listen = (uct_preload_listen_func_t)dlsym(RTLD_DEFAULT, UCT_PRELOAD_LISTEN);
+    if (listen == NULL) {
+        return 0;
+    }
+    listen(&listener);
+    return 1;
 }

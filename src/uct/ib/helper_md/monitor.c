@@ -194,9 +194,24 @@ int uct_helper_monitor_watch(const uct_helper_range_t *range)
     return uct_helper_monitor_watch_row(fd, range);
 }
 
-void uct_helper_monitor_spread(uintptr_t start, uintptr_t end)
+static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
+                                          void *arg)
 {
     uct_helper_range_t range;
+
+    if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY, start, end, &range) <
+         UCT_HELPER_RANGE_HOLE) &&
+        range.is_anonymous) {
+        (void)uct_helper_monitor_watch_row(*(int*)arg, &range);
+    }
+}
+
+/* Reading all mappings at each call would be too slow for a program that has
+ * many: a kernel that cannot be asked for one watches this one alone. What was to
+ * be moved and was not may have holes. */
+void uct_helper_monitor_spread(uintptr_t start, uintptr_t end)
+{
+    uct_helper_range_t range = {.start = start, .end = end};
     int fd;
 
     if ((ucs_load_relaxed(&uct_helper_monitor_fd) < 0) ||
@@ -205,22 +220,11 @@ void uct_helper_monitor_spread(uintptr_t start, uintptr_t end)
     }
 
     fd = uct_helper_monitor_get_fd();
-    if (fd < 0) {
-        return;
+    if ((fd >= 0) &&
+        !uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one,
+                                      &fd)) {
+        (void)uct_helper_monitor_watch_row(fd, &range);
     }
-
-    /* Reading all mappings at each call would be too slow for a program that
-     * has many: a kernel that cannot be asked for one watches this one alone */
-    if (uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY, start, end, &range) ==
-        UCT_HELPER_RANGE_UNKNOWN) {
-        range.is_anonymous = 0;
-        range.start        = start;
-        range.end          = end;
-    } else if (!range.is_anonymous) {
-        return;
-    }
-
-    (void)uct_helper_monitor_watch_row(fd, &range);
 }
 
 void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end)
@@ -234,7 +238,7 @@ void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end)
 
     fd = uct_helper_monitor_get_fd();
     if ((fd >= 0) && uct_helper_uffd_unwatch(fd, start, end)) {
-        (void)uct_helper_watched_try_remove(start, end);
+        uct_helper_watched_remove(start, end);
     }
 }
 

@@ -99,39 +99,51 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
 
 /* What moved is watched where it went; that it is not noted costs nothing but a
  * mapping that is not joined. Nothing is forgotten of "everything". */
-static int uct_helper_reader_pass_one(uct_helper_reader_kept_t *kept,
-                                      unsigned i)
+static void uct_helper_reader_note(uct_helper_reader_kept_t *kept)
 {
-    uintptr_t address = kept->events[i].address;
-    size_t length     = kept->events[i].length;
+    unsigned i;
 
-    if (!kept->events[i].is_noted && (length != SIZE_MAX)) {
-        if (!uct_helper_watched_try_remove(address, address + length)) {
-            return 0;
+    for (i = 0; i < kept->count; ++i) {
+        if (!kept->events[i].is_noted && (kept->events[i].length != SIZE_MAX)) {
+            uct_helper_watched_remove_held(kept->events[i].address,
+                                           kept->events[i].address +
+                                           kept->events[i].length);
         }
         kept->events[i].is_noted = 1;
     }
-
-    return uct_helper_events_try_pass(address, length);
 }
 
 static void uct_helper_reader_pass(uct_helper_reader_kept_t *kept)
 {
     while ((kept->count > 0) &&
-           uct_helper_reader_pass_one(kept, kept->count - 1)) {
+           uct_helper_events_try_pass(kept->events[kept->count - 1].address,
+                                      kept->events[kept->count - 1].length)) {
         --kept->count;
     }
 }
 
-static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
+/* @return What read() does */
+static ssize_t uct_helper_reader_read_some(int fd,
+                                           uct_helper_reader_kept_t *kept)
 {
     struct uffd_msg messages[UCT_HELPER_READER_BATCH];
+    int holds = uct_helper_watched_try_hold();
     ssize_t length, i;
 
-    while ((length = read(fd, messages, sizeof(messages))) > 0) {
-        for (i = 0; i < length / (ssize_t)sizeof(messages[0]); ++i) {
-            uct_helper_reader_take(kept, &messages[i]);
-        }
+    length = read(fd, messages, sizeof(messages));
+    for (i = 0; i < length / (ssize_t)sizeof(messages[0]); ++i) {
+        uct_helper_reader_take(kept, &messages[i]);
+    }
+    if (holds) {
+        uct_helper_reader_note(kept);
+        uct_helper_watched_let_go();
+    }
+    return length;
+}
+
+static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
+{
+    while (uct_helper_reader_read_some(fd, kept) > 0) {
         uct_helper_reader_pass(kept);
     }
 }

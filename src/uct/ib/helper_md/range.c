@@ -481,6 +481,35 @@ void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
     }
 }
 
+int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
+                                 void (*visit)(uintptr_t start, uintptr_t end,
+                                               void *arg),
+                                 void *arg)
+{
+    uct_helper_vma_t vma;
+    int ret;
+    int fd;
+
+    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+
+    while ((ret = uct_helper_range_query_one(fd, start,
+                                             UCT_HELPER_PROCMAP_NEXT, &vma)) ==
+           0) {
+        if (vma.start >= end) {
+            break;
+        }
+        if (uct_helper_vma_is_anonymous(&vma)) {
+            visit(vma.start, vma.end, arg);
+        }
+        start = vma.end;
+    }
+    close(fd);
+    return (ret == 0) || (ret == -ENOENT);
+}
+
 /* What is counted */
 typedef struct uct_helper_range_number {
     uintptr_t start, end;

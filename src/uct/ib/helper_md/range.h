@@ -101,6 +101,14 @@ void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
                            void *arg);
 
 
+/** Visit those that overlap [@a start, @a end), asking for one after the other.
+ *  @return Zero if the kernel cannot be asked so (before Linux 6.11). */
+int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
+                                 void (*visit)(uintptr_t start, uintptr_t end,
+                                               void *arg),
+                                 void *arg);
+
+
 /**
  * Mappings of the process that overlap [@a start, @a end), or all with 0 and
  * UINTPTR_MAX. Time grows with their number.

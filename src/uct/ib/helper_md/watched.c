@@ -9,7 +9,8 @@
 
 /* Protects the notes. A leaf: it may be taken wherever a memory event may come,
  * with anything held. The reader of kernel events only tries, for the thread
- * that it would wait for may itself wait for the reader. */
+ * that it would wait for may itself wait for the reader; it alone holds it across
+ * a system call, a read that does not block. */
 static uct_helper_lock_t uct_helper_watched_lock;
 static uct_helper_extents_t uct_helper_watched;
 
@@ -65,16 +66,28 @@ void uct_helper_watched_add(uintptr_t start, uintptr_t end)
     uct_helper_unlock(&uct_helper_watched_lock);
 }
 
-int uct_helper_watched_try_remove(uintptr_t start, uintptr_t end)
+int uct_helper_watched_try_hold(void)
 {
-    if (uct_helper_lock_is_mine(&uct_helper_watched_lock) ||
-        !uct_helper_lock_try(&uct_helper_watched_lock)) {
-        return 0;
-    }
+    return !uct_helper_lock_is_mine(&uct_helper_watched_lock) &&
+           uct_helper_lock_try(&uct_helper_watched_lock);
+}
 
+void uct_helper_watched_remove_held(uintptr_t start, uintptr_t end)
+{
     uct_helper_extents_remove(&uct_helper_watched, start, end);
+}
+
+void uct_helper_watched_let_go(void)
+{
     uct_helper_unlock(&uct_helper_watched_lock);
-    return 1;
+}
+
+void uct_helper_watched_remove(uintptr_t start, uintptr_t end)
+{
+    if (uct_helper_watched_try_hold()) {
+        uct_helper_watched_remove_held(start, end);
+        uct_helper_watched_let_go();
+    }
 }
 
 int uct_helper_watched_any(uintptr_t start, uintptr_t end, unsigned beside)

@@ -47,8 +47,21 @@ void uct_helper_watched_forget(void);
 void uct_helper_watched_add(uintptr_t start, uintptr_t end);
 
 
-/** The reverse. @return Zero if the lock was not to be had: try again. */
-int uct_helper_watched_try_remove(uintptr_t start, uintptr_t end);
+/** The reverse. Does nothing if the lock is not to be had. */
+void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
+
+
+/**
+ * For the reader of events. The thread that unmapped goes on as soon as its event
+ * is read, and may note what it maps there next: so notes are held from before
+ * the reading until what it tells has been removed. Nobody who holds them waits.
+ *
+ * @return Of @ref uct_helper_watched_try_hold: zero if they are not to be had;
+ *         then @ref uct_helper_watched_remove may do it later.
+ */
+int uct_helper_watched_try_hold(void);
+void uct_helper_watched_remove_held(uintptr_t start, uintptr_t end);
+void uct_helper_watched_let_go(void);
 
 
 /** @return Nonzero if any byte of the range is watched, or, with @a beside of 1,

@@ -1,0 +1,399 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "oracle.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Two areas of memory see the same calls at the same places; one of them is
+ * communicated from as well. After each call both must consist of the same
+ * mappings, and the calls must have come out the same: with a helper a program's
+ * memory is what it would be without.
+ */
+
+#define ORACLE_TWIN_PAGES 32
+#define ORACLE_TWIN_STEPS 40
+
+/* Far from all that the kernel places by itself, and from each other, so that
+ * nothing else touches them and holes in them stay holes */
+#define ORACLE_TWIN_BASE  UINT64_C(0x300000000000)
+#define ORACLE_TWIN_APART (UINT64_C(1) << 32)
+
+#define ORACLE_TWIN_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS)
+#define ORACLE_TWIN_RW    (PROT_READ | PROT_WRITE)
+
+/* One in so many rounds plants a border that the other area has not got */
+#define ORACLE_TWIN_PLANT 8
+
+typedef enum oracle_twin_state {
+    ORACLE_TWIN_HOLE,
+    ORACLE_TWIN_NONE,
+    ORACLE_TWIN_USABLE
+} oracle_twin_state_t;
+
+typedef struct oracle_twin {
+    oracle_worker_t     *worker;
+    char                *areas[2];   /* the first is communicated from */
+    oracle_twin_state_t pages[ORACLE_TWIN_PAGES];
+    unsigned            first, count; /* of the pages of this step */
+    unsigned            to;           /* where they move */
+    const char          *what;
+} oracle_twin_t;
+
+/* A call on one of the areas: 0 or an errno */
+typedef int (*oracle_twin_call_t)(const oracle_twin_t *twin, char *area);
+
+
+static int oracle_twin_errno(int is_good)
+{
+    return is_good ? 0 : errno;
+}
+
+static char *oracle_twin_at(const oracle_twin_t *twin, char *area)
+{
+    return area + twin->first * oracle_page;
+}
+
+static size_t oracle_twin_length(const oracle_twin_t *twin)
+{
+    return twin->count * oracle_page;
+}
+
+/* Both must say the same. @return Nonzero if they did, and it was good. */
+static int oracle_twin_both(oracle_twin_t *twin, const char *what,
+                            oracle_twin_call_t call)
+{
+    int ours   = call(twin, twin->areas[0]);
+    int theirs = call(twin, twin->areas[1]);
+
+    twin->what = what;
+    if (ours != theirs) {
+        ++twin->worker->stale;
+        fprintf(stderr, "oracle: seed %" PRIu64 " epoch %u thread %u: %s of "
+                "pages %u to %u: %s, and without the helper %s\n",
+                twin->worker->options->seed, twin->worker->epoch,
+                twin->worker->index, what, twin->first,
+                twin->first + twin->count, strerror(ours), strerror(theirs));
+    }
+    return (ours == 0) && (theirs == 0);
+}
+
+static void oracle_twin_become(oracle_twin_t *twin, unsigned first,
+                               oracle_twin_state_t state)
+{
+    unsigned i;
+
+    for (i = 0; i < twin->count; ++i) {
+        twin->pages[first + i] = state;
+    }
+}
+
+static int oracle_twin_are(const oracle_twin_t *twin, oracle_twin_state_t state)
+{
+    unsigned i;
+
+    for (i = 0; i < twin->count; ++i) {
+        if (twin->pages[twin->first + i] < state) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Do something with each mapping of an area, in pages relative to it */
+static void oracle_twin_each(const char *area,
+                             void (*visit)(void *arg, size_t from, size_t to,
+                                           const char *perms),
+                             void *arg)
+{
+    uintptr_t start = (uintptr_t)area;
+    uintptr_t end   = start + ORACLE_TWIN_PAGES * oracle_page;
+    uintptr_t from, to;
+    char line[512], perms[5];
+    FILE *maps;
+
+    maps = fopen("/proc/self/maps", "re");
+    if (maps == NULL) {
+        oracle_die("/proc/self/maps");
+    }
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        if ((sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, perms) ==
+             3) && (from < end) && (to > start)) {
+            visit(arg, (from - start) / oracle_page, (to - start) / oracle_page,
+                  perms);
+        }
+    }
+    fclose(maps);
+}
+
+static void oracle_twin_learn_one(void *arg, size_t from, size_t to,
+                                  const char *perms)
+{
+    oracle_twin_t *twin = arg;
+
+    for (; from < to; ++from) {
+        twin->pages[from] = (perms[1] == 'w') ? ORACLE_TWIN_USABLE :
+                                                ORACLE_TWIN_NONE;
+    }
+}
+
+static void oracle_twin_learn(oracle_twin_t *twin)
+{
+    memset(twin->pages, 0, sizeof(twin->pages)); /* ORACLE_TWIN_HOLE */
+    oracle_twin_each(twin->areas[1], oracle_twin_learn_one, twin);
+}
+
+/*
+ * Calls
+ */
+
+static int oracle_twin_map(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(mmap(oracle_twin_at(twin, area),
+                                  oracle_twin_length(twin), ORACLE_TWIN_RW,
+                                  ORACLE_TWIN_FLAGS | MAP_FIXED, -1, 0) !=
+                             MAP_FAILED);
+}
+
+static int oracle_twin_reserve(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(mmap(oracle_twin_at(twin, area),
+                                  oracle_twin_length(twin), PROT_NONE,
+                                  ORACLE_TWIN_FLAGS | MAP_FIXED, -1, 0) !=
+                             MAP_FAILED);
+}
+
+static int oracle_twin_unmap(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(syscall(SYS_munmap, oracle_twin_at(twin, area),
+                                     oracle_twin_length(twin)) == 0);
+}
+
+static int oracle_twin_commit(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(syscall(SYS_mprotect, oracle_twin_at(twin, area),
+                                     oracle_twin_length(twin),
+                                     ORACLE_TWIN_RW) == 0);
+}
+
+static int oracle_twin_decommit(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(mprotect(oracle_twin_at(twin, area),
+                                      oracle_twin_length(twin),
+                                      PROT_NONE) == 0);
+}
+
+static int oracle_twin_discard(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(madvise(oracle_twin_at(twin, area),
+                                     oracle_twin_length(twin),
+                                     MADV_DONTNEED) == 0);
+}
+
+static int oracle_twin_move(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(mremap(oracle_twin_at(twin, area),
+                                    oracle_twin_length(twin),
+                                    oracle_twin_length(twin),
+                                    MREMAP_MAYMOVE | MREMAP_FIXED,
+                                    area + twin->to * oracle_page) !=
+                             MAP_FAILED);
+}
+
+static int oracle_twin_touch(const oracle_twin_t *twin, char *area)
+{
+    memset(oracle_twin_at(twin, area), 1, oracle_twin_length(twin));
+    return 0;
+}
+
+/* Splits the mapping behind everybody's back */
+static int oracle_twin_split(const oracle_twin_t *twin, char *area)
+{
+    return oracle_twin_errno(madvise(oracle_twin_at(twin, area), oracle_page,
+                                     MADV_DONTFORK) == 0);
+}
+
+/*
+ * Steps
+ */
+
+/* Several mappings may move at once, with what is between them left out, or some
+ * of them if it fails: what came of it is read where no helper was */
+static void oracle_twin_step_move(oracle_twin_t *twin)
+{
+    twin->to = oracle_below(twin->worker, ORACLE_TWIN_PAGES - twin->count + 1);
+    oracle_twin_both(twin, "mremap", oracle_twin_move);
+    oracle_twin_learn(twin);
+}
+
+static void oracle_twin_step_use(oracle_twin_t *twin)
+{
+    if (oracle_twin_are(twin, ORACLE_TWIN_USABLE)) {
+        oracle_twin_both(twin, "use", oracle_twin_touch);
+        oracle_use(twin->worker, NULL, oracle_twin_at(twin, twin->areas[0]),
+                   oracle_twin_length(twin));
+    }
+}
+
+static void oracle_twin_step(oracle_twin_t *twin)
+{
+    oracle_worker_t *worker = twin->worker;
+
+    twin->first = oracle_below(worker, ORACLE_TWIN_PAGES);
+    twin->count = 1 + oracle_below(worker, ORACLE_TWIN_PAGES - twin->first);
+    switch (oracle_below(worker, 12)) {
+    case 0:
+    case 1:
+        oracle_twin_both(twin, "mmap", oracle_twin_map);
+        oracle_twin_become(twin, twin->first, ORACLE_TWIN_USABLE);
+        return;
+    case 2:
+        oracle_twin_both(twin, "mmap of no access", oracle_twin_reserve);
+        oracle_twin_become(twin, twin->first, ORACLE_TWIN_NONE);
+        return;
+    case 3:
+        oracle_twin_both(twin, "munmap", oracle_twin_unmap);
+        oracle_twin_become(twin, twin->first, ORACLE_TWIN_HOLE);
+        return;
+    case 4:
+    case 5:
+        if (oracle_twin_are(twin, ORACLE_TWIN_NONE)) {
+            oracle_twin_both(twin, "mprotect", oracle_twin_commit);
+            oracle_twin_become(twin, twin->first, ORACLE_TWIN_USABLE);
+        }
+        return;
+    case 6:
+        if (oracle_twin_are(twin, ORACLE_TWIN_NONE)) {
+            oracle_twin_both(twin, "mprotect to no access",
+                             oracle_twin_decommit);
+            oracle_twin_become(twin, twin->first, ORACLE_TWIN_NONE);
+        }
+        return;
+    case 7:
+        if (oracle_twin_are(twin, ORACLE_TWIN_NONE)) {
+            oracle_twin_both(twin, "madvise", oracle_twin_discard);
+        }
+        return;
+    case 8:
+        oracle_twin_step_move(twin);
+        return;
+    default:
+        oracle_twin_step_use(twin);
+        return;
+    }
+}
+
+/*
+ * Comparison
+ */
+
+#define ORACLE_TWIN_TEXT 1024
+
+static void oracle_twin_print_one(void *arg, size_t from, size_t to,
+                                  const char *perms)
+{
+    char *text    = arg;
+    size_t length = strlen(text);
+
+    snprintf(text + length, ORACLE_TWIN_TEXT - length, " %zu-%zu%s", from, to,
+             perms);
+}
+
+/* The mappings of an area as text */
+static void oracle_twin_describe(const char *area, char *text)
+{
+    *text = '\0';
+    oracle_twin_each(area, oracle_twin_print_one, text);
+}
+
+/* @return Nonzero if both consist of the same mappings */
+static int oracle_twin_compare(const oracle_twin_t *twin, int is_loud)
+{
+    char ours[ORACLE_TWIN_TEXT], theirs[ORACLE_TWIN_TEXT];
+
+    oracle_twin_describe(twin->areas[0], ours);
+    oracle_twin_describe(twin->areas[1], theirs);
+    if (!strcmp(ours, theirs)) {
+        return 1;
+    }
+
+    if (is_loud) {
+        fprintf(stderr, "oracle: seed %" PRIu64 " epoch %u thread %u: after %s "
+                "of pages %u to %u (to %u) mappings%s, and without the helper"
+                "%s\n", twin->worker->options->seed, twin->worker->epoch,
+                twin->worker->index, twin->what, twin->first,
+                twin->first + twin->count, twin->to, ours, theirs);
+    }
+    return 0;
+}
+
+static void oracle_twin_open(oracle_twin_t *twin)
+{
+    uintptr_t base = ORACLE_TWIN_BASE +
+                     twin->worker->index * 4 * ORACLE_TWIN_APART;
+    unsigned i;
+
+    for (i = 0; i < 2; ++i) {
+        twin->areas[i] = mmap((void*)(base + i * 2 * ORACLE_TWIN_APART),
+                              ORACLE_TWIN_PAGES * oracle_page, PROT_NONE,
+                              ORACLE_TWIN_FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (twin->areas[i] == MAP_FAILED) {
+            oracle_die("mmap");
+        }
+    }
+    twin->first = 0;
+    twin->count = ORACLE_TWIN_PAGES;
+    oracle_twin_become(twin, 0, ORACLE_TWIN_NONE);
+}
+
+static void oracle_twin_plant(oracle_twin_t *twin)
+{
+    twin->first = oracle_below(twin->worker, ORACLE_TWIN_PAGES);
+    twin->count = 1;
+    if (!oracle_twin_are(twin, ORACLE_TWIN_NONE) ||
+        (oracle_twin_split(twin, twin->areas[0]) != 0)) {
+        return;
+    }
+
+    /* A mapping of one page has been marked as a whole */
+    ++twin->worker->planted;
+    if (oracle_twin_compare(twin, 0)) {
+        madvise(oracle_twin_at(twin, twin->areas[0]), oracle_page, MADV_DOFORK);
+        --twin->worker->planted;
+    } else {
+        ++twin->worker->found;
+    }
+}
+
+void oracle_twin(oracle_worker_t *worker)
+{
+    oracle_twin_t twin = {.worker = worker};
+    unsigned i;
+
+    oracle_twin_open(&twin);
+    for (i = 0; i < ORACLE_TWIN_STEPS; ++i) {
+        oracle_twin_step(&twin);
+        if (!oracle_twin_compare(&twin, 1)) {
+            ++worker->stale;
+            break;
+        }
+    }
+    if ((i == ORACLE_TWIN_STEPS) &&
+        (oracle_below(worker, ORACLE_TWIN_PLANT) == 0)) {
+        oracle_twin_plant(&twin);
+    }
+    for (i = 0; i < 2; ++i) {
+        munmap(twin.areas[i], ORACLE_TWIN_PAGES * oracle_page);
+    }
+}
