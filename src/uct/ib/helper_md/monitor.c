@@ -150,6 +150,7 @@ static void *uct_helper_monitor_main(void *arg)
     };
     int is_lost = 0;
 
+    uct_helper_spawn_enter();
     for (;;) {
         poll(fds, 2, (kept.count > 0) ? UCT_HELPER_MONITOR_RETRY_MS : -1);
         if (fds[1].revents != 0) {
@@ -177,6 +178,7 @@ static void *uct_helper_monitor_main(void *arg)
     if (!is_lost) {
         close(fd);
     }
+    uct_helper_spawn_leave();
     return NULL;
 }
 

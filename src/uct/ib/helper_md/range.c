@@ -302,7 +302,8 @@ static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
 }
 
 /* Opened for each question: a descriptor that is kept would show a forked
- * child its parent's memory */
+ * child its parent's memory. By the thread, for "self" is the first one, which
+ * shows nothing once it has left. */
 uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
                                               uintptr_t *start_p,
                                               uintptr_t *end_p)
@@ -316,7 +317,7 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
     int ret = -ENOTTY;
     int fd;
 
-    fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return UCT_HELPER_RANGE_UNKNOWN;
     }

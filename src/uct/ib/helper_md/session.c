@@ -7,6 +7,7 @@
 #include "node_process.h"
 #include "process.h"
 #include "report.h"
+#include "spawn.h"
 #include "trace_record.h"
 
 #include <ucs/sys/clock.h>
@@ -80,6 +81,7 @@ static void uct_helper_session_adopt(void)
     char version[sizeof(session->closed.ucx_version)];
 
     uct_helper_events_forget();
+    uct_helper_spawn_forget();
     uct_helper_trace_forget();
     uct_helper_node_forget();
     pthread_mutex_init(&uct_helper_session_lock, NULL);

@@ -62,7 +62,7 @@ long uct_helper_vmas_count(uintptr_t start, uintptr_t end)
     ssize_t length, i;
     int fd;
 
-    fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -1;
     }
