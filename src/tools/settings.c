@@ -75,7 +75,8 @@ static int tool_check_pin_cost(const char *value)
 {
     double base, page;
 
-    return tool_units_parse_cost(value, &base, &page);
+    return ((tool_units_parse_cost(value, &base, &page) == 0) &&
+            uct_helper_value_cost(value, &base, &page)) ? 0 : -1;
 }
 
 const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
@@ -124,7 +125,7 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      "error, warn, info or debug", NULL, tool_log_words},
     {"pin-cost", TOOL_ENV_PIN_COST, "BASE,PERPAGE",
      "modelled cost of a registration, added to the real one",
-     "two times, such as 5us,100ns (ns, us, ms, s or m; at most an hour)",
+     "two times, such as 5us,100ns (ns, us, ms or s; at most 1s and 1ms)",
      tool_check_pin_cost, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 };

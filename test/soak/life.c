@@ -16,7 +16,7 @@ static const struct {
     const char       *what;
 } life_parts[] = {
     {"init", life_init, 10000,
-     "open, use, and end in four ways with the helper live"},
+     "open, use, and end in six ways with the helper live"},
     {"fork", life_fork, 10000,
      "fork, vfork and exec, posix_spawn, clone beside a busy helper"},
     {"patch", life_patch, 1000,
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
             options.stub = optarg;
             break;
         case 'i':
-            return life_inside_dlclose();
+            return life_inside(optarg);
         default:
             usage();
         }

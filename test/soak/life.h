@@ -50,8 +50,8 @@ void life_patch(const life_options_t *options);
 void life_signals(const life_options_t *options);
 void life_unmaps(const life_options_t *options);
 
-/** Code that life starts as a program of its own: `life --inside dlclose`. */
-int life_inside_dlclose(void);
+/** Code that life starts as a program of its own: `life --inside WHAT`. */
+int life_inside(const char *what);
 
 
 /** Print what went wrong and end the process with exit code 1. */
@@ -70,6 +70,10 @@ void life_step(const char *what);
 
 /** Wait for a child and fail unless it ended with exit code 0. */
 void life_wait_child(pid_t pid, const char *what);
+
+
+/** Open UCX's cma domain, with what is preloaded on it. */
+uct_md_h life_domain_open_bare(void);
 
 
 /** Open UCX's cma domain, make it pin, and put the helper on it. */
@@ -117,6 +121,10 @@ pid_t life_proc_helper(void);
 /** Wait for the helper, which takes its name only once it runs; for ever, if
  *  the watch allows, when there is none. @return Its thread id. */
 pid_t life_proc_await_helper(void);
+
+
+/** @return Nonzero if the process's first thread has left, and others go on. */
+int life_proc_is_left(void);
 
 
 /** @return Nonzero if the thread has every signal blocked that can be. */

@@ -44,6 +44,20 @@ static uct_component_h life_domain_cma(void)
     return found;
 }
 
+uct_md_h life_domain_open_bare(void)
+{
+    uct_component_h cma = life_domain_cma();
+    uct_md_config_t *config;
+    uct_md_h md;
+
+    if ((uct_md_config_read(cma, NULL, NULL, &config) != UCS_OK) ||
+        (uct_md_open(cma, "memory", config, &md) != UCS_OK)) {
+        life_fail("the cma domain cannot be opened");
+    }
+    uct_config_release(config);
+    return md;
+}
+
 uct_md_h life_domain_open(void)
 {
     const uct_pin_config_t pin_config        = {0};
@@ -56,15 +70,7 @@ uct_md_h life_domain_open(void)
         .max_regions = ULONG_MAX,
         .log_level   = UCS_LOG_LEVEL_WARN
     };
-    uct_component_h cma = life_domain_cma();
-    uct_md_config_t *config;
-    uct_md_h md;
-
-    if ((uct_md_config_read(cma, NULL, NULL, &config) != UCS_OK) ||
-        (uct_md_open(cma, "memory", config, &md) != UCS_OK)) {
-        life_fail("the cma domain cannot be opened");
-    }
-    uct_config_release(config);
+    uct_md_h md = life_domain_open_bare();
 
     if (uct_pin_md_attach(md, &pin_config) != UCS_OK) {
         life_fail("pin_md cannot be attached");

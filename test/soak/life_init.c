@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,16 @@ typedef enum life_end {
     LIFE_END_CLOSE,       /* as it should be */
     LIFE_END_EXIT,        /* exit() with the domain open and the helper live */
     LIFE_END_THREAD_EXIT, /* exit() in another thread, while this one registers */
-    LIFE_END_DLCLOSE,     /* libucp unloaded under the helper, then exit() */
+    LIFE_END_FORKED,      /* the ends from here on are those of a new program */
+    /* libucp unloaded under the helper, then exit() */
+    LIFE_END_DLCLOSE = LIFE_END_FORKED,
+    LIFE_END_LEAVE,       /* pthread_exit() in the first thread */
+    LIFE_END_LEAVE_FIRST, /* the same before another thread loads the helper */
     LIFE_END_LAST
 } life_end_t;
 
 static const char *const life_end_names[LIFE_END_LAST] = {
-    "close", "exit", "exit in a thread", "dlclose"
+    "close", "exit", "exit in a thread", "dlclose", "leave", "leave-first"
 };
 
 static char life_stub[4096];
@@ -68,13 +73,14 @@ static void life_end_close(void)
     munmap(buffer, LIFE_LENGTH);
 }
 
-static void life_exec_dlclose(void)
+static void life_exec_inside(life_end_t end)
 {
     setenv("LD_PRELOAD", life_stub, 1);
     setenv("UCX_MD_HELPER", "y", 1);
     setenv("UCX_MD_PIN", "y", 1);
     setenv("UCX_TLS", "cma,posix,self", 1);
-    execl("/proc/self/exe", "life", "--inside", "dlclose", (char*)NULL);
+    execl("/proc/self/exe", "life", "--inside", life_end_names[end],
+          (char*)NULL);
     life_fail("life cannot be started");
 }
 
@@ -90,8 +96,8 @@ static void life_end(life_end_t end)
 
     pid = fork();
     if (pid == 0) {
-        if (end == LIFE_END_DLCLOSE) {
-            life_exec_dlclose();
+        if (end >= LIFE_END_FORKED) {
+            life_exec_inside(end);
         } else {
             life_end_in_child(end);
         }
@@ -119,6 +125,16 @@ static void life_find_stub(const life_options_t *options)
     }
 }
 
+/* The new programs, by turns, are the last of each round */
+static life_end_t life_init_choose(unsigned long i)
+{
+    unsigned long count = LIFE_END_LAST - LIFE_END_FORKED;
+
+    return (life_end_t)((i % LIFE_INIT_ROUND < LIFE_INIT_ROUND - 1) ?
+                        i % LIFE_END_FORKED :
+                        LIFE_END_FORKED + (i / LIFE_INIT_ROUND) % count);
+}
+
 void life_init(const life_options_t *options)
 {
     unsigned long done[LIFE_END_LAST] = {0};
@@ -127,17 +143,18 @@ void life_init(const life_options_t *options)
 
     life_find_stub(options);
     for (i = 0; i < options->count; ++i) {
-        end = (i % LIFE_INIT_ROUND == LIFE_INIT_ROUND - 1) ?
-              LIFE_END_DLCLOSE : (life_end_t)(i % LIFE_END_DLCLOSE);
+        end = life_init_choose(i);
         life_end(end);
         ++done[end];
     }
-    printf("init %lu: close %lu exit %lu thread-exit %lu dlclose %lu\n",
+    printf("init %lu: close %lu exit %lu thread-exit %lu dlclose %lu leave %lu "
+           "leave-first %lu\n",
            options->count, done[LIFE_END_CLOSE], done[LIFE_END_EXIT],
-           done[LIFE_END_THREAD_EXIT], done[LIFE_END_DLCLOSE]);
+           done[LIFE_END_THREAD_EXIT], done[LIFE_END_DLCLOSE],
+           done[LIFE_END_LEAVE], done[LIFE_END_LEAVE_FIRST]);
 }
 
-/* --- the program that unloads libucp --------------------------------------- */
+/* --- the programs that are started anew ------------------------------------ */
 
 static void *life_symbol(void *library, const char *name)
 {
@@ -189,13 +206,20 @@ static void life_ucp_start(void *ucp)
     }
 }
 
-int life_inside_dlclose(void)
+static void *life_ucp_load(void)
 {
     void *ucp = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
 
     if (ucp == NULL) {
         life_fail("%s", dlerror());
     }
+    return ucp;
+}
+
+static int life_inside_dlclose(void)
+{
+    void *ucp = life_ucp_load();
+
     life_ucp_start(ucp);
     life_proc_await_helper();
 
@@ -206,4 +230,46 @@ int life_inside_dlclose(void)
     /* An event for the helper that is left */
     munmap(life_map(LIFE_LENGTH), LIFE_LENGTH);
     return 0;
+}
+
+/* Not by UCP, whose own threads keep a process that its first one leaves; but
+ * it tells which UCX this is */
+static void life_inside_use(void)
+{
+    void *buffer = life_map(LIFE_LENGTH);
+    uct_md_h md;
+    int i;
+
+    life_ucp_load();
+    md = life_domain_open_bare();
+    for (i = 0; i < 4; ++i) {
+        life_use(md, buffer, LIFE_LENGTH);
+    }
+    life_proc_await_helper();
+}
+
+static void *life_inside_worker(void *arg)
+{
+    (void)arg;
+    while (!life_proc_is_left()) {
+        sched_yield();
+    }
+    life_inside_use();
+    return NULL;
+}
+
+int life_inside(const char *what)
+{
+    pthread_t thread;
+
+    if (!strcmp(what, life_end_names[LIFE_END_DLCLOSE])) {
+        return life_inside_dlclose();
+    }
+
+    if (!strcmp(what, life_end_names[LIFE_END_LEAVE])) {
+        life_inside_use();
+    } else if (pthread_create(&thread, NULL, life_inside_worker, NULL) != 0) {
+        life_fail("no thread");
+    }
+    pthread_exit(NULL);
 }

@@ -94,6 +94,19 @@ pid_t life_proc_await_helper(void)
     return helper;
 }
 
+int life_proc_is_left(void)
+{
+    FILE *file = life_proc_open("/proc/self/stat");
+    char state = '?';
+
+    /* The name of this program has no parenthesis */
+    if (fscanf(file, "%*d %*[^)]) %c", &state) != 1) {
+        life_fail("the state of the process cannot be read");
+    }
+    fclose(file);
+    return state == 'Z';
+}
+
 int life_proc_blocks_all(pid_t thread)
 {
     const uint64_t never = LIFE_SIGNAL_BIT(SIGKILL) | LIFE_SIGNAL_BIT(SIGSTOP) |

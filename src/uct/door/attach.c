@@ -7,6 +7,7 @@
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/calls.h>
+#include <uct/ib/helper_md/deserted.h>
 #include <uct/ib/helper_md/events.h>
 #include <uct/ib/helper_md/helper_md.h>
 #include <uct/ib/helper_md/log.h>
@@ -246,4 +247,9 @@ uct_door_md_open(uct_component_h component, const char *md_name,
     }
 
     return real_open(component, md_name, config, md_p);
+}
+
+__attribute__((visibility("default"))) void uct_door_leader_left(void)
+{
+    uct_helper_deserted_watch();
 }

@@ -42,6 +42,11 @@ ucs_status_t uct_door_md_open(uct_component_h component, const char *md_name,
                               const uct_md_config_t *config, uct_md_h *md_p,
                               uct_door_md_open_func_t real_open);
 
+
+/** The process's first thread has left without ending the process. May be
+ *  called more than once, from any thread. */
+void uct_door_leader_left(void);
+
 END_C_DECLS
 
 #endif

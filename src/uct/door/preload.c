@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #define _GNU_SOURCE
+#include "leader.h"
 
 #include <ucs/sys/atomic.h>
 
@@ -130,8 +131,11 @@ static uct_preload_door_func_t uct_preload_load(void)
     if (door == NULL) {
         fprintf(stderr, "ucx-helper-md: the helper cannot be loaded, UCX runs "
                         "without it: %s\n", dlerror());
+        return NULL;
     }
 
+    uct_leader_on_leave((uct_leader_func_t)dlsym(handle,
+                                                 "uct_door_leader_left"));
     return (uct_preload_door_func_t)door;
 }
 
@@ -184,6 +188,7 @@ uct_md_open(void *component, const char *md_name, const void *config,
         return real(component, md_name, config, md_p);
     }
 
+    uct_leader_watch();
     door = uct_preload_door();
     if (door == NULL) {
         return real(component, md_name, config, md_p);
@@ -223,6 +228,9 @@ __attribute__((constructor)) static void uct_preload_init(void)
 {
     void *ucs;
 
+    if (uct_preload_is_on()) {
+        uct_leader_watch();
+    }
     if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {
         return;
     }

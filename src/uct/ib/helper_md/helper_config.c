@@ -318,7 +318,8 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
     UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
                     uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
     UCT_HELPER_RULE("PIN_COST", pin_cost, 0, pin, uct_helper_config_parse_cost,
-                    "two times such as 5us,100ns, or nothing"),
+                    "two times such as 5us,100ns, at most 1s and 1ms, or "
+                    "nothing"),
     UCT_HELPER_RULE("PIN_VERIFY", pin_verify, UCT_HELPER_VALUE(pin_verify),
                     pin, uct_helper_config_parse_verify, "y, n or sample")
 };

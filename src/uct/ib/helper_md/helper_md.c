@@ -102,7 +102,7 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
         return;
     }
 
-    cancel = uct_helper_cancel_disable();
+    cancel = ucs_cancel_disable();
     status = uct_helper_thread_start(md->thread);
     if (status == UCS_OK) {
         uct_helper_md_bind(md);
@@ -113,7 +113,7 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
                                 "registrations were kept");
     }
     ucs_store_relaxed(&md->settled, 1);
-    uct_helper_cancel_restore(cancel);
+    ucs_cancel_restore(cancel);
 }
 
 static UCS_F_ALWAYS_INLINE ucs_status_t
@@ -318,6 +318,7 @@ static void uct_helper_md_close(uct_md_h uct_md)
 {
     uct_helper_md_t *md           = uct_helper_md_of(uct_md);
     const uct_abi_md_ops_t *lower = md->lower;
+    int cancel;
 
     if (!uct_helper_md_is_mine(md)) {
         uct_helper_child_enter(md);
@@ -325,12 +326,14 @@ static void uct_helper_md_close(uct_md_h uct_md)
         return;
     }
 
+    cancel = ucs_cancel_disable();
     uct_helper_thread_stop(md->thread);
     uct_helper_session_leave(md);
     uct_helper_events_leave(md->engine);
     uct_helper_md_unwatch(md);
     uct_helper_md_release(md);
     uct_abi_md(uct_md)->ops = lower;
+    ucs_cancel_restore(cancel);
     lower->close(uct_md);
 }
 
@@ -460,6 +463,7 @@ uct_helper_md_choose_monitor(const uct_helper_config_t *config, int *watches_p)
 
 ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
 {
+    int cancel = ucs_cancel_disable();
     ucs_status_t status;
     int watches;
 
@@ -467,11 +471,12 @@ ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
     if ((status == UCS_OK) && watches) {
         uct_helper_monitor_stop();
     }
+    ucs_cancel_restore(cancel);
     return status;
 }
 
-ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
-                                  const uct_helper_config_t *config)
+static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
+                                           const uct_helper_config_t *config)
 {
     uct_helper_md_t *md = NULL;
     ucs_status_t status;
@@ -515,6 +520,17 @@ err_stop_monitor:
     }
     uct_helper_warn("%s: %s: the helper stays off", md_name,
                     ucs_status_string(status));
+    return status;
+}
+
+ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
+                                  const uct_helper_config_t *config)
+{
+    int cancel = ucs_cancel_disable();
+    ucs_status_t status;
+
+    status = uct_helper_md_decorate(uct_md, md_name, config);
+    ucs_cancel_restore(cancel);
     return status;
 }
 

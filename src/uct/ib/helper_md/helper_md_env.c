@@ -28,13 +28,13 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
                                            uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = arg;
-    int cancel          = uct_helper_cancel_disable();
+    int cancel          = ucs_cancel_disable();
     ucs_status_t status;
 
     uct_helper_log_hush(flags & UCT_MD_MEM_FLAG_HIDE_ERRORS);
     status = md->lower->mem_reg(md->md, address, length, flags, memh_p);
     uct_helper_log_hush(0);
-    uct_helper_cancel_restore(cancel);
+    ucs_cancel_restore(cancel);
     return status;
 }
 
@@ -56,9 +56,9 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg, uct_mem_h memh,
         params.comp        = comp;
     }
 
-    cancel = uct_helper_cancel_disable();
+    cancel = ucs_cancel_disable();
     status = md->lower->mem_dereg(md->md, &params);
-    uct_helper_cancel_restore(cancel);
+    ucs_cancel_restore(cancel);
     return status;
 }
 
@@ -97,11 +97,11 @@ static uint64_t uct_helper_env_walk(void *arg, uintptr_t sp, uintptr_t address,
                                     size_t length)
 {
     uct_helper_md_t *md = arg;
-    int cancel          = uct_helper_cancel_disable();
+    int cancel          = ucs_cancel_disable();
     uint64_t path;
 
     path = uct_helper_site_walk(md->site, sp, address, length);
-    uct_helper_cancel_restore(cancel);
+    ucs_cancel_restore(cancel);
     return path;
 }
 
@@ -151,11 +151,11 @@ static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
 static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
                                   uintptr_t *end_p)
 {
-    int cancel = uct_helper_cancel_disable(); /* the kernel is asked by open() */
+    int cancel = ucs_cancel_disable(); /* the kernel is asked by open() */
     int may_keep;
 
     may_keep = uct_helper_md_inspect(arg, flags, start_p, end_p);
-    uct_helper_cancel_restore(cancel);
+    ucs_cancel_restore(cancel);
     return may_keep;
 }
 
@@ -181,13 +181,13 @@ static void uct_helper_env_unclaim(void *arg, size_t length)
 static uct_helper_room_t uct_helper_env_ask(void *arg, size_t length, int all)
 {
     uct_helper_md_t *md = arg;
-    int cancel          = uct_helper_cancel_disable();
+    int cancel          = ucs_cancel_disable();
     int is_granted;
 
     is_granted = uct_helper_node_ask(md->node, length,
                                      all ? UCT_HELPER_ASK_ALL :
                                            UCT_HELPER_ASK_SHARE);
-    uct_helper_cancel_restore(cancel);
+    ucs_cancel_restore(cancel);
     return is_granted ? UCT_HELPER_ROOM_GRANTED : UCT_HELPER_ROOM_NONE;
 }
 

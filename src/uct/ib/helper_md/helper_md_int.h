@@ -12,6 +12,7 @@
 
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/cancel.h>
 #include <uct/base/uct_abi.h>
 
 #include <pthread.h>
@@ -75,29 +76,6 @@ void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
 static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 {
     return uct_helper_process_is(md->process);
-}
-
-
-/**
- * What a thread of the application calls from here on may be a cancellation
- * point: libunwind reads through a pipe, a driver writes, a log line does. A
- * thread that is cancelled there would leave a region that is for ever being
- * registered, and hang whoever waits for it.
- *
- * @return What @ref uct_helper_cancel_restore takes.
- */
-static inline int uct_helper_cancel_disable(void)
-{
-    int old;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-    return old;
-}
-
-
-static inline void uct_helper_cancel_restore(int old)
-{
-    pthread_setcancelstate(old, NULL);
 }
 
 

@@ -263,17 +263,20 @@ static void uct_helper_reader_leave(int fd)
 static void *uct_helper_reader_main(void *arg)
 {
     int fd = (int)(intptr_t)arg;
+    int is_apart;
 
-    uct_helper_reader_is_apart = uct_helper_reader_set_apart(fd);
-    if (!uct_helper_reader_is_apart) {
-        sem_post(&uct_helper_reader_ready);
-        return NULL;
+    uct_helper_spawn_enter();
+    is_apart                   = uct_helper_reader_set_apart(fd);
+    uct_helper_reader_is_apart = is_apart;
+    if (is_apart) {
+        uct_helper_reader_put_up_bell(fd);
     }
-
-    uct_helper_reader_put_up_bell(fd);
     sem_post(&uct_helper_reader_ready);
-    uct_helper_reader_loop(fd);
-    uct_helper_reader_leave(fd);
+    if (is_apart) {
+        uct_helper_reader_loop(fd);
+        uct_helper_reader_leave(fd);
+    }
+    uct_helper_spawn_leave();
     return NULL;
 }
 

@@ -20,7 +20,7 @@ static void uct_helper_report_read_command(char *command, size_t max)
     FILE *file;
     size_t i;
 
-    file = fopen("/proc/self/cmdline", "re");
+    file = fopen("/proc/thread-self/cmdline", "re");
     if (file != NULL) {
         length = fread(command, 1, max - 1, file);
         fclose(file);

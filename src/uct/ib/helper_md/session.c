@@ -8,6 +8,7 @@
 #include "node_process.h"
 #include "process.h"
 #include "report.h"
+#include "spawn.h"
 #include "trace_record.h"
 #include "trust.h"
 
@@ -84,6 +85,7 @@ static void uct_helper_session_adopt(void)
     uct_helper_events_forget();
     uct_helper_monitor_forget();
     uct_helper_trust_forget();
+    uct_helper_spawn_forget();
     uct_helper_trace_forget();
     uct_helper_node_forget();
     pthread_mutex_init(&uct_helper_session_lock, NULL);

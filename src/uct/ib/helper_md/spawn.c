@@ -2,8 +2,17 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "spawn.h"
+#include "process.h"
+
+#include <ucs/sys/atomic.h>
 
 #include <signal.h>
+
+/* One beginning or end, and one thread: see uct_helper_spawn_ours() */
+#define UCT_HELPER_SPAWN_CHANGE (UINT64_C(1) << 32)
+#define UCT_HELPER_SPAWN_THREAD UINT64_C(1)
+
+static _Atomic(uint64_t) uct_helper_spawn_state;
 
 
 int uct_helper_spawn(pthread_t *id_p, size_t stack_size,
@@ -28,4 +37,32 @@ int uct_helper_spawn(pthread_t *id_p, size_t stack_size,
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return ret;
+}
+
+void uct_helper_spawn_enter(void)
+{
+    /* First a child of whatever kind must have forgotten its parent's */
+    uct_helper_process_id();
+    /* [S-OURS] the kernel counts this thread already */
+    ucs_add_acq_rel(&uct_helper_spawn_state,
+                    UCT_HELPER_SPAWN_CHANGE + UCT_HELPER_SPAWN_THREAD);
+}
+
+void uct_helper_spawn_leave(void)
+{
+    /* [S-OURS] and still counts it */
+    ucs_add_acq_rel(&uct_helper_spawn_state,
+                    UCT_HELPER_SPAWN_CHANGE - UCT_HELPER_SPAWN_THREAD);
+}
+
+uint64_t uct_helper_spawn_ours(void)
+{
+    /* [S-OURS] pairs with the adds of who enters and leaves: what the kernel
+     * says of it in between is later than the one and earlier than the other */
+    return ucs_load_acquire(&uct_helper_spawn_state);
+}
+
+void uct_helper_spawn_forget(void)
+{
+    ucs_store_relaxed(&uct_helper_spawn_state, 0);
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /**
  * @file spawn.h
@@ -29,6 +30,29 @@ BEGIN_C_DECLS
  */
 int uct_helper_spawn(pthread_t *id_p, size_t stack_size,
                      void *(*main_func)(void *arg), void *arg);
+
+
+/** The calling thread is one of ours, and stays until the process would be
+ *  better off without it: its first and last call, each once. Neither allocates
+ *  nor blocks. One that does not call them is taken for the application's. */
+void uct_helper_spawn_enter(void);
+void uct_helper_spawn_leave(void);
+
+
+/** @return How many threads are ours, for @ref uct_helper_spawn_number; equal
+ *          to an earlier value only if none began or ended since. */
+uint64_t uct_helper_spawn_ours(void);
+
+
+/** @return Number of threads in a value of @ref uct_helper_spawn_ours. */
+static inline uint32_t uct_helper_spawn_number(uint64_t ours)
+{
+    return (uint32_t)ours;
+}
+
+
+/** In a forked child: none of them is here. */
+void uct_helper_spawn_forget(void);
 
 END_C_DECLS
 

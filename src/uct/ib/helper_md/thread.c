@@ -206,6 +206,7 @@ static void *uct_helper_thread_main(void *arg)
     uint32_t bell              = 0;
     uint64_t next;
 
+    uct_helper_spawn_enter();
     pthread_setname_np(pthread_self(), UCT_HELPER_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
 
@@ -230,6 +231,7 @@ static void *uct_helper_thread_main(void *arg)
     }
 
     thread->cpu_ns = uct_helper_thread_spent();
+    uct_helper_spawn_leave();
     return NULL;
 }
 

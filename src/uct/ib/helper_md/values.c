@@ -12,6 +12,11 @@
 
 #define UCT_HELPER_JSON_PREFIX "json:"
 
+/* The software NIC waits as long, busy, at each registration: a thousand times
+ * what a slow device takes is still a job that ends */
+#define UCT_HELPER_COST_BASE_MAX_NS 1e9
+#define UCT_HELPER_COST_PAGE_MAX_NS 1e6
+
 
 int uct_helper_value_bool(const char *text, int *value_p)
 {
@@ -250,7 +255,9 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
         }
 
         text = uct_helper_value_time(text + 1, &per_page_ns);
-        if ((text == NULL) || (*text != '\0')) {
+        if ((text == NULL) || (*text != '\0') ||
+            (base_ns > UCT_HELPER_COST_BASE_MAX_NS) ||
+            (per_page_ns > UCT_HELPER_COST_PAGE_MAX_NS)) {
             return 0;
         }
     }

@@ -45,8 +45,9 @@ int uct_helper_value_mask(const char *text, const char *const *names,
 int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p);
 
 
-/** Two UCX times such as 5us,100ns, in nanoseconds, finite and >= 0; a bare
- *  number means seconds. Empty text: both 0. */
+/** Two UCX times such as 5us,100ns, in nanoseconds: of a registration, a second
+ *  at most, and of each of its pages, a millisecond at most; a bare number means
+ *  seconds. Empty text: both 0. */
 int uct_helper_value_cost(const char *text, double *base_ns_p,
                           double *per_page_ns_p);
 

@@ -11,6 +11,7 @@
 #include "pin_verify.h"
 
 #include <uct/base/uct_abi.h>
+#include <ucs/sys/cancel.h>
 #include <ucs/debug/log_def.h>
 #include <errno.h>
 #include <stdio.h>
@@ -108,6 +109,7 @@ static void uct_pin_md_close(uct_md_h md)
 {
     uct_pin_md_t *pin             = uct_pin_md_find(md);
     const uct_abi_md_ops_t *lower = pin->lower;
+    int cancel                    = ucs_cancel_disable();
 
     uct_abi_md(md)->ops = lower;
     uct_pin_md_unpublish(pin);
@@ -117,6 +119,7 @@ static void uct_pin_md_close(uct_md_h md)
         uct_pin_table_abandon(&pin->table);
     }
     free(pin);
+    ucs_cancel_restore(cancel);
 
     lower->close(md);
 }
@@ -213,9 +216,9 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
     uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
 }
 
-static ucs_status_t uct_pin_md_mem_reg(uct_md_h md, void *address,
-                                       size_t length, unsigned flags,
-                                       uct_mem_h *memh_p)
+static ucs_status_t uct_pin_md_register(uct_md_h md, void *address,
+                                        size_t length, unsigned flags,
+                                        uct_mem_h *memh_p)
 {
     uct_pin_md_t *pin                         = uct_pin_md_find(md);
     uct_abi_md_mem_dereg_params_t lower_dereg = {
@@ -243,8 +246,20 @@ err_lower_dereg:
     return status;
 }
 
+static ucs_status_t uct_pin_md_mem_reg(uct_md_h md, void *address,
+                                       size_t length, unsigned flags,
+                                       uct_mem_h *memh_p)
+{
+    int cancel = ucs_cancel_disable();
+    ucs_status_t status;
+
+    status = uct_pin_md_register(md, address, length, flags, memh_p);
+    ucs_cancel_restore(cancel);
+    return status;
+}
+
 static ucs_status_t
-uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
+uct_pin_md_deregister(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
     uct_pin_md_t *pin                          = uct_pin_md_find(md);
     uct_abi_md_mem_dereg_params_t lower_params = *params;
@@ -272,6 +287,17 @@ uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 
     uct_pin_md_unpin(pin, region);
     return UCS_OK;
+}
+
+static ucs_status_t
+uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
+{
+    int cancel = ucs_cancel_disable();
+    ucs_status_t status;
+
+    status = uct_pin_md_deregister(md, params);
+    ucs_cancel_restore(cancel);
+    return status;
 }
 
 static void uct_pin_md_init_ops(uct_pin_md_t *pin)
@@ -326,7 +352,8 @@ static unsigned uct_pin_md_ring_flags(const uct_pin_config_t *config)
     return (config->verify == UCT_PIN_VERIFY_NO) ? 0 : UCT_PIN_RING_FLAG_VIEW;
 }
 
-ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
+static ucs_status_t uct_pin_md_decorate(uct_md_h md,
+                                        const uct_pin_config_t *config)
 {
     ucs_status_t status;
     uct_pin_md_t *pin;
@@ -367,6 +394,16 @@ err_table_cleanup:
     uct_pin_table_cleanup(&pin->table);
 err_free:
     free(pin);
+    return status;
+}
+
+ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
+{
+    int cancel = ucs_cancel_disable();
+    ucs_status_t status;
+
+    status = uct_pin_md_decorate(md, config);
+    ucs_cancel_restore(cancel);
     return status;
 }
 
@@ -422,10 +459,17 @@ int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
 {
     uct_pin_md_t *pin        = uct_pin_md_find(md);
     uct_pin_region_t *region = uct_pin_md_visible(pin, memh);
+    int cancel, differs;
 
-    return (region != NULL) &&
-           uct_pin_verify_compare(region, pin->config.verify, pin->page_size,
-                                  difference);
+    if (region == NULL) {
+        return 0;
+    }
+
+    cancel  = ucs_cancel_disable();
+    differs = uct_pin_verify_compare(region, pin->config.verify,
+                                     pin->page_size, difference);
+    ucs_cancel_restore(cancel);
+    return differs;
 }
 
 void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max)
@@ -473,14 +517,17 @@ ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
 {
     uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
     ucs_status_t status      = uct_pin_md_check_range(region, address, length);
+    int cancel, ret;
 
     if (status != UCS_OK) {
         return status;
     }
 
-    return (uct_pin_region_read(region, address - (uintptr_t)region->address,
-                                data, length) == 0) ? UCS_OK :
-                                                      UCS_ERR_IO_ERROR;
+    cancel = ucs_cancel_disable();
+    ret    = uct_pin_region_read(region, address - (uintptr_t)region->address,
+                                 data, length);
+    ucs_cancel_restore(cancel);
+    return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
 }
 
 ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
@@ -488,14 +535,17 @@ ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
 {
     uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
     ucs_status_t status      = uct_pin_md_check_range(region, address, length);
+    int cancel, ret;
 
     if (status != UCS_OK) {
         return status;
     }
 
-    return (uct_pin_region_write(region, address - (uintptr_t)region->address,
-                                 data, length) == 0) ? UCS_OK :
-                                                       UCS_ERR_IO_ERROR;
+    cancel = ucs_cancel_disable();
+    ret    = uct_pin_region_write(region, address - (uintptr_t)region->address,
+                                  data, length);
+    ucs_cancel_restore(cancel);
+    return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
 }
 
 uint64_t uct_pin_md_serial(uct_mem_h memh)

@@ -96,10 +96,13 @@ void uct_pin_verify_mark(uct_pin_region_t *region)
 }
 
 /* What the virtual address shows; pages that it cannot show are left as they
- * are in @a data. Not a plain copy: they may be gone, and that is no crime. */
+ * are in @a data. Not a plain copy: they may be gone, and that is no crime. By
+ * the thread's number: the process's is that of its first thread, whose memory
+ * is gone once it has left. */
 static void uct_pin_verify_shown(uintptr_t address, unsigned char *data,
                                  size_t length, size_t page_size)
 {
+    pid_t self = syscall(SYS_gettid);
     struct iovec local, remote;
     ssize_t ret;
     size_t part;
@@ -108,7 +111,7 @@ static void uct_pin_verify_shown(uintptr_t address, unsigned char *data,
         local.iov_base  = data;
         remote.iov_base = (void*)address;
         local.iov_len   = remote.iov_len = length;
-        ret  = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+        ret  = process_vm_readv(self, &local, 1, &remote, 1, 0);
         part = (ret > 0) ? (size_t)ret : page_size - (address % page_size);
         part = (part < length) ? part : length;
         address += part;

@@ -24,6 +24,7 @@ gtest_SOURCES += \
 	uct/ib/test_clock.cc \
 	uct/ib/test_config.cc \
 	uct/ib/test_decorator.cc \
+	uct/ib/test_deserted.cc \
 	uct/ib/test_engine.cc \
 	uct/ib/test_engine_memory.cc \
 	uct/ib/test_engine_order.cc \

@@ -286,10 +286,15 @@ TEST(test_values, costs)
     ASSERT_TRUE(uct_helper_value_cost("1.5ms,0", &base, &per_page));
     EXPECT_DOUBLE_EQ(1.5e6, base);
     EXPECT_DOUBLE_EQ(0, per_page);
+    ASSERT_TRUE(uct_helper_value_cost("1s,1ms", &base, &per_page));
+    EXPECT_DOUBLE_EQ(1e9, base);
+    EXPECT_DOUBLE_EQ(1e6, per_page);
     ASSERT_TRUE(uct_helper_value_cost("", &base, &per_page));
     EXPECT_DOUBLE_EQ(0, base);
     for (const char *bad : {"5us", "5us,", ",5us", "5us,1us,1us", "-1us,1us",
-                            "5xs,1us", "nan,1us", "inf,1us", "5us;1us"}) {
+                            "5xs,1us", "nan,1us", "inf,1us", "5us;1us",
+                            /* a job would never end */
+                            "1e9s,0ns", "1001ms,0", "0,1001us"}) {
         EXPECT_FALSE(uct_helper_value_cost(bad, &base, &per_page)) << bad;
     }
 }

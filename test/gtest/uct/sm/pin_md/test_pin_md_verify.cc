@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <string>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -54,6 +55,8 @@ protected:
     }
 
     uct_pin_difference_t difference = {};
+    uct_mem_h            m_memh     = nullptr;
+    char                 m_byte     = 0;
 };
 
 TEST_F(pin_md_verify, device_reads_and_writes_what_is_registered)
@@ -273,6 +276,35 @@ TEST_F(pin_md_verify, history_names_thread_and_events)
             << text;
     uct_pin_md_delegate_verify(md());
     EXPECT_EQ(UCS_OK, dereg(memh));
+}
+
+/* A cancelled thread ends in the first call that is a cancellation point. Each
+ * call of the domain has some, below locks and with half a registration made. */
+TEST_F(pin_md_verify, no_call_is_cancelled_half_way)
+{
+    mapping buffer(4 * page_size);
+    const uintptr_t start = (uintptr_t)buffer.at(0);
+    const std::vector<std::function<void()>> calls = {
+        [&]() { attach_verify(); },
+        [&]() { m_memh = must_reg(buffer.at(0), buffer.length); },
+        [&]() { EXPECT_FALSE(differs(m_memh)); },
+        [&]() { uct_pin_md_read(md(), m_memh, start, &m_byte, 1); },
+        [&]() { uct_pin_md_write(md(), m_memh, start, &m_byte, 1); },
+        [&]() { EXPECT_EQ(UCS_OK, dereg(m_memh)); },
+        [&]() { close_md(); }
+    };
+
+    for (const auto &call : calls) {
+        bool is_done = false;
+        std::thread user([&]() {
+            pthread_cancel(pthread_self());
+            call();
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+            is_done = true;
+        });
+        user.join();
+        ASSERT_TRUE(is_done) << "call " << &call - &calls[0];
+    }
 }
 
 TEST_F(pin_md_verify, child_of_a_fork_compares_nothing)

@@ -1,0 +1,69 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+#include "leader.h"
+
+#include <ucs/sys/atomic.h>
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Before glibc 2.34 a program without threads may lack these, and then its
+ * first thread cannot leave either */
+#pragma weak pthread_key_create
+#pragma weak pthread_getspecific
+#pragma weak pthread_setspecific
+
+/* The first thread's own; a forked child has copies */
+static pthread_key_t uct_leader_key;
+static int uct_leader_has_key;
+
+static _Atomic(uct_leader_func_t) uct_leader_func;
+
+/* Process whose first thread has left: a child has one of its own, 0: none */
+static _Atomic(pid_t) uct_leader_left;
+
+
+static void uct_leader_leave(void *arg)
+{
+    uct_leader_func_t func;
+
+    (void)arg;
+    /* [L-LEFT] either this comes after the add in uct_leader_on_leave(), and
+     * then the function is seen below, or before, and then that one sees that
+     * this thread has left */
+    ucs_swap_acq_rel(&uct_leader_left, getpid());
+    func = ucs_load_relaxed(&uct_leader_func);
+    if (func != NULL) {
+        func();
+    }
+}
+
+void uct_leader_watch(void)
+{
+    if ((syscall(SYS_gettid) != getpid()) || (pthread_key_create == NULL) ||
+        (pthread_getspecific == NULL) || (pthread_setspecific == NULL)) {
+        return;
+    }
+
+    if (!uct_leader_has_key) {
+        uct_leader_has_key = (pthread_key_create(&uct_leader_key,
+                                                 uct_leader_leave) == 0);
+    }
+    if (uct_leader_has_key && (pthread_getspecific(uct_leader_key) == NULL)) {
+        /* A destructor is called for what is not NULL */
+        (void)pthread_setspecific(uct_leader_key, &uct_leader_key);
+    }
+}
+
+void uct_leader_on_leave(uct_leader_func_t func)
+{
+    ucs_store_relaxed(&uct_leader_func, func);
+    /* [L-LEFT] an add of nothing, to stand in one order with the swap in
+     * uct_leader_leave() */
+    if ((func != NULL) && (ucs_add_acq_rel(&uct_leader_left, 0) == getpid())) {
+        func();
+    }
+}
