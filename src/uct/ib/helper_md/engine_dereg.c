@@ -33,7 +33,7 @@ int uct_helper_region_claim(uct_helper_engine_h engine,
     }
 
     uct_helper_heap_remove(uct_helper_region_lru(engine, region), region);
-    uct_helper_index_remove_memh(&engine->index, region);
+    uct_helper_index_remove_memh(region);
     ++engine->account.transit;
     return 1;
 }
@@ -175,7 +175,7 @@ static void uct_helper_region_withdraw(uct_helper_engine_h engine,
     ucs_store_release(&region->word, /* [R-LIVE] */
                       uct_helper_word_set_state(
                               word, UCT_HELPER_STATE_DEREGISTERING));
-    uct_helper_index_remove_memh(&engine->index, region);
+    uct_helper_index_remove_memh(region);
     ++engine->account.transit;
 }
 

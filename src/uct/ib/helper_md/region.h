@@ -100,6 +100,7 @@ typedef struct uct_helper_region {
     uct_helper_itree_node_t   node;      /* [start, end), in the index unless
                                             FREE, DEREGISTERING or doomed */
     struct uct_helper_region  *memh_next; /* chain of the handle table */
+    struct uct_helper_region  **memh_link; /* what points to this one there */
     struct uct_helper_region  *next;     /* free list or reclaim list */
     uct_helper_invalidate_t   *invalidate;
     uint64_t                  lru_key;   /* last_use as the LRU heap knows it */
