@@ -30,4 +30,26 @@ pthread_t sim_self(void);
 #define pthread_self()                   sim_self()
 #define sched_yield()                    sim_spin(__func__, __LINE__)
 
+#include <uct/ib/helper_md/lock.h>
+
+/* How long the index lock is held */
+#define uct_helper_lock(_lock) \
+    do { \
+        uct_helper_lock(_lock); \
+        sim_locked(); \
+    } while (0)
+#define uct_helper_lock_try(_lock) \
+    ({ \
+        int sim_is_taken = uct_helper_lock_try(_lock); \
+        if (sim_is_taken) { \
+            sim_locked(); \
+        } \
+        sim_is_taken; \
+    })
+#define uct_helper_unlock(_lock) \
+    do { \
+        sim_unlocking(); \
+        uct_helper_unlock(_lock); \
+    } while (0)
+
 #endif

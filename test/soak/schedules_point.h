@@ -7,6 +7,9 @@
 /** Points that may pass before the scheduler wants to be asked. */
 extern long sim_left;
 
+/** Points that the running fiber has passed. */
+extern unsigned long sim_points;
+
 /** The scheduler chooses who runs on. */
 void sim_switch(const char *function, int line);
 
@@ -16,9 +19,14 @@ void sim_spin(const char *function, int line);
 /** Another fiber may run here. */
 #define sim_point() \
     do { \
+        ++sim_points; \
         if (--sim_left <= 0) { \
             sim_switch(__func__, __LINE__); \
         } \
     } while (0)
+
+/** The running fiber has taken the index lock, or is about to let it go. */
+void sim_locked(void);
+void sim_unlocking(void);
 
 #endif

@@ -17,6 +17,11 @@
 /* A schedule that has not ended by then makes no progress */
 #define SIM_MAX_SWITCHES 200000
 
+/* Points for which the index lock may be held: enough for what one use needs
+ * among the few regions here, and for a lot of a walk, which is short here; not
+ * for a walk over all regions, of which a chunk has 64 */
+#define SIM_MAX_HELD 100
+
 /* Points that an average schedule passes, for the placing of switches */
 #define SIM_TYPICAL_POINTS 3000
 
@@ -35,6 +40,7 @@ typedef struct sim_fiber {
     int            is_started;
     uint64_t       until;    /* ASLEEP */
     const uint32_t *word;    /* WAITING */
+    unsigned long  points;   /* passed so far, while it does not run */
     int            priority; /* the greatest runs, when priorities decide */
     jmp_buf        env;
     ucontext_t     context;
@@ -49,12 +55,14 @@ static struct {
     sim_rng_t    rng;
     uint64_t     clock;
     unsigned     switches;
+    unsigned long locked_at; /* the owner's points when it took the lock */
     unsigned     mean;       /* points between switches; 0: priorities */
     int          lowest;     /* priority given last */
     int          in_signal;
 } sim;
 
 long sim_left = LONG_MAX;
+unsigned long sim_points;
 void (*sim_check)(void);
 void (*sim_signal)(void);
 
@@ -129,6 +137,7 @@ unsigned sim_add(const char *name, sim_func_t func, void *arg)
     fiber->arg        = arg;
     fiber->state      = SIM_RUNNABLE;
     fiber->is_started = 0;
+    fiber->points     = 0;
     fiber->priority   = 1 + sim_rng_below(&sim.rng, 1000);
     return sim.count++;
 }
@@ -153,6 +162,7 @@ static void __attribute__((noreturn)) sim_jump(sim_fiber_t *fiber)
         sim_left = LONG_MAX;
         _longjmp(sim.outside, 1);
     }
+    sim_points = fiber->points;
     if (!fiber->is_started) {
         fiber->is_started = 1;
         getcontext(&fiber->context);
@@ -168,7 +178,10 @@ static void __attribute__((noreturn)) sim_jump(sim_fiber_t *fiber)
 
 static void sim_resume(sim_fiber_t *fiber)
 {
+    unsigned long points = sim_points;
+
     if ((fiber != sim.current) && (_setjmp(sim.current->env) == 0)) {
+        sim.current->points = points;
         sim_jump(fiber);
     }
 }
@@ -347,6 +360,24 @@ int sim_current(void)
 const char *sim_name(int fiber)
 {
     return (fiber < 0) ? "-" : sim.fibers[fiber].name;
+}
+
+/*
+ * How long the index lock is held
+ */
+
+void sim_locked(void)
+{
+    sim.locked_at = sim_points;
+}
+
+void sim_unlocking(void)
+{
+    unsigned long held = sim_points - sim.locked_at;
+
+    if (held > SIM_MAX_HELD) {
+        sim_violation("the index lock is held for %lu points", held);
+    }
 }
 
 /*

@@ -462,8 +462,7 @@ uct_helper_engine_miss(uct_helper_engine_h engine, uct_helper_region_t *region,
 /* relaxed: a measure, the list itself is looked at under the lock */
 static int uct_helper_engine_must_reclaim(uct_helper_engine_h engine)
 {
-    return !uct_helper_engine_needs_helper(engine) ||
-           (ucs_load_relaxed(&engine->reclaimable) >= UCT_HELPER_RECLAIM_MAX) ||
+    return (ucs_load_relaxed(&engine->reclaimable) >= UCT_HELPER_RECLAIM_MAX) ||
            (ucs_load_relaxed(&engine->reclaimable_bytes) >=
             UCT_HELPER_RECLAIM_MAX_BYTES);
 }
@@ -472,8 +471,10 @@ static int uct_helper_engine_must_reclaim(uct_helper_engine_h engine)
 static ucs_status_t uct_helper_engine_prepare(uct_helper_engine_h engine)
 {
     uct_helper_engine_pass_gate(engine);
-    if (uct_helper_engine_must_reclaim(engine)) {
-        uct_helper_engine_reclaim(engine);
+    if (!uct_helper_engine_needs_helper(engine)) {
+        uct_helper_engine_reclaim(engine); /* nobody else will */
+    } else if (uct_helper_engine_must_reclaim(engine)) {
+        uct_helper_engine_reclaim_some(engine, UCT_HELPER_RECLAIM_MAX);
     }
     return uct_helper_engine_stock(engine);
 }

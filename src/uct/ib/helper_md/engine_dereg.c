@@ -3,6 +3,7 @@
  */
 #include "engine_int.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /*
@@ -32,7 +33,7 @@ int uct_helper_region_claim(uct_helper_engine_h engine,
     }
 
     uct_helper_heap_remove(uct_helper_region_lru(engine, region), region);
-    uct_helper_index_remove_memh(&engine->index, region);
+    uct_helper_index_remove_memh(region);
     ++engine->account.transit;
     return 1;
 }
@@ -41,20 +42,17 @@ int uct_helper_region_claim(uct_helper_engine_h engine,
  * Deregistration
  */
 
-/* Under the lock: a finished registration's figures go into the totals */
+/* Under the lock: a finished registration's figures go into the totals, and the
+ * next one's begin anew */
 static void uct_helper_region_fold(uct_helper_engine_h engine,
                                    uct_helper_region_t *region)
 {
-    uint64_t hits = ucs_load_relaxed(&region->hits) +
-                    ucs_load_relaxed(&region->joined);
-
-    engine->account.hits      += hits;
-    engine->account.in_use_ns += (double)ucs_load_relaxed(&region->busy_ns) *
-                                 uct_helper_engine_pinned_length(engine,
-                                                                 region);
-    if (ucs_load_relaxed(&region->speculative) && (hits == 0)) {
+    uct_helper_engine_account_uses(engine, region);
+    if (ucs_load_relaxed(&region->speculative) && (region->counted == 0)) {
         ++engine->account.wasted;
     }
+    region->counted      = 0;
+    region->counted_busy = 0;
     ucs_store_relaxed(&region->hits, 0);
     ucs_store_relaxed(&region->joined, 0);
     ucs_store_relaxed(&region->busy_ns, 0);
@@ -177,16 +175,16 @@ static void uct_helper_region_withdraw(uct_helper_engine_h engine,
     ucs_store_release(&region->word, /* [R-LIVE] */
                       uct_helper_word_set_state(
                               word, UCT_HELPER_STATE_DEREGISTERING));
-    uct_helper_index_remove_memh(&engine->index, region);
+    uct_helper_index_remove_memh(region);
     ++engine->account.transit;
 }
 
-void uct_helper_engine_reclaim(uct_helper_engine_h engine)
+void uct_helper_engine_reclaim_some(uct_helper_engine_h engine, unsigned max)
 {
     uct_helper_region_t *region;
     uint64_t word;
 
-    while (ucs_load_relaxed(&engine->reclaimable) > 0) {
+    for (; (max > 0) && (ucs_load_relaxed(&engine->reclaimable) > 0); --max) {
         uct_helper_engine_lock(engine);
         region = uct_helper_region_unreclaim(engine);
         if (region == NULL) {
@@ -204,6 +202,11 @@ void uct_helper_engine_reclaim(uct_helper_engine_h engine)
         uct_helper_engine_unlock(engine);
         uct_helper_region_finish(engine, region);
     }
+}
+
+void uct_helper_engine_reclaim(uct_helper_engine_h engine)
+{
+    uct_helper_engine_reclaim_some(engine, UINT_MAX);
 }
 
 static void uct_helper_region_close(uct_helper_engine_h engine,
@@ -225,12 +228,10 @@ static void uct_helper_region_close(uct_helper_engine_h engine,
 
 void uct_helper_engine_deregister_all(uct_helper_engine_h engine)
 {
-    uct_helper_chunk_t *chunk;
-    unsigned i;
+    uct_helper_walk_t walk = {.chunk = engine->chunks};
+    uct_helper_region_t *region;
 
-    for (chunk = engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
-            uct_helper_region_close(engine, &chunk->regions[i]);
-        }
+    while ((region = uct_helper_walk_next(&walk)) != NULL) {
+        uct_helper_region_close(engine, region);
     }
 }

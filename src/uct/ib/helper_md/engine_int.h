@@ -46,9 +46,17 @@ typedef enum uct_helper_class {
 /** One hit in so many is timed, a power of two. */
 #define UCT_HELPER_HIT_SAMPLE 256
 
+/** Regions that are looked at before the index lock is let go: some ten
+ *  microseconds, as long as what is done under it for a use takes at worst. */
+#ifndef UCT_HELPER_LOT
+#  define UCT_HELPER_LOT 256
+#endif
+
 /** What of unmapped memory may wait for the helper to deregister it; with more,
  *  a use that registers does it: it pays for a system call anyway, and a helper
- *  that is not let run must not hold what the application has given back. */
+ *  that is not let run must not hold what the application has given back. No
+ *  more of them than may wait: each region that is unmapped has cost a use that
+ *  registered, so they do not pile up. */
 #define UCT_HELPER_RECLAIM_MAX       64
 #define UCT_HELPER_RECLAIM_MAX_BYTES (16ul << 20)
 
@@ -69,6 +77,30 @@ typedef struct uct_helper_chunk {
     uct_helper_region_t     regions[UCT_HELPER_CHUNK];
 } uct_helper_chunk_t;
 
+/** A walk over all regions, in use or free. They have their places for ever and
+ *  in no order, so it may stop and go on later: whatever comes or goes
+ *  meanwhile, each that was there at its begin is met once. */
+typedef struct uct_helper_walk {
+    uct_helper_chunk_t *chunk; /* NULL: it is over */
+    unsigned           index;
+} uct_helper_walk_t;
+
+static inline uct_helper_region_t *
+uct_helper_walk_next(uct_helper_walk_t *walk)
+{
+    uct_helper_region_t *region;
+
+    if (walk->chunk == NULL) {
+        return NULL;
+    }
+    region = &walk->chunk->regions[walk->index];
+    if (++walk->index == UCT_HELPER_CHUNK) {
+        walk->chunk = walk->chunk->next;
+        walk->index = 0;
+    }
+    return region;
+}
+
 /** Figures that change under the lock only; see uct_helper_stats_t. */
 typedef struct uct_helper_account {
     uint64_t time;        /* up to which the integrals are complete */
@@ -83,8 +115,8 @@ typedef struct uct_helper_account {
     uint64_t wanted;      /* those in transit that a use is registering */
     uint64_t leave_peak;
     double   leave_ns;
-    double   in_use_ns;   /* of finished registrations */
-    uint64_t hits;        /* of finished registrations */
+    double   in_use_ns;   /* of what has been folded in */
+    uint64_t hits;        /* likewise */
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;
 } uct_helper_account_t;
@@ -210,7 +242,9 @@ struct uct_helper_engine {
     uint64_t             rest_until;      /* ns: what was spent is earned */
     uct_helper_rq_t      rq;
     uint64_t             dq_lost;         /* as last seen */
-    uint64_t             sweep_at;        /* ns, after uses were lost */
+    uct_helper_walk_t    sweep;           /* after uses were lost */
+    int                  sweep_again;     /* more were lost since it began */
+    uint64_t             sweep_at;        /* ns, when it goes on or begins */
     uint64_t             used_at;         /* ns, when a step last found a use */
     uint64_t             next_due;        /* what the last step returned */
     uint64_t             lateness;        /* ns, smoothed, of steps */
@@ -448,6 +482,11 @@ void uct_helper_engine_account_region(uct_helper_engine_h engine,
                                       uct_helper_region_t *region, int sign,
                                       uint64_t now);
 
+/** Take what a region's users have counted since the last time into the totals.
+ *  Under the lock. */
+void uct_helper_engine_account_uses(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region);
+
 /* --- engine_room.c --- */
 
 /** @return Nonzero if the engine's own ceilings leave room. Under the lock. */
@@ -518,6 +557,9 @@ void uct_helper_region_reclaim(uct_helper_engine_h engine,
 
 /** Deregister and free all that is on the reclaim list. Outside of the lock. */
 void uct_helper_engine_reclaim(uct_helper_engine_h engine);
+
+/** The same, of @a max regions at most. */
+void uct_helper_engine_reclaim_some(uct_helper_engine_h engine, unsigned max);
 
 /** Deregister every region that is LIVE, with users or without; what waits for
  *  an invalidation is told. Nobody else is inside the engine. */

@@ -66,12 +66,12 @@ static int uct_helper_merge_is_part(uct_helper_engine_h engine,
     return merge->is_tight || (common * UCT_HELPER_MERGE_SHARE >= length);
 }
 
+/* Among what lies across one end, or touches the same page there */
 static uct_helper_region_t *
-uct_helper_merge_find(uct_helper_engine_h engine,
-                      const uct_helper_merge_t *merge)
+uct_helper_merge_find_at(uct_helper_engine_h engine,
+                         const uct_helper_merge_t *merge, uintptr_t start,
+                         uintptr_t end)
 {
-    uintptr_t start = uct_helper_engine_page_down(engine, merge->start);
-    uintptr_t end   = uct_helper_engine_page_up(engine, merge->end);
     uct_helper_region_t *region;
 
     for (region = uct_helper_index_first(&engine->index, start, end);
@@ -84,6 +84,25 @@ uct_helper_merge_find(uct_helper_engine_h engine,
         }
     }
     return NULL;
+}
+
+/* Whatever lies between the two ends adds nothing, and may be all that there
+ * is */
+static uct_helper_region_t *
+uct_helper_merge_find(uct_helper_engine_h engine,
+                      const uct_helper_merge_t *merge)
+{
+    uct_helper_region_t *region;
+
+    region = uct_helper_merge_find_at(
+            engine, merge, uct_helper_engine_page_down(engine, merge->start),
+            merge->start);
+    if (region != NULL) {
+        return region;
+    }
+    return uct_helper_merge_find_at(
+            engine, merge, merge->end,
+            uct_helper_engine_page_up(engine, merge->end));
 }
 
 uct_helper_region_t *
@@ -145,52 +164,70 @@ static int uct_helper_merge_end(uct_helper_engine_h engine,
     return uct_helper_region_claim(engine, region);
 }
 
-/* Under the lock: the next region that is superfluous, once it is claimed. One
- * that is dormant is forgotten here. */
-static uct_helper_region_t *
-uct_helper_merge_next(uct_helper_engine_h engine, uct_helper_region_t *by)
+/* Under the lock: a region that another is to take the place of. One that is
+ * dormant is forgotten here. @return Nonzero if it is claimed. */
+static int uct_helper_merge_take(uct_helper_engine_h engine,
+                                 uct_helper_region_t *region)
 {
-    uintptr_t start = ucs_load_relaxed(&by->start);
+    switch (uct_helper_word_state(ucs_load_relaxed(&region->word))) {
+    case UCT_HELPER_STATE_LIVE:
+        return uct_helper_merge_end(engine, region);
+    case UCT_HELPER_STATE_DORMANT:
+        uct_helper_index_remove(&engine->index, region);
+        uct_helper_region_free(engine, region);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* Under the lock: the next region that is superfluous, once it is claimed,
+ * among those that begin at @a from_p or behind. @return NULL when a lot has
+ * been looked at, with @a from_p where to go on, or all, with @a from_p at the
+ * end. A lot ends between two addresses: nothing else is sure to be there when
+ * the lock is taken again. */
+static uct_helper_region_t *
+uct_helper_merge_next(uct_helper_engine_h engine, uct_helper_region_t *by,
+                      uintptr_t *from_p)
+{
     uintptr_t end   = ucs_load_relaxed(&by->end);
     unsigned access = ucs_load_relaxed(&by->access);
+    uintptr_t from  = *from_p;
+    unsigned looked = 0;
     uct_helper_region_t *region, *next;
 
-    for (region = uct_helper_index_first(&engine->index, start, end);
+    for (region = uct_helper_index_first(&engine->index, from, end);
          region != NULL; region = next) {
-        next = uct_helper_index_next(&engine->index, region, start, end);
-        if ((region == by) || (region->node.start < start) ||
-            (region->node.end > end) ||
-            (ucs_load_relaxed(&region->access) & ~access)) {
-            continue;
+        if ((looked++ >= UCT_HELPER_LOT) && (region->node.start > *from_p)) {
+            *from_p = region->node.start;
+            return NULL;
         }
-        switch (uct_helper_word_state(ucs_load_relaxed(&region->word))) {
-        case UCT_HELPER_STATE_LIVE:
-            if (uct_helper_merge_end(engine, region)) {
-                return region;
-            }
-            break;
-        case UCT_HELPER_STATE_DORMANT:
-            uct_helper_index_remove(&engine->index, region);
-            uct_helper_region_free(engine, region);
-            break;
-        default:
-            break;
+        next    = uct_helper_index_next(&engine->index, region, from, end);
+        *from_p = ucs_max(*from_p, region->node.start);
+        if ((region != by) && (region->node.start >= from) &&
+            (region->node.end <= end) &&
+            !(ucs_load_relaxed(&region->access) & ~access) &&
+            uct_helper_merge_take(engine, region)) {
+            return region;
         }
     }
+    *from_p = end;
     return NULL;
 }
 
 void uct_helper_engine_supersede(uct_helper_engine_h engine,
                                  uct_helper_region_t *by)
 {
+    uintptr_t from = ucs_load_relaxed(&by->start);
+    uintptr_t end  = ucs_load_relaxed(&by->end);
     uct_helper_region_t *region;
 
     do {
         uct_helper_engine_lock(engine);
-        region = uct_helper_merge_next(engine, by);
+        region = uct_helper_merge_next(engine, by, &from);
         uct_helper_engine_unlock(engine);
         if (region != NULL) {
             uct_helper_region_deregister(engine, region, NULL);
         }
-    } while (region != NULL);
+    } while (from < end);
 }

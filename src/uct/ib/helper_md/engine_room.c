@@ -7,9 +7,10 @@
 
 #include <sched.h>
 
-/* Regions among which a victim is looked for under predict; the index lock is
- * held for that long */
-#define UCT_HELPER_VICTIMS 256
+/* Keys of the LRU order that are corrected before the index lock is let go:
+ * each moves its region through the heap, which costs as much as to look at some
+ * others. More than one for each eviction, so all are correct in the end. */
+#define UCT_HELPER_ROOM_LOT (1 + UCT_HELPER_LOT / 8)
 
 /* What would pin more than leaving everything pinned pins something twice.
  * Neighbours may share a page, which then is. */
@@ -49,32 +50,36 @@ static int64_t uct_helper_engine_distance(uct_helper_engine_h engine,
 }
 
 /* Belady's rule on predictions: the idle region whose next use is farthest. Any
- * order of the heap serves, and beyond UCT_HELPER_VICTIMS regions the older part
- * of it. */
+ * order of the heap serves, and beyond a lot of regions the older part of
+ * it. */
 static uct_helper_region_t *
 uct_helper_engine_farthest(uct_helper_engine_h engine,
                            const uct_helper_heap_t *heap)
 {
-    unsigned count              = ucs_min(heap->count, UCT_HELPER_VICTIMS);
+    unsigned count              = ucs_min(heap->count, UCT_HELPER_LOT);
     uct_helper_region_t *victim = NULL;
     int64_t most                = INT64_MIN;
+    uct_helper_region_t *region;
     int64_t distance;
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        distance = uct_helper_engine_distance(engine, heap->array[i]);
+        region   = *uct_helper_heap_at(heap, i);
+        distance = uct_helper_engine_distance(engine, region);
         if ((distance >= most) &&
-            (uct_helper_word_refs(ucs_load_relaxed(&heap->array[i]->word)) ==
-             0)) {
-            victim = heap->array[i];
+            (uct_helper_word_refs(ucs_load_relaxed(&region->word)) == 0)) {
+            victim = region;
             most   = distance;
         }
     }
     return victim;
 }
 
+/* Of one class; what may be looked at is counted off @a left_p, and the search
+ * may go on when that has become 0 */
 static uct_helper_region_t *
-uct_helper_engine_victim(uct_helper_engine_h engine, int class)
+uct_helper_engine_victim_of(uct_helper_engine_h engine, int class,
+                            uint64_t now, unsigned *left_p)
 {
     uct_helper_heap_t *heap = &engine->lru[class];
 
@@ -82,7 +87,34 @@ uct_helper_engine_victim(uct_helper_engine_h engine, int class)
         (engine->policy == UCT_HELPER_POLICY_PREDICT)) {
         return uct_helper_engine_farthest(engine, heap);
     }
-    return uct_helper_heap_oldest(heap);
+    return uct_helper_heap_oldest(heap, now, left_p);
+}
+
+/* Of the classes from @a last down to @a first. Under the lock, which is let go
+ * after each lot that is looked at. @return A region that is claimed; NULL if
+ * nothing is idle. */
+static uct_helper_region_t *
+uct_helper_engine_victim(uct_helper_engine_h engine, int first, int last)
+{
+    uint64_t now  = uct_helper_engine_now(engine);
+    unsigned left = UCT_HELPER_ROOM_LOT;
+    int class     = last;
+    uct_helper_region_t *victim;
+
+    while (class >= first) {
+        victim = uct_helper_engine_victim_of(engine, class, now, &left);
+        if ((victim != NULL) && uct_helper_region_claim(engine, victim)) {
+            return victim;
+        }
+        if (left == 0) {
+            left = UCT_HELPER_ROOM_LOT;
+            uct_helper_engine_unlock(engine);
+            uct_helper_engine_lock(engine);
+        } else if (victim == NULL) {
+            --class;
+        } /* else it has found a user since it was chosen */
+    }
+    return NULL;
 }
 
 /* Evict one idle region of a class, or of any if @a class is
@@ -90,24 +122,15 @@ uct_helper_engine_victim(uct_helper_engine_h engine, int class)
  * @return Bytes unpinned, 0 if nothing is idle. */
 static size_t uct_helper_engine_evict(uct_helper_engine_h engine, int class)
 {
-    uct_helper_region_t *victim = NULL;
+    int is_any = (class == UCT_HELPER_CLASS_LAST);
+    uct_helper_region_t *victim;
     size_t length;
-    int i;
 
-    do {
-        for (i = UCT_HELPER_CLASS_LAST - 1; (i >= 0) && (victim == NULL); --i) {
-            if ((class == UCT_HELPER_CLASS_LAST) || (class == i)) {
-                victim = uct_helper_engine_victim(engine, i);
-            }
-        }
-        if (victim == NULL) {
-            return 0;
-        }
-        if (uct_helper_region_claim(engine, victim)) {
-            break;
-        }
-        victim = NULL; /* found a user since it was chosen */
-    } while (1);
+    victim = uct_helper_engine_victim(engine, is_any ? 0 : class,
+                                      is_any ? class - 1 : class);
+    if (victim == NULL) {
+        return 0;
+    }
 
     ++engine->account.evicted;
     length = uct_helper_engine_pinned_length(engine, victim);
@@ -129,7 +152,7 @@ static int uct_helper_engine_await_room(uct_helper_engine_h engine)
     }
     uct_helper_engine_unlock(engine);
     if (is_reclaimable) {
-        uct_helper_engine_reclaim(engine);
+        uct_helper_engine_reclaim_some(engine, UCT_HELPER_RECLAIM_MAX);
     } else if (engine->env.yield != NULL) {
         engine->env.yield(engine->env.arg);
     } else {

@@ -53,6 +53,23 @@ void uct_helper_engine_account_region(uct_helper_engine_h engine,
     }
 }
 
+void uct_helper_engine_account_uses(uct_helper_engine_h engine,
+                                    uct_helper_region_t *region)
+{
+    uint64_t uses = ucs_load_relaxed(&region->hits) +
+                    ucs_load_relaxed(&region->joined);
+    uint64_t busy = ucs_load_relaxed(&region->busy_ns);
+    /* Less if what was taken for the end of a use was none */
+    int64_t more  = busy - region->counted_busy;
+
+    engine->account.hits      += uses - region->counted;
+    engine->account.in_use_ns += (double)more *
+                                 uct_helper_engine_pinned_length(engine,
+                                                                 region);
+    region->counted            = uses;
+    region->counted_busy       = busy;
+}
+
 /*
  * Snapshot
  */
@@ -64,22 +81,51 @@ static void uct_helper_stats_model(const ucs_predict_cost_t *cost,
                          &model->samples);
 }
 
-/* Registrations that are not finished have their figures with them */
-static void uct_helper_stats_region(uct_helper_engine_h engine,
-                                    uct_helper_region_t *region, uint64_t now,
-                                    uct_helper_stats_t *stats)
+/* Byte-nanoseconds of a use that is under way */
+static double uct_helper_stats_under_way(uct_helper_engine_h engine,
+                                         uct_helper_region_t *region,
+                                         uint64_t now)
 {
-    size_t length  = uct_helper_engine_pinned_length(engine, region);
     uint64_t word  = ucs_load_relaxed(&region->word);
-    uint64_t busy  = ucs_load_relaxed(&region->busy_ns);
     uint64_t start = ucs_load_relaxed(&region->use_start);
 
-    if ((uct_helper_word_refs(word) > 0) && (now > start)) {
-        busy += now - start;
+    return ((uct_helper_word_refs(word) > 0) && (now > start)) ?
+                   (double)(now - start) *
+                           uct_helper_engine_pinned_length(engine, region) :
+                   0;
+}
+
+/* Under the lock: registrations that are not finished have their figures with
+ * them. @return The above, of a lot. */
+static double uct_helper_stats_lot(uct_helper_engine_h engine,
+                                   uct_helper_walk_t *walk, uint64_t now)
+{
+    double in_use = 0;
+    unsigned left = UCT_HELPER_LOT;
+    uct_helper_region_t *region;
+
+    while ((left-- > 0) && ((region = uct_helper_walk_next(walk)) != NULL)) {
+        uct_helper_engine_account_uses(engine, region);
+        in_use += uct_helper_stats_under_way(engine, region, now);
     }
-    stats->on_time        += ucs_load_relaxed(&region->hits) +
-                             ucs_load_relaxed(&region->joined);
-    stats->in_use_byte_ns += (double)busy * length;
+    return in_use;
+}
+
+/* @return Likewise, of all */
+static double uct_helper_stats_walk(uct_helper_engine_h engine, uint64_t now)
+{
+    double in_use = 0;
+    uct_helper_walk_t walk;
+
+    uct_helper_engine_lock(engine);
+    walk = (uct_helper_walk_t){.chunk = engine->chunks};
+    while (walk.chunk != NULL) {
+        in_use += uct_helper_stats_lot(engine, &walk, now);
+        uct_helper_engine_unlock(engine);
+        uct_helper_engine_lock(engine);
+    }
+    uct_helper_engine_unlock(engine);
+    return in_use;
 }
 
 static void uct_helper_stats_account(uct_helper_engine_h engine,
@@ -109,22 +155,17 @@ static void uct_helper_stats_account(uct_helper_engine_h engine,
 void uct_helper_engine_stats(uct_helper_engine_h engine, uint64_t now,
                              uct_helper_stats_t *stats)
 {
-    uct_helper_chunk_t *chunk;
-    unsigned i;
+    double in_use = uct_helper_stats_walk(engine, now);
 
     memset(stats, 0, sizeof(*stats));
     uct_helper_engine_lock(engine);
     uct_helper_engine_account(engine, now);
     uct_helper_stats_account(engine, stats);
-    for (chunk = engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
-            uct_helper_stats_region(engine, &chunk->regions[i], now, stats);
-        }
-    }
     uct_helper_stats_model(&engine->register_cost, &stats->register_model);
     uct_helper_stats_model(&engine->deregister_cost, &stats->deregister_model);
     uct_helper_engine_unlock(engine);
 
+    stats->in_use_byte_ns   += in_use;
     stats->uses = stats->on_time + stats->late + stats->missed + stats->cold;
     stats->in_use_peak_bytes = ucs_load_relaxed(&engine->in_use_peak);
     stats->hit_samples       = uct_helper_hist_samples(&engine->hits);

@@ -15,6 +15,11 @@
  * deregistered */
 #define UCT_HELPER_STRAY_NS UINT64_C(5000000)
 
+/* Between two lots, of a sweep or of what was unmapped: ten times what it takes
+ * to look at one under the index lock, so that it is free for nine parts of ten;
+ * and fork() comes in, which waits for the end of a step */
+#define UCT_HELPER_LOT_REST_NS UINT64_C(100000)
+
 /* Terms of the paper's t_p that are not measured one by one: a look-up in the
  * call-site table and in the cache, and a step along a queue. Upper bounds. */
 #define UCT_HELPER_HASH_NS  500
@@ -227,10 +232,12 @@ static unsigned uct_helper_step_drain(uct_helper_engine_h engine,
 static int uct_helper_step_is_stray(uct_helper_engine_h engine,
                                     uct_helper_region_t *region, uint64_t now)
 {
+    uint64_t word = ucs_load_relaxed(&region->word);
     uint64_t earliest;
     ucs_predict_terms_t terms;
 
-    if ((ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_QUEUE) ||
+    if (!uct_helper_word_is_hit(word) || (uct_helper_word_refs(word) > 0) ||
+        (ucs_load_relaxed(&region->idle) != UCT_HELPER_IDLE_QUEUE) ||
         (ucs_load_relaxed(&region->last_use) + UCT_HELPER_STRAY_NS > now)) {
         return 0;
     }
@@ -240,39 +247,79 @@ static int uct_helper_step_is_stray(uct_helper_engine_h engine,
     return ucs_predict_may_deregister(now, &terms, earliest);
 }
 
+/* Under the lock: the next stray, once it is claimed; NULL if the lot or the
+ * sweep is over */
+static uct_helper_region_t *
+uct_helper_step_next_stray(uct_helper_engine_h engine, unsigned *left_p,
+                           uint64_t now)
+{
+    uct_helper_region_t *region;
+
+    for (; *left_p > 0; --*left_p) {
+        region = uct_helper_walk_next(&engine->sweep);
+        if (region == NULL) {
+            break;
+        }
+        if (uct_helper_step_is_stray(engine, region, now) &&
+            uct_helper_region_claim(engine, region)) {
+            --*left_p;
+            return region;
+        }
+    }
+    return NULL;
+}
+
+/* A lot of regions. The lock is not fair: a helper that took it again at once
+ * would keep it from all others, where cores are busy for as long as the sweep
+ * lasts; so it sleeps between two lots. */
 static void uct_helper_step_sweep(uct_helper_engine_h engine, uint64_t now)
 {
+    unsigned left = UCT_HELPER_LOT;
     uct_helper_region_t *region;
 
     do {
         uct_helper_engine_lock(engine);
-        region = uct_helper_index_first(&engine->index, 0, UINTPTR_MAX);
-        while ((region != NULL) &&
-               (!uct_helper_step_is_stray(engine, region, now) ||
-                !uct_helper_region_claim(engine, region))) {
-            region = uct_helper_index_next(&engine->index, region, 0,
-                                           UINTPTR_MAX);
-        }
+        region = uct_helper_step_next_stray(engine, &left, now);
         uct_helper_engine_unlock(engine);
         if (region != NULL) {
             uct_helper_region_deregister(engine, region, NULL);
         }
     } while (region != NULL);
+
+    if (engine->sweep.chunk != NULL) {
+        engine->sweep_at = uct_helper_engine_now(engine) +
+                           UCT_HELPER_LOT_REST_NS;
+    } else {
+        engine->sweep_at    = engine->sweep_again ?
+                                      now + 2 * UCT_HELPER_STRAY_NS :
+                                      UCT_HELPER_TIME_NEVER;
+        engine->sweep_again = 0;
+    }
 }
 
 /* Uses were lost, so regions may be idle that no queue knows of. Not at once:
  * where uses are lost they come fast, and what was used just now will be used
- * again. */
+ * again. A sweep that is under way has looked at some already and goes on. */
 static void uct_helper_step_lost(uct_helper_engine_h engine, uint64_t lost,
                                  uint64_t now)
 {
     if (lost != engine->dq_lost) {
-        engine->dq_lost  = lost;
-        engine->sweep_at = now + 2 * UCT_HELPER_STRAY_NS;
-    } else if (engine->sweep_at <= now) {
-        engine->sweep_at = UCT_HELPER_TIME_NEVER;
-        uct_helper_step_sweep(engine, now);
+        engine->dq_lost = lost;
+        if (engine->sweep.chunk == NULL) {
+            engine->sweep_at = now + 2 * UCT_HELPER_STRAY_NS;
+        } else {
+            engine->sweep_again = 1;
+        }
     }
+    if (engine->sweep_at > now) {
+        return;
+    }
+    if (engine->sweep.chunk == NULL) {
+        uct_helper_engine_lock(engine);
+        engine->sweep.chunk = engine->chunks;
+        uct_helper_engine_unlock(engine);
+    }
+    uct_helper_step_sweep(engine, now);
 }
 
 /*
@@ -487,7 +534,7 @@ uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
     }
 
     uct_helper_step_lateness(engine, now);
-    uct_helper_engine_reclaim(engine);
+    uct_helper_engine_reclaim_some(engine, UCT_HELPER_LOT);
 
     /* The two queues in turn (section 3.2): after each use the registrations
      * that have become due */
@@ -516,9 +563,13 @@ uint64_t uct_helper_engine_step(uct_helper_engine_h engine, uint64_t now)
                             uct_helper_engine_now(engine));
     uct_helper_step_expired(engine, UCT_HELPER_RQ_HELD,
                             uct_helper_engine_now(engine));
-    uct_helper_engine_reclaim(engine);
+    uct_helper_engine_reclaim_some(engine, UCT_HELPER_LOT);
 
-    engine->next_due = uct_helper_look_next(engine,
-                                            uct_helper_engine_now(engine));
+    now              = uct_helper_engine_now(engine);
+    engine->next_due = uct_helper_look_next(engine, now);
+    if (ucs_load_relaxed(&engine->reclaimable) > 0) {
+        engine->next_due = ucs_min(engine->next_due,
+                                   now + UCT_HELPER_LOT_REST_NS);
+    }
     return engine->next_due;
 }

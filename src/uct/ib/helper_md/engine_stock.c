@@ -33,35 +33,49 @@ static ucs_status_t uct_helper_engine_stock_regions(uct_helper_engine_h engine)
     return UCS_OK;
 }
 
+/* Another thread may have added one meanwhile */
+static void uct_helper_engine_grow_heap(uct_helper_engine_h engine,
+                                        uct_helper_heap_t *heap,
+                                        uct_helper_region_t **segment,
+                                        unsigned number)
+{
+    int is_wanted;
+
+    uct_helper_engine_lock(engine);
+    is_wanted = (heap->num_segments == number);
+    if (is_wanted) {
+        uct_helper_heap_grow(heap, segment);
+    }
+    uct_helper_engine_unlock(engine);
+    if (!is_wanted) {
+        free(segment);
+    }
+}
+
 /* Each LRU order must be able to hold every region that there is */
 static ucs_status_t uct_helper_engine_stock_heap(uct_helper_engine_h engine,
                                                  uct_helper_heap_t *heap)
 {
-    uct_helper_region_t **array, **old;
-    unsigned capacity;
+    uct_helper_region_t **segment;
+    unsigned number;
+    int is_short;
 
-    uct_helper_engine_lock(engine);
-    capacity = (heap->capacity < engine->num_regions) ?
-                       2 * engine->num_regions :
-                       0;
-    uct_helper_engine_unlock(engine);
-    if (capacity == 0) {
-        return UCS_OK;
-    }
+    for (;;) {
+        uct_helper_engine_lock(engine);
+        number   = heap->num_segments;
+        is_short = uct_helper_heap_capacity(heap) < engine->num_regions;
+        uct_helper_engine_unlock(engine);
+        if (!is_short) {
+            return UCS_OK;
+        }
 
-    array = malloc(capacity * sizeof(*array));
-    if (array == NULL) {
-        return UCS_ERR_NO_MEMORY;
+        segment = malloc(uct_helper_heap_segment_length(number) *
+                         sizeof(*segment));
+        if (segment == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        uct_helper_engine_grow_heap(engine, heap, segment, number);
     }
-
-    uct_helper_engine_lock(engine);
-    old = array;
-    if (heap->capacity < capacity) {
-        old = uct_helper_heap_grow(heap, array, capacity);
-    }
-    uct_helper_engine_unlock(engine);
-    free(old);
-    return UCS_OK;
 }
 
 static ucs_status_t uct_helper_engine_stock_extents(uct_helper_engine_h engine,

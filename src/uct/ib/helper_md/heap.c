@@ -13,60 +13,65 @@ void uct_helper_heap_init(uct_helper_heap_t *heap)
 
 void uct_helper_heap_cleanup(uct_helper_heap_t *heap)
 {
-    free(heap->array);
+    while (heap->num_segments > 0) {
+        free(heap->segments[--heap->num_segments]);
+    }
 }
 
-uct_helper_region_t **uct_helper_heap_grow(uct_helper_heap_t *heap,
-                                           uct_helper_region_t **array,
-                                           unsigned capacity)
+void uct_helper_heap_grow(uct_helper_heap_t *heap,
+                          uct_helper_region_t **segment)
 {
-    uct_helper_region_t **old = heap->array;
+    heap->segments[heap->num_segments++] = segment;
+}
 
-    if (heap->count > 0) {
-        memcpy(array, old, heap->count * sizeof(*array));
-    }
-    heap->array    = array;
-    heap->capacity = capacity;
-    return old;
+static uct_helper_region_t *uct_helper_heap_get(const uct_helper_heap_t *heap,
+                                                unsigned index)
+{
+    return *uct_helper_heap_at(heap, index);
 }
 
 static void uct_helper_heap_place(uct_helper_heap_t *heap, unsigned index,
                                   uct_helper_region_t *region)
 {
-    heap->array[index] = region;
-    region->lru_index  = index + 1;
+    *uct_helper_heap_at(heap, index) = region;
+    region->lru_index                = index + 1;
 }
 
 static void uct_helper_heap_sift_up(uct_helper_heap_t *heap, unsigned index)
 {
-    uct_helper_region_t *region = heap->array[index];
-    unsigned parent;
+    uct_helper_region_t *region = uct_helper_heap_get(heap, index);
+    uct_helper_region_t *parent;
 
     while (index > 0) {
-        parent = (index - 1) / 2;
-        if (heap->array[parent]->lru_key <= region->lru_key) {
+        parent = uct_helper_heap_get(heap, (index - 1) / 2);
+        if (parent->lru_key <= region->lru_key) {
             break;
         }
-        uct_helper_heap_place(heap, index, heap->array[parent]);
-        index = parent;
+        uct_helper_heap_place(heap, index, parent);
+        index = (index - 1) / 2;
     }
     uct_helper_heap_place(heap, index, region);
 }
 
 static void uct_helper_heap_sift_down(uct_helper_heap_t *heap, unsigned index)
 {
-    uct_helper_region_t *region = heap->array[index];
+    uct_helper_region_t *region = uct_helper_heap_get(heap, index);
+    uct_helper_region_t *least, *other;
     unsigned child;
 
     for (child = 2 * index + 1; child < heap->count; child = 2 * index + 1) {
-        if ((child + 1 < heap->count) && (heap->array[child + 1]->lru_key <
-                                          heap->array[child]->lru_key)) {
-            ++child;
+        least = uct_helper_heap_get(heap, child);
+        if (child + 1 < heap->count) {
+            other = uct_helper_heap_get(heap, child + 1);
+            if (other->lru_key < least->lru_key) {
+                least = other;
+                ++child;
+            }
         }
-        if (region->lru_key <= heap->array[child]->lru_key) {
+        if (region->lru_key <= least->lru_key) {
             break;
         }
-        uct_helper_heap_place(heap, index, heap->array[child]);
+        uct_helper_heap_place(heap, index, least);
         index = child;
     }
     uct_helper_heap_place(heap, index, region);
@@ -89,7 +94,7 @@ void uct_helper_heap_remove(uct_helper_heap_t *heap,
         return;
     }
     region->lru_index = 0;
-    last              = heap->array[--heap->count];
+    last              = uct_helper_heap_get(heap, --heap->count);
     if (last != region) {
         uct_helper_heap_place(heap, index, last);
         uct_helper_heap_sift_up(heap, index);
@@ -102,61 +107,48 @@ static int uct_helper_heap_in_use(uct_helper_region_t *region)
     return uct_helper_word_refs(ucs_load_relaxed(&region->word)) > 0;
 }
 
-/* The oldest idle region at or below @a index that is older than @a best. Keys
- * are lower bounds of the last use, so whole subtrees are left out. */
-static uct_helper_region_t *
-uct_helper_heap_search(const uct_helper_heap_t *heap, unsigned index,
-                       uct_helper_region_t *best)
+/* A use that is under way will be over later than now, so its region goes
+ * behind all that are idle: once such a one is on top again there are none */
+uct_helper_region_t *uct_helper_heap_oldest(uct_helper_heap_t *heap,
+                                            uint64_t now, unsigned *left_p)
 {
-    uct_helper_region_t *region;
-
-    if (index >= heap->count) {
-        return best;
-    }
-    region = heap->array[index];
-    if ((best != NULL) &&
-        (region->lru_key >= ucs_load_relaxed(&best->last_use))) {
-        return best;
-    }
-    if (!uct_helper_heap_in_use(region) &&
-        ((best == NULL) || (ucs_load_relaxed(&region->last_use) <
-                            ucs_load_relaxed(&best->last_use)))) {
-        best = region;
-    }
-    best = uct_helper_heap_search(heap, 2 * index + 1, best);
-    return uct_helper_heap_search(heap, 2 * index + 2, best);
-}
-
-uct_helper_region_t *uct_helper_heap_oldest(uct_helper_heap_t *heap)
-{
+    uct_helper_region_t *best = NULL;
     uct_helper_region_t *top;
     uint64_t key;
+    int in_use;
 
     while (heap->count > 0) {
-        top = heap->array[0];
-        if (uct_helper_heap_in_use(top)) {
-            return uct_helper_heap_search(heap, 0, NULL);
-        }
-        key = ucs_load_relaxed(&top->last_use);
+        top    = uct_helper_heap_get(heap, 0);
+        in_use = uct_helper_heap_in_use(top);
+        key    = in_use ? now + 1 : ucs_load_relaxed(&top->last_use);
         if (key <= top->lru_key) {
-            return top;
+            return in_use ? NULL : top;
         }
+        if (*left_p == 0) {
+            break;
+        }
+        --*left_p;
         top->lru_key = key;
+        if (!in_use && ((best == NULL) || (key < best->lru_key))) {
+            best = top;
+        }
         uct_helper_heap_sift_down(heap, 0);
     }
-    return NULL;
+    return best;
 }
 
 int uct_helper_heap_is_valid(const uct_helper_heap_t *heap)
 {
+    uct_helper_region_t *region;
     unsigned i;
 
     for (i = 0; i < heap->count; ++i) {
-        if ((heap->array[i]->lru_index != i + 1) ||
-            ((i > 0) && (heap->array[(i - 1) / 2]->lru_key >
-                         heap->array[i]->lru_key))) {
+        region = uct_helper_heap_get(heap, i);
+        if ((region->lru_index != i + 1) ||
+            ((i > 0) && (uct_helper_heap_get(heap, (i - 1) / 2)->lru_key >
+                         region->lru_key))) {
             return 0;
         }
     }
-    return heap->count <= heap->capacity;
+    return heap->count <= uct_helper_heap_capacity(heap);
 }

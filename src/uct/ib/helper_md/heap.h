@@ -7,6 +7,7 @@
 #include "region.h"
 
 #include <ucs/type/status.h>
+#include <ucs/arch/bitops.h>
 #include <ucs/sys/compiler_def.h>
 
 /**
@@ -15,36 +16,67 @@
  * Registered regions, the least recently used on top. A use does not touch the
  * heap (the hit path takes no lock): the key that a region has here may be
  * older than its last use, never younger, and @ref uct_helper_heap_oldest
- * corrects the ones that it meets. The order is exactly LRU all the same, at a
+ * corrects the ones that it meets. The order is LRU all the same, at a
  * logarithmic cost for each use that was made in between, paid by eviction.
+ * There may be as many of these as there are regions, so one eviction corrects
+ * so many only, and takes the least recently used of them; the next ones go on
+ * from there.
  *
- * Protected by the index lock; room is made outside of it.
+ * Protected by the index lock; room is made outside of it, in segments of which
+ * each is twice as long as the one before, so that nothing is ever copied.
  */
 
 BEGIN_C_DECLS
 
+/** Regions in the first segment; a power of two. */
+#define UCT_HELPER_HEAP_FIRST 64u
+
+/** All together hold more regions than an unsigned can count. */
+#define UCT_HELPER_HEAP_SEGMENTS 26
+
 typedef struct uct_helper_heap {
-    uct_helper_region_t **array;
+    uct_helper_region_t **segments[UCT_HELPER_HEAP_SEGMENTS];
+    unsigned            num_segments;
     unsigned            count;
-    unsigned            capacity;
 } uct_helper_heap_t;
 
 void uct_helper_heap_init(uct_helper_heap_t *heap);
 
-/** Release the array; the regions are not touched. */
+/** Release the segments; the regions are not touched. */
 void uct_helper_heap_cleanup(uct_helper_heap_t *heap);
 
+/** @return Regions that segment @a number holds. */
+static inline unsigned uct_helper_heap_segment_length(unsigned number)
+{
+    return UCT_HELPER_HEAP_FIRST << number;
+}
+
+/** @return Regions that there is room for. */
+static inline unsigned uct_helper_heap_capacity(const uct_helper_heap_t *heap)
+{
+    return uct_helper_heap_segment_length(heap->num_segments) -
+           UCT_HELPER_HEAP_FIRST;
+}
+
+/** @return Where the region at a position, below the capacity, stands. */
+static inline uct_helper_region_t **
+uct_helper_heap_at(const uct_helper_heap_t *heap, unsigned index)
+{
+    unsigned number = ucs_ilog2(index / UCT_HELPER_HEAP_FIRST + 1);
+
+    return &heap->segments[number][index + UCT_HELPER_HEAP_FIRST -
+                                   uct_helper_heap_segment_length(number)];
+}
+
 /**
- * Hand over a larger array.
+ * Hand over the next segment.
  *
- * @param [in] array     From malloc(), @a capacity pointers, owned by the heap
- *                       from now on.
- * @return The array that it replaces, to be released by the caller outside of
- *         the lock; NULL if there was none.
+ * @param [in] segment  From malloc(), as many pointers as
+ *                      uct_helper_heap_segment_length() of `num_segments`,
+ *                      owned by the heap from now on.
  */
-uct_helper_region_t **uct_helper_heap_grow(uct_helper_heap_t *heap,
-                                           uct_helper_region_t **array,
-                                           unsigned capacity);
+void uct_helper_heap_grow(uct_helper_heap_t *heap,
+                          uct_helper_region_t **segment);
 
 /** Add a region; the heap must have room. */
 void uct_helper_heap_push(uct_helper_heap_t *heap, uct_helper_region_t *region);
@@ -54,10 +86,19 @@ void uct_helper_heap_remove(uct_helper_heap_t *heap,
                             uct_helper_region_t *region);
 
 /**
- * @return The least recently used region that has no user, or NULL. It stays
- *         in the heap.
+ * Look for the least recently used region that has no user. It stays in the
+ * heap.
+ *
+ * @param [in]    now     ns, when the search began: the lock may be let go
+ *                        between two lots of it, and what is corrected stays.
+ * @param [inout] left_p  Regions that may be corrected before that. If these do
+ *                        not suffice, it is the least recently used of them.
+ *
+ * @return The region, or NULL: none is idle, or, if @a left_p has become 0,
+ *         none that was corrected.
  */
-uct_helper_region_t *uct_helper_heap_oldest(uct_helper_heap_t *heap);
+uct_helper_region_t *uct_helper_heap_oldest(uct_helper_heap_t *heap,
+                                            uint64_t now, unsigned *left_p);
 
 /** @return Nonzero if order and back references hold; for tests and debug. */
 int uct_helper_heap_is_valid(const uct_helper_heap_t *heap);

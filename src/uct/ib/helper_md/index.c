@@ -110,19 +110,19 @@ void uct_helper_index_add_memh(uct_helper_index_t *index,
             uct_helper_index_chain(index, ucs_load_relaxed(&region->memh));
 
     region->memh_next = *chain;
-    *chain            = region;
+    region->memh_link = chain;
+    if (region->memh_next != NULL) {
+        region->memh_next->memh_link = &region->memh_next;
+    }
+    *chain = region;
 }
 
-void uct_helper_index_remove_memh(uct_helper_index_t *index,
-                                  uct_helper_region_t *region)
+void uct_helper_index_remove_memh(uct_helper_region_t *region)
 {
-    uct_helper_region_t **link =
-            uct_helper_index_chain(index, ucs_load_relaxed(&region->memh));
-
-    while (*link != region) {
-        link = &(*link)->memh_next;
+    *region->memh_link = region->memh_next;
+    if (region->memh_next != NULL) {
+        region->memh_next->memh_link = region->memh_link;
     }
-    *link = region->memh_next;
 }
 
 uct_helper_region_t *uct_helper_index_find_memh(uct_helper_index_t *index,

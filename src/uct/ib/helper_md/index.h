@@ -70,8 +70,7 @@ uct_helper_region_t *uct_helper_index_next(uct_helper_index_t *index,
  *  the region's memh is set. */
 void uct_helper_index_add_memh(uct_helper_index_t *index,
                                uct_helper_region_t *region);
-void uct_helper_index_remove_memh(uct_helper_index_t *index,
-                                  uct_helper_region_t *region);
+void uct_helper_index_remove_memh(uct_helper_region_t *region);
 
 /** @return The region with this handle, or NULL. Under the lock. */
 uct_helper_region_t *uct_helper_index_find_memh(uct_helper_index_t *index,

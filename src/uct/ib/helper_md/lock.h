@@ -13,9 +13,9 @@
  * @file lock.h
  *
  * The light compare-and-swap lock of Li et al. 2011, section 4.1. It is held
- * for a few hundred instructions and never across a registration, a system
- * call, an allocation, a log line or a call out: a memory-event callback takes
- * it inside munmap().
+ * for a few hundred instructions, or while UCT_HELPER_LOT regions are looked
+ * at, and never across a registration, a system call, an allocation, a log line
+ * or a call out: a memory-event callback takes it inside munmap().
  *
  * The owner is known, because a signal handler may unmap memory while the
  * very thread that it interrupted holds the lock.

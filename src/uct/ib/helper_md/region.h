@@ -100,10 +100,13 @@ typedef struct uct_helper_region {
     uct_helper_itree_node_t   node;      /* [start, end), in the index unless
                                             FREE, DEREGISTERING or doomed */
     struct uct_helper_region  *memh_next; /* chain of the handle table */
+    struct uct_helper_region  **memh_link; /* what points to this one there */
     struct uct_helper_region  *next;     /* free list or reclaim list */
     uct_helper_invalidate_t   *invalidate;
     uint64_t                  lru_key;   /* last_use as the LRU heap knows it */
     unsigned                  lru_index; /* position + 1, 0: not in the heap */
+    uint64_t                  counted;   /* hits and joined, as in the totals */
+    uint64_t                  counted_busy; /* busy_ns, likewise */
 
     /* Owned by the helper; meaningful while items_gen is this generation */
     struct uct_helper_rq_item *items;

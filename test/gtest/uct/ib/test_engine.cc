@@ -423,6 +423,98 @@ TEST_F(test_engine, full_queue_loses_uses_but_no_region)
     EXPECT_TRUE(w->live.empty());
 }
 
+/* More regions than the helper looks at before it lets the index lock go, which
+ * it does between any two steps: each is found all the same, also those that
+ * move to the places of others meanwhile */
+TEST_F(test_engine, strays_among_many_regions_are_found_bit_by_bit)
+{
+    const unsigned count = 3000;
+    unsigned before      = 0;
+    unsigned most        = 0;
+    unsigned pieces      = 0;
+
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PREDICT);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    w->on_sleep = [&]() {
+        most    = std::max(most, w->deregs - before);
+        pieces += (w->deregs > before);
+        before  = w->deregs;
+        if (pieces % 4 == 1) { /* places are freed and taken again */
+            uct_helper_engine_unmapped(w->engine, buffer(pieces), 16 * MB);
+            w->touch(buffer(count + pieces), MB);
+        }
+        return 0;
+    };
+    w->advance(500 * MS);
+    w->on_sleep = nullptr;
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+    EXPECT_GT(pieces, 10u);
+    EXPECT_LT(most, 300u);
+}
+
+/* Nor does it look at the next ones at once: the lock is not fair, and whoever
+ * wants it would have to be lucky */
+TEST_F(test_engine, helper_sleeps_while_it_looks_for_strays)
+{
+    const unsigned count = 3000;
+    unsigned looks       = 0;
+    unsigned hasty       = 0;
+
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PREDICT);
+    w->params.dq_length = 8;
+    w->open();
+    std::vector<uct_mem_h> memhs;
+    for (unsigned i = 0; i < count; ++i) { /* in use: none is a stray */
+        memhs.push_back(w->get(buffer(i), MB));
+    }
+    for (unsigned i = 0; i < 20; ++i) {
+        w->touch(buffer(count + i), MB);
+    }
+    w->advance(9 * MS);
+    w->on_sleep = [&]() {
+        ++looks;
+        hasty += (w->next < w->now + MS / 10);
+        return 0;
+    };
+    w->advance(20 * MS);
+    w->on_sleep = nullptr;
+    EXPECT_GE(looks, count / 256);
+    EXPECT_EQ(0u, hasty);
+    for (uct_mem_h memh : memhs) {
+        w->put(memh);
+    }
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
+/* What is lost during a sweep may lie where that has been already */
+TEST_F(test_engine, uses_lost_during_a_sweep_are_looked_for_after_it)
+{
+    const unsigned count = 3000;
+
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PREDICT);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    /* Places are given out from the end, so what comes now is where the sweep
+     * has been */
+    while (w->deregs < count / 2) {
+        w->advance(MS / 10);
+    }
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(count + i), MB);
+    }
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
 /* A region whose next use lies far ahead is in the queue of registrations: the
  * end of its present use is lost, and that one is years away */
 TEST_F(test_engine, lost_use_of_a_region_expected_later)
@@ -463,6 +555,40 @@ TEST_F(test_engine, unmapped_memory_does_not_wait_for_a_late_helper)
         w->advance(MS);
         EXPECT_TRUE(w->live.empty());
     }
+}
+
+/* All that a large buffer was made of goes at once: whoever registers next does
+ * its share, and the helper the rest */
+TEST_F(test_engine, one_use_does_not_reclaim_all)
+{
+    const unsigned count = 3000;
+
+    w = std::make_unique<engine_world>(UCT_HELPER_POLICY_PREDICT);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    ASSERT_EQ(0u, w->deregs);
+    uct_helper_engine_unmapped(w->engine, buffer(0), count * 16 * MB);
+    w->touch(buffer(count), MB);
+    EXPECT_GT(w->deregs, 0u);
+    EXPECT_LE(w->deregs, 64u);
+
+    unsigned most   = 0;
+    unsigned idle   = 0;
+    unsigned before = w->deregs;
+    w->on_sleep     = [&]() {
+        most   = std::max(most, w->deregs - before);
+        idle  += (w->deregs < count) && (w->next > w->now + MS / 10);
+        before = w->deregs;
+        return 0;
+    };
+    w->advance(50 * MS);
+    w->on_sleep = nullptr;
+    EXPECT_GE(w->deregs, count);
+    EXPECT_LE(most, 600u) << "a step of the helper, for which fork() waits";
+    EXPECT_EQ(0u, idle) << "there was more to do, and the helper slept";
 }
 
 TEST_F(test_engine, refused_helper_leaves_pinned)

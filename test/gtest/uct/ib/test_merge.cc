@@ -50,6 +50,27 @@ TEST_F(test_merge, overlapping_requests_become_one)
     }
 }
 
+/* More in use than are looked at in one go, and some behind that are not */
+TEST_F(test_merge, many_regions_are_superseded)
+{
+    const unsigned in_use = 600, idle = 10;
+    std::vector<uct_mem_h> memhs;
+
+    start(UCT_HELPER_POLICY_LEAVE_PINNED);
+    for (unsigned i = 0; i < in_use; ++i) {
+        memhs.push_back(w->get(BASE + i * 64 * KB, 16 * KB));
+    }
+    for (unsigned i = in_use; i < in_use + idle; ++i) {
+        w->touch(BASE + i * 64 * KB, 16 * KB);
+    }
+    w->touch(BASE, (in_use + idle) * 64 * KB);
+    EXPECT_EQ(in_use + 1, w->live.size());
+    for (uct_mem_h memh : memhs) {
+        w->put(memh);
+    }
+    EXPECT_EQ(1u, w->live.size());
+}
+
 TEST_F(test_merge, lengths_at_one_address_are_one_dormant_region)
 {
     start(UCT_HELPER_POLICY_PAPER);

@@ -168,11 +168,13 @@ protected:
     {
         regions = regions_new(COUNT);
         uct_helper_heap_init(&heap);
-        EXPECT_EQ(nullptr,
-                  uct_helper_heap_grow(&heap,
-                                       (uct_helper_region_t**)malloc(
-                                               COUNT * sizeof(void*)),
-                                       COUNT));
+        while (uct_helper_heap_capacity(&heap) < COUNT) {
+            uct_helper_heap_grow(
+                    &heap, (uct_helper_region_t**)malloc(
+                                   sizeof(void*) *
+                                   uct_helper_heap_segment_length(
+                                           heap.num_segments)));
+        }
         for (unsigned i = 0; i < COUNT; ++i) {
             set_word(&regions[i], 0, 0);
         }
@@ -190,13 +192,22 @@ protected:
         uct_helper_heap_push(&heap, &regions[i]);
     }
 
+    /* Of so many that are looked at; time has passed since the latest use */
+    uct_helper_region_t *oldest(unsigned left = UINT_MAX)
+    {
+        uct_helper_region_t *region = uct_helper_heap_oldest(&heap, clock++,
+                                                             &left);
+        return region;
+    }
+
     uct_helper_heap_t   heap;
     uct_helper_region_t *regions;
+    uint64_t            clock = 1000;
 };
 
 TEST_F(test_heap, empty)
 {
-    EXPECT_EQ(nullptr, uct_helper_heap_oldest(&heap));
+    EXPECT_EQ(nullptr, oldest());
 }
 
 TEST_F(test_heap, a_use_after_the_push_counts)
@@ -204,7 +215,37 @@ TEST_F(test_heap, a_use_after_the_push_counts)
     push(0, 10);
     push(1, 20);
     ucs_store_relaxed(&regions[0].last_use, 30);
-    EXPECT_EQ(&regions[1], uct_helper_heap_oldest(&heap));
+    EXPECT_EQ(&regions[1], oldest());
+}
+
+/* All have been used since they came: one search looks at a few of them, and
+ * the next ones go on from there */
+TEST_F(test_heap, a_search_looks_at_so_many)
+{
+    for (unsigned i = 0; i < COUNT; ++i) {
+        push(i, i);
+    }
+    for (unsigned i = 0; i < COUNT; ++i) {
+        ucs_store_relaxed(&regions[i].last_use, 500 - i);
+    }
+    unsigned left = 8;
+    EXPECT_EQ(&regions[7], uct_helper_heap_oldest(&heap, 1000, &left));
+    EXPECT_EQ(0u, left);
+    EXPECT_TRUE(uct_helper_heap_is_valid(&heap));
+    for (unsigned i = 0; i < COUNT / 8; ++i) {
+        oldest(8);
+    }
+    EXPECT_EQ(&regions[COUNT - 1], oldest(8));
+
+    for (unsigned i = 0; i < COUNT; ++i) {
+        set_word(&regions[i], 0, 1);
+    }
+    left = 8;
+    EXPECT_EQ(nullptr, uct_helper_heap_oldest(&heap, 2000, &left));
+    EXPECT_EQ(0u, left) << "it is not known yet that all are in use";
+    left = COUNT + 1;
+    EXPECT_EQ(nullptr, uct_helper_heap_oldest(&heap, 2000, &left));
+    EXPECT_GT(left, 0u);
 }
 
 TEST_F(test_heap, regions_in_use_are_passed_over)
@@ -213,19 +254,19 @@ TEST_F(test_heap, regions_in_use_are_passed_over)
     push(1, 20);
     push(2, 15);
     set_word(&regions[0], 0, 1);
-    EXPECT_EQ(&regions[2], uct_helper_heap_oldest(&heap));
+    EXPECT_EQ(&regions[2], oldest());
     set_word(&regions[2], 0, 1);
     set_word(&regions[1], 0, 1);
-    EXPECT_EQ(nullptr, uct_helper_heap_oldest(&heap));
+    EXPECT_EQ(nullptr, oldest());
     set_word(&regions[0], 0, 0);
-    EXPECT_EQ(&regions[0], uct_helper_heap_oldest(&heap));
+    ucs_store_relaxed(&regions[0].last_use, clock++);
+    EXPECT_EQ(&regions[0], oldest());
 }
 
 TEST_F(test_heap, stress)
 {
     std::mt19937 random(3);
     std::vector<bool> in(COUNT, false);
-    uint64_t clock = 1;
 
     for (unsigned step = 0; step < 50000; ++step) {
         unsigned i = random() % COUNT;
@@ -242,7 +283,9 @@ TEST_F(test_heap, stress)
             in[i] = false;
             break;
         case 2:
+            /* A use that begins, or ends */
             set_word(&regions[i], 0, random() % 4 == 0);
+            ucs_store_relaxed(&regions[i].last_use, clock++);
             break;
         default:
             ucs_store_relaxed(&regions[i].last_use, clock++);
@@ -262,7 +305,7 @@ TEST_F(test_heap, stress)
                 expected = &regions[k];
             }
         }
-        ASSERT_EQ(expected, uct_helper_heap_oldest(&heap));
+        ASSERT_EQ(expected, oldest());
         ASSERT_TRUE(uct_helper_heap_is_valid(&heap));
     }
 }
