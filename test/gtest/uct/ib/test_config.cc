@@ -10,6 +10,9 @@
 
 #include <cstdlib>
 
+#include <cstring>
+
+#include <unistd.h>
 class test_config : public ::testing::Test {
 protected:
     test_config()
@@ -301,14 +304,29 @@ TEST(test_values, reports)
     ASSERT_TRUE(uct_helper_value_report("", &dest));
     EXPECT_EQ(UCT_HELPER_REPORT_NONE, dest.kind);
     ASSERT_TRUE(uct_helper_value_report("stderr", &dest));
-    EXPECT_EQ(UCT_HELPER_REPORT_STDERR, dest.kind);
+    EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    EXPECT_EQ(STDERR_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("JSON:/dev/stdout", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
+    EXPECT_EQ(STDOUT_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("Json:STDERR", &dest));
+    EXPECT_EQ(STDERR_FILENO, dest.stream);
     ASSERT_TRUE(uct_helper_value_report("/tmp/%r.txt", &dest));
     EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
     EXPECT_STREQ("/tmp/%r.txt", dest.path);
     ASSERT_TRUE(uct_helper_value_report("json:out.json", &dest));
+    EXPECT_EQ(0, dest.stream);
     EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
     EXPECT_STREQ("out.json", dest.path);
-    EXPECT_FALSE(uct_helper_value_report("json:", &dest));
+    for (const char *file : {"./jsn:x", "/tmp/a:b", "12:30", "r%r:x"}) {
+        ASSERT_TRUE(uct_helper_value_report(file, &dest)) << file;
+        EXPECT_STREQ(file, dest.path);
+        EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    }
+    for (const char *bad : {"json:", "JSON:", "jsn:/tmp/x", "xml:x", "stderr:",
+                            "text:"}) {
+        EXPECT_FALSE(uct_helper_value_report(bad, &dest)) << bad;
+    }
     EXPECT_FALSE(uct_helper_value_report(std::string(PATH_MAX, 'x').c_str(),
                                          &dest));
 }
