@@ -387,7 +387,7 @@ static int import_parse(int argc, char **argv, import_command_t *command)
     };
     int opt, ret;
 
-    while ((opt = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, ":o:", options)) != -1) {
         ret = 0;
         switch (opt) {
         case 'o':
@@ -406,7 +406,7 @@ static int import_parse(int argc, char **argv, import_command_t *command)
             import_usage(stdout);
             return tool_finish_output();
         default:
-            tool_bad_option("import", opt, argv);
+            tool_bad_option("import", opt, argv, options);
             return TOOL_EXIT_USAGE;
         }
         if (ret != 0) {

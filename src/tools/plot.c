@@ -314,7 +314,7 @@ static int plot_parse(int argc, char **argv, plot_command_t *command)
     };
     int opt, ret;
 
-    while ((opt = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, ":o:", long_options)) != -1) {
         ret = 0;
         switch (opt) {
         case 'o':
@@ -334,7 +334,7 @@ static int plot_parse(int argc, char **argv, plot_command_t *command)
             break;
         }
         if (ret > 0) {
-            tool_bad_option("plot", opt, argv);
+            tool_bad_option("plot", opt, argv, long_options);
         }
         if (ret != 0) {
             return TOOL_EXIT_USAGE;
