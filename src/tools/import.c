@@ -5,6 +5,7 @@
 #  define _GNU_SOURCE
 #endif
 #include "import_random.h"
+#include "input.h"
 #include "tool.h"
 #include "units.h"
 
@@ -299,16 +300,16 @@ static int import_encode(import_t *import, const ucs_trace_t *trace)
 static int import_file(const char *file, char *out)
 {
     import_t import = {.file = file, .out = out};
-    struct stat st;
+    int fd          = tool_input_open(file);
     int ret;
 
-    if ((stat(file, &st) == 0) && S_ISDIR(st.st_mode)) {
-        tool_message("%s: is a folder", file);
+    if (fd < 0) {
         return -1;
     }
-    import.in = gzopen(file, "rb");
+    import.in = gzdopen(fd, "rb");
     if (import.in == NULL) {
-        tool_message("%s: cannot be read: %m", file);
+        tool_message("%s: out of memory", file);
+        close(fd);
         return -1;
     }
     ret = import_encode(&import, NULL);
