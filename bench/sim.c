@@ -404,7 +404,7 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
     int opt, ret = 0;
 
     while ((ret == 0) &&
-           ((opt = getopt_long(argc, argv, ":", all, NULL)) != -1)) {
+           ((opt = tool_getopt(argc, argv, ":", all)) != -1)) {
         switch (opt) {
         case 'j':
             options->is_json = 1;
@@ -418,7 +418,7 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
             break;
         case '?':
         case ':':
-            tool_bad_option("sim", opt, argv);
+            tool_bad_option("sim", opt, argv, all);
             ret = -1;
             break;
         default:

@@ -135,14 +135,14 @@ static int tool_report_parse(int argc, char **argv, int *is_json)
     };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, ":", options)) != -1) {
         if (opt == TOOL_REPORT_OPT_JSON) {
             *is_json = 1;
         } else if (opt == TOOL_REPORT_OPT_HELP) {
             tool_report_usage();
             return tool_finish_output();
         } else {
-            tool_bad_option("report", opt, argv);
+            tool_bad_option("report", opt, argv, options);
             return TOOL_EXIT_USAGE;
         }
     }

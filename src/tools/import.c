@@ -5,6 +5,7 @@
 #  define _GNU_SOURCE
 #endif
 #include "import_random.h"
+#include "input.h"
 #include "tool.h"
 #include "units.h"
 
@@ -299,16 +300,16 @@ static int import_encode(import_t *import, const ucs_trace_t *trace)
 static int import_file(const char *file, char *out)
 {
     import_t import = {.file = file, .out = out};
-    struct stat st;
+    int fd          = tool_input_open(file);
     int ret;
 
-    if ((stat(file, &st) == 0) && S_ISDIR(st.st_mode)) {
-        tool_message("%s: is a folder", file);
+    if (fd < 0) {
         return -1;
     }
-    import.in = gzopen(file, "rb");
+    import.in = gzdopen(fd, "rb");
     if (import.in == NULL) {
-        tool_message("%s: cannot be read: %m", file);
+        tool_message("%s: out of memory", file);
+        close(fd);
         return -1;
     }
     ret = import_encode(&import, NULL);
@@ -387,7 +388,7 @@ static int import_parse(int argc, char **argv, import_command_t *command)
     };
     int opt, ret;
 
-    while ((opt = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, ":o:", options)) != -1) {
         ret = 0;
         switch (opt) {
         case 'o':
@@ -406,7 +407,7 @@ static int import_parse(int argc, char **argv, import_command_t *command)
             import_usage(stdout);
             return tool_finish_output();
         default:
-            tool_bad_option("import", opt, argv);
+            tool_bad_option("import", opt, argv, options);
             return TOOL_EXIT_USAGE;
         }
         if (ret != 0) {

@@ -3,6 +3,8 @@
  */
 #include "tool.h"
 
+#include <uct/ib/helper_md/nearest.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +42,20 @@ static void tool_usage(FILE *stream)
             TOOL_NAME);
 }
 
+static void tool_unknown_command(const char *name)
+{
+    const tool_command_t *command;
+    char hint[UCT_HELPER_NEAREST_HINT_MAX];
+    uct_helper_nearest_t nearest;
+
+    uct_helper_nearest_begin(&nearest, name, strlen(name));
+    for (command = tool_commands; command->name != NULL; ++command) {
+        uct_helper_nearest_try(&nearest, command->name);
+    }
+    tool_message("unknown command '%s'%s (see %s --help)", name,
+                 uct_helper_nearest_hint(nearest.word, "", hint), TOOL_NAME);
+}
+
 int main(int argc, char **argv)
 {
     const tool_command_t *command;
@@ -66,6 +82,6 @@ int main(int argc, char **argv)
         }
     }
 
-    tool_message("unknown command '%s' (see %s --help)", argv[1], TOOL_NAME);
+    tool_unknown_command(argv[1]);
     return TOOL_EXIT_USAGE;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define PLOT_BINS       300
 #define PLOT_MIB        (1024.0 * 1024.0)
@@ -247,7 +248,11 @@ static int plot_run_gnuplot(const plot_t *plot)
 
     /* If there is no gnuplot the pipe breaks */
     signal(SIGPIPE, SIG_IGN);
-    remove(out);
+    if ((lstat(out, &st) == 0) && !S_ISREG(st.st_mode)) {
+        tool_message("%s: is there already and is no regular file", out);
+        return -1;
+    }
+    unlink(out);
     stream = popen("gnuplot", "we");
     if (stream == NULL) {
         tool_message("gnuplot cannot be started: %m");
@@ -314,7 +319,7 @@ static int plot_parse(int argc, char **argv, plot_command_t *command)
     };
     int opt, ret;
 
-    while ((opt = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, ":o:", long_options)) != -1) {
         ret = 0;
         switch (opt) {
         case 'o':
@@ -334,7 +339,7 @@ static int plot_parse(int argc, char **argv, plot_command_t *command)
             break;
         }
         if (ret > 0) {
-            tool_bad_option("plot", opt, argv);
+            tool_bad_option("plot", opt, argv, long_options);
         }
         if (ret != 0) {
             return TOOL_EXIT_USAGE;

@@ -263,7 +263,7 @@ static int replay_parse(int argc, char **argv, replay_command_t *command)
     };
     int opt, ret;
 
-    while ((opt = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, ":", long_options)) != -1) {
         ret = 0;
         switch (opt) {
         case REPLAY_OPT_JSON:
@@ -286,7 +286,7 @@ static int replay_parse(int argc, char **argv, replay_command_t *command)
             break;
         }
         if (ret > 0) {
-            tool_bad_option("replay", opt, argv);
+            tool_bad_option("replay", opt, argv, long_options);
         }
         if (ret != 0) {
             return TOOL_EXIT_USAGE;

@@ -9,6 +9,7 @@
 #include "units.h"
 
 #include <ucs/predict/periodicity.h>
+#include <uct/ib/helper_md/nearest.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -290,8 +291,25 @@ static char *replay_policies_allowed(void)
     return text;
 }
 
+/* What the first policy that is none was meant to be */
+static const char *replay_policies_hint(const char *value, char *hint)
+{
+    replay_options_t options = {};
+    size_t length            = strcspn(value, ",");
+    const char *word;
+
+    while ((replay_parse_policy(&options, value, length) == 0) &&
+           (value[length] == ',')) {
+        value += length + 1;
+        length = strcspn(value, ",");
+    }
+    word = uct_helper_nearest_of(value, length, uct_helper_policy_names);
+    return uct_helper_nearest_hint(word, "", hint);
+}
+
 int replay_options_parse(replay_options_t *options, int opt, const char *value)
 {
+    char hint[UCT_HELPER_NEAREST_HINT_MAX] = "";
     const replay_option_t *option;
     char *allowed;
 
@@ -307,10 +325,13 @@ int replay_options_parse(replay_options_t *options, int opt, const char *value)
         return 0;
     }
 
+    if (option->allowed == NULL) {
+        replay_policies_hint(value, hint);
+    }
     allowed = (option->allowed != NULL) ? tool_strdup(option->allowed) :
                                           replay_policies_allowed();
-    tool_message("--%s: '%s' is not valid, allowed: %s", option->name, value,
-                 allowed);
+    tool_message("--%s: '%s' is not valid, allowed: %s%s", option->name, value,
+                 allowed, hint);
     free(allowed);
     return -1;
 }

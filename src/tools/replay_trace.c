@@ -4,20 +4,22 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
+#include "input.h"
 #include "replay_items.h"
 #include "tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #define REPLAY_NONE UINT32_MAX
 
 #define REPLAY_READ_MIN (1u << 20)
+
+/* Events are counted in 32 bits, and each takes two bytes at least */
+#define REPLAY_READ_MAX UINT32_MAX
 
 /* Uses that are open, first in first out for each tuple of address, length,
  * signature and access; open addressing, never more than half full */
@@ -79,7 +81,8 @@ void replay_trace_sort(ucs_trace_t *raw)
  * Files
  */
 
-/* All that is in @a in, which need not be compressed */
+/* All that is in @a in, which need not be compressed, if it begins as a trace
+ * does: a pipe may have no end */
 static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
                             size_t *size_p)
 {
@@ -91,6 +94,13 @@ static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
 
     while ((ret = gzread(in, buffer + size, REPLAY_READ_MIN)) > 0) {
         size += ret;
+        if (size > REPLAY_READ_MAX) {
+            tool_message("%s: has more than 4 GiB", file);
+            goto err_free;
+        }
+        if (!ucs_trace_begins(buffer, size)) {
+            break;
+        }
         if (capacity - size < REPLAY_READ_MIN) {
             capacity *= 2;
             buffer    = tool_realloc(buffer, capacity);
@@ -102,45 +112,37 @@ static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
     if (error != Z_OK) {
         tool_message("%s: cannot be read: %s", file,
                      (error == Z_ERRNO) ? strerror(errno) : text);
-        free(buffer);
-        return -1;
+        goto err_free;
     }
     *buffer_p = buffer;
     *size_p   = size;
     return 0;
+
+err_free:
+    free(buffer);
+    return -1;
 }
 
 static int replay_file_load(const char *file, uint8_t **buffer_p,
                             size_t *size_p)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    struct stat st;
+    int fd = tool_input_open(file);
     gzFile in;
     int ret;
 
-    if ((fd < 0) || (fstat(fd, &st) != 0)) {
-        tool_message("%s: cannot be read: %m", file);
-        goto err_close;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        tool_message("%s: not a regular file", file);
-        goto err_close;
+    if (fd < 0) {
+        return -1;
     }
 
     in = gzdopen(fd, "rb");
     if (in == NULL) {
         tool_message("%s: out of memory", file);
-        goto err_close;
+        close(fd);
+        return -1;
     }
     ret = replay_file_read(file, in, buffer_p, size_p);
     gzclose(in);
     return ret;
-
-err_close:
-    if (fd >= 0) {
-        close(fd);
-    }
-    return -1;
 }
 
 int replay_trace_read(const char *file, ucs_trace_t *raw)
@@ -159,6 +161,11 @@ int replay_trace_read(const char *file, ucs_trace_t *raw)
     if (status != UCS_OK) {
         tool_message("%s: byte %zu: %s", file, error.offset, error.text);
         return -1;
+    }
+    if (raw->is_cut) {
+        tool_message("%s: cut short, as when its process is killed; events "
+                     "read: %zu, bytes of one more left out: %zu",
+                     file, raw->count, raw->cut);
     }
     replay_trace_sort(raw);
     return 0;

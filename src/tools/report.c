@@ -5,14 +5,13 @@
 #  define _GNU_SOURCE
 #endif
 #include "report.h"
+#include "input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A report has about 2 KB; what is far larger is none */
@@ -313,44 +312,49 @@ static int tool_report_check(const char *file, const tool_report_t *report)
     return 0;
 }
 
-static int tool_report_check_file(const char *file, int fd)
+/* @return Bytes, at most one more than a report may have; -1 after a message */
+static ssize_t tool_report_load_text(const char *file, char *text)
 {
-    struct stat st;
+    int fd       = tool_input_open(file);
+    ssize_t size = 0;
+    ssize_t ret  = 0;
 
-    if (fstat(fd, &st) != 0) {
-        return tool_report_fail(file, "%s", strerror(errno));
-    } else if (!S_ISREG(st.st_mode)) {
-        return tool_report_fail(file, "not a regular file");
-    } else if (st.st_size == 0) {
-        return tool_report_fail(file, "the file is empty");
-    } else if (st.st_size > TOOL_REPORT_FILE_MAX) {
-        return tool_report_fail(file, "too large for a report (%jd bytes)",
-                                (intmax_t)st.st_size);
+    if (fd < 0) {
+        return -1;
     }
-    return 0;
+
+    while ((size <= TOOL_REPORT_FILE_MAX) &&
+           ((ret = read(fd, text + size, TOOL_REPORT_FILE_MAX + 1 - size)) >
+            0)) {
+        size += ret;
+    }
+    if (ret < 0) {
+        size = tool_report_fail(file, "cannot be read: %s", strerror(errno));
+    } else if (size == 0) {
+        size = tool_report_fail(file, "the file is empty");
+    } else if (size > TOOL_REPORT_FILE_MAX) {
+        size = tool_report_fail(file, "too large for a report (more than %d "
+                                      "bytes)", TOOL_REPORT_FILE_MAX);
+    }
+    close(fd);
+    return size;
 }
 
 static json_t *tool_report_load(const char *file)
 {
+    char *text     = tool_realloc(NULL, TOOL_REPORT_FILE_MAX + 1);
+    ssize_t size   = tool_report_load_text(file, text);
     json_t *object = NULL;
     json_error_t error;
-    int fd;
 
-    /* O_NONBLOCK: a fifo must not hold us up */
-    fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        tool_report_fail(file, "%s", strerror(errno));
-        return NULL;
-    }
-
-    if (tool_report_check_file(file, fd) == 0) {
-        object = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
+    if (size > 0) {
+        object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
         if (object == NULL) {
             tool_report_fail(file, "line %d, column %d: %s", error.line,
                              error.column, error.text);
         }
     }
-    close(fd);
+    free(text);
     return object;
 }
 

@@ -74,7 +74,7 @@ static void tool_run_usage(void)
            "--help", "show this text");
 }
 
-static int tool_run_set_option(tool_run_t *run, int opt, char *const *argv)
+static int tool_run_set_option(tool_run_t *run, int opt)
 {
     switch (opt) {
     case TOOL_RUN_OPT_SOFTWARE_NIC:
@@ -91,10 +91,6 @@ static int tool_run_set_option(tool_run_t *run, int opt, char *const *argv)
     case TOOL_RUN_OPT_VERBOSE:
         run->verbose = 1;
         return 0;
-    case ':':
-    case '?':
-        tool_bad_option("run", opt, argv);
-        return -1;
     default:
         run->values[opt] = optarg;
         return tool_setting_check(&tool_settings[opt], optarg);
@@ -140,11 +136,14 @@ static int tool_run_parse(tool_run_t *run, int argc, char **argv)
                                    TOOL_RUN_OPT_HELP};
 
     /* +: stop at the command, whose options are not ours */
-    while ((opt = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+    while ((opt = tool_getopt(argc, argv, "+:", options)) != -1) {
         if (opt == TOOL_RUN_OPT_HELP) {
             tool_run_usage();
             return tool_finish_output();
-        } else if (tool_run_set_option(run, opt, argv) != 0) {
+        } else if ((opt == ':') || (opt == '?')) {
+            tool_bad_option("run", opt, argv, options);
+            return TOOL_EXIT_USAGE;
+        } else if (tool_run_set_option(run, opt) != 0) {
             return TOOL_EXIT_USAGE;
         }
     }
@@ -253,7 +252,7 @@ static void tool_run_set_report(const tool_run_t *run)
     const char *report = tool_run_report(run);
     char *dir, *value;
 
-    if ((report != NULL) && !strcmp(report, TOOL_REPORT_NONE)) {
+    if ((report != NULL) && !strcasecmp(report, TOOL_REPORT_NONE)) {
         unsetenv(TOOL_ENV_REPORT);
     } else if (run->report_dir != NULL) {
         dir   = tool_run_quote_percent(run->report_dir);

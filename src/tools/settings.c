@@ -8,17 +8,20 @@
 #include "tool.h"
 #include "units.h"
 
+#include <uct/ib/helper_md/nearest.h>
 #include <uct/ib/helper_md/values.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TOOL_JSON_PREFIX "json:"
-
 
 /* Here and not the helper's own, whose objects need UCX */
 static const char *const tool_monitor_words[] = {"ucm", "userfaultfd", "both",
                                                  "auto", NULL};
+static const char *const tool_mds_words[]     = {"ib", "pin", NULL};
+static const char *const tool_report_words[]  = {"stderr", "none", "json:",
+                                                 NULL};
+static const char *const tool_cpu_words[]     = {"auto", NULL};
 static const char *const tool_log_words[]     = {"error", "warn", "info",
                                                  "debug", NULL};
 
@@ -47,17 +50,20 @@ static int tool_check_count(const char *value)
 
 static int tool_check_report(const char *value)
 {
-    const char *file = tool_report_option_file(value);
+    uct_helper_report_dest_t dest;
 
-    return (*value == '\0') || ((file != NULL) && (*file == '\0')) ? -1 : 0;
+    return ((*value != '\0') && (!strcasecmp(value, TOOL_REPORT_NONE) ||
+                                 uct_helper_value_report(value, &dest))) ?
+                   0 :
+                   -1;
 }
 
 static int tool_check_mds(const char *value)
 {
-    static const char *const words[] = {"ib", "pin", NULL};
     unsigned mask;
 
-    return ((*value != '\0') && uct_helper_value_mask(value, words, &mask)) ?
+    return ((*value != '\0') &&
+            uct_helper_value_mask(value, tool_mds_words, &mask)) ?
                    0 :
                    -1;
 }
@@ -108,16 +114,17 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      NULL},
     {"report", TOOL_ENV_REPORT, "REPORT",
      "stderr, FILE, json:FILE or none (%h host, %p pid, %r rank)",
-     "stderr, FILE, json:FILE or none", tool_check_report, NULL},
+     "stderr, FILE, json:FILE or none, where a FILE that begins with a word and "
+     "':' is written ./FILE", tool_check_report, tool_report_words},
     {"mds", "UCX_MD_HELPER_MDS", "LIST", "memory domains to wrap",
-     "ib, pin or both, separated by a comma", tool_check_mds, NULL},
+     "ib, pin or both, separated by a comma", tool_check_mds, tool_mds_words},
     {"monitor", "UCX_MD_HELPER_MONITOR", "MONITOR",
      "what tells of memory that goes away", "auto or ucm",
      NULL, tool_monitor_words},
     {"cpu", "UCX_MD_HELPER_CPU", "LIST",
      "processors that the helper thread may run on",
      "auto, a list of processors below 1024 such as 0-3,8, or nothing",
-     tool_check_cpu, NULL},
+     tool_check_cpu, tool_cpu_words},
     {"cpu-policy", "UCX_MD_HELPER_CPU_POLICY", "POLICY",
      "which ranks of a node have a helper", "conservative, aggressive or auto",
      NULL, uct_helper_cpu_policy_names},
@@ -142,7 +149,10 @@ const tool_setting_t *tool_setting_of(const char *variable)
 
 int tool_setting_check(const tool_setting_t *setting, const char *value)
 {
+    const char *word = NULL;
+    char hint[UCT_HELPER_NEAREST_HINT_MAX];
     unsigned index;
+    size_t length;
 
     if ((setting->check != NULL) ?
                 (setting->check(value) == 0) :
@@ -150,16 +160,25 @@ int tool_setting_check(const tool_setting_t *setting, const char *value)
         return 0;
     }
 
-    tool_message("option --%s: '%s' is not allowed; allowed: %s",
-                 setting->name, value, setting->allowed);
+    length = strcspn(value, ":"); /* with it, a form */
+    length += (value[length] == ':');
+    if (setting->words != NULL) {
+        word = uct_helper_nearest_of(value, length, setting->words);
+    }
+    tool_message("option --%s: '%s' is not allowed; allowed: %s%s",
+                 setting->name, value, setting->allowed,
+                 uct_helper_nearest_hint(word, "", hint));
     return -1;
 }
 
 const char *tool_report_option_file(const char *value)
 {
-    if (!strncmp(value, TOOL_JSON_PREFIX, strlen(TOOL_JSON_PREFIX))) {
-        return value + strlen(TOOL_JSON_PREFIX);
+    uct_helper_report_dest_t dest;
+
+    if (!strcasecmp(value, TOOL_REPORT_NONE) ||
+        !uct_helper_value_report(value, &dest) || (dest.stream > 0) ||
+        (dest.kind == UCT_HELPER_REPORT_NONE)) {
+        return NULL;
     }
-    return strcmp(value, "stderr") && strcmp(value, TOOL_REPORT_NONE) ? value :
-                                                                        NULL;
+    return value + strlen(value) - strlen(dest.path);
 }

@@ -30,7 +30,7 @@ typedef struct tool_setting {
     const char *allowed;              /**< What the check accepts, in words */
     int        (*check)(const char *value); /**< 0 when allowed */
     const char *const *words;         /**< Without a check: one of these, in
-                                           any case */
+                                           any case; else what it knows */
 } tool_setting_t;
 
 /** All settings, ended by one without a name. */

@@ -6,6 +6,8 @@
 #endif
 #include "tool.h"
 
+#include <uct/ib/helper_md/nearest.h>
+
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,19 +61,51 @@ char *tool_format(const char *fmt, ...)
     return text;
 }
 
-void tool_bad_option(const char *command, int opt, char *const *argv)
+int tool_getopt(int argc, char **argv, const char *letters,
+                const struct option *options)
 {
-    const char *what = (opt == ':') ? "no value given for option" :
-                                      "unknown option";
+    int opt = getopt_long(argc, argv, letters, options, NULL);
+
+    if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
+        (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
+        --optind; /* where getopt stays when there is nothing behind it */
+        return ':';
+    }
+    return opt;
+}
+
+/* What an unknown long option was meant to be; @a hint says so */
+static const char *tool_option_hint(const char *arg,
+                                    const struct option *options, char *hint)
+{
+    size_t dashes = strspn(arg, "-");
+    uct_helper_nearest_t nearest;
+
+    uct_helper_nearest_begin(&nearest, arg + dashes,
+                             strcspn(arg + dashes, "="));
+    for (; options->name != NULL; ++options) {
+        uct_helper_nearest_try(&nearest, options->name);
+    }
+    return uct_helper_nearest_hint(nearest.word, "--", hint);
+}
+
+void tool_bad_option(const char *command, int opt, char *const *argv,
+                     const struct option *options)
+{
+    const char *arg = argv[optind - 1];
+    char hint[UCT_HELPER_NEAREST_HINT_MAX];
 
     /* getopt has gone past a long option, but stays at a group of letters;
      * our values for long options lie below the letters */
-    if ((opt == '?') && (optopt >= ' ')) {
-        tool_message("%s '-%c' (see %s %s --help)", what, optopt, TOOL_NAME,
-                     command);
-    } else {
-        tool_message("%s '%s' (see %s %s --help)", what, argv[optind - 1],
+    if (opt == ':') {
+        tool_message("no value given for option '%s' (see %s %s --help)", arg,
                      TOOL_NAME, command);
+    } else if (optopt >= ' ') {
+        tool_message("unknown option '-%c' (see %s %s --help)", optopt,
+                     TOOL_NAME, command);
+    } else {
+        tool_message("unknown option '%s'%s (see %s %s --help)", arg,
+                     tool_option_hint(arg, options, hint), TOOL_NAME, command);
     }
 }
 

@@ -56,11 +56,22 @@ int tool_replay_main(int argc, char **argv);
  */
 void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+struct option;
+
 /**
- * The message for an option that getopt_long, called with a leading `:`, has
- * refused with @a opt (`?` or `:`).
+ * getopt_long with a leading `:`, but an option whose value was forgotten does
+ * not take the next option, or `--`, for it: `--report -- true` has no value. A
+ * value that does begin with `--` is given as `--report=--value`.
  */
-void tool_bad_option(const char *command, int opt, char *const *argv);
+int tool_getopt(int argc, char **argv, const char *letters,
+                const struct option *options);
+
+/**
+ * The message for an option that @ref tool_getopt has refused with @a opt (`?`
+ * or `:`). Names the one of @a options that was meant, if one is near.
+ */
+void tool_bad_option(const char *command, int opt, char *const *argv,
+                     const struct option *options);
 
 /**
  * The end of what goes to stdout.

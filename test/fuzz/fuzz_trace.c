@@ -2,7 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
  * The trace format: any bytes are decoded or refused with a place and a reason.
- * What was decoded is encoded again, and must decode to the same.
+ * What was decoded is encoded again, and must decode to the same, also without
+ * its last byte: then it is cut, and no event is lost.
  */
 #include <ucs/trace/trace.h>
 
@@ -65,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ucs_trace_error_t error;
     ucs_trace_t trace, again;
     uint8_t *buffer;
-    size_t length;
+    size_t length, cut;
 
     if (ucs_trace_decode(data, size, &trace, &error) != UCS_OK) {
         FUZZ_CHECK((error.offset <= size) && (error.text != NULL) &&
@@ -74,9 +75,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     buffer = fuzz_trace_encode(&trace, &length);
-    FUZZ_CHECK(ucs_trace_decode(buffer, length, &again, &error) == UCS_OK);
-    fuzz_trace_compare(&trace, &again);
-    ucs_trace_cleanup(&again);
+    FUZZ_CHECK(trace.is_cut || (trace.cut == 0));
+    FUZZ_CHECK(trace.cut <= size);
+    for (cut = 0; cut <= 1; ++cut) {
+        FUZZ_CHECK(ucs_trace_decode(buffer, length - cut, &again, &error) ==
+                   UCS_OK);
+        FUZZ_CHECK(again.is_cut == (int)cut);
+        fuzz_trace_compare(&trace, &again);
+        ucs_trace_cleanup(&again);
+    }
     ucs_trace_cleanup(&trace);
     free(buffer);
     return 0;

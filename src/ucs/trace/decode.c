@@ -51,12 +51,6 @@ static uint64_t ucs_trace_get(const uint8_t *p, unsigned bytes)
     return value;
 }
 
-static ucs_status_t ucs_trace_truncated(ucs_trace_decoder_t *decoder)
-{
-    return ucs_trace_fail(decoder, decoder->end, UCS_ERR_MESSAGE_TRUNCATED,
-                          "the trace is cut short: its end mark is missing");
-}
-
 static ucs_status_t ucs_trace_get_varint(ucs_trace_decoder_t *decoder,
                                          uint64_t *value_p)
 {
@@ -66,7 +60,7 @@ static ucs_status_t ucs_trace_get_varint(ucs_trace_decoder_t *decoder,
 
     for (i = 0; i < UCS_TRACE_VARINT_MAX; ++i) {
         if (decoder->p == decoder->end) {
-            return ucs_trace_truncated(decoder);
+            return UCS_ERR_MESSAGE_TRUNCATED;
         }
         byte   = *decoder->p++;
         value |= (uint64_t)(byte & 0x7f) << (7 * i);
@@ -112,16 +106,21 @@ static ucs_status_t ucs_trace_get_range(ucs_trace_decoder_t *decoder,
     return UCS_OK;
 }
 
+int ucs_trace_begins(const void *buffer, size_t length)
+{
+    return !memcmp(buffer, UCS_TRACE_MAGIC,
+                   (length < UCS_TRACE_MAGIC_SIZE) ? length :
+                                                     UCS_TRACE_MAGIC_SIZE);
+}
+
 static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
 {
     ucs_trace_header_t *header = &decoder->trace.header;
     const uint8_t *p           = decoder->begin;
     size_t length              = (size_t)(decoder->end - p);
     uint32_t mark, page;
-    size_t magic;
 
-    magic = (length < UCS_TRACE_MAGIC_SIZE) ? length : UCS_TRACE_MAGIC_SIZE;
-    if ((length == 0) || memcmp(p, UCS_TRACE_MAGIC, magic)) {
+    if ((length == 0) || !ucs_trace_begins(p, length)) {
         return ucs_trace_fail(decoder, p, UCS_ERR_INVALID_PARAM,
                               "this is no trace of the helper");
     }
@@ -205,7 +204,7 @@ static ucs_status_t ucs_trace_get_define(ucs_trace_decoder_t *decoder,
         return ucs_trace_invalid(decoder, "access flags are out of range");
     }
     if (decoder->end - decoder->p < 8) {
-        return ucs_trace_truncated(decoder);
+        return UCS_ERR_MESSAGE_TRUNCATED;
     }
     defined.access    = access;
     defined.signature = ucs_trace_get(decoder->p, 8);
@@ -279,7 +278,8 @@ static ucs_status_t ucs_trace_get_end(ucs_trace_decoder_t *decoder)
     return UCS_OK;
 }
 
-/* @return UCS_INPROGRESS until the end mark */
+/* @return UCS_INPROGRESS until the end mark; UCS_ERR_MESSAGE_TRUNCATED if the
+ * bytes end before */
 static ucs_status_t ucs_trace_get_record(ucs_trace_decoder_t *decoder)
 {
     ucs_status_t status;
@@ -322,6 +322,25 @@ static ucs_status_t ucs_trace_get_record(ucs_trace_decoder_t *decoder)
     return (status == UCS_OK) ? UCS_INPROGRESS : status;
 }
 
+/* Who is killed while it writes may leave a part of what it wrote. A record is
+ * taken when it is whole, so all before the missing end is as it would be with
+ * it. */
+static ucs_status_t ucs_trace_get_records(ucs_trace_decoder_t *decoder)
+{
+    ucs_status_t status;
+
+    do {
+        status = ucs_trace_get_record(decoder);
+    } while (status == UCS_INPROGRESS);
+
+    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
+        decoder->trace.is_cut = 1;
+        decoder->trace.cut    = (size_t)(decoder->end - decoder->record);
+        status                = UCS_OK;
+    }
+    return status;
+}
+
 ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
                               ucs_trace_t *trace, ucs_trace_error_t *error)
 {
@@ -341,9 +360,7 @@ ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
     decoder->error  = error;
     status          = ucs_trace_get_header(decoder);
     if (status == UCS_OK) {
-        do {
-            status = ucs_trace_get_record(decoder);
-        } while (status == UCS_INPROGRESS);
+        status = ucs_trace_get_records(decoder);
     }
 
     if (status == UCS_OK) {

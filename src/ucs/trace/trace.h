@@ -56,6 +56,9 @@ typedef struct ucs_trace {
     ucs_trace_header_t header;
     ucs_trace_event_t  *events; /**< as written, nearly in order of time */
     size_t             count;
+    int                is_cut;  /**< the end mark is missing: the process was
+                                     killed, or the disk was full */
+    size_t             cut;     /**< bytes left out then: a part of a record */
 } ucs_trace_t;
 
 /** What is wrong with a buffer, and where. */
@@ -94,8 +97,12 @@ size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
 size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
 
 
+/** @return Zero if no trace of any version begins with these bytes, above 0. */
+int ucs_trace_begins(const void *buffer, size_t length);
+
+
 /**
- * Decode a whole file.
+ * Decode a whole file, or what is whole of one that is cut short.
  *
  * @param [in]  buffer   Any bytes; need not be aligned.
  * @param [out] trace    Set only on success; @ref ucs_trace_cleanup frees it.
@@ -103,7 +110,8 @@ size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM if this is no trace or not a valid
  *         one; UCS_ERR_UNSUPPORTED for another version or byte order;
- *         UCS_ERR_MESSAGE_TRUNCATED if it ends early; UCS_ERR_NO_MEMORY.
+ *         UCS_ERR_MESSAGE_TRUNCATED if it ends inside the header;
+ *         UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
                               ucs_trace_t *trace, ucs_trace_error_t *error);

@@ -161,6 +161,18 @@ static void uct_helper_events_install(void)
     const char *reason;
     ucs_status_t status;
 
+#if !defined(__SANITIZE_THREAD__) /* which brings a malloc() of its own */
+    /* In this mode UCX's own malloc() calls sbrk() under its lock, its hook of
+     * that calls dlsym(), and that malloc(): a deadlock as soon as somebody asks
+     * for events. Under Open MPI, which tells of its own, UCX does not. */
+    if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_RELOC) {
+        status = UCS_ERR_UNSUPPORTED;
+        reason = "UCX's memory hooks deadlock with UCX_MEM_MMAP_HOOK_MODE="
+                 "reloc";
+        goto err;
+    }
+#endif
+
     status = ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED,
                                    UCT_HELPER_EVENTS_PRIORITY,
                                    uct_helper_events_callback, NULL);

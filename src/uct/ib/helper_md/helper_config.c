@@ -3,6 +3,7 @@
  */
 #include "helper_config.h"
 #include "log.h"
+#include "nearest.h"
 #include "values.h"
 
 #include <ucs/config/parser.h>
@@ -12,10 +13,17 @@
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define UCT_HELPER_ERROR_MAX      512
 
 static const char *const uct_helper_mds_names[] = {"ib", "pin", NULL};
+
+static const char *const uct_helper_report_words[] = {"stderr", "json:", NULL};
+
+static const char *const uct_helper_cpu_words[] = {"auto", NULL};
+
+static const char *const uct_helper_verify_words[] = {"sample", NULL};
 
 static const char *const uct_helper_log_names[] = {"error", "warn", "info",
                                                    "debug", NULL};
@@ -251,18 +259,25 @@ typedef struct uct_helper_option_rule {
     size_t            value_offset;
     size_t            switch_offset;
     int               (*parse)(const char *text, void *value_p);
-    const char *const *words; /* without a parser: one of these */
+    const char *const *words; /* without a parser: one of these; else what it
+                                 knows, to be named to who mistypes it */
     const char        *allowed;
 } uct_helper_option_rule_t;
 
 #define UCT_HELPER_VALUE(_field) offsetof(uct_helper_config_t, _field)
 
-#define UCT_HELPER_RULE(_name, _option, _value_offset, _switch, _parse, \
-                        _allowed) \
+#define UCT_HELPER_HINT_RULE(_name, _option, _value_offset, _switch, _parse, \
+                             _words, _allowed) \
     { \
         _name, offsetof(uct_helper_options_t, _option), _value_offset, \
-                offsetof(uct_helper_config_t, _switch), _parse, NULL, _allowed \
+                offsetof(uct_helper_config_t, _switch), _parse, _words, \
+                _allowed \
     }
+
+#define UCT_HELPER_RULE(_name, _option, _value_offset, _switch, _parse, \
+                        _allowed) \
+    UCT_HELPER_HINT_RULE(_name, _option, _value_offset, _switch, _parse, NULL, \
+                         _allowed)
 
 /* An enumeration, by its names */
 #define UCT_HELPER_WORD_RULE(_name, _field, _words, _allowed) \
@@ -298,30 +313,36 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
     UCT_HELPER_RULE("HELPER_NODE_MAX_PINNED", node_max_pinned,
                     UCT_HELPER_VALUE(node_max_pinned), helper,
                     uct_helper_config_parse_size, UCT_HELPER_SIZES),
-    UCT_HELPER_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
-                    uct_helper_config_parse_mds, "a list of ib and pin"),
+    UCT_HELPER_HINT_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
+                         uct_helper_config_parse_mds, uct_helper_mds_names,
+                         "a list of ib and pin"),
     UCT_HELPER_WORD_RULE("HELPER_MONITOR", monitor, uct_helper_monitor_names,
                          "auto or ucm"),
-    UCT_HELPER_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report), helper,
-                    uct_helper_config_parse_report,
-                    "stderr, FILE or json:FILE"),
+    UCT_HELPER_HINT_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report),
+                         helper, uct_helper_config_parse_report,
+                         uct_helper_report_words,
+                         "stderr, FILE or json:FILE, where a FILE that begins "
+                         "with a word and ':' is written ./FILE"),
     UCT_HELPER_RULE("HELPER_TRACE", trace, UCT_HELPER_VALUE(trace), helper,
                     uct_helper_config_parse_trace,
                     "FILE of less than 4096 bytes, or nothing"),
-    UCT_HELPER_RULE("HELPER_CPU", cpu, 0, helper, uct_helper_config_parse_cpu,
-                    "auto, a list such as 0-3,8, or nothing"),
+    UCT_HELPER_HINT_RULE("HELPER_CPU", cpu, 0, helper,
+                         uct_helper_config_parse_cpu, uct_helper_cpu_words,
+                         "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_WORD_RULE("HELPER_CPU_POLICY", cpu_policy,
                          uct_helper_cpu_policy_names,
                          "conservative, aggressive or auto"),
-    UCT_HELPER_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
-                    uct_helper_config_parse_log, "error, warn, info or debug"),
+    UCT_HELPER_HINT_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
+                         uct_helper_config_parse_log, uct_helper_log_names,
+                         "error, warn, info or debug"),
     UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
                     uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
     UCT_HELPER_RULE("PIN_COST", pin_cost, 0, pin, uct_helper_config_parse_cost,
                     "two times such as 5us,100ns, at most 1s and 1ms, or "
                     "nothing"),
-    UCT_HELPER_RULE("PIN_VERIFY", pin_verify, UCT_HELPER_VALUE(pin_verify),
-                    pin, uct_helper_config_parse_verify, "y, n or sample")
+    UCT_HELPER_HINT_RULE("PIN_VERIFY", pin_verify, UCT_HELPER_VALUE(pin_verify),
+                         pin, uct_helper_config_parse_verify,
+                         uct_helper_verify_words, "y, n or sample")
 };
 
 /* @return Zero, with the configuration as it was, if the text is not valid */
@@ -332,7 +353,7 @@ static int uct_helper_config_set(uct_helper_config_t *config,
     void *value_p = UCS_PTR_BYTE_OFFSET(config, rule->value_offset);
     unsigned index;
 
-    if (rule->words == NULL) {
+    if (rule->parse != NULL) {
         return rule->parse(text, value_p);
     }
 
@@ -342,6 +363,33 @@ static int uct_helper_config_set(uct_helper_config_t *config,
 
     *(unsigned*)value_p = index; /* an enumeration, none of them negative */
     return 1;
+}
+
+/* Of a text with a colon the form before it was mistyped */
+static const char *
+uct_helper_config_nearest(const uct_helper_option_rule_t *rule,
+                          const char *text)
+{
+    size_t length = strcspn(text, ":");
+
+    if (rule->words == NULL) {
+        return NULL;
+    }
+    return uct_helper_nearest_of(text, length + (text[length] == ':'),
+                                 rule->words);
+}
+
+static void uct_helper_config_complain(const uct_helper_option_rule_t *rule,
+                                       const char *text, const char *off,
+                                       char *error, size_t max)
+{
+    char hint[UCT_HELPER_NEAREST_HINT_MAX];
+
+    uct_helper_nearest_hint(uct_helper_config_nearest(rule, text), "", hint);
+    snprintf(error, max,
+             UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
+             "%s: '%s' is not valid, allowed: %s%s; %s stays off",
+             rule->name, text, rule->allowed, hint, off);
 }
 
 static const char *
@@ -395,12 +443,10 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
         }
 
         if (status == UCS_OK) {
-            snprintf(error, max,
-                     UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
-                     "%s: '%s' is not valid, allowed: %s; %s",
-                     rule->name, text, rule->allowed,
-                     bad_pin ? "the software NIC stays off" :
-                               "the helper stays off");
+            uct_helper_config_complain(rule, text,
+                                       bad_pin ? "the software NIC" :
+                                                 "the helper",
+                                       error, max);
             status = UCS_ERR_INVALID_PARAM;
         }
     }
@@ -414,11 +460,54 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     return status;
 }
 
+static int uct_helper_config_is_known(const char *name, size_t length)
+{
+    const ucs_config_field_t *field;
+
+    for (field = uct_helper_config_table; field->name != NULL; ++field) {
+        if ((strlen(field->name) == length) &&
+            !strncmp(field->name, name, length)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* UCX says which variables it does not know, but not what they may have been
+ * meant to be; and a switch that is mistyped is a helper that stays off */
+static void uct_helper_config_check_name(const char *variable)
+{
+    static const char prefix[] = UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX;
+    const char *name           = variable + strlen(prefix);
+    const ucs_config_field_t *field;
+    uct_helper_nearest_t nearest;
+    size_t length;
+
+    if (strncmp(variable, prefix, strlen(prefix))) {
+        return;
+    }
+    length = strcspn(name, "=");
+    if (uct_helper_config_is_known(name, length)) {
+        return;
+    }
+
+    uct_helper_nearest_begin(&nearest, name, length);
+    for (field = uct_helper_config_table; field->name != NULL; ++field) {
+        uct_helper_nearest_try(&nearest, field->name);
+    }
+    if (nearest.word != NULL) {
+        uct_helper_warn("%.*s: there is no such option; did you mean '%s%s'?",
+                        (int)strcspn(variable, "="), variable, prefix,
+                        nearest.word);
+    }
+}
+
 ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
 {
     char error[UCT_HELPER_ERROR_MAX];
     uct_helper_options_t options;
     ucs_status_t status;
+    char **variable;
 
     status = ucs_config_parser_fill_opts(&options, uct_helper_config_table,
                                          UCT_HELPER_ENV_PREFIX,
@@ -434,6 +523,9 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
     uct_helper_log_set_level(config->log_level);
     if (status != UCS_OK) {
         uct_helper_warn("%s", error);
+    }
+    for (variable = environ; *variable != NULL; ++variable) {
+        uct_helper_config_check_name(*variable);
     }
 
     ucs_config_parser_release_opts(&options, uct_helper_config_table);

@@ -36,10 +36,9 @@ enum {
     UCT_HELPER_MDS_PIN = UCS_BIT(1)  /**< the software NIC, pin_md */
 };
 
-/** Where the report goes. */
+/** What the report is. */
 typedef enum uct_helper_report_kind {
     UCT_HELPER_REPORT_NONE,
-    UCT_HELPER_REPORT_STDERR,
     UCT_HELPER_REPORT_TEXT,
     UCT_HELPER_REPORT_JSON
 } uct_helper_report_kind_t;
@@ -47,6 +46,7 @@ typedef enum uct_helper_report_kind {
 /** Destination of a report. */
 typedef struct uct_helper_report_dest {
     uct_helper_report_kind_t kind;
+    int                      stream; /**< stdout or stderr; 0: the file */
     char                     path[PATH_MAX]; /**< as given, %h %p %r not yet
                                                   expanded */
 } uct_helper_report_dest_t;

@@ -14,10 +14,6 @@
 
 BEGIN_C_DECLS
 
-/** Suffix of the segment's name, for jobs that shall count by themselves. */
-#define UCT_HELPER_NODE_SUFFIX_ENV "HELPER_MD_NODE_LEDGER"
-
-
 /**
  * Enter, or share what an earlier domain entered.
  *

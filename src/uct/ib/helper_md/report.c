@@ -4,13 +4,13 @@
 #include "report.h"
 #include "log.h"
 #include "report_print.h"
+#include "sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 
@@ -189,7 +189,7 @@ ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
 }
 
 /* Where a report goes: the file, and the one that is written first and renamed.
- * A device or pipe cannot be renamed to; it is written itself (tmp is empty). */
+ * /dev/null needs nothing (fd is -1). */
 typedef struct uct_helper_report_file {
     char path[PATH_MAX];
     char tmp[PATH_MAX];
@@ -201,31 +201,14 @@ static int uct_helper_report_create(const char *path)
     return open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 }
 
-/* Sets errno on error */
-static ucs_status_t
-uct_helper_report_open(const uct_helper_report_dest_t *dest,
-                       uct_helper_report_file_t *file)
+static const char *
+uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 {
-    struct stat st;
-    int length;
+    int length = snprintf(file->tmp, sizeof(file->tmp), "%s.%d.tmp", file->path,
+                          getpid());
 
-    errno = ENAMETOOLONG;
-    if (uct_helper_report_expand(dest->path, file->path,
-                                 sizeof(file->path)) != UCS_OK) {
-        return UCS_ERR_EXCEEDS_LIMIT;
-    }
-
-    file->tmp[0] = '\0';
-    if ((stat(file->path, &st) == 0) && !S_ISREG(st.st_mode)) {
-        file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
-        return (file->fd < 0) ? UCS_ERR_IO_ERROR : UCS_OK;
-    }
-
-    errno  = ENAMETOOLONG;
-    length = snprintf(file->tmp, sizeof(file->tmp), "%s.%d.tmp", file->path,
-                      getpid());
     if (length >= (int)sizeof(file->tmp)) {
-        return UCS_ERR_EXCEEDS_LIMIT;
+        return strerror(ENAMETOOLONG);
     }
 
     file->fd = uct_helper_report_create(file->tmp);
@@ -234,13 +217,28 @@ uct_helper_report_open(const uct_helper_report_dest_t *dest,
         unlink(file->tmp);
         file->fd = uct_helper_report_create(file->tmp);
     }
-    return (file->fd < 0) ? UCS_ERR_IO_ERROR : UCS_OK;
+    return (file->fd < 0) ? strerror(errno) : NULL;
 }
 
-static void uct_helper_report_discard(const uct_helper_report_file_t *file)
+/* @return NULL, or why not */
+static const char *uct_helper_report_open(const uct_helper_report_dest_t *dest,
+                                          uct_helper_report_file_t *file)
 {
-    if (file->tmp[0] != '\0') {
-        unlink(file->tmp);
+    const char *why = NULL;
+
+    if (uct_helper_report_expand(dest->path, file->path,
+                                 sizeof(file->path)) != UCS_OK) {
+        return strerror(ENAMETOOLONG);
+    }
+
+    file->fd = -1;
+    switch (uct_helper_sink_look(file->path, &why)) {
+    case UCT_HELPER_SINK_NULL:
+        return NULL;
+    case UCT_HELPER_SINK_FILE:
+        return uct_helper_report_open_tmp(file);
+    default:
+        return why;
     }
 }
 
@@ -248,26 +246,27 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
                                      char *error, size_t max)
 {
     uct_helper_report_file_t file;
-    ucs_status_t status;
+    const char *why;
 
-    if ((dest->kind == UCT_HELPER_REPORT_NONE) ||
-        (dest->kind == UCT_HELPER_REPORT_STDERR)) {
+    if ((dest->kind == UCT_HELPER_REPORT_NONE) || (dest->stream > 0)) {
         return UCS_OK;
     }
 
-    status = uct_helper_report_open(dest, &file);
-    if (status != UCS_OK) {
+    why = uct_helper_report_open(dest, &file);
+    if (why != NULL) {
         snprintf(error, max,
-                 "UCX_MD_HELPER_REPORT: '%s%s' cannot be written: %s; allowed "
-                 "is a path in a folder that can be written; there will be no "
-                 "report",
+                 "UCX_MD_HELPER_REPORT: '%s%s' cannot be written: %s; allowed: "
+                 "stderr, /dev/stdout, /dev/null, or " UCT_HELPER_SINK_ALLOWED
+                 "; there will be no report",
                  (dest->kind == UCT_HELPER_REPORT_JSON) ? "json:" : "",
-                 dest->path, strerror(errno));
-        return status;
+                 dest->path, why);
+        return UCS_ERR_IO_ERROR;
     }
 
-    close(file.fd);
-    uct_helper_report_discard(&file);
+    if (file.fd >= 0) {
+        close(file.fd);
+        unlink(file.tmp);
+    }
     return UCS_OK;
 }
 
@@ -284,9 +283,9 @@ static int uct_helper_report_print(const uct_helper_report_dest_t *dest,
     return (fflush(stream) == 0) && !ferror(stream);
 }
 
-/* One write, so that the reports of several ranks do not mix */
+/* What cannot be written there cannot be said there */
 static ucs_status_t
-uct_helper_report_write_stderr(const uct_helper_report_dest_t *dest,
+uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
                                const uct_helper_figures_t *figures)
 {
     char *text    = NULL;
@@ -301,12 +300,30 @@ uct_helper_report_write_stderr(const uct_helper_report_dest_t *dest,
 
     done = uct_helper_report_print(dest, figures, stream);
     fclose(stream);
-    if (done) {
-        fflush(stderr);
-        done = (write(STDERR_FILENO, text, length) == (ssize_t)length);
-    }
+    done = done && uct_helper_sink_write(dest->stream, text, length);
     free(text);
     return done ? UCS_OK : UCS_ERR_IO_ERROR;
+}
+
+static const char *
+uct_helper_report_fill(const uct_helper_report_dest_t *dest,
+                       const uct_helper_figures_t *figures,
+                       const uct_helper_report_file_t *file)
+{
+    FILE *stream = fdopen(file->fd, "w");
+    int done;
+
+    if (stream == NULL) {
+        close(file->fd);
+        return strerror(errno);
+    }
+
+    done = uct_helper_report_print(dest, figures, stream);
+    if ((fclose(stream) != 0) || !done ||
+        (rename(file->tmp, file->path) != 0)) {
+        return strerror(errno);
+    }
+    return NULL;
 }
 
 static ucs_status_t
@@ -314,47 +331,30 @@ uct_helper_report_write_file(const uct_helper_report_dest_t *dest,
                              const uct_helper_figures_t *figures)
 {
     uct_helper_report_file_t file;
-    FILE *stream;
-    int done;
+    const char *why;
 
-    if (uct_helper_report_open(dest, &file) != UCS_OK) {
-        goto err;
+    why = uct_helper_report_open(dest, &file);
+    if ((why == NULL) && (file.fd >= 0)) {
+        why = uct_helper_report_fill(dest, figures, &file);
+        if (why != NULL) {
+            unlink(file.tmp);
+        }
     }
 
-    stream = fdopen(file.fd, "w");
-    if (stream == NULL) {
-        close(file.fd);
-        goto err_discard;
+    if (why != NULL) {
+        uct_helper_warn("UCX_MD_HELPER_REPORT: '%s' cannot be written: %s",
+                        dest->path, why);
+        return UCS_ERR_IO_ERROR;
     }
-
-    done = uct_helper_report_print(dest, figures, stream);
-    if ((fclose(stream) != 0) || !done) {
-        goto err_discard;
-    }
-
-    if ((file.tmp[0] != '\0') && (rename(file.tmp, file.path) != 0)) {
-        goto err_discard;
-    }
-
     return UCS_OK;
-
-err_discard:
-    uct_helper_report_discard(&file);
-err:
-    uct_helper_warn("UCX_MD_HELPER_REPORT: '%s' cannot be written: %s",
-                    dest->path, strerror(errno));
-    return UCS_ERR_IO_ERROR;
 }
 
 ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
                                      const uct_helper_figures_t *figures)
 {
-    switch (dest->kind) {
-    case UCT_HELPER_REPORT_NONE:
+    if (dest->kind == UCT_HELPER_REPORT_NONE) {
         return UCS_OK;
-    case UCT_HELPER_REPORT_STDERR:
-        return uct_helper_report_write_stderr(dest, figures);
-    default:
-        return uct_helper_report_write_file(dest, figures);
     }
+    return (dest->stream > 0) ? uct_helper_report_write_stream(dest, figures) :
+                                uct_helper_report_write_file(dest, figures);
 }

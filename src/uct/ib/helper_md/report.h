@@ -78,21 +78,22 @@ ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
 
 /**
  * Find out now whether the report can be written at the end. Nothing is left
- * behind.
+ * behind, and what is no regular file is not opened.
  *
  * @param [out] error  One line that names the option, the value and the
  *                     reason, set on error only.
  *
- * @return UCS_OK, UCS_ERR_EXCEEDS_LIMIT or UCS_ERR_IO_ERROR.
+ * @return UCS_OK or UCS_ERR_IO_ERROR.
  */
 ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
                                      char *error, size_t max);
 
 
 /**
- * Write the report. A file appears complete or not at all.
+ * Write the report. A file appears complete or not at all, in the place of what
+ * was there, also of a link. Waits a second at most for who reads a stream.
  *
- * @return UCS_OK, or UCS_ERR_IO_ERROR after one line of warning.
+ * @return UCS_OK, or UCS_ERR_IO_ERROR, for a file after one line of warning.
  */
 ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
                                      const uct_helper_figures_t *figures);

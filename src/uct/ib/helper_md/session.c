@@ -136,8 +136,8 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
                                    UCT_HELPER_SESSION_NS;
 }
 
-/* Called with the lock held. A reader of stderr wants one report, so there it
- * is repeated only if there is something new to say; a file is replaced. */
+/* Called with the lock held. Who reads a stream wants one report, so there it is
+ * repeated only if there is something new to say; a file is replaced. */
 static void uct_helper_session_write(uint64_t now)
 {
     uct_helper_session_t *session = &uct_helper_session;
@@ -158,7 +158,7 @@ static void uct_helper_session_write(uint64_t now)
         elapsed_ns += now - session->since_ns;
     }
 
-    if ((session->dest.kind == UCT_HELPER_REPORT_STDERR) && session->written &&
+    if ((session->dest.stream > 0) && session->written &&
         (figures.stats.uses == session->written_uses)) {
         return;
     }
@@ -205,8 +205,7 @@ static void uct_helper_session_make_absolute(uct_helper_report_dest_t *dest)
     char path[PATH_MAX];
     size_t length;
 
-    if (((dest->kind != UCT_HELPER_REPORT_TEXT) &&
-         (dest->kind != UCT_HELPER_REPORT_JSON)) ||
+    if ((dest->kind == UCT_HELPER_REPORT_NONE) || (dest->stream > 0) ||
         (dest->path[0] == '/') || (getcwd(path, sizeof(path)) == NULL) ||
         (strchr(path, '%') != NULL)) {
         return;

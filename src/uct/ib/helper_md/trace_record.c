@@ -5,6 +5,7 @@
 #include "dq.h"
 #include "log.h"
 #include "report.h"
+#include "sink.h"
 #include "thread.h"
 #include "trace_open.h"
 
@@ -12,7 +13,6 @@
 #include <ucs/trace/trace.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +313,7 @@ static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
 {
     ucs_status_t status = uct_helper_report_expand(pattern, trace->path,
                                                    sizeof(trace->path));
+    const char *why;
 
     if (status != UCS_OK) {
         uct_helper_warn("UCX_MD_HELPER_TRACE: '%s' is too long, allowed: a "
@@ -321,11 +322,11 @@ static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
         return status;
     }
 
-    trace->fd = open(trace->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                     UCT_HELPER_TRACE_MODE);
+    trace->fd = uct_helper_sink_open(trace->path, UCT_HELPER_TRACE_MODE, &why);
     if (trace->fd < 0) {
         uct_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s; "
-                        "there is no trace", trace->path, strerror(errno));
+                        "allowed: " UCT_HELPER_SINK_ALLOWED "; there is no "
+                        "trace", trace->path, why);
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "values.h"
+#include "sink.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -267,33 +268,46 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
     return 1;
 }
 
+/* A word and a colon say a form, so one that is not known is a slip of the pen;
+ * a file whose name begins so is written with its folder */
+static int uct_helper_value_has_form(const char *text)
+{
+    const char *end = text;
+
+    while (isalpha((unsigned char)*end)) {
+        ++end;
+    }
+    return (end > text) && (*end == ':');
+}
+
 int uct_helper_value_report(const char *text, uct_helper_report_dest_t *dest)
 {
     uct_helper_report_kind_t kind = UCT_HELPER_REPORT_TEXT;
 
     if (*text == '\0') {
         dest->kind    = UCT_HELPER_REPORT_NONE;
+        dest->stream  = 0;
         dest->path[0] = '\0';
         return 1;
     }
 
-    if (!strcmp(text, "stderr")) {
-        dest->kind    = UCT_HELPER_REPORT_STDERR;
-        dest->path[0] = '\0';
-        return 1;
-    }
-
-    if (!strncmp(text, UCT_HELPER_JSON_PREFIX,
-                 strlen(UCT_HELPER_JSON_PREFIX))) {
+    if (!strncasecmp(text, UCT_HELPER_JSON_PREFIX,
+                     strlen(UCT_HELPER_JSON_PREFIX))) {
         kind  = UCT_HELPER_REPORT_JSON;
         text += strlen(UCT_HELPER_JSON_PREFIX);
+    } else if (uct_helper_value_has_form(text)) {
+        return 0;
+    }
+    if (!strcasecmp(text, "stderr")) {
+        text = "/dev/stderr";
     }
 
     if ((*text == '\0') || (strlen(text) >= sizeof(dest->path))) {
         return 0;
     }
 
-    dest->kind = kind;
+    dest->kind   = kind;
+    dest->stream = uct_helper_sink_stream(text);
     strcpy(dest->path, text);
     return 1;
 }

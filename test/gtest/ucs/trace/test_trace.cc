@@ -154,11 +154,42 @@ TEST_F(test_trace, extreme_values_are_kept)
     EXPECT_EQ(UINT64_MAX, m_trace.events[2].length);
 }
 
-TEST_F(test_trace, every_truncation_is_told)
+/* A process that is killed while it writes leaves a part of what it wrote */
+TEST_F(test_trace, what_is_whole_of_a_cut_trace_is_read)
+{
+    auto events = random_events(2, 30);
+    bytes file  = encode(events);
+    size_t last = 64, count = 0; /* end and number of the events so far */
+
+    for (size_t size = 64; size < file.size(); ++size) {
+        ASSERT_EQ(UCS_OK, decode(bytes(file.begin(), file.begin() + size)))
+                << size << ": " << m_error.text;
+        EXPECT_TRUE(m_trace.is_cut);
+        ASSERT_LE(m_trace.count, events.size());
+        ASSERT_GE(m_trace.count, count);
+        ASSERT_LE(m_trace.cut, size - last);
+        if (m_trace.cut == 0) {
+            last = size; /* of a definition, or of an event */
+        }
+        count = m_trace.count;
+        for (size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(events[i].time_ns, m_trace.events[i].time_ns) << i;
+            ASSERT_EQ(events[i].kind, m_trace.events[i].kind) << i;
+        }
+    }
+    EXPECT_EQ(events.size(), count);
+    EXPECT_GT(m_trace.cut, 0u); /* a part of the end mark */
+
+    ASSERT_EQ(UCS_OK, decode(file));
+    EXPECT_FALSE(m_trace.is_cut);
+    EXPECT_EQ(0u, m_trace.cut);
+}
+
+TEST_F(test_trace, cut_header_is_told)
 {
     bytes file = encode(random_events(2, 30));
 
-    for (size_t size = 1; size < file.size(); ++size) {
+    for (size_t size = 1; size < 64; ++size) {
         expect_error(bytes(file.begin(), file.begin() + size),
                      UCS_ERR_MESSAGE_TRUNCATED, size, "cut short");
     }
@@ -229,6 +260,8 @@ TEST_F(test_trace, damaged_records_are_told)
     expect_error(with({5, 1}), UCS_ERR_INVALID_PARAM, 64, "counts");
     expect_error(with({5, 0, 7}), UCS_ERR_INVALID_PARAM, 66, "after the end");
     expect_error(with({3, 0, 1, 0}), UCS_ERR_INVALID_PARAM, 64, "empty");
+    /* Before the place where it is cut, too */
+    expect_error(with({6, 1}), UCS_ERR_INVALID_PARAM, 64, "no record");
     expect_error(with({5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                        2}), UCS_ERR_INVALID_PARAM, 64, "64 bits");
 }

@@ -42,6 +42,7 @@ gtest_SOURCES += \
 	uct/ib/test_queues.cc \
 	uct/ib/test_range.cc \
 	uct/ib/test_report.cc \
+	uct/ib/test_sink.cc \
 	uct/ib/test_site.cc \
 	uct/ib/test_thread.cc \
 	uct/ib/test_trace_record.cc

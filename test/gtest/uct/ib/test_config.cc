@@ -3,12 +3,16 @@
  */
 #include "log_capture.h"
 
+#include <uct/ib/helper_md/nearest.h>
 #include <uct/ib/helper_md/values.h>
 
 #include <ucs/config/parser.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
+
+#include <unistd.h>
 
 class test_config : public ::testing::Test {
 protected:
@@ -306,16 +310,119 @@ TEST(test_values, reports)
     ASSERT_TRUE(uct_helper_value_report("", &dest));
     EXPECT_EQ(UCT_HELPER_REPORT_NONE, dest.kind);
     ASSERT_TRUE(uct_helper_value_report("stderr", &dest));
-    EXPECT_EQ(UCT_HELPER_REPORT_STDERR, dest.kind);
+    EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    EXPECT_EQ(STDERR_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("JSON:/dev/stdout", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
+    EXPECT_EQ(STDOUT_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("Json:STDERR", &dest));
+    EXPECT_EQ(STDERR_FILENO, dest.stream);
     ASSERT_TRUE(uct_helper_value_report("/tmp/%r.txt", &dest));
     EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
     EXPECT_STREQ("/tmp/%r.txt", dest.path);
+    EXPECT_EQ(0, dest.stream);
     ASSERT_TRUE(uct_helper_value_report("json:out.json", &dest));
     EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
     EXPECT_STREQ("out.json", dest.path);
-    EXPECT_FALSE(uct_helper_value_report("json:", &dest));
+    for (const char *file : {"./jsn:x", "/tmp/a:b", "12:30", "r%r:x"}) {
+        ASSERT_TRUE(uct_helper_value_report(file, &dest)) << file;
+        EXPECT_STREQ(file, dest.path);
+        EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    }
+    for (const char *bad : {"json:", "JSON:", "jsn:/tmp/x", "xml:x", "stderr:",
+                            "text:"}) {
+        EXPECT_FALSE(uct_helper_value_report(bad, &dest)) << bad;
+    }
     EXPECT_FALSE(uct_helper_value_report(std::string(PATH_MAX, 'x').c_str(),
                                          &dest));
+}
+
+TEST_F(test_config, what_was_meant_is_named)
+{
+    const struct {
+        char       *uct_helper_options_t::*field;
+        const char *value;
+        const char *hint;
+    } typos[] = {
+        {&uct_helper_options_t::policy, "predct", "'predict'?"},
+        {&uct_helper_options_t::policy, "LEAVE-PINED", "'leave_pinned'?"},
+        {&uct_helper_options_t::policy, "best", nullptr},
+        {&uct_helper_options_t::cpu_policy, "agressive", "'aggressive'?"},
+        {&uct_helper_options_t::monitor, "usefaultfd", "'userfaultfd'?"},
+        {&uct_helper_options_t::report, "jsn:/tmp/x", "'json:'?"},
+        {&uct_helper_options_t::report, "yaml:/tmp/x", nullptr},
+        {&uct_helper_options_t::cpu, "atuo", "'auto'?"},
+        {&uct_helper_options_t::log, "wran", "'warn'?"},
+        {&uct_helper_options_t::mds, "pni", "'pin'?"},
+        {&uct_helper_options_t::pin_verify, "samples", "'sample'?"},
+        {&uct_helper_options_t::min_size, "16q", nullptr}
+    };
+
+    for (const auto &typo : typos) {
+        set_defaults();
+        m_options.*typo.field = text(typo.value);
+        ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << typo.value;
+        if (typo.hint != nullptr) {
+            EXPECT_NE(nullptr, strstr(m_error, typo.hint)) << m_error;
+        } else {
+            EXPECT_EQ(nullptr, strstr(m_error, "did you mean")) << m_error;
+        }
+    }
+}
+
+TEST(test_config_env, a_mistyped_name_is_told_once)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    setenv("UCX_MD_HELPER_POLCY", "paper", 1);
+    setenv("UCX_MD_HELPR", "y", 1);
+    setenv("UCX_MD_SOMETHING_ELSE", "y", 1);
+    setenv("UCX_MD_HELPER_LOG", "warn", 1);
+    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
+    for (const char *name : {"UCX_MD_HELPER_POLCY", "UCX_MD_HELPR",
+                             "UCX_MD_SOMETHING_ELSE", "UCX_MD_HELPER_LOG"}) {
+        unsetenv(name);
+    }
+
+    std::string all;
+    for (const auto &line : log.lines()) {
+        all += line + "\n";
+    }
+    EXPECT_EQ(2u, log.lines().size()) << all;
+    EXPECT_NE(std::string::npos,
+              all.find("UCX_MD_HELPER_POLCY: there is no such option; did you "
+                       "mean 'UCX_MD_HELPER_POLICY'?")) << all;
+    EXPECT_NE(std::string::npos,
+              all.find("UCX_MD_HELPR: there is no such option; did you mean "
+                       "'UCX_MD_HELPER'?")) << all;
+}
+
+TEST(test_nearest, words)
+{
+    const char *const words[] = {"predict", "paper", "lru", "on_demand", "ib",
+                                 nullptr};
+    const struct {
+        const char *text;
+        const char *word;
+    } cases[] = {
+        {"predict", "predict"}, {"PREDCIT", "predict"}, {"pretict", "predict"},
+        {"prdit", "predict"},   {"paperr", "paper"},    {"lur", "lru"},
+        {"lr", "lru"},          {"ondemand", "on_demand"},
+        {"prct", nullptr},      {"ip", nullptr},        {"", nullptr},
+        {"x", nullptr},         {"never", nullptr}
+    };
+
+    for (const auto &entry : cases) {
+        const char *word = uct_helper_nearest_of(entry.text,
+                                                 strlen(entry.text), words);
+        EXPECT_STREQ(entry.word, word) << entry.text;
+    }
+
+    std::string long_one(1000, 'p');
+    EXPECT_EQ(nullptr, uct_helper_nearest_of(long_one.c_str(), long_one.size(),
+                                             words));
+    EXPECT_STREQ("lru", uct_helper_nearest_of("lruxyz", 3, words));
 }
 
 TEST(test_config_env, one_line_for_a_bad_value)

@@ -308,6 +308,22 @@ TEST_F(test_events, hooks_are_not_installed)
                            "UCX_MEM_MMAP_HOOK_MODE=none"));
 }
 
+/* UCX would wait for itself */
+TEST_F(test_events, DISABLED_hooks_by_relocation)
+{
+    alarm(30);
+    expect_refused("UCX_MEM_MMAP_HOOK_MODE=reloc");
+}
+
+TEST_F(test_events, hooks_by_relocation)
+{
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "ThreadSanitizer's malloc() is not UCX's, and may have them";
+#endif
+    EXPECT_EQ(0, run_alone("hooks_by_relocation",
+                           "UCX_MEM_MMAP_HOOK_MODE=reloc"));
+}
+
 TEST_F(test_events, DISABLED_other_threads_have_no_hook)
 {
     /* UCX hooks first, the other library comes over it */

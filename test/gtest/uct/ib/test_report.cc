@@ -6,6 +6,7 @@
 
 #include <uct/ib/helper_md/report.h>
 #include <uct/ib/helper_md/report_print.h>
+#include <uct/ib/helper_md/values.h>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +18,8 @@
 #include <sstream>
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,7 +70,8 @@ protected:
     {
         uct_helper_report_dest_t result;
 
-        result.kind = kind;
+        result.kind   = kind;
+        result.stream = 0;
         snprintf(result.path, sizeof(result.path), "%s", path.c_str());
         return result;
     }
@@ -302,6 +306,63 @@ TEST_F(test_report, device_stays_a_device)
     EXPECT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
     ASSERT_EQ(0, stat("/dev/null", &st));
     EXPECT_TRUE(S_ISCHR(st.st_mode));
+}
+
+/* A pipe without a reader would be waited for, one with a reader would end it */
+TEST_F(test_report, a_pipe_is_not_touched)
+{
+    const std::string pipe = m_dir + "/pipe";
+    auto to                = dest(UCT_HELPER_REPORT_JSON, pipe);
+    char error[512];
+
+    ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
+    alarm(30);
+    for (bool has_reader : {false, true}) {
+        int fd = has_reader ? open(pipe.c_str(), O_RDONLY | O_NONBLOCK) : -1;
+        struct pollfd poller = {fd, POLLIN, 0};
+
+        EXPECT_EQ(UCS_ERR_IO_ERROR,
+                  uct_helper_report_check(&to, error, sizeof(error)));
+        EXPECT_NE(nullptr, strstr(error, "UCX_MD_HELPER_REPORT: 'json:" ))
+                << error;
+        EXPECT_NE(nullptr, strstr(error, "it is a pipe; allowed: ")) << error;
+
+        log_capture log;
+        EXPECT_EQ(UCS_ERR_IO_ERROR, uct_helper_report_write(&to, &m_figures));
+        EXPECT_EQ(1u, log.lines().size());
+        if (has_reader) {
+            /* Nobody has come, nobody has gone */
+            EXPECT_EQ(0, poll(&poller, 1, 0)) << poller.revents;
+            close(fd);
+        }
+    }
+    alarm(0);
+}
+
+TEST_F(test_report, a_stream_gets_each_format)
+{
+    uct_helper_report_dest_t to;
+    int fds[2];
+
+    ASSERT_EQ(0, pipe(fds));
+    for (const char *value : {"stderr", "json:/dev/stderr"}) {
+        ASSERT_TRUE(uct_helper_value_report(value, &to));
+        char error[512];
+        ASSERT_EQ(UCS_OK, uct_helper_report_check(&to, error, sizeof(error)));
+        ASSERT_EQ(STDERR_FILENO, to.stream);
+
+        to.stream = fds[1];
+        ASSERT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
+        char text[8192];
+        ssize_t size = ::read(fds[0], text, sizeof(text));
+        ASSERT_GT(size, 0);
+        EXPECT_EQ(print((to.kind == UCT_HELPER_REPORT_JSON) ?
+                                uct_helper_report_print_json :
+                                uct_helper_report_print_text),
+                  std::string(text, size));
+    }
+    ::close(fds[0]);
+    ::close(fds[1]);
 }
 
 TEST_F(test_report, domains_add_up)

@@ -16,6 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 class test_trace_record : public ::testing::Test {
@@ -107,6 +110,41 @@ TEST_F(test_trace_record, what_was_done_is_in_the_file)
     EXPECT_EQ(0x5000u, m_trace.events[3].address);
     EXPECT_EQ(0x200000u, m_trace.events[4].address);
     EXPECT_LE(m_trace.events[0].time_ns, m_trace.events[4].time_ns);
+}
+
+/* What is no file is refused in one line, and neither waited for nor opened: the
+ * reader of a pipe is not ended, and a file that was there stays as it was */
+TEST_F(test_trace_record, only_a_file_is_written)
+{
+    const std::string dir  = std::string(m_path) + ".d";
+    const std::string pipe = dir + "/pipe", dangling = dir + "/dangling";
+    const std::string allowed = "allowed: a regular file";
+
+    ASSERT_EQ(0, mkdir(dir.c_str(), 0700));
+    ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
+    ASSERT_EQ(0, symlink((dir + "/none").c_str(), dangling.c_str()));
+    int fd               = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    struct pollfd poller = {fd, POLLIN, 0};
+
+    alarm(30);
+    for (const std::string &path : {pipe, dir, dangling, dir + "/no/x",
+                                    std::string("/dev/full"),
+                                    std::string("/dev/stdout")}) {
+        log_capture log;
+        EXPECT_NE(UCS_OK, uct_helper_trace_start(path.c_str())) << path;
+        ASSERT_EQ(1u, log.lines().size()) << path;
+        const std::string line = log.lines()[0];
+        EXPECT_NE(std::string::npos, line.find("UCX_MD_HELPER_TRACE: '" + path))
+                << line;
+        EXPECT_NE(std::string::npos, line.find(allowed)) << line;
+    }
+    alarm(0);
+    EXPECT_EQ(0, poll(&poller, 1, 0)) << poller.revents;
+    EXPECT_NE(0, access((dir + "/none").c_str(), F_OK));
+    close(fd);
+    unlink(pipe.c_str());
+    unlink(dangling.c_str());
+    rmdir(dir.c_str());
 }
 
 /* So a process that is killed leaves what it did until then */

@@ -246,8 +246,10 @@ static ucs_status_t uct_helper_ledger_fail(ucs_status_t status,
                                            const char *name, const char *why,
                                            char *error, size_t max)
 {
-    snprintf(error, max, "the node's ledger /dev/shm%s is not used: %s", name,
-             why);
+    snprintf(error, max,
+             UCT_HELPER_NODE_SUFFIX_ENV ": the node's ledger /dev/shm%s is not "
+             "used: %s; allowed: a regular file of the user's own that nobody "
+             "else may use, or none yet", name, why);
     return status;
 }
 
@@ -333,11 +335,10 @@ ucs_status_t uct_helper_ledger_open(const char *name,
     /* shm_open() follows no link and leaves nothing to children */
     fd = shm_open(name, O_RDWR | O_CREAT, S_IRUSR | S_IWUSR);
     if (fd < 0) {
-        return uct_helper_ledger_fail(UCS_ERR_IO_ERROR, name,
-                                      (errno == ELOOP) ?
-                                              "it is a symbolic link" :
-                                              strerror(errno),
-                                      error, max);
+        why = (errno == ELOOP)  ? "it is a symbolic link" :
+              (errno == EINVAL) ? "it is a folder" : /* for EISDIR, in glibc */
+                                  strerror(errno);
+        return uct_helper_ledger_fail(UCS_ERR_IO_ERROR, name, why, error, max);
     }
 
     why = uct_helper_ledger_check_file(fd, &size);

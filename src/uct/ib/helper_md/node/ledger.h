@@ -32,6 +32,9 @@
 
 BEGIN_C_DECLS
 
+/** Suffix of the segment's name, for jobs that shall count by themselves. */
+#define UCT_HELPER_NODE_SUFFIX_ENV "HELPER_MD_NODE_LEDGER"
+
 /** Processes of one user on one node that can have a slot. */
 #define UCT_HELPER_LEDGER_SLOTS 256
 
@@ -105,8 +108,9 @@ ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max);
  * Map the segment, and make it first if need be.
  *
  * @param [out] ledger_p  Set only on success.
- * @param [out] error     One line: the segment and why it is not used. Set on
- *                        failure only.
+ * @param [out] error     One line: the option that names the segment, its path,
+ *                        why it is not used and what is allowed. Set on failure
+ *                        only.
  *
  * @return UCS_OK; UCS_ERR_UNSUPPORTED for one of another user, version, size,
  *         kind or PID namespace, or that others may write; UCS_ERR_IO_ERROR if

@@ -24,13 +24,15 @@ protected:
     void expect_refused(const std::string &why)
     {
         uct_helper_ledger_t *ledger = nullptr;
-        char error[256]             = "";
+        char error[512]             = "";
 
         EXPECT_NE(UCS_OK, uct_helper_ledger_open(m_name.c_str(), &ledger, error,
                                                  sizeof(error)));
         EXPECT_EQ(nullptr, ledger);
         EXPECT_NE(nullptr, strstr(error, m_name.c_str())) << error;
         EXPECT_NE(nullptr, strstr(error, why.c_str())) << error;
+        EXPECT_NE(nullptr, strstr(error, "HELPER_MD_NODE_LEDGER:")) << error;
+        EXPECT_NE(nullptr, strstr(error, "; allowed: ")) << error;
         EXPECT_EQ(nullptr, strchr(error, '\n')) << error;
     }
 
@@ -151,7 +153,7 @@ TEST_F(test_ledger, links_and_folders_are_refused)
     expect_refused("link");
     shm_unlink(m_name.c_str());
     ASSERT_EQ(0, mkdir(path().c_str(), 0700));
-    expect_refused("");
+    expect_refused("it is a folder");
     rmdir(path().c_str());
     ASSERT_EQ(0, mkfifo(path().c_str(), 0600));
     expect_refused("regular");

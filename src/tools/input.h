@@ -1,0 +1,32 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_INPUT_H_
+#define UCX_HELPER_TOOL_INPUT_H_
+
+/**
+ * @file input.h
+ *
+ * The files that the commands read. Not thread safe.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Open a regular file or a pipe, such as `<(zcat x)`, to be read to its end.
+ * A device, socket or folder is refused without being opened. A pipe that nobody
+ * writes to is given up after a second; one whose writer is slow is waited for,
+ * after a line that says so.
+ *
+ * @return A descriptor, which is the caller's, or -1 after a message that names
+ *         the file.
+ */
+int tool_input_open(const char *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
