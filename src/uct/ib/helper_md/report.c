@@ -4,6 +4,7 @@
 #include "report.h"
 #include "log.h"
 #include "report_print.h"
+#include "write_safely.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -217,7 +218,8 @@ uct_helper_report_open(const uct_helper_report_dest_t *dest,
 
     file->tmp[0] = '\0';
     if ((stat(file->path, &st) == 0) && !S_ISREG(st.st_mode)) {
-        file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
+        /* Nonblocking: a pipe that nobody reads must not stop the job */
+        file->fd = open(file->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
         return (file->fd < 0) ? UCS_ERR_IO_ERROR : UCS_OK;
     }
 
@@ -349,12 +351,19 @@ err:
 ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
                                      const uct_helper_figures_t *figures)
 {
-    switch (dest->kind) {
-    case UCT_HELPER_REPORT_NONE:
+    uct_helper_write_guard_t guard;
+    ucs_status_t status;
+
+    if (dest->kind == UCT_HELPER_REPORT_NONE) {
         return UCS_OK;
-    case UCT_HELPER_REPORT_STDERR:
-        return uct_helper_report_write_stderr(dest, figures);
-    default:
-        return uct_helper_report_write_file(dest, figures);
     }
+
+    uct_helper_write_hold(&guard);
+    if (dest->kind == UCT_HELPER_REPORT_STDERR) {
+        status = uct_helper_report_write_stderr(dest, figures);
+    } else {
+        status = uct_helper_report_write_file(dest, figures);
+    }
+    uct_helper_write_release(&guard);
+    return status;
 }
