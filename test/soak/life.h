@@ -21,6 +21,9 @@
 /** Longest step, seconds. */
 #define LIFE_STEP_SECONDS 10
 
+/** What may grow without being a leak: share of what was there. */
+#define LIFE_TOLERANCE 0.05
+
 /** Bytes of most buffers: enough for the helper to manage them. */
 #define LIFE_LENGTH (256ul << 10)
 
@@ -49,6 +52,7 @@ void life_init(const life_options_t *options);
 void life_patch(const life_options_t *options);
 void life_signals(const life_options_t *options);
 void life_unmaps(const life_options_t *options);
+void life_uses(const life_options_t *options);
 
 /** Code that life starts as a program of its own: `life --inside dlclose`. */
 int life_inside_dlclose(void);
@@ -124,5 +128,9 @@ int life_proc_blocks_all(pid_t thread);
 
 
 void life_proc_sample(life_sample_t *sample);
+
+
+/** Fail if anything grew by more than LIFE_TOLERANCE. */
+void life_proc_compare(const life_sample_t *before, const life_sample_t *after);
 
 #endif

@@ -14,6 +14,7 @@ life_SOURCES = \
 	life_proc.c \
 	life_signals.c \
 	life_unmaps.c \
+	life_uses.c \
 	life_watch.c
 life_LDFLAGS = $(BASE_LDFLAGS)
 life_LDADD = \
