@@ -26,6 +26,8 @@ static const struct {
     {"cancel", life_cancel, 10000, "threads cancelled while they register"},
     {"unmaps", life_unmaps, 1000000,
      "what the process holds stays the same over so many unmaps"},
+    {"changes", life_changes, 100,
+     "rights, files and system calls given up in the middle of a job"},
     {"uses", life_uses, 1000000000,
      "likewise over so many uses of buffers that stay"}
 };

@@ -47,6 +47,7 @@ typedef struct life_sample {
 typedef void (*life_part_func_t)(const life_options_t *options);
 
 void life_cancel(const life_options_t *options);
+void life_changes(const life_options_t *options);
 void life_fork(const life_options_t *options);
 void life_init(const life_options_t *options);
 void life_patch(const life_options_t *options);
@@ -78,6 +79,11 @@ void life_wait_child(pid_t pid, const char *what);
 
 /** Open UCX's cma domain, make it pin, and put the helper on it. */
 uct_md_h life_domain_open(void);
+
+
+/** Likewise, and compare at the end of each use what the registration shows with
+ *  the memory; a difference aborts. */
+uct_md_h life_domain_open_verified(void);
 
 
 /** Close the domain; fails if anything stays registered. */

@@ -7,6 +7,7 @@ life_SOURCES = \
 	life.c \
 	life.h \
 	life_cancel.c \
+	life_changes.c \
 	life_domain.c \
 	life_fork.c \
 	life_init.c \
