@@ -25,7 +25,11 @@ static const struct {
      "signals at 5 kHz whose handler unmaps and frees"},
     {"cancel", life_cancel, 10000, "threads cancelled while they register"},
     {"unmaps", life_unmaps, 1000000,
-     "what the process holds stays the same over so many unmaps"}
+     "what the process holds stays the same over so many unmaps"},
+    {"changes", life_changes, 100,
+     "rights, files and system calls given up in the middle of a job"},
+    {"uses", life_uses, 1000000000,
+     "likewise over so many uses of buffers that stay"}
 };
 
 #define LIFE_NUM_PARTS (sizeof(life_parts) / sizeof(life_parts[0]))

@@ -21,6 +21,9 @@
 /** Longest step, seconds. */
 #define LIFE_STEP_SECONDS 10
 
+/** What may grow without being a leak: share of what was there. */
+#define LIFE_TOLERANCE 0.05
+
 /** Bytes of most buffers: enough for the helper to manage them. */
 #define LIFE_LENGTH (256ul << 10)
 
@@ -44,11 +47,13 @@ typedef struct life_sample {
 typedef void (*life_part_func_t)(const life_options_t *options);
 
 void life_cancel(const life_options_t *options);
+void life_changes(const life_options_t *options);
 void life_fork(const life_options_t *options);
 void life_init(const life_options_t *options);
 void life_patch(const life_options_t *options);
 void life_signals(const life_options_t *options);
 void life_unmaps(const life_options_t *options);
+void life_uses(const life_options_t *options);
 
 /** Code that life starts as a program of its own: `life --inside WHAT`. */
 int life_inside(const char *what);
@@ -78,6 +83,11 @@ uct_md_h life_domain_open_bare(void);
 
 /** Open UCX's cma domain, make it pin, and put the helper on it. */
 uct_md_h life_domain_open(void);
+
+
+/** Likewise, and compare at the end of each use what the registration shows with
+ *  the memory; a difference aborts. */
+uct_md_h life_domain_open_verified(void);
 
 
 /** Close the domain; fails if anything stays registered. */
@@ -132,5 +142,9 @@ int life_proc_blocks_all(pid_t thread);
 
 
 void life_proc_sample(life_sample_t *sample);
+
+
+/** Fail if anything grew by more than LIFE_TOLERANCE. */
+void life_proc_compare(const life_sample_t *before, const life_sample_t *after);
 
 #endif

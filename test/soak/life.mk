@@ -7,6 +7,7 @@ life_SOURCES = \
 	life.c \
 	life.h \
 	life_cancel.c \
+	life_changes.c \
 	life_domain.c \
 	life_fork.c \
 	life_init.c \
@@ -14,6 +15,7 @@ life_SOURCES = \
 	life_proc.c \
 	life_signals.c \
 	life_unmaps.c \
+	life_uses.c \
 	life_watch.c
 life_LDFLAGS = $(BASE_LDFLAGS)
 life_LDADD = \

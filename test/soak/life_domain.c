@@ -58,9 +58,8 @@ uct_md_h life_domain_open_bare(void)
     return md;
 }
 
-uct_md_h life_domain_open(void)
+static uct_md_h life_domain_open_pinned(const uct_pin_config_t *pin_config)
 {
-    const uct_pin_config_t pin_config        = {0};
     const uct_helper_config_t helper_config  = {
         .policy      = UCT_HELPER_POLICY_PAPER,
         .min_size    = 16384,
@@ -72,12 +71,40 @@ uct_md_h life_domain_open(void)
     };
     uct_md_h md = life_domain_open_bare();
 
-    if (uct_pin_md_attach(md, &pin_config) != UCS_OK) {
+    if (uct_pin_md_attach(md, pin_config) != UCS_OK) {
         life_fail("pin_md cannot be attached");
     }
     if (uct_helper_md_attach(md, "pin", &helper_config) != UCS_OK) {
         life_fail("the helper cannot be attached");
     }
+    return md;
+}
+
+uct_md_h life_domain_open(void)
+{
+    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_NO};
+
+    return life_domain_open_pinned(&pin_config);
+}
+
+/* As the door has it: the helper heard of what was unmapped during its use */
+static void life_domain_verify(uct_md_h md, uct_mem_h memh)
+{
+    uct_pin_difference_t difference;
+
+    if (uct_pin_md_compare(md, memh, &difference) &&
+        !uct_helper_md_is_gone(md, memh)) {
+        uct_pin_md_stale(md, memh, &difference);
+    }
+}
+
+uct_md_h life_domain_open_verified(void)
+{
+    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
+    uct_md_h md                       = life_domain_open_pinned(&pin_config);
+
+    uct_pin_md_delegate_verify(md);
+    uct_helper_md_set_verify(md, life_domain_verify);
     return md;
 }
 

@@ -155,3 +155,18 @@ void life_proc_sample(life_sample_t *sample)
     sample->locked = (life_proc_value(status, "VmPin", 10) +
                       life_proc_value(status, "VmLck", 10)) << 10;
 }
+
+static void life_proc_compare_one(const char *what, double before, double after)
+{
+    if (after > before * (1 + LIFE_TOLERANCE)) {
+        life_fail("%s grew from %.0f to %.0f", what, before, after);
+    }
+}
+
+void life_proc_compare(const life_sample_t *before, const life_sample_t *after)
+{
+    life_proc_compare_one("rss", before->rss, after->rss);
+    life_proc_compare_one("descriptors", before->fds, after->fds);
+    life_proc_compare_one("mappings", before->vmas, after->vmas);
+    life_proc_compare_one("locked bytes", before->locked, after->locked);
+}

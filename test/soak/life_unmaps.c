@@ -25,11 +25,10 @@
  * there once they have been written to. How soon depends on how often the helper
  * looks, on a busy machine later; so that is waited for, but no longer than a
  * leak would show. malloc's smallest block, lost at every tenth of 10^5 unmaps,
- * would be above 5 %. */
+ * would be above LIFE_TOLERANCE. */
 #define LIFE_WARM_UP      50000
 #define LIFE_WARM_UPS     12
 #define LIFE_WARM         0.005
-#define LIFE_TOLERANCE    0.05
 
 
 /* Bijective mix, so that sizes do not follow a pattern */
@@ -93,13 +92,6 @@ static void life_unmaps_run(uct_md_h md, unsigned long first,
     life_drain(md);
 }
 
-static void life_unmaps_compare(const char *what, double before, double after)
-{
-    if (after > before * (1 + LIFE_TOLERANCE)) {
-        life_fail("%s grew from %.0f to %.0f", what, before, after);
-    }
-}
-
 /* @return The unmaps until what is resident had stopped to grow. */
 static unsigned long life_unmaps_warm_up(uct_md_h md, life_sample_t *sample)
 {
@@ -133,9 +125,6 @@ void life_unmaps(const life_options_t *options)
            "locked %zu -> %zu\n", options->count, first, before.rss, after.rss,
            before.fds, after.fds, before.vmas, after.vmas, before.locked,
            after.locked);
-    life_unmaps_compare("rss", before.rss, after.rss);
-    life_unmaps_compare("descriptors", before.fds, after.fds);
-    life_unmaps_compare("mappings", before.vmas, after.vmas);
-    life_unmaps_compare("locked bytes", before.locked, after.locked);
+    life_proc_compare(&before, &after);
     life_domain_close(md);
 }

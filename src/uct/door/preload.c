@@ -53,7 +53,7 @@ int ibv_fork_init(void);
 /* What UCX takes for "no"; any other text is for the helper to judge */
 static int uct_preload_option_is_on(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
 
     return (value != NULL) && (*value != '\0') && strcasecmp(value, "n") &&
            strcasecmp(value, "no") && strcasecmp(value, "off") &&

@@ -24,6 +24,9 @@
 #ifndef MADV_DONTNEED_LOCKED
 #  define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
+#ifndef MADV_COLLAPSE
+#  define MADV_COLLAPSE      25   /* Linux 6.1 */
+#endif
 #ifndef MREMAP_DONTUNMAP
 #  define MREMAP_DONTUNMAP   4    /* Linux 5.7 */
 #endif
@@ -214,17 +217,40 @@ static int uct_preload_is_discard(int advice)
     }
 }
 
+static int uct_preload_call_madvise(void *address, size_t length, int advice)
+{
+    uct_preload_madvise_func_t real = ucs_load_relaxed(&uct_preload_madvise);
+
+    return (real != NULL) ? real(address, length, advice) :
+                            (int)syscall(SYS_madvise, address, length, advice);
+}
+
+/* The kernel makes no huge pages of what is watched */
+static int uct_preload_collapse(const uct_preload_listener_t *listener,
+                                void *address, size_t length)
+{
+    int ret;
+
+    uct_preload_tell(listener->leave, address, length);
+    ret = uct_preload_call_madvise(address, length, MADV_COLLAPSE);
+    uct_preload_tell(listener->mapped, address, length);
+    return ret;
+}
+
 UCT_PRELOAD_EXPORT int uct_preload_my_madvise(void *address, size_t length,
                                               int advice)
 {
-    uct_preload_madvise_func_t real = ucs_load_relaxed(&uct_preload_madvise);
     const uct_preload_listener_t *listener = uct_preload_heard();
 
-    if ((listener != NULL) && uct_preload_is_discard(advice)) {
-        uct_preload_tell(listener->discard, address, length);
+    if (listener != NULL) {
+        if (advice == MADV_COLLAPSE) {
+            return uct_preload_collapse(listener, address, length);
+        }
+        if (uct_preload_is_discard(advice)) {
+            uct_preload_tell(listener->discard, address, length);
+        }
     }
-    return (real != NULL) ? real(address, length, advice) :
-                            (int)syscall(SYS_madvise, address, length, advice);
+    return uct_preload_call_madvise(address, length, advice);
 }
 
 UCT_PRELOAD_INTERPOSE(madvise, UCT_PRELOAD_LIBC);

@@ -51,13 +51,15 @@ void uct_helper_engine_pass_gate(uct_helper_engine_h engine)
  * Kinds of memory
  */
 
-/* An event since @a events may have been about this very range */
+/* An event since @a events may have been about this very range. While memory is
+ * not trusted nothing is said of the range itself. */
 static void uct_helper_engine_learn(uct_helper_engine_h engine,
                                     uct_helper_extents_t *set, uint64_t events,
                                     uintptr_t start, uintptr_t end)
 {
     uct_helper_engine_lock(engine);
-    if (engine->events == events) {
+    if ((engine->events == events) &&
+        (ucs_load_relaxed(&engine->distrust) == 0)) {
         uct_helper_extents_add(set, start, end);
     }
     uct_helper_engine_unlock(engine);

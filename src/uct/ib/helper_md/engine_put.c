@@ -314,12 +314,15 @@ int uct_helper_engine_try_unmapped(uct_helper_engine_h engine,
  * Distrust
  */
 
+/* What may be kept is asked again afterwards: it may be watched no more */
 void uct_helper_engine_distrust(uct_helper_engine_h engine, unsigned reason)
 {
     uct_helper_engine_lock(engine);
     if (ucs_or_acq_rel(&engine->distrust, reason) == 0) {
         (void)uct_helper_engine_strike_range(engine, 0, UINTPTR_MAX);
+        ++engine->events;
     }
+    uct_helper_extents_remove(&engine->kept, 0, UINTPTR_MAX);
     uct_helper_engine_unlock(engine);
 
     /* To reclaim, and to look when it may be trusted again */

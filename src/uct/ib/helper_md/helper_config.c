@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define UCT_HELPER_ERROR_MAX      512
@@ -508,6 +509,16 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
     uct_helper_options_t options;
     ucs_status_t status;
     char **variable;
+
+    /* Its user may set any variable; paths among them would be written, and
+     * pages pinned, with rights that this user does not have */
+    if (getauxval(AT_SECURE)) {
+        uct_helper_config_set_defaults(config);
+        uct_helper_warn("this program has more rights than its user (setuid or "
+                        "file capabilities): UCX_MD_HELPER and UCX_MD_PIN stay "
+                        "off");
+        return UCS_OK;
+    }
 
     status = ucs_config_parser_fill_opts(&options, uct_helper_config_table,
                                          UCT_HELPER_ENV_PREFIX,

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "report_print.h"
 #include "sink.h"
+#include "write_safely.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -352,9 +353,16 @@ uct_helper_report_write_file(const uct_helper_report_dest_t *dest,
 ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
                                      const uct_helper_figures_t *figures)
 {
+    uct_helper_write_guard_t guard;
+    ucs_status_t status;
+
     if (dest->kind == UCT_HELPER_REPORT_NONE) {
         return UCS_OK;
     }
-    return (dest->stream > 0) ? uct_helper_report_write_stream(dest, figures) :
-                                uct_helper_report_write_file(dest, figures);
+
+    uct_helper_write_hold(&guard);
+    status = (dest->stream > 0) ? uct_helper_report_write_stream(dest, figures) :
+                                  uct_helper_report_write_file(dest, figures);
+    uct_helper_write_release(&guard);
+    return status;
 }

@@ -5,17 +5,15 @@
 #  define _GNU_SOURCE
 #endif
 #include "sink.h"
+#include "write_safely.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A reader that is alive takes a text at once; the job does not wait longer for
@@ -149,23 +147,13 @@ static int uct_helper_sink_write_pieces(int fd, const char *text, size_t length)
     return 1;
 }
 
-/* A SIGPIPE of our own is taken back before it is delivered; one that the thread
- * had waiting before is left alone */
 int uct_helper_sink_write(int fd, const char *text, size_t length)
 {
-    static const struct timespec now = {0, 0};
-    sigset_t sigpipe, mask, pending;
+    uct_helper_write_guard_t guard;
     int done;
 
-    sigemptyset(&sigpipe);
-    sigaddset(&sigpipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &sigpipe, &mask);
-    sigpending(&pending);
+    uct_helper_write_hold(&guard);
     done = uct_helper_sink_write_pieces(fd, text, length);
-    if (!done && !sigismember(&pending, SIGPIPE)) {
-        while ((sigtimedwait(&sigpipe, NULL, &now) < 0) && (errno == EINTR)) {
-        }
-    }
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    uct_helper_write_release(&guard);
     return done;
 }

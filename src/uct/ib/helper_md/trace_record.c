@@ -8,6 +8,7 @@
 #include "sink.h"
 #include "thread.h"
 #include "trace_open.h"
+#include "write_safely.h"
 
 #include <ucs/sys/clock.h>
 #include <ucs/trace/trace.h>
@@ -16,6 +17,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define UCT_HELPER_TRACE_BUFFER   65536u
@@ -37,6 +39,8 @@ typedef struct uct_helper_trace {
     uint64_t                lost;     /* of the ring, as last written */
     uint64_t                time_ns;  /* of the latest entry */
     int                     fd;
+    dev_t                   device;   /* of what fd was opened for */
+    ino_t                   inode;
     char                    path[PATH_MAX];
     off_t                   offset;   /* in the file, of buffer */
     size_t                  used;
@@ -97,11 +101,36 @@ void uct_helper_trace_unmap(uint64_t address, size_t length)
  * Writer
  */
 
-static ucs_status_t uct_helper_trace_write(uct_helper_trace_t *trace,
-                                           size_t size)
+/* A program that closes descriptors that it does not know gives the number of
+ * this one to a file of its own, which is not to be written or closed */
+static int uct_helper_trace_owns_file(const uct_helper_trace_t *trace)
+{
+    struct stat st;
+
+    return (trace->fd >= 0) && (fstat(trace->fd, &st) == 0) &&
+           (st.st_dev == trace->device) && (st.st_ino == trace->inode);
+}
+
+static void uct_helper_trace_close(uct_helper_trace_t *trace)
+{
+    if (uct_helper_trace_owns_file(trace)) {
+        close(trace->fd);
+    }
+    trace->fd = -1;
+}
+
+static ucs_status_t uct_helper_trace_write_all(uct_helper_trace_t *trace,
+                                               size_t size)
 {
     size_t done = 0;
     ssize_t ret;
+
+    if (!uct_helper_trace_owns_file(trace)) {
+        uct_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: the "
+                        "program has closed its descriptor; the trace ends "
+                        "here", trace->path);
+        return UCS_ERR_IO_ERROR;
+    }
 
     while (done < size) {
         ret = pwrite(trace->fd, trace->buffer + done, size - done,
@@ -119,6 +148,18 @@ static ucs_status_t uct_helper_trace_write(uct_helper_trace_t *trace,
     return UCS_OK;
 }
 
+static ucs_status_t uct_helper_trace_write(uct_helper_trace_t *trace,
+                                           size_t size)
+{
+    uct_helper_write_guard_t guard;
+    ucs_status_t status;
+
+    uct_helper_write_hold(&guard);
+    status = uct_helper_trace_write_all(trace, size);
+    uct_helper_write_release(&guard);
+    return status;
+}
+
 /* The end mark goes with it and is overwritten by what follows, so the file is
  * a whole trace at any time, also if the process is killed. After a failure
  * the rest is thrown away. */
@@ -132,8 +173,7 @@ static void uct_helper_trace_flush(uct_helper_trace_t *trace)
         if (uct_helper_trace_write(trace, trace->used + end) == UCS_OK) {
             trace->offset += trace->used;
         } else {
-            close(trace->fd);
-            trace->fd = -1;
+            uct_helper_trace_close(trace);
         }
     }
     trace->used = 0;
@@ -302,10 +342,7 @@ static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
     uct_helper_trace_open_destroy(trace->open);
     ucs_trace_encoder_destroy(trace->encoder);
     trace->thread = NULL;
-    if (trace->fd >= 0) {
-        close(trace->fd);
-        trace->fd = -1;
-    }
+    uct_helper_trace_close(trace);
 }
 
 static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
@@ -314,6 +351,7 @@ static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
     ucs_status_t status = uct_helper_report_expand(pattern, trace->path,
                                                    sizeof(trace->path));
     const char *why;
+    struct stat st;
 
     if (status != UCS_OK) {
         uct_helper_warn("UCX_MD_HELPER_TRACE: '%s' is too long, allowed: a "
@@ -323,12 +361,20 @@ static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
     }
 
     trace->fd = uct_helper_sink_open(trace->path, UCT_HELPER_TRACE_MODE, &why);
+    if ((trace->fd >= 0) && (fstat(trace->fd, &st) != 0)) {
+        why = strerror(errno);
+        close(trace->fd);
+        trace->fd = -1;
+    }
     if (trace->fd < 0) {
         uct_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s; "
                         "allowed: " UCT_HELPER_SINK_ALLOWED "; there is no "
                         "trace", trace->path, why);
         return UCS_ERR_IO_ERROR;
     }
+
+    trace->device = st.st_dev;
+    trace->inode  = st.st_ino;
     return UCS_OK;
 }
 
@@ -364,10 +410,7 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
     return UCS_OK;
 
 err:
-    if (trace->fd >= 0) {
-        close(trace->fd);
-        trace->fd = -1;
-    }
+    uct_helper_trace_close(trace);
     uct_helper_warn("UCX_MD_HELPER_TRACE: '%s': %s; there is no trace",
                     trace->path, ucs_status_string(status));
     return status;
@@ -423,9 +466,8 @@ void uct_helper_trace_forget(void)
 
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
     if (trace->thread != NULL) {
-        close(trace->fd);
+        uct_helper_trace_close(trace);
         trace->thread   = NULL;
-        trace->fd       = -1;
         trace->ring     = NULL;
         trace->is_child = 1;
     }

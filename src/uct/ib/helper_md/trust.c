@@ -59,7 +59,10 @@ void uct_helper_trust_step(uint64_t now)
 
 int uct_helper_trust_watched(void)
 {
-    if (uct_helper_vmas_spend(&uct_helper_trust_vmas)) {
+    /* Once there were too many, a policy without a helper has nobody else who
+     * looks whether there still are */
+    if (ucs_load_relaxed(&uct_helper_trust_near) ||
+        uct_helper_vmas_spend(&uct_helper_trust_vmas)) {
         uct_helper_trust_step(ucs_clock_now());
     }
     return !ucs_load_relaxed(&uct_helper_trust_near);

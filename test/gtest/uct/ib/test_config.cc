@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "log_capture.h"
+#include "quiet_fork.h"
 
 #include <uct/ib/helper_md/nearest.h>
 #include <uct/ib/helper_md/values.h>
@@ -11,7 +12,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 class test_config : public ::testing::Test {
@@ -348,7 +352,7 @@ TEST_F(test_config, what_was_meant_is_named)
         {&uct_helper_options_t::policy, "LEAVE-PINED", "'leave_pinned'?"},
         {&uct_helper_options_t::policy, "best", nullptr},
         {&uct_helper_options_t::cpu_policy, "agressive", "'aggressive'?"},
-        {&uct_helper_options_t::monitor, "usefaultfd", "'userfaultfd'?"},
+        {&uct_helper_options_t::monitor, "atuo", "'auto'?"},
         {&uct_helper_options_t::report, "jsn:/tmp/x", "'json:'?"},
         {&uct_helper_options_t::report, "yaml:/tmp/x", nullptr},
         {&uct_helper_options_t::cpu, "atuo", "'auto'?"},
@@ -463,4 +467,72 @@ TEST(test_config_env, table_is_listed_with_help)
         }
     }
     EXPECT_EQ(sizeof(uct_helper_options_t) / sizeof(char*), fields);
+}
+
+/* Exit code where a file system gives no program other rights (nosuid) */
+static const int NO_RIGHTS = 77;
+
+/* Runs in a copy of this program that has root's rights and another user: what
+ * that user's variables say counts for nothing */
+TEST(test_config_env, DISABLED_with_rights_of_another)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    if (!getauxval(AT_SECURE)) {
+        exit(NO_RIGHTS);
+    }
+    ASSERT_EQ(UCS_OK, uct_helper_config_read(&config));
+    EXPECT_FALSE(config.helper);
+    EXPECT_FALSE(config.pin);
+    EXPECT_STREQ("", config.trace);
+    EXPECT_EQ(UCT_HELPER_REPORT_NONE, config.report.kind);
+    EXPECT_EQ(1u, log.lines().size());
+}
+
+static int run_as_nobody(const char *program)
+{
+    static const char filter[] =
+            "--gtest_filter=test_config_env.DISABLED_with_rights_of_another";
+    const uid_t nobody         = 65534;
+
+    if ((setenv("UCX_MD_HELPER", "y", 1) != 0) ||
+        (setenv("UCX_MD_PIN", "y", 1) != 0) ||
+        (setenv("UCX_MD_HELPER_TRACE", "/tmp/not-to-be-written", 1) != 0) ||
+        (setenv("UCX_MD_HELPER_REPORT", "/tmp/not-to-be-written", 1) != 0) ||
+        (setresuid(nobody, nobody, nobody) != 0)) {
+        return 2;
+    }
+    execl(program, program, filter, "--gtest_also_run_disabled_tests",
+          (char*)nullptr);
+    return 3;
+}
+
+TEST(test_config_env, setuid_program_reads_no_option)
+{
+    char dir[] = "/tmp/test_config.XXXXXX";
+
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can make a program of root's";
+    }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the sanitizer does not run in such a program";
+#endif
+
+    ASSERT_NE(nullptr, mkdtemp(dir));
+    std::string program = std::string(dir) + "/program";
+    ASSERT_EQ(0, chmod(dir, 0755));
+    {
+        std::ifstream from("/proc/self/exe", std::ios::binary);
+        std::ofstream to(program, std::ios::binary);
+        to << from.rdbuf();
+    }
+    ASSERT_EQ(0, chmod(program.c_str(), 04755));
+    int code = in_child([&] { return run_as_nobody(program.c_str()); });
+    unlink(program.c_str());
+    rmdir(dir);
+    if (code == NO_RIGHTS) {
+        GTEST_SKIP() << "no rights are given below /tmp";
+    }
+    EXPECT_EQ(0, code);
 }

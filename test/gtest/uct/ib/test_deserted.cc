@@ -331,7 +331,8 @@ TEST_F(test_deserted, report_is_written_once)
     int fd      = mkstemp(path);
 
     ASSERT_GE(fd, 0);
-    m_config.report.kind = UCT_HELPER_REPORT_STDERR;
+    m_config.report.kind   = UCT_HELPER_REPORT_TEXT;
+    m_config.report.stream = STDERR_FILENO;
     EXPECT_EQ(0, await_child(start_child([&]() {
         dup2(fd, STDERR_FILENO);
         open_and_use();

@@ -253,7 +253,15 @@ TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
         usleep(1000);
     }
     EXPECT_FALSE(is_watched(m_area));
+
+    /* When there is room again it is watched before it is kept */
     uct_helper_vmas_set_limit(0);
+    const time_t end = time(nullptr) + 20;
+    while (!is_hit(m_area) && (time(nullptr) < end)) {
+        usleep(10000);
+    }
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_TRUE(is_watched(m_area));
     unmap(other);
     close();
     uct_helper_trust_forget();

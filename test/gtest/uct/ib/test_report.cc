@@ -3,6 +3,7 @@
  */
 #include "json_check.h"
 #include "log_capture.h"
+#include "quiet_fork.h"
 
 #include <uct/ib/helper_md/report.h>
 #include <uct/ib/helper_md/report_print.h>
@@ -20,6 +21,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -363,6 +366,62 @@ TEST_F(test_report, a_stream_gets_each_format)
     }
     ::close(fds[0]);
     ::close(fds[1]);
+}
+
+/* SIGXFSZ would end the program, which has not written anything */
+TEST_F(test_report, limit_of_file_sizes_costs_the_report_alone)
+{
+    auto to = dest(UCT_HELPER_REPORT_JSON, m_dir + "/out");
+
+    EXPECT_EQ(0, in_child([&] {
+        struct rlimit limit = {10, 10};
+        log_capture log;
+
+        setrlimit(RLIMIT_FSIZE, &limit);
+        signal(SIGXFSZ, SIG_DFL);
+        return (uct_helper_report_write(&to, &m_figures) == UCS_OK) ||
+               (log.lines().size() != 1);
+    }));
+    EXPECT_TRUE(files().empty());
+}
+
+TEST_F(test_report, reader_that_has_gone_costs_the_report_alone)
+{
+    auto to = dest(UCT_HELPER_REPORT_TEXT, "");
+
+    to.stream = STDERR_FILENO;
+    EXPECT_EQ(0, in_child([&] {
+        int fds[2];
+
+        if (pipe(fds) != 0) {
+            return 1;
+        }
+        close(fds[0]);
+        dup2(fds[1], STDERR_FILENO);
+        signal(SIGPIPE, SIG_DFL);
+        return int(uct_helper_report_write(&to, &m_figures) == UCS_OK);
+    }));
+}
+
+/* What the program has waiting for itself stays there */
+TEST_F(test_report, signal_of_the_programs_own_is_left_to_it)
+{
+    auto to = dest(UCT_HELPER_REPORT_JSON, m_dir + "/out");
+
+    EXPECT_EQ(0, in_child([&] {
+        struct rlimit limit = {10, 10};
+        log_capture log;
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &set, nullptr);
+        raise(SIGXFSZ);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        uct_helper_report_write(&to, &m_figures);
+        sigpending(&set);
+        return int(!sigismember(&set, SIGXFSZ));
+    }));
 }
 
 TEST_F(test_report, domains_add_up)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "log_capture.h"
+#include "quiet_fork.h"
 
 #include <ucs/sys/clock.h>
 #include <ucs/trace/trace.h>
@@ -18,6 +19,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +59,23 @@ protected:
     static void release(unsigned index)
     {
         uct_helper_trace_release(ucs_clock_now(), memh(index));
+    }
+
+    /* The first descriptor of a file, -1 if there is none */
+    static int descriptor_of(const char *path)
+    {
+        struct stat wanted, st;
+
+        if (stat(path, &wanted) != 0) {
+            return -1;
+        }
+        for (int fd = 0; fd < 1024; ++fd) {
+            if ((fstat(fd, &st) == 0) && (st.st_dev == wanted.st_dev) &&
+                (st.st_ino == wanted.st_ino)) {
+                return fd;
+            }
+        }
+        return -1;
     }
 
     void read()
@@ -221,6 +241,47 @@ TEST_F(test_trace_record, a_file_that_cannot_be_written_is_named_once)
     EXPECT_NE(std::string::npos, log.lines()[0].find("/nonexistent/x.trace"));
     EXPECT_NE(std::string::npos, log.lines()[0].find("UCX_MD_HELPER_TRACE"));
     EXPECT_EQ(0, ucs_load_relaxed(&uct_helper_trace_is_on));
+}
+
+/* SIGXFSZ would end the program, which has not written anything */
+TEST_F(test_trace_record, limit_of_file_sizes_costs_the_trace_alone)
+{
+    EXPECT_EQ(0, in_child([&] {
+        struct rlimit limit = {10, 10};
+        log_capture log;
+
+        setrlimit(RLIMIT_FSIZE, &limit);
+        signal(SIGXFSZ, SIG_DFL);
+        start();
+        uct_helper_trace_stop();
+        return int(log.lines().size() != 1);
+    }));
+}
+
+/* A program that closes descriptors that it does not know has a file of its own
+ * under that number soon */
+TEST_F(test_trace_record, file_that_took_the_descriptor_is_left_alone)
+{
+    FILE *own = tmpfile();
+    log_capture log;
+    struct stat st;
+
+    ASSERT_NE(nullptr, own);
+    ASSERT_NO_FATAL_FAILURE(start());
+    int fd = descriptor_of(m_path);
+    ASSERT_GE(fd, 0);
+    /* Not while the recorder is about to write */
+    uct_helper_trace_hold();
+    ASSERT_EQ(fd, dup2(fileno(own), fd));
+    uct_helper_trace_release_hold();
+    use(1);
+    uct_helper_trace_stop();
+    ASSERT_EQ(0, fstat(fd, &st)) << "closed";
+    EXPECT_EQ(0, st.st_size) << "written";
+    ASSERT_EQ(1u, log.lines().size());
+    EXPECT_NE(std::string::npos, log.lines()[0].find(m_path));
+    close(fd);
+    fclose(own);
 }
 
 TEST_F(test_trace_record, uses_of_one_handle_end_in_their_order)

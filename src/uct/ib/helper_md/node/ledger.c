@@ -3,6 +3,8 @@
  */
 #include "ledger.h"
 
+#include <uct/ib/helper_md/write_safely.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +47,13 @@ static int uct_helper_ledger_parse(const char *stat, char *state_p,
     return 1;
 }
 
+/* A program may leave /proc behind (chroot(), another mount over it): then
+ * nobody is there, and that says nothing of anybody */
+static int uct_helper_ledger_sees_processes(void)
+{
+    return access("/proc/self/stat", F_OK) == 0;
+}
+
 /* The owner word of a process that runs, 0 of one that does not. Between its
  * death and its burial a process is a zombie; so is one whose first thread alone
  * has ended.
@@ -63,7 +72,8 @@ static int uct_helper_ledger_identify(pid_t pid, uint64_t *owner_p)
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     file = fopen(path, "re");
     if (file == NULL) {
-        return (errno == ENOENT) || (errno == ESRCH);
+        return ((errno == ENOENT) || (errno == ESRCH)) &&
+               uct_helper_ledger_sees_processes();
     }
 
     length       = fread(stat, 1, sizeof(stat) - 1, file);
@@ -303,16 +313,28 @@ static const char *uct_helper_ledger_check_stamp(uct_helper_ledger_t *ledger)
 
 /* Before a page is touched: a write to a full file system would be a SIGBUS.
  * All make the file the same size, so it does not matter who was first. */
+static int uct_helper_ledger_fill(int fd, off_t size)
+{
+    uct_helper_write_guard_t guard;
+    int ret = 0;
+
+    uct_helper_write_hold(&guard);
+    if ((size == 0) && (ftruncate(fd, sizeof(uct_helper_ledger_t)) != 0)) {
+        ret = errno;
+    }
+    if (ret == 0) {
+        ret = posix_fallocate(fd, 0, sizeof(uct_helper_ledger_t));
+    }
+    uct_helper_write_release(&guard);
+    return ret;
+}
+
+/* @return NULL, or what is wrong with the file */
 static const char *uct_helper_ledger_map(int fd, off_t size,
                                          uct_helper_ledger_t **ledger_p)
 {
-    int ret;
+    int ret = uct_helper_ledger_fill(fd, size);
 
-    if ((size == 0) && (ftruncate(fd, sizeof(**ledger_p)) != 0)) {
-        return strerror(errno);
-    }
-
-    ret = posix_fallocate(fd, 0, sizeof(**ledger_p));
     if (ret != 0) {
         return strerror(ret);
     }

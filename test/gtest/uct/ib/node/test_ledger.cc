@@ -1,11 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "../quiet_fork.h"
 #include "node_fixture.h"
 
 #include <functional>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 class test_ledger : public test_node_base {
@@ -227,4 +229,45 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     close(pipe_fds[0]);
     close(pipe_fds[1]);
     uct_helper_ledger_close(ledger);
+}
+
+/* As after chroot(): nobody is seen, and all live */
+TEST_F(test_ledger, without_proc_nobody_is_dead)
+{
+    char dir[]                  = "/tmp/test_ledger.XXXXXX";
+    uct_helper_ledger_t *ledger = map();
+
+    if (geteuid() != 0) {
+        uct_helper_ledger_close(ledger);
+        GTEST_SKIP() << "only root can leave /proc behind";
+    }
+
+    ASSERT_NE(nullptr, mkdtemp(dir));
+    ucs_store_relaxed(&ledger->owner[5], uct_helper_ledger_self());
+    EXPECT_EQ(0, in_child([&] {
+        if (chroot(dir) != 0) {
+            return 2;
+        }
+        return int(!uct_helper_ledger_is_alive(ledger, 5) ||
+                   (uct_helper_ledger_reap(ledger) != 0));
+    }));
+    EXPECT_NE(0u, ucs_load_relaxed(&ledger->owner[5]));
+    rmdir(dir);
+    uct_helper_ledger_close(ledger);
+}
+
+/* SIGXFSZ would end the program, which has not written anything */
+TEST_F(test_ledger, limit_of_file_sizes_costs_the_ledger_alone)
+{
+    EXPECT_EQ(0, in_child([&] {
+        uct_helper_ledger_t *ledger = nullptr;
+        struct rlimit limit         = {4096, 4096};
+        char error[256]             = "";
+
+        setrlimit(RLIMIT_FSIZE, &limit);
+        signal(SIGXFSZ, SIG_DFL);
+        return (uct_helper_ledger_open(m_name.c_str(), &ledger, error,
+                                       sizeof(error)) == UCS_OK) ||
+               (strstr(error, m_name.c_str()) == nullptr);
+    }));
 }
