@@ -46,6 +46,7 @@ typedef void (*life_part_func_t)(const life_options_t *options);
 void life_cancel(const life_options_t *options);
 void life_fork(const life_options_t *options);
 void life_init(const life_options_t *options);
+void life_ledger(const life_options_t *options);
 void life_patch(const life_options_t *options);
 void life_signals(const life_options_t *options);
 void life_unmaps(const life_options_t *options);
@@ -74,6 +75,11 @@ void life_wait_child(pid_t pid, const char *what);
 
 /** Open UCX's cma domain, make it pin, and put the helper on it. */
 uct_md_h life_domain_open(void);
+
+
+/** The same as one of the ranks of a node that share a budget, bytes. What UCX
+ *  or the helper warn of is not printed. */
+uct_md_h life_domain_open_shared(size_t budget);
 
 
 /** Close the domain; fails if anything stays registered. */

@@ -44,17 +44,17 @@ static uct_component_h life_domain_cma(void)
     return found;
 }
 
-uct_md_h life_domain_open(void)
+static uct_md_h life_domain_open_with(size_t budget, ucs_log_level_t log_level)
 {
     const uct_pin_config_t pin_config        = {0};
     const uct_helper_config_t helper_config  = {
         .policy      = UCT_HELPER_POLICY_PAPER,
         .min_size    = 16384,
         .max_pinned  = SIZE_MAX,
-        .node_max_pinned = SIZE_MAX,
+        .node_max_pinned = budget,
         .cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
         .max_regions = ULONG_MAX,
-        .log_level   = UCS_LOG_LEVEL_WARN
+        .log_level   = log_level
     };
     uct_component_h cma = life_domain_cma();
     uct_md_config_t *config;
@@ -73,6 +73,16 @@ uct_md_h life_domain_open(void)
         life_fail("the helper cannot be attached");
     }
     return md;
+}
+
+uct_md_h life_domain_open(void)
+{
+    return life_domain_open_with(SIZE_MAX, UCS_LOG_LEVEL_WARN);
+}
+
+uct_md_h life_domain_open_shared(size_t budget)
+{
+    return life_domain_open_with(budget, UCS_LOG_LEVEL_ERROR);
 }
 
 void life_domain_close(uct_md_h md)

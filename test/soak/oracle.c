@@ -6,6 +6,7 @@
 #endif
 
 #include "oracle.h"
+#include "own_ledger.h"
 
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/helper_md.h>
@@ -675,11 +676,15 @@ int main(int argc, char **argv)
         .threads = 2,
         .policy  = -1
     };
+    int done;
 
     oracle_parse(argc, argv, &options);
     oracle_page = sysconf(_SC_PAGESIZE);
     oracle_probe_monitor(&options);
     /* Fixed, or the first large free() would move it out of reach */
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    return oracle_run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+    own_ledger_take("oracle");
+    done = oracle_run(&options);
+    own_ledger_remove();
+    return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

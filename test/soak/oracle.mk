@@ -9,7 +9,8 @@ oracle_SOURCES = \
 	oracle_common.c \
 	oracle_disturb.c \
 	oracle_elsewhere.c \
-	oracle_world.c
+	oracle_world.c \
+	own_ledger.h
 oracle_LDADD = \
 	$(top_builddir)/src/uct/sm/pin_md/libuct_pin_md.la \
 	$(top_builddir)/src/uct/ib/helper_md/libuct_helper_engine.la \

@@ -121,8 +121,11 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     uct_helper_place_t place;
 
     md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;
-    uct_helper_node_turn(md->node, now, &md->work, &md->topology->allowed,
-                         md->topology->distances, &place);
+    if (uct_helper_node_turn(md->node, now, &md->work, &md->topology->allowed,
+                             md->topology->distances, &place)) {
+        uct_helper_warn("another process wrote over the node's ledger: this "
+                        "rank goes on by itself, with the whole of its budget");
+    }
     md->turn_cpu_ns = cpu_ns;
     md->work.steps  = 0;
     uct_helper_md_move(md, &place);

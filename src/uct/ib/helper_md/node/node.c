@@ -254,7 +254,7 @@ ucs_status_t uct_helper_node_open(const uct_helper_node_params_t *params,
 
     node->slot = uct_helper_ledger_enter(node->ledger, &node->owner);
     if (node->slot < 0) {
-        snprintf(error, max, "the node's ledger /dev/shm%s is not used: %s",
+        snprintf(error, max, "the node's ledger %s is not used: %s",
                  params->name,
                  (uct_helper_ledger_self() == 0) ? "there is no /proc" :
                                                    "all its slots are taken");

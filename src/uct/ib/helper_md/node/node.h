@@ -162,8 +162,11 @@ void uct_helper_node_set_cpus(uct_helper_node_h node,
  * @param [in]  work  Since its last turn.
  * @param [in]  allowed, distances  As by @ref uct_helper_place_decide.
  * @param [out] place  Always filled.
+ *
+ * @return Nonzero if this turn found that another process had its slot: from
+ *         then on the rank goes on by itself, with a ledger of its own.
  */
-void uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
+int uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
                           const uct_helper_work_t *work,
                           const uct_helper_cpus_t *allowed,
                           const uint8_t *distances, uct_helper_place_t *place);

@@ -133,30 +133,36 @@ static void uct_helper_node_publish(uct_helper_node_h node,
 
 /* What another process may have written over, or taken away because it could
  * not tell that we are alive */
-static void uct_helper_node_mend(uct_helper_node_h node)
+static int uct_helper_node_mend(uct_helper_node_h node)
 {
-    uint64_t none = 0;
+    int has_slot;
 
     (void)uct_helper_ledger_reap_slot(node->ledger, node->next_check);
     node->next_check = (node->next_check + 1) % UCT_HELPER_LEDGER_SLOTS;
-    (void)ucs_cas_acq_rel(&node->ledger->owner[node->slot], &none, node->owner);
+
+    has_slot = uct_helper_ledger_mend(node->ledger, node->slot, node->owner);
+    if (!has_slot && uct_helper_ledger_detach(node->ledger)) {
+        (void)uct_helper_ledger_mend(node->ledger, node->slot, node->owner);
+    }
 
     uct_helper_lock(&node->lock);
     uct_helper_node_note_demand(node, node->pinned);
     uct_helper_node_reserve(node, 0);
     uct_helper_node_pin(node, 0, NULL);
     uct_helper_unlock(&node->lock);
+    return has_slot;
 }
 
-void uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
+int uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
                           const uct_helper_work_t *work,
                           const uct_helper_cpus_t *allowed,
                           const uint8_t *distances, uct_helper_place_t *place)
 {
     unsigned count, self = 0;
+    int has_slot;
 
     pthread_mutex_lock(&node->turn_lock);
-    uct_helper_node_mend(node);
+    has_slot = uct_helper_node_mend(node);
     uct_helper_node_measure(node, now, work);
     count                 = uct_helper_node_read_all(node, &self);
     node->view[self].load = node->load;
@@ -166,4 +172,5 @@ void uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
     uct_helper_node_publish(node, place);
     node->place = *place;
     pthread_mutex_unlock(&node->turn_lock);
+    return !has_slot;
 }
