@@ -132,8 +132,9 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     uct_helper_engine_set_shared(md->engine, place.shared_ns);
     if (md->is_resting == place.runs) {
         md->is_resting = !place.runs;
-        uct_helper_debug("%s: the helper %s: %u idle cores", md->name,
-                         place.runs ? "resumes" : "rests", place.idle_cores);
+        uct_helper_debug("%s: the helper %s: %s; %u idle cores", md->name,
+                         place.runs ? "resumes" : "rests",
+                         uct_helper_place_reasons[place.why], place.idle_cores);
         if (md->is_resting) {
             uct_helper_engine_rest(md->engine);
         } else {

@@ -13,6 +13,7 @@ gtest_SOURCES += \
 	uct/ib/monitor_fixture.h \
 	uct/ib/node/node_fixture.h \
 	uct/ib/plain_config.h \
+	uct/ib/node/test_busy.cc \
 	uct/ib/node/test_ledger.cc \
 	uct/ib/node/test_node.cc \
 	uct/ib/node/test_node_damage.cc \

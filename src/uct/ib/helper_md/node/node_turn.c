@@ -44,6 +44,9 @@ static void uct_helper_node_read(uct_helper_node_h node, unsigned i,
     unsigned word;
 
     rank->slot    = i;
+    rank->wants   = uct_helper_busy_wants(
+            &node->busy[i], ucs_load_relaxed(&node->ledger->owner[i]),
+            ucs_min(ucs_load_relaxed(&slot->cores), UCT_HELPER_LEDGER_CPUS));
     rank->demand  = uct_helper_ledger_demand(node->ledger, i, node->ram);
     rank->state   = ucs_load_relaxed(&slot->state);
     rank->cores   = ucs_min(ucs_load_relaxed(&slot->cores),
@@ -107,9 +110,14 @@ static void uct_helper_node_measure(uct_helper_node_h node, uint64_t now,
 static void uct_helper_node_settle(uct_helper_node_h node, uint64_t now,
                                    uct_helper_place_t *place)
 {
+    if (node->place.runs != place->runs) {
+        node->rest_ns += node->place.runs ? 0 : now - node->changed;
+        node->rests   += node->place.runs;
+        node->changed  = now;
+    }
+
     if (node->place.runs && !place->runs) {
         node->rest_until = now + UCT_HELPER_NODE_REST_NS;
-        ++node->rests;
     } else if (!place->runs && (now >= node->rest_until)) {
         node->load = 0;
     }
@@ -126,9 +134,34 @@ static void uct_helper_node_publish(uct_helper_node_h node,
     } else {
         (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)UCT_HELPER_LEDGER_RUNS);
     }
-    ucs_store_relaxed(&node->runs, place->runs);
-    ucs_store_relaxed(&node->cpu, place->cpu);
-    ucs_store_relaxed(&node->idle_cores, place->idle_cores);
+}
+
+/* What each rank wants of the processors; one that is new, from one turn to the
+ * next, for until then it counts with all its cores. The dead are found here as well: one
+ * that is not buried yet, or whose number is another's, would be counted. */
+static void uct_helper_node_observe(uct_helper_node_h node, uint64_t now)
+{
+    uct_helper_ledger_t *ledger = node->ledger;
+    uct_helper_busy_count_t count;
+    uint64_t owner;
+    unsigned cores, i;
+    pid_t pid;
+
+    for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
+        owner = ucs_load_relaxed(&ledger->owner[i]);
+        if ((owner == 0) ||
+            uct_helper_busy_is_known(&node->busy[i], owner, now,
+                                     UCT_HELPER_NODE_LOAD_NS)) {
+            continue;
+        }
+        cores = ucs_min(ucs_load_relaxed(&ledger->slots[i].cores),
+                        UCT_HELPER_LEDGER_CPUS);
+        pid = uct_helper_ledger_pid(owner);
+        if ((pid == 0) || !node->busy_read(pid, &count) ||
+            uct_helper_busy_note(&node->busy[i], owner, now, &count, cores)) {
+            (void)uct_helper_ledger_reap_slot(ledger, i);
+        }
+    }
 }
 
 /* What another process may have written over, or taken away because it could
@@ -163,6 +196,7 @@ int uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
 
     pthread_mutex_lock(&node->turn_lock);
     has_slot = uct_helper_node_mend(node);
+    uct_helper_node_observe(node, now);
     uct_helper_node_measure(node, now, work);
     count                 = uct_helper_node_read_all(node, &self);
     node->view[self].load = node->load;
