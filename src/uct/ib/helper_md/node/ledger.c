@@ -22,8 +22,8 @@
     "it has another size; remove it (ipcrm -M KEY) when no job uses it"
 
 /* Times that a segment may vanish between the look for it and the attachment;
- * once is rare */
-#define UCT_HELPER_LEDGER_TRIES 8
+ * once is rare, and a try takes some microseconds */
+#define UCT_HELPER_LEDGER_TRIES 64
 
 /* The pid_max of Linux is 2^22 at most */
 #define UCT_HELPER_LEDGER_PID_SHIFT  32
@@ -317,20 +317,15 @@ static ucs_status_t uct_helper_ledger_fail(ucs_status_t status,
 }
 
 /* @return NULL, or what is wrong with the segment */
-static const char *uct_helper_ledger_check_segment(int id)
+static const char *uct_helper_ledger_check_segment(const struct shmid_ds *ds)
 {
-    struct shmid_ds ds;
-
-    if (shmctl(id, IPC_STAT, &ds) != 0) {
-        return "it cannot be examined";
-    }
-    if ((ds.shm_perm.uid != geteuid()) || (ds.shm_perm.cuid != geteuid())) {
+    if ((ds->shm_perm.uid != geteuid()) || (ds->shm_perm.cuid != geteuid())) {
         return "it belongs to another user";
     }
-    if (ds.shm_perm.mode & (S_IRWXG | S_IRWXO)) {
+    if (ds->shm_perm.mode & (S_IRWXG | S_IRWXO)) {
         return "others than its owner may use it";
     }
-    if (ds.shm_segsz != sizeof(uct_helper_ledger_t)) {
+    if (ds->shm_segsz != sizeof(uct_helper_ledger_t)) {
         return UCT_HELPER_LEDGER_WRONG_SIZE;
     }
     return NULL;
@@ -371,6 +366,7 @@ static const char *uct_helper_ledger_check_stamp(uct_helper_ledger_t *ledger,
 static const char *uct_helper_ledger_attach(int key, int *id_p,
                                             uct_helper_ledger_t **ledger_p)
 {
+    struct shmid_ds ds;
     const char *why;
     unsigned i;
 
@@ -382,14 +378,16 @@ static const char *uct_helper_ledger_attach(int key, int *id_p,
                                        strerror(errno);
         }
 
-        why = uct_helper_ledger_check_segment(*id_p);
-        if (why != NULL) {
-            return why;
-        }
+        if (shmctl(*id_p, IPC_STAT, &ds) == 0) {
+            why = uct_helper_ledger_check_segment(&ds);
+            if (why != NULL) {
+                return why;
+            }
 
-        *ledger_p = shmat(*id_p, NULL, 0);
-        if (*ledger_p != (void*)-1) {
-            return NULL;
+            *ledger_p = shmat(*id_p, NULL, 0);
+            if (*ledger_p != (void*)-1) {
+                return NULL;
+            }
         }
         if ((errno != EINVAL) && (errno != EIDRM)) {
             break;
