@@ -9,6 +9,7 @@ bench_die() {
 }
 
 bench_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "$bench_top/test/ledger.sh"
 
 # Which build: $BENCH_BUILD, else ./build, else the tree itself. (UCX warns of a
 # variable with its own prefix that it does not know.)
@@ -115,9 +116,11 @@ bench_job() {
     dir=$(mktemp -d "${TMPDIR:-/tmp}/ucx-helper-bench.XXXXXX")
     bench_launcher "$mpi" "$num_ranks"
     bench_prefix "$policy" "$dir" "${options[@]}"
+    ledger_take bench
     timeout "${BENCH_TIMEOUT:-300}" "${bench_command[@]}" \
         "${bench_mpirun[@]}" "$bench_build/bench/$program.$mpi" "$@" \
         > "$dir/stdout" 2> "$dir/stderr" || status=$?
+    ledger_remove
     bench_gather "$dir" "$mpi" "$num_ranks" "$policy" >> "$out" ||
         status=${status/#0/1}
     if [ "$status" != 0 ]; then

@@ -85,6 +85,7 @@ static json_t *tool_json_rank(const tool_report_t *rank)
     json_object_set_new(object, "rank", json_integer(rank->rank));
     json_object_set_new(object, "pid", json_integer(rank->pid));
     tool_json_add_report(object, rank);
+    json_object_update(object, rank->node);
     return object;
 }
 

@@ -53,6 +53,17 @@ const tool_text_field_t tool_text_fields[] = {
 };
 
 
+/* Of the rank on its node: nothing that could be merged */
+static const char *const tool_report_node_keys[] = {
+    "node_ranks",   "node_pinned_peak_bytes", "node_budget_bytes",
+    "node_forced",  "node_given_bytes",       "cpu_policy",
+    "helper_rests", "helper_cpu",             "idle_cores",
+    "helper_state", "helper_since_seconds",   "helper_why",
+    "cores_wanted", "helper_rest_seconds",    "cores",
+    NULL
+};
+
+
 static int tool_report_fail(const char *file, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 
@@ -241,6 +252,27 @@ static int tool_report_get_notes(const char *file, const json_t *object,
 }
 
 /* Is it a report at all, and one that we know? */
+static int tool_report_get_node(const char *file, const json_t *object,
+                                tool_report_t *report)
+{
+    const char *const *key;
+    json_t *value;
+
+    report->node = json_object();
+    for (key = tool_report_node_keys; *key != NULL; ++key) {
+        value = json_object_get(object, *key);
+        if (value == NULL) {
+            continue;
+        } else if (!json_is_null(value) && !json_is_string(value) &&
+                   !json_is_number(value)) {
+            return tool_report_fail(file, "'%s' is neither null nor a string "
+                                          "nor a number", *key);
+        }
+        json_object_set(report->node, *key, value);
+    }
+    return 0;
+}
+
 static int tool_report_check_kind(const char *file, const json_t *object)
 {
     json_t *version = json_object_get(object, "version");
@@ -294,6 +326,9 @@ static int tool_report_get_all(const char *file, const json_t *object,
                                &report->register_model) != 0) ||
         (tool_report_get_model(file, object, "deregister_model",
                                &report->deregister_model) != 0)) {
+        return -1;
+    }
+    if (tool_report_get_node(file, object, report) != 0) {
         return -1;
     }
     return tool_report_get_notes(file, object, report);
@@ -396,4 +431,6 @@ void tool_report_cleanup(tool_report_t *report)
     free(report->file);
     report->file = NULL;
     tool_list_cleanup(&report->notes);
+    json_decref(report->node);
+    report->node = NULL;
 }

@@ -73,6 +73,8 @@ typedef struct tool_report {
     tool_report_model_t register_model;
     tool_report_model_t deregister_model;
     tool_list_t         notes;
+    json_t              *node; /**< Keys that only the ranks have; not those
+                                    that an older helper did not write */
 } tool_report_t;
 
 /** How a field is written and merged. */

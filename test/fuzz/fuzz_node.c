@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     params.policy = data[3] % UCT_HELPER_CPU_POLICY_LAST;
     place         = ((data[0] << 8) | data[1]) % (sizeof(*ledger) / 8) * 8;
-    snprintf(name, sizeof(name), "/ucx-helper-md.fuzz.%d", getpid());
+    snprintf(name, sizeof(name), "ucx-helper-md.fuzz.%d", getpid());
     FUZZ_CHECK(uct_helper_ledger_open(name, &ledger, error, sizeof(error)) ==
                UCS_OK);
 
@@ -115,6 +115,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK((error[0] != '\0') && (strchr(error, '\n') == NULL));
     }
     uct_helper_ledger_close(ledger);
-    shm_unlink(name);
+    uct_helper_ledger_remove(name);
     return 0;
 }

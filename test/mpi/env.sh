@@ -37,6 +37,16 @@ mpi_run() {
     esac
 }
 
+# mpi_run_for SECONDS openmpi|mpich ARGUMENTS-OF-MPIRUN...: then it is ended
+mpi_run_for() {
+    local seconds=$1 mpi=$2
+    shift 2
+    case $mpi in
+    openmpi) timeout -k 2 "$seconds" mpirun.openmpi --oversubscribe "$@" ;;
+    mpich)   timeout -k 2 "$seconds" mpirun.mpich "$@" ;;
+    esac
+}
+
 # json_get FILE KEY: a plain value of a flat object
 json_get() {
     grep -o "\"$2\": *[^,}]*" "$1" | head -n 1 |

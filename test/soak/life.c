@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "life.h"
+#include "own_ledger.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@ static const struct {
      "open, use, and end in six ways with the helper live"},
     {"fork", life_fork, 10000,
      "fork, vfork and exec, posix_spawn, clone beside a busy helper"},
+    {"ledger", life_ledger, 10000,
+     "ranks of a node that are killed, and their ledger written over"},
     {"patch", life_patch, 1000,
      "the first domain, attached while threads map and allocate"},
     {"signals", life_signals, 100000,
@@ -63,6 +66,7 @@ static unsigned long parse_count(const char *text)
 
 static int run_part(const char *name, life_options_t *options)
 {
+    int status;
     size_t i;
 
     for (i = 0; i < LIFE_NUM_PARTS; ++i) {
@@ -70,7 +74,10 @@ static int run_part(const char *name, life_options_t *options)
             if (options->count == 0) {
                 options->count = life_parts[i].count;
             }
-            return life_watch(life_parts[i].run, options);
+            own_ledger_take("life");
+            status = life_watch(life_parts[i].run, options);
+            own_ledger_remove();
+            return status;
         }
     }
     usage();

@@ -58,16 +58,17 @@ uct_md_h life_domain_open_bare(void)
     return md;
 }
 
-static uct_md_h life_domain_open_pinned(const uct_pin_config_t *pin_config)
+static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config,
+                                      size_t budget, ucs_log_level_t log_level)
 {
     const uct_helper_config_t helper_config  = {
         .policy      = UCT_HELPER_POLICY_PAPER,
         .min_size    = 16384,
         .max_pinned  = SIZE_MAX,
-        .node_max_pinned = SIZE_MAX,
+        .node_max_pinned = budget,
         .cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
         .max_regions = ULONG_MAX,
-        .log_level   = UCS_LOG_LEVEL_WARN
+        .log_level   = log_level
     };
     uct_md_h md = life_domain_open_bare();
 
@@ -84,7 +85,7 @@ uct_md_h life_domain_open(void)
 {
     const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_NO};
 
-    return life_domain_open_pinned(&pin_config);
+    return life_domain_open_with(&pin_config, SIZE_MAX, UCS_LOG_LEVEL_WARN);
 }
 
 /* As the door has it: the helper heard of what was unmapped during its use */
@@ -101,11 +102,19 @@ static void life_domain_verify(uct_md_h md, uct_mem_h memh)
 uct_md_h life_domain_open_verified(void)
 {
     const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
-    uct_md_h md                       = life_domain_open_pinned(&pin_config);
+    uct_md_h md                       = life_domain_open_with(&pin_config, SIZE_MAX,
+                                                      UCS_LOG_LEVEL_WARN);
 
     uct_pin_md_delegate_verify(md);
     uct_helper_md_set_verify(md, life_domain_verify);
     return md;
+}
+
+uct_md_h life_domain_open_shared(size_t budget)
+{
+    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_NO};
+
+    return life_domain_open_with(&pin_config, budget, UCS_LOG_LEVEL_ERROR);
 }
 
 void life_domain_close(uct_md_h md)

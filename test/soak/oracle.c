@@ -6,6 +6,7 @@
 #endif
 
 #include "oracle.h"
+#include "own_ledger.h"
 
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/helper_md.h>
@@ -704,6 +705,7 @@ int main(int argc, char **argv)
         .threads = 2,
         .policy  = -1
     };
+    int done;
 
     oracle_parse(argc, argv, &options);
     options.has_stub = oracle_load_stub(argv);
@@ -711,5 +713,8 @@ int main(int argc, char **argv)
     oracle_probe_monitor(&options);
     /* Fixed, or the first large free() would move it out of reach */
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    return oracle_run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+    own_ledger_take("oracle");
+    done = oracle_run(&options);
+    own_ledger_remove();
+    return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

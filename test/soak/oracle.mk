@@ -10,7 +10,8 @@ oracle_SOURCES = \
 	oracle_disturb.c \
 	oracle_elsewhere.c \
 	oracle_twin.c \
-	oracle_world.c
+	oracle_world.c \
+	own_ledger.h
 oracle_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DORACLE_STUB='"$(abs_top_builddir)/src/uct/door/.libs/libucx_helper.so"'
 oracle_LDADD = \

@@ -121,16 +121,20 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     uct_helper_place_t place;
 
     md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;
-    uct_helper_node_turn(md->node, now, &md->work, &md->topology->allowed,
-                         md->topology->distances, &place);
+    if (uct_helper_node_turn(md->node, now, &md->work, &md->topology->allowed,
+                             md->topology->distances, &place)) {
+        uct_helper_warn("another process wrote over the node's ledger: this "
+                        "rank goes on by itself, with the whole of its budget");
+    }
     md->turn_cpu_ns = cpu_ns;
     md->work.steps  = 0;
     uct_helper_md_move(md, &place);
     uct_helper_engine_set_shared(md->engine, place.shared_ns);
     if (md->is_resting == place.runs) {
         md->is_resting = !place.runs;
-        uct_helper_debug("%s: the helper %s: %u idle cores", md->name,
-                         place.runs ? "resumes" : "rests", place.idle_cores);
+        uct_helper_debug("%s: the helper %s: %s; %u idle cores", md->name,
+                         place.runs ? "resumes" : "rests",
+                         uct_helper_place_reasons[place.why], place.idle_cores);
         if (md->is_resting) {
             uct_helper_engine_rest(md->engine);
         } else {

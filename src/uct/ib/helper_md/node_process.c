@@ -96,6 +96,7 @@ static void uct_helper_node_keep_figures(uct_helper_node_process_t *process)
     sum->forced         += before.forced;
     sum->given_bytes    += before.given_bytes;
     sum->rests          += before.rests;
+    sum->rest_ns        += before.rest_ns;
     process->has_figures = 1;
 }
 

@@ -108,6 +108,23 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
     }
 }
 
+void uct_helper_report_note_rest(uct_helper_figures_t *figures)
+{
+    const uct_helper_node_figures_t *node = &figures->node;
+    char note[UCT_HELPER_REPORT_NOTE_MAX];
+
+    if (!figures->has_node || (node->rests == 0)) {
+        return;
+    }
+
+    snprintf(note, sizeof(note),
+             "the helper rested %.1f of %.1f s; it %s since %.1f s: %s",
+             node->rest_ns * 1e-9, figures->elapsed_seconds,
+             node->runs ? "runs" : "rests", node->since_ns * 1e-9,
+             uct_helper_place_reasons[node->why]);
+    uct_helper_report_add_note(figures, note);
+}
+
 int uct_helper_report_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",

@@ -60,6 +60,13 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
 
 
 /**
+ * Add a note for a helper that stood down: since when, for how long and why, so
+ * that who reads the reports of all ranks together sees which ones had none.
+ */
+void uct_helper_report_note_rest(uct_helper_figures_t *figures);
+
+
+/**
  * Rank of this process, from the environment of Open MPI, PMI, PMIx or Slurm;
  * -1 if there is none.
  */

@@ -113,6 +113,14 @@ static void uct_helper_report_json_uses(uct_helper_json_t *json,
     }
 }
 
+static const char *
+uct_helper_report_state(const uct_helper_node_figures_t *node)
+{
+    return (node->why == UCT_HELPER_PLACE_UNASKED) ? "unneeded" :
+           node->runs                              ? "runs" :
+                                                     "rests";
+}
+
 /* Keys without a figure are there all the same, so that readers need not ask */
 static void uct_helper_report_json_node(uct_helper_json_t *json,
                                         const uct_helper_figures_t *figures)
@@ -129,6 +137,12 @@ static void uct_helper_report_json_node(uct_helper_json_t *json,
         uct_helper_json_null(json, "helper_rests");
         uct_helper_json_null(json, "helper_cpu");
         uct_helper_json_null(json, "idle_cores");
+        uct_helper_json_null(json, "helper_state");
+        uct_helper_json_null(json, "helper_since_seconds");
+        uct_helper_json_null(json, "helper_why");
+        uct_helper_json_null(json, "helper_rest_seconds");
+        uct_helper_json_null(json, "cores_wanted");
+        uct_helper_json_null(json, "cores");
         return;
     }
 
@@ -150,6 +164,16 @@ static void uct_helper_report_json_node(uct_helper_json_t *json,
         uct_helper_json_integer(json, "helper_cpu", node->cpu);
     }
     uct_helper_json_count(json, "idle_cores", node->idle_cores);
+    uct_helper_json_string(json, "helper_state", uct_helper_report_state(node));
+    uct_helper_json_number(json, "helper_since_seconds",
+                           node->since_ns * UCT_HELPER_NS);
+    uct_helper_json_string(json, "helper_why",
+                           uct_helper_place_reasons[node->why]);
+    uct_helper_json_number(json, "helper_rest_seconds",
+                           node->rest_ns * UCT_HELPER_NS);
+    uct_helper_json_number(json, "cores_wanted",
+                           (double)node->wanted / UCT_HELPER_BUSY_CORE);
+    uct_helper_json_count(json, "cores", node->processors);
 }
 
 static void uct_helper_report_json_model(uct_helper_json_t *json,
@@ -262,7 +286,13 @@ static void uct_helper_report_print_node(FILE *stream,
     } else {
         fprintf(stream, "on %d", node->cpu);
     }
-    fprintf(stream, ", rested %lu times\n", node->rests);
+    fprintf(stream, ", rested %lu times, %.3f s\n", node->rests,
+            node->rest_ns * UCT_HELPER_NS);
+    fprintf(stream, "  helper           %s since %.3f s: %s (%.2f of %u "
+            "processors wanted)\n",
+            uct_helper_report_state(node), node->since_ns * UCT_HELPER_NS,
+            uct_helper_place_reasons[node->why],
+            (double)node->wanted / UCT_HELPER_BUSY_CORE, node->processors);
 }
 
 void uct_helper_report_print_text(FILE *stream,

@@ -13,12 +13,15 @@ gtest_SOURCES += \
 	uct/ib/monitor_fixture.h \
 	uct/ib/node/node_fixture.h \
 	uct/ib/plain_config.h \
+	uct/ib/node/test_busy.cc \
 	uct/ib/node/test_ledger.cc \
 	uct/ib/node/test_node.cc \
+	uct/ib/node/test_node_damage.cc \
 	uct/ib/node/test_node_domains.cc \
 	uct/ib/node/test_node_engine.cc \
 	uct/ib/node/test_node_processes.cc \
 	uct/ib/node/test_place.cc \
+	uct/ib/own_ledger.cc \
 	uct/ib/quiet_fork.h \
 	uct/ib/test_allocator.cc \
 	uct/ib/test_clock.cc \

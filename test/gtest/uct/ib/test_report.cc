@@ -118,7 +118,9 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "helper_cpu_seconds", "hit_ns_p50", "hit_ns_p99", "register_model",
         "deregister_model", "notes", "node_ranks", "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
-        "helper_rests", "helper_cpu", "idle_cores"
+        "helper_rests", "helper_cpu", "idle_cores", "helper_state",
+        "helper_since_seconds", "helper_why", "helper_rest_seconds",
+        "cores_wanted", "cores"
     };
 
     ASSERT_TRUE(json.is_valid());
@@ -138,6 +140,9 @@ TEST_F(test_report, what_the_node_says)
     json_check without(print(uct_helper_report_print_json));
     EXPECT_EQ("null", without.value("node_ranks"));
     EXPECT_EQ("null", without.value("cpu_policy"));
+    EXPECT_EQ("null", without.value("helper_state"));
+    uct_helper_report_note_rest(&m_figures);
+    EXPECT_EQ(0u, m_figures.num_notes);
 
     m_figures.has_node         = 1;
     m_figures.node.ranks       = 4;
@@ -166,6 +171,49 @@ TEST_F(test_report, what_the_node_says)
               text.find("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, "
                         "5 uses beyond")) << text;
     EXPECT_NE(std::string::npos, text.find("helper on 3")) << text;
+}
+
+/* Who had a helper, who had not, since when and why */
+TEST_F(test_report, who_had_a_helper)
+{
+    uct_helper_node_figures_t &node = m_figures.node;
+
+    m_figures.has_node        = 1;
+    m_figures.elapsed_seconds = 20;
+    node.cpu                  = UCT_HELPER_PLACE_ANY;
+    EXPECT_EQ("\"unneeded\"",
+              json_check(print(uct_helper_report_print_json))
+                      .value("helper_state"));
+
+    node.why        = UCT_HELPER_PLACE_CROWDED;
+    node.rests      = 2;
+    node.since_ns   = 3500000000;
+    node.rest_ns    = 4250000000;
+    node.wanted     = 3 * UCT_HELPER_BUSY_CORE;
+    node.processors = 2;
+    uct_helper_report_note_rest(&m_figures);
+    json_check rests(print(uct_helper_report_print_json));
+    ASSERT_TRUE(rests.is_valid());
+    EXPECT_EQ("\"rests\"", rests.value("helper_state"));
+    EXPECT_EQ("3.5", rests.value("helper_since_seconds"));
+    EXPECT_EQ("4.25", rests.value("helper_rest_seconds"));
+    EXPECT_EQ("3", rests.value("cores_wanted"));
+    EXPECT_EQ("2", rests.value("cores"));
+    EXPECT_NE(std::string::npos, rests.value("helper_why").find("want more"));
+    ASSERT_EQ(1u, m_figures.num_notes);
+    EXPECT_STREQ("the helper rested 4.2 of 20.0 s; it rests since 3.5 s: the "
+                 "ranks of the node want more processor time than there is",
+                 m_figures.notes[0]);
+    std::string text = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("rests since 3.500 s: the ranks of the node want more "
+                        "processor time than there is (3.00 of 2 processors "
+                        "wanted)")) << text;
+
+    node.why  = UCT_HELPER_PLACE_LIGHT;
+    node.runs = 1;
+    EXPECT_EQ("\"runs\"", json_check(print(uct_helper_report_print_json))
+                                  .value("helper_state"));
 }
 
 TEST_F(test_report, json_of_samples_and_a_modelled_cost)

@@ -3,21 +3,28 @@
  */
 #include "ledger.h"
 
-#include <uct/ib/helper_md/write_safely.h>
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define UCT_HELPER_LEDGER_SUFFIX_MAX 64
 #define UCT_HELPER_LEDGER_PID_NS     "/proc/self/ns/pid"
+
+#define UCT_HELPER_LEDGER_WRONG_SIZE \
+    "it has another size; remove it (ipcrm -M KEY) when no job uses it"
+
+/* Times that a segment may vanish between the look for it and the attachment;
+ * once is rare, and a try takes some microseconds */
+#define UCT_HELPER_LEDGER_TRIES 64
 
 /* The pid_max of Linux is 2^22 at most */
 #define UCT_HELPER_LEDGER_PID_SHIFT  32
@@ -103,25 +110,31 @@ uint64_t uct_helper_ledger_self(void)
 
 /* A number that no process can have is nobody's: kill() and /proc must not be
  * asked about 0 or -1 */
-static int uct_helper_ledger_owner_is_gone(uint64_t owner)
+pid_t uct_helper_ledger_pid(uint64_t owner)
 {
     uint64_t pid = owner >> UCT_HELPER_LEDGER_PID_SHIFT;
 
-    return (pid == 0) || (pid > INT32_MAX) ||
-           ((kill((pid_t)pid, 0) != 0) && (errno == ESRCH));
+    return (pid <= INT32_MAX) ? (pid_t)pid : 0;
+}
+
+static int uct_helper_ledger_owner_is_gone(uint64_t owner)
+{
+    pid_t pid = uct_helper_ledger_pid(owner);
+
+    return (pid == 0) || ((kill(pid, 0) != 0) && (errno == ESRCH));
 }
 
 /* Who cannot be told dead is alive */
 static int uct_helper_ledger_owner_is_alive(uint64_t owner)
 {
-    uint64_t pid = owner >> UCT_HELPER_LEDGER_PID_SHIFT;
     uint64_t now;
 
     if (uct_helper_ledger_owner_is_gone(owner)) {
         return 0;
     }
 
-    return !uct_helper_ledger_identify((pid_t)pid, &now) || (now == owner);
+    return !uct_helper_ledger_identify(uct_helper_ledger_pid(owner), &now) ||
+           (now == owner);
 }
 
 int uct_helper_ledger_is_alive(uct_helper_ledger_t *ledger, unsigned slot)
@@ -227,6 +240,37 @@ void uct_helper_ledger_leave(uct_helper_ledger_t *ledger, int slot,
 }
 
 /*
+ * Damage
+ */
+
+/* What is right is not written, for it is in the cache of all ranks. The owner
+ * before the head: a process that opens the ledger believes its head. */
+int uct_helper_ledger_mend(uct_helper_ledger_t *ledger, unsigned slot,
+                           uint64_t owner)
+{
+    uint64_t other = 0;
+
+    (void)uct_helper_ledger_reap_slot(ledger, slot);
+    if (!ucs_cas_acq_rel(&ledger->owner[slot], &other, owner) &&
+        (other != owner)) {
+        return 0;
+    }
+
+    if (ucs_load_relaxed(&ledger->stamp) != UCT_HELPER_LEDGER_STAMP) {
+        ucs_store_release(&ledger->stamp, UCT_HELPER_LEDGER_STAMP);
+    }
+    return 1;
+}
+
+/* One call replaces the mapping: a thread that is reading sees the one or the
+ * other */
+int uct_helper_ledger_detach(uct_helper_ledger_t *ledger)
+{
+    return mmap(ledger, sizeof(*ledger), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == ledger;
+}
+
+/*
  * Opening
  */
 
@@ -235,7 +279,7 @@ ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max)
     const char *c;
 
     if ((suffix == NULL) || (*suffix == '\0')) {
-        snprintf(name, max, "/ucx-helper-md-%u.%u", UCT_HELPER_LEDGER_VERSION,
+        snprintf(name, max, "ucx-helper-md-%u.%u", UCT_HELPER_LEDGER_VERSION,
                  geteuid());
         return UCS_OK;
     }
@@ -247,9 +291,28 @@ ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max)
         }
     }
 
-    snprintf(name, max, "/ucx-helper-md-%u.%u.%s", UCT_HELPER_LEDGER_VERSION,
+    snprintf(name, max, "ucx-helper-md-%u.%u.%s", UCT_HELPER_LEDGER_VERSION,
              geteuid(), suffix);
     return UCS_OK;
+}
+
+/* FNV-1a, which a shell can compute as well: test/ledger.sh does */
+static uint64_t uct_helper_ledger_hash(const char *name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *name != '\0'; ++name) {
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+int uct_helper_ledger_key(const char *name)
+{
+    uint64_t hash = uct_helper_ledger_hash(name);
+    uint32_t key  = hash ^ (hash >> 32);
+
+    return (key == IPC_PRIVATE) ? 1 : (int)key;
 }
 
 static ucs_status_t uct_helper_ledger_fail(ucs_status_t status,
@@ -257,42 +320,32 @@ static ucs_status_t uct_helper_ledger_fail(ucs_status_t status,
                                            char *error, size_t max)
 {
     snprintf(error, max,
-             UCT_HELPER_NODE_SUFFIX_ENV ": the node's ledger /dev/shm%s is not "
-             "used: %s; allowed: a regular file of the user's own that nobody "
-             "else may use, or none yet", name, why);
+             UCT_HELPER_NODE_SUFFIX_ENV ": the node's ledger %s (shared memory "
+             "with key 0x%08x) is not used: %s", name,
+             (unsigned)uct_helper_ledger_key(name), why);
     return status;
 }
 
-/* @return NULL, or what is wrong with the file */
-static const char *uct_helper_ledger_check_file(int fd, off_t *size_p)
+/* @return NULL, or what is wrong with the segment */
+static const char *uct_helper_ledger_check_segment(const struct shmid_ds *ds)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) != 0) {
-        return "it cannot be examined";
-    }
-
-    *size_p = st.st_size;
-    if (!S_ISREG(st.st_mode)) {
-        return "it is not a regular file";
-    }
-    if (st.st_uid != geteuid()) {
+    if ((ds->shm_perm.uid != geteuid()) || (ds->shm_perm.cuid != geteuid())) {
         return "it belongs to another user";
     }
-    if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+    if (ds->shm_perm.mode & (S_IRWXG | S_IRWXO)) {
         return "others than its owner may use it";
     }
-    if ((st.st_size != 0) && (st.st_size != sizeof(uct_helper_ledger_t))) {
-        return "it has another size; remove it when no job uses it";
+    if (ds->shm_segsz != sizeof(uct_helper_ledger_t)) {
+        return UCT_HELPER_LEDGER_WRONG_SIZE;
     }
     return NULL;
 }
 
-/* Stamp it, or see that who was faster did so alike */
-static const char *uct_helper_ledger_check_stamp(uct_helper_ledger_t *ledger)
+/* Stamp it, or see that another process, which was faster, did so alike */
+static const char *uct_helper_ledger_check_stamp(uct_helper_ledger_t *ledger,
+                                                 uint64_t hash)
 {
-    uint64_t stamp  = 0;
-    uint64_t pid_ns = 0;
+    uint64_t stamp = 0, pid_ns = 0, none = 0;
     struct stat st;
 
     if (stat(UCT_HELPER_LEDGER_PID_NS, &st) != 0) {
@@ -301,8 +354,13 @@ static const char *uct_helper_ledger_check_stamp(uct_helper_ledger_t *ledger)
     if (!ucs_cas_acq_rel(&ledger->stamp, &stamp, UCT_HELPER_LEDGER_STAMP) &&
         (stamp != UCT_HELPER_LEDGER_STAMP)) {
         return ((stamp >> 16) == UCT_HELPER_LEDGER_MAGIC) ?
-                       "it has another version; remove it when no job uses it" :
-                       "it is not a ledger; remove it when no job uses it";
+                       "it has another version; remove it (ipcrm -M KEY) when "
+                       "no job uses it" :
+                       "it is not a ledger; remove it (ipcrm -M KEY) when no "
+                       "job uses it";
+    }
+    if (!ucs_cas_acq_rel(&ledger->name, &none, hash) && (none != hash)) {
+        return "it is the ledger of another name that has the same key";
     }
     if (!ucs_cas_acq_rel(&ledger->pid_ns, &pid_ns, st.st_ino) &&
         (pid_ns != st.st_ino)) {
@@ -311,84 +369,79 @@ static const char *uct_helper_ledger_check_stamp(uct_helper_ledger_t *ledger)
     return NULL;
 }
 
-/* Before a page is touched: a write to a full file system would be a SIGBUS.
- * All make the file the same size, so it does not matter who was first. */
-static int uct_helper_ledger_fill(int fd, off_t size)
+/* A segment that is removed between the look for it and the attachment is
+ * made anew.
+ *
+ * @return NULL, or why there is none */
+static const char *uct_helper_ledger_attach(int key, int *id_p,
+                                            uct_helper_ledger_t **ledger_p)
 {
-    uct_helper_write_guard_t guard;
-    int ret = 0;
+    struct shmid_ds ds;
+    const char *why;
+    unsigned i;
 
-    uct_helper_write_hold(&guard);
-    if ((size == 0) && (ftruncate(fd, sizeof(uct_helper_ledger_t)) != 0)) {
-        ret = errno;
+    for (i = 0; i < UCT_HELPER_LEDGER_TRIES; ++i) {
+        *id_p = shmget(key, sizeof(**ledger_p),
+                       IPC_CREAT | S_IRUSR | S_IWUSR);
+        if (*id_p < 0) {
+            return (errno == EINVAL) ? UCT_HELPER_LEDGER_WRONG_SIZE :
+                                       strerror(errno);
+        }
+
+        if (shmctl(*id_p, IPC_STAT, &ds) == 0) {
+            why = uct_helper_ledger_check_segment(&ds);
+            if (why != NULL) {
+                return why;
+            }
+
+            *ledger_p = shmat(*id_p, NULL, 0);
+            if (*ledger_p != (void*)-1) {
+                return NULL;
+            }
+        }
+        if ((errno != EINVAL) && (errno != EIDRM)) {
+            break;
+        }
     }
-    if (ret == 0) {
-        ret = posix_fallocate(fd, 0, sizeof(uct_helper_ledger_t));
-    }
-    uct_helper_write_release(&guard);
-    return ret;
-}
-
-/* @return NULL, or what is wrong with the file */
-static const char *uct_helper_ledger_map(int fd, off_t size,
-                                         uct_helper_ledger_t **ledger_p)
-{
-    int ret = uct_helper_ledger_fill(fd, size);
-
-    if (ret != 0) {
-        return strerror(ret);
-    }
-
-    *ledger_p = mmap(NULL, sizeof(**ledger_p), PROT_READ | PROT_WRITE,
-                     MAP_SHARED, fd, 0);
-    return (*ledger_p == MAP_FAILED) ? strerror(errno) : NULL;
+    return strerror(errno);
 }
 
 ucs_status_t uct_helper_ledger_open(const char *name,
                                     uct_helper_ledger_t **ledger_p, char *error,
                                     size_t max)
 {
-    ucs_status_t status = UCS_ERR_UNSUPPORTED;
+    int key = uct_helper_ledger_key(name);
     uct_helper_ledger_t *ledger;
     const char *why;
-    off_t size;
-    int fd;
+    int id = -1;
 
-    /* shm_open() follows no link and leaves nothing to children */
-    fd = shm_open(name, O_RDWR | O_CREAT, S_IRUSR | S_IWUSR);
-    if (fd < 0) {
-        why = (errno == ELOOP)  ? "it is a symbolic link" :
-              (errno == EINVAL) ? "it is a folder" : /* for EISDIR, in glibc */
-                                  strerror(errno);
-        return uct_helper_ledger_fail(UCS_ERR_IO_ERROR, name, why, error, max);
-    }
-
-    why = uct_helper_ledger_check_file(fd, &size);
+    why = uct_helper_ledger_attach(key, &id, &ledger);
     if (why != NULL) {
-        goto out_close;
+        return uct_helper_ledger_fail((id < 0) ? UCS_ERR_IO_ERROR :
+                                                 UCS_ERR_UNSUPPORTED,
+                                      name, why, error, max);
     }
 
-    why = uct_helper_ledger_map(fd, size, &ledger);
-    if (why != NULL) {
-        status = UCS_ERR_IO_ERROR;
-        goto out_close;
-    }
-
-    why = uct_helper_ledger_check_stamp(ledger);
+    why = uct_helper_ledger_check_stamp(ledger, uct_helper_ledger_hash(name));
     if (why != NULL) {
         uct_helper_ledger_close(ledger);
-        goto out_close;
+        return uct_helper_ledger_fail(UCS_ERR_UNSUPPORTED, name, why, error,
+                                      max);
     }
 
     *ledger_p = ledger;
-out_close:
-    close(fd);
-    return (why == NULL) ? UCS_OK :
-                           uct_helper_ledger_fail(status, name, why, error,
-                                                  max);
+    return UCS_OK;
 }
 
 void uct_helper_ledger_close(uct_helper_ledger_t *ledger)
 {
-    munmap(ledger, sizeof(*ledger));
+    /* As shmdt() does, and also where the mapping was replaced */
+    (void)munmap(ledger, sizeof(*ledger));
+}
+
+int uct_helper_ledger_remove(const char *name)
+{
+    int id = shmget(uct_helper_ledger_key(name), 0, 0);
+
+    return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
 }

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /**
  * @file ledger.h
@@ -28,6 +29,11 @@
  *
  * The layout of a fresh segment is all zeros, so there is no moment at which it
  * is half made.
+ *
+ * It is a segment of System V: no process can make such a one shorter while
+ * others have it mapped, which with a file would be a SIGBUS for all of them;
+ * its memory is set aside when it is made; and it needs no descriptor, which
+ * the application could close or reuse.
  */
 
 BEGIN_C_DECLS
@@ -42,7 +48,7 @@ BEGIN_C_DECLS
 #define UCT_HELPER_LEDGER_CPUS  1024
 #define UCT_HELPER_LEDGER_WORDS (UCT_HELPER_LEDGER_CPUS / 64)
 
-#define UCT_HELPER_LEDGER_VERSION 2
+#define UCT_HELPER_LEDGER_VERSION 3
 
 /** In the high 48 bits of the stamp; the version is in the low 16. */
 #define UCT_HELPER_LEDGER_MAGIC UINT64_C(0x756378686c70)
@@ -82,7 +88,9 @@ typedef struct uct_helper_ledger_slot {
 typedef struct uct_helper_ledger {
     _Atomic(uint64_t) stamp;    /**< UCT_HELPER_LEDGER_STAMP; 0: fresh */
     _Atomic(uint64_t) pid_ns;   /**< inode of the users' PID namespace */
-    _Atomic(uint64_t) spare[6];
+    _Atomic(uint64_t) name;     /**< hash of the name: other names may have the
+                                     same key */
+    _Atomic(uint64_t) spare[5];
     _Atomic(uint64_t) owner[UCT_HELPER_LEDGER_SLOTS]; /**< 0: free */
     _Atomic(uint64_t) pinned[UCT_HELPER_LEDGER_SLOTS]; /**< bytes */
     _Atomic(uint64_t) taken[UCT_HELPER_LEDGER_SLOTS]; /**< bytes pinned or
@@ -93,9 +101,9 @@ typedef struct uct_helper_ledger {
 
 
 /**
- * Name of this user's segment, as for shm_open(): "/ucx-helper-md-VERSION.UID",
- * with ".SUFFIX" if there is one. The version, for a segment stays until the
- * node restarts, and one of another release must not be in the way.
+ * Name of this user's segment: "ucx-helper-md-VERSION.UID", with ".SUFFIX" if
+ * there is one. The version, for a segment stays until the node restarts, and
+ * one of another release must not be in the way.
  *
  * @param [in] suffix  NULL, or letters, digits, '-' and '_', at most 64.
  *
@@ -104,25 +112,34 @@ typedef struct uct_helper_ledger {
 ucs_status_t uct_helper_ledger_name(const char *suffix, char *name, size_t max);
 
 
+/** The segment's key, as for shmget(): a hash of the name, never 0. */
+int uct_helper_ledger_key(const char *name);
+
+
 /**
- * Map the segment, and make it first if need be.
+ * Attach the segment, and make it first if need be.
  *
  * @param [out] ledger_p  Set only on success.
  * @param [out] error     One line: the option that names the segment, its path,
  *                        why it is not used and what is allowed. Set on failure
  *                        only.
  *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED for one of another user, version, size,
- *         kind or PID namespace, or that others may write; UCS_ERR_IO_ERROR if
- *         the system refuses.
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED for one of another user, version or PID
+ *         namespace, or that others may write; UCS_ERR_IO_ERROR if the system
+ *         refuses, or has a smaller one.
  */
 ucs_status_t uct_helper_ledger_open(const char *name,
                                     uct_helper_ledger_t **ledger_p,
                                     char *error, size_t max);
 
 
-/** Unmap it. The segment stays. */
+/** Detach it. The segment stays. */
 void uct_helper_ledger_close(uct_helper_ledger_t *ledger);
+
+
+/** Remove the segment. It is gone for those that come later; those that have
+ *  it attached go on with it by themselves. @return Zero if there is none. */
+int uct_helper_ledger_remove(const char *name);
 
 
 /**
@@ -155,6 +172,25 @@ void uct_helper_ledger_reap_gone(uct_helper_ledger_t *ledger);
 
 /** Take all slots away whose owners are dead. @return How many. */
 unsigned uct_helper_ledger_reap(uct_helper_ledger_t *ledger);
+
+
+/**
+ * Put right what another process may have written over: the head of the
+ * segment, and the owner of this one's slot.
+ *
+ * @return Zero if another process, which is alive, has the slot.
+ */
+int uct_helper_ledger_mend(uct_helper_ledger_t *ledger, unsigned slot,
+                           uint64_t owner);
+
+
+/** Go on with a fresh ledger of this process's own, at the same address, so
+ *  that all that points into it holds. @return Zero if the system refuses. */
+int uct_helper_ledger_detach(uct_helper_ledger_t *ledger);
+
+
+/** The process number in an owner word; any number may stand there. */
+pid_t uct_helper_ledger_pid(uint64_t owner);
 
 
 /** The word that says whose this process's slot is; 0 without /proc. */

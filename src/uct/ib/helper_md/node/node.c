@@ -254,7 +254,7 @@ ucs_status_t uct_helper_node_open(const uct_helper_node_params_t *params,
 
     node->slot = uct_helper_ledger_enter(node->ledger, &node->owner);
     if (node->slot < 0) {
-        snprintf(error, max, "the node's ledger /dev/shm%s is not used: %s",
+        snprintf(error, max, "the node's ledger %s is not used: %s",
                  params->name,
                  (uct_helper_ledger_self() == 0) ? "there is no /proc" :
                                                    "all its slots are taken");
@@ -274,8 +274,10 @@ ucs_status_t uct_helper_node_open(const uct_helper_node_params_t *params,
     node->ram         = ucs_min(node->ram, UCT_HELPER_LEDGER_RISE - 1);
     node->place.runs  = 1;
     node->place.cpu   = UCT_HELPER_PLACE_ANY;
-    ucs_store_relaxed(&node->runs, 1);
-    ucs_store_relaxed(&node->cpu, UCT_HELPER_PLACE_ANY);
+    node->busy_read   = (params->busy != NULL) ? params->busy :
+                                                 uct_helper_busy_read;
+    node->opened      = node->now();
+    node->changed     = node->opened;
     uct_helper_lock_init(&node->lock);
     pthread_mutex_init(&node->members_lock, NULL);
     pthread_mutex_init(&node->serve_lock, NULL);
@@ -303,6 +305,26 @@ void uct_helper_node_close(uct_helper_node_h node)
     free(node);
 }
 
+static void uct_helper_node_place_figures(uct_helper_node_h node,
+                                          uct_helper_node_figures_t *figures)
+{
+    uint64_t now;
+
+    pthread_mutex_lock(&node->turn_lock);
+    now                 = node->now();
+    figures->rests      = node->rests;
+    figures->runs       = node->place.runs;
+    figures->why        = node->place.why;
+    figures->since_ns   = node->changed - node->opened;
+    figures->rest_ns    = node->rest_ns +
+                          (node->place.runs ? 0 : now - node->changed);
+    figures->cpu        = node->place.cpu;
+    figures->idle_cores = node->place.idle_cores;
+    figures->wanted     = node->place.wanted;
+    figures->processors = node->place.processors;
+    pthread_mutex_unlock(&node->turn_lock);
+}
+
 void uct_helper_node_figures(uct_helper_node_h node,
                              uct_helper_node_figures_t *figures)
 {
@@ -322,10 +344,7 @@ void uct_helper_node_figures(uct_helper_node_h node,
     figures->given_bytes = node->given;
     pthread_mutex_unlock(&node->members_lock);
 
-    figures->budget     = node->budget;
-    figures->policy     = node->policy;
-    figures->rests      = node->rests;
-    figures->runs       = ucs_load_relaxed(&node->runs);
-    figures->cpu        = ucs_load_relaxed(&node->cpu);
-    figures->idle_cores = ucs_load_relaxed(&node->idle_cores);
+    uct_helper_node_place_figures(node, figures);
+    figures->budget = node->budget;
+    figures->policy = node->policy;
 }

@@ -53,6 +53,7 @@ typedef struct uct_helper_node_params {
     uint64_t                patience_ns; /**< for one answer; 0: default */
     uct_helper_cpu_policy_t policy;
     uint64_t                (*now)(void); /**< monotonic, nanoseconds */
+    uct_helper_busy_read_func_t busy; /**< NULL: the system is asked */
 } uct_helper_node_params_t;
 
 /** What a helper has done since its last turn. */
@@ -74,7 +75,12 @@ typedef struct uct_helper_node_figures {
     uint64_t rests;       /**< times that the helper stood down */
     int      cpu;         /**< of the helper at last, UCT_HELPER_PLACE_ANY */
     unsigned idle_cores;  /**< at last */
-    int      runs;
+    int      runs;        /**< at last, and so since and why: */
+    uct_helper_place_why_t why;
+    uint64_t since_ns;    /**< after it entered the ledger */
+    uint64_t rest_ns;     /**< that the helper stood down in all */
+    uint64_t wanted;      /**< by all ranks, millionths of a core, at last */
+    unsigned processors;  /**< of all ranks and helpers */
     uct_helper_cpu_policy_t policy;
 } uct_helper_node_figures_t;
 
@@ -162,8 +168,11 @@ void uct_helper_node_set_cpus(uct_helper_node_h node,
  * @param [in]  work  Since its last turn.
  * @param [in]  allowed, distances  As by @ref uct_helper_place_decide.
  * @param [out] place  Always filled.
+ *
+ * @return Nonzero if this turn found that another process had its slot: from
+ *         then on the rank goes on by itself, with a ledger of its own.
  */
-void uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
+int uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
                           const uct_helper_work_t *work,
                           const uct_helper_cpus_t *allowed,
                           const uint8_t *distances, uct_helper_place_t *place);

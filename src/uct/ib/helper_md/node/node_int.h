@@ -35,6 +35,7 @@ struct uct_helper_node {
     uint64_t                 ram;
     uint64_t                 patience_ns;
     uint64_t                 (*now)(void);
+    uint64_t                 opened;     /* ns */
     uct_helper_cpu_policy_t  policy;
 
     /* A leaf, held for one look through the ledger; taken under the lock of an
@@ -80,11 +81,12 @@ struct uct_helper_node {
     uct_helper_work_t        work;
     uint64_t                 rest_until; /* ns */
     uint64_t                 rests;
+    uint64_t                 rest_ns;    /* of those that are over */
+    uint64_t                 changed;    /* ns, when it began to run or rest */
+    uct_helper_busy_read_func_t busy_read;
+    uct_helper_busy_t        busy[UCT_HELPER_LEDGER_SLOTS];
     unsigned                 next_check; /* slot */
     uct_helper_rank_t        view[UCT_HELPER_LEDGER_SLOTS];
-    _Atomic(int)             runs;
-    _Atomic(int)             cpu;
-    _Atomic(unsigned)        idle_cores;
 };
 
 

@@ -44,6 +44,9 @@ static void uct_helper_node_read(uct_helper_node_h node, unsigned i,
     unsigned word;
 
     rank->slot    = i;
+    rank->wants   = uct_helper_busy_wants(
+            &node->busy[i], ucs_load_relaxed(&node->ledger->owner[i]),
+            ucs_min(ucs_load_relaxed(&slot->cores), UCT_HELPER_LEDGER_CPUS));
     rank->demand  = uct_helper_ledger_demand(node->ledger, i, node->ram);
     rank->state   = ucs_load_relaxed(&slot->state);
     rank->cores   = ucs_min(ucs_load_relaxed(&slot->cores),
@@ -107,9 +110,14 @@ static void uct_helper_node_measure(uct_helper_node_h node, uint64_t now,
 static void uct_helper_node_settle(uct_helper_node_h node, uint64_t now,
                                    uct_helper_place_t *place)
 {
+    if (node->place.runs != place->runs) {
+        node->rest_ns += node->place.runs ? 0 : now - node->changed;
+        node->rests   += node->place.runs;
+        node->changed  = now;
+    }
+
     if (node->place.runs && !place->runs) {
         node->rest_until = now + UCT_HELPER_NODE_REST_NS;
-        ++node->rests;
     } else if (!place->runs && (now >= node->rest_until)) {
         node->load = 0;
     }
@@ -126,37 +134,69 @@ static void uct_helper_node_publish(uct_helper_node_h node,
     } else {
         (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)UCT_HELPER_LEDGER_RUNS);
     }
-    ucs_store_relaxed(&node->runs, place->runs);
-    ucs_store_relaxed(&node->cpu, place->cpu);
-    ucs_store_relaxed(&node->idle_cores, place->idle_cores);
+}
+
+/* What each rank wants of the processors; one that is new, from one turn to the
+ * next, for until then it counts with all its cores. The dead are found here as well: one
+ * that is not buried yet, or whose number is another's, would be counted. */
+static void uct_helper_node_observe(uct_helper_node_h node, uint64_t now)
+{
+    uct_helper_ledger_t *ledger = node->ledger;
+    uct_helper_busy_count_t count;
+    uint64_t owner;
+    unsigned cores, i;
+    pid_t pid;
+
+    for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
+        owner = ucs_load_relaxed(&ledger->owner[i]);
+        if ((owner == 0) ||
+            uct_helper_busy_is_known(&node->busy[i], owner, now,
+                                     UCT_HELPER_NODE_LOAD_NS)) {
+            continue;
+        }
+        cores = ucs_min(ucs_load_relaxed(&ledger->slots[i].cores),
+                        UCT_HELPER_LEDGER_CPUS);
+        pid = uct_helper_ledger_pid(owner);
+        if ((pid == 0) || !node->busy_read(pid, &count) ||
+            uct_helper_busy_note(&node->busy[i], owner, now, &count, cores)) {
+            (void)uct_helper_ledger_reap_slot(ledger, i);
+        }
+    }
 }
 
 /* What another process may have written over, or taken away because it could
  * not tell that we are alive */
-static void uct_helper_node_mend(uct_helper_node_h node)
+static int uct_helper_node_mend(uct_helper_node_h node)
 {
-    uint64_t none = 0;
+    int has_slot;
 
     (void)uct_helper_ledger_reap_slot(node->ledger, node->next_check);
     node->next_check = (node->next_check + 1) % UCT_HELPER_LEDGER_SLOTS;
-    (void)ucs_cas_acq_rel(&node->ledger->owner[node->slot], &none, node->owner);
+
+    has_slot = uct_helper_ledger_mend(node->ledger, node->slot, node->owner);
+    if (!has_slot && uct_helper_ledger_detach(node->ledger)) {
+        (void)uct_helper_ledger_mend(node->ledger, node->slot, node->owner);
+    }
 
     uct_helper_lock(&node->lock);
     uct_helper_node_note_demand(node, node->pinned);
     uct_helper_node_reserve(node, 0);
     uct_helper_node_pin(node, 0, NULL);
     uct_helper_unlock(&node->lock);
+    return has_slot;
 }
 
-void uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
+int uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
                           const uct_helper_work_t *work,
                           const uct_helper_cpus_t *allowed,
                           const uint8_t *distances, uct_helper_place_t *place)
 {
     unsigned count, self = 0;
+    int has_slot;
 
     pthread_mutex_lock(&node->turn_lock);
-    uct_helper_node_mend(node);
+    has_slot = uct_helper_node_mend(node);
+    uct_helper_node_observe(node, now);
     uct_helper_node_measure(node, now, work);
     count                 = uct_helper_node_read_all(node, &self);
     node->view[self].load = node->load;
@@ -166,4 +206,5 @@ void uct_helper_node_turn(uct_helper_node_h node, uint64_t now,
     uct_helper_node_publish(node, place);
     node->place = *place;
     pthread_mutex_unlock(&node->turn_lock);
+    return !has_slot;
 }

@@ -16,6 +16,18 @@ const char *uct_helper_cpu_policy_names[] = {
     [UCT_HELPER_CPU_POLICY_LAST]         = NULL
 };
 
+const char *uct_helper_place_reasons[] = {
+    [UCT_HELPER_PLACE_UNASKED] = "no registration needed it yet",
+    [UCT_HELPER_PLACE_IDLE]    = "a core is idle",
+    [UCT_HELPER_PLACE_LIGHT]   = "it takes little of the ranks' cores",
+    [UCT_HELPER_PLACE_ALL]     = "the policy lets every rank have one",
+    [UCT_HELPER_PLACE_NO_CORE] = "no core is idle",
+    [UCT_HELPER_PLACE_HEAVY]   = "it took more than a tenth of a core and none "
+                                 "is idle",
+    [UCT_HELPER_PLACE_CROWDED] = "the ranks of the node want more processor "
+                                 "time than there is"
+};
+
 
 unsigned uct_helper_cpus_count(const uct_helper_cpus_t *cpus)
 {
@@ -26,6 +38,12 @@ unsigned uct_helper_cpus_count(const uct_helper_cpus_t *cpus)
         count += __builtin_popcountll(cpus->bits[word]);
     }
     return count;
+}
+
+/* For the moment: when it comes back, all decide again */
+static int uct_helper_place_is_absent(const uct_helper_rank_t *rank)
+{
+    return rank->wants < UCT_HELPER_PLACE_ABSENT;
 }
 
 /* @return Nonzero if some ranks are not bound, so that nobody can tell which
@@ -39,6 +57,9 @@ static int uct_helper_place_idle(const uct_helper_rank_t *ranks, unsigned count,
 
     place->idle = *allowed;
     for (i = 0; i < count; ++i) {
+        if (uct_helper_place_is_absent(&ranks[i])) {
+            continue;
+        }
         if (!(ranks[i].state & UCT_HELPER_LEDGER_BOUND)) {
             floating += ranks[i].cores;
             continue;
@@ -75,7 +96,7 @@ static unsigned uct_helper_place_position(const uct_helper_rank_t *ranks,
 
     for (i = 0; i < count; ++i) {
         weight    = uct_helper_place_weight(&ranks[i]);
-        position += (i != self) &&
+        position += (i != self) && !uct_helper_place_is_absent(&ranks[i]) &&
                     (ranks[i].state & UCT_HELPER_LEDGER_LISTENS) &&
                     ((weight > own) ||
                      ((weight == own) && (ranks[i].slot < ranks[self].slot)));
@@ -121,23 +142,48 @@ static void uct_helper_place_sharing(const uct_helper_rank_t *ranks,
     }
 }
 
-/* More ranks than cores wait for each other as it is, those that spin for a whole
- * time slice; where a helper wakes one of them loses its place, and all wait */
+/* Ranks that want more than there is wait for each other as it is, those that
+ * spin for a whole time slice; where a helper wakes one of them loses its place,
+ * and all wait. How many ranks there are says nothing: they may sleep. */
 static int uct_helper_place_is_crowded(const uct_helper_rank_t *ranks,
                                        unsigned count,
-                                       const uct_helper_cpus_t *allowed)
+                                       const uct_helper_cpus_t *allowed,
+                                       uct_helper_place_t *place)
 {
     uct_helper_cpus_t cpus = *allowed;
-    unsigned cores         = 0;
     unsigned i, word;
 
     for (i = 0; i < count; ++i) {
-        cores += ranks[i].cores;
+        place->wanted += ranks[i].wants;
         for (word = 0; word < UCT_HELPER_LEDGER_WORDS; ++word) {
             cpus.bits[word] |= ranks[i].cpus.bits[word];
         }
     }
-    return cores > uct_helper_cpus_count(&cpus);
+    place->processors = uct_helper_cpus_count(&cpus);
+    return place->wanted > (uint64_t)place->processors * UCT_HELPER_BUSY_CORE +
+                                   UCT_HELPER_PLACE_CROWD;
+}
+
+static uct_helper_place_why_t
+uct_helper_place_why(const uct_helper_rank_t *self,
+                     uct_helper_cpu_policy_t policy, int has_idle,
+                     int is_crowded)
+{
+    if (has_idle) {
+        return UCT_HELPER_PLACE_IDLE;
+    }
+
+    switch (policy) {
+    case UCT_HELPER_CPU_POLICY_AGGRESSIVE:
+        return UCT_HELPER_PLACE_ALL;
+    case UCT_HELPER_CPU_POLICY_AUTO:
+        return is_crowded ? UCT_HELPER_PLACE_CROWDED :
+               (self->load > UCT_HELPER_PLACE_LOAD_MAX) ?
+                            UCT_HELPER_PLACE_HEAVY :
+                            UCT_HELPER_PLACE_LIGHT;
+    default:
+        return UCT_HELPER_PLACE_NO_CORE;
+    }
 }
 
 void uct_helper_place_decide(const uct_helper_rank_t *ranks, unsigned count,
@@ -147,16 +193,16 @@ void uct_helper_place_decide(const uct_helper_rank_t *ranks, unsigned count,
                              uct_helper_place_t *place)
 {
     unsigned position = uct_helper_place_position(ranks, count, self);
-    int is_floating;
+    int is_floating, is_crowded;
 
     memset(place, 0, sizeof(*place));
     place->cpu  = UCT_HELPER_PLACE_ANY;
     is_floating = uct_helper_place_idle(ranks, count, allowed, place);
-    place->runs = (position < place->idle_cores) ||
-                  (policy == UCT_HELPER_CPU_POLICY_AGGRESSIVE) ||
-                  ((policy == UCT_HELPER_CPU_POLICY_AUTO) &&
-                   (ranks[self].load <= UCT_HELPER_PLACE_LOAD_MAX) &&
-                   !uct_helper_place_is_crowded(ranks, count, allowed));
+    is_crowded  = uct_helper_place_is_crowded(ranks, count, allowed, place);
+    place->why  = uct_helper_place_why(&ranks[self], policy,
+                                       position < place->idle_cores,
+                                       is_crowded);
+    place->runs = place->why < UCT_HELPER_PLACE_NO_CORE;
     if (!place->runs || is_floating || (place->idle_cores == 0)) {
         return;
     }

@@ -4,6 +4,7 @@
 #ifndef UCT_HELPER_NODE_PLACE_H_
 #define UCT_HELPER_NODE_PLACE_H_
 
+#include "busy.h"
 #include "ledger.h"
 
 /**
@@ -33,6 +34,17 @@ extern const char *uct_helper_cpu_policy_names[];
  *  millionths. */
 #define UCT_HELPER_PLACE_LOAD_MAX 100000
 
+/** What the ranks want beyond the processors that there are before helpers rest
+ *  for it, millionths of a core. Half a core: so it is as with whole ranks, one
+ *  that spins is too many, and what is left of a rank that mostly sleeps, or of
+ *  the helpers themselves, is none. */
+#define UCT_HELPER_PLACE_CROWD (UCT_HELPER_BUSY_CORE / 2)
+
+/** A rank that wants less than this is stopped, asleep or at its end, and is
+ *  as if it were not there, millionths of a core. The turns of a helper and a
+ *  timer of an MPI library take less. */
+#define UCT_HELPER_PLACE_ABSENT (UCT_HELPER_BUSY_CORE / 100)
+
 /** Cost of a switch from one helper to another, nanoseconds; on the dear side
  *  of what is measured on present processors. */
 #define UCT_HELPER_PLACE_SWITCH_NS 5000
@@ -50,15 +62,33 @@ typedef struct uct_helper_rank {
     unsigned          slot;
     unsigned          state;    /**< UCT_HELPER_LEDGER_xx */
     unsigned          cores;    /**< that its application uses */
+    uint64_t          wants;    /**< as by @ref uct_helper_busy_wants */
     int               cpu;      /**< of its helper, or UCT_HELPER_PLACE_ANY */
     uint64_t          step_ns;
     unsigned          load;     /**< millionths of a core */
     uct_helper_cpus_t cpus;     /**< that its application is bound to */
 } uct_helper_rank_t;
 
+/** Why a helper runs, or why not. */
+typedef enum uct_helper_place_why {
+    UCT_HELPER_PLACE_UNASKED,  /**< nothing had to be decided yet */
+    UCT_HELPER_PLACE_IDLE,     /**< runs: a core is idle */
+    UCT_HELPER_PLACE_LIGHT,    /**< runs: it takes little */
+    UCT_HELPER_PLACE_ALL,      /**< runs: the policy lets all of them */
+    UCT_HELPER_PLACE_NO_CORE,  /**< rests: no core is idle */
+    UCT_HELPER_PLACE_HEAVY,    /**< rests: it took much, and no core is idle */
+    UCT_HELPER_PLACE_CROWDED   /**< rests: the ranks want more than there is */
+} uct_helper_place_why_t;
+
+/** Each of them in words, for the report. */
+extern const char *uct_helper_place_reasons[];
+
 /** What a rank is to do. */
 typedef struct uct_helper_place {
     int               runs;       /**< its helper makes registrations */
+    uct_helper_place_why_t why;
+    uint64_t          wanted;     /**< by all ranks, millionths of a core */
+    unsigned          processors; /**< of all ranks and helpers */
     int               cpu;        /**< its own core, or UCT_HELPER_PLACE_ANY */
     unsigned          sharers;    /**< other helpers on that core */
     uint64_t          shared_ns;  /**< until they have all had their turn: the
@@ -81,7 +111,7 @@ unsigned uct_helper_cpus_count(const uct_helper_cpus_t *cpus);
 
 
 /**
- * Decide for one rank.
+ * Decide for one rank. What ranks that are absent are bound to is idle.
  *
  * @param [in]  ranks      All of them.
  * @param [in]  self       Index of the one that asks.

@@ -6,9 +6,11 @@
 
 #include <functional>
 
+#include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/shm.h>
 
 class test_ledger : public test_node_base {
 protected:
@@ -38,25 +40,39 @@ protected:
         EXPECT_EQ(nullptr, strchr(error, '\n')) << error;
     }
 
-    void create(size_t length, mode_t mode = 0600)
+    int create(size_t length, mode_t mode = 0600)
     {
-        int fd = shm_open(m_name.c_str(), O_RDWR | O_CREAT | O_EXCL, mode);
-        ASSERT_GE(fd, 0);
-        ASSERT_EQ(0, fchmod(fd, mode));
-        ASSERT_EQ(0, ftruncate(fd, length));
-        close(fd);
+        int id = shmget(key(), length, IPC_CREAT | IPC_EXCL | mode);
+        EXPECT_GE(id, 0);
+        return id;
     }
 
-    std::string path() const
+    int key() const
     {
-        return "/dev/shm" + m_name;
+        return uct_helper_ledger_key(m_name.c_str());
+    }
+
+    /* In a child whose system knows no shared memory but what it makes now */
+    void in_another_ipc_namespace(const std::function<int()> &function)
+    {
+        pid_t pid = fork();
+        if (pid == 0) {
+            _exit((unshare(CLONE_NEWIPC) == 0) ? function() : 77);
+        }
+        int status = -1;
+        ASSERT_EQ(pid, waitpid(pid, &status, 0));
+        ASSERT_TRUE(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 77) {
+            GTEST_SKIP() << "no namespace of its own";
+        }
+        EXPECT_EQ(0, WEXITSTATUS(status));
     }
 };
 
 TEST_F(test_ledger, names)
 {
     char name[128];
-    std::string base = "/ucx-helper-md-" +
+    std::string base = "ucx-helper-md-" +
                        std::to_string(UCT_HELPER_LEDGER_VERSION) + "." +
                        std::to_string(geteuid());
 
@@ -79,11 +95,11 @@ TEST_F(test_ledger, is_private_and_shared_by_all_who_open_it)
 {
     uct_helper_ledger_t *one = map();
     uct_helper_ledger_t *two = map();
-    struct stat st;
+    struct shmid_ds ds;
 
-    ASSERT_EQ(0, stat(path().c_str(), &st));
-    EXPECT_EQ(mode_t(0600), st.st_mode & 0777);
-    EXPECT_EQ(off_t(sizeof(*one)), st.st_size);
+    ASSERT_EQ(0, shmctl(shmget(key(), 0, 0), IPC_STAT, &ds));
+    EXPECT_EQ(0600, ds.shm_perm.mode & 0777);
+    EXPECT_EQ(sizeof(*one), ds.shm_segsz);
     EXPECT_EQ(UCT_HELPER_LEDGER_STAMP, ucs_load_relaxed(&one->stamp));
     ucs_store_relaxed(&one->pinned[3], 17);
     EXPECT_EQ(17u, ucs_load_relaxed(&two->pinned[3]));
@@ -91,20 +107,148 @@ TEST_F(test_ledger, is_private_and_shared_by_all_who_open_it)
     uct_helper_ledger_close(two);
 }
 
-/* A process was killed after it made the file, or after it made it large */
+/* A process was killed after it made the segment */
 TEST_F(test_ledger, half_made_is_fresh)
 {
-    create(0);
-    uct_helper_ledger_close(map());
-    shm_unlink(m_name.c_str());
     create(sizeof(uct_helper_ledger_t));
     uct_helper_ledger_close(map());
 }
 
 TEST_F(test_ledger, another_size_is_refused)
 {
-    create(4096);
-    expect_refused("another size");
+    for (size_t size : {size_t(4096), sizeof(uct_helper_ledger_t) + 4096}) {
+        create(size);
+        expect_refused("another size");
+        EXPECT_TRUE(uct_helper_ledger_remove(m_name.c_str()));
+    }
+}
+
+TEST_F(test_ledger, another_name_with_the_same_key_is_refused)
+{
+    uct_helper_ledger_t *ledger = map();
+
+    ucs_store_relaxed(&ledger->name, ucs_load_relaxed(&ledger->name) + 1);
+    expect_refused("another name");
+    uct_helper_ledger_close(ledger);
+}
+
+/* Whatever another process does to the segment from outside, those that have
+ * it attached can go on using every byte */
+TEST_F(test_ledger, nothing_makes_it_shorter_for_who_has_it)
+{
+    uct_helper_ledger_t *ledger = map();
+    int id                      = shmget(key(), 0, 0);
+    struct shmid_ds ds;
+
+    ASSERT_GE(id, 0);
+    /* A file of that name, in the folder where shared memory shows */
+    std::string path = "/dev/shm/" + m_name;
+    EXPECT_NE(0, truncate(path.c_str(), 0));
+    EXPECT_EQ(id, shmget(key(), 1, IPC_CREAT | 0600)); /* a smaller one */
+    ASSERT_EQ(0, shmctl(id, IPC_STAT, &ds));
+    ds.shm_perm.mode = 0;
+    EXPECT_EQ(0, shmctl(id, IPC_SET, &ds));
+    EXPECT_EQ(0, shmctl(id, IPC_RMID, nullptr));
+    for (volatile char *byte = (char*)ledger;
+         byte < (volatile char*)(ledger + 1); byte += 512) {
+        *byte = 1;
+        EXPECT_EQ(1, *byte);
+    }
+    uct_helper_ledger_close(ledger);
+}
+
+/* Those that have it go on by themselves; those that come later make another */
+TEST_F(test_ledger, removed_while_used_is_made_anew)
+{
+    uct_helper_ledger_t *one = map();
+    uint64_t owner           = 0;
+
+    EXPECT_TRUE(uct_helper_ledger_remove(m_name.c_str()));
+    EXPECT_FALSE(uct_helper_ledger_remove(m_name.c_str()));
+    uct_helper_ledger_t *two = map();
+    EXPECT_GE(uct_helper_ledger_enter(one, &owner), 0);
+    EXPECT_EQ(0u, ucs_load_relaxed(&two->owner[0]));
+    uct_helper_ledger_close(one);
+    uct_helper_ledger_close(two);
+}
+
+/* Segments vanish between the look for one and the attachment */
+TEST_F(test_ledger, removed_while_others_open_it)
+{
+    std::atomic<bool> stop{false};
+    /* Not without a rest, or it may win each time */
+    std::thread remover([&] {
+        for (unsigned i = 0; !stop; ++i) {
+            uct_helper_ledger_remove(m_name.c_str());
+            for (volatile unsigned spin = 0; spin < (i % 256 + 16) * 256;
+                 ++spin) {
+            }
+        }
+    });
+    /* Where processors are scarce each takes long */
+    uint64_t until = now() + 2000 * MS;
+    for (unsigned i = 0; (i < 10000) && (now() < until); ++i) {
+        uct_helper_ledger_t *ledger = nullptr;
+        char error[256]             = "";
+        if (uct_helper_ledger_open(m_name.c_str(), &ledger, error,
+                                   sizeof(error)) == UCS_OK) {
+            EXPECT_EQ(UCT_HELPER_LEDGER_STAMP,
+                      ucs_load_relaxed(&ledger->stamp));
+            uct_helper_ledger_close(ledger);
+        } else {
+            ADD_FAILURE() << error;
+        }
+    }
+    stop = true;
+    remover.join();
+}
+
+/* As where the memory that the system sets aside for such segments is full */
+TEST_F(test_ledger, no_room_is_an_error_and_no_signal)
+{
+    in_another_ipc_namespace([&] {
+        FILE *file = fopen("/proc/sys/kernel/shmall", "w");
+        if ((file == nullptr) || (fputs("4", file) < 0) ||
+            (fclose(file) != 0)) {
+            return 77;
+        }
+        expect_refused("No space");
+        return HasFailure() ? 1 : 0;
+    });
+}
+
+TEST_F(test_ledger, no_room_for_another_segment_is_an_error)
+{
+    in_another_ipc_namespace([&] {
+        FILE *file = fopen("/proc/sys/kernel/shmmni", "w");
+        if ((file == nullptr) || (fputs("0", file) < 0) ||
+            (fclose(file) != 0)) {
+            return 77;
+        }
+        expect_refused("No space");
+        return HasFailure() ? 1 : 0;
+    });
+}
+
+/* No folder is needed for it, neither /dev/shm nor a home */
+TEST_F(test_ledger, shared_memory_needs_no_file_system)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if ((unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0) ||
+            (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ||
+            (mount("none", "/dev/shm", "tmpfs", MS_RDONLY, nullptr) != 0)) {
+            _exit(77);
+        }
+        uct_helper_ledger_close(map());
+        _exit(HasFailure() ? 1 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77)) {
+        GTEST_SKIP() << "no namespaces";
+    }
+    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0)) << status;
 }
 
 TEST_F(test_ledger, another_version_and_what_is_none_are_refused)
@@ -115,6 +259,7 @@ TEST_F(test_ledger, another_version_and_what_is_none_are_refused)
     expect_refused("another version");
     ucs_store_relaxed(&ledger->stamp, 12345);
     expect_refused("not a ledger");
+    expect_refused("ipcrm");
     uct_helper_ledger_close(ledger);
 }
 
@@ -138,27 +283,36 @@ TEST_F(test_ledger, another_owner_is_refused)
     if (geteuid() != 0) {
         GTEST_SKIP() << "only root can give a file away";
     }
-    create(sizeof(uct_helper_ledger_t));
-    ASSERT_EQ(0, chown(path().c_str(), 65534, -1));
-    /* Which of the two depends on fs.protected_regular */
-    uct_helper_ledger_t *ledger = nullptr;
-    char error[256]             = "";
-    EXPECT_NE(UCS_OK, uct_helper_ledger_open(m_name.c_str(), &ledger, error,
-                                             sizeof(error)));
-    EXPECT_TRUE(strstr(error, "another user") ||
-                strstr(error, "Permission denied")) << error;
+    int id = create(sizeof(uct_helper_ledger_t));
+    struct shmid_ds ds;
+    ASSERT_EQ(0, shmctl(id, IPC_STAT, &ds));
+    ds.shm_perm.uid = 65534;
+    ASSERT_EQ(0, shmctl(id, IPC_SET, &ds));
+    expect_refused("another user");
 }
 
-TEST_F(test_ledger, links_and_folders_are_refused)
+/* Another user made it before us, and gave it away */
+TEST_F(test_ledger, another_maker_is_refused)
 {
-    ASSERT_EQ(0, symlink("/dev/null", path().c_str()));
-    expect_refused("link");
-    shm_unlink(m_name.c_str());
-    ASSERT_EQ(0, mkdir(path().c_str(), 0700));
-    expect_refused("it is a folder");
-    rmdir(path().c_str());
-    ASSERT_EQ(0, mkfifo(path().c_str(), 0600));
-    expect_refused("regular");
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can be another user";
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        int id = (setuid(65534) == 0) ?
+                         shmget(key(), sizeof(uct_helper_ledger_t),
+                                IPC_CREAT | 0600) : -1;
+        struct shmid_ds ds;
+        if ((id < 0) || (shmctl(id, IPC_STAT, &ds) != 0)) {
+            _exit(1);
+        }
+        ds.shm_perm.uid = 0;
+        _exit(shmctl(id, IPC_SET, &ds) != 0);
+    }
+    int status = -1;
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    ASSERT_EQ(0, status);
+    expect_refused("another user");
 }
 
 TEST_F(test_ledger, slots_are_taken_and_given_back)
@@ -254,20 +408,4 @@ TEST_F(test_ledger, without_proc_nobody_is_dead)
     EXPECT_NE(0u, ucs_load_relaxed(&ledger->owner[5]));
     rmdir(dir);
     uct_helper_ledger_close(ledger);
-}
-
-/* SIGXFSZ would end the program, which has not written anything */
-TEST_F(test_ledger, limit_of_file_sizes_costs_the_ledger_alone)
-{
-    EXPECT_EQ(0, in_child([&] {
-        uct_helper_ledger_t *ledger = nullptr;
-        struct rlimit limit         = {4096, 4096};
-        char error[256]             = "";
-
-        setrlimit(RLIMIT_FSIZE, &limit);
-        signal(SIGXFSZ, SIG_DFL);
-        return (uct_helper_ledger_open(m_name.c_str(), &ledger, error,
-                                       sizeof(error)) == UCS_OK) ||
-               (strstr(error, m_name.c_str()) == nullptr);
-    }));
 }

@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
 /*
@@ -28,17 +29,10 @@ protected:
         if (IsSkipped()) {
             return;
         }
-        m_suffix = "domains-" + std::to_string(getpid());
-        setenv(UCT_HELPER_NODE_SUFFIX_ENV, m_suffix.c_str(), 1);
-        ASSERT_EQ(UCS_OK, uct_helper_ledger_name(m_suffix.c_str(), m_name,
-                                                 sizeof(m_name)));
-    }
-
-    void TearDown() override
-    {
-        unsetenv(UCT_HELPER_NODE_SUFFIX_ENV);
-        shm_unlink(m_name);
-        test_decorator::TearDown();
+        /* own_ledger.cc gave one to the test */
+        ASSERT_EQ(UCS_OK,
+                  uct_helper_ledger_name(getenv(UCT_HELPER_NODE_SUFFIX_ENV),
+                                         m_name, sizeof(m_name)));
     }
 
     uct_helper_ledger_t *ledger()
@@ -70,8 +64,7 @@ protected:
         return static_cast<char*>(address);
     }
 
-    std::string m_suffix;
-    char        m_name[128] = "";
+    char m_name[128] = "";
 };
 
 TEST_F(test_node_domains, enter_and_leave_the_ledger)
@@ -103,8 +96,9 @@ TEST_F(test_node_domains, a_ledger_that_is_refused_costs_one_line)
     for (bool is_needed : {false, true}) {
         EXPECT_EQ(0, in_child([&] {
             log_capture capture;
-            int fd = shm_open(m_name, O_RDWR | O_CREAT, 0600);
-            if (ftruncate(fd, 17) != 0) {
+            uct_helper_ledger_remove(m_name);
+            if (shmget(uct_helper_ledger_key(m_name), 17, IPC_CREAT | 0600) <
+                0) {
                 return 1;
             }
             if (is_needed) {

@@ -82,6 +82,7 @@ protected:
         rank.slot   = m_ranks.size();
         rank.demand = demand;
         rank.cores  = 1;
+        rank.wants  = UCT_HELPER_BUSY_CORE;
         rank.cpu    = UCT_HELPER_PLACE_ANY;
         rank.state  = state;
         if (cpu >= 0) {
@@ -102,7 +103,8 @@ protected:
         if (place.cpu != UCT_HELPER_PLACE_ANY) {
             EXPECT_TRUE(uct_helper_cpus_has(&m_allowed, place.cpu));
             for (auto &rank : m_ranks) {
-                EXPECT_FALSE(uct_helper_cpus_has(&rank.cpus, place.cpu))
+                EXPECT_FALSE((rank.wants >= UCT_HELPER_PLACE_ABSENT) &&
+                             uct_helper_cpus_has(&rank.cpus, place.cpu))
                         << "a rank is bound to " << place.cpu;
             }
         }
@@ -205,8 +207,59 @@ TEST_F(test_place, more_ranks_than_cores_have_no_helper_under_auto)
     uct_helper_cpus_add(&m_ranks[2].cpus, 2);
     m_ranks[2].state |= UCT_HELPER_LEDGER_BOUND;
     EXPECT_EQ(3u, runners(UCT_HELPER_CPU_POLICY_AUTO).size());
-    m_ranks[1].cores = 2; /* threads */
+    m_ranks[1].wants = 2 * UCT_HELPER_BUSY_CORE; /* threads */
     EXPECT_EQ(std::vector<int>{}, runners(UCT_HELPER_CPU_POLICY_AUTO));
+}
+
+/* What they want counts, not how many they are */
+TEST_F(test_place, ranks_that_sleep_crowd_nobody)
+{
+    set_cores(2);
+    for (unsigned i = 0; i < 6; ++i) {
+        add(-1, 100);
+    }
+    EXPECT_EQ(std::vector<int>{}, runners(UCT_HELPER_CPU_POLICY_AUTO));
+    for (unsigned i = 2; i < 6; ++i) {
+        m_ranks[i].wants = UCT_HELPER_BUSY_CORE / 10;
+    }
+    EXPECT_EQ(6u, runners(UCT_HELPER_CPU_POLICY_AUTO).size());
+    EXPECT_EQ(UCT_HELPER_PLACE_LIGHT,
+              decide(0, UCT_HELPER_CPU_POLICY_AUTO).why);
+    EXPECT_EQ(2400000u, decide(0, UCT_HELPER_CPU_POLICY_AUTO).wanted);
+    EXPECT_EQ(2u, decide(0, UCT_HELPER_CPU_POLICY_AUTO).processors);
+    /* Half a core more than there is: one of them is waiting */
+    m_ranks[2].wants = UCT_HELPER_BUSY_CORE / 4;
+    EXPECT_EQ(std::vector<int>{}, runners(UCT_HELPER_CPU_POLICY_AUTO));
+    EXPECT_EQ(UCT_HELPER_PLACE_CROWDED,
+              decide(0, UCT_HELPER_CPU_POLICY_AUTO).why);
+}
+
+/* A job that is stopped, or at its end, holds no core and takes no helper; by
+ * the paper's policies as well */
+TEST_F(test_place, ranks_that_are_absent_hold_nothing)
+{
+    set_cores(4);
+    for (unsigned i = 0; i < 2; ++i) {
+        add(i, 100);
+    }
+    for (unsigned i = 2; i < 4; ++i) {
+        add(i, 1000); /* needs more than the others */
+    }
+    EXPECT_EQ(std::vector<int>{}, runners(UCT_HELPER_CPU_POLICY_CONSERVATIVE));
+    EXPECT_EQ(UCT_HELPER_PLACE_NO_CORE,
+              decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).why);
+    for (unsigned i = 2; i < 4; ++i) {
+        m_ranks[i].wants = UCT_HELPER_PLACE_ABSENT - 1;
+    }
+    for (unsigned i = 0; i < 2; ++i) {
+        EXPECT_EQ(int(i) + 2,
+                  decide(i, UCT_HELPER_CPU_POLICY_CONSERVATIVE).cpu);
+    }
+    EXPECT_EQ(UCT_HELPER_PLACE_IDLE,
+              decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).why);
+    m_ranks[3].wants = UCT_HELPER_PLACE_ABSENT; /* it is back */
+    EXPECT_TRUE(decide(3, UCT_HELPER_CPU_POLICY_CONSERVATIVE).runs);
+    EXPECT_FALSE(decide(0, UCT_HELPER_CPU_POLICY_CONSERVATIVE).runs);
 }
 
 /* Who has a helper needs less for that very reason */
@@ -272,6 +325,7 @@ TEST_F(test_place, any_figures_give_a_place)
             rank.cpu     = int(random() % 1025) - 1;
             rank.step_ns = random() % 1000000000;
             rank.load    = random();
+            rank.wants   = random() % (4 * UCT_HELPER_PLACE_ABSENT);
             for (auto &word : rank.cpus.bits) {
                 word = random() & random() & random();
             }
