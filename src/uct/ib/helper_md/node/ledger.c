@@ -321,7 +321,8 @@ static ucs_status_t uct_helper_ledger_fail(ucs_status_t status,
 {
     snprintf(error, max,
              UCT_HELPER_NODE_SUFFIX_ENV ": the node's ledger %s (shared memory "
-             "with key 0x%08x) is not used: %s", name,
+             "with key 0x%08x) is not used: %s; allowed: one of the user's own "
+             "that this version of the helper has made, or none yet", name,
              (unsigned)uct_helper_ledger_key(name), why);
     return status;
 }

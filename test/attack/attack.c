@@ -1,0 +1,191 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "attack.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucs/config/global_opts.h>
+#include <unistd.h>
+
+#define USES_OFTEN  20
+#define USES_GAP_MS 2
+
+static const attack_t *attack_lists[] = {
+    attack_guard_list,  attack_mappings_list, attack_recent_list,
+    attack_own_list,    attack_threads_list,  NULL
+};
+
+
+void attack_die(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fprintf(stderr, "attack: ");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(1);
+}
+
+ucs_status_t attack_try(uct_md_h md, void *address, size_t length)
+{
+    ucs_status_t status;
+    uct_mem_h memh;
+
+    status = uct_md_mem_reg(md, address, length,
+                            UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS,
+                            &memh);
+    return (status == UCS_OK) ? uct_md_mem_dereg(md, memh) : status;
+}
+
+void attack_use_as_is(uct_md_h md, void *address, size_t length)
+{
+    ucs_status_t status = attack_try(md, address, length);
+
+    if (status != UCS_OK) {
+        attack_die("registering %zu bytes failed: %s", length,
+                   ucs_status_string(status));
+    }
+}
+
+void attack_use(uct_md_h md, void *address, size_t length)
+{
+    static unsigned char content;
+
+    memset(address, __atomic_add_fetch(&content, 1, __ATOMIC_RELAXED), length);
+    attack_use_as_is(md, address, length);
+}
+
+void attack_use_often(uct_md_h md, void *address, size_t length)
+{
+    int i;
+
+    for (i = 0; i < USES_OFTEN; ++i) {
+        attack_use(md, address, length);
+        attack_sleep(USES_GAP_MS);
+    }
+}
+
+void *attack_map(size_t length)
+{
+    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (address == MAP_FAILED) {
+        attack_die("mapping %zu bytes failed: %m", length);
+    }
+    return address;
+}
+
+void *attack_map_raw(size_t length)
+{
+    void *address = (void*)syscall(SYS_mmap, NULL, length,
+                                   PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (address == MAP_FAILED) {
+        attack_die("mapping %zu bytes failed: %m", length);
+    }
+    return address;
+}
+
+void attack_sleep(unsigned milliseconds)
+{
+    struct timespec time = {milliseconds / 1000,
+                            (milliseconds % 1000) * 1000000l};
+
+    nanosleep(&time, NULL);
+}
+
+double attack_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+/* The domain that the software NIC takes the place of */
+static uct_component_h attack_find_component(void)
+{
+    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
+    uct_component_h *components, found = NULL;
+    unsigned count, i;
+
+    if (uct_query_components(&components, &count) != UCS_OK) {
+        attack_die("no components");
+    }
+    for (i = 0; i < count; ++i) {
+        if ((uct_component_query(components[i], &attr) == UCS_OK) &&
+            (strcmp(attr.name, "cma") == 0)) {
+            found = components[i];
+        }
+    }
+    uct_release_component_list(components);
+    if (found == NULL) {
+        attack_die("no component cma");
+    }
+    return found;
+}
+
+static uct_md_h attack_open(void)
+{
+    uct_component_h component = attack_find_component();
+    uct_md_config_t *config;
+    uct_md_h md;
+
+    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
+        attack_die("no configuration");
+    }
+    if (uct_md_open(component, "memory", config, &md) != UCS_OK) {
+        attack_die("the domain does not open");
+    }
+    uct_config_release(config);
+    return md;
+}
+
+static const attack_t *attack_find(const char *name)
+{
+    const attack_t **list, *attack;
+
+    for (list = attack_lists; *list != NULL; ++list) {
+        for (attack = *list; attack->name != NULL; ++attack) {
+            if (name == NULL) {
+                puts(attack->name);
+            } else if (strcmp(attack->name, name) == 0) {
+                return attack;
+            }
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const attack_t *attack;
+    uct_md_h md;
+
+    if ((argc == 2) && (strcmp(argv[1], "--list") == 0)) {
+        attack_find(NULL);
+        return 0;
+    }
+
+    attack = (argc == 2) ? attack_find(argv[1]) : NULL;
+    if (attack == NULL) {
+        fprintf(stderr, "usage: attack NAME | --list\n");
+        return 2;
+    }
+
+    md = attack_open();
+    attack->run(md);
+    uct_md_close(md);
+    puts("to the end");
+    return 0;
+}

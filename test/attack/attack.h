@@ -1,0 +1,94 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef TEST_ATTACK_H_
+#define TEST_ATTACK_H_
+
+#include <stddef.h>
+#include <uct/api/uct.h>
+
+/**
+ * @file attack.h
+ *
+ * Programs that do to their memory what a program may do, while it is
+ * communicated. Each is correct, knows of no helper, and writes the same with
+ * it and without.
+ */
+
+/** Of kernels that are newer than the C library */
+#ifndef MADV_COLD
+#  define MADV_COLD 20
+#endif
+#ifndef MADV_PAGEOUT
+#  define MADV_PAGEOUT 21
+#endif
+#ifndef MADV_COLLAPSE
+#  define MADV_COLLAPSE 25
+#endif
+#ifndef MADV_GUARD_INSTALL
+#  define MADV_GUARD_INSTALL 102
+#  define MADV_GUARD_REMOVE  103
+#endif
+#ifndef MREMAP_DONTUNMAP
+#  define MREMAP_DONTUNMAP 4
+#endif
+
+#define ATTACK_PAGE 4096ul
+#define ATTACK_SIZE (1ul << 20)
+
+/** A program: writes what has come out, or calls @ref attack_die. */
+typedef void (*attack_func_t)(uct_md_h md);
+
+typedef struct attack {
+    const char    *name;
+    attack_func_t run;
+} attack_t;
+
+/** Each file's; ends with a NULL. */
+extern const attack_t attack_guard_list[];
+extern const attack_t attack_mappings_list[];
+extern const attack_t attack_recent_list[];
+extern const attack_t attack_own_list[];
+extern const attack_t attack_threads_list[];
+
+
+/** Ends the program with exit code 1: something that has nothing to do with the
+ *  helper has failed, or all the same what is tested. */
+__attribute__((noreturn, format(printf, 1, 2)))
+void attack_die(const char *format, ...);
+
+
+/** @return What registering the range, and giving it back, came to. */
+ucs_status_t attack_try(uct_md_h md, void *address, size_t length);
+
+
+/** Fills the range with something new, and communicates it: a registration that
+ *  is not of these pages is found by the software NIC. */
+void attack_use(uct_md_h md, void *address, size_t length);
+
+
+/** The same without writing: the caller has, or the contents matter. */
+void attack_use_as_is(uct_md_h md, void *address, size_t length);
+
+
+/** So often, and with so much time between, that each policy has come to a
+ *  decision on what is to be kept. */
+void attack_use_often(uct_md_h md, void *address, size_t length);
+
+
+/** Private anonymous memory. */
+void *attack_map(size_t length);
+
+
+/** The same by a raw system call. */
+void *attack_map_raw(size_t length);
+
+
+/** Time for the helper. */
+void attack_sleep(unsigned milliseconds);
+
+
+/** Monotonic clock, in seconds. */
+double attack_now(void);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * A program's mappings are what they would be without the helper: they are
+ * joined, moved, and as few.
+ */
+
+#include "attack.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Twice the kernel's default limit, so that a mapping each would not do */
+#define MANY       130000
+/* Without the helper some 140 are left of those */
+#define FEW        2000
+#define MANY_SIZE  (2 * ATTACK_PAGE)
+#define LARGE_SIZE (32ul << 20)
+
+
+static void commit(void *address, size_t length)
+{
+    if (mprotect(address, length, PROT_READ | PROT_WRITE) != 0) {
+        attack_die("committing failed: %m");
+    }
+}
+
+static char *reserve(size_t length)
+{
+    char *address = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
+
+    if (address == MAP_FAILED) {
+        attack_die("reserving failed: %m");
+    }
+    return address;
+}
+
+/* The kernel enlarges one mapping, and not what it takes for two */
+static char *grow(char *address, size_t from, size_t to)
+{
+    char *moved = mremap(address, from, to, MREMAP_MAYMOVE);
+
+    if (moved == MAP_FAILED) {
+        attack_die("moving failed: %m");
+    }
+    printf("moved, %s\n", (moved[from - 1] == 1) ? "with its contents" :
+                                                   "its contents lost");
+    return moved;
+}
+
+/* Reserved, committed and communicated step by step, and moved */
+static void run_grow(uct_md_h md)
+{
+    char *buffer = reserve(8 * ATTACK_SIZE);
+
+    commit(buffer, ATTACK_SIZE);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    commit(buffer + ATTACK_SIZE, ATTACK_SIZE);
+    attack_use(md, buffer, 2 * ATTACK_SIZE);
+    commit(buffer + 2 * ATTACK_SIZE, ATTACK_SIZE);
+    memset(buffer, 1, 3 * ATTACK_SIZE);
+    buffer = grow(buffer, 3 * ATTACK_SIZE, 16 * ATTACK_SIZE);
+    attack_use(md, buffer, 16 * ATTACK_SIZE);
+}
+
+/* Mapped beside what was communicated, and moved with it */
+static void run_adjacent(uct_md_h md)
+{
+    char *area = reserve(8 * ATTACK_SIZE);
+    char *part;
+
+    for (part = area; part < area + 3 * ATTACK_SIZE; part += ATTACK_SIZE) {
+        if (mmap(part, ATTACK_SIZE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != part) {
+            attack_die("mapping beside failed: %m");
+        }
+        attack_use_often(md, part, ATTACK_SIZE);
+    }
+    memset(area, 1, 3 * ATTACK_SIZE);
+    area = grow(area, 3 * ATTACK_SIZE, 6 * ATTACK_SIZE);
+    attack_use(md, area, 6 * ATTACK_SIZE);
+}
+
+/* A thread's stack lies there, for all that can be told from outside */
+static void run_above_guard(uct_md_h md)
+{
+    char *buffer = reserve(LARGE_SIZE + ATTACK_PAGE) + ATTACK_PAGE;
+
+    commit(buffer, LARGE_SIZE);
+    memset(buffer, 1, LARGE_SIZE);
+    attack_use_as_is(md, buffer + LARGE_SIZE / 2, ATTACK_SIZE);
+    grow(buffer, LARGE_SIZE, 2 * LARGE_SIZE);
+}
+
+static long count_mappings(void)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    long count = 0;
+    int c;
+
+    if (file == NULL) {
+        attack_die("no /proc/self/maps");
+    }
+    while ((c = getc(file)) != EOF) {
+        count += (c == '\n');
+    }
+    fclose(file);
+    return count;
+}
+
+/* Each beside the one before, and every other one communicated */
+static void many(uct_md_h md, void *(*map)(size_t length))
+{
+    char *address;
+    int i;
+
+    for (i = 0; i < MANY; ++i) {
+        address    = map(MANY_SIZE);
+        address[0] = 1;
+        if (i & 1) {
+            attack_use_as_is(md, address, ATTACK_PAGE);
+        }
+    }
+}
+
+static void run_mappings(uct_md_h md)
+{
+    long count;
+
+    many(md, attack_map);
+    count = count_mappings();
+    if (count > FEW) {
+        attack_die("%ld mappings", count);
+    }
+    puts("few mappings");
+}
+
+/* The helper does not see them come. There may be more, but not too many. */
+static void run_mappings_raw(uct_md_h md)
+{
+    many(md, attack_map_raw);
+}
+
+const attack_t attack_mappings_list[] = {
+    {"grow", run_grow},
+    {"adjacent", run_adjacent},
+    {"above_guard", run_above_guard},
+    {"mappings", run_mappings},
+    {"mappings_raw", run_mappings_raw},
+    {NULL, NULL}
+};

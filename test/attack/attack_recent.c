@@ -1,0 +1,176 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * What recent kernels have for memory, one after the other. Where a kernel has
+ * it not the program goes on: it writes the same with the helper and without.
+ */
+
+#include "attack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ROUNDS 10
+/* With a large page in it, wherever it lies */
+#define LARGE_SIZE (4 * ATTACK_SIZE)
+
+/* Of kernels that are newer than the C library */
+#ifndef SYS_mseal
+#  define SYS_mseal 462
+#endif
+#ifndef SYS_memfd_secret
+#  define SYS_memfd_secret 447
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#  define MADV_DONTNEED_LOCKED 24
+#endif
+#ifndef MAP_DROPPABLE
+#  define MAP_DROPPABLE 0x08
+#endif
+#ifndef PR_SET_MEMORY_MERGE
+#  define PR_SET_MEMORY_MERGE 67
+#endif
+
+#define OUTCOME(_call) (((_call) == 0) ? "done" : strerror(errno))
+
+
+static void advise(uct_md_h md, size_t size, const int *advice, unsigned count)
+{
+    char *buffer = attack_map(size);
+    unsigned i, k;
+
+    attack_use_often(md, buffer, size);
+    for (i = 0; i < ROUNDS; ++i) {
+        for (k = 0; k < count; ++k) {
+            (void)madvise(buffer, size, advice[k]);
+            attack_use(md, buffer, size);
+        }
+        attack_sleep(1);
+    }
+    munmap(buffer, size);
+}
+
+/* Linux 5.18: discards locked memory, too */
+static void run_locked(uct_md_h md)
+{
+    static const int advice[] = {MADV_DONTNEED_LOCKED, MADV_DONTNEED};
+
+    advise(md, ATTACK_SIZE, advice, 2);
+}
+
+/* Linux 5.4, 6.1: pages are written out, and replaced by large ones, but not
+ * while they are pinned */
+static void run_collapse(uct_md_h md)
+{
+    static const int advice[] = {MADV_HUGEPAGE, MADV_COLLAPSE, MADV_COLD,
+                                 MADV_PAGEOUT,  MADV_FREE,     MADV_NOHUGEPAGE};
+
+    advise(md, LARGE_SIZE, advice, 6);
+}
+
+/* Linux 6.4: all pages of the process that are equal may be made one */
+static void run_merge(uct_md_h md)
+{
+    char *buffer = attack_map(2 * ATTACK_SIZE);
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    (void)prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0);
+    memset(buffer, 1, 2 * ATTACK_SIZE);
+    attack_use_as_is(md, buffer, 2 * ATTACK_SIZE);
+    attack_use_often(md, buffer, 2 * ATTACK_SIZE);
+    (void)prctl(PR_SET_MEMORY_MERGE, 0, 0, 0, 0);
+    attack_use_often(md, buffer, 2 * ATTACK_SIZE);
+}
+
+/* Linux 5.7: pages move, and the mapping stays */
+static void run_dontunmap(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    char *moved;
+    int i;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    for (i = 0; i < ROUNDS; ++i) {
+        moved = mremap(buffer, ATTACK_SIZE, ATTACK_SIZE,
+                       MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+        attack_use(md, buffer, ATTACK_SIZE);
+        if (moved != MAP_FAILED) {
+            attack_use_as_is(md, moved, ATTACK_SIZE);
+            munmap(moved, ATTACK_SIZE);
+        }
+        attack_sleep(1);
+    }
+}
+
+/* Linux 6.10: to be unmapped and changed no more, by nobody */
+static void run_seal(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    printf("seal: %s\n", OUTCOME(syscall(SYS_mseal, buffer, ATTACK_SIZE, 0)));
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    printf("discard: %s\n",
+           OUTCOME(madvise(buffer, ATTACK_SIZE, MADV_DONTNEED)));
+    attack_use(md, buffer, ATTACK_SIZE);
+    printf("unmap: %s\n", OUTCOME(munmap(buffer, ATTACK_SIZE)));
+}
+
+/* Linux 6.11: the kernel may drop the pages, but not while they are pinned */
+static void run_droppable(uct_md_h md)
+{
+    char *buffer = mmap(NULL, ATTACK_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_DROPPABLE | MAP_ANONYMOUS, -1, 0);
+    int i;
+
+    if (buffer == MAP_FAILED) {
+        return;
+    }
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    for (i = 0; i < ROUNDS; ++i) {
+        (void)madvise(buffer, ATTACK_SIZE,
+                      (i & 1) ? MADV_PAGEOUT : MADV_DONTNEED);
+        attack_use(md, buffer, ATTACK_SIZE);
+        attack_sleep(1);
+    }
+}
+
+/* Linux 5.14: memory that the kernel itself cannot read, nor pin. Without the
+ * software NIC that is no matter. */
+static void run_secret(uct_md_h md)
+{
+    int fd = syscall(SYS_memfd_secret, 0);
+    char *buffer;
+
+    if (fd < 0) {
+        return;
+    }
+    if (ftruncate(fd, ATTACK_SIZE) != 0) {
+        attack_die("no room: %m");
+    }
+    buffer = mmap(NULL, ATTACK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (buffer != MAP_FAILED) {
+        memset(buffer, 1, ATTACK_SIZE);
+        (void)attack_try(md, buffer, ATTACK_SIZE);
+        munmap(buffer, ATTACK_SIZE);
+    }
+    close(fd);
+}
+
+const attack_t attack_recent_list[] = {
+    {"locked", run_locked},
+    {"collapse", run_collapse},
+    {"merge", run_merge},
+    {"dontunmap", run_dontunmap},
+    {"seal", run_seal},
+    {"droppable", run_droppable},
+    {"secret", run_secret},
+    {NULL, NULL}
+};

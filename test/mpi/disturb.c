@@ -1,0 +1,267 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * Two ranks exchange verified messages and change the memory of their buffers
+ * between one and the next, in every way that a program may (disturb_ways.c),
+ * one way after the other.
+ */
+
+#include "disturb.h"
+#include "options.h"
+
+#include <getopt.h>
+#include <malloc.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE     4096ul
+#define SIZE     (74 * PAGE)
+/* Registered by then, and kept, if anything is */
+#define CALM     5
+/* One byte of so many is compared */
+#define STRIDE   64
+#define SHORTEST 20000
+
+static struct {
+    unsigned   rounds;
+    const char *only;
+    int        raw;
+    unsigned   corrupt;
+} opts = {
+    .rounds = 100
+};
+
+static int rank, num_ranks;
+static unsigned num_messages;
+
+
+void disturb_die(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fprintf(stderr, "disturb: FAILED on rank %d: ", rank);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    _exit(1);
+}
+
+static unsigned char content(unsigned *state)
+{
+    *state = *state * 1103515245u + 12345u;
+    return *state >> 16;
+}
+
+static void fill(unsigned char *buffer, size_t size, unsigned state)
+{
+    size_t i;
+
+    for (i = 0; i < size; i += STRIDE) {
+        buffer[i] = content(&state);
+    }
+}
+
+static void check(const unsigned char *buffer, size_t size, unsigned state,
+                  const char *way, unsigned round)
+{
+    size_t i;
+
+    for (i = 0; i < size; i += STRIDE) {
+        if (buffer[i] != content(&state)) {
+            disturb_die("%s, round %u: wrong data at %zu of %zu bytes", way,
+                        round, i, size);
+        }
+    }
+}
+
+/* No two messages of a rank share content */
+static void exchange(const char *way, unsigned char *send, unsigned char *recv,
+                     size_t size, unsigned round)
+{
+    int peer = rank ^ 1;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+
+    ++num_messages;
+    fill(send, size, num_messages * 2 + rank);
+    memset(recv, 0xee, size);
+    MPI_Irecv(recv, size, MPI_BYTE, peer, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(send, size, MPI_BYTE, peer, 7, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, statuses);
+    if (num_messages == opts.corrupt) {
+        recv[0] ^= 1;
+    }
+    check(recv, size, num_messages * 2 + peer, way, round);
+}
+
+/* Parts of the buffers, each of another length */
+static void exchange_part(const disturb_t *d, const char *way)
+{
+    unsigned state = d->round;
+    size_t size;
+
+    content(&state);
+    size = SHORTEST + state % (d->size - SHORTEST);
+    exchange(way, d->send, d->recv, size, d->round);
+}
+
+/* From the heap, and back to the system */
+static void exchange_heap(const disturb_t *d, const char *way)
+{
+    size_t size         = d->size + d->round * 100;
+    unsigned char *send = malloc(size);
+    unsigned char *recv = malloc(size);
+
+    if ((send == NULL) || (recv == NULL)) {
+        disturb_die("no memory");
+    }
+    exchange(way, send, recv, d->size, d->round);
+    free(send);
+    free(recv);
+    malloc_trim(0);
+}
+
+/* What the break makes room for. An MPI whose own threads or allocations move
+ * it meanwhile keeps what is above. */
+static void exchange_break(const disturb_t *d, const char *way)
+{
+    unsigned char *start = sbrk(3 * d->size);
+
+    if (start == (void*)-1) {
+        return;
+    }
+    exchange(way, start, start + d->size, d->size, d->round);
+    if (sbrk(0) == start + 3 * d->size) {
+        (void)sbrk(-3 * (intptr_t)d->size);
+    }
+}
+
+static void run_round(disturb_t *d, const disturb_way_t *way)
+{
+    if ((d->round < CALM) || (way->run != NULL)) {
+        if (d->round >= CALM) {
+            way->run(d);
+        }
+        exchange(way->name, d->send, d->recv, d->size, d->round);
+    } else if (strcmp(way->name, "lengths") == 0) {
+        exchange_part(d, way->name);
+    } else if (strcmp(way->name, "heap") == 0) {
+        exchange_heap(d, way->name);
+    } else {
+        exchange_break(d, way->name);
+    }
+}
+
+static void run_way(const disturb_way_t *way)
+{
+    disturb_t d = {.size = SIZE, .raw = opts.raw, .fd = -1};
+
+    d.send = disturb_map(&d, NULL, d.size, 0);
+    d.recv = disturb_map(&d, NULL, d.size, 0);
+    for (d.round = 0; d.round < opts.rounds; ++d.round) {
+        run_round(&d, way);
+    }
+    disturb_unmap(&d, d.send, d.size);
+    disturb_unmap(&d, d.recv, d.size * (1 + d.is_reserved));
+    if (d.fd >= 0) {
+        close(d.fd);
+    }
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+}
+
+/* By raw system calls guard pages are put unseen by anybody, as said in
+ * docs/coherence.md */
+static int is_wanted(const char *name)
+{
+    if (opts.only != NULL) {
+        return strcmp(name, opts.only) == 0;
+    }
+    return !opts.raw || (strcmp(name, "guard") != 0);
+}
+
+static void usage(void)
+{
+    fprintf(stderr,
+            "usage: disturb [options]\n"
+            "  --rounds N    messages for each way                   [%u]\n"
+            "  --only WAY    this one alone\n"
+            "  --raw         by system calls, behind the C library; without\n"
+            "                guard unless that is asked for\n"
+            "  --corrupt N   change what message N brought: it must fail\n",
+            opts.rounds);
+    exit(2);
+}
+
+static void parse_options(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"rounds", required_argument, NULL, 'n'},
+        {"only", required_argument, NULL, 'o'},
+        {"raw", no_argument, NULL, 'r'},
+        {"corrupt", required_argument, NULL, 'c'},
+        {NULL, 0, NULL, 0}
+    };
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case 'n':
+            opts.rounds = options_number(optarg, usage);
+            break;
+        case 'o':
+            opts.only = optarg;
+            break;
+        case 'r':
+            opts.raw = 1;
+            break;
+        case 'c':
+            opts.corrupt = options_number(optarg, usage);
+            break;
+        default:
+            usage();
+        }
+    }
+    if ((optind != argc) || (opts.rounds <= CALM)) {
+        usage();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const disturb_way_t *way;
+
+    parse_options(argc, argv);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    if (num_ranks != 2) {
+        disturb_die("needs two ranks");
+    }
+
+    for (way = disturb_ways; way->name != NULL; ++way) {
+        if (is_wanted(way->name)) {
+            run_way(way);
+        }
+    }
+
+    if (num_messages == 0) {
+        disturb_die("no such way");
+    }
+    if (rank == 0) {
+        printf("disturb: %u messages, OK\n", num_messages);
+    }
+    MPI_Finalize();
+    return 0;
+}
