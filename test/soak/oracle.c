@@ -9,6 +9,7 @@
 #include "own_ledger.h"
 
 #include <ucs/sys/clock.h>
+#include <uct/ib/helper_md/calls.h>
 #include <uct/ib/helper_md/helper_md.h>
 
 #include <dirent.h>
@@ -686,7 +687,7 @@ static void oracle_probe_monitor(oracle_options_t *options)
 /* The calls that the preloaded stub sees are among the disturbances */
 static int oracle_load_stub(char **argv)
 {
-    if (oracle_listen()) {
+    if (uct_helper_calls_listen()) {
         unsetenv("LD_PRELOAD");
         return 1;
     }

@@ -162,10 +162,6 @@ int oracle_is_refused(oracle_world_t *world, void *address, size_t length);
 uct_mem_h oracle_lower_get(oracle_world_t *world, void *address, size_t length);
 void oracle_lower_put(oracle_world_t *world, uct_mem_h memh);
 
-/** Listen to the program's own calls. @return Nonzero if the preloaded stub is
- *  there, which tells of them. */
-int oracle_listen(void);
-
 /* --- oracle_common.c --- */
 
 /** Map what all workers use, with the random numbers of one of them. */

@@ -7,13 +7,9 @@
 
 #include "oracle.h"
 
-#include <uct/door/preload_memory.h>
-#include <uct/ib/helper_md/calls.h>
-
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/helper_md.h>
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,21 +171,4 @@ uct_mem_h oracle_lower_get(oracle_world_t *world, void *address, size_t length)
 void oracle_lower_put(oracle_world_t *world, uct_mem_h memh)
 {
     oracle_dereg(world->pin_ops, oracle_md(world), memh);
-}
-
-int oracle_listen(void)
-{
-    static const uct_preload_listener_t listener = {
-        .discard = uct_helper_calls_discard,
-        .leave   = uct_helper_calls_leave,
-        .mapped  = uct_helper_calls_mapped
-    };
-    uct_preload_listen_func_t listen;
-
-    listen = (uct_preload_listen_func_t)dlsym(RTLD_DEFAULT, UCT_PRELOAD_LISTEN);
-    if (listen == NULL) {
-        return 0;
-    }
-    listen(&listener);
-    return 1;
 }

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "attach.h"
-#include "preload_memory.h"
 #include "version.h"
 
 #include <uct/base/uct_abi.h>
@@ -14,7 +13,6 @@
 #include <uct/ib/helper_md/session.h>
 #include <uct/sm/pin_md/pin_md.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,22 +50,6 @@ static void uct_door_report_ucp_rcache(void)
                             "registered above the helper");
 }
 
-/* The stub, if it is there, sees calls of the program that nobody else does */
-static void uct_door_listen(void)
-{
-    static const uct_preload_listener_t listener = {
-        .discard = uct_helper_calls_discard,
-        .leave   = uct_helper_calls_leave,
-        .mapped  = uct_helper_calls_mapped
-    };
-    uct_preload_listen_func_t listen;
-
-    listen = (uct_preload_listen_func_t)dlsym(RTLD_DEFAULT, UCT_PRELOAD_LISTEN);
-    if (listen != NULL) {
-        listen(&listener);
-    }
-}
-
 static void uct_door_init(void)
 {
     uct_door_version_t version;
@@ -90,7 +72,7 @@ static void uct_door_init(void)
     uct_helper_session_set_version(version.text);
     if (uct_door_config.helper) {
         uct_door_report_ucp_rcache();
-        uct_door_listen();
+        (void)uct_helper_calls_listen();
     }
 }
 

@@ -3,9 +3,8 @@
  */
 #define _GNU_SOURCE
 
-#include "preload_memory.h"
-
 #include <ucs/sys/atomic.h>
+#include <uct/ib/helper_md/calls.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,6 +36,13 @@
 #  define MADV_GUARD_REMOVE  103
 #endif
 
+/*
+ * Functions of the C library by which a program changes its memory. The stub
+ * stands in front of them and does what it is asked for; while nobody listens
+ * that is all. Raw system calls, io_uring's, and the C library's own are not
+ * seen.
+ */
+
 #define UCT_PRELOAD_EXPORT __attribute__((visibility("default")))
 
 /* Under the version by which programs ask for it, and hidden from who asks by the
@@ -65,17 +71,19 @@ static _Atomic(uct_preload_madvise_func_t) uct_preload_madvise;
 static _Atomic(uct_preload_process_madvise_func_t) uct_preload_process_madvise;
 static _Atomic(uct_preload_ioctl_func_t) uct_preload_ioctl;
 
-static _Atomic(const uct_preload_listener_t*) uct_preload_listener;
+static _Atomic(const uct_helper_calls_t*) uct_preload_listener;
+
+void uct_preload_listen(const uct_helper_calls_t *listener);
 
 
 UCT_PRELOAD_EXPORT void
-uct_preload_listen(const uct_preload_listener_t *listener)
+uct_preload_listen(const uct_helper_calls_t *listener)
 {
     /* release [P-LISTEN]: pairs with the acquire in uct_preload_heard() */
     ucs_store_release(&uct_preload_listener, listener);
 }
 
-static inline const uct_preload_listener_t *uct_preload_heard(void)
+static inline const uct_helper_calls_t *uct_preload_heard(void)
 {
     return ucs_load_acquire(&uct_preload_listener); /* [P-LISTEN] */
 }
@@ -123,7 +131,7 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
                                              int prot, int flags, int fd,
                                              off_t offset)
 {
-    const uct_preload_listener_t *listener = uct_preload_heard();
+    const uct_helper_calls_t *listener = uct_preload_heard();
     void *mapped;
 
     mapped = uct_preload_call_mmap(address, length, prot, flags, fd, offset);
@@ -165,7 +173,7 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
                                                size_t old_size, size_t new_size,
                                                int flags, ...)
 {
-    const uct_preload_listener_t *listener = uct_preload_heard();
+    const uct_helper_calls_t *listener = uct_preload_heard();
     void *new_address                      = NULL;
     void *mapped;
     va_list args;
@@ -226,7 +234,7 @@ static int uct_preload_call_madvise(void *address, size_t length, int advice)
 }
 
 /* The kernel makes no huge pages of what is watched */
-static int uct_preload_collapse(const uct_preload_listener_t *listener,
+static int uct_preload_collapse(const uct_helper_calls_t *listener,
                                 void *address, size_t length)
 {
     int ret;
@@ -240,7 +248,7 @@ static int uct_preload_collapse(const uct_preload_listener_t *listener,
 UCT_PRELOAD_EXPORT int uct_preload_my_madvise(void *address, size_t length,
                                               int advice)
 {
-    const uct_preload_listener_t *listener = uct_preload_heard();
+    const uct_helper_calls_t *listener = uct_preload_heard();
 
     if (listener != NULL) {
         if (advice == MADV_COLLAPSE) {
@@ -263,7 +271,7 @@ uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
 {
     uct_preload_process_madvise_func_t real =
             ucs_load_relaxed(&uct_preload_process_madvise);
-    const uct_preload_listener_t *listener = uct_preload_heard();
+    const uct_helper_calls_t *listener = uct_preload_heard();
     size_t i;
 
     if ((listener != NULL) && uct_preload_is_discard(advice) &&
@@ -288,7 +296,7 @@ UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
 UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
 {
     uct_preload_ioctl_func_t real = ucs_load_relaxed(&uct_preload_ioctl);
-    const uct_preload_listener_t *listener = uct_preload_heard();
+    const uct_helper_calls_t *listener = uct_preload_heard();
     const struct uffdio_register *range;
     va_list args;
     void *arg;

@@ -1,10 +1,14 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
 #include "calls.h"
 #include "events.h"
 #include "monitor.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -24,13 +28,13 @@ static int uct_helper_calls_pages(void *address, size_t length,
     return *end_p > *start_p;
 }
 
-void uct_helper_calls_discard(void *address, size_t length)
+static void uct_helper_calls_discard(void *address, size_t length)
 {
     uct_helper_events_unmapped((uintptr_t)address, length);
 }
 
 /* First the regions: what is not watched must not stay registered */
-void uct_helper_calls_leave(void *address, size_t length)
+static void uct_helper_calls_leave(void *address, size_t length)
 {
     uintptr_t start, end;
 
@@ -42,7 +46,7 @@ void uct_helper_calls_leave(void *address, size_t length)
 
 /* Where something has just been mapped no registration can be left, unless the
  * event of its end is still under way */
-void uct_helper_calls_mapped(void *address, size_t length)
+static void uct_helper_calls_mapped(void *address, size_t length)
 {
     uintptr_t start, end;
 
@@ -50,4 +54,24 @@ void uct_helper_calls_mapped(void *address, size_t length)
         uct_helper_events_unmapped(start, end - start)) {
         uct_helper_monitor_spread(start, end);
     }
+}
+
+const uct_helper_calls_t uct_helper_calls = {
+    .discard = uct_helper_calls_discard,
+    .leave   = uct_helper_calls_leave,
+    .mapped  = uct_helper_calls_mapped
+};
+
+int uct_helper_calls_listen(void)
+{
+    uct_helper_calls_listen_func_t listen;
+
+    listen = (uct_helper_calls_listen_func_t)dlsym(RTLD_DEFAULT,
+                                                   UCT_HELPER_CALLS_LISTEN);
+    if (listen == NULL) {
+        return 0;
+    }
+
+    listen(&uct_helper_calls);
+    return 1;
 }

@@ -56,7 +56,7 @@ protected:
         ASSERT_EQ((long)address,
                   syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1l, 0l));
-        uct_helper_calls_mapped(address, length);
+        uct_helper_calls.mapped(address, length);
     }
 
     long count() const
@@ -160,11 +160,11 @@ TEST_F(test_monitor_mappings, several_move_at_once)
         GTEST_SKIP() << "this kernel does not do that";
     }
     use(to);
-    uct_helper_calls_leave(to, LENGTH);
+    uct_helper_calls.leave(to, LENGTH);
     EXPECT_EQ((long)m_area, syscall(SYS_mremap, to, LENGTH, LENGTH,
                                     MREMAP_MAYMOVE | MREMAP_FIXED, m_area))
             << strerror(errno);
-    uct_helper_calls_mapped(m_area, LENGTH);
+    uct_helper_calls.mapped(m_area, LENGTH);
     EXPECT_FALSE(is_hit(m_area)) << "it was elsewhere";
     EXPECT_TRUE(is_hit(m_area));
     close();
@@ -176,9 +176,9 @@ TEST_F(test_monitor_mappings, refused_move)
     commit(m_area, 2 * LENGTH);
     memset(m_area, 1, 2 * LENGTH);
     use(m_area);
-    uct_helper_calls_leave(m_area + LENGTH, LENGTH);
+    uct_helper_calls.leave(m_area + LENGTH, LENGTH);
     EXPECT_EQ(3, count()) << "a part was watched no more";
-    uct_helper_calls_mapped(m_area + LENGTH, LENGTH);
+    uct_helper_calls.mapped(m_area + LENGTH, LENGTH);
     EXPECT_EQ(2, count());
     EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
     close();
@@ -220,7 +220,7 @@ TEST_F(test_monitor_mappings, programs_own_userfaultfd)
     range.mode  = UFFDIO_REGISTER_MODE_MISSING;
     ASSERT_EQ(-1, ioctl(fd, UFFDIO_REGISTER, &range));
     ASSERT_EQ(EBUSY, errno);
-    uct_helper_calls_leave(m_area + LENGTH, LENGTH);
+    uct_helper_calls.leave(m_area + LENGTH, LENGTH);
     EXPECT_EQ(0, ioctl(fd, UFFDIO_REGISTER, &range)) << strerror(errno);
     EXPECT_TRUE(is_hit(m_area));
     EXPECT_FALSE(is_hit(m_area + LENGTH));
