@@ -574,9 +574,27 @@ void oracle_disturb_close(oracle_worker_t *worker)
     }
 }
 
+/* By a raw system call, which nobody tells of. @return Zero if the kernel has no
+ * guard pages. */
+static int oracle_guard_unseen(oracle_slot_t *slot)
+{
+    if (syscall(SYS_madvise, slot->address, slot->length,
+                MADV_GUARD_INSTALL) != 0) {
+        return 0;
+    }
+    if (syscall(SYS_madvise, slot->address, slot->length,
+                MADV_GUARD_REMOVE) != 0) {
+        oracle_die("madvise");
+    }
+    return 1;
+}
+
 void oracle_disturb_unseen(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    (void)worker;
+    if ((slot->kind == ORACLE_ANON) && oracle_below(worker, 2) &&
+        oracle_guard_unseen(slot)) {
+        return;
+    }
     /* A private copy instead of what is there, whatever that is */
     if (syscall(SYS_mmap, slot->address, slot->length, ORACLE_PROT,
                 ORACLE_ANON_FLAGS | MAP_FIXED, -1, 0L) < 0) {

@@ -26,6 +26,9 @@
 #ifndef MADV_COLLAPSE
 #  define MADV_COLLAPSE      25   /* Linux 6.1 */
 #endif
+#ifndef MAP_FIXED_NOREPLACE
+#  define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
+#endif
 #ifndef MREMAP_DONTUNMAP
 #  define MREMAP_DONTUNMAP   4    /* Linux 5.7 */
 #endif
@@ -134,9 +137,16 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
     const uct_helper_calls_t *listener = uct_preload_heard();
     void *mapped;
 
+    if ((listener == NULL) || !(flags & MAP_ANONYMOUS) ||
+        ((flags & MAP_TYPE) != MAP_PRIVATE)) {
+        return uct_preload_call_mmap(address, length, prot, flags, fd, offset);
+    }
+
+    if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+        uct_preload_tell(listener->place, address, length);
+    }
     mapped = uct_preload_call_mmap(address, length, prot, flags, fd, offset);
-    if ((listener != NULL) && (mapped != MAP_FAILED) &&
-        (flags & MAP_ANONYMOUS) && ((flags & MAP_TYPE) == MAP_PRIVATE)) {
+    if (mapped != MAP_FAILED) {
         uct_preload_tell(listener->mapped, mapped, length);
     }
     return mapped;
@@ -189,10 +199,12 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
                                        new_address);
     }
 
-    uct_preload_tell(listener->leave, old_address, old_size);
     if (flags & MREMAP_FIXED) {
         uct_preload_tell(listener->discard, new_address, new_size);
+        uct_preload_tell(listener->place, new_address, new_size);
     }
+    /* Last, for it may lie beside where it goes */
+    uct_preload_tell(listener->leave, old_address, old_size);
     mapped = uct_preload_call_mremap(old_address, old_size, new_size, flags,
                                      new_address);
     if (mapped != MAP_FAILED) {

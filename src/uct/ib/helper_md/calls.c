@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "events.h"
 #include "monitor.h"
+#include "process.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -44,6 +45,16 @@ static void uct_helper_calls_leave(void *address, size_t length)
     }
 }
 
+static void uct_helper_calls_place(void *address, size_t length)
+{
+    uintptr_t start, end;
+
+    if (uct_helper_calls_pages(address, length, &start, &end) &&
+        uct_helper_process_is_known()) {
+        uct_helper_monitor_spread_beside(start, end);
+    }
+}
+
 /* Where something has just been mapped no registration can be left, unless the
  * event of its end is still under way */
 static void uct_helper_calls_mapped(void *address, size_t length)
@@ -59,6 +70,7 @@ static void uct_helper_calls_mapped(void *address, size_t length)
 const uct_helper_calls_t uct_helper_calls = {
     .discard = uct_helper_calls_discard,
     .leave   = uct_helper_calls_leave,
+    .place   = uct_helper_calls_place,
     .mapped  = uct_helper_calls_mapped
 };
 

@@ -30,6 +30,9 @@ typedef struct uct_helper_calls {
      *  program's own; the kernel shall watch it for us no more. */
     void (*leave)(void *address, size_t length);
 
+    /** Something is about to be mapped exactly there. */
+    void (*place)(void *address, size_t length);
+
     /** The range has just been mapped: private anonymous memory, or what was
      *  moved there. */
     void (*mapped)(void *address, size_t length);

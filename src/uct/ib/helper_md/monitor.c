@@ -227,6 +227,24 @@ void uct_helper_monitor_spread(uintptr_t start, uintptr_t end)
     }
 }
 
+void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end)
+{
+    int fd;
+
+    if ((ucs_load_relaxed(&uct_helper_monitor_fd) < 0) ||
+        !uct_helper_watched_any(start, end, 1)) {
+        return;
+    }
+
+    fd = uct_helper_monitor_get_fd();
+    if (fd >= 0) {
+        (void)uct_helper_range_each_within(start - 1, start,
+                                           uct_helper_monitor_spread_one, &fd);
+        (void)uct_helper_range_each_within(end, end + 1,
+                                           uct_helper_monitor_spread_one, &fd);
+    }
+}
+
 void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end)
 {
     int fd;

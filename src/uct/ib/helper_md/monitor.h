@@ -92,6 +92,15 @@ void uct_helper_monitor_spread(uintptr_t start, uintptr_t end);
 
 
 /**
+ * The program is about to map something at [@a start, @a end), which comes to lie
+ * between what touches it on either side: if one of them is watched the other
+ * must be, or the kernel joins what comes with that one where it would join it
+ * with the one below. As above.
+ */
+void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end);
+
+
+/**
  * Watch [@a start, @a end) no more: the program is about to move it, or has its
  * own use for a userfaultfd there. Nothing of it may be registered without a use
  * any more. Any thread, at any time; allocates nothing.
