@@ -95,7 +95,7 @@ static ucs_status_t uct_helper_monitor_create(const char **reason_p)
         return UCS_ERR_NO_RESOURCE;
     }
 
-    uct_helper_watched_stock();
+    uct_helper_watched_clear();
     ucs_store_release(&uct_helper_monitor_fd, fd); /* [R-WATCH] */
     return UCS_OK;
 }
@@ -190,7 +190,6 @@ int uct_helper_monitor_watch(const uct_helper_range_t *range)
         return 0;
     }
 
-    uct_helper_watched_stock();
     return uct_helper_monitor_watch_row(fd, range);
 }
 

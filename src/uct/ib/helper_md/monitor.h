@@ -75,7 +75,7 @@ void uct_helper_monitor_stop(void);
 /**
  * Watch the mappings that @a range lies in, whole, and what touches them if it
  * can be had. Any thread that has started the monitor and not stopped it;
- * idempotent. Takes no lock that a memory event waits for; may allocate.
+ * idempotent. Takes no lock that a memory event waits for.
  *
  * @return Nonzero if an event will be delivered for whatever unmaps, moves or
  *         discards any page of these mappings.

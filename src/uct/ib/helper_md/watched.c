@@ -5,54 +5,37 @@
 #include "extents.h"
 #include "lock.h"
 
-#include <stdlib.h>
-
 /* Protects the notes. A leaf: it may be taken wherever a memory event may come,
  * with anything held. The reader of kernel events only tries, for the thread
  * that it would wait for may itself wait for the reader; it alone holds it across
  * a system call, a read that does not block. */
 static uct_helper_lock_t uct_helper_watched_lock;
 static uct_helper_extents_t uct_helper_watched;
+static uct_helper_itree_node_t uct_helper_watched_nodes[UCT_HELPER_WATCHED_MAX];
 
 
-static unsigned uct_helper_watched_missing(void)
+static void uct_helper_watched_reset(void)
 {
-    unsigned spares;
+    unsigned i;
 
-    uct_helper_lock(&uct_helper_watched_lock);
-    spares = uct_helper_watched.spares;
-    uct_helper_unlock(&uct_helper_watched_lock);
-    return (spares < UCT_HELPER_WATCHED_STOCK / 2) ?
-                   UCT_HELPER_WATCHED_STOCK - spares : 0;
-}
-
-void uct_helper_watched_stock(void)
-{
-    unsigned missing = uct_helper_watched_missing();
-    uct_helper_itree_node_t *node;
-
-    for (; missing > 0; --missing) {
-        node = malloc(sizeof(*node));
-        if (node == NULL) {
-            return;
-        }
-        uct_helper_lock(&uct_helper_watched_lock);
-        uct_helper_extents_give(&uct_helper_watched, node);
-        uct_helper_unlock(&uct_helper_watched_lock);
+    uct_helper_extents_init(&uct_helper_watched);
+    for (i = 0; i < UCT_HELPER_WATCHED_MAX; ++i) {
+        uct_helper_extents_give(&uct_helper_watched,
+                                &uct_helper_watched_nodes[i]);
     }
 }
 
 void uct_helper_watched_clear(void)
 {
     uct_helper_lock(&uct_helper_watched_lock);
-    uct_helper_extents_remove(&uct_helper_watched, 0, UINTPTR_MAX);
+    uct_helper_watched_reset();
     uct_helper_unlock(&uct_helper_watched_lock);
 }
 
 void uct_helper_watched_forget(void)
 {
     uct_helper_lock_init(&uct_helper_watched_lock);
-    uct_helper_extents_init(&uct_helper_watched);
+    uct_helper_watched_reset();
 }
 
 void uct_helper_watched_add(uintptr_t start, uintptr_t end)

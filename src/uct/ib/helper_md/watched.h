@@ -16,23 +16,19 @@
  * need not be: a mapping that changed by a raw system call may stand here
  * wrongly for the moment until its event has been read, or not at all.
  *
- * Thread-safe. Nothing is allocated but by @ref uct_helper_watched_stock.
+ * Thread-safe. Nothing is allocated.
  */
 
 BEGIN_C_DECLS
 
-/** Room for notes that is there in advance, intervals. With none left further
- *  memory is watched without a note, so it may come to lie beside memory that is
- *  not. At half as many that begins with half as many separate mappings; twice
- *  as many cost 64 KB more. */
-#define UCT_HELPER_WATCHED_STOCK 1024
+/** Room for notes, intervals; there from the start, for none can be made where a
+ *  memory event may come. With none left further memory is watched without a note,
+ *  so it may come to lie beside memory that is not. At half as many that begins
+ *  with half as many separate mappings; twice as many cost 40 KB more. */
+#define UCT_HELPER_WATCHED_MAX 1024
 
 
-/** Have room for notes. Allocates; not from a memory event. */
-void uct_helper_watched_stock(void);
-
-
-/** Nothing is watched any more. */
+/** Nothing is watched: before the first note, and after the last. */
 void uct_helper_watched_clear(void);
 
 
