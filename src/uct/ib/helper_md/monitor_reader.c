@@ -149,7 +149,8 @@ static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
 }
 
 /* A mapping that children do not get is joined with none that they get, so the
- * bell is alone in its own. By system calls, for what stands in front of them
+ * bell is alone in its own. It may be read, or what lies above would be taken for
+ * a stack with its guard (range.c). By system calls, for what stands in front of them
  * tells the engines, for whose locks this thread must not wait. */
 static void uct_helper_reader_put_up_bell(int fd)
 {
@@ -160,7 +161,7 @@ static void uct_helper_reader_put_up_bell(int fd)
         return;
     }
 
-    bell = (void*)syscall(SYS_mmap, NULL, length, PROT_NONE,
+    bell = (void*)syscall(SYS_mmap, NULL, length, PROT_READ,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bell == MAP_FAILED) {
         return;

@@ -4,6 +4,7 @@
 #include "monitor_fixture.h"
 
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -100,6 +101,40 @@ TEST_F(test_monitor, helper_brings_no_page_into_memory)
     EXPECT_EQ(0u, hits);
     munmap(untouched, LENGTH);
     close();
+}
+
+/* The page that wakes the reader lies where the kernel puts it: here in a hole just
+ * below a buffer, the first that it finds */
+TEST_F(test_monitor, page_of_ours_makes_no_stack)
+{
+    const size_t page = 4096;
+    std::vector<void*> above;
+    char *pages = (char*)mmap(nullptr, 2 * page + LENGTH, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *hole  = pages + page;
+    void *found;
+
+    ASSERT_NE(MAP_FAILED, (void*)pages);
+    memset(pages + 2 * page, 1, LENGTH);
+    unmap(hole, page);
+    do {
+        found = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                     0);
+        ASSERT_NE(MAP_FAILED, found);
+        above.push_back(found);
+    } while ((found != hole) && (above.size() < 1000));
+    ASSERT_EQ(hole, found);
+    unmap(hole, page);
+    above.pop_back();
+
+    attach();
+    use(pages + 2 * page);
+    EXPECT_TRUE(is_hit(pages + 2 * page));
+    close();
+    for (void *address : above) {
+        munmap(address, page);
+    }
+    munmap(pages, 2 * page + LENGTH);
 }
 
 /* Threads one after the other: the second has the stack of the first */
