@@ -316,7 +316,7 @@ static void oracle_cycle(oracle_worker_t *worker)
         return;
     }
 
-    if (oracle_below(worker, ORACLE_TWIN) == 0) {
+    if ((oracle_below(worker, ORACLE_TWIN) == 0) && worker->options->has_rows) {
         oracle_twin(worker);
         return;
     }
@@ -545,7 +545,8 @@ static int oracle_run(const oracle_options_t *options)
            options->threads,
            options->hooks_only ?
            ", without what UCX's hooks do not see" : "",
-           options->has_stub ? "" : ", without the stub");
+           !options->has_stub ? ", without the stub" :
+           !options->has_rows ? ", without twins" : "");
     fflush(stdout);
     do {
         oracle_epoch(options, epoch++, deadline, &totals);
@@ -698,6 +699,16 @@ static int oracle_load_stub(char **argv)
     return 0;
 }
 
+/* Before Linux 6.11 a mapping may lie beside one that is not watched with it */
+static int oracle_has_rows(void)
+{
+    uct_helper_range_t range;
+
+    return uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY,
+                                 (uintptr_t)&range, (uintptr_t)(&range + 1),
+                                 &range) != UCT_HELPER_RANGE_UNKNOWN;
+}
+
 int main(int argc, char **argv)
 {
     oracle_options_t options = {
@@ -710,6 +721,7 @@ int main(int argc, char **argv)
 
     oracle_parse(argc, argv, &options);
     options.has_stub = oracle_load_stub(argv);
+    options.has_rows = oracle_has_rows();
     oracle_page      = sysconf(_SC_PAGESIZE);
     oracle_probe_monitor(&options);
     /* Fixed, or the first large free() would move it out of reach */

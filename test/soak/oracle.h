@@ -51,6 +51,7 @@ typedef struct oracle_options {
     unsigned threads;
     int      hooks_only; /* without what UCX's own hooks do not see */
     int      has_stub;   /* the program's own calls are listened to */
+    int      has_rows;   /* what touches a mapping can be asked for each time */
     int      policy;        /* -1: a different one in each epoch */
 } oracle_options_t;
 
