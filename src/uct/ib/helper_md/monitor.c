@@ -68,7 +68,7 @@ static int uct_helper_monitor_get_fd(void)
     return uct_helper_monitor_is_ours(fd) ? fd : -1;
 }
 
-/* Under the lock. The reader has the file, also when somebody else closes the number. */
+/* Under the lock. The reader keeps the file */
 static void uct_helper_monitor_close(void)
 {
     int fd = uct_helper_monitor_get_fd();

@@ -150,8 +150,8 @@ static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
 
 /* A mapping that children do not get is joined with none that they get, so the
  * bell is alone in its own. It may be read, or what lies above would be taken for
- * a stack with its guard (range.c). By system calls, for what stands in front of them
- * tells the engines, for whose locks this thread must not wait. */
+ * a stack with its guard (range.c). By system calls, for what stands in front of
+ * them tells the engines, for whose locks this thread must not wait. */
 static void uct_helper_reader_put_up_bell(int fd)
 {
     size_t length = sysconf(_SC_PAGESIZE);
