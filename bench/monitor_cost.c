@@ -12,8 +12,8 @@
 
 #include "bench_util.h"
 
-#include <uct/ib/helper_md/monitor.h>
-#include <uct/ib/helper_md/range.h>
+#include <uct/ib/helper_md/watch/monitor.h>
+#include <uct/ib/helper_md/watch/range.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -451,7 +451,8 @@ static void sim_tell_cost(const sim_shape_t *shape, const sim_row_t *row)
             "beside it\n",
             shape->pattern->name, shape->ranks,
             (row->policy == SIM_NO_POLICY) ?
-                    "none" : uct_helper_policy_names[row->policy],
+                    "none" :
+                    ucs_regcache_policy_names[row->policy],
             r->elapsed_s, r->elapsed_s / r->ranks * 1e6, r->events,
             r->events / r->elapsed_s / 1e6, r->engine_bytes / 1e3,
             r->rank_bytes / 1e3);
@@ -490,13 +491,13 @@ static int sim_run_row(const sim_options_t *options, const sim_shape_t *shape,
 /* What lru may hold, once it is known what leave pinned does */
 static uint64_t sim_ceiling(const sim_options_t *options,
                             const replay_options_t *replay,
-                            uct_helper_policy_t policy, uint64_t leave)
+                            ucs_regcache_policy_t policy, uint64_t leave)
 {
     if (replay->ceiling.share > 0) {
         return replay->ceiling.share * leave;
     }
     if ((replay->ceiling.bytes == UINT64_MAX) &&
-        (policy == UCT_HELPER_POLICY_LRU)) {
+        (policy == UCS_REGCACHE_POLICY_LRU)) {
         return options->lru_share * leave;
     }
     return replay->ceiling.bytes;
@@ -508,8 +509,8 @@ static int sim_run(sim_options_t *options, const replay_options_t *replay,
                    const sim_shape_t *shape)
 {
     sim_row_t rows[SIM_ROWS_MAX] = {};
-    size_t count = 0, i;
-    sim_row_t leave = {UCT_HELPER_POLICY_LEAVE_PINNED, UINT64_MAX, {}};
+    size_t count                 = 0, i;
+    sim_row_t leave = {UCS_REGCACHE_POLICY_LEAVE_PINNED, UINT64_MAX, {}};
 
     rows[count].policy     = SIM_NO_POLICY;
     rows[count].max_pinned = UINT64_MAX;

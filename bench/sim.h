@@ -17,30 +17,30 @@
 #define SIM_LIST_MAX 16
 
 /** The policies that can be asked for, and none. */
-#define SIM_ROWS_MAX (UCT_HELPER_POLICY_LAST + 1)
+#define SIM_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 1)
 
 typedef struct sim_options {
-    sim_params_t        params;
-    const sim_pattern_t *patterns[SIM_LIST_MAX];
-    size_t              pattern_count;
-    uint32_t            ranks[SIM_LIST_MAX];
-    size_t              ranks_count;
-    uct_helper_policy_t policies[UCT_HELPER_POLICY_LAST];
-    size_t              policy_count;
-    char                letter;      /* class */
-    int                 is_weak;
-    uint32_t            base;        /* ranks that have the class's size */
-    sim_alltoall_t      alltoall;
-    double              lru_share;   /* of leave pinned's peak, for lru */
-    uint64_t            memory;      /* bytes for engines */
-    int                 is_json;
+    sim_params_t          params;
+    const sim_pattern_t   *patterns[SIM_LIST_MAX];
+    size_t                pattern_count;
+    uint32_t              ranks[SIM_LIST_MAX];
+    size_t                ranks_count;
+    ucs_regcache_policy_t policies[UCS_REGCACHE_POLICY_LAST];
+    size_t                policy_count;
+    char                  letter;    /* class */
+    int                   is_weak;
+    uint32_t              base;      /* ranks that have the class's size */
+    sim_alltoall_t        alltoall;
+    double                lru_share; /* of leave pinned's peak, for lru */
+    uint64_t              memory;    /* bytes for engines */
+    int                   is_json;
 } sim_options_t;
 
 /** One policy, on one pattern and number of ranks. */
 typedef struct sim_row {
-    uct_helper_policy_t policy; /* SIM_NO_POLICY: registrations are free */
-    uint64_t            max_pinned;
-    sim_result_t        result;
+    ucs_regcache_policy_t policy; /* SIM_NO_POLICY: registrations are free */
+    uint64_t              max_pinned;
+    sim_result_t          result;
 } sim_row_t;
 
 /** Rows begin with SIM_NO_POLICY. */

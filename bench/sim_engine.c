@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uct/ib/helper_md/engine_int.h>
+#include <ucs/regcache/regcache_int.h>
 
 #define SIM_PAGE 4096
 
@@ -56,11 +56,11 @@ size_t sim_engine_bytes(const sim_shape_t *shape, const sim_params_t *params)
     size_t events = sim_engine_events(shape, params);
     uint64_t uses = sim_uses(shape, &params->network, shape->ranks / 2);
 
-    return sizeof(struct uct_helper_engine) + sizeof(sim_engine_t) +
-           (params->is_small ? SIM_SMALL_DQ : 1024) * sizeof(uct_helper_use_t) +
-           events * (512 + 128 + sizeof(uct_helper_rq_item_t) +
-                     sizeof(uct_helper_home_t)) +
-           (uses + UCT_HELPER_CHUNK) * sizeof(uct_helper_region_t) +
+    return sizeof(struct ucs_regcache) + sizeof(sim_engine_t) +
+           (params->is_small ? SIM_SMALL_DQ : 1024) * sizeof(ucs_use_t) +
+           events * (512 + 128 + sizeof(ucs_regcache_rq_item_t) +
+                     sizeof(ucs_regcache_home_t)) +
+           (uses + UCS_REGCACHE_CHUNK) * sizeof(ucs_regcache_region_t) +
            2 * sizeof(uint32_t) * uses * (params->iterations + 2);
 }
 
@@ -234,9 +234,9 @@ void sim_engine_end(sim_world_t *world, sim_request_t *request)
  * Figures
  */
 
-static void sim_engine_add(sim_result_t *result, const uct_helper_stats_t *s)
+static void sim_engine_add(sim_result_t *result, const ucs_regcache_stats_t *s)
 {
-    uct_helper_stats_t *sum = &result->stats;
+    ucs_regcache_stats_t *sum = &result->stats;
 
     sum->uses                    += s->uses;
     sum->on_time                 += s->on_time;
@@ -265,16 +265,16 @@ static void sim_engine_add(sim_result_t *result, const uct_helper_stats_t *s)
 
 void sim_engines_stats(sim_world_t *world)
 {
-    sim_result_t *result    = world->result;
-    uct_helper_stats_t *sum = &result->stats;
-    uct_helper_stats_t stats;
+    sim_result_t *result      = world->result;
+    ucs_regcache_stats_t *sum = &result->stats;
+    ucs_regcache_stats_t stats;
     uint32_t i;
 
     for (i = 0; i < result->engines; ++i) {
         sim_engine_help(&world->engines[i].process, result->time_ns);
         replay_process_settle(&world->engines[i].process);
-        uct_helper_engine_stats(world->engines[i].process.engine,
-                                result->time_ns, &stats);
+        ucs_regcache_stats(world->engines[i].process.engine, result->time_ns,
+                           &stats);
         sim_engine_add(result, &stats);
     }
     if (result->engines > 0) {

@@ -14,7 +14,8 @@
 static const char *sim_row_name(const sim_row_t *row)
 {
     return (row->policy == SIM_NO_POLICY) ?
-                   "(free)" : uct_helper_policy_names[row->policy];
+                   "(free)" :
+                   ucs_regcache_policy_names[row->policy];
 }
 
 static double sim_row_slow_down(const sim_row_t *rows, size_t i)
@@ -67,7 +68,7 @@ static void sim_print_head(const sim_shape_t *shape, const sim_row_t *rows,
 
 static void sim_print_memory(const sim_row_t *row, FILE *stream)
 {
-    const uct_helper_stats_t *s = &row->result.stats;
+    const ucs_regcache_stats_t *s = &row->result.stats;
     char share[TOOL_UNITS_MAX], on_time[TOOL_UNITS_MAX];
 
     tool_units_print_share(s->pinned_peak_bytes, s->leave_pinned_peak_bytes,
@@ -127,8 +128,8 @@ static void sim_json_model(const sim_options_t *options, FILE *stream)
 
 static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
 {
-    const sim_result_t *r       = &rows[i].result;
-    const uct_helper_stats_t *s = &r->stats;
+    const sim_result_t *r         = &rows[i].result;
+    const ucs_regcache_stats_t *s = &r->stats;
 
     fprintf(stream,
             "\"seconds\": %.9f, \"compute_seconds\": %.9f, \"slow_down\": "

@@ -211,7 +211,8 @@ static void sim_world_ranks(sim_world_t *world)
 static const char *sim_policy_name(const sim_params_t *params)
 {
     return (params->process.policy == SIM_NO_POLICY) ?
-                   "none" : uct_helper_policy_names[params->process.policy];
+                   "none" :
+                   ucs_regcache_policy_names[params->process.policy];
 }
 
 static void sim_world_progress(const sim_world_t *world, uint64_t now_ns,

@@ -28,7 +28,7 @@ typedef struct sim_network {
 } sim_network_t;
 
 /** No engine: a registration costs nothing. */
-#define SIM_NO_POLICY UCT_HELPER_POLICY_LAST
+#define SIM_NO_POLICY UCS_REGCACHE_POLICY_LAST
 
 /** A use of a registration, told at its begin and at its end. */
 typedef void (*sim_use_func_t)(void *arg, uint32_t rank, uint64_t use,
@@ -53,30 +53,33 @@ typedef struct sim_params {
 
 /** Figures of one run. */
 typedef struct sim_result {
-    uint64_t time_ns;           /**< until the last rank has ended */
-    uint64_t compute_ns;        /**< mean of the ranks, noise included */
+    uint64_t             time_ns;      /**< until the last rank has ended */
+    uint64_t             compute_ns;   /**< mean of the ranks, noise included */
     uint32_t ranks, engines;
-    uint32_t stuck;             /**< ranks that have not ended: a deadlock */
-    uint32_t stuck_rank;        /**< one of them */
+    uint32_t             stuck;        /**< ranks that have not ended: a
+                                            deadlock */
+    uint32_t             stuck_rank;   /**< one of them */
     uint64_t sends, receives;   /**< completed */
     uint64_t sent_bytes, received_bytes;
-    uint64_t unmatched;         /**< messages that nobody received, receives
-                                     that got none */
-    uint64_t rendezvous;        /**< messages */
-    uint64_t borrowed;          /**< delays of ranks without engine */
-    uint64_t guessed;           /**< those whose model rank was not there yet */
-    uint64_t events;
+    uint64_t             unmatched;    /**< messages that nobody received,
+                                            receives that got none */
+    uint64_t             rendezvous;   /**< messages */
+    uint64_t             borrowed;     /**< delays of ranks without engine */
+    uint64_t             guessed;      /**< those whose model rank was not there
+                                            yet */
+    uint64_t             events;
 
     /* Of the ranks with engine */
-    uct_helper_stats_t stats;   /**< counts: sums; byte figures: means */
-    uint64_t peak_max_bytes;
-    double   byte_ns_max;
-    uint64_t leave_peak_max_bytes;
+    ucs_regcache_stats_t stats;        /**< counts: sums; byte figures: means */
+    uint64_t             peak_max_bytes;
+    double               byte_ns_max;
+    uint64_t             leave_peak_max_bytes;
 
     /* Of this machine, differ from run to run */
-    double   elapsed_s;
-    double   engine_bytes;      /**< memory of a rank with engine, mean */
-    double   rank_bytes;        /**< all else, a rank */
+    double               elapsed_s;
+    double               engine_bytes; /**< memory of a rank with engine, mean
+                                            */
+    double               rank_bytes;   /**< all else, a rank */
 } sim_result_t;
 
 /** Uses of registrations that a rank makes in one iteration. */

@@ -4,7 +4,7 @@
 #include "bench_util.h"
 #include "hit_domain.h"
 
-#include <uct/ib/helper_md/trace_record.h>
+#include <uct/ib/helper_md/report/trace_record.h>
 
 #include <math.h>
 #include <stdio.h>

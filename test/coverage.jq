@@ -3,8 +3,8 @@
 # Sums up gcov's JSON of several compilations (slurped) of the same sources.
 def names: $machine | split("\n") | map(select(. != ""));
 
-[.[] | .files[] | (.file | sub(".*/"; "")) as $file |
- select($file | test("^(engine.*\\.c|region\\.h)$")) | .lines[] |
+[.[] | .files[] | select(.file | test("ucs/regcache/.*\\.c$|/region\\.h$")) |
+ (.file | sub(".*ucs/regcache/"; "")) as $file | .lines[] |
  {file: $file, line: .line_number, function: (.function_name // ""),
   count, taken: [.branches[] | select(.throw | not) | .count]}] |
 group_by([.file, .line]) |
@@ -18,11 +18,11 @@ map({file: .[0].file, line: .[0].line, function: .[0].function,
                 map(select(length > 0)) |
                 map({all: length, taken: map(select(. > 0)) | length}) |
                 max_by(.taken / .all))}) as $lines |
-($lines | map(select(.file | startswith("engine")))) as $engine |
+($lines | map(select(.file | endswith(".c")))) as $cache |
 {
-  all: ($engine | length),
-  taken: ($engine | map(select(.count > 0)) | length),
-  files: ($engine | group_by(.file) |
+  all: ($cache | length),
+  taken: ($cache | map(select(.count > 0)) | length),
+  files: ($cache | group_by(.file) |
           map({file: .[0].file, all: length,
                taken: (map(select(.count > 0)) | length),
                missed: (map(select(.count == 0) | .line | tostring) |

@@ -4,8 +4,8 @@
 # A node ledger of a job's own, so that no job that runs beside decides a test
 # or a measurement, and nothing stays when it is over; to be sourced by bash.
 
-ledger_version=$(sed -n 's/^#define UCT_HELPER_LEDGER_VERSION //p' \
-    "$(dirname "${BASH_SOURCE[0]}")/../src/uct/ib/helper_md/node/ledger.h")
+ledger_version=$(sed -n 's/^#define UCS_LEDGER_VERSION //p' \
+    "$(dirname "${BASH_SOURCE[0]}")/../src/ucs/node/ledger.h")
 
 # ledger_take NAME: for what is started from now on. Letters, digits, - and _
 ledger_take() {
@@ -18,7 +18,7 @@ ledger_exists() {
 }
 
 # ledger_key [UID]: of its segment, FNV-1a of the name as by
-# uct_helper_ledger_key()
+# ucs_ledger_key()
 ledger_key() {
     local name=ucx-helper-md-$ledger_version.${1:-$(id -u)}
     name+=.$HELPER_MD_NODE_LEDGER

@@ -17,9 +17,9 @@ typedef struct cg_matrix {
 
 
 /**
- * Make the block of CG's matrix that the fields of @a matrix name: a sum of @a n
- * weighted outer products of sparse random vectors, its eigenvalues moved down
- * by @a shift (RNR-94-007, section 2.2.2). Lives as long as the process.
+ * Make the block of CG's matrix that the fields of @a matrix name: a sum of @a
+ * n weighted outer products of sparse random vectors, its eigenvalues moved
+ * down by @a shift (RNR-94-007, section 2.2.2). Lives as long as the process.
  */
 void cg_matrix_make(const nas_t *nas, int n, int nonzero, double shift,
                     cg_matrix_t *matrix);

@@ -40,7 +40,8 @@ typedef struct nas {
 
 /**
  * Initialise MPI and read the command line, `CLASS [--iterations N]
- * [--columns N] [--json] [--trace PREFIX]`; a bad one ends the job with a message and code 2.
+ * [--columns N] [--json] [--trace PREFIX]`; a bad one ends the job with a
+ * message and code 2.
  *
  * @param [in] classes  Those that the kernel has.
  *

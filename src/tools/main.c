@@ -3,7 +3,7 @@
  */
 #include "tool.h"
 
-#include <uct/ib/helper_md/nearest.h>
+#include <ucs/sys/nearest.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -45,15 +45,15 @@ static void tool_usage(FILE *stream)
 static void tool_unknown_command(const char *name)
 {
     const tool_command_t *command;
-    char hint[UCT_HELPER_NEAREST_HINT_MAX];
-    uct_helper_nearest_t nearest;
+    char hint[UCS_NEAREST_HINT_MAX];
+    ucs_nearest_t nearest;
 
-    uct_helper_nearest_begin(&nearest, name, strlen(name));
+    ucs_nearest_begin(&nearest, name, strlen(name));
     for (command = tool_commands; command->name != NULL; ++command) {
-        uct_helper_nearest_try(&nearest, command->name);
+        ucs_nearest_try(&nearest, command->name);
     }
     tool_message("unknown command '%s'%s (see %s --help)", name,
-                 uct_helper_nearest_hint(nearest.word, "", hint), TOOL_NAME);
+                 ucs_nearest_hint(nearest.word, "", hint), TOOL_NAME);
 }
 
 int main(int argc, char **argv)

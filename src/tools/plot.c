@@ -18,7 +18,7 @@
 
 #define PLOT_BINS       300
 #define PLOT_MIB        (1024.0 * 1024.0)
-#define PLOT_CURVES_MAX (UCT_HELPER_POLICY_LAST + 2)
+#define PLOT_CURVES_MAX (UCS_REGCACHE_POLICY_LAST + 2)
 
 enum {
     PLOT_OPT_HELP = 1,
@@ -85,13 +85,13 @@ static const char *const plot_styles[] = {
 };
 #define PLOT_STYLES (sizeof(plot_styles) / sizeof(plot_styles[0]))
 
-static int plot_add_policy(plot_t *plot, uct_helper_policy_t policy)
+static int plot_add_policy(plot_t *plot, ucs_regcache_policy_t policy)
 {
     replay_params_t params = plot->command->options.params;
     replay_curve_t curve   = {};
-    const char *name       = uct_helper_policy_names[policy];
+    const char *name       = ucs_regcache_policy_names[policy];
     char share[TOOL_UNITS_MAX], bytes[TOOL_UNITS_MAX];
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
     ucs_status_t status;
 
     params.policy     = policy;

@@ -95,7 +95,7 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
 
 static int replay_add_policy(const replay_trace_t *trace,
                              const replay_options_t *options,
-                             uct_helper_policy_t policy,
+                             ucs_regcache_policy_t policy,
                              replay_outcome_t *outcome)
 {
     replay_row_t *row      = &outcome->rows[outcome->row_count];
@@ -106,7 +106,7 @@ static int replay_add_policy(const replay_trace_t *trace,
     params.policy     = policy;
     params.max_pinned = outcome->ceiling;
     memset(row, 0, sizeof(*row));
-    row->name = uct_helper_policy_names[policy];
+    row->name = ucs_regcache_policy_names[policy];
     row->kind = REPLAY_ROW_POLICY;
     status    = replay_world_run(trace, &params, &row->stats, NULL, &cpu_s);
     if (status != UCS_OK) {

@@ -27,15 +27,15 @@ typedef struct replay_ceiling {
 
 /** Options that a replay needs. */
 typedef struct replay_options {
-    replay_params_t     params;   /**< policy and ceiling are not set */
-    replay_ceiling_t    ceiling;
-    uint64_t            min_size;
-    replay_warp_t       warp;
-    uct_helper_policy_t policies[UCT_HELPER_POLICY_LAST];
-    size_t              policy_count;
-    unsigned            window;   /**< samples of the periodicity detector */
-    int                 is_speed; /**< say how fast; not the same twice */
-    int                 is_equal; /**< predict at others' byte-seconds, too */
+    replay_params_t       params;   /**< policy and ceiling are not set */
+    replay_ceiling_t      ceiling;
+    uint64_t              min_size;
+    replay_warp_t         warp;
+    ucs_regcache_policy_t policies[UCS_REGCACHE_POLICY_LAST];
+    size_t                policy_count;
+    unsigned              window;   /**< samples of the periodicity detector */
+    int                   is_speed; /**< say how fast; not the same twice */
+    int                   is_equal; /**< predict at others' byte-seconds, too */
 } replay_options_t;
 
 /** Rows of the outcome. */
@@ -56,17 +56,17 @@ typedef struct replay_speed {
 
 /** One policy or yardstick, on one trace or summed over several. */
 typedef struct replay_row {
-    const char         *name;
-    replay_row_kind_t  kind;
-    uct_helper_stats_t stats;
-    replay_figures_t   lru;   /**< LRU cache of the same byte-seconds */
-    replay_figures_t   opt;   /**< Belady's, of the same byte-seconds */
-    replay_figures_t   equal; /**< predict, of the same byte-seconds; without
-                                   uses where it was not asked */
-    replay_speed_t     speed; /**< of a policy */
+    const char           *name;
+    replay_row_kind_t    kind;
+    ucs_regcache_stats_t stats;
+    replay_figures_t     lru;   /**< LRU cache of the same byte-seconds */
+    replay_figures_t     opt;   /**< Belady's, of the same byte-seconds */
+    replay_figures_t     equal; /**< predict, of the same byte-seconds; without
+                                     uses where it was not asked */
+    replay_speed_t       speed; /**< of a policy */
 } replay_row_t;
 
-#define REPLAY_ROWS_MAX (UCT_HELPER_POLICY_LAST + 5)
+#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
 
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {

@@ -15,7 +15,7 @@
 static int replay_equal_try(const replay_trace_t *trace,
                             const replay_params_t *params, replay_row_t *row)
 {
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
 
     if (replay_world_run(trace, params, &stats, NULL, NULL) != UCS_OK) {
         tool_out_of_memory();
@@ -51,7 +51,7 @@ static int replay_may_equal(const replay_row_t *row)
     return (row->kind == REPLAY_ROW_PERIODICITY) ||
            ((row->kind == REPLAY_ROW_POLICY) &&
             strcmp(row->name,
-                   uct_helper_policy_names[UCT_HELPER_POLICY_PREDICT]));
+                   ucs_regcache_policy_names[UCS_REGCACHE_POLICY_PREDICT]));
 }
 
 /* Predict has two ways to spend less: a ceiling, by bisection, and a larger
@@ -69,7 +69,7 @@ void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
     if (!replay_may_equal(row)) {
         return;
     }
-    params.policy = UCT_HELPER_POLICY_PREDICT;
+    params.policy = UCS_REGCACHE_POLICY_PREDICT;
     for (i = 0; i < REPLAY_EQUAL_BISECTIONS; ++i) {
         params.max_pinned = low + (high - low + 1) / 2;
         if (replay_equal_try(trace, &params, row)) {

@@ -9,7 +9,7 @@
 #include "units.h"
 
 #include <ucs/predict/periodicity.h>
-#include <uct/ib/helper_md/nearest.h>
+#include <ucs/sys/nearest.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -51,9 +51,9 @@ static int replay_parse_policy(replay_options_t *options, const char *name,
 {
     size_t i, j;
 
-    for (i = 0; i < UCT_HELPER_POLICY_LAST; ++i) {
-        if ((strlen(uct_helper_policy_names[i]) != length) ||
-            strncmp(uct_helper_policy_names[i], name, length)) {
+    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
+        if ((strlen(ucs_regcache_policy_names[i]) != length) ||
+            strncmp(ucs_regcache_policy_names[i], name, length)) {
             continue;
         }
         for (j = 0; j < options->policy_count; ++j) {
@@ -259,7 +259,7 @@ void replay_options_init(replay_options_t *options)
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;
     options->window                         = REPLAY_WINDOW;
-    for (i = 0; i < UCT_HELPER_POLICY_LAST; ++i) {
+    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
         options->policies[options->policy_count++] = i;
     }
 }
@@ -281,8 +281,8 @@ static char *replay_policies_allowed(void)
     char *joined, *text;
     size_t i;
 
-    for (i = 0; i < UCT_HELPER_POLICY_LAST; ++i) {
-        tool_list_add(&names, uct_helper_policy_names[i]);
+    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
+        tool_list_add(&names, ucs_regcache_policy_names[i]);
     }
     joined = tool_list_join(&names, ", ");
     text   = tool_format("a list of %s", joined);
@@ -303,13 +303,13 @@ static const char *replay_policies_hint(const char *value, char *hint)
         value += length + 1;
         length = strcspn(value, ",");
     }
-    word = uct_helper_nearest_of(value, length, uct_helper_policy_names);
-    return uct_helper_nearest_hint(word, "", hint);
+    word = ucs_nearest_of(value, length, ucs_regcache_policy_names);
+    return ucs_nearest_hint(word, "", hint);
 }
 
 int replay_options_parse(replay_options_t *options, int opt, const char *value)
 {
-    char hint[UCT_HELPER_NEAREST_HINT_MAX] = "";
+    char hint[UCS_NEAREST_HINT_MAX] = "";
     const replay_option_t *option;
     char *allowed;
 

@@ -96,7 +96,7 @@ static double replay_bound(const replay_outcome_t *outcome)
            outcome->lead_byte_ns;
 }
 
-static uint64_t replay_warm(const uct_helper_stats_t *stats)
+static uint64_t replay_warm(const ucs_regcache_stats_t *stats)
 {
     return stats->uses - stats->cold;
 }
@@ -158,11 +158,11 @@ static void replay_print_row(const replay_outcome_t *outcome,
                              const replay_row_t *row,
                              const replay_options_t *options, FILE *stream)
 {
-    const replay_row_t *limit       = replay_row_of(outcome, REPLAY_ROW_LIMIT);
-    const replay_row_t *leave       = replay_row_of(outcome, REPLAY_ROW_LEAVE);
-    const uct_helper_stats_t *stats = &row->stats;
-    uint64_t warm                   = replay_warm(stats);
-    double bound                    = replay_bound(outcome);
+    const replay_row_t *limit = replay_row_of(outcome, REPLAY_ROW_LIMIT);
+    const replay_row_t *leave = replay_row_of(outcome, REPLAY_ROW_LEAVE);
+    const ucs_regcache_stats_t *stats = &row->stats;
+    uint64_t warm                     = replay_warm(stats);
+    double bound                      = replay_bound(outcome);
     char buf[8][TOOL_UNITS_MAX];
 
     fprintf(stream,
@@ -292,10 +292,10 @@ static void replay_json_figures(json_t *object,
                                 const replay_outcome_t *outcome,
                                 const replay_row_t *row)
 {
-    const uct_helper_stats_t *stats = &row->stats;
-    const uct_helper_stats_t *limit =
+    const ucs_regcache_stats_t *stats = &row->stats;
+    const ucs_regcache_stats_t *limit =
             &replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats;
-    const uct_helper_stats_t *leave =
+    const ucs_regcache_stats_t *leave =
             &replay_row_of(outcome, REPLAY_ROW_LEAVE)->stats;
 
     replay_json_seconds(object, "elapsed_seconds", outcome->elapsed_ns);

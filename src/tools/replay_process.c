@@ -54,7 +54,7 @@ static void replay_fibers_main(void *arg)
 
     for (;;) {
         replay_process_step(process);
-        process->resume_ns = UCT_HELPER_TIME_NEVER;
+        process->resume_ns = UCS_REGCACHE_TIME_NEVER;
         replay_fiber_leave(fiber);
         process = fiber->arg;
     }
@@ -243,13 +243,12 @@ static uint64_t replay_process_path(void *arg UCS_V_UNUSED, uintptr_t sp,
 /* On the fiber */
 static void replay_process_step(replay_process_t *process)
 {
-    uint64_t next = uct_helper_engine_step(process->engine,
-                                           process->helper_ns);
+    uint64_t next = ucs_regcache_step(process->engine, process->helper_ns);
 
     process->helper_ns = replay_add_time(process->helper_ns, REPLAY_STEP_NS);
     if (next <= process->helper_ns) {
         next = process->helper_ns;
-    } else if (next != UCT_HELPER_TIME_NEVER) {
+    } else if (next != UCS_REGCACHE_TIME_NEVER) {
         next = replay_add_time(next, replay_process_lateness(process));
     }
     if (next < process->due_ns) {
@@ -262,8 +261,8 @@ static void replay_process_begin(replay_process_t *process)
     if (process->helper_ns < process->due_ns) {
         process->helper_ns = process->due_ns;
     }
-    process->due_ns     = UCT_HELPER_TIME_NEVER;
-    process->woken_ns   = UCT_HELPER_TIME_NEVER;
+    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
     process->fiber      = replay_fibers_get(process->fibers);
     process->fiber->arg = process;
 }
@@ -271,7 +270,7 @@ static void replay_process_begin(replay_process_t *process)
 uint64_t replay_process_help_time(const replay_process_t *process)
 {
     if (!process->has_helper) {
-        return UCT_HELPER_TIME_NEVER;
+        return UCS_REGCACHE_TIME_NEVER;
     }
     return (process->fiber != NULL) ? process->resume_ns : process->due_ns;
 }
@@ -284,7 +283,7 @@ void replay_process_help(replay_process_t *process)
     process->is_helper = 1;
     replay_fiber_enter(process->fiber);
     process->is_helper = 0;
-    if (process->resume_ns == UCT_HELPER_TIME_NEVER) {
+    if (process->resume_ns == UCS_REGCACHE_TIME_NEVER) {
         replay_fibers_put(process->fibers, process->fiber);
         process->fiber = NULL;
     }
@@ -307,14 +306,14 @@ uct_mem_h replay_process_get(replay_process_t *process, uint64_t address,
 {
     uct_mem_h memh = NULL;
 
-    (void)uct_helper_engine_get(process->engine, (void*)address, length, access,
-                                (signature != 0) ? signature : 1, &memh);
+    (void)ucs_regcache_get(process->engine, (void *)address, length, access,
+                           (signature != 0) ? signature : 1, &memh);
     return memh;
 }
 
 void replay_process_put(replay_process_t *process, uct_mem_h memh)
 {
-    (void)uct_helper_engine_put(process->engine, memh, NULL);
+    (void)ucs_regcache_put(process->engine, memh, NULL);
 }
 
 /*
@@ -324,7 +323,7 @@ void replay_process_put(replay_process_t *process, uct_mem_h memh)
 ucs_status_t replay_process_open(replay_process_t *process)
 {
     const replay_params_t *params = process->params;
-    uct_helper_env_t env          = {
+    ucs_regcache_env_t env = {
         .arg          = process,
         .mem_reg      = replay_process_reg,
         .mem_dereg    = replay_process_dereg,
@@ -336,7 +335,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .walk         = replay_process_path,
         .recall       = replay_process_path
     };
-    uct_helper_engine_params_t engine = {
+    ucs_regcache_params_t engine = {
         .policy       = params->policy,
         .min_size     = 0,
         .max_pinned   = params->max_pinned,
@@ -349,18 +348,18 @@ ucs_status_t replay_process_open(replay_process_t *process)
     ucs_status_t status;
 
     process->helper_ns  = process->main_ns;
-    process->due_ns     = UCT_HELPER_TIME_NEVER;
-    process->woken_ns   = UCT_HELPER_TIME_NEVER;
-    process->resume_ns  = UCT_HELPER_TIME_NEVER;
+    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
+    process->resume_ns  = UCS_REGCACHE_TIME_NEVER;
     process->random     = params->seed;
     process->pinned     = 0;
     process->free_memhs = NULL;
     process->fiber      = NULL;
     process->is_helper  = 0;
 
-    status = uct_helper_engine_create(&engine, &env, &process->engine);
+    status = ucs_regcache_create(&engine, &env, &process->engine);
     if (status == UCS_OK) {
-        process->has_helper = uct_helper_engine_needs_helper(process->engine);
+        process->has_helper = ucs_regcache_needs_helper(process->engine);
     }
     return status;
 }
@@ -370,7 +369,7 @@ void replay_process_close(replay_process_t *process)
     replay_memh_t *memh;
 
     process->on_pinned = NULL;
-    uct_helper_engine_destroy(process->engine);
+    ucs_regcache_destroy(process->engine);
     while ((memh = process->free_memhs) != NULL) {
         process->free_memhs = memh->next;
         free(memh);

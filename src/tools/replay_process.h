@@ -4,7 +4,7 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_PROCESS_H_
 #define UCX_HELPER_TOOL_REPLAY_PROCESS_H_
 
-#include <uct/ib/helper_md/engine.h>
+#include <ucs/regcache/regcache.h>
 
 /**
  * @file replay_process.h
@@ -19,8 +19,8 @@
  * The caller keeps the two in order: before the main thread does anything at a
  * time T it calls @ref replay_process_help as long as
  * @ref replay_process_help_time is not after T. Main thread's time is
- * `main_ns`: set before a call of the engine's, later on return if the call took
- * time.
+ * `main_ns`: set before a call of the engine's, later on return if the call
+ * took time.
  */
 
 BEGIN_C_DECLS
@@ -36,14 +36,14 @@ typedef struct replay_cost {
 
 /** A process's parameters; all costs are modelled. */
 typedef struct replay_params {
-    uct_helper_policy_t policy;
-    uint64_t            max_pinned;    /**< bytes, UINT64_MAX: no ceiling */
-    replay_cost_t       register_cost;
-    replay_cost_t       deregister_cost;
-    double              lateness_ns;   /**< median lateness of the helper's
+    ucs_regcache_policy_t policy;
+    uint64_t              max_pinned;  /**< bytes, UINT64_MAX: no ceiling */
+    replay_cost_t         register_cost;
+    replay_cost_t         deregister_cost;
+    double                lateness_ns; /**< median lateness of the helper's
                                             wake-up, log-normal */
-    double              miss_target;   /**< of predict, 0 to 1; 0: default */
-    uint64_t            seed;          /**< of the lateness */
+    double                miss_target; /**< of predict, 0 to 1; 0: default */
+    uint64_t              seed;        /**< of the lateness */
 } replay_params_t;
 
 /** Stacks for helpers that are in the middle of a step; shared by processes of
@@ -68,26 +68,26 @@ typedef struct replay_process {
     const replay_params_t *params;
     replay_fibers_t       *fibers;
     size_t                page_size;
-    unsigned              dq_length;    /**< as the engine's, 0: default */
+    unsigned              dq_length; /**< as the engine's, 0: default */
     unsigned              max_contexts;
-    replay_pinned_func_t  on_pinned;    /**< may be NULL */
+    replay_pinned_func_t  on_pinned; /**< may be NULL */
     void                  *pinned_arg;
-    uint64_t              main_ns;      /**< at first the start for both */
+    uint64_t              main_ns;   /**< at first the start for both */
 
     /* To be read */
-    uct_helper_engine_h   engine;
+    ucs_regcache_h        engine;
     int                   has_helper;
 
     /* Its own */
     uint64_t              helper_ns;
-    uint64_t              due_ns;       /* when the helper runs its next step */
-    uint64_t              woken_ns;     /* NEVER, or since when it is asked to */
-    uint64_t              resume_ns;    /* in a step: when it goes on */
+    uint64_t              due_ns;    /* when the helper runs its next step */
+    uint64_t              woken_ns;  /* NEVER, or since when it is asked to */
+    uint64_t              resume_ns; /* in a step: when it goes on */
     uint64_t              random;
-    uint64_t              pinned;       /* bytes at the lower domain */
+    uint64_t              pinned;    /* bytes at the lower domain */
     struct replay_memh    *free_memhs;
-    struct replay_fiber   *fiber;       /* of the step that is under way */
-    int                   is_helper;    /* who runs */
+    struct replay_fiber   *fiber;    /* of the step that is under way */
+    int                   is_helper; /* who runs */
 } replay_process_t;
 
 /** Create the engine. @return UCS_OK or what creating it returned. */
@@ -96,7 +96,7 @@ ucs_status_t replay_process_open(replay_process_t *process);
 /** After @ref replay_process_settle. */
 void replay_process_close(replay_process_t *process);
 
-/** @return When the helper does its next thing; UCT_HELPER_TIME_NEVER. */
+/** @return When the helper does its next thing; UCS_REGCACHE_TIME_NEVER. */
 uint64_t replay_process_help_time(const replay_process_t *process);
 
 /** Let the helper do it. */

@@ -96,8 +96,8 @@ typedef struct replay_trace {
 void replay_trace_sort(ucs_trace_t *raw);
 
 /**
- * Read a file or pipe that @ref ucs_trace_decode understands, gzip'ed or not, in
- * order of time. Of one that is cut short all whole events are read, after a
+ * Read a file or pipe that @ref ucs_trace_decode understands, gzip'ed or not,
+ * in order of time. Of one that is cut short all whole events are read, after a
  * message that says how much is missing.
  *
  * @return 0, or -1 after a message that names file and byte (of what is in it).

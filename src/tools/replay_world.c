@@ -76,8 +76,8 @@ static void replay_world_event(replay_world_t *world)
         break;
     default:
         unmap = &world->trace->unmaps[event->index];
-        uct_helper_engine_unmapped(world->process.engine, unmap->start,
-                                   unmap->end - unmap->start);
+        ucs_regcache_unmapped(world->process.engine, unmap->start,
+                              unmap->end - unmap->start);
         break;
     }
 }
@@ -109,7 +109,7 @@ static double replay_world_cpu(void)
 
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              uct_helper_stats_t *stats,
+                              ucs_regcache_stats_t *stats,
                               replay_curve_t *curve, double *cpu_s)
 {
     replay_fibers_t fibers;
@@ -141,7 +141,7 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
         if (cpu_s != NULL) {
             *cpu_s = replay_world_cpu() - start;
         }
-        uct_helper_engine_stats(world.process.engine, trace->end_ns, stats);
+        ucs_regcache_stats(world.process.engine, trace->end_ns, stats);
         replay_process_close(&world.process);
     }
     replay_fibers_cleanup(&fibers);

@@ -42,7 +42,7 @@ typedef struct replay_curve {
  */
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              uct_helper_stats_t *stats,
+                              ucs_regcache_stats_t *stats,
                               replay_curve_t *curve, double *cpu_s);
 
 /** Note a value of the curve. */

@@ -8,7 +8,7 @@
 #include "tool.h"
 #include "units.h"
 
-#include <uct/ib/helper_md/nearest.h>
+#include <ucs/sys/nearest.h>
 #include <uct/ib/helper_md/values.h>
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static int tool_check_pin_cost(const char *value)
 const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
     {"policy", "UCX_MD_HELPER_POLICY", "POLICY", "when to register",
      "predict, paper, leave_pinned, on_demand or lru", NULL,
-     uct_helper_policy_names},
+     ucs_regcache_policy_names},
     {"miss-target", "UCX_MD_HELPER_MISS_TARGET", "SHARE",
      "uses that may find their buffer unregistered, under predict",
      "a share above 0 and below 1, such as 0.01 or 1%", tool_check_share,
@@ -127,7 +127,7 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      tool_check_cpu, tool_cpu_words},
     {"cpu-policy", "UCX_MD_HELPER_CPU_POLICY", "POLICY",
      "which ranks of a node have a helper", "conservative, aggressive or auto",
-     NULL, uct_helper_cpu_policy_names},
+     NULL, ucs_cpu_policy_names},
     {"log", "UCX_MD_HELPER_LOG", "LEVEL", "how much the helper says",
      "error, warn, info or debug", NULL, tool_log_words},
     {"pin-cost", TOOL_ENV_PIN_COST, "BASE,PERPAGE",
@@ -150,7 +150,7 @@ const tool_setting_t *tool_setting_of(const char *variable)
 int tool_setting_check(const tool_setting_t *setting, const char *value)
 {
     const char *word = NULL;
-    char hint[UCT_HELPER_NEAREST_HINT_MAX];
+    char hint[UCS_NEAREST_HINT_MAX];
     unsigned index;
     size_t length;
 
@@ -163,11 +163,11 @@ int tool_setting_check(const tool_setting_t *setting, const char *value)
     length = strcspn(value, ":"); /* with it, a form */
     length += (value[length] == ':');
     if (setting->words != NULL) {
-        word = uct_helper_nearest_of(value, length, setting->words);
+        word = ucs_nearest_of(value, length, setting->words);
     }
     tool_message("option --%s: '%s' is not allowed; allowed: %s%s",
                  setting->name, value, setting->allowed,
-                 uct_helper_nearest_hint(word, "", hint));
+                 ucs_nearest_hint(word, "", hint));
     return -1;
 }
 

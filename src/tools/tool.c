@@ -6,7 +6,7 @@
 #endif
 #include "tool.h"
 
-#include <uct/ib/helper_md/nearest.h>
+#include <ucs/sys/nearest.h>
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -79,21 +79,20 @@ static const char *tool_option_hint(const char *arg,
                                     const struct option *options, char *hint)
 {
     size_t dashes = strspn(arg, "-");
-    uct_helper_nearest_t nearest;
+    ucs_nearest_t nearest;
 
-    uct_helper_nearest_begin(&nearest, arg + dashes,
-                             strcspn(arg + dashes, "="));
+    ucs_nearest_begin(&nearest, arg + dashes, strcspn(arg + dashes, "="));
     for (; options->name != NULL; ++options) {
-        uct_helper_nearest_try(&nearest, options->name);
+        ucs_nearest_try(&nearest, options->name);
     }
-    return uct_helper_nearest_hint(nearest.word, "--", hint);
+    return ucs_nearest_hint(nearest.word, "--", hint);
 }
 
 void tool_bad_option(const char *command, int opt, char *const *argv,
                      const struct option *options)
 {
     const char *arg = argv[optind - 1];
-    char hint[UCT_HELPER_NEAREST_HINT_MAX];
+    char hint[UCS_NEAREST_HINT_MAX];
 
     /* getopt has gone past a long option, but stays at a group of letters;
      * our values for long options lie below the letters */

@@ -5,7 +5,7 @@
  * place on. A rank claims, asks, serves and looks for its place, and neither
  * crashes nor waits for long; what it counted itself is what it gives back.
  */
-#include <uct/ib/helper_md/node/node.h>
+#include <ucs/node/node.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,59 +38,58 @@ static uint64_t fuzz_node_release(void *arg, uint64_t length)
     return 0;
 }
 
-static void fuzz_node_live(uct_helper_node_h node, unsigned policy_data)
+static void fuzz_node_live(ucs_node_h node, unsigned policy_data)
 {
-    uct_helper_work_t work    = {policy_data, 1};
-    uct_helper_cpus_t allowed = {{policy_data}};
-    static uint8_t distances[UCT_HELPER_LEDGER_CPUS];
-    uct_helper_node_figures_t figures;
-    uct_helper_place_t place;
+    ucs_work_t work    = {policy_data, 1};
+    ucs_cpus_t allowed = {{policy_data}};
+    static uint8_t distances[UCS_LEDGER_CPUS];
+    ucs_node_figures_t figures;
+    ucs_place_t place;
     uint64_t claimed = 0;
     unsigned how;
 
-    for (how = UCT_HELPER_CLAIM_HELPER; how <= UCT_HELPER_CLAIM_FORCE; ++how) {
-        if (uct_helper_node_claim(node, 4096, how)) {
+    for (how = UCS_CLAIM_HELPER; how <= UCS_CLAIM_FORCE; ++how) {
+        if (ucs_node_claim(node, 4096, how)) {
             claimed += 4096;
         }
         for (unsigned whom = 0; whom < 2; ++whom) {
-            if (uct_helper_node_ask(node, FUZZ_BUDGET / 2, whom)) {
+            if (ucs_node_ask(node, FUZZ_BUDGET / 2, whom)) {
                 claimed += FUZZ_BUDGET / 2;
             }
         }
-        uct_helper_node_serve(node);
-        uct_helper_node_turn(node, fuzz_node_now() + how * 2000000000ul, &work,
-                             &allowed, distances, &place);
-        FUZZ_CHECK((place.cpu >= -1) && (place.cpu < UCT_HELPER_LEDGER_CPUS));
+        ucs_node_serve(node);
+        ucs_node_turn(node, fuzz_node_now() + how * 2000000000ul, &work,
+                      &allowed, distances, &place);
+        FUZZ_CHECK((place.cpu >= -1) && (place.cpu < UCS_LEDGER_CPUS));
     }
     FUZZ_CHECK(claimed >= 4096); /* by force, always */
-    uct_helper_node_figures(node, &figures);
-    FUZZ_CHECK(figures.ranks <= UCT_HELPER_LEDGER_SLOTS);
-    uct_helper_node_unclaim(node, claimed);
+    ucs_node_figures(node, &figures);
+    FUZZ_CHECK(figures.ranks <= UCS_LEDGER_SLOTS);
+    ucs_node_unclaim(node, claimed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char name[128];
-    uct_helper_node_params_t params = {
+    ucs_node_params_t params = {
         .name        = name,
         .budget      = FUZZ_BUDGET,
         .ram         = 1ul << 30,
         .patience_ns = 1,
         .now         = fuzz_node_now
     };
-    uct_helper_ledger_t *ledger;
-    uct_helper_node_h node;
+    ucs_ledger_t *ledger;
+    ucs_node_h node;
     char error[256];
     size_t place;
 
     if (size < 4) {
         return 0;
     }
-    params.policy = data[3] % UCT_HELPER_CPU_POLICY_LAST;
+    params.policy = data[3] % UCS_CPU_POLICY_LAST;
     place         = ((data[0] << 8) | data[1]) % (sizeof(*ledger) / 8) * 8;
     snprintf(name, sizeof(name), "ucx-helper-md.fuzz.%d", getpid());
-    FUZZ_CHECK(uct_helper_ledger_open(name, &ledger, error, sizeof(error)) ==
-               UCS_OK);
+    FUZZ_CHECK(ucs_ledger_open(name, &ledger, error, sizeof(error)) == UCS_OK);
 
     /* Before it enters, or after */
     if (data[2] & 1) {
@@ -98,10 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                (size - 4 < sizeof(*ledger) - place) ? size - 4 :
                                                       sizeof(*ledger) - place);
     }
-    if (uct_helper_node_open(&params, &node, error, sizeof(error)) == UCS_OK) {
-        FUZZ_CHECK(uct_helper_node_join(node, fuzz_node_release, &node) ==
-                   UCS_OK);
-        uct_helper_node_listen(node, 1);
+    if (ucs_node_open(&params, &node, error, sizeof(error)) == UCS_OK) {
+        FUZZ_CHECK(ucs_node_join(node, fuzz_node_release, &node) == UCS_OK);
+        ucs_node_listen(node, 1);
         if (!(data[2] & 1)) {
             memcpy((char*)ledger + place, data + 4,
                    (size - 4 < sizeof(*ledger) - place) ?
@@ -109,12 +107,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            sizeof(*ledger) - place);
         }
         fuzz_node_live(node, data[3]);
-        uct_helper_node_part(node, &node);
-        uct_helper_node_close(node);
+        ucs_node_part(node, &node);
+        ucs_node_close(node);
     } else {
         FUZZ_CHECK((error[0] != '\0') && (strchr(error, '\n') == NULL));
     }
-    uct_helper_ledger_close(ledger);
-    uct_helper_ledger_remove(name);
+    ucs_ledger_close(ledger);
+    ucs_ledger_remove(name);
     return 0;
 }

@@ -5,7 +5,7 @@
  * the rest is a pattern for the name of a report.
  */
 #include <uct/ib/helper_md/helper_config.h>
-#include <uct/ib/helper_md/report.h>
+#include <uct/ib/helper_md/report/report.h>
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void fuzz_options_parse(const uct_helper_options_t *options)
     FUZZ_CHECK(memchr(config.report.path, '\0', sizeof(config.report.path)) !=
                NULL);
     FUZZ_CHECK((config.pin_base_ns >= 0) && (config.pin_per_page_ns >= 0));
-    FUZZ_CHECK(config.policy < UCT_HELPER_POLICY_LAST);
+    FUZZ_CHECK(config.policy < UCS_REGCACHE_POLICY_LAST);
 }
 
 static void fuzz_options_expand(const char *pattern)

@@ -40,7 +40,7 @@ proctype application()
 #endif
         if
         :: found ->
-            assert(!freed);       /* uct_helper_engine_unmapped() begins */
+            assert(!freed);       /* ucs_regcache_unmapped() begins */
             assert(!freed)        /* and ends */
         :: else -> assert(left)
         fi;
@@ -54,7 +54,7 @@ next:
     od
 }
 
-/* uct_helper_events_leave(), then uct_helper_engine_destroy() */
+/* uct_helper_events_leave(), then ucs_regcache_destroy() */
 active proctype closing()
 {
     run application();

@@ -25,7 +25,7 @@
 #define CLOSER    4
 #define CHILD     5     /* and CHILD + 1 */
 
-/* uct_helper_process_word; the parent's number is 1 */
+/* ucs_process_word; the parent's number is 1 */
 #define UNKNOWN   0
 #define PARENT    1
 #define ADOPTING  2
@@ -119,7 +119,7 @@ inline adopt()
 #endif
 }
 
-/* uct_helper_process_id() */
+/* ucs_process_id() */
 inline process_id()
 {
     do
@@ -277,7 +277,7 @@ proctype forking()
     assert(struck == owed);       /* before fork() returns */
     finished++;
 
-    /* The child: uct_helper_process_forked() */
+    /* The child: ucs_process_forked() */
     c_word = UNKNOWN;
     process_id();
     forked = 1

@@ -56,7 +56,7 @@ inline maybe_signal(_may)
     :: atomic {
            _may && (signals > 0) && !using -> signals--; unmapping++
        };
-        /* uct_helper_engine_unmapped() */
+        /* ucs_regcache_unmapped() */
         if
 #ifndef MUTANT_LOCK_HAS_NO_OWNER
         :: index_lock == OWNER ->
@@ -82,7 +82,7 @@ inline maybe_signal(_may)
     fi
 }
 
-/* uct_helper_engine_lock(), _unlock(); _may: can be interrupted */
+/* ucs_regcache_lock(), _unlock(); _may: can be interrupted */
 inline engine_lock(_who, _may)
 {
     atomic { index_lock == FREE -> index_lock = _who };
@@ -130,7 +130,7 @@ inline engine_unlock_fully(_who, _may)
     od
 }
 
-/* uct_helper_engine_get() */
+/* ucs_regcache_get() */
 inline get()
 {
     atomic { unmapping == 0 -> using = 1 };
@@ -156,7 +156,7 @@ inline get()
 #endif
     if
     :: found == 0 ->
-        /* uct_helper_engine_pass_gate() */
+        /* ucs_regcache_pass_gate() */
 #ifndef MUTANT_SLOW_WAY_PASSES
         do
         :: !gate_reader -> break
@@ -285,7 +285,7 @@ active proctype reader()
 #ifdef MUTANT_SHUT_AFTER_READ
         gate_reader = 1;
 #endif
-        /* uct_helper_engine_try_unmapped() */
+        /* ucs_regcache_try_unmapped() */
         if
         :: kept > 0 ->
 #ifdef MUTANT_READER_WAITS_FOR_LOCK

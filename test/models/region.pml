@@ -46,11 +46,11 @@
 #define HANDLES (REGIONS + 1)
 #define NONE    255
 
-#define UCT_HELPER_STATE_FREE          0
-#define UCT_HELPER_STATE_DORMANT       1
-#define UCT_HELPER_STATE_REGISTERING   2
-#define UCT_HELPER_STATE_LIVE          3
-#define UCT_HELPER_STATE_DEREGISTERING 4
+#define UCS_REGCACHE_STATE_FREE          0
+#define UCS_REGCACHE_STATE_DORMANT       1
+#define UCS_REGCACHE_STATE_REGISTERING   2
+#define UCS_REGCACHE_STATE_LIVE          3
+#define UCS_REGCACHE_STATE_DEREGISTERING 4
 
 #define STATE_MASK 7
 #define DOOMED     8
@@ -65,14 +65,14 @@
 #define set_state(_w, _s) (((_w) & ~STATE_MASK) | (_s))
 
 #ifdef MUTANT_HIT_IGNORES_DOOM
-#define is_hit(_w) (state(_w) == UCT_HELPER_STATE_LIVE)
+#define is_hit(_w) (state(_w) == UCS_REGCACHE_STATE_LIVE)
 #else
-#define is_hit(_w) (((_w) & (STATE_MASK | DOOMED)) == UCT_HELPER_STATE_LIVE)
+#define is_hit(_w) (((_w) & (STATE_MASK | DOOMED)) == UCS_REGCACHE_STATE_LIVE)
 #endif
 
-#define UCT_HELPER_THREAD_AWAKE    0
-#define UCT_HELPER_THREAD_NOTIFIED 1
-#define UCT_HELPER_THREAD_ASLEEP   2
+#define UCS_THREAD_AWAKE    0
+#define UCS_THREAD_NOTIFIED 1
+#define UCS_THREAD_ASLEEP   2
 
 typedef region_t {
     short word;
@@ -100,7 +100,7 @@ byte     memh_hint[HANDLES] = NONE;
 bit      index_lock;
 byte     account;         /* registrations that are counted as pinned */
 
-byte     thread_word = UCT_HELPER_THREAD_AWAKE;
+byte     thread_word = UCS_THREAD_AWAKE;
 bit      stop;
 bit      joined;
 byte     ticks;
@@ -149,22 +149,22 @@ inline lower_mem_dereg(_h)
 
 /* --- The helper's thread, thread.c --- */
 
-inline uct_helper_thread_wake()
+inline ucs_thread_wake()
 {
-    thread_word = UCT_HELPER_THREAD_NOTIFIED
+    thread_word = UCS_THREAD_NOTIFIED
 }
 
 /* --- engine_stock.c, engine_reg.c, engine_dereg.c; those marked so are called
  * under the lock --- */
 
-inline uct_helper_region_free(_r)        /* under the lock */
+inline ucs_regcache_region_free(_r)        /* under the lock */
 {
     assert(refs(region[_r].word) == 0);
     assert(!region[_r].indexed && !region[_r].by_memh);
     assert(region[_r].memh == 0);
     assert(!region[_r].reclaim && !region[_r].comp);
 #ifdef MUTANT_NO_GENERATION
-    region[_r].word    = UCT_HELPER_STATE_FREE;
+    region[_r].word    = UCS_REGCACHE_STATE_FREE;
 #else
     region[_r].word    = ((gen(region[_r].word) + 1) % GENS) * GEN;
 #endif
@@ -172,13 +172,13 @@ inline uct_helper_region_free(_r)        /* under the lock */
     region[_r].planned = 0
 }
 
-inline uct_helper_region_reclaim(_r)     /* under the lock */
+inline ucs_regcache_region_reclaim(_r)     /* under the lock */
 {
     assert(!region[_r].reclaim);         /* never on the list twice */
     region[_r].reclaim = 1
 }
 
-inline uct_helper_region_deregister(_r, _h)
+inline ucs_regcache_region_deregister(_r, _h)
 {
     _h = region[_r].memh;
 #ifdef MUTANT_HANDLE_KEPT
@@ -193,21 +193,21 @@ inline uct_helper_region_deregister(_r, _h)
         account--;
         _h = 0;
         if
-        :: region[_r].word & DOOMED -> uct_helper_region_free(_r)
+        :: region[_r].word & DOOMED -> ucs_regcache_region_free(_r)
         :: else ->
             if
             :: region[_r].planned ->
                 region[_r].word = set_state(region[_r].word,
-                                            UCT_HELPER_STATE_DORMANT)
+                                            UCS_REGCACHE_STATE_DORMANT)
             :: else ->
                 region[_r].indexed = 0;
-                uct_helper_region_free(_r)
+                ucs_regcache_region_free(_r)
             fi
         fi
     }
 }
 
-inline uct_helper_region_claim(_r, _ok)
+inline ucs_regcache_region_take_idle(_r, _ok)
 {
     d_step {
         index_lock == 0 ->
@@ -218,7 +218,7 @@ inline uct_helper_region_claim(_r, _ok)
         :: is_hit(region[_r].word) && (refs(region[_r].word) == 0) ->
 #endif
             region[_r].word    = set_state(region[_r].word,
-                                           UCT_HELPER_STATE_DEREGISTERING);
+                                           UCS_REGCACHE_STATE_DEREGISTERING);
             region[_r].by_memh = 0;
             _ok = 1
         :: else -> _ok = 0
@@ -226,26 +226,26 @@ inline uct_helper_region_claim(_r, _ok)
     }
 }
 
-inline uct_helper_region_publish(_r, _h, _refs)
+inline ucs_regcache_region_publish(_r, _h, _refs)
 {
     d_step {
         index_lock == 0 ->
         region[_r].memh    = _h;
         region[_r].by_memh = 1;
         region[_r].word    = set_state(region[_r].word,
-                                       UCT_HELPER_STATE_LIVE);
+                                       UCS_REGCACHE_STATE_LIVE);
         _h = 0;
 #ifndef MUTANT_PUBLISH_FORGETS_DOOMED
         if
         :: (region[_r].word & DOOMED) && (refs(region[_r].word) == 0) ->
-            uct_helper_region_reclaim(_r)
+            ucs_regcache_region_reclaim(_r)
         :: else
         fi
 #endif
     }
 }
 
-inline uct_helper_region_abandon(_r, _refs)
+inline ucs_regcache_region_abandon(_r, _refs)
 {
     d_step {
         index_lock == 0 ->
@@ -258,15 +258,15 @@ inline uct_helper_region_abandon(_r, _refs)
 #else
         :: refs(region[_r].word) == 0 ->
 #endif
-            uct_helper_region_free(_r)
+            ucs_regcache_region_free(_r)
         :: else ->
             region[_r].word = DOOMED | set_state(region[_r].word,
-                                                 UCT_HELPER_STATE_DORMANT)
+                                                 UCS_REGCACHE_STATE_DORMANT)
         fi
     }
 }
 
-inline uct_helper_engine_reclaim(_r, _h, _comp)
+inline ucs_regcache_reclaim(_r, _h, _comp)
 {
     do
     :: d_step {
@@ -282,13 +282,13 @@ inline uct_helper_engine_reclaim(_r, _h, _comp)
                region[_r].reclaim = 0;
                assert(refs(region[_r].word) == 0);
                if
-               :: state(region[_r].word) == UCT_HELPER_STATE_DORMANT ->
-                   uct_helper_region_free(_r);
+               :: state(region[_r].word) == UCS_REGCACHE_STATE_DORMANT ->
+                   ucs_regcache_region_free(_r);
                    _r = REGIONS
                :: else ->
-                   assert(state(region[_r].word) == UCT_HELPER_STATE_LIVE);
+                   assert(state(region[_r].word) == UCS_REGCACHE_STATE_LIVE);
                    region[_r].word = set_state(region[_r].word,
-                                               UCT_HELPER_STATE_DEREGISTERING);
+                                               UCS_REGCACHE_STATE_DEREGISTERING);
                    region[_r].by_memh = 0;
                    _comp = region[_r].comp;
                    region[_r].comp = 0
@@ -299,8 +299,8 @@ inline uct_helper_engine_reclaim(_r, _h, _comp)
        :: _r == NONE -> break
        :: _r == REGIONS                  /* it was not registered */
        :: else ->
-           /* uct_helper_region_finish() */
-           uct_helper_region_deregister(_r, _h);
+           /* ucs_regcache_region_finish() */
+           ucs_regcache_region_deregister(_r, _h);
            d_step {
                completions = completions - _comp;
                _comp       = 0
@@ -312,23 +312,23 @@ inline uct_helper_engine_reclaim(_r, _h, _comp)
 
 /* --- engine_put.c --- */
 
-inline uct_helper_engine_doomed(_r, _h, _comp)
+inline ucs_regcache_doomed(_r, _h, _comp)
 {
     d_step {
         index_lock == 0 ->
         _comp = region[_r].comp;
-        uct_helper_region_reclaim(_r)
+        ucs_regcache_region_reclaim(_r)
     }
     if
-    :: _comp -> _comp = 0; uct_helper_engine_reclaim(_r, _h, _comp)
+    :: _comp -> _comp = 0; ucs_regcache_reclaim(_r, _h, _comp)
     :: else ->
 #ifndef MUTANT_DOOMED_WITHOUT_WAKE
-        uct_helper_thread_wake()
+        ucs_thread_wake()
 #endif
     fi
 }
 
-inline uct_helper_region_put(_r, _w, _h, _comp)
+inline ucs_regcache_region_put(_r, _w, _h, _comp)
 {
     _w = region[_r].word;
     do
@@ -344,17 +344,17 @@ inline uct_helper_region_put(_r, _w, _h, _comp)
     :: refs(_w) > 1
 #ifndef MUTANT_PUT_IGNORES_DOOM
     :: (refs(_w) == 1) && (_w & DOOMED) ->
-        uct_helper_engine_doomed(_r, _h, _comp)
+        ucs_regcache_doomed(_r, _h, _comp)
 #else
     :: (refs(_w) == 1) && (_w & DOOMED)
 #endif
-    :: else -> region[_r].use = gen(_w) + 1   /* uct_helper_engine_queue() */
+    :: else -> region[_r].use = gen(_w) + 1   /* ucs_regcache_queue() */
     fi;
     _w = 0
 }
 
 /* The handle leads back to the region: by the hint if that has this handle */
-inline uct_helper_engine_find_memh(_r, _h)
+inline ucs_regcache_find_memh(_r, _h)
 {
     _r = memh_hint[_h];
     if
@@ -374,7 +374,7 @@ inline uct_helper_engine_find_memh(_r, _h)
 }
 
 /* The event has come, the mapping has not gone yet */
-inline uct_helper_engine_unmapped(_page, _r, _w, _reclaim)
+inline ucs_regcache_unmapped(_page, _r, _w, _reclaim)
 {
     d_step { index_lock == 0 -> index_lock = 1 }
     _r = 0;
@@ -384,19 +384,19 @@ inline uct_helper_engine_unmapped(_page, _r, _w, _reclaim)
                           !page_of(region[_r].range, _page)
 #ifdef MUTANT_EVENT_SPARES_REGISTERING
                           || (state(region[_r].word) ==
-                              UCT_HELPER_STATE_REGISTERING)
+                              UCS_REGCACHE_STATE_REGISTERING)
 #endif
 #ifdef MUTANT_EVENT_SPARES_DORMANT
                           || (state(region[_r].word) ==
-                              UCT_HELPER_STATE_DORMANT)
+                              UCS_REGCACHE_STATE_DORMANT)
 #endif
 #ifdef MUTANT_EVENT_SPARES_DEREGISTERING
                           || (state(region[_r].word) ==
-                              UCT_HELPER_STATE_DEREGISTERING)
+                              UCS_REGCACHE_STATE_DEREGISTERING)
 #endif
                          ) -> _r++
     :: else ->
-        /* uct_helper_engine_strike(): what was before tells whether a user
+        /* ucs_regcache_strike(): what was before tells whether a user
          * will see the doom */
         d_step {
             region[_r].indexed = 0;
@@ -408,9 +408,9 @@ inline uct_helper_engine_unmapped(_page, _r, _w, _reclaim)
 #endif
         d_step {
             if
-            :: (refs(_w) == 0) && ((state(_w) == UCT_HELPER_STATE_LIVE) ||
-                                   (state(_w) == UCT_HELPER_STATE_DORMANT)) ->
-                uct_helper_region_reclaim(_r);
+            :: (refs(_w) == 0) && ((state(_w) == UCS_REGCACHE_STATE_LIVE) ||
+                                   (state(_w) == UCS_REGCACHE_STATE_DORMANT)) ->
+                ucs_regcache_region_reclaim(_r);
                 _reclaim = 1
             :: else
             fi;
@@ -422,7 +422,7 @@ inline uct_helper_engine_unmapped(_page, _r, _w, _reclaim)
     index_lock = 0;
     if
 #ifndef MUTANT_EVENT_WITHOUT_WAKE
-    :: _reclaim -> uct_helper_thread_wake(); _reclaim = 0
+    :: _reclaim -> ucs_thread_wake(); _reclaim = 0
 #endif
     :: else -> _reclaim = 0
     fi
@@ -430,22 +430,22 @@ inline uct_helper_engine_unmapped(_page, _r, _w, _reclaim)
 
 /* --- engine.c --- */
 
-#define UCT_HELPER_FOUND_LIVE        1
-#define UCT_HELPER_FOUND_REGISTERING 2
-#define UCT_HELPER_FOUND_NONE        3
-#define UCT_HELPER_FOUND_NO_STOCK    4
+#define UCS_REGCACHE_FOUND_LIVE        1
+#define UCS_REGCACHE_FOUND_REGISTERING 2
+#define UCS_REGCACHE_FOUND_NONE        3
+#define UCS_REGCACHE_FOUND_NO_RESERVE    4
 
 #define rank(_i, _range) \
     (!region[_i].indexed -> 0 : \
      ((region[_i].range >= (_range)) && \
-      (state(region[_i].word) == UCT_HELPER_STATE_LIVE) -> 3 : \
+      (state(region[_i].word) == UCS_REGCACHE_STATE_LIVE) -> 3 : \
       ((region[_i].range >= (_range)) && \
-       (state(region[_i].word) == UCT_HELPER_STATE_REGISTERING) -> 2 : \
+       (state(region[_i].word) == UCS_REGCACHE_STATE_REGISTERING) -> 2 : \
        ((region[_i].range == (_range)) && \
-        (state(region[_i].word) == UCT_HELPER_STATE_DORMANT) -> 1 : 0))))
+        (state(region[_i].word) == UCS_REGCACHE_STATE_DORMANT) -> 1 : 0))))
 
 /* Of several of one rank the lowest stands for all */
-inline uct_helper_index_find(_range, _r, _i)
+inline ucs_regcache_index_find(_range, _r, _i)
 {
     _r = NONE;
     _i = 0;
@@ -466,31 +466,31 @@ inline uct_helper_index_find(_range, _r, _i)
     _i = 0
 }
 
-inline uct_helper_engine_look_up(_range, _r, _i, _found)
+inline ucs_regcache_look_up(_range, _r, _i, _found)
 {
     d_step {
         index_lock == 0 ->
-        uct_helper_index_find(_range, _r, _i);
+        ucs_regcache_index_find(_range, _r, _i);
         if
         :: (_r != NONE) && (rank(_r, _range) == 3) ->
             region[_r].word = region[_r].word + REF;
             range_hint[_range] = _r;
-            _found = UCT_HELPER_FOUND_LIVE
+            _found = UCS_REGCACHE_FOUND_LIVE
         :: (_r != NONE) && (rank(_r, _range) == 2) ->
             region[_r].word = region[_r].word + REF;
-            _found = UCT_HELPER_FOUND_REGISTERING
+            _found = UCS_REGCACHE_FOUND_REGISTERING
         :: else ->
-            _found = UCT_HELPER_FOUND_NONE;
+            _found = UCS_REGCACHE_FOUND_NONE;
             if
             :: _r == NONE ->
                 _r = 0;
                 do
                 :: (_r < REGIONS) && (state(region[_r].word) !=
-                                      UCT_HELPER_STATE_FREE) -> _r++
+                                      UCS_REGCACHE_STATE_FREE) -> _r++
                 :: else -> break
                 od;
                 if
-                :: _r == REGIONS -> _found = UCT_HELPER_FOUND_NO_STOCK
+                :: _r == REGIONS -> _found = UCS_REGCACHE_FOUND_NO_RESERVE
                 :: else ->
                     region[_r].range   = _range;
                     region[_r].indexed = 1
@@ -498,10 +498,10 @@ inline uct_helper_engine_look_up(_range, _r, _i, _found)
             :: else
             fi;
             if
-            :: _found == UCT_HELPER_FOUND_NONE ->
-                account++;               /* uct_helper_engine_make_room() */
+            :: _found == UCS_REGCACHE_FOUND_NONE ->
+                account++;               /* ucs_regcache_make_room() */
                 region[_r].word = set_state(region[_r].word + REF,
-                                            UCT_HELPER_STATE_REGISTERING)
+                                            UCS_REGCACHE_STATE_REGISTERING)
             :: else -> _r = 0
             fi
         fi
@@ -509,7 +509,7 @@ inline uct_helper_engine_look_up(_range, _r, _i, _found)
 }
 
 /* Sets _r to a region with a reference, or to NONE */
-inline uct_helper_engine_get(_range, _r, _w, _h, _i, _found, _comp)
+inline ucs_regcache_get(_range, _r, _w, _h, _i, _found, _comp)
 {
     _found = 0;
     _r     = range_hint[_range];
@@ -517,7 +517,7 @@ inline uct_helper_engine_get(_range, _r, _w, _h, _i, _found, _comp)
     :: _r == NONE -> goto slow
     :: else
     fi;
-    /* uct_helper_region_try_ref() */
+    /* ucs_regcache_region_try_ref() */
 #ifdef MUTANT_FIELDS_FIRST
     if
     :: region[_r].range < _range -> goto slow
@@ -553,34 +553,34 @@ again:
 
 slow:
     _w = 0;
-    uct_helper_engine_look_up(_range, _r, _i, _found);
+    ucs_regcache_look_up(_range, _r, _i, _found);
     if
-    :: _found == UCT_HELPER_FOUND_LIVE -> goto have
-    :: _found == UCT_HELPER_FOUND_NO_STOCK -> _r = NONE; goto got
-    :: _found == UCT_HELPER_FOUND_NONE ->
-        /* uct_helper_engine_miss() */
+    :: _found == UCS_REGCACHE_FOUND_LIVE -> goto have
+    :: _found == UCS_REGCACHE_FOUND_NO_RESERVE -> _r = NONE; goto got
+    :: _found == UCS_REGCACHE_FOUND_NONE ->
+        /* ucs_regcache_miss() */
         if
-        :: lower_mem_reg(_r, _h); uct_helper_region_publish(_r, _h, 1);
+        :: lower_mem_reg(_r, _h); ucs_regcache_region_publish(_r, _h, 1);
            goto have
-        :: uct_helper_region_abandon(_r, 1); _r = NONE; goto got
+        :: ucs_regcache_region_abandon(_r, 1); _r = NONE; goto got
         fi
-    :: _found == UCT_HELPER_FOUND_REGISTERING ->
-        /* uct_helper_engine_wait(): see wait.pml for the futex */
+    :: _found == UCS_REGCACHE_FOUND_REGISTERING ->
+        /* ucs_regcache_wait(): see wait.pml for the futex */
         d_step {
-            state(region[_r].word) != UCT_HELPER_STATE_REGISTERING ->
+            state(region[_r].word) != UCS_REGCACHE_STATE_REGISTERING ->
             _w = region[_r].word
         }
         if
         :: is_hit(_w) -> range_hint[_range] = _r; goto have
-        :: !is_hit(_w) && (state(_w) == UCT_HELPER_STATE_LIVE) ->
-            uct_helper_region_put(_r, _w, _h, _comp)
+        :: !is_hit(_w) && (state(_w) == UCS_REGCACHE_STATE_LIVE) ->
+            ucs_regcache_region_put(_r, _w, _h, _comp)
         :: else ->
             d_step {
                 _w = region[_r].word;
                 region[_r].word = region[_r].word - REF
             }
             if
-            :: refs(_w) == 1 -> uct_helper_engine_doomed(_r, _h, _comp)
+            :: refs(_w) == 1 -> ucs_regcache_doomed(_r, _h, _comp)
             :: else
             fi
         fi;
@@ -625,7 +625,7 @@ proctype application(byte ops; byte kinds)
                 unmapping[range] = 1
             }
 #ifndef MUTANT_NO_EVENT
-            uct_helper_engine_unmapped(range, r, w, comp);
+            ucs_regcache_unmapped(range, r, w, comp);
 #endif
             d_step {
                 epoch[range]++;
@@ -637,16 +637,16 @@ proctype application(byte ops; byte kinds)
                 in_use[0]++;
                 in_use[1] = in_use[1] + range
             }
-            uct_helper_engine_get(range, r, w, h, i, found, comp);
+            ucs_regcache_get(range, r, w, h, i, found, comp);
             if
             :: r == NONE
             :: else ->
                 assert(!is_stale(h, range));
                 assert(!is_stale(h, range)); /* until it is given back */
-                uct_helper_engine_find_memh(r, h);
+                ucs_regcache_find_memh(r, h);
                 if
                 :: kind == INVALIDATE ->
-                    /* uct_helper_region_invalidate(): one completion stands
+                    /* ucs_regcache_region_invalidate(): one completion stands
                      * for the list */
                     d_step {
                         index_lock == 0 ->
@@ -662,7 +662,7 @@ proctype application(byte ops; byte kinds)
                 :: else
                 fi;
                 h = 0;
-                uct_helper_region_put(r, w, h, comp)
+                ucs_regcache_region_put(r, w, h, comp)
             fi;
             d_step {
                 in_use[0]--;
@@ -678,28 +678,28 @@ proctype application(byte ops; byte kinds)
 
 /* --- engine_step.c --- */
 
-inline uct_helper_step_replan(_r)
+inline ucs_regcache_step_replan(_r)
 {
     d_step {
         index_lock == 0 ->
         if
         :: !region[_r].planned &&
            ((region[_r].word & (STATE_MASK | DOOMED)) ==
-            UCT_HELPER_STATE_DORMANT) ->
+            UCS_REGCACHE_STATE_DORMANT) ->
             region[_r].indexed = 0;
-            uct_helper_region_free(_r)
+            ucs_regcache_region_free(_r)
         :: else
         fi
     }
 }
 
-inline uct_helper_step_deregister(_r, _h, _ok)
+inline ucs_regcache_step_deregister(_r, _h, _ok)
 {
     if
     :: skip                              /* its next use comes too soon */
-    :: uct_helper_region_claim(_r, _ok);
+    :: ucs_regcache_region_take_idle(_r, _ok);
        if
-       :: _ok -> _ok = 0; uct_helper_region_deregister(_r, _h)
+       :: _ok -> _ok = 0; ucs_regcache_region_deregister(_r, _h)
        :: else
        fi
     fi
@@ -724,26 +724,26 @@ inline uct_helper_step_use(_r, _h, _ok)
                region[_r].item    = 0;
                region[_r].planned = 0
            }
-           uct_helper_step_replan(_r)
+           ucs_regcache_step_replan(_r)
         fi;
-        uct_helper_step_deregister(_r, _h, _ok)
+        ucs_regcache_step_deregister(_r, _h, _ok)
     fi
 }
 
 /* An item of the RQ is due */
-inline uct_helper_step_due(_r, _h, _ok)
+inline ucs_regcache_step_due(_r, _h, _ok)
 {
     d_step {
         index_lock == 0 ->
-        /* uct_helper_step_find() */
+        /* ucs_regcache_step_find() */
         _ok = (region[_r].item == gen(region[_r].word) + 1) &&
               region[_r].indexed &&
-              (state(region[_r].word) == UCT_HELPER_STATE_DORMANT);
+              (state(region[_r].word) == UCS_REGCACHE_STATE_DORMANT);
         if
         :: _ok ->
             account++;
             region[_r].word = set_state(region[_r].word,
-                                        UCT_HELPER_STATE_REGISTERING)
+                                        UCS_REGCACHE_STATE_REGISTERING)
         :: else
         fi
     }
@@ -751,15 +751,15 @@ inline uct_helper_step_due(_r, _h, _ok)
     :: _ok ->
         _ok = 0;
         if
-        :: lower_mem_reg(_r, _h); uct_helper_region_publish(_r, _h, 0)
-        :: uct_helper_region_abandon(_r, 0); region[_r].item = 0
+        :: lower_mem_reg(_r, _h); ucs_regcache_region_publish(_r, _h, 0)
+        :: ucs_regcache_region_abandon(_r, 0); region[_r].item = 0
         fi
     :: else
     fi
 }
 
 /* The use did not come */
-inline uct_helper_step_expire(_r, _h, _ok)
+inline ucs_regcache_step_expire(_r, _h, _ok)
 {
     d_step {
         _ok = (region[_r].item == gen(region[_r].word) + 1);
@@ -769,8 +769,8 @@ inline uct_helper_step_expire(_r, _h, _ok)
     :: _ok ->
         _ok = 0;
         region[_r].planned = 0;
-        uct_helper_step_replan(_r);
-        uct_helper_step_deregister(_r, _h, _ok)
+        ucs_regcache_step_replan(_r);
+        ucs_regcache_step_deregister(_r, _h, _ok)
     :: else
     fi
 }
@@ -781,34 +781,34 @@ proctype helper()
     bit ok;
 
     do
-    :: thread_word = UCT_HELPER_THREAD_AWAKE;
+    :: thread_word = UCS_THREAD_AWAKE;
        if
        :: stop -> break
        :: else
        fi;
-       /* uct_helper_engine_step() */
-       uct_helper_engine_reclaim(r, h, ok);
+       /* ucs_regcache_step() */
+       ucs_regcache_reclaim(r, h, ok);
        do
        :: r == REGIONS -> break
        :: r < REGIONS ->
            if
            :: region[r].use != 0  -> uct_helper_step_use(r, h, ok)
-           :: region[r].item != 0 -> uct_helper_step_due(r, h, ok)
-           :: region[r].item != 0 -> uct_helper_step_expire(r, h, ok)
+           :: region[r].item != 0 -> ucs_regcache_step_due(r, h, ok)
+           :: region[r].item != 0 -> ucs_regcache_step_expire(r, h, ok)
            :: skip
            fi;
            r++
        od;
-       uct_helper_engine_reclaim(r, h, ok);
-       /* uct_helper_thread_sleep() */
+       ucs_regcache_reclaim(r, h, ok);
+       /* ucs_thread_sleep() */
        if
-       :: d_step { thread_word == UCT_HELPER_THREAD_AWAKE ->
-                   thread_word = UCT_HELPER_THREAD_ASLEEP }
+       :: d_step { thread_word == UCS_THREAD_AWAKE ->
+                   thread_word = UCS_THREAD_ASLEEP }
           if
-          :: thread_word != UCT_HELPER_THREAD_ASLEEP
+          :: thread_word != UCS_THREAD_ASLEEP
           :: ticks < TICKS -> ticks++
           fi
-       :: thread_word != UCT_HELPER_THREAD_AWAKE
+       :: thread_word != UCS_THREAD_AWAKE
        fi
     od;
     joined = 1
@@ -839,15 +839,15 @@ init
 #else
     done == MAINS;
 #endif
-    stop = 1;                            /* uct_helper_thread_stop() */
+    stop = 1;                            /* ucs_thread_stop() */
 #ifndef MUTANT_STOP_WITHOUT_WAKE
-    uct_helper_thread_wake();
+    ucs_thread_wake();
 #endif
 #ifndef MUTANT_NO_JOIN
     joined == 1;
 #endif
-    /* uct_helper_engine_destroy() */
-    uct_helper_engine_reclaim(i, h, comp);
+    /* ucs_regcache_destroy() */
+    ucs_regcache_reclaim(i, h, comp);
     d_step {
         for (i : 0 .. REGIONS - 1) {
             if

@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * Waiting: uses that wait for a registration (uct_helper_engine_wait() and
- * uct_helper_wait(), a futex on the region's word) and the helper that sleeps
- * between its steps (uct_helper_thread_wake(), _sleep(), _main(), _stop()).
+ * Waiting: uses that wait for a registration (ucs_regcache_wait() and
+ * ucs_futex_wait(), a futex on the region's word) and the helper that sleeps
+ * between its steps (ucs_thread_wake(), _sleep(), _main(), _stop()).
  *
  * A futex sleeps only if the word still has the value that was looked at; a
  * wake-up reaches those that sleep then, and nobody later. Liveness, under weak
@@ -13,19 +13,19 @@
 
 #define WAITERS 2
 
-#define UCT_HELPER_STATE_REGISTERING 0
-#define UCT_HELPER_STATE_LIVE        1
+#define UCS_REGCACHE_STATE_REGISTERING 0
+#define UCS_REGCACHE_STATE_LIVE        1
 
-#define UCT_HELPER_THREAD_AWAKE    0
-#define UCT_HELPER_THREAD_NOTIFIED 1
-#define UCT_HELPER_THREAD_ASLEEP   2
+#define UCS_THREAD_AWAKE    0
+#define UCS_THREAD_NOTIFIED 1
+#define UCS_THREAD_ASLEEP   2
 
-bit  state = UCT_HELPER_STATE_REGISTERING;
+bit  state = UCS_REGCACHE_STATE_REGISTERING;
 byte refs;                /* the half of the word that is slept on has both */
 bit  asleep[WAITERS];
 byte served;
 
-byte thread_word = UCT_HELPER_THREAD_AWAKE;
+byte thread_word = UCS_THREAD_AWAKE;
 bit  thread_asleep;       /* in the futex */
 bit  stop;
 bit  joined;
@@ -33,7 +33,7 @@ byte queued;
 byte learned;
 
 /* Atomic in the kernel: compare and go to sleep */
-#define uct_helper_wait(_id, _state, _refs) \
+#define ucs_futex_wait(_id, _state, _refs) \
     if \
     :: atomic { (state == _state) && (refs == _refs) -> asleep[_id] = 1 } \
        !asleep[_id] \
@@ -45,24 +45,24 @@ proctype waiter(byte id)
     bit old_state;
     byte old_refs;
 
-    /* uct_helper_engine_look_up(), under the lock */
+    /* ucs_regcache_look_up(), under the lock */
     atomic {
         if
-        :: state == UCT_HELPER_STATE_REGISTERING -> refs++
+        :: state == UCS_REGCACHE_STATE_REGISTERING -> refs++
         :: else -> goto out
         fi
     }
     do
     :: d_step { old_state = state; old_refs = refs }
        if
-       :: old_state != UCT_HELPER_STATE_REGISTERING -> break
+       :: old_state != UCS_REGCACHE_STATE_REGISTERING -> break
        :: else
        fi;
 #ifdef MUTANT_WAIT_WITHOUT_COMPARE
        atomic { asleep[id] = 1 }
        !asleep[id]
 #else
-       uct_helper_wait(id, old_state, old_refs)
+       ucs_futex_wait(id, old_state, old_refs)
 #endif
     od;
     refs--;
@@ -74,19 +74,19 @@ out:
 #else
     queued++;
 #endif
-    /* uct_helper_thread_wake() */
+    /* ucs_thread_wake() */
     atomic {
         if
 #ifdef MUTANT_WAKE_ONLY_SLEEPERS
-        :: thread_word == UCT_HELPER_THREAD_ASLEEP ->
-            thread_word   = UCT_HELPER_THREAD_NOTIFIED;
+        :: thread_word == UCS_THREAD_ASLEEP ->
+            thread_word   = UCS_THREAD_NOTIFIED;
             thread_asleep = 0
         :: else
 #else
-        :: thread_word == UCT_HELPER_THREAD_ASLEEP ->
-            thread_word = UCT_HELPER_THREAD_NOTIFIED;
+        :: thread_word == UCS_THREAD_ASLEEP ->
+            thread_word = UCS_THREAD_NOTIFIED;
             goto futex
-        :: else -> thread_word = UCT_HELPER_THREAD_NOTIFIED
+        :: else -> thread_word = UCS_THREAD_NOTIFIED
 #endif
         fi
     }
@@ -101,10 +101,10 @@ woken:
 #endif
 }
 
-/* uct_helper_region_register(): publish, then wake all */
+/* ucs_regcache_region_register(): publish, then wake all */
 proctype registrar()
 {
-    state = UCT_HELPER_STATE_LIVE;
+    state = UCS_REGCACHE_STATE_LIVE;
 #ifndef MUTANT_NO_WAKE_WAITERS
 #ifdef MUTANT_WAKE_ONE
     if
@@ -118,35 +118,35 @@ proctype registrar()
 #endif
 }
 
-/* uct_helper_thread_main(); a timer may also run out, but nothing is owed to
+/* ucs_thread_main(); a timer may also run out, but nothing is owed to
  * that here */
 proctype helper()
 {
     do
-    :: thread_word = UCT_HELPER_THREAD_AWAKE;
+    :: thread_word = UCS_THREAD_AWAKE;
        if
        :: stop -> break
        :: else
        fi;
        learned = queued;
 #ifdef MUTANT_SLEEP_WITHOUT_CAS
-       thread_word = UCT_HELPER_THREAD_ASLEEP;
+       thread_word = UCS_THREAD_ASLEEP;
        goto futex;
 #else
        if
-       :: d_step { thread_word == UCT_HELPER_THREAD_AWAKE ->
-                   thread_word = UCT_HELPER_THREAD_ASLEEP }
+       :: d_step { thread_word == UCS_THREAD_AWAKE ->
+                   thread_word = UCS_THREAD_ASLEEP }
           goto futex
-       :: thread_word != UCT_HELPER_THREAD_AWAKE
+       :: thread_word != UCS_THREAD_AWAKE
        fi
 #endif
        goto next;
 futex:
        if
-       :: atomic { thread_word == UCT_HELPER_THREAD_ASLEEP ->
+       :: atomic { thread_word == UCS_THREAD_ASLEEP ->
                    thread_asleep = 1 }
           !thread_asleep
-       :: thread_word != UCT_HELPER_THREAD_ASLEEP
+       :: thread_word != UCS_THREAD_ASLEEP
        fi;
 next:
        skip
@@ -165,13 +165,13 @@ init
     served == WAITERS;
     queued == WAITERS;
     learned == WAITERS;
-    /* uct_helper_thread_stop() */
+    /* ucs_thread_stop() */
 #ifdef MUTANT_STOP_AFTER_WAKE
-    atomic { thread_word = UCT_HELPER_THREAD_NOTIFIED; thread_asleep = 0 }
+    atomic { thread_word = UCS_THREAD_NOTIFIED; thread_asleep = 0 }
     stop = 1;
 #else
     stop = 1;
-    atomic { thread_word = UCT_HELPER_THREAD_NOTIFIED; thread_asleep = 0 }
+    atomic { thread_word = UCS_THREAD_NOTIFIED; thread_asleep = 0 }
 #endif
     joined == 1
 }

@@ -7,8 +7,8 @@
  * may be freed and allocated anew, grown, unmapped and mapped again at its
  * address, replaced in place, or given up page by page; every byte that arrives
  * is checked, and so are those beside the buffer on its first and last page.
- * With --fork-every a child is made, that writes to the buffers and beside them:
- * while the message is under way, or once it has arrived.
+ * With --fork-every a child is made, that writes to the buffers and beside
+ * them: while the message is under way, or once it has arrived.
  *
  * All that is random follows from the seed, which is printed: give it again and
  * the same run is made, but for how threads interleave.
@@ -164,7 +164,8 @@ static void content_check(const worker_t *worker, const uint8_t *data,
     }
 }
 
-/* --- memory ---------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------
+ * */
 
 static void *checked(void *address, size_t size)
 {
@@ -276,7 +277,8 @@ static int guard_is_whole(const uint8_t *data, size_t size)
     return 1;
 }
 
-/* --- messages -------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------
+ * */
 
 /* A child of a process with memory that a device reads and writes: it must see
  * what lies beside that memory, and what it writes must not arrive anywhere */
@@ -384,7 +386,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* --- program --------------------------------------------------------------- */
+/* --- program ---------------------------------------------------------------
+ * */
 
 static void usage(void)
 {

@@ -8,10 +8,10 @@
  *   --what kill   the other is killed with SIGKILL
  *   --what close  the sender closes the endpoint by force
  * Then every request of the sender must end, its memory is overwritten,
- * unmapped and mapped again, and what was registered must have been let go. (All
- * messages go once before, for UCX's own pools to grow.) A
- * receiver that lives must never be told that a message arrived whose bytes are
- * those that were written afterwards.
+ * unmapped and mapped again, and what was registered must have been let go.
+ * (All messages go once before, for UCX's own pools to grow.) A receiver that
+ * lives must never be told that a message arrived whose bytes are those that
+ * were written afterwards.
  */
 
 #define _GNU_SOURCE
@@ -73,7 +73,8 @@ static void check(ucs_status_t status, const char *what)
     }
 }
 
-/* --- the two sides --------------------------------------------------------- */
+/* --- the two sides ---------------------------------------------------------
+ * */
 
 static void peer_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
@@ -228,7 +229,8 @@ static void close_endpoint(side_t *side)
     }
 }
 
-/* --- receiver -------------------------------------------------------------- */
+/* --- receiver --------------------------------------------------------------
+ * */
 
 static void post_receives(side_t *side, int round)
 {
@@ -263,7 +265,8 @@ static void check_received(side_t *side)
     }
 }
 
-/* Killed while a message arrives: its first byte is there, and it is not over */
+/* Killed while a message arrives: its first byte is there, and it is not over
+ * */
 static void die_within(side_t *side)
 {
     volatile uint8_t *first = side->data + DYING * MESSAGE_BYTES;
@@ -306,7 +309,8 @@ static void receiver(int channel, int is_kill)
     _exit(0); /* what has not arrived never will: nothing to clean up for */
 }
 
-/* --- sender ---------------------------------------------------------------- */
+/* --- sender ----------------------------------------------------------------
+ * */
 
 static size_t pinned_bytes(void)
 {

@@ -86,8 +86,8 @@ uct_md_h life_domain_open_bare(void);
 uct_md_h life_domain_open(void);
 
 
-/** Likewise, and compare at the end of each use what the registration shows with
- *  the memory; a difference aborts. */
+/** Likewise, and compare at the end of each use what the registration shows
+ *  with the memory; a difference aborts. */
 uct_md_h life_domain_open_verified(void);
 
 

@@ -22,8 +22,4 @@ life_SOURCES = \
 life_LDFLAGS = $(BASE_LDFLAGS)
 life_LDADD = \
 	$(top_builddir)/src/uct/sm/pin_md/libuct_pin_md.la \
-	$(top_builddir)/src/uct/ib/helper_md/libuct_helper_engine.la \
-	$(top_builddir)/src/ucs/predict/libucs_predict.la \
-	$(top_builddir)/src/ucs/trace/libucs_trace.la \
-	$(top_builddir)/src/ucs/sys/libucs_helper_sys.la \
-	$(UCX_LIBS) $(URING_LIBS) $(UNWIND_LIBS) $(NUMA_LIBS) -lpthread -ldl -lm
+	$(HELPER_LIBS)

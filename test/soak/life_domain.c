@@ -61,15 +61,14 @@ uct_md_h life_domain_open_bare(void)
 static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config,
                                       size_t budget, ucs_log_level_t log_level)
 {
-    const uct_helper_config_t helper_config  = {
-        .policy      = UCT_HELPER_POLICY_PAPER,
-        .min_size    = 16384,
-        .max_pinned  = SIZE_MAX,
-        .node_max_pinned = budget,
-        .cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
-        .max_regions = ULONG_MAX,
-        .log_level   = log_level
-    };
+    const uct_helper_config_t helper_config = {
+            .policy          = UCS_REGCACHE_POLICY_PAPER,
+            .min_size        = 16384,
+            .max_pinned      = SIZE_MAX,
+            .node_max_pinned = budget,
+            .cpu_policy      = UCS_CPU_POLICY_AGGRESSIVE,
+            .max_regions     = ULONG_MAX,
+            .log_level       = log_level};
     uct_md_h md = life_domain_open_bare();
 
     if (uct_pin_md_attach(md, pin_config) != UCS_OK) {
@@ -184,15 +183,15 @@ void *life_make_live(uct_md_h md)
 void life_drain(uct_md_h md)
 {
     const struct timespec pause = {0, 1000000};
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
     int tries;
 
     life_step("drain");
     for (tries = 0; uct_pin_md_pinned_bytes(md) > 0; ++tries) {
         if (tries == LIFE_DRAIN_TRIES) {
-            uct_helper_engine_stats(uct_helper_md_engine(md), ucs_clock_now(),
-                                    &stats);
-            life_fail("%zu bytes of memory that is gone stay pinned; the engine "
+            ucs_regcache_stats(uct_helper_md_cache(md), ucs_clock_now(),
+                               &stats);
+            life_fail("%zu bytes of memory that is gone stay pinned; the cache "
                       "knows of %lu in %lu regions, %lu of them mapped",
                       uct_pin_md_pinned_bytes(md), stats.pinned_bytes,
                       stats.regions, stats.leave_pinned_bytes);

@@ -31,7 +31,7 @@ typedef struct life_parent {
 typedef pid_t (*life_fork_func_t)(life_parent_t *parent, unsigned long step);
 
 
-/* Keeps the helper, the engine's lock and the allocator busy, so that processes
+/* Keeps the helper, the cache's lock and the allocator busy, so that processes
  * are made at any point of their work */
 static void *life_fork_busy(void *arg)
 {
@@ -103,7 +103,7 @@ static pid_t life_fork_spawn(life_parent_t *parent, unsigned long step)
            pid : -1;
 }
 
-/* Past every atfork handler: the engine's lock may be held for ever in the
+/* Past every atfork handler: the cache's lock may be held for ever in the
  * child. It only unmaps, by the C library and so through UCM's hooks, and
  * writes. */
 static pid_t life_fork_clone(life_parent_t *parent, unsigned long step)

@@ -154,7 +154,8 @@ void life_init(const life_options_t *options)
            done[LIFE_END_LEAVE], done[LIFE_END_LEAVE_FIRST]);
 }
 
-/* --- the programs that are started anew ------------------------------------ */
+/* --- the programs that are started anew ------------------------------------
+ * */
 
 static void *life_symbol(void *library, const char *name)
 {

@@ -5,7 +5,7 @@
 #include "life.h"
 #include "own_ledger.h"
 
-#include <uct/ib/helper_md/node/node.h>
+#include <ucs/node/node.h>
 
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
@@ -108,11 +108,10 @@ static void ledger_await_uses(ledger_world_t *world)
 
 /* What is written: anything, little, nothing, and what another word holds, so
  * that slots have owners that live and are not theirs */
-static void ledger_scribble(uct_helper_ledger_t *ledger, unsigned *seed_p)
+static void ledger_scribble(ucs_ledger_t *ledger, unsigned *seed_p)
 {
     _Atomic(uint64_t) *words = (_Atomic(uint64_t)*)ledger;
-    size_t head              = offsetof(uct_helper_ledger_t, pinned) /
-                               sizeof(*words);
+    size_t head              = offsetof(ucs_ledger_t, pinned) / sizeof(*words);
     size_t count             = sizeof(*ledger) / sizeof(*words);
     uint64_t value;
     unsigned i;
@@ -136,12 +135,12 @@ static void ledger_scribble(uct_helper_ledger_t *ledger, unsigned *seed_p)
     }
 }
 
-static void ledger_check_slots(uct_helper_ledger_t *ledger)
+static void ledger_check_slots(ucs_ledger_t *ledger)
 {
     unsigned owned = 0;
     unsigned i;
 
-    for (i = 0; i < UCT_HELPER_LEDGER_SLOTS; ++i) {
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         owned += (ucs_load_relaxed(&ledger->owner[i]) != 0);
     }
     if (owned != 1) {
@@ -153,36 +152,34 @@ static void ledger_check_slots(uct_helper_ledger_t *ledger)
  * ledger whose head was written over is refused, and removed. */
 static int ledger_fresh(int is_damaged)
 {
-    uct_helper_node_params_t params = {
+    ucs_node_params_t params = {
         .name   = own_ledger_name(),
         .budget = LEDGER_BUDGET,
         .now    = ucs_clock_now
     };
-    uct_helper_ledger_t *ledger;
-    uct_helper_node_h node;
+    ucs_ledger_t *ledger;
+    ucs_node_h node;
     char error[256];
 
     alarm(LEDGER_FRESH_SECONDS);
-    if (uct_helper_ledger_open(params.name, &ledger, error, sizeof(error)) !=
-        UCS_OK) {
+    if (ucs_ledger_open(params.name, &ledger, error, sizeof(error)) != UCS_OK) {
         if (!is_damaged) {
             life_fail("%s", error);
         }
-        return !uct_helper_ledger_remove(params.name);
+        return !ucs_ledger_remove(params.name);
     }
-    if (uct_helper_node_open(&params, &node, error, sizeof(error)) != UCS_OK) {
+    if (ucs_node_open(&params, &node, error, sizeof(error)) != UCS_OK) {
         life_fail("%s", error);
     }
-    if (uct_helper_node_sum(node) != 0) {
-        life_fail("%lu bytes of the dead are counted",
-                  uct_helper_node_sum(node));
+    if (ucs_node_sum(node) != 0) {
+        life_fail("%lu bytes of the dead are counted", ucs_node_sum(node));
     }
     ledger_check_slots(ledger);
-    if (!uct_helper_node_claim(node, LEDGER_BUDGET, UCT_HELPER_CLAIM_USE)) {
+    if (!ucs_node_claim(node, LEDGER_BUDGET, UCS_CLAIM_USE)) {
         life_fail("the budget cannot be had");
     }
-    uct_helper_node_unclaim(node, LEDGER_BUDGET);
-    uct_helper_node_close(node);
+    ucs_node_unclaim(node, LEDGER_BUDGET);
+    ucs_node_close(node);
     return 0;
 }
 
@@ -206,12 +203,12 @@ static void ledger_end_round(ledger_world_t *world, int is_damaged)
 static void ledger_round(ledger_world_t *world, unsigned kills, int is_damaged,
                          unsigned *seed_p)
 {
-    uct_helper_ledger_t *ledger;
+    ucs_ledger_t *ledger;
     unsigned rank, i;
     char error[256];
 
-    if (uct_helper_ledger_open(own_ledger_name(), &ledger, error,
-                               sizeof(error)) != UCS_OK) {
+    if (ucs_ledger_open(own_ledger_name(), &ledger, error, sizeof(error)) !=
+        UCS_OK) {
         life_fail("%s", error);
     }
     for (rank = 0; rank < LEDGER_RANKS; ++rank) {
@@ -228,7 +225,7 @@ static void ledger_round(ledger_world_t *world, unsigned kills, int is_damaged,
         ledger_start(world, rank, rand_r(seed_p));
     }
     ledger_end_round(world, is_damaged);
-    uct_helper_ledger_close(ledger);
+    ucs_ledger_close(ledger);
 }
 
 void life_ledger(const life_options_t *options)

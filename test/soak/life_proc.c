@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "life.h"
 
-#include <uct/ib/helper_md/thread.h>
+#include <ucs/sys/thread.h>
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static int life_proc_is_helper(const char *thread)
         name[strcspn(name, "\n")] = '\0';
     }
     fclose(file);
-    return !strcmp(name, UCT_HELPER_THREAD_NAME);
+    return !strcmp(name, UCS_THREAD_NAME);
 }
 
 pid_t life_proc_helper(void)

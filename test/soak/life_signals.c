@@ -18,7 +18,7 @@
 
 /*
  * A timer's signals at some kHz, whose handler unmaps, maps and frees memory
- * that the helper knows, in whatever its thread is doing: in the engine with
+ * that the helper knows, in whatever its thread is doing: in the cache with
  * its lock held, for one. While the program's threads block the signal it is
  * the helper that would get it if it did not block it itself.
  */
@@ -133,8 +133,10 @@ static void life_signal_refill(uct_md_h md)
 
 static timer_t life_signal_start(void)
 {
-    struct sigaction action       = {.sa_handler = life_signal_handler,
-                                     .sa_flags   = SA_RESTART};
+    struct sigaction action = {
+        .sa_handler = life_signal_handler,
+        .sa_flags   = SA_RESTART
+    };
     struct sigevent event         = {.sigev_notify = SIGEV_SIGNAL};
     const struct itimerspec every = {{0, LIFE_PERIOD_NS}, {0, LIFE_PERIOD_NS}};
     timer_t timer;

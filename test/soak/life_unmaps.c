@@ -22,10 +22,10 @@
 #define LIFE_RHYTHM       (64ul << 10)
 #define LIFE_KINDS        4
 /* The helper's tables fill up to their bounds first: they are pages that are
- * there once they have been written to. How soon depends on how often the helper
- * looks, on a busy machine later; so that is waited for, but no longer than a
- * leak would show. malloc's smallest block, lost at every tenth of 10^5 unmaps,
- * would be above LIFE_TOLERANCE. */
+ * there once they have been written to. How soon depends on how often the
+ * helper looks, on a busy machine later; so that is waited for, but no longer
+ * than a leak would show. malloc's smallest block, lost at every tenth of 10^5
+ * unmaps, would be above LIFE_TOLERANCE. */
 #define LIFE_WARM_UP      50000
 #define LIFE_WARM_UPS     12
 #define LIFE_WARM         0.005

@@ -9,7 +9,7 @@
 #include "own_ledger.h"
 
 #include <ucs/sys/clock.h>
-#include <uct/ib/helper_md/calls.h>
+#include <uct/ib/helper_md/watch/calls.h>
 #include <uct/ib/helper_md/helper_md.h>
 
 #include <dirent.h>
@@ -157,9 +157,8 @@ static int oracle_device_writes(oracle_worker_t *worker, uct_mem_h memh,
 static void oracle_cleanse(oracle_worker_t *worker, const char *address,
                            size_t length)
 {
-    uct_helper_engine_unmapped(
-            uct_helper_md_engine(oracle_md(worker->world)),
-            (uintptr_t)address, length);
+    ucs_regcache_unmapped(uct_helper_md_cache(oracle_md(worker->world)),
+                          (uintptr_t)address, length);
 }
 
 /* A registration may be larger than this use, and an allocator may take the
@@ -461,18 +460,18 @@ static uint64_t oracle_quota(const oracle_options_t *options,
 static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                          uint64_t deadline, oracle_totals_t *totals)
 {
-    int policy = (options->policy >= 0) ?
-                 options->policy :
-                 (int)((options->seed + epoch) % UCT_HELPER_POLICY_LAST);
+    int policy               = (options->policy >= 0) ? options->policy :
+                                                        (int)((options->seed + epoch) %
+                                                UCS_REGCACHE_POLICY_LAST);
     oracle_worker_t *workers = calloc(options->threads, sizeof(*workers));
-    oracle_world_t *world    = oracle_world_open(
-            (uct_helper_policy_t)policy,
-            options->hooks_only ? UCT_HELPER_MONITOR_UCM :
-                                  UCT_HELPER_MONITOR_AUTO);
+    oracle_world_t *world    = oracle_world_open((ucs_regcache_policy_t)policy,
+                                              options->hooks_only ?
+                                                         UCT_HELPER_MONITOR_UCM :
+                                                         UCT_HELPER_MONITOR_AUTO);
     uint64_t quota           = oracle_quota(options, totals);
     int taken                = ((options->seed + epoch) % ORACLE_TAKE == 0) ?
                                oracle_take_descriptor() : -1;
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
     oracle_worker_t *worker;
     unsigned i;
 
@@ -506,7 +505,7 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
         oracle_die("a descriptor of the program's was closed");
     }
     /* What passes a ceiling goes at its end: nothing could become stale */
-    if ((policy != UCT_HELPER_POLICY_LRU) && (stats.over_ceiling > 0)) {
+    if ((policy != UCS_REGCACHE_POLICY_LRU) && (stats.over_ceiling > 0)) {
         errno = 0;
         oracle_die("uses passed a ceiling that was not set");
     }
@@ -589,8 +588,8 @@ static int oracle_parse_policy(const char *name)
 {
     int i;
 
-    for (i = 0; uct_helper_policy_names[i] != NULL; ++i) {
-        if (!strcasecmp(uct_helper_policy_names[i], name)) {
+    for (i = 0; ucs_regcache_policy_names[i] != NULL; ++i) {
+        if (!strcasecmp(ucs_regcache_policy_names[i], name)) {
             return i;
         }
     }

@@ -5,8 +5,8 @@
 #define TEST_ORACLE_H_
 
 #include <uct/base/uct_abi.h>
-#include <uct/ib/helper_md/engine.h>
-#include <uct/ib/helper_md/monitor.h>
+#include <ucs/regcache/regcache.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/sm/pin_md/pin_md.h>
 
 #include <pthread.h>
@@ -144,11 +144,11 @@ void oracle_use(oracle_worker_t *worker, oracle_slot_t *slot, char *address,
 /* --- oracle_world.c --- */
 
 /** Open a domain of policy @a policy; dies if that fails. */
-oracle_world_t *oracle_world_open(uct_helper_policy_t policy,
+oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
                                   uct_helper_monitor_t monitor);
 
-/** Close it; @a stats are the engine's last figures. */
-void oracle_world_close(oracle_world_t *world, uct_helper_stats_t *stats);
+/** Close it; @a stats are the cache's last figures. */
+void oracle_world_close(oracle_world_t *world, ucs_regcache_stats_t *stats);
 
 uct_md_h oracle_md(oracle_world_t *world);
 
@@ -200,8 +200,9 @@ void oracle_twin(oracle_worker_t *worker);
 
 /* --- oracle_elsewhere.c --- */
 
-/** Put a pipe in place of the descriptor by which memory is watched, as a program
- *  does that closes what it does not know. @return It, or -1 if there is none. */
+/** Put a pipe in place of the descriptor by which memory is watched, as a
+ *  program does that closes what it does not know. @return It, or -1 if there
+ *  is none. */
 int oracle_take_descriptor(void);
 
 /** A use of memory that is no slot: mappings of which every other one is

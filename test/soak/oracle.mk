@@ -16,11 +16,7 @@ oracle_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DORACLE_STUB='"$(abs_top_builddir)/src/uct/door/.libs/libucx_helper.so"'
 oracle_LDADD = \
 	$(top_builddir)/src/uct/sm/pin_md/libuct_pin_md.la \
-	$(top_builddir)/src/uct/ib/helper_md/libuct_helper_engine.la \
-	$(top_builddir)/src/ucs/predict/libucs_predict.la \
-	$(top_builddir)/src/ucs/trace/libucs_trace.la \
-	$(top_builddir)/src/ucs/sys/libucs_helper_sys.la \
-	$(UCX_LIBS) $(URING_LIBS) $(UNWIND_LIBS) $(NUMA_LIBS) -lpthread -ldl -lm
+	$(HELPER_LIBS)
 EXTRA_oracle_DEPENDENCIES = oracle_bss.so
 
 # Loaded at run time, from beside the program

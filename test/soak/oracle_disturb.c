@@ -574,8 +574,8 @@ void oracle_disturb_close(oracle_worker_t *worker)
     }
 }
 
-/* By a raw system call, which nobody tells of. @return Zero if the kernel has no
- * guard pages. */
+/* By a raw system call, which nobody tells of. @return Zero if the kernel has
+ * no guard pages. */
 static int oracle_guard_unseen(oracle_slot_t *slot)
 {
     if (syscall(SYS_madvise, slot->address, slot->length,

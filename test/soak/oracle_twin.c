@@ -18,8 +18,8 @@
 /*
  * Two areas of memory see the same calls at the same places; one of them is
  * communicated from as well. After each call both must consist of the same
- * mappings, and the calls must have come out the same: with a helper a program's
- * memory is what it would be without.
+ * mappings, and the calls must have come out the same: with a helper a
+ * program's memory is what it would be without.
  */
 
 #define ORACLE_TWIN_PAGES 32
@@ -228,8 +228,8 @@ static int oracle_twin_split(const oracle_twin_t *twin, char *area)
  * Steps
  */
 
-/* Several mappings may move at once, with what is between them left out, or some
- * of them if it fails: what came of it is read where no helper was */
+/* Several mappings may move at once, with what is between them left out, or
+ * some of them if it fails: what came of it is read where no helper was */
 static void oracle_twin_step_move(oracle_twin_t *twin)
 {
     twin->to = oracle_below(twin->worker, ORACLE_TWIN_PAGES - twin->count + 1);

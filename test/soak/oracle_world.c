@@ -68,23 +68,23 @@ uct_md_h oracle_md(oracle_world_t *world)
     return (uct_md_h)&world->super;
 }
 
-oracle_world_t *oracle_world_open(uct_helper_policy_t policy,
+oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
                                   uct_helper_monitor_t monitor)
 {
     const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
     const uct_helper_config_t config  = {
-        .policy      = policy,
-        .monitor     = monitor,
-        .min_size    = ORACLE_MIN_SIZE,
-        .max_pinned  = (policy == UCT_HELPER_POLICY_LRU) ? ORACLE_LRU_CEILING :
-                                                           SIZE_MAX,
-        .max_regions = ULONG_MAX,
-        .node_max_pinned = SIZE_MAX,
-        .mds         = UCT_HELPER_MDS_PIN,
-        .cpu_mode    = UCT_HELPER_CPU_INHERIT,
-        .cpu_policy  = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
-        .log_level   = UCS_LOG_LEVEL_WARN
-    };
+             .policy          = policy,
+             .monitor         = monitor,
+             .min_size        = ORACLE_MIN_SIZE,
+             .max_pinned      = (policy == UCS_REGCACHE_POLICY_LRU) ?
+                                        ORACLE_LRU_CEILING :
+                                        SIZE_MAX,
+             .max_regions     = ULONG_MAX,
+             .node_max_pinned = SIZE_MAX,
+             .mds             = UCT_HELPER_MDS_PIN,
+             .cpu_mode        = UCT_HELPER_CPU_INHERIT,
+             .cpu_policy      = UCS_CPU_POLICY_AGGRESSIVE,
+             .log_level       = UCS_LOG_LEVEL_WARN};
     oracle_world_t *world = calloc(1, sizeof(*world));
 
     if (world == NULL) {
@@ -105,11 +105,11 @@ oracle_world_t *oracle_world_open(uct_helper_policy_t policy,
     return world;
 }
 
-void oracle_world_close(oracle_world_t *world, uct_helper_stats_t *stats)
+void oracle_world_close(oracle_world_t *world, ucs_regcache_stats_t *stats)
 {
     uct_md_h md = oracle_md(world);
 
-    uct_helper_engine_stats(uct_helper_md_engine(md), ucs_clock_now(), stats);
+    ucs_regcache_stats(uct_helper_md_cache(md), ucs_clock_now(), stats);
     world->super.ops->close(md);
     free(world);
 }

@@ -4,7 +4,7 @@
 #ifndef OWN_LEDGER_H_
 #define OWN_LEDGER_H_
 
-#include <uct/ib/helper_md/node/ledger.h>
+#include <ucs/node/ledger.h>
 #include <uct/ib/helper_md/node_process.h>
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static inline void own_ledger_take(const char *test)
     char suffix[64];
 
     snprintf(suffix, sizeof(suffix), "%s-%d", test, (int)getpid());
-    setenv(UCT_HELPER_NODE_SUFFIX_ENV, suffix, 1);
+    setenv(UCS_NODE_SUFFIX_ENV, suffix, 1);
 }
 
 
@@ -32,8 +32,7 @@ static inline const char *own_ledger_name(void)
 {
     static char name[128];
 
-    uct_helper_ledger_name(getenv(UCT_HELPER_NODE_SUFFIX_ENV), name,
-                           sizeof(name));
+    ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), name, sizeof(name));
     return name;
 }
 
@@ -41,7 +40,7 @@ static inline const char *own_ledger_name(void)
 /** Remove it; by the process that took it, at its end. */
 static inline void own_ledger_remove(void)
 {
-    (void)uct_helper_ledger_remove(own_ledger_name());
+    (void)ucs_ledger_remove(own_ledger_name());
 }
 
 #endif

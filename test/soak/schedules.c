@@ -24,7 +24,7 @@ static struct {
     unsigned long       count;
     unsigned long       seed;
     int                 is_replay;
-    uct_helper_policy_t policy;
+    ucs_regcache_policy_t policy;
     sim_faults_t        faults;
 
     unsigned long       done;
@@ -32,18 +32,14 @@ static struct {
     unsigned long       hits;
     uint64_t            running;  /* seed of the present schedule */
     time_t              started;
-} sim_job = {
-    .count  = 100000,
-    .seed   = 1,
-    .policy = UCT_HELPER_POLICY_LAST
-};
+} sim_job = {.count = 100000, .seed = 1, .policy = UCS_REGCACHE_POLICY_LAST};
 
 static void sim_usage(void)
 {
     printf("usage: schedules [options]\n"
            "  --count N      schedules to run [100000]\n"
            "  --seed S       of the first; the others follow [1]\n"
-           "  --policy P     of the engine; else the seed chooses\n"
+           "  --policy P     of the cache; else the seed chooses\n"
            "  --replay SEED  run this one and print its steps\n"
            "  --fault I      with --replay: let call I fail; up to twice\n");
 }
@@ -128,15 +124,15 @@ static int sim_parse_policy(const char *name)
 {
     unsigned i;
 
-    for (i = 0; uct_helper_policy_names[i] != NULL; ++i) {
-        if (strcmp(name, uct_helper_policy_names[i]) == 0) {
-            sim_job.policy = (uct_helper_policy_t)i;
+    for (i = 0; ucs_regcache_policy_names[i] != NULL; ++i) {
+        if (strcmp(name, ucs_regcache_policy_names[i]) == 0) {
+            sim_job.policy = (ucs_regcache_policy_t)i;
             return 1;
         }
     }
     fprintf(stderr, "--policy: '%s' is none of:", name);
-    for (i = 0; uct_helper_policy_names[i] != NULL; ++i) {
-        fprintf(stderr, " %s", uct_helper_policy_names[i]);
+    for (i = 0; ucs_regcache_policy_names[i] != NULL; ++i) {
+        fprintf(stderr, " %s", ucs_regcache_policy_names[i]);
     }
     fprintf(stderr, "\n");
     return 0;
@@ -245,12 +241,12 @@ int main(int argc, char **argv)
     if (!sim_parse(argc, argv)) {
         return 2;
     }
-    /* An engine is some 100 KB: keep it out of mmap() */
+    /* A cache is some 100 KB: keep it out of mmap() */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
-    if (sim_job.policy != UCT_HELPER_POLICY_LAST) {
+    if (sim_job.policy != UCS_REGCACHE_POLICY_LAST) {
         snprintf(options, sizeof(options), " --policy %s",
-                 uct_helper_policy_names[sim_job.policy]);
+                 ucs_regcache_policy_names[sim_job.policy]);
         sim_set_options(options);
     }
     sim_catch();

@@ -5,9 +5,9 @@
 # operation and with simulated memory, threads and clock.
 
 EXTRA_PROGRAMS += schedules
-EXTRA_LIBRARIES = libschedules_engine.a
+EXTRA_LIBRARIES = libschedules_cache.a
 
-libschedules_engine_a_SOURCES = \
+libschedules_cache_a_SOURCES = \
 	schedules_hooks.h \
 	schedules_point.h \
 	schedules_sim/ucs/sys/atomic.h \
@@ -17,33 +17,33 @@ libschedules_engine_a_SOURCES = \
 	../../src/ucs/predict/cost.c \
 	../../src/ucs/predict/order.c \
 	../../src/ucs/predict/signature.c \
-	../../src/uct/ib/helper_md/dq.c \
-	../../src/uct/ib/helper_md/engine.c \
-	../../src/uct/ib/helper_md/engine_dereg.c \
-	../../src/uct/ib/helper_md/engine_keep.c \
-	../../src/uct/ib/helper_md/engine_look.c \
-	../../src/uct/ib/helper_md/engine_merge.c \
-	../../src/uct/ib/helper_md/engine_node.c \
-	../../src/uct/ib/helper_md/engine_order.c \
-	../../src/uct/ib/helper_md/engine_paper.c \
-	../../src/uct/ib/helper_md/engine_put.c \
-	../../src/uct/ib/helper_md/engine_reg.c \
-	../../src/uct/ib/helper_md/engine_room.c \
-	../../src/uct/ib/helper_md/engine_stats.c \
-	../../src/uct/ib/helper_md/engine_step.c \
-	../../src/uct/ib/helper_md/engine_stock.c \
-	../../src/uct/ib/helper_md/extents.c \
-	../../src/uct/ib/helper_md/heap.c \
-	../../src/uct/ib/helper_md/hist.c \
-	../../src/uct/ib/helper_md/index.c \
-	../../src/uct/ib/helper_md/itree.c \
-	../../src/uct/ib/helper_md/rq.c
+	../../src/ucs/datastruct/dq.c \
+	../../src/ucs/regcache/regcache.c \
+	../../src/ucs/regcache/deregister.c \
+	../../src/ucs/regcache/inspect.c \
+	../../src/ucs/regcache/plan/wakeup.c \
+	../../src/ucs/regcache/coalesce.c \
+	../../src/ucs/regcache/rest.c \
+	../../src/ucs/regcache/plan/policy_order.c \
+	../../src/ucs/regcache/plan/policy_paper.c \
+	../../src/ucs/regcache/put.c \
+	../../src/ucs/regcache/register.c \
+	../../src/ucs/regcache/evict.c \
+	../../src/ucs/regcache/stats.c \
+	../../src/ucs/regcache/plan/step.c \
+	../../src/ucs/regcache/reserve.c \
+	../../src/ucs/datastruct/extents.c \
+	../../src/ucs/datastruct/heap.c \
+	../../src/ucs/datastruct/hist.c \
+	../../src/ucs/regcache/index.c \
+	../../src/ucs/datastruct/itree.c \
+	../../src/ucs/regcache/plan/rq.c
 # Few regions make a lot here, so that a walk that takes no break is told from one
 # that does
-libschedules_engine_a_CPPFLAGS = -DUCT_HELPER_LOT=4 \
+libschedules_cache_a_CPPFLAGS = -DUCS_REGCACHE_LOT=4 \
 	-I$(srcdir)/schedules_sim \
 	-include $(srcdir)/schedules_hooks.h $(AM_CPPFLAGS)
-libschedules_engine_a_CFLAGS = $(AM_CFLAGS)
+libschedules_cache_a_CFLAGS = $(AM_CFLAGS)
 
 schedules_SOURCES = \
 	schedules.c \
@@ -60,4 +60,4 @@ schedules_SOURCES = \
 schedules_CPPFLAGS = $(AM_CPPFLAGS)
 # Fibers are switched by longjmp(), which the fortified one takes for an error
 schedules_CFLAGS = $(AM_CFLAGS) -U_FORTIFY_SOURCE
-schedules_LDADD = libschedules_engine.a $(UCX_LIBS) -lpthread -lm
+schedules_LDADD = libschedules_cache.a $(UCX_LIBS) -lpthread -lm

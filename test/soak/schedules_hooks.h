@@ -7,7 +7,7 @@
 /**
  * @file schedules_hooks.h
  *
- * Included before all else where the engine is compiled for schedules: what it
+ * Included before all else where the cache is compiled for schedules: what it
  * asks of libc goes to the simulation.
  */
 
@@ -30,26 +30,26 @@ pthread_t sim_self(void);
 #define pthread_self()                   sim_self()
 #define sched_yield()                    sim_spin(__func__, __LINE__)
 
-#include <uct/ib/helper_md/lock.h>
+#include <ucs/sys/lock.h>
 
 /* How long the index lock is held */
-#define uct_helper_lock(_lock) \
+#define ucs_lock(_lock) \
     do { \
-        uct_helper_lock(_lock); \
+        ucs_lock(_lock); \
         sim_locked(); \
     } while (0)
-#define uct_helper_lock_try(_lock) \
+#define ucs_lock_try(_lock) \
     ({ \
-        int sim_is_taken = uct_helper_lock_try(_lock); \
+        int sim_is_taken = ucs_lock_try(_lock); \
         if (sim_is_taken) { \
             sim_locked(); \
         } \
         sim_is_taken; \
     })
-#define uct_helper_unlock(_lock) \
+#define ucs_unlock(_lock) \
     do { \
         sim_unlocking(); \
-        uct_helper_unlock(_lock); \
+        ucs_unlock(_lock); \
     } while (0)
 
 #endif

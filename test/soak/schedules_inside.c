@@ -5,7 +5,7 @@
 #include "schedules_hooks.h"
 #include "schedules_sched.h"
 
-#include <uct/ib/helper_md/engine_int.h>
+#include <ucs/regcache/regcache_int.h>
 
 #include <string.h>
 
@@ -22,7 +22,7 @@
 typedef struct sim_regions {
     size_t   pinned;      /* of LIVE and DEREGISTERING ones */
     size_t   registering; /* bytes that may be counted as pinned already */
-    unsigned count[UCT_HELPER_STATE_DEREGISTERING + 1];
+    unsigned count[UCS_REGCACHE_STATE_DEREGISTERING + 1];
     unsigned listed;      /* not doomed, in a state that is in the index */
     unsigned in_heaps;    /* LIVE and not doomed */
     size_t   managed;
@@ -30,12 +30,12 @@ typedef struct sim_regions {
     unsigned homeless;    /* kept for a buffer that nobody knows */
 } sim_regions_t;
 
-static uct_helper_engine_h sim_engine;
+static ucs_regcache_h sim_engine;
 static unsigned sim_max_contexts;
 
-void sim_inside_bind(uct_helper_engine_h engine, unsigned max_contexts)
+void sim_inside_bind(ucs_regcache_h cache, unsigned max_contexts)
 {
-    sim_engine       = engine;
+    sim_engine       = cache;
     sim_max_contexts = max_contexts;
 }
 
@@ -55,14 +55,14 @@ int sim_inside_is_lock_mine(void)
     return (sim_engine != NULL) && (sim_inside_owner() == (void*)sim_self());
 }
 
-static int sim_inside_is_home(const uct_helper_region_t *region)
+static int sim_inside_is_home(const ucs_regcache_region_t *region)
 {
-    const uct_helper_home_t *home = sim_engine->homes;
+    const ucs_regcache_home_t *home = sim_engine->homes;
     unsigned i;
 
     for (i = 0; (home != NULL) && (i < sim_max_contexts); ++i, ++home) {
         if ((home->region == region) &&
-            (uct_helper_word_gen(ucs_load_relaxed(&region->word)) ==
+            (ucs_regcache_word_gen(ucs_load_relaxed(&region->word)) ==
              home->generation)) {
             return 1;
         }
@@ -70,37 +70,37 @@ static int sim_inside_is_home(const uct_helper_region_t *region)
     return 0;
 }
 
-static void sim_inside_add(uct_helper_region_t *region, sim_regions_t *sum)
+static void sim_inside_add(ucs_regcache_region_t *region, sim_regions_t *sum)
 {
-    uint64_t word            = ucs_load_relaxed(&region->word);
-    uct_helper_state_t state = uct_helper_word_state(word);
-    int is_doomed            = !!(word & UCT_HELPER_WORD_DOOMED);
+    uint64_t word              = ucs_load_relaxed(&region->word);
+    ucs_regcache_state_t state = ucs_regcache_word_state(word);
+    int is_doomed              = !!(word & UCS_REGCACHE_WORD_DOOMED);
     size_t length;
 
     ++sum->count[state];
-    if (state == UCT_HELPER_STATE_FREE) {
+    if (state == UCS_REGCACHE_STATE_FREE) {
         return;
     }
-    length         = uct_helper_engine_pinned_length(sim_engine, region);
+    length = ucs_regcache_pinned_length(sim_engine, region);
     sum->listed   += !is_doomed;
     sum->homeless += (sim_engine->homes != NULL) &&
                      ucs_load_relaxed(&region->planned) &&
                      !sim_inside_is_home(region);
-    if ((state == UCT_HELPER_STATE_LIVE) ||
-        (state == UCT_HELPER_STATE_DEREGISTERING)) {
+    if ((state == UCS_REGCACHE_STATE_LIVE) ||
+        (state == UCS_REGCACHE_STATE_DEREGISTERING)) {
         sum->pinned += length;
-    } else if (state == UCT_HELPER_STATE_REGISTERING) {
+    } else if (state == UCS_REGCACHE_STATE_REGISTERING) {
         sum->registering += length;
     }
-    if (is_doomed && (uct_helper_word_refs(word) == 0)) {
+    if (is_doomed && (ucs_regcache_word_refs(word) == 0)) {
         ++sum->idle_doomed;
     }
-    if (state == UCT_HELPER_STATE_LIVE) {
+    if (state == UCS_REGCACHE_STATE_LIVE) {
         sum->in_heaps += !is_doomed;
         if (!is_doomed &&
-            (uct_helper_engine_class(sim_engine,
-                                     uct_helper_region_length(region)) ==
-             UCT_HELPER_CLASS_MANAGED)) {
+            (ucs_regcache_class(sim_engine,
+                                ucs_regcache_region_length(region)) ==
+             UCS_REGCACHE_CLASS_MANAGED)) {
             sum->managed += length;
         }
     }
@@ -108,18 +108,18 @@ static void sim_inside_add(uct_helper_region_t *region, sim_regions_t *sum)
 
 static void sim_inside_sum(sim_regions_t *sum)
 {
-    uct_helper_chunk_t *chunk;
+    ucs_regcache_chunk_t *chunk;
     unsigned i;
 
     memset(sum, 0, sizeof(*sum));
     for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+        for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             sim_inside_add(&chunk->regions[i], sum);
         }
     }
 }
 
-static unsigned sim_inside_list_length(const uct_helper_region_t *region)
+static unsigned sim_inside_list_length(const ucs_regcache_region_t *region)
 {
     unsigned length = 0;
 
@@ -131,19 +131,19 @@ static unsigned sim_inside_list_length(const uct_helper_region_t *region)
 
 static void sim_inside_check_sums(const sim_regions_t *sum, long left)
 {
-    uct_helper_engine_h e           = sim_engine;
-    const uct_helper_account_t *now = &e->account;
-    unsigned registered = sum->count[UCT_HELPER_STATE_LIVE] +
-                          sum->count[UCT_HELPER_STATE_DEREGISTERING];
+    ucs_regcache_h e                  = sim_engine;
+    const ucs_regcache_account_t *now = &e->account;
+    unsigned registered               = sum->count[UCS_REGCACHE_STATE_LIVE] +
+                          sum->count[UCS_REGCACHE_STATE_DEREGISTERING];
 
     SIM_REQUIRE(now->pinned >= sum->pinned);
     SIM_REQUIRE(now->pinned <= sum->pinned + sum->registering);
     SIM_REQUIRE(now->regions >= registered);
     SIM_REQUIRE(now->regions <=
-                registered + sum->count[UCT_HELPER_STATE_REGISTERING]);
+                registered + sum->count[UCS_REGCACHE_STATE_REGISTERING]);
     SIM_REQUIRE(e->index.tree.count == sum->listed);
     SIM_REQUIRE(e->lru[0].count + e->lru[1].count == sum->in_heaps);
-    SIM_REQUIRE(e->num_free == sum->count[UCT_HELPER_STATE_FREE]);
+    SIM_REQUIRE(e->num_free == sum->count[UCS_REGCACHE_STATE_FREE]);
     SIM_REQUIRE(sum->homeless == 0);
 }
 
@@ -163,12 +163,12 @@ void sim_inside_check(void)
 
 static void sim_inside_check_structures(long left)
 {
-    uct_helper_engine_h e = sim_engine;
+    ucs_regcache_h e = sim_engine;
 
-    SIM_REQUIRE(uct_helper_itree_is_valid(&e->index.tree));
-    SIM_REQUIRE(uct_helper_heap_is_valid(&e->lru[UCT_HELPER_CLASS_SMALL]));
-    SIM_REQUIRE(uct_helper_heap_is_valid(&e->lru[UCT_HELPER_CLASS_MANAGED]));
-    SIM_REQUIRE(uct_helper_rq_is_valid(&e->rq));
+    SIM_REQUIRE(ucs_itree_is_valid(&e->index.tree));
+    SIM_REQUIRE(ucs_heap_is_valid(&e->lru[UCS_REGCACHE_CLASS_SMALL]));
+    SIM_REQUIRE(ucs_heap_is_valid(&e->lru[UCS_REGCACHE_CLASS_MANAGED]));
+    SIM_REQUIRE(ucs_regcache_rq_is_valid(&e->rq));
     SIM_REQUIRE(sim_inside_list_length(e->free_regions) == e->num_free);
     SIM_REQUIRE(sim_inside_list_length(e->reclaim) ==
                 ucs_load_relaxed(&e->reclaimable));
@@ -178,8 +178,8 @@ static void sim_inside_check_structures(long left)
 static void sim_inside_check_exact(const sim_regions_t *sum, long left)
 {
     SIM_REQUIRE(sum->registering == 0);
-    SIM_REQUIRE(sum->count[UCT_HELPER_STATE_REGISTERING] == 0);
-    SIM_REQUIRE(sum->count[UCT_HELPER_STATE_DEREGISTERING] == 0);
+    SIM_REQUIRE(sum->count[UCS_REGCACHE_STATE_REGISTERING] == 0);
+    SIM_REQUIRE(sum->count[UCS_REGCACHE_STATE_DEREGISTERING] == 0);
     SIM_REQUIRE(sum->idle_doomed == ucs_load_relaxed(&sim_engine->reclaimable));
 }
 
@@ -187,15 +187,15 @@ static void sim_inside_check_exact(const sim_regions_t *sum, long left)
 static unsigned sim_inside_stray(void)
 {
     unsigned count = 0;
-    const uct_helper_region_t *region;
-    uct_helper_chunk_t *chunk;
+    const ucs_regcache_region_t *region;
+    ucs_regcache_chunk_t *chunk;
     unsigned i;
 
     for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+        for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             region = &chunk->regions[i];
-            count += (uct_helper_word_state(ucs_load_relaxed(&region->word)) ==
-                      UCT_HELPER_STATE_DORMANT) &&
+            count += (ucs_regcache_word_state(ucs_load_relaxed(
+                              &region->word)) == UCS_REGCACHE_STATE_DORMANT) &&
                      !sim_inside_is_home(region);
         }
     }
@@ -213,10 +213,10 @@ void sim_inside_check_quiet(sim_inside_sum_t *result)
     sim_inside_check_sums(&sum, left);
     sim_inside_check_exact(&sum, left);
     result->managed = sum.managed;
-    result->live    = sum.count[UCT_HELPER_STATE_LIVE];
+    result->live    = sum.count[UCS_REGCACHE_STATE_LIVE];
     result->dormant = sim_inside_stray();
-    result->busy    = sum.count[UCT_HELPER_STATE_REGISTERING] +
-                   sum.count[UCT_HELPER_STATE_DEREGISTERING];
+    result->busy    = sum.count[UCS_REGCACHE_STATE_REGISTERING] +
+                   sum.count[UCS_REGCACHE_STATE_DEREGISTERING];
     result->doomed  = sum.idle_doomed;
     sim_loud(left);
 }
@@ -224,17 +224,17 @@ void sim_inside_check_quiet(sim_inside_sum_t *result)
 /* Every region that a look-up could find, not only those in the index */
 int sim_inside_finds(uintptr_t start, uintptr_t end)
 {
-    uct_helper_chunk_t *chunk;
-    uct_helper_region_t *region;
+    ucs_regcache_chunk_t *chunk;
+    ucs_regcache_region_t *region;
     uint64_t word;
     unsigned i;
 
     for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+        for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             region = &chunk->regions[i];
             word   = ucs_load_relaxed(&region->word);
-            if ((uct_helper_word_state(word) != UCT_HELPER_STATE_FREE) &&
-                !(word & UCT_HELPER_WORD_DOOMED) &&
+            if ((ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_FREE) &&
+                !(word & UCS_REGCACHE_WORD_DOOMED) &&
                 (ucs_load_relaxed(&region->start) < end) &&
                 (ucs_load_relaxed(&region->end) > start)) {
                 return 1;
@@ -246,18 +246,18 @@ int sim_inside_finds(uintptr_t start, uintptr_t end)
 
 unsigned sim_inside_refs(uct_mem_h memh)
 {
-    uct_helper_chunk_t *chunk;
-    uct_helper_region_t *region;
+    ucs_regcache_chunk_t *chunk;
+    ucs_regcache_region_t *region;
     uint64_t word;
     unsigned i;
 
     for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
-        for (i = 0; i < UCT_HELPER_CHUNK; ++i) {
+        for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             region = &chunk->regions[i];
             word   = ucs_load_relaxed(&region->word);
-            if ((uct_helper_word_state(word) == UCT_HELPER_STATE_LIVE) &&
+            if ((ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_LIVE) &&
                 (ucs_load_relaxed(&region->memh) == memh)) {
-                return uct_helper_word_refs(word);
+                return ucs_regcache_word_refs(word);
             }
         }
     }

@@ -4,16 +4,16 @@
 #ifndef SCHEDULES_INSIDE_H_
 #define SCHEDULES_INSIDE_H_
 
-#include <uct/ib/helper_md/engine.h>
+#include <ucs/regcache/regcache.h>
 
 /**
  * @file schedules_inside.h
  *
- * The only place of schedules that knows the engine's inside: equations that
+ * The only place of schedules that knows the cache's inside: equations that
  * must hold whenever the index lock is free.
  */
 
-/** What the engine holds, summed up region by region. */
+/** What the cache holds, summed up region by region. */
 typedef struct sim_inside_sum {
     size_t   managed;   /**< bytes of LIVE regions of class MANAGED
                              that are not doomed */
@@ -25,7 +25,7 @@ typedef struct sim_inside_sum {
 
 /** Engine that is looked at, NULL: none.
  *  @param [in] max_contexts  As it was created with. */
-void sim_inside_bind(uct_helper_engine_h engine, unsigned max_contexts);
+void sim_inside_bind(ucs_regcache_h cache, unsigned max_contexts);
 
 /** @return Nonzero if the running fiber holds the index lock. */
 int sim_inside_is_lock_mine(void);
@@ -42,7 +42,7 @@ int sim_inside_finds(uintptr_t start, uintptr_t end);
 /** @return References on the LIVE region with this handle, 0 if none has. */
 unsigned sim_inside_refs(uct_mem_h memh);
 
-/** Nobody is inside the engine: the equations are exact, and the helper's
+/** Nobody is inside the cache: the equations are exact, and the helper's
  *  queues are looked at as well. */
 void sim_inside_check_quiet(sim_inside_sum_t *sum);
 

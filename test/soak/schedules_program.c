@@ -14,8 +14,8 @@
  * what it will do */
 #define SIM_MAX_DRAIN 400
 
-/* What does not come is given up after four times the longest gap seen, which is
- * no longer than the program, or after as long as the program has run and a
+/* What does not come is given up after four times the longest gap seen, which
+ * is no longer than the program, or after as long as the program has run and a
  * second: a matter of time, and of many looks if that is long. The rest is what
  * a use lost takes to be noticed. */
 #define SIM_DRAIN_PROGRAMS 4
@@ -167,25 +167,24 @@ static void sim_thread_trust(sim_thread_t *thread)
     switch (sim_rng_below(&thread->rng, 4)) {
     case 0:
         sim_trace("distrusts", 0, 0);
-        uct_helper_engine_distrust(sim_world.engine,
-                                   UCT_HELPER_DISTRUST_EVENTS);
+        ucs_regcache_distrust(sim_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
         break;
     case 1 ... 2:
         sim_trace("trusts", 0, 0);
-        uct_helper_engine_trust(sim_world.engine, UCT_HELPER_DISTRUST_EVENTS);
+        ucs_regcache_trust(sim_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
         break;
     default:
         sim_trace("yields", 0, 0);
-        uct_helper_engine_yield(sim_world.engine);
+        ucs_regcache_yield(sim_world.cache);
         break;
     }
 }
 
 static void sim_thread_stats(void)
 {
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
 
-    uct_helper_engine_stats(sim_world.engine, sim_now(), &stats);
+    ucs_regcache_stats(sim_world.cache, sim_now(), &stats);
     if (stats.uses != stats.on_time + stats.late + stats.missed + stats.cold) {
         sim_violation("uses do not add up");
     }
@@ -227,7 +226,7 @@ static void sim_thread_main(void *arg)
     while (thread->ops-- > 0) {
         sim_thread_op(thread);
         if (sim_world.is_refused && (thread->number == 0)) {
-            uct_helper_engine_helper_refused(sim_world.engine);
+            ucs_regcache_helper_refused(sim_world.cache);
         }
     }
     if (thread->is_leaky) {
@@ -241,7 +240,7 @@ static void sim_thread_main(void *arg)
 /* What the user granted predict makes use of, and looks after for ever */
 static size_t sim_granted(void)
 {
-    return ((sim_world.params.policy == UCT_HELPER_POLICY_PREDICT) &&
+    return ((sim_world.params.policy == UCS_REGCACHE_POLICY_PREDICT) &&
             (sim_world.params.max_pinned != SIZE_MAX)) ?
                    sim_world.params.max_pinned :
                    0;
@@ -270,7 +269,7 @@ static int sim_helper_is_done(uint64_t next, sim_drain_t *drain)
     if (sim_world.running > 0) {
         return 0;
     }
-    if ((next == UCT_HELPER_TIME_NEVER) && !sim_world.is_notified) {
+    if ((next == UCS_REGCACHE_TIME_NEVER) && !sim_world.is_notified) {
         return 1;
     }
     if (!sim_drain_is_over(drain)) {
@@ -292,7 +291,7 @@ static void sim_helper_main(void *arg)
         sim_world.is_notified = 0;
         sim_world_lock_step();
         sim_trace("step", 0, 0);
-        next = uct_helper_engine_step(sim_world.engine, sim_now());
+        next = ucs_regcache_step(sim_world.cache, sim_now());
         sim_trace("stepped", next, 0);
         sim_world_unlock_step();
         if (sim_helper_is_done(next, &drain)) {
@@ -302,7 +301,7 @@ static void sim_helper_main(void *arg)
             sim_sleep_until(next);
         }
         /* Nobody but the end has woken it: nothing may be left to do */
-    } while ((next != UCT_HELPER_TIME_NEVER) || sim_world.is_notified ||
+    } while ((next != UCS_REGCACHE_TIME_NEVER) || sim_world.is_notified ||
              (sim_world.running > 0));
 }
 
@@ -322,18 +321,18 @@ static void sim_handler(void)
  * A program
  */
 
-static void sim_program_params(sim_rng_t *rng, uct_helper_policy_t policy)
+static void sim_program_params(sim_rng_t *rng, ucs_regcache_policy_t policy)
 {
     static const size_t pinned[]         = {SIZE_MAX, SIZE_MAX, 8, 5, 2};
     static const unsigned long regions[] = {ULONG_MAX, ULONG_MAX, 3, 2, 1};
-    uct_helper_engine_params_t *params   = &sim_world.params;
+    ucs_regcache_params_t *params        = &sim_world.params;
     unsigned i                           = sim_rng_below(rng, 5);
 
-    if (policy == UCT_HELPER_POLICY_LAST) {
+    if (policy == UCS_REGCACHE_POLICY_LAST) {
         policy = (sim_rng_below(rng, 2) == 0) ?
-                         UCT_HELPER_POLICY_PAPER :
-                         (uct_helper_policy_t)sim_rng_below(
-                                 rng, UCT_HELPER_POLICY_LAST);
+                         UCS_REGCACHE_POLICY_PAPER :
+                         (ucs_regcache_policy_t)sim_rng_below(
+                                 rng, UCS_REGCACHE_POLICY_LAST);
     }
     params->policy       = policy;
     params->min_size     = 2 * SIM_PAGE;
@@ -345,7 +344,7 @@ static void sim_program_params(sim_rng_t *rng, uct_helper_policy_t policy)
     params->page_size    = SIM_PAGE;
 }
 
-static void sim_program_world(uint64_t seed, uct_helper_policy_t policy)
+static void sim_program_world(uint64_t seed, ucs_regcache_policy_t policy)
 {
     sim_rng_t rng;
     unsigned i;
@@ -385,21 +384,20 @@ static void sim_program_fibers(uint64_t seed)
         sim_has_leak           |= sim_threads[i].is_leaky;
         sim_add(names[i], sim_thread_main, &sim_threads[i]);
     }
-    if (uct_helper_engine_needs_helper(sim_world.engine) &&
-        !sim_world.is_refused) {
+    if (ucs_regcache_needs_helper(sim_world.cache) && !sim_world.is_refused) {
         sim_world.helper = sim_add("helper", sim_helper_main, NULL);
     }
 }
 
 /*
- * The end of a program: nobody is inside the engine
+ * The end of a program: nobody is inside the cache
  */
 
 static void sim_end_check_stats(const sim_inside_sum_t *sum)
 {
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
 
-    uct_helper_engine_stats(sim_world.engine, sim_now(), &stats);
+    ucs_regcache_stats(sim_world.cache, sim_now(), &stats);
     if (sim_world.live != sum->live) {
         sim_violation("%u registrations, %u live regions", sim_world.live,
                       sum->live);
@@ -431,7 +429,7 @@ static void sim_end_check_refs(void)
 static void sim_end_check_idle(const sim_inside_sum_t *sum)
 {
     int gives_up = (sim_world.helper >= 0) ||
-                   (sim_world.params.policy == UCT_HELPER_POLICY_ON_DEMAND);
+                   (sim_world.params.policy == UCS_REGCACHE_POLICY_ON_DEMAND);
 
     if (sim_has_leak) {
         return;
@@ -476,7 +474,7 @@ static void sim_program_end(void)
         return;
     }
     sim_inside_bind(NULL, 0);
-    uct_helper_engine_destroy(sim_world.engine);
+    ucs_regcache_destroy(sim_world.cache);
     sim_end_check_comps();
     if (!sim_is_violated() && (sim_world.live > 0)) {
         sim_violation("%u registrations are left at the end", sim_world.live);
@@ -487,25 +485,24 @@ static void sim_program_end(void)
     }
 }
 
-int sim_program_run(uint64_t seed, uct_helper_policy_t policy,
+int sim_program_run(uint64_t seed, ucs_regcache_policy_t policy,
                     const sim_faults_t *faults)
 {
-    uct_helper_env_t env = {0};
+    ucs_regcache_env_t env = {0};
     ucs_status_t status;
 
     sim_begin(seed, faults);
     sim_program_world(seed, policy);
     sim_world_env(&env);
     sim_inside_bind(NULL, 0);
-    status = uct_helper_engine_create(&sim_world.params, &env,
-                                      &sim_world.engine);
+    status = ucs_regcache_create(&sim_world.params, &env, &sim_world.cache);
     if (status != UCS_OK) {
         if ((sim_fault_hits() == 0) || (sim_allocations() > 0)) {
             sim_violation("create fails or leaks: %d", status);
         }
         return !sim_is_violated();
     }
-    sim_inside_bind(sim_world.engine, sim_world.params.max_contexts);
+    sim_inside_bind(sim_world.cache, sim_world.params.max_contexts);
     sim_check = sim_inside_check;
     sim_program_fibers(seed);
     sim_run();

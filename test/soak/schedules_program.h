@@ -6,16 +6,16 @@
 
 #include "schedules_sched.h"
 
-#include <uct/ib/helper_md/engine.h>
+#include <ucs/regcache/regcache.h>
 
 /**
  * Run the program of @a seed under the schedule of @a seed.
  *
- * @param [in] policy  UCT_HELPER_POLICY_LAST: the seed chooses.
+ * @param [in] policy  UCS_REGCACHE_POLICY_LAST: the seed chooses.
  *
  * @return Nonzero if all invariants held.
  */
-int sim_program_run(uint64_t seed, uct_helper_policy_t policy,
+int sim_program_run(uint64_t seed, ucs_regcache_policy_t policy,
                     const sim_faults_t *faults);
 
 #endif

@@ -262,7 +262,7 @@ static sim_fiber_t *sim_pick(int is_spin)
     return chosen;
 }
 
-/* Runs no code of the engine but what a signal handler calls */
+/* Runs no code of the cache but what a signal handler calls */
 static void sim_maybe_signal(void)
 {
     if ((sim_signal == NULL) || sim.in_signal ||

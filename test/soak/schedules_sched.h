@@ -98,7 +98,7 @@ void sim_set_tracing(int is_on);
 /** Arguments that repeat the present schedule. */
 void sim_set_options(const char *options);
 
-/** Allocations of the engine that are not released. */
+/** Allocations of the cache that are not released. */
 size_t sim_allocations(void);
 
 #endif

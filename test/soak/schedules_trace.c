@@ -179,7 +179,7 @@ unsigned sim_fault_mine(void)
 }
 
 /*
- * What the engine asks of libc
+ * What the cache asks of libc
  */
 
 static void *sim_allocated(void *pointer)

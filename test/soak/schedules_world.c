@@ -64,7 +64,7 @@ static void sim_lower_check_ceiling(size_t length)
 {
     int fits = (sim_world.live_bytes + length <= sim_world.params.max_pinned) &&
                (sim_world.live < sim_world.params.max_regions);
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
     long left;
 
     if (fits) {
@@ -78,7 +78,7 @@ static void sim_lower_check_ceiling(size_t length)
         return;
     }
     left = sim_quiet();
-    uct_helper_engine_stats(sim_world.engine, sim_now(), &stats);
+    ucs_regcache_stats(sim_world.cache, sim_now(), &stats);
     sim_loud(left);
     if (stats.over_ceiling == 0) {
         sim_violation("a ceiling is passed and nobody knows of it");
@@ -262,7 +262,7 @@ static uint64_t sim_env_recall(void *arg, uintptr_t sp, uintptr_t address,
     return (address & SIM_PAGE) ? sp + 1 : 0;
 }
 
-void sim_world_env(uct_helper_env_t *env)
+void sim_world_env(ucs_regcache_env_t *env)
 {
     env->mem_reg      = sim_mem_reg;
     env->mem_dereg    = sim_mem_dereg;
@@ -338,7 +338,7 @@ static void sim_check_use(const sim_use_t *use, unsigned access)
     }
 }
 
-/* What the engine refuses the decorator asks of the lower domain; here that
+/* What the cache refuses the decorator asks of the lower domain; here that
  * ends the use. @return Nonzero if the refusal has a cause. */
 static int sim_may_fail(unsigned faults, unsigned full)
 {
@@ -360,8 +360,8 @@ int sim_world_get(uintptr_t start, uintptr_t end, unsigned access,
     sim_trace("get", start, end - start);
     use->start = start;
     use->end   = end;
-    status     = uct_helper_engine_get(sim_world.engine, (void*)start,
-                                       end - start, access, sp, &use->memh);
+    status     = ucs_regcache_get(sim_world.cache, (void *)start, end - start,
+                                  access, sp, &use->memh);
     if (status != UCS_OK) {
         sim_trace("get fails", start, -status);
         sim_range_count(start, end, -1);
@@ -390,10 +390,10 @@ static void sim_use_put(const sim_use_t *use, uct_completion_t *comp)
     ucs_status_t status;
 
     sim_use_ends(use);
-    status = uct_helper_engine_put(sim_world.engine, use->memh, comp);
+    status = ucs_regcache_put(sim_world.cache, use->memh, comp);
     if ((status != UCS_OK) && (comp != NULL) && (sim_fault_mine() > faults)) {
         ((sim_comp_t*)comp)->is_done = 1;
-        status = uct_helper_engine_put(sim_world.engine, use->memh, NULL);
+        status = ucs_regcache_put(sim_world.cache, use->memh, NULL);
     }
     if (status != UCS_OK) {
         sim_violation("put of %p fails: %d", use->memh, status);
@@ -469,8 +469,7 @@ int sim_world_unmap(unsigned first, unsigned last)
     }
     sim_range_set(first, last, 1, 0);
     sim_trace("unmap", start, (last - first) * SIM_PAGE);
-    uct_helper_engine_unmapped(sim_world.engine, start,
-                               (last - first) * SIM_PAGE);
+    ucs_regcache_unmapped(sim_world.cache, start, (last - first) * SIM_PAGE);
     if (!is_mine && sim_inside_finds(start, start + (last - first) *
                                                             SIM_PAGE)) {
         sim_violation("a region is found over memory that is being unmapped");

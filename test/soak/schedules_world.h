@@ -6,12 +6,12 @@
 
 #include "schedules_sched.h"
 
-#include <uct/ib/helper_md/engine.h>
+#include <ucs/regcache/regcache.h>
 
 /**
  * @file schedules_world.h
  *
- * What surrounds the engine: simulated virtual memory whose mappings have
+ * What surrounds the cache: simulated virtual memory whose mappings have
  * generations, a lower domain that notes which generation it pinned, and a
  * judge that knows who uses what.
  */
@@ -53,33 +53,33 @@ typedef struct sim_use {
 } sim_use_t;
 
 typedef struct sim_world {
-    uct_helper_engine_params_t params;
-    uct_helper_engine_h        engine;
-    int                        is_refused;   /* no helper thread */
-    unsigned                   device_limit; /* registrations; 0: none */
-    int                        is_instant;   /* the lower domain's calls take
-                                                no virtual time */
-    sim_rng_t                  rng;
-    sim_page_t                 pages[SIM_PAGES];
-    sim_slot_t                 slots[SIM_MAX_SLOTS];
-    unsigned                   live;         /* registrations */
-    size_t                     live_bytes;
-    unsigned                   serial;
-    sim_comp_t                 comps[SIM_MAX_COMPS];
-    unsigned                   num_comps;
-    unsigned                   running;      /* main threads */
-    int                        helper;       /* fiber, -1: none */
-    int                        is_notified;
-    int                        step_owner;   /* fiber, -1: none */
-    uint64_t                   gets;
-    unsigned                   full;         /* registrations refused for
-                                                device_limit */
+    ucs_regcache_params_t params;
+    ucs_regcache_h        cache;
+    int                   is_refused;   /* no helper thread */
+    unsigned              device_limit; /* registrations; 0: none */
+    int                   is_instant;   /* the lower domain's calls take no
+                                           virtual time */
+    sim_rng_t             rng;
+    sim_page_t            pages[SIM_PAGES];
+    sim_slot_t            slots[SIM_MAX_SLOTS];
+    unsigned              live;         /* registrations */
+    size_t                live_bytes;
+    unsigned              serial;
+    sim_comp_t            comps[SIM_MAX_COMPS];
+    unsigned              num_comps;
+    unsigned              running;      /* main threads */
+    int                   helper;       /* fiber, -1: none */
+    int                   is_notified;
+    int                   step_owner;   /* fiber, -1: none */
+    uint64_t              gets;
+    unsigned              full;         /* registrations refused for
+                                           device_limit */
 } sim_world_t;
 
 extern sim_world_t sim_world;
 
-/** Environment of the engine. */
-void sim_world_env(uct_helper_env_t *env);
+/** Environment of the cache. */
+void sim_world_env(ucs_regcache_env_t *env);
 
 /** Begin and end a use of [start, end). @return Zero if the use could not
  *  begin, because somebody unmaps the range or a fault hit it. */

@@ -509,8 +509,8 @@ static void order_learn(ucs_predict_order_h order, const order_place_t *place,
     }
 }
 
-/* Beyond what is typical in ever larger steps: a target of many misses may be met
- * far beyond it only, where equal steps would take for ever */
+/* Beyond what is typical in ever larger steps: a target of many misses may be
+ * met far beyond it only, where equal steps would take for ever */
 static void order_steer(float *caution, float step, float least)
 {
     step    *= ucs_max(1.0f, -*caution);

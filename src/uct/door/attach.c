@@ -5,11 +5,11 @@
 #include "version.h"
 
 #include <uct/base/uct_abi.h>
-#include <uct/ib/helper_md/calls.h>
-#include <uct/ib/helper_md/deserted.h>
-#include <uct/ib/helper_md/events.h>
+#include <uct/ib/helper_md/watch/calls.h>
+#include <ucs/sys/deserted.h>
+#include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/helper_md.h>
-#include <uct/ib/helper_md/log.h>
+#include <ucs/sys/log.h>
 #include <uct/ib/helper_md/session.h>
 #include <uct/sm/pin_md/pin_md.h>
 
@@ -43,9 +43,10 @@ static void uct_door_report_ucp_rcache(void)
         return;
     }
 
-    uct_helper_warn("UCX_PROTO_ENABLE=%s: UCP's own registration cache stays on "
-                    "and keeps all memory registered; set UCX_RCACHE_ENABLE=n",
-                    proto);
+    ucs_helper_warn(
+            "UCX_PROTO_ENABLE=%s: UCP's own registration cache stays on "
+            "and keeps all memory registered; set UCX_RCACHE_ENABLE=n",
+            proto);
     uct_helper_session_note("UCP's own registration cache was on: memory stayed "
                             "registered above the helper");
 }
@@ -60,7 +61,7 @@ static void uct_door_init(void)
     }
 
     if (!uct_door_version_get(&version)) {
-        uct_helper_warn("the running UCX is version %s, the helper knows %d.%d "
+        ucs_helper_warn("the running UCX is version %s, the helper knows %d.%d "
                         "to %d.%d: UCX_MD_HELPER and UCX_MD_PIN stay off",
                         version.text, UCT_ABI_MAJOR, UCT_ABI_MINOR_MIN,
                         UCT_ABI_MAJOR, UCT_ABI_MINOR_MAX);
@@ -119,7 +120,7 @@ static int uct_door_disable_rcache(void *config, char *old, size_t max)
 
 static void uct_door_report_rcache(const char *md_name)
 {
-    uct_helper_warn("%s: UCX's own registration cache stays on, it keeps all "
+    ucs_helper_warn("%s: UCX's own registration cache stays on, it keeps all "
                     "memory registered; unset %s or set it to %s",
                     md_name, UCT_DOOR_REG_METHODS_ENV, UCT_DOOR_REG_DIRECT);
     uct_helper_session_note("UCX's own registration cache was on: memory "
@@ -233,5 +234,5 @@ uct_door_md_open(uct_component_h component, const char *md_name,
 
 __attribute__((visibility("default"))) void uct_door_leader_left(void)
 {
-    uct_helper_deserted_watch();
+    ucs_deserted_watch();
 }

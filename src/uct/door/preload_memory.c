@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 
 #include <ucs/sys/atomic.h>
-#include <uct/ib/helper_md/calls.h>
+#include <uct/ib/helper_md/watch/calls.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,9 +48,9 @@
 
 #define UCT_PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* Under the version by which programs ask for it, and hidden from who asks by the
- * name alone (preload.map.in). UCX and Open MPI do so to find the function that
- * they patch: that must be the C library's, which calls it itself. */
+/* Under the version by which programs ask for it, and hidden from who asks by
+ * the name alone (preload.map.in). UCX and Open MPI do so to find the function
+ * that they patch: that must be the C library's, which calls it itself. */
 #define UCT_PRELOAD_INTERPOSE(_name, _version) \
     __asm__(".symver uct_preload_my_" #_name "," #_name "@" _version)
 
@@ -177,8 +177,8 @@ static void *uct_preload_call_mremap(void *old_address, size_t old_size,
 }
 
 /* The kernel takes what is to move for one mapping only if all or none of it is
- * watched, and moves several at once only if none is. What was refused, or is to
- * stay, lies where it was. */
+ * watched, and moves several at once only if none is. What was refused, or is
+ * to stay, lies where it was. */
 UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
                                                size_t old_size, size_t new_size,
                                                int flags, ...)

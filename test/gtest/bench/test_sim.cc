@@ -256,7 +256,7 @@ TEST_F(test_sim, rendezvous_alltoall_takes_what_loggp_says)
  * in the way */
 TEST_F(test_sim, on_demand_adds_every_registration)
 {
-    m_params.process.policy = UCT_HELPER_POLICY_ON_DEMAND;
+    m_params.process.policy = UCS_REGCACHE_POLICY_ON_DEMAND;
     for (uint32_t ranks = 1; ranks <= 4; ++ranks) {
         const uint64_t bytes = 1 << 20, times = 3;
 
@@ -278,7 +278,7 @@ TEST_F(test_sim, leave_pinned_registers_once)
 {
     const uint64_t bytes = 1 << 20, ranks = 4, times = 5;
 
-    m_params.process.policy = UCT_HELPER_POLICY_LEAVE_PINNED;
+    m_params.process.policy = UCS_REGCACHE_POLICY_LEAVE_PINNED;
     alltoall(ranks, bytes, times);
     sim_result_t result = run_program();
     EXPECT_EQ(times * (ranks - 1) * (4 * O + 4 * L + stream(bytes)) +
@@ -391,8 +391,8 @@ TEST_F(test_sim, a_seed_repeats)
 
     m_params.iterations = 10;
     m_params.noise      = 0.05;
-    for (unsigned policy = 0; policy < UCT_HELPER_POLICY_LAST; ++policy) {
-        m_params.process.policy = (uct_helper_policy_t)policy;
+    for (unsigned policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        m_params.process.policy = (ucs_regcache_policy_t)policy;
         m_params.process.seed   = 1;
         sim_result_t one        = run(shape);
         EXPECT_TRUE(is_same(one, run(shape)));
@@ -405,7 +405,7 @@ TEST_F(test_sim, a_seed_repeats)
  * taken from a fourth of them are the right ones */
 TEST_F(test_sim, borrowed_delays)
 {
-    m_params.process.policy = UCT_HELPER_POLICY_ON_DEMAND;
+    m_params.process.policy = UCS_REGCACHE_POLICY_ON_DEMAND;
     alltoall(16, 1 << 20, 3);
     sim_result_t all = run_program();
     m_params.engines = 4;
@@ -443,16 +443,16 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
     uint64_t late = 0, missed = 0;
 
     for (const char *name : {"ft", "cg", "sp", "mg", "amg"}) {
-        for (unsigned policy = 0; policy < UCT_HELPER_POLICY_LAST; ++policy) {
+        for (unsigned policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
             recording r         = {};
             ucs_trace_t raw     = {};
             sim_shape_t shape   = shape_of(name, strcmp(name, "sp") ? 2 : 4);
             replay_trace_t trace;
-            uct_helper_stats_t stats;
+            ucs_regcache_stats_t stats;
 
             m_params.iterations     = 40;
             m_params.noise          = 0.05;
-            m_params.process.policy = (uct_helper_policy_t)policy;
+            m_params.process.policy = (ucs_regcache_policy_t)policy;
             m_params.engines        = 1; /* the first, the others borrow */
             m_params.on_use         = record;
             m_params.arg            = &r;

@@ -99,7 +99,7 @@ protected:
         return figures;
     }
 
-    replay_params_t params(uct_helper_policy_t policy)
+    replay_params_t params(ucs_regcache_policy_t policy)
     {
         replay_params_t result = {};
 
@@ -113,9 +113,9 @@ protected:
         return result;
     }
 
-    uct_helper_stats_t run(const replay_params_t &p)
+    ucs_regcache_stats_t run(const replay_params_t &p)
     {
-        uct_helper_stats_t stats;
+        ucs_regcache_stats_t stats;
 
         EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr,
                                            nullptr));
@@ -229,7 +229,7 @@ TEST_F(test_replay, lru_model_agrees_with_the_engine)
     use_all(sequence);
     prepare();
     for (uint64_t pages : {1, 3, 7, 11, 12}) {
-        replay_params_t p  = params(UCT_HELPER_POLICY_LRU);
+        replay_params_t p  = params(UCS_REGCACHE_POLICY_LRU);
         replay_figures_t f = cache(REPLAY_VICTIM_LRU, pages * PAGE);
 
         p.max_pinned = pages * PAGE;
@@ -325,7 +325,7 @@ TEST_F(test_replay, small_and_broken_uses_are_left_out)
  * use that comes before its time then finds the registration under way */
 TEST_F(test_replay, use_during_the_helpers_registration_is_late)
 {
-    replay_params_t p = params(UCT_HELPER_POLICY_PAPER);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PAPER);
 
     p.register_cost.base_ns = 20 * MS;
     for (unsigned i = 0; i < 60; ++i) {
@@ -349,7 +349,7 @@ TEST_F(test_replay, use_during_the_helpers_registration_is_late)
 /* What else happens during that registration is not delayed by it */
 TEST_F(test_replay, other_buffers_are_used_during_the_helpers_registration)
 {
-    replay_params_t p = params(UCT_HELPER_POLICY_PAPER);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PAPER);
 
     p.register_cost.base_ns = 20 * MS;
     for (unsigned i = 0; i < 20; ++i) {
@@ -377,14 +377,14 @@ TEST_F(test_replay, same_seed_same_outcome)
         use(now, now + random() % 100000, i % 7, PAGE * (1 + i % 7));
     }
     prepare();
-    for (unsigned policy = 0; policy < UCT_HELPER_POLICY_LAST; ++policy) {
-        replay_params_t p = params(uct_helper_policy_t(policy));
+    for (unsigned policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        replay_params_t p = params(ucs_regcache_policy_t(policy));
 
         p.lateness_ns = 30000;
         auto first    = run(p);
         auto second   = run(p);
         EXPECT_EQ(0, memcmp(&first, &second, sizeof(first)))
-                << uct_helper_policy_names[policy];
+                << ucs_regcache_policy_names[policy];
     }
 }
 
@@ -401,9 +401,9 @@ TEST_F(test_replay, ceilings_end_in_every_policy)
         use(now, now + random() % 60000, i % 7, PAGE * (1 + i % 7));
     }
     prepare();
-    for (unsigned policy = 0; policy < UCT_HELPER_POLICY_LAST; ++policy) {
+    for (unsigned policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
         for (uint64_t pages : {0, 3, 8, 20}) {
-            replay_params_t p = params(uct_helper_policy_t(policy));
+            replay_params_t p = params(ucs_regcache_policy_t(policy));
 
             p.lateness_ns = 3000;
             p.max_pinned  = pages * PAGE;
@@ -423,7 +423,7 @@ TEST_F(test_replay, miss_target_trades_hits_for_bytes)
         now += MS + random() % (4 * MS);
     }
     prepare();
-    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
     p.miss_target     = 0.01;
     auto careful      = run(p);
     p.miss_target     = 0.4;
@@ -474,7 +474,7 @@ TEST_F(test_replay, warps_change_times_and_keep_uses)
 /* Where every use but the first could be early by the whole lead */
 TEST_F(test_replay, lead_is_paid_once_a_warm_use_and_not_beyond_the_gap)
 {
-    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
     double lead       = 550 + 100000 * exp(0.6 * 2.0537);
 
     p.lateness_ns = 100000;
@@ -494,7 +494,7 @@ TEST_F(test_replay, lead_is_paid_once_a_warm_use_and_not_beyond_the_gap)
 
 TEST_F(test_replay, periodicity_holds_one_lead_of_what_is_periodic)
 {
-    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
     std::vector<unsigned> sequence;
     replay_figures_t limit, figures;
 
@@ -520,7 +520,7 @@ TEST_F(test_replay, periodicity_holds_one_lead_of_what_is_periodic)
 
 TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
 {
-    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
     std::mt19937 random(3);
     std::vector<unsigned> sequence;
     replay_figures_t limit, figures;
@@ -538,7 +538,7 @@ TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
 
 TEST_F(test_replay, periodicity_drops_what_does_not_come)
 {
-    replay_params_t p = params(UCT_HELPER_POLICY_PREDICT);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
     std::vector<unsigned> sequence(40, 0);
     replay_figures_t before, after, gone;
 

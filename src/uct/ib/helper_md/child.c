@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /*
- * A forked child has no helper thread, and its engine is frozen in the state
+ * A forked child has no helper thread, and its cache is frozen in the state
  * of the fork. It may still use the domain: what it registers itself goes to
  * the domain below and comes back, and what its parent registered is left
  * alone, for undoing that would undo it for the parent as well.
@@ -84,7 +84,7 @@ uct_helper_child_mem_dereg(uct_md_h uct_md,
     return UCS_OK;
 }
 
-/* The engine and the thread's descriptor are left as they are: their locks
+/* The cache and the thread's descriptor are left as they are: their locks
  * may be held by threads that do not exist here */
 static void uct_helper_child_close(uct_md_h uct_md)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "helper_config.h"
-#include "log.h"
-#include "nearest.h"
+#include <ucs/sys/log.h>
+#include <ucs/sys/nearest.h>
 #include "values.h"
 
 #include <ucs/config/parser.h>
@@ -293,58 +293,61 @@ typedef struct uct_helper_option_rule {
 #define UCT_HELPER_BOOLS "y or n"
 
 static const uct_helper_option_rule_t uct_helper_option_rules[] = {
-    UCT_HELPER_RULE("HELPER", helper, UCT_HELPER_VALUE(helper), helper,
-                    uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
-    UCT_HELPER_WORD_RULE("HELPER_POLICY", policy, uct_helper_policy_names,
-                         "predict, paper, leave_pinned, on_demand or lru"),
-    UCT_HELPER_RULE("HELPER_MISS_TARGET", miss_target,
-                    UCT_HELPER_VALUE(miss_target), helper,
-                    uct_helper_config_parse_share, UCT_HELPER_SHARES),
-    UCT_HELPER_RULE("HELPER_CPU_TARGET", cpu_target,
-                    UCT_HELPER_VALUE(cpu_target), helper,
-                    uct_helper_config_parse_share, UCT_HELPER_SHARES),
-    UCT_HELPER_RULE("HELPER_MIN_SIZE", min_size, UCT_HELPER_VALUE(min_size),
-                    helper, uct_helper_config_parse_size, UCT_HELPER_SIZES),
-    UCT_HELPER_RULE("HELPER_MAX_PINNED", max_pinned,
-                    UCT_HELPER_VALUE(max_pinned), helper,
-                    uct_helper_config_parse_size, UCT_HELPER_SIZES),
-    UCT_HELPER_RULE("HELPER_MAX_REGIONS", max_regions,
-                    UCT_HELPER_VALUE(max_regions), helper,
-                    uct_helper_config_parse_count, "a number above 0, or inf"),
-    UCT_HELPER_RULE("HELPER_NODE_MAX_PINNED", node_max_pinned,
-                    UCT_HELPER_VALUE(node_max_pinned), helper,
-                    uct_helper_config_parse_size, UCT_HELPER_SIZES),
-    UCT_HELPER_HINT_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
-                         uct_helper_config_parse_mds, uct_helper_mds_names,
-                         "a list of ib and pin"),
-    UCT_HELPER_WORD_RULE("HELPER_MONITOR", monitor, uct_helper_monitor_names,
-                         "auto or ucm"),
-    UCT_HELPER_HINT_RULE("HELPER_REPORT", report, UCT_HELPER_VALUE(report),
-                         helper, uct_helper_config_parse_report,
-                         uct_helper_report_words,
-                         "stderr, FILE or json:FILE, where a FILE that begins "
-                         "with a word and ':' is written ./FILE"),
-    UCT_HELPER_RULE("HELPER_TRACE", trace, UCT_HELPER_VALUE(trace), helper,
-                    uct_helper_config_parse_trace,
-                    "FILE of less than 4096 bytes, or nothing"),
-    UCT_HELPER_HINT_RULE("HELPER_CPU", cpu, 0, helper,
-                         uct_helper_config_parse_cpu, uct_helper_cpu_words,
-                         "auto, a list such as 0-3,8, or nothing"),
-    UCT_HELPER_WORD_RULE("HELPER_CPU_POLICY", cpu_policy,
-                         uct_helper_cpu_policy_names,
-                         "conservative, aggressive or auto"),
-    UCT_HELPER_HINT_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level), helper,
-                         uct_helper_config_parse_log, uct_helper_log_names,
-                         "error, warn, info or debug"),
-    UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
-                    uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
-    UCT_HELPER_RULE("PIN_COST", pin_cost, 0, pin, uct_helper_config_parse_cost,
-                    "two times such as 5us,100ns, at most 1s and 1ms, or "
-                    "nothing"),
-    UCT_HELPER_HINT_RULE("PIN_VERIFY", pin_verify, UCT_HELPER_VALUE(pin_verify),
-                         pin, uct_helper_config_parse_verify,
-                         uct_helper_verify_words, "y, n or sample")
-};
+        UCT_HELPER_RULE("HELPER", helper, UCT_HELPER_VALUE(helper), helper,
+                        uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
+        UCT_HELPER_WORD_RULE("HELPER_POLICY", policy, ucs_regcache_policy_names,
+                             "predict, paper, leave_pinned, on_demand or lru"),
+        UCT_HELPER_RULE("HELPER_MISS_TARGET", miss_target,
+                        UCT_HELPER_VALUE(miss_target), helper,
+                        uct_helper_config_parse_share, UCT_HELPER_SHARES),
+        UCT_HELPER_RULE("HELPER_CPU_TARGET", cpu_target,
+                        UCT_HELPER_VALUE(cpu_target), helper,
+                        uct_helper_config_parse_share, UCT_HELPER_SHARES),
+        UCT_HELPER_RULE("HELPER_MIN_SIZE", min_size, UCT_HELPER_VALUE(min_size),
+                        helper, uct_helper_config_parse_size, UCT_HELPER_SIZES),
+        UCT_HELPER_RULE("HELPER_MAX_PINNED", max_pinned,
+                        UCT_HELPER_VALUE(max_pinned), helper,
+                        uct_helper_config_parse_size, UCT_HELPER_SIZES),
+        UCT_HELPER_RULE("HELPER_MAX_REGIONS", max_regions,
+                        UCT_HELPER_VALUE(max_regions), helper,
+                        uct_helper_config_parse_count,
+                        "a number above 0, or inf"),
+        UCT_HELPER_RULE("HELPER_NODE_MAX_PINNED", node_max_pinned,
+                        UCT_HELPER_VALUE(node_max_pinned), helper,
+                        uct_helper_config_parse_size, UCT_HELPER_SIZES),
+        UCT_HELPER_HINT_RULE("HELPER_MDS", mds, UCT_HELPER_VALUE(mds), helper,
+                             uct_helper_config_parse_mds, uct_helper_mds_names,
+                             "a list of ib and pin"),
+        UCT_HELPER_WORD_RULE("HELPER_MONITOR", monitor,
+                             uct_helper_monitor_names, "auto or ucm"),
+        UCT_HELPER_HINT_RULE(
+                "HELPER_REPORT", report, UCT_HELPER_VALUE(report), helper,
+                uct_helper_config_parse_report, uct_helper_report_words,
+                "stderr, FILE or json:FILE, where a FILE that begins "
+                "with a word and ':' is written ./FILE"),
+        UCT_HELPER_RULE("HELPER_TRACE", trace, UCT_HELPER_VALUE(trace), helper,
+                        uct_helper_config_parse_trace,
+                        "FILE of less than 4096 bytes, or nothing"),
+        UCT_HELPER_HINT_RULE("HELPER_CPU", cpu, 0, helper,
+                             uct_helper_config_parse_cpu, uct_helper_cpu_words,
+                             "auto, a list such as 0-3,8, or nothing"),
+        UCT_HELPER_WORD_RULE("HELPER_CPU_POLICY", cpu_policy,
+                             ucs_cpu_policy_names,
+                             "conservative, aggressive or auto"),
+        UCT_HELPER_HINT_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level),
+                             helper, uct_helper_config_parse_log,
+                             uct_helper_log_names,
+                             "error, warn, info or debug"),
+        UCT_HELPER_RULE("PIN", pin, UCT_HELPER_VALUE(pin), pin,
+                        uct_helper_config_parse_bool, UCT_HELPER_BOOLS),
+        UCT_HELPER_RULE("PIN_COST", pin_cost, 0, pin,
+                        uct_helper_config_parse_cost,
+                        "two times such as 5us,100ns, at most 1s and 1ms, or "
+                        "nothing"),
+        UCT_HELPER_HINT_RULE("PIN_VERIFY", pin_verify,
+                             UCT_HELPER_VALUE(pin_verify), pin,
+                             uct_helper_config_parse_verify,
+                             uct_helper_verify_words, "y, n or sample")};
 
 /* @return Zero, with the configuration as it was, if the text is not valid */
 static int uct_helper_config_set(uct_helper_config_t *config,
@@ -376,17 +379,16 @@ uct_helper_config_nearest(const uct_helper_option_rule_t *rule,
     if (rule->words == NULL) {
         return NULL;
     }
-    return uct_helper_nearest_of(text, length + (text[length] == ':'),
-                                 rule->words);
+    return ucs_nearest_of(text, length + (text[length] == ':'), rule->words);
 }
 
 static void uct_helper_config_complain(const uct_helper_option_rule_t *rule,
                                        const char *text, const char *off,
                                        char *error, size_t max)
 {
-    char hint[UCT_HELPER_NEAREST_HINT_MAX];
+    char hint[UCS_NEAREST_HINT_MAX];
 
-    uct_helper_nearest_hint(uct_helper_config_nearest(rule, text), "", hint);
+    ucs_nearest_hint(uct_helper_config_nearest(rule, text), "", hint);
     snprintf(error, max,
              UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
              "%s: '%s' is not valid, allowed: %s%s; %s stays off",
@@ -481,7 +483,7 @@ static void uct_helper_config_check_name(const char *variable)
     static const char prefix[] = UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX;
     const char *name           = variable + strlen(prefix);
     const ucs_config_field_t *field;
-    uct_helper_nearest_t nearest;
+    ucs_nearest_t nearest;
     size_t length;
 
     if (strncmp(variable, prefix, strlen(prefix))) {
@@ -492,12 +494,12 @@ static void uct_helper_config_check_name(const char *variable)
         return;
     }
 
-    uct_helper_nearest_begin(&nearest, name, length);
+    ucs_nearest_begin(&nearest, name, length);
     for (field = uct_helper_config_table; field->name != NULL; ++field) {
-        uct_helper_nearest_try(&nearest, field->name);
+        ucs_nearest_try(&nearest, field->name);
     }
     if (nearest.word != NULL) {
-        uct_helper_warn("%.*s: there is no such option; did you mean '%s%s'?",
+        ucs_helper_warn("%.*s: there is no such option; did you mean '%s%s'?",
                         (int)strcspn(variable, "="), variable, prefix,
                         nearest.word);
     }
@@ -514,7 +516,7 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
      * pages pinned, with rights that this user does not have */
     if (getauxval(AT_SECURE)) {
         uct_helper_config_set_defaults(config);
-        uct_helper_warn("this program has more rights than its user (setuid or "
+        ucs_helper_warn("this program has more rights than its user (setuid or "
                         "file capabilities): UCX_MD_HELPER and UCX_MD_PIN stay "
                         "off");
         return UCS_OK;
@@ -525,15 +527,15 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
                                          UCT_HELPER_TABLE_PREFIX, 0);
     if (status != UCS_OK) {
         uct_helper_config_set_defaults(config);
-        uct_helper_error("options cannot be read: %s; the helper stays off",
+        ucs_helper_error("options cannot be read: %s; the helper stays off",
                          ucs_status_string(status));
         return status;
     }
 
     status = uct_helper_config_parse(&options, config, error, sizeof(error));
-    uct_helper_log_set_level(config->log_level);
+    ucs_helper_log_set_level(config->log_level);
     if (status != UCS_OK) {
-        uct_helper_warn("%s", error);
+        ucs_helper_warn("%s", error);
     }
     for (variable = environ; *variable != NULL; ++variable) {
         uct_helper_config_check_name(*variable);

@@ -4,9 +4,9 @@
 #ifndef UCT_HELPER_CONFIG_H_
 #define UCT_HELPER_CONFIG_H_
 
-#include "engine.h"
-#include "monitor.h"
-#include "node/node.h"
+#include <ucs/regcache/regcache.h>
+#include <uct/ib/helper_md/watch/monitor.h>
+#include <ucs/node/node.h>
 
 #include <ucs/config/types.h>
 #include <ucs/type/cpu_set.h>
@@ -89,25 +89,26 @@ typedef struct uct_helper_options {
 
 /** Options that have been checked. */
 typedef struct uct_helper_config {
-    int                      helper;      /**< UCX_MD_HELPER */
-    uct_helper_policy_t      policy;
-    double                   miss_target; /**< share of uses, 0 to 1 */
-    double                   cpu_target;  /**< share of a core, 0 to 1 */
-    size_t                   min_size;    /**< bytes */
-    size_t                   max_pinned;  /**< bytes, SIZE_MAX: no ceiling */
-    unsigned long            max_regions; /**< ULONG_MAX: no ceiling */
+    int                      helper;          /**< UCX_MD_HELPER */
+    ucs_regcache_policy_t    policy;
+    double                   miss_target;     /**< share of uses, 0 to 1 */
+    double                   cpu_target;      /**< share of a core, 0 to 1 */
+    size_t                   min_size;        /**< bytes */
+    size_t                   max_pinned;      /**< bytes, SIZE_MAX: no ceiling
+                                                   */
+    unsigned long            max_regions;     /**< ULONG_MAX: no ceiling */
     size_t                   node_max_pinned; /**< bytes, SIZE_MAX: no budget */
-    unsigned                 mds;         /**< UCT_HELPER_MDS_xx */
+    unsigned                 mds;             /**< UCT_HELPER_MDS_xx */
     uct_helper_monitor_t     monitor;
     uct_helper_report_dest_t report;
-    char                     trace[PATH_MAX]; /**< empty: none; %h %p %r not
-                                                  yet expanded */
+    char                     trace[PATH_MAX]; /**< empty: none; %h %p %r not yet
+                                                   expanded */
     uct_helper_cpu_mode_t    cpu_mode;
-    ucs_cpu_set_t            cpus;        /**< with UCT_HELPER_CPU_LIST */
-    uct_helper_cpu_policy_t  cpu_policy;
+    ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
+    ucs_cpu_policy_t         cpu_policy;
     ucs_log_level_t          log_level;
-    int                      pin;         /**< UCX_MD_PIN */
-    double                   pin_base_ns; /**< MODELLED cost, nanoseconds */
+    int                      pin;             /**< UCX_MD_PIN */
+    double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
     uct_helper_pin_verify_t  pin_verify;
 } uct_helper_config_t;

@@ -3,13 +3,13 @@
  */
 #include "helper_md.h"
 #include "affinity.h"
-#include "events.h"
+#include <uct/ib/helper_md/watch/events.h>
 #include "helper_md_int.h"
-#include "log.h"
+#include <ucs/sys/log.h>
 #include "node_process.h"
 #include "session.h"
-#include "trust.h"
-#include "trace_record.h"
+#include <uct/ib/helper_md/watch/trust.h>
+#include <uct/ib/helper_md/report/trace_record.h>
 
 #include <ucs/datastruct/linear_func.h>
 #include <ucs/sys/clock.h>
@@ -45,11 +45,11 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
     uct_helper_trust_step(now);
     next = uct_helper_md_visit_node(md, now);
     if (next == 0) {
-        next = uct_helper_engine_step(md->engine, now);
+        next = ucs_regcache_step(md->cache, now);
     } else {
-        uct_helper_engine_rested(md->engine);
+        ucs_regcache_rested(md->cache);
     }
-    /* An engine that distrusts memory has nothing to wake up for */
+    /* A cache that distrusts memory has nothing to wake up for */
     return uct_helper_trust_is_near(&count_at) ? ucs_min(next, count_at) : next;
 }
 
@@ -65,29 +65,29 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
     }
 
     if (!uct_helper_affinity_choose(&md->config, &md->local_cpus, &cpus) ||
-        (uct_helper_thread_bind(md->thread, &cpus) == UCS_OK)) {
+        (ucs_thread_bind(md->thread, &cpus) == UCS_OK)) {
         return;
     }
 
     if (md->config.cpu_mode == UCT_HELPER_CPU_LIST) {
-        uct_helper_warn("UCX_MD_HELPER_CPU: none of the processors can be had; "
+        ucs_helper_warn("UCX_MD_HELPER_CPU: none of the processors can be had; "
                         "the helper thread runs unbound");
     } else {
-        uct_helper_debug("the helper thread is not bound");
+        ucs_helper_debug("the helper thread is not bound");
     }
 }
 
 /* Then whatever is registered may have to be given back */
 static int uct_helper_md_has_budget(const uct_helper_md_t *md)
 {
-    return (md->node != NULL) && uct_helper_node_has_budget(md->node);
+    return (md->node != NULL) && ucs_node_has_budget(md->node);
 }
 
 /* More than one thread may come here */
 static void uct_helper_md_listen(uct_helper_md_t *md)
 {
     if ((md->node != NULL) && !ucs_swap_acq_rel(&md->listens, 1)) {
-        uct_helper_node_listen(md->node, 1);
+        ucs_node_listen(md->node, 1);
     }
 }
 
@@ -103,12 +103,12 @@ static UCS_F_NOINLINE void uct_helper_md_settle(uct_helper_md_t *md,
     }
 
     cancel = ucs_cancel_disable();
-    status = uct_helper_thread_start(md->thread);
+    status = ucs_thread_start(md->thread);
     if (status == UCS_OK) {
         uct_helper_md_bind(md);
         uct_helper_md_listen(md);
     } else {
-        uct_helper_engine_helper_refused(md->engine);
+        ucs_regcache_helper_refused(md->cache);
         uct_helper_session_note("the system refused a helper thread: "
                                 "registrations were kept");
     }
@@ -133,13 +133,12 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
         return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
     }
 
-    status = uct_helper_engine_get(md->engine, address, length, flags, sp,
-                                   memh_p);
+    status = ucs_regcache_get(md->cache, address, length, flags, sp, memh_p);
     if (ucs_unlikely(status != UCS_OK)) {
         /* Nothing of ours shall be in the way, in any domain; then the domain
          * below is asked as it would be without us, and what it says is
          * final */
-        if (uct_helper_status_is_exhausted(status)) {
+        if (ucs_regcache_status_is_exhausted(status)) {
             uct_helper_session_yield();
         }
         return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
@@ -176,7 +175,7 @@ uct_helper_md_invalidate(uct_md_h uct_md,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = uct_helper_engine_put(md->engine, full->memh, full->comp);
+    status = ucs_regcache_put(md->cache, full->memh, full->comp);
     if (status == UCS_ERR_NO_ELEM) {
         return md->lower->mem_dereg(uct_md, params);
     }
@@ -202,7 +201,7 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
         return uct_helper_md_invalidate(uct_md, params, &full);
     }
 
-    status = uct_helper_engine_put(md->engine, full.memh, NULL);
+    status = ucs_regcache_put(md->cache, full.memh, NULL);
     if (ucs_unlikely(status == UCS_ERR_NO_ELEM)) {
         return md->lower->mem_dereg(uct_md, params);
     }
@@ -264,7 +263,7 @@ uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
     uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
-    /* A handle that is not the engine's was not recorded, and the recorder
+    /* A handle that is not the cache's was not recorded, and the recorder
      * leaves it out */
     uct_helper_md_dereg_unpack(params, &full);
     status = uct_helper_md_mem_dereg(uct_md, params);
@@ -297,17 +296,17 @@ static void uct_helper_md_unwatch(uct_helper_md_t *md)
 
 static void uct_helper_md_release(uct_helper_md_t *md)
 {
-    uct_helper_thread_stop(md->thread);
+    ucs_thread_stop(md->thread);
     if (md->node != NULL) {
-        uct_helper_node_part(md->node, md->engine);
+        ucs_node_part(md->node, md->cache);
     }
-    uct_helper_engine_destroy(md->engine);
+    ucs_regcache_destroy(md->cache);
     /* Not before: who asks meanwhile waits until all has gone */
     if (ucs_load_relaxed(&md->listens)) {
-        uct_helper_node_listen(md->node, 0);
+        ucs_node_listen(md->node, 0);
     }
     uct_helper_site_destroy(md->site);
-    uct_helper_thread_destroy(md->thread);
+    ucs_thread_destroy(md->thread);
     uct_helper_node_release_process(md->node);
     free(md->topology);
     pthread_mutex_destroy(&md->child_lock);
@@ -327,9 +326,9 @@ static void uct_helper_md_close(uct_md_h uct_md)
     }
 
     cancel = ucs_cancel_disable();
-    uct_helper_thread_stop(md->thread);
+    ucs_thread_stop(md->thread);
     uct_helper_session_leave(md);
-    uct_helper_events_leave(md->engine);
+    uct_helper_events_leave(md->cache);
     uct_helper_md_unwatch(md);
     uct_helper_md_release(md);
     uct_abi_md(uct_md)->ops = lower;
@@ -390,7 +389,7 @@ static ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     uct_helper_md_init(md, uct_md, md_name, config, &attr);
-    status = uct_helper_thread_create(uct_helper_md_step, md, &md->thread);
+    status = ucs_thread_create(uct_helper_md_step, md, &md->thread);
     if (status != UCS_OK) {
         goto err_free;
     }
@@ -401,15 +400,14 @@ static ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     md->node = uct_helper_node_acquire(config);
-    status   = uct_helper_md_create_engine(md);
+    status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
         goto err_release_node;
     }
 
     uct_helper_md_check_marks(md);
-    ucs_store_relaxed(&md->settled,
-                      !uct_helper_engine_needs_helper(md->engine) &&
-                      !uct_helper_md_has_budget(md));
+    ucs_store_relaxed(&md->settled, !ucs_regcache_needs_helper(md->cache) &&
+                                            !uct_helper_md_has_budget(md));
     *md_p = md;
     return UCS_OK;
 
@@ -417,7 +415,7 @@ err_release_node:
     uct_helper_node_release_process(md->node);
     uct_helper_site_destroy(md->site);
 err_destroy_thread:
-    uct_helper_thread_destroy(md->thread);
+    ucs_thread_destroy(md->thread);
 err_free:
     pthread_mutex_destroy(&md->child_lock);
     free(md);
@@ -436,7 +434,7 @@ static void uct_helper_md_no_userfaultfd(const char *reason)
 
     snprintf(note, sizeof(note), "%s: memory is watched by UCX's hooks alone",
              reason);
-    uct_helper_log(UCS_LOG_LEVEL_INFO, "%s", note);
+    ucs_helper_log(UCS_LOG_LEVEL_INFO, "%s", note);
     uct_helper_session_note(note);
 }
 
@@ -448,8 +446,9 @@ uct_helper_md_choose_monitor(const uct_helper_config_t *config, int *watches_p)
     const char *no_kernel = NULL, *no_hooks = NULL;
 
     if (uct_helper_events_check(&no_hooks) != UCS_OK) {
-        uct_helper_warn("%s: unmapped memory would be missed, the helper stays "
-                        "off", no_hooks);
+        ucs_helper_warn("%s: unmapped memory would be missed, the helper stays "
+                        "off",
+                        no_hooks);
         return UCS_ERR_UNSUPPORTED;
     }
 
@@ -488,7 +487,7 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     }
 
     ucs_clock_init();
-    uct_helper_log_init();
+    ucs_helper_log_init();
     status = uct_helper_md_create(uct_md, md_name, config, &md);
     if (status != UCS_OK) {
         goto err_stop_monitor;
@@ -496,20 +495,20 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
 
     md->watches = watches;
 
-    status = uct_helper_events_join(md->engine);
+    status = uct_helper_events_join(md->cache);
     if (status != UCS_OK) {
         goto err_release;
     }
 
-    uct_helper_trust_join(md->engine);
+    uct_helper_trust_join(md->cache);
     uct_helper_session_enter(md);
     if (ucs_load_relaxed(&uct_helper_trace_is_on)) {
         md->ops.mem_reg   = uct_helper_md_mem_reg_traced;
         md->ops.mem_dereg = uct_helper_md_mem_dereg_traced;
     }
     uct_abi_md(uct_md)->ops = &md->ops;
-    uct_helper_debug("%s: helper with policy %s", md_name,
-                     uct_helper_policy_names[config->policy]);
+    ucs_helper_debug("%s: helper with policy %s", md_name,
+                     ucs_regcache_policy_names[config->policy]);
     return UCS_OK;
 
 err_release:
@@ -518,7 +517,7 @@ err_stop_monitor:
     if (watches) {
         uct_helper_monitor_stop();
     }
-    uct_helper_warn("%s: %s: the helper stays off", md_name,
+    ucs_helper_warn("%s: %s: the helper stays off", md_name,
                     ucs_status_string(status));
     return status;
 }
@@ -534,7 +533,7 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
     return status;
 }
 
-uct_helper_engine_h uct_helper_md_engine(uct_md_h uct_md)
+ucs_regcache_h uct_helper_md_cache(uct_md_h uct_md)
 {
     ucs_status_t (*mem_reg)(uct_md_h, void*, size_t, unsigned, uct_mem_h*) =
             uct_abi_md(uct_md)->ops->mem_reg;
@@ -545,7 +544,7 @@ uct_helper_engine_h uct_helper_md_engine(uct_md_h uct_md)
         return NULL;
     }
 
-    return uct_helper_md_of(uct_md)->engine;
+    return uct_helper_md_of(uct_md)->cache;
 }
 
 void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
@@ -559,11 +558,11 @@ void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
 
 int uct_helper_md_is_gone(uct_md_h uct_md, uct_mem_h memh)
 {
-    return uct_helper_engine_is_gone(uct_helper_md_of(uct_md)->engine, memh);
+    return ucs_regcache_is_gone(uct_helper_md_of(uct_md)->cache, memh);
 }
 
 int uct_helper_md_has_thread(uct_md_h uct_md)
 {
-    return (uct_helper_md_engine(uct_md) != NULL) &&
-           uct_helper_thread_is_running(uct_helper_md_of(uct_md)->thread);
+    return (uct_helper_md_cache(uct_md) != NULL) &&
+           ucs_thread_is_running(uct_helper_md_of(uct_md)->thread);
 }

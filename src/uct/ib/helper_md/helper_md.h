@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_MD_H_
 #define UCT_HELPER_MD_H_
 
-#include "engine.h"
+#include <ucs/regcache/regcache.h>
 #include "helper_config.h"
 
 #include <uct/api/uct.h>
@@ -13,7 +13,7 @@
  * @file helper_md.h
  *
  * The decorator: replaces the operation table of an open memory domain by a
- * private copy whose registrations go through an engine. The domain below
+ * private copy whose registrations go through a cache. The domain below
  * keeps its handles, so the transports do not notice.
  */
 
@@ -92,9 +92,9 @@ void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
 int uct_helper_md_is_gone(uct_md_h md, uct_mem_h memh);
 
 
-/** @return The engine of a decorated domain, NULL if @a md is not one whose
+/** @return The cache of a decorated domain, NULL if @a md is not one whose
  *          topmost decorator is the helper, or in a forked child. */
-uct_helper_engine_h uct_helper_md_engine(uct_md_h md);
+ucs_regcache_h uct_helper_md_cache(uct_md_h md);
 
 
 /** @return Nonzero if the helper thread of a decorated domain runs. */

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "helper_md_int.h"
-#include "log.h"
+#include <ucs/sys/log.h>
 #include "node_process.h"
-#include "range.h"
+#include <uct/ib/helper_md/watch/range.h>
 #include "session.h"
-#include "trust.h"
+#include <uct/ib/helper_md/watch/trust.h>
 
 #include <ucs/sys/clock.h>
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /*
- * The world of a domain's engine: the domain below, clock, threads, memory and
+ * The world of a domain's cache: the domain below, clock, threads, memory and
  * node.
  */
 
@@ -31,9 +31,9 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
     int cancel          = ucs_cancel_disable();
     ucs_status_t status;
 
-    uct_helper_log_hush(flags & UCT_MD_MEM_FLAG_HIDE_ERRORS);
+    ucs_helper_log_hush(flags & UCT_MD_MEM_FLAG_HIDE_ERRORS);
     status = md->lower->mem_reg(md->md, address, length, flags, memh_p);
-    uct_helper_log_hush(0);
+    ucs_helper_log_hush(0);
     ucs_cancel_restore(cancel);
     return status;
 }
@@ -71,26 +71,26 @@ static uint64_t uct_helper_env_now(void *arg)
 static uint64_t uct_helper_env_spent(void *arg)
 {
     (void)arg;
-    return uct_helper_thread_spent();
+    return ucs_thread_spent();
 }
 
 static void uct_helper_env_wake(void *arg)
 {
     uct_helper_md_t *md = arg;
 
-    uct_helper_thread_wake(md->thread);
+    ucs_thread_wake(md->thread);
 }
 
 static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value)
 {
     (void)arg;
-    uct_helper_wait(word, value);
+    ucs_futex_wait(word, value);
 }
 
 static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
 {
     (void)arg;
-    uct_helper_wake_waiters(word);
+    ucs_futex_wake_all(word);
 }
 
 static uint64_t uct_helper_env_walk(void *arg, uintptr_t sp, uintptr_t address,
@@ -126,7 +126,7 @@ static int uct_helper_md_watch(uct_helper_md_t *md,
 static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
                                  uintptr_t *start_p, uintptr_t *end_p)
 {
-    int speculate   = !!(flags & UCT_HELPER_INSPECT_SPECULATE);
+    int speculate   = !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
     uintptr_t start = *start_p;
     uintptr_t end   = *end_p;
     uct_helper_range_t range;
@@ -135,7 +135,7 @@ static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
         return 0;
     }
 
-    if (!(flags & UCT_HELPER_INSPECT_KNOWN) || (speculate && !md->watches)) {
+    if (!(flags & UCS_REGCACHE_INSPECT_KNOWN) || (speculate && !md->watches)) {
         if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
                                    &range) != UCT_HELPER_RANGE_PRIVATE) ||
             !uct_helper_md_watch(md, &range)) {
@@ -161,52 +161,49 @@ static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
 
 static int uct_helper_env_claim(void *arg, size_t length, unsigned why)
 {
-    static const uct_helper_claim_t claims[] = {
-        [UCT_HELPER_ROOM_HELPER] = UCT_HELPER_CLAIM_HELPER,
-        [UCT_HELPER_ROOM_USE]    = UCT_HELPER_CLAIM_USE,
-        [UCT_HELPER_ROOM_FORCE]  = UCT_HELPER_CLAIM_FORCE
-    };
+    static const ucs_claim_t claims[] = {
+            [UCS_REGCACHE_ROOM_HELPER] = UCS_CLAIM_HELPER,
+            [UCS_REGCACHE_ROOM_USE]    = UCS_CLAIM_USE,
+            [UCS_REGCACHE_ROOM_FORCE]  = UCS_CLAIM_FORCE};
     uct_helper_md_t *md = arg;
 
-    return uct_helper_node_claim(md->node, length, claims[why]);
+    return ucs_node_claim(md->node, length, claims[why]);
 }
 
 static void uct_helper_env_unclaim(void *arg, size_t length)
 {
     uct_helper_md_t *md = arg;
 
-    uct_helper_node_unclaim(md->node, length);
+    ucs_node_unclaim(md->node, length);
 }
 
-static uct_helper_room_t uct_helper_env_ask(void *arg, size_t length, int all)
+static ucs_regcache_room_t uct_helper_env_ask(void *arg, size_t length, int all)
 {
     uct_helper_md_t *md = arg;
     int cancel          = ucs_cancel_disable();
     int is_granted;
 
-    is_granted = uct_helper_node_ask(md->node, length,
-                                     all ? UCT_HELPER_ASK_ALL :
-                                           UCT_HELPER_ASK_SHARE);
+    is_granted = ucs_node_ask(md->node, length,
+                              all ? UCS_ASK_ALL : UCS_ASK_SHARE);
     ucs_cancel_restore(cancel);
-    return is_granted ? UCT_HELPER_ROOM_GRANTED : UCT_HELPER_ROOM_NONE;
+    return is_granted ? UCS_REGCACHE_ROOM_GRANTED : UCS_REGCACHE_ROOM_NONE;
 }
 
 static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
 {
-    return uct_helper_engine_release(arg, length);
+    return ucs_regcache_shrink(arg, length);
 }
 
-ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
+ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 {
-    const uct_helper_engine_params_t params = {
-        .policy      = md->config.policy,
-        .miss_target = md->config.miss_target,
-        .cpu_target  = md->config.cpu_target,
-        .min_size    = md->config.min_size,
-        .max_pinned  = md->config.max_pinned,
-        .max_regions = md->config.max_regions
-    };
-    uct_helper_env_t env = {
+    const ucs_regcache_params_t params = {
+            .policy      = md->config.policy,
+            .miss_target = md->config.miss_target,
+            .cpu_target  = md->config.cpu_target,
+            .min_size    = md->config.min_size,
+            .max_pinned  = md->config.max_pinned,
+            .max_regions = md->config.max_regions};
+    ucs_regcache_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,
         .mem_dereg    = uct_helper_env_mem_dereg,
@@ -227,11 +224,10 @@ ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md)
         env.ask     = uct_helper_env_ask;
     }
 
-    status = uct_helper_engine_create(&params, &env, &md->engine);
+    status = ucs_regcache_create(&params, &env, &md->cache);
     if ((status == UCS_OK) && (md->node != NULL)) {
-        uct_helper_thread_set_bell(md->thread, uct_helper_node_bell(md->node));
-        (void)uct_helper_node_join(md->node, uct_helper_md_release_idle,
-                                   md->engine);
+        ucs_thread_set_bell(md->thread, ucs_node_bell(md->node));
+        (void)ucs_node_join(md->node, uct_helper_md_release_idle, md->cache);
     }
     return status;
 }
@@ -281,10 +277,11 @@ void uct_helper_md_check_marks(uct_helper_md_t *md)
         return;
     }
 
-    uct_helper_engine_distrust(md->engine, UCT_HELPER_DISTRUST_MARKS);
-    uct_helper_warn("%s: registered memory is kept from children "
+    ucs_regcache_distrust(md->cache, UCS_REGCACHE_DISTRUST_MARKS);
+    ucs_helper_warn("%s: registered memory is kept from children "
                     "(MADV_DONTFORK): memory is registered only while it is "
-                    "in use", md->name);
+                    "in use",
+                    md->name);
     uct_helper_session_note("the domain below keeps registered memory from "
                             "children: it was registered only while in use");
 }

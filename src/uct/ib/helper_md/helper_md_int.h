@@ -5,10 +5,10 @@
 #define UCT_HELPER_MD_INT_H_
 
 #include "helper_md.h"
-#include "node/cpus.h"
-#include "process.h"
+#include <ucs/node/cpus.h>
+#include <ucs/sys/process.h>
 #include "site.h"
-#include "thread.h"
+#include <ucs/sys/thread.h>
 
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/atomic.h>
@@ -20,7 +20,7 @@
 /**
  * @file helper_md_int.h
  *
- * Inside of a decorated domain, for the decorator, the world of its engine, its
+ * Inside of a decorated domain, for the decorator, the world of its cache, its
  * node, its session and its forked child.
  */
 
@@ -28,36 +28,38 @@ BEGIN_C_DECLS
 
 /** A decorated domain; what a hit touches comes first. */
 typedef struct uct_helper_md {
-    uct_abi_md_ops_t       ops;      /* what md->ops points to */
-    uct_helper_engine_h    engine;
-    const uct_abi_md_ops_t *lower;
-    uint32_t               process;  /* number of the one that opened it */
-    _Atomic int            settled;  /* nothing is left to do about the thread */
-    uint64_t               lower_flags; /* UCT_MD_FLAG_xx of the lower domain */
-    uct_md_h               md;
-    uct_helper_verify_func_t verify;   /* NULL unless set */
+    uct_abi_md_ops_t         ops;         /* what md->ops points to */
+    ucs_regcache_h           cache;
+    const uct_abi_md_ops_t   *lower;
+    uint32_t                 process;     /* number of the one that opened it */
+    _Atomic int              settled;     /* nothing is left to do about the
+                                             thread */
+    uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower domain
+                                             */
+    uct_md_h                 md;
+    uct_helper_verify_func_t verify;      /* NULL unless set */
     ucs_status_t           (*verified_dereg)(
             uct_md_h md, const uct_abi_md_mem_dereg_params_t *params);
-    uct_helper_thread_h    thread;
-    uct_helper_site_h      site;
-    uct_helper_config_t    config;
-    ucs_cpu_set_t          local_cpus;
-    uct_helper_node_h      node;       /* NULL: it has no ledger */
-    _Atomic(int)           listens;    /* the node's ledger says so */
+    ucs_thread_h             thread;
+    uct_helper_site_h        site;
+    uct_helper_config_t      config;
+    ucs_cpu_set_t            local_cpus;
+    ucs_node_h               node;        /* NULL: it has no ledger */
+    _Atomic(int)             listens;     /* the node's ledger says so */
     /* The helper's own: where it runs */
-    uct_helper_topology_t  *topology;  /* NULL: not looked at yet */
-    uct_helper_work_t      work;       /* since the last turn */
-    uint64_t               turn_at;    /* ns */
-    uint64_t               turn_cpu_ns;
-    int                    bound_cpu;  /* plus one, 0: to none yet */
-    int                    is_resting;
-    int                    watches;  /* the monitor was started */
-    char                   name[UCT_MD_NAME_MAX];
-    ucs_list_link_t        list;       /* in the session */
+    ucs_topology_t           *topology;   /* NULL: not looked at yet */
+    ucs_work_t               work;        /* since the last turn */
+    uint64_t                 turn_at;     /* ns */
+    uint64_t                 turn_cpu_ns;
+    int                      bound_cpu;   /* plus one, 0: to none yet */
+    int                      is_resting;
+    int                      watches;     /* the monitor was started */
+    char                     name[UCT_MD_NAME_MAX];
+    ucs_list_link_t          list;        /* in the session */
     /* In a forked child: what it registered itself. The lock is a leaf and
      * is never taken in the parent, so the child finds it free. */
-    pthread_mutex_t        child_lock;
-    ucs_list_link_t        child_memhs;
+    pthread_mutex_t          child_lock;
+    ucs_list_link_t          child_memhs;
 } uct_helper_md_t;
 
 
@@ -75,16 +77,16 @@ void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
 /** @return Nonzero but in a child of the process that opened the domain. */
 static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 {
-    return uct_helper_process_is(md->process);
+    return ucs_process_is(md->process);
 }
 
 
-/** Create md->engine, in the world of the domain: with its node, if it has a
+/** Create md->cache, in the world of the domain: with its node, if it has a
  *  ledger. Thread and site are there. */
-ucs_status_t uct_helper_md_create_engine(uct_helper_md_t *md);
+ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 
 
-/** Have the engine distrust memory if the domain below marks what it
+/** Have the cache distrust memory if the domain below marks what it
  *  registers. */
 void uct_helper_md_check_marks(uct_helper_md_t *md);
 
@@ -94,7 +96,7 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 
 
-/** Turn the domain into a child's: no engine, no thread. In a child only; its
+/** Turn the domain into a child's: no cache, no thread. In a child only; its
  *  operations then are other ones. */
 void uct_helper_child_enter(uct_helper_md_t *md);
 

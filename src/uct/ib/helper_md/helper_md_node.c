@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "helper_md_int.h"
-#include "log.h"
+#include <ucs/sys/log.h>
 
 #include <ucs/sys/math.h>
 
@@ -15,7 +15,7 @@
  * ask for, and learns whether it is to run, and where.
  */
 
-#define UCT_HELPER_NSEC_PER_SEC 1000000000ul
+#define UCS_CLOCK_NSEC_PER_SEC 1000000000ul
 
 
 static uint64_t uct_helper_md_thread_cpu_ns(void)
@@ -23,19 +23,18 @@ static uint64_t uct_helper_md_thread_cpu_ns(void)
     struct timespec ts;
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (ts.tv_sec * UCT_HELPER_NSEC_PER_SEC) + ts.tv_nsec;
+    return (ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC) + ts.tv_nsec;
 }
 
 /* Both are bits in the order of the processors */
-static void uct_helper_md_near(const uct_helper_md_t *md,
-                               uct_helper_cpus_t *near)
+static void uct_helper_md_near(const uct_helper_md_t *md, ucs_cpus_t *near)
 {
     int cpu;
 
     memset(near, 0, sizeof(*near));
     for (cpu = 0; cpu < UCS_CPU_SETSIZE; ++cpu) {
         if (md->local_cpus.ucs_bits[UCS_CPUELT(cpu)] & UCS_CPUMASK(cpu)) {
-            uct_helper_cpus_add(near, cpu);
+            ucs_cpus_add(near, cpu);
         }
     }
 }
@@ -44,101 +43,97 @@ static void uct_helper_md_near(const uct_helper_md_t *md,
 static int uct_helper_md_survey(uct_helper_md_t *md)
 {
     int is_auto = (md->config.cpu_mode == UCT_HELPER_CPU_AUTO);
-    uct_helper_topology_t *topology;
-    uct_helper_cpus_t near;
+    ucs_topology_t *topology;
+    ucs_cpus_t near;
 
     if (md->topology != NULL) {
         return 1;
     }
 
     topology = calloc(1, sizeof(*topology));
-    if ((topology == NULL) ||
-        !uct_helper_cpus_allow(is_auto, &topology->allowed)) {
+    if ((topology == NULL) || !ucs_cpus_allow(is_auto, &topology->allowed)) {
         free(topology);
         return 0;
     }
 
     uct_helper_md_near(md, &near);
-    uct_helper_cpus_distances(md->name, &near, topology->distances);
+    ucs_cpus_distances(md->name, &near, topology->distances);
     md->topology = topology;
     return 1;
 }
 
 /* Where nobody can tell which core is idle, or none is: the nearest ones that
  * no rank is bound to, else any */
-static void uct_helper_md_roam(const uct_helper_topology_t *topology,
-                               const uct_helper_place_t *place,
-                               uct_helper_cpus_t *cpus)
+static void uct_helper_md_roam(const ucs_topology_t *topology,
+                               const ucs_place_t *place, ucs_cpus_t *cpus)
 {
     unsigned nearest = UINT8_MAX;
     int cpu;
 
-    if (uct_helper_cpus_count(&place->idle) == 0) {
+    if (ucs_cpus_count(&place->idle) == 0) {
         *cpus = topology->allowed;
         return;
     }
 
-    for (cpu = 0; cpu < UCT_HELPER_LEDGER_CPUS; ++cpu) {
-        if (uct_helper_cpus_has(&place->idle, cpu)) {
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        if (ucs_cpus_has(&place->idle, cpu)) {
             nearest = ucs_min(nearest, topology->distances[cpu]);
         }
     }
     memset(cpus, 0, sizeof(*cpus));
-    for (cpu = 0; cpu < UCT_HELPER_LEDGER_CPUS; ++cpu) {
-        if (uct_helper_cpus_has(&place->idle, cpu) &&
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        if (ucs_cpus_has(&place->idle, cpu) &&
             (topology->distances[cpu] == nearest)) {
-            uct_helper_cpus_add(cpus, cpu);
+            ucs_cpus_add(cpus, cpu);
         }
     }
 }
 
 /* The user's word on processors goes before */
-static void uct_helper_md_move(uct_helper_md_t *md,
-                               const uct_helper_place_t *place)
+static void uct_helper_md_move(uct_helper_md_t *md, const ucs_place_t *place)
 {
-    uct_helper_cpus_t cpus = {{0}};
+    ucs_cpus_t cpus = {{0}};
 
     if ((md->config.cpu_mode != UCT_HELPER_CPU_AUTO) ||
-        ((place->cpu != UCT_HELPER_PLACE_ANY) &&
-         (md->bound_cpu == place->cpu + 1))) {
+        ((place->cpu != UCS_PLACE_ANY) && (md->bound_cpu == place->cpu + 1))) {
         return;
     }
 
     md->bound_cpu = place->cpu + 1;
-    if (place->cpu != UCT_HELPER_PLACE_ANY) {
-        uct_helper_cpus_add(&cpus, place->cpu);
+    if (place->cpu != UCS_PLACE_ANY) {
+        ucs_cpus_add(&cpus, place->cpu);
     } else {
         uct_helper_md_roam(md->topology, place, &cpus);
     }
-    if (!uct_helper_cpus_bind(&cpus)) {
-        uct_helper_debug("%s: the helper thread is not bound", md->name);
+    if (!ucs_cpus_bind(&cpus)) {
+        ucs_helper_debug("%s: the helper thread is not bound", md->name);
     }
 }
 
 static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
 {
     uint64_t cpu_ns = uct_helper_md_thread_cpu_ns();
-    uct_helper_place_t place;
+    ucs_place_t place;
 
     md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;
-    if (uct_helper_node_turn(md->node, now, &md->work, &md->topology->allowed,
-                             md->topology->distances, &place)) {
-        uct_helper_warn("another process wrote over the node's ledger: this "
+    if (ucs_node_turn(md->node, now, &md->work, &md->topology->allowed,
+                      md->topology->distances, &place)) {
+        ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
     }
     md->turn_cpu_ns = cpu_ns;
     md->work.steps  = 0;
     uct_helper_md_move(md, &place);
-    uct_helper_engine_set_shared(md->engine, place.shared_ns);
+    ucs_regcache_set_shared(md->cache, place.shared_ns);
     if (md->is_resting == place.runs) {
         md->is_resting = !place.runs;
-        uct_helper_debug("%s: the helper %s: %s; %u idle cores", md->name,
+        ucs_helper_debug("%s: the helper %s: %s; %u idle cores", md->name,
                          place.runs ? "resumes" : "rests",
-                         uct_helper_place_reasons[place.why], place.idle_cores);
+                         ucs_place_reasons[place.why], place.idle_cores);
         if (md->is_resting) {
-            uct_helper_engine_rest(md->engine);
+            ucs_regcache_rest(md->cache);
         } else {
-            uct_helper_engine_resume(md->engine);
+            ucs_regcache_resume(md->cache);
         }
     }
 }
@@ -150,9 +145,9 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
     }
 
     ++md->work.steps;
-    uct_helper_node_serve(md->node);
+    ucs_node_serve(md->node);
     if ((now >= md->turn_at) && uct_helper_md_survey(md)) {
-        md->turn_at = now + UCT_HELPER_NODE_TURN_NS;
+        md->turn_at = now + UCS_NODE_TURN_NS;
         uct_helper_md_turn(md, now);
     }
     return md->is_resting ? md->turn_at : 0;

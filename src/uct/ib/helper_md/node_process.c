@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "node_process.h"
-#include "log.h"
-#include "node/cpus.h"
+#include <ucs/sys/log.h>
+#include <ucs/node/cpus.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
@@ -17,11 +17,11 @@
 #define UCT_HELPER_NODE_ERROR_MAX 512
 
 typedef struct uct_helper_node_process {
-    uct_helper_node_h         node;
-    unsigned                  users;
-    int                       is_refused; /* and said so */
-    int                       has_figures;
-    uct_helper_node_figures_t figures;    /* of who has left */
+    ucs_node_h         node;
+    unsigned           users;
+    int                is_refused; /* and said so */
+    int                has_figures;
+    ucs_node_figures_t figures;    /* of who has left */
 } uct_helper_node_process_t;
 
 /* Protects the process's place; nothing is taken under it but the node's own
@@ -34,50 +34,52 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
                                           char *error, size_t max)
 {
     char name[NAME_MAX];
-    uct_helper_node_params_t params = {
+    ucs_node_params_t params = {
         .name   = name,
-        .budget = (config->node_max_pinned == SIZE_MAX) ?
+        .budget = (config->node_max_pinned ==
+                   SIZE_MAX) ?
                           UINT64_MAX :
                           config->node_max_pinned,
         .policy = config->cpu_policy,
         .now    = ucs_clock_now
     };
-    const char *suffix = getenv(UCT_HELPER_NODE_SUFFIX_ENV);
-    uct_helper_hold_t hold;
+    const char *suffix       = getenv(UCS_NODE_SUFFIX_ENV);
+    ucs_hold_t hold;
     ucs_status_t status;
 
-    if (uct_helper_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
+    if (ucs_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
         snprintf(error, max,
-                 UCT_HELPER_NODE_SUFFIX_ENV ": '%s' is not valid, allowed: up "
+                 UCS_NODE_SUFFIX_ENV
+                 ": '%s' is not valid, allowed: up "
                  "to 64 letters, digits, '-' and '_'; the node's ledger is not "
-                 "used", suffix);
+                 "used",
+                 suffix);
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = uct_helper_node_open(&params, &uct_helper_node_process.node, error,
-                                  max);
+    status = ucs_node_open(&params, &uct_helper_node_process.node, error, max);
     if (status != UCS_OK) {
         return status;
     }
 
-    uct_helper_cpus_hold(&hold);
-    uct_helper_node_set_cpus(uct_helper_node_process.node,
-                             hold.is_bound ? &hold.cpus : NULL, hold.cores);
+    ucs_cpus_hold(&hold);
+    ucs_node_set_cpus(uct_helper_node_process.node,
+                      hold.is_bound ? &hold.cpus : NULL, hold.cores);
     return UCS_OK;
 }
 
-uct_helper_node_h uct_helper_node_acquire(const uct_helper_config_t *config)
+ucs_node_h uct_helper_node_acquire(const uct_helper_config_t *config)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
     int is_needed = (config->node_max_pinned != SIZE_MAX) ||
-                    (config->cpu_policy != UCT_HELPER_CPU_POLICY_AUTO);
+                    (config->cpu_policy != UCS_CPU_POLICY_AUTO);
     char error[UCT_HELPER_NODE_ERROR_MAX];
 
     pthread_mutex_lock(&uct_helper_node_process_lock);
     if ((process->node == NULL) && !process->is_refused &&
         (uct_helper_node_enter(config, error, sizeof(error)) != UCS_OK)) {
         process->is_refused = 1;
-        uct_helper_log(is_needed ? UCS_LOG_LEVEL_WARN : UCS_LOG_LEVEL_INFO,
+        ucs_helper_log(is_needed ? UCS_LOG_LEVEL_WARN : UCS_LOG_LEVEL_INFO,
                        "%s", error);
     }
     process->users += (process->node != NULL);
@@ -87,10 +89,10 @@ uct_helper_node_h uct_helper_node_acquire(const uct_helper_config_t *config)
 
 static void uct_helper_node_keep_figures(uct_helper_node_process_t *process)
 {
-    uct_helper_node_figures_t before = process->figures;
-    uct_helper_node_figures_t *sum   = &process->figures;
+    ucs_node_figures_t before = process->figures;
+    ucs_node_figures_t *sum   = &process->figures;
 
-    uct_helper_node_figures(process->node, sum);
+    ucs_node_figures(process->node, sum);
     sum->ranks           = ucs_max(sum->ranks, before.ranks);
     sum->peak_bytes      = ucs_max(sum->peak_bytes, before.peak_bytes);
     sum->forced         += before.forced;
@@ -100,7 +102,7 @@ static void uct_helper_node_keep_figures(uct_helper_node_process_t *process)
     process->has_figures = 1;
 }
 
-void uct_helper_node_release_process(uct_helper_node_h node)
+void uct_helper_node_release_process(ucs_node_h node)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
 
@@ -111,7 +113,7 @@ void uct_helper_node_release_process(uct_helper_node_h node)
     pthread_mutex_lock(&uct_helper_node_process_lock);
     if (--process->users == 0) {
         uct_helper_node_keep_figures(process);
-        uct_helper_node_close(process->node);
+        ucs_node_close(process->node);
         process->node = NULL;
     }
     pthread_mutex_unlock(&uct_helper_node_process_lock);
@@ -123,7 +125,7 @@ void uct_helper_node_forget(void)
     memset(&uct_helper_node_process, 0, sizeof(uct_helper_node_process));
 }
 
-int uct_helper_node_process_figures(uct_helper_node_figures_t *figures)
+int uct_helper_node_process_figures(ucs_node_figures_t *figures)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
     uct_helper_node_process_t copy;

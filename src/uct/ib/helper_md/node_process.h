@@ -22,11 +22,11 @@ BEGIN_C_DECLS
  * @return NULL if the ledger cannot be used, after one line, which is a warning
  *         if an option needs the ledger.
  */
-uct_helper_node_h uct_helper_node_acquire(const uct_helper_config_t *config);
+ucs_node_h uct_helper_node_acquire(const uct_helper_config_t *config);
 
 
 /** Give it back; the last one leaves. NULL is nothing. */
-void uct_helper_node_release_process(uct_helper_node_h node);
+void uct_helper_node_release_process(ucs_node_h node);
 
 
 /** In a child: what the parent entered is the parent's. Trusts no lock. */
@@ -35,7 +35,7 @@ void uct_helper_node_forget(void);
 
 /** Figures of this process, kept after it has left.
  *  @return Zero if it never entered. */
-int uct_helper_node_process_figures(uct_helper_node_figures_t *figures);
+int uct_helper_node_process_figures(ucs_node_figures_t *figures);
 
 END_C_DECLS
 

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "session.h"
-#include "events.h"
-#include "log.h"
-#include "monitor.h"
+#include <uct/ib/helper_md/watch/events.h>
+#include <ucs/sys/log.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 #include "node_process.h"
-#include "process.h"
-#include "report.h"
-#include "spawn.h"
-#include "trace_record.h"
-#include "trust.h"
+#include <ucs/sys/process.h>
+#include <uct/ib/helper_md/report/report.h>
+#include <ucs/sys/spawn.h>
+#include <uct/ib/helper_md/report/trace_record.h>
+#include <uct/ib/helper_md/watch/trust.h>
 
 #include <ucs/sys/clock.h>
 
@@ -38,7 +38,7 @@ typedef struct uct_helper_session {
 } uct_helper_session_t;
 
 /* Protects the session. Taken with nothing held; under it come the locks of a
- * thread and then those of its engine, and a report is written. A memory event
+ * thread and then those of its cache, and a report is written. A memory event
  * never takes it. */
 static pthread_mutex_t uct_helper_session_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_session_once  = PTHREAD_ONCE_INIT;
@@ -57,7 +57,7 @@ static void uct_helper_session_prepare(void)
 
     pthread_mutex_lock(&uct_helper_session_lock);
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        uct_helper_thread_hold(md->thread);
+        ucs_thread_hold(md->thread);
     }
     uct_helper_trace_hold();
 }
@@ -68,7 +68,7 @@ static void uct_helper_session_parent(void)
 
     uct_helper_trace_release_hold();
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        uct_helper_thread_release(md->thread);
+        ucs_thread_release(md->thread);
     }
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
@@ -85,7 +85,7 @@ static void uct_helper_session_adopt(void)
     uct_helper_events_forget();
     uct_helper_monitor_forget();
     uct_helper_trust_forget();
-    uct_helper_spawn_forget();
+    ucs_spawn_forget();
     uct_helper_trace_forget();
     uct_helper_node_forget();
     pthread_mutex_init(&uct_helper_session_lock, NULL);
@@ -97,8 +97,8 @@ static void uct_helper_session_adopt(void)
 
 static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
 {
-    const uct_helper_stats_t *stats = &figures->stats;
-    const char *complaint           = uct_helper_events_complaint();
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    const char *complaint             = uct_helper_events_complaint();
     char note[UCT_HELPER_REPORT_NOTE_MAX];
 
     if (complaint != NULL) {
@@ -126,18 +126,18 @@ static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
 static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
                                        uct_helper_figures_t *figures)
 {
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
 
-    uct_helper_engine_stats(md->engine, now, &stats);
+    ucs_regcache_stats(md->cache, now, &stats);
     uct_helper_report_add(&figures->stats, &stats);
     uct_helper_report_add_domain(figures, md->name);
-    figures->policy              = uct_helper_policy_names[md->config.policy];
-    figures->helper_cpu_seconds += uct_helper_thread_cpu_ns(md->thread) *
+    figures->policy = ucs_regcache_policy_names[md->config.policy];
+    figures->helper_cpu_seconds += ucs_thread_cpu_ns(md->thread) *
                                    UCT_HELPER_SESSION_NS;
 }
 
-/* Called with the lock held. Who reads a stream wants one report, so there it is
- * repeated only if there is something new to say; a file is replaced. */
+/* Called with the lock held. Who reads a stream wants one report, so there it
+ * is repeated only if there is something new to say; a file is replaced. */
 static void uct_helper_session_write(uint64_t now)
 {
     uct_helper_session_t *session = &uct_helper_session;
@@ -180,10 +180,10 @@ static void uct_helper_session_exit(void)
     uct_helper_md_t *md;
 
     /* Before the lock: in a child it may have nobody who lets it go */
-    uct_helper_process_id();
+    ucs_process_id();
     pthread_mutex_lock(&uct_helper_session_lock);
     ucs_list_for_each(md, &session->domains, list) {
-        uct_helper_thread_stop(md->thread);
+        ucs_thread_stop(md->thread);
     }
 
     if (!ucs_list_is_empty(&session->domains)) {
@@ -196,7 +196,7 @@ static void uct_helper_session_exit(void)
 static void uct_helper_session_register(void)
 {
     pthread_atfork(uct_helper_session_prepare, uct_helper_session_parent,
-                   uct_helper_process_forked);
+                   ucs_process_forked);
     atexit(uct_helper_session_exit);
 }
 
@@ -226,14 +226,14 @@ static void uct_helper_session_begin(const uct_helper_md_t *md)
     char error[UCT_HELPER_SESSION_ERROR_MAX];
 
     session->begun         = 1;
-    session->closed.policy = uct_helper_policy_names[md->config.policy];
+    session->closed.policy = ucs_regcache_policy_names[md->config.policy];
     session->dest          = md->config.report;
     if (md->config.trace[0] != '\0') {
         (void)uct_helper_trace_start(md->config.trace);
     }
     if (uct_helper_report_check(&session->dest, error, sizeof(error)) !=
         UCS_OK) {
-        uct_helper_warn("%s", error);
+        ucs_helper_warn("%s", error);
         session->dest.kind = UCT_HELPER_REPORT_NONE;
         return;
     }
@@ -273,8 +273,8 @@ void uct_helper_session_note(const char *note)
 
 uint32_t uct_helper_session_process(void)
 {
-    uct_helper_process_init(uct_helper_session_adopt);
-    return uct_helper_process_id();
+    ucs_process_init(uct_helper_session_adopt);
+    return ucs_process_id();
 }
 
 void uct_helper_session_yield(void)
@@ -283,7 +283,7 @@ void uct_helper_session_yield(void)
 
     pthread_mutex_lock(&uct_helper_session_lock);
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        uct_helper_engine_yield(md->engine);
+        ucs_regcache_yield(md->cache);
     }
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
@@ -316,22 +316,22 @@ static const char *uct_helper_session_ceiling(const char *option)
 /* Said when the domain closes: a line for each such use would be a flood */
 static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
 {
-    uct_helper_stats_t stats;
+    ucs_regcache_stats_t stats;
 
-    uct_helper_engine_stats(md->engine, now, &stats);
+    ucs_regcache_stats(md->cache, now, &stats);
     if (stats.over_ceiling > 0) {
-        uct_helper_warn("%s: %lu of %lu uses went over "
-                        "UCX_MD_HELPER_MAX_PINNED=%s or "
-                        "UCX_MD_HELPER_MAX_REGIONS=%s or "
-                        "UCX_MD_HELPER_NODE_MAX_PINNED=%s, for all else was "
-                        "in use; "
-                        "allowed is what is in use at once, here %lu bytes",
-                        md->name, stats.over_ceiling, stats.uses,
-                        uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED"),
-                        uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS"),
-                        uct_helper_session_ceiling(
-                                "UCX_MD_HELPER_NODE_MAX_PINNED"),
-                        stats.in_use_peak_bytes);
+        ucs_helper_warn(
+                "%s: %lu of %lu uses went over "
+                "UCX_MD_HELPER_MAX_PINNED=%s or "
+                "UCX_MD_HELPER_MAX_REGIONS=%s or "
+                "UCX_MD_HELPER_NODE_MAX_PINNED=%s, for all else was "
+                "in use; "
+                "allowed is what is in use at once, here %lu bytes",
+                md->name, stats.over_ceiling, stats.uses,
+                uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED"),
+                uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS"),
+                uct_helper_session_ceiling("UCX_MD_HELPER_NODE_MAX_PINNED"),
+                stats.in_use_peak_bytes);
     }
 }
 

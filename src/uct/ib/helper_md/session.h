@@ -45,7 +45,7 @@ void uct_helper_session_enter(uct_helper_md_t *md);
 
 
 /**
- * A domain is closing; its thread has stopped and its engine still is. The
+ * A domain is closing; its thread has stopped and its cache still is. The
  * last open domain writes the report.
  */
 void uct_helper_session_leave(uct_helper_md_t *md);

@@ -18,10 +18,10 @@
  * the protocol and not on the program.
  *
  * A walk of the stack costs some 100 ns and, the first time that it meets a
- * function, system calls. So only a use that has to register walks; a hit leaves
- * its stack position, and the helper asks a table which path was walked last
- * from that position with that buffer. Two paths that meet in this are confused
- * until one of them misses, which costs a prediction and nothing else.
+ * function, system calls. So only a use that has to register walks; a hit
+ * leaves its stack position, and the helper asks a table which path was walked
+ * last from that position with that buffer. Two paths that meet in this are
+ * confused until one of them misses, which costs a prediction and nothing else.
  */
 
 BEGIN_C_DECLS

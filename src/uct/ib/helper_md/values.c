@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "values.h"
-#include "sink.h"
+#include <ucs/sys/sink.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -307,7 +307,7 @@ int uct_helper_value_report(const char *text, uct_helper_report_dest_t *dest)
     }
 
     dest->kind   = kind;
-    dest->stream = uct_helper_sink_stream(text);
+    dest->stream = ucs_sink_stream(text);
     strcpy(dest->path, text);
     return 1;
 }

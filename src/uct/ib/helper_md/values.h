@@ -46,14 +46,14 @@ int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p);
 
 
 /** Two UCX times such as 5us,100ns, in nanoseconds: of a registration, a second
- *  at most, and of each of its pages, a millisecond at most; a bare number means
- *  seconds. Empty text: both 0. */
+ *  at most, and of each of its pages, a millisecond at most; a bare number
+ *  means seconds. Empty text: both 0. */
 int uct_helper_value_cost(const char *text, double *base_ns_p,
                           double *per_page_ns_p);
 
 
-/** stderr, FILE, json:FILE, the words in any case; empty: no report. A FILE that
- *  begins with letters and a colon is refused: that is a mistyped form. */
+/** stderr, FILE, json:FILE, the words in any case; empty: no report. A FILE
+ *  that begins with letters and a colon is refused: that is a mistyped form. */
 int uct_helper_value_report(const char *text, uct_helper_report_dest_t *dest);
 
 END_C_DECLS

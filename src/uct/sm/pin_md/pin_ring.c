@@ -53,7 +53,8 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
     int ret;
 
     /* Only the descriptor is wanted: without a view the queues are never
-     * mapped, so that nothing of the ring is in the address space that a fork copies */
+     * mapped, so that nothing of the ring is in the address space that a fork
+     * copies */
     ring->fd = io_uring_setup(1, &params);
     if (ring->fd < 0) {
         return uct_pin_ring_refused("io_uring", -ring->fd);

@@ -11,7 +11,7 @@ namespace {
 /*
  * Programs as lists of uses, run through a table. A use is covered if some
  * context of its buffer predicted it to within 1 % of the distance to the
- * buffer's use before: then the engine, which takes the earliest of a region's
+ * buffer's use before: then the cache, which takes the earliest of a region's
  * deadlines that are still to come, can have it registered in time.
  */
 class predict_context : public predict_table {

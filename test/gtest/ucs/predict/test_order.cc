@@ -383,8 +383,8 @@ TEST_F(predict_order, what_is_ready_is_not_early)
     }
 }
 
-/* Where nothing is missed, it may be later than the least delay seen, up to what
- * is typical; and beyond that only if many may be missed */
+/* Where nothing is missed, it may be later than the least delay seen, up to
+ * what is typical; and beyond that only if many may be missed */
 TEST_F(predict_order, success_raises_the_time_above_the_least_delay)
 {
     for (double target : {0.01, 0.2}) {

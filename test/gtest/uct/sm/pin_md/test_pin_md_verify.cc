@@ -279,7 +279,8 @@ TEST_F(pin_md_verify, history_names_thread_and_events)
 }
 
 /* A cancelled thread ends in the first call that is a cancellation point. Each
- * call of the domain has some, below locks and with half a registration made. */
+ * call of the domain has some, below locks and with half a registration made.
+ * */
 TEST_F(pin_md_verify, no_call_is_cancelled_half_way)
 {
     mapping buffer(4 * page_size);

@@ -1,0 +1,58 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_EXTENTS_H_
+#define UCS_EXTENTS_H_
+
+#include "itree.h"
+#include <ucs/sys/compiler_def.h>
+
+/**
+ * @file extents.h
+ *
+ * A set of bytes, kept as disjoint intervals: what a leave-pinned cache would
+ * hold, the union of the ranges that were ever registered and are still
+ * mapped.
+ *
+ * Protected by the index lock. Nothing is allocated under it: spare nodes are
+ * handed over beforehand. A memory event that would split an interval and
+ * finds no spare node forgets the smaller half and counts it as lost.
+ *
+ * Invariant: bytes == sum of (end - start) over the intervals, no two of which
+ * touch.
+ */
+
+BEGIN_C_DECLS
+
+typedef struct ucs_extents {
+    ucs_itree_t      tree;
+    ucs_itree_node_t *spare; /* linked by `left` */
+    unsigned         spares;
+    size_t           bytes;
+    size_t           lost_bytes;
+} ucs_extents_t;
+
+/** Spare nodes that the slow path keeps in store for memory events. */
+#define UCS_EXTENTS_SPARES 64
+
+void ucs_extents_init(ucs_extents_t *set);
+
+/** Release all nodes. */
+void ucs_extents_cleanup(ucs_extents_t *set);
+
+/** Hand over a node from malloc(). */
+void ucs_extents_give(ucs_extents_t *set, ucs_itree_node_t *node);
+
+/** @return Nonzero if the whole of [start, end) is in the set. */
+int ucs_extents_covers(const ucs_extents_t *set, uintptr_t start,
+                       uintptr_t end);
+
+/** Add [start, end); does nothing if no spare node is left. */
+void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end);
+
+/** Remove [start, end). */
+void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "cpus.h"
+
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if HAVE_NUMA
+#  include <numa.h>
+#endif
+
+#define UCS_CPUS_DEVICE_NODE "/sys/class/infiniband/%s/device/numa_node"
+#define UCS_CPUS_SIBLINGS \
+    "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
+
+
+/* cpu_set_t: an array of unsigned long with one bit for each of 1024 */
+static int ucs_cpus_get(pid_t tid, ucs_cpus_t *cpus)
+{
+    cpu_set_t set;
+    int cpu;
+
+    if (sched_getaffinity(tid, sizeof(set), &set) != 0) {
+        return 0;
+    }
+
+    memset(cpus, 0, sizeof(*cpus));
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            ucs_cpus_add(cpus, cpu);
+        }
+    }
+    return 1;
+}
+
+int ucs_cpus_bind(const ucs_cpus_t *cpus)
+{
+    cpu_set_t set;
+    int cpu;
+
+    CPU_ZERO(&set);
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        if (ucs_cpus_has(cpus, cpu)) {
+            CPU_SET(cpu, &set);
+        }
+    }
+    return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+/* The kernel cuts the set down to what the thread's cpuset holds */
+int ucs_cpus_allow(int widen, ucs_cpus_t *allowed)
+{
+    ucs_cpus_t all;
+
+    if (widen) {
+        memset(&all, 0xff, sizeof(all));
+        (void)ucs_cpus_bind(&all);
+    }
+    return ucs_cpus_get(0, allowed);
+}
+
+/*
+ * Distances
+ */
+
+#if HAVE_NUMA
+static int ucs_cpus_device_node(const char *device, const ucs_cpus_t *near)
+{
+    int node = -1;
+    char path[128];
+    FILE *file;
+    int cpu;
+
+    snprintf(path, sizeof(path), UCS_CPUS_DEVICE_NODE, device);
+    file = (strchr(device, '/') == NULL) ? fopen(path, "re") : NULL;
+    if (file != NULL) {
+        if (fscanf(file, "%d", &node) != 1) {
+            node = -1;
+        }
+        fclose(file);
+    }
+    /* Not an RDMA device, or one that belongs nowhere */
+    for (cpu = 0; (node < 0) && (cpu < UCS_LEDGER_CPUS); ++cpu) {
+        if (ucs_cpus_has(near, cpu)) {
+            node = numa_node_of_cpu(cpu);
+            break;
+        }
+    }
+    return node;
+}
+
+/* @return Zero if there is nothing to tell nodes apart */
+static int ucs_cpus_numa(const char *device, const ucs_cpus_t *near,
+                         uint8_t *distances)
+{
+    int cpu, node, other, distance;
+
+    if ((numa_available() < 0) || (numa_max_node() == 0)) {
+        return 0;
+    }
+
+    node = ucs_cpus_device_node(device, near);
+    if (node < 0) {
+        return 0;
+    }
+
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        other          = numa_node_of_cpu(cpu);
+        distance       = (other < 0) ? UINT8_MAX : numa_distance(node, other);
+        distances[cpu] = (distance > UINT8_MAX) ? UINT8_MAX : distance;
+    }
+    return 1;
+}
+#else
+static int ucs_cpus_numa(const char *device, const ucs_cpus_t *near,
+                         uint8_t *distances)
+{
+    (void)device;
+    (void)near;
+    (void)distances;
+    return 0;
+}
+#endif
+
+void ucs_cpus_distances(const char *device, const ucs_cpus_t *near,
+                        uint8_t *distances)
+{
+    int cpu;
+
+    if (ucs_cpus_numa(device, near, distances)) {
+        return;
+    }
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        distances[cpu] = !ucs_cpus_has(near, cpu);
+    }
+}
+
+/*
+ * The application
+ */
+
+/* Processors of one core: "0", "0,64" or "0-1" */
+static unsigned ucs_cpus_threads(const ucs_cpus_t *cpus)
+{
+    unsigned count = 1;
+    char path[96], text[64];
+    int cpu, first, last;
+    FILE *file;
+
+    for (cpu = 0; (cpu < UCS_LEDGER_CPUS - 1) && !ucs_cpus_has(cpus, cpu);
+         ++cpu) {
+    }
+    snprintf(path, sizeof(path), UCS_CPUS_SIBLINGS, cpu);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        return 1;
+    }
+
+    if (fgets(text, sizeof(text), file) != NULL) {
+        if ((sscanf(text, "%d-%d", &first, &last) == 2) && (last > first) &&
+            (last - first < 8)) {
+            count = last - first + 1;
+        } else if (sscanf(text, "%d,%d", &first, &last) == 2) {
+            count = 2;
+        }
+    }
+    fclose(file);
+    return count;
+}
+
+static unsigned ucs_cpus_cores(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    long threads     = (text != NULL) ? strtol(text, NULL, 10) : 1;
+
+    return ((threads >= 1) && (threads <= UCS_LEDGER_CPUS)) ? threads : 1;
+}
+
+/* A rank that may run on more than it uses, such as on any core of its socket,
+ * holds none of them in particular */
+void ucs_cpus_hold(ucs_hold_t *hold)
+{
+    unsigned count;
+
+    memset(hold, 0, sizeof(*hold));
+    hold->cores = ucs_cpus_cores();
+    if (!ucs_cpus_get(getpid(), &hold->cpus)) {
+        return;
+    }
+
+    count          = ucs_cpus_count(&hold->cpus);
+    hold->is_bound = (count > 0) &&
+                     ((long)count < sysconf(_SC_NPROCESSORS_ONLN)) &&
+                     (count <= hold->cores * ucs_cpus_threads(&hold->cpus));
+}

@@ -1,0 +1,441 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "ledger.h"
+
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UCS_LEDGER_SUFFIX_MAX 64
+#define UCS_LEDGER_PID_NS     "/proc/self/ns/pid"
+
+#define UCS_LEDGER_WRONG_SIZE \
+    "it has another size; remove it (ipcrm -M KEY) when no job uses it"
+
+/* Times that a segment may vanish between the look for it and the attachment;
+ * once is rare, and a try takes some microseconds */
+#define UCS_LEDGER_TRIES 64
+
+/* The pid_max of Linux is 2^22 at most */
+#define UCS_LEDGER_PID_SHIFT  32
+
+
+/*
+ * Who is who
+ */
+
+/* The fields of /proc/PID/stat behind the name, which may hold anything:
+ * state (3), number of threads (20), start time (22) */
+static int ucs_ledger_parse(const char *stat, char *state_p, long *threads_p,
+                            uint64_t *start_p)
+{
+    const char *rest = strrchr(stat, ')');
+    unsigned long long start;
+
+    if ((rest == NULL) ||
+        (sscanf(rest + 1,
+                " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+                "%*d %*d %ld %*d %llu",
+                state_p, threads_p, &start) != 3)) {
+        return 0;
+    }
+
+    *start_p = start;
+    return 1;
+}
+
+/* A program may leave /proc behind (chroot(), another mount over it): then
+ * nobody is there, and that says nothing of anybody */
+static int ucs_ledger_sees_processes(void)
+{
+    return access("/proc/self/stat", F_OK) == 0;
+}
+
+/* The owner word of a process that runs, 0 of one that does not. Between its
+ * death and its burial a process is a zombie; so is one whose first thread
+ * alone has ended.
+ *
+ * @return Zero if it cannot be told, for want of descriptors or the like. */
+static int ucs_ledger_identify(pid_t pid, uint64_t *owner_p)
+{
+    char path[32], stat[1024];
+    uint64_t start;
+    size_t length;
+    long threads;
+    char state;
+    FILE *file;
+
+    *owner_p = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        return ((errno == ENOENT) || (errno == ESRCH)) &&
+               ucs_ledger_sees_processes();
+    }
+
+    length       = fread(stat, 1, sizeof(stat) - 1, file);
+    stat[length] = '\0';
+    fclose(file);
+    if (length == 0) {
+        return 1; /* gone since it was opened */
+    }
+    if (!ucs_ledger_parse(stat, &state, &threads, &start)) {
+        return 0;
+    }
+
+    if (((state != 'Z') && (state != 'X')) || (threads > 1)) {
+        *owner_p = ((uint64_t)pid << UCS_LEDGER_PID_SHIFT) |
+                   (uint32_t)start;
+    }
+    return 1;
+}
+
+uint64_t ucs_ledger_self(void)
+{
+    uint64_t owner;
+
+    (void)ucs_ledger_identify(getpid(), &owner);
+    return owner;
+}
+
+/* A number that no process can have is nobody's: kill() and /proc must not be
+ * asked about 0 or -1 */
+pid_t ucs_ledger_pid(uint64_t owner)
+{
+    uint64_t pid = owner >> UCS_LEDGER_PID_SHIFT;
+
+    return (pid <= INT32_MAX) ? (pid_t)pid : 0;
+}
+
+static int ucs_ledger_owner_is_gone(uint64_t owner)
+{
+    pid_t pid = ucs_ledger_pid(owner);
+
+    return (pid == 0) || ((kill(pid, 0) != 0) && (errno == ESRCH));
+}
+
+/* Who cannot be told dead is alive */
+static int ucs_ledger_owner_is_alive(uint64_t owner)
+{
+    uint64_t now;
+
+    if (ucs_ledger_owner_is_gone(owner)) {
+        return 0;
+    }
+
+    return !ucs_ledger_identify(ucs_ledger_pid(owner), &now) || (now == owner);
+}
+
+int ucs_ledger_is_alive(ucs_ledger_t *ledger, unsigned slot)
+{
+    uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
+
+    return (owner != 0) && ucs_ledger_owner_is_alive(owner);
+}
+
+/*
+ * Slots
+ */
+
+int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
+{
+    uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
+
+    /* Fails if another was faster: the slot may have a new owner */
+    return (owner != 0) && !ucs_ledger_owner_is_alive(owner) &&
+           ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0);
+}
+
+void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
+{
+    uint64_t owner;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        owner = ucs_load_relaxed(&ledger->owner[i]);
+        if ((owner != 0) && ucs_ledger_owner_is_gone(owner)) {
+            (void)ucs_cas_acq_rel(&ledger->owner[i], &owner, 0);
+        }
+    }
+}
+
+unsigned ucs_ledger_reap(ucs_ledger_t *ledger)
+{
+    unsigned count = 0;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        count += ucs_ledger_reap_slot(ledger, i);
+    }
+    return count;
+}
+
+/* What the owner before left counts until this has been done: too much is
+ * counted for a moment, never too little */
+static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
+{
+    ucs_ledger_slot_t *slot = &ledger->slots[i];
+    unsigned word;
+
+    ucs_store_relaxed(&slot->state, 0);
+    ucs_store_relaxed(&slot->want, 0);
+    ucs_store_relaxed(&slot->answer, ucs_load_relaxed(&slot->bell));
+    ucs_store_relaxed(&slot->cores, 0);
+    ucs_store_relaxed(&slot->cpu, 0);
+    ucs_store_relaxed(&slot->step_ns, 0);
+    ucs_store_relaxed(&slot->load, 0);
+    for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+        ucs_store_relaxed(&slot->cpus[word], 0);
+    }
+    ucs_store_relaxed(&ledger->demand[i], 0);
+    ucs_store_seq_cst(&ledger->pinned[i], 0);
+    ucs_store_seq_cst(&ledger->taken[i],
+                      ucs_ledger_rises(ledger, i) * UCS_LEDGER_RISE);
+}
+
+static int ucs_ledger_take(ucs_ledger_t *ledger, uint64_t self)
+{
+    uint64_t owner;
+    int i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        owner = 0;
+        if ((ucs_load_relaxed(&ledger->owner[i]) == 0) &&
+            ucs_cas_acq_rel(&ledger->owner[i], &owner, self)) {
+            ucs_ledger_clear(ledger, i);
+            return i;
+        }
+    }
+    return -1;
+}
+
+int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p)
+{
+    uint64_t self = ucs_ledger_self();
+
+    if (self == 0) {
+        return -1;
+    }
+
+    ucs_ledger_reap(ledger);
+    *owner_p = self;
+    return ucs_ledger_take(ledger, self);
+}
+
+void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner)
+{
+    (void)ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0);
+}
+
+/*
+ * Damage
+ */
+
+/* What is right is not written, for it is in the cache of all ranks. The owner
+ * before the head: a process that opens the ledger believes its head. */
+int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
+{
+    uint64_t other = 0;
+
+    (void)ucs_ledger_reap_slot(ledger, slot);
+    if (!ucs_cas_acq_rel(&ledger->owner[slot], &other, owner) &&
+        (other != owner)) {
+        return 0;
+    }
+
+    if (ucs_load_relaxed(&ledger->stamp) != UCS_LEDGER_STAMP) {
+        ucs_store_release(&ledger->stamp, UCS_LEDGER_STAMP);
+    }
+    return 1;
+}
+
+/* One call replaces the mapping: a thread that is reading sees the one or the
+ * other */
+int ucs_ledger_detach(ucs_ledger_t *ledger)
+{
+    return mmap(ledger, sizeof(*ledger), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == ledger;
+}
+
+/*
+ * Opening
+ */
+
+ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max)
+{
+    const char *c;
+
+    if ((suffix == NULL) || (*suffix == '\0')) {
+        snprintf(name, max, "ucx-helper-md-%u.%u", UCS_LEDGER_VERSION,
+                 geteuid());
+        return UCS_OK;
+    }
+
+    for (c = suffix; *c != '\0'; ++c) {
+        if ((!isalnum((unsigned char)*c) && (*c != '-') && (*c != '_')) ||
+            (c - suffix >= UCS_LEDGER_SUFFIX_MAX)) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+    }
+
+    snprintf(name, max, "ucx-helper-md-%u.%u.%s", UCS_LEDGER_VERSION, geteuid(),
+             suffix);
+    return UCS_OK;
+}
+
+/* FNV-1a, which a shell can compute as well: test/ledger.sh does */
+static uint64_t ucs_ledger_hash(const char *name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *name != '\0'; ++name) {
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+int ucs_ledger_key(const char *name)
+{
+    uint64_t hash = ucs_ledger_hash(name);
+    uint32_t key  = hash ^ (hash >> 32);
+
+    return (key == IPC_PRIVATE) ? 1 : (int)key;
+}
+
+static ucs_status_t ucs_ledger_fail(ucs_status_t status, const char *name,
+                                    const char *why, char *error, size_t max)
+{
+    snprintf(error, max,
+             UCS_NODE_SUFFIX_ENV
+             ": the node's ledger %s (shared memory "
+             "with key 0x%08x) is not used: %s; allowed: one of the user's own "
+             "that this version of the helper has made, or none yet",
+             name, (unsigned)ucs_ledger_key(name), why);
+    return status;
+}
+
+/* @return NULL, or what is wrong with the segment */
+static const char *ucs_ledger_check_segment(const struct shmid_ds *ds)
+{
+    if ((ds->shm_perm.uid != geteuid()) || (ds->shm_perm.cuid != geteuid())) {
+        return "it belongs to another user";
+    }
+    if (ds->shm_perm.mode & (S_IRWXG | S_IRWXO)) {
+        return "others than its owner may use it";
+    }
+    if (ds->shm_segsz != sizeof(ucs_ledger_t)) {
+        return UCS_LEDGER_WRONG_SIZE;
+    }
+    return NULL;
+}
+
+/* Stamp it, or see that another process, which was faster, did so alike */
+static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
+{
+    uint64_t stamp = 0, pid_ns = 0, none = 0;
+    struct stat st;
+
+    if (stat(UCS_LEDGER_PID_NS, &st) != 0) {
+        return "there is no /proc";
+    }
+    if (!ucs_cas_acq_rel(&ledger->stamp, &stamp, UCS_LEDGER_STAMP) &&
+        (stamp != UCS_LEDGER_STAMP)) {
+        return ((stamp >> 16) == UCS_LEDGER_MAGIC) ?
+                       "it has another version; remove it (ipcrm -M KEY) when "
+                       "no job uses it" :
+                       "it is not a ledger; remove it (ipcrm -M KEY) when no "
+                       "job uses it";
+    }
+    if (!ucs_cas_acq_rel(&ledger->name, &none, hash) && (none != hash)) {
+        return "it is the ledger of another name that has the same key";
+    }
+    if (!ucs_cas_acq_rel(&ledger->pid_ns, &pid_ns, st.st_ino) &&
+        (pid_ns != st.st_ino)) {
+        return "it is used in another PID namespace";
+    }
+    return NULL;
+}
+
+/* A segment that is removed between the look for it and the attachment is
+ * made anew.
+ *
+ * @return NULL, or why there is none */
+static const char *ucs_ledger_attach(int key, int *id_p,
+                                     ucs_ledger_t **ledger_p)
+{
+    struct shmid_ds ds;
+    const char *why;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_TRIES; ++i) {
+        *id_p = shmget(key, sizeof(**ledger_p),
+                       IPC_CREAT | S_IRUSR | S_IWUSR);
+        if (*id_p < 0) {
+            return (errno == EINVAL) ? UCS_LEDGER_WRONG_SIZE : strerror(errno);
+        }
+
+        if (shmctl(*id_p, IPC_STAT, &ds) == 0) {
+            why = ucs_ledger_check_segment(&ds);
+            if (why != NULL) {
+                return why;
+            }
+
+            *ledger_p = shmat(*id_p, NULL, 0);
+            if (*ledger_p != (void*)-1) {
+                return NULL;
+            }
+        }
+        if ((errno != EINVAL) && (errno != EIDRM)) {
+            break;
+        }
+    }
+    return strerror(errno);
+}
+
+ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
+                             char *error, size_t max)
+{
+    int key = ucs_ledger_key(name);
+    ucs_ledger_t *ledger;
+    const char *why;
+    int id = -1;
+
+    why = ucs_ledger_attach(key, &id, &ledger);
+    if (why != NULL) {
+        return ucs_ledger_fail((id < 0) ? UCS_ERR_IO_ERROR :
+                                          UCS_ERR_UNSUPPORTED,
+                               name, why, error, max);
+    }
+
+    why = ucs_ledger_check_stamp(ledger, ucs_ledger_hash(name));
+    if (why != NULL) {
+        ucs_ledger_close(ledger);
+        return ucs_ledger_fail(UCS_ERR_UNSUPPORTED, name, why, error, max);
+    }
+
+    *ledger_p = ledger;
+    return UCS_OK;
+}
+
+void ucs_ledger_close(ucs_ledger_t *ledger)
+{
+    /* As shmdt() does, and also where the mapping was replaced */
+    (void)munmap(ledger, sizeof(*ledger));
+}
+
+int ucs_ledger_remove(const char *name)
+{
+    int id = shmget(ucs_ledger_key(name), 0, 0);
+
+    return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
+}

@@ -1,0 +1,241 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_NODE_LEDGER_H_
+#define UCS_NODE_LEDGER_H_
+
+#include <ucs/sys/atomic.h>
+#include <ucs/sys/compiler_def.h>
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/**
+ * @file ledger.h
+ *
+ * What the ranks of one user on one node tell each other: a segment of shared
+ * memory in which each process has a slot. There is no lock in it. A slot is
+ * claimed by one compare-and-swap on the word that says whose it is, only its
+ * owner writes its figures, and a slot whose owner is dead counts for nothing
+ * and is taken away by whoever notices. So a process can be killed at any point
+ * and loses nothing for the others.
+ *
+ * Nothing that is read from the segment is believed: any process of the user
+ * may have written anything there. Indices are never read from it, figures are
+ * bounded when they are read (@ref ucs_ledger_pinned and the like), and
+ * whoever waits for a word of it waits for a limited time.
+ *
+ * The layout of a fresh segment is all zeros, so there is no moment at which it
+ * is half made.
+ *
+ * It is a segment of System V: no process can make such a one shorter while
+ * others have it mapped, which with a file would be a SIGBUS for all of them;
+ * its memory is set aside when it is made; and it needs no descriptor, which
+ * the application could close or reuse.
+ */
+
+BEGIN_C_DECLS
+
+/** Suffix of the segment's name, for jobs that shall count by themselves. */
+#define UCS_NODE_SUFFIX_ENV "HELPER_MD_NODE_LEDGER"
+
+/** Processes of one user on one node that can have a slot. */
+#define UCS_LEDGER_SLOTS 256
+
+/** Processors that a slot can name. */
+#define UCS_LEDGER_CPUS  1024
+#define UCS_LEDGER_WORDS (UCS_LEDGER_CPUS / 64)
+
+#define UCS_LEDGER_VERSION 3
+
+/** In the high 48 bits of the stamp; the version is in the low 16. */
+#define UCS_LEDGER_MAGIC UINT64_C(0x756378686c70)
+
+#define UCS_LEDGER_STAMP ((UCS_LEDGER_MAGIC << 16) | UCS_LEDGER_VERSION)
+
+/** Below it: bytes that a rank has taken. Above: how often they rose, modulo
+ *  2^16. In one word, so that nobody sees the one without the other, or bytes
+ *  twice that become pinned. */
+#define UCS_LEDGER_RISE (UINT64_C(1) << 48)
+
+/** What a process is doing; bits of @a state. */
+enum {
+    UCS_LEDGER_LISTENS = 1 << 0, /**< a helper answers the bell */
+    UCS_LEDGER_RUNS    = 1 << 1, /**< its helper makes registrations */
+    UCS_LEDGER_BOUND   = 1 << 2  /**< the application is bound to the
+                                             processors in @a cpus */
+};
+
+/** What one process says of itself, but for what is scanned often. The bell
+ *  and @a want are written by others. */
+typedef struct ucs_ledger_slot {
+    _Atomic(uint64_t) want;                   /**< bytes that it is asked to
+                                                   give back */
+    _Atomic(uint32_t) bell;                   /**< raised by who asks; it sleeps
+                                                   on this */
+    _Atomic(uint32_t) answer;                 /**< the bell that it has served
+                                                   */
+    _Atomic(uint32_t) state;                  /**< UCS_LEDGER_xx */
+    _Atomic(uint32_t) cores;                  /**< that the application uses */
+    _Atomic(uint32_t) cpu;                    /**< of its helper, plus one; 0:
+                                                   any */
+    _Atomic(uint32_t) step_ns;                /**< a step of its helper takes,
+                                                   mean */
+    _Atomic(uint32_t) load;                   /**< of its helper, millionths of
+                                                   a core */
+    _Atomic(uint32_t) spare[5];
+    _Atomic(uint64_t) cpus[UCS_LEDGER_WORDS]; /**< bit 0: processor 0 */
+} ucs_ledger_slot_t;
+
+/** The segment. Columns are what every claim scans. */
+typedef struct ucs_ledger {
+    _Atomic(uint64_t) stamp;                    /**< UCS_LEDGER_STAMP; 0: fresh
+                                                     */
+    _Atomic(uint64_t) pid_ns;                   /**< inode of the users' PID
+                                                     namespace */
+    _Atomic(uint64_t) name;                     /**< hash of the name: other
+                                                     names may have the same key
+                                                     */
+    _Atomic(uint64_t) spare[5];
+    _Atomic(uint64_t) owner[UCS_LEDGER_SLOTS];  /**< 0: free */
+    _Atomic(uint64_t) pinned[UCS_LEDGER_SLOTS]; /**< bytes */
+    _Atomic(uint64_t) taken[UCS_LEDGER_SLOTS];  /**< bytes pinned or about to
+                                                     be, and how often they rose
+                                                     */
+    _Atomic(uint64_t) demand[UCS_LEDGER_SLOTS]; /**< bytes, lately */
+    ucs_ledger_slot_t slots[UCS_LEDGER_SLOTS];
+} ucs_ledger_t;
+
+
+/**
+ * Name of this user's segment: "ucx-helper-md-VERSION.UID", with ".SUFFIX" if
+ * there is one. The version, for a segment stays until the node restarts, and
+ * one of another release must not be in the way.
+ *
+ * @param [in] suffix  NULL, or letters, digits, '-' and '_', at most 64.
+ *
+ * @return UCS_OK, or UCS_ERR_INVALID_PARAM for another suffix.
+ */
+ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max);
+
+
+/** The segment's key, as for shmget(): a hash of the name, never 0. */
+int ucs_ledger_key(const char *name);
+
+
+/**
+ * Attach the segment, and make it first if need be.
+ *
+ * @param [out] ledger_p  Set only on success.
+ * @param [out] error     One line: the option that names the segment, its path,
+ *                        why it is not used and what is allowed. Set on failure
+ *                        only.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED for one of another user, version or PID
+ *         namespace, or that others may write; UCS_ERR_IO_ERROR if the system
+ *         refuses, or has a smaller one.
+ */
+ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
+                             char *error, size_t max);
+
+
+/** Detach it. The segment stays. */
+void ucs_ledger_close(ucs_ledger_t *ledger);
+
+
+/** Remove the segment. It is gone for those that come later; those that have
+ *  it attached go on with it by themselves. @return Zero if there is none. */
+int ucs_ledger_remove(const char *name);
+
+
+/**
+ * Take a slot for this process. Its figures are zero.
+ *
+ * @return Its index, or -1 if none is free or the process cannot say who it is
+ *         (there is no /proc).
+ */
+int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
+
+
+/** Give the slot back, if it is still this owner's. */
+void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
+
+
+/** @return Nonzero if the owner of the slot is alive: a process with that
+ *          number that was started then. Who cannot be told dead is alive. */
+int ucs_ledger_is_alive(ucs_ledger_t *ledger, unsigned slot);
+
+
+/** Take a slot away if its owner is dead. @return Nonzero if it was. */
+int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot);
+
+
+/** Take all slots away whose owners have no process any more. Quick: does not
+ *  see those that are not buried yet, or whose number is another's now. */
+void ucs_ledger_reap_gone(ucs_ledger_t *ledger);
+
+
+/** Take all slots away whose owners are dead. @return How many. */
+unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
+
+
+/**
+ * Put right what another process may have written over: the head of the
+ * segment, and the owner of this one's slot.
+ *
+ * @return Zero if another process, which is alive, has the slot.
+ */
+int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
+
+
+/** Go on with a fresh ledger of this process's own, at the same address, so
+ *  that all that points into it holds. @return Zero if the system refuses. */
+int ucs_ledger_detach(ucs_ledger_t *ledger);
+
+
+/** The process number in an owner word; any number may stand there. */
+pid_t ucs_ledger_pid(uint64_t owner);
+
+
+/** The word that says whose this process's slot is; 0 without /proc. */
+uint64_t ucs_ledger_self(void);
+
+
+/** Figures of slots that are owned, for no more than @a limit, the bytes that a
+ *  process can pin on this node at most; beyond it they are nonsense, and 0. */
+static inline uint64_t ucs_ledger_bounded(uint64_t bytes, uint64_t limit)
+{
+    return (bytes <= limit) ? bytes : 0;
+}
+
+static inline uint64_t ucs_ledger_pinned(ucs_ledger_t *ledger, unsigned slot,
+                                         uint64_t limit)
+{
+    return ucs_ledger_bounded(ucs_load_seq_cst(&ledger->pinned[slot]), limit);
+}
+
+static inline uint64_t ucs_ledger_taken(ucs_ledger_t *ledger, unsigned slot,
+                                        uint64_t limit)
+{
+    return ucs_ledger_bounded(ucs_load_seq_cst(&ledger->taken[slot]) &
+                                      (UCS_LEDGER_RISE - 1),
+                              limit);
+}
+
+/** How often it rose, owned or not: a new owner counts on. */
+static inline unsigned ucs_ledger_rises(ucs_ledger_t *ledger, unsigned slot)
+{
+    return ucs_load_seq_cst(&ledger->taken[slot]) / UCS_LEDGER_RISE;
+}
+
+static inline uint64_t ucs_ledger_demand(ucs_ledger_t *ledger, unsigned slot,
+                                         uint64_t limit)
+{
+    return ucs_ledger_bounded(ucs_load_relaxed(&ledger->demand[slot]), limit);
+}
+
+END_C_DECLS
+
+#endif

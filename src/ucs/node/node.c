@@ -1,0 +1,340 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_int.h"
+#include "share.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define UCS_NODE_SECOND_NS   UINT64_C(1000000000)
+#define UCS_NODE_LOOK_NS     UINT64_C(1000000)
+#define UCS_NODE_PATIENCE_NS UINT64_C(100000000)
+
+
+/*
+ * Sums
+ */
+
+ucs_node_sum_t ucs_node_others(ucs_node_h node)
+{
+    ucs_ledger_t *ledger  = node->ledger;
+    ucs_node_sum_t others = {0, 0};
+    unsigned ranks        = 1;
+    uint64_t taken;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        if ((i == (unsigned)node->slot) ||
+            (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
+            continue;
+        }
+        taken        = ucs_ledger_taken(ledger, i, node->ram);
+        others.taken = ucs_share_add(others.taken, taken);
+        /* Read later, so it may be of a claim that came later: what was taken
+         * bounds it */
+        others.pinned = ucs_share_add(
+                others.pinned,
+                ucs_min(ucs_ledger_pinned(ledger, i, node->ram), taken));
+        ++ranks;
+    }
+    node->ranks = ucs_max(node->ranks, ranks);
+    return others;
+}
+
+uint64_t ucs_node_sum(ucs_node_h node)
+{
+    uint64_t sum;
+
+    ucs_ledger_reap(node->ledger);
+    ucs_lock(&node->lock);
+    sum = ucs_share_add(ucs_node_others(node).pinned, node->pinned);
+    ucs_unlock(&node->lock);
+    return sum;
+}
+
+uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
+                         ucs_node_sum_t *others)
+{
+    uint64_t sum = node->pinned + node->reserved + length;
+
+    *others = ucs_node_others(node);
+    sum     = ucs_share_add(sum, others->taken);
+    return (sum > node->budget) ? sum - node->budget : 0;
+}
+
+uint64_t ucs_node_level(ucs_node_h node, uint64_t mine)
+{
+    ucs_ledger_t *ledger = node->ledger;
+    uint64_t demands[UCS_LEDGER_SLOTS];
+    unsigned count = 0;
+    unsigned i;
+
+    demands[count++] = mine;
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        if ((i != (unsigned)node->slot) &&
+            (ucs_load_relaxed(&ledger->owner[i]) != 0)) {
+            demands[count++] = ucs_ledger_demand(ledger, i, node->ram);
+        }
+    }
+    return ucs_share_level(demands, count, node->budget);
+}
+
+void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
+{
+    uint64_t second = node->now() / UCS_NODE_SECOND_NS;
+
+    if (second != node->second) {
+        node->demand[1] = (second == node->second + 1) ? node->demand[0] : 0;
+        node->demand[0] = node->pinned;
+        node->second    = second;
+    }
+    node->demand[0] = ucs_max(node->demand[0], bytes);
+    ucs_store_relaxed(&node->ledger->demand[node->slot],
+                      ucs_max(node->demand[0], node->demand[1]));
+}
+
+/*
+ * Claims
+ */
+
+/* Ranks change while they are read, so the sum may be one that never was. With
+ * a claim that fits, what is taken bounds it. */
+static void ucs_node_note_peak(ucs_node_h node, const ucs_node_sum_t *others)
+{
+    node->peak = ucs_max(node->peak,
+                         ucs_share_add(others->pinned, node->pinned));
+}
+
+static void ucs_node_show_taken(ucs_node_h node)
+{
+    _Atomic(uint64_t) *word = &node->ledger->taken[node->slot];
+    uint64_t bytes          = ucs_min(node->pinned + node->reserved, node->ram);
+    uint64_t before         = ucs_load_relaxed(word);
+    uint64_t rises          = before & -UCS_LEDGER_RISE;
+
+    if (bytes > before - rises) {
+        rises += UCS_LEDGER_RISE;
+    }
+    /* seq_cst [N-SUM]: before the sum is read, see ucs_node_fits() */
+    ucs_store_seq_cst(word, rises | bytes);
+}
+
+void ucs_node_reserve(ucs_node_h node, int64_t length)
+{
+    node->reserved += length;
+    ucs_node_show_taken(node);
+}
+
+void ucs_node_pin(ucs_node_h node, uint64_t length,
+                  const ucs_node_sum_t *others)
+{
+    node->pinned += length;
+    ucs_node_show_taken(node);
+    ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    if (others != NULL) {
+        ucs_node_note_peak(node, others);
+    }
+}
+
+int ucs_node_pin_reserved(ucs_node_h node, uint64_t length)
+{
+    ucs_node_sum_t others;
+
+    if (ucs_node_excess(node, 0, &others) > 0) {
+        return 0;
+    }
+
+    node->reserved -= length; /* what is taken stays as it is */
+    ucs_node_pin(node, length, &others);
+    return 1;
+}
+
+/* Without a budget nothing depends on the sum: it is a figure of the report */
+static void ucs_node_look(ucs_node_h node)
+{
+    uint64_t now = node->now();
+    ucs_node_sum_t others;
+
+    if (now - node->looked >= UCS_NODE_LOOK_NS) {
+        node->looked = now;
+        others       = ucs_node_others(node);
+        ucs_node_note_peak(node, &others);
+    }
+}
+
+/* The first look announces nothing, so that what is hopeless does not make
+ * another's claim fail. [N-SUM] in the second one each reads after it wrote:
+ * the one whose write comes later in the single order of these accesses sees
+ * the other's, and the sum of all that succeed fits. */
+static int ucs_node_fits(ucs_node_h node, uint64_t length, ucs_claim_t claim)
+{
+    uint64_t mine = node->pinned + length;
+    ucs_node_sum_t others;
+    int fits;
+
+    if ((ucs_node_excess(node, length, &others) > 0) ||
+        ((claim == UCS_CLAIM_HELPER) && (mine > ucs_node_level(node, mine)))) {
+        return 0;
+    }
+
+    ucs_node_reserve(node, length);
+    fits = ucs_node_pin_reserved(node, length);
+    if (!fits) {
+        ucs_node_reserve(node, -(int64_t)length);
+    }
+    return fits;
+}
+
+int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim)
+{
+    int is_counted = 1;
+    ucs_node_sum_t others;
+
+    ucs_lock(&node->lock);
+    ucs_node_note_demand(node, node->pinned + length);
+    if (node->budget == UINT64_MAX) {
+        ucs_node_pin(node, length, NULL);
+        ucs_node_look(node);
+    } else if (claim == UCS_CLAIM_FORCE) {
+        others = ucs_node_others(node);
+        ucs_node_pin(node, length, &others);
+        node->forced += (ucs_share_add(others.pinned, node->pinned) >
+                         node->budget);
+    } else {
+        is_counted = ucs_node_fits(node, length, claim);
+    }
+    ucs_unlock(&node->lock);
+    return is_counted;
+}
+
+void ucs_node_unclaim(ucs_node_h node, uint64_t length)
+{
+    ucs_lock(&node->lock);
+    node->pinned -= length;
+    ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    ucs_node_show_taken(node);
+    ucs_unlock(&node->lock);
+}
+
+int ucs_node_has_budget(ucs_node_h node)
+{
+    return node->budget != UINT64_MAX;
+}
+
+/*
+ * Life
+ */
+
+ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
+                           char *error, size_t max)
+{
+    ucs_node_h node;
+    ucs_status_t status;
+
+    node = calloc(1, sizeof(*node));
+    if (node == NULL) {
+        snprintf(error, max, "the node's ledger is not used: out of memory");
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = ucs_ledger_open(params->name, &node->ledger, error, max);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    node->slot = ucs_ledger_enter(node->ledger, &node->owner);
+    if (node->slot < 0) {
+        snprintf(error, max, "the node's ledger %s is not used: %s",
+                 params->name,
+                 (ucs_ledger_self() == 0) ? "there is no /proc" :
+                                            "all its slots are taken");
+        status = UCS_ERR_NO_RESOURCE;
+        goto err_close;
+    }
+
+    node->budget      = params->budget;
+    node->policy      = params->policy;
+    node->now         = params->now;
+    node->patience_ns = (params->patience_ns > 0) ? params->patience_ns :
+                                                    UCS_NODE_PATIENCE_NS;
+    node->ram         = (params->ram > 0) ? params->ram :
+                                (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                                        sysconf(_SC_PAGESIZE);
+    node->ram         = ucs_min(node->ram, UCS_LEDGER_RISE - 1);
+    node->place.runs  = 1;
+    node->place.cpu   = UCS_PLACE_ANY;
+    node->busy_read   = (params->busy != NULL) ? params->busy : ucs_busy_read;
+    node->opened      = node->now();
+    node->changed     = node->opened;
+    ucs_lock_init(&node->lock);
+    pthread_mutex_init(&node->members_lock, NULL);
+    pthread_mutex_init(&node->serve_lock, NULL);
+    pthread_mutex_init(&node->ask_lock, NULL);
+    pthread_mutex_init(&node->turn_lock, NULL);
+    ucs_node_set_cpus(node, NULL, 1);
+    *node_p = node;
+    return UCS_OK;
+
+err_close:
+    ucs_ledger_close(node->ledger);
+err_free:
+    free(node);
+    return status;
+}
+
+void ucs_node_close(ucs_node_h node)
+{
+    ucs_ledger_leave(node->ledger, node->slot, node->owner);
+    ucs_ledger_close(node->ledger);
+    pthread_mutex_destroy(&node->members_lock);
+    pthread_mutex_destroy(&node->serve_lock);
+    pthread_mutex_destroy(&node->ask_lock);
+    pthread_mutex_destroy(&node->turn_lock);
+    free(node);
+}
+
+static void ucs_node_place_figures(ucs_node_h node, ucs_node_figures_t *figures)
+{
+    uint64_t now;
+
+    pthread_mutex_lock(&node->turn_lock);
+    now                 = node->now();
+    figures->rests      = node->rests;
+    figures->runs       = node->place.runs;
+    figures->why        = node->place.why;
+    figures->since_ns   = node->changed - node->opened;
+    figures->rest_ns    = node->rest_ns +
+                          (node->place.runs ? 0 : now - node->changed);
+    figures->cpu        = node->place.cpu;
+    figures->idle_cores = node->place.idle_cores;
+    figures->wanted     = node->place.wanted;
+    figures->processors = node->place.processors;
+    pthread_mutex_unlock(&node->turn_lock);
+}
+
+void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
+{
+    ucs_node_sum_t others;
+
+    ucs_lock(&node->lock);
+    others = ucs_node_others(node);
+    if (!ucs_node_has_budget(node)) {
+        ucs_node_note_peak(node, &others);
+    }
+    figures->ranks      = node->ranks;
+    figures->peak_bytes = node->peak;
+    figures->forced     = node->forced;
+    ucs_unlock(&node->lock);
+
+    pthread_mutex_lock(&node->members_lock);
+    figures->given_bytes = node->given;
+    pthread_mutex_unlock(&node->members_lock);
+
+    ucs_node_place_figures(node, figures);
+    figures->budget = node->budget;
+    figures->policy = node->policy;
+}

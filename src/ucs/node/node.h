@@ -1,0 +1,187 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_NODE_NODE_H_
+#define UCS_NODE_NODE_H_
+
+#include "ledger.h"
+#include "place.h"
+
+/**
+ * @file node.h
+ *
+ * This process among the ranks of its node: the bytes that it pins are counted
+ * in the ledger before they are pinned, a budget that is set for the node is
+ * shared by need, and its helper learns whether it is to run, and where.
+ *
+ * Invariant: what was claimed without force is never more than the budget,
+ *
+ *     sum(pinned) <= budget + sum(bytes claimed by force)
+ *
+ * for each claim is announced in the ledger (taken) before the sum is read:
+ * of two that do so at once, one at least sees the other.
+ *
+ * Any thread may claim and give back; no lock of another process is ever waited
+ * for, and no word of one for longer than @a patience_ns.
+ */
+
+BEGIN_C_DECLS
+
+typedef struct ucs_node *ucs_node_h;
+
+/** What a claim is for. */
+typedef enum ucs_claim {
+    UCS_CLAIM_HELPER, /**< a registration in advance: fits beside what
+                                  the others may have */
+    UCS_CLAIM_USE,    /**< a use: fits */
+    UCS_CLAIM_FORCE   /**< a use that is not to be refused */
+} ucs_claim_t;
+
+/** Whom to ask for room. */
+typedef enum ucs_ask {
+    UCS_ASK_SHARE, /**< those above their share for what is idle, if this
+                               process is below its own */
+    UCS_ASK_ALL    /**< all for whatever is idle */
+} ucs_ask_t;
+
+typedef struct ucs_node_params {
+    const char           *name;       /**< of the segment, as by @ref
+                                           ucs_ledger_name */
+    uint64_t             budget;      /**< bytes, UINT64_MAX: none */
+    uint64_t             ram;         /**< bytes, what a process can pin at
+                                           most; 0: the node's memory */
+    uint64_t             patience_ns; /**< for one answer; 0: default */
+    ucs_cpu_policy_t     policy;
+    uint64_t                (*now)(void); /**< monotonic, nanoseconds */
+    ucs_busy_read_func_t busy;        /**< NULL: the system is asked */
+} ucs_node_params_t;
+
+/** What a helper has done since its last turn. */
+typedef struct ucs_work {
+    uint64_t cpu_ns; /**< processor time */
+    uint64_t steps;
+} ucs_work_t;
+
+/** What a process knows of its node, for the report. */
+typedef struct ucs_node_figures {
+    unsigned         ranks;       /**< most that were there at once */
+    uint64_t         peak_bytes;  /**< most that they had pinned together. With
+                                       a budget each change is seen by who makes
+                                       it, so the largest of all ranks' is
+                                       exact; without one it is looked at every
+                                       millisecond at most */
+    uint64_t         budget;      /**< UINT64_MAX: none */
+    uint64_t         forced;      /**< claims that passed the budget */
+    uint64_t         given_bytes; /**< given back for others */
+    uint64_t         rests;       /**< times that the helper stood down */
+    int              cpu;         /**< of the helper at last, UCS_PLACE_ANY */
+    unsigned         idle_cores;  /**< at last */
+    int              runs;        /**< at last, and so since and why: */
+    ucs_place_why_t  why;
+    uint64_t         since_ns;    /**< after it entered the ledger */
+    uint64_t         rest_ns;     /**< that the helper stood down in all */
+    uint64_t         wanted;      /**< by all ranks, millionths of a core, at
+                                       last */
+    unsigned         processors;  /**< of all ranks and helpers */
+    ucs_cpu_policy_t policy;
+} ucs_node_figures_t;
+
+/** Makes idle registrations go, of at least @a length bytes or all.
+ *  @return Bytes that have gone. */
+typedef uint64_t (*ucs_release_func_t)(void *arg, uint64_t length);
+
+
+/**
+ * Enter the ledger.
+ *
+ * @param [out] node_p  Set only on success; owned by the caller.
+ * @param [out] error   One line, set on failure only.
+ */
+ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
+                           char *error, size_t max);
+
+
+/** Leave it. Nobody else is inside a call. */
+void ucs_node_close(ucs_node_h node);
+
+
+/** Idle registrations that can be given back for others, or no longer; returns
+ *  when a release under way is over. Not from a release. */
+ucs_status_t ucs_node_join(ucs_node_h node, ucs_release_func_t release,
+                           void *arg);
+void ucs_node_part(ucs_node_h node, void *arg);
+
+
+/** @return Nonzero if there is a budget, and a helper must answer the bell. */
+int ucs_node_has_budget(ucs_node_h node);
+
+
+/**
+ * Count @a length bytes that are about to be pinned. Does not wait, allocate
+ * or call the system.
+ *
+ * @return Nonzero if they are counted, always so by force.
+ */
+int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim);
+
+
+/** They are not pinned any more. */
+void ucs_node_unclaim(ucs_node_h node, uint64_t length);
+
+
+/**
+ * Ask for room for @a length bytes, and wait for the answers. They are reserved
+ * meanwhile, so that nobody else takes what is given back.
+ *
+ * @return Nonzero if they fit now, and are counted as by a claim.
+ */
+int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom);
+
+
+/** The word on which a helper that answers sleeps; another process changes it.
+ *  Any value may stand there. */
+uint32_t *ucs_node_bell(ucs_node_h node);
+
+
+/** Say that a helper listens to the bell, or no longer. */
+void ucs_node_listen(ucs_node_h node, int listens);
+
+
+/** The helper, at each step: give back what was asked for, and answer. */
+void ucs_node_serve(ucs_node_h node);
+
+
+/** What the application is bound to. @a cpus is NULL if it is not. */
+void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores);
+
+
+/** How often a helper asks where it is to run, nanoseconds: the ranks' figures
+ *  change slowly, and each look costs some microseconds. */
+#define UCS_NODE_TURN_NS UINT64_C(250000000)
+
+/**
+ * A helper, now and then: is it to run, and where?
+ *
+ * @param [in]  now   Time.
+ * @param [in]  work  Since its last turn.
+ * @param [in]  allowed, distances  As by @ref ucs_place_decide.
+ * @param [out] place  Always filled.
+ *
+ * @return Nonzero if this turn found that another process had its slot: from
+ *         then on the rank goes on by itself, with a ledger of its own.
+ */
+int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_work_t *work,
+                  const ucs_cpus_t *allowed, const uint8_t *distances,
+                  ucs_place_t *place);
+
+
+/** Bytes that all ranks together have pinned now, without those that are
+ *  dead. */
+uint64_t ucs_node_sum(ucs_node_h node);
+
+
+void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
+
+END_C_DECLS
+
+#endif

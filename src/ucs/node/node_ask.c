@@ -1,0 +1,351 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_int.h"
+#include "share.h"
+
+#include <ucs/sys/math.h>
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* An answer is looked for again after this long, whatever the word says; and
+ * every so many times, whether there is still somebody to give it */
+#define UCS_NODE_NAP_NS 1000000
+#define UCS_NODE_NAPS   4
+
+/* The dead that still have a process are looked for this often, and rather soon
+ * before a budget is passed */
+#define UCS_NODE_BURY_SHARE_NS UINT64_C(100000000)
+#define UCS_NODE_BURY_ALL_NS   UINT64_C(1000000)
+
+
+static void ucs_node_futex(_Atomic(uint32_t) *word, int op, uint32_t value,
+                           const struct timespec *timeout)
+{
+    (void)syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+/*
+ * Members
+ */
+
+ucs_status_t ucs_node_join(ucs_node_h node, ucs_release_func_t release,
+                           void *arg)
+{
+    ucs_status_t status = UCS_ERR_EXCEEDS_LIMIT;
+
+    pthread_mutex_lock(&node->members_lock);
+    if (node->num_members < UCS_NODE_MEMBERS) {
+        node->members[node->num_members].release = release;
+        node->members[node->num_members].arg     = arg;
+        ++node->num_members;
+        status = UCS_OK;
+    }
+    pthread_mutex_unlock(&node->members_lock);
+    return status;
+}
+
+void ucs_node_part(ucs_node_h node, void *arg)
+{
+    unsigned i;
+
+    pthread_mutex_lock(&node->members_lock);
+    for (i = 0; i < node->num_members; ++i) {
+        if (node->members[i].arg == arg) {
+            node->members[i] = node->members[--node->num_members];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&node->members_lock);
+}
+
+static uint64_t ucs_node_release(ucs_node_h node, uint64_t length)
+{
+    uint64_t released = 0;
+    unsigned i;
+
+    pthread_mutex_lock(&node->members_lock);
+    for (i = 0; (i < node->num_members) && (released < length); ++i) {
+        released += node->members[i].release(node->members[i].arg,
+                                             length - released);
+    }
+    node->given += released;
+    pthread_mutex_unlock(&node->members_lock);
+    return released;
+}
+
+/*
+ * Answering
+ */
+
+uint32_t *ucs_node_bell(ucs_node_h node)
+{
+    return (uint32_t*)&node->ledger->slots[node->slot].bell;
+}
+
+void ucs_node_listen(ucs_node_h node, int listens)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
+
+    /* One word for the helpers of all domains */
+    if (listens) {
+        ucs_add_relaxed(&node->listeners, 1);
+        (void)ucs_or_acq_rel(&slot->state,
+                             UCS_LEDGER_LISTENS | UCS_LEDGER_RUNS);
+    } else if (ucs_sub_relaxed(&node->listeners, 1) == 1) {
+        (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)(UCS_LEDGER_LISTENS |
+                                                        UCS_LEDGER_RUNS));
+    }
+}
+
+/* Whoever finds another helper of the process serving may leave: a bell that
+ * came after that one looked keeps it from going to sleep */
+void ucs_node_serve(ucs_node_h node)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
+    /* acquire [N-BELL]: pairs with the addition in ucs_node_ring(); what
+     * was wanted before is seen */
+    uint32_t bell                  = ucs_load_acquire(&slot->bell);
+    uint64_t want;
+
+    if ((bell == ucs_load_relaxed(&slot->answer)) ||
+        (pthread_mutex_trylock(&node->serve_lock) != 0)) {
+        return;
+    }
+
+    want = ucs_swap_acq_rel(&slot->want, 0);
+    if (want > 0) {
+        (void)ucs_node_release(node, want);
+    }
+    /* release [N-ANSWER]: pairs with the acquire in ucs_node_answered():
+     * what was given back is not counted any more */
+    ucs_store_release(&slot->answer, bell);
+    pthread_mutex_unlock(&node->serve_lock);
+    ucs_node_futex(&slot->answer, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+/*
+ * Asking
+ */
+
+/* With what this rank has reserved */
+static uint64_t ucs_node_missing(ucs_node_h node)
+{
+    ucs_node_sum_t others;
+    uint64_t missing;
+
+    ucs_lock(&node->lock);
+    missing = ucs_node_excess(node, 0, &others);
+    ucs_unlock(&node->lock);
+    return missing;
+}
+
+static uint32_t ucs_node_ring(ucs_ledger_slot_t *slot, uint64_t want)
+{
+    uint32_t bell;
+
+    ucs_add_relaxed(&slot->want, want);
+    bell = ucs_add_acq_rel(&slot->bell, 1) + 1; /* [N-BELL] */
+    ucs_node_futex(&slot->bell, FUTEX_WAKE, INT_MAX, NULL);
+    return bell;
+}
+
+static int ucs_node_listens(ucs_node_h node, unsigned i)
+{
+    return (ucs_load_relaxed(&node->ledger->owner[i]) != 0) &&
+           (ucs_load_relaxed(&node->ledger->slots[i].state) &
+            UCS_LEDGER_LISTENS);
+}
+
+static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,
+                             uint32_t *answer_p)
+{
+    *answer_p = ucs_load_acquire(&slot->answer); /* [N-ANSWER] */
+    return (int32_t)(*answer_p - bell) >= 0;
+}
+
+/* Until there is an answer, room or nobody there, or patience is at its end:
+ * then the rank is not asked again before it has answered. */
+static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
+{
+    ucs_ledger_slot_t *slot   = &node->ledger->slots[i];
+    const struct timespec nap = {.tv_nsec = UCS_NODE_NAP_NS};
+    uint64_t until            = node->now() + node->patience_ns;
+    unsigned naps             = 0;
+    uint32_t answer;
+
+    while (!ucs_node_answered(slot, bell, &answer) &&
+           (ucs_node_missing(node) > 0)) {
+        if (node->now() >= until) {
+            node->deaf[i]          = answer;
+            node->is_deaf[i / 64] |= UINT64_C(1) << (i % 64);
+            return;
+        }
+        ucs_node_futex(&slot->answer, FUTEX_WAIT, answer, &nap);
+        if ((++naps % UCS_NODE_NAPS == 0) &&
+            (ucs_ledger_reap_slot(node->ledger, i) ||
+             !ucs_node_listens(node, i))) {
+            return;
+        }
+    }
+}
+
+/* A new owner of the slot has answered whatever was asked of the old one */
+static int ucs_node_is_deaf(ucs_node_h node, unsigned i)
+{
+    uint64_t bit = UINT64_C(1) << (i % 64);
+
+    if ((node->is_deaf[i / 64] & bit) &&
+        (ucs_load_relaxed(&node->ledger->slots[i].answer) != node->deaf[i])) {
+        node->is_deaf[i / 64] &= ~bit;
+    }
+    return !!(node->is_deaf[i / 64] & bit);
+}
+
+/* The rank that holds most beyond @a level, among those that can answer and
+ * have not been asked. @return Its slot, or -1. */
+static int ucs_node_choose(ucs_node_h node, uint64_t level,
+                           const uint64_t *asked)
+{
+    ucs_ledger_t *ledger = node->ledger;
+    uint64_t most        = level;
+    int chosen           = -1;
+    uint64_t pinned;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        if ((i == (unsigned)node->slot) || ((asked[i / 64] >> (i % 64)) & 1) ||
+            !ucs_node_listens(node, i)) {
+            continue;
+        }
+        pinned = ucs_ledger_pinned(ledger, i, node->ram);
+        if ((pinned > most) && !ucs_node_is_deaf(node, i)) {
+            most   = pinned;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+/* One after the other, for one is enough most of the time */
+static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
+{
+    uint64_t asked[UCS_LEDGER_SLOTS / 64] = {0};
+    uint64_t missing, pinned;
+    uint32_t bell;
+    int i;
+
+    while (((missing = ucs_node_missing(node)) > 0) &&
+           ((i = ucs_node_choose(node, level, asked)) >= 0)) {
+        asked[i / 64] |= UINT64_C(1) << (i % 64);
+        pinned = ucs_ledger_pinned(node->ledger, i, node->ram);
+        if (pinned <= level) {
+            continue;
+        }
+        bell = ucs_node_ring(&node->ledger->slots[i],
+                             ucs_min(missing, pinned - level));
+        ucs_node_await(node, i, bell);
+    }
+}
+
+/* To read of each rank takes longer than a registration */
+static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
+{
+    uint64_t now = node->now();
+
+    if (now - node->buried < ((whom == UCS_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
+                                                      UCS_NODE_BURY_SHARE_NS)) {
+        ucs_ledger_reap_gone(node->ledger);
+        return;
+    }
+    node->buried = now;
+    (void)ucs_ledger_reap(node->ledger);
+}
+
+/* Reserve, so that nobody takes what is given back before it is all there */
+static int ucs_node_begin_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom,
+                              uint64_t *level_p)
+{
+    uint64_t mine;
+    int is_due;
+
+    ucs_lock(&node->lock);
+    mine = node->pinned + length;
+    ucs_node_note_demand(node, mine);
+    *level_p = (whom == UCS_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
+    is_due   = (whom == UCS_ASK_ALL) || (mine <= *level_p);
+    if (is_due) {
+        ucs_node_reserve(node, length);
+    }
+    ucs_unlock(&node->lock);
+    return is_due;
+}
+
+static uint64_t ucs_node_rises(ucs_node_h node)
+{
+    uint64_t rises = 0;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        rises += ucs_ledger_rises(node->ledger, i);
+    }
+    return rises;
+}
+
+/* Whoever was asked before another came for room was asked for too little, and
+ * may have something idle again: only a round in which none came says that
+ * there is no room. In such a round nobody can claim, so what is in use can but
+ * become less.
+ *
+ * @return Nonzero if it is decided. */
+static int ucs_node_ask_round(ucs_node_h node, uint64_t length, ucs_ask_t whom,
+                              uint64_t level, int *is_granted_p)
+{
+    uint64_t rises = ucs_node_rises(node);
+
+    if (ucs_node_missing(node) > 0) {
+        ucs_node_bury(node, whom);
+        if (whom == UCS_ASK_ALL) {
+            (void)ucs_node_release(node, ucs_node_missing(node));
+        }
+        ucs_node_ask_others(node, level);
+    }
+
+    ucs_lock(&node->lock);
+    *is_granted_p = ucs_node_pin_reserved(node, length);
+    ucs_unlock(&node->lock);
+    return *is_granted_p || (ucs_node_rises(node) == rises);
+}
+
+static void ucs_node_end_ask(ucs_node_h node, uint64_t length)
+{
+    ucs_lock(&node->lock);
+    ucs_node_reserve(node, -(int64_t)length);
+    ucs_unlock(&node->lock);
+}
+
+int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom)
+{
+    int is_decided, is_granted;
+    uint64_t level, until;
+
+    if (!ucs_node_has_budget(node) ||
+        !ucs_node_begin_ask(node, length, whom, &level)) {
+        return 0;
+    }
+
+    pthread_mutex_lock(&node->ask_lock);
+    until = node->now() + node->patience_ns;
+    do {
+        is_decided = ucs_node_ask_round(node, length, whom, level, &is_granted);
+    } while (!is_decided && (node->now() < until));
+    if (!is_granted) {
+        ucs_node_end_ask(node, length);
+    }
+    pthread_mutex_unlock(&node->ask_lock);
+    return is_granted;
+}

@@ -1,0 +1,132 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_NODE_NODE_INT_H_
+#define UCS_NODE_NODE_INT_H_
+
+#include "node.h"
+
+#include <ucs/sys/lock.h>
+
+#include <pthread.h>
+
+/**
+ * @file node_int.h
+ *
+ * Inside of a node, for node.c (claims), node_ask.c (asking and answering) and
+ * node_turn.c (the helper's place).
+ */
+
+BEGIN_C_DECLS
+
+/** Domains of one process. */
+#define UCS_NODE_MEMBERS 64
+
+typedef struct ucs_node_member {
+    ucs_release_func_t release;
+    void               *arg;
+} ucs_node_member_t;
+
+struct ucs_node {
+    ucs_ledger_t         *ledger;
+    int                  slot;
+    uint64_t             owner;
+    uint64_t             budget;
+    uint64_t             ram;
+    uint64_t             patience_ns;
+    uint64_t                 (*now)(void);
+    uint64_t             opened;                 /* ns */
+    ucs_cpu_policy_t     policy;
+
+    /* A leaf, held for one look through the ledger; taken under the lock of an
+     * cache. Protects what follows, of which the ledger shows a copy: what
+     * stands there may be anything. */
+    ucs_lock_t           lock;
+    uint64_t             pinned;                 /* == sum of claims not given
+                                                    back */
+    uint64_t             reserved;               /* of those that are asking */
+    uint64_t             peak;
+    uint64_t             forced;
+    uint64_t             looked;                 /* ns, when the peak was looked
+                                                    at */
+    uint64_t             demand[2];              /* most in the present second
+                                                    and in the one before */
+    uint64_t             second;
+    unsigned             ranks;
+
+    /* Held across releases. Taken with nothing held. */
+    pthread_mutex_t      members_lock;
+    ucs_node_member_t    members[UCS_NODE_MEMBERS];
+    unsigned             num_members;
+    uint64_t             given;
+
+    /* One helper serves at a time; taken with nothing held, and never waited
+     * for */
+    pthread_mutex_t      serve_lock;
+
+    /* One thread asks at a time, the others come after. Taken with nothing
+     * held. */
+    pthread_mutex_t      ask_lock;
+    uint64_t             buried;                 /* ns, when the dead were
+                                                    looked for */
+    uint32_t             deaf[UCS_LEDGER_SLOTS]; /* the answer at which it
+                                                    stopped */
+    uint64_t             is_deaf[UCS_LEDGER_SLOTS / 64];
+
+    _Atomic(uint32_t)    listeners;
+
+    /* Protects what follows, for the helpers take turns; the lock above is
+     * taken under it */
+    pthread_mutex_t      turn_lock;
+    ucs_place_t          place;
+    unsigned             load;                   /* of the helper while it ran
+                                                    */
+    uint64_t             load_since;             /* ns, and since then: */
+    ucs_work_t           work;
+    uint64_t             rest_until;             /* ns */
+    uint64_t             rests;
+    uint64_t             rest_ns;                /* of those that are over */
+    uint64_t             changed;                /* ns, when it began to run or
+                                                    rest */
+    ucs_busy_read_func_t busy_read;
+    ucs_busy_t           busy[UCS_LEDGER_SLOTS];
+    unsigned             next_check;             /* slot */
+    ucs_rank_t           view[UCS_LEDGER_SLOTS];
+};
+
+
+/** What the other ranks have. */
+typedef struct ucs_node_sum {
+    uint64_t pinned; /**< bytes */
+    uint64_t taken;  /**< with what is about to be pinned */
+} ucs_node_sum_t;
+
+
+/** Look through the ledger. Under the lock. */
+ucs_node_sum_t ucs_node_others(ucs_node_h node);
+
+/** Bytes by which @a length more, and all that is reserved, pass the budget.
+ *  Under the lock. */
+uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
+                         ucs_node_sum_t *others);
+
+/** Change what is reserved, before the sum is read. Under the lock. */
+void ucs_node_reserve(ucs_node_h node, int64_t length);
+
+/** What need not be reserved is pinned. Under the lock. */
+void ucs_node_pin(ucs_node_h node, uint64_t length,
+                  const ucs_node_sum_t *others);
+
+/** What is reserved is pinned, if all fits. Under the lock.
+ *  @return Nonzero if so; if not it stays reserved. */
+int ucs_node_pin_reserved(ucs_node_h node, uint64_t length);
+
+/** What this rank may have, the wish for @a mine bytes included. */
+uint64_t ucs_node_level(ucs_node_h node, uint64_t mine);
+
+/** What this rank wanted lately. Under the lock. */
+void ucs_node_note_demand(ucs_node_h node, uint64_t bytes);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_int.h"
+
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/* The share of a core that a helper takes is measured over this long */
+#define UCS_NODE_LOAD_NS UINT64_C(1000000000)
+
+/* A helper that took too much tries again after this long: phases pass */
+#define UCS_NODE_REST_NS UINT64_C(10000000000)
+
+/* What others write is bounded: no step takes a second */
+#define UCS_NODE_STEP_MAX_NS 1000000000
+
+#define UCS_NODE_MILLION 1000000
+
+
+void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_WORDS; ++i) {
+        ucs_store_relaxed(&slot->cpus[i], (cpus != NULL) ? cpus->bits[i] : 0);
+    }
+    ucs_store_relaxed(&slot->cores, cores);
+    if (cpus != NULL) {
+        (void)ucs_or_acq_rel(&slot->state, UCS_LEDGER_BOUND);
+    } else {
+        (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)UCS_LEDGER_BOUND);
+    }
+}
+
+static void ucs_node_read(ucs_node_h node, unsigned i, ucs_rank_t *rank)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[i];
+    unsigned cpu            = ucs_load_relaxed(&slot->cpu);
+    unsigned word;
+
+    rank->slot  = i;
+    rank->wants = ucs_busy_wants(
+            &node->busy[i], ucs_load_relaxed(&node->ledger->owner[i]),
+            ucs_min(ucs_load_relaxed(&slot->cores), UCS_LEDGER_CPUS));
+    rank->demand  = ucs_ledger_demand(node->ledger, i, node->ram);
+    rank->state   = ucs_load_relaxed(&slot->state);
+    rank->cores   = ucs_min(ucs_load_relaxed(&slot->cores), UCS_LEDGER_CPUS);
+    rank->cpu     = (cpu <= UCS_LEDGER_CPUS) ? (int)cpu - 1 : UCS_PLACE_ANY;
+    rank->step_ns = ucs_min(ucs_load_relaxed(&slot->step_ns),
+                            UCS_NODE_STEP_MAX_NS);
+    rank->load    = ucs_min(ucs_load_relaxed(&slot->load), UCS_NODE_MILLION);
+    for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+        rank->cpus.bits[word] = ucs_load_relaxed(&slot->cpus[word]);
+    }
+}
+
+/* @return The number of ranks; this one's index is *self_p */
+static unsigned ucs_node_read_all(ucs_node_h node, unsigned *self_p)
+{
+    unsigned count = 0;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        if (i == (unsigned)node->slot) {
+            *self_p = count;
+        } else if (ucs_load_relaxed(&node->ledger->owner[i]) == 0) {
+            continue;
+        }
+        ucs_node_read(node, i, &node->view[count++]);
+    }
+    return count;
+}
+
+/* How long a step takes, and how much of a core all of them */
+static void ucs_node_measure(ucs_node_h node, uint64_t now,
+                             const ucs_work_t *work)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
+    uint64_t elapsed        = now - node->load_since;
+
+    node->work.cpu_ns += work->cpu_ns;
+    node->work.steps  += work->steps;
+    if ((node->load_since != 0) && (elapsed < UCS_NODE_LOAD_NS)) {
+        return;
+    }
+
+    if ((node->load_since != 0) && node->place.runs &&
+        (node->work.steps > 0)) {
+        node->load = node->work.cpu_ns / (elapsed / UCS_NODE_MILLION);
+        ucs_store_relaxed(&slot->step_ns,
+                          (uint32_t)(node->work.cpu_ns / node->work.steps));
+        ucs_store_relaxed(&slot->load, node->load);
+    }
+    node->load_since  = now;
+    node->work.cpu_ns = 0;
+    node->work.steps  = 0;
+}
+
+/* The load of a helper that rests says nothing, so under auto it tries again
+ * after a while; with a core of its own at once */
+static void ucs_node_settle(ucs_node_h node, uint64_t now, ucs_place_t *place)
+{
+    if (node->place.runs != place->runs) {
+        node->rest_ns += node->place.runs ? 0 : now - node->changed;
+        node->rests   += node->place.runs;
+        node->changed  = now;
+    }
+
+    if (node->place.runs && !place->runs) {
+        node->rest_until = now + UCS_NODE_REST_NS;
+    } else if (!place->runs && (now >= node->rest_until)) {
+        node->load = 0;
+    }
+}
+
+static void ucs_node_publish(ucs_node_h node, const ucs_place_t *place)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
+
+    ucs_store_relaxed(&slot->cpu, place->cpu + 1);
+    if (place->runs) {
+        (void)ucs_or_acq_rel(&slot->state, UCS_LEDGER_RUNS);
+    } else {
+        (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)UCS_LEDGER_RUNS);
+    }
+}
+
+/* What each rank wants of the processors; one that is new, from one turn to the
+ * next, for until then it counts with all its cores. The dead are found here as
+ * well: one that is not buried yet, or whose number is another's, would be
+ * counted. */
+static void ucs_node_observe(ucs_node_h node, uint64_t now)
+{
+    ucs_ledger_t *ledger = node->ledger;
+    ucs_busy_count_t count;
+    uint64_t owner;
+    unsigned cores, i;
+    pid_t pid;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        owner = ucs_load_relaxed(&ledger->owner[i]);
+        if ((owner == 0) ||
+            ucs_busy_is_known(&node->busy[i], owner, now, UCS_NODE_LOAD_NS)) {
+            continue;
+        }
+        cores = ucs_min(ucs_load_relaxed(&ledger->slots[i].cores),
+                        UCS_LEDGER_CPUS);
+        pid   = ucs_ledger_pid(owner);
+        if ((pid == 0) || !node->busy_read(pid, &count) ||
+            ucs_busy_note(&node->busy[i], owner, now, &count, cores)) {
+            (void)ucs_ledger_reap_slot(ledger, i);
+        }
+    }
+}
+
+/* What another process may have written over, or taken away because it could
+ * not tell that we are alive */
+static int ucs_node_mend(ucs_node_h node)
+{
+    int has_slot;
+
+    (void)ucs_ledger_reap_slot(node->ledger, node->next_check);
+    node->next_check = (node->next_check + 1) % UCS_LEDGER_SLOTS;
+
+    has_slot = ucs_ledger_mend(node->ledger, node->slot, node->owner);
+    if (!has_slot && ucs_ledger_detach(node->ledger)) {
+        (void)ucs_ledger_mend(node->ledger, node->slot, node->owner);
+    }
+
+    ucs_lock(&node->lock);
+    ucs_node_note_demand(node, node->pinned);
+    ucs_node_reserve(node, 0);
+    ucs_node_pin(node, 0, NULL);
+    ucs_unlock(&node->lock);
+    return has_slot;
+}
+
+int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_work_t *work,
+                  const ucs_cpus_t *allowed, const uint8_t *distances,
+                  ucs_place_t *place)
+{
+    unsigned count, self = 0;
+    int has_slot;
+
+    pthread_mutex_lock(&node->turn_lock);
+    has_slot = ucs_node_mend(node);
+    ucs_node_observe(node, now);
+    ucs_node_measure(node, now, work);
+    count                 = ucs_node_read_all(node, &self);
+    node->view[self].load = node->load;
+    ucs_place_decide(node->view, count, self, node->policy, allowed, distances,
+                     place);
+    ucs_node_settle(node, now, place);
+    ucs_node_publish(node, place);
+    node->place = *place;
+    pthread_mutex_unlock(&node->turn_lock);
+    return !has_slot;
+}

@@ -1,0 +1,203 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "place.h"
+
+#include <string.h>
+
+/* A rank that has a helper needs less memory for that very reason; it must not
+ * lose the helper to one that needs a little more */
+#define UCS_PLACE_INCUMBENT 4 /* a quarter more */
+
+const char *ucs_cpu_policy_names[] = {
+        [UCS_CPU_POLICY_CONSERVATIVE] = "conservative",
+        [UCS_CPU_POLICY_AGGRESSIVE]   = "aggressive",
+        [UCS_CPU_POLICY_AUTO]         = "auto",
+        [UCS_CPU_POLICY_LAST]         = NULL};
+
+const char *ucs_place_reasons[] = {
+        [UCS_PLACE_UNASKED] = "no registration needed it yet",
+        [UCS_PLACE_IDLE]    = "a core is idle",
+        [UCS_PLACE_LIGHT]   = "it takes little of the ranks' cores",
+        [UCS_PLACE_ALL]     = "the policy lets every rank have one",
+        [UCS_PLACE_NO_CORE] = "no core is idle",
+        [UCS_PLACE_HEAVY]   = "it took more than a tenth of a core and none "
+                              "is idle",
+        [UCS_PLACE_CROWDED] = "the ranks of the node want more processor "
+                              "time than there is"};
+
+
+unsigned ucs_cpus_count(const ucs_cpus_t *cpus)
+{
+    unsigned count = 0;
+    unsigned word;
+
+    for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+        count += __builtin_popcountll(cpus->bits[word]);
+    }
+    return count;
+}
+
+/* For the moment: when it comes back, all decide again */
+static int ucs_place_is_absent(const ucs_rank_t *rank)
+{
+    return rank->wants < UCS_PLACE_ABSENT;
+}
+
+/* @return Nonzero if some ranks are not bound, so that nobody can tell which
+ *         cores are idle, only how many */
+static int ucs_place_idle(const ucs_rank_t *ranks, unsigned count,
+                          const ucs_cpus_t *allowed, ucs_place_t *place)
+{
+    unsigned floating = 0;
+    unsigned i, word, left;
+
+    place->idle = *allowed;
+    for (i = 0; i < count; ++i) {
+        if (ucs_place_is_absent(&ranks[i])) {
+            continue;
+        }
+        if (!(ranks[i].state & UCS_LEDGER_BOUND)) {
+            floating += ranks[i].cores;
+            continue;
+        }
+        for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+            place->idle.bits[word] &= ~ranks[i].cpus.bits[word];
+        }
+    }
+
+    left              = ucs_cpus_count(&place->idle);
+    place->idle_cores = (left > floating) ? left - floating : 0;
+    return floating > 0;
+}
+
+static uint64_t ucs_place_weight(const ucs_rank_t *rank)
+{
+    uint64_t weight = rank->demand;
+
+    if (rank->state & UCS_LEDGER_RUNS) {
+        weight += weight / UCS_PLACE_INCUMBENT;
+    }
+    return weight;
+}
+
+/* How many ranks with a helper come before this one; ties go to the lower
+ * slot */
+static unsigned ucs_place_position(const ucs_rank_t *ranks, unsigned count,
+                                   unsigned self)
+{
+    uint64_t own      = ucs_place_weight(&ranks[self]);
+    unsigned position = 0;
+    uint64_t weight;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        weight = ucs_place_weight(&ranks[i]);
+        position += (i != self) && !ucs_place_is_absent(&ranks[i]) &&
+                    (ranks[i].state & UCS_LEDGER_LISTENS) &&
+                    ((weight > own) ||
+                     ((weight == own) && (ranks[i].slot < ranks[self].slot)));
+    }
+    return position;
+}
+
+/* The idle core at this place in the order of distances, then of numbers */
+static int ucs_place_core(const ucs_cpus_t *idle, const uint8_t *distances,
+                          unsigned position)
+{
+    unsigned histogram[UINT8_MAX + 1] = {0};
+    unsigned distance                 = 0;
+    int cpu;
+
+    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
+        histogram[distances[cpu]] += ucs_cpus_has(idle, cpu);
+    }
+    while (position >= histogram[distance]) {
+        position -= histogram[distance++];
+    }
+    for (cpu = 0;; ++cpu) {
+        if (ucs_cpus_has(idle, cpu) && (distances[cpu] == distance) &&
+            (position-- == 0)) {
+            return cpu;
+        }
+    }
+}
+
+/* A helper that sleeps gives its core up after a step: a step is its slice */
+static void ucs_place_sharing(const ucs_rank_t *ranks, unsigned count,
+                              unsigned self, ucs_place_t *place)
+{
+    unsigned i;
+
+    for (i = 0; (i < count) && (place->cpu != UCS_PLACE_ANY); ++i) {
+        if ((i != self) && (ranks[i].state & UCS_LEDGER_RUNS) &&
+            (ranks[i].cpu == place->cpu)) {
+            ++place->sharers;
+            place->shared_ns += ranks[i].step_ns + UCS_PLACE_SWITCH_NS;
+        }
+    }
+}
+
+/* Ranks that want more than there is wait for each other as it is, those that
+ * spin for a whole time slice; where a helper wakes one of them loses its
+ * place, and all wait. How many ranks there are says nothing: they may sleep.
+ * */
+static int ucs_place_is_crowded(const ucs_rank_t *ranks, unsigned count,
+                                const ucs_cpus_t *allowed, ucs_place_t *place)
+{
+    ucs_cpus_t cpus = *allowed;
+    unsigned i, word;
+
+    for (i = 0; i < count; ++i) {
+        place->wanted += ranks[i].wants;
+        for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+            cpus.bits[word] |= ranks[i].cpus.bits[word];
+        }
+    }
+    place->processors = ucs_cpus_count(&cpus);
+    return place->wanted >
+           (uint64_t)place->processors * UCS_BUSY_CORE + UCS_PLACE_CROWD;
+}
+
+static ucs_place_why_t ucs_place_why(const ucs_rank_t *self,
+                                     ucs_cpu_policy_t policy, int has_idle,
+                                     int is_crowded)
+{
+    if (has_idle) {
+        return UCS_PLACE_IDLE;
+    }
+
+    switch (policy) {
+    case UCS_CPU_POLICY_AGGRESSIVE:
+        return UCS_PLACE_ALL;
+    case UCS_CPU_POLICY_AUTO:
+        return is_crowded                        ? UCS_PLACE_CROWDED :
+               (self->load > UCS_PLACE_LOAD_MAX) ? UCS_PLACE_HEAVY :
+                                                   UCS_PLACE_LIGHT;
+    default:
+        return UCS_PLACE_NO_CORE;
+    }
+}
+
+void ucs_place_decide(const ucs_rank_t *ranks, unsigned count, unsigned self,
+                      ucs_cpu_policy_t policy, const ucs_cpus_t *allowed,
+                      const uint8_t *distances, ucs_place_t *place)
+{
+    unsigned position = ucs_place_position(ranks, count, self);
+    int is_floating, is_crowded;
+
+    memset(place, 0, sizeof(*place));
+    place->cpu  = UCS_PLACE_ANY;
+    is_floating = ucs_place_idle(ranks, count, allowed, place);
+    is_crowded  = ucs_place_is_crowded(ranks, count, allowed, place);
+    place->why  = ucs_place_why(&ranks[self], policy,
+                                position < place->idle_cores, is_crowded);
+    place->runs = place->why < UCS_PLACE_NO_CORE;
+    if (!place->runs || is_floating || (place->idle_cores == 0)) {
+        return;
+    }
+
+    place->cpu = ucs_place_core(&place->idle, distances,
+                                position % place->idle_cores);
+    ucs_place_sharing(ranks, count, self, place);
+}

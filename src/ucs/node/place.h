@@ -1,0 +1,128 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_NODE_PLACE_H_
+#define UCS_NODE_PLACE_H_
+
+#include "busy.h"
+#include "ledger.h"
+
+/**
+ * @file place.h
+ *
+ * Which ranks of a node have a helper, and on which core (Li et al. 2011,
+ * section 5). Pure functions of what the ranks say of themselves: all of them
+ * compute the same, so nobody has to decide for the others.
+ */
+
+BEGIN_C_DECLS
+
+/** Who may have a helper when there are fewer idle cores than ranks. */
+typedef enum ucs_cpu_policy {
+    UCS_CPU_POLICY_AUTO,         /**< as conservative, and all others
+                                             whose helper hardly runs */
+    UCS_CPU_POLICY_CONSERVATIVE, /**< one rank for each idle core: those
+                                             that need the most memory */
+    UCS_CPU_POLICY_AGGRESSIVE,   /**< all; helpers share cores */
+    UCS_CPU_POLICY_LAST
+} ucs_cpu_policy_t;
+
+/** Names of the policies, in the order of the enumeration, NULL-terminated. */
+extern const char *ucs_cpu_policy_names[];
+
+/** What a helper may take of a core under auto where none is idle,
+ *  millionths. */
+#define UCS_PLACE_LOAD_MAX 100000
+
+/** What the ranks want beyond the processors that there are before helpers rest
+ *  for it, millionths of a core. Half a core: so it is as with whole ranks, one
+ *  that spins is too many, and what is left of a rank that mostly sleeps, or of
+ *  the helpers themselves, is none. */
+#define UCS_PLACE_CROWD (UCS_BUSY_CORE / 2)
+
+/** A rank that wants less than this is stopped, asleep or at its end, and is
+ *  as if it were not there, millionths of a core. The turns of a helper and a
+ *  timer of an MPI library take less. */
+#define UCS_PLACE_ABSENT (UCS_BUSY_CORE / 100)
+
+/** Cost of a switch from one helper to another, nanoseconds; on the dear side
+ *  of what is measured on present processors. */
+#define UCS_PLACE_SWITCH_NS 5000
+
+/** Nowhere in particular. */
+#define UCS_PLACE_ANY (-1)
+
+typedef struct ucs_cpus {
+    uint64_t bits[UCS_LEDGER_WORDS];
+} ucs_cpus_t;
+
+/** A rank, as read from the ledger, with its figures bounded. */
+typedef struct ucs_rank {
+    uint64_t   demand; /**< bytes */
+    unsigned   slot;
+    unsigned   state;  /**< UCS_LEDGER_xx */
+    unsigned   cores;  /**< that its application uses */
+    uint64_t   wants;  /**< as by @ref ucs_busy_wants */
+    int        cpu;    /**< of its helper, or UCS_PLACE_ANY */
+    uint64_t   step_ns;
+    unsigned   load;   /**< millionths of a core */
+    ucs_cpus_t cpus;   /**< that its application is bound to */
+} ucs_rank_t;
+
+/** Why a helper runs, or why not. */
+typedef enum ucs_place_why {
+    UCS_PLACE_UNASKED, /**< nothing had to be decided yet */
+    UCS_PLACE_IDLE,    /**< runs: a core is idle */
+    UCS_PLACE_LIGHT,   /**< runs: it takes little */
+    UCS_PLACE_ALL,     /**< runs: the policy lets all of them */
+    UCS_PLACE_NO_CORE, /**< rests: no core is idle */
+    UCS_PLACE_HEAVY,   /**< rests: it took much, and no core is idle */
+    UCS_PLACE_CROWDED  /**< rests: the ranks want more than there is */
+} ucs_place_why_t;
+
+/** Each of them in words, for the report. */
+extern const char *ucs_place_reasons[];
+
+/** What a rank is to do. */
+typedef struct ucs_place {
+    int             runs;       /**< its helper makes registrations */
+    ucs_place_why_t why;
+    uint64_t        wanted;     /**< by all ranks, millionths of a core */
+    unsigned        processors; /**< of all ranks and helpers */
+    int             cpu;        /**< its own core, or UCS_PLACE_ANY */
+    unsigned        sharers;    /**< other helpers on that core */
+    uint64_t        shared_ns;  /**< until they have all had their turn: the
+                                     paper's n * (t_slice + t_cs) */
+    unsigned        idle_cores; /**< of the node */
+    ucs_cpus_t      idle;       /**< processors that no rank is bound to */
+} ucs_place_t;
+
+static inline int ucs_cpus_has(const ucs_cpus_t *cpus, int cpu)
+{
+    return (cpus->bits[cpu / 64] >> (cpu % 64)) & 1;
+}
+
+static inline void ucs_cpus_add(ucs_cpus_t *cpus, int cpu)
+{
+    cpus->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}
+
+unsigned ucs_cpus_count(const ucs_cpus_t *cpus);
+
+
+/**
+ * Decide for one rank. What ranks that are absent are bound to is idle.
+ *
+ * @param [in]  ranks      All of them.
+ * @param [in]  self       Index of the one that asks.
+ * @param [in]  allowed    Processors that its helper may run on.
+ * @param [in]  distances  Of each processor from the device, any unit.
+ * @param [out] place      Always filled.
+ */
+void ucs_place_decide(const ucs_rank_t *ranks, unsigned count, unsigned self,
+                      ucs_cpu_policy_t policy, const ucs_cpus_t *allowed,
+                      const uint8_t *distances, ucs_place_t *place);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_int.h"
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+
+/*
+ * One registration a buffer. Requests of several lengths at one address, and
+ * requests that overlap by much, become one region, as in UCX's own cache;
+ * otherwise the pages that they share would be pinned once for each of them.
+ * That these pages are there is known: each range was registered, and no event
+ * has struck its region since. What an inspection has not yet allowed to
+ * outlive its use is left alone.
+ *
+ * A region that is kept for ever takes in all that shares a page with it. Where
+ * there is a helper each region comes and goes, and what was merged comes and
+ * goes together: there ranges must have much in common.
+ */
+
+/* Ranges have much in common: this share of the shorter one */
+#define UCS_REGCACHE_COALESCE_SHARE 2
+
+int ucs_regcache_may_coalesce(ucs_regcache_h cache, size_t length)
+{
+    return (cache->policy != UCS_REGCACHE_POLICY_ON_DEMAND) &&
+           (cache->index.stretch > 1) &&
+           (ucs_regcache_class(cache, length) == UCS_REGCACHE_CLASS_MANAGED) &&
+           !ucs_load_relaxed(&cache->distrust);
+}
+
+typedef struct ucs_regcache_coalescing {
+    uintptr_t start;
+    uintptr_t end;
+    size_t    max;      /* bytes */
+    int       is_tight; /* what shares a page is taken in */
+} ucs_regcache_coalescing_t;
+
+static int ucs_regcache_coalesce_is_part(ucs_regcache_h cache,
+                                         const ucs_regcache_coalescing_t *merge,
+                                         ucs_regcache_region_t *region)
+{
+    uintptr_t start = ucs_max(merge->start, region->node.start);
+    uintptr_t end   = ucs_min(merge->end, region->node.end);
+    size_t length   = region->node.end - region->node.start;
+    size_t common   = (end > start) ? end - start : 0;
+    size_t whole    = ucs_max(merge->end, region->node.end) -
+                      ucs_min(merge->start, region->node.start);
+
+    uint64_t word   = ucs_load_relaxed(&region->word);
+
+    /* What is in use would be pinned twice until its end */
+    if ((ucs_regcache_word_refs(word) > 0) ||
+        ((ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_LIVE) &&
+         (ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_DORMANT))) {
+        return 0;
+    }
+    if ((ucs_regcache_class(cache, length) != UCS_REGCACHE_CLASS_MANAGED) ||
+        (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_DROP) ||
+        (whole > merge->max)) {
+        return 0;
+    }
+    length = ucs_min(length, merge->end - merge->start);
+    return merge->is_tight || (common * UCS_REGCACHE_COALESCE_SHARE >= length);
+}
+
+/* Among what lies across one end, or touches the same page there */
+static ucs_regcache_region_t *ucs_regcache_coalesce_find_at(
+        ucs_regcache_h cache, const ucs_regcache_coalescing_t *merge,
+        uintptr_t start, uintptr_t end)
+{
+    ucs_regcache_region_t *region;
+
+    for (region = ucs_regcache_index_first(&cache->index, start, end);
+         region != NULL;
+         region = ucs_regcache_index_next(&cache->index, region, start, end)) {
+        if (((region->node.start < merge->start) ||
+             (region->node.end > merge->end)) &&
+            ucs_regcache_coalesce_is_part(cache, merge, region)) {
+            return region;
+        }
+    }
+    return NULL;
+}
+
+/* Whatever lies between the two ends adds nothing, and may be all that there
+ * is */
+static ucs_regcache_region_t *ucs_regcache_coalesce_find(
+        ucs_regcache_h cache, const ucs_regcache_coalescing_t *merge)
+{
+    ucs_regcache_region_t *region;
+
+    region = ucs_regcache_coalesce_find_at(
+            cache, merge, ucs_regcache_page_down(cache, merge->start),
+            merge->start);
+    if (region != NULL) {
+        return region;
+    }
+    return ucs_regcache_coalesce_find_at(
+            cache, merge, merge->end, ucs_regcache_page_up(cache, merge->end));
+}
+
+ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
+                                             ucs_regcache_region_t *region,
+                                             uintptr_t *start_p,
+                                             uintptr_t *end_p,
+                                             unsigned *access_p)
+{
+    int is_for_ever = (cache->steer == NULL) && (cache->max_pinned == SIZE_MAX);
+    ucs_regcache_coalescing_t merge = {
+            .start    = *start_p,
+            .end      = *end_p,
+            .max      = is_for_ever ? SIZE_MAX :
+                                      cache->index.stretch * (*end_p - *start_p),
+            .is_tight = is_for_ever};
+    unsigned access = *access_p;
+    ucs_regcache_region_t *part;
+
+    while ((part = ucs_regcache_coalesce_find(cache, &merge)) != NULL) {
+        merge.start = ucs_min(merge.start, part->node.start);
+        merge.end   = ucs_max(merge.end, part->node.end);
+        access     |= ucs_load_relaxed(&part->access);
+    }
+    if (((merge.start == *start_p) && (merge.end == *end_p)) ||
+        ((cache->env.inspect != NULL) &&
+         !ucs_extents_covers(&cache->kept,
+                             ucs_regcache_page_down(cache, merge.start),
+                             ucs_regcache_page_up(cache, merge.end)))) {
+        return region;
+    }
+
+    *start_p  = merge.start;
+    *end_p    = merge.end;
+    *access_p = access;
+    region    = ucs_regcache_index_find(&cache->index, merge.start, merge.end,
+                                        access);
+    /* One that is registered, or being so, covers the request only if it was
+     * not found before, for it has as many users as can be counted */
+    return ((region != NULL) &&
+            (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+             UCS_REGCACHE_STATE_DORMANT)) ?
+                   region :
+                   NULL;
+}
+
+/* Under the lock: what is in use goes with its last user. @return Nonzero if
+ * there is none: @a region is claimed. */
+static int ucs_regcache_coalesce_end(ucs_regcache_h cache,
+                                     ucs_regcache_region_t *region)
+{
+    ucs_store_relaxed(&region->planned, 0);
+    ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
+    /* Either the last user's exchange of the word comes after this one, and he
+     * finds what to do, or before, and there is no user [R-PUT] */
+    (void)ucs_add_acq_rel(&region->word, 0);
+    return ucs_regcache_region_take_idle(cache, region);
+}
+
+/* Under the lock: a region that another is to take the place of. One that is
+ * dormant is forgotten here. @return Nonzero if it is claimed. */
+static int ucs_regcache_coalesce_take(ucs_regcache_h cache,
+                                      ucs_regcache_region_t *region)
+{
+    switch (ucs_regcache_word_state(ucs_load_relaxed(&region->word))) {
+    case UCS_REGCACHE_STATE_LIVE:
+        return ucs_regcache_coalesce_end(cache, region);
+    case UCS_REGCACHE_STATE_DORMANT:
+        ucs_regcache_index_remove(&cache->index, region);
+        ucs_regcache_region_free(cache, region);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* Under the lock: the next region that is superfluous, once it is claimed,
+ * among those that begin at @a from_p or behind. @return NULL when a lot has
+ * been looked at, with @a from_p where to go on, or all, with @a from_p at the
+ * end. A lot ends between two addresses: nothing else is sure to be there when
+ * the lock is taken again. */
+static ucs_regcache_region_t *ucs_regcache_coalesce_next(
+        ucs_regcache_h cache, ucs_regcache_region_t *by, uintptr_t *from_p)
+{
+    uintptr_t end   = ucs_load_relaxed(&by->end);
+    unsigned access = ucs_load_relaxed(&by->access);
+    uintptr_t from  = *from_p;
+    unsigned looked = 0;
+    ucs_regcache_region_t *region, *next;
+
+    for (region = ucs_regcache_index_first(&cache->index, from, end);
+         region != NULL; region = next) {
+        if ((looked++ >= UCS_REGCACHE_LOT) && (region->node.start > *from_p)) {
+            *from_p = region->node.start;
+            return NULL;
+        }
+        next    = ucs_regcache_index_next(&cache->index, region, from, end);
+        *from_p = ucs_max(*from_p, region->node.start);
+        if ((region != by) && (region->node.start >= from) &&
+            (region->node.end <= end) &&
+            !(ucs_load_relaxed(&region->access) & ~access) &&
+            ucs_regcache_coalesce_take(cache, region)) {
+            return region;
+        }
+    }
+    *from_p = end;
+    return NULL;
+}
+
+void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by)
+{
+    uintptr_t from = ucs_load_relaxed(&by->start);
+    uintptr_t end  = ucs_load_relaxed(&by->end);
+    ucs_regcache_region_t *region;
+
+    do {
+        ucs_regcache_lock(cache);
+        region = ucs_regcache_coalesce_next(cache, by, &from);
+        ucs_regcache_unlock(cache);
+        if (region != NULL) {
+            ucs_regcache_region_deregister(cache, region, NULL);
+        }
+    } while (from < end);
+}

@@ -1,0 +1,138 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_RQ_H_
+#define UCS_REGCACHE_RQ_H_
+
+#include <ucs/regcache/region.h>
+
+#include <ucs/predict/callsite.h>
+#include <ucs/type/status.h>
+#include <ucs/sys/compiler_def.h>
+
+/**
+ * @file rq.h
+ *
+ * Registration queue: what the helper expects, ordered by time (Li et al.
+ * 2011, section 3.2). Each communication context has at most one item, which
+ * is in one of three lists:
+ *
+ *   pending   the region is to be registered by `time`, the context's deadline
+ *             less a margin; neighbours are moved earlier until the helper can
+ *             serve one registration and one deregistration between them
+ *   expected  the region is registered; if its use has not come by `time`
+ *             (deadline + slack) the registration was in vain
+ *   held      the region is kept registered until `time`, for nothing is known
+ *             of its next use
+ *
+ * The items of one region form a chain, headed in the region for as long as
+ * its generation lasts. Owned by the helper: not thread-safe.
+ */
+
+BEGIN_C_DECLS
+
+typedef enum ucs_regcache_rq_list {
+    UCS_REGCACHE_RQ_NONE,
+    UCS_REGCACHE_RQ_PENDING,
+    UCS_REGCACHE_RQ_EXPECTED,
+    UCS_REGCACHE_RQ_HELD,
+    UCS_REGCACHE_RQ_LAST
+} ucs_regcache_rq_list_t;
+
+typedef struct ucs_regcache_rq_item {
+    struct ucs_regcache_rq_item *prev;        /* by time */
+    struct ucs_regcache_rq_item *next;
+    struct ucs_regcache_rq_item *region_prev; /* same region */
+    struct ucs_regcache_rq_item *region_next;
+    ucs_regcache_region_t       *region;
+    uint64_t                    generation;
+    ucs_predict_ref_t           ref;          /* the context */
+    uint64_t                    time;         /* ns */
+    uint64_t                    deadline;     /* ns, as predicted */
+    uint64_t                    use_end;      /* ns, when that use would end */
+    uint64_t                    until;        /* ns, when it is given up */
+    uint64_t                    gap;          /* ns, from the latest use to the
+                                                 deadline; 0: not known */
+    ucs_regcache_rq_list_t      list;
+    unsigned                    refused;      /* registrations in a row */
+    unsigned                    skip;         /* uses without an expectation */
+} ucs_regcache_rq_item_t;
+
+typedef struct ucs_regcache_rq {
+    ucs_regcache_rq_item_t *head[UCS_REGCACHE_RQ_LAST];
+    ucs_regcache_rq_item_t *tail[UCS_REGCACHE_RQ_LAST];
+    unsigned               count[UCS_REGCACHE_RQ_LAST];
+    ucs_regcache_rq_item_t *items; /* by index of the context */
+} ucs_regcache_rq_t;
+
+/** @param [in] max_contexts  Bound of the call-site table. */
+ucs_status_t ucs_regcache_rq_init(ucs_regcache_rq_t *rq, unsigned max_contexts);
+
+void ucs_regcache_rq_cleanup(ucs_regcache_rq_t *rq);
+
+/**
+ * Put the item of context @a ref into the pending list, in place of what that
+ * context had before.
+ *
+ * @param [in] time      By when the region is to be registered, ns.
+ * @param [in] deadline  Predicted use, ns.
+ * @param [in] use_end   Predicted end of that use, ns.
+ * @param [in] gap       Least distance between neighbours, ns.
+ */
+void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
+                            ucs_regcache_region_t *region,
+                            ucs_predict_ref_t ref, uint64_t time,
+                            uint64_t deadline, uint64_t use_end, uint64_t gap);
+
+/** The helper could not register for this context: the next one, or two, four
+ *  and so on up to a thousand of its uses are not foreseen. */
+void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item);
+
+/** @return Nonzero if the use that follows the present one may be foreseen. To
+ *          be asked once for each use. */
+int ucs_regcache_rq_may_expect(ucs_regcache_rq_t *rq, ucs_predict_ref_t ref);
+
+/** Move a pending item to the expected list, to expire at @a time; the region
+ *  may be another one that covers the same range. */
+void ucs_regcache_rq_registered(ucs_regcache_rq_t *rq,
+                                ucs_regcache_rq_item_t *item,
+                                ucs_regcache_region_t *region, uint64_t time);
+
+/** Keep the region of context @a ref registered until @a time, in place of what
+ *  that context had before. */
+void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
+                          ucs_predict_ref_t ref, uint64_t time);
+
+/** Let an expected or held item expire later. */
+void ucs_regcache_rq_extend(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item,
+                            uint64_t time);
+
+/** Take an item out of its list. */
+void ucs_regcache_rq_remove(ucs_regcache_rq_t *rq,
+                            ucs_regcache_rq_item_t *item);
+
+/** @return The earliest item of a list, or NULL. */
+static inline ucs_regcache_rq_item_t *
+ucs_regcache_rq_first(const ucs_regcache_rq_t *rq, ucs_regcache_rq_list_t list)
+{
+    return rq->head[list];
+}
+
+/** @return The first item of the region's present life, or NULL. */
+ucs_regcache_rq_item_t *
+ucs_regcache_rq_of_region(ucs_regcache_region_t *region);
+
+/** @return Nonzero if the item's region is still in the life that it was
+ *          queued for. */
+static inline int
+ucs_regcache_rq_item_is_current(const ucs_regcache_rq_item_t *item)
+{
+    return ucs_regcache_region_gen(item->region) == item->generation;
+}
+
+/** @return Nonzero if order, gaps' order and links hold; for tests, debug. */
+int ucs_regcache_rq_is_valid(const ucs_regcache_rq_t *rq);
+
+END_C_DECLS
+
+#endif

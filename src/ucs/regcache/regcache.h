@@ -1,0 +1,392 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_H_
+#define UCS_REGCACHE_H_
+
+#include "stats.h"
+
+#include <ucs/type/status.h>
+#include <uct/api/uct.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file regcache.h
+ *
+ * The cache keeps registered what is about to be communicated. It is a state
+ * machine: it owns no thread and reads no clock of its own. Time, the lower
+ * memory domain and the ways to wait and to wake come in through
+ * @ref ucs_regcache_env_t, so the code that runs in production also runs under
+ * a virtual clock with a stub domain.
+ *
+ * Who may call what:
+ *  - any thread of the application: @ref ucs_regcache_get,
+ *    @ref ucs_regcache_put, @ref ucs_regcache_unmapped;
+ *  - one thread at a time (the helper): @ref ucs_regcache_step;
+ *  - nobody else inside any call: @ref ucs_regcache_destroy.
+ *
+ * All times are nanoseconds of the clock in the environment.
+ */
+
+BEGIN_C_DECLS
+
+/** Never: the return value of a step that waits for nothing but a wake-up. */
+#define UCS_REGCACHE_TIME_NEVER UINT64_MAX
+
+typedef struct ucs_regcache *ucs_regcache_h;
+
+/** What becomes of a registration when its last user gives it back. */
+typedef enum ucs_regcache_policy {
+    UCS_REGCACHE_POLICY_PREDICT,      /**< deregister in gaps, register before
+                                         the use that the order of
+                                         communications predicts */
+    UCS_REGCACHE_POLICY_PAPER,        /**< deregister in gaps, register before
+                                         the predicted use (Li et al. 2011) */
+    UCS_REGCACHE_POLICY_LEAVE_PINNED, /**< keep for ever, as UCX's own cache */
+    UCS_REGCACHE_POLICY_ON_DEMAND,    /**< deregister at once */
+    UCS_REGCACHE_POLICY_LRU,          /**< keep, evict the least recently used
+                                         when a ceiling would be passed */
+    UCS_REGCACHE_POLICY_LAST
+} ucs_regcache_policy_t;
+
+/** Why memory cannot be trusted to stay what it was. */
+typedef enum ucs_regcache_distrust {
+    UCS_REGCACHE_DISTRUST_EVENTS = 1, /**< memory events are missed */
+    UCS_REGCACHE_DISTRUST_MARKS  = 2, /**< the lower domain marks the pages that
+                                         it registers (MADV_DONTFORK) */
+    UCS_REGCACHE_DISTRUST_VMAS = 4    /**< the process is near its limit of
+                                         mappings */
+} ucs_regcache_distrust_t;
+
+/** Names of the policies, in the order of the enumeration, NULL-terminated. */
+extern const char *ucs_regcache_policy_names[];
+
+/** What came of asking for room. */
+typedef enum ucs_regcache_room {
+    UCS_REGCACHE_ROOM_NONE,   /**< nothing */
+    UCS_REGCACHE_ROOM_MAYBE,  /**< there may be more than before: try again */
+    UCS_REGCACHE_ROOM_GRANTED /**< what was asked for, and it is counted */
+} ucs_regcache_room_t;
+
+/**
+ * World of a cache. The functions get @a arg; none may call back into the
+ * cache, except `wait` and `yield`, which may let a step run (a simulator
+ * does).
+ */
+typedef struct ucs_regcache_env {
+    void *arg;
+
+    /** Register with the lower domain; errors and logging as uct_md_mem_reg. */
+    ucs_status_t (*mem_reg)(void *arg, void *address, size_t length,
+                            unsigned flags, uct_mem_h *memh_p);
+
+    /**
+     * Deregister with the lower domain. @a comp is NULL, or a completion with
+     * which the region must be invalidated (UCT_MD_MEM_DEREG_FLAG_INVALIDATE).
+     */
+    ucs_status_t (*mem_dereg)(void *arg, uct_mem_h memh,
+                              uct_completion_t *comp);
+
+    /** Monotonic time in nanoseconds; called on the hit path. */
+    uint64_t     (*now)(void *arg);
+
+    /** Processor time that the helper has used so far, nanoseconds;
+     *  called by it. NULL: a step costs nothing that the cache should save. */
+    uint64_t     (*spent)(void *arg);
+
+    /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
+    void         (*wake)(void *arg);
+
+    /** Block while `*word == value`; may return early, the caller re-checks.
+     *  @a word is the half of a region's word that every change of state
+     *  changes. */
+    void         (*wait)(void *arg, uint32_t *word, uint32_t value);
+
+    /** Wake all that wait on @a word. */
+    void         (*wake_waiters)(void *arg, uint32_t *word);
+
+    /** Let other threads run for a moment; NULL: the system's sched_yield. */
+    void         (*yield)(void *arg);
+
+    /**
+     * Signature of the path that leads to this registration: a hash of the
+     * return addresses on the stack, from the caller of UCP upwards; never 0.
+     * Remembered under @a sp, the caller's stack position as given to
+     * @ref ucs_regcache_get, and the buffer. Called by uses that have to
+     * register, outside of the lock; may allocate.
+     */
+    uint64_t     (*walk)(void *arg, uintptr_t sp, uintptr_t address,
+                         size_t length);
+
+    /** The signature remembered under this key, or 0. Called by the helper. */
+    uint64_t     (*recall)(void *arg, uintptr_t sp, uintptr_t address,
+                           size_t length);
+
+    /**
+     * May the registration of these pages outlive its use? What may not is
+     * deregistered by its last user and never registered by the helper. Called
+     * outside of the lock before a registration, with the region already where
+     * memory events find it; NULL: everything may.
+     *
+     * @param [in]    flags    UCS_REGCACHE_INSPECT_xx.
+     * @param [inout] start_p  Range of pages; if the answer is yes, it may be
+     * @param [inout] end_p    made larger: to all pages that are known to have
+     *                         the same answer until an event removes them.
+     */
+    int          (*inspect)(void *arg, unsigned flags, uintptr_t *start_p,
+                            uintptr_t *end_p);
+
+    /**
+     * Count bytes that are about to be pinned against a ceiling that is not
+     * this cache's alone; NULL: there is none. Called under the lock: does not
+     * wait, allocate or call the system.
+     *
+     * @param [in] why  UCS_REGCACHE_ROOM_xx.
+     *
+     * @return Nonzero if they fit and are counted; always with
+     *         UCS_REGCACHE_ROOM_FORCE.
+     */
+    int          (*claim)(void *arg, size_t length, unsigned why);
+
+    /** They are not pinned any more. Likewise; set if @a claim is. */
+    void         (*unclaim)(void *arg, size_t length);
+
+    /**
+     * Ask others for room. Outside of the lock; may wait for a moment. Set if
+     * @a claim is.
+     *
+     * @param [in] all  Zero: those that have more than is due to them, if this
+     *                  cache has less, nonzero: all that have anything idle.
+     *
+     * @return UCS_REGCACHE_ROOM_GRANTED if they fit now, and are counted.
+     */
+    ucs_regcache_room_t (*ask)(void *arg, size_t length, int all);
+} ucs_regcache_env_t;
+
+/** What room is claimed for. */
+enum {
+    UCS_REGCACHE_ROOM_HELPER, /**< a registration that nobody asked for */
+    UCS_REGCACHE_ROOM_USE,    /**< a use */
+    UCS_REGCACHE_ROOM_FORCE   /**< a use that goes ahead in any case */
+};
+
+/** What is asked of @a inspect. */
+enum {
+    UCS_REGCACHE_INSPECT_KNOWN = 1 << 0,    /**< the answer was yes before, and
+                                               no event has come since */
+    UCS_REGCACHE_INSPECT_SPECULATE = 1 << 1 /**< nobody asked for the
+                                               registration: it must not bring
+                                               pages into memory either */
+};
+
+/** Parameters of @ref ucs_regcache_create. */
+typedef struct ucs_regcache_params {
+    ucs_regcache_policy_t policy;
+    size_t                min_size;     /**< bytes; shorter requests go to the
+                                             small leave-pinned cache */
+    size_t                max_pinned;   /**< bytes, SIZE_MAX: no ceiling */
+    unsigned long         max_regions;  /**< regions, ULONG_MAX: no ceiling */
+    unsigned              dq_length;    /**< entries of the DQ, a power of two;
+                                             0: default */
+    unsigned              max_contexts; /**< bound of the call-site table; 0:
+                                             default */
+    double                miss_target;  /**< share of uses that may find their
+                                             buffer unregistered, 0 to 1, for
+                                             predict; 0: default */
+    double                cpu_target;   /**< share of a core that the helper may
+                                             take for the first megabyte that
+                                             would be left pinned, and for each
+                                             more; 0 to 1, for predict; 0: any.
+                                             What is registered in advance is
+                                             registered in time all the same */
+    size_t                page_size;    /**< bytes, a power of two; 0: system's
+                                             */
+} ucs_regcache_params_t;
+
+
+/**
+ * Create a cache without regions.
+ *
+ * @param [in]  params    Copied.
+ * @param [in]  env       Copied; what it points to must outlive the cache.
+ * @param [out] cache_p  Set only on success; owned by the caller.
+ *
+ * @return UCS_OK, UCS_ERR_NO_MEMORY, or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
+                                 const ucs_regcache_env_t *env,
+                                 ucs_regcache_h *cache_p);
+
+
+/**
+ * Deregister every region, those in use included (the domain is closing), and
+ * release the cache.
+ */
+void ucs_regcache_destroy(ucs_regcache_h cache);
+
+
+/**
+ * Take a reference on a registration of [@a address, @a address + @a length):
+ * a live one that covers range and access flags (hit: no allocation, no system
+ * call, no lock), one that is being registered (waits for it), or a new one.
+ *
+ * @param [in]  flags   UCT_MD_MEM_ACCESS_xx and other UCT_MD_MEM_FLAG_xx; the
+ *                      caller keeps UCT_MD_MEM_FLAG_LOCK requests away.
+ * @param [in]  sp      Stack position of the call, part of the key under which
+ *                      the path is remembered.
+ * @param [out] memh_p  The lower domain's own handle, valid until it is given
+ *                      back by @ref ucs_regcache_put.
+ *
+ * @return UCS_OK, or what the lower domain returned, quietly, if need be after
+ *         idle registrations were evicted and the registration retried once.
+ *         Then @ref ucs_regcache_yield, and the lower domain can be asked
+ *         directly: a handle that is not the cache's goes back to it as well.
+ */
+ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
+                              size_t length, unsigned flags, uintptr_t sp,
+                              uct_mem_h *memh_p);
+
+
+/**
+ * Give back one reference.
+ *
+ * @param [in] comp  NULL, or invalidate: the region is taken from look-up at
+ *                   once and deregistered with this completion as soon as its
+ *                   last user has given it back.
+ *
+ * @return UCS_OK; UCS_ERR_NO_ELEM if @a memh is not the cache's (the caller
+ *         then hands it to the lower domain).
+ */
+ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
+                              uct_completion_t *comp);
+
+
+/**
+ * Has a memory event taken this registration's mapping away, or somebody
+ * invalidated it? Its users may still hold it then, and must not be surprised
+ * that it shows what is not there any more.
+ *
+ * @param [in] memh  The caller has a reference on it, or it is not the
+ *                   cache's.
+ *
+ * @return Nonzero if so; 0 for a handle that is not the cache's.
+ */
+int ucs_regcache_is_gone(ucs_regcache_h cache, uct_mem_h memh);
+
+
+/**
+ * Memory event: [@a address, @a address + @a length) is about to be unmapped.
+ * On return no region overlapping it can be found any more, pending
+ * registrations of it are cancelled and those in progress are doomed. Does not
+ * allocate, free, log, or wait for a lock that is held across anything long.
+ */
+void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
+                           size_t length);
+
+
+/**
+ * The same from a thread that must not wait, for who holds the lock may wait
+ * for it.
+ *
+ * @return Zero if the lock is not free: nothing has been done, try again.
+ */
+int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,
+                              size_t length);
+
+
+/**
+ * Gate for memory events that are read: while it is shut no reference is taken,
+ * @ref ucs_regcache_get waits. One thread shuts and opens it, shutting
+ * what is shut is nothing. Neither waits.
+ */
+void ucs_regcache_gate_shut(ucs_regcache_h cache);
+void ucs_regcache_gate_open(ucs_regcache_h cache);
+
+
+/**
+ * One step of the helper: strikes doomed regions, serves the deregistration
+ * queue and the registration queue in turn.
+ *
+ * @param [in] now  Current time.
+ *
+ * @return When the next step is due at the latest, or
+ *         @ref UCS_REGCACHE_TIME_NEVER.
+ */
+uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
+
+
+/** @return Nonzero if the policy wants steps by a helper thread at all. */
+int ucs_regcache_needs_helper(ucs_regcache_h cache);
+
+
+/**
+ * The helper thread cannot be had: from now on behave as leave_pinned, doomed
+ * regions are deregistered by the application's own slow path.
+ */
+void ucs_regcache_helper_refused(ucs_regcache_h cache);
+
+
+/** Snapshot of all figures at time @a now; any thread. */
+void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
+                        ucs_regcache_stats_t *stats);
+
+
+/**
+ * Distrust memory for this reason, or no longer. While there is a reason no
+ * registration is made in advance, found by another use, or kept after its own:
+ * each use registers by itself and deregisters at its end, as without any
+ * cache. What was registered when the first reason came is out of look-up on
+ * return. Where a memory event may be. Idempotent.
+ *
+ * @param [in] reason  One of @ref ucs_regcache_distrust_t.
+ */
+void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason);
+void ucs_regcache_trust(ucs_regcache_h cache, unsigned reason);
+
+
+/**
+ * Give way to an application that is short of something: deregister all that
+ * nobody uses, and wait until no registration that nobody asked for is under
+ * way. Any thread that may register; the helper makes no registration in
+ * advance for a while.
+ */
+void ucs_regcache_yield(ucs_regcache_h cache);
+
+/**
+ * Deregister what nobody uses, until at least @a length bytes are unpinned. Any
+ * thread that may register.
+ *
+ * @return Bytes unpinned; less if no more are idle.
+ */
+size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length);
+
+
+/**
+ * The helper stands down: from now on what is registered stays, as under
+ * leave_pinned, and @ref ucs_regcache_rested is to be called instead of a
+ * step. It resumes: what is idle and not about to be used goes. Called by the
+ * helper only, between steps. Neither does anything the second time, nor for an
+ * cache that has no need of a helper.
+ */
+void ucs_regcache_rest(ucs_regcache_h cache);
+void ucs_regcache_resume(ucs_regcache_h cache);
+
+
+/** The step of a helper that has stood down: deregisters what was struck. */
+void ucs_regcache_rested(ucs_regcache_h cache);
+
+
+/** A helper that is woken may have to wait this long for others on its core;
+ *  the helper only. */
+void ucs_regcache_set_shared(ucs_regcache_h cache, uint64_t ns);
+
+
+/** @return Nonzero if a registration failed for want of something that idle
+ *          registrations may hold. */
+int ucs_regcache_status_is_exhausted(ucs_status_t status);
+
+END_C_DECLS
+
+#endif

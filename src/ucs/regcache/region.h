@@ -1,0 +1,214 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_REGION_H_
+#define UCS_REGCACHE_REGION_H_
+
+#include <ucs/datastruct/itree.h>
+
+#include <ucs/sys/atomic.h>
+#include <uct/api/uct.h>
+
+#include <stdint.h>
+
+/**
+ * @file region.h
+ *
+ * A region is one registration, or the memory of one that the helper intends
+ * to make again. Its life is one atomic word:
+ *
+ *   63          28 27            4 3      2        0
+ *   | generation  | references    | doom | state   |
+ *
+ *   FREE --> REGISTERING --> LIVE --> DEREGISTERING --> DORMANT or FREE
+ *                 ^                                        |
+ *                 +----------------------------------------+
+ *
+ * - The state, the doom bit and the generation change only under the index
+ *   lock. References rise and fall without it, on LIVE regions that are not
+ *   doomed (a user), and under it, on REGISTERING ones (a waiter).
+ * - Doomed: the mapping is gone. A doomed region is in no look-up structure;
+ *   whoever takes its last reference away puts it on the reclaim list.
+ * - The generation counts the lives of the object. Regions are never given
+ *   back to the allocator before their cache ends, so a stale pointer may
+ *   always be followed; the word tells that it is stale.
+ *
+ * Fields that the lock-less look-up reads are atomics: they are written only
+ * while no reference can be taken, with release, and read with acquire before
+ * the compare-and-swap of the word, which fails if they were [R-FIELDS].
+ */
+
+typedef enum ucs_regcache_state {
+    UCS_REGCACHE_STATE_FREE,
+    UCS_REGCACHE_STATE_DORMANT, /* not registered, expected to be again */
+    UCS_REGCACHE_STATE_REGISTERING,
+    UCS_REGCACHE_STATE_LIVE,
+    UCS_REGCACHE_STATE_DEREGISTERING
+} ucs_regcache_state_t;
+
+#define UCS_REGCACHE_WORD_STATE_MASK UINT64_C(0x7)
+#define UCS_REGCACHE_WORD_DOOMED     UINT64_C(0x8)
+#define UCS_REGCACHE_WORD_REF        UINT64_C(0x10)
+#define UCS_REGCACHE_WORD_REF_MASK   UINT64_C(0xffffff0)
+#define UCS_REGCACHE_WORD_REF_SHIFT  4
+#define UCS_REGCACHE_WORD_GEN        UINT64_C(0x10000000)
+#define UCS_REGCACHE_WORD_GEN_SHIFT  28
+
+/** What the last user does when it gives the region back. */
+typedef enum ucs_regcache_idle {
+    UCS_REGCACHE_IDLE_KEEP,  /* nothing: the region stays registered */
+    UCS_REGCACHE_IDLE_QUEUE, /* one entry into the deregistration queue */
+    UCS_REGCACHE_IDLE_DROP   /* deregister at once */
+} ucs_regcache_idle_t;
+
+/** Completion that waits for an invalidated region's last user. */
+typedef struct ucs_regcache_invalidate {
+    uct_completion_t               *comp;
+    struct ucs_regcache_invalidate *next;
+} ucs_regcache_invalidate_t;
+
+typedef struct ucs_regcache_region {
+    /* Read by every look-up, written by every user */
+    _Atomic(uint64_t)           word;
+    _Atomic(uintptr_t)          start;
+    _Atomic(uintptr_t)          end;
+    _Atomic(uct_mem_h)          memh;
+    _Atomic(unsigned)           access;        /* union of its users' flags */
+    _Atomic(unsigned)           idle;          /* ucs_regcache_idle_t */
+    _Atomic(uint64_t)           use_start;     /* ns: references went 0 -> 1 */
+    _Atomic(uint64_t)           last_use;      /* ns: references went 1 -> 0 */
+
+    _Atomic(uintptr_t)          sp;            /* stack position of that use */
+    _Atomic(uint64_t)           hits;          /* since registration, written
+                                                  only by who made the first
+                                                  reference */
+    _Atomic(uint64_t)           joined;        /* uses that joined another one
+                                                  */
+    _Atomic(uint64_t)           busy_ns;       /* in use, since registration,
+                                                  written only by who has the
+                                                  last one */
+    _Atomic(unsigned)           planned;       /* the helper wants it kept
+                                                  DORMANT when it is
+                                                  deregistered */
+    _Atomic(unsigned)           speculative;   /* registered by the helper */
+    _Atomic(unsigned)           wake;          /* the last user wakes the helper
+                                                  */
+
+    /* For the choice of what to evict, as the predictor counts uses: */
+    _Atomic(uint64_t)           learned;       /* the latest that it knows of */
+    _Atomic(uint64_t)           learned_start; /* ns: its start */
+    _Atomic(uint64_t)           next_use;      /* the next, as predicted; 0: not
+                                                  known */
+    _Atomic(uint64_t)           again;         /* uses between them; likewise */
+
+    /* Protected by the index lock */
+    ucs_itree_node_t            node;          /* [start, end), in the index
+                                                  unless FREE, DEREGISTERING or
+                                                  doomed */
+    struct ucs_regcache_region  *memh_next;    /* chain of the handle table */
+    struct ucs_regcache_region  **memh_link;   /* what points to this one there
+                                                  */
+    struct ucs_regcache_region  *next;         /* free list or reclaim list */
+    ucs_regcache_invalidate_t   *invalidate;
+    uint64_t                    lru_key;       /* last_use as the LRU heap knows
+                                                  it */
+    unsigned                    lru_index;     /* position + 1, 0: not in the
+                                                  heap */
+    uint64_t                    counted;       /* hits and joined, as in the
+                                                  totals */
+    uint64_t                    counted_busy;  /* busy_ns, likewise */
+
+    /* Owned by the helper; meaningful while items_gen is this generation */
+    struct ucs_regcache_rq_item *items;
+    uint64_t                    items_gen;
+} ucs_regcache_region_t;
+
+static inline ucs_regcache_state_t ucs_regcache_word_state(uint64_t word)
+{
+    return (ucs_regcache_state_t)(word & UCS_REGCACHE_WORD_STATE_MASK);
+}
+
+static inline uint64_t ucs_regcache_word_refs(uint64_t word)
+{
+    return (word & UCS_REGCACHE_WORD_REF_MASK) >> UCS_REGCACHE_WORD_REF_SHIFT;
+}
+
+static inline uint64_t ucs_regcache_word_gen(uint64_t word)
+{
+    return word >> UCS_REGCACHE_WORD_GEN_SHIFT;
+}
+
+/** @return Nonzero if a reference may be taken without the lock. */
+static inline int ucs_regcache_word_is_hit(uint64_t word)
+{
+    return (word & (UCS_REGCACHE_WORD_STATE_MASK | UCS_REGCACHE_WORD_DOOMED)) ==
+           UCS_REGCACHE_STATE_LIVE;
+}
+
+static inline uint64_t ucs_regcache_word_set_state(uint64_t word,
+                                                   ucs_regcache_state_t state)
+{
+    return (word & ~UCS_REGCACHE_WORD_STATE_MASK) | state;
+}
+
+/** @return Generation of the region's present life. */
+static inline uint64_t ucs_regcache_region_gen(ucs_regcache_region_t *region)
+{
+    return ucs_regcache_word_gen(ucs_load_relaxed(&region->word));
+}
+
+/** @return Bytes of [@a start, @a end); both ends are page boundaries of the
+ *          registration when given so. */
+static inline size_t ucs_regcache_region_length(ucs_regcache_region_t *region)
+{
+    return ucs_load_relaxed(&region->end) - ucs_load_relaxed(&region->start);
+}
+
+/**
+ * @return The half of the word that every change of the state changes: what a
+ *         thread that waits for a registration sleeps on.
+ */
+static inline uint32_t *
+ucs_regcache_region_wait_word(ucs_regcache_region_t *region)
+{
+    uint32_t *halves = (uint32_t*)&region->word;
+
+    return &halves[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__];
+}
+
+/**
+ * Take a reference if the region is live, covers the range and allows the
+ * access. Lock-less.
+ *
+ * @param [out] old_p  The word before, set on success.
+ */
+static inline int ucs_regcache_region_try_ref(ucs_regcache_region_t *region,
+                                              uintptr_t start, uintptr_t end,
+                                              unsigned access, uint64_t *old_p)
+{
+    /* acquire [R-LIVE]: pairs with the release that made the region LIVE */
+    uint64_t word = ucs_load_acquire(&region->word);
+
+    do {
+        if (!ucs_regcache_word_is_hit(word) ||
+            ((word & UCS_REGCACHE_WORD_REF_MASK) ==
+             UCS_REGCACHE_WORD_REF_MASK)) {
+            return 0;
+        }
+
+        /* acquire [R-FIELDS]: pairs with the release stores in
+         * ucs_regcache_begin(); if these are values of a later life, the
+         * word has changed as well and the compare-and-swap fails */
+        if ((ucs_load_acquire(&region->start) > start) ||
+            (ucs_load_acquire(&region->end) < end) ||
+            (access & ~ucs_load_acquire(&region->access))) {
+            return 0;
+        }
+    } while (!ucs_cas_acq_rel(&region->word, &word,
+                              word + UCS_REGCACHE_WORD_REF));
+
+    *old_p = word;
+    return 1;
+}
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_int.h"
+
+#include <string.h>
+
+/*
+ * Accounts
+ */
+
+void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
+{
+    ucs_regcache_account_t *account = &cache->account;
+    double elapsed;
+
+    /* Times were taken outside of the lock, so they may arrive out of order */
+    if (now > account->time) {
+        elapsed             = now - account->time;
+        account->pinned_ns += elapsed * account->pinned;
+        account->leave_ns += elapsed * cache->seen.bytes;
+        account->time       = now;
+    }
+    if (cache->seen.bytes > account->leave_peak) {
+        account->leave_peak = cache->seen.bytes;
+    }
+}
+
+void ucs_regcache_account_region(ucs_regcache_h cache,
+                                 ucs_regcache_region_t *region, int sign,
+                                 uint64_t now)
+{
+    ucs_regcache_account_t *account = &cache->account;
+    size_t length                   = ucs_regcache_pinned_length(cache, region);
+
+    ucs_regcache_account(cache, now);
+    if (sign > 0) {
+        account->pinned += length;
+        ++account->regions;
+    } else {
+        account->pinned -= length;
+        --account->regions;
+        if (cache->env.claim != NULL) {
+            cache->env.unclaim(cache->env.arg, length);
+        }
+    }
+    if (ucs_regcache_class(cache, ucs_regcache_region_length(region)) ==
+        UCS_REGCACHE_CLASS_SMALL) {
+        account->small += sign;
+    }
+    if (account->pinned > account->pinned_peak) {
+        account->pinned_peak = account->pinned;
+    }
+}
+
+void ucs_regcache_account_uses(ucs_regcache_h cache,
+                               ucs_regcache_region_t *region)
+{
+    uint64_t uses = ucs_load_relaxed(&region->hits) +
+                    ucs_load_relaxed(&region->joined);
+    uint64_t busy = ucs_load_relaxed(&region->busy_ns);
+    /* Less if what was taken for the end of a use was none */
+    int64_t more  = busy - region->counted_busy;
+
+    cache->account.hits += uses - region->counted;
+    cache->account.in_use_ns += (double)more *
+                                ucs_regcache_pinned_length(cache, region);
+    region->counted            = uses;
+    region->counted_busy       = busy;
+}
+
+/*
+ * Snapshot
+ */
+
+static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
+                                     ucs_regcache_model_t *model)
+{
+    ucs_predict_cost_get(cost, &model->a_ns_per_page, &model->b_ns,
+                         &model->samples);
+}
+
+/* Byte-nanoseconds of a use that is under way */
+static double ucs_regcache_stats_under_way(ucs_regcache_h cache,
+                                           ucs_regcache_region_t *region,
+                                           uint64_t now)
+{
+    uint64_t word  = ucs_load_relaxed(&region->word);
+    uint64_t start = ucs_load_relaxed(&region->use_start);
+
+    return ((ucs_regcache_word_refs(word) > 0) && (now > start)) ?
+                   (double)(now - start) *
+                           ucs_regcache_pinned_length(cache, region) :
+                   0;
+}
+
+/* Under the lock: registrations that are not finished have their figures with
+ * them. @return The above, of a lot. */
+static double ucs_regcache_stats_lot(ucs_regcache_h cache,
+                                     ucs_regcache_walk_t *walk, uint64_t now)
+{
+    double in_use = 0;
+    unsigned left = UCS_REGCACHE_LOT;
+    ucs_regcache_region_t *region;
+
+    while ((left-- > 0) && ((region = ucs_regcache_walk_next(walk)) != NULL)) {
+        ucs_regcache_account_uses(cache, region);
+        in_use += ucs_regcache_stats_under_way(cache, region, now);
+    }
+    return in_use;
+}
+
+/* @return Likewise, of all */
+static double ucs_regcache_stats_walk(ucs_regcache_h cache, uint64_t now)
+{
+    double in_use = 0;
+    ucs_regcache_walk_t walk;
+
+    ucs_regcache_lock(cache);
+    walk = (ucs_regcache_walk_t){.chunk = cache->chunks};
+    while (walk.chunk != NULL) {
+        in_use += ucs_regcache_stats_lot(cache, &walk, now);
+        ucs_regcache_unlock(cache);
+        ucs_regcache_lock(cache);
+    }
+    ucs_regcache_unlock(cache);
+    return in_use;
+}
+
+static void ucs_regcache_stats_account(ucs_regcache_h cache,
+                                       ucs_regcache_stats_t *stats)
+{
+    const ucs_regcache_account_t *account = &cache->account;
+
+    stats->pinned_bytes            = account->pinned;
+    stats->pinned_peak_bytes       = account->pinned_peak;
+    stats->pinned_byte_ns          = account->pinned_ns;
+    stats->leave_pinned_bytes      = cache->seen.bytes;
+    stats->leave_pinned_peak_bytes = account->leave_peak;
+    stats->leave_pinned_byte_ns    = account->leave_ns;
+    stats->in_use_byte_ns          = account->in_use_ns;
+    stats->regions                 = account->regions;
+    stats->on_time                 = account->hits;
+    stats->late                    = account->late;
+    stats->missed                  = account->missed;
+    stats->cold                    = account->cold;
+    stats->wasted                  = account->wasted;
+    stats->evicted                 = account->evicted;
+    stats->invalidated             = account->invalidated;
+    stats->over_ceiling            = account->over_ceiling;
+    stats->failed                  = account->failed;
+}
+
+void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
+                        ucs_regcache_stats_t *stats)
+{
+    double in_use = ucs_regcache_stats_walk(cache, now);
+
+    memset(stats, 0, sizeof(*stats));
+    ucs_regcache_lock(cache);
+    ucs_regcache_account(cache, now);
+    ucs_regcache_stats_account(cache, stats);
+    ucs_regcache_stats_model(&cache->register_cost, &stats->register_model);
+    ucs_regcache_stats_model(&cache->deregister_cost, &stats->deregister_model);
+    ucs_regcache_unlock(cache);
+
+    stats->in_use_byte_ns   += in_use;
+    stats->uses = stats->on_time + stats->late + stats->missed + stats->cold;
+    stats->in_use_peak_bytes = ucs_load_relaxed(&cache->in_use_peak);
+    stats->hit_samples       = ucs_hist_samples(&cache->hits);
+    stats->hit_ns_p50        = ucs_hist_quantile(&cache->hits, 0.5);
+    stats->hit_ns_p99        = ucs_hist_quantile(&cache->hits, 0.99);
+}

@@ -1,0 +1,62 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_STATS_H_
+#define UCS_REGCACHE_STATS_H_
+
+#include <stdint.h>
+
+/**
+ * @file stats.h
+ *
+ * Figures of one cache. Bytes are whole pages, for it is pages that are
+ * pinned. uses == on_time + late + missed + cold.
+ */
+
+/** A cost model: nanoseconds = a * pages + b. */
+typedef struct ucs_regcache_model {
+    double   a_ns_per_page;
+    double   b_ns;
+    uint64_t samples; /**< registrations it was learned from */
+} ucs_regcache_model_t;
+
+typedef struct ucs_regcache_stats {
+    uint64_t             pinned_bytes;       /**< registered now */
+    uint64_t             pinned_peak_bytes;
+    double               pinned_byte_ns;     /**< integral over time */
+
+    uint64_t             leave_pinned_bytes; /**< union of the ranges seen that
+                                                  are still mapped */
+    uint64_t             leave_pinned_peak_bytes;
+    double               leave_pinned_byte_ns;
+
+    uint64_t             in_use_peak_bytes;
+    double               in_use_byte_ns;     /**< the limit: registered only
+                                                  while in use */
+
+    uint64_t             regions;            /**< registered now */
+    uint64_t             uses;
+    uint64_t             on_time;            /**< live when the use came */
+    uint64_t             late;               /**< being registered, use waited
+                                                  */
+    uint64_t             missed;             /**< seen before, registered by the
+                                                  use itself */
+    uint64_t             cold;               /**< first use of the range */
+    uint64_t             wasted;             /**< registered by the helper and
+                                                  dropped without a use */
+    uint64_t             evicted;            /**< dropped to keep a ceiling */
+    uint64_t             invalidated;        /**< struck by a memory event */
+    uint64_t             over_ceiling;       /**< uses that passed a ceiling,
+                                                  for all else was in use */
+    uint64_t             failed;             /**< registrations refused by the
+                                                  lower domain */
+
+    uint64_t             hit_samples;
+    uint64_t             hit_ns_p50;         /**< sampled; 0 without samples */
+    uint64_t             hit_ns_p99;
+
+    ucs_regcache_model_t register_model;
+    ucs_regcache_model_t deregister_model;
+} ucs_regcache_stats_t;
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "deserted.h"
+#include <ucs/sys/log.h>
+#include <ucs/sys/process.h>
+#include <ucs/sys/spawn.h>
+
+#include <ucs/sys/atomic.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UCS_DESERTED_THREAD_NAME "ucx-helper-end"
+
+/* How long a process may outlive its last thread: too short to be noticed by
+ * who waits for it, and few system calls for a state that may last. */
+#define UCS_DESERTED_LOOK_NS 50000000
+
+/* Of the folder of threads, beside one for each of them */
+#define UCS_DESERTED_TASK_LINKS 2
+
+/* Process that is being looked after: a child is not its parent, 0: none */
+static _Atomic(pid_t) ucs_deserted_process;
+
+/* Signals that the first thread had blocked. Written before the thread that
+ * reads it is started. */
+static sigset_t ucs_deserted_mask;
+
+
+/* The link to the program goes with the first thread's memory, which stays
+ * behind as a zombie */
+static int ucs_deserted_leader_is_gone(void)
+{
+    char path[1];
+
+    return (readlink("/proc/self/exe", path, sizeof(path)) < 0) &&
+           (errno == ENOENT);
+}
+
+/* Without a descriptor: the program may have used up all of them, or close what
+ * it does not know. @return Number of threads with the first one, or 0. */
+static long ucs_deserted_count(void)
+{
+    struct stat st;
+
+    return (stat("/proc/self/task", &st) == 0) ?
+                   (long)st.st_nlink - UCS_DESERTED_TASK_LINKS :
+                   0;
+}
+
+/* A thread of ours that begins or ends meanwhile is taken for a foreign one */
+static int ucs_deserted_is_so(void)
+{
+    uint64_t before;
+    long threads;
+
+    if (!ucs_deserted_leader_is_gone()) {
+        return 0;
+    }
+
+    before  = ucs_spawn_ours();
+    threads = ucs_deserted_count();
+    return (ucs_spawn_ours() == before) &&
+           (threads == 1 + (long)ucs_spawn_number(before));
+}
+
+/* Handlers of exit() run here as they would in the program's own last thread:
+ * with a stack of the default size, and so that a signal can end them */
+static void *ucs_deserted_main(void *arg)
+{
+    const struct timespec pause = {.tv_nsec = UCS_DESERTED_LOOK_NS};
+
+    (void)arg;
+    pthread_setname_np(pthread_self(), UCS_DESERTED_THREAD_NAME);
+    ucs_spawn_enter();
+    while (!ucs_deserted_is_so()) {
+        nanosleep(&pause, NULL);
+    }
+
+    pthread_sigmask(SIG_SETMASK, &ucs_deserted_mask, NULL);
+    exit(EXIT_SUCCESS);
+}
+
+void ucs_deserted_watch(void)
+{
+    pid_t pid = getpid();
+    pthread_t id;
+
+    if (ucs_swap_acq_rel(&ucs_deserted_process, pid) == pid) {
+        return;
+    }
+
+    pthread_sigmask(SIG_SETMASK, NULL, &ucs_deserted_mask);
+    if (ucs_spawn(&id, 0, ucs_deserted_main, NULL) != 0) {
+        ucs_helper_warn("the system refuses a thread: the process may not end "
+                        "now that its first thread has left");
+        return;
+    }
+
+    pthread_detach(id);
+}

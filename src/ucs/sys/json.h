@@ -1,0 +1,50 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_JSON_H_
+#define UCS_JSON_H_
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
+#include <stdio.h>
+
+/**
+ * @file json.h
+ *
+ * A writer for flat JSON objects. Text comes out as valid UTF-8 whatever goes
+ * in, numbers with a decimal point whatever the locale, and what JSON cannot
+ * express (infinities) as null. Errors stay in the stream's error indicator.
+ */
+
+BEGIN_C_DECLS
+
+typedef struct ucs_json {
+    FILE       *stream;
+    unsigned   depth;
+    const char *separator; /* before the next member */
+} ucs_json_t;
+
+
+/** Begin an object; @a key is NULL for the outermost one. */
+void ucs_json_begin(ucs_json_t *json, const char *key);
+
+
+/** End the innermost object. */
+void ucs_json_end(ucs_json_t *json);
+
+
+void ucs_json_string(ucs_json_t *json, const char *key, const char *value);
+void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value);
+void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value);
+void ucs_json_number(ucs_json_t *json, const char *key, double value);
+void ucs_json_null(ucs_json_t *json, const char *key);
+
+
+/** Member whose value is an array of @a count strings. */
+void ucs_json_strings(ucs_json_t *json, const char *key,
+                      const char *const *values, unsigned count);
+
+END_C_DECLS
+
+#endif

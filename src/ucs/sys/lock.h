@@ -1,0 +1,89 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_LOCK_H_
+#define UCS_LOCK_H_
+
+#include <ucs/sys/atomic.h>
+
+#include <pthread.h>
+#include <sched.h>
+
+/**
+ * @file lock.h
+ *
+ * The light compare-and-swap lock of Li et al. 2011, section 4.1. It is held
+ * for a few hundred instructions, or while UCS_REGCACHE_LOT regions are looked
+ * at, and never across a registration, a system call, an allocation, a log line
+ * or a call out: a memory-event callback takes it inside munmap().
+ *
+ * The owner is known, because a signal handler may unmap memory while the
+ * very thread that it interrupted holds the lock.
+ */
+
+typedef struct ucs_lock {
+    _Atomic(const void*) owner; /* NULL when free */
+} ucs_lock_t;
+
+/* Spins this often before it lets another thread run: the owner may have been
+ * descheduled on a machine with fewer cores than threads. */
+#define UCS_LOCK_SPINS 100
+
+/**
+ * @return A value that differs between all running threads. Not the address of
+ *         a thread-local variable: in a library that is loaded late the first
+ *         access to one allocates, and this runs inside free().
+ */
+static inline const void *ucs_lock_self(void)
+{
+    return (const void*)pthread_self();
+}
+
+static inline void ucs_lock_init(ucs_lock_t *lock)
+{
+    atomic_init(&lock->owner, NULL);
+}
+
+/** @return Nonzero if the calling thread holds the lock. */
+static inline int ucs_lock_is_mine(ucs_lock_t *lock)
+{
+    return ucs_load_relaxed(&lock->owner) == ucs_lock_self();
+}
+
+static inline void ucs_lock(ucs_lock_t *lock)
+{
+    unsigned spins       = 0;
+    const void *expected = NULL;
+
+    /* acquire [L-OWNER]: pairs with the release in ucs_unlock() */
+    while (!ucs_cas_acq_rel(&lock->owner, &expected, ucs_lock_self())) {
+        expected = NULL;
+        if (++spins > UCS_LOCK_SPINS) {
+            sched_yield();
+        }
+    }
+}
+
+/** @return Nonzero if the lock has been taken; gives up after some spins. */
+static inline int ucs_lock_try(ucs_lock_t *lock)
+{
+    unsigned spins;
+    const void *expected;
+
+    for (spins = 0; spins < UCS_LOCK_SPINS; ++spins) {
+        expected = NULL;
+        /* acquire [L-OWNER]: pairs with the release in ucs_unlock() */
+        if (ucs_cas_acq_rel(&lock->owner, &expected, ucs_lock_self())) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static inline void ucs_unlock(ucs_lock_t *lock)
+{
+    /* release [L-OWNER]: pairs with the acquire in ucs_lock() */
+    ucs_store_release(&lock->owner, NULL);
+}
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "sink.h"
+#include "write_safely.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* A reader that is alive takes a text at once; the job does not wait longer for
+ * one that is stopped */
+#define UCS_SINK_PATIENCE_MS 1000
+
+/* Numbers of /dev/null, the same on every Linux */
+#define UCS_SINK_NULL_MAJOR 1
+#define UCS_SINK_NULL_MINOR 3
+
+
+int ucs_sink_stream(const char *path)
+{
+    static const struct {
+        const char *path;
+        int        fd;
+    } names[] = {
+        {"/dev/stdout", STDOUT_FILENO},    {"/dev/stderr", STDERR_FILENO},
+        {"/dev/fd/1", STDOUT_FILENO},      {"/dev/fd/2", STDERR_FILENO},
+        {"/proc/self/fd/1", STDOUT_FILENO}, {"/proc/self/fd/2", STDERR_FILENO}
+    };
+    unsigned i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        if (!strcmp(path, names[i].path)) {
+            return names[i].fd;
+        }
+    }
+    return 0;
+}
+
+static ucs_sink_t ucs_sink_classify(const struct stat *st, const char **why)
+{
+    if (S_ISREG(st->st_mode)) {
+        return UCS_SINK_FILE;
+    }
+    if (S_ISCHR(st->st_mode) &&
+        (st->st_rdev == makedev(UCS_SINK_NULL_MAJOR, UCS_SINK_NULL_MINOR))) {
+        return UCS_SINK_NULL;
+    }
+
+    *why = S_ISFIFO(st->st_mode) ? "it is a pipe" :
+           S_ISDIR(st->st_mode)  ? "it is a folder" :
+           S_ISSOCK(st->st_mode) ? "it is a socket" :
+                                   "it is a device";
+    return UCS_SINK_REFUSED;
+}
+
+ucs_sink_t ucs_sink_look(const char *path, const char **why)
+{
+    struct stat st;
+
+    if (ucs_sink_stream(path)) {
+        *why = "it is a stream of the job's own";
+        return UCS_SINK_REFUSED;
+    }
+    if (stat(path, &st) == 0) {
+        return ucs_sink_classify(&st, why);
+    }
+    if (lstat(path, &st) == 0) {
+        *why = "it is a link to nothing";
+        return UCS_SINK_REFUSED;
+    }
+    return UCS_SINK_FILE; /* to make it tells what is wrong, if it is */
+}
+
+/* What was looked at may be something else by now, so what was opened counts.
+ * O_NONBLOCK: to open a pipe does not wait. A link that has come since is
+ * followed only to what is there. */
+int ucs_sink_open(const char *path, mode_t mode, const char **why)
+{
+    const int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    struct stat st;
+    int fd;
+
+    if (ucs_sink_look(path, why) == UCS_SINK_REFUSED) {
+        return -1;
+    }
+
+    fd = open(path, flags);
+    if ((fd < 0) && (errno == ENOENT)) {
+        fd = open(path, flags | O_CREAT | O_NOFOLLOW, mode);
+    }
+    if ((fd < 0) || (fstat(fd, &st) != 0)) {
+        goto err;
+    }
+
+    switch (ucs_sink_classify(&st, why)) {
+    case UCS_SINK_REFUSED:
+        close(fd);
+        return -1;
+    case UCS_SINK_FILE:
+        if (ftruncate(fd, 0) != 0) {
+            goto err;
+        }
+        break;
+    default:
+        break;
+    }
+    return fd;
+
+err:
+    *why = strerror(errno);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return -1;
+}
+
+/* The flags of a stream are those of all who share it, so it cannot be made
+ * non-blocking; but where there is room, a piece of PIPE_BUF has it */
+static int ucs_sink_write_pieces(int fd, const char *text, size_t length)
+{
+    struct pollfd poller = {.fd = fd, .events = POLLOUT};
+    ssize_t ret;
+
+    while (length > 0) {
+        if ((poll(&poller, 1, UCS_SINK_PATIENCE_MS) <= 0) ||
+            !(poller.revents & POLLOUT)) {
+            return 0;
+        }
+        ret = write(fd, text, (length < PIPE_BUF) ? length : PIPE_BUF);
+        if (ret <= 0) {
+            return 0;
+        }
+        text   += ret;
+        length -= ret;
+    }
+    return 1;
+}
+
+int ucs_sink_write(int fd, const char *text, size_t length)
+{
+    ucs_write_guard_t guard;
+    int done;
+
+    ucs_write_hold(&guard);
+    done = ucs_sink_write_pieces(fd, text, length);
+    ucs_write_release(&guard);
+    return done;
+}

@@ -1,0 +1,78 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_SINK_H_
+#define UCS_SINK_H_
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * @file sink.h
+ *
+ * What may stand at a path that the helper writes to. The job must neither wait
+ * for it nor end by it, so the helper opens regular files only: to open a pipe
+ * or a device waits, acts, or ends the reader of a pipe when it is closed
+ * again. The process's own stdout and stderr are open already. Thread safe.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the helper takes at a path, for lines that say what is allowed. */
+#define UCS_SINK_ALLOWED "a regular file in a folder that can be written"
+
+typedef enum ucs_sink {
+    UCS_SINK_FILE, /**< a regular file, or nothing there yet */
+    UCS_SINK_NULL, /**< /dev/null */
+    UCS_SINK_REFUSED
+} ucs_sink_t;
+
+
+/**
+ * Does @a path name the process's own stdout or stderr (/dev/stderr, /dev/fd/2
+ * and the like)? It must not be opened by that name: this would be a second
+ * offset in the same file, and a file that is put in its place replaces what
+ * the job writes.
+ *
+ * @return Its descriptor, or 0.
+ */
+int ucs_sink_stream(const char *path);
+
+
+/**
+ * What is at @a path. Opens nothing.
+ *
+ * @param [out] why  "it is a pipe" or the like, set if refused.
+ */
+ucs_sink_t ucs_sink_look(const char *path, const char **why);
+
+
+/**
+ * Open a regular file that is written in place: made if it is not there, else
+ * emptied; or /dev/null. Does not wait, follows no link to nothing, and touches
+ * nothing else that is or gets there.
+ *
+ * @param [in]  mode  Rights of a new file, before the umask.
+ * @param [out] why   Set on failure; static, or of strerror().
+ *
+ * @return A descriptor, which is the caller's, or -1.
+ */
+int ucs_sink_open(const char *path, mode_t mode, const char **why);
+
+
+/**
+ * Write to a stream of the process. Gives up after a second in which its reader
+ * took nothing, and raises no SIGPIPE if there is none. Up to PIPE_BUF bytes
+ * are one write, so that the ranks' texts do not mix.
+ *
+ * @return Nonzero if all was written.
+ */
+int ucs_sink_write(int fd, const char *text, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

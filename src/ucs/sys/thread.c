@@ -1,0 +1,360 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "thread.h"
+#include "log.h"
+#include "spawn.h"
+
+#include <ucs/sys/atomic.h>
+#include <ucs/sys/clock.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UCS_CLOCK_NSEC_PER_SEC 1000000000ul
+#define UCS_STACK_SIZE   (512ul << 10)
+#define UCS_WAIT_SPINS   64
+
+/* Where the kernel cannot wait for two words (before 5.16) the bell is looked
+ * at this often */
+#define UCS_BELL_NS 5000000ul
+
+#define UCS_SYS_FUTEX_WAITV 449
+
+/* What a wake-up and the thread tell each other, in one word */
+enum {
+    UCS_THREAD_AWAKE,    /* runs a step, or is about to */
+    UCS_THREAD_NOTIFIED, /* must run one more step */
+    UCS_THREAD_ASLEEP    /* waits on the word */
+};
+
+typedef enum ucs_thread_life {
+    UCS_THREAD_NEW,
+    UCS_THREAD_RUNNING,
+    UCS_THREAD_STOPPED
+} ucs_thread_life_t;
+
+/* The kernel's struct futex_waitv, which older headers lack */
+typedef struct ucs_waitv {
+    uint64_t value;
+    uint64_t address;
+    uint32_t flags;
+    uint32_t reserved;
+} ucs_waitv_t;
+
+enum {
+    UCS_WAITV_SIZE_32 = 2
+};
+
+struct ucs_thread {
+    _Atomic uint32_t  word;
+    _Atomic uint32_t  *bell;  /* NULL: none */
+    int               no_waitv;
+    _Atomic int       stop;
+    ucs_step_func_t   step;
+    void              *arg;
+    /* Protects a step; taken by the thread with nothing held, and by fork
+     * before the cache's own locks */
+    pthread_mutex_t   step_lock;
+    /* Protects what follows; nothing else is taken while it is held but
+     * what pthread_create() takes */
+    pthread_mutex_t   life_lock;
+    ucs_thread_life_t life;
+    pthread_t         id;
+    uint64_t          cpu_ns; /* written by the thread at its end */
+};
+
+
+static long ucs_futex(void *word, int op, uint32_t value,
+                      const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout,
+                   NULL, 0);
+}
+
+void ucs_futex_wait(uint32_t *word, uint32_t value)
+{
+    _Atomic uint32_t *shared = (_Atomic uint32_t*)word;
+    int i;
+
+    /* A registration of some pages is over sooner than a sleep */
+    for (i = 0; i < UCS_WAIT_SPINS; ++i) {
+        if (ucs_load_relaxed(shared) != value) {
+            return;
+        }
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    ucs_futex(word, FUTEX_WAIT, value, NULL);
+}
+
+void ucs_futex_wake_all(uint32_t *word)
+{
+    ucs_futex(word, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+void ucs_thread_wake(ucs_thread_h thread)
+{
+    /* [R-WAKE] what was queued before is seen by the step that follows: pairs
+     * with the swap in ucs_thread_main() */
+    if (ucs_swap_acq_rel(&thread->word, UCS_THREAD_NOTIFIED) ==
+        UCS_THREAD_ASLEEP) {
+        ucs_futex(&thread->word, FUTEX_WAKE, 1, NULL);
+    }
+}
+
+static void ucs_thread_set_time(struct timespec *ts, uint64_t ns)
+{
+    ts->tv_sec  = ns / UCS_CLOCK_NSEC_PER_SEC;
+    ts->tv_nsec = ns % UCS_CLOCK_NSEC_PER_SEC;
+}
+
+/* @return Zero if the kernel cannot */
+static int ucs_thread_wait_both(ucs_thread_h thread, uint32_t bell,
+                                uint64_t left)
+{
+    const ucs_waitv_t waiters[] = {
+            {UCS_THREAD_ASLEEP, (uintptr_t)&thread->word,
+             UCS_WAITV_SIZE_32 | FUTEX_PRIVATE_FLAG,                         0},
+            {bell,              (uintptr_t)thread->bell,  UCS_WAITV_SIZE_32, 0}
+    };
+    struct timespec until;
+    uint64_t now;
+
+    /* This call takes a time, not a duration */
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    now = until.tv_sec * UCS_CLOCK_NSEC_PER_SEC + until.tv_nsec;
+    ucs_thread_set_time(&until, now + left);
+    return (syscall(UCS_SYS_FUTEX_WAITV, waiters, 2, 0,
+                    (left == UINT64_MAX) ? NULL : &until,
+                    CLOCK_MONOTONIC) >= 0) ||
+           ((errno != ENOSYS) && (errno != EPERM) && (errno != EINVAL));
+}
+
+static void ucs_thread_wait(ucs_thread_h thread, uint32_t bell, uint64_t left)
+{
+    struct timespec timeout;
+
+    if (thread->bell != NULL) {
+        if (!thread->no_waitv) {
+            if (ucs_thread_wait_both(thread, bell, left)) {
+                return;
+            }
+            thread->no_waitv = 1;
+        }
+        left = (left < UCS_BELL_NS) ? left : UCS_BELL_NS;
+    }
+
+    ucs_thread_set_time(&timeout, left);
+    ucs_futex(&thread->word, FUTEX_WAIT, UCS_THREAD_ASLEEP,
+              (left == UINT64_MAX) ? NULL : &timeout);
+}
+
+/* @a bell was read before the step: a change since keeps the thread awake */
+static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
+{
+    uint32_t awake = UCS_THREAD_AWAKE;
+    uint64_t now;
+
+    now = ucs_clock_now();
+    if (until <= now) {
+        return;
+    }
+
+    /* [R-WAKE] fails if a wake-up came since the step began, whose queue
+     * entry that step may have missed */
+    if (!ucs_cas_acq_rel(&thread->word, &awake, UCS_THREAD_ASLEEP)) {
+        return;
+    }
+
+    ucs_thread_wait(thread, bell, (until == UINT64_MAX) ? until : until - now);
+}
+
+static uint64_t ucs_thread_read_cpu(clockid_t clock)
+{
+    struct timespec ts;
+
+    if (clock_gettime(clock, &ts) != 0) {
+        return 0;
+    }
+
+    return (ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC) + ts.tv_nsec;
+}
+
+uint64_t ucs_thread_spent(void)
+{
+    return ucs_thread_read_cpu(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void *ucs_thread_main(void *arg)
+{
+    ucs_thread_h thread = arg;
+    uint32_t bell       = 0;
+    uint64_t next;
+
+    ucs_spawn_enter();
+    pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
+    prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+
+    for (;;) {
+        /* [R-WAKE] pairs with the swap in ucs_thread_wake(). A request
+         * to stop comes before its wake-up, so it is looked at after this */
+        ucs_swap_acq_rel(&thread->word, UCS_THREAD_AWAKE);
+        if (ucs_load_relaxed(&thread->stop)) {
+            break;
+        }
+
+        if (thread->bell != NULL) {
+            /* relaxed: the step reads it again, with what goes with it */
+            bell = ucs_load_relaxed(thread->bell);
+        }
+        pthread_mutex_lock(&thread->step_lock);
+        next = thread->step(thread->arg, ucs_clock_now());
+        pthread_mutex_unlock(&thread->step_lock);
+
+        ucs_clock_refine();
+        ucs_thread_sleep(thread, next, bell);
+    }
+
+    thread->cpu_ns = ucs_thread_spent();
+    ucs_spawn_leave();
+    return NULL;
+}
+
+ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
+                               ucs_thread_h *thread_p)
+{
+    ucs_thread_h thread;
+
+    thread = calloc(1, sizeof(*thread));
+    if (thread == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    thread->step = step;
+    thread->arg  = arg;
+    pthread_mutex_init(&thread->step_lock, NULL);
+    pthread_mutex_init(&thread->life_lock, NULL);
+    *thread_p = thread;
+    return UCS_OK;
+}
+
+void ucs_thread_destroy(ucs_thread_h thread)
+{
+    ucs_thread_stop(thread);
+    pthread_mutex_destroy(&thread->life_lock);
+    pthread_mutex_destroy(&thread->step_lock);
+    free(thread);
+}
+
+ucs_status_t ucs_thread_start(ucs_thread_h thread)
+{
+    ucs_status_t status = UCS_OK;
+    int ret;
+
+    pthread_mutex_lock(&thread->life_lock);
+    if (thread->life == UCS_THREAD_RUNNING) {
+        goto out;
+    }
+
+    if (thread->life == UCS_THREAD_STOPPED) {
+        status = UCS_ERR_BUSY;
+        goto out;
+    }
+
+    ret = ucs_spawn(&thread->id, UCS_STACK_SIZE, ucs_thread_main, thread);
+    if (ret != 0) {
+        thread->life = UCS_THREAD_STOPPED;
+        ucs_helper_warn("the system refuses a helper thread: %s; registrations "
+                        "are kept as without the helper",
+                        strerror(ret));
+        status = UCS_ERR_NO_RESOURCE;
+        goto out;
+    }
+
+    thread->life = UCS_THREAD_RUNNING;
+
+out:
+    pthread_mutex_unlock(&thread->life_lock);
+    return status;
+}
+
+void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell)
+{
+    thread->bell = (_Atomic uint32_t*)bell;
+}
+
+ucs_status_t ucs_thread_bind(ucs_thread_h thread, const ucs_cpu_set_t *cpus)
+{
+    ucs_status_t status = UCS_ERR_NO_ELEM;
+
+    pthread_mutex_lock(&thread->life_lock);
+    /* Both are arrays of unsigned long, one bit for each processor */
+    if ((thread->life == UCS_THREAD_RUNNING) &&
+        (pthread_setaffinity_np(thread->id, sizeof(*cpus),
+                                (const cpu_set_t *)cpus) == 0)) {
+        status = UCS_OK;
+    }
+    pthread_mutex_unlock(&thread->life_lock);
+    return status;
+}
+
+void ucs_thread_stop(ucs_thread_h thread)
+{
+    pthread_mutex_lock(&thread->life_lock);
+    if (thread->life == UCS_THREAD_RUNNING) {
+        ucs_store_relaxed(&thread->stop, 1);
+        ucs_thread_wake(thread);
+        pthread_join(thread->id, NULL);
+    }
+    thread->life = UCS_THREAD_STOPPED;
+    pthread_mutex_unlock(&thread->life_lock);
+}
+
+int ucs_thread_is_running(ucs_thread_h thread)
+{
+    int running;
+
+    pthread_mutex_lock(&thread->life_lock);
+    running = (thread->life == UCS_THREAD_RUNNING);
+    pthread_mutex_unlock(&thread->life_lock);
+    return running;
+}
+
+uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
+{
+    uint64_t cpu_ns = 0;
+    clockid_t clock;
+
+    pthread_mutex_lock(&thread->life_lock);
+    if (thread->life != UCS_THREAD_RUNNING) {
+        cpu_ns = thread->cpu_ns;
+    } else if (pthread_getcpuclockid(thread->id, &clock) == 0) {
+        cpu_ns = ucs_thread_read_cpu(clock);
+    }
+    pthread_mutex_unlock(&thread->life_lock);
+    return cpu_ns;
+}
+
+void ucs_thread_hold(ucs_thread_h thread)
+{
+    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->step_lock);
+}
+
+void ucs_thread_release(ucs_thread_h thread)
+{
+    pthread_mutex_unlock(&thread->step_lock);
+    pthread_mutex_unlock(&thread->life_lock);
+}

@@ -1,0 +1,385 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "report.h"
+#include <ucs/sys/log.h>
+#include "report_print.h"
+#include <ucs/sys/sink.h>
+#include <ucs/sys/write_safely.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+static void uct_helper_report_add_model(ucs_regcache_model_t *sum,
+                                        const ucs_regcache_model_t *model)
+{
+    if (model->samples > sum->samples) {
+        *sum = *model;
+    }
+}
+
+static void uct_helper_report_add_max(uint64_t *sum, uint64_t value)
+{
+    if (value > *sum) {
+        *sum = value;
+    }
+}
+
+void uct_helper_report_add(ucs_regcache_stats_t *sum,
+                           const ucs_regcache_stats_t *stats)
+{
+    sum->pinned_bytes            += stats->pinned_bytes;
+    sum->pinned_peak_bytes       += stats->pinned_peak_bytes;
+    sum->pinned_byte_ns          += stats->pinned_byte_ns;
+    sum->leave_pinned_bytes      += stats->leave_pinned_bytes;
+    sum->leave_pinned_peak_bytes += stats->leave_pinned_peak_bytes;
+    sum->leave_pinned_byte_ns    += stats->leave_pinned_byte_ns;
+    sum->in_use_peak_bytes       += stats->in_use_peak_bytes;
+    sum->in_use_byte_ns          += stats->in_use_byte_ns;
+    sum->regions                 += stats->regions;
+    sum->uses                    += stats->uses;
+    sum->on_time                 += stats->on_time;
+    sum->late                    += stats->late;
+    sum->missed                  += stats->missed;
+    sum->cold                    += stats->cold;
+    sum->wasted                  += stats->wasted;
+    sum->evicted                 += stats->evicted;
+    sum->invalidated             += stats->invalidated;
+    sum->over_ceiling            += stats->over_ceiling;
+    sum->failed                  += stats->failed;
+    sum->hit_samples             += stats->hit_samples;
+    uct_helper_report_add_max(&sum->hit_ns_p50, stats->hit_ns_p50);
+    uct_helper_report_add_max(&sum->hit_ns_p99, stats->hit_ns_p99);
+    uct_helper_report_add_model(&sum->register_model, &stats->register_model);
+    uct_helper_report_add_model(&sum->deregister_model,
+                                &stats->deregister_model);
+}
+
+/* Names hold no commas, so a name is there if it stands between two of them */
+static int uct_helper_report_has_name(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    size_t item;
+
+    for (;;) {
+        item = strcspn(names, ",");
+        if ((item == length) && !strncmp(names, name, length)) {
+            return 1;
+        }
+
+        if (names[item] == '\0') {
+            return 0;
+        }
+        names += item + 1;
+    }
+}
+
+void uct_helper_report_add_domain(uct_helper_figures_t *figures,
+                                  const char *name)
+{
+    size_t used = strlen(figures->lower_domain);
+
+    if (!uct_helper_report_has_name(figures->lower_domain, name)) {
+        snprintf(figures->lower_domain + used,
+                 sizeof(figures->lower_domain) - used, "%s%s",
+                 (used > 0) ? "," : "", name);
+    }
+}
+
+void uct_helper_report_add_note(uct_helper_figures_t *figures,
+                                const char *note)
+{
+    unsigned i;
+
+    for (i = 0; i < figures->num_notes; ++i) {
+        if (!strncmp(figures->notes[i], note, UCT_HELPER_REPORT_NOTE_MAX - 1)) {
+            return;
+        }
+    }
+
+    if (figures->num_notes < UCT_HELPER_REPORT_NOTES_MAX) {
+        snprintf(figures->notes[figures->num_notes++],
+                 UCT_HELPER_REPORT_NOTE_MAX, "%s", note);
+    }
+}
+
+void uct_helper_report_note_rest(uct_helper_figures_t *figures)
+{
+    const ucs_node_figures_t *node = &figures->node;
+    char note[UCT_HELPER_REPORT_NOTE_MAX];
+
+    if (!figures->has_node || (node->rests == 0)) {
+        return;
+    }
+
+    snprintf(note, sizeof(note),
+             "the helper rested %.1f of %.1f s; it %s since %.1f s: %s",
+             node->rest_ns * 1e-9, figures->elapsed_seconds,
+             node->runs ? "runs" : "rests", node->since_ns * 1e-9,
+             ucs_place_reasons[node->why]);
+    uct_helper_report_add_note(figures, note);
+}
+
+int uct_helper_report_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                        "PMIX_RANK", "SLURM_PROCID"};
+    const char *text;
+    unsigned i;
+    char *end;
+    long rank;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        text = getenv(names[i]);
+        if ((text == NULL) || (*text == '\0')) {
+            continue;
+        }
+
+        rank = strtol(text, &end, 10);
+        if ((*end == '\0') && (rank >= 0) && (rank <= INT_MAX)) {
+            return rank;
+        }
+    }
+
+    return -1;
+}
+
+static const char *uct_helper_report_item(char letter, char *item, size_t max)
+{
+    int rank;
+
+    switch (letter) {
+    case 'h':
+        item[max - 1] = '\0';
+        return (gethostname(item, max - 1) == 0) ? item : "localhost";
+    case 'p':
+        snprintf(item, max, "%d", getpid());
+        return item;
+    case 'r':
+        rank = uct_helper_report_rank();
+        if (rank < 0) {
+            return "x";
+        }
+        snprintf(item, max, "%d", rank);
+        return item;
+    case '%':
+        return "%";
+    default:
+        return NULL;
+    }
+}
+
+ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
+                                      size_t max)
+{
+    size_t length = 0;
+    char buffer[HOST_NAME_MAX + 2];
+    const char *item;
+    char single[2];
+
+    for (; *pattern != '\0'; ++pattern) {
+        single[0] = *pattern;
+        single[1] = '\0';
+        item      = single;
+        if (*pattern == '%') {
+            item = uct_helper_report_item(pattern[1], buffer, sizeof(buffer));
+            if (item != NULL) {
+                ++pattern;
+            } else {
+                item = single;
+            }
+        }
+
+        if (length + strlen(item) >= max) {
+            return UCS_ERR_EXCEEDS_LIMIT;
+        }
+        strcpy(path + length, item);
+        length += strlen(item);
+    }
+
+    path[length] = '\0';
+    return UCS_OK;
+}
+
+/* Where a report goes: the file, and the one that is written first and renamed.
+ * /dev/null needs nothing (fd is -1). */
+typedef struct uct_helper_report_file {
+    char path[PATH_MAX];
+    char tmp[PATH_MAX];
+    int  fd;
+} uct_helper_report_file_t;
+
+static int uct_helper_report_create(const char *path)
+{
+    return open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+static const char *
+uct_helper_report_open_tmp(uct_helper_report_file_t *file)
+{
+    int length = snprintf(file->tmp, sizeof(file->tmp), "%s.%d.tmp", file->path,
+                          getpid());
+
+    if (length >= (int)sizeof(file->tmp)) {
+        return strerror(ENAMETOOLONG);
+    }
+
+    file->fd = uct_helper_report_create(file->tmp);
+    if ((file->fd < 0) && (errno == EEXIST)) {
+        /* Left by a process with our number that did not get to its end */
+        unlink(file->tmp);
+        file->fd = uct_helper_report_create(file->tmp);
+    }
+    return (file->fd < 0) ? strerror(errno) : NULL;
+}
+
+/* @return NULL, or why not */
+static const char *uct_helper_report_open(const uct_helper_report_dest_t *dest,
+                                          uct_helper_report_file_t *file)
+{
+    const char *why = NULL;
+
+    if (uct_helper_report_expand(dest->path, file->path,
+                                 sizeof(file->path)) != UCS_OK) {
+        return strerror(ENAMETOOLONG);
+    }
+
+    file->fd = -1;
+    switch (ucs_sink_look(file->path, &why)) {
+    case UCS_SINK_NULL:
+        return NULL;
+    case UCS_SINK_FILE:
+        return uct_helper_report_open_tmp(file);
+    default:
+        return why;
+    }
+}
+
+ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
+                                     char *error, size_t max)
+{
+    uct_helper_report_file_t file;
+    const char *why;
+
+    if ((dest->kind == UCT_HELPER_REPORT_NONE) || (dest->stream > 0)) {
+        return UCS_OK;
+    }
+
+    why = uct_helper_report_open(dest, &file);
+    if (why != NULL) {
+        snprintf(error, max,
+                 "UCX_MD_HELPER_REPORT: '%s%s' cannot be written: %s; allowed: "
+                 "stderr, /dev/stdout, /dev/null, or " UCS_SINK_ALLOWED
+                 "; there will be no report",
+                 (dest->kind == UCT_HELPER_REPORT_JSON) ? "json:" : "",
+                 dest->path, why);
+        return UCS_ERR_IO_ERROR;
+    }
+
+    if (file.fd >= 0) {
+        close(file.fd);
+        unlink(file.tmp);
+    }
+    return UCS_OK;
+}
+
+static int uct_helper_report_print(const uct_helper_report_dest_t *dest,
+                                   const uct_helper_figures_t *figures,
+                                   FILE *stream)
+{
+    if (dest->kind == UCT_HELPER_REPORT_JSON) {
+        uct_helper_report_print_json(stream, figures);
+    } else {
+        uct_helper_report_print_text(stream, figures);
+    }
+
+    return (fflush(stream) == 0) && !ferror(stream);
+}
+
+/* What cannot be written there cannot be said there */
+static ucs_status_t
+uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
+                               const uct_helper_figures_t *figures)
+{
+    char *text    = NULL;
+    size_t length = 0;
+    FILE *stream;
+    int done;
+
+    stream = open_memstream(&text, &length);
+    if (stream == NULL) {
+        return UCS_ERR_IO_ERROR;
+    }
+
+    done = uct_helper_report_print(dest, figures, stream);
+    fclose(stream);
+    done = done && ucs_sink_write(dest->stream, text, length);
+    free(text);
+    return done ? UCS_OK : UCS_ERR_IO_ERROR;
+}
+
+static const char *
+uct_helper_report_fill(const uct_helper_report_dest_t *dest,
+                       const uct_helper_figures_t *figures,
+                       const uct_helper_report_file_t *file)
+{
+    FILE *stream = fdopen(file->fd, "w");
+    int done;
+
+    if (stream == NULL) {
+        close(file->fd);
+        return strerror(errno);
+    }
+
+    done = uct_helper_report_print(dest, figures, stream);
+    if ((fclose(stream) != 0) || !done ||
+        (rename(file->tmp, file->path) != 0)) {
+        return strerror(errno);
+    }
+    return NULL;
+}
+
+static ucs_status_t
+uct_helper_report_write_file(const uct_helper_report_dest_t *dest,
+                             const uct_helper_figures_t *figures)
+{
+    uct_helper_report_file_t file;
+    const char *why;
+
+    why = uct_helper_report_open(dest, &file);
+    if ((why == NULL) && (file.fd >= 0)) {
+        why = uct_helper_report_fill(dest, figures, &file);
+        if (why != NULL) {
+            unlink(file.tmp);
+        }
+    }
+
+    if (why != NULL) {
+        ucs_helper_warn("UCX_MD_HELPER_REPORT: '%s' cannot be written: %s",
+                        dest->path, why);
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
+                                     const uct_helper_figures_t *figures)
+{
+    ucs_write_guard_t guard;
+    ucs_status_t status;
+
+    if (dest->kind == UCT_HELPER_REPORT_NONE) {
+        return UCS_OK;
+    }
+
+    ucs_write_hold(&guard);
+    status = (dest->stream > 0) ? uct_helper_report_write_stream(dest, figures) :
+                                  uct_helper_report_write_file(dest, figures);
+    ucs_write_release(&guard);
+    return status;
+}

@@ -1,0 +1,110 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_REPORT_H_
+#define UCT_HELPER_REPORT_H_
+
+#include <uct/ib/helper_md/helper_config.h>
+#include <ucs/regcache/stats.h>
+
+/**
+ * @file report.h
+ *
+ * What was pinned and what was saved, as text for a reader or as one JSON
+ * object for a program. Units: bytes, seconds, counts; hit_ns_* nanoseconds.
+ */
+
+BEGIN_C_DECLS
+
+#define UCT_HELPER_REPORT_VERSION   1
+#define UCT_HELPER_REPORT_NOTES_MAX 16
+#define UCT_HELPER_REPORT_NOTE_MAX  192
+#define UCT_HELPER_REPORT_NAMES_MAX 512
+
+/** All that a report says, of all domains of the process together. */
+typedef struct uct_helper_figures {
+    ucs_regcache_stats_t stats;
+    double               elapsed_seconds; /**< while any domain was open */
+    double               helper_cpu_seconds;
+    const char           *policy;
+    char                 ucx_version[32];
+    char                 lower_domain[UCT_HELPER_REPORT_NAMES_MAX];
+    int                  modelled;        /**< a modelled cost was added */
+    double               modelled_base_ns;
+    double               modelled_per_page_ns;
+    char               notes[UCT_HELPER_REPORT_NOTES_MAX]
+                            [UCT_HELPER_REPORT_NOTE_MAX];
+    unsigned             num_notes;
+    int                  has_node;        /**< the process was in the ledger */
+    ucs_node_figures_t   node;
+} uct_helper_figures_t;
+
+
+/**
+ * Add the figures of one domain to a sum. Counts and bytes add up, peaks too
+ * (so the peak of a sum is an upper bound), percentiles take the larger, and a
+ * cost model is taken from the domain with more samples.
+ */
+void uct_helper_report_add(ucs_regcache_stats_t *sum,
+                           const ucs_regcache_stats_t *stats);
+
+
+/** Add a name to lower_domain, unless it is there; too long: cut. */
+void uct_helper_report_add_domain(uct_helper_figures_t *figures,
+                                  const char *name);
+
+
+/** Add a note, unless it is there or there is no room. */
+void uct_helper_report_add_note(uct_helper_figures_t *figures,
+                                const char *note);
+
+
+/**
+ * Add a note for a helper that stood down: since when, for how long and why, so
+ * that who reads the reports of all ranks together sees which ones had none.
+ */
+void uct_helper_report_note_rest(uct_helper_figures_t *figures);
+
+
+/**
+ * Rank of this process, from the environment of Open MPI, PMI, PMIx or Slurm;
+ * -1 if there is none.
+ */
+int uct_helper_report_rank(void);
+
+
+/**
+ * Expand %h (host), %p (process id), %r (rank, "x" if unknown) and %% in a
+ * path.
+ *
+ * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if the result does not fit.
+ */
+ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
+                                      size_t max);
+
+
+/**
+ * Find out now whether the report can be written at the end. Nothing is left
+ * behind, and what is no regular file is not opened.
+ *
+ * @param [out] error  One line that names the option, the value and the
+ *                     reason, set on error only.
+ *
+ * @return UCS_OK or UCS_ERR_IO_ERROR.
+ */
+ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
+                                     char *error, size_t max);
+
+
+/**
+ * Write the report. A file appears complete or not at all, in the place of what
+ * was there, also of a link. Waits a second at most for who reads a stream.
+ *
+ * @return UCS_OK, or UCS_ERR_IO_ERROR, for a file after one line of warning.
+ */
+ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
+                                     const uct_helper_figures_t *figures);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,318 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "report_print.h"
+#include <ucs/sys/json.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UCT_HELPER_NS         1e-9
+#define UCT_HELPER_MIB        (1024.0 * 1024.0)
+#define UCT_HELPER_COMMAND_MAX 4096
+
+
+/* The command line with its arguments apart by blanks */
+static void uct_helper_report_read_command(char *command, size_t max)
+{
+    size_t length = 0;
+    FILE *file;
+    size_t i;
+
+    file = fopen("/proc/thread-self/cmdline", "re");
+    if (file != NULL) {
+        length = fread(command, 1, max - 1, file);
+        fclose(file);
+    }
+
+    while ((length > 0) && (command[length - 1] == '\0')) {
+        --length;
+    }
+    for (i = 0; i < length; ++i) {
+        if (command[i] == '\0') {
+            command[i] = ' ';
+        }
+    }
+    command[length] = '\0';
+}
+
+static void uct_helper_report_json_identity(ucs_json_t *json,
+                                            const uct_helper_figures_t *figures)
+{
+    char command[UCT_HELPER_COMMAND_MAX];
+    char host[HOST_NAME_MAX + 1] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    uct_helper_report_read_command(command, sizeof(command));
+
+    ucs_json_integer(json, "version", UCT_HELPER_REPORT_VERSION);
+    ucs_json_string(json, "host", host);
+    ucs_json_integer(json, "pid", getpid());
+    ucs_json_integer(json, "rank", uct_helper_report_rank());
+    ucs_json_string(json, "command", command);
+    ucs_json_string(json, "policy", figures->policy);
+    ucs_json_string(json, "ucx_version", figures->ucx_version);
+    ucs_json_string(json, "lower_domain", figures->lower_domain);
+
+    if (!figures->modelled) {
+        ucs_json_null(json, "modelled_cost");
+        return;
+    }
+
+    ucs_json_begin(json, "modelled_cost");
+    ucs_json_number(json, "base_seconds",
+                    figures->modelled_base_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "per_page_seconds",
+                    figures->modelled_per_page_ns * UCT_HELPER_NS);
+    ucs_json_end(json);
+}
+
+static void uct_helper_report_json_memory(ucs_json_t *json,
+                                          const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+
+    ucs_json_number(json, "elapsed_seconds", figures->elapsed_seconds);
+    ucs_json_count(json, "pinned_peak_bytes", stats->pinned_peak_bytes);
+    ucs_json_number(json, "pinned_byte_seconds",
+                    stats->pinned_byte_ns * UCT_HELPER_NS);
+    ucs_json_count(json, "leave_pinned_bytes", stats->leave_pinned_bytes);
+    ucs_json_count(json, "leave_pinned_peak_bytes",
+                   stats->leave_pinned_peak_bytes);
+    ucs_json_number(json, "leave_pinned_byte_seconds",
+                    stats->leave_pinned_byte_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "in_use_byte_seconds",
+                    stats->in_use_byte_ns * UCT_HELPER_NS);
+    ucs_json_count(json, "in_use_peak_bytes", stats->in_use_peak_bytes);
+}
+
+static void uct_helper_report_json_uses(ucs_json_t *json,
+                                        const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+
+    ucs_json_count(json, "uses", stats->uses);
+    ucs_json_count(json, "on_time", stats->on_time);
+    ucs_json_count(json, "late", stats->late);
+    ucs_json_count(json, "missed", stats->missed);
+    ucs_json_count(json, "cold", stats->cold);
+    ucs_json_count(json, "wasted", stats->wasted);
+    ucs_json_count(json, "evicted", stats->evicted);
+    ucs_json_count(json, "invalidated", stats->invalidated);
+    ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
+
+    if (stats->hit_samples > 0) {
+        ucs_json_count(json, "hit_ns_p50", stats->hit_ns_p50);
+        ucs_json_count(json, "hit_ns_p99", stats->hit_ns_p99);
+    } else {
+        ucs_json_null(json, "hit_ns_p50");
+        ucs_json_null(json, "hit_ns_p99");
+    }
+}
+
+static const char *uct_helper_report_state(const ucs_node_figures_t *node)
+{
+    return (node->why == UCS_PLACE_UNASKED) ? "unneeded" :
+           node->runs                       ? "runs" :
+                                              "rests";
+}
+
+/* Keys without a figure are there all the same, so that readers need not ask */
+static void uct_helper_report_json_node(ucs_json_t *json,
+                                        const uct_helper_figures_t *figures)
+{
+    const ucs_node_figures_t *node = &figures->node;
+
+    if (!figures->has_node) {
+        ucs_json_null(json, "node_ranks");
+        ucs_json_null(json, "node_pinned_peak_bytes");
+        ucs_json_null(json, "node_budget_bytes");
+        ucs_json_null(json, "node_forced");
+        ucs_json_null(json, "node_given_bytes");
+        ucs_json_null(json, "cpu_policy");
+        ucs_json_null(json, "helper_rests");
+        ucs_json_null(json, "helper_cpu");
+        ucs_json_null(json, "idle_cores");
+        ucs_json_null(json, "helper_state");
+        ucs_json_null(json, "helper_since_seconds");
+        ucs_json_null(json, "helper_why");
+        ucs_json_null(json, "helper_rest_seconds");
+        ucs_json_null(json, "cores_wanted");
+        ucs_json_null(json, "cores");
+        return;
+    }
+
+    ucs_json_count(json, "node_ranks", node->ranks);
+    ucs_json_count(json, "node_pinned_peak_bytes", node->peak_bytes);
+    if (node->budget == UINT64_MAX) {
+        ucs_json_null(json, "node_budget_bytes");
+    } else {
+        ucs_json_count(json, "node_budget_bytes", node->budget);
+    }
+    ucs_json_count(json, "node_forced", node->forced);
+    ucs_json_count(json, "node_given_bytes", node->given_bytes);
+    ucs_json_string(json, "cpu_policy", ucs_cpu_policy_names[node->policy]);
+    ucs_json_count(json, "helper_rests", node->rests);
+    if (node->cpu == UCS_PLACE_ANY) {
+        ucs_json_null(json, "helper_cpu");
+    } else {
+        ucs_json_integer(json, "helper_cpu", node->cpu);
+    }
+    ucs_json_count(json, "idle_cores", node->idle_cores);
+    ucs_json_string(json, "helper_state", uct_helper_report_state(node));
+    ucs_json_number(json, "helper_since_seconds",
+                    node->since_ns * UCT_HELPER_NS);
+    ucs_json_string(json, "helper_why", ucs_place_reasons[node->why]);
+    ucs_json_number(json, "helper_rest_seconds", node->rest_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "cores_wanted", (double)node->wanted / UCS_BUSY_CORE);
+    ucs_json_count(json, "cores", node->processors);
+}
+
+static void uct_helper_report_json_model(ucs_json_t *json, const char *key,
+                                         const ucs_regcache_model_t *model)
+{
+    ucs_json_begin(json, key);
+    ucs_json_number(json, "a_seconds_per_page",
+                    model->a_ns_per_page * UCT_HELPER_NS);
+    ucs_json_number(json, "b_seconds", model->b_ns * UCT_HELPER_NS);
+    ucs_json_count(json, "samples", model->samples);
+    ucs_json_end(json);
+}
+
+void uct_helper_report_print_json(FILE *stream,
+                                  const uct_helper_figures_t *figures)
+{
+    const char *notes[UCT_HELPER_REPORT_NOTES_MAX];
+    ucs_json_t json;
+    unsigned i;
+
+    for (i = 0; i < figures->num_notes; ++i) {
+        notes[i] = figures->notes[i];
+    }
+
+    json.stream = stream;
+    ucs_json_begin(&json, NULL);
+    uct_helper_report_json_identity(&json, figures);
+    uct_helper_report_json_memory(&json, figures);
+    uct_helper_report_json_uses(&json, figures);
+    uct_helper_report_json_node(&json, figures);
+    uct_helper_report_json_model(&json, "register_model",
+                                 &figures->stats.register_model);
+    uct_helper_report_json_model(&json, "deregister_model",
+                                 &figures->stats.deregister_model);
+    ucs_json_strings(&json, "notes", notes, figures->num_notes);
+    ucs_json_end(&json);
+}
+
+static double uct_helper_report_percent(double part, double whole)
+{
+    return (whole > 0) ? 100.0 * part / whole : 0.0;
+}
+
+static void uct_helper_report_print_memory(FILE *stream,
+                                           const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+
+    fprintf(stream,
+            "  pinned at most   %.2f MiB, leave pinned would hold %.2f MiB "
+            "(%.1f %%)\n",
+            stats->pinned_peak_bytes / UCT_HELPER_MIB,
+            stats->leave_pinned_peak_bytes / UCT_HELPER_MIB,
+            uct_helper_report_percent(stats->pinned_peak_bytes,
+                                      stats->leave_pinned_peak_bytes));
+    fprintf(stream,
+            "  pinned over time %.3f MiB s, leave pinned %.3f MiB s (%.1f %%), "
+            "in use %.3f MiB s\n",
+            stats->pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
+            stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
+            uct_helper_report_percent(stats->pinned_byte_ns,
+                                      stats->leave_pinned_byte_ns),
+            stats->in_use_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB);
+}
+
+static void uct_helper_report_print_uses(FILE *stream,
+                                         const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+
+    fprintf(stream,
+            "  uses             %lu: %lu on time, %lu late, %lu missed, "
+            "%lu cold\n",
+            stats->uses, stats->on_time, stats->late, stats->missed,
+            stats->cold);
+    fprintf(stream,
+            "  registrations    %lu wasted, %lu evicted, %lu invalidated\n",
+            stats->wasted, stats->evicted, stats->invalidated);
+    fprintf(stream,
+            "  register         %.3f us + %.1f ns a page, deregister %.3f us + "
+            "%.1f ns a page\n",
+            stats->register_model.b_ns / 1e3,
+            stats->register_model.a_ns_per_page,
+            stats->deregister_model.b_ns / 1e3,
+            stats->deregister_model.a_ns_per_page);
+    fprintf(stream, "  helper           %.6f s of CPU in %.3f s",
+            figures->helper_cpu_seconds, figures->elapsed_seconds);
+    if (stats->hit_samples > 0) {
+        fprintf(stream, ", hit %lu ns (99 %%: %lu ns)", stats->hit_ns_p50,
+                stats->hit_ns_p99);
+    }
+    fputc('\n', stream);
+}
+
+static void uct_helper_report_print_node(FILE *stream,
+                                         const ucs_node_figures_t *node)
+{
+    fprintf(stream, "  node             %u ranks, pinned at most %.2f MiB",
+            node->ranks, node->peak_bytes / UCT_HELPER_MIB);
+    if (node->budget != UINT64_MAX) {
+        fprintf(stream, " of %.2f MiB, %lu uses beyond, %.2f MiB given back",
+                node->budget / UCT_HELPER_MIB, node->forced,
+                node->given_bytes / UCT_HELPER_MIB);
+    }
+    fprintf(stream, "\n  processors       policy %s, %u idle cores, helper ",
+            ucs_cpu_policy_names[node->policy], node->idle_cores);
+    if (node->cpu == UCS_PLACE_ANY) {
+        fprintf(stream, "not on one of its own");
+    } else {
+        fprintf(stream, "on %d", node->cpu);
+    }
+    fprintf(stream, ", rested %lu times, %.3f s\n", node->rests,
+            node->rest_ns * UCT_HELPER_NS);
+    fprintf(stream,
+            "  helper           %s since %.3f s: %s (%.2f of %u "
+            "processors wanted)\n",
+            uct_helper_report_state(node), node->since_ns * UCT_HELPER_NS,
+            ucs_place_reasons[node->why], (double)node->wanted / UCS_BUSY_CORE,
+            node->processors);
+}
+
+void uct_helper_report_print_text(FILE *stream,
+                                  const uct_helper_figures_t *figures)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    unsigned i;
+
+    gethostname(host, sizeof(host) - 1);
+    fprintf(stream,
+            "ucx-helper-md: host %s, pid %d, rank %d, policy %s over %s, "
+            "UCX %s\n",
+            host, getpid(), uct_helper_report_rank(), figures->policy,
+            figures->lower_domain, figures->ucx_version);
+    uct_helper_report_print_memory(stream, figures);
+    uct_helper_report_print_uses(stream, figures);
+    if (figures->has_node) {
+        uct_helper_report_print_node(stream, &figures->node);
+    }
+    if (figures->modelled) {
+        fprintf(stream,
+                "  MODELLED cost    %.3f us + %.1f ns a page added to each "
+                "registration\n",
+                figures->modelled_base_ns / 1e3,
+                figures->modelled_per_page_ns);
+    }
+    for (i = 0; i < figures->num_notes; ++i) {
+        fprintf(stream, "  note             %s\n", figures->notes[i]);
+    }
+}

@@ -1,0 +1,476 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "trace_record.h"
+#include <ucs/datastruct/dq.h>
+#include <ucs/sys/log.h>
+#include "report.h"
+#include <ucs/sys/sink.h>
+#include <ucs/sys/thread.h>
+#include "trace_open.h"
+#include <ucs/sys/write_safely.h>
+
+#include <ucs/sys/clock.h>
+#include <ucs/trace/trace.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UCT_HELPER_TRACE_BUFFER   65536u
+#define UCT_HELPER_TRACE_POLL_NS  UINT64_C(10000000)
+
+/* Rights of the file, before the umask */
+#define UCT_HELPER_TRACE_MODE     0666
+
+/*
+ * The recorder of this process. Producers touch is_on and the ring alone; the
+ * ring is never freed, for one of them may be late. All else is the writer's,
+ * that is of whoever runs a step or has stopped the thread.
+ */
+typedef struct uct_helper_trace {
+    ucs_dq_h                ring;
+    ucs_thread_h            thread;
+    ucs_trace_encoder_h     encoder;
+    uct_helper_trace_open_h open;
+    uint64_t                lost;     /* of the ring, as last written */
+    uint64_t                time_ns;  /* of the latest entry */
+    int                     fd;
+    dev_t                   device;   /* of what fd was opened for */
+    ino_t                   inode;
+    char                    path[PATH_MAX];
+    off_t                   offset;   /* in the file, of buffer */
+    size_t                  used;
+    int                     is_child; /* of a process that recorded */
+    /* One more record and the end mark fit behind BUFFER */
+    uint8_t                 buffer[UCT_HELPER_TRACE_BUFFER +
+                                   2 * UCS_TRACE_RECORD_MAX];
+} uct_helper_trace_t;
+
+_Atomic(int) uct_helper_trace_is_on;
+
+static uct_helper_trace_t uct_helper_trace = {.fd = -1};
+
+
+/*
+ * Producers. The ring is the queue that the helper's uses go through; an entry
+ * has other fields of the same size:
+ *   region handle, generation kind and access, start_ns time, sp signature
+ */
+
+static void uct_helper_trace_push(ucs_trace_kind_t kind, uint64_t time_ns,
+                                  uint64_t address, size_t length,
+                                  unsigned access, uint64_t signature,
+                                  uct_mem_h memh)
+{
+    const ucs_use_t entry = {
+        .region     = memh,
+        .generation = ((uint64_t)kind << 32) | access,
+        .start_ns   = time_ns,
+        .end_ns     = 0,
+        .sp         = signature,
+        .address    = address,
+        .length     = length
+    };
+
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+}
+
+void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
+                          unsigned access, uint64_t signature, uct_mem_h memh)
+{
+    uct_helper_trace_push(UCS_TRACE_USE, time_ns, address, length, access,
+                          signature, memh);
+}
+
+void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
+{
+    uct_helper_trace_push(UCS_TRACE_RELEASE, time_ns, 0, 0, 0, 0, memh);
+}
+
+void uct_helper_trace_unmap(uint64_t address, size_t length)
+{
+    uct_helper_trace_push(UCS_TRACE_UNMAP, ucs_clock_now(), address, length, 0,
+                          0, NULL);
+}
+
+/*
+ * Writer
+ */
+
+/* A program that closes descriptors that it does not know gives the number of
+ * this one to a file of its own, which is not to be written or closed */
+static int uct_helper_trace_owns_file(const uct_helper_trace_t *trace)
+{
+    struct stat st;
+
+    return (trace->fd >= 0) && (fstat(trace->fd, &st) == 0) &&
+           (st.st_dev == trace->device) && (st.st_ino == trace->inode);
+}
+
+static void uct_helper_trace_close(uct_helper_trace_t *trace)
+{
+    if (uct_helper_trace_owns_file(trace)) {
+        close(trace->fd);
+    }
+    trace->fd = -1;
+}
+
+static ucs_status_t uct_helper_trace_write_all(uct_helper_trace_t *trace,
+                                               size_t size)
+{
+    size_t done = 0;
+    ssize_t ret;
+
+    if (!uct_helper_trace_owns_file(trace)) {
+        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: the "
+                        "program has closed its descriptor; the trace ends "
+                        "here",
+                        trace->path);
+        return UCS_ERR_IO_ERROR;
+    }
+
+    while (done < size) {
+        ret = pwrite(trace->fd, trace->buffer + done, size - done,
+                     trace->offset + done);
+        if (ret > 0) {
+            done += ret;
+        } else if ((ret == 0) || (errno != EINTR)) {
+            ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s "
+                            "(allowed: a regular file); the trace ends here",
+                            trace->path,
+                            (ret == 0) ? "no progress" : strerror(errno));
+            return UCS_ERR_IO_ERROR;
+        }
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t uct_helper_trace_write(uct_helper_trace_t *trace,
+                                           size_t size)
+{
+    ucs_write_guard_t guard;
+    ucs_status_t status;
+
+    ucs_write_hold(&guard);
+    status = uct_helper_trace_write_all(trace, size);
+    ucs_write_release(&guard);
+    return status;
+}
+
+/* The end mark goes with it and is overwritten by what follows, so the file is
+ * a whole trace at any time, also if the process is killed. After a failure
+ * the rest is thrown away. */
+static void uct_helper_trace_flush(uct_helper_trace_t *trace)
+{
+    size_t end;
+
+    if ((trace->fd >= 0) && (trace->used > 0)) {
+        end = ucs_trace_encode_end(trace->encoder,
+                                   trace->buffer + trace->used);
+        if (uct_helper_trace_write(trace, trace->used + end) == UCS_OK) {
+            trace->offset += trace->used;
+        } else {
+            uct_helper_trace_close(trace);
+        }
+    }
+    trace->used = 0;
+}
+
+static uint8_t *uct_helper_trace_room(uct_helper_trace_t *trace)
+{
+    if (trace->used > UCT_HELPER_TRACE_BUFFER) {
+        uct_helper_trace_flush(trace);
+    }
+    return trace->buffer + trace->used;
+}
+
+static void uct_helper_trace_put(uct_helper_trace_t *trace,
+                                 const ucs_trace_event_t *event)
+{
+    uint8_t *p = uct_helper_trace_room(trace);
+
+    trace->used += ucs_trace_encode(trace->encoder, event, p);
+}
+
+/* What is missing may be a release, so whatever is open counts as given back:
+ * a use without an end would look like memory that is in use for ever */
+static void uct_helper_trace_put_lost(uct_helper_trace_t *trace,
+                                      uint64_t count)
+{
+    ucs_trace_event_t event = {
+        .kind    = UCS_TRACE_LOST,
+        .time_ns = trace->time_ns,
+        .length  = count
+    };
+
+    uct_helper_trace_put(trace, &event);
+    while (uct_helper_trace_open_take_any(trace->open, &event)) {
+        event.kind    = UCS_TRACE_RELEASE;
+        event.time_ns = trace->time_ns;
+        uct_helper_trace_put(trace, &event);
+    }
+}
+
+static void uct_helper_trace_entry(uct_helper_trace_t *trace,
+                                   const ucs_use_t *entry)
+{
+    ucs_trace_event_t event = {
+        .kind      = (ucs_trace_kind_t)(entry->generation >> 32),
+        .time_ns   = entry->start_ns,
+        .address   = entry->address,
+        .length    = entry->length,
+        .signature = entry->sp,
+        .access    = (uint32_t)entry->generation
+    };
+
+    trace->time_ns = event.time_ns;
+    switch (event.kind) {
+    case UCS_TRACE_USE:
+        if (!uct_helper_trace_open_add(trace->open, entry->region, &event)) {
+            uct_helper_trace_put_lost(trace, 2);
+            return;
+        }
+        break;
+    case UCS_TRACE_RELEASE:
+        if (!uct_helper_trace_open_take(trace->open, entry->region, &event)) {
+            return; /* its use was lost, which has been counted */
+        }
+        event.kind    = UCS_TRACE_RELEASE;
+        event.time_ns = entry->start_ns;
+        break;
+    default:
+        /* The format has no empty range, and none that ends beyond */
+        if ((event.length == 0) ||
+            (event.length > UINT64_MAX - event.address)) {
+            return;
+        }
+        break;
+    }
+    uct_helper_trace_put(trace, &event);
+}
+
+static void uct_helper_trace_drain(uct_helper_trace_t *trace)
+{
+    uint64_t lost = ucs_dq_lost(trace->ring);
+    ucs_use_t entry;
+
+    while (ucs_dq_pop(trace->ring, &entry)) {
+        uct_helper_trace_entry(trace, &entry);
+    }
+    /* Entries that were in the ring when others did not fit came before */
+    if (lost != trace->lost) {
+        uct_helper_trace_put_lost(trace, lost - trace->lost);
+        trace->lost = lost;
+    }
+}
+
+static uint64_t uct_helper_trace_step(void *arg, uint64_t now)
+{
+    uct_helper_trace_t *trace = arg;
+
+    uct_helper_trace_drain(trace);
+    uct_helper_trace_flush(trace);
+    return now + UCT_HELPER_TRACE_POLL_NS;
+}
+
+/*
+ * Life
+ */
+
+static void uct_helper_trace_begin(uct_helper_trace_t *trace)
+{
+    ucs_trace_header_t header = {
+        .start_ns  = ucs_clock_now(),
+        .page_size = (uint32_t)sysconf(_SC_PAGESIZE),
+        .pid       = (uint32_t)getpid(),
+        .rank      = uct_helper_report_rank()
+    };
+
+    if (gethostname(header.host, sizeof(header.host) - 1) != 0) {
+        header.host[0] = '\0';
+    }
+    trace->time_ns = header.start_ns;
+    trace->offset  = 0;
+    trace->lost    = ucs_dq_lost(trace->ring);
+    trace->used    = ucs_trace_encode_begin(trace->encoder, &header,
+                                            trace->buffer);
+    /* A file that cannot be written shows at once */
+    uct_helper_trace_flush(trace);
+}
+
+static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
+{
+    ucs_use_t late; /* came after the last recording had stopped */
+    ucs_status_t status;
+
+    if (trace->ring == NULL) {
+        status = ucs_dq_create(UCT_HELPER_TRACE_RING, &trace->ring);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    while (ucs_dq_pop(trace->ring, &late)) {
+    }
+    status = ucs_trace_encoder_create(&trace->encoder);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_helper_trace_open_create(&trace->open);
+    if (status != UCS_OK) {
+        goto err_destroy_encoder;
+    }
+    status = ucs_thread_create(uct_helper_trace_step, trace, &trace->thread);
+    if (status != UCS_OK) {
+        goto err_destroy_open;
+    }
+    return UCS_OK;
+
+err_destroy_open:
+    uct_helper_trace_open_destroy(trace->open);
+err_destroy_encoder:
+    ucs_trace_encoder_destroy(trace->encoder);
+    return status;
+}
+
+static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
+{
+    ucs_thread_destroy(trace->thread);
+    uct_helper_trace_open_destroy(trace->open);
+    ucs_trace_encoder_destroy(trace->encoder);
+    trace->thread = NULL;
+    uct_helper_trace_close(trace);
+}
+
+static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
+                                               const char *pattern)
+{
+    ucs_status_t status = uct_helper_report_expand(pattern, trace->path,
+                                                   sizeof(trace->path));
+    const char *why;
+    struct stat st;
+
+    if (status != UCS_OK) {
+        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' is too long, allowed: a "
+                        "path of less than %d bytes; there is no trace",
+                        pattern, PATH_MAX);
+        return status;
+    }
+
+    trace->fd = ucs_sink_open(trace->path, UCT_HELPER_TRACE_MODE, &why);
+    if ((trace->fd >= 0) && (fstat(trace->fd, &st) != 0)) {
+        why = strerror(errno);
+        close(trace->fd);
+        trace->fd = -1;
+    }
+    if (trace->fd < 0) {
+        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s; "
+                        "allowed: " UCS_SINK_ALLOWED "; there is no "
+                        "trace",
+                        trace->path, why);
+        return UCS_ERR_IO_ERROR;
+    }
+
+    trace->device = st.st_dev;
+    trace->inode  = st.st_ino;
+    return UCS_OK;
+}
+
+ucs_status_t uct_helper_trace_start(const char *pattern)
+{
+    uct_helper_trace_t *trace = &uct_helper_trace;
+    ucs_status_t status;
+
+    if (trace->thread != NULL) {
+        return UCS_OK;
+    }
+    if (trace->is_child && (strstr(pattern, "%p") == NULL)) {
+        ucs_helper_debug("UCX_MD_HELPER_TRACE: '%s' is the parent's file; a "
+                         "forked process records only with %%p",
+                         pattern);
+        return UCS_ERR_BUSY;
+    }
+
+    status = uct_helper_trace_open_file(trace, pattern);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_helper_trace_create(trace);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    uct_helper_trace_begin(trace);
+    status = ucs_thread_start(trace->thread);
+    if (status != UCS_OK) {
+        uct_helper_trace_destroy(trace);
+        goto err;
+    }
+    ucs_store_release(&uct_helper_trace_is_on, 1); /* [T-RING] */
+    return UCS_OK;
+
+err:
+    uct_helper_trace_close(trace);
+    ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s': %s; there is no trace",
+                    trace->path, ucs_status_string(status));
+    return status;
+}
+
+void uct_helper_trace_stop(void)
+{
+    uct_helper_trace_t *trace = &uct_helper_trace;
+
+    if (trace->thread == NULL) {
+        return;
+    }
+    ucs_store_relaxed(&uct_helper_trace_is_on, 0);
+    ucs_thread_stop(trace->thread);
+    (void)uct_helper_trace_step(trace, 0);
+    uct_helper_trace_destroy(trace);
+}
+
+void uct_helper_trace_sync(void)
+{
+    uct_helper_trace_t *trace = &uct_helper_trace;
+
+    if (trace->thread != NULL) {
+        ucs_thread_hold(trace->thread);
+        (void)uct_helper_trace_step(trace, 0);
+        ucs_thread_release(trace->thread);
+    }
+}
+
+/*
+ * Fork
+ */
+
+void uct_helper_trace_hold(void)
+{
+    if (uct_helper_trace.thread != NULL) {
+        ucs_thread_hold(uct_helper_trace.thread);
+    }
+}
+
+void uct_helper_trace_release_hold(void)
+{
+    if (uct_helper_trace.thread != NULL) {
+        ucs_thread_release(uct_helper_trace.thread);
+    }
+}
+
+/* The parent's file goes on in the parent. What the recorder allocated is left
+ * as it is, as is all that a child inherits. */
+void uct_helper_trace_forget(void)
+{
+    uct_helper_trace_t *trace = &uct_helper_trace;
+
+    ucs_store_relaxed(&uct_helper_trace_is_on, 0);
+    if (trace->thread != NULL) {
+        uct_helper_trace_close(trace);
+        trace->thread   = NULL;
+        trace->ring     = NULL;
+        trace->is_child = 1;
+    }
+}

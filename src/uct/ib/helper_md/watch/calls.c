@@ -1,0 +1,89 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "calls.h"
+#include "events.h"
+#include "monitor.h"
+#include <ucs/sys/process.h>
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* Whole pages, as the kernel rounds: the end up. @return Zero if there are
+ * none. */
+static int uct_helper_calls_pages(void *address, size_t length,
+                                  uintptr_t *start_p, uintptr_t *end_p)
+{
+    uintptr_t mask = sysconf(_SC_PAGESIZE) - 1;
+
+    *start_p = (uintptr_t)address & ~mask;
+    if (length > UINTPTR_MAX - mask - (uintptr_t)address) {
+        return 0; /* is about to be refused */
+    }
+
+    *end_p = ((uintptr_t)address + length + mask) & ~mask;
+    return *end_p > *start_p;
+}
+
+static void uct_helper_calls_discard(void *address, size_t length)
+{
+    uct_helper_events_unmapped((uintptr_t)address, length);
+}
+
+/* First the regions: what is not watched must not stay registered */
+static void uct_helper_calls_leave(void *address, size_t length)
+{
+    uintptr_t start, end;
+
+    if (uct_helper_calls_pages(address, length, &start, &end) &&
+        uct_helper_events_unmapped(start, end - start)) {
+        uct_helper_monitor_unwatch(start, end);
+    }
+}
+
+static void uct_helper_calls_place(void *address, size_t length)
+{
+    uintptr_t start, end;
+
+    if (uct_helper_calls_pages(address, length, &start, &end) &&
+        ucs_process_is_known()) {
+        uct_helper_monitor_spread_beside(start, end);
+    }
+}
+
+/* Where something has just been mapped no registration can be left, unless the
+ * event of its end is still under way */
+static void uct_helper_calls_mapped(void *address, size_t length)
+{
+    uintptr_t start, end;
+
+    if (uct_helper_calls_pages(address, length, &start, &end) &&
+        uct_helper_events_unmapped(start, end - start)) {
+        uct_helper_monitor_spread(start, end);
+    }
+}
+
+const uct_helper_calls_t uct_helper_calls = {
+    .discard = uct_helper_calls_discard,
+    .leave   = uct_helper_calls_leave,
+    .place   = uct_helper_calls_place,
+    .mapped  = uct_helper_calls_mapped
+};
+
+int uct_helper_calls_listen(void)
+{
+    uct_helper_calls_listen_func_t listen;
+
+    listen = (uct_helper_calls_listen_func_t)dlsym(RTLD_DEFAULT,
+                                                   UCT_HELPER_CALLS_LISTEN);
+    if (listen == NULL) {
+        return 0;
+    }
+
+    listen(&uct_helper_calls);
+    return 1;
+}

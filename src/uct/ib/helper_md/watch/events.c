@@ -1,0 +1,319 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "events.h"
+#include "events_probe.h"
+#include <ucs/sys/log.h>
+#include <ucs/sys/process.h>
+#include <uct/ib/helper_md/report/trace_record.h>
+
+#include <ucm/api/ucm.h>
+#include <ucs/sys/atomic.h>
+
+#include <pthread.h>
+#include <sched.h>
+
+/* UCX's own caches use 1000; lower is earlier */
+#define UCT_HELPER_EVENTS_PRIORITY 900
+
+/*
+ * Invariant: a cache is inside an event only while readers > 0 of its slot,
+ * and it is unreachable for an event that begins after cache became NULL.
+ */
+typedef struct uct_helper_listener {
+    _Atomic(ucs_regcache_h) cache;
+    _Atomic unsigned        readers;
+} uct_helper_listener_t;
+
+static uct_helper_listener_t uct_helper_listeners[UCT_HELPER_EVENTS_MAX];
+static pthread_once_t uct_helper_events_once = PTHREAD_ONCE_INIT;
+static ucs_status_t uct_helper_events_status;
+static const char *uct_helper_events_reason;
+
+/* The hooks are in use; without them there is nothing that could be missed */
+static _Atomic(int) uct_helper_events_installed;
+
+/* What is missed since the start, NULL while nothing is known to be */
+static _Atomic(const char*) uct_helper_events_lost;
+
+/* Engines whose gates the reader of kernel events has shut; the reader's own */
+static ucs_regcache_h uct_helper_events_gated[UCT_HELPER_EVENTS_MAX];
+
+
+/* The caller may do with the cache what an event may */
+static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
+                                                 uintptr_t address,
+                                                 size_t length),
+                                   uintptr_t address, size_t length)
+{
+    ucs_regcache_h cache;
+    uct_helper_listener_t *slot;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        slot = &uct_helper_listeners[i];
+        if (ucs_load_relaxed(&slot->cache) == NULL) {
+            continue;
+        }
+
+        /* [R-READER] either this comes after the add in
+         * uct_helper_events_leave(), and then the NULL is seen below, or
+         * before, and then that waits for the sub */
+        ucs_add_acq_rel(&slot->readers, 1);
+        cache = ucs_load_acquire(&slot->cache);
+        if (cache != NULL) {
+            visit(cache, address, length);
+        }
+        ucs_sub_acq_rel(&slot->readers, 1);
+    }
+}
+
+void uct_helper_events_shut(void)
+{
+    uct_helper_listener_t *slot;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        slot = &uct_helper_listeners[i];
+        if ((uct_helper_events_gated[i] != NULL) ||
+            (ucs_load_relaxed(&slot->cache) == NULL)) {
+            continue;
+        }
+
+        /* [R-READER] as in uct_helper_events_each() */
+        ucs_add_acq_rel(&slot->readers, 1);
+        uct_helper_events_gated[i] = ucs_load_acquire(&slot->cache);
+        if (uct_helper_events_gated[i] == NULL) {
+            ucs_sub_acq_rel(&slot->readers, 1);
+        } else {
+            ucs_regcache_gate_shut(uct_helper_events_gated[i]);
+        }
+    }
+}
+
+int uct_helper_events_try_pass(uintptr_t address, size_t length)
+{
+    int passed = 1;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        if ((uct_helper_events_gated[i] != NULL) &&
+            !ucs_regcache_try_unmapped(uct_helper_events_gated[i], address,
+                                       length)) {
+            passed = 0;
+        }
+    }
+    return passed;
+}
+
+void uct_helper_events_open(void)
+{
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        if (uct_helper_events_gated[i] != NULL) {
+            ucs_regcache_gate_open(uct_helper_events_gated[i]);
+            uct_helper_events_gated[i] = NULL;
+            ucs_sub_acq_rel(&uct_helper_listeners[i].readers, 1);
+        }
+    }
+}
+
+int uct_helper_events_unmapped(uintptr_t address, size_t length)
+{
+    /* A child without fork handlers: what is registered is its parent's, and a
+     * lock that stood closed at the fork will never open here */
+    if (ucs_unlikely(!ucs_process_is_known())) {
+        return 0;
+    }
+
+    uct_helper_events_each(ucs_regcache_unmapped, address, length);
+    return 1;
+}
+
+/* Must not allocate, free, log or block: see the note on
+ * ucm_event_callback_t. Of a mapping as well: where something has just been
+ * mapped no registration can be left, unless its event was missed. */
+static void uct_helper_events_callback(ucm_event_type_t type,
+                                       ucm_event_t *event, void *arg)
+{
+    uintptr_t address = (uintptr_t)event->vm_unmapped.address;
+    size_t length     = event->vm_unmapped.size;
+
+    (void)arg;
+    if (type == UCM_EVENT_VM_UNMAPPED) {
+        uct_helper_events_probe_saw(address);
+    }
+
+    if (!uct_helper_events_unmapped(address, length)) {
+        return;
+    }
+
+    /* [T-RING] pairs with the release in uct_helper_trace_start() */
+    if (ucs_unlikely(ucs_load_acquire(&uct_helper_trace_is_on)) &&
+        (type == UCM_EVENT_VM_UNMAPPED)) {
+        uct_helper_trace_unmap(address, length);
+    }
+}
+
+static void uct_helper_events_install(void)
+{
+    const char *reason;
+    ucs_status_t status;
+
+#if !defined(__SANITIZE_THREAD__) /* which brings a malloc() of its own */
+    /* In this mode UCX's own malloc() calls sbrk() under its lock, its hook of
+     * that calls dlsym(), and that malloc(): a deadlock as soon as somebody
+     * asks for events. Under Open MPI, which tells of its own, UCX does not. */
+    if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_RELOC) {
+        status = UCS_ERR_UNSUPPORTED;
+        reason = "UCX's memory hooks deadlock with UCX_MEM_MMAP_HOOK_MODE="
+                 "reloc";
+        goto err;
+    }
+#endif
+
+    status = ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED,
+                                   UCT_HELPER_EVENTS_PRIORITY,
+                                   uct_helper_events_callback, NULL);
+    if (status != UCS_OK) {
+        reason = ucm_global_opts.enable_events ?
+                 "UCX cannot install its memory hooks" :
+                 "memory events are disabled by UCX_MEM_EVENTS";
+        goto err;
+    }
+
+    status = uct_helper_events_probe_first(&reason);
+    if (status != UCS_OK) {
+        goto err_unset;
+    }
+
+    status = ucm_test_events(UCM_EVENT_VM_UNMAPPED);
+    if (status != UCS_OK) {
+        reason = "UCX's own test of its memory hooks fails";
+        goto err_unset;
+    }
+
+    /* Not to be had under Open MPI, which tells UCM itself of what is unmapped,
+     * and of no more */
+    (void)ucm_set_event_handler(UCM_EVENT_VM_MAPPED, UCT_HELPER_EVENTS_PRIORITY,
+                                uct_helper_events_callback, NULL);
+    uct_helper_events_status = UCS_OK;
+    ucs_store_relaxed(&uct_helper_events_installed, 1);
+    return;
+
+err_unset:
+    ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, uct_helper_events_callback,
+                            NULL);
+err:
+    uct_helper_events_reason = reason;
+    uct_helper_events_status = status;
+}
+
+ucs_status_t uct_helper_events_check(const char **reason_p)
+{
+    const char *lost;
+
+    pthread_once(&uct_helper_events_once, uct_helper_events_install);
+    lost      = ucs_load_relaxed(&uct_helper_events_lost);
+    *reason_p = (lost != NULL) ? lost : uct_helper_events_reason;
+    return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
+}
+
+/* In place of an address stands the reason */
+static void uct_helper_events_distrust_one(ucs_regcache_h cache,
+                                           uintptr_t reason, size_t length)
+{
+    (void)length;
+    ucs_regcache_distrust(cache, reason);
+}
+
+static void uct_helper_events_trust_one(ucs_regcache_h cache, uintptr_t reason,
+                                        size_t length)
+{
+    (void)length;
+    ucs_regcache_trust(cache, reason);
+}
+
+void uct_helper_events_distrust(unsigned reason)
+{
+    uct_helper_events_each(uct_helper_events_distrust_one, reason, 0);
+}
+
+void uct_helper_events_trust(unsigned reason)
+{
+    uct_helper_events_each(uct_helper_events_trust_one, reason, 0);
+}
+
+void uct_helper_events_recheck(uint64_t now)
+{
+    const char *reason;
+
+    if (!ucs_load_relaxed(&uct_helper_events_installed) ||
+        (ucs_load_relaxed(&uct_helper_events_lost) != NULL) ||
+        !uct_helper_events_probe_is_due(now) ||
+        (uct_helper_events_probe_again(now, &reason) == UCS_OK)) {
+        return;
+    }
+
+    /* First the regions, for every moment counts */
+    ucs_store_relaxed(&uct_helper_events_lost, reason);
+    uct_helper_events_distrust(UCS_REGCACHE_DISTRUST_EVENTS);
+    ucs_helper_warn("%s any more, another library has taken its place: from "
+                    "now on memory is registered only while it is in use",
+                    reason);
+}
+
+const char *uct_helper_events_complaint(void)
+{
+    return ucs_load_relaxed(&uct_helper_events_lost);
+}
+
+ucs_status_t uct_helper_events_join(ucs_regcache_h cache)
+{
+    ucs_regcache_h none;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        none = NULL;
+        /* [R-READER] publishes the cache to uct_helper_events_each() */
+        if (ucs_cas_acq_rel(&uct_helper_listeners[i].cache, &none, cache)) {
+            return UCS_OK;
+        }
+    }
+
+    return UCS_ERR_EXCEEDS_LIMIT;
+}
+
+void uct_helper_events_leave(ucs_regcache_h cache)
+{
+    uct_helper_listener_t *slot;
+    ucs_regcache_h found;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        slot  = &uct_helper_listeners[i];
+        found = cache;
+        if (!ucs_cas_acq_rel(&slot->cache, &found, NULL)) {
+            continue;
+        }
+
+        /* [R-READER] an add of nothing, to stand in one order with those of
+         * uct_helper_events_each() */
+        while (ucs_add_acq_rel(&slot->readers, 0) != 0) {
+            sched_yield();
+        }
+    }
+}
+
+void uct_helper_events_forget(void)
+{
+    unsigned i;
+
+    uct_helper_events_probe_forget();
+    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+        ucs_store_relaxed(&uct_helper_listeners[i].cache, NULL);
+        ucs_store_relaxed(&uct_helper_listeners[i].readers, 0);
+        uct_helper_events_gated[i] = NULL;
+    }
+}

@@ -1,0 +1,101 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_EVENTS_H_
+#define UCT_HELPER_EVENTS_H_
+
+#include <ucs/regcache/regcache.h>
+
+/**
+ * @file events.h
+ *
+ * Memory events of the process, from UCM to every cache. One UCM handler
+ * serves all domains. On its way nothing allocates, frees, logs or takes a
+ * lock: UCM calls it inside munmap() and the like, from inside the allocator.
+ */
+
+BEGIN_C_DECLS
+
+/** Most engines that can listen at a time. */
+#define UCT_HELPER_EVENTS_MAX 64
+
+
+/**
+ * Install the handler and see that the events of real calls arrive, from this
+ * thread and from another; the first call decides for the process.
+ *
+ * @param [out] reason_p  What is missing, static text; NULL if nothing is.
+ *
+ * @return UCS_OK; otherwise nothing listens.
+ */
+ucs_status_t uct_helper_events_check(const char **reason_p);
+
+
+/**
+ * Pass events on to @a cache. @ref uct_helper_events_check has succeeded.
+ *
+ * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if @ref UCT_HELPER_EVENTS_MAX
+ *         engines listen already.
+ */
+ucs_status_t uct_helper_events_join(ucs_regcache_h cache);
+
+
+/**
+ * Stop passing events on to @a cache. No event is inside it any more when
+ * this returns. Not from an event.
+ */
+void uct_helper_events_leave(ucs_regcache_h cache);
+
+
+/**
+ * Tell all engines that pages of a range are about to go, as an event of UCM's
+ * does. Any thread, anywhere.
+ *
+ * @return Zero in a child that has not been told from its parent yet: what is
+ *         registered and watched is the parent's.
+ */
+int uct_helper_events_unmapped(uintptr_t address, size_t length);
+
+
+/** Have all engines distrust or trust memory (@ref ucs_regcache_distrust)
+ *  for a reason of @ref ucs_regcache_distrust_t. Not from an event. */
+void uct_helper_events_distrust(unsigned reason);
+void uct_helper_events_trust(unsigned reason);
+
+
+/**
+ * For one thread, which reads events of the kernel. Shut the gates of all
+ * engines, pass on what has been read, open the gates. Between the first and
+ * the last @ref uct_helper_events_leave waits. None of them waits.
+ *
+ * @return Of @ref uct_helper_events_try_pass: zero if a cache was busy; the
+ *         event must be passed on again.
+ */
+void uct_helper_events_shut(void);
+int uct_helper_events_try_pass(uintptr_t address, size_t length);
+void uct_helper_events_open(void);
+
+
+/**
+ * See that events still arrive, if it is time to: when objects were loaded
+ * since, one of which may have put its own hooks over ours, and now and then in
+ * any case. If one is missed, all engines are told to distrust memory
+ * (@ref ucs_regcache_distrust) and one line of warning is logged.
+ *
+ * @param [in] now  Time of @ref ucs_clock_now. From a step of the helper, any
+ *                  number of them at once.
+ */
+void uct_helper_events_recheck(uint64_t now);
+
+
+/** @return What has been found missing since the start, for the report, or
+ *          NULL. */
+const char *uct_helper_events_complaint(void);
+
+
+/** In the child: nobody listens any more. */
+void uct_helper_events_forget(void);
+
+END_C_DECLS
+
+#endif

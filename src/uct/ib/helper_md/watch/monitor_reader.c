@@ -1,0 +1,326 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "monitor_reader.h"
+#include "events.h"
+#include "monitor.h"
+#include <ucs/sys/spawn.h>
+#include "uffd.h"
+#include "watched.h"
+
+#include <ucs/sys/atomic.h>
+
+#include <errno.h>
+#include <linux/close_range.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Events read at once; those that a cache was too busy for, beyond which they
+ * become "everything"; and when they are tried again, in milliseconds. The
+ * first costs stack alone. Of the second half as many strike everything when 16
+ * come within a retry. An unmapping thread waits for the third; an index lock
+ * is held for microseconds. */
+#define UCT_HELPER_READER_BATCH      16
+#define UCT_HELPER_READER_KEPT_MAX   32
+#define UCT_HELPER_READER_RETRY_MS   1
+#define UCT_HELPER_READER_STACK_SIZE (256ul << 10)
+
+/* Events that the reader has taken and not passed on yet. Its own. */
+typedef struct uct_helper_reader_kept {
+    unsigned count;
+    struct {
+        uintptr_t address;
+        size_t    length;
+        int       is_noted; /* watched.h knows */
+    } events[UCT_HELPER_READER_KEPT_MAX];
+} uct_helper_reader_kept_t;
+
+static pthread_t uct_helper_reader_id;
+static sem_t uct_helper_reader_ready;
+static int uct_helper_reader_is_apart; /* its answer, before it is ready */
+static _Atomic(int) uct_helper_reader_is_stopped;
+static _Atomic(int) uct_helper_reader_must_unwatch;
+
+/* A watched page that nobody uses: to unmap it is an event, which wakes the
+ * reader without a descriptor that the program could close. NULL while the
+ * reader is awake and has not put up a new one. */
+static _Atomic(void*) uct_helper_reader_bell;
+
+
+static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
+                                   uintptr_t address, size_t length)
+{
+    if (kept->count == UCT_HELPER_READER_KEPT_MAX) {
+        kept->count = 0;
+        address     = 0;
+        length      = SIZE_MAX;
+    }
+
+    kept->events[kept->count].address  = address;
+    kept->events[kept->count].length   = length;
+    kept->events[kept->count].is_noted = 0;
+    ++kept->count;
+}
+
+static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
+                                   const struct uffd_msg *message)
+{
+    switch (message->event) {
+    case UFFD_EVENT_REMAP:
+        /* Where it went nothing of ours can be, unless an event was missed */
+        uct_helper_reader_keep(kept, message->arg.remap.to,
+                               message->arg.remap.len);
+        uct_helper_reader_keep(kept, message->arg.remap.from,
+                               message->arg.remap.len);
+        break;
+    case UFFD_EVENT_REMOVE:
+        uct_helper_reader_keep(kept, message->arg.remove.start,
+                               message->arg.remove.end -
+                               message->arg.remove.start);
+        kept->events[kept->count - 1].is_noted = 1; /* is still mapped */
+        break;
+    case UFFD_EVENT_UNMAP:
+        uct_helper_reader_keep(kept, message->arg.remove.start,
+                               message->arg.remove.end -
+                               message->arg.remove.start);
+        break;
+    default:
+        break;
+    }
+}
+
+/* What moved is watched where it went; that it is not noted costs nothing but a
+ * mapping that is not joined. Nothing is forgotten of "everything". */
+static void uct_helper_reader_note(uct_helper_reader_kept_t *kept)
+{
+    unsigned i;
+
+    for (i = 0; i < kept->count; ++i) {
+        if (!kept->events[i].is_noted && (kept->events[i].length != SIZE_MAX)) {
+            uct_helper_watched_remove_held(kept->events[i].address,
+                                           kept->events[i].address +
+                                           kept->events[i].length);
+        }
+        kept->events[i].is_noted = 1;
+    }
+}
+
+static void uct_helper_reader_pass(uct_helper_reader_kept_t *kept)
+{
+    while ((kept->count > 0) &&
+           uct_helper_events_try_pass(kept->events[kept->count - 1].address,
+                                      kept->events[kept->count - 1].length)) {
+        --kept->count;
+    }
+}
+
+/* @return What read() does */
+static ssize_t uct_helper_reader_read_some(int fd,
+                                           uct_helper_reader_kept_t *kept)
+{
+    struct uffd_msg messages[UCT_HELPER_READER_BATCH];
+    int holds = uct_helper_watched_try_hold();
+    ssize_t length, i;
+
+    length = read(fd, messages, sizeof(messages));
+    for (i = 0; i < length / (ssize_t)sizeof(messages[0]); ++i) {
+        uct_helper_reader_take(kept, &messages[i]);
+    }
+    if (holds) {
+        uct_helper_reader_note(kept);
+        uct_helper_watched_let_go();
+    }
+    return length;
+}
+
+static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
+{
+    while (uct_helper_reader_read_some(fd, kept) > 0) {
+        uct_helper_reader_pass(kept);
+    }
+}
+
+/* A mapping that children do not get is joined with none that they get, so the
+ * bell is alone in its own. It may be read, or what lies above would be taken
+ * for a stack with its guard (range.c). By system calls, for what stands in
+ * front of them tells the engines, for whose locks this thread must not wait.
+ * */
+static void uct_helper_reader_put_up_bell(int fd)
+{
+    size_t length = sysconf(_SC_PAGESIZE);
+    void *bell;
+
+    if (ucs_load_relaxed(&uct_helper_reader_bell) != NULL) {
+        return;
+    }
+
+    bell = (void*)syscall(SYS_mmap, NULL, length, PROT_READ,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bell == MAP_FAILED) {
+        return;
+    }
+
+    if ((syscall(SYS_madvise, bell, length, MADV_DONTFORK) != 0) ||
+        !uct_helper_uffd_watch(fd, (uintptr_t)bell, (uintptr_t)bell + length)) {
+        syscall(SYS_munmap, bell, length);
+        return;
+    }
+
+    /* [R-BELL] pairs with the swap in uct_helper_reader_ring(): who rang before
+     * this is seen by what the reader looks at next */
+    (void)ucs_swap_acq_rel(&uct_helper_reader_bell, bell);
+}
+
+static void uct_helper_reader_ring(void)
+{
+    /* [R-BELL] */
+    void *bell = ucs_swap_acq_rel(&uct_helper_reader_bell, NULL);
+
+    if (bell != NULL) {
+        syscall(SYS_munmap, bell, sysconf(_SC_PAGESIZE));
+    }
+}
+
+/* A table with nothing but @a fd in it. What is closed here is the copy alone.
+ * */
+static int uct_helper_reader_set_apart(int fd)
+{
+    return (syscall(SYS_close_range, fd + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0) &&
+           ((fd == 0) || (syscall(SYS_close_range, 0, fd - 1, 0) == 0));
+}
+
+void uct_helper_reader_unwatch_all(void)
+{
+    ucs_store_relaxed(&uct_helper_reader_must_unwatch, 1);
+    uct_helper_reader_ring();
+}
+
+/* With all that, the bell. It is not taken down, for the reader would wait for
+ * itself if it were watched again by now, as part of a row. */
+static void uct_helper_reader_do_unwatch(int fd)
+{
+    uintptr_t bell;
+
+    uct_helper_uffd_unwatch_all(fd);
+    bell = (uintptr_t)ucs_load_relaxed(&uct_helper_reader_bell);
+    if (bell != 0) {
+        uct_helper_uffd_watch(fd, bell, bell + sysconf(_SC_PAGESIZE));
+    }
+}
+
+static void uct_helper_reader_loop(int fd)
+{
+    uct_helper_reader_kept_t kept = {.count = 0};
+    struct pollfd poll_fd         = {.fd = fd, .events = POLLIN};
+
+    for (;;) {
+        uct_helper_reader_put_up_bell(fd);
+        if (ucs_load_relaxed(&uct_helper_reader_is_stopped)) {
+            break;
+        }
+        if (ucs_load_relaxed(&uct_helper_reader_must_unwatch)) {
+            ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
+            uct_helper_reader_do_unwatch(fd);
+            continue;
+        }
+
+        /* Without a bell it could not be woken */
+        poll(&poll_fd, 1,
+             ((kept.count > 0) ||
+              (ucs_load_relaxed(&uct_helper_reader_bell) == NULL)) ?
+             UCT_HELPER_READER_RETRY_MS : -1);
+
+        /* Nobody who unmapped what is read here comes back before the gates
+         * are shut, and then they stay so until it has been passed on */
+        uct_helper_events_shut();
+        uct_helper_reader_read(fd, &kept);
+        uct_helper_reader_pass(&kept);
+        if (kept.count == 0) {
+            uct_helper_events_open();
+        }
+    }
+
+    uct_helper_events_open();
+}
+
+/* By itself, for glibc gives the pages of this thread's stack back at its end,
+ * and if those are watched it would wait for itself. Closing alone does not do:
+ * a child that no fork handler saw may have a copy. */
+static void uct_helper_reader_leave(int fd)
+{
+    uct_helper_reader_kept_t none = {.count = 0};
+
+    uct_helper_uffd_unwatch_all(fd);
+    uct_helper_reader_read(fd, &none);
+    close(fd);
+}
+
+static void *uct_helper_reader_main(void *arg)
+{
+    int fd = (int)(intptr_t)arg;
+    int is_apart;
+
+    ucs_spawn_enter();
+    is_apart                   = uct_helper_reader_set_apart(fd);
+    uct_helper_reader_is_apart = is_apart;
+    if (is_apart) {
+        uct_helper_reader_put_up_bell(fd);
+    }
+    sem_post(&uct_helper_reader_ready);
+    if (is_apart) {
+        uct_helper_reader_loop(fd);
+        uct_helper_reader_leave(fd);
+    }
+    ucs_spawn_leave();
+    return NULL;
+}
+
+int uct_helper_reader_start(int fd, const char **reason_p)
+{
+    ucs_store_relaxed(&uct_helper_reader_is_stopped, 0);
+    ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
+    sem_init(&uct_helper_reader_ready, 0, 0);
+    if (ucs_spawn(&uct_helper_reader_id, UCT_HELPER_READER_STACK_SIZE,
+                  uct_helper_reader_main, (void *)(intptr_t)fd) != 0) {
+        *reason_p = "a thread for userfaultfd is refused";
+        goto err;
+    }
+
+    pthread_setname_np(uct_helper_reader_id, UCT_HELPER_MONITOR_THREAD_NAME);
+    while (sem_wait(&uct_helper_reader_ready) != 0) {
+    }
+    if (!uct_helper_reader_is_apart) {
+        *reason_p = "a thread cannot have descriptors of its own";
+        pthread_join(uct_helper_reader_id, NULL);
+        goto err;
+    }
+
+    return 1;
+
+err:
+    sem_destroy(&uct_helper_reader_ready);
+    return 0;
+}
+
+void uct_helper_reader_stop(void)
+{
+    ucs_store_relaxed(&uct_helper_reader_is_stopped, 1);
+    uct_helper_reader_ring();
+    pthread_join(uct_helper_reader_id, NULL);
+    sem_destroy(&uct_helper_reader_ready);
+    /* One that was put up after it was rung */
+    uct_helper_reader_ring();
+}
+
+void uct_helper_reader_forget(void)
+{
+    ucs_store_relaxed(&uct_helper_reader_bell, NULL);
+}

@@ -1,0 +1,46 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_UFFD_H_
+#define UCT_HELPER_UFFD_H_
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
+
+/**
+ * @file uffd.h
+ *
+ * The kernel's side of watching: a userfaultfd for events alone. Stateless;
+ * nothing here allocates, logs or takes a lock. Thread-safe.
+ */
+
+BEGIN_C_DECLS
+
+/**
+ * Open one, for unmapped, moved and discarded memory, and see that memory can
+ * be registered with it in write-protect mode.
+ *
+ * @param [out] reason_p  On failure what was refused, a constant string.
+ *
+ * @return The descriptor, non-blocking and closed by exec(), or -1.
+ */
+int uct_helper_uffd_open(const char **reason_p);
+
+
+/** Have events sent of [@a start, @a end), whole pages. @return Zero if
+ *  refused, as where another userfaultfd watches, or where it is no memory of
+ *  ours. */
+int uct_helper_uffd_watch(int fd, uintptr_t start, uintptr_t end);
+
+
+/** The reverse. @return Zero if refused; what is not watched is no error. */
+int uct_helper_uffd_unwatch(int fd, uintptr_t start, uintptr_t end);
+
+
+/** The reverse for all private anonymous memory of the process. */
+void uct_helper_uffd_unwatch_all(int fd);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,208 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/datastruct/extents.h>
+#include <ucs/datastruct/itree.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <list>
+#include <random>
+#include <set>
+#include <vector>
+
+class test_itree : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ucs_itree_init(&tree);
+    }
+
+    ucs_itree_node_t *add(uintptr_t start, uintptr_t end)
+    {
+        nodes.emplace_back();
+        nodes.back().start = start;
+        nodes.back().end   = end;
+        ucs_itree_insert(&tree, &nodes.back());
+        return &nodes.back();
+    }
+
+    std::vector<ucs_itree_node_t *> overlapping(uintptr_t start, uintptr_t end)
+    {
+        std::vector<ucs_itree_node_t *> found;
+        for (auto node = ucs_itree_first(&tree, start, end); node != nullptr;
+             node      = ucs_itree_next(&tree, node, start, end)) {
+            found.push_back(node);
+        }
+        return found;
+    }
+
+    ucs_itree_t tree;
+    std::list<ucs_itree_node_t> nodes;
+};
+
+TEST_F(test_itree, empty)
+{
+    EXPECT_EQ(nullptr, ucs_itree_first(&tree, 0, UINTPTR_MAX));
+    EXPECT_TRUE(ucs_itree_is_valid(&tree));
+}
+
+TEST_F(test_itree, ends_are_exclusive)
+{
+    auto node = add(100, 200);
+    EXPECT_EQ(nullptr, ucs_itree_first(&tree, 0, 100));
+    EXPECT_EQ(nullptr, ucs_itree_first(&tree, 200, 300));
+    EXPECT_EQ(node, ucs_itree_first(&tree, 0, 101));
+    EXPECT_EQ(node, ucs_itree_first(&tree, 199, 300));
+}
+
+TEST_F(test_itree, same_interval_twice)
+{
+    auto a = add(100, 200);
+    auto b = add(100, 200);
+    EXPECT_EQ(2u, overlapping(150, 151).size());
+    ucs_itree_remove(&tree, a);
+    EXPECT_EQ(std::vector<ucs_itree_node_t *>{b}, overlapping(150, 151));
+}
+
+TEST_F(test_itree, iteration_goes_on_after_removal)
+{
+    for (unsigned i = 0; i < 100; ++i) {
+        add(i * 10, i * 10 + 15);
+    }
+    unsigned removed = 0;
+    for (auto node = ucs_itree_first(&tree, 0, UINTPTR_MAX); node != nullptr;
+         node      = ucs_itree_next(&tree, node, 0, UINTPTR_MAX)) {
+        ucs_itree_remove(&tree, node);
+        ++removed;
+    }
+    EXPECT_EQ(100u, removed);
+    EXPECT_EQ(0u, tree.count);
+}
+
+/* Against a plain list, with the invariant checked throughout */
+TEST_F(test_itree, stress)
+{
+    std::mt19937 random(7);
+    std::vector<ucs_itree_node_t *> model;
+
+    for (unsigned i = 0; i < 20000; ++i) {
+        uintptr_t start = random() % 10000;
+        if ((random() % 100 < 55) || model.empty()) {
+            model.push_back(add(start, start + 1 + random() % 500));
+        } else {
+            size_t k = random() % model.size();
+            ucs_itree_remove(&tree, model[k]);
+            model.erase(model.begin() + k);
+        }
+        if (i % 50 != 0) {
+            continue;
+        }
+        uintptr_t end = start + random() % 300;
+        auto found    = overlapping(start, end);
+        ASSERT_TRUE(ucs_itree_is_valid(&tree));
+        ASSERT_TRUE(std::is_sorted(found.begin(), found.end(),
+                                   [](auto a, auto b) {
+                                       return a->start < b->start;
+                                   }));
+        std::set<ucs_itree_node_t *> expected;
+        for (auto node : model) {
+            if ((node->start < end) && (node->end > start)) {
+                expected.insert(node);
+            }
+        }
+        ASSERT_EQ(expected,
+                  std::set<ucs_itree_node_t *>(found.begin(), found.end()));
+        ASSERT_EQ(expected.size(), found.size());
+    }
+}
+
+class test_extents : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ucs_extents_init(&set);
+    }
+
+    void TearDown() override
+    {
+        ucs_extents_cleanup(&set);
+        EXPECT_EQ(0u, set.bytes);
+    }
+
+    void give(unsigned count)
+    {
+        while (count-- > 0) {
+            ucs_extents_give(&set,
+                             (ucs_itree_node_t *)malloc(sizeof(*set.spare)));
+        }
+    }
+
+    ucs_extents_t set;
+};
+
+TEST_F(test_extents, union_of_what_overlaps_and_touches)
+{
+    give(4);
+    ucs_extents_add(&set, 100, 200);
+    ucs_extents_add(&set, 300, 400);
+    EXPECT_EQ(200u, set.bytes);
+    ucs_extents_add(&set, 200, 300);
+    EXPECT_EQ(300u, set.bytes);
+    EXPECT_EQ(1u, set.tree.count);
+    EXPECT_TRUE(ucs_extents_covers(&set, 100, 400));
+    EXPECT_FALSE(ucs_extents_covers(&set, 99, 400));
+    ucs_extents_add(&set, 150, 160);
+    EXPECT_EQ(300u, set.bytes);
+}
+
+TEST_F(test_extents, removal_splits)
+{
+    give(4);
+    ucs_extents_add(&set, 100, 200);
+    ucs_extents_remove(&set, 120, 130);
+    EXPECT_EQ(90u, set.bytes);
+    EXPECT_TRUE(ucs_extents_covers(&set, 100, 120));
+    EXPECT_TRUE(ucs_extents_covers(&set, 130, 200));
+    EXPECT_FALSE(ucs_extents_covers(&set, 100, 121));
+}
+
+TEST_F(test_extents, split_without_spare_forgets_the_smaller_half)
+{
+    give(1);
+    ucs_extents_add(&set, 100, 200);
+    ucs_extents_remove(&set, 120, 130);
+    EXPECT_EQ(70u, set.bytes);
+    EXPECT_EQ(20u, set.lost_bytes);
+    EXPECT_TRUE(ucs_extents_covers(&set, 130, 200));
+
+    ucs_extents_remove(&set, 180, 190);
+    EXPECT_EQ(50u, set.bytes);
+    EXPECT_EQ(30u, set.lost_bytes);
+    EXPECT_TRUE(ucs_extents_covers(&set, 130, 180));
+}
+
+TEST_F(test_extents, stress)
+{
+    std::mt19937 random(11);
+    std::vector<bool> model(5000);
+
+    for (unsigned i = 0; i < 5000; ++i) {
+        uintptr_t start = random() % 4800 + 1;
+        uintptr_t end   = start + 1 + random() % 100;
+        bool adding     = random() % 2;
+        give(2);
+        if (adding) {
+            ucs_extents_add(&set, start, end);
+        } else {
+            ucs_extents_remove(&set, start, end);
+        }
+        std::fill(model.begin() + start, model.begin() + end, adding);
+        ASSERT_EQ((size_t)std::count(model.begin(), model.end(), true),
+                  set.bytes);
+        ASSERT_TRUE(ucs_itree_is_valid(&set.tree));
+    }
+    EXPECT_EQ(0u, set.lost_bytes);
+}

@@ -1,0 +1,12 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+
+gtest_SOURCES += \
+	ucs/node/node_fixture.h \
+	ucs/node/test_busy.cc \
+	ucs/node/test_ledger.cc \
+	ucs/node/test_node.cc \
+	ucs/node/test_node_damage.cc \
+	ucs/node/test_node_processes.cc \
+	ucs/node/test_place.cc

@@ -1,0 +1,414 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <uct/ib/helper_md/quiet_fork.h>
+#include "node_fixture.h"
+
+#include <functional>
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/shm.h>
+
+class test_ledger : public test_node_base {
+protected:
+    ucs_ledger_t *map()
+    {
+        ucs_ledger_t *ledger = nullptr;
+        char error[256]      = "";
+
+        EXPECT_EQ(UCS_OK, ucs_ledger_open(m_name.c_str(), &ledger, error,
+                                          sizeof(error)))
+                << error;
+        return ledger;
+    }
+
+    /* One line that names the segment and says why */
+    void expect_refused(const std::string &why)
+    {
+        ucs_ledger_t *ledger = nullptr;
+        char error[512]      = "";
+
+        EXPECT_NE(UCS_OK, ucs_ledger_open(m_name.c_str(), &ledger, error,
+                                          sizeof(error)));
+        EXPECT_EQ(nullptr, ledger);
+        EXPECT_NE(nullptr, strstr(error, m_name.c_str())) << error;
+        EXPECT_NE(nullptr, strstr(error, why.c_str())) << error;
+        EXPECT_NE(nullptr, strstr(error, "HELPER_MD_NODE_LEDGER:")) << error;
+        EXPECT_NE(nullptr, strstr(error, "; allowed: ")) << error;
+        EXPECT_EQ(nullptr, strchr(error, '\n')) << error;
+    }
+
+    int create(size_t length, mode_t mode = 0600)
+    {
+        int id = shmget(key(), length, IPC_CREAT | IPC_EXCL | mode);
+        EXPECT_GE(id, 0);
+        return id;
+    }
+
+    int key() const
+    {
+        return ucs_ledger_key(m_name.c_str());
+    }
+
+    /* In a child whose system knows no shared memory but what it makes now */
+    void in_another_ipc_namespace(const std::function<int()> &function)
+    {
+        pid_t pid = fork();
+        if (pid == 0) {
+            _exit((unshare(CLONE_NEWIPC) == 0) ? function() : 77);
+        }
+        int status = -1;
+        ASSERT_EQ(pid, waitpid(pid, &status, 0));
+        ASSERT_TRUE(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 77) {
+            GTEST_SKIP() << "no namespace of its own";
+        }
+        EXPECT_EQ(0, WEXITSTATUS(status));
+    }
+};
+
+TEST_F(test_ledger, names)
+{
+    char name[128];
+    std::string base = "ucx-helper-md-" + std::to_string(UCS_LEDGER_VERSION) +
+                       "." + std::to_string(geteuid());
+
+    EXPECT_EQ(UCS_OK, ucs_ledger_name(nullptr, name, sizeof(name)));
+    EXPECT_EQ(base, name);
+    EXPECT_EQ(UCS_OK, ucs_ledger_name("Job-1_a", name, sizeof(name)));
+    EXPECT_EQ(base + ".Job-1_a", name);
+    for (auto bad : {"a/b", "..", "a b", "\n"}) {
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+                  ucs_ledger_name(bad, name, sizeof(name)))
+                << bad;
+    }
+    EXPECT_EQ(UCS_OK, ucs_ledger_name(std::string(64, 'a').c_str(), name,
+                                      sizeof(name)));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              ucs_ledger_name(std::string(65, 'a').c_str(), name,
+                              sizeof(name)));
+}
+
+TEST_F(test_ledger, is_private_and_shared_by_all_who_open_it)
+{
+    ucs_ledger_t *one = map();
+    ucs_ledger_t *two = map();
+    struct shmid_ds ds;
+
+    ASSERT_EQ(0, shmctl(shmget(key(), 0, 0), IPC_STAT, &ds));
+    EXPECT_EQ(0600, ds.shm_perm.mode & 0777);
+    EXPECT_EQ(sizeof(*one), ds.shm_segsz);
+    EXPECT_EQ(UCS_LEDGER_STAMP, ucs_load_relaxed(&one->stamp));
+    ucs_store_relaxed(&one->pinned[3], 17);
+    EXPECT_EQ(17u, ucs_load_relaxed(&two->pinned[3]));
+    ucs_ledger_close(one);
+    ucs_ledger_close(two);
+}
+
+/* A process was killed after it made the segment */
+TEST_F(test_ledger, half_made_is_fresh)
+{
+    create(sizeof(ucs_ledger_t));
+    ucs_ledger_close(map());
+}
+
+TEST_F(test_ledger, another_size_is_refused)
+{
+    for (size_t size : {size_t(4096), sizeof(ucs_ledger_t) + 4096}) {
+        create(size);
+        expect_refused("another size");
+        EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
+    }
+}
+
+TEST_F(test_ledger, another_name_with_the_same_key_is_refused)
+{
+    ucs_ledger_t *ledger = map();
+
+    ucs_store_relaxed(&ledger->name, ucs_load_relaxed(&ledger->name) + 1);
+    expect_refused("another name");
+    ucs_ledger_close(ledger);
+}
+
+/* Whatever another process does to the segment from outside, those that have
+ * it attached can go on using every byte */
+TEST_F(test_ledger, nothing_makes_it_shorter_for_who_has_it)
+{
+    ucs_ledger_t *ledger = map();
+    int id               = shmget(key(), 0, 0);
+    struct shmid_ds ds;
+
+    ASSERT_GE(id, 0);
+    /* A file of that name, in the folder where shared memory shows */
+    std::string path = "/dev/shm/" + m_name;
+    EXPECT_NE(0, truncate(path.c_str(), 0));
+    EXPECT_EQ(id, shmget(key(), 1, IPC_CREAT | 0600)); /* a smaller one */
+    ASSERT_EQ(0, shmctl(id, IPC_STAT, &ds));
+    ds.shm_perm.mode = 0;
+    EXPECT_EQ(0, shmctl(id, IPC_SET, &ds));
+    EXPECT_EQ(0, shmctl(id, IPC_RMID, nullptr));
+    for (volatile char *byte = (char*)ledger;
+         byte < (volatile char*)(ledger + 1); byte += 512) {
+        *byte = 1;
+        EXPECT_EQ(1, *byte);
+    }
+    ucs_ledger_close(ledger);
+}
+
+/* Those that have it go on by themselves; those that come later make another */
+TEST_F(test_ledger, removed_while_used_is_made_anew)
+{
+    ucs_ledger_t *one = map();
+    uint64_t owner    = 0;
+
+    EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
+    EXPECT_FALSE(ucs_ledger_remove(m_name.c_str()));
+    ucs_ledger_t *two = map();
+    EXPECT_GE(ucs_ledger_enter(one, &owner), 0);
+    EXPECT_EQ(0u, ucs_load_relaxed(&two->owner[0]));
+    ucs_ledger_close(one);
+    ucs_ledger_close(two);
+}
+
+/* Segments vanish between the look for one and the attachment */
+TEST_F(test_ledger, removed_while_others_open_it)
+{
+    std::atomic<bool> stop{false};
+    /* Not without a rest, or it may win each time */
+    std::thread remover([&] {
+        for (unsigned i = 0; !stop; ++i) {
+            ucs_ledger_remove(m_name.c_str());
+            for (volatile unsigned spin = 0; spin < (i % 256 + 16) * 256;
+                 ++spin) {
+            }
+        }
+    });
+    /* Where processors are scarce each takes long */
+    uint64_t until = now() + 2000 * MS;
+    for (unsigned i = 0; (i < 10000) && (now() < until); ++i) {
+        ucs_ledger_t *ledger = nullptr;
+        char error[256]      = "";
+        if (ucs_ledger_open(m_name.c_str(), &ledger, error, sizeof(error)) ==
+            UCS_OK) {
+            EXPECT_EQ(UCS_LEDGER_STAMP, ucs_load_relaxed(&ledger->stamp));
+            ucs_ledger_close(ledger);
+        } else {
+            ADD_FAILURE() << error;
+        }
+    }
+    stop = true;
+    remover.join();
+}
+
+/* As where the memory that the system sets aside for such segments is full */
+TEST_F(test_ledger, no_room_is_an_error_and_no_signal)
+{
+    in_another_ipc_namespace([&] {
+        FILE *file = fopen("/proc/sys/kernel/shmall", "w");
+        if ((file == nullptr) || (fputs("4", file) < 0) ||
+            (fclose(file) != 0)) {
+            return 77;
+        }
+        expect_refused("No space");
+        return HasFailure() ? 1 : 0;
+    });
+}
+
+TEST_F(test_ledger, no_room_for_another_segment_is_an_error)
+{
+    in_another_ipc_namespace([&] {
+        FILE *file = fopen("/proc/sys/kernel/shmmni", "w");
+        if ((file == nullptr) || (fputs("0", file) < 0) ||
+            (fclose(file) != 0)) {
+            return 77;
+        }
+        expect_refused("No space");
+        return HasFailure() ? 1 : 0;
+    });
+}
+
+/* No folder is needed for it, neither /dev/shm nor a home */
+TEST_F(test_ledger, shared_memory_needs_no_file_system)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if ((unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0) ||
+            (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ||
+            (mount("none", "/dev/shm", "tmpfs", MS_RDONLY, nullptr) != 0)) {
+            _exit(77);
+        }
+        ucs_ledger_close(map());
+        _exit(HasFailure() ? 1 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77)) {
+        GTEST_SKIP() << "no namespaces";
+    }
+    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0)) << status;
+}
+
+TEST_F(test_ledger, another_version_and_what_is_none_are_refused)
+{
+    ucs_ledger_t *ledger = map();
+
+    ucs_store_relaxed(&ledger->stamp, UCS_LEDGER_STAMP + 1);
+    expect_refused("another version");
+    ucs_store_relaxed(&ledger->stamp, 12345);
+    expect_refused("not a ledger");
+    expect_refused("ipcrm");
+    ucs_ledger_close(ledger);
+}
+
+TEST_F(test_ledger, another_pid_namespace_is_refused)
+{
+    ucs_ledger_t *ledger = map();
+
+    ucs_store_relaxed(&ledger->pid_ns, 1);
+    expect_refused("PID namespace");
+    ucs_ledger_close(ledger);
+}
+
+TEST_F(test_ledger, what_others_may_write_is_refused)
+{
+    create(sizeof(ucs_ledger_t), 0660);
+    expect_refused("others");
+}
+
+TEST_F(test_ledger, another_owner_is_refused)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a file away";
+    }
+    int id = create(sizeof(ucs_ledger_t));
+    struct shmid_ds ds;
+    ASSERT_EQ(0, shmctl(id, IPC_STAT, &ds));
+    ds.shm_perm.uid = 65534;
+    ASSERT_EQ(0, shmctl(id, IPC_SET, &ds));
+    expect_refused("another user");
+}
+
+/* Another user made it before us, and gave it away */
+TEST_F(test_ledger, another_maker_is_refused)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can be another user";
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        int id = (setuid(65534) == 0) ?
+                         shmget(key(), sizeof(ucs_ledger_t), IPC_CREAT | 0600) :
+                         -1;
+        struct shmid_ds ds;
+        if ((id < 0) || (shmctl(id, IPC_STAT, &ds) != 0)) {
+            _exit(1);
+        }
+        ds.shm_perm.uid = 0;
+        _exit(shmctl(id, IPC_SET, &ds) != 0);
+    }
+    int status = -1;
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    ASSERT_EQ(0, status);
+    expect_refused("another user");
+}
+
+TEST_F(test_ledger, slots_are_taken_and_given_back)
+{
+    ucs_ledger_t *ledger = map();
+    std::vector<int> slots;
+    uint64_t owner;
+    int slot;
+
+    while ((slot = ucs_ledger_enter(ledger, &owner)) >= 0) {
+        ASSERT_EQ(owner, ucs_load_relaxed(&ledger->owner[slot]));
+        slots.push_back(slot);
+    }
+    EXPECT_EQ(size_t(UCS_LEDGER_SLOTS), slots.size());
+    ucs_ledger_leave(ledger, slots[7], owner + 1); /* not its own */
+    EXPECT_EQ(-1, ucs_ledger_enter(ledger, &owner));
+    ucs_ledger_leave(ledger, slots[7], owner);
+    ucs_store_relaxed(&ledger->pinned[slots[7]], 12345);
+    EXPECT_EQ(slots[7], ucs_ledger_enter(ledger, &owner));
+    EXPECT_EQ(0u, ucs_load_relaxed(&ledger->pinned[slots[7]]));
+    ucs_ledger_close(ledger);
+}
+
+/* A dead process, a zombie, and a number that now is another process's */
+TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
+{
+    ucs_ledger_t *ledger = map();
+    uint64_t self        = ucs_ledger_self();
+    uint64_t owner;
+    int pipe_fds[2];
+    char byte;
+
+    ASSERT_NE(0u, self);
+    ASSERT_EQ(0, pipe(pipe_fds));
+    pid_t pid = fork();
+    if (pid == 0) {
+        int slot = ucs_ledger_enter(ledger, &owner);
+        byte     = slot;
+        (void)!write(pipe_fds[1], &byte, 1);
+        pause();
+        _exit(0);
+    }
+    ASSERT_EQ(1, read(pipe_fds[0], &byte, 1));
+    unsigned slot = byte;
+    EXPECT_TRUE(ucs_ledger_is_alive(ledger, slot));
+    EXPECT_EQ(0u, ucs_ledger_reap(ledger));
+
+    kill(pid, SIGKILL);
+    siginfo_t info;
+    ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+    EXPECT_FALSE(ucs_ledger_is_alive(ledger, slot)) << "a zombie";
+    EXPECT_EQ(1u, ucs_ledger_reap(ledger));
+    EXPECT_EQ(0u, ucs_load_relaxed(&ledger->owner[slot]));
+    ASSERT_EQ(pid, waitpid(pid, nullptr, 0));
+
+    ucs_store_relaxed(&ledger->owner[5], uint64_t(pid) << 32);
+    EXPECT_FALSE(ucs_ledger_is_alive(ledger, 5)) << "buried";
+    ucs_store_relaxed(&ledger->owner[5], self);
+    EXPECT_TRUE(ucs_ledger_is_alive(ledger, 5));
+    ucs_store_relaxed(&ledger->owner[5], self ^ 1);
+    EXPECT_FALSE(ucs_ledger_is_alive(ledger, 5)) << "started later";
+    for (uint64_t odd : {uint64_t(1), uint64_t(0xffffffff00000001),
+                         uint64_t(0x8000000000000001), UINT64_MAX}) {
+        ucs_store_relaxed(&ledger->owner[6], odd);
+        EXPECT_FALSE(ucs_ledger_is_alive(ledger, 6)) << odd;
+    }
+    EXPECT_EQ(2u, ucs_ledger_reap(ledger));
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    ucs_ledger_close(ledger);
+}
+
+/* As after chroot(): nobody is seen, and all live */
+TEST_F(test_ledger, without_proc_nobody_is_dead)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "the leak checker needs /proc at a child's end";
+#endif
+    char dir[]           = "/tmp/test_ledger.XXXXXX";
+    ucs_ledger_t *ledger = map();
+
+    if (geteuid() != 0) {
+        ucs_ledger_close(ledger);
+        GTEST_SKIP() << "only root can leave /proc behind";
+    }
+
+    ASSERT_NE(nullptr, mkdtemp(dir));
+    ucs_store_relaxed(&ledger->owner[5], ucs_ledger_self());
+    EXPECT_EQ(0, in_child([&] {
+        if (chroot(dir) != 0) {
+            return 2;
+        }
+        return int(!ucs_ledger_is_alive(ledger, 5) ||
+                   (ucs_ledger_reap(ledger) != 0));
+    }));
+    EXPECT_NE(0u, ucs_load_relaxed(&ledger->owner[5]));
+    rmdir(dir);
+    ucs_ledger_close(ledger);
+}

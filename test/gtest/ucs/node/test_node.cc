@@ -1,0 +1,448 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_fixture.h"
+
+#include <sched.h>
+
+TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
+{
+    auto one = rank(UINT64_MAX), two = rank(UINT64_MAX);
+
+    EXPECT_FALSE(ucs_node_has_budget(one->node()));
+    for (auto how : {UCS_CLAIM_HELPER, UCS_CLAIM_USE, UCS_CLAIM_FORCE}) {
+        EXPECT_TRUE(ucs_node_claim(one->node(), MB, how));
+    }
+    EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
+    EXPECT_EQ(3 * MB, two->figures().peak_bytes);
+    EXPECT_EQ(2u, two->figures().ranks);
+    EXPECT_EQ(0u, one->figures().forced);
+    ucs_node_unclaim(one->node(), 3 * MB);
+    EXPECT_EQ(0u, ucs_node_sum(two->node()));
+    EXPECT_FALSE(ucs_node_ask(one->node(), MB, UCS_ASK_ALL));
+}
+
+TEST_F(test_node, a_budget_is_kept_to_the_byte_unless_forced)
+{
+    auto one = rank(10 * MB), two = rank(10 * MB);
+
+    EXPECT_TRUE(ucs_node_claim(one->node(), 6 * MB, UCS_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 4 * MB + 1, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 4 * MB, UCS_CLAIM_USE));
+    EXPECT_EQ(10 * MB, two->figures().peak_bytes);
+    EXPECT_EQ(0u, two->figures().forced);
+    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_CLAIM_FORCE));
+    EXPECT_EQ(1u, two->figures().forced);
+    EXPECT_EQ(10 * MB + 1, two->figures().peak_bytes);
+    ucs_node_unclaim(one->node(), 6 * MB);
+    ucs_node_unclaim(two->node(), 4 * MB + 1);
+}
+
+/* What is registered in advance stays within what is due to a rank, even where
+ * there is free room; a use may have what the others do not use now */
+TEST_F(test_node, the_helper_takes_its_share_and_a_use_what_is_free)
+{
+    auto one = rank(10 * MB), two = rank(10 * MB);
+
+    /* The other wants much, but cannot have it */
+    EXPECT_FALSE(ucs_node_claim(two->node(), 20 * MB, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 5 * MB, UCS_CLAIM_HELPER));
+    EXPECT_FALSE(ucs_node_claim(one->node(), 1, UCS_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE));
+    ucs_node_unclaim(one->node(), 8 * MB);
+}
+
+TEST_F(test_node, what_others_do_not_need_may_be_used)
+{
+    auto one = rank(12 * MB), two = rank(12 * MB), three = rank(12 * MB);
+
+    EXPECT_TRUE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 9 * MB, UCS_CLAIM_HELPER));
+    ucs_node_unclaim(one->node(), 9 * MB);
+    ucs_node_unclaim(two->node(), 2 * MB);
+}
+
+TEST_F(test_node, who_is_above_his_share_gives_idle_memory_back)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+
+    one->start();
+    for (unsigned i = 0; i < 8; ++i) {
+        ASSERT_FALSE(one->use(MB));
+        one->keep(MB);
+    }
+    EXPECT_FALSE(two->use(2 * MB));
+    EXPECT_EQ(6 * MB, one->idle()); /* no more than was asked for */
+    EXPECT_FALSE(two->use(2 * MB));
+    EXPECT_EQ(4 * MB, one->idle());
+    EXPECT_EQ(4 * MB, one->figures().given_bytes);
+    EXPECT_EQ(0u, two->figures().forced);
+    EXPECT_EQ(8 * MB, two->figures().peak_bytes);
+    ucs_node_unclaim(two->node(), 4 * MB);
+}
+
+/* A rank that has its share does not take idle memory from one that has not,
+ * before it has given up its own */
+TEST_F(test_node, own_idle_memory_goes_before_that_of_who_has_less)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+
+    one->start();
+    ASSERT_FALSE(one->use(3 * MB));
+    one->keep(3 * MB);
+    for (unsigned i = 0; i < 5; ++i) {
+        ASSERT_FALSE(two->use(MB));
+        two->keep(MB);
+    }
+    ASSERT_FALSE(two->use(MB));
+    EXPECT_EQ(3 * MB, one->idle());
+    EXPECT_EQ(4 * MB, two->idle());
+    ucs_node_unclaim(two->node(), MB);
+}
+
+/* In use beyond its share: then what is idle anywhere goes */
+TEST_F(test_node, a_use_takes_all_that_is_idle_before_it_passes_the_budget)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+
+    one->start();
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    ASSERT_FALSE(two->use(4 * MB));
+    EXPECT_FALSE(two->use(4 * MB));
+    EXPECT_EQ(0u, one->idle());
+    EXPECT_TRUE(two->use(1)); /* nothing is idle: it goes ahead */
+    EXPECT_EQ(1u, two->figures().forced);
+    ucs_node_unclaim(two->node(), 8 * MB + 1);
+}
+
+TEST_F(test_node, who_does_not_answer_is_waited_for_once)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB, 20 * MS);
+
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    ucs_node_listen(one->node(), 1); /* but nobody does */
+
+    uint64_t start = now();
+    EXPECT_TRUE(two->use(MB));
+    uint64_t first = now() - start;
+    EXPECT_GE(first, 20 * MS);
+    /* It is not rung again */
+    ucs_ledger_t *mapped = ledger();
+    uint32_t bell        = ucs_load_relaxed(&mapped->slots[0].bell);
+    EXPECT_EQ(1u, bell);
+    EXPECT_TRUE(two->use(MB));
+    EXPECT_EQ(bell, ucs_load_relaxed(&mapped->slots[0].bell));
+
+    /* Until it has answered what it was asked */
+    ucs_node_serve(one->node());
+    EXPECT_GT(4 * MB, one->idle());
+    one->start();
+    EXPECT_FALSE(two->use(MB));
+    ucs_node_listen(one->node(), 0);
+    ucs_node_unclaim(two->node(), 3 * MB);
+    ucs_ledger_close(mapped);
+}
+
+TEST_F(test_node, two_helpers_of_one_process_answer_once)
+{
+    auto one             = rank(4 * MB);
+    ucs_ledger_t *mapped = ledger();
+    auto &slot = mapped->slots[0];
+
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    ucs_store_relaxed(&slot.want, MB);
+    ucs_store_relaxed(&slot.bell, 7);
+    /* A second helper comes while the first one releases: it must not answer
+     * what has not been given back yet */
+    struct other {
+        ucs_node_h node;
+        uint32_t          answer;
+        decltype(&slot)   slot_p;
+    } other = {one->node(), 0, &slot};
+    ucs_node_part(one->node(), one.get());
+    ucs_node_join(
+            one->node(),
+            [](void *arg, uint64_t) -> uint64_t {
+                struct other *o = static_cast<struct other *>(arg);
+                std::thread second([o] {
+                    ucs_node_serve(o->node);
+                });
+                second.join();
+                o->answer = ucs_load_relaxed(&o->slot_p->answer);
+                return 0;
+            },
+            &other);
+    other.answer = 99;
+    ucs_node_serve(one->node());
+    EXPECT_EQ(0u, other.answer);
+    EXPECT_EQ(7u, ucs_load_relaxed(&slot.answer));
+    ucs_node_part(one->node(), &other);
+    ucs_ledger_close(mapped);
+}
+
+/* Another process wrote over the slot, or took it away */
+TEST_F(test_node, the_helper_mends_what_was_written_over)
+{
+    auto one = rank(8 * MB), two = rank(8 * MB);
+    ucs_ledger_t *mapped               = ledger();
+    ucs_cpus_t allowed                 = {};
+    uint8_t distances[UCS_LEDGER_CPUS] = {};
+    ucs_work_t work                    = {};
+    ucs_place_t place;
+
+    ASSERT_FALSE(one->use(3 * MB));
+    ucs_store_relaxed(&mapped->owner[0], 0);
+    EXPECT_EQ(0u, ucs_node_sum(two->node()));
+    ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
+    ucs_node_turn(one->node(), now(), &work, &allowed, distances, &place);
+    EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
+    /* More than the node has is nonsense */
+    ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);
+    EXPECT_EQ(0u, ucs_node_sum(two->node()));
+    ucs_node_unclaim(one->node(), 3 * MB);
+    ucs_ledger_close(mapped);
+}
+
+/* A helper that takes too much rests for a while, under auto and without an
+ * idle core */
+TEST_F(test_node, a_busy_helper_rests_and_tries_again)
+{
+    static constexpr uint64_t S        = 1000000000;
+    auto one                           = rank(UINT64_MAX);
+    ucs_cpus_t its                     = {};
+    uint8_t distances[UCS_LEDGER_CPUS] = {};
+    ucs_work_t work                    = {S / 2, 10};
+    ucs_place_t place;
+    uint64_t at = 1000 * S;
+
+    ucs_cpus_add(&its, 0);
+    ucs_node_set_cpus(one->node(), nullptr, 1);
+    ucs_node_listen(one->node(), 1);
+    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    EXPECT_TRUE(place.runs) << "nothing is known yet";
+    at += 2 * S;
+    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    EXPECT_FALSE(place.runs) << "a quarter of a core";
+    EXPECT_EQ(1u, one->figures().rests);
+    at += 9 * S;
+    work = {0, 0};
+    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    EXPECT_FALSE(place.runs);
+    at += 2 * S;
+    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    EXPECT_TRUE(place.runs);
+    EXPECT_EQ(1u, one->figures().rests);
+}
+
+/*
+ * Threads of several ranks, all at once
+ */
+
+/* All at the same moment, round after round: there is room for one */
+TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
+{
+    static constexpr unsigned RANKS  = 2;
+    static constexpr unsigned ROUNDS = 20000;
+    std::vector<std::unique_ptr<test_rank>> ranks;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> arrived{0}, wins{0}, most{0}, granted{0};
+
+    for (unsigned i = 0; i < RANKS; ++i) {
+        ranks.push_back(rank(10 * MB));
+    }
+    auto meet = [&](unsigned count) {
+        ++arrived;
+        for (unsigned spins = 0; arrived < count * RANKS; ++spins) {
+            if (spins > 1000) {
+                sched_yield();
+            }
+        }
+    };
+    for (unsigned i = 0; i < RANKS; ++i) {
+        threads.emplace_back([&, i] {
+            ucs_node_h node = ranks[i]->node();
+            for (unsigned n = 0; n < ROUNDS; ++n) {
+                meet(3 * n + 1);
+                bool won = ucs_node_claim(node, 6 * MB, UCS_CLAIM_USE);
+                wins    += won;
+                granted += won;
+                meet(3 * n + 2);
+                if (i == 0) {
+                    most = std::max<unsigned>(most, wins);
+                    wins = 0;
+                }
+                if (won) {
+                    ucs_node_unclaim(node, 6 * MB);
+                }
+                meet(3 * n + 3);
+            }
+        });
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    for (auto &one : ranks) {
+        EXPECT_LE(one->figures().peak_bytes, 10 * MB);
+    }
+    EXPECT_EQ(1u, most) << "both had it";
+    EXPECT_GT(granted, ROUNDS / 10);
+}
+
+/* Room that was made for one rank is not free for another */
+TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB), three = rank(4 * MB);
+    struct giver {
+        test_rank         *one, *three;
+        std::atomic<bool> taken{true};
+    } giver;
+
+    giver.one   = one.get();
+    giver.three = three.get();
+
+    ASSERT_FALSE(one->use(4 * MB / 2));
+    one->keep(4 * MB / 2);
+    ASSERT_FALSE(one->use(4 * MB / 2));
+    one->keep(4 * MB / 2);
+    ucs_node_part(one->node(), one.get());
+    ucs_node_join(
+            one->node(),
+            [](void *arg, uint64_t length) {
+                struct giver *g  = static_cast<struct giver *>(arg);
+                uint64_t dropped = g->one->drop(length);
+                g->taken = ucs_node_claim(g->three->node(), 1, UCS_CLAIM_USE);
+                return dropped;
+            },
+            &giver);
+    one->start();
+    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
+    EXPECT_FALSE(giver.taken);
+    one->stop();
+    ucs_node_part(one->node(), &giver);
+    ucs_node_unclaim(two->node(), 2 * MB);
+}
+
+/* What becomes pinned is counted once, at each moment */
+TEST_F(test_node, nobody_is_counted_twice)
+{
+    static constexpr unsigned ROUNDS = 20000;
+    auto one = rank(4 * MB), two = rank(4 * MB);
+    std::atomic<bool> stop{false};
+    unsigned refused = 0;
+
+    std::thread other([&] {
+        while (!stop) {
+            if (ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE)) {
+                ucs_node_unclaim(one->node(), 3 * MB);
+            } else {
+                ++refused;
+            }
+        }
+    });
+    unsigned mine = 0;
+    for (unsigned i = 0; i < ROUNDS; ++i) {
+        if (ucs_node_claim(two->node(), MB, UCS_CLAIM_USE)) {
+            ucs_node_unclaim(two->node(), MB);
+        } else {
+            ++mine;
+        }
+    }
+    stop = true;
+    other.join();
+    EXPECT_EQ(0u, mine);
+    EXPECT_EQ(0u, refused);
+}
+
+/* Another comes for room after all that a rank was asked for was settled: that
+ * there is none is said only by who has asked again */
+TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB), three = rank(4 * MB);
+    ucs_ledger_t *mapped = ledger();
+    struct giver {
+        test_rank         *one, *three;
+        decltype(mapped)  ledger;
+        std::thread       second;
+        std::atomic<int>  granted{0};
+        std::atomic<bool> is_over{false};
+        unsigned          calls = 0;
+    } giver;
+
+    giver.one    = one.get();
+    giver.three  = three.get();
+    giver.ledger = mapped;
+    for (unsigned i = 0; i < 4; ++i) {
+        ASSERT_FALSE(one->use(MB));
+        one->keep(MB);
+    }
+    ucs_node_part(one->node(), one.get());
+    ucs_node_join(
+            one->node(),
+            [](void *arg, uint64_t length) {
+                struct giver *g = static_cast<struct giver *>(arg);
+                auto &bell      = g->ledger->slots[0].bell;
+                if (++g->calls == 1) {
+                    /* The third one comes, and has been heard */
+                    g->second = std::thread([g] {
+                        g->granted = ucs_node_ask(g->three->node(), 2 * MB,
+                                                  UCS_ASK_ALL);
+                    });
+                    while (ucs_load_acquire(&bell) < 2) {
+                        sched_yield();
+                    }
+                } else {
+                    /* Nothing more before the second one gave up, or asked
+                     * again */
+                    while (!g->is_over && (ucs_load_acquire(&bell) < 3)) {
+                        sched_yield();
+                    }
+                }
+                return g->one->drop(length);
+            },
+            &giver);
+    one->start();
+    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
+    giver.is_over = true;
+    giver.second.join();
+    EXPECT_TRUE(giver.granted);
+    EXPECT_EQ(4 * MB, ucs_node_sum(two->node()));
+    one->stop();
+    ucs_node_part(one->node(), &giver);
+    ucs_ledger_close(mapped);
+}
+
+/* It left with a bell unanswered. It is not deaf, for it comes back. */
+TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB, 10000 * MS);
+    ucs_ledger_t *mapped        = ledger();
+    auto &bell                  = mapped->slots[0].bell;
+
+    ASSERT_FALSE(one->use(4 * MB));
+    one->keep(4 * MB);
+    ucs_node_listen(one->node(), 1);
+    std::thread asker([&] {
+        EXPECT_FALSE(ucs_node_ask(two->node(), MB, UCS_ASK_ALL));
+    });
+    while (ucs_load_acquire(&bell) == 0) {
+        sched_yield();
+    }
+    ucs_node_listen(one->node(), 0);
+    asker.join();
+    ucs_node_listen(one->node(), 1);
+    std::thread again([&] {
+        ucs_node_ask(two->node(), MB, UCS_ASK_ALL);
+        bell = 99;
+    });
+    while (ucs_load_acquire(&bell) == 1) {
+        sched_yield();
+    }
+    EXPECT_EQ(2u, ucs_load_acquire(&bell)) << "deaf";
+    ucs_node_listen(one->node(), 0);
+    again.join();
+    ucs_ledger_close(mapped);
+}

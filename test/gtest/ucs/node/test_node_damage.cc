@@ -1,0 +1,213 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <uct/ib/helper_md/decorator_fixture.h>
+#include <uct/ib/helper_md/log_capture.h>
+#include <uct/ib/helper_md/quiet_fork.h>
+#include "node_fixture.h"
+
+#include <uct/ib/helper_md/node_process.h>
+
+#include <functional>
+#include <random>
+
+#include <signal.h>
+
+/*
+ * A ledger that another process of the user writes over, or removes
+ */
+
+class test_node_damage : public test_node {
+protected:
+    void SetUp() override
+    {
+        test_node::SetUp();
+        m_ledger = ledger();
+    }
+
+    void TearDown() override
+    {
+        if (m_other > 0) {
+            kill(m_other, SIGKILL);
+            wait_for_child(m_other);
+        }
+        ucs_ledger_close(m_ledger);
+        test_node::TearDown();
+    }
+
+    /* Another process that lives, and its owner word */
+    uint64_t start_other()
+    {
+        m_other = fork();
+        if (m_other == 0) {
+            uint64_t owner;
+            ucs_ledger_enter(m_ledger, &owner);
+            ucs_store_release(&m_ledger->slots[1].cores, 1);
+            pause();
+            _exit(0);
+        }
+        while (ucs_load_acquire(&m_ledger->slots[1].cores) == 0) {
+            sched_yield();
+        }
+        return ucs_load_relaxed(&m_ledger->owner[1]);
+    }
+
+    int turn(ucs_node_h node)
+    {
+        uint8_t distances[UCS_LEDGER_CPUS] = {};
+        ucs_cpus_t allowed                 = {};
+        ucs_work_t work                    = {};
+        ucs_place_t place;
+
+        return ucs_node_turn(node, now(), &work, &allowed, distances, &place);
+    }
+
+    ucs_ledger_t *m_ledger = nullptr;
+    pid_t m_other          = -1;
+};
+
+/* Two would write their figures to one slot. The budget is its own now, all
+ * else goes on, and the slot stays with the other. */
+TEST_F(test_node_damage, a_slot_that_another_has_is_left_to_it)
+{
+    auto one = rank(4 * MB);
+    uint64_t other = start_other();
+
+    ASSERT_FALSE(one->use(MB));
+    EXPECT_FALSE(turn(one->node()));
+    ucs_store_relaxed(&m_ledger->owner[0], other);
+    ucs_store_relaxed(&m_ledger->pinned[0], 0);
+    EXPECT_TRUE(turn(one->node()));
+    EXPECT_FALSE(turn(one->node())) << "said once";
+
+    EXPECT_FALSE(one->use(3 * MB));
+    EXPECT_TRUE(one->use(1)) << "the budget is kept still";
+    EXPECT_EQ(4 * MB + 1, ucs_node_sum(one->node()));
+    EXPECT_EQ(0u, ucs_load_relaxed(&m_ledger->pinned[0]));
+    ucs_node_serve(one->node());
+    ucs_node_unclaim(one->node(), 4 * MB + 1);
+    one.reset();
+    EXPECT_EQ(other, ucs_load_relaxed(&m_ledger->owner[0]));
+}
+
+/* Of one that is dead nothing need be feared */
+TEST_F(test_node_damage, a_slot_that_a_dead_one_has_is_taken_back)
+{
+    auto first = rank(4 * MB), one = rank(4 * MB);
+
+    ucs_store_relaxed(&m_ledger->owner[1], (uint64_t(INT32_MAX) << 32) | 1);
+    EXPECT_FALSE(turn(one->node()));
+    EXPECT_EQ(ucs_ledger_self(), ucs_load_relaxed(&m_ledger->owner[1]));
+}
+
+/* Else nobody could enter any more */
+TEST_F(test_node_damage, a_wrong_stamp_is_put_right_by_who_is_there)
+{
+    auto one = rank(4 * MB);
+
+    ucs_store_relaxed(&m_ledger->stamp, 12345);
+    EXPECT_FALSE(turn(one->node()));
+    rank(4 * MB); /* enters */
+}
+
+TEST_F(test_node_damage, those_of_a_removed_ledger_go_on)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB);
+
+    EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
+    EXPECT_FALSE(one->use(3 * MB));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
+    EXPECT_FALSE(turn(one->node()));
+    ucs_node_unclaim(one->node(), 3 * MB);
+    auto three = rank(4 * MB);
+    EXPECT_EQ(1u, three->figures().ranks);
+}
+
+/*
+ * The whole helper
+ */
+
+class test_vandal : public test_decorator {
+protected:
+    static uint64_t clock_ns()
+    {
+        struct timespec ts;
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return ts.tv_sec * uint64_t(1000000000) + ts.tv_nsec;
+    }
+
+    /* Words get what stands in others, or anything; half of them are words
+     * that every claim reads */
+    static void scribble(ucs_ledger_t *ledger, std::mt19937_64 &random)
+    {
+        auto words   = reinterpret_cast<_Atomic(uint64_t) *>(ledger);
+        size_t count = sizeof(*ledger) / sizeof(uint64_t);
+        size_t near  = offsetof(ucs_ledger_t, slots[2]) / sizeof(uint64_t);
+
+        for (unsigned i = 0; i < 64; ++i) {
+            uint64_t value = 0;
+            switch (random() % 4) {
+            case 0:
+                value = random();
+                break;
+            case 1:
+                value = random() % (8 * TEST_LENGTH);
+                break;
+            case 2:
+                value = ucs_load_relaxed(&words[random() % near]);
+                break;
+            }
+            ucs_store_relaxed(&words[random() % ((i % 2) ? near : count)],
+                              value);
+        }
+    }
+};
+
+/* Registrations are as without it: none is refused, none takes for ever, and
+ * at most one line is printed */
+TEST_F(test_vandal, does_not_disturb_registrations)
+{
+    ucs_ledger_t *mapped = nullptr;
+    char name[128], error[256];
+
+    ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), name, sizeof(name));
+    ASSERT_EQ(UCS_OK, ucs_ledger_open(name, &mapped, error, sizeof(error)))
+            << error;
+    pid_t vandal = fork();
+    if (vandal == 0) {
+        std::mt19937_64 random(5);
+        alarm(60);
+        for (;;) {
+            scribble(mapped, random);
+            usleep(100);
+        }
+    }
+    for (auto policy : {UCS_CPU_POLICY_AUTO, UCS_CPU_POLICY_CONSERVATIVE}) {
+        EXPECT_EQ(0, in_child([&] {
+            log_capture capture;
+            fake_lower lower;
+            m_config.policy          = UCS_REGCACHE_POLICY_PREDICT;
+            m_config.cpu_policy      = policy;
+            m_config.node_max_pinned = 4 * TEST_LENGTH;
+            attach(lower);
+            uint64_t until = clock_ns() + 1000000000;
+            for (unsigned n = 0; clock_ns() < until; ++n) {
+                uct_mem_h memh = reg(lower, (char*)m_buffer + (n % 8) * 4096,
+                                     TEST_LENGTH / 2);
+                if (memh == nullptr) {
+                    return 1;
+                }
+                dereg(lower, memh);
+            }
+            close(lower);
+            size_t lines = 0;
+            for (auto &line : log_capture::lines()) {
+                lines += (line.find("ledger") != std::string::npos);
+            }
+            return (lines <= 1) ? 0 : 2;
+        })) << policy;
+    }
+    kill(vandal, SIGKILL);
+    EXPECT_EQ(-SIGKILL, wait_for_child(vandal));
+    ucs_ledger_close(mapped);
+}

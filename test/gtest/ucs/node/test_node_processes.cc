@@ -1,0 +1,220 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "node_fixture.h"
+#include <uct/ib/helper_md/quiet_fork.h>
+
+#include <functional>
+#include <random>
+
+#include <signal.h>
+class test_node_processes : public test_node {
+protected:
+    void SetUp() override
+    {
+#if defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "ThreadSanitizer wants no threads in a child";
+#endif
+        test_node::SetUp();
+    }
+
+    /* In a child of its own that has this slot's worth of the ledger */
+    pid_t spawn(const std::function<int()> &function)
+    {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(60);
+            _exit(function());
+        }
+        return pid;
+    }
+
+    /* Uses of random lengths, never more than @a most at once. Patience is
+     * long: the machine may be busy with other things. */
+    int work(uint64_t budget, uint64_t most, unsigned seed, unsigned uses,
+             test_rank::held *held)
+    {
+        test_rank own(open(budget, 20000 * MS), held);
+        std::mt19937 random(seed);
+        unsigned forced = 0;
+
+        own.start();
+        for (unsigned i = 0; i < uses; ++i) {
+            uint64_t length = 4096 * (1 + random() % (most / 4096));
+            forced += own.use(length);
+            own.keep(length);
+        }
+        if (own.figures().peak_bytes > budget) {
+            return 3;
+        }
+        return (forced > 0) ? 4 : 0;
+    }
+};
+
+/* None has more than its share in use, so nothing ever passes the budget */
+TEST_F(test_node_processes, share_a_budget)
+{
+    static constexpr unsigned RANKS = 4;
+    auto watch = rank(8 * MB);
+    std::vector<pid_t> pids;
+    void *shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(MAP_FAILED, shared);
+    auto held = new (shared) test_rank::held;
+
+    for (unsigned i = 0; i < RANKS; ++i) {
+        pids.push_back(spawn([&, i] {
+            return work(8 * MB, 8 * MB / RANKS, i, 400, held);
+        }));
+    }
+    for (pid_t pid : pids) {
+        EXPECT_EQ(0, wait_for_child(pid)) << "3: budget passed, 4: forced";
+    }
+    EXPECT_EQ(0u, ucs_node_sum(watch->node()));
+    EXPECT_LE(watch->figures().ranks, RANKS + 1);
+    EXPECT_LE(held->most, 8 * MB);
+    EXPECT_GT(held->most, 4 * MB);
+    munmap(shared, 4096);
+}
+
+/* Killed wherever they are; what they had pinned is there for the others */
+TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
+{
+    std::mt19937 random(7);
+    auto survivor = rank(8 * MB);
+    survivor->start();
+
+    for (unsigned n = 0; n < 100; ++n) {
+        int fds[2];
+        char byte;
+        ASSERT_EQ(0, pipe(fds));
+        pid_t pid = spawn([&] {
+            test_rank own(open(8 * MB));
+            std::mt19937 other(n);
+            own.start();
+            byte = 1;
+            (void)!write(fds[1], &byte, 1);
+            for (;;) {
+                uint64_t length = 4096 * (1 + other() % 1024);
+                own.use(length);
+                own.keep(length);
+            }
+            return 0;
+        });
+        close(fds[1]);
+        ASSERT_EQ(1, read(fds[0], &byte, 1));
+        close(fds[0]);
+        for (unsigned i = random() % 20; i > 0; --i) {
+            survivor->use(MB);
+            survivor->keep(MB);
+        }
+        kill(pid, SIGKILL);
+        ASSERT_EQ(-SIGKILL, wait_for_child(pid));
+        if (n % 10 == 0) {
+            /* All of the budget can be had */
+            survivor->drop(UINT64_MAX);
+            uint64_t forced = survivor->figures().forced;
+            ASSERT_FALSE(survivor->use(8 * MB)) << n;
+            ASSERT_EQ(forced, survivor->figures().forced);
+            ucs_node_unclaim(survivor->node(), 8 * MB);
+        }
+    }
+    survivor->stop(); /* it may be giving something back for a dead one */
+    survivor->drop(UINT64_MAX);
+    EXPECT_EQ(0u, ucs_node_sum(survivor->node()));
+
+    ucs_ledger_t *mapped = ledger();
+    unsigned taken       = 0;
+    for (auto &owner : mapped->owner) {
+        taken += (ucs_load_relaxed(&owner) != 0);
+    }
+    EXPECT_EQ(1u, taken);
+    ucs_ledger_close(mapped);
+}
+
+/* One that scribbles all over while others work: none crashes or hangs, and
+ * when it has gone all is well again */
+TEST_F(test_node_processes, a_vandal_neither_crashes_nor_blocks)
+{
+    pid_t vandal = spawn([&] {
+        ucs_ledger_t *mapped = ledger();
+        std::mt19937_64 random(1);
+        size_t words = sizeof(*mapped) / sizeof(uint64_t);
+        for (;;) {
+            reinterpret_cast<volatile uint64_t*>(mapped)[random() % words] =
+                    (random() % 2) ? random() : random() % (16 * MB);
+        }
+        return 0;
+    });
+    std::vector<pid_t> pids;
+    for (unsigned i = 0; i < 3; ++i) {
+        pids.push_back(spawn([&, i] {
+            ucs_node_params_t params = {};
+            ucs_node_h node          = nullptr;
+            std::mt19937 random(i);
+            char error[256];
+            uint8_t distances[UCS_LEDGER_CPUS] = {};
+            ucs_cpus_t allowed                 = {};
+            ucs_work_t work                    = {};
+            ucs_place_t place;
+
+            params.name        = m_name.c_str();
+            params.budget      = 8 * MB;
+            params.patience_ns = MS;
+            params.now         = now;
+            if (ucs_node_open(&params, &node, error, sizeof(error)) != UCS_OK) {
+                return 0; /* refused: good */
+            }
+            test_rank own(node);
+            own.start();
+            for (unsigned n = 0; n < 200; ++n) {
+                uint64_t length = 4096 * (1 + random() % 512);
+                own.use(length);
+                own.keep(length);
+                ucs_node_turn(node, now(), &work, &allowed, distances, &place);
+            }
+            return 0;
+        }));
+    }
+    for (pid_t pid : pids) {
+        EXPECT_EQ(0, wait_for_child(pid));
+    }
+    kill(vandal, SIGKILL);
+    EXPECT_EQ(-SIGKILL, wait_for_child(vandal));
+}
+
+/* A rank that is stopped is no reason for others to stop */
+TEST_F(test_node_processes, a_stopped_rank_is_not_waited_for_for_ever)
+{
+    int fds[2];
+    char byte = 0;
+
+    ASSERT_EQ(0, pipe(fds));
+    pid_t pid = spawn([&] {
+        test_rank own(open(4 * MB));
+        own.start();
+        own.use(4 * MB);
+        own.keep(4 * MB);
+        (void)!write(fds[1], &byte, 1);
+        for (;;) {
+            pause();
+        }
+        return 0;
+    });
+    ASSERT_EQ(1, read(fds[0], &byte, 1));
+    kill(pid, SIGSTOP);
+    int status;
+    ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+
+    auto own = rank(4 * MB, 20 * MS);
+    alarm(20);
+    EXPECT_TRUE(own->use(MB)); /* a use is not refused */
+    alarm(0);
+    kill(pid, SIGKILL);
+    EXPECT_EQ(-SIGKILL, wait_for_child(pid));
+    ucs_node_unclaim(own->node(), MB);
+    EXPECT_FALSE(own->use(4 * MB));
+    ucs_node_unclaim(own->node(), 4 * MB);
+    close(fds[0]);
+    close(fds[1]);
+}

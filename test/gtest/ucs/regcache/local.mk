@@ -1,0 +1,13 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+
+gtest_SOURCES += \
+	ucs/regcache/regcache_fixture.h \
+	ucs/regcache/regcache_world.h \
+	ucs/regcache/test_coalesce.cc \
+	ucs/regcache/test_inspect.cc \
+	ucs/regcache/test_limits.cc \
+	ucs/regcache/test_memory.cc \
+	ucs/regcache/test_policy_order.cc \
+	ucs/regcache/test_regcache.cc

@@ -1,0 +1,284 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef ENGINE_WORLD_H_
+#define ENGINE_WORLD_H_
+
+#include <ucs/regcache/regcache.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+/**
+ * A world for one cache: a virtual clock that moves only when it is told to
+ * (and by the cost of each lower call), a lower domain that counts, can fail
+ * and can be interrupted, and a helper that is stepped by hand.
+ */
+class regcache_world {
+public:
+    struct registration {
+        uintptr_t start;
+        size_t    length;
+        unsigned  flags;
+    };
+
+    /* Cost of a registration: base + per page; a deregistration a third */
+    static constexpr uint64_t REG_BASE_NS = 1000;
+    static constexpr uint64_t REG_PAGE_NS = 50;
+    static constexpr size_t   PAGE        = 4096;
+
+    explicit regcache_world(ucs_regcache_policy_t policy)
+    {
+        params             = {};
+        params.policy      = policy;
+        params.min_size    = 16384;
+        params.max_pinned  = SIZE_MAX;
+        params.max_regions = ULONG_MAX;
+        params.page_size   = PAGE;
+    }
+
+    ~regcache_world()
+    {
+        if (cache != nullptr) {
+            close();
+        }
+    }
+
+    void open()
+    {
+        ucs_regcache_env_t env = {};
+
+        env.arg          = this;
+        env.mem_reg      = mem_reg;
+        env.mem_dereg    = mem_dereg;
+        env.now          = [](void *arg) { return self(arg)->now.load(); };
+        env.wake         = [](void *arg) { ++self(arg)->wakes; };
+        if (step_ns > 0) {
+            env.spent = [](void *arg) {
+                return (self(arg)->steps + 1) * self(arg)->step_ns;
+            };
+        }
+        env.wait         = wait;
+        env.wake_waiters = [](void*, uint32_t*) {};
+        env.walk         = [](void*, uintptr_t sp, uintptr_t, size_t) {
+            return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
+        };
+        env.recall = env.walk;
+        if (on_inspect) {
+            env.inspect = [](void *arg, unsigned flags, uintptr_t *start_p,
+                             uintptr_t *end_p) {
+                return int(self(arg)->on_inspect(flags, start_p, end_p));
+            };
+        }
+        if (on_claim) {
+            env.claim   = [](void *arg, size_t length, unsigned why) {
+                return int(self(arg)->on_claim(length, why));
+            };
+            env.unclaim = [](void *arg, size_t length) {
+                self(arg)->on_unclaim(length);
+            };
+            env.ask     = [](void *arg, size_t length, int all) {
+                return self(arg)->on_ask(length, all);
+            };
+        }
+        ASSERT_EQ(UCS_OK, ucs_regcache_create(&params, &env, &cache));
+    }
+
+    void close()
+    {
+        ucs_regcache_destroy(cache);
+        cache = nullptr;
+        EXPECT_TRUE(live.empty()) << live.size() << " registrations leaked";
+    }
+
+    /** One use that takes no time. From any thread: the helper, which only one
+     *  thread may step, does not run meanwhile. */
+    void touch(uintptr_t start, size_t length, uintptr_t sp = 1)
+    {
+        uct_mem_h memh = get(start, length, sp);
+        if (memh != nullptr) {
+            put(memh);
+        }
+    }
+
+    /** One use: get, hold for @a hold_ns, put. */
+    void use(uintptr_t start, size_t length, uint64_t hold_ns = 0,
+             uintptr_t sp = 1, unsigned flags = UCT_MD_MEM_ACCESS_RMA)
+    {
+        uct_mem_h memh = get(start, length, sp, flags);
+        if (memh != nullptr) {
+            advance(hold_ns);
+            put(memh);
+        }
+    }
+
+    uct_mem_h get(uintptr_t start, size_t length, uintptr_t sp = 1,
+                  unsigned flags = UCT_MD_MEM_ACCESS_RMA)
+    {
+        uct_mem_h memh = nullptr;
+        EXPECT_EQ(UCS_OK, ucs_regcache_get(cache, (void *)start, length, flags,
+                                           sp, &memh));
+        return memh;
+    }
+
+    void put(uct_mem_h memh, uct_completion_t *comp = nullptr)
+    {
+        EXPECT_EQ(UCS_OK, ucs_regcache_put(cache, memh, comp));
+    }
+
+    /** Let time pass; the helper runs whenever it asked to, or was woken. */
+    void advance(uint64_t ns)
+    {
+        uint64_t end = now + ns;
+
+        for (;;) {
+            if (wakes > 0) {
+                wakes = 0;
+                step();
+            } else if ((next <= end) && (next + late <= end)) {
+                now = std::max<uint64_t>(now, next + late);
+                step();
+            } else {
+                break;
+            }
+        }
+        now = std::max<uint64_t>(now, end);
+    }
+
+    void step()
+    {
+        next = ucs_regcache_step(cache, now);
+        late = on_sleep ? on_sleep() : 0;
+        ++steps;
+    }
+
+    ucs_regcache_stats_t stats()
+    {
+        ucs_regcache_stats_t result;
+        ucs_regcache_stats(cache, now, &result);
+        EXPECT_EQ(result.uses, result.on_time + result.late + result.missed +
+                                       result.cold);
+        return result;
+    }
+
+    bool is_registered(uintptr_t start, size_t length)
+    {
+        std::lock_guard<std::mutex> guard(mutex);
+        for (auto &entry : live) {
+            if ((entry.second.start <= start) &&
+                (entry.second.start + entry.second.length >= start + length)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    ucs_regcache_params_t params;
+    ucs_regcache_h cache = nullptr;
+    std::atomic<uint64_t>                     now{1000000};
+    uint64_t                                  step_ns = 0; /* of processor time,
+                                                              which is not the
+                                                              world's */
+    uint64_t next                                     = UCS_REGCACHE_TIME_NEVER;
+    uint64_t late                                     = 0; /* behind that */
+    std::atomic<unsigned>                     wakes{0};
+    unsigned                                  steps  = 0;
+    std::mutex                                mutex;
+    std::map<uintptr_t, registration>         live;
+    uintptr_t                                 next_memh = 0x1000;
+    unsigned                                  regs      = 0;
+    unsigned                                  deregs    = 0;
+    unsigned                                  invalidates = 0;
+    /* Called inside each registration, before it takes effect; what it
+     * returns instead of UCS_OK is the lower domain's answer */
+    std::function<ucs_status_t(registration)> on_reg;
+    std::function<void()>                     on_dereg;
+    std::function<void()>                     on_wait;
+    /* By how much the helper will be late to wake up, ns */
+    std::function<uint64_t()>                 on_sleep;
+    /* If set before open(): what the cache asks about kinds of memory */
+    std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
+    /* Likewise, all three: a ceiling that others share */
+    std::function<bool(size_t, unsigned)>             on_claim;
+    std::function<void(size_t)>                       on_unclaim;
+    std::function<ucs_regcache_room_t(size_t, int)> on_ask;
+
+private:
+    static regcache_world *self(void *arg)
+    {
+        return static_cast<regcache_world *>(arg);
+    }
+
+    static uint64_t pages(size_t length)
+    {
+        return (length + PAGE - 1) / PAGE;
+    }
+
+    static ucs_status_t mem_reg(void *arg, void *address, size_t length,
+                                unsigned flags, uct_mem_h *memh_p)
+    {
+        regcache_world *w = self(arg);
+        registration reg  = {(uintptr_t)address, length, flags};
+
+        if (w->on_reg) {
+            ucs_status_t status = w->on_reg(reg);
+            if (status != UCS_OK) {
+                return status;
+            }
+        }
+        w->now += REG_BASE_NS + REG_PAGE_NS * pages(length);
+
+        std::lock_guard<std::mutex> guard(w->mutex);
+        ++w->regs;
+        w->next_memh         += 16;
+        w->live[w->next_memh] = reg;
+        *memh_p               = (uct_mem_h)w->next_memh;
+        return UCS_OK;
+    }
+
+    static ucs_status_t mem_dereg(void *arg, uct_mem_h memh,
+                                  uct_completion_t *comp)
+    {
+        regcache_world *w = self(arg);
+
+        if (w->on_dereg) {
+            w->on_dereg();
+        }
+        {
+            std::lock_guard<std::mutex> guard(w->mutex);
+            auto found = w->live.find((uintptr_t)memh);
+            if (found == w->live.end()) {
+                ADD_FAILURE() << "deregistered twice: " << memh;
+                return UCS_ERR_INVALID_PARAM;
+            }
+            w->now += (REG_BASE_NS +
+                       REG_PAGE_NS * pages(found->second.length)) / 3;
+            w->live.erase(found);
+            ++w->deregs;
+        }
+        if (comp != nullptr) {
+            ++w->invalidates;
+            if (--comp->count == 0) {
+                comp->func(comp);
+            }
+        }
+        return UCS_OK;
+    }
+
+    static void wait(void *arg, uint32_t*, uint32_t)
+    {
+        regcache_world *w = self(arg);
+        if (w->on_wait) {
+            w->on_wait();
+        }
+    }
+};
+
+#endif

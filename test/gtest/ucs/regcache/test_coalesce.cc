@@ -1,0 +1,257 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_world.h"
+
+namespace {
+
+constexpr size_t    KB   = 1024;
+constexpr size_t    MB   = 1024 * KB;
+constexpr uintptr_t BASE = 0x10000000;
+
+class test_coalesce : public ::testing::Test {
+protected:
+    void start(ucs_regcache_policy_t policy)
+    {
+        w.reset(new regcache_world(policy));
+        if (on_inspect) {
+            w->on_inspect = on_inspect;
+        }
+        w->open();
+    }
+
+    size_t pinned()
+    {
+        size_t sum = 0;
+        for (auto &entry : w->live) {
+            sum += entry.second.length;
+        }
+        return sum;
+    }
+
+    std::unique_ptr<regcache_world> w;
+    std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
+};
+
+TEST_F(test_coalesce, overlapping_requests_become_one)
+{
+    for (auto policy :
+         {UCS_REGCACHE_POLICY_PREDICT, UCS_REGCACHE_POLICY_PAPER,
+          UCS_REGCACHE_POLICY_LRU, UCS_REGCACHE_POLICY_LEAVE_PINNED}) {
+        start(policy);
+        w->touch(BASE, 128 * KB);
+        w->touch(BASE + 64 * KB, 128 * KB);
+        EXPECT_EQ(1u, w->live.size());
+        EXPECT_TRUE(w->is_registered(BASE, 192 * KB));
+        w->touch(BASE, 128 * KB);
+        w->touch(BASE + 32 * KB, 160 * KB);
+        EXPECT_EQ(2u, w->stats().on_time);
+        EXPECT_EQ(192 * KB, w->stats().pinned_peak_bytes);
+    }
+}
+
+/* More in use than are looked at in one go, and some behind that are not */
+TEST_F(test_coalesce, many_regions_are_superseded)
+{
+    const unsigned in_use = 600, idle = 10;
+    std::vector<uct_mem_h> memhs;
+
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    for (unsigned i = 0; i < in_use; ++i) {
+        memhs.push_back(w->get(BASE + i * 64 * KB, 16 * KB));
+    }
+    for (unsigned i = in_use; i < in_use + idle; ++i) {
+        w->touch(BASE + i * 64 * KB, 16 * KB);
+    }
+    w->touch(BASE, (in_use + idle) * 64 * KB);
+    EXPECT_EQ(in_use + 1, w->live.size());
+    for (uct_mem_h memh : memhs) {
+        w->put(memh);
+    }
+    EXPECT_EQ(1u, w->live.size());
+}
+
+TEST_F(test_coalesce, lengths_at_one_address_are_one_dormant_region)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    w->touch(BASE, 80 * KB);
+    w->touch(BASE, 128 * KB);
+    w->touch(BASE, 128 * KB, 2);
+    w->advance(50000000);
+    ASSERT_EQ(0u, w->live.size());
+    w->touch(BASE, 80 * KB);
+    w->touch(BASE, 128 * KB);
+    EXPECT_EQ(128 * KB, w->stats().pinned_peak_bytes);
+}
+
+/* A short request may be served by a region that is not short */
+TEST_F(test_coalesce, region_that_a_short_request_registers_is_given_up)
+{
+    start(UCS_REGCACHE_POLICY_PREDICT);
+    for (unsigned i = 0; i < 8; ++i) {
+        w->touch(BASE, 24 * KB);
+        w->advance(2000000);
+    }
+    w->advance(3000000000ul);
+    ASSERT_EQ(0u, w->live.size());
+    w->touch(BASE, 8 * KB);
+    EXPECT_TRUE(w->is_registered(BASE, 24 * KB));
+    w->advance(60000000000ul);
+    EXPECT_EQ(0u, w->live.size());
+}
+
+TEST_F(test_coalesce, neighbours_that_come_and_go_stay_apart)
+{
+    start(UCS_REGCACHE_POLICY_PREDICT);
+    w->touch(BASE, 128 * KB);
+    w->touch(BASE + 120 * KB, 128 * KB);
+    EXPECT_EQ(2u, w->live.size());
+    EXPECT_TRUE(w->is_registered(BASE + 120 * KB, 128 * KB));
+
+    /* Half of what is asked for, but it would grow ninefold: the other one
+     * gives way, or 64 KB would be pinned twice */
+    start(UCS_REGCACHE_POLICY_PREDICT);
+    w->touch(BASE, MB);
+    w->touch(BASE + MB - 64 * KB, 128 * KB);
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(128 * KB, pinned());
+}
+
+TEST_F(test_coalesce, what_is_kept_for_ever_takes_in_all)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->touch(BASE + 16, 128 * KB);
+    w->touch(BASE + 16 + 128 * KB, 128 * KB); /* one page in common */
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(260 * KB, w->stats().pinned_bytes);
+    EXPECT_EQ(260 * KB, w->stats().leave_pinned_bytes);
+}
+
+TEST_F(test_coalesce, on_demand_registers_what_it_is_asked_for)
+{
+    start(UCS_REGCACHE_POLICY_ON_DEMAND);
+    uct_mem_h memh = w->get(BASE, 128 * KB);
+    w->get(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(256 * KB, pinned());
+    w->put(memh);
+}
+
+TEST_F(test_coalesce, failure_falls_back_to_what_was_asked_for)
+{
+    start(UCS_REGCACHE_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    w->on_reg = [](regcache_world::registration reg) {
+        return (reg.length > 128 * KB) ? UCS_ERR_IO_ERROR : UCS_OK;
+    };
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_TRUE(w->is_registered(BASE + 64 * KB, 128 * KB));
+    EXPECT_EQ(1u, w->live.size());
+}
+
+/* Known by the plan, and not registered: the use is small, or the memory can be
+ * read only now */
+TEST_F(test_coalesce, failure_of_a_region_of_before_falls_back)
+{
+    const unsigned read_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
+                               UCT_MD_MEM_ACCESS_LOCAL_READ;
+
+    for (size_t length : {4 * KB, 128 * KB}) {
+        start(UCS_REGCACHE_POLICY_PAPER);
+        for (unsigned i = 0; i < 3; ++i) {
+            w->use(BASE, 128 * KB, 0, 1, UCT_MD_MEM_ACCESS_RMA | read_only);
+            w->advance(i < 2 ? 100000000 : 50000000);
+        }
+        ASSERT_EQ(0u, w->live.size());
+        w->on_reg = [&](regcache_world::registration reg) {
+            return ((reg.length > length) ||
+                    (reg.flags & UCT_MD_MEM_ACCESS_REMOTE_PUT)) ?
+                           UCS_ERR_INVALID_ADDR :
+                           UCS_OK;
+        };
+        uct_mem_h memh = w->get(BASE, length, 2, read_only);
+        EXPECT_EQ(length, pinned());
+        w->put(memh);
+    }
+}
+
+TEST_F(test_coalesce, struck_memory_is_not_taken_in)
+{
+    start(UCS_REGCACHE_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    ucs_regcache_unmapped(w->cache, BASE, 4 * KB);
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_FALSE(w->is_registered(BASE, 4 * KB));
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(128 * KB, pinned());
+}
+
+TEST_F(test_coalesce, event_during_the_registration_strikes_all_of_it)
+{
+    start(UCS_REGCACHE_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    w->on_reg = [&](regcache_world::registration) {
+        w->on_reg = nullptr;
+        ucs_regcache_unmapped(w->cache, BASE, 4 * KB);
+        return UCS_OK;
+    };
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(0u, w->live.size());
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(128 * KB, pinned());
+}
+
+TEST_F(test_coalesce, kind_that_is_not_known_is_not_taken_in)
+{
+    on_inspect = [](unsigned, uintptr_t *start_p, uintptr_t *) {
+        return *start_p != BASE + 64 * KB;
+    };
+    start(UCS_REGCACHE_POLICY_LRU);
+    w->touch(BASE, 128 * KB);
+    w->on_reg = [](regcache_world::registration reg) {
+        EXPECT_EQ(BASE + 64 * KB, reg.start);
+        return UCS_OK;
+    };
+    w->touch(BASE + 64 * KB, 128 * KB);
+    EXPECT_EQ(2u, w->regs);
+}
+
+TEST_F(test_coalesce, part_in_use_goes_with_its_last_user)
+{
+    for (auto policy : {UCS_REGCACHE_POLICY_PREDICT, UCS_REGCACHE_POLICY_LRU}) {
+        start(policy);
+        uct_mem_h part = w->get(BASE, 64 * KB);
+        uct_mem_h user = w->get(BASE, 64 * KB);
+        w->touch(BASE, 128 * KB);
+        EXPECT_EQ(192 * KB, pinned());
+        w->put(part);
+        EXPECT_EQ(192 * KB, pinned());
+        w->put(user);
+        EXPECT_EQ(128 * KB, pinned());
+        w->advance(1000);
+        if (policy == UCS_REGCACHE_POLICY_LRU) { /* predict does not hold it */
+            w->touch(BASE, 64 * KB);
+            EXPECT_EQ(2u, w->stats().on_time);
+        }
+    }
+}
+
+/* The helper does not register what is in use by parts already */
+TEST_F(test_coalesce, nothing_is_pinned_twice)
+{
+    start(UCS_REGCACHE_POLICY_PREDICT);
+    for (unsigned i = 0; i < 200; ++i) {
+        uct_mem_h low  = w->get(BASE, 64 * KB, 1);
+        w->advance(100000);
+        uct_mem_h high = w->get(BASE + 64 * KB, 64 * KB, 2);
+        w->advance(100000);
+        w->put(low);
+        w->put(high);
+        w->advance(2000000);
+        w->use(BASE, 128 * KB, 100000, 3);
+        w->advance(2000000);
+    }
+    EXPECT_LE(w->stats().pinned_peak_bytes, 192 * KB);
+    EXPECT_LE(w->stats().pinned_bytes, 128 * KB);
+}
+
+} // namespace

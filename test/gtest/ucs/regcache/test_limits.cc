@@ -1,0 +1,550 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <uct/ib/helper_md/decorator_fixture.h>
+#include "regcache_world.h"
+#include <uct/ib/helper_md/log_capture.h>
+
+#include <ucs/regcache/regcache_int.h>
+#include <uct/ib/helper_md/watch/range.h>
+#include <uct/ib/helper_md/watch/trust.h>
+#include <uct/ib/helper_md/watch/vmas.h>
+
+#include <thread>
+#include <vector>
+
+static constexpr uint64_t MS = 1000000;
+static constexpr size_t   MB = 1 << 20;
+
+/*
+ * What there is too little of, under the virtual clock
+ */
+
+class test_limits : public ::testing::Test {
+protected:
+    void start(ucs_regcache_policy_t policy = UCS_REGCACHE_POLICY_PAPER)
+    {
+        w = std::make_unique<regcache_world>(policy);
+        w->open();
+    }
+
+    static uintptr_t buffer(unsigned i)
+    {
+        return 0x10000000 + i * 16 * MB;
+    }
+
+    /* Until the helper expects the buffer every 100 ms; ends after a use */
+    void learn(unsigned i)
+    {
+        for (unsigned n = 0; n < 6; ++n) {
+            w->use(buffer(i), MB, MS);
+            w->advance(99 * MS);
+        }
+        w->use(buffer(i), MB, MS);
+    }
+
+    size_t live_bytes()
+    {
+        size_t bytes = 0;
+        for (auto &entry : w->live) {
+            bytes += entry.second.length;
+        }
+        return bytes;
+    }
+
+    std::unique_ptr<regcache_world> w;
+};
+
+TEST_F(test_limits, speculation_backs_off_and_comes_back)
+{
+    std::vector<uint64_t> tries;
+    bool is_use = false;
+
+    start();
+    learn(0);
+    w->on_reg = [&](regcache_world::registration) {
+        if (is_use) {
+            return UCS_OK;
+        }
+        tries.push_back(w->now);
+        return UCS_ERR_NO_MEMORY;
+    };
+    for (unsigned n = 0; n < 100; ++n) {
+        w->advance(99 * MS);
+        is_use = true;
+        w->use(buffer(0), MB, MS);
+        is_use = false;
+    }
+    /* 10 s of a use every 100 ms: twice the distance each time, 1 s at most */
+    EXPECT_GE(tries.size(), 10u);
+    EXPECT_LE(tries.size(), 20u);
+    for (unsigned n = 1; n < tries.size(); ++n) {
+        EXPECT_LE(tries[n] - tries[n - 1], 1200 * MS);
+    }
+    EXPECT_GE(tries.back() - tries[tries.size() - 2], 900 * MS);
+
+    w->on_reg       = nullptr;
+    uint64_t before = w->stats().on_time;
+    for (unsigned n = 0; n < 30; ++n) {
+        w->advance(99 * MS);
+        w->use(buffer(0), MB, MS);
+    }
+    EXPECT_GE(w->stats().on_time, before + 15) << "never came back";
+}
+
+TEST_F(test_limits, use_that_was_refused_keeps_the_helper_away)
+{
+    start();
+    learn(0);
+    /* Another part of the application takes all there is for a moment */
+    w->advance(80 * MS);
+    ASSERT_FALSE(w->is_registered(buffer(0), MB));
+    unsigned refused = 0;
+    w->on_reg        = [&](regcache_world::registration) {
+        return (refused++ == 0) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    };
+    uct_mem_h memh = w->get(buffer(1), MB);
+    unsigned before = w->regs;
+    w->advance(20 * MS);
+    EXPECT_EQ(before, w->regs) << "registered in advance under pressure";
+    w->put(memh);
+}
+
+/* Memory that may be locked, or registrations that a device has: what is idle
+ * never makes a use fail */
+TEST_F(test_limits, idle_registrations_never_cost_a_use)
+{
+    for (int policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        unsigned seed = 1;
+
+        start(ucs_regcache_policy_t(policy));
+        w->on_reg = [&](regcache_world::registration reg) {
+            return ((live_bytes() + reg.length > 8 * MB) ||
+                    (w->live.size() >= 5)) ?
+                           UCS_ERR_NO_MEMORY :
+                           UCS_OK;
+        };
+        for (unsigned n = 0; n < 2000; ++n) {
+            seed          = seed * 1103515245 + 12345;
+            unsigned b    = (seed >> 16) % 12;
+            size_t length = ((seed >> 20) % 4 + 1) * MB;
+            uct_mem_h one = w->get(buffer(b), length, b);
+            uct_mem_h two = w->get(buffer(b + 1), 4 * MB, b);
+            w->advance(MS);
+            w->put(one);
+            w->put(two);
+            w->advance(((seed >> 24) % 16) * MS);
+        }
+        w->close();
+    }
+}
+
+TEST_F(test_limits, memory_that_was_unmapped_is_given_up_first)
+{
+    start();
+    w->on_reg = [&](regcache_world::registration reg) {
+        return (live_bytes() + reg.length > 2 * MB) ? UCS_ERR_NO_MEMORY :
+                                                      UCS_OK;
+    };
+    w->touch(buffer(0), MB);
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    ASSERT_TRUE(w->is_registered(buffer(0), MB));
+    w->touch(buffer(1), 2 * MB);
+    EXPECT_EQ(0u, w->stats().failed);
+}
+
+TEST_F(test_limits, use_waits_for_what_nobody_asked_for)
+{
+    start();
+    learn(0);
+
+    /* The helper is inside a registration that has taken all there is, and
+     * stays there for a while, or until nobody waits for it */
+    std::atomic<bool> is_inside{false}, is_refused{false}, is_over{false};
+    bool was_inside = true, was_kept = true;
+    std::thread user;
+    w->on_reg = [&](regcache_world::registration reg) {
+        if (reg.start != buffer(0)) {
+            is_refused = true;
+            return UCS_ERR_NO_MEMORY;
+        }
+        is_inside = true;
+        user      = std::thread([&]() {
+            uct_mem_h memh;
+            EXPECT_EQ(UCS_ERR_NO_MEMORY,
+                      ucs_regcache_get(w->cache, (void *)buffer(1), MB,
+                                       UCT_MD_MEM_ACCESS_RMA, 1, &memh));
+            ucs_regcache_yield(w->cache);
+            was_inside = is_inside;
+            was_kept   = w->is_registered(buffer(0), MB);
+            is_over    = true;
+        });
+        for (unsigned i = 0; (!is_refused || (i < 20000)) && !is_over; ++i) {
+            std::this_thread::yield();
+        }
+        is_inside = false;
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    user.join();
+    w->on_reg = nullptr;
+    EXPECT_FALSE(was_inside);
+    EXPECT_FALSE(was_kept);
+}
+
+/*
+ * In flight
+ */
+
+TEST_F(test_limits, gap_leaves_alone_what_is_in_flight)
+{
+    start();
+    learn(0);
+    w->advance(99 * MS);
+    unsigned before = w->deregs;
+    uct_mem_h memh  = w->get(buffer(0), MB);
+    /* Through gaps, deadlines and their slack, under pressure, and while parts
+     * of it are unmapped */
+    w->advance(10000 * MS);
+    ucs_regcache_yield(w->cache);
+    EXPECT_TRUE(w->is_registered(buffer(0), MB));
+    uct_mem_h whole = w->get(buffer(0) - MB, 4 * MB);
+    EXPECT_EQ(before, w->deregs) << "what encloses it has taken its place";
+    w->put(whole);
+    w->advance(MS);
+    before = w->deregs;
+    EXPECT_TRUE(w->is_registered(buffer(0), MB));
+    ucs_regcache_unmapped(w->cache, buffer(0), 4096);
+    ucs_regcache_unmapped(w->cache, buffer(0) + MB / 2, 4096);
+    w->advance(1000 * MS);
+    ucs_regcache_yield(w->cache);
+    EXPECT_EQ(before, w->deregs);
+    EXPECT_TRUE(w->is_registered(buffer(0), MB));
+    w->put(memh);
+    w->advance(MS);
+    EXPECT_EQ(before + 1, w->deregs);
+    EXPECT_FALSE(w->is_registered(buffer(0), MB));
+}
+
+/*
+ * Events that cannot be served at once
+ */
+
+/* As many users as the word can count, and one more */
+TEST_F(test_limits, user_too_many_registers_by_himself)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    uct_mem_h first = w->get(buffer(0), MB);
+    ucs_regcache_region_t *region = ucs_regcache_index_first(
+            &w->cache->index, buffer(0), buffer(0) + MB);
+    uint64_t word = ucs_load_relaxed(&region->word);
+
+    ucs_store_relaxed(&region->word, word | UCS_REGCACHE_WORD_REF_MASK);
+    uct_mem_h second = w->get(buffer(0), MB);
+    EXPECT_NE(first, second);
+    EXPECT_EQ(2u, w->regs);
+    EXPECT_EQ(word | UCS_REGCACHE_WORD_REF_MASK,
+              ucs_load_relaxed(&region->word));
+    w->put(second);
+    ucs_store_relaxed(&region->word, word);
+    w->put(first);
+}
+
+/* Others have taken what was in stock since it was looked at */
+TEST_F(test_limits, use_that_finds_nothing_in_stock_tries_again)
+{
+    std::atomic<bool> is_over{false};
+    ucs_regcache_region_t *list;
+    struct timespec spent;
+    clockid_t clock;
+
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB);
+    list                   = w->cache->free_regions;
+    w->cache->free_regions = nullptr;
+
+    std::thread user([&] {
+        w->use(buffer(1), MB);
+        is_over = true;
+    });
+    /* It goes round and round, which takes processor time */
+    ASSERT_EQ(0, pthread_getcpuclockid(user.native_handle(), &clock));
+    do {
+        sched_yield();
+        ASSERT_EQ(0, clock_gettime(clock, &spent));
+    } while (!is_over && (spent.tv_sec == 0) && (spent.tv_nsec < 5000000));
+    EXPECT_FALSE(is_over);
+
+    ucs_regcache_lock(w->cache);
+    w->cache->free_regions = list;
+    ucs_regcache_unlock(w->cache);
+    user.join();
+    EXPECT_EQ(2u, w->regs);
+}
+
+TEST_F(test_limits, event_inside_the_lock_strikes_everything)
+{
+    const unsigned count = 1000;
+
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    /* As from a signal handler that interrupts the owner */
+    ucs_regcache_lock(w->cache);
+    for (unsigned i = 0; i < count; ++i) {
+        ucs_regcache_unmapped(w->cache, buffer(i), MB);
+    }
+    ucs_regcache_unlock(w->cache);
+    unsigned before = w->regs;
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    EXPECT_EQ(before + count, w->regs) << "an event was dropped";
+}
+
+/*
+ * Distrust
+ */
+
+TEST_F(test_limits, distrusted_memory_is_registered_in_use_only)
+{
+    start();
+    learn(0);
+    w->use(buffer(1), 8192); /* small ones are kept otherwise */
+    uct_mem_h before = w->get(buffer(2), MB);
+    ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
+    EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
+
+    /* Not even shared: what is in use may be another mapping by now */
+    uct_mem_h one = w->get(buffer(2), MB);
+    uct_mem_h two = w->get(buffer(2), MB);
+    EXPECT_NE(before, one);
+    EXPECT_NE(one, two);
+    w->put(before);
+    w->put(one);
+    w->put(two);
+    EXPECT_TRUE(w->live.empty());
+    for (unsigned i = 0; i < 10; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->use(buffer(1), 8192);
+        EXPECT_TRUE(w->live.empty());
+        w->advance(99 * MS);
+        EXPECT_TRUE(w->live.empty()) << "registered in advance";
+    }
+
+    ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_VMAS);
+    ucs_regcache_trust(w->cache, UCS_REGCACHE_DISTRUST_VMAS);
+    EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
+    ucs_regcache_trust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
+    uint64_t on_time = w->stats().on_time;
+    learn(0);
+    EXPECT_GT(w->stats().on_time, on_time);
+}
+
+TEST_F(test_limits, distrust_dooms_a_registration_in_progress)
+{
+    start();
+    learn(0);
+    w->on_reg = [&](regcache_world::registration) {
+        ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    EXPECT_TRUE(w->live.empty());
+}
+
+TEST_F(test_limits, distrusted_region_can_be_invalidated)
+{
+    static unsigned calls;
+    uct_completion_t comp = {[](uct_completion_t*) { ++calls; }, 1, UCS_OK};
+
+    start();
+    ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_MARKS);
+    w->put(w->get(buffer(0), MB), &comp);
+    EXPECT_EQ(1u, calls);
+    EXPECT_EQ(1u, w->invalidates);
+}
+
+/*
+ * The decorator has the last word
+ */
+
+class test_limits_domain : public test_decorator {
+protected:
+    /* Bytes that all domains together may have */
+    void share(fake_lower &lower, size_t *left)
+    {
+        lower.on_reg = [left](void*, size_t length) {
+            if (length > *left) {
+                return UCS_ERR_IO_ERROR; /* so says the verbs domain of 1.13 */
+            }
+            *left -= length;
+            return UCS_OK;
+        };
+        lower.on_dereg = [left](void*, size_t length) { *left += length; };
+    }
+};
+
+TEST_F(test_limits_domain, other_domains_give_way)
+{
+    fake_lower one, two;
+    size_t left = 4 * TEST_LENGTH;
+
+    share(one, &left);
+    share(two, &left);
+    attach(one);
+    attach(two);
+    std::vector<void*> buffers;
+    for (int i = 0; i < 4; ++i) {
+        buffers.push_back(map(nullptr));
+        EXPECT_EQ(UCS_OK, dereg(one, reg(one, buffers[i], TEST_LENGTH)));
+    }
+    EXPECT_EQ(0u, left);
+    uct_mem_h memh = reg(two, m_buffer, TEST_LENGTH);
+    EXPECT_EQ(3 * TEST_LENGTH, left);
+    EXPECT_EQ(UCS_OK, dereg(two, memh));
+    close(one);
+    close(two);
+    for (void *buffer : buffers) {
+        munmap(buffer, TEST_LENGTH);
+    }
+    EXPECT_EQ(4 * TEST_LENGTH, left);
+}
+
+TEST_F(test_limits_domain, what_fails_would_have_failed_without_us)
+{
+    fake_lower lower;
+    uct_mem_h memh = nullptr;
+
+    attach(lower);
+    /* The last word is the domain's own, with the caller's own flags */
+    lower.fail_reg(UCS_ERR_NO_MEMORY, 2);
+    memh = reg(lower, m_buffer, TEST_LENGTH, access);
+    EXPECT_EQ(unsigned(access), lower.find(memh).flags);
+    EXPECT_EQ(UCS_OK, dereg(lower, memh));
+    EXPECT_FALSE(lower.is_live(memh));
+
+    lower.fail_reg(UCS_ERR_NO_MEMORY, 3);
+    EXPECT_EQ(UCS_ERR_NO_MEMORY,
+              ops(lower)->mem_reg(lower.md(), m_buffer, TEST_LENGTH, access,
+                                  &memh));
+    close(lower);
+    EXPECT_EQ(0u, lower.live_count());
+}
+
+TEST_F(test_limits_domain, registration_that_fails_at_random)
+{
+    fake_lower lower;
+    unsigned seed = 7, refused = 0;
+
+    lower.on_reg = [&](void*, size_t) {
+        seed = seed * 1103515245 + 12345;
+        return ((seed >> 16) % 4 == 0) ? UCS_ERR_IO_ERROR : UCS_OK;
+    };
+    m_config.policy = UCS_REGCACHE_POLICY_PAPER;
+    attach(lower);
+    for (int i = 0; i < 5000; ++i) {
+        uct_mem_h memh;
+        if (ops(lower)->mem_reg(lower.md(), m_buffer, TEST_LENGTH, access,
+                                &memh) == UCS_OK) {
+            EXPECT_EQ(UCS_OK, dereg(lower, memh));
+        } else {
+            ++refused;
+        }
+    }
+    /* Three in a row: one in 64 of those that get as far as the domain */
+    EXPECT_LE(refused, 5000u / 16);
+    close(lower);
+    EXPECT_EQ(0u, lower.live_count());
+}
+
+/*
+ * Mappings
+ */
+
+TEST(test_vmas, watch_tells_of_changes_once)
+{
+    uct_helper_vmas_t vmas = {};
+    long count             = uct_helper_range_count(0, UINTPTR_MAX);
+    uint64_t now           = 1;
+
+    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
+    EXPECT_GE(vmas.next_ns, now + 1000 * MS);
+    uct_helper_vmas_set_limit(count + count / 16);
+    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, vmas.next_ns - 1)) << "too soon";
+    vmas.next_ns = 0;
+    EXPECT_EQ(1, uct_helper_vmas_watch(&vmas, now));
+    EXPECT_TRUE(vmas.is_near);
+    vmas.next_ns = 0;
+    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
+    /* One fifth free: not near any more for one that was not, but it was */
+    uct_helper_vmas_set_limit(count + count / 4);
+    vmas.next_ns = 0;
+    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
+    EXPECT_TRUE(vmas.is_near);
+    uct_helper_vmas_set_limit(2 * count);
+    vmas.next_ns = 0;
+    EXPECT_EQ(1, uct_helper_vmas_watch(&vmas, now));
+    EXPECT_FALSE(vmas.is_near);
+    uct_helper_vmas_set_limit(0);
+}
+
+/* A second is too long for a program that is fast */
+TEST(test_vmas, so_many_watches_are_counted_as_well)
+{
+    uct_helper_vmas_t vmas = {};
+    long count             = uct_helper_range_count(0, UINTPTR_MAX);
+    long spare             = 0;
+
+    uct_helper_vmas_set_limit(2 * count);
+    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, 1));
+    while (!uct_helper_vmas_spend(&vmas)) {
+        ASSERT_LT(++spare, count);
+    }
+    /* From one half in use to seven eighths of the limit, two mappings each */
+    EXPECT_NEAR(2 * count * 3 / 8 / 2, spare, 8);
+    uct_helper_vmas_set_limit(count);
+    EXPECT_EQ(1, uct_helper_vmas_watch(&vmas, 2));
+    EXPECT_TRUE(vmas.is_near);
+    EXPECT_FALSE(uct_helper_vmas_spend(&vmas)) << "nothing is watched now";
+    uct_helper_vmas_set_limit(0);
+}
+
+TEST_F(test_limits_domain, near_the_limit_of_mappings_nothing_is_kept)
+{
+    const time_t end = time(nullptr) + 15;
+    fake_lower lower;
+    log_capture log;
+
+    m_config.policy   = UCS_REGCACHE_POLICY_PAPER;
+    m_config.min_size = 4096;
+    uct_helper_vmas_set_limit(1);
+    uct_helper_trust_forget(); /* it is time to count */
+    attach(lower);
+    /* Soon each deregistration reaches the domain before it returns */
+    unsigned in_a_row = 0;
+    while ((in_a_row < 100) && (time(nullptr) < end)) {
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+        in_a_row = (lower.live_count() == 0) ? in_a_row + 1 : 0;
+    }
+    EXPECT_EQ(100u, in_a_row);
+    unsigned before = lower.dereg_count();
+    for (int i = 0; i < 50; ++i) {
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+    }
+    EXPECT_EQ(before + 50, lower.dereg_count());
+
+    /* And when there is room again it goes on as before */
+    uct_helper_vmas_set_limit(0);
+    while ((lower.dereg_count() >= lower.reg_count()) &&
+           (time(nullptr) < end)) {
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+    }
+    EXPECT_LT(time(nullptr), end);
+    close(lower);
+    ASSERT_EQ(1u, log.lines().size());
+    EXPECT_NE(std::string::npos, log.lines()[0].find("vm.max_map_count=1 "))
+            << log.lines()[0];
+}

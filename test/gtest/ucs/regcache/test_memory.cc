@@ -1,0 +1,244 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_fixture.h"
+
+/*
+ * Memory events
+ */
+
+TEST_F(test_regcache, unmap_strikes_a_cached_region)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB);
+    ucs_regcache_unmapped(w->cache, buffer(0) + MB / 2, 4096);
+    EXPECT_EQ(1u, w->deregs + w->live.size());
+    w->use(buffer(0), MB);
+    EXPECT_EQ(2u, w->regs) << "a stale registration was used";
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(1u, w->stats().invalidated);
+}
+
+TEST_F(test_regcache, unmap_of_a_neighbour_strikes_nothing)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB);
+    ucs_regcache_unmapped(w->cache, buffer(0) - 4096, 4096);
+    ucs_regcache_unmapped(w->cache, buffer(0) + MB, 4096);
+    w->use(buffer(0), MB);
+    EXPECT_EQ(1u, w->regs);
+}
+
+TEST_F(test_regcache, unmap_strikes_within_the_page)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->use(buffer(0) + 100, MB);
+    ucs_regcache_unmapped(w->cache, buffer(0) + MB, 1);
+    w->use(buffer(0) + 100, MB);
+    EXPECT_EQ(2u, w->regs);
+}
+
+/* The kernel takes whole pages, whatever length it is given */
+TEST_F(test_regcache, unmap_takes_the_whole_of_its_last_page)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    /* Short of min_size, so that what is registered is no whole page itself */
+    w->use(buffer(0) + 100, 1000);
+    ASSERT_EQ(1u, w->regs);
+    w->use(buffer(0) + 100, 1000);
+    ASSERT_EQ(1u, w->regs);
+    ucs_regcache_unmapped(w->cache, buffer(0) - 4096, 4097);
+    w->use(buffer(0) + 100, 1000);
+    EXPECT_EQ(2u, w->regs);
+}
+
+TEST_F(test_regcache, unmap_cancels_a_pending_registration)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    /* Mapped all the time, or what is unmapped would be refused as the only
+     * thing that was ever seen: no more is pinned than that */
+    w->use(buffer(1), 4 * MB, MS);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->advance(50 * MS);
+    ASSERT_TRUE(w->live.empty());
+    unsigned before = w->regs;
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    w->advance(1000 * MS);
+    EXPECT_EQ(before, w->regs) << "registered what was unmapped";
+    EXPECT_EQ(4 * MB, w->stats().leave_pinned_bytes);
+}
+
+TEST_F(test_regcache, unmap_dooms_a_registration_in_progress)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    unsigned unmaps = 0;
+    w->on_reg       = [&](regcache_world::registration) {
+        ++unmaps;
+        ucs_regcache_unmapped(w->cache, buffer(0), MB);
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    ASSERT_EQ(1u, unmaps);
+    EXPECT_TRUE(w->live.empty());
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(w->stats().on_time + w->stats().missed + 2, w->stats().uses)
+            << "the range counts as new after it was unmapped";
+}
+
+TEST_F(test_regcache, unmap_during_a_registration_that_fails)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->on_reg = [&](regcache_world::registration) {
+        ucs_regcache_unmapped(w->cache, buffer(0), MB);
+        return UCS_ERR_INVALID_ADDR;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    EXPECT_EQ(1u, w->stats().failed);
+    EXPECT_EQ(0u, w->stats().pinned_bytes);
+    w->use(buffer(0), MB, MS);
+}
+
+TEST_F(test_regcache, unmap_during_a_use_waits_for_its_end)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    uct_mem_h first = w->get(buffer(0), MB);
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    w->advance(MS);
+    EXPECT_EQ(0u, w->deregs);
+    uct_mem_h second = w->get(buffer(0), MB);
+    EXPECT_NE(first, second);
+    w->put(first);
+    w->advance(MS);
+    EXPECT_EQ(1u, w->deregs);
+    w->put(second);
+}
+
+TEST_F(test_regcache, unmap_during_deregistration_forgets_the_plan)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->on_dereg = [&]() {
+        ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    };
+    w->advance(10 * MS);
+    w->on_dereg     = nullptr;
+    unsigned before = w->regs;
+    w->advance(1000 * MS);
+    EXPECT_EQ(before, w->regs);
+}
+
+/* What is queued or planned for a region is for one life of it: the next one,
+ * of another buffer, is not to be kept or registered for it */
+TEST_F(test_regcache, use_of_an_earlier_life_plans_nothing)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->touch(buffer(0), MB);
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    w->advance(MS);
+    w->use(buffer(1), MB, MS, 2); /* takes the same region */
+    unsigned before = w->regs;
+    w->advance(1000 * MS);
+    EXPECT_EQ(before, w->regs);
+}
+
+TEST_F(test_regcache, plan_of_an_earlier_life_registers_nothing)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(999 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    w->advance(50 * MS);
+    ASSERT_TRUE(w->live.empty());
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    w->advance(MS);
+    /* Takes the same region; expected at 0.05 + 3 * 0.3 + 0.3 s, the first
+     * buffer was at 1 s */
+    for (unsigned i = 0; i < 3; ++i) {
+        w->use(buffer(1), MB, MS, 2);
+        w->advance(299 * MS);
+    }
+    w->use(buffer(1), MB, MS, 2);
+    w->advance(20 * MS);
+    ASSERT_TRUE(w->live.empty());
+    w->on_reg = [](regcache_world::registration) {
+        ADD_FAILURE() << "registered at another's time";
+        return UCS_OK;
+    };
+    w->advance(100 * MS);
+    w->on_reg = nullptr;
+}
+
+/*
+ * Invalidation
+ */
+
+struct counted_completion {
+    uct_completion_t super;
+    unsigned         calls;
+};
+
+static void count_completion(uct_completion_t *self)
+{
+    ++reinterpret_cast<counted_completion*>(self)->calls;
+}
+
+TEST_F(test_regcache, invalidation_waits_for_the_last_user)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    counted_completion a = {{count_completion, 1, UCS_OK}, 0};
+    counted_completion b = {{count_completion, 1, UCS_OK}, 0};
+    uct_mem_h memh       = w->get(buffer(0), MB);
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+
+    w->put(memh, &a.super);
+    w->put(memh, &b.super);
+    EXPECT_EQ(0u, a.calls + b.calls);
+    EXPECT_NE(memh, w->get(buffer(0), MB)) << "an invalidated region was found";
+    w->put(memh);
+    EXPECT_EQ(1u, a.calls);
+    EXPECT_EQ(1u, b.calls);
+    EXPECT_EQ(1u, w->invalidates);
+}
+
+TEST_F(test_regcache, closing_completes_the_invalidations_that_wait)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    counted_completion a = {{count_completion, 1, UCS_OK}, 0};
+    counted_completion b = {{count_completion, 1, UCS_OK}, 0};
+    uct_mem_h memh       = w->get(buffer(0), MB);
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+    EXPECT_EQ(memh, w->get(buffer(0), MB));
+
+    w->put(memh, &a.super);
+    w->put(memh, &b.super);
+    w->close();
+    EXPECT_EQ(1u, a.calls);
+    EXPECT_EQ(1u, b.calls);
+}

@@ -1,0 +1,9 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+
+gtest_SOURCES += \
+	ucs/sys/test_clock.cc \
+	ucs/sys/test_process.cc \
+	ucs/sys/test_sink.cc \
+	ucs/sys/test_thread.cc

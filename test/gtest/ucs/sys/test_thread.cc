@@ -1,0 +1,348 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <uct/ib/helper_md/log_capture.h>
+
+#include <ucs/sys/thread.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <fstream>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+class test_thread : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, &m_thread));
+    }
+
+    void TearDown() override
+    {
+        ucs_thread_destroy(m_thread);
+    }
+
+    static uint64_t step(void *arg, uint64_t now)
+    {
+        test_thread *self = static_cast<test_thread*>(arg);
+        std::lock_guard<std::mutex> guard(self->m_lock);
+        uint64_t next = self->on_step(now);
+
+        ++self->m_steps;
+        self->m_changed.notify_all();
+        return next;
+    }
+
+    virtual uint64_t on_step(uint64_t)
+    {
+        m_tid = syscall(SYS_gettid);
+        return UINT64_MAX;
+    }
+
+    void await_steps(unsigned count)
+    {
+        std::unique_lock<std::mutex> guard(m_lock);
+        m_changed.wait(guard, [&] { return m_steps >= count; });
+    }
+
+    unsigned steps()
+    {
+        std::lock_guard<std::mutex> guard(m_lock);
+        return m_steps;
+    }
+
+    /* State of the helper as the kernel sees it */
+    char state()
+    {
+        std::ifstream file("/proc/self/task/" + std::to_string(m_tid) +
+                           "/stat");
+        std::string text((std::istreambuf_iterator<char>(file)),
+                         std::istreambuf_iterator<char>());
+        return text[text.rfind(')') + 2];
+    }
+
+    void await_sleep()
+    {
+        while (state() != 'S') {
+            std::this_thread::yield();
+        }
+    }
+
+    ucs_thread_h m_thread;
+    std::mutex              m_lock; /* protects what follows */
+    std::condition_variable m_changed;
+    unsigned                m_steps = 0;
+    pid_t                   m_tid   = 0;
+};
+
+TEST_F(test_thread, does_nothing_before_it_is_started)
+{
+    ucs_thread_wake(m_thread);
+    EXPECT_FALSE(ucs_thread_is_running(m_thread));
+    EXPECT_EQ(0u, ucs_thread_cpu_ns(m_thread));
+    ucs_thread_stop(m_thread);
+    EXPECT_EQ(0u, steps());
+}
+
+TEST_F(test_thread, sleeps_until_it_is_woken)
+{
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    EXPECT_TRUE(ucs_thread_is_running(m_thread));
+    for (unsigned i = 1; i <= 20; ++i) {
+        await_steps(i);
+        await_sleep();
+        EXPECT_EQ(i, steps());
+        ucs_thread_wake(m_thread);
+    }
+    await_steps(21);
+}
+
+TEST_F(test_thread, starts_once_and_not_again)
+{
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(1);
+    ucs_thread_stop(m_thread);
+    ucs_thread_stop(m_thread);
+    EXPECT_FALSE(ucs_thread_is_running(m_thread));
+    EXPECT_EQ(UCS_ERR_BUSY, ucs_thread_start(m_thread));
+}
+
+TEST_F(test_thread, cpu_time_is_kept_after_the_end)
+{
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(1);
+    await_sleep();
+    const uint64_t running = ucs_thread_cpu_ns(m_thread);
+    ucs_thread_stop(m_thread);
+    EXPECT_GT(running, 0u);
+    EXPECT_GE(ucs_thread_cpu_ns(m_thread), running);
+}
+
+TEST_F(test_thread, held_for_fork_runs_no_step)
+{
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(1);
+    await_sleep();
+
+    ucs_thread_hold(m_thread);
+    ucs_thread_wake(m_thread);
+    /* It has left its futex and waits for the lock that is held */
+    await_sleep();
+    EXPECT_EQ(1u, steps());
+    ucs_thread_release(m_thread);
+    await_steps(2);
+}
+
+TEST_F(test_thread, can_be_bound)
+{
+    ucs_cpu_set_t cpus;
+    cpu_set_t got;
+
+    ASSERT_EQ(0, sched_getaffinity(0, sizeof(got), &got));
+    int first = 0;
+    while (!CPU_ISSET(first, &got)) {
+        ++first;
+    }
+
+    memset(&cpus, 0, sizeof(cpus));
+    UCS_CPU_SET(first, &cpus);
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
+
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(1);
+    EXPECT_EQ(UCS_OK, ucs_thread_bind(m_thread, &cpus));
+    ASSERT_EQ(0, sched_getaffinity(m_tid, sizeof(got), &got));
+    EXPECT_EQ(1, CPU_COUNT(&got));
+    EXPECT_TRUE(CPU_ISSET(first, &got));
+
+    memset(&cpus, 0, sizeof(cpus));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
+}
+
+class test_thread_timed : public test_thread {
+protected:
+    uint64_t on_step(uint64_t now) override
+    {
+        EXPECT_GE(now, m_due);
+        m_due = now + 200000;
+        return m_due;
+    }
+
+    uint64_t m_due = 0;
+};
+
+TEST_F(test_thread_timed, steps_when_the_time_has_come)
+{
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(20);
+}
+
+class test_thread_inside : public test_thread {
+protected:
+    uint64_t on_step(uint64_t) override
+    {
+        char name[16];
+        sigset_t blocked;
+
+        prctl(PR_GET_NAME, name);
+        m_name  = name;
+        m_slack = prctl(PR_GET_TIMERSLACK);
+        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+                           SIGPROF, SIGCHLD, SIGRTMIN, SIGRTMAX}) {
+            m_open_signals += !sigismember(&blocked, signal);
+        }
+        return UINT64_MAX;
+    }
+
+    std::string m_name;
+    int         m_slack        = 0;
+    int         m_open_signals = 0;
+};
+
+TEST_F(test_thread_inside, named_without_slack_and_signals)
+{
+    sigset_t before, after;
+
+    pthread_sigmask(SIG_BLOCK, nullptr, &before);
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    pthread_sigmask(SIG_BLOCK, nullptr, &after);
+    await_steps(1);
+    ucs_thread_stop(m_thread);
+
+    EXPECT_EQ(UCS_THREAD_NAME, m_name);
+    EXPECT_EQ(1, m_slack);
+    EXPECT_EQ(0, m_open_signals);
+    for (int signal = 1; signal < SIGRTMAX; ++signal) {
+        EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal));
+    }
+}
+
+/* The step consumes what producers queue; a lost wake-up leaves something
+ * behind for ever, for no step is due by time */
+class test_thread_queue : public test_thread {
+protected:
+    uint64_t on_step(uint64_t) override
+    {
+        m_consumed += m_queued.exchange(0);
+        return UINT64_MAX;
+    }
+
+    std::atomic<unsigned> m_queued{0};
+    unsigned              m_consumed = 0;
+};
+
+TEST_F(test_thread_queue, stress_no_wake_up_is_lost)
+{
+    const unsigned rounds = 20000;
+    std::vector<std::thread> producers;
+
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    for (int i = 0; i < 2; ++i) {
+        producers.emplace_back([this] {
+            for (unsigned n = 0; n < rounds; ++n) {
+                m_queued.fetch_add(1);
+                ucs_thread_wake(m_thread);
+            }
+        });
+    }
+    for (auto &producer : producers) {
+        producer.join();
+    }
+
+    std::unique_lock<std::mutex> guard(m_lock);
+    m_changed.wait(guard, [&] { return m_consumed == 2 * rounds; });
+    EXPECT_EQ(2 * rounds, m_consumed);
+}
+
+TEST(test_thread_life, stress_start_and_stop)
+{
+    auto never = [](void*, uint64_t) { return uint64_t(UINT64_MAX); };
+    ucs_thread_h thread;
+
+    for (int i = 0; i < 300; ++i) {
+        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, &thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+        if (i & 1) {
+            ucs_thread_wake(thread);
+        }
+        ucs_thread_destroy(thread);
+    }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Without address space for its stack a thread is refused. Stacks of threads
+ * that have ended are kept by libc and would serve, so a thread that lives as
+ * long as the test takes each of them first. */
+TEST(test_thread_life, refused_in_one_line)
+{
+    auto never = [](void*, uint64_t) { return uint64_t(UINT64_MAX); };
+    std::vector<ucs_thread_h> threads;
+    ucs_status_t status = UCS_OK;
+    struct rlimit old, none;
+    log_capture log;
+
+    getrlimit(RLIMIT_AS, &old);
+    none          = old;
+    none.rlim_cur = 1 << 20;
+    threads.reserve(4096);
+    while ((status == UCS_OK) && (threads.size() < threads.capacity())) {
+        threads.emplace_back();
+        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, &threads.back()));
+        setrlimit(RLIMIT_AS, &none);
+        status = ucs_thread_start(threads.back());
+        setrlimit(RLIMIT_AS, &old);
+    }
+
+    EXPECT_EQ(UCS_ERR_NO_RESOURCE, status);
+    EXPECT_FALSE(ucs_thread_is_running(threads.back()));
+    EXPECT_EQ(UCS_ERR_BUSY, ucs_thread_start(threads.back()));
+    EXPECT_EQ(1u, log.lines().size());
+    for (auto thread : threads) {
+        ucs_thread_destroy(thread);
+    }
+}
+#endif
+
+TEST(test_wait, returns_at_once_if_the_word_differs)
+{
+    uint32_t word = 1;
+
+    ucs_futex_wait(&word, 2);
+    EXPECT_EQ(1u, word);
+}
+
+TEST(test_wait, stress_waiters_are_woken)
+{
+    uint32_t word = 0;
+    std::vector<std::thread> waiters;
+    const uint32_t last = 2000;
+
+    for (int i = 0; i < 3; ++i) {
+        waiters.emplace_back([&] {
+            uint32_t seen;
+            while ((seen = __atomic_load_n(&word, __ATOMIC_ACQUIRE)) != last) {
+                ucs_futex_wait(&word, seen);
+            }
+        });
+    }
+    for (uint32_t value = 1; value <= last; ++value) {
+        __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+        ucs_futex_wake_all(&word);
+    }
+    for (auto &waiter : waiters) {
+        waiter.join();
+    }
+    EXPECT_EQ(last, word);
+}

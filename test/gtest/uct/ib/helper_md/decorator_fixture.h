@@ -1,0 +1,100 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef DECORATOR_FIXTURE_H_
+#define DECORATOR_FIXTURE_H_
+
+#include "fake_lower.h"
+#include "plain_config.h"
+#include "quiet_fork.h"
+
+#include <uct/ib/helper_md/helper_md.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <sys/mman.h>
+
+#define TEST_LENGTH (64ul << 10)
+
+/** A helper over a domain that registers nothing. */
+class test_decorator : public ::testing::Test {
+protected:
+    static const unsigned access = UCT_MD_MEM_ACCESS_ALL;
+
+    void SetUp() override
+    {
+#if defined(__SANITIZE_THREAD__)
+        /* UCM takes malloc() and operator delete over from ThreadSanitizer one
+         * by one, and that ends in its allocator. The thread and the cache
+         * have their own tests, which run there. */
+        GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
+#endif
+        m_config = plain_config();
+        m_buffer = map(nullptr);
+    }
+
+    void TearDown() override
+    {
+        if (m_buffer != nullptr) {
+            munmap(m_buffer, TEST_LENGTH);
+        }
+    }
+
+    static void *map(void *where)
+    {
+        void *address = mmap(where, TEST_LENGTH, PROT_READ | PROT_WRITE,
+                             /* the helper brings nothing into memory */
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE |
+                             ((where == nullptr) ? 0 : MAP_FIXED_NOREPLACE),
+                             -1, 0);
+        EXPECT_NE(MAP_FAILED, address);
+        return address;
+    }
+
+    void attach(fake_lower &lower)
+    {
+        ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake0",
+                                               &m_config));
+    }
+
+    static const uct_abi_md_ops_t *ops(fake_lower &lower)
+    {
+        return uct_abi_md(lower.md())->ops;
+    }
+
+    static uct_mem_h reg(fake_lower &lower, void *address, size_t length,
+                         unsigned flags = access)
+    {
+        uct_mem_h memh = nullptr;
+
+        EXPECT_EQ(UCS_OK, ops(lower)->mem_reg(lower.md(), address, length,
+                                              flags, &memh));
+        return memh;
+    }
+
+    static ucs_status_t dereg(fake_lower &lower, uct_mem_h memh)
+    {
+        uct_abi_md_mem_dereg_params_t params;
+
+        /* What is not in the mask must not be looked at */
+        memset(&params, 0xff, sizeof(params));
+        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
+        params.memh       = memh;
+        return ops(lower)->mem_dereg(lower.md(), &params);
+    }
+
+    static void close(fake_lower &lower)
+    {
+        ops(lower)->close(lower.md());
+        EXPECT_EQ(lower.ops(), ops(lower));
+        EXPECT_EQ(1u, lower.close_count());
+        EXPECT_EQ(0u, lower.bad_dereg_count());
+    }
+
+    uct_helper_config_t m_config;
+    void                *m_buffer = nullptr;
+};
+
+#endif

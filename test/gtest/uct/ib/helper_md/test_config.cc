@@ -1,0 +1,538 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "log_capture.h"
+#include "quiet_fork.h"
+
+#include <ucs/sys/nearest.h>
+#include <uct/ib/helper_md/values.h>
+
+#include <ucs/config/parser.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+class test_config : public ::testing::Test {
+protected:
+    test_config()
+    {
+        set_defaults();
+    }
+
+    void set_defaults()
+    {
+        m_options.helper      = text("y");
+        m_options.policy      = text("predict");
+        m_options.miss_target = text("1%");
+        m_options.cpu_target  = text("1%");
+        m_options.min_size    = text("16k");
+        m_options.max_pinned  = text("inf");
+        m_options.max_regions = text("inf");
+        m_options.node_max_pinned = text("inf");
+        m_options.cpu_policy  = text("auto");
+        m_options.mds         = text("ib,pin");
+        m_options.monitor     = text("auto");
+        m_options.report      = text("");
+        m_options.trace       = text("");
+        m_options.cpu         = text("auto");
+        m_options.log         = text("warn");
+        m_options.pin         = text("y");
+        m_options.pin_cost    = text("");
+        m_options.pin_verify  = text("n");
+    }
+
+    static char *text(const char *value)
+    {
+        return const_cast<char*>(value);
+    }
+
+    ucs_status_t parse()
+    {
+        return uct_helper_config_parse(&m_options, &m_config, m_error,
+                                       sizeof(m_error));
+    }
+
+    /* One line that has both strings in it */
+    void expect_error(const char *name, const char *value)
+    {
+        ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << name << "=" << value;
+        std::string error = m_error;
+        EXPECT_NE(std::string::npos, error.find(name)) << error;
+        EXPECT_NE(std::string::npos,
+                  error.find("'" + std::string(value) + "'")) << error;
+        EXPECT_NE(std::string::npos, error.find("allowed")) << error;
+        EXPECT_EQ(std::string::npos, error.find('\n')) << error;
+    }
+
+    void expect_defaults()
+    {
+        EXPECT_EQ(UCS_REGCACHE_POLICY_PREDICT, m_config.policy);
+        EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
+        EXPECT_DOUBLE_EQ(0.01, m_config.cpu_target);
+        EXPECT_EQ(16384u, m_config.min_size);
+        EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
+        EXPECT_EQ(ULONG_MAX, m_config.max_regions);
+        EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
+        EXPECT_EQ(UCS_CPU_POLICY_AUTO, m_config.cpu_policy);
+        EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN),
+                  m_config.mds);
+        EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
+        EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
+        EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
+        EXPECT_EQ(UCS_LOG_LEVEL_WARN, m_config.log_level);
+        EXPECT_EQ(0.0, m_config.pin_base_ns);
+    }
+
+    uct_helper_options_t m_options;
+    uct_helper_config_t  m_config;
+    char                 m_error[512];
+};
+
+TEST_F(test_config, defaults_are_valid)
+{
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_STREQ("", m_error);
+    EXPECT_EQ(1, m_config.helper);
+    expect_defaults();
+}
+
+TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
+{
+    const struct {
+        char       *uct_helper_options_t::*field;
+        const char *name;
+        const char *value;
+    } bad[] = {
+        {&uct_helper_options_t::helper, "UCX_MD_HELPER:", "perhaps"},
+        {&uct_helper_options_t::policy, "UCX_MD_HELPER_POLICY", "papers"},
+        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET", "0"},
+        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
+         "100%"},
+        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
+         "nan"},
+        {&uct_helper_options_t::cpu_target, "UCX_MD_HELPER_CPU_TARGET", "0"},
+        {&uct_helper_options_t::cpu_target, "UCX_MD_HELPER_CPU_TARGET", "2"},
+        {&uct_helper_options_t::min_size, "UCX_MD_HELPER_MIN_SIZE", "16q"},
+        {&uct_helper_options_t::max_pinned, "UCX_MD_HELPER_MAX_PINNED", "-1"},
+        {&uct_helper_options_t::node_max_pinned,
+         "UCX_MD_HELPER_NODE_MAX_PINNED", "some"},
+        {&uct_helper_options_t::cpu_policy, "UCX_MD_HELPER_CPU_POLICY",
+         "greedy"},
+        {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
+        {&uct_helper_options_t::mds, "UCX_MD_HELPER_MDS", "ib,tcp"},
+        {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},
+        {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},
+        {&uct_helper_options_t::cpu, "UCX_MD_HELPER_CPU", "3-1"},
+        {&uct_helper_options_t::log, "UCX_MD_HELPER_LOG", "loud"},
+    };
+
+    for (const auto &entry : bad) {
+        set_defaults();
+        m_options.*entry.field = text(entry.value);
+        expect_error(entry.name, entry.value);
+        EXPECT_EQ(0, m_config.helper) << entry.name;
+        EXPECT_EQ(1, m_config.pin) << entry.name;
+    }
+}
+
+TEST_F(test_config, bad_values_leave_the_defaults)
+{
+    m_options.policy      = text("papers");
+    m_options.miss_target = text("0");
+    m_options.cpu_target  = text("0");
+    m_options.min_size    = text("16q");
+    m_options.max_pinned  = text("-1");
+    m_options.max_regions = text("0");
+    m_options.node_max_pinned = text("some");
+    m_options.cpu_policy  = text("greedy");
+    m_options.mds         = text("ib,tcp");
+    m_options.monitor     = text("kernel");
+    m_options.cpu         = text("3-1");
+    m_options.log         = text("loud");
+    ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse());
+    expect_defaults();
+}
+
+TEST_F(test_config, bad_pin_value_turns_only_pin_off)
+{
+    m_options.pin_cost = text("5us");
+    expect_error("UCX_MD_PIN_COST", "5us");
+    EXPECT_EQ(0, m_config.pin);
+    EXPECT_EQ(1, m_config.helper);
+
+    set_defaults();
+    m_options.pin_verify = text("always");
+    expect_error("UCX_MD_PIN_VERIFY", "always");
+    EXPECT_EQ(0, m_config.pin);
+    EXPECT_EQ(1, m_config.helper);
+
+    set_defaults();
+    m_options.pin = text("2");
+    expect_error("UCX_MD_PIN:", "2");
+    EXPECT_EQ(0, m_config.pin);
+}
+
+TEST_F(test_config, pin_verify_by_name)
+{
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_NO, m_config.pin_verify);
+    m_options.pin_verify = text("Sample");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_SAMPLE, m_config.pin_verify);
+    m_options.pin_verify = text("on");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_ALL, m_config.pin_verify);
+}
+
+TEST_F(test_config, policies_by_name)
+{
+    for (unsigned i = 0; ucs_regcache_policy_names[i] != nullptr; ++i) {
+        m_options.policy = text(ucs_regcache_policy_names[i]);
+        ASSERT_EQ(UCS_OK, parse());
+        EXPECT_EQ(i, unsigned(m_config.policy));
+    }
+}
+
+TEST(test_values, bools)
+{
+    int value;
+
+    for (const char *yes : {"y", "Y", "yes", "on", "1"}) {
+        ASSERT_TRUE(uct_helper_value_bool(yes, &value)) << yes;
+        EXPECT_EQ(1, value) << yes;
+    }
+    for (const char *no : {"n", "No", "off", "0"}) {
+        ASSERT_TRUE(uct_helper_value_bool(no, &value)) << no;
+        EXPECT_EQ(0, value) << no;
+    }
+    for (const char *bad : {"", "2", "yy", "true", " y"}) {
+        EXPECT_FALSE(uct_helper_value_bool(bad, &value)) << bad;
+    }
+}
+
+TEST(test_values, sizes)
+{
+    const struct {
+        const char *text;
+        size_t     value;
+    } good[] = {{"0", 0},           {"4096", 4096},      {"16k", 16384},
+                {"16K", 16384},     {"2MB", 2ul << 20},  {"1g", 1ul << 30},
+                {"3T", 3ul << 40},  {"100b", 100},       {"inf", SIZE_MAX},
+                {"INF", SIZE_MAX}};
+    size_t value;
+
+    for (const auto &entry : good) {
+        ASSERT_TRUE(uct_helper_value_size(entry.text, &value)) << entry.text;
+        EXPECT_EQ(entry.value, value) << entry.text;
+    }
+
+    value = 77;
+    for (const char *bad : {"", "k", "-1", "+1", " 1", "1 ", "16kk", "16kbb",
+                            "1.5g", "auto", "99999999999999999999",
+                            "99999999999t", "16k,"}) {
+        EXPECT_FALSE(uct_helper_value_size(bad, &value)) << bad;
+    }
+    EXPECT_EQ(77u, value);
+}
+
+TEST(test_values, masks)
+{
+    const char *const names[] = {"ib", "pin", nullptr};
+    unsigned value;
+
+    ASSERT_TRUE(uct_helper_value_mask("ib,pin", names, &value));
+    EXPECT_EQ(3u, value);
+    ASSERT_TRUE(uct_helper_value_mask("pin", names, &value));
+    EXPECT_EQ(2u, value);
+    ASSERT_TRUE(uct_helper_value_mask("", names, &value));
+    EXPECT_EQ(0u, value);
+    for (const char *bad : {"ib,", ",ib", "i", "ibb", "ib pin",
+                            "averyveryverylongname"}) {
+        EXPECT_FALSE(uct_helper_value_mask(bad, names, &value)) << bad;
+    }
+}
+
+static std::vector<int> cpus_of(const char *text)
+{
+    std::vector<int> result;
+    ucs_cpu_set_t cpus;
+
+    if (uct_helper_value_cpus(text, &cpus)) {
+        for (int i = 0; i < UCS_CPU_SETSIZE; ++i) {
+            if (cpus.ucs_bits[UCS_CPUELT(i)] & UCS_CPUMASK(i)) {
+                result.push_back(i);
+            }
+        }
+    }
+    return result;
+}
+
+TEST(test_values, cpus)
+{
+    EXPECT_EQ((std::vector<int>{0, 1, 2, 3, 8}), cpus_of("0-3,8"));
+    EXPECT_EQ((std::vector<int>{5}), cpus_of("5"));
+    EXPECT_EQ((std::vector<int>{1023}), cpus_of("1023-1023"));
+    for (const char *bad : {"", "a", "1-", "-1", "3-1", "1,", "1024", "1;2",
+                            "1 2"}) {
+        EXPECT_TRUE(cpus_of(bad).empty()) << bad;
+    }
+}
+
+TEST(test_values, costs)
+{
+    double base, per_page;
+
+    ASSERT_TRUE(uct_helper_value_cost("5us,100ns", &base, &per_page));
+    EXPECT_DOUBLE_EQ(5000, base);
+    EXPECT_DOUBLE_EQ(100, per_page);
+    ASSERT_TRUE(uct_helper_value_cost("1.5ms,0", &base, &per_page));
+    EXPECT_DOUBLE_EQ(1.5e6, base);
+    EXPECT_DOUBLE_EQ(0, per_page);
+    ASSERT_TRUE(uct_helper_value_cost("1s,1ms", &base, &per_page));
+    EXPECT_DOUBLE_EQ(1e9, base);
+    EXPECT_DOUBLE_EQ(1e6, per_page);
+    ASSERT_TRUE(uct_helper_value_cost("", &base, &per_page));
+    EXPECT_DOUBLE_EQ(0, base);
+    for (const char *bad : {"5us", "5us,", ",5us", "5us,1us,1us", "-1us,1us",
+                            "5xs,1us", "nan,1us", "inf,1us", "5us;1us",
+                            /* a job would never end */
+                            "1e9s,0ns", "1001ms,0", "0,1001us"}) {
+        EXPECT_FALSE(uct_helper_value_cost(bad, &base, &per_page)) << bad;
+    }
+}
+
+TEST(test_values, reports)
+{
+    uct_helper_report_dest_t dest;
+
+    ASSERT_TRUE(uct_helper_value_report("", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_NONE, dest.kind);
+    ASSERT_TRUE(uct_helper_value_report("stderr", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    EXPECT_EQ(STDERR_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("JSON:/dev/stdout", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
+    EXPECT_EQ(STDOUT_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("Json:STDERR", &dest));
+    EXPECT_EQ(STDERR_FILENO, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("/tmp/%r.txt", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    EXPECT_STREQ("/tmp/%r.txt", dest.path);
+    EXPECT_EQ(0, dest.stream);
+    ASSERT_TRUE(uct_helper_value_report("json:out.json", &dest));
+    EXPECT_EQ(UCT_HELPER_REPORT_JSON, dest.kind);
+    EXPECT_STREQ("out.json", dest.path);
+    for (const char *file : {"./jsn:x", "/tmp/a:b", "12:30", "r%r:x"}) {
+        ASSERT_TRUE(uct_helper_value_report(file, &dest)) << file;
+        EXPECT_STREQ(file, dest.path);
+        EXPECT_EQ(UCT_HELPER_REPORT_TEXT, dest.kind);
+    }
+    for (const char *bad : {"json:", "JSON:", "jsn:/tmp/x", "xml:x", "stderr:",
+                            "text:"}) {
+        EXPECT_FALSE(uct_helper_value_report(bad, &dest)) << bad;
+    }
+    EXPECT_FALSE(uct_helper_value_report(std::string(PATH_MAX, 'x').c_str(),
+                                         &dest));
+}
+
+TEST_F(test_config, what_was_meant_is_named)
+{
+    const struct {
+        char       *uct_helper_options_t::*field;
+        const char *value;
+        const char *hint;
+    } typos[] = {
+        {&uct_helper_options_t::policy, "predct", "'predict'?"},
+        {&uct_helper_options_t::policy, "LEAVE-PINED", "'leave_pinned'?"},
+        {&uct_helper_options_t::policy, "best", nullptr},
+        {&uct_helper_options_t::cpu_policy, "agressive", "'aggressive'?"},
+        {&uct_helper_options_t::monitor, "atuo", "'auto'?"},
+        {&uct_helper_options_t::report, "jsn:/tmp/x", "'json:'?"},
+        {&uct_helper_options_t::report, "yaml:/tmp/x", nullptr},
+        {&uct_helper_options_t::cpu, "atuo", "'auto'?"},
+        {&uct_helper_options_t::log, "wran", "'warn'?"},
+        {&uct_helper_options_t::mds, "pni", "'pin'?"},
+        {&uct_helper_options_t::pin_verify, "samples", "'sample'?"},
+        {&uct_helper_options_t::min_size, "16q", nullptr}
+    };
+
+    for (const auto &typo : typos) {
+        set_defaults();
+        m_options.*typo.field = text(typo.value);
+        ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << typo.value;
+        if (typo.hint != nullptr) {
+            EXPECT_NE(nullptr, strstr(m_error, typo.hint)) << m_error;
+        } else {
+            EXPECT_EQ(nullptr, strstr(m_error, "did you mean")) << m_error;
+        }
+    }
+}
+
+TEST(test_config_env, a_mistyped_name_is_told_once)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    setenv("UCX_MD_HELPER_POLCY", "paper", 1);
+    setenv("UCX_MD_HELPR", "y", 1);
+    setenv("UCX_MD_SOMETHING_ELSE", "y", 1);
+    setenv("UCX_MD_HELPER_LOG", "warn", 1);
+    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
+    for (const char *name : {"UCX_MD_HELPER_POLCY", "UCX_MD_HELPR",
+                             "UCX_MD_SOMETHING_ELSE", "UCX_MD_HELPER_LOG"}) {
+        unsetenv(name);
+    }
+
+    std::string all;
+    for (const auto &line : log.lines()) {
+        all += line + "\n";
+    }
+    EXPECT_EQ(2u, log.lines().size()) << all;
+    EXPECT_NE(std::string::npos,
+              all.find("UCX_MD_HELPER_POLCY: there is no such option; did you "
+                       "mean 'UCX_MD_HELPER_POLICY'?")) << all;
+    EXPECT_NE(std::string::npos,
+              all.find("UCX_MD_HELPR: there is no such option; did you mean "
+                       "'UCX_MD_HELPER'?")) << all;
+}
+
+TEST(test_nearest, words)
+{
+    const char *const words[] = {"predict", "paper", "lru", "on_demand", "ib",
+                                 nullptr};
+    const struct {
+        const char *text;
+        const char *word;
+    } cases[] = {
+        {"predict", "predict"}, {"PREDCIT", "predict"}, {"pretict", "predict"},
+        {"prdit", "predict"},   {"paperr", "paper"},    {"lur", "lru"},
+        {"lr", "lru"},          {"ondemand", "on_demand"},
+        {"prct", nullptr},      {"ip", nullptr},        {"", nullptr},
+        {"x", nullptr},         {"never", nullptr}
+    };
+
+    for (const auto &entry : cases) {
+        const char *word = ucs_nearest_of(entry.text, strlen(entry.text),
+                                          words);
+        EXPECT_STREQ(entry.word, word) << entry.text;
+    }
+
+    std::string long_one(1000, 'p');
+    EXPECT_EQ(nullptr,
+              ucs_nearest_of(long_one.c_str(), long_one.size(), words));
+    EXPECT_STREQ("lru", ucs_nearest_of("lruxyz", 3, words));
+}
+
+TEST(test_config_env, one_line_for_a_bad_value)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    setenv("UCX_MD_HELPER", "y", 1);
+    setenv("UCX_MD_HELPER_POLICY", "bogus", 1);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_helper_config_read(&config));
+    unsetenv("UCX_MD_HELPER_POLICY");
+    EXPECT_EQ(0, config.helper);
+    ASSERT_EQ(1u, log.lines().size());
+    EXPECT_NE(std::string::npos,
+              log.lines()[0].find("UCX_MD_HELPER_POLICY: 'bogus'"));
+
+    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
+    EXPECT_EQ(1, config.helper);
+    EXPECT_EQ(1u, log.lines().size());
+    unsetenv("UCX_MD_HELPER");
+}
+
+TEST(test_config_env, table_is_listed_with_help)
+{
+    const ucs_config_global_list_entry_t *entry;
+    unsigned fields = 0;
+
+    ucs_list_for_each(entry, &ucs_config_global_list, list) {
+        if ((entry->prefix == nullptr) ||
+            strcmp(entry->prefix, UCT_HELPER_TABLE_PREFIX)) {
+            continue;
+        }
+
+        for (const ucs_config_field_t *field = entry->table;
+             field->name != nullptr; ++field) {
+            EXPECT_GT(strlen(field->doc), 10u) << field->name;
+            ++fields;
+        }
+    }
+    EXPECT_EQ(sizeof(uct_helper_options_t) / sizeof(char*), fields);
+}
+
+/* Exit code where a file system gives no program other rights (nosuid) */
+static const int NO_RIGHTS = 77;
+
+/* Runs in a copy of this program that has root's rights and another user: what
+ * that user's variables say counts for nothing */
+TEST(test_config_env, DISABLED_with_rights_of_another)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    if (!getauxval(AT_SECURE)) {
+        exit(NO_RIGHTS);
+    }
+    ASSERT_EQ(UCS_OK, uct_helper_config_read(&config));
+    EXPECT_FALSE(config.helper);
+    EXPECT_FALSE(config.pin);
+    EXPECT_STREQ("", config.trace);
+    EXPECT_EQ(UCT_HELPER_REPORT_NONE, config.report.kind);
+    EXPECT_EQ(1u, log.lines().size());
+}
+
+static int run_as_nobody(const char *program)
+{
+    static const char filter[] =
+            "--gtest_filter=test_config_env.DISABLED_with_rights_of_another";
+    const uid_t nobody         = 65534;
+
+    if ((setenv("UCX_MD_HELPER", "y", 1) != 0) ||
+        (setenv("UCX_MD_PIN", "y", 1) != 0) ||
+        (setenv("UCX_MD_HELPER_TRACE", "/tmp/not-to-be-written", 1) != 0) ||
+        (setenv("UCX_MD_HELPER_REPORT", "/tmp/not-to-be-written", 1) != 0) ||
+        (setresuid(nobody, nobody, nobody) != 0)) {
+        return 2;
+    }
+    execl(program, program, filter, "--gtest_also_run_disabled_tests",
+          (char*)nullptr);
+    return 3;
+}
+
+TEST(test_config_env, setuid_program_reads_no_option)
+{
+    char dir[] = "/tmp/test_config.XXXXXX";
+
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can make a program of root's";
+    }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the sanitizer does not run in such a program";
+#endif
+
+    ASSERT_NE(nullptr, mkdtemp(dir));
+    std::string program = std::string(dir) + "/program";
+    ASSERT_EQ(0, chmod(dir, 0755));
+    {
+        std::ifstream from("/proc/self/exe", std::ios::binary);
+        std::ofstream to(program, std::ios::binary);
+        to << from.rdbuf();
+    }
+    ASSERT_EQ(0, chmod(program.c_str(), 04755));
+    int code = in_child([&] { return run_as_nobody(program.c_str()); });
+    unlink(program.c_str());
+    rmdir(dir);
+    if (code == NO_RIGHTS) {
+        GTEST_SKIP() << "no rights are given below /tmp";
+    }
+    EXPECT_EQ(0, code);
+}

@@ -1,0 +1,380 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "decorator_fixture.h"
+#include "log_capture.h"
+
+#include <uct/ib/helper_md/watch/events.h>
+#include <uct/ib/helper_md/watch/events_probe.h>
+
+#include <ucm/api/ucm.h>
+#include <ucs/sys/clock.h>
+
+#include <string>
+
+#include <cerrno>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/*
+ * Memory hooks that are lost. Each test runs in a process of its own: what
+ * happens to the hooks cannot be undone.
+ */
+
+/* As libraries with hooks of their own do: a jump at the function's entry */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define TEST_CAN_PATCH 1
+#endif
+
+class test_events : public test_decorator {
+protected:
+    static constexpr uint64_t SEC = 1000000000;
+
+    void SetUp() override
+    {
+        test_decorator::SetUp();
+        /* What is left when a hook is lost: nothing */
+        m_config.monitor = UCT_HELPER_MONITOR_UCM;
+#if !defined(TEST_CAN_PATCH)
+        if (!IsSkipped()) {
+            GTEST_SKIP() << "no way known here to take over a function";
+        }
+#endif
+    }
+
+    static void patch(const char *name, const void *target)
+    {
+        unsigned char jump[] = {0x49, 0xbb, 0, 0, 0, 0, /* mov target, r11 */
+                                0, 0, 0, 0, 0x41, 0xff, 0xe3}; /* jmp *r11 */
+        char *entry = (char*)dlsym(RTLD_DEFAULT, name);
+        size_t page = sysconf(_SC_PAGESIZE);
+        void *first = (void*)((uintptr_t)entry & ~(page - 1));
+
+        memcpy(jump + 2, &target, sizeof(target));
+        if (syscall(SYS_mprotect, first, 2 * page,
+                    PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
+            memcpy(entry, jump, sizeof(jump));
+        }
+    }
+
+    static int raw_munmap(void *address, size_t length)
+    {
+        return syscall(SYS_munmap, address, length);
+    }
+
+    static int raw_madvise(void *address, size_t length, int advice)
+    {
+        return syscall(SYS_madvise, address, length, advice);
+    }
+
+    static void *raw_mremap(void *address, size_t length, size_t to, int flags,
+                            void *where)
+    {
+        return (void*)syscall(SYS_mremap, address, length, to, flags, where);
+    }
+
+    static void *raw_mmap(void *address, size_t length, int prot, int flags,
+                          int fd, off_t offset)
+    {
+        return (void*)syscall(SYS_mmap, address, length, prot, flags, fd,
+                              offset);
+    }
+
+    static int no_brk(void*)
+    {
+        errno = ENOMEM;
+        return -1;
+    }
+
+    /* Hooks that serve the main thread only */
+    static int main_munmap(void *address, size_t length)
+    {
+        static auto hook = (int (*)(void*, size_t))dlsym(RTLD_DEFAULT,
+                                                         "ucm_munmap");
+
+        return (syscall(SYS_gettid) == syscall(SYS_getpid)) ?
+                       hook(address, length) :
+                       raw_munmap(address, length);
+    }
+
+    /* What becomes of a cached registration and later ones when a function is
+     * taken over: 0 if all is dropped, with one line */
+    int lose(const char *name, const void *target)
+    {
+        fake_lower lower;
+        log_capture log;
+
+        attach(lower);
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+        uct_mem_h kept = reg(lower, m_buffer, TEST_LENGTH);
+        if (lower.reg_count() != 1) {
+            return 1;
+        }
+        patch(name, target);
+        uct_helper_events_recheck(UINT64_MAX - SEC);
+        if ((log.lines().size() != 1) ||
+            (log.lines()[0].find("any more") == std::string::npos)) {
+            return 2;
+        }
+        if ((log.lines()[0].find(std::string(name) + "() ") != 0) &&
+            (log.lines()[0].find(std::string(name) + "() over ") != 0)) {
+            return 3;
+        }
+        for (unsigned i = 0; i < 5; ++i) {
+            uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
+            if ((memh == kept) || (dereg(lower, memh) != UCS_OK) ||
+                (lower.live_count() != 1)) {
+                return 4;
+            }
+        }
+        uct_helper_events_recheck(UINT64_MAX);
+        if (log.lines().size() != 1) {
+            return 5;
+        }
+        if ((dereg(lower, kept) != UCS_OK) || (lower.live_count() != 0)) {
+            return 6;
+        }
+        /* The next domain is left alone */
+        fake_lower next;
+        if (uct_helper_md_attach(next.md(), "next", &m_config) !=
+            UCS_ERR_UNSUPPORTED) {
+            return 7;
+        }
+        close(lower);
+        return (uct_helper_events_complaint() != nullptr) ? 0 : 8;
+    }
+
+    /* Runs one disabled test in a new program, so that nothing has been hooked
+     * or decided yet. */
+    static int run_alone(const char *name, const char *variable = nullptr)
+    {
+        std::string filter = std::string("--gtest_filter=test_events."
+                                         "DISABLED_") + name;
+        pid_t pid          = fork();
+
+        if (pid == 0) {
+            int null = open("/dev/null", O_WRONLY);
+            alarm(20);
+            dup2(null, 1);
+            if (variable != nullptr) {
+                putenv((char*)variable);
+            }
+            execl("/proc/self/exe", "gtest", filter.c_str(),
+                  "--gtest_also_run_disabled_tests", nullptr);
+            _exit(127);
+        }
+        return wait_for_child(pid);
+    }
+
+    void expect_refused(const char *text)
+    {
+        fake_lower lower;
+        log_capture log;
+        const uct_abi_md_ops_t *before = ops(lower);
+
+        m_config.policy = UCS_REGCACHE_POLICY_PAPER;
+        EXPECT_NE(UCS_OK, uct_helper_md_attach(lower.md(), "fake0", &m_config));
+        EXPECT_EQ(before, ops(lower));
+        ASSERT_EQ(1u, log.lines().size());
+        EXPECT_NE(std::string::npos, log.lines()[0].find(text))
+                << log.lines()[0];
+        EXPECT_NE(std::string::npos, log.lines()[0].find("stays off"));
+    }
+};
+
+TEST_F(test_events, munmap_is_taken_over)
+{
+    EXPECT_EQ(0, in_child([&]() { return lose("munmap", (void*)raw_munmap); }));
+}
+
+TEST_F(test_events, madvise_is_taken_over)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        return lose("madvise", (void*)raw_madvise);
+    }));
+}
+
+TEST_F(test_events, mmap_is_taken_over)
+{
+    EXPECT_EQ(0, in_child([&]() { return lose("mmap", (void*)raw_mmap); }));
+}
+
+TEST_F(test_events, mremap_is_taken_over)
+{
+    EXPECT_EQ(0, in_child([&]() { return lose("mremap", (void*)raw_mremap); }));
+}
+
+/* The heap is trimmed behind our back */
+TEST_F(test_events, brk_is_taken_over)
+{
+    EXPECT_EQ(0, in_child([&]() { return lose("brk", (void*)no_brk); }));
+}
+
+/* The helper finds it by itself, while it is at work */
+TEST_F(test_events, helper_finds_a_lost_hook)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        const time_t end = time(nullptr) + 15;
+        unsigned dropped = 0;
+        fake_lower lower;
+        log_capture log;
+
+        m_config.policy = UCS_REGCACHE_POLICY_PAPER;
+        attach(lower);
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+        patch("munmap", (void*)raw_munmap);
+        while ((dropped < 1000) && (time(nullptr) < end)) {
+            dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+            dropped = (lower.live_count() == 0) ? dropped + 1 : 0;
+        }
+        close(lower);
+        return (dropped == 1000) && (log.lines().size() == 1) ? 0 : 1;
+    }));
+}
+
+TEST_F(test_events, loaded_object_is_looked_at)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        const char *reason;
+        fake_lower lower;
+        uint64_t now;
+
+        attach(lower);
+        now = ucs_clock_now() + 10 * SEC; /* after all that has been */
+        if (uct_helper_events_probe_again(now, &reason) != UCS_OK) {
+            return 1;
+        }
+        if (uct_helper_events_probe_is_due(now + 1)) {
+            return 2;
+        }
+        now += UCT_HELPER_EVENTS_LOOK_NS;
+        if (uct_helper_events_probe_is_due(now + 1)) {
+            return 3;
+        }
+        if ((dlopen("libanl.so.1", RTLD_NOW) == nullptr) &&
+            (dlopen("libnss_files.so.2", RTLD_NOW) == nullptr)) {
+            return 0; /* nothing at hand to load */
+        }
+        now += UCT_HELPER_EVENTS_LOOK_NS;
+        if (!uct_helper_events_probe_is_due(now + 1)) {
+            return 4;
+        }
+        close(lower);
+        return 0;
+    }));
+}
+
+TEST_F(test_events, probe_that_cannot_be_tried_is_no_loss)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        struct rlimit none = {1 << 20, 1 << 20};
+        const char *reason;
+        fake_lower lower;
+
+        attach(lower);
+        setrlimit(RLIMIT_AS, &none);
+        return (uct_helper_events_probe_again(SEC, &reason) == UCS_OK) ? 0 : 1;
+    }));
+}
+
+/*
+ * No hooks from the start
+ */
+
+TEST_F(test_events, DISABLED_events_are_off)
+{
+    expect_refused("UCX_MEM_EVENTS");
+}
+
+TEST_F(test_events, events_are_off)
+{
+    EXPECT_EQ(0, run_alone("events_are_off", "UCX_MEM_EVENTS=n"));
+}
+
+TEST_F(test_events, DISABLED_hooks_are_not_installed)
+{
+    expect_refused("cannot install");
+}
+
+TEST_F(test_events, hooks_are_not_installed)
+{
+    EXPECT_EQ(0, run_alone("hooks_are_not_installed",
+                           "UCX_MEM_MMAP_HOOK_MODE=none"));
+}
+
+/* UCX would wait for itself */
+TEST_F(test_events, DISABLED_hooks_by_relocation)
+{
+    alarm(30);
+    expect_refused("UCX_MEM_MMAP_HOOK_MODE=reloc");
+}
+
+TEST_F(test_events, hooks_by_relocation)
+{
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "ThreadSanitizer's malloc() is not UCX's, and may have them";
+#endif
+    EXPECT_EQ(0, run_alone("hooks_by_relocation",
+                           "UCX_MEM_MMAP_HOOK_MODE=reloc"));
+}
+
+TEST_F(test_events, DISABLED_other_threads_have_no_hook)
+{
+    /* UCX hooks first, the other library comes over it */
+    ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED, 2000,
+                          [](ucm_event_type_t, ucm_event_t*, void*) {},
+                          nullptr);
+    patch("munmap", (void*)main_munmap);
+    expect_refused("munmap() is not reported");
+}
+
+TEST_F(test_events, other_threads_have_no_hook)
+{
+    EXPECT_EQ(0, run_alone("other_threads_have_no_hook"));
+}
+
+/* No thread may be made: memory is kept as without us, in one line */
+TEST_F(test_events, DISABLED_threads_are_refused)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+    };
+    struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+    fake_lower lower;
+    log_capture log;
+
+    ASSERT_EQ(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    ASSERT_EQ(0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    m_config.policy = UCS_REGCACHE_POLICY_PAPER;
+    attach(lower);
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+    }
+    EXPECT_EQ(1u, log.lines().size());
+    EXPECT_FALSE(uct_helper_md_has_thread(lower.md()));
+    EXPECT_LE(lower.reg_count(), 2u);
+    /* Events are served all the same */
+    munmap(m_buffer, TEST_LENGTH);
+    ASSERT_EQ(m_buffer, map(m_buffer));
+    unsigned before = lower.reg_count();
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+    EXPECT_EQ(before + 1, lower.reg_count());
+    EXPECT_EQ(1u, lower.live_count()) << "nobody gave up what was unmapped";
+    close(lower);
+    EXPECT_EQ(0u, lower.live_count());
+}
+
+TEST_F(test_events, threads_are_refused)
+{
+    EXPECT_EQ(0, run_alone("threads_are_refused"));
+}

@@ -1,0 +1,278 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "log_capture.h"
+#include "monitor_fixture.h"
+
+#include <uct/ib/helper_md/watch/calls.h>
+#include <uct/ib/helper_md/watch/range.h>
+#include <uct/ib/helper_md/watch/trust.h>
+#include <uct/ib/helper_md/watch/vmas.h>
+
+#include <cinttypes>
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+
+/*
+ * A program's mappings are what they would be without us
+ */
+
+class test_monitor_mappings : public test_monitor {
+protected:
+    static constexpr size_t RESERVED = 8 * LENGTH;
+
+    void SetUp() override
+    {
+        test_monitor::SetUp();
+        if (!IsSkipped()) {
+            attach();
+            m_area = (char*)syscall(SYS_mmap, far_place(RESERVED), RESERVED,
+                                    PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1l,
+                                    0l);
+            ASSERT_NE(MAP_FAILED, (void*)m_area);
+        }
+    }
+
+    void TearDown() override
+    {
+        if (m_area != nullptr) {
+            syscall(SYS_munmap, m_area, RESERVED);
+        }
+        test_monitor::TearDown();
+    }
+
+    /* By the kernel's account, whatever it is called by */
+    static void commit(char *address, size_t length = LENGTH)
+    {
+        ASSERT_EQ(0, syscall(SYS_mprotect, address, length,
+                             PROT_READ | PROT_WRITE));
+    }
+
+    /* As the stub sees it */
+    static void map_over(char *address, size_t length = LENGTH)
+    {
+        uct_helper_calls.place(address, length);
+        ASSERT_EQ((long)address,
+                  syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1l, 0l));
+        uct_helper_calls.mapped(address, length);
+    }
+
+    long count() const
+    {
+        return uct_helper_range_count((uintptr_t)m_area,
+                                      (uintptr_t)m_area + RESERVED);
+    }
+
+    /* Nonzero if the range is one mapping for the kernel, which alone can say
+     * so: a border is where mremap() fails */
+    static bool is_one(char *address, size_t length)
+    {
+        char *moved = (char*)syscall(SYS_mremap, address, length, 2 * length,
+                                     MREMAP_MAYMOVE, 0);
+        if ((void*)moved == MAP_FAILED) {
+            EXPECT_EQ(EFAULT, errno);
+            return false;
+        }
+        syscall(SYS_munmap, moved, 2 * length);
+        return true;
+    }
+
+    /* As the kernel says */
+    static bool is_watched(char *address)
+    {
+        std::ifstream file("/proc/self/smaps");
+        bool is_inside = false;
+        std::string line;
+        uintptr_t start, end;
+
+        while (std::getline(file, line)) {
+            if (sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start,
+                       &end) == 2) {
+                is_inside = (start <= (uintptr_t)address) &&
+                            (end > (uintptr_t)address);
+            } else if (is_inside && (line.compare(0, 8, "VmFlags:") == 0)) {
+                return line.find(" uw") != std::string::npos;
+            }
+        }
+        return false;
+    }
+
+    char *m_area = nullptr;
+};
+
+TEST_F(test_monitor_mappings, reserve_and_commit)
+{
+    commit(m_area);
+    memset(m_area, 1, LENGTH);
+    use(m_area);
+    EXPECT_TRUE(is_hit(m_area));
+    commit(m_area + LENGTH);
+    memset(m_area, 1, 2 * LENGTH);
+    EXPECT_EQ(2, count());
+    EXPECT_TRUE(is_hit(m_area)) << "nothing has gone";
+    EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
+    close();
+}
+
+TEST_F(test_monitor_mappings, mapped_beside_what_is_watched)
+{
+    map_over(m_area);
+    memset(m_area, 1, LENGTH);
+    use(m_area);
+    map_over(m_area + LENGTH);
+    memset(m_area, 1, 2 * LENGTH);
+    EXPECT_EQ(2, count());
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
+    close();
+}
+
+/* The one that fills the gap is joined with what is below, whichever is
+ * watched. What lies above had pages of its own by then, and is not joined. */
+TEST_F(test_monitor_mappings, mapped_between)
+{
+    uct_helper_range_t range;
+
+    if (uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY, (uintptr_t)m_area,
+                              (uintptr_t)m_area + LENGTH, &range) ==
+        UCT_HELPER_RANGE_UNKNOWN) {
+        close();
+        GTEST_SKIP() << "this kernel has no PROCMAP_QUERY";
+    }
+    for (char *used : {m_area, m_area + 2 * LENGTH}) {
+        syscall(SYS_munmap, m_area, RESERVED);
+        for (char *address : {m_area, m_area + 2 * LENGTH}) {
+            map(address, MAP_FIXED_NOREPLACE);
+        }
+        use(used);
+        map_over(m_area + LENGTH);
+        memset(m_area, 1, 2 * LENGTH);
+        EXPECT_EQ(2, count());
+        EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
+    }
+    close();
+}
+
+/* A kernel moves several mappings at once only if none of them is watched */
+TEST_F(test_monitor_mappings, several_move_at_once)
+{
+    char *to = map(far_place(LENGTH));
+
+    commit(m_area);
+    memset(m_area, 1, LENGTH);
+    ASSERT_EQ(0, mprotect(m_area, LENGTH / 2, PROT_READ));
+    if ((void*)syscall(SYS_mremap, m_area, LENGTH, LENGTH,
+                       MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        unmap(to);
+        GTEST_SKIP() << "this kernel does not do that";
+    }
+    use(to);
+    uct_helper_calls.leave(to, LENGTH);
+    EXPECT_EQ((long)m_area, syscall(SYS_mremap, to, LENGTH, LENGTH,
+                                    MREMAP_MAYMOVE | MREMAP_FIXED, m_area))
+            << strerror(errno);
+    uct_helper_calls.mapped(m_area, LENGTH);
+    EXPECT_FALSE(is_hit(m_area)) << "it was elsewhere";
+    EXPECT_TRUE(is_hit(m_area));
+    close();
+}
+
+/* What had left and was not moved is as it was */
+TEST_F(test_monitor_mappings, refused_move)
+{
+    commit(m_area, 2 * LENGTH);
+    memset(m_area, 1, 2 * LENGTH);
+    use(m_area);
+    uct_helper_calls.leave(m_area + LENGTH, LENGTH);
+    EXPECT_EQ(3, count()) << "a part was watched no more";
+    uct_helper_calls.mapped(m_area + LENGTH, LENGTH);
+    EXPECT_EQ(2, count());
+    EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
+    close();
+}
+
+/* The stack heuristics leave out what lies just above a guard: to be kept, not
+ * to be watched */
+TEST_F(test_monitor_mappings, above_a_guard)
+{
+    const size_t length = 32ul << 20;
+    char *guard         = (char*)mmap(nullptr, length + 4096, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                              0);
+    char *address       = guard + 4096;
+
+    ASSERT_EQ(0, mprotect(address, length, PROT_READ | PROT_WRITE));
+    memset(address + length / 2, 1, LENGTH);
+    use(address + length / 2);
+    EXPECT_TRUE(is_hit(address + length / 2));
+    EXPECT_TRUE(is_one(address, length));
+    munmap(guard, 4096);
+    close();
+}
+
+/* The program's own userfaultfd comes first */
+TEST_F(test_monitor_mappings, programs_own_userfaultfd)
+{
+    struct uffdio_api api = {UFFD_API, 0, 0};
+    struct uffdio_register range = {};
+    int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(0, ioctl(fd, UFFDIO_API, &api));
+    commit(m_area, 3 * LENGTH);
+    memset(m_area, 1, 3 * LENGTH);
+    use(m_area);
+    use(m_area + LENGTH);
+    range.range = {(uintptr_t)m_area + LENGTH, LENGTH};
+    range.mode  = UFFDIO_REGISTER_MODE_MISSING;
+    ASSERT_EQ(-1, ioctl(fd, UFFDIO_REGISTER, &range));
+    ASSERT_EQ(EBUSY, errno);
+    uct_helper_calls.leave(m_area + LENGTH, LENGTH);
+    EXPECT_EQ(0, ioctl(fd, UFFDIO_REGISTER, &range)) << strerror(errno);
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_FALSE(is_hit(m_area + LENGTH));
+    EXPECT_EQ(1u, m_lower.live_count()) << "theirs is not kept";
+    /* And what touches theirs can be */
+    use(m_area + 2 * LENGTH);
+    EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
+    ::close(fd);
+    close();
+}
+
+TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
+{
+    log_capture log;
+
+    commit(m_area);
+    memset(m_area, 1, LENGTH);
+    use(m_area);
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_TRUE(is_watched(m_area));
+    uct_helper_vmas_set_limit(1);
+    uct_helper_trust_forget(); /* it is time to count */
+    char *other = map(far_place(LENGTH));
+    expect_dropped(other);
+    expect_dropped(m_area);
+    ASSERT_EQ(1u, log.lines().size());
+    EXPECT_NE(std::string::npos, log.lines()[0].find("vm.max_map_count=1 "))
+            << log.lines()[0];
+    for (int i = 0; (i < 10000) && is_watched(m_area); ++i) {
+        usleep(1000);
+    }
+    EXPECT_FALSE(is_watched(m_area));
+
+    /* When there is room again it is watched before it is kept */
+    uct_helper_vmas_set_limit(0);
+    const time_t end = time(nullptr) + 20;
+    while (!is_hit(m_area) && (time(nullptr) < end)) {
+        usleep(10000);
+    }
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_TRUE(is_watched(m_area));
+    unmap(other);
+    close();
+    uct_helper_trust_forget();
+}

@@ -1,0 +1,311 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "decorator_fixture.h"
+#include "log_capture.h"
+#include <ucs/node/node_fixture.h>
+
+#include <uct/ib/helper_md/node_process.h>
+#include <ucs/sys/thread.h>
+
+#include <atomic>
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+/*
+ * The whole helper, over a domain that registers nothing
+ */
+
+class test_node_domains : public test_decorator {
+protected:
+    static constexpr size_t MB = 1 << 20;
+
+    void SetUp() override
+    {
+        test_decorator::SetUp();
+        if (IsSkipped()) {
+            return;
+        }
+        /* own_ledger.cc gave one to the test */
+        ASSERT_EQ(UCS_OK, ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), m_name,
+                                          sizeof(m_name)));
+    }
+
+    ucs_ledger_t *ledger()
+    {
+        ucs_ledger_t *ledger = nullptr;
+        char error[256];
+
+        EXPECT_EQ(UCS_OK,
+                  ucs_ledger_open(m_name, &ledger, error, sizeof(error)));
+        return ledger;
+    }
+
+    static uint64_t sum(ucs_ledger_t *ledger)
+    {
+        uint64_t sum = 0;
+        for (unsigned i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+            if (ucs_load_relaxed(&ledger->owner[i]) != 0) {
+                sum += ucs_load_relaxed(&ledger->pinned[i]);
+            }
+        }
+        return sum;
+    }
+
+    static char *big_map(size_t length)
+    {
+        void *address = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        EXPECT_NE(MAP_FAILED, address);
+        return static_cast<char*>(address);
+    }
+
+    char m_name[128] = "";
+};
+
+TEST_F(test_node_domains, enter_and_leave_the_ledger)
+{
+    ucs_ledger_t *mapped;
+    fake_lower lower, second;
+
+    attach(lower);
+    mapped = ledger();
+    EXPECT_EQ(0u, sum(mapped));
+    dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+    EXPECT_EQ(TEST_LENGTH, sum(mapped));
+    attach(second);
+    dereg(second, reg(second, m_buffer, TEST_LENGTH));
+    EXPECT_EQ(2 * TEST_LENGTH, sum(mapped)) << "one slot for both";
+    EXPECT_NE(0u, ucs_load_relaxed(&mapped->owner[0]));
+    EXPECT_EQ(0u, ucs_load_relaxed(&mapped->owner[1]));
+    close(lower);
+    EXPECT_EQ(TEST_LENGTH, sum(mapped));
+    close(second);
+    EXPECT_EQ(0u, ucs_load_relaxed(&mapped->owner[0]));
+    ucs_ledger_close(mapped);
+}
+
+/* The job goes on as it would; who relies on the ledger is told */
+TEST_F(test_node_domains, a_ledger_that_is_refused_costs_one_line)
+{
+    m_config.cpu_policy = UCS_CPU_POLICY_AUTO;
+    for (bool is_needed : {false, true}) {
+        EXPECT_EQ(0, in_child([&] {
+            log_capture capture;
+            ucs_ledger_remove(m_name);
+            if (shmget(ucs_ledger_key(m_name), 17, IPC_CREAT | 0600) < 0) {
+                return 1;
+            }
+            if (is_needed) {
+                m_config.node_max_pinned = MB;
+            }
+            fake_lower lower, second;
+            attach(lower);
+            attach(second);
+            uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
+            if (memh == nullptr) {
+                return 2;
+            }
+            dereg(lower, memh);
+            close(lower);
+            close(second);
+            size_t lines = 0;
+            for (auto &line : log_capture::lines()) {
+                lines += (line.find("ledger") != std::string::npos);
+            }
+            return (lines == (is_needed ? 1u : 0u)) ? 0 : 3;
+        })) << is_needed;
+    }
+}
+
+TEST_F(test_node_domains, a_bad_suffix_is_refused)
+{
+    setenv(UCS_NODE_SUFFIX_ENV, "../x", 1);
+    EXPECT_EQ(0, in_child([&] {
+        log_capture capture;
+        fake_lower lower;
+        m_config.node_max_pinned = MB;
+        attach(lower);
+        close(lower);
+        return ((log_capture::lines().size() == 1) &&
+                (log_capture::lines()[0].find("'../x'") != std::string::npos)) ?
+                       0 :
+                       1;
+    }));
+}
+
+/* Registrations of one process go when another needs the room; its helper is
+ * asleep and is woken through the ledger */
+TEST_F(test_node_domains, another_process_gets_what_is_idle)
+{
+    for (auto policy :
+         {UCS_REGCACHE_POLICY_LEAVE_PINNED, UCS_REGCACHE_POLICY_LRU}) {
+        ucs_ledger_t *mapped = ledger();
+        fake_lower lower;
+
+        m_config.policy          = policy;
+        m_config.node_max_pinned = 4 * TEST_LENGTH;
+        attach(lower);
+        char *memory = big_map(4 * TEST_LENGTH);
+        for (unsigned i = 0; i < 4; ++i) {
+            dereg(lower, reg(lower, memory + i * TEST_LENGTH, TEST_LENGTH));
+        }
+        EXPECT_EQ(4 * TEST_LENGTH, sum(mapped));
+        EXPECT_EQ(0, in_child([&] {
+            fake_lower own;
+            attach(own);
+            uct_mem_h memh = reg(own, m_buffer, TEST_LENGTH);
+            ucs_node_figures_t figures;
+            if ((memh == nullptr) || (sum(mapped) > 4 * TEST_LENGTH) ||
+                !uct_helper_node_process_figures(&figures) ||
+                (figures.forced > 0)) {
+                return 1;
+            }
+            dereg(own, memh);
+            close(own);
+            return 0;
+        }));
+        EXPECT_EQ(3u, lower.live_count());
+        close(lower);
+        munmap(memory, 4 * TEST_LENGTH);
+        ucs_ledger_close(mapped);
+    }
+}
+
+/* Processes with helpers of their own, half of what they would pin; what they
+ * have in use fits */
+TEST_F(test_node_domains, processes_keep_a_budget)
+{
+    static constexpr unsigned RANKS   = 4;
+    static constexpr unsigned BUFFERS = 8;
+    const size_t budget = RANKS * BUFFERS * TEST_LENGTH / 2;
+    std::vector<pid_t> pids;
+
+    m_config.policy          = UCS_REGCACHE_POLICY_LEAVE_PINNED;
+    m_config.node_max_pinned = budget;
+    for (unsigned rank = 0; rank < RANKS; ++rank) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(60);
+            fake_lower lower;
+            attach(lower);
+            char *memory = big_map(BUFFERS * TEST_LENGTH);
+            for (unsigned n = 0; n < 300; ++n) {
+                char *buffer = memory + ((n * (rank + 1)) % BUFFERS) *
+                                                TEST_LENGTH;
+                uct_mem_h memh = reg(lower, buffer, TEST_LENGTH);
+                if (memh == nullptr) {
+                    _exit(1);
+                }
+                dereg(lower, memh);
+            }
+            ucs_node_figures_t figures;
+            uct_helper_node_process_figures(&figures);
+            _exit((figures.forced > 0) || (figures.peak_bytes > budget) ? 3 :
+                                                                          0);
+        }
+        pids.push_back(pid);
+    }
+    for (pid_t pid : pids) {
+        int status = -1;
+        ASSERT_EQ(pid, waitpid(pid, &status, 0));
+        EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0))
+                << status << " (3: over the budget)";
+    }
+}
+
+/* A child has no place in its parent's slot, and can have one of its own */
+TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
+{
+    ucs_ledger_t *mapped = ledger();
+    fake_lower lower;
+
+    attach(lower);
+    dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+    EXPECT_EQ(0, in_child([&] {
+        fake_lower own;
+        uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
+        dereg(lower, memh);
+        if ((sum(mapped) != TEST_LENGTH) ||
+            (ucs_load_relaxed(&mapped->owner[1]) != 0)) {
+            return 1;
+        }
+        attach(own);
+        if (ucs_load_relaxed(&mapped->owner[1]) == 0) {
+            return 2;
+        }
+        close(own);
+        return (ucs_load_relaxed(&mapped->owner[1]) == 0) ? 0 : 3;
+    }));
+    EXPECT_EQ(TEST_LENGTH, sum(mapped));
+    close(lower);
+    ucs_ledger_close(mapped);
+}
+
+/* The word on which a helper sleeps is in memory that another process writes */
+TEST(test_bell, wakes_a_thread_and_is_not_believed)
+{
+    std::atomic<uint32_t> bell{0};
+    std::atomic<unsigned> steps{0};
+    ucs_thread_h thread;
+
+    auto await = [&](unsigned count) {
+        while (steps < count) {
+            sched_yield();
+        }
+    };
+    ASSERT_EQ(UCS_OK, ucs_thread_create(
+                              [](void *arg, uint64_t) -> uint64_t {
+                                  ++*static_cast<std::atomic<unsigned> *>(arg);
+                                  return UINT64_MAX;
+                              },
+                              &steps, &thread));
+    ucs_thread_set_bell(thread, (uint32_t *)&bell);
+    ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+    alarm(30);
+    await(1);
+    /* Rung at any moment of its going to sleep, it wakes */
+    for (unsigned i = 0; i < 200; ++i) {
+        unsigned before = steps;
+        ++bell;
+        syscall(SYS_futex, &bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+        await(before + 1);
+    }
+    bell = 0xdeadbeef; /* without a wake */
+    ucs_thread_wake(thread);
+    ucs_thread_stop(thread);
+    ucs_thread_destroy(thread);
+    alarm(0);
+}
+
+/* Nobody wakes the thread: it must see that the word has changed since */
+TEST(test_bell, a_ring_during_a_step_is_not_lost)
+{
+    struct world {
+        std::atomic<uint32_t> bell{0};
+        std::atomic<unsigned> steps{0};
+    } w;
+    ucs_thread_h thread;
+
+    ASSERT_EQ(UCS_OK, ucs_thread_create(
+                              [](void *arg, uint64_t) -> uint64_t {
+                                  world *w = static_cast<world *>(arg);
+                                  if (++w->steps < 5) {
+                                      ++w->bell;
+                                  }
+                                  return UINT64_MAX;
+                              },
+                              &w, &thread));
+    ucs_thread_set_bell(thread, (uint32_t *)&w.bell);
+    alarm(20);
+    ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+    while (w.steps < 5) {
+        sched_yield();
+    }
+    ucs_thread_stop(thread);
+    ucs_thread_destroy(thread);
+    alarm(0);
+}

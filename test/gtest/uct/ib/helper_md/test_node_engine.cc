@@ -1,0 +1,327 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/regcache/regcache_world.h>
+
+#include <random>
+#include <vector>
+
+/*
+ * The cache below a ceiling that it shares with others, under the virtual clock
+ */
+
+class test_node_engine : public ::testing::Test {
+protected:
+    static constexpr uint64_t MS = 1000000;
+    static constexpr size_t   MB = 1 << 20;
+
+    /* @a others is what the rest of the node has */
+    void start(ucs_regcache_policy_t policy, size_t budget)
+    {
+        m_budget    = budget;
+        w           = std::make_unique<regcache_world>(policy);
+        w->on_claim = [this](size_t length, unsigned why) {
+            if (why == UCS_REGCACHE_ROOM_FORCE) {
+                ++m_forced;
+            } else if (m_mine + m_others + length > m_budget) {
+                ++m_refused[why];
+                return false;
+            }
+            m_mine += length;
+            return true;
+        };
+        w->on_unclaim = [this](size_t length) { m_mine -= length; };
+        w->on_ask     = [this](size_t length, int all) {
+            m_asked.push_back(all);
+            return m_answer ? m_answer(length, all) : UCS_REGCACHE_ROOM_NONE;
+        };
+        w->on_reg = [this](regcache_world::registration) {
+            m_peak = std::max(m_peak, m_mine);
+            return UCS_OK;
+        };
+        w->open();
+    }
+
+    void TearDown() override
+    {
+        w.reset();
+        EXPECT_EQ(0u, m_mine) << "claimed and not given back";
+    }
+
+    static uintptr_t buffer(unsigned i)
+    {
+        return 0x10000000 + i * 16 * MB;
+    }
+
+    /* Uses every 100 ms until the helper expects the buffer */
+    void learn(unsigned i)
+    {
+        for (unsigned n = 0; n < 6; ++n) {
+            w->use(buffer(i), MB, MS);
+            w->advance(99 * MS);
+        }
+    }
+
+    size_t                        m_budget = 0;
+    size_t                        m_mine   = 0;
+    size_t                        m_others = 0;
+    size_t                        m_peak   = 0;
+    unsigned                      m_forced = 0;
+    unsigned                      m_refused[2] = {0, 0};
+    std::vector<int>              m_asked;
+    std::function<ucs_regcache_room_t(size_t, int)> m_answer;
+    std::unique_ptr<regcache_world> w;
+};
+
+TEST_F(test_node_engine, bytes_are_claimed_before_and_given_back_after)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 8 * MB);
+    w->use(buffer(0), MB);
+    EXPECT_EQ(MB, m_mine);
+    EXPECT_EQ(MB, m_peak) << "claimed when it was registered";
+    w->on_reg = [](regcache_world::registration) {
+        return UCS_ERR_INVALID_ADDR;
+    };
+    uct_mem_h memh;
+    EXPECT_NE(UCS_OK, ucs_regcache_get(w->cache, (void *)buffer(1), MB,
+                                       UCT_MD_MEM_ACCESS_RMA, 1, &memh));
+    EXPECT_EQ(MB, m_mine) << "given back after a failure";
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    w->step();
+    EXPECT_EQ(0u, m_mine);
+}
+
+/* Those above their share are asked first, then what is idle here goes, then
+ * all are asked, and only then the budget is passed */
+TEST_F(test_node_engine, a_use_exhausts_what_there_is_in_order)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 4 * MB);
+    w->use(buffer(0), MB);
+    m_others = 3 * MB;
+    m_answer = [&](size_t, int all) {
+        EXPECT_EQ(all ? 0u : MB, m_mine) << "own idle memory";
+        return UCS_REGCACHE_ROOM_NONE;
+    };
+    w->use(buffer(1), 2 * MB);
+    EXPECT_EQ((std::vector<int>{0, 1}), m_asked);
+    EXPECT_EQ(1u, m_forced);
+    EXPECT_EQ(1u, w->stats().over_ceiling);
+    EXPECT_FALSE(w->is_registered(buffer(0), MB));
+}
+
+TEST_F(test_node_engine, what_is_granted_is_not_claimed_again)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 4 * MB);
+    m_others = 4 * MB;
+    m_answer = [&](size_t length, int) {
+        m_others -= length;
+        m_mine   += length;
+        return UCS_REGCACHE_ROOM_GRANTED;
+    };
+    w->use(buffer(0), 2 * MB);
+    EXPECT_EQ(std::vector<int>{0}, m_asked);
+    EXPECT_EQ(2 * MB, m_mine);
+    EXPECT_EQ(0u, m_forced);
+    EXPECT_EQ(0u, w->stats().over_ceiling);
+}
+
+/* A ceiling of the domain's own is not the others' business */
+TEST_F(test_node_engine, nobody_is_asked_where_the_own_ceiling_is_in_the_way)
+{
+    w = nullptr;
+    start(UCS_REGCACHE_POLICY_LRU, 64 * MB);
+    w->close();
+    w->params.max_pinned = 2 * MB;
+    w->open();
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(i), MB);
+    }
+    EXPECT_TRUE(m_asked.empty());
+    EXPECT_EQ(2 * MB, m_mine);
+    EXPECT_EQ(0u, m_forced);
+}
+
+/* What nobody asked for neither asks others nor drops what is registered */
+TEST_F(test_node_engine, the_helper_asks_nobody)
+{
+    start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
+    learn(0);
+    w->use(buffer(0), MB, MS);
+    m_others = 64 * MB;
+    m_asked.clear();
+    w->advance(300 * MS);
+    EXPECT_GT(m_refused[UCS_REGCACHE_ROOM_HELPER], 0u);
+    EXPECT_TRUE(m_asked.empty());
+    EXPECT_EQ(0u, m_forced);
+    EXPECT_EQ(0u, w->stats().failed);
+}
+
+TEST_F(test_node_engine, release_stops_at_what_was_asked_for)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 64 * MB);
+    for (unsigned i = 0; i < 4; ++i) {
+        w->use(buffer(i), MB);
+        w->advance(MS);
+    }
+    uct_mem_h memh = w->get(buffer(3), MB);
+    EXPECT_EQ(2 * MB, ucs_regcache_shrink(w->cache, MB + 1));
+    EXPECT_EQ(2 * MB, m_mine);
+    EXPECT_EQ(MB, ucs_regcache_shrink(w->cache, SIZE_MAX));
+    EXPECT_EQ(MB, m_mine) << "in use";
+    w->put(memh);
+}
+
+/*
+ * Rest
+ */
+
+TEST_F(test_node_engine, at_rest_registrations_stay_and_uses_wake_nobody)
+{
+    start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
+    learn(0);
+    uct_mem_h in_use = w->get(buffer(2), MB);
+    ucs_regcache_rest(w->cache);
+    EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
+    w->use(buffer(0), MB);
+    w->use(buffer(1), MB);
+    w->put(in_use);
+    ucs_regcache_rested(w->cache);
+    w->wakes = 0;
+    for (unsigned i = 0; i < 10; ++i) {
+        w->now += 100 * MS;
+        for (unsigned j = 0; j < 3; ++j) {
+            w->use(buffer(j), MB);
+        }
+        ucs_regcache_rested(w->cache);
+    }
+    EXPECT_EQ(0u, w->wakes);
+    EXPECT_EQ(3u, w->live.size());
+    EXPECT_EQ(3 * MB, m_mine);
+}
+
+TEST_F(test_node_engine, after_rest_what_is_idle_goes_and_is_expected_again)
+{
+    start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
+    learn(0);
+    ucs_regcache_rest(w->cache);
+    for (unsigned i = 0; i < 3; ++i) {
+        w->use(buffer(i), MB);
+    }
+    w->now += 100 * MS;
+    ucs_regcache_resume(w->cache);
+    EXPECT_TRUE(ucs_regcache_needs_helper(w->cache));
+    w->step();
+    w->advance(200 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+    learn(0);
+    uint64_t on_time = w->stats().on_time;
+    w->use(buffer(0), MB);
+    EXPECT_EQ(on_time + 1, w->stats().on_time);
+}
+
+TEST_F(test_node_engine, a_shared_core_makes_the_helper_start_earlier)
+{
+    uint64_t early[2];
+
+    for (unsigned i = 0; i < 2; ++i) {
+        start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
+        learn(0);
+        ucs_regcache_set_shared(w->cache, i * 8 * MS);
+        w->use(buffer(0), MB, MS);
+        w->step();
+        early[i] = w->next - w->now;
+        w.reset();
+    }
+    EXPECT_GE(early[0], early[1] + 7 * MS);
+    start(UCS_REGCACHE_POLICY_PAPER, MB);
+}
+
+/*
+ * Task aggregation (Li et al. 2011, section 6.3): 16 tasks of FT in a 2x8
+ * layout, four on each node, grouped at random. A message to a task on the same
+ * node needs no registration. What leave pinned holds on a node changes with
+ * the grouping; what the helper holds is less, and changes less.
+ */
+
+class test_node_aggregation : public ::testing::Test {
+protected:
+    static constexpr unsigned TASKS    = 16;
+    static constexpr unsigned PER_NODE = 4;
+    static constexpr unsigned COLUMNS  = 8;
+    static constexpr uint64_t MS       = 1000000;
+    static constexpr size_t   MESSAGE  = 256 << 10;
+
+    struct result {
+        double node_mean; /* bytes over time, of the worst node */
+        double missed;    /* share of warm uses */
+    };
+
+    /* Each iteration: exchange along the row, compute, along the column */
+    result run(ucs_regcache_policy_t policy,
+               const std::vector<unsigned> &node_of)
+    {
+        std::vector<double> nodes(TASKS / PER_NODE, 0);
+        double warm = 0, missed = 0;
+
+        for (unsigned task = 0; task < TASKS; ++task) {
+            regcache_world w(policy);
+            w.open();
+            uint64_t begin = w.now;
+            for (unsigned i = 0; i < 30; ++i) {
+                exchange(w, task, node_of, true);
+                w.advance(60 * MS + task * 1000);
+                exchange(w, task, node_of, false);
+                w.advance(40 * MS);
+            }
+            ucs_regcache_stats_t stats = w.stats();
+            nodes[node_of[task]] += stats.pinned_byte_ns / (w.now - begin);
+            warm                 += stats.uses - stats.cold;
+            missed               += stats.missed;
+        }
+        return {*std::max_element(nodes.begin(), nodes.end()), missed / warm};
+    }
+
+    void exchange(regcache_world &w, unsigned task,
+                  const std::vector<unsigned> &node_of, bool row)
+    {
+        for (unsigned peer = 0; peer < TASKS; ++peer) {
+            bool is_peer = row ? (peer / COLUMNS == task / COLUMNS) :
+                                 (peer % COLUMNS == task % COLUMNS);
+            if (is_peer && (node_of[peer] != node_of[task])) {
+                for (unsigned way = 0; way < 2; ++way) {
+                    w.use(0x10000000 + ((peer * 2 + way) << 24), MESSAGE, MS,
+                          2 * row + way + 1);
+                }
+            }
+        }
+    }
+};
+
+TEST_F(test_node_aggregation, less_on_each_node_however_tasks_are_grouped)
+{
+    std::vector<unsigned> node_of(TASKS);
+    std::vector<double> helper, pinned;
+    std::mt19937 random(1);
+
+    for (unsigned n = 0; n < 4; ++n) {
+        for (unsigned i = 0; i < TASKS; ++i) {
+            node_of[i] = i / PER_NODE;
+        }
+        if (n > 0) { /* the first grouping is the one that fits the layout */
+            std::shuffle(node_of.begin(), node_of.end(), random);
+        }
+        result ours = run(UCS_REGCACHE_POLICY_PAPER, node_of);
+        result all  = run(UCS_REGCACHE_POLICY_LEAVE_PINNED, node_of);
+        EXPECT_LT(ours.node_mean, 0.5063 * all.node_mean)
+                << "the paper's better test: -49.39 %";
+        EXPECT_LT(ours.missed, 0.1);
+        helper.push_back(ours.node_mean);
+        pinned.push_back(all.node_mean);
+    }
+    auto spread = [](const std::vector<double> &values) {
+        auto ends = std::minmax_element(values.begin(), values.end());
+        return *ends.second - *ends.first;
+    };
+    EXPECT_GT(spread(pinned), 0) << "the groupings are alike";
+    EXPECT_LT(spread(helper), spread(pinned));
+}

@@ -1,0 +1,511 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "json_check.h"
+#include "log_capture.h"
+#include "quiet_fork.h"
+
+#include <uct/ib/helper_md/report/report.h>
+#include <uct/ib/helper_md/report/report_print.h>
+#include <uct/ib/helper_md/values.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+class test_report : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        char dir[] = "/tmp/test_report.XXXXXX";
+
+        ASSERT_NE(nullptr, mkdtemp(dir));
+        m_dir = dir;
+        memset(&m_figures, 0, sizeof(m_figures));
+        m_figures.policy = "paper";
+        strcpy(m_figures.ucx_version, "1.13.1");
+        strcpy(m_figures.lower_domain, "rxe0");
+        m_figures.elapsed_seconds         = 2.5;
+        m_figures.stats.pinned_peak_bytes = 4096;
+        m_figures.stats.pinned_byte_ns    = 3e9;
+        m_figures.stats.uses              = 10;
+        m_figures.stats.on_time           = 9;
+        m_figures.stats.cold              = 1;
+    }
+
+    void TearDown() override
+    {
+        for (const auto &name : files()) {
+            unlink((m_dir + "/" + name).c_str());
+        }
+        rmdir(m_dir.c_str());
+    }
+
+    std::set<std::string> files()
+    {
+        std::set<std::string> names;
+        DIR *dir = opendir(m_dir.c_str());
+
+        while (dirent *entry = readdir(dir)) {
+            if (entry->d_name[0] != '.') {
+                names.insert(entry->d_name);
+            }
+        }
+        closedir(dir);
+        return names;
+    }
+
+    static uct_helper_report_dest_t dest(uct_helper_report_kind_t kind,
+                                         const std::string &path)
+    {
+        uct_helper_report_dest_t result;
+
+        result.kind   = kind;
+        result.stream = 0;
+        snprintf(result.path, sizeof(result.path), "%s", path.c_str());
+        return result;
+    }
+
+    std::string print(void (*function)(FILE*, const uct_helper_figures_t*))
+    {
+        char *text    = nullptr;
+        size_t length = 0;
+        FILE *stream  = open_memstream(&text, &length);
+
+        function(stream, &m_figures);
+        fclose(stream);
+        std::string result(text, length);
+        free(text);
+        return result;
+    }
+
+    static std::string read(const std::string &path)
+    {
+        std::ifstream file(path);
+        std::stringstream text;
+
+        text << file.rdbuf();
+        return text.str();
+    }
+
+    std::string          m_dir;
+    uct_helper_figures_t m_figures;
+};
+
+TEST_F(test_report, json_has_exactly_these_keys)
+{
+    json_check json(print(uct_helper_report_print_json));
+    const std::set<std::string> keys = {
+        "version", "host", "pid", "rank", "command", "policy", "ucx_version",
+        "lower_domain", "modelled_cost", "elapsed_seconds",
+        "pinned_peak_bytes", "pinned_byte_seconds", "leave_pinned_bytes",
+        "leave_pinned_peak_bytes", "leave_pinned_byte_seconds",
+        "in_use_byte_seconds", "in_use_peak_bytes", "uses", "on_time", "late",
+        "missed", "cold", "wasted", "evicted", "invalidated",
+        "helper_cpu_seconds", "hit_ns_p50", "hit_ns_p99", "register_model",
+        "deregister_model", "notes", "node_ranks", "node_pinned_peak_bytes",
+        "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
+        "helper_rests", "helper_cpu", "idle_cores", "helper_state",
+        "helper_since_seconds", "helper_why", "helper_rest_seconds",
+        "cores_wanted", "cores"
+    };
+
+    ASSERT_TRUE(json.is_valid());
+    EXPECT_EQ(keys, json.keys());
+    EXPECT_EQ("1", json.value("version"));
+    EXPECT_EQ("2.5", json.value("elapsed_seconds"));
+    EXPECT_EQ("3", json.value("pinned_byte_seconds"));
+    EXPECT_EQ("null", json.value("modelled_cost"));
+    EXPECT_EQ("null", json.value("hit_ns_p50"));
+    EXPECT_EQ("null", json.value("hit_ns_p99"));
+    EXPECT_EQ("[]", json.value("notes"));
+    EXPECT_EQ(std::to_string(getpid()), json.value("pid"));
+}
+
+TEST_F(test_report, what_the_node_says)
+{
+    json_check without(print(uct_helper_report_print_json));
+    EXPECT_EQ("null", without.value("node_ranks"));
+    EXPECT_EQ("null", without.value("cpu_policy"));
+    EXPECT_EQ("null", without.value("helper_state"));
+    uct_helper_report_note_rest(&m_figures);
+    EXPECT_EQ(0u, m_figures.num_notes);
+
+    m_figures.has_node        = 1;
+    m_figures.node.ranks      = 4;
+    m_figures.node.peak_bytes = 3 << 20;
+    m_figures.node.budget     = UINT64_MAX;
+    m_figures.node.policy     = UCS_CPU_POLICY_CONSERVATIVE;
+    m_figures.node.cpu        = UCS_PLACE_ANY;
+    json_check unlimited(print(uct_helper_report_print_json));
+    ASSERT_TRUE(unlimited.is_valid());
+    EXPECT_EQ("4", unlimited.value("node_ranks"));
+    EXPECT_EQ("null", unlimited.value("node_budget_bytes"));
+    EXPECT_EQ("\"conservative\"", unlimited.value("cpu_policy"));
+    EXPECT_EQ("null", unlimited.value("helper_cpu"));
+
+    m_figures.node.budget      = 4 << 20;
+    m_figures.node.cpu         = 3;
+    m_figures.node.idle_cores  = 2;
+    m_figures.node.forced      = 5;
+    json_check limited(print(uct_helper_report_print_json));
+    EXPECT_EQ("4194304", limited.value("node_budget_bytes"));
+    EXPECT_EQ("3145728", limited.value("node_pinned_peak_bytes"));
+    EXPECT_EQ("3", limited.value("helper_cpu"));
+
+    std::string text = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, "
+                        "5 uses beyond")) << text;
+    EXPECT_NE(std::string::npos, text.find("helper on 3")) << text;
+}
+
+/* Who had a helper, who had not, since when and why */
+TEST_F(test_report, who_had_a_helper)
+{
+    ucs_node_figures_t &node = m_figures.node;
+
+    m_figures.has_node        = 1;
+    m_figures.elapsed_seconds = 20;
+    node.cpu                  = UCS_PLACE_ANY;
+    EXPECT_EQ("\"unneeded\"",
+              json_check(print(uct_helper_report_print_json))
+                      .value("helper_state"));
+
+    node.why        = UCS_PLACE_CROWDED;
+    node.rests      = 2;
+    node.since_ns   = 3500000000;
+    node.rest_ns    = 4250000000;
+    node.wanted     = 3 * UCS_BUSY_CORE;
+    node.processors = 2;
+    uct_helper_report_note_rest(&m_figures);
+    json_check rests(print(uct_helper_report_print_json));
+    ASSERT_TRUE(rests.is_valid());
+    EXPECT_EQ("\"rests\"", rests.value("helper_state"));
+    EXPECT_EQ("3.5", rests.value("helper_since_seconds"));
+    EXPECT_EQ("4.25", rests.value("helper_rest_seconds"));
+    EXPECT_EQ("3", rests.value("cores_wanted"));
+    EXPECT_EQ("2", rests.value("cores"));
+    EXPECT_NE(std::string::npos, rests.value("helper_why").find("want more"));
+    ASSERT_EQ(1u, m_figures.num_notes);
+    EXPECT_STREQ("the helper rested 4.2 of 20.0 s; it rests since 3.5 s: the "
+                 "ranks of the node want more processor time than there is",
+                 m_figures.notes[0]);
+    std::string text = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("rests since 3.500 s: the ranks of the node want more "
+                        "processor time than there is (3.00 of 2 processors "
+                        "wanted)")) << text;
+
+    node.why  = UCS_PLACE_LIGHT;
+    node.runs = 1;
+    EXPECT_EQ("\"runs\"", json_check(print(uct_helper_report_print_json))
+                                  .value("helper_state"));
+}
+
+TEST_F(test_report, json_of_samples_and_a_modelled_cost)
+{
+    m_figures.stats.hit_samples    = 3;
+    m_figures.stats.hit_ns_p50     = 40;
+    m_figures.stats.hit_ns_p99     = 90;
+    m_figures.modelled             = 1;
+    m_figures.modelled_base_ns     = 5000;
+    m_figures.modelled_per_page_ns = 100;
+    m_figures.stats.register_model = {50, 500, 7};
+
+    json_check json(print(uct_helper_report_print_json));
+    ASSERT_TRUE(json.is_valid());
+    EXPECT_EQ("40", json.value("hit_ns_p50"));
+    EXPECT_EQ("90", json.value("hit_ns_p99"));
+    EXPECT_EQ("5e-06", json.value("modelled_cost.base_seconds"));
+    EXPECT_EQ("1e-07", json.value("modelled_cost.per_page_seconds"));
+    EXPECT_EQ("5e-08", json.value("register_model.a_seconds_per_page"));
+    EXPECT_EQ("5e-07", json.value("register_model.b_seconds"));
+    EXPECT_EQ("7", json.value("register_model.samples"));
+}
+
+TEST_F(test_report, json_survives_any_text_and_number)
+{
+    strcpy(m_figures.lower_domain, "a\"b\\c\n\t\x01\xff\xc3\xa9\xed\xa0\x80");
+    uct_helper_report_add_note(&m_figures, "quoted \"note\"");
+    m_figures.helper_cpu_seconds = INFINITY;
+    m_figures.elapsed_seconds    = NAN;
+
+    json_check json(print(uct_helper_report_print_json));
+    ASSERT_TRUE(json.is_valid());
+    EXPECT_EQ("\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\ufffd\xc3\xa9"
+              "\\ufffd\\ufffd\\ufffd\"", json.value("lower_domain"));
+    EXPECT_EQ("null", json.value("helper_cpu_seconds"));
+    EXPECT_EQ("null", json.value("elapsed_seconds"));
+    EXPECT_EQ("[\"quoted \\\"note\\\"\"]", json.value("notes"));
+}
+
+TEST_F(test_report, text_is_short)
+{
+    std::string text = print(uct_helper_report_print_text);
+    size_t lines     = std::count(text.begin(), text.end(), '\n');
+
+    EXPECT_GE(lines, 6u);
+    EXPECT_LE(lines, 10u);
+    EXPECT_NE(std::string::npos, text.find("policy paper over rxe0"));
+    EXPECT_NE(std::string::npos, text.find("10: 9 on time"));
+}
+
+TEST_F(test_report, text_labels_a_modelled_cost)
+{
+    EXPECT_EQ(std::string::npos,
+              print(uct_helper_report_print_text).find("MODELLED"));
+    m_figures.modelled = 1;
+    EXPECT_NE(std::string::npos,
+              print(uct_helper_report_print_text).find("MODELLED"));
+}
+
+TEST_F(test_report, path_expands)
+{
+    char path[PATH_MAX], host[256], tiny[4];
+
+    gethostname(host, sizeof(host));
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    ASSERT_EQ(UCS_OK, uct_helper_report_expand("a-%h-%p-%r-%%-%x%", path,
+                                               sizeof(path)));
+    EXPECT_EQ("a-" + std::string(host) + "-" + std::to_string(getpid()) +
+              "-3-%-%x%", path);
+    EXPECT_EQ(3, uct_helper_report_rank());
+    unsetenv("OMPI_COMM_WORLD_RANK");
+
+    EXPECT_EQ(UCS_OK, uct_helper_report_expand("abc", tiny, sizeof(tiny)));
+    EXPECT_EQ(UCS_ERR_EXCEEDS_LIMIT,
+              uct_helper_report_expand("abcd", tiny, sizeof(tiny)));
+}
+
+TEST_F(test_report, rank_of_every_launcher)
+{
+    for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                             "SLURM_PROCID"}) {
+        EXPECT_EQ(-1, uct_helper_report_rank());
+        setenv(name, "5", 1);
+        EXPECT_EQ(5, uct_helper_report_rank()) << name;
+        setenv(name, "five", 1);
+        EXPECT_EQ(-1, uct_helper_report_rank()) << name;
+        unsetenv(name);
+    }
+}
+
+TEST_F(test_report, file_is_written_whole_and_alone)
+{
+    auto to = dest(UCT_HELPER_REPORT_JSON, m_dir + "/out.%p.json");
+    const std::string name = "out." + std::to_string(getpid()) + ".json";
+    char error[512];
+
+    ASSERT_EQ(UCS_OK, uct_helper_report_check(&to, error, sizeof(error)));
+    EXPECT_TRUE(files().empty());
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
+        EXPECT_EQ(std::set<std::string>{name}, files());
+        EXPECT_TRUE(json_check(read(m_dir + "/" + name)).is_valid());
+    }
+}
+
+TEST_F(test_report, text_file_has_the_same_text)
+{
+    auto to = dest(UCT_HELPER_REPORT_TEXT, m_dir + "/out.txt");
+
+    ASSERT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
+    EXPECT_EQ(print(uct_helper_report_print_text), read(m_dir + "/out.txt"));
+}
+
+TEST_F(test_report, unwritable_path_is_found_at_the_start)
+{
+    char error[512];
+
+    for (const std::string &path : {m_dir + "/none/out", m_dir,
+                                    m_dir + "/" + std::string(300, 'x')}) {
+        auto to = dest(UCT_HELPER_REPORT_JSON, path);
+
+        error[0] = '\0';
+        EXPECT_NE(UCS_OK, uct_helper_report_check(&to, error, sizeof(error)));
+        EXPECT_NE(nullptr, strstr(error, "UCX_MD_HELPER_REPORT")) << error;
+        EXPECT_NE(nullptr, strstr(error, path.c_str())) << error;
+
+        log_capture log;
+        EXPECT_NE(UCS_OK, uct_helper_report_write(&to, &m_figures));
+        EXPECT_EQ(1u, log.lines().size());
+    }
+    EXPECT_TRUE(files().empty());
+}
+
+TEST_F(test_report, device_stays_a_device)
+{
+    auto to = dest(UCT_HELPER_REPORT_JSON, "/dev/null");
+    char error[512];
+    struct stat st;
+
+    EXPECT_EQ(UCS_OK, uct_helper_report_check(&to, error, sizeof(error)));
+    EXPECT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
+    ASSERT_EQ(0, stat("/dev/null", &st));
+    EXPECT_TRUE(S_ISCHR(st.st_mode));
+}
+
+/* A pipe without a reader would be waited for, one with a reader would end it
+ * */
+TEST_F(test_report, a_pipe_is_not_touched)
+{
+    const std::string pipe = m_dir + "/pipe";
+    auto to                = dest(UCT_HELPER_REPORT_JSON, pipe);
+    char error[512];
+
+    ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
+    alarm(30);
+    for (bool has_reader : {false, true}) {
+        int fd = has_reader ? open(pipe.c_str(), O_RDONLY | O_NONBLOCK) : -1;
+        struct pollfd poller = {fd, POLLIN, 0};
+
+        EXPECT_EQ(UCS_ERR_IO_ERROR,
+                  uct_helper_report_check(&to, error, sizeof(error)));
+        EXPECT_NE(nullptr, strstr(error, "UCX_MD_HELPER_REPORT: 'json:" ))
+                << error;
+        EXPECT_NE(nullptr, strstr(error, "it is a pipe; allowed: ")) << error;
+
+        log_capture log;
+        EXPECT_EQ(UCS_ERR_IO_ERROR, uct_helper_report_write(&to, &m_figures));
+        EXPECT_EQ(1u, log.lines().size());
+        if (has_reader) {
+            /* Nobody has come, nobody has gone */
+            EXPECT_EQ(0, poll(&poller, 1, 0)) << poller.revents;
+            close(fd);
+        }
+    }
+    alarm(0);
+}
+
+TEST_F(test_report, a_stream_gets_each_format)
+{
+    uct_helper_report_dest_t to;
+    int fds[2];
+
+    ASSERT_EQ(0, pipe(fds));
+    for (const char *value : {"stderr", "json:/dev/stderr"}) {
+        ASSERT_TRUE(uct_helper_value_report(value, &to));
+        char error[512];
+        ASSERT_EQ(UCS_OK, uct_helper_report_check(&to, error, sizeof(error)));
+        ASSERT_EQ(STDERR_FILENO, to.stream);
+
+        to.stream = fds[1];
+        ASSERT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
+        char text[8192];
+        ssize_t size = ::read(fds[0], text, sizeof(text));
+        ASSERT_GT(size, 0);
+        EXPECT_EQ(print((to.kind == UCT_HELPER_REPORT_JSON) ?
+                                uct_helper_report_print_json :
+                                uct_helper_report_print_text),
+                  std::string(text, size));
+    }
+    ::close(fds[0]);
+    ::close(fds[1]);
+}
+
+/* SIGXFSZ would end the program, which has not written anything */
+TEST_F(test_report, limit_of_file_sizes_costs_the_report_alone)
+{
+    auto to = dest(UCT_HELPER_REPORT_JSON, m_dir + "/out");
+
+    EXPECT_EQ(0, in_child([&] {
+        struct rlimit limit = {10, 10};
+        log_capture log;
+
+        setrlimit(RLIMIT_FSIZE, &limit);
+        signal(SIGXFSZ, SIG_DFL);
+        return (uct_helper_report_write(&to, &m_figures) == UCS_OK) ||
+               (log.lines().size() != 1);
+    }));
+    EXPECT_TRUE(files().empty());
+}
+
+TEST_F(test_report, reader_that_has_gone_costs_the_report_alone)
+{
+    auto to = dest(UCT_HELPER_REPORT_TEXT, "");
+
+    to.stream = STDERR_FILENO;
+    EXPECT_EQ(0, in_child([&] {
+        int fds[2];
+
+        if (pipe(fds) != 0) {
+            return 1;
+        }
+        close(fds[0]);
+        dup2(fds[1], STDERR_FILENO);
+        signal(SIGPIPE, SIG_DFL);
+        return int(uct_helper_report_write(&to, &m_figures) == UCS_OK);
+    }));
+}
+
+/* What the program has waiting for itself stays there */
+TEST_F(test_report, signal_of_the_programs_own_is_left_to_it)
+{
+    auto to = dest(UCT_HELPER_REPORT_JSON, m_dir + "/out");
+
+    EXPECT_EQ(0, in_child([&] {
+        struct rlimit limit = {10, 10};
+        log_capture log;
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &set, nullptr);
+        raise(SIGXFSZ);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        uct_helper_report_write(&to, &m_figures);
+        sigpending(&set);
+        return int(!sigismember(&set, SIGXFSZ));
+    }));
+}
+
+TEST_F(test_report, domains_add_up)
+{
+    ucs_regcache_stats_t sum, stats;
+
+    memset(&sum, 0, sizeof(sum));
+    memset(&stats, 0, sizeof(stats));
+    stats.uses              = 5;
+    stats.pinned_peak_bytes = 100;
+    stats.pinned_byte_ns    = 7;
+    stats.hit_ns_p99        = 50;
+    stats.register_model    = {1, 2, 3};
+    uct_helper_report_add(&sum, &stats);
+
+    stats.hit_ns_p99     = 40;
+    stats.register_model = {9, 9, 2};
+    uct_helper_report_add(&sum, &stats);
+    EXPECT_EQ(10u, sum.uses);
+    EXPECT_EQ(200u, sum.pinned_peak_bytes);
+    EXPECT_EQ(14.0, sum.pinned_byte_ns);
+    EXPECT_EQ(50u, sum.hit_ns_p99);
+    EXPECT_EQ(3u, sum.register_model.samples);
+
+    m_figures.lower_domain[0] = '\0';
+    for (const char *name : {"rxe0", "rxe", "rxe0", "pin", "rxe"}) {
+        uct_helper_report_add_domain(&m_figures, name);
+    }
+    EXPECT_STREQ("rxe0,rxe,pin", m_figures.lower_domain);
+
+    uct_helper_report_add_note(&m_figures, "one");
+    uct_helper_report_add_note(&m_figures, "one");
+    EXPECT_EQ(1u, m_figures.num_notes);
+    for (int i = 0; i < 100; ++i) {
+        uct_helper_report_add_note(&m_figures, std::to_string(i).c_str());
+    }
+    EXPECT_EQ(unsigned(UCT_HELPER_REPORT_NOTES_MAX), m_figures.num_notes);
+}
