@@ -77,8 +77,7 @@ typedef struct sim_result {
 
     /* Of this machine, differ from run to run */
     double               elapsed_s;
-    double               engine_bytes; /**< memory of a rank with engine, mean
-                                            */
+    double               engine_bytes; /**< of a rank with engine, mean */
     double               rank_bytes;   /**< all else, a rank */
 } sim_result_t;
 

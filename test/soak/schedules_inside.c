@@ -57,7 +57,7 @@ int sim_inside_is_lock_mine(void)
 
 static int sim_inside_is_home(const ucs_regcache_region_t *region)
 {
-    const ucs_regcache_home_t *home = sim_engine->homes;
+    const ucs_regcache_home_t *home = sim_engine->plan.homes;
     unsigned i;
 
     for (i = 0; (home != NULL) && (i < sim_max_contexts); ++i, ++home) {
@@ -83,7 +83,7 @@ static void sim_inside_add(ucs_regcache_region_t *region, sim_regions_t *sum)
     }
     length = ucs_regcache_pinned_length(sim_engine, region);
     sum->listed   += !is_doomed;
-    sum->homeless += (sim_engine->homes != NULL) &&
+    sum->homeless += (sim_engine->plan.homes != NULL) &&
                      ucs_load_relaxed(&region->planned) &&
                      !sim_inside_is_home(region);
     if ((state == UCS_REGCACHE_STATE_LIVE) ||
@@ -112,7 +112,7 @@ static void sim_inside_sum(sim_regions_t *sum)
     unsigned i;
 
     memset(sum, 0, sizeof(*sum));
-    for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
+    for (chunk = sim_engine->store.chunks; chunk != NULL; chunk = chunk->next) {
         for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             sim_inside_add(&chunk->regions[i], sum);
         }
@@ -143,7 +143,7 @@ static void sim_inside_check_sums(const sim_regions_t *sum, long left)
                 registered + sum->count[UCS_REGCACHE_STATE_REGISTERING]);
     SIM_REQUIRE(e->index.tree.count == sum->listed);
     SIM_REQUIRE(e->lru[0].count + e->lru[1].count == sum->in_heaps);
-    SIM_REQUIRE(e->num_free == sum->count[UCS_REGCACHE_STATE_FREE]);
+    SIM_REQUIRE(e->store.num_free == sum->count[UCS_REGCACHE_STATE_FREE]);
     SIM_REQUIRE(sum->homeless == 0);
 }
 
@@ -168,10 +168,10 @@ static void sim_inside_check_structures(long left)
     SIM_REQUIRE(ucs_itree_is_valid(&e->index.tree));
     SIM_REQUIRE(ucs_heap_is_valid(&e->lru[UCS_REGCACHE_CLASS_SMALL]));
     SIM_REQUIRE(ucs_heap_is_valid(&e->lru[UCS_REGCACHE_CLASS_MANAGED]));
-    SIM_REQUIRE(ucs_regcache_rq_is_valid(&e->rq));
-    SIM_REQUIRE(sim_inside_list_length(e->free_regions) == e->num_free);
-    SIM_REQUIRE(sim_inside_list_length(e->reclaim) ==
-                ucs_load_relaxed(&e->reclaimable));
+    SIM_REQUIRE(ucs_regcache_rq_is_valid(&e->plan.rq));
+    SIM_REQUIRE(sim_inside_list_length(e->store.free) == e->store.num_free);
+    SIM_REQUIRE(sim_inside_list_length(e->reclaim.list) ==
+                ucs_load_relaxed(&e->reclaim.count));
     SIM_REQUIRE(e->account.transit == 0);
 }
 
@@ -180,7 +180,8 @@ static void sim_inside_check_exact(const sim_regions_t *sum, long left)
     SIM_REQUIRE(sum->registering == 0);
     SIM_REQUIRE(sum->count[UCS_REGCACHE_STATE_REGISTERING] == 0);
     SIM_REQUIRE(sum->count[UCS_REGCACHE_STATE_DEREGISTERING] == 0);
-    SIM_REQUIRE(sum->idle_doomed == ucs_load_relaxed(&sim_engine->reclaimable));
+    SIM_REQUIRE(sum->idle_doomed ==
+                ucs_load_relaxed(&sim_engine->reclaim.count));
 }
 
 /* DORMANT regions that the policy does not remember either */
@@ -191,7 +192,7 @@ static unsigned sim_inside_stray(void)
     ucs_regcache_chunk_t *chunk;
     unsigned i;
 
-    for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
+    for (chunk = sim_engine->store.chunks; chunk != NULL; chunk = chunk->next) {
         for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             region = &chunk->regions[i];
             count += (ucs_regcache_word_state(ucs_load_relaxed(
@@ -229,7 +230,7 @@ int sim_inside_finds(uintptr_t start, uintptr_t end)
     uint64_t word;
     unsigned i;
 
-    for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
+    for (chunk = sim_engine->store.chunks; chunk != NULL; chunk = chunk->next) {
         for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             region = &chunk->regions[i];
             word   = ucs_load_relaxed(&region->word);
@@ -251,7 +252,7 @@ unsigned sim_inside_refs(uct_mem_h memh)
     uint64_t word;
     unsigned i;
 
-    for (chunk = sim_engine->chunks; chunk != NULL; chunk = chunk->next) {
+    for (chunk = sim_engine->store.chunks; chunk != NULL; chunk = chunk->next) {
         for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
             region = &chunk->regions[i];
             word   = ucs_load_relaxed(&region->word);

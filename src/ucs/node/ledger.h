@@ -75,8 +75,7 @@ typedef struct ucs_ledger_slot {
                                                    give back */
     _Atomic(uint32_t) bell;                   /**< raised by who asks; it sleeps
                                                    on this */
-    _Atomic(uint32_t) answer;                 /**< the bell that it has served
-                                                   */
+    _Atomic(uint32_t) answer;              /**< the bell that it has served */
     _Atomic(uint32_t) state;                  /**< UCS_LEDGER_xx */
     _Atomic(uint32_t) cores;                  /**< that the application uses */
     _Atomic(uint32_t) cpu;                    /**< of its helper, plus one; 0:
@@ -91,19 +90,16 @@ typedef struct ucs_ledger_slot {
 
 /** The segment. Columns are what every claim scans. */
 typedef struct ucs_ledger {
-    _Atomic(uint64_t) stamp;                    /**< UCS_LEDGER_STAMP; 0: fresh
-                                                     */
+    _Atomic(uint64_t) stamp;                 /**< UCS_LEDGER_STAMP; 0: fresh */
     _Atomic(uint64_t) pid_ns;                   /**< inode of the users' PID
                                                      namespace */
-    _Atomic(uint64_t) name;                     /**< hash of the name: other
-                                                     names may have the same key
-                                                     */
+    _Atomic(uint64_t) name;                     /**< hash of the name, as others
+                                                     may have the same key */
     _Atomic(uint64_t) spare[5];
     _Atomic(uint64_t) owner[UCS_LEDGER_SLOTS];  /**< 0: free */
     _Atomic(uint64_t) pinned[UCS_LEDGER_SLOTS]; /**< bytes */
-    _Atomic(uint64_t) taken[UCS_LEDGER_SLOTS];  /**< bytes pinned or about to
-                                                     be, and how often they rose
-                                                     */
+    _Atomic(uint64_t) taken[UCS_LEDGER_SLOTS];  /**< bytes pinned or to be soon,
+                                                     and how often they rose */
     _Atomic(uint64_t) demand[UCS_LEDGER_SLOTS]; /**< bytes, lately */
     ucs_ledger_slot_t slots[UCS_LEDGER_SLOTS];
 } ucs_ledger_t;

@@ -79,8 +79,7 @@ struct ucs_node {
      * taken under it */
     pthread_mutex_t      turn_lock;
     ucs_place_t          place;
-    unsigned             load;                   /* of the helper while it ran
-                                                    */
+    unsigned             load;                /* of the helper while it ran */
     uint64_t             load_since;             /* ns, and since then: */
     ucs_work_t           work;
     uint64_t             rest_until;             /* ns */

@@ -24,7 +24,7 @@
 
 int ucs_regcache_may_coalesce(ucs_regcache_h cache, size_t length)
 {
-    return (cache->policy != UCS_REGCACHE_POLICY_ON_DEMAND) &&
+    return (cache->config.policy != UCS_REGCACHE_POLICY_ON_DEMAND) &&
            (cache->index.stretch > 1) &&
            (ucs_regcache_class(cache, length) == UCS_REGCACHE_CLASS_MANAGED) &&
            !ucs_load_relaxed(&cache->distrust);
@@ -107,7 +107,8 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
                                              uintptr_t *end_p,
                                              unsigned *access_p)
 {
-    int is_for_ever = (cache->steer == NULL) && (cache->max_pinned == SIZE_MAX);
+    int is_for_ever = (cache->plan.ops == NULL) &&
+                      (cache->config.max_pinned == SIZE_MAX);
     ucs_regcache_coalescing_t merge = {
             .start    = *start_p,
             .end      = *end_p,
@@ -124,7 +125,7 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
     }
     if (((merge.start == *start_p) && (merge.end == *end_p)) ||
         ((cache->env.inspect != NULL) &&
-         !ucs_extents_covers(&cache->kept,
+         !ucs_extents_covers(&cache->memory.kept,
                              ucs_regcache_page_down(cache, merge.start),
                              ucs_regcache_page_up(cache, merge.end)))) {
         return region;

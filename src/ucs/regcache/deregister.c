@@ -73,7 +73,7 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
     now = ucs_regcache_now(cache);
 
     ucs_regcache_lock(cache);
-    ucs_predict_cost_update(&cache->deregister_cost,
+    ucs_predict_cost_update(&cache->cost.dereg,
                             ucs_regcache_pages(cache, region), now - start);
     --cache->account.transit;
     ucs_regcache_account_region(cache, region, -1, now);
@@ -111,22 +111,22 @@ static size_t ucs_regcache_region_held(ucs_regcache_h cache,
 void ucs_regcache_region_reclaim(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region)
 {
-    region->next   = cache->reclaim;
-    cache->reclaim = region;
-    ucs_add_relaxed(&cache->reclaimable, 1);
-    ucs_add_relaxed(&cache->reclaimable_bytes,
+    region->next        = cache->reclaim.list;
+    cache->reclaim.list = region;
+    ucs_add_relaxed(&cache->reclaim.count, 1);
+    ucs_add_relaxed(&cache->reclaim.bytes,
                     ucs_regcache_region_held(cache, region));
 }
 
 static ucs_regcache_region_t *
 ucs_regcache_region_unreclaim(ucs_regcache_h cache)
 {
-    ucs_regcache_region_t *region = cache->reclaim;
+    ucs_regcache_region_t *region = cache->reclaim.list;
 
     if (region != NULL) {
-        cache->reclaim = region->next;
-        ucs_sub_relaxed(&cache->reclaimable, 1);
-        ucs_sub_relaxed(&cache->reclaimable_bytes,
+        cache->reclaim.list = region->next;
+        ucs_sub_relaxed(&cache->reclaim.count, 1);
+        ucs_sub_relaxed(&cache->reclaim.bytes,
                         ucs_regcache_region_held(cache, region));
     }
     return region;
@@ -183,7 +183,7 @@ void ucs_regcache_reclaim_some(ucs_regcache_h cache, unsigned max)
     ucs_regcache_region_t *region;
     uint64_t word;
 
-    for (; (max > 0) && (ucs_load_relaxed(&cache->reclaimable) > 0); --max) {
+    for (; (max > 0) && (ucs_load_relaxed(&cache->reclaim.count) > 0); --max) {
         ucs_regcache_lock(cache);
         region = ucs_regcache_region_unreclaim(cache);
         if (region == NULL) {
@@ -227,7 +227,7 @@ static void ucs_regcache_region_close(ucs_regcache_h cache,
 
 void ucs_regcache_deregister_all(ucs_regcache_h cache)
 {
-    ucs_regcache_walk_t walk = {.chunk = cache->chunks};
+    ucs_regcache_walk_t walk = {.chunk = cache->store.chunks};
     ucs_regcache_region_t *region;
 
     while ((region = ucs_regcache_walk_next(&walk)) != NULL) {

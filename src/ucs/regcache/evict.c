@@ -18,15 +18,15 @@
 static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
 {
     return cache->account.pinned + length >
-           cache->seen.bytes +
-                   (cache->account.regions + 1) * (cache->page_mask + 1);
+           cache->memory.seen.bytes +
+                   (cache->account.regions + 1) * (cache->config.page_mask + 1);
 }
 
 int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
 {
-    return (cache->account.pinned <= cache->max_pinned) &&
-           (length <= cache->max_pinned - cache->account.pinned) &&
-           (cache->account.regions < cache->max_regions);
+    return (cache->account.pinned <= cache->config.max_pinned) &&
+           (length <= cache->config.max_pinned - cache->account.pinned) &&
+           (cache->account.regions < cache->config.max_regions);
 }
 
 /* How many uses until the region's next: as predicted, and if it is overdue by
@@ -36,7 +36,7 @@ int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
 static int64_t ucs_regcache_distance(ucs_regcache_h cache,
                                      ucs_regcache_region_t *region)
 {
-    uint64_t now  = ucs_load_relaxed(&cache->learned);
+    uint64_t now  = ucs_load_relaxed(&cache->plan.learned);
     uint64_t next = ucs_load_relaxed(&region->next_use);
 
     if (ucs_load_relaxed(&region->use_start) !=
@@ -83,7 +83,7 @@ static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
     ucs_heap_t *heap = &cache->lru[class];
 
     if ((class == UCS_REGCACHE_CLASS_MANAGED) &&
-        (cache->policy == UCS_REGCACHE_POLICY_PREDICT)) {
+        (cache->config.policy == UCS_REGCACHE_POLICY_PREDICT)) {
         return ucs_regcache_farthest(cache, heap);
     }
     return ucs_heap_oldest(heap, now, left_p);
@@ -144,7 +144,7 @@ static size_t ucs_regcache_evict(ucs_regcache_h cache, int class)
  * go meanwhile. @return Zero if there is nothing to wait for. */
 static int ucs_regcache_await_room(ucs_regcache_h cache)
 {
-    int is_reclaimable = (cache->reclaim != NULL);
+    int is_reclaimable = (cache->reclaim.list != NULL);
 
     if (!is_reclaimable && (cache->account.transit == 0)) {
         return 0;
@@ -168,7 +168,7 @@ static int ucs_regcache_await_room(ucs_regcache_h cache)
 static int ucs_regcache_find_spare(ucs_regcache_h cache, size_t length)
 {
     while (!ucs_regcache_fits(cache, length)) {
-        if (cache->steer->keeps_budget ||
+        if (cache->plan.ops->keeps_budget ||
             (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) == 0)) {
             return 0;
         }
@@ -248,13 +248,13 @@ void ucs_regcache_trim(ucs_regcache_h cache)
 {
     ucs_regcache_lock(cache);
     ucs_store_relaxed(&cache->is_over, 0);
-    while (((cache->account.pinned > cache->max_pinned) ||
-            (cache->account.regions > cache->max_regions)) &&
+    while (((cache->account.pinned > cache->config.max_pinned) ||
+            (cache->account.regions > cache->config.max_regions)) &&
            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
     }
     /* What is in use is left, and its last user looks again */
-    if ((cache->account.pinned > cache->max_pinned) ||
-        (cache->account.regions > cache->max_regions)) {
+    if ((cache->account.pinned > cache->config.max_pinned) ||
+        (cache->account.regions > cache->config.max_regions)) {
         ucs_store_relaxed(&cache->is_over, 1);
     }
     ucs_regcache_unlock(cache);

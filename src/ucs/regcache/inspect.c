@@ -57,7 +57,7 @@ static void ucs_regcache_learn(ucs_regcache_h cache, ucs_extents_t *set,
                                uint64_t events, uintptr_t start, uintptr_t end)
 {
     ucs_regcache_lock(cache);
-    if ((cache->events == events) &&
+    if ((cache->memory.events == events) &&
         (ucs_load_relaxed(&cache->distrust) == 0)) {
         ucs_extents_add(set, start, end);
     }
@@ -81,9 +81,9 @@ int ucs_regcache_may_keep(ucs_regcache_h cache, ucs_regcache_region_t *region,
     }
 
     ucs_regcache_lock(cache);
-    events    = cache->events;
-    is_kept   = ucs_extents_covers(&cache->kept, start, end);
-    is_barred = ucs_extents_covers(&cache->barred, start, end);
+    events    = cache->memory.events;
+    is_kept   = ucs_extents_covers(&cache->memory.kept, start, end);
+    is_barred = ucs_extents_covers(&cache->memory.barred, start, end);
     ucs_regcache_unlock(cache);
     if (is_barred) {
         return 0;
@@ -92,13 +92,14 @@ int ucs_regcache_may_keep(ucs_regcache_h cache, ucs_regcache_region_t *region,
     flags |= is_kept ? UCS_REGCACHE_INSPECT_KNOWN : 0;
     if (!cache->env.inspect(cache->env.arg, flags, &first, &last)) {
         if (is_use) {
-            ucs_regcache_learn(cache, &cache->barred, events, start, end);
+            ucs_regcache_learn(cache, &cache->memory.barred, events, start,
+                               end);
         }
         return 0;
     }
 
     if (!is_kept) {
-        ucs_regcache_learn(cache, &cache->kept, events, first, last);
+        ucs_regcache_learn(cache, &cache->memory.kept, events, first, last);
     }
     return 1;
 }

@@ -12,7 +12,7 @@
 static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
                                unsigned wake)
 {
-    (void)ucs_dq_push(cache->dq, use);
+    (void)ucs_dq_push(cache->use.queue, use);
     if (wake) {
         cache->env.wake(cache->env.arg);
     }
@@ -124,7 +124,7 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
             return;
         }
     }
-    ucs_sub_relaxed(&cache->in_use, pinned);
+    ucs_sub_relaxed(&cache->use.bytes, pinned);
     ucs_regcache_idle_region(cache, region, word, wake, &use);
 }
 
@@ -248,10 +248,10 @@ static int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
     int reclaim = ucs_regcache_strike_range(cache, start, end);
 
     ucs_regcache_account(cache, now);
-    ++cache->events;
-    ucs_extents_remove(&cache->seen, start, end);
-    ucs_extents_remove(&cache->kept, start, end);
-    ucs_extents_remove(&cache->barred, start, end);
+    ++cache->memory.events;
+    ucs_extents_remove(&cache->memory.seen, start, end);
+    ucs_extents_remove(&cache->memory.kept, start, end);
+    ucs_extents_remove(&cache->memory.barred, start, end);
     return reclaim;
 }
 
@@ -317,9 +317,9 @@ void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
     ucs_regcache_lock(cache);
     if (ucs_or_acq_rel(&cache->distrust, reason) == 0) {
         (void)ucs_regcache_strike_range(cache, 0, UINTPTR_MAX);
-        ++cache->events;
+        ++cache->memory.events;
     }
-    ucs_extents_remove(&cache->kept, 0, UINTPTR_MAX);
+    ucs_extents_remove(&cache->memory.kept, 0, UINTPTR_MAX);
     ucs_regcache_unlock(cache);
 
     /* To reclaim, and to look when it may be trusted again */

@@ -61,35 +61,34 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    cache->policy      = params->policy;
-    cache->steer       = ucs_regcache_policy_find(params->policy);
-    cache->miss_target = params->miss_target;
-    cache->cpu_target  = params->cpu_target;
-    cache->share       = params->cpu_target;
-    cache->min_size    = params->min_size;
-    cache->max_pinned  = params->max_pinned;
-    cache->max_regions = params->max_regions;
-    cache->page_mask   = page_size - 1;
-    cache->created     = ucs_regcache_now(cache);
-    cache->next_due    = UCS_REGCACHE_TIME_NEVER;
-    cache->sweep_at    = UCS_REGCACHE_TIME_NEVER;
-    cache->lateness    = UCS_REGCACHE_LATENESS_NS;
+    cache->config.policy      = params->policy;
+    cache->plan.ops           = ucs_regcache_policy_find(params->policy);
+    cache->plan.miss_target   = params->miss_target;
+    cache->plan.cpu_target    = params->cpu_target;
+    cache->plan.share         = params->cpu_target;
+    cache->config.min_size    = params->min_size;
+    cache->config.max_pinned  = params->max_pinned;
+    cache->config.max_regions = params->max_regions;
+    cache->config.page_mask   = page_size - 1;
+    cache->created            = ucs_regcache_now(cache);
+    cache->plan.next_due      = UCS_REGCACHE_TIME_NEVER;
+    cache->plan.sweep_at      = UCS_REGCACHE_TIME_NEVER;
+    cache->plan.lateness      = UCS_REGCACHE_LATENESS_NS;
 
     cache->account.time = cache->created;
     ucs_lock_init(&cache->lock);
     ucs_regcache_index_init(&cache->index);
-    if ((cache->steer != NULL) && (cache->max_pinned != SIZE_MAX)) {
+    if ((cache->plan.ops != NULL) && (cache->config.max_pinned != SIZE_MAX)) {
         cache->index.stretch = 1; /* a use takes the room that it needs */
     }
     ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
-    ucs_extents_init(&cache->seen);
-    ucs_extents_init(&cache->kept);
-    ucs_extents_init(&cache->barred);
-    ucs_predict_cost_init(&cache->register_cost, UCS_REGCACHE_REG_NS_PER_PAGE,
+    ucs_extents_init(&cache->memory.seen);
+    ucs_extents_init(&cache->memory.kept);
+    ucs_extents_init(&cache->memory.barred);
+    ucs_predict_cost_init(&cache->cost.reg, UCS_REGCACHE_REG_NS_PER_PAGE,
                           UCS_REGCACHE_REG_NS);
-    ucs_predict_cost_init(&cache->deregister_cost,
-                          UCS_REGCACHE_DEREG_NS_PER_PAGE,
+    ucs_predict_cost_init(&cache->cost.dereg, UCS_REGCACHE_DEREG_NS_PER_PAGE,
                           UCS_REGCACHE_DEREG_NS);
     return UCS_OK;
 }
@@ -116,19 +115,19 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
 
     status = ucs_dq_create(params->dq_length ? params->dq_length :
                                                UCS_REGCACHE_DQ_LENGTH,
-                           &cache->dq);
+                           &cache->use.queue);
     if (status != UCS_OK) {
         goto err_free;
     }
 
-    if (cache->steer != NULL) {
-        status = cache->steer->init(cache, max_contexts);
+    if (cache->plan.ops != NULL) {
+        status = cache->plan.ops->init(cache, max_contexts);
         if (status != UCS_OK) {
             goto err_destroy_dq;
         }
     }
 
-    status = ucs_regcache_rq_init(&cache->rq, max_contexts);
+    status = ucs_regcache_rq_init(&cache->plan.rq, max_contexts);
     if (status != UCS_OK) {
         goto err_cleanup_steer;
     }
@@ -137,11 +136,11 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
     return UCS_OK;
 
 err_cleanup_steer:
-    if (cache->steer != NULL) {
-        cache->steer->cleanup(cache);
+    if (cache->plan.ops != NULL) {
+        cache->plan.ops->cleanup(cache);
     }
 err_destroy_dq:
-    ucs_dq_destroy(cache->dq);
+    ucs_dq_destroy(cache->use.queue);
 err_free:
     free(cache);
     return status;
@@ -153,26 +152,26 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
 
     ucs_regcache_reclaim(cache);
     ucs_regcache_deregister_all(cache);
-    while ((chunk = cache->chunks) != NULL) {
-        cache->chunks = chunk->next;
+    while ((chunk = cache->store.chunks) != NULL) {
+        cache->store.chunks = chunk->next;
         free(chunk);
     }
-    ucs_regcache_rq_cleanup(&cache->rq);
-    if (cache->steer != NULL) {
-        cache->steer->cleanup(cache);
+    ucs_regcache_rq_cleanup(&cache->plan.rq);
+    if (cache->plan.ops != NULL) {
+        cache->plan.ops->cleanup(cache);
     }
-    ucs_dq_destroy(cache->dq);
+    ucs_dq_destroy(cache->use.queue);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
-    ucs_extents_cleanup(&cache->barred);
-    ucs_extents_cleanup(&cache->kept);
-    ucs_extents_cleanup(&cache->seen);
+    ucs_extents_cleanup(&cache->memory.barred);
+    ucs_extents_cleanup(&cache->memory.kept);
+    ucs_extents_cleanup(&cache->memory.seen);
     free(cache);
 }
 
 int ucs_regcache_needs_helper(ucs_regcache_h cache)
 {
-    return (cache->steer != NULL) &&
+    return (cache->plan.ops != NULL) &&
            !ucs_load_relaxed(&cache->helper_refused) &&
            !ucs_load_relaxed(&cache->distrust);
 }
@@ -236,7 +235,7 @@ static inline void ucs_regcache_region_begin_use(ucs_regcache_h cache,
 
     if (ucs_unlikely(ucs_regcache_word_refs(old) > 0)) {
         /* The use that is under way speaks for both */
-        if (length >= cache->min_size) {
+        if (length >= cache->config.min_size) {
             ucs_add_relaxed(&region->joined, 1);
         }
         return;
@@ -245,14 +244,14 @@ static inline void ucs_regcache_region_begin_use(ucs_regcache_h cache,
     ucs_store_relaxed(&region->use_start, now);
     ucs_store_relaxed(&region->sp, sp);
     ucs_regcache_in_use(cache, ucs_regcache_pinned_length(cache, region));
-    if (length < cache->min_size) {
+    if (length < cache->config.min_size) {
         return;
     }
 
     hits = ucs_load_relaxed(&region->hits);
     ucs_store_relaxed(&region->hits, hits + 1);
     if (ucs_unlikely((hits & (UCS_REGCACHE_HIT_SAMPLE - 1)) == 0)) {
-        ucs_hist_add(&cache->hits, ucs_regcache_now(cache) - now);
+        ucs_hist_add(&cache->use.hit_ns, ucs_regcache_now(cache) - now);
     }
 }
 
@@ -262,7 +261,7 @@ static ucs_regcache_idle_t ucs_regcache_idle(ucs_regcache_h cache,
     if (ucs_regcache_class(cache, length) == UCS_REGCACHE_CLASS_SMALL) {
         return UCS_REGCACHE_IDLE_KEEP;
     }
-    if (cache->policy == UCS_REGCACHE_POLICY_ON_DEMAND) {
+    if (cache->config.policy == UCS_REGCACHE_POLICY_ON_DEMAND) {
         return UCS_REGCACHE_IDLE_DROP;
     }
     return ucs_regcache_needs_helper(cache) ? UCS_REGCACHE_IDLE_QUEUE :
@@ -275,7 +274,7 @@ static void ucs_regcache_see(ucs_regcache_h cache, uintptr_t start,
 {
     uintptr_t first = ucs_regcache_page_down(cache, start);
     uintptr_t last  = ucs_regcache_page_up(cache, end);
-    int seen        = ucs_extents_covers(&cache->seen, first, last);
+    int seen        = ucs_extents_covers(&cache->memory.seen, first, last);
 
     if (ucs_regcache_class(cache, end - start) == UCS_REGCACHE_CLASS_MANAGED) {
         if (seen) {
@@ -286,7 +285,7 @@ static void ucs_regcache_see(ucs_regcache_h cache, uintptr_t start,
     }
     ucs_regcache_account(cache, now);
     if (!seen) {
-        ucs_extents_add(&cache->seen, first, last);
+        ucs_extents_add(&cache->memory.seen, first, last);
         ucs_regcache_account(cache, now);
     }
 }
@@ -407,7 +406,7 @@ ucs_regcache_look_up(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
         }
     }
 
-    if (cache->free_regions == NULL) {
+    if (cache->store.free == NULL) {
         return UCS_REGCACHE_FOUND_NO_RESERVE;
     }
     ucs_regcache_see(cache, start, end, now);
@@ -460,9 +459,9 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
 /* relaxed: a measure, the list itself is looked at under the lock */
 static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
 {
-    return (ucs_load_relaxed(&cache->reclaimable) >=
+    return (ucs_load_relaxed(&cache->reclaim.count) >=
             UCS_REGCACHE_RECLAIM_MAX) ||
-           (ucs_load_relaxed(&cache->reclaimable_bytes) >=
+           (ucs_load_relaxed(&cache->reclaim.bytes) >=
             UCS_REGCACHE_RECLAIM_MAX_BYTES);
 }
 
@@ -484,7 +483,7 @@ static void ucs_regcache_region_begin_late(ucs_regcache_h cache,
                                            size_t length, uintptr_t sp,
                                            uint64_t now)
 {
-    if (length >= cache->min_size) {
+    if (length >= cache->config.min_size) {
         ucs_regcache_lock(cache);
         ++cache->account.late;
         ucs_regcache_unlock(cache);

@@ -201,8 +201,7 @@ typedef struct ucs_regcache_params {
                                              more; 0 to 1, for predict; 0: any.
                                              What is registered in advance is
                                              registered in time all the same */
-    size_t                page_size;    /**< bytes, a power of two; 0: system's
-                                             */
+    size_t                page_size; /**< bytes, a power of two; 0: system's */
 } ucs_regcache_params_t;
 
 

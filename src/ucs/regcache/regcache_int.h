@@ -171,75 +171,61 @@ extern const ucs_regcache_policy_ops_t ucs_regcache_policy_order;
 typedef struct ucs_regcache_home {
     ucs_regcache_region_t *region; /* NULL: none */
     uint64_t              generation;
-    uint64_t              begun;   /* ns, start of the latest use learned from
-                                      */
+    uint64_t              begun;   /* ns, start of the latest use learned */
     uint32_t              place;   /* generation of the buffer */
     int                   refused; /* the helper is not to register it now */
 } ucs_regcache_home_t;
 
-struct ucs_regcache {
-    ucs_regcache_env_t              env;
-    ucs_regcache_policy_t           policy;
-    size_t                          min_size;
-    size_t                          max_pinned;
-    unsigned long                   max_regions;
-    size_t                          page_mask;     /* page size - 1 */
-    _Atomic(int)                    helper_refused;
-    _Atomic(unsigned)               distrust;      /* ucs_regcache_distrust_t,
-                                                      changes under the lock
-                                                      only. While it is not 0
-                                                      each new region is doomed
-                                                      from birth and none is in
-                                                      the index */
-    _Atomic(uint32_t)               gate;          /* UCS_REGCACHE_GATE_xx;
-                                                      among what hits read and
-                                                      nobody writes */
-    uint64_t                        created;       /* ns */
+/** What the cache was created with. */
+typedef struct ucs_regcache_config {
+    ucs_regcache_policy_t policy;
+    size_t                min_size;   /* bytes */
+    size_t                max_pinned; /* bytes */
+    unsigned long         max_regions;
+    size_t                page_mask;  /* page size - 1 */
+} ucs_regcache_config_t;
 
-    /* Hit path */
-    ucs_dq_h                        dq;
-    _Atomic(uint64_t)               in_use;        /* bytes */
-    _Atomic(uint64_t)               in_use_peak;
-    ucs_hist_t                      hits;
+/** What every use writes. */
+typedef struct ucs_regcache_uses {
+    ucs_dq_h          queue; /* to the helper, of uses that are over */
+    _Atomic(uint64_t) bytes; /* in use */
+    _Atomic(uint64_t) peak;
+    ucs_hist_t        hit_ns;
+} ucs_regcache_uses_t;
 
-    /* index: what it protects is marked in the fields' types; it may be taken
-     * with no other lock held but the helper's step mutex */
-    ucs_lock_t                      lock;
-    int                             is_struck;     /* the helper is to be told
-                                                      */
-    ucs_regcache_index_t            index;
-    ucs_heap_t                      lru[UCS_REGCACHE_CLASS_LAST];
-    ucs_extents_t                   seen;
-    ucs_extents_t                   kept;          /* pages whose registration
-                                                      may outlive its use */
-    ucs_extents_t                   barred;        /* pages of which it may not
-                                                      */
-    uint64_t                        events;        /* memory events so far */
-    ucs_regcache_region_t           *free_regions;
-    unsigned                        num_free;
-    unsigned                        num_regions;   /* ever allocated */
-    ucs_regcache_chunk_t            *chunks;
-    ucs_regcache_region_t           *reclaim;
-    ucs_regcache_account_t          account;
-    ucs_predict_cost_t              register_cost;
-    ucs_predict_cost_t              deregister_cost;
+/** What is known of memory, by pages. Protected by the index lock. */
+typedef struct ucs_regcache_memory {
+    ucs_extents_t seen;   /* was registered once and is still mapped */
+    ucs_extents_t kept;   /* its registration may outlive its use */
+    ucs_extents_t barred; /* it may not */
+    uint64_t      events; /* memory events so far */
+} ucs_regcache_memory_t;
 
-    _Atomic(unsigned)               reclaimable;   /* regions on the reclaim
-                                                      list */
-    _Atomic(size_t)                 reclaimable_bytes; /* that they pin; both
-                                                          change under the lock
-                                                          only */
-    _Atomic(int)                    is_over;       /* a ceiling is passed, for
-                                                      all is in use; changes
-                                                      under the lock only */
-    _Atomic(int)                    pressed;       /* a use found something used
-                                                      up */
+/** Where regions come from. Protected by the index lock. */
+typedef struct ucs_regcache_store {
+    ucs_regcache_region_t *free;
+    unsigned              num_free;
+    unsigned              num_regions; /* ever allocated */
+    ucs_regcache_chunk_t  *chunks;
+} ucs_regcache_store_t;
 
-    _Atomic(uint64_t)               learned;       /* uses that the predictor
-                                                      knows */
+/** Doomed regions without users, to be deregistered. All of it changes under
+ *  the index lock. */
+typedef struct ucs_regcache_reclaim {
+    ucs_regcache_region_t *list;
+    _Atomic(unsigned)     count; /* == length of the list */
+    _Atomic(size_t)       bytes; /* == sum of what its regions pin */
+} ucs_regcache_reclaim_t;
 
-    /* The helper's own */
-    const ucs_regcache_policy_ops_t *steer;        /* NULL: no helper needed */
+/** What the lower domain takes. Protected by the index lock. */
+typedef struct ucs_regcache_cost {
+    ucs_predict_cost_t reg;
+    ucs_predict_cost_t dereg;
+} ucs_regcache_cost_t;
+
+/** The helper's own. */
+typedef struct ucs_regcache_plan {
+    const ucs_regcache_policy_ops_t *ops;          /* NULL: no helper needed */
     ucs_predict_table_h             table;         /* paper */
     ucs_predict_order_h             order;         /* predict */
     ucs_regcache_home_t             *homes;        /* by buffer */
@@ -251,7 +237,8 @@ struct ucs_regcache {
     uint64_t                        rest_until;    /* ns: what was spent is
                                                       earned */
     ucs_regcache_rq_t               rq;
-    uint64_t                        dq_lost;       /* as last seen */
+    uint64_t                        lost;          /* by the queue of uses, as
+                                                      last seen */
     ucs_regcache_walk_t             sweep;         /* after uses were lost */
     int                             sweep_again;   /* more were lost since it
                                                       began */
@@ -265,13 +252,46 @@ struct ucs_regcache {
     uint64_t                        lead;          /* ns before a deadline,
                                                       against steps that are
                                                       late now and then */
-    uint64_t                        shared;        /* ns, until the core is free
-                                                      */
+    uint64_t                        shared;     /* ns, until the core is free */
     int                             is_resting;
     uint64_t                        backoff_until; /* ns: nothing in advance
                                                       before */
     uint64_t                        backoff;       /* ns, the latest; 0: all is
                                                       well */
+    _Atomic(uint64_t)               learned;       /* uses that the predictor
+                                                      knows */
+} ucs_regcache_plan_t;
+
+struct ucs_regcache {
+    ucs_regcache_env_t     env;
+    ucs_regcache_config_t  config;
+    uint64_t               created;   /* ns */
+
+    _Atomic(int)           helper_refused;
+    _Atomic(unsigned)      distrust;  /* ucs_regcache_distrust_t, changes under
+                                         the lock only. While it is not 0 each
+                                         new region is doomed from birth and
+                                         none is in the index */
+    _Atomic(uint32_t)      gate;      /* UCS_REGCACHE_GATE_xx; among what hits
+                                         read and nobody writes */
+    ucs_regcache_uses_t    use;
+
+    /* The index lock: it protects what says so, and is taken with no other
+     * lock held but the helper's step mutex */
+    ucs_lock_t             lock;
+    int                    is_struck; /* the helper is to be told */
+    ucs_regcache_index_t   index;
+    ucs_heap_t             lru[UCS_REGCACHE_CLASS_LAST];
+    ucs_regcache_memory_t  memory;
+    ucs_regcache_store_t   store;
+    ucs_regcache_reclaim_t reclaim;
+    ucs_regcache_account_t account;
+    ucs_regcache_cost_t    cost;
+    _Atomic(int)           is_over;   /* a ceiling is passed, for all is in use;
+                                         changes under the lock only */
+    _Atomic(int)           pressed;   /* a use found something used up */
+
+    ucs_regcache_plan_t    plan;
 };
 
 /* --- regcache.c --- */
@@ -285,15 +305,16 @@ void ucs_regcache_unlock(ucs_regcache_h cache);
 static inline uintptr_t ucs_regcache_page_down(ucs_regcache_h cache,
                                                uintptr_t address)
 {
-    return address & ~cache->page_mask;
+    return address & ~cache->config.page_mask;
 }
 
 static inline uintptr_t ucs_regcache_page_up(ucs_regcache_h cache,
                                              uintptr_t address)
 {
-    return (address > UINTPTR_MAX - cache->page_mask) ?
-                   UINTPTR_MAX & ~cache->page_mask :
-                   (address + cache->page_mask) & ~cache->page_mask;
+    return (address > UINTPTR_MAX - cache->config.page_mask) ?
+                   UINTPTR_MAX & ~cache->config.page_mask :
+                   (address + cache->config.page_mask) &
+                           ~cache->config.page_mask;
 }
 
 /** Bytes of the pages that a region pins. */
@@ -307,14 +328,15 @@ static inline size_t ucs_regcache_pinned_length(ucs_regcache_h cache,
 static inline size_t ucs_regcache_pages(ucs_regcache_h cache,
                                         ucs_regcache_region_t *region)
 {
-    return ucs_regcache_pinned_length(cache, region) / (cache->page_mask + 1);
+    return ucs_regcache_pinned_length(cache, region) /
+           (cache->config.page_mask + 1);
 }
 
 static inline ucs_regcache_class_t ucs_regcache_class(ucs_regcache_h cache,
                                                       size_t length)
 {
-    return (length < cache->min_size) ? UCS_REGCACHE_CLASS_SMALL :
-                                        UCS_REGCACHE_CLASS_MANAGED;
+    return (length < cache->config.min_size) ? UCS_REGCACHE_CLASS_SMALL :
+                                               UCS_REGCACHE_CLASS_MANAGED;
 }
 
 /** The LRU order that a region belongs to. */
@@ -333,11 +355,10 @@ static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 /** Count bytes that have come into use. */
 static inline void ucs_regcache_in_use(ucs_regcache_h cache, size_t length)
 {
-    uint64_t bytes = ucs_add_relaxed(&cache->in_use, length) + length;
-    uint64_t peak  = ucs_load_relaxed(&cache->in_use_peak);
+    uint64_t bytes = ucs_add_relaxed(&cache->use.bytes, length) + length;
+    uint64_t peak  = ucs_load_relaxed(&cache->use.peak);
 
-    while ((bytes > peak) &&
-           !ucs_cas_relaxed(&cache->in_use_peak, &peak, bytes)) {
+    while ((bytes > peak) && !ucs_cas_relaxed(&cache->use.peak, &peak, bytes)) {
     }
 }
 

@@ -82,8 +82,7 @@ typedef struct ucs_regcache_region {
     _Atomic(uint64_t)           hits;          /* since registration, written
                                                   only by who made the first
                                                   reference */
-    _Atomic(uint64_t)           joined;        /* uses that joined another one
-                                                  */
+    _Atomic(uint64_t)           joined;     /* uses that joined another one */
     _Atomic(uint64_t)           busy_ns;       /* in use, since registration,
                                                   written only by who has the
                                                   last one */
@@ -91,8 +90,7 @@ typedef struct ucs_regcache_region {
                                                   DORMANT when it is
                                                   deregistered */
     _Atomic(unsigned)           speculative;   /* registered by the helper */
-    _Atomic(unsigned)           wake;          /* the last user wakes the helper
-                                                  */
+    _Atomic(unsigned)           wake;       /* the last user wakes the helper */
 
     /* For the choice of what to evict, as the predictor counts uses: */
     _Atomic(uint64_t)           learned;       /* the latest that it knows of */
@@ -106,8 +104,7 @@ typedef struct ucs_regcache_region {
                                                   unless FREE, DEREGISTERING or
                                                   doomed */
     struct ucs_regcache_region  *memh_next;    /* chain of the handle table */
-    struct ucs_regcache_region  **memh_link;   /* what points to this one there
-                                                  */
+    struct ucs_regcache_region  **memh_link;   /* what points to it there */
     struct ucs_regcache_region  *next;         /* free list or reclaim list */
     ucs_regcache_invalidate_t   *invalidate;
     uint64_t                    lru_key;       /* last_use as the LRU heap knows

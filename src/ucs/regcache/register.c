@@ -17,7 +17,7 @@ static ucs_status_t ucs_regcache_lower_reg(ucs_regcache_h cache,
     if (status == UCS_OK) {
         start = ucs_regcache_now(cache) - start;
         ucs_regcache_lock(cache);
-        ucs_predict_cost_update(&cache->register_cost,
+        ucs_predict_cost_update(&cache->cost.reg,
                                 ucs_regcache_pages(cache, region), start);
         ucs_regcache_unlock(cache);
     }

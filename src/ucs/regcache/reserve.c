@@ -21,14 +21,14 @@ static ucs_status_t ucs_regcache_reserve_regions(ucs_regcache_h cache)
     }
 
     ucs_regcache_lock(cache);
-    chunk->next   = cache->chunks;
-    cache->chunks = chunk;
+    chunk->next         = cache->store.chunks;
+    cache->store.chunks = chunk;
     for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
-        chunk->regions[i].next = cache->free_regions;
-        cache->free_regions    = &chunk->regions[i];
+        chunk->regions[i].next = cache->store.free;
+        cache->store.free      = &chunk->regions[i];
     }
-    cache->num_free += UCS_REGCACHE_CHUNK;
-    cache->num_regions += UCS_REGCACHE_CHUNK;
+    cache->store.num_free += UCS_REGCACHE_CHUNK;
+    cache->store.num_regions += UCS_REGCACHE_CHUNK;
     ucs_regcache_unlock(cache);
     return UCS_OK;
 }
@@ -62,7 +62,7 @@ static ucs_status_t ucs_regcache_reserve_heap(ucs_regcache_h cache,
     for (;;) {
         ucs_regcache_lock(cache);
         number   = heap->num_segments;
-        is_short = ucs_heap_capacity(heap) < cache->num_regions;
+        is_short = ucs_heap_capacity(heap) < cache->store.num_regions;
         ucs_regcache_unlock(cache);
         if (!is_short) {
             return UCS_OK;
@@ -105,15 +105,16 @@ err:
 
 ucs_status_t ucs_regcache_reserve(ucs_regcache_h cache)
 {
-    ucs_extents_t *sets[]        = {&cache->seen, &cache->kept, &cache->barred};
-    ucs_status_t status          = UCS_OK;
+    ucs_extents_t *sets[] = {&cache->memory.seen, &cache->memory.kept,
+                             &cache->memory.barred};
+    ucs_status_t status   = UCS_OK;
     int extents[ucs_static_array_size(sets)];
     int regions, class;
     unsigned i;
 
     ucs_regcache_lock(cache);
     /* Several threads may be between here and their allocation */
-    regions = cache->num_free < UCS_REGCACHE_CHUNK / 2;
+    regions = cache->store.num_free < UCS_REGCACHE_CHUNK / 2;
     for (i = 0; i < ucs_static_array_size(sets); ++i) {
         extents[i] = sets[i]->spares < UCS_EXTENTS_SPARES / 2;
     }
@@ -140,11 +141,11 @@ ucs_status_t ucs_regcache_reserve(ucs_regcache_h cache)
 
 ucs_regcache_region_t *ucs_regcache_region_alloc(ucs_regcache_h cache)
 {
-    ucs_regcache_region_t *region = cache->free_regions;
+    ucs_regcache_region_t *region = cache->store.free;
 
     if (region != NULL) {
-        cache->free_regions = region->next;
-        --cache->num_free;
+        cache->store.free = region->next;
+        --cache->store.num_free;
         region->next       = NULL;
         region->invalidate = NULL;
     }
@@ -161,7 +162,7 @@ void ucs_regcache_region_free(ucs_regcache_h cache,
      * word's change before it */
     ucs_store_release(&region->word, (gen << UCS_REGCACHE_WORD_GEN_SHIFT) |
                                              UCS_REGCACHE_STATE_FREE);
-    region->next        = cache->free_regions;
-    cache->free_regions = region;
-    ++cache->num_free;
+    region->next      = cache->store.free;
+    cache->store.free = region;
+    ++cache->store.num_free;
 }

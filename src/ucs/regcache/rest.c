@@ -48,8 +48,8 @@ ucs_regcache_room_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
  * out of the queue leaves its region registered */
 void ucs_regcache_rest(ucs_regcache_h cache)
 {
-    if (!cache->is_resting && ucs_regcache_needs_helper(cache)) {
-        cache->is_resting = 1;
+    if (!cache->plan.is_resting && ucs_regcache_needs_helper(cache)) {
+        cache->plan.is_resting = 1;
         ucs_regcache_helper_refused(cache);
     }
 }
@@ -79,12 +79,13 @@ static void ucs_regcache_queue_all(ucs_regcache_h cache)
  * over */
 void ucs_regcache_resume(ucs_regcache_h cache)
 {
-    if (!cache->is_resting) {
+    if (!cache->plan.is_resting) {
         return;
     }
 
-    cache->is_resting = 0;
-    cache->sweep_at   = ucs_regcache_now(cache) + UCS_REGCACHE_RESUME_SWEEP_NS;
+    cache->plan.is_resting = 0;
+    cache->plan.sweep_at   = ucs_regcache_now(cache) +
+                           UCS_REGCACHE_RESUME_SWEEP_NS;
     ucs_store_relaxed(&cache->helper_refused, 0);
     ucs_regcache_lock(cache);
     ucs_regcache_queue_all(cache);
@@ -93,5 +94,5 @@ void ucs_regcache_resume(ucs_regcache_h cache)
 
 void ucs_regcache_set_shared(ucs_regcache_h cache, uint64_t ns)
 {
-    cache->shared = ns;
+    cache->plan.shared = ns;
 }

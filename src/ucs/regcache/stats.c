@@ -18,11 +18,11 @@ void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
     if (now > account->time) {
         elapsed             = now - account->time;
         account->pinned_ns += elapsed * account->pinned;
-        account->leave_ns += elapsed * cache->seen.bytes;
+        account->leave_ns += elapsed * cache->memory.seen.bytes;
         account->time       = now;
     }
-    if (cache->seen.bytes > account->leave_peak) {
-        account->leave_peak = cache->seen.bytes;
+    if (cache->memory.seen.bytes > account->leave_peak) {
+        account->leave_peak = cache->memory.seen.bytes;
     }
 }
 
@@ -117,7 +117,7 @@ static double ucs_regcache_stats_walk(ucs_regcache_h cache, uint64_t now)
     ucs_regcache_walk_t walk;
 
     ucs_regcache_lock(cache);
-    walk = (ucs_regcache_walk_t){.chunk = cache->chunks};
+    walk = (ucs_regcache_walk_t){.chunk = cache->store.chunks};
     while (walk.chunk != NULL) {
         in_use += ucs_regcache_stats_lot(cache, &walk, now);
         ucs_regcache_unlock(cache);
@@ -135,7 +135,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->pinned_bytes            = account->pinned;
     stats->pinned_peak_bytes       = account->pinned_peak;
     stats->pinned_byte_ns          = account->pinned_ns;
-    stats->leave_pinned_bytes      = cache->seen.bytes;
+    stats->leave_pinned_bytes      = cache->memory.seen.bytes;
     stats->leave_pinned_peak_bytes = account->leave_peak;
     stats->leave_pinned_byte_ns    = account->leave_ns;
     stats->in_use_byte_ns          = account->in_use_ns;
@@ -160,14 +160,14 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     ucs_regcache_lock(cache);
     ucs_regcache_account(cache, now);
     ucs_regcache_stats_account(cache, stats);
-    ucs_regcache_stats_model(&cache->register_cost, &stats->register_model);
-    ucs_regcache_stats_model(&cache->deregister_cost, &stats->deregister_model);
+    ucs_regcache_stats_model(&cache->cost.reg, &stats->register_model);
+    ucs_regcache_stats_model(&cache->cost.dereg, &stats->deregister_model);
     ucs_regcache_unlock(cache);
 
     stats->in_use_byte_ns   += in_use;
     stats->uses = stats->on_time + stats->late + stats->missed + stats->cold;
-    stats->in_use_peak_bytes = ucs_load_relaxed(&cache->in_use_peak);
-    stats->hit_samples       = ucs_hist_samples(&cache->hits);
-    stats->hit_ns_p50        = ucs_hist_quantile(&cache->hits, 0.5);
-    stats->hit_ns_p99        = ucs_hist_quantile(&cache->hits, 0.99);
+    stats->in_use_peak_bytes = ucs_load_relaxed(&cache->use.peak);
+    stats->hit_samples       = ucs_hist_samples(&cache->use.hit_ns);
+    stats->hit_ns_p50        = ucs_hist_quantile(&cache->use.hit_ns, 0.5);
+    stats->hit_ns_p99        = ucs_hist_quantile(&cache->use.hit_ns, 0.99);
 }

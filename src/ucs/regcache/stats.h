@@ -37,8 +37,7 @@ typedef struct ucs_regcache_stats {
     uint64_t             regions;            /**< registered now */
     uint64_t             uses;
     uint64_t             on_time;            /**< live when the use came */
-    uint64_t             late;               /**< being registered, use waited
-                                                  */
+    uint64_t             late;            /**< being registered, use waited */
     uint64_t             missed;             /**< seen before, registered by the
                                                   use itself */
     uint64_t             cold;               /**< first use of the range */

@@ -58,27 +58,27 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     ucs_predict_order_params_init(&params);
     params.max_places = max_contexts;
     params.max_labels = max_contexts;
-    if (cache->miss_target > 0) {
-        params.miss_target = cache->miss_target;
+    if (cache->plan.miss_target > 0) {
+        params.miss_target = cache->plan.miss_target;
     }
-    cache->miss_target = params.miss_target;
+    cache->plan.miss_target = params.miss_target;
 
-    cache->homes = calloc(max_contexts, sizeof(*cache->homes));
-    if (cache->homes == NULL) {
+    cache->plan.homes = calloc(max_contexts, sizeof(*cache->plan.homes));
+    if (cache->plan.homes == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = ucs_predict_order_create(&params, &cache->order);
+    status = ucs_predict_order_create(&params, &cache->plan.order);
     if (status != UCS_OK) {
-        free(cache->homes);
+        free(cache->plan.homes);
     }
     return status;
 }
 
 static void ucs_regcache_order_cleanup(ucs_regcache_h cache)
 {
-    ucs_predict_order_destroy(cache->order);
-    free(cache->homes);
+    ucs_predict_order_destroy(cache->plan.order);
+    free(cache->plan.homes);
 }
 
 static int ucs_regcache_order_in_use(const ucs_regcache_rq_item_t *item)
@@ -105,7 +105,7 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
     int list;
 
     for (list = UCS_REGCACHE_RQ_PENDING; list < UCS_REGCACHE_RQ_LAST; ++list) {
-        for (item = cache->rq.head[list]; (item != NULL) && (count < max);
+        for (item = cache->plan.rq.head[list]; (item != NULL) && (count < max);
              item = item->next) {
             if (ucs_regcache_word_refs(ucs_load_relaxed(&item->region->word)) ==
                 0) {
@@ -113,7 +113,7 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
             }
             use.start_ns = ucs_load_relaxed(&item->region->use_start);
             if (!ucs_regcache_order_in_use(item) ||
-                (use.start_ns == cache->homes[item->ref.index].begun)) {
+                (use.start_ns == cache->plan.homes[item->ref.index].begun)) {
                 continue;
             }
             use.region     = item->region;
@@ -133,7 +133,7 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
 static void ucs_regcache_order_leave(ucs_regcache_h cache,
                                      ucs_predict_ref_t ref)
 {
-    ucs_regcache_home_t *home     = &cache->homes[ref.index];
+    ucs_regcache_home_t *home     = &cache->plan.homes[ref.index];
     ucs_regcache_region_t *region = home->region;
 
     if ((region != NULL) &&
@@ -150,8 +150,8 @@ static void ucs_regcache_order_settle(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
                                       uint64_t generation)
 {
-    ucs_regcache_home_t *home    = &cache->homes[ref.index];
-    ucs_regcache_rq_item_t *item = &cache->rq.items[ref.index];
+    ucs_regcache_home_t *home    = &cache->plan.homes[ref.index];
+    ucs_regcache_rq_item_t *item = &cache->plan.rq.items[ref.index];
 
     if (item->region != region) {
         ucs_regcache_step_cancel(cache, item);
@@ -171,12 +171,12 @@ static void ucs_regcache_order_settle(ucs_regcache_h cache,
 static void ucs_regcache_order_confirm(ucs_regcache_h cache,
                                        ucs_predict_ref_t ref)
 {
-    const ucs_regcache_home_t *home = &cache->homes[ref.index];
-    ucs_regcache_rq_item_t *item    = &cache->rq.items[ref.index];
+    const ucs_regcache_home_t *home = &cache->plan.homes[ref.index];
+    ucs_regcache_rq_item_t *item    = &cache->plan.rq.items[ref.index];
 
     if ((item->region == home->region) &&
         (item->generation != home->generation)) {
-        ucs_regcache_rq_remove(&cache->rq, item);
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
     }
 }
 
@@ -196,11 +196,11 @@ static void ucs_regcache_order_rank(ucs_regcache_h cache, ucs_predict_ref_t ref,
                                     ucs_regcache_region_t *region,
                                     uint64_t start_ns)
 {
-    uint64_t next = ucs_predict_order_next(cache->order, ref);
+    uint64_t next = ucs_predict_order_next(cache->plan.order, ref);
     ucs_predict_order_info_t info;
 
-    ucs_predict_order_info(cache->order, &info);
-    ucs_store_relaxed(&cache->learned, info.uses);
+    ucs_predict_order_info(cache->plan.order, &info);
+    ucs_store_relaxed(&cache->plan.learned, info.uses);
     ucs_store_relaxed(&region->learned, info.uses);
     ucs_store_relaxed(&region->learned_start, start_ns);
     ucs_store_relaxed(&region->next_use, next);
@@ -214,11 +214,13 @@ static void ucs_regcache_order_judge(ucs_regcache_h cache,
                                      int is_ready, uint64_t start_ns)
 {
     if (is_ready) {
-        cache->lead -= cache->lead * cache->miss_target *
-                       UCS_REGCACHE_ORDER_LEAD_DECAY;
+        cache->plan.lead -= cache->plan.lead * cache->plan.miss_target *
+                            UCS_REGCACHE_ORDER_LEAD_DECAY;
     } else if (start_ns >= item->deadline) {
-        cache->lead = ucs_max(2 * cache->lead, UCS_REGCACHE_ORDER_LEAD_MIN_NS);
-        cache->lead = ucs_min(cache->lead, UCS_REGCACHE_ORDER_LEAD_MAX_NS);
+        cache->plan.lead = ucs_max(2 * cache->plan.lead,
+                                   UCS_REGCACHE_ORDER_LEAD_MIN_NS);
+        cache->plan.lead = ucs_min(cache->plan.lead,
+                                   UCS_REGCACHE_ORDER_LEAD_MAX_NS);
     }
 }
 
@@ -241,28 +243,28 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
                        NULL;
     is_ready = (item == NULL) || (item->list != UCS_REGCACHE_RQ_PENDING);
     if ((item == NULL) ||
-        (cache->homes[item->ref.index].begun != use->start_ns)) {
+        (cache->plan.homes[item->ref.index].begun != use->start_ns)) {
         ucs_regcache_order_judge(cache, item, is_ready, use->start_ns);
     }
-    ref = ucs_predict_order_record(cache->order, &learned, use->end_ns,
+    ref = ucs_predict_order_record(cache->plan.order, &learned, use->end_ns,
                                    is_ready);
     if (ucs_regcache_region_gen(region) != use->generation) {
         /* Another buffer's place, who has been forgotten; the plan will not
          * come back to that one */
-        if (cache->homes[ref.index].place != ref.generation) {
-            ucs_regcache_step_cancel(cache, &cache->rq.items[ref.index]);
+        if (cache->plan.homes[ref.index].place != ref.generation) {
+            ucs_regcache_step_cancel(cache, &cache->plan.rq.items[ref.index]);
             ucs_regcache_order_leave(cache, ref);
         }
         return;
     }
 
-    cache->homes[ref.index].refused = !ucs_regcache_rq_may_expect(&cache->rq,
-                                                                  ref);
+    cache->plan.homes[ref.index].refused = !ucs_regcache_rq_may_expect(
+            &cache->plan.rq, ref);
     ucs_regcache_order_settle(cache, ref, region, use->generation);
-    cache->homes[ref.index].begun = use->start_ns;
+    cache->plan.homes[ref.index].begun = use->start_ns;
     ucs_regcache_order_rank(cache, ref, region, use->start_ns);
     /* Until the plan says better */
-    ucs_regcache_rq_hold(&cache->rq, region, ref, UCS_REGCACHE_TIME_NEVER);
+    ucs_regcache_rq_hold(&cache->plan.rq, region, ref, UCS_REGCACHE_TIME_NEVER);
     ucs_regcache_order_confirm(cache, ref);
 }
 
@@ -275,7 +277,8 @@ static void ucs_regcache_order_watch(ucs_regcache_h cache,
     if (item->list != UCS_REGCACHE_RQ_EXPECTED) {
         item->use_end = now;
         item->until   = ucs_max(until_ns, now + UCS_REGCACHE_ORDER_LOST_NS);
-        ucs_regcache_rq_registered(&cache->rq, item, item->region, item->until);
+        ucs_regcache_rq_registered(&cache->plan.rq, item, item->region,
+                                   item->until);
     }
 }
 
@@ -336,9 +339,9 @@ static void ucs_regcache_order_wait(ucs_regcache_h cache,
     item->use_end  = forecast->end_ns;
     item->ref      = forecast->ref;
     if (item->list == UCS_REGCACHE_RQ_EXPECTED) {
-        ucs_regcache_rq_extend(&cache->rq, item, item->until);
+        ucs_regcache_rq_extend(&cache->plan.rq, item, item->until);
     } else {
-        ucs_regcache_rq_registered(&cache->rq, item, region, item->until);
+        ucs_regcache_rq_registered(&cache->plan.rq, item, region, item->until);
     }
 }
 
@@ -347,9 +350,10 @@ static void ucs_regcache_order_queue(ucs_regcache_h cache,
                                      const ucs_predict_forecast_t *forecast,
                                      uint64_t now)
 {
-    ucs_regcache_rq_item_t *item  = &cache->rq.items[forecast->ref.index];
+    ucs_regcache_rq_item_t *item  = &cache->plan.rq.items[forecast->ref.index];
     ucs_regcache_region_t *region = ucs_regcache_order_place(home, item);
-    uint64_t ready_ns = ucs_predict_sat_sub(forecast->start_ns, cache->lead);
+    uint64_t ready_ns             = ucs_predict_sat_sub(forecast->start_ns,
+                                                        cache->plan.lead);
     ucs_predict_terms_t terms;
 
     if ((item->list != UCS_REGCACHE_RQ_NONE) &&
@@ -359,14 +363,14 @@ static void ucs_regcache_order_queue(ucs_regcache_h cache,
     }
 
     item->until = forecast->until_ns;
-    item->gap   = ((cache->max_pinned == SIZE_MAX) &&
+    item->gap   = ((cache->config.max_pinned == SIZE_MAX) &&
                  (forecast->start_ns > home->begun)) ?
                           forecast->start_ns - home->begun :
                           0;
     if ((forecast->until_ns <= now) ||
         ((home->refused || (forecast->start_ns == 0)) &&
          !ucs_regcache_order_is_live(region))) {
-        ucs_regcache_rq_remove(&cache->rq, item);
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
         ucs_regcache_step_deregister(cache, region);
         return;
     }
@@ -376,9 +380,9 @@ static void ucs_regcache_order_queue(ucs_regcache_h cache,
         return;
     }
     if (home->refused) {
-        ucs_regcache_rq_remove(&cache->rq, item);
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
     } else {
-        ucs_regcache_rq_expect(&cache->rq, home->region, forecast->ref,
+        ucs_regcache_rq_expect(&cache->plan.rq, home->region, forecast->ref,
                                ready_ns, forecast->start_ns, forecast->end_ns,
                                ucs_predict_rq_gap(&terms));
     }
@@ -389,7 +393,7 @@ static void ucs_regcache_order_expect(ucs_regcache_h cache,
                                       const ucs_predict_forecast_t *forecast,
                                       uint64_t now)
 {
-    ucs_regcache_home_t *home = &cache->homes[forecast->ref.index];
+    ucs_regcache_home_t *home = &cache->plan.homes[forecast->ref.index];
 
     if (ucs_regcache_order_is_home(home, forecast)) {
         ucs_regcache_order_queue(cache, home, forecast, now);
@@ -403,13 +407,14 @@ static void ucs_regcache_order_plan(ucs_regcache_h cache, uint64_t now)
     unsigned count, i;
 
     do {
-        count = ucs_predict_order_changed(cache->order, now, forecasts,
+        count = ucs_predict_order_changed(cache->plan.order, now, forecasts,
                                           UCS_REGCACHE_ORDER_BATCH);
         for (i = 0; i < count; ++i) {
             ucs_regcache_order_expect(cache, &forecasts[i], now);
         }
     } while (count == UCS_REGCACHE_ORDER_BATCH);
-    if ((cache->max_pinned != SIZE_MAX) || (cache->max_regions != ULONG_MAX)) {
+    if ((cache->config.max_pinned != SIZE_MAX) ||
+        (cache->config.max_regions != ULONG_MAX)) {
         ucs_regcache_trim(cache);
     }
 }

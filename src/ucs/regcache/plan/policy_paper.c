@@ -19,12 +19,12 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
     ucs_predict_params_init(&params);
     params.max_entries = max_contexts;
     params.borrow      = 1;
-    return ucs_predict_table_create(&params, &cache->table);
+    return ucs_predict_table_create(&params, &cache->plan.table);
 }
 
 static void ucs_regcache_paper_cleanup(ucs_regcache_h cache)
 {
-    ucs_predict_table_destroy(cache->table);
+    ucs_predict_table_destroy(cache->plan.table);
 }
 
 /* Any use of the region is the one that was waited for */
@@ -38,7 +38,7 @@ static void ucs_regcache_paper_satisfy(ucs_regcache_h cache,
         next = item->region_next;
         if ((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
             (item->deadline <= end_ns)) {
-            ucs_regcache_rq_remove(&cache->rq, item);
+            ucs_regcache_rq_remove(&cache->plan.rq, item);
         }
     }
 }
@@ -48,15 +48,15 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
                                       ucs_predict_ref_t ref,
                                       const ucs_use_t *use)
 {
-    ucs_regcache_rq_item_t *item = &cache->rq.items[ref.index];
+    ucs_regcache_rq_item_t *item = &cache->plan.rq.items[ref.index];
     ucs_predict_terms_t terms;
     uint64_t duration = (use->end_ns > use->start_ns) ?
                                 use->end_ns - use->start_ns :
                                 0;
     uint64_t deadline;
 
-    if (!ucs_regcache_rq_may_expect(&cache->rq, ref) ||
-        !ucs_predict_table_deadline(cache->table, ref, &deadline)) {
+    if (!ucs_regcache_rq_may_expect(&cache->plan.rq, ref) ||
+        !ucs_predict_table_deadline(cache->plan.table, ref, &deadline)) {
         return;
     }
     /* The table may have given another context's place to this one */
@@ -65,9 +65,9 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
     }
     ucs_regcache_step_terms(cache, region, &terms);
     ucs_regcache_rq_expect(
-            &cache->rq, region, ref,
-            deadline - ucs_predict_table_margin(cache->table, ref), deadline,
-            deadline + duration, ucs_predict_rq_gap(&terms));
+            &cache->plan.rq, region, ref,
+            deadline - ucs_predict_table_margin(cache->plan.table, ref),
+            deadline, deadline + duration, ucs_predict_rq_gap(&terms));
 }
 
 static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
@@ -82,9 +82,9 @@ static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
     };
     ucs_predict_ref_t ref;
 
-    ref = ucs_predict_table_record(cache->table, &learned);
+    ref = ucs_predict_table_record(cache->plan.table, &learned);
     if (ucs_regcache_region_gen(region) != use->generation) {
-        ucs_regcache_step_cancel(cache, &cache->rq.items[ref.index]);
+        ucs_regcache_step_cancel(cache, &cache->plan.rq.items[ref.index]);
         return;
     }
 
@@ -99,13 +99,13 @@ static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
                                          uint64_t now)
 {
     return ucs_max(item->deadline, now) +
-           ucs_predict_table_slack(cache->table, item->ref);
+           ucs_predict_table_slack(cache->plan.table, item->ref);
 }
 
 static void ucs_regcache_paper_unused(ucs_regcache_h cache,
                                       const ucs_regcache_rq_item_t *item)
 {
-    ucs_predict_table_unused(cache->table, item->ref);
+    ucs_predict_table_unused(cache->plan.table, item->ref);
 }
 
 const ucs_regcache_policy_ops_t ucs_regcache_policy_paper = {

@@ -43,18 +43,16 @@ static void ucs_regcache_step_terms_locked(ucs_regcache_h cache,
                                            ucs_predict_terms_t *terms)
 {
     size_t pages = ucs_regcache_pages(cache, region);
-    size_t items = cache->rq.count[UCS_REGCACHE_RQ_PENDING];
+    size_t items = cache->plan.rq.count[UCS_REGCACHE_RQ_PENDING];
 
     terms->hash_ns   = UCS_REGCACHE_HASH_NS;
     terms->cache_ns  = UCS_REGCACHE_CACHE_NS;
     terms->insert_ns = ucs_predict_queue_cost(UCS_REGCACHE_ITEM_NS, items);
     terms->update_ns = terms->insert_ns;
-    terms->wakeup_ns = ucs_max(cache->lateness, cache->shared);
+    terms->wakeup_ns = ucs_max(cache->plan.lateness, cache->plan.shared);
 
-    terms->register_ns   = ucs_predict_cost_estimate(&cache->register_cost,
-                                                     pages);
-    terms->deregister_ns = ucs_predict_cost_estimate(&cache->deregister_cost,
-                                                     pages);
+    terms->register_ns   = ucs_predict_cost_estimate(&cache->cost.reg, pages);
+    terms->deregister_ns = ucs_predict_cost_estimate(&cache->cost.dereg, pages);
 }
 
 void ucs_regcache_step_terms(ucs_regcache_h cache,
@@ -70,14 +68,14 @@ static void ucs_regcache_step_lateness(ucs_regcache_h cache, uint64_t now)
 {
     int64_t late;
 
-    if ((cache->next_due == UCS_REGCACHE_TIME_NEVER) ||
-        (now < cache->next_due)) {
+    if ((cache->plan.next_due == UCS_REGCACHE_TIME_NEVER) ||
+        (now < cache->plan.next_due)) {
         return;
     }
-    late = ucs_min(now - cache->next_due, UCS_REGCACHE_LATENESS_MAX_NS);
-    late = late - (int64_t)cache->lateness;
+    late = ucs_min(now - cache->plan.next_due, UCS_REGCACHE_LATENESS_MAX_NS);
+    late = late - (int64_t)cache->plan.lateness;
     /* Up fast, down slowly: a missed deadline costs more than a page held */
-    cache->lateness += late / ((late > 0) ? 2 : 16);
+    cache->plan.lateness += late / ((late > 0) ? 2 : 16);
 }
 
 /*
@@ -117,7 +115,7 @@ void ucs_regcache_step_replan(ucs_regcache_h cache,
 {
     const ucs_regcache_rq_item_t *item;
 
-    if (cache->steer->remembers) {
+    if (cache->plan.ops->remembers) {
         return; /* planned for as long as it is a buffer's home */
     }
     item = ucs_regcache_rq_of_region(region);
@@ -151,7 +149,8 @@ void ucs_regcache_step_deregister(ucs_regcache_h cache,
     ucs_predict_terms_t terms;
     int is_claimed;
 
-    if (cache->steer->keeps_budget && (cache->max_pinned != SIZE_MAX)) {
+    if (cache->plan.ops->keeps_budget &&
+        (cache->config.max_pinned != SIZE_MAX)) {
         return; /* memory that the user granted; evicted when it is needed */
     }
 
@@ -180,10 +179,10 @@ void ucs_regcache_step_cancel(ucs_regcache_h cache,
         return;
     }
     if (!ucs_regcache_rq_item_is_current(item)) {
-        ucs_regcache_rq_remove(&cache->rq, item);
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
         return;
     }
-    ucs_regcache_rq_remove(&cache->rq, item);
+    ucs_regcache_rq_remove(&cache->plan.rq, item);
     ucs_regcache_step_replan(cache, region);
     ucs_regcache_step_deregister(cache, region);
 }
@@ -218,7 +217,7 @@ static unsigned ucs_regcache_step_drain(ucs_regcache_h cache, ucs_use_t *uses)
     unsigned count = 0;
     ucs_use_t use;
 
-    while ((count < UCS_REGCACHE_BATCH) && ucs_dq_pop(cache->dq, &use)) {
+    while ((count < UCS_REGCACHE_BATCH) && ucs_dq_pop(cache->use.queue, &use)) {
         ucs_regcache_step_sort(uses, count++, &use);
     }
     return count;
@@ -255,7 +254,7 @@ static ucs_regcache_region_t *ucs_regcache_step_next_stray(ucs_regcache_h cache,
     ucs_regcache_region_t *region;
 
     for (; *left_p > 0; --*left_p) {
-        region = ucs_regcache_walk_next(&cache->sweep);
+        region = ucs_regcache_walk_next(&cache->plan.sweep);
         if (region == NULL) {
             break;
         }
@@ -285,12 +284,14 @@ static void ucs_regcache_step_sweep(ucs_regcache_h cache, uint64_t now)
         }
     } while (region != NULL);
 
-    if (cache->sweep.chunk != NULL) {
-        cache->sweep_at = ucs_regcache_now(cache) + UCS_REGCACHE_LOT_REST_NS;
+    if (cache->plan.sweep.chunk != NULL) {
+        cache->plan.sweep_at = ucs_regcache_now(cache) +
+                               UCS_REGCACHE_LOT_REST_NS;
     } else {
-        cache->sweep_at = cache->sweep_again ? now + 2 * UCS_REGCACHE_STRAY_NS :
-                                               UCS_REGCACHE_TIME_NEVER;
-        cache->sweep_again = 0;
+        cache->plan.sweep_at    = cache->plan.sweep_again ?
+                                          now + 2 * UCS_REGCACHE_STRAY_NS :
+                                          UCS_REGCACHE_TIME_NEVER;
+        cache->plan.sweep_again = 0;
     }
 }
 
@@ -300,20 +301,20 @@ static void ucs_regcache_step_sweep(ucs_regcache_h cache, uint64_t now)
 static void ucs_regcache_step_lost(ucs_regcache_h cache, uint64_t lost,
                                    uint64_t now)
 {
-    if (lost != cache->dq_lost) {
-        cache->dq_lost = lost;
-        if (cache->sweep.chunk == NULL) {
-            cache->sweep_at = now + 2 * UCS_REGCACHE_STRAY_NS;
+    if (lost != cache->plan.lost) {
+        cache->plan.lost = lost;
+        if (cache->plan.sweep.chunk == NULL) {
+            cache->plan.sweep_at = now + 2 * UCS_REGCACHE_STRAY_NS;
         } else {
-            cache->sweep_again = 1;
+            cache->plan.sweep_again = 1;
         }
     }
-    if (cache->sweep_at > now) {
+    if (cache->plan.sweep_at > now) {
         return;
     }
-    if (cache->sweep.chunk == NULL) {
+    if (cache->plan.sweep.chunk == NULL) {
         ucs_regcache_lock(cache);
-        cache->sweep.chunk = cache->chunks;
+        cache->plan.sweep.chunk = cache->store.chunks;
         ucs_regcache_unlock(cache);
     }
     ucs_regcache_step_sweep(cache, now);
@@ -327,9 +328,11 @@ static void ucs_regcache_step_back_off(ucs_regcache_h cache)
 {
     uint64_t now = ucs_regcache_now(cache);
 
-    cache->backoff = ucs_max(2 * cache->backoff, UCS_REGCACHE_BACKOFF_MIN_NS);
-    cache->backoff = ucs_min(cache->backoff, UCS_REGCACHE_BACKOFF_MAX_NS);
-    cache->backoff_until = now + cache->backoff;
+    cache->plan.backoff       = ucs_max(2 * cache->plan.backoff,
+                                        UCS_REGCACHE_BACKOFF_MIN_NS);
+    cache->plan.backoff       = ucs_min(cache->plan.backoff,
+                                        UCS_REGCACHE_BACKOFF_MAX_NS);
+    cache->plan.backoff_until = now + cache->plan.backoff;
 }
 
 /* The uses that are due meanwhile register by themselves */
@@ -339,7 +342,7 @@ static int ucs_regcache_step_is_backing_off(ucs_regcache_h cache)
         ucs_store_relaxed(&cache->pressed, 0);
         ucs_regcache_step_back_off(cache);
     }
-    return ucs_regcache_now(cache) < cache->backoff_until;
+    return ucs_regcache_now(cache) < cache->plan.backoff_until;
 }
 
 /* Want of memory passes, for all alike, and so does want of room; a buffer that
@@ -355,7 +358,7 @@ static ucs_status_t ucs_regcache_step_register(ucs_regcache_h cache,
     status = ucs_regcache_region_register(cache, region,
                                           ucs_load_relaxed(&region->access), 0);
     if (status == UCS_OK) {
-        cache->backoff = 0;
+        cache->plan.backoff = 0;
         return UCS_OK;
     }
     if (ucs_regcache_status_is_exhausted(status)) {
@@ -407,8 +410,8 @@ static void ucs_regcache_step_registered(ucs_regcache_h cache,
     ucs_regcache_region_t *before = item->region;
     uint64_t now                  = ucs_regcache_now(cache);
 
-    ucs_regcache_rq_registered(&cache->rq, item, region,
-                               cache->steer->until(cache, item, now));
+    ucs_regcache_rq_registered(&cache->plan.rq, item, region,
+                               cache->plan.ops->until(cache, item, now));
     ucs_regcache_step_replan(cache, region);
     if (before != region) {
         ucs_regcache_step_replan(cache, before);
@@ -460,7 +463,7 @@ uint64_t ucs_regcache_step_begin_time(ucs_regcache_h cache,
 static int ucs_regcache_step_rq(ucs_regcache_h cache)
 {
     ucs_regcache_rq_item_t *item = ucs_regcache_rq_first(
-            &cache->rq, UCS_REGCACHE_RQ_PENDING);
+            &cache->plan.rq, UCS_REGCACHE_RQ_PENDING);
     ucs_predict_terms_t terms;
 
     if (item == NULL) {
@@ -485,18 +488,18 @@ static void ucs_regcache_step_expire(ucs_regcache_h cache,
     uint64_t word                 = ucs_load_relaxed(&region->word);
 
     if (!ucs_regcache_rq_item_is_current(item)) {
-        ucs_regcache_rq_remove(&cache->rq, item);
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
         return;
     }
     if (ucs_regcache_word_refs(word) > 0) {
         /* It came; its end will be in the DQ */
-        ucs_regcache_rq_extend(&cache->rq, item,
-                               ucs_max(cache->steer->until(cache, item, now),
+        ucs_regcache_rq_extend(&cache->plan.rq, item,
+                               ucs_max(cache->plan.ops->until(cache, item, now),
                                        now + UCS_REGCACHE_POLL_MIN_NS));
         return;
     }
-    if (cache->steer->unused != NULL) {
-        cache->steer->unused(cache, item);
+    if (cache->plan.ops->unused != NULL) {
+        cache->plan.ops->unused(cache, item);
     }
     ucs_regcache_step_cancel(cache, item);
 }
@@ -506,7 +509,7 @@ static void ucs_regcache_step_expired(ucs_regcache_h cache,
 {
     ucs_regcache_rq_item_t *item;
 
-    while (((item = ucs_regcache_rq_first(&cache->rq, list)) != NULL) &&
+    while (((item = ucs_regcache_rq_first(&cache->plan.rq, list)) != NULL) &&
            (item->time <= now)) {
         ucs_regcache_step_expire(cache, item, now);
     }
@@ -518,9 +521,9 @@ static void ucs_regcache_step_expired(ucs_regcache_h cache,
 
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
-    uint64_t lost    = ucs_dq_lost(cache->dq);
-    unsigned batches = (lost == cache->dq_lost) ? UCS_REGCACHE_BATCHES : 1;
-    const ucs_regcache_policy_ops_t *steer = cache->steer;
+    uint64_t lost    = ucs_dq_lost(cache->use.queue);
+    unsigned batches = (lost == cache->plan.lost) ? UCS_REGCACHE_BATCHES : 1;
+    const ucs_regcache_policy_ops_t *steer = cache->plan.ops;
     ucs_use_t uses[UCS_REGCACHE_BATCH + UCS_REGCACHE_UNDER_WAY];
     unsigned count, total, i;
 
@@ -540,7 +543,7 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
             total = steer->under_way(cache, uses, count);
         }
         if (total > 0) {
-            cache->used_at = now;
+            cache->plan.used_at = now;
         }
         for (i = 0; i < total; ++i) {
             steer->use(cache, &uses[i]);
@@ -561,11 +564,11 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
                               ucs_regcache_now(cache));
     ucs_regcache_reclaim_some(cache, UCS_REGCACHE_LOT);
 
-    now             = ucs_regcache_now(cache);
-    cache->next_due = ucs_regcache_wakeup_next(cache, now);
-    if (ucs_load_relaxed(&cache->reclaimable) > 0) {
-        cache->next_due = ucs_min(cache->next_due,
-                                  now + UCS_REGCACHE_LOT_REST_NS);
+    now                  = ucs_regcache_now(cache);
+    cache->plan.next_due = ucs_regcache_wakeup_next(cache, now);
+    if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
+        cache->plan.next_due = ucs_min(cache->plan.next_due,
+                                       now + UCS_REGCACHE_LOT_REST_NS);
     }
-    return cache->next_due;
+    return cache->plan.next_due;
 }

@@ -56,7 +56,7 @@ static uint64_t ucs_regcache_wakeup_poll_max(ucs_regcache_h cache,
     size_t length = ucs_regcache_pinned_length(cache, item->region);
     uint64_t max  = UCS_REGCACHE_POLL_MAX_NS;
 
-    if ((cache->steer->plan != NULL) && (length < UCS_REGCACHE_POLL_BYTES)) {
+    if ((cache->plan.ops->plan != NULL) && (length < UCS_REGCACHE_POLL_BYTES)) {
         max *= UCS_REGCACHE_POLL_BYTES / length;
     }
     max = ucs_max(max, item->gap / UCS_REGCACHE_POLL_GAP);
@@ -67,7 +67,7 @@ static uint64_t ucs_regcache_wakeup_poll_max(ucs_regcache_h cache,
 static uint64_t ucs_regcache_wakeup_poll_interval(
         ucs_regcache_h cache, const ucs_regcache_rq_item_t *item, uint64_t late)
 {
-    uint64_t interval = (cache->steer->plan != NULL) ?
+    uint64_t interval = (cache->plan.ops->plan != NULL) ?
                                 late / UCS_REGCACHE_POLL_SHARE_ALL :
                                 late / UCS_REGCACHE_POLL_SHARE;
 
@@ -82,7 +82,7 @@ static uint64_t ucs_regcache_wakeup_poll_interval(
 static uint64_t ucs_regcache_wakeup_poll_time(ucs_regcache_h cache,
                                               uint64_t now)
 {
-    int is_joint      = (cache->steer->plan != NULL);
+    int is_joint      = (cache->plan.ops->plan != NULL);
     uint64_t rest     = is_joint ? UCS_REGCACHE_POLL_REST_NS : 0;
     uint64_t next     = UCS_REGCACHE_TIME_NEVER;
     uint64_t shortest = UCS_REGCACHE_TIME_NEVER;
@@ -90,7 +90,8 @@ static uint64_t ucs_regcache_wakeup_poll_time(ucs_regcache_h cache,
     ucs_regcache_rq_item_t *item;
     uint64_t interval;
 
-    for (item = ucs_regcache_rq_first(&cache->rq, UCS_REGCACHE_RQ_EXPECTED);
+    for (item               = ucs_regcache_rq_first(&cache->plan.rq,
+                                                    UCS_REGCACHE_RQ_EXPECTED);
          item != NULL; item = item->next) {
         if (!ucs_regcache_rq_item_is_current(item)) {
             continue; /* nothing is registered for it */
@@ -109,7 +110,7 @@ static uint64_t ucs_regcache_wakeup_poll_time(ucs_regcache_h cache,
     }
     /* Under a ceiling what is known of each use counts when one is chosen to
      * go, and it is not held for being late */
-    if (!is_joint || (cache->max_pinned != SIZE_MAX)) {
+    if (!is_joint || (cache->config.max_pinned != SIZE_MAX)) {
         next = ucs_min(next, now + shortest);
         return ucs_max(next, now + rest);
     }
@@ -121,7 +122,7 @@ static uint64_t ucs_regcache_wakeup_poll_time(ucs_regcache_h cache,
 
 static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
 {
-    uint64_t idle = (now > cache->used_at) ? now - cache->used_at : 0;
+    uint64_t idle = (now > cache->plan.used_at) ? now - cache->plan.used_at : 0;
 
     return ucs_max(UCS_REGCACHE_PATROL_NS,
                    ucs_min(idle, UCS_REGCACHE_PATROL_MAX_NS));
@@ -133,8 +134,8 @@ static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
 
 static int ucs_regcache_wakeup_is_bounded(ucs_regcache_h cache)
 {
-    return (cache->env.spent != NULL) && (cache->cpu_target > 0) &&
-           (cache->steer->plan != NULL);
+    return (cache->env.spent != NULL) && (cache->plan.cpu_target > 0) &&
+           (cache->plan.ops->plan != NULL);
 }
 
 /* Since when what the helper takes is to be its share. What it has not taken
@@ -142,7 +143,7 @@ static int ucs_regcache_wakeup_is_bounded(ucs_regcache_h cache)
  * is not to wait for them to be earned. */
 static uint64_t ucs_regcache_wakeup_balance(ucs_regcache_h cache, uint64_t now)
 {
-    return ucs_max(cache->rest_until,
+    return ucs_max(cache->plan.rest_until,
                    ucs_predict_sat_sub(now, UCS_REGCACHE_CREDIT_NS));
 }
 
@@ -150,17 +151,18 @@ static void ucs_regcache_wakeup_charge(ucs_regcache_h cache, size_t bytes,
                                        uint64_t now)
 {
     uint64_t spent = cache->env.spent(cache->env.arg);
-    double share   = cache->cpu_target *
+    double share   = cache->plan.cpu_target *
                    (1 + (double)bytes / UCS_REGCACHE_SHARE_BYTES);
 
-    cache->share = ucs_min(share, 1.0);
-    if ((cache->spent != 0) && (spent > cache->spent)) {
-        cache->rest_until = ucs_regcache_wakeup_balance(cache, now) +
-                            (spent - cache->spent) / cache->share;
-        cache->rest_until = ucs_min(cache->rest_until,
-                                    now + UCS_REGCACHE_CREDIT_NS);
+    cache->plan.share = ucs_min(share, 1.0);
+    if ((cache->plan.spent != 0) && (spent > cache->plan.spent)) {
+        cache->plan.rest_until = ucs_regcache_wakeup_balance(cache, now) +
+                                 (spent - cache->plan.spent) /
+                                         cache->plan.share;
+        cache->plan.rest_until = ucs_min(cache->plan.rest_until,
+                                         now + UCS_REGCACHE_CREDIT_NS);
     }
-    cache->spent = spent;
+    cache->plan.spent = spent;
 }
 
 uint64_t ucs_regcache_wakeup_earned(ucs_regcache_h cache, uint64_t cost,
@@ -170,7 +172,7 @@ uint64_t ucs_regcache_wakeup_earned(ucs_regcache_h cache, uint64_t cost,
         return now;
     }
     return ucs_regcache_wakeup_balance(cache, now) +
-           (uint64_t)(cost / cache->share);
+           (uint64_t)(cost / cache->plan.share);
 }
 
 /*
@@ -185,10 +187,10 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     unsigned registered;
     size_t bytes;
 
-    item = ucs_regcache_rq_first(&cache->rq, UCS_REGCACHE_RQ_PENDING);
+    item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_PENDING);
     ucs_regcache_lock(cache);
     registered = cache->lru[UCS_REGCACHE_CLASS_MANAGED].count;
-    bytes      = cache->seen.bytes;
+    bytes      = cache->memory.seen.bytes;
     if (item != NULL) {
         begin = ucs_regcache_step_begin_time(cache, item);
     }
@@ -196,21 +198,21 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     if (registered > 0) {
         next = ucs_min(next, now + ucs_regcache_wakeup_patrol(cache, now));
     }
-    if (ucs_dq_is_pending(cache->dq)) {
+    if (ucs_dq_is_pending(cache->use.queue)) {
         next = ucs_min(next, now + UCS_REGCACHE_POLL_MIN_NS);
     }
-    next = ucs_min(next, cache->sweep_at);
-    item = ucs_regcache_rq_first(&cache->rq, UCS_REGCACHE_RQ_EXPECTED);
+    next = ucs_min(next, cache->plan.sweep_at);
+    item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_EXPECTED);
     if (item != NULL) {
         next = ucs_min(next, item->time);
     }
-    item = ucs_regcache_rq_first(&cache->rq, UCS_REGCACHE_RQ_HELD);
+    item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_HELD);
     if (item != NULL) {
         next = ucs_min(next, item->time);
     }
     if (ucs_regcache_wakeup_is_bounded(cache)) {
         ucs_regcache_wakeup_charge(cache, bytes, now);
-        next = ucs_max(next, cache->rest_until);
+        next = ucs_max(next, cache->plan.rest_until);
     }
     return ucs_min(next, begin); /* what was promised is kept */
 }

@@ -94,8 +94,7 @@ typedef struct uct_helper_config {
     double                   miss_target;     /**< share of uses, 0 to 1 */
     double                   cpu_target;      /**< share of a core, 0 to 1 */
     size_t                   min_size;        /**< bytes */
-    size_t                   max_pinned;      /**< bytes, SIZE_MAX: no ceiling
-                                                   */
+    size_t                   max_pinned;   /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions;     /**< ULONG_MAX: no ceiling */
     size_t                   node_max_pinned; /**< bytes, SIZE_MAX: no budget */
     unsigned                 mds;             /**< UCT_HELPER_MDS_xx */

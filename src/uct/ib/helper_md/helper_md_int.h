@@ -34,8 +34,7 @@ typedef struct uct_helper_md {
     uint32_t                 process;     /* number of the one that opened it */
     _Atomic int              settled;     /* nothing is left to do about the
                                              thread */
-    uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower domain
-                                             */
+    uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower one */
     uct_md_h                 md;
     uct_helper_verify_func_t verify;      /* NULL unless set */
     ucs_status_t           (*verified_dereg)(

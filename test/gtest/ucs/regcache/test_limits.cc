@@ -260,8 +260,8 @@ TEST_F(test_limits, use_that_finds_nothing_in_stock_tries_again)
 
     start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
     w->use(buffer(0), MB);
-    list                   = w->cache->free_regions;
-    w->cache->free_regions = nullptr;
+    list                 = w->cache->store.free;
+    w->cache->store.free = nullptr;
 
     std::thread user([&] {
         w->use(buffer(1), MB);
@@ -276,7 +276,7 @@ TEST_F(test_limits, use_that_finds_nothing_in_stock_tries_again)
     EXPECT_FALSE(is_over);
 
     ucs_regcache_lock(w->cache);
-    w->cache->free_regions = list;
+    w->cache->store.free = list;
     ucs_regcache_unlock(w->cache);
     user.join();
     EXPECT_EQ(2u, w->regs);
