@@ -10,8 +10,9 @@
 /**
  * @file sim_int.h
  *
- * Inside of the simulator: sim_world.c (ranks), sim_net.c (messages),
- * sim_engine.c (registrations).
+ * Inside of the simulator, each file above those after it: sim_world.c (a run),
+ * sim_net.c (messages), sim_engine.c (registrations), sim_rank.c (when a rank
+ * goes on).
  */
 
 BEGIN_C_DECLS
@@ -117,7 +118,7 @@ typedef struct sim_world {
     uint32_t           ended;
 } sim_world_t;
 
-/* sim_world.c */
+/* sim_rank.c */
 
 /** Let the rank go on at @a time_ns, if it would not go on before. */
 void sim_rank_schedule(sim_world_t *world, sim_rank_t *rank, uint64_t time_ns);
