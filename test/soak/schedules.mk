@@ -36,6 +36,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/datastruct/heap.c \
 	../../src/ucs/datastruct/hist.c \
 	../../src/ucs/regcache/index.c \
+	../../src/ucs/regcache/lru.c \
 	../../src/ucs/datastruct/itree.c \
 	../../src/ucs/regcache/plan/rq.c
 # Few regions make a lot here, so that a walk that takes no break is told from one

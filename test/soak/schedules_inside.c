@@ -168,6 +168,9 @@ static void sim_inside_check_structures(long left)
     SIM_REQUIRE(ucs_itree_is_valid(&e->index.tree));
     SIM_REQUIRE(ucs_heap_is_valid(&e->lru[UCS_REGCACHE_CLASS_SMALL]));
     SIM_REQUIRE(ucs_heap_is_valid(&e->lru[UCS_REGCACHE_CLASS_MANAGED]));
+    SIM_REQUIRE(ucs_extents_is_valid(&e->memory.seen));
+    SIM_REQUIRE(ucs_extents_is_valid(&e->memory.kept));
+    SIM_REQUIRE(ucs_extents_is_valid(&e->memory.barred));
     SIM_REQUIRE(ucs_regcache_rq_is_valid(&e->plan.rq));
     SIM_REQUIRE(sim_inside_list_length(e->store.free) == e->store.num_free);
     SIM_REQUIRE(sim_inside_list_length(e->reclaim.list) ==

@@ -4,12 +4,13 @@
 #include "dq.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define UCS_DQ_LINE 64
 
 typedef struct ucs_dq_slot {
     _Atomic(uint64_t) ticket;
-    ucs_use_t         use;
+    char              record[UCS_DQ_RECORD_SIZE];
 } __attribute__((aligned(UCS_DQ_LINE))) ucs_dq_slot_t;
 
 struct ucs_dq {
@@ -19,6 +20,9 @@ struct ucs_dq {
     uint64_t          mask;
     ucs_dq_slot_t     slots[];
 };
+
+static_assert(sizeof(ucs_dq_slot_t) == UCS_DQ_LINE,
+              "a push touches one cache line of the ring");
 
 ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
 {
@@ -52,7 +56,7 @@ void ucs_dq_destroy(ucs_dq_h dq)
     free(dq);
 }
 
-int ucs_dq_push(ucs_dq_h dq, const ucs_use_t *use)
+int ucs_dq_push(ucs_dq_h dq, const void *record)
 {
     uint64_t head = ucs_load_relaxed(&dq->head);
     ucs_dq_slot_t *slot;
@@ -61,7 +65,7 @@ int ucs_dq_push(ucs_dq_h dq, const ucs_use_t *use)
     for (;;) {
         slot = &dq->slots[head & dq->mask];
         /* acquire [D-FREE]: pairs with the release in ucs_dq_pop(), so
-         * that the consumer has read the entry before it is overwritten */
+         * that the consumer has read the record before it is overwritten */
         ticket = ucs_load_acquire(&slot->ticket);
         if (ticket == head) {
             if (ucs_cas_relaxed(&dq->head, &head, head + 1)) {
@@ -75,13 +79,13 @@ int ucs_dq_push(ucs_dq_h dq, const ucs_use_t *use)
         }
     }
 
-    slot->use = *use;
+    memcpy(slot->record, record, sizeof(slot->record));
     /* release [D-FILL]: pairs with the acquire in ucs_dq_pop() */
     ucs_store_release(&slot->ticket, head + 1);
     return 1;
 }
 
-int ucs_dq_pop(ucs_dq_h dq, ucs_use_t *use)
+int ucs_dq_pop(ucs_dq_h dq, void *record)
 {
     uint64_t tail       = ucs_load_relaxed(&dq->tail);
     ucs_dq_slot_t *slot = &dq->slots[tail & dq->mask];
@@ -91,7 +95,7 @@ int ucs_dq_pop(ucs_dq_h dq, ucs_use_t *use)
         return 0;
     }
 
-    *use = slot->use;
+    memcpy(record, slot->record, sizeof(slot->record));
     /* release [D-FREE]: pairs with the acquire in ucs_dq_push() */
     ucs_store_release(&slot->ticket, tail + dq->mask + 1);
     ucs_store_relaxed(&dq->tail, tail + 1);
@@ -108,4 +112,19 @@ int ucs_dq_is_pending(ucs_dq_h dq)
     uint64_t tail = ucs_load_relaxed(&dq->tail);
 
     return ucs_load_relaxed(&dq->slots[tail & dq->mask].ticket) == tail + 1;
+}
+
+int ucs_dq_is_valid(ucs_dq_h dq)
+{
+    uint64_t tail   = ucs_load_relaxed(&dq->tail);
+    uint64_t filled = ucs_load_relaxed(&dq->head) - tail;
+    uint64_t i, ticket;
+
+    for (i = 0; i <= dq->mask; ++i) {
+        ticket = ucs_load_relaxed(&dq->slots[(tail + i) & dq->mask].ticket);
+        if (ticket != tail + i + (i < filled)) {
+            return 0;
+        }
+    }
+    return filled <= dq->mask + 1;
 }

@@ -5,22 +5,23 @@
 #define UCS_DQ_H_
 
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 
-#include <stddef.h>
+#include <assert.h>
 #include <stdint.h>
-#include <ucs/sys/compiler_def.h>
 
 /**
  * @file dq.h
  *
- * Deregistration queue: a lock-less circular queue into which the threads that
- * communicate push one entry per finished use, and which the helper drains
- * (Li et al. 2011, section 4.1). Several producers, one consumer.
+ * A lock-less circular queue of records of one size, several producers, one
+ * consumer. The registration cache has one as its deregistration queue, into
+ * which the threads that communicate push one record per finished use, and
+ * which the helper drains (Li et al. 2011, section 4.1).
  *
  * The paper lets a producer overwrite the oldest entry when the helper does
- * not keep up. With several producers that would need a lock or tear entries,
- * so here the *new* entry is dropped and counted; the helper, seeing the count
+ * not keep up. With several producers that would need a lock or tear records,
+ * so here the *new* record is dropped and counted; the helper, seeing the count
  * change, looks through the registered regions instead. Either way a use is
  * skipped, and no producer ever waits.
  *
@@ -28,43 +29,56 @@
  *   ticket == position               free for the producer at this position
  *   ticket == position + 1           filled, for the consumer
  *   ticket == position + length      free again, one lap later
+ * Invariant, while no push and no pop is under way: the slots of positions
+ * [tail, head) are filled, those of [head, tail + length) free.
  */
 
 BEGIN_C_DECLS
 
-typedef struct ucs_use {
-    void      *region;  /**< ucs_regcache_region_t; compare the generation */
-    uint64_t  generation;
-    uint64_t  start_ns; /**< when the use began */
-    uint64_t  end_ns;   /**< when the last user gave it back */
-    uintptr_t sp;       /**< stack position of the use, stands for its path */
-    uintptr_t address;
-    size_t    length;   /**< bytes */
-} ucs_use_t;
+/** Bytes of a record: with its ticket it fills a cache line. A constant, so
+ *  that the copy is some moves and no call. */
+#define UCS_DQ_RECORD_SIZE 56
+
+/** Each type of record has this at file scope. */
+#define UCS_DQ_CHECK_RECORD(_type) \
+    static_assert(sizeof(_type) == UCS_DQ_RECORD_SIZE, \
+                  #_type " does not fill a record of the queue")
 
 typedef struct ucs_dq *ucs_dq_h;
 
-/** @param [in] length  Entries, a power of two of at least 2. */
+/**
+ * @param [in] length  Records, a power of two of at least 2.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_NO_MEMORY.
+ */
 ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p);
 
+/** Release the queue and what is in it; NULL does nothing. */
 void ucs_dq_destroy(ucs_dq_h dq);
 
 /**
- * Push one use; any thread, wait-free but for other producers' steps.
+ * Push a copy of one record of UCS_DQ_RECORD_SIZE bytes; any thread, wait-free
+ * but for other producers' steps.
  *
- * @return Nonzero on success, zero if the queue was full: the entry is lost
+ * @return Nonzero on success, zero if the queue was full: the record is lost
  *         and counted.
  */
-int ucs_dq_push(ucs_dq_h dq, const ucs_use_t *use);
+int ucs_dq_push(ucs_dq_h dq, const void *record);
 
-/** Pop the oldest use; the helper only. @return Nonzero if there was one. */
-int ucs_dq_pop(ucs_dq_h dq, ucs_use_t *use);
+/** Pop the oldest record, UCS_DQ_RECORD_SIZE bytes; the consumer only.
+ *  @return Nonzero if there was one. */
+int ucs_dq_pop(ucs_dq_h dq, void *record);
 
-/** @return Entries lost so far. */
+/** @return Records lost so far; any thread. */
 uint64_t ucs_dq_lost(ucs_dq_h dq);
 
-/** @return Nonzero if an entry was waiting at the time of the call. */
+/** @return Nonzero if a record was waiting at the time of the call; the
+ *          consumer only. */
 int ucs_dq_is_pending(ucs_dq_h dq);
+
+/** @return Nonzero if the invariant holds; for tests and debug, while no push
+ *          and no pop is under way. */
+int ucs_dq_is_valid(ucs_dq_h dq);
 
 END_C_DECLS
 

@@ -108,3 +108,36 @@ void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end)
         }
     }
 }
+
+static unsigned ucs_extents_count_spares(const ucs_extents_t *set)
+{
+    unsigned count = 0;
+    const node_t *node;
+
+    for (node = set->spare; node != NULL; node = node->left) {
+        ++count;
+    }
+    return count;
+}
+
+int ucs_extents_is_valid(const ucs_extents_t *set)
+{
+    const node_t *last = NULL;
+    size_t bytes       = 0;
+    size_t count       = 0;
+    const node_t *node;
+
+    for (node = ucs_itree_first(&set->tree, 0, UINTPTR_MAX); node != NULL;
+         node = ucs_itree_next(&set->tree, node, 0, UINTPTR_MAX)) {
+        if ((node->start >= node->end) ||
+            ((last != NULL) && (last->end >= node->start))) {
+            return 0;
+        }
+        bytes += node->end - node->start;
+        last   = node;
+        ++count;
+    }
+    return ucs_itree_is_valid(&set->tree) && (count == set->tree.count) &&
+           (bytes == set->bytes) &&
+           (ucs_extents_count_spares(set) == set->spares);
+}

@@ -18,8 +18,10 @@
  * handed over beforehand. A memory event that would split an interval and
  * finds no spare node forgets the smaller half and counts it as lost.
  *
- * Invariant: bytes == sum of (end - start) over the intervals, no two of which
- * touch.
+ * Invariants:
+ *   bytes  == sum of (end - start) over the intervals, none of which is empty
+ *             and no two of which touch
+ *   spares == length of the list of spare nodes
  */
 
 BEGIN_C_DECLS
@@ -52,6 +54,9 @@ void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
 /** Remove [start, end). */
 void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end);
+
+/** @return Nonzero if the invariants hold; for tests and debug. */
+int ucs_extents_is_valid(const ucs_extents_t *set);
 
 END_C_DECLS
 

@@ -18,133 +18,99 @@ void ucs_heap_cleanup(ucs_heap_t *heap)
     }
 }
 
-void ucs_heap_grow(ucs_heap_t *heap, ucs_regcache_region_t **segment)
+void ucs_heap_grow(ucs_heap_t *heap, ucs_heap_elem_t **segment)
 {
     heap->segments[heap->num_segments++] = segment;
 }
 
-static ucs_regcache_region_t *ucs_heap_get(const ucs_heap_t *heap,
-                                           unsigned index)
+static ucs_heap_elem_t *ucs_heap_get(const ucs_heap_t *heap, unsigned position)
 {
-    return *ucs_heap_at(heap, index);
+    return *ucs_heap_at(heap, position);
 }
 
-static void ucs_heap_place(ucs_heap_t *heap, unsigned index,
-                           ucs_regcache_region_t *region)
+static void
+ucs_heap_set(ucs_heap_t *heap, unsigned position, ucs_heap_elem_t *elem)
 {
-    *ucs_heap_at(heap, index) = region;
-    region->lru_index                = index + 1;
+    *ucs_heap_at(heap, position) = elem;
+    elem->index                  = position + 1;
 }
 
-static void ucs_heap_sift_up(ucs_heap_t *heap, unsigned index)
+static void
+ucs_heap_sift_up(ucs_heap_t *heap, unsigned position, ucs_heap_elem_t *elem)
 {
-    ucs_regcache_region_t *region = ucs_heap_get(heap, index);
-    ucs_regcache_region_t *parent;
+    ucs_heap_elem_t *parent;
 
-    while (index > 0) {
-        parent = ucs_heap_get(heap, (index - 1) / 2);
-        if (parent->lru_key <= region->lru_key) {
+    while (position > 0) {
+        parent = ucs_heap_get(heap, (position - 1) / 2);
+        if (parent->key <= elem->key) {
             break;
         }
-        ucs_heap_place(heap, index, parent);
-        index = (index - 1) / 2;
+        ucs_heap_set(heap, position, parent);
+        position = (position - 1) / 2;
     }
-    ucs_heap_place(heap, index, region);
+    ucs_heap_set(heap, position, elem);
 }
 
-static void ucs_heap_sift_down(ucs_heap_t *heap, unsigned index)
+static void
+ucs_heap_sift_down(ucs_heap_t *heap, unsigned position, ucs_heap_elem_t *elem)
 {
-    ucs_regcache_region_t *region = ucs_heap_get(heap, index);
-    ucs_regcache_region_t *least, *other;
+    ucs_heap_elem_t *least, *other;
     unsigned child;
 
-    for (child = 2 * index + 1; child < heap->count; child = 2 * index + 1) {
+    while ((child = 2 * position + 1) < heap->count) {
         least = ucs_heap_get(heap, child);
         if (child + 1 < heap->count) {
             other = ucs_heap_get(heap, child + 1);
-            if (other->lru_key < least->lru_key) {
+            if (other->key < least->key) {
                 least = other;
                 ++child;
             }
         }
-        if (region->lru_key <= least->lru_key) {
+        if (elem->key <= least->key) {
             break;
         }
-        ucs_heap_place(heap, index, least);
-        index = child;
+        ucs_heap_set(heap, position, least);
+        position = child;
     }
-    ucs_heap_place(heap, index, region);
+    ucs_heap_set(heap, position, elem);
 }
 
-void ucs_heap_push(ucs_heap_t *heap, ucs_regcache_region_t *region)
+void ucs_heap_push(ucs_heap_t *heap, ucs_heap_elem_t *elem, uint64_t key)
 {
-    region->lru_key = ucs_load_relaxed(&region->last_use);
-    ucs_heap_place(heap, heap->count++, region);
-    ucs_heap_sift_up(heap, heap->count - 1);
+    elem->key = key;
+    ucs_heap_sift_up(heap, heap->count++, elem);
 }
 
-void ucs_heap_remove(ucs_heap_t *heap, ucs_regcache_region_t *region)
+void ucs_heap_remove(ucs_heap_t *heap, ucs_heap_elem_t *elem)
 {
-    unsigned index = region->lru_index - 1;
-    ucs_regcache_region_t *last;
+    ucs_heap_elem_t *last;
 
-    if (region->lru_index == 0) {
+    if (elem->index == 0) {
         return;
     }
-    region->lru_index = 0;
-    last              = ucs_heap_get(heap, --heap->count);
-    if (last != region) {
-        ucs_heap_place(heap, index, last);
-        ucs_heap_sift_up(heap, index);
-        ucs_heap_sift_down(heap, last->lru_index - 1);
+    last = ucs_heap_get(heap, --heap->count);
+    if (last != elem) {
+        ucs_heap_sift_up(heap, elem->index - 1, last);
+        ucs_heap_sift_down(heap, last->index - 1, last);
     }
+    elem->index = 0;
 }
 
-static int ucs_heap_in_use(ucs_regcache_region_t *region)
+void ucs_heap_raise(ucs_heap_t *heap, ucs_heap_elem_t *elem, uint64_t key)
 {
-    return ucs_regcache_word_refs(ucs_load_relaxed(&region->word)) > 0;
-}
-
-/* A use that is under way will be over later than now, so its region goes
- * behind all that are idle: once such a one is on top again there are none */
-ucs_regcache_region_t *ucs_heap_oldest(ucs_heap_t *heap, uint64_t now,
-                                       unsigned *left_p)
-{
-    ucs_regcache_region_t *best = NULL;
-    ucs_regcache_region_t *top;
-    uint64_t key;
-    int in_use;
-
-    while (heap->count > 0) {
-        top    = ucs_heap_get(heap, 0);
-        in_use = ucs_heap_in_use(top);
-        key    = in_use ? now + 1 : ucs_load_relaxed(&top->last_use);
-        if (key <= top->lru_key) {
-            return in_use ? NULL : top;
-        }
-        if (*left_p == 0) {
-            break;
-        }
-        --*left_p;
-        top->lru_key = key;
-        if (!in_use && ((best == NULL) || (key < best->lru_key))) {
-            best = top;
-        }
-        ucs_heap_sift_down(heap, 0);
-    }
-    return best;
+    elem->key = key;
+    ucs_heap_sift_down(heap, elem->index - 1, elem);
 }
 
 int ucs_heap_is_valid(const ucs_heap_t *heap)
 {
-    ucs_regcache_region_t *region;
+    const ucs_heap_elem_t *elem;
     unsigned i;
 
     for (i = 0; i < heap->count; ++i) {
-        region = ucs_heap_get(heap, i);
-        if ((region->lru_index != i + 1) ||
-            ((i > 0) &&
-             (ucs_heap_get(heap, (i - 1) / 2)->lru_key > region->lru_key))) {
+        elem = ucs_heap_get(heap, i);
+        if ((elem->index != i + 1) ||
+            ((i > 0) && (ucs_heap_get(heap, (i - 1) / 2)->key > elem->key))) {
             return 0;
         }
     }

@@ -4,66 +4,67 @@
 #ifndef UCS_HEAP_H_
 #define UCS_HEAP_H_
 
-#include <ucs/regcache/region.h>
-
-#include <ucs/type/status.h>
 #include <ucs/arch/bitops.h>
 #include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
 
 /**
  * @file heap.h
  *
- * Registered regions, the least recently used on top. A use does not touch the
- * heap (the hit path takes no lock): the key that a region has here may be
- * older than its last use, never younger, and @ref ucs_heap_oldest
- * corrects the ones that it meets. The order is LRU all the same, at a
- * logarithmic cost for each use that was made in between, paid by eviction.
- * There may be as many of these as there are regions, so one eviction corrects
- * so many only, and takes the least recently used of them; the next ones go on
- * from there.
- *
- * Protected by the index lock; room is made outside of it, in segments of which
+ * Binary heap, the least key on top. Intrusive: an element stands in the object
+ * that it orders and knows its position, so that any may be removed, and
+ * nothing is allocated under the lock of the caller, which protects heap and
+ * elements. The owner makes room outside of that lock, in segments of which
  * each is twice as long as the one before, so that nothing is ever copied.
+ *
+ * Invariant of each element e at position i:
+ *   e.index == i + 1,  e.key >= key of the element at (i - 1) / 2
  */
 
 BEGIN_C_DECLS
 
-/** Regions in the first segment; a power of two. */
+/** Elements in the first segment; a power of two. */
 #define UCS_HEAP_FIRST 64u
 
-/** All together hold more regions than an unsigned can count. */
+/** All together hold more elements than an unsigned can count. */
 #define UCS_HEAP_SEGMENTS 26
 
+typedef struct ucs_heap_elem {
+    uint64_t key;
+    unsigned index; /**< position + 1, 0: not in a heap */
+} ucs_heap_elem_t;
+
 typedef struct ucs_heap {
-    ucs_regcache_region_t **segments[UCS_HEAP_SEGMENTS];
-    unsigned              num_segments;
-    unsigned              count;
+    ucs_heap_elem_t **segments[UCS_HEAP_SEGMENTS];
+    unsigned        num_segments;
+    unsigned        count;
 } ucs_heap_t;
 
 void ucs_heap_init(ucs_heap_t *heap);
 
-/** Release the segments; the regions are not touched. */
+/** Release the segments; the elements are not touched. */
 void ucs_heap_cleanup(ucs_heap_t *heap);
 
-/** @return Regions that segment @a number holds. */
+/** @return Elements that segment @a number holds. */
 static inline unsigned ucs_heap_segment_length(unsigned number)
 {
     return UCS_HEAP_FIRST << number;
 }
 
-/** @return Regions that there is room for. */
+/** @return Elements that there is room for. */
 static inline unsigned ucs_heap_capacity(const ucs_heap_t *heap)
 {
     return ucs_heap_segment_length(heap->num_segments) - UCS_HEAP_FIRST;
 }
 
-/** @return Where the region at a position, below the capacity, stands. */
-static inline ucs_regcache_region_t **ucs_heap_at(const ucs_heap_t *heap,
-                                                  unsigned index)
+/** @return Where the element at a position, below the capacity, stands. */
+static inline ucs_heap_elem_t **ucs_heap_at(const ucs_heap_t *heap,
+                                            unsigned position)
 {
-    unsigned number = ucs_ilog2(index / UCS_HEAP_FIRST + 1);
+    unsigned number = ucs_ilog2(position / UCS_HEAP_FIRST + 1);
 
-    return &heap->segments[number][index + UCS_HEAP_FIRST -
+    return &heap->segments[number][position + UCS_HEAP_FIRST -
                                    ucs_heap_segment_length(number)];
 }
 
@@ -74,30 +75,18 @@ static inline ucs_regcache_region_t **ucs_heap_at(const ucs_heap_t *heap,
  *                      ucs_heap_segment_length() of `num_segments`,
  *                      owned by the heap from now on.
  */
-void ucs_heap_grow(ucs_heap_t *heap, ucs_regcache_region_t **segment);
+void ucs_heap_grow(ucs_heap_t *heap, ucs_heap_elem_t **segment);
 
-/** Add a region; the heap must have room. */
-void ucs_heap_push(ucs_heap_t *heap, ucs_regcache_region_t *region);
+/** Add an element with this key, which is in no heap; there must be room. */
+void ucs_heap_push(ucs_heap_t *heap, ucs_heap_elem_t *elem, uint64_t key);
 
-/** Remove a region if it is in the heap. */
-void ucs_heap_remove(ucs_heap_t *heap, ucs_regcache_region_t *region);
+/** Remove an element of this heap; does nothing if it is in none. */
+void ucs_heap_remove(ucs_heap_t *heap, ucs_heap_elem_t *elem);
 
-/**
- * Look for the least recently used region that has no user. It stays in the
- * heap.
- *
- * @param [in]    now     ns, when the search began: the lock may be let go
- *                        between two lots of it, and what is corrected stays.
- * @param [inout] left_p  Regions that may be corrected before that. If these do
- *                        not suffice, it is the least recently used of them.
- *
- * @return The region, or NULL: none is idle, or, if @a left_p has become 0,
- *         none that was corrected.
- */
-ucs_regcache_region_t *ucs_heap_oldest(ucs_heap_t *heap, uint64_t now,
-                                       unsigned *left_p);
+/** Give an element of this heap a key that is not less than the one it has. */
+void ucs_heap_raise(ucs_heap_t *heap, ucs_heap_elem_t *elem, uint64_t key);
 
-/** @return Nonzero if order and back references hold; for tests and debug. */
+/** @return Nonzero if the invariant holds everywhere; for tests and debug. */
 int ucs_heap_is_valid(const ucs_heap_t *heap);
 
 END_C_DECLS

@@ -14,7 +14,7 @@ uint64_t ucs_regcache_region_doom(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region)
 {
     ucs_regcache_index_remove(&cache->index, region);
-    ucs_heap_remove(ucs_regcache_region_lru(cache, region), region);
+    ucs_heap_remove(ucs_regcache_region_lru(cache, region), &region->lru);
     /* From here on no look-up without the lock takes a reference: either its
      * compare-and-swap came first and is counted in the word, or it fails */
     return ucs_or_acq_rel(&region->word, UCS_REGCACHE_WORD_DOOMED);
@@ -32,7 +32,7 @@ int ucs_regcache_region_take_idle(ucs_regcache_h cache,
         return 0;
     }
 
-    ucs_heap_remove(ucs_regcache_region_lru(cache, region), region);
+    ucs_heap_remove(ucs_regcache_region_lru(cache, region), &region->lru);
     ucs_regcache_index_remove_memh(region);
     ++cache->account.transit;
     return 1;

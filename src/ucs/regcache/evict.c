@@ -63,7 +63,7 @@ static ucs_regcache_region_t *ucs_regcache_farthest(ucs_regcache_h cache,
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        region   = *ucs_heap_at(heap, i);
+        region   = ucs_regcache_lru_region(*ucs_heap_at(heap, i));
         distance = ucs_regcache_distance(cache, region);
         if ((distance >= most) &&
             (ucs_regcache_word_refs(ucs_load_relaxed(&region->word)) == 0)) {
@@ -86,7 +86,7 @@ static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
         (cache->config.policy == UCS_REGCACHE_POLICY_PREDICT)) {
         return ucs_regcache_farthest(cache, heap);
     }
-    return ucs_heap_oldest(heap, now, left_p);
+    return ucs_regcache_lru_oldest(heap, now, left_p);
 }
 
 /* Of the classes from @a last down to @a first. Under the lock, which is let go

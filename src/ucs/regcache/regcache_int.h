@@ -10,6 +10,7 @@
 #include <ucs/datastruct/heap.h>
 #include <ucs/datastruct/hist.h>
 #include "index.h"
+#include "lru.h"
 #include <ucs/sys/lock.h>
 #include <ucs/regcache/plan/rq.h>
 

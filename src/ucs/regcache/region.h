@@ -4,6 +4,8 @@
 #ifndef UCS_REGCACHE_REGION_H_
 #define UCS_REGCACHE_REGION_H_
 
+#include <ucs/datastruct/dq.h>
+#include <ucs/datastruct/heap.h>
 #include <ucs/datastruct/itree.h>
 
 #include <ucs/sys/atomic.h>
@@ -61,6 +63,20 @@ typedef enum ucs_regcache_idle {
     UCS_REGCACHE_IDLE_DROP   /* deregister at once */
 } ucs_regcache_idle_t;
 
+/** A use that is over, as the deregistration queue hands it to the helper. */
+typedef struct ucs_use {
+    struct ucs_regcache_region *region; /**< compare the generation */
+    uint64_t                   generation;
+    uint64_t                   start_ns; /**< when the use began */
+    uint64_t                   end_ns;   /**< when the last user gave it back */
+    uintptr_t                  sp;       /**< stack position of the use, stands
+                                              for its path */
+    uintptr_t                  address;
+    size_t                     length;   /**< bytes */
+} ucs_use_t;
+
+UCS_DQ_CHECK_RECORD(ucs_use_t);
+
 /** Completion that waits for an invalidated region's last user. */
 typedef struct ucs_regcache_invalidate {
     uct_completion_t               *comp;
@@ -107,10 +123,8 @@ typedef struct ucs_regcache_region {
     struct ucs_regcache_region  **memh_link;   /* what points to it there */
     struct ucs_regcache_region  *next;         /* free list or reclaim list */
     ucs_regcache_invalidate_t   *invalidate;
-    uint64_t                    lru_key;       /* last_use as the LRU heap knows
-                                                  it */
-    unsigned                    lru_index;     /* position + 1, 0: not in the
-                                                  heap */
+    ucs_heap_elem_t             lru;           /* its key is last_use as the
+                                                  LRU order knows it */
     uint64_t                    counted;       /* hits and joined, as in the
                                                   totals */
     uint64_t                    counted_busy;  /* busy_ns, likewise */

@@ -68,7 +68,7 @@ static ucs_status_t ucs_regcache_region_publish(ucs_regcache_h cache,
         ucs_store_relaxed(&region->last_use, now);
     }
     if (!doomed) {
-        ucs_heap_push(ucs_regcache_region_lru(cache, region), region);
+        ucs_regcache_lru_push(ucs_regcache_region_lru(cache, region), region);
     }
     if (ucs_regcache_word_refs(word) > 0) {
         ucs_regcache_in_use(cache, ucs_regcache_pinned_length(cache, region));

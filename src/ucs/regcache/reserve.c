@@ -35,7 +35,7 @@ static ucs_status_t ucs_regcache_reserve_regions(ucs_regcache_h cache)
 
 /* Another thread may have added one meanwhile */
 static void ucs_regcache_grow_heap(ucs_regcache_h cache, ucs_heap_t *heap,
-                                   ucs_regcache_region_t **segment,
+                                   ucs_heap_elem_t **segment,
                                    unsigned number)
 {
     int is_wanted;
@@ -55,7 +55,7 @@ static void ucs_regcache_grow_heap(ucs_regcache_h cache, ucs_heap_t *heap,
 static ucs_status_t ucs_regcache_reserve_heap(ucs_regcache_h cache,
                                               ucs_heap_t *heap)
 {
-    ucs_regcache_region_t **segment;
+    ucs_heap_elem_t **segment;
     unsigned number;
     int is_short;
 

@@ -3,5 +3,7 @@
 #
 
 gtest_SOURCES += \
-	ucs/datastruct/test_itree.cc \
-	ucs/datastruct/test_queues.cc
+	ucs/datastruct/test_dq.cc \
+	ucs/datastruct/test_heap.cc \
+	ucs/datastruct/test_hist.cc \
+	ucs/datastruct/test_itree.cc

@@ -128,8 +128,10 @@ protected:
 
     void TearDown() override
     {
+        EXPECT_TRUE(ucs_extents_is_valid(&set));
         ucs_extents_cleanup(&set);
         EXPECT_EQ(0u, set.bytes);
+        EXPECT_TRUE(ucs_extents_is_valid(&set));
     }
 
     void give(unsigned count)
@@ -184,6 +186,34 @@ TEST_F(test_extents, split_without_spare_forgets_the_smaller_half)
     EXPECT_TRUE(ucs_extents_covers(&set, 130, 180));
 }
 
+TEST_F(test_extents, a_broken_invariant_shows)
+{
+    give(4);
+    ucs_extents_add(&set, 100, 200);
+    ucs_extents_add(&set, 300, 400);
+    EXPECT_TRUE(ucs_extents_is_valid(&set));
+    ++set.bytes;
+    EXPECT_FALSE(ucs_extents_is_valid(&set));
+    --set.bytes;
+    ++set.spares;
+    EXPECT_FALSE(ucs_extents_is_valid(&set));
+    --set.spares;
+
+    /* Two that touch */
+    ucs_itree_node_t *last = ucs_itree_first(&set.tree, 300, 301);
+    ucs_itree_remove(&set.tree, last);
+    last->start = 200;
+    set.bytes  += 100;
+    ucs_itree_insert(&set.tree, last);
+    EXPECT_FALSE(ucs_extents_is_valid(&set));
+
+    /* So that they can be released */
+    ucs_itree_remove(&set.tree, last);
+    last->start = 300;
+    set.bytes  -= 100;
+    ucs_itree_insert(&set.tree, last);
+}
+
 TEST_F(test_extents, stress)
 {
     std::mt19937 random(11);
@@ -202,7 +232,7 @@ TEST_F(test_extents, stress)
         std::fill(model.begin() + start, model.begin() + end, adding);
         ASSERT_EQ((size_t)std::count(model.begin(), model.end(), true),
                   set.bytes);
-        ASSERT_TRUE(ucs_itree_is_valid(&set.tree));
+        ASSERT_TRUE(ucs_extents_is_valid(&set));
     }
     EXPECT_EQ(0u, set.lost_bytes);
 }

@@ -5,9 +5,12 @@
 gtest_SOURCES += \
 	ucs/regcache/regcache_fixture.h \
 	ucs/regcache/regcache_world.h \
+	ucs/regcache/regions.h \
 	ucs/regcache/test_coalesce.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \
 	ucs/regcache/test_memory.cc \
 	ucs/regcache/test_policy_order.cc \
-	ucs/regcache/test_regcache.cc
+	ucs/regcache/test_regcache.cc \
+	ucs/regcache/test_regcache_lru.cc \
+	ucs/regcache/test_rq.cc

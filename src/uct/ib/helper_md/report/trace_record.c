@@ -55,46 +55,67 @@ _Atomic(int) uct_helper_trace_is_on;
 static uct_helper_trace_t uct_helper_trace = {.fd = -1};
 
 
+/* What producers push into the ring */
+typedef struct uct_helper_trace_entry {
+    uct_mem_h memh;
+    uint32_t  kind;    /* ucs_trace_kind_t */
+    uint32_t  access;
+    uint64_t  time_ns;
+    uint64_t  signature;
+    uint64_t  address;
+    uint64_t  length;  /* bytes */
+    uint64_t  spare;   /* to the size of a record */
+} uct_helper_trace_entry_t;
+
+UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
+
+
 /*
- * Producers. The ring is the queue that the helper's uses go through; an entry
- * has other fields of the same size:
- *   region handle, generation kind and access, start_ns time, sp signature
+ * Producers
  */
 
-static void uct_helper_trace_push(ucs_trace_kind_t kind, uint64_t time_ns,
-                                  uint64_t address, size_t length,
-                                  unsigned access, uint64_t signature,
-                                  uct_mem_h memh)
+static void uct_helper_trace_push(const uct_helper_trace_entry_t *entry)
 {
-    const ucs_use_t entry = {
-        .region     = memh,
-        .generation = ((uint64_t)kind << 32) | access,
-        .start_ns   = time_ns,
-        .end_ns     = 0,
-        .sp         = signature,
-        .address    = address,
-        .length     = length
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    (void)ucs_dq_push(uct_helper_trace.ring, entry);
 }
 
 void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
                           unsigned access, uint64_t signature, uct_mem_h memh)
 {
-    uct_helper_trace_push(UCS_TRACE_USE, time_ns, address, length, access,
-                          signature, memh);
+    const uct_helper_trace_entry_t entry = {
+        .memh      = memh,
+        .kind      = UCS_TRACE_USE,
+        .access    = access,
+        .time_ns   = time_ns,
+        .signature = signature,
+        .address   = address,
+        .length    = length
+    };
+
+    uct_helper_trace_push(&entry);
 }
 
 void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
 {
-    uct_helper_trace_push(UCS_TRACE_RELEASE, time_ns, 0, 0, 0, 0, memh);
+    const uct_helper_trace_entry_t entry = {
+        .memh    = memh,
+        .kind    = UCS_TRACE_RELEASE,
+        .time_ns = time_ns
+    };
+
+    uct_helper_trace_push(&entry);
 }
 
 void uct_helper_trace_unmap(uint64_t address, size_t length)
 {
-    uct_helper_trace_push(UCS_TRACE_UNMAP, ucs_clock_now(), address, length, 0,
-                          0, NULL);
+    const uct_helper_trace_entry_t entry = {
+        .kind    = UCS_TRACE_UNMAP,
+        .time_ns = ucs_clock_now(),
+        .address = address,
+        .length  = length
+    };
+
+    uct_helper_trace_push(&entry);
 }
 
 /*
@@ -216,31 +237,31 @@ static void uct_helper_trace_put_lost(uct_helper_trace_t *trace,
 }
 
 static void uct_helper_trace_entry(uct_helper_trace_t *trace,
-                                   const ucs_use_t *entry)
+                                   const uct_helper_trace_entry_t *entry)
 {
     ucs_trace_event_t event = {
-        .kind      = (ucs_trace_kind_t)(entry->generation >> 32),
-        .time_ns   = entry->start_ns,
+        .kind      = (ucs_trace_kind_t)entry->kind,
+        .time_ns   = entry->time_ns,
         .address   = entry->address,
         .length    = entry->length,
-        .signature = entry->sp,
-        .access    = (uint32_t)entry->generation
+        .signature = entry->signature,
+        .access    = entry->access
     };
 
     trace->time_ns = event.time_ns;
     switch (event.kind) {
     case UCS_TRACE_USE:
-        if (!uct_helper_trace_open_add(trace->open, entry->region, &event)) {
+        if (!uct_helper_trace_open_add(trace->open, entry->memh, &event)) {
             uct_helper_trace_put_lost(trace, 2);
             return;
         }
         break;
     case UCS_TRACE_RELEASE:
-        if (!uct_helper_trace_open_take(trace->open, entry->region, &event)) {
+        if (!uct_helper_trace_open_take(trace->open, entry->memh, &event)) {
             return; /* its use was lost, which has been counted */
         }
         event.kind    = UCS_TRACE_RELEASE;
-        event.time_ns = entry->start_ns;
+        event.time_ns = entry->time_ns;
         break;
     default:
         /* The format has no empty range, and none that ends beyond */
@@ -256,7 +277,7 @@ static void uct_helper_trace_entry(uct_helper_trace_t *trace,
 static void uct_helper_trace_drain(uct_helper_trace_t *trace)
 {
     uint64_t lost = ucs_dq_lost(trace->ring);
-    ucs_use_t entry;
+    uct_helper_trace_entry_t entry;
 
     while (ucs_dq_pop(trace->ring, &entry)) {
         uct_helper_trace_entry(trace, &entry);
@@ -304,7 +325,7 @@ static void uct_helper_trace_begin(uct_helper_trace_t *trace)
 
 static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
 {
-    ucs_use_t late; /* came after the last recording had stopped */
+    uct_helper_trace_entry_t late; /* since the last recording stopped */
     ucs_status_t status;
 
     if (trace->ring == NULL) {
