@@ -5,6 +5,7 @@
 
 #include <tools/replay_random.h>
 #include <tools/tool.h>
+#include <ucs/sys/hash.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static ucs_status_t sim_engine_open(sim_world_t *world, uint32_t index)
     unsigned events               = sim_engine_events(world->shape, params);
 
     *process       = params->process;
-    process->seed ^= index * UINT64_C(0x9e3779b97f4a7c15);
+    process->seed ^= index * UCS_HASH_FACTOR;
 
     engine->process.params       = process;
     engine->process.fibers       = &world->fibers;

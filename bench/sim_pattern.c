@@ -3,6 +3,8 @@
  */
 #include "sim_pattern.h"
 
+#include <ucs/sys/hash.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -34,7 +36,7 @@ static const double sim_amg_points[] = {
 
 double sim_hash(uint64_t a, uint64_t b, uint64_t c)
 {
-    uint64_t x = a * UINT64_C(0x9e3779b97f4a7c15) + b;
+    uint64_t x = a * UCS_HASH_FACTOR + b;
 
     x  = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93) + c;
     x  = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);

@@ -4,6 +4,8 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_RANDOM_H_
 #define UCX_HELPER_TOOL_REPLAY_RANDOM_H_
 
+#include <ucs/sys/hash.h>
+
 #include <math.h>
 #include <stdint.h>
 
@@ -18,21 +20,17 @@
 /** @return A hash of both, never 0. */
 static inline uint64_t replay_hash(uint64_t a, uint64_t b)
 {
-    uint64_t hash = (a * 0x9e3779b97f4a7c15ull) ^
-                    (b * 0xc2b2ae3d27d4eb4full);
+    uint64_t hash = (a * UCS_HASH_FACTOR) ^
+                    (b * UCS_HASH_FACTOR_2);
 
-    hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ull;
+    hash = (hash ^ (hash >> 29)) * UCS_HASH_ROUND_1;
     return (hash ^ (hash >> 32)) | 1;
 }
 
 /** splitmix64 */
 static inline uint64_t replay_random(uint64_t *state)
 {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return ucs_hash_random(state);
 }
 
 /** @return A number in (0, 1]. */

@@ -8,6 +8,8 @@
 #include "replay_items.h"
 #include "tool.h"
 
+#include <ucs/sys/hash.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +217,7 @@ static size_t replay_open_find(const replay_open_t *open,
                     e->access;
     size_t slot;
 
-    hash *= 0x9e3779b97f4a7c15ull;
+    hash *= UCS_HASH_FACTOR;
     slot  = (hash >> 20) & open->mask;
     while ((open->heads[slot] != REPLAY_NONE) &&
            !replay_open_is(&uses[open->heads[slot]], e)) {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
  * Waiting: uses that wait for a registration (ucs_regcache_wait() and
- * ucs_futex_wait(), a futex on the region's word) and the helper that sleeps
+ * ucs_futex_spin_and_wait(), a futex on the region's word) and the helper that sleeps
  * between its steps (ucs_thread_wake(), _sleep(), _main(), _stop()).
  *
  * A futex sleeps only if the word still has the value that was looked at; a
@@ -33,7 +33,7 @@ byte queued;
 byte learned;
 
 /* Atomic in the kernel: compare and go to sleep */
-#define ucs_futex_wait(_id, _state, _refs) \
+#define ucs_futex_spin_and_wait(_id, _state, _refs) \
     if \
     :: atomic { (state == _state) && (refs == _refs) -> asleep[_id] = 1 } \
        !asleep[_id] \
@@ -62,7 +62,7 @@ proctype waiter(byte id)
        atomic { asleep[id] = 1 }
        !asleep[id]
 #else
-       ucs_futex_wait(id, old_state, old_refs)
+       ucs_futex_spin_and_wait(id, old_state, old_refs)
 #endif
     od;
     refs--;

@@ -3,6 +3,8 @@
  */
 #include "itree.h"
 
+#include <ucs/sys/hash.h>
+
 typedef ucs_itree_node_t node_t;
 
 void ucs_itree_init(ucs_itree_t *tree)
@@ -11,14 +13,10 @@ void ucs_itree_init(ucs_itree_t *tree)
     tree->count = 0;
 }
 
-/* Finalizer of splitmix64: neighbours in memory get unrelated priorities */
+/* Neighbours in memory get unrelated priorities */
 static uint64_t ucs_itree_priority(const node_t *node)
 {
-    uint64_t x = (uintptr_t)node;
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    return ucs_hash_mix((uintptr_t)node);
 }
 
 static int ucs_itree_before(const node_t *a, const node_t *b)

@@ -3,13 +3,11 @@
  */
 #include "busy.h"
 
+#include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-#define UCS_CLOCK_NSEC_PER_SEC UINT64_C(1000000000)
 
 
 /* Of the first thread: time that it ran, time that it waited, both ns */
@@ -38,15 +36,13 @@ static int ucs_busy_read_waited(pid_t pid, uint64_t *waited_p)
 
 int ucs_busy_read(pid_t pid, ucs_busy_count_t *count)
 {
-    struct timespec ts;
     clockid_t clock;
 
     if ((clock_getcpuclockid(pid, &clock) != 0) ||
-        (clock_gettime(clock, &ts) != 0)) {
+        !ucs_clock_read(clock, &count->ran_ns)) {
         return 0;
     }
 
-    count->ran_ns     = ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC + ts.tv_nsec;
     count->waited_ns  = 0;
     count->has_waited = ucs_busy_read_waited(pid, &count->waited_ns);
     return 1;

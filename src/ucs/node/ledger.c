@@ -3,6 +3,8 @@
  */
 #include "ledger.h"
 
+#include <ucs/sys/hash.h>
+
 
 #include <ctype.h>
 #include <errno.h>
@@ -293,20 +295,10 @@ ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max)
     return UCS_OK;
 }
 
-/* FNV-1a, which a shell can compute as well: test/ledger.sh does */
-static uint64_t ucs_ledger_hash(const char *name)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *name != '\0'; ++name) {
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
+/* test/ledger.sh computes the same */
 int ucs_ledger_key(const char *name)
 {
-    uint64_t hash = ucs_ledger_hash(name);
+    uint64_t hash = ucs_hash_text(name);
     uint32_t key  = hash ^ (hash >> 32);
 
     return (key == IPC_PRIVATE) ? 1 : (int)key;
@@ -417,7 +409,7 @@ ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
                                name, why, error, max);
     }
 
-    why = ucs_ledger_check_stamp(ledger, ucs_ledger_hash(name));
+    why = ucs_ledger_check_stamp(ledger, ucs_hash_text(name));
     if (why != NULL) {
         ucs_ledger_close(ledger);
         return ucs_ledger_fail(UCS_ERR_UNSUPPORTED, name, why, error, max);

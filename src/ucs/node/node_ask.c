@@ -4,13 +4,9 @@
 #include "node_int.h"
 #include "share.h"
 
+#include <ucs/sys/futex.h>
 #include <ucs/sys/math.h>
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 /* An answer is looked for again after this long, whatever the word says; and
  * every so many times, whether there is still somebody to give it */
@@ -22,12 +18,6 @@
 #define UCS_NODE_BURY_SHARE_NS UINT64_C(100000000)
 #define UCS_NODE_BURY_ALL_NS   UINT64_C(1000000)
 
-
-static void ucs_node_futex(_Atomic(uint32_t) *word, int op, uint32_t value,
-                           const struct timespec *timeout)
-{
-    (void)syscall(SYS_futex, word, op, value, timeout, NULL, 0);
-}
 
 /*
  * Members
@@ -125,7 +115,7 @@ void ucs_node_serve(ucs_node_h node)
      * what was given back is not counted any more */
     ucs_store_release(&slot->answer, bell);
     pthread_mutex_unlock(&node->serve_lock);
-    ucs_node_futex(&slot->answer, FUTEX_WAKE, INT_MAX, NULL);
+    ucs_futex_wake_all(&slot->answer, UCS_FUTEX_SHARED);
 }
 
 /*
@@ -150,7 +140,7 @@ static uint32_t ucs_node_ring(ucs_ledger_slot_t *slot, uint64_t want)
 
     ucs_add_relaxed(&slot->want, want);
     bell = ucs_add_acq_rel(&slot->bell, 1) + 1; /* [N-BELL] */
-    ucs_node_futex(&slot->bell, FUTEX_WAKE, INT_MAX, NULL);
+    ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
     return bell;
 }
 
@@ -172,10 +162,9 @@ static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,
  * then the rank is not asked again before it has answered. */
 static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
 {
-    ucs_ledger_slot_t *slot   = &node->ledger->slots[i];
-    const struct timespec nap = {.tv_nsec = UCS_NODE_NAP_NS};
-    uint64_t until            = node->now() + node->patience_ns;
-    unsigned naps             = 0;
+    ucs_ledger_slot_t *slot = &node->ledger->slots[i];
+    uint64_t until          = node->now() + node->patience_ns;
+    unsigned naps           = 0;
     uint32_t answer;
 
     while (!ucs_node_answered(slot, bell, &answer) &&
@@ -185,7 +174,8 @@ static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
             node->is_deaf[i / 64] |= UINT64_C(1) << (i % 64);
             return;
         }
-        ucs_node_futex(&slot->answer, FUTEX_WAIT, answer, &nap);
+        ucs_futex_wait(&slot->answer, answer, UCS_NODE_NAP_NS,
+                       UCS_FUTEX_SHARED);
         if ((++naps % UCS_NODE_NAPS == 0) &&
             (ucs_ledger_reap_slot(node->ledger, i) ||
              !ucs_node_listens(node, i))) {

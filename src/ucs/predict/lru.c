@@ -3,6 +3,8 @@
  */
 #include "lru.h"
 
+#include <ucs/sys/hash.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +49,7 @@ static lru_node_t *lru_at(const ucs_predict_lru_t *lru, uint32_t index)
 
 static uint32_t *lru_bucket(const ucs_predict_lru_t *lru, uint64_t key)
 {
-    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = key * UCS_HASH_FACTOR;
 
     return &lru->buckets[(hash >> 32) & lru->mask];
 }

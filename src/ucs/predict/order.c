@@ -6,6 +6,7 @@
 #include "lru.h"
 #include "saturate.h"
 
+#include <ucs/sys/hash.h>
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -223,8 +224,7 @@ static order_place_t *order_place_get(ucs_predict_order_h order,
 static order_label_t *order_label_get(ucs_predict_order_h order,
                                       const ucs_predict_use_t *use)
 {
-    uint64_t key = (use->path ^ (use->path >> 29)) *
-                   UINT64_C(0xbf58476d1ce4e5b9);
+    uint64_t key = (use->path ^ (use->path >> 29)) * UCS_HASH_ROUND_1;
     order_label_t *label;
     int is_new;
 

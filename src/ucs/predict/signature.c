@@ -3,6 +3,8 @@
  */
 #include "signature.h"
 
+#include <ucs/sys/hash.h>
+
 #include <string.h>
 
 /* Different seeds, so that a path, a communication and a context that consist
@@ -11,23 +13,13 @@
 #define PREDICT_SEED_PATH    UINT64_C(0x8cb92ba72f3d8dd7)
 #define PREDICT_SEED_CONTEXT UINT64_C(0xaef17502108ef2d9)
 
-/*
- * The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA'14). Addresses share
- * most of their bits and differ in a few low ones: each has to reach the bits
- * by which a table chooses its bucket.
- */
-static uint64_t predict_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-/* The state is mixed before the value comes in, which makes the order count */
+/* Addresses share most of their bits and differ in a few low ones: each has to
+ * reach the bits by which a table chooses its bucket. The state is mixed before
+ * the value comes in, which makes the order count. */
 static uint64_t predict_absorb(uint64_t state, uint64_t value)
 {
-    return predict_mix((state * UINT64_C(0x9e3779b97f4a7c15)) ^
-                       predict_mix(value + UINT64_C(0x9e3779b97f4a7c15)));
+    return ucs_hash_mix((state * UCS_HASH_FACTOR) ^
+                        ucs_hash_mix(value + UCS_HASH_FACTOR));
 }
 
 static uint64_t predict_nonzero(uint64_t hash)

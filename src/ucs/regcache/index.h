@@ -6,6 +6,7 @@
 
 #include "region.h"
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/hash.h>
 
 /**
  * @file index.h
@@ -78,7 +79,7 @@ ucs_regcache_region_t *ucs_regcache_index_find_memh(ucs_regcache_index_t *index,
 
 static inline unsigned ucs_regcache_index_hash(uintptr_t a, uintptr_t b)
 {
-    uint64_t x = (a ^ (b << 17) ^ (b >> 7)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = (a ^ (b << 17) ^ (b >> 7)) * UCS_HASH_FACTOR;
 
     return (unsigned)(x >> (64 - UCS_REGCACHE_INDEX_BITS));
 }

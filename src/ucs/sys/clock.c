@@ -17,7 +17,6 @@
 
 #define UCS_CLOCK_SOURCE_FILE \
     "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define UCS_CLOCK_NSEC_PER_SEC      1000000000ul
 #define UCS_CLOCK_FIRST_BASELINE_NS 1000000ul
 #define UCS_CLOCK_BASELINE_FACTOR   10
 #define UCS_CLOCK_SAMPLE_TRIES      8
@@ -33,12 +32,21 @@ static ucs_clock_scale_t ucs_clock_origin;
 static uint64_t ucs_clock_baseline_ns;
 
 
+int ucs_clock_read(clockid_t clock, uint64_t *ns_p)
+{
+    struct timespec ts = {0};
+    int ret            = clock_gettime(clock, &ts);
+
+    *ns_p = (ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC) + ts.tv_nsec;
+    return ret == 0;
+}
+
 uint64_t ucs_clock_monotonic(void)
 {
-    struct timespec ts;
+    uint64_t ns;
 
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC) + ts.tv_nsec;
+    (void)ucs_clock_read(CLOCK_MONOTONIC, &ns);
+    return ns;
 }
 
 #if defined(__x86_64__)

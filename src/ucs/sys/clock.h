@@ -9,6 +9,7 @@
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>
+#include <time.h>
 
 #if defined(__x86_64__)
 #  include <x86intrin.h>
@@ -34,6 +35,8 @@
 
 BEGIN_C_DECLS
 
+#define UCS_CLOCK_NSEC_PER_SEC UINT64_C(1000000000)
+
 /**
  * Calibrate once per process; takes up to two milliseconds the first time and
  * nothing later. Before it @ref ucs_clock_now reads CLOCK_MONOTONIC.
@@ -55,6 +58,16 @@ typedef struct ucs_clock_scale {
  * scale 0 stands for CLOCK_MONOTONIC. For ucs_clock_now() only. */
 extern ucs_clock_scale_t ucs_clock_scales[UCS_CLOCK_MAX_SCALES];
 extern _Atomic(unsigned) ucs_clock_index;
+
+/**
+ * Read one of the system's clocks: those of processor time show what a thread
+ * or a process has used.
+ *
+ * @param [out] ns_p  Nanoseconds; 0 on failure.
+ *
+ * @return Zero if there is no such clock, as that of a process that has ended.
+ */
+int ucs_clock_read(clockid_t clock, uint64_t *ns_p);
 
 /** @return CLOCK_MONOTONIC, nanoseconds. */
 uint64_t ucs_clock_monotonic(void);

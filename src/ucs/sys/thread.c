@@ -2,33 +2,25 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "thread.h"
+#include "futex.h"
 #include "log.h"
 #include "spawn.h"
 
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-#define UCS_CLOCK_NSEC_PER_SEC 1000000000ul
-#define UCS_STACK_SIZE   (512ul << 10)
-#define UCS_WAIT_SPINS   64
+#define UCS_STACK_SIZE (512ul << 10)
 
 /* Where the kernel cannot wait for two words (before 5.16) the bell is looked
  * at this often */
 #define UCS_BELL_NS 5000000ul
-
-#define UCS_SYS_FUTEX_WAITV 449
 
 /* What a wake-up and the thread tell each other, in one word */
 enum {
@@ -43,23 +35,11 @@ typedef enum ucs_thread_life {
     UCS_THREAD_STOPPED
 } ucs_thread_life_t;
 
-/* The kernel's struct futex_waitv, which older headers lack */
-typedef struct ucs_waitv {
-    uint64_t value;
-    uint64_t address;
-    uint32_t flags;
-    uint32_t reserved;
-} ucs_waitv_t;
-
-enum {
-    UCS_WAITV_SIZE_32 = 2
-};
-
 struct ucs_thread {
-    _Atomic uint32_t  word;
-    _Atomic uint32_t  *bell;  /* NULL: none */
+    _Atomic(uint32_t) word;
+    _Atomic(uint32_t) *bell;  /* NULL: none */
     int               no_waitv;
-    _Atomic int       stop;
+    _Atomic(int)      stop;
     ucs_step_func_t   step;
     void              *arg;
     /* Protects a step; taken by the thread with nothing held, and by fork
@@ -74,78 +54,30 @@ struct ucs_thread {
 };
 
 
-static long ucs_futex(void *word, int op, uint32_t value,
-                      const struct timespec *timeout)
-{
-    return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout,
-                   NULL, 0);
-}
-
-void ucs_futex_wait(uint32_t *word, uint32_t value)
-{
-    _Atomic uint32_t *shared = (_Atomic uint32_t*)word;
-    int i;
-
-    /* A registration of some pages is over sooner than a sleep */
-    for (i = 0; i < UCS_WAIT_SPINS; ++i) {
-        if (ucs_load_relaxed(shared) != value) {
-            return;
-        }
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
-
-    ucs_futex(word, FUTEX_WAIT, value, NULL);
-}
-
-void ucs_futex_wake_all(uint32_t *word)
-{
-    ucs_futex(word, FUTEX_WAKE, INT_MAX, NULL);
-}
-
 void ucs_thread_wake(ucs_thread_h thread)
 {
     /* [R-WAKE] what was queued before is seen by the step that follows: pairs
      * with the swap in ucs_thread_main() */
     if (ucs_swap_acq_rel(&thread->word, UCS_THREAD_NOTIFIED) ==
         UCS_THREAD_ASLEEP) {
-        ucs_futex(&thread->word, FUTEX_WAKE, 1, NULL);
+        ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
     }
 }
 
-static void ucs_thread_set_time(struct timespec *ts, uint64_t ns)
-{
-    ts->tv_sec  = ns / UCS_CLOCK_NSEC_PER_SEC;
-    ts->tv_nsec = ns % UCS_CLOCK_NSEC_PER_SEC;
-}
-
 /* @return Zero if the kernel cannot */
-static int ucs_thread_wait_both(ucs_thread_h thread, uint32_t bell,
-                                uint64_t left)
+static int
+ucs_thread_wait_both(ucs_thread_h thread, uint32_t bell, uint64_t left)
 {
-    const ucs_waitv_t waiters[] = {
-            {UCS_THREAD_ASLEEP, (uintptr_t)&thread->word,
-             UCS_WAITV_SIZE_32 | FUTEX_PRIVATE_FLAG,                         0},
-            {bell,              (uintptr_t)thread->bell,  UCS_WAITV_SIZE_32, 0}
+    const ucs_futex_word_t words[] = {
+        {&thread->word, UCS_THREAD_ASLEEP, UCS_FUTEX_PRIVATE},
+        {thread->bell, bell, UCS_FUTEX_SHARED}
     };
-    struct timespec until;
-    uint64_t now;
 
-    /* This call takes a time, not a duration */
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    now = until.tv_sec * UCS_CLOCK_NSEC_PER_SEC + until.tv_nsec;
-    ucs_thread_set_time(&until, now + left);
-    return (syscall(UCS_SYS_FUTEX_WAITV, waiters, 2, 0,
-                    (left == UINT64_MAX) ? NULL : &until,
-                    CLOCK_MONOTONIC) >= 0) ||
-           ((errno != ENOSYS) && (errno != EPERM) && (errno != EINVAL));
+    return ucs_futex_wait_both(words, left);
 }
 
 static void ucs_thread_wait(ucs_thread_h thread, uint32_t bell, uint64_t left)
 {
-    struct timespec timeout;
-
     if (thread->bell != NULL) {
         if (!thread->no_waitv) {
             if (ucs_thread_wait_both(thread, bell, left)) {
@@ -156,9 +88,7 @@ static void ucs_thread_wait(ucs_thread_h thread, uint32_t bell, uint64_t left)
         left = (left < UCS_BELL_NS) ? left : UCS_BELL_NS;
     }
 
-    ucs_thread_set_time(&timeout, left);
-    ucs_futex(&thread->word, FUTEX_WAIT, UCS_THREAD_ASLEEP,
-              (left == UINT64_MAX) ? NULL : &timeout);
+    ucs_futex_wait(&thread->word, UCS_THREAD_ASLEEP, left, UCS_FUTEX_PRIVATE);
 }
 
 /* @a bell was read before the step: a change since keeps the thread awake */
@@ -181,20 +111,12 @@ static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
     ucs_thread_wait(thread, bell, (until == UINT64_MAX) ? until : until - now);
 }
 
-static uint64_t ucs_thread_read_cpu(clockid_t clock)
-{
-    struct timespec ts;
-
-    if (clock_gettime(clock, &ts) != 0) {
-        return 0;
-    }
-
-    return (ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC) + ts.tv_nsec;
-}
-
 uint64_t ucs_thread_spent(void)
 {
-    return ucs_thread_read_cpu(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t ns;
+
+    (void)ucs_clock_read(CLOCK_THREAD_CPUTIME_ID, &ns);
+    return ns;
 }
 
 static void *ucs_thread_main(void *arg)
@@ -292,7 +214,7 @@ out:
 
 void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell)
 {
-    thread->bell = (_Atomic uint32_t*)bell;
+    thread->bell = (_Atomic(uint32_t)*)bell;
 }
 
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const ucs_cpu_set_t *cpus)
@@ -341,7 +263,7 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     if (thread->life != UCS_THREAD_RUNNING) {
         cpu_ns = thread->cpu_ns;
     } else if (pthread_getcpuclockid(thread->id, &clock) == 0) {
-        cpu_ns = ucs_thread_read_cpu(clock);
+        (void)ucs_clock_read(clock, &cpu_ns);
     }
     pthread_mutex_unlock(&thread->life_lock);
     return cpu_ns;

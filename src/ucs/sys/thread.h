@@ -108,14 +108,6 @@ uint64_t ucs_thread_spent(void);
 void ucs_thread_hold(ucs_thread_h thread);
 void ucs_thread_release(ucs_thread_h thread);
 
-
-/** Block while @a *word == @a value, after a short spin; may return early. */
-void ucs_futex_wait(uint32_t *word, uint32_t value);
-
-
-/** Wake all that block in @ref ucs_futex_wait on @a word. */
-void ucs_futex_wake_all(uint32_t *word);
-
 END_C_DECLS
 
 #endif

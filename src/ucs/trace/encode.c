@@ -3,6 +3,8 @@
  */
 #include "trace_format.h"
 
+#include <ucs/sys/hash.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +51,8 @@ static uint8_t *ucs_trace_put_key(uint8_t *p, unsigned kind, uint64_t slot)
 
 static unsigned ucs_trace_slot_of(const ucs_trace_event_t *event)
 {
-    uint64_t hash = event->address ^ (event->length * 0x9e3779b97f4a7c15ull) ^
-                    (event->signature * 0xc2b2ae3d27d4eb4full) ^
+    uint64_t hash = event->address ^ (event->length * UCS_HASH_FACTOR) ^
+                    (event->signature * UCS_HASH_FACTOR_2) ^
                     ((uint64_t)event->access << 40);
 
     hash ^= hash >> 32;

@@ -9,6 +9,8 @@
 #include <uct/ib/helper_md/watch/trust.h>
 
 #include <ucs/sys/clock.h>
+#include <ucs/sys/futex.h>
+#include <ucs/sys/maps.h>
 
 #include <string.h>
 #include <sys/mman.h>
@@ -84,13 +86,13 @@ static void uct_helper_env_wake(void *arg)
 static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value)
 {
     (void)arg;
-    ucs_futex_wait(word, value);
+    ucs_futex_spin_and_wait((_Atomic(uint32_t)*)word, value);
 }
 
 static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
 {
     (void)arg;
-    ucs_futex_wake_all(word);
+    ucs_futex_wake_all((_Atomic(uint32_t)*)word, UCS_FUTEX_PRIVATE);
 }
 
 static uint64_t uct_helper_env_walk(void *arg, uintptr_t sp, uintptr_t address,
@@ -257,12 +259,12 @@ static int uct_helper_md_is_marking(uct_helper_md_t *md)
         return 0;
     }
 
-    before = uct_helper_range_count((uintptr_t)pages,
+    before = ucs_maps_count((uintptr_t)pages,
                                     (uintptr_t)pages + 3 * page);
     if (uct_helper_env_mem_reg(md, pages + page, page,
                                UCT_MD_MEM_ACCESS_ALL |
                                UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) == UCS_OK) {
-        after = uct_helper_range_count((uintptr_t)pages,
+        after = ucs_maps_count((uintptr_t)pages,
                                        (uintptr_t)pages + 3 * page);
         uct_helper_env_mem_dereg(md, memh, NULL);
     }

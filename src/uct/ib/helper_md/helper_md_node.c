@@ -5,26 +5,16 @@
 #include <ucs/sys/log.h>
 
 #include <ucs/sys/math.h>
+#include <ucs/sys/thread.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * The helper of a domain among those of its node: it gives back what others
  * ask for, and learns whether it is to run, and where.
  */
 
-#define UCS_CLOCK_NSEC_PER_SEC 1000000000ul
-
-
-static uint64_t uct_helper_md_thread_cpu_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (ts.tv_sec * UCS_CLOCK_NSEC_PER_SEC) + ts.tv_nsec;
-}
 
 /* Both are bits in the order of the processors */
 static void uct_helper_md_near(const uct_helper_md_t *md, ucs_cpus_t *near)
@@ -112,7 +102,7 @@ static void uct_helper_md_move(uct_helper_md_t *md, const ucs_place_t *place)
 
 static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
 {
-    uint64_t cpu_ns = uct_helper_md_thread_cpu_ns();
+    uint64_t cpu_ns = ucs_thread_spent();
     ucs_place_t place;
 
     md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;

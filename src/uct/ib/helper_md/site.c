@@ -7,6 +7,7 @@
 
 #include <ucs/predict/signature.h>
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/hash.h>
 
 #include <libunwind.h>
 #include <pthread.h>
@@ -67,11 +68,11 @@ void uct_helper_site_destroy(uct_helper_site_h site)
 static uint64_t uct_helper_site_key(uintptr_t sp, uintptr_t address,
                                     size_t length)
 {
-    uint64_t key = (sp * 0x9e3779b97f4a7c15ull) ^
-                   (address * 0xc2b2ae3d27d4eb4full) ^
-                   (length * 0x165667b19e3779f9ull);
+    uint64_t key = (sp * UCS_HASH_FACTOR) ^
+                   (address * UCS_HASH_FACTOR_2) ^
+                   (length * UCS_HASH_FACTOR_3);
 
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ull;
+    key = (key ^ (key >> 30)) * UCS_HASH_ROUND_1;
     return (key ^ (key >> 27)) | 1;
 }
 

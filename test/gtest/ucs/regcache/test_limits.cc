@@ -6,6 +6,7 @@
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
 #include <uct/ib/helper_md/watch/vmas.h>
@@ -467,7 +468,7 @@ TEST_F(test_limits_domain, registration_that_fails_at_random)
 TEST(test_vmas, watch_tells_of_changes_once)
 {
     uct_helper_vmas_t vmas = {};
-    long count             = uct_helper_range_count(0, UINTPTR_MAX);
+    long count             = ucs_maps_count(0, UINTPTR_MAX);
     uint64_t now           = 1;
 
     EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
@@ -495,7 +496,7 @@ TEST(test_vmas, watch_tells_of_changes_once)
 TEST(test_vmas, so_many_watches_are_counted_as_well)
 {
     uct_helper_vmas_t vmas = {};
-    long count             = uct_helper_range_count(0, UINTPTR_MAX);
+    long count             = ucs_maps_count(0, UINTPTR_MAX);
     long spare             = 0;
 
     uct_helper_vmas_set_limit(2 * count);

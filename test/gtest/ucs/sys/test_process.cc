@@ -5,6 +5,7 @@
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/sm/pin_md/pin_md.h>
 
@@ -504,11 +505,11 @@ TEST_P(test_marks, mappings_do_not_multiply)
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     ASSERT_NE(MAP_FAILED, bytes);
-    long before = uct_helper_range_count(0, UINTPTR_MAX);
+    long before = ucs_maps_count(0, UINTPTR_MAX);
     for (size_t i = 0; i < pages; i += 2) {
         use(bytes + i * page, page);
     }
-    EXPECT_NEAR(before, uct_helper_range_count(0, UINTPTR_MAX), 4);
+    EXPECT_NEAR(before, ucs_maps_count(0, UINTPTR_MAX), 4);
     munmap(bytes, pages * page);
 }
 
@@ -591,14 +592,14 @@ TEST_F(test_process_pins, mappings_stay_over_a_hundred_thousand_cycles)
         return;
     }
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    long before = uct_helper_range_count(0, UINTPTR_MAX);
+    long before = ucs_maps_count(0, UINTPTR_MAX);
     for (int i = 0; i < 100000; ++i) {
         ASSERT_EQ(UCS_OK, dereg(lower, reg(lower, (char*)m_buffer +
                                                           (i % 8) * 4096,
                                            TEST_LENGTH / 2)));
     }
     EXPECT_EQ(100001u, lower.dereg_count());
-    EXPECT_NEAR(before, uct_helper_range_count(0, UINTPTR_MAX), 4);
+    EXPECT_NEAR(before, ucs_maps_count(0, UINTPTR_MAX), 4);
     close_pins(lower);
 }
 

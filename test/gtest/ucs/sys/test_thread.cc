@@ -3,6 +3,7 @@
  */
 #include <uct/ib/helper_md/log_capture.h>
 
+#include <ucs/sys/futex.h>
 #include <ucs/sys/thread.h>
 
 #include <gtest/gtest.h>
@@ -317,29 +318,30 @@ TEST(test_thread_life, refused_in_one_line)
 
 TEST(test_wait, returns_at_once_if_the_word_differs)
 {
-    uint32_t word = 1;
+    std::atomic<uint32_t> word{1};
 
-    ucs_futex_wait(&word, 2);
+    ucs_futex_spin_and_wait(&word, 2);
+    ucs_futex_wait(&word, 2, UCS_FUTEX_FOREVER, UCS_FUTEX_SHARED);
     EXPECT_EQ(1u, word);
 }
 
 TEST(test_wait, stress_waiters_are_woken)
 {
-    uint32_t word = 0;
+    std::atomic<uint32_t> word{0};
     std::vector<std::thread> waiters;
     const uint32_t last = 2000;
 
     for (int i = 0; i < 3; ++i) {
         waiters.emplace_back([&] {
             uint32_t seen;
-            while ((seen = __atomic_load_n(&word, __ATOMIC_ACQUIRE)) != last) {
-                ucs_futex_wait(&word, seen);
+            while ((seen = word) != last) {
+                ucs_futex_spin_and_wait(&word, seen);
             }
         });
     }
     for (uint32_t value = 1; value <= last; ++value) {
-        __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-        ucs_futex_wake_all(&word);
+        word = value;
+        ucs_futex_wake_all(&word, UCS_FUTEX_PRIVATE);
     }
     for (auto &waiter : waiters) {
         waiter.join();

@@ -3,6 +3,8 @@
  */
 #include "trace_open.h"
 
+#include <ucs/sys/hash.h>
+
 #include <stdlib.h>
 
 #define UCT_HELPER_TRACE_BUCKETS 4096u
@@ -25,7 +27,7 @@ struct uct_helper_trace_open {
 
 static unsigned uct_helper_trace_bucket(uct_mem_h memh)
 {
-    return (((uint64_t)(uintptr_t)memh * 0x9e3779b97f4a7c15ull) >> 40) %
+    return (((uint64_t)(uintptr_t)memh * UCS_HASH_FACTOR) >> 40) %
            UCT_HELPER_TRACE_BUCKETS;
 }
 

@@ -6,11 +6,11 @@
 #endif
 #include "range.h"
 
+#include <ucs/sys/maps.h>
+
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -23,54 +23,7 @@
 /* Of a stack without a limit (RLIMIT_STACK) */
 #define UCT_HELPER_RANGE_STACK_MAX (8ul << 20)
 
-/* Not "self": that is the main thread, which may have ended before the others,
- * and then shows nothing */
-#define UCT_HELPER_RANGE_MAPS      "/proc/thread-self/maps"
-
 #define UCT_HELPER_RANGE_PAGES     1024 /* looked at by one mincore() */
-#define UCT_HELPER_RANGE_BUFFER    4096
-
-/* ABI of PROCMAP_QUERY (include/uapi/linux/fs.h of Linux 6.11), which the
- * headers of an older kernel lack */
-typedef struct uct_helper_procmap_query {
-    uint64_t size;
-    uint64_t query_flags;
-    uint64_t query_addr;
-    uint64_t vma_start;
-    uint64_t vma_end;
-    uint64_t vma_flags;
-    uint64_t vma_page_size;
-    uint64_t vma_offset;
-    uint64_t inode;
-    uint32_t dev_major;
-    uint32_t dev_minor;
-    uint32_t vma_name_size;
-    uint32_t build_id_size;
-    uint64_t vma_name_addr;
-    uint64_t build_id_addr;
-} uct_helper_procmap_query_t;
-
-#define UCT_HELPER_PROCMAP_QUERY _IOWR('f', 17, uct_helper_procmap_query_t)
-
-enum {
-    UCT_HELPER_PROCMAP_READABLE = 0x01,
-    UCT_HELPER_PROCMAP_WRITABLE = 0x02,
-    UCT_HELPER_PROCMAP_EXEC     = 0x04,
-    UCT_HELPER_PROCMAP_SHARED   = 0x08,
-    UCT_HELPER_PROCMAP_NEXT     = 0x10  /* the next one if none covers */
-};
-
-#define UCT_HELPER_PROCMAP_ACCESS \
-    (UCT_HELPER_PROCMAP_READABLE | UCT_HELPER_PROCMAP_WRITABLE | \
-     UCT_HELPER_PROCMAP_EXEC)
-
-/* One mapping, as either way delivers it */
-typedef struct uct_helper_vma {
-    uintptr_t start;
-    uintptr_t end;
-    unsigned  flags; /* UCT_HELPER_PROCMAP_xx */
-    int       is_file;
-} uct_helper_vma_t;
 
 /* Sum over the mappings, of which those from the first that covers on are fed
  * in ascending order */
@@ -100,32 +53,32 @@ static void uct_helper_range_is(uct_helper_range_sum_t *sum,
 }
 
 static uct_helper_range_kind_t
-uct_helper_vma_kind(const uct_helper_vma_t *vma)
+uct_helper_vma_kind(const ucs_maps_vma_t *vma)
 {
-    if (!(vma->flags & UCT_HELPER_PROCMAP_READABLE)) {
+    if (!(vma->flags & UCS_MAPS_READABLE)) {
         return UCT_HELPER_RANGE_NO_ACCESS;
     }
     if (vma->is_file) {
         return UCT_HELPER_RANGE_FILE;
     }
-    return (vma->flags & UCT_HELPER_PROCMAP_SHARED) ? UCT_HELPER_RANGE_SHARED :
+    return (vma->flags & UCS_MAPS_SHARED) ? UCT_HELPER_RANGE_SHARED :
                                                       UCT_HELPER_RANGE_PRIVATE;
 }
 
-static int uct_helper_vma_is_anonymous(const uct_helper_vma_t *vma)
+static int uct_helper_vma_is_anonymous(const ucs_maps_vma_t *vma)
 {
-    return !vma->is_file && !(vma->flags & UCT_HELPER_PROCMAP_SHARED);
+    return !vma->is_file && !(vma->flags & UCS_MAPS_SHARED);
 }
 
-static int uct_helper_vma_is_guard(const uct_helper_vma_t *vma)
+static int uct_helper_vma_is_guard(const ucs_maps_vma_t *vma)
 {
-    return !(vma->flags & UCT_HELPER_PROCMAP_ACCESS) &&
+    return !(vma->flags & UCS_MAPS_ACCESS) &&
            (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX);
 }
 
 /* In ascending order, one that lies below what was asked for */
 static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
-                                        const uct_helper_vma_t *vma)
+                                        const ucs_maps_vma_t *vma)
 {
     sum->guard_end = uct_helper_vma_is_guard(vma) ? vma->end : 0;
     if (!uct_helper_vma_is_anonymous(vma)) {
@@ -141,7 +94,7 @@ static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
 
 /* @return Zero if no further mapping matters */
 static int uct_helper_range_feed_above(uct_helper_range_sum_t *sum,
-                                       const uct_helper_vma_t *vma)
+                                       const ucs_maps_vma_t *vma)
 {
     if (!sum->is_anonymous || (vma->start != sum->run_next) ||
         !uct_helper_vma_is_anonymous(vma)) {
@@ -154,7 +107,7 @@ static int uct_helper_range_feed_above(uct_helper_range_sum_t *sum,
 
 /* @return Zero if no further mapping matters */
 static int uct_helper_range_feed(uct_helper_range_sum_t *sum,
-                                 const uct_helper_vma_t *vma)
+                                 const ucs_maps_vma_t *vma)
 {
     if (vma->end <= sum->start) {
         uct_helper_range_feed_below(sum, vma);
@@ -216,41 +169,17 @@ static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
     return stack_end;
 }
 
-/*
- * PROCMAP_QUERY
- */
-
-static int uct_helper_range_query_one(int fd, uintptr_t address, unsigned flags,
-                                      uct_helper_vma_t *vma)
-{
-    uct_helper_procmap_query_t query;
-
-    memset(&query, 0, sizeof(query));
-    query.size        = sizeof(query);
-    query.query_flags = flags;
-    query.query_addr  = address;
-    if (ioctl(fd, UCT_HELPER_PROCMAP_QUERY, &query) != 0) {
-        return -errno;
-    }
-
-    vma->start   = query.vma_start;
-    vma->end     = query.vma_end;
-    vma->flags   = query.vma_flags;
-    vma->is_file = (query.inode != 0);
-    return 0;
-}
-
 /* The kernel finds the mapping of an address, so those of the row below are
  * asked for in descending order */
 static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
-                                         const uct_helper_vma_t *vma)
+                                         const ucs_maps_vma_t *vma)
 {
     uintptr_t start = vma->start;
-    uct_helper_vma_t below;
+    ucs_maps_vma_t below;
     unsigned count;
 
     for (count = 0; (count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0); ++count) {
-        if (uct_helper_range_query_one(fd, start - 1, 0, &below) != 0) {
+        if (ucs_maps_query(fd, start - 1, 0, &below) != 0) {
             break;
         }
         if (count == 0) {
@@ -271,130 +200,30 @@ static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
 /* @return 0, or a negative errno: -ENOTTY of an older kernel */
 static int uct_helper_range_query(int fd, uct_helper_range_sum_t *sum)
 {
-    uct_helper_vma_t vma;
+    ucs_maps_vma_t vma;
     int ret;
 
-    ret = uct_helper_range_query_one(fd, sum->start, UCT_HELPER_PROCMAP_NEXT,
+    ret = ucs_maps_query(fd, sum->start, UCS_MAPS_NEXT,
                                      &vma);
     if (ret == 0) {
         uct_helper_range_query_below(fd, sum, &vma);
     }
 
     while ((ret == 0) && uct_helper_range_feed(sum, &vma)) {
-        ret = uct_helper_range_query_one(fd, vma.end, UCT_HELPER_PROCMAP_NEXT,
+        ret = ucs_maps_query(fd, vma.end, UCS_MAPS_NEXT,
                                          &vma);
     }
     return (ret == -ENOENT) ? 0 : ret;
 }
 
-/*
- * /proc/self/maps
- */
-
-/* The text is fed byte by byte, for a line may be longer than any buffer */
-typedef struct uct_helper_maps_parser {
-    unsigned         field; /* number of the field in the line */
-    uint64_t         number;
-    uct_helper_vma_t vma;
-} uct_helper_maps_parser_t;
-
-/* start-end perms offset major:minor inode path */
-enum {
-    UCT_HELPER_MAPS_START,
-    UCT_HELPER_MAPS_END,
-    UCT_HELPER_MAPS_PERMS,
-    UCT_HELPER_MAPS_OFFSET,
-    UCT_HELPER_MAPS_DEVICE,
-    UCT_HELPER_MAPS_INODE,
-    UCT_HELPER_MAPS_PATH
-};
-
-static void uct_helper_maps_perm(uct_helper_vma_t *vma, char c)
-{
-    vma->flags |= (c == 'r') ? UCT_HELPER_PROCMAP_READABLE :
-                  (c == 'w') ? UCT_HELPER_PROCMAP_WRITABLE :
-                  (c == 'x') ? UCT_HELPER_PROCMAP_EXEC :
-                  (c == 's') ? UCT_HELPER_PROCMAP_SHARED : 0;
-}
-
-static void uct_helper_maps_digit(uct_helper_maps_parser_t *parser, char c)
-{
-    unsigned digit = (c >= 'a') ? c - 'a' + 10u : (unsigned)(c - '0');
-
-    parser->number = parser->number * 16 + digit;
-    if (parser->field == UCT_HELPER_MAPS_INODE) {
-        /* decimal, but only whether it is zero matters */
-        parser->vma.is_file |= (digit != 0);
-    }
-}
-
-static void uct_helper_maps_field_end(uct_helper_maps_parser_t *parser)
-{
-    if (parser->field == UCT_HELPER_MAPS_START) {
-        parser->vma.start = parser->number;
-    } else if (parser->field == UCT_HELPER_MAPS_END) {
-        parser->vma.end = parser->number;
-    }
-    parser->number = 0;
-    ++parser->field;
-}
-
-/* @return Nonzero at the end of a line: the mapping is complete */
-static int uct_helper_maps_char(uct_helper_maps_parser_t *parser, char c)
-{
-    if (c == '\n') {
-        return 1;
-    }
-    if (parser->field >= UCT_HELPER_MAPS_PATH) {
-        return 0;
-    }
-
-    if ((c == ' ') || ((c == '-') &&
-                       (parser->field == UCT_HELPER_MAPS_START))) {
-        uct_helper_maps_field_end(parser);
-    } else if (parser->field == UCT_HELPER_MAPS_PERMS) {
-        uct_helper_maps_perm(&parser->vma, c);
-    } else if (c != ':') {
-        uct_helper_maps_digit(parser, c);
-    }
-    return 0;
-}
-
-/* Feed all mappings until @a feed returns zero. @return 0 or a negative errno.
- * */
-static int uct_helper_maps_each(int fd,
-                                int (*feed)(void *arg,
-                                            const uct_helper_vma_t *vma),
-                                void *arg)
-{
-    uct_helper_maps_parser_t parser;
-    char buffer[UCT_HELPER_RANGE_BUFFER];
-    ssize_t length, i;
-
-    memset(&parser, 0, sizeof(parser));
-    while (((length = read(fd, buffer, sizeof(buffer))) > 0) ||
-           ((length < 0) && (errno == EINTR))) {
-        for (i = 0; i < length; ++i) {
-            if (!uct_helper_maps_char(&parser, buffer[i])) {
-                continue;
-            }
-            if (!feed(arg, &parser.vma)) {
-                return 0;
-            }
-            memset(&parser, 0, sizeof(parser));
-        }
-    }
-    return (length < 0) ? -errno : 0;
-}
-
-static int uct_helper_range_feed_parsed(void *arg, const uct_helper_vma_t *vma)
+static int uct_helper_range_feed_parsed(void *arg, const ucs_maps_vma_t *vma)
 {
     return uct_helper_range_feed(arg, vma);
 }
 
 static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
 {
-    return uct_helper_maps_each(fd, uct_helper_range_feed_parsed, sum);
+    return ucs_maps_each(fd, uct_helper_range_feed_parsed, sum);
 }
 
 static int uct_helper_range_ask(int fd, uct_helper_range_way_t way,
@@ -429,7 +258,7 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
     int ret = -ENOENT;
     int fd;
 
-    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    fd = ucs_maps_open();
     if (fd >= 0) {
         ret = uct_helper_range_ask(fd, way, &sum);
         close(fd);
@@ -458,7 +287,7 @@ typedef struct uct_helper_range_visit {
     void *arg;
 } uct_helper_range_visit_t;
 
-static int uct_helper_range_visit_one(void *arg, const uct_helper_vma_t *vma)
+static int uct_helper_range_visit_one(void *arg, const ucs_maps_vma_t *vma)
 {
     const uct_helper_range_visit_t *visit = arg;
 
@@ -475,9 +304,9 @@ void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
     uct_helper_range_visit_t each = {.visit = visit, .arg = arg};
     int fd;
 
-    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    fd = ucs_maps_open();
     if (fd >= 0) {
-        (void)uct_helper_maps_each(fd, uct_helper_range_visit_one, &each);
+        (void)ucs_maps_each(fd, uct_helper_range_visit_one, &each);
         close(fd);
     }
 }
@@ -487,17 +316,17 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
                                                void *arg),
                                  void *arg)
 {
-    uct_helper_vma_t vma;
+    ucs_maps_vma_t vma;
     int ret;
     int fd;
 
-    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
+    fd = ucs_maps_open();
     if (fd < 0) {
         return 0;
     }
 
-    while ((ret = uct_helper_range_query_one(fd, start,
-                                             UCT_HELPER_PROCMAP_NEXT, &vma)) ==
+    while ((ret = ucs_maps_query(fd, start,
+                                             UCS_MAPS_NEXT, &vma)) ==
            0) {
         if (vma.start >= end) {
             break;
@@ -509,34 +338,6 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
     }
     close(fd);
     return (ret == 0) || (ret == -ENOENT);
-}
-
-/* What is counted */
-typedef struct uct_helper_range_number {
-    uintptr_t start, end;
-    long      count;
-} uct_helper_range_number_t;
-
-static int uct_helper_range_count_one(void *arg, const uct_helper_vma_t *vma)
-{
-    uct_helper_range_number_t *number = arg;
-
-    number->count += (vma->start < number->end) && (vma->end > number->start);
-    return 1;
-}
-
-long uct_helper_range_count(uintptr_t start, uintptr_t end)
-{
-    uct_helper_range_number_t number = {.start = start, .end = end};
-    int ret                          = -1;
-    int fd;
-
-    fd = open(UCT_HELPER_RANGE_MAPS, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ret = uct_helper_maps_each(fd, uct_helper_range_count_one, &number);
-        close(fd);
-    }
-    return (ret < 0) ? -1 : number.count;
 }
 
 static void uct_helper_range_learn_stack(void)

@@ -109,15 +109,6 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
                                  void *arg);
 
 
-/**
- * Mappings of the process that overlap [@a start, @a end), or all with 0 and
- * UINTPTR_MAX. Time grows with their number.
- *
- * @return -1 if /proc cannot be read.
- */
-long uct_helper_range_count(uintptr_t start, uintptr_t end);
-
-
 /** @return Nonzero if all pages of the range are in memory, so that pinning
  *          them faults none of them in. Both ends are page boundaries. */
 int uct_helper_range_is_resident(uintptr_t start, uintptr_t end);

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "vmas.h"
-#include "range.h"
 
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
+#include <ucs/sys/maps.h>
 #include <ucs/sys/math.h>
 
 #include <fcntl.h>
@@ -66,7 +66,7 @@ int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now)
         return 0;
     }
 
-    count         = uct_helper_range_count(0, UINTPTR_MAX);
+    count         = ucs_maps_count(0, UINTPTR_MAX);
     limit         = uct_helper_vmas_limit();
     left          = (count < limit) ? limit - ucs_max(count, 0) : 0;
     reserve       = limit / (was_near ? UCT_HELPER_VMAS_GO :

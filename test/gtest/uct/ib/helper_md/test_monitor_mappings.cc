@@ -5,6 +5,7 @@
 #include "monitor_fixture.h"
 
 #include <uct/ib/helper_md/watch/calls.h>
+#include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
 #include <uct/ib/helper_md/watch/vmas.h>
@@ -62,7 +63,7 @@ protected:
 
     long count() const
     {
-        return uct_helper_range_count((uintptr_t)m_area,
+        return ucs_maps_count((uintptr_t)m_area,
                                       (uintptr_t)m_area + RESERVED);
     }
 

@@ -3,6 +3,7 @@
  */
 #include "far_place.h"
 
+#include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 
 #include <gtest/gtest.h>
@@ -290,15 +291,15 @@ TEST(test_range_count, counts_mappings_in_a_range)
     uintptr_t from = (uintptr_t)pages + page, to = from + 3 * page;
 
     ASSERT_NE(MAP_FAILED, pages);
-    EXPECT_EQ(1, uct_helper_range_count(from, to));
+    EXPECT_EQ(1, ucs_maps_count(from, to));
     mprotect(pages + 2 * page, page, PROT_NONE);
-    EXPECT_EQ(3, uct_helper_range_count(from, to));
-    EXPECT_EQ(1, uct_helper_range_count(from, from + page));
+    EXPECT_EQ(3, ucs_maps_count(from, to));
+    EXPECT_EQ(1, ucs_maps_count(from, from + page));
     munmap(pages + 2 * page, page);
-    EXPECT_EQ(2, uct_helper_range_count(from, to));
-    EXPECT_GT(uct_helper_range_count(0, UINTPTR_MAX), 10);
+    EXPECT_EQ(2, ucs_maps_count(from, to));
+    EXPECT_GT(ucs_maps_count(0, UINTPTR_MAX), 10);
     munmap(pages, 5 * page);
-    EXPECT_EQ(0, uct_helper_range_count(from, to));
+    EXPECT_EQ(0, ucs_maps_count(from, to));
 }
 
 TEST(test_range_resident, one_untouched_page_tells)
