@@ -5,6 +5,7 @@
 #include <uct/ib/helper_md/quiet_fork.h>
 
 #include <ucs/node/busy.h>
+#include <ucs/sys/thread.h>
 
 #include <sched.h>
 #include <signal.h>
@@ -132,7 +133,10 @@ TEST_F(test_busy, the_system_tells)
     kill(pid, SIGSTOP);
     ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
     ASSERT_TRUE(ucs_busy_read(pid, &before));
-    usleep(20000);
+    /* While this thread runs */
+    uint64_t until = ucs_thread_spent() + 5 * MS;
+    while (ucs_thread_spent() < until) {
+    }
     ASSERT_TRUE(ucs_busy_read(pid, &after));
     EXPECT_EQ(before.ran_ns, after.ran_ns);
     EXPECT_EQ(before.waited_ns, after.waited_ns);

@@ -179,7 +179,7 @@ TEST_F(test_vandal, does_not_disturb_registrations)
         alarm(60);
         for (;;) {
             scribble(mapped, random);
-            usleep(100);
+            usleep(100); /* its pace; nothing waits for it */
         }
     }
     for (auto policy : {UCS_CPU_POLICY_AUTO, UCS_CPU_POLICY_CONSERVATIVE}) {

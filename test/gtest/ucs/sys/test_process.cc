@@ -75,7 +75,7 @@ protected:
 
         while (time(nullptr) < end) {
             for (int i = 0; i < 6; ++i) {
-                usleep(20000); /* the period to be learned */
+                usleep(20000); /* the period of the uses, to be learned */
                 EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer,
                                                    TEST_LENGTH)));
             }

@@ -87,7 +87,7 @@ TEST_F(test_monitor, helper_brings_no_page_into_memory)
     attach();
     for (count = 0; (count < 5000) && (hits < 5); ++count) {
         hits += is_hit(m_buffer);
-        usleep(3000);
+        usleep(3000); /* the period of the uses, to be learned */
     }
     ASSERT_EQ(5u, hits) << "the helper foresees nothing";
     for (hits = 0; count > 0; --count) {
@@ -96,7 +96,7 @@ TEST_F(test_monitor, helper_brings_no_page_into_memory)
         for (int i = 0; (i < 10000) && (m_lower.live_count() > 0); ++i) {
             usleep(100);
         }
-        usleep(3000);
+        usleep(3000); /* as above */
     }
     EXPECT_EQ(0u, hits);
     munmap(untouched, LENGTH);
