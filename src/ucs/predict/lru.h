@@ -76,8 +76,8 @@ static inline void *ucs_predict_lru_deref(const ucs_predict_lru_t *lru,
     return (node->generation == ref.generation) ? node : NULL;
 }
 
-static inline ucs_predict_ref_t ucs_predict_lru_ref(const ucs_predict_lru_t *lru,
-                                                    const void *entry)
+static inline ucs_predict_ref_t
+ucs_predict_lru_ref(const ucs_predict_lru_t *lru, const void *entry)
 {
     const ucs_predict_lru_node_t *node = (const ucs_predict_lru_node_t*)entry;
     ucs_predict_ref_t ref              = {ucs_predict_lru_index(lru, entry),

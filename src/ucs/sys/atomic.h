@@ -21,21 +21,33 @@ using std::memory_order_seq_cst;
  * @file atomic.h
  *
  * Atomics whose memory order stands in the operation's name. No other file
- * reads or writes an `_Atomic` object in any other way. Every acquire and
- * release in the code cites its partner by a label, e.g. `[R-LIVE]`. Types are
- * written `_Atomic(type)`.
+ * reads or writes an `_Atomic` object in any other way. Types are written
+ * `_Atomic(type)`.
+ *
+ * Each operation that orders (acquire, release, acq_rel, seq_cst) has a comment
+ * beside it which says what it orders and names its partner by a label, two
+ * words in capitals, that stands on both sides: `acquire [R-LIVE]: pairs with
+ * the release in ...`. An operation for which there is no partner to name
+ * orders nothing, and is relaxed. docs/coherence.md has the table of labels;
+ * test/rooms looks for operations without one.
  */
 
-#define ucs_load_relaxed(_p)       atomic_load_explicit(_p, memory_order_relaxed)
-#define ucs_load_acquire(_p)       atomic_load_explicit(_p, memory_order_acquire)
-#define ucs_store_relaxed(_p, _v)  atomic_store_explicit(_p, _v, memory_order_relaxed)
-#define ucs_store_release(_p, _v)  atomic_store_explicit(_p, _v, memory_order_release)
+#define ucs_load_relaxed(_p) \
+    atomic_load_explicit(_p, memory_order_relaxed)
+#define ucs_load_acquire(_p) \
+    atomic_load_explicit(_p, memory_order_acquire)
+#define ucs_store_relaxed(_p, _v) \
+    atomic_store_explicit(_p, _v, memory_order_relaxed)
+#define ucs_store_release(_p, _v) \
+    atomic_store_explicit(_p, _v, memory_order_release)
 
 /* For two parties that each write a word of their own and then read the
  * other's: one of them at least must see the other, which acquire and release
  * do not promise */
-#define ucs_load_seq_cst(_p)       atomic_load_explicit(_p, memory_order_seq_cst)
-#define ucs_store_seq_cst(_p, _v)  atomic_store_explicit(_p, _v, memory_order_seq_cst)
+#define ucs_load_seq_cst(_p) \
+    atomic_load_explicit(_p, memory_order_seq_cst)
+#define ucs_store_seq_cst(_p, _v) \
+    atomic_store_explicit(_p, _v, memory_order_seq_cst)
 
 #define ucs_add_relaxed(_p, _v) \
     atomic_fetch_add_explicit(_p, _v, memory_order_relaxed)
@@ -49,6 +61,8 @@ using std::memory_order_seq_cst;
     atomic_fetch_or_explicit(_p, _v, memory_order_acq_rel)
 #define ucs_and_acq_rel(_p, _v) \
     atomic_fetch_and_explicit(_p, _v, memory_order_acq_rel)
+#define ucs_swap_relaxed(_p, _v) \
+    atomic_exchange_explicit(_p, _v, memory_order_relaxed)
 #define ucs_swap_acq_rel(_p, _v) \
     atomic_exchange_explicit(_p, _v, memory_order_acq_rel)
 

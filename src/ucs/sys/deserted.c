@@ -94,7 +94,8 @@ void ucs_deserted_watch(void)
     pid_t pid = getpid();
     pthread_t id;
 
-    if (ucs_swap_acq_rel(&ucs_deserted_process, pid) == pid) {
+    /* relaxed: one caller is the first, and nothing is handed over */
+    if (ucs_swap_relaxed(&ucs_deserted_process, pid) == pid) {
         return;
     }
 

@@ -55,7 +55,8 @@ static inline void ucs_lock(ucs_lock_t *lock)
     unsigned spins       = 0;
     const void *expected = NULL;
 
-    /* acquire [L-OWNER]: pairs with the release in ucs_unlock() */
+    /* acquire [L-OWNER]: pairs with the release in ucs_unlock(), so that what
+     * its last owner wrote is seen */
     while (!ucs_cas_acq_rel(&lock->owner, &expected, ucs_lock_self())) {
         expected = NULL;
         if (++spins > UCS_LOCK_SPINS) {
@@ -82,7 +83,8 @@ static inline int ucs_lock_try(ucs_lock_t *lock)
 
 static inline void ucs_unlock(ucs_lock_t *lock)
 {
-    /* release [L-OWNER]: pairs with the acquire in ucs_lock() */
+    /* release [L-OWNER]: pairs with the acquires in ucs_lock() and
+     * ucs_lock_try() */
     ucs_store_release(&lock->owner, NULL);
 }
 

@@ -55,12 +55,13 @@ uint32_t ucs_process_id(void)
     for (;;) {
         /* acquire [P-ADOPT]: pairs with the release below */
         id = ucs_load_acquire(ucs_process_word);
+        /* acquire [P-ADOPT]: if another thread has been faster, likewise */
         if ((id == UCS_PROCESS_UNKNOWN) &&
             ucs_cas_acq_rel(ucs_process_word, &id, UCS_PROCESS_ADOPTING)) {
             ucs_process_adopt();
             id = ++ucs_process_last;
-            /* release [P-ADOPT]: who reads the number finds the house in
-             * order */
+            /* release [P-ADOPT]: a thread that reads the number finds the
+             * house in order; pairs with the acquires above */
             ucs_store_release(ucs_process_word, id);
         }
         if ((id != UCS_PROCESS_UNKNOWN) && (id != UCS_PROCESS_ADOPTING)) {

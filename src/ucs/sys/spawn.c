@@ -43,20 +43,22 @@ void ucs_spawn_enter(void)
 {
     /* First a child of whatever kind must have forgotten its parent's */
     ucs_process_id();
-    /* [S-OURS] the kernel counts this thread already */
+    /* release [S-OURS]: pairs with the acquire in ucs_spawn_ours(); the kernel
+     * counts this thread already */
     ucs_add_acq_rel(&ucs_spawn_state, UCS_SPAWN_CHANGE + UCS_SPAWN_THREAD);
 }
 
 void ucs_spawn_leave(void)
 {
-    /* [S-OURS] and still counts it */
+    /* release [S-OURS]: likewise; the kernel still counts this thread */
     ucs_add_acq_rel(&ucs_spawn_state, UCS_SPAWN_CHANGE - UCS_SPAWN_THREAD);
 }
 
 uint64_t ucs_spawn_ours(void)
 {
-    /* [S-OURS] pairs with the adds of who enters and leaves: what the kernel
-     * says of it in between is later than the one and earlier than the other */
+    /* acquire [S-OURS]: pairs with the additions of a thread that enters or
+     * leaves: what the kernel says of it in between is later than the one and
+     * earlier than the other */
     return ucs_load_acquire(&ucs_spawn_state);
 }
 

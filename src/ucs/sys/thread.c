@@ -56,8 +56,8 @@ struct ucs_thread {
 
 void ucs_thread_wake(ucs_thread_h thread)
 {
-    /* [R-WAKE] what was queued before is seen by the step that follows: pairs
-     * with the swap in ucs_thread_main() */
+    /* release [R-WAKE]: pairs with the acquire in ucs_thread_main(): what was
+     * queued before is seen by the step that follows */
     if (ucs_swap_acq_rel(&thread->word, UCS_THREAD_NOTIFIED) ==
         UCS_THREAD_ASLEEP) {
         ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
@@ -102,8 +102,9 @@ static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
         return;
     }
 
-    /* [R-WAKE] fails if a wake-up came since the step began, whose queue
-     * entry that step may have missed */
+    /* acquire [R-WAKE]: pairs with the release in ucs_thread_wake(); fails if
+     * a wake-up came since the step began, whose queue entry that step may
+     * have missed */
     if (!ucs_cas_acq_rel(&thread->word, &awake, UCS_THREAD_ASLEEP)) {
         return;
     }
@@ -130,8 +131,9 @@ static void *ucs_thread_main(void *arg)
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
 
     for (;;) {
-        /* [R-WAKE] pairs with the swap in ucs_thread_wake(). A request
-         * to stop comes before its wake-up, so it is looked at after this */
+        /* acquire [R-WAKE]: pairs with the release in ucs_thread_wake(). A
+         * request to stop comes before its wake-up, so it is looked at after
+         * this */
         ucs_swap_acq_rel(&thread->word, UCS_THREAD_AWAKE);
         if (ucs_load_relaxed(&thread->stop)) {
             break;
@@ -217,15 +219,13 @@ void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell)
     thread->bell = (_Atomic(uint32_t)*)bell;
 }
 
-ucs_status_t ucs_thread_bind(ucs_thread_h thread, const ucs_cpu_set_t *cpus)
+ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
 
     pthread_mutex_lock(&thread->life_lock);
-    /* Both are arrays of unsigned long, one bit for each processor */
     if ((thread->life == UCS_THREAD_RUNNING) &&
-        (pthread_setaffinity_np(thread->id, sizeof(*cpus),
-                                (const cpu_set_t *)cpus) == 0)) {
+        (pthread_setaffinity_np(thread->id, sizeof(*cpus), cpus) == 0)) {
         status = UCS_OK;
     }
     pthread_mutex_unlock(&thread->life_lock);

@@ -5,9 +5,9 @@
 #define UCS_THREAD_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/type/cpu_set.h>
 #include <ucs/type/status.h>
 
+#include <sched.h>
 #include <stdint.h>
 
 /**
@@ -78,7 +78,7 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread);
  * @return UCS_OK, or UCS_ERR_NO_ELEM if none of @a cpus can be had or the
  *         thread does not run; its binding is unchanged then.
  */
-ucs_status_t ucs_thread_bind(ucs_thread_h thread, const ucs_cpu_set_t *cpus);
+ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 
 
 /** Make the thread run a step soon. Wait-free, does not allocate; a system

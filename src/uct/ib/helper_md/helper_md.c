@@ -64,8 +64,9 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
         return;
     }
 
+    /* UCX's type and the C library's are the same bits */
     if (!uct_helper_affinity_choose(&md->config, &md->local_cpus, &cpus) ||
-        (ucs_thread_bind(md->thread, &cpus) == UCS_OK)) {
+        (ucs_thread_bind(md->thread, (const cpu_set_t*)&cpus) == UCS_OK)) {
         return;
     }
 

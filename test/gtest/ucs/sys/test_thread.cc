@@ -147,8 +147,7 @@ TEST_F(test_thread, held_for_fork_runs_no_step)
 
 TEST_F(test_thread, can_be_bound)
 {
-    ucs_cpu_set_t cpus;
-    cpu_set_t got;
+    cpu_set_t cpus, got;
 
     ASSERT_EQ(0, sched_getaffinity(0, sizeof(got), &got));
     int first = 0;
@@ -156,8 +155,8 @@ TEST_F(test_thread, can_be_bound)
         ++first;
     }
 
-    memset(&cpus, 0, sizeof(cpus));
-    UCS_CPU_SET(first, &cpus);
+    CPU_ZERO(&cpus);
+    CPU_SET(first, &cpus);
     EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
 
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
@@ -167,7 +166,7 @@ TEST_F(test_thread, can_be_bound)
     EXPECT_EQ(1, CPU_COUNT(&got));
     EXPECT_TRUE(CPU_ISSET(first, &got));
 
-    memset(&cpus, 0, sizeof(cpus));
+    CPU_ZERO(&cpus);
     EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
 }
 

@@ -178,7 +178,8 @@ static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
     ucs_maps_vma_t below;
     unsigned count;
 
-    for (count = 0; (count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0); ++count) {
+    for (count = 0; (count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0);
+         ++count) {
         if (ucs_maps_query(fd, start - 1, 0, &below) != 0) {
             break;
         }

@@ -47,18 +47,18 @@ typedef enum uct_helper_range_way {
 /** Where some memory lies. All addresses are page boundaries. */
 typedef struct uct_helper_range {
     uct_helper_range_kind_t kind;
-    uintptr_t               start;     /**< of the mapping of its first byte */
-    uintptr_t               end;       /**< of the mapping of its last byte */
-    uintptr_t               kept;      /**< with UCT_HELPER_RANGE_PRIVATE: from
-                                            here to end nothing can be a stack */
+    uintptr_t               start; /**< of the mapping of its first byte */
+    uintptr_t               end;   /**< of the mapping of its last byte */
+    uintptr_t               kept;  /**< with UCT_HELPER_RANGE_PRIVATE: from here
+                                        to end nothing can be a stack */
     int                     is_anonymous; /**< private anonymous all of it,
-                                            readable or not; only then: */
-    uintptr_t               run_start; /**< start and end of the row of private */
-    uintptr_t               run_end;   /**< anonymous mappings, each of which
-                                            touches the next, that it is part
-                                            of; at most
+                                               readable or not; only then: */
+    uintptr_t               run_start; /**< of the row of private anonymous
+                                            mappings, each of which touches the
+                                            next, that it is part of; at most
                                             @ref UCT_HELPER_RANGE_RUN_MAX
                                             mappings to either side */
+    uintptr_t               run_end;
 } uct_helper_range_t;
 
 
