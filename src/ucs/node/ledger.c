@@ -153,7 +153,10 @@ int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
 {
     uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
 
-    /* Fails if another was faster: the slot may have a new owner */
+    /* Fails if another was faster: the slot may have a new owner. Release
+     * [N-OWNER] for the dead, whose last words come before the next owner's;
+     * the acquire that the operation has as well orders nothing here, nor in
+     * the other two that give a slot back. */
     return (owner != 0) && !ucs_ledger_owner_is_alive(owner) &&
            ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0);
 }
@@ -166,7 +169,7 @@ void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         owner = ucs_load_relaxed(&ledger->owner[i]);
         if ((owner != 0) && ucs_ledger_owner_is_gone(owner)) {
-            (void)ucs_cas_acq_rel(&ledger->owner[i], &owner, 0);
+            (void)ucs_cas_acq_rel(&ledger->owner[i], &owner, 0); /* [N-OWNER] */
         }
     }
 }
@@ -183,7 +186,8 @@ unsigned ucs_ledger_reap(ucs_ledger_t *ledger)
 }
 
 /* What the owner before left counts until this has been done: too much is
- * counted for a moment, never too little */
+ * counted for a moment, never too little. Relaxed: a rank that reads a claim of
+ * the new owner, which comes later, cannot read less. */
 static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
 {
     ucs_ledger_slot_t *slot = &ledger->slots[i];
@@ -200,8 +204,8 @@ static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
         ucs_store_relaxed(&slot->cpus[word], 0);
     }
     ucs_store_relaxed(&ledger->demand[i], 0);
-    ucs_store_seq_cst(&ledger->pinned[i], 0);
-    ucs_store_seq_cst(&ledger->taken[i],
+    ucs_store_relaxed(&ledger->pinned[i], 0);
+    ucs_store_relaxed(&ledger->taken[i],
                       ucs_ledger_rises(ledger, i) * UCS_LEDGER_RISE);
 }
 
@@ -212,6 +216,8 @@ static int ucs_ledger_take(ucs_ledger_t *ledger, uint64_t self)
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         owner = 0;
+        /* Acquire [N-OWNER]. Nothing has been written that a release could
+         * tell of: what a rank reads of the new owner it orders by [N-SUM] */
         if ((ucs_load_relaxed(&ledger->owner[i]) == 0) &&
             ucs_cas_acq_rel(&ledger->owner[i], &owner, self)) {
             ucs_ledger_clear(ledger, i);
@@ -236,7 +242,7 @@ int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p)
 
 void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner)
 {
-    (void)ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0);
+    (void)ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
 }
 
 /*
@@ -250,12 +256,14 @@ int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
     uint64_t other = 0;
 
     (void)ucs_ledger_reap_slot(ledger, slot);
+    /* Acquire [N-OWNER], as when it was taken first */
     if (!ucs_cas_acq_rel(&ledger->owner[slot], &other, owner) &&
         (other != owner)) {
         return 0;
     }
 
     if (ucs_load_relaxed(&ledger->stamp) != UCS_LEDGER_STAMP) {
+        /* Release [N-STAMP]: pairs with ucs_ledger_check_stamp() */
         ucs_store_release(&ledger->stamp, UCS_LEDGER_STAMP);
     }
     return 1;
@@ -331,7 +339,9 @@ static const char *ucs_ledger_check_segment(const struct shmid_ds *ds)
     return NULL;
 }
 
-/* Stamp it, or see that another process, which was faster, did so alike */
+/* Stamp it, or see that another process, which was faster, did so alike. Each
+ * word is decided by itself, so only the stamp has an order: acquire [N-STAMP],
+ * also where it fails. */
 static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
 {
     uint64_t stamp = 0, pid_ns = 0, none = 0;
@@ -348,10 +358,10 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
                        "it is not a ledger; remove it (ipcrm -M KEY) when no "
                        "job uses it";
     }
-    if (!ucs_cas_acq_rel(&ledger->name, &none, hash) && (none != hash)) {
+    if (!ucs_cas_relaxed(&ledger->name, &none, hash) && (none != hash)) {
         return "it is the ledger of another name that has the same key";
     }
-    if (!ucs_cas_acq_rel(&ledger->pid_ns, &pid_ns, st.st_ino) &&
+    if (!ucs_cas_relaxed(&ledger->pid_ns, &pid_ns, st.st_ino) &&
         (pid_ns != st.st_ino)) {
         return "it is used in another PID namespace";
     }

@@ -88,7 +88,34 @@ typedef struct ucs_ledger_slot {
     _Atomic(uint64_t) cpus[UCS_LEDGER_WORDS]; /**< bit 0: processor 0 */
 } ucs_ledger_slot_t;
 
-/** The segment. Columns are what every claim scans. */
+/**
+ * The segment. Columns are what every claim scans. Of a slot that is owned, as
+ * long as each word is written by the process that shall write it:
+ *
+ *     taken[i] % UCS_LEDGER_RISE == bytes that are pinned or reserved
+ *     pinned[i]                  == bytes that are pinned
+ *     answer[i] - bell[i]        <= 0, modulo 2^32
+ *
+ * While no rank claims, gives back or asks, nothing is reserved, so that
+ *
+ *     pinned[i] == taken[i] % UCS_LEDGER_RISE
+ *     sum(pinned[i]) == sum(taken[i] % UCS_LEDGER_RISE)
+ *
+ * Orders, each between two processes:
+ * - [N-OWNER] The release that gives a slot back (@ref ucs_ledger_leave, or
+ *   another process once the owner is dead) pairs with the acquire that takes
+ *   it: figures of the new owner come after those of the old one.
+ * - [N-STAMP] The release that puts the stamp right pairs with the acquire that
+ *   reads it when the ledger is opened: the slot's owner was put right before.
+ * - [N-SUM] Single order of the writes to @a taken and of the reads of it: of
+ *   two ranks that write theirs and then read all, one sees the other.
+ * - [N-BELL] The release that raises a bell pairs with the acquire of the rank
+ *   that serves: it sees what is wanted.
+ * - [N-ANSWER] The release of the answer pairs with the acquire of the rank that
+ *   asked: it sees what was given back.
+ * All else is relaxed: figures that are written over now and then, from which
+ * nothing follows for another word.
+ */
 typedef struct ucs_ledger {
     _Atomic(uint64_t) stamp;                 /**< UCS_LEDGER_STAMP; 0: fresh */
     _Atomic(uint64_t) pid_ns;                   /**< inode of the users' PID
@@ -209,20 +236,22 @@ static inline uint64_t ucs_ledger_bounded(uint64_t bytes, uint64_t limit)
 static inline uint64_t ucs_ledger_pinned(ucs_ledger_t *ledger, unsigned slot,
                                          uint64_t limit)
 {
-    return ucs_ledger_bounded(ucs_load_seq_cst(&ledger->pinned[slot]), limit);
+    return ucs_ledger_bounded(ucs_load_relaxed(&ledger->pinned[slot]), limit);
 }
 
 static inline uint64_t ucs_ledger_taken(ucs_ledger_t *ledger, unsigned slot,
                                         uint64_t limit)
 {
-    return ucs_ledger_bounded(ucs_load_seq_cst(&ledger->taken[slot]) &
-                                      (UCS_LEDGER_RISE - 1),
+    /* seq_cst [N-SUM]: with the write in ucs_node_show_taken() */
+    return ucs_ledger_bounded(ucs_load_seq_cst(&ledger->taken[slot]) %
+                                      UCS_LEDGER_RISE,
                               limit);
 }
 
 /** How often it rose, owned or not: a new owner counts on. */
 static inline unsigned ucs_ledger_rises(ucs_ledger_t *ledger, unsigned slot)
 {
+    /* seq_cst [N-SUM]: a rise that was there when a sum was read is seen */
     return ucs_load_seq_cst(&ledger->taken[slot]) / UCS_LEDGER_RISE;
 }
 

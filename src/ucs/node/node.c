@@ -28,14 +28,17 @@ ucs_node_sum_t ucs_node_others(ucs_node_h node)
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        /* Before the owner: a rank whose claim is read here took its slot
+         * before it wrote that, and [N-SUM] makes the first be seen with the
+         * second. The other way round a slot could look free in which bytes
+         * had been taken. */
+        taken = ucs_ledger_taken(ledger, i, node->ram);
         if ((i == (unsigned)node->slot) ||
             (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
             continue;
         }
-        taken        = ucs_ledger_taken(ledger, i, node->ram);
         others.taken = ucs_share_add(others.taken, taken);
-        /* Read later, so it may be of a claim that came later: what was taken
-         * bounds it */
+        /* Not of the same moment: what was taken bounds it */
         others.pinned = ucs_share_add(
                 others.pinned,
                 ucs_min(ucs_ledger_pinned(ledger, i, node->ram), taken));
@@ -119,7 +122,8 @@ static void ucs_node_show_taken(ucs_node_h node)
     if (bytes > before - rises) {
         rises += UCS_LEDGER_RISE;
     }
-    /* seq_cst [N-SUM]: before the sum is read, see ucs_node_fits() */
+    /* seq_cst [N-SUM]: before the sum is read by ucs_node_others(), see
+     * ucs_node_fits() */
     ucs_store_seq_cst(word, rises | bytes);
 }
 
@@ -134,7 +138,7 @@ void ucs_node_pin(ucs_node_h node, uint64_t length,
 {
     node->pinned += length;
     ucs_node_show_taken(node);
-    ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    ucs_store_relaxed(&node->ledger->pinned[node->slot], node->pinned);
     if (others != NULL) {
         ucs_node_note_peak(node, others);
     }
@@ -215,7 +219,7 @@ void ucs_node_unclaim(ucs_node_h node, uint64_t length)
 {
     ucs_lock(&node->lock);
     node->pinned -= length;
-    ucs_store_seq_cst(&node->ledger->pinned[node->slot], node->pinned);
+    ucs_store_relaxed(&node->ledger->pinned[node->slot], node->pinned);
     ucs_node_show_taken(node);
     ucs_unlock(&node->lock);
 }

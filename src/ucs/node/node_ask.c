@@ -79,27 +79,24 @@ uint32_t *ucs_node_bell(ucs_node_h node)
 
 void ucs_node_listen(ucs_node_h node, int listens)
 {
-    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
-
-    /* One word for the helpers of all domains */
-    if (listens) {
-        ucs_add_relaxed(&node->listeners, 1);
-        (void)ucs_or_acq_rel(&slot->state,
-                             UCS_LEDGER_LISTENS | UCS_LEDGER_RUNS);
-    } else if (ucs_sub_relaxed(&node->listeners, 1) == 1) {
-        (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)(UCS_LEDGER_LISTENS |
-                                                        UCS_LEDGER_RUNS));
+    /* One word for the helpers of all domains, which come and go at the same
+     * time: their number and the word change together */
+    ucs_lock(&node->lock);
+    node->listeners += listens ? 1 : -1;
+    if (listens || (node->listeners == 0)) {
+        ucs_node_set_state(node, UCS_LEDGER_LISTENS | UCS_LEDGER_RUNS, listens);
     }
+    ucs_unlock(&node->lock);
 }
 
-/* Whoever finds another helper of the process serving may leave: a bell that
+/* A helper that finds another one of the process serving may leave: a bell that
  * came after that one looked keeps it from going to sleep */
 void ucs_node_serve(ucs_node_h node)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
     /* acquire [N-BELL]: pairs with the addition in ucs_node_ring(); what
-     * was wanted before is seen */
-    uint32_t bell                  = ucs_load_acquire(&slot->bell);
+     * was wanted before is seen, and so the swap below needs no order */
+    uint32_t bell           = ucs_load_acquire(&slot->bell);
     uint64_t want;
 
     if ((bell == ucs_load_relaxed(&slot->answer)) ||
@@ -107,7 +104,7 @@ void ucs_node_serve(ucs_node_h node)
         return;
     }
 
-    want = ucs_swap_acq_rel(&slot->want, 0);
+    want = ucs_swap_relaxed(&slot->want, 0);
     if (want > 0) {
         (void)ucs_node_release(node, want);
     }
@@ -139,7 +136,8 @@ static uint32_t ucs_node_ring(ucs_ledger_slot_t *slot, uint64_t want)
     uint32_t bell;
 
     ucs_add_relaxed(&slot->want, want);
-    bell = ucs_add_acq_rel(&slot->bell, 1) + 1; /* [N-BELL] */
+    /* release [N-BELL]: pairs with the acquire in ucs_node_serve() */
+    bell = ucs_add_release(&slot->bell, 1) + 1;
     ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
     return bell;
 }
@@ -154,7 +152,8 @@ static int ucs_node_listens(ucs_node_h node, unsigned i)
 static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,
                              uint32_t *answer_p)
 {
-    *answer_p = ucs_load_acquire(&slot->answer); /* [N-ANSWER] */
+    /* acquire [N-ANSWER]: pairs with the release in ucs_node_serve() */
+    *answer_p = ucs_load_acquire(&slot->answer);
     return (int32_t)(*answer_p - bell) >= 0;
 }
 
@@ -286,8 +285,8 @@ static uint64_t ucs_node_rises(ucs_node_h node)
     return rises;
 }
 
-/* Whoever was asked before another came for room was asked for too little, and
- * may have something idle again: only a round in which none came says that
+/* A rank that was asked before another came for room was asked for too little,
+ * and may have something idle again: only a round in which none came says that
  * there is no room. In such a round nobody can claim, so what is in use can but
  * become less.
  *

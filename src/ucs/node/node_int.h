@@ -53,6 +53,11 @@ struct ucs_node {
                                                     and in the one before */
     uint64_t             second;
     unsigned             ranks;
+    unsigned             listeners;              /* helpers that answer */
+    uint32_t             state;                  /* UCS_LEDGER_xx, and what the
+                                                    application uses: */
+    unsigned             cores;
+    ucs_cpus_t           cpus;
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;
@@ -72,8 +77,6 @@ struct ucs_node {
     uint32_t             deaf[UCS_LEDGER_SLOTS]; /* the answer at which it
                                                     stopped */
     uint64_t             is_deaf[UCS_LEDGER_SLOTS / 64];
-
-    _Atomic(uint32_t)    listeners;
 
     /* Protects what follows, for the helpers take turns; the lock above is
      * taken under it */
@@ -122,6 +125,9 @@ int ucs_node_pin_reserved(ucs_node_h node, uint64_t length);
 
 /** What this rank may have, the wish for @a mine bytes included. */
 uint64_t ucs_node_level(ucs_node_h node, uint64_t mine);
+
+/** Set or clear bits of the state, UCS_LEDGER_xx. Under the lock. */
+void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set);
 
 /** What this rank wanted lately. Under the lock. */
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes);

@@ -19,20 +19,34 @@
 #define UCS_NODE_MILLION 1000000
 
 
-void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores)
+void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set)
+{
+    node->state = is_set ? node->state | bits : node->state & ~bits;
+    ucs_store_relaxed(&node->ledger->slots[node->slot].state, node->state);
+}
+
+/* Under the lock */
+static void ucs_node_show_cpus(ucs_node_h node)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_WORDS; ++i) {
-        ucs_store_relaxed(&slot->cpus[i], (cpus != NULL) ? cpus->bits[i] : 0);
+        ucs_store_relaxed(&slot->cpus[i], node->cpus.bits[i]);
     }
-    ucs_store_relaxed(&slot->cores, cores);
-    if (cpus != NULL) {
-        (void)ucs_or_acq_rel(&slot->state, UCS_LEDGER_BOUND);
-    } else {
-        (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)UCS_LEDGER_BOUND);
-    }
+    ucs_store_relaxed(&slot->cores, node->cores);
+}
+
+void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores)
+{
+    static const ucs_cpus_t none = {{0}};
+
+    ucs_lock(&node->lock);
+    node->cpus  = (cpus != NULL) ? *cpus : none;
+    node->cores = cores;
+    ucs_node_show_cpus(node);
+    ucs_node_set_state(node, UCS_LEDGER_BOUND, cpus != NULL);
+    ucs_unlock(&node->lock);
 }
 
 static void ucs_node_read(ucs_node_h node, unsigned i, ucs_rank_t *rank)
@@ -121,11 +135,9 @@ static void ucs_node_publish(ucs_node_h node, const ucs_place_t *place)
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
 
     ucs_store_relaxed(&slot->cpu, place->cpu + 1);
-    if (place->runs) {
-        (void)ucs_or_acq_rel(&slot->state, UCS_LEDGER_RUNS);
-    } else {
-        (void)ucs_and_acq_rel(&slot->state, ~(uint32_t)UCS_LEDGER_RUNS);
-    }
+    ucs_lock(&node->lock);
+    ucs_node_set_state(node, UCS_LEDGER_RUNS, place->runs);
+    ucs_unlock(&node->lock);
 }
 
 /* What each rank wants of the processors; one that is new, from one turn to the
@@ -174,6 +186,8 @@ static int ucs_node_mend(ucs_node_h node)
     ucs_node_note_demand(node, node->pinned);
     ucs_node_reserve(node, 0);
     ucs_node_pin(node, 0, NULL);
+    ucs_node_set_state(node, 0, 1);
+    ucs_node_show_cpus(node);
     ucs_unlock(&node->lock);
     return has_slot;
 }

@@ -53,6 +53,8 @@ using std::memory_order_seq_cst;
     atomic_fetch_add_explicit(_p, _v, memory_order_relaxed)
 #define ucs_sub_relaxed(_p, _v) \
     atomic_fetch_sub_explicit(_p, _v, memory_order_relaxed)
+#define ucs_add_release(_p, _v) \
+    atomic_fetch_add_explicit(_p, _v, memory_order_release)
 #define ucs_add_acq_rel(_p, _v) \
     atomic_fetch_add_explicit(_p, _v, memory_order_acq_rel)
 #define ucs_sub_acq_rel(_p, _v) \

@@ -38,8 +38,8 @@ typedef struct uct_pin_md {
     pid_t                  owner;      /* Only this process uses the rings */
     size_t                 page_size;
     int                    is_lazy;    /* The kernel unpins late */
-    _Atomic size_t         pinned;     /* Bytes */
-    _Atomic uint64_t       serial;     /* Of the last registration */
+    _Atomic(size_t)        pinned;     /* Bytes */
+    _Atomic(uint64_t)      serial;     /* Of the last registration */
     int                    is_delegated; /* The end of a use is told above */
     uct_pin_table_t        table;
 } uct_pin_md_t;
@@ -48,7 +48,7 @@ typedef struct uct_pin_md {
  * decorator on top points md->ops at a table of its own. An entry with md set
  * is constant until that domain is closed, so a look-up takes no lock. */
 static struct {
-    _Atomic uct_md_h       md;
+    _Atomic(uct_md_h)      md;
     _Atomic(uct_pin_md_t*) pin;
 } uct_pin_md_entries[UCT_PIN_MD_MAX_DOMAINS];
 
@@ -58,7 +58,7 @@ static uct_pin_md_t *uct_pin_md_find(uct_md_h md)
     unsigned i;
 
     for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
-        /* Acquire pairs with [PIN-ENTRY] */
+        /* acquire [PIN-ENTRY]: pairs with uct_pin_md_publish() */
         if (ucs_load_acquire(&uct_pin_md_entries[i].md) == md) {
             return ucs_load_relaxed(&uct_pin_md_entries[i].pin);
         }
@@ -74,9 +74,11 @@ static ucs_status_t uct_pin_md_publish(uct_pin_md_t *pin)
 
     for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
         expected = NULL;
-        /* Acquire pairs with [PIN-ENTRY-FREE] */
+        /* acquire [PIN-ENTRY-FREE]: pairs with uct_pin_md_unpublish(). The
+         * release orders nothing: what the entry means is told by md */
         if (ucs_cas_acq_rel(&uct_pin_md_entries[i].pin, &expected, pin)) {
-            /* [PIN-ENTRY] release: who finds md also sees the decorator */
+            /* release [PIN-ENTRY]: pairs with uct_pin_md_find(), which sees
+             * the decorator where it finds md */
             ucs_store_release(&uct_pin_md_entries[i].md, pin->md);
             return UCS_OK;
         }
@@ -94,7 +96,8 @@ static void uct_pin_md_unpublish(uct_pin_md_t *pin)
     for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
         if (ucs_load_relaxed(&uct_pin_md_entries[i].pin) == pin) {
             ucs_store_relaxed(&uct_pin_md_entries[i].md, NULL);
-            /* [PIN-ENTRY-FREE] release: md is cleared before the reuse */
+            /* release [PIN-ENTRY-FREE]: pairs with uct_pin_md_publish(), so
+             * that md is cleared before the reuse */
             ucs_store_release(&uct_pin_md_entries[i].pin, NULL);
         }
     }

@@ -27,7 +27,7 @@ typedef struct uct_pin_ring {
     unsigned         num_slots;
     unsigned         num_free;   /* Guarded by the lock of the owning table */
     uint16_t         *free_slots; /* Same lock */
-    _Atomic unsigned busy;       /* System calls in progress, a hint */
+    _Atomic(unsigned) busy;      /* System calls in progress, a hint */
 } uct_pin_ring_t;
 
 

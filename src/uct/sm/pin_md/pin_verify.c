@@ -38,16 +38,16 @@
 /* After the helper's handler, which must not wait for this one */
 #define UCT_PIN_VERIFY_EVENTS_PRIORITY 2000
 
-/* Each field is written by whoever drew the number; a reader takes an entry
- * that is being written over for what it is or was: a hint for a human */
+/* Each field is written by the thread that drew the number; a reader takes an
+ * entry that is being written over for what it is or was: a hint for a human */
 typedef struct uct_pin_verify_event {
-    _Atomic uint64_t  time; /* ns */
-    _Atomic uintptr_t start;
-    _Atomic uintptr_t end;
+    _Atomic(uint64_t)  time; /* ns */
+    _Atomic(uintptr_t) start;
+    _Atomic(uintptr_t) end;
 } uct_pin_verify_event_t;
 
 static uct_pin_verify_event_t uct_pin_verify_events[UCT_PIN_VERIFY_EVENTS];
-static _Atomic uint64_t uct_pin_verify_num_events;
+static _Atomic(uint64_t) uct_pin_verify_num_events;
 static pthread_once_t uct_pin_verify_once = PTHREAD_ONCE_INIT;
 
 

@@ -202,6 +202,16 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     /* More than the node has is nonsense */
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
+    /* What others read of its cores is written again as well */
+    ucs_node_listen(one->node(), 1);
+    ucs_store_relaxed(&mapped->slots[0].state, 0);
+    ucs_store_relaxed(&mapped->slots[0].cores, 77);
+    ucs_node_turn(one->node(), now(), &work, &allowed, distances, &place);
+    EXPECT_TRUE(ucs_load_relaxed(&mapped->slots[0].state) & UCS_LEDGER_LISTENS);
+    EXPECT_EQ(1u, ucs_load_relaxed(&mapped->slots[0].cores));
+    ucs_node_listen(one->node(), 0);
+    EXPECT_FALSE(ucs_load_relaxed(&mapped->slots[0].state) &
+                 UCS_LEDGER_LISTENS);
     ucs_node_unclaim(one->node(), 3 * MB);
     ucs_ledger_close(mapped);
 }
