@@ -179,6 +179,10 @@ static int ledger_fresh(int is_damaged)
         life_fail("the budget cannot be had");
     }
     ucs_node_unclaim(node, LEDGER_BUDGET);
+    if (!ucs_node_is_valid(node) || !ucs_node_is_shown(node) ||
+        (!is_damaged && !own_ledger_is_valid())) {
+        life_fail("the ledger is damaged");
+    }
     ucs_node_close(node);
     return 0;
 }

@@ -727,6 +727,9 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
     own_ledger_take("oracle");
     done = oracle_run(&options);
+    if (!own_ledger_is_valid()) {
+        oracle_die("the node's ledger is damaged");
+    }
     own_ledger_remove();
     return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

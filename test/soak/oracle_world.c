@@ -110,6 +110,9 @@ void oracle_world_close(oracle_world_t *world, ucs_regcache_stats_t *stats)
     uct_md_h md = oracle_md(world);
 
     ucs_regcache_stats(uct_helper_md_cache(md), ucs_clock_now(), stats);
+    if (!uct_pin_md_is_valid(md)) {
+        oracle_die("the table of pins is damaged");
+    }
     world->super.ops->close(md);
     free(world);
 }

@@ -37,6 +37,24 @@ static inline const char *own_ledger_name(void)
 }
 
 
+/** @return Nonzero if it is as ledger.h says, at a quiet moment. */
+static inline int own_ledger_is_valid(void)
+{
+    ucs_ledger_t *ledger;
+    char error[256];
+    int is_valid;
+
+    if (ucs_ledger_open(own_ledger_name(), &ledger, error, sizeof(error)) !=
+        UCS_OK) {
+        return 0;
+    }
+    is_valid = ucs_ledger_is_valid(ledger, UCS_LEDGER_RISE - 1) &&
+               ucs_ledger_is_settled(ledger);
+    ucs_ledger_close(ledger);
+    return is_valid;
+}
+
+
 /** Remove it; by the process that took it, at its end. */
 static inline void own_ledger_remove(void)
 {

@@ -278,6 +278,62 @@ int ucs_ledger_detach(ucs_ledger_t *ledger)
 }
 
 /*
+ * Invariants
+ */
+
+static int ucs_ledger_slot_is_valid(ucs_ledger_t *ledger, unsigned i,
+                                    uint64_t limit)
+{
+    ucs_ledger_slot_t *slot = &ledger->slots[i];
+    uint64_t owner          = ucs_load_relaxed(&ledger->owner[i]);
+    /* acquire [N-ANSWER]: a bell that was answered is seen as it was then, or
+     * later */
+    uint32_t answer         = ucs_load_acquire(&slot->answer);
+
+    return (owner == 0) ||
+           ((ucs_ledger_pid(owner) > 0) &&
+            ((int32_t)(answer - ucs_load_relaxed(&slot->bell)) <= 0) &&
+            (ucs_load_relaxed(&slot->state) <= UCS_LEDGER_STATES) &&
+            (ucs_load_relaxed(&slot->cores) <= UCS_LEDGER_CPUS) &&
+            (ucs_load_relaxed(&slot->cpu) <= UCS_LEDGER_CPUS) &&
+            (ucs_load_relaxed(&ledger->taken[i]) % UCS_LEDGER_RISE <= limit));
+}
+
+int ucs_ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit)
+{
+    int is_valid = (ucs_load_relaxed(&ledger->stamp) == UCS_LEDGER_STAMP) &&
+                   (ucs_load_relaxed(&ledger->name) != 0) &&
+                   (ucs_load_relaxed(&ledger->pid_ns) != 0);
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        is_valid = is_valid && ucs_ledger_slot_is_valid(ledger, i, limit);
+    }
+    return is_valid;
+}
+
+int ucs_ledger_is_settled(ucs_ledger_t *ledger)
+{
+    int is_settled = 1;
+    ucs_ledger_slot_t *slot;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        slot = &ledger->slots[i];
+        if (ucs_load_relaxed(&ledger->owner[i]) == 0) {
+            continue;
+        }
+        is_settled = is_settled &&
+                     (ucs_load_relaxed(&ledger->pinned[i]) ==
+                      ucs_load_relaxed(&ledger->taken[i]) % UCS_LEDGER_RISE) &&
+                     (!(ucs_load_relaxed(&slot->state) & UCS_LEDGER_LISTENS) ||
+                      (ucs_load_relaxed(&slot->answer) ==
+                       ucs_load_relaxed(&slot->bell)));
+    }
+    return is_settled;
+}
+
+/*
  * Opening
  */
 

@@ -64,8 +64,9 @@ BEGIN_C_DECLS
 enum {
     UCS_LEDGER_LISTENS = 1 << 0, /**< a helper answers the bell */
     UCS_LEDGER_RUNS    = 1 << 1, /**< its helper makes registrations */
-    UCS_LEDGER_BOUND   = 1 << 2  /**< the application is bound to the
+    UCS_LEDGER_BOUND   = 1 << 2, /**< the application is bound to the
                                              processors in @a cpus */
+    UCS_LEDGER_STATES  = (1 << 3) - 1
 };
 
 /** What one process says of itself, but for what is scanned often. The bell
@@ -211,6 +212,21 @@ unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
  * @return Zero if another process, which is alive, has the slot.
  */
 int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
+
+
+/**
+ * Does each word hold what a rank may have written there? So it is at any
+ * moment, whatever ranks do, unless a process wrote what is not its own: nothing
+ * but a test may rely on it.
+ *
+ * @param [in] limit  Bytes that a process can pin on this node at most.
+ */
+int ucs_ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit);
+
+
+/** Do the equations hold that are true while no rank claims, gives back or
+ *  asks? */
+int ucs_ledger_is_settled(ucs_ledger_t *ledger);
 
 
 /** Go on with a fresh ledger of this process's own, at the same address, so

@@ -6,6 +6,7 @@
 
 #include <ucs/sys/math.h>
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +15,61 @@
 #define UCS_NODE_LOOK_NS     UINT64_C(1000000)
 #define UCS_NODE_PATIENCE_NS UINT64_C(100000000)
 
+
+/*
+ * Invariants
+ */
+
+/* Under the lock */
+static int ucs_node_counts_are_valid(ucs_node_h node)
+{
+    return (!ucs_node_has_budget(node) || (node->pinned <= node->peak)) &&
+           (node->ranks <= UCS_LEDGER_SLOTS) &&
+           (node->state <= UCS_LEDGER_STATES) &&
+           (!(node->state & UCS_LEDGER_LISTENS) == (node->listeners == 0));
+}
+
+static int ucs_node_place_is_valid(const ucs_place_t *place)
+{
+    return (!!place->runs == (place->why < UCS_PLACE_NO_CORE)) &&
+           (place->cpu >= UCS_PLACE_ANY) && (place->cpu < UCS_LEDGER_CPUS) &&
+           (place->runs || (place->cpu == UCS_PLACE_ANY));
+}
+
+int ucs_node_is_valid(ucs_node_h node)
+{
+    int is_valid;
+
+    ucs_lock(&node->lock);
+    is_valid = ucs_node_counts_are_valid(node);
+    ucs_unlock(&node->lock);
+
+    pthread_mutex_lock(&node->members_lock);
+    is_valid = is_valid && (node->num_members <= UCS_NODE_MEMBERS);
+    pthread_mutex_unlock(&node->members_lock);
+
+    pthread_mutex_lock(&node->turn_lock);
+    is_valid = is_valid && ucs_node_place_is_valid(&node->place) &&
+               (node->place.runs || (node->rests > 0));
+    pthread_mutex_unlock(&node->turn_lock);
+    return is_valid;
+}
+
+int ucs_node_is_shown(ucs_node_h node)
+{
+    ucs_ledger_t *ledger = node->ledger;
+    unsigned slot        = node->slot;
+    int is_shown;
+
+    ucs_lock(&node->lock);
+    is_shown = (ucs_load_relaxed(&ledger->owner[slot]) == node->owner) &&
+               (ucs_load_relaxed(&ledger->pinned[slot]) == node->pinned) &&
+               (ucs_load_relaxed(&ledger->taken[slot]) % UCS_LEDGER_RISE ==
+                ucs_min(node->pinned + node->reserved, node->ram)) &&
+               (ucs_load_relaxed(&ledger->slots[slot].state) == node->state);
+    ucs_unlock(&node->lock);
+    return is_shown;
+}
 
 /*
  * Sums
@@ -211,6 +267,7 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim)
     } else {
         is_counted = ucs_node_fits(node, length, claim);
     }
+    assert(ucs_node_counts_are_valid(node));
     ucs_unlock(&node->lock);
     return is_counted;
 }
@@ -218,6 +275,7 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim)
 void ucs_node_unclaim(ucs_node_h node, uint64_t length)
 {
     ucs_lock(&node->lock);
+    assert(length <= node->pinned);
     node->pinned -= length;
     ucs_store_relaxed(&node->ledger->pinned[node->slot], node->pinned);
     ucs_node_show_taken(node);
@@ -292,6 +350,7 @@ err_free:
 
 void ucs_node_close(ucs_node_h node)
 {
+    assert(ucs_node_is_valid(node));
     ucs_ledger_leave(node->ledger, node->slot, node->owner);
     ucs_ledger_close(node->ledger);
     pthread_mutex_destroy(&node->members_lock);

@@ -182,6 +182,17 @@ uint64_t ucs_node_sum(ucs_node_h node);
 
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
 
+
+/** @return Nonzero if the equations in node_int.h hold. Always so, whatever
+ *          other processes do. Not from a release. */
+int ucs_node_is_valid(ucs_node_h node);
+
+
+/** @return Nonzero if the ledger shows what this process says. Always so,
+ *          unless another process wrote over its slot: then from the helper's
+ *          next turn on. */
+int ucs_node_is_shown(ucs_node_h node);
+
 END_C_DECLS
 
 #endif

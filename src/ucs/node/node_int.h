@@ -27,6 +27,15 @@ typedef struct ucs_node_member {
     void               *arg;
 } ucs_node_member_t;
 
+/**
+ * Invariants:
+ *
+ *     pinned == sum(bytes of claims that were not given back)
+ *     pinned + reserved == what the ledger shows as taken, @a ram at most
+ *     pinned <= peak, if there is a budget: each change is looked at
+ *     (state & UCS_LEDGER_LISTENS) != 0 <=> listeners > 0
+ *     place.runs <=> place.why < UCS_PLACE_NO_CORE
+ */
 struct ucs_node {
     ucs_ledger_t         *ledger;
     int                  slot;
@@ -42,8 +51,7 @@ struct ucs_node {
      * cache. Protects what follows, of which the ledger shows a copy: what
      * stands there may be anything. */
     ucs_lock_t           lock;
-    uint64_t             pinned;                 /* == sum of claims not given
-                                                    back */
+    uint64_t             pinned;
     uint64_t             reserved;               /* of those that are asking */
     uint64_t             peak;
     uint64_t             forced;

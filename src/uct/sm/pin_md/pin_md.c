@@ -13,6 +13,7 @@
 #include <uct/base/uct_abi.h>
 #include <ucs/sys/cancel.h>
 #include <ucs/debug/log_def.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,6 @@ typedef struct uct_pin_md {
     pid_t                  owner;      /* Only this process uses the rings */
     size_t                 page_size;
     int                    is_lazy;    /* The kernel unpins late */
-    _Atomic(size_t)        pinned;     /* Bytes */
     _Atomic(uint64_t)      serial;     /* Of the last registration */
     int                    is_delegated; /* The end of a use is told above */
     uct_pin_table_t        table;
@@ -114,6 +114,7 @@ static void uct_pin_md_close(uct_md_h md)
     const uct_abi_md_ops_t *lower = pin->lower;
     int cancel                    = ucs_cancel_disable();
 
+    assert(uct_pin_md_is_valid(md));
     uct_abi_md(md)->ops = lower;
     uct_pin_md_unpublish(pin);
     if (uct_pin_md_is_owner(pin)) {
@@ -197,7 +198,6 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
     if (pin->config.verify != UCT_PIN_VERIFY_NO) {
         uct_pin_verify_mark(*region_p);
     }
-    ucs_add_relaxed(&pin->pinned, end - start);
     uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size);
     return UCS_OK;
 }
@@ -212,9 +212,6 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
         return;
     }
 
-    /* Before the region's place is free, so that the sum never shows more
-     * than max_regions regions */
-    ucs_sub_relaxed(&pin->pinned, length);
     uct_pin_table_unpin(&pin->table, region);
     uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
 }
@@ -420,7 +417,15 @@ size_t uct_pin_md_pinned_bytes(uct_md_h md)
     uct_pin_md_t *pin = uct_pin_md_find(md);
 
     return ((pin == NULL) || !uct_pin_md_is_owner(pin)) ?
-           0 : ucs_load_relaxed(&pin->pinned);
+           0 : uct_pin_table_bytes(&pin->table);
+}
+
+int uct_pin_md_is_valid(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return (pin == NULL) || !uct_pin_md_is_owner(pin) ||
+           uct_pin_table_is_valid(&pin->table);
 }
 
 const uct_pin_config_t *uct_pin_md_config(uct_md_h md)

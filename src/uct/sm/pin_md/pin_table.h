@@ -64,17 +64,20 @@ typedef struct uct_pin_region {
 } uct_pin_region_t;
 
 /**
- * Invariants, with no call in progress:
+ * Invariants, under the lock:
  *   num_regions == length of regions <= max_regions
- *   sum(num_slots of regions on a ring) + ring.num_free == ring.num_slots
+ *   num_bytes   == sum(length of each)
+ *   sum(num_slots of regions on a ring) + ring.num_free == ring.num_slots,
+ *   and each slot is free or of one region, once
  */
 typedef struct uct_pin_table {
     /* Protects the free lists of the rings, the list of regions and their
-     * number. A leaf: nothing is called or allocated while it is held. */
+     * sums. A leaf: nothing is called or allocated while it is held. */
     pthread_mutex_t lock;
     ucs_list_link_t regions;
     unsigned        num_regions;
     unsigned        max_regions;
+    size_t          num_bytes;
     uct_pin_ring_t  rings[UCT_PIN_CLASS_LAST][UCT_PIN_RINGS_PER_CLASS];
 } uct_pin_table_t;
 
@@ -90,6 +93,14 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
 
 /** Unpin and free what is left. No call may be in progress. */
 void uct_pin_table_cleanup(uct_pin_table_t *table);
+
+
+/** Do the invariants hold? From any thread; looks at each slot. */
+int uct_pin_table_is_valid(uct_pin_table_t *table);
+
+
+/** Bytes of all regions. From any thread. */
+size_t uct_pin_table_bytes(uct_pin_table_t *table);
 
 
 /** In a forked child: forget the table without touching the rings. */

@@ -101,6 +101,7 @@ public:
         drop(UINT64_MAX); /* who does not listen any more has nothing idle */
         stop();
         ucs_node_part(m_node, this);
+        EXPECT_TRUE(ucs_node_is_valid(m_node));
         ucs_node_close(m_node);
     }
 

@@ -385,6 +385,45 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     ucs_ledger_close(ledger);
 }
 
+/* What is_valid() and is_settled() say of each word that is wrong */
+TEST_F(test_ledger, each_wrong_word_is_seen)
+{
+    ucs_ledger_t *ledger = map();
+    uint64_t owner;
+    int i = ucs_ledger_enter(ledger, &owner);
+
+    ASSERT_GE(i, 0);
+    ucs_ledger_slot_t *slot = &ledger->slots[i];
+    auto wrong = [&](auto &word, auto value, bool is_valid, bool is_settled) {
+        auto before = ucs_load_relaxed(&word);
+        ucs_store_relaxed(&word, value);
+        EXPECT_EQ(is_valid, !!ucs_ledger_is_valid(ledger, 4096));
+        EXPECT_EQ(is_settled, !!ucs_ledger_is_settled(ledger));
+        ucs_store_relaxed(&word, before);
+        EXPECT_TRUE(ucs_ledger_is_valid(ledger, 4096));
+        EXPECT_TRUE(ucs_ledger_is_settled(ledger));
+    };
+    wrong(ledger->stamp, 0, false, true);
+    wrong(ledger->name, 0, false, true);
+    wrong(ledger->pid_ns, 0, false, true);
+    wrong(ledger->owner[i], uint64_t(1), false, true); /* no process number */
+    wrong(ledger->pinned[i], 1, true, false);
+    wrong(ledger->taken[i], 4096, true, false);
+    wrong(ledger->taken[i], 4097, false, false);
+    wrong(ledger->taken[i], UCS_LEDGER_RISE, true, true); /* it rose once */
+    wrong(slot->answer, 1, false, true);
+    wrong(slot->bell, 1, true, true); /* where nobody listens */
+    wrong(slot->state, UCS_LEDGER_STATES + 1, false, true);
+    wrong(slot->cores, UCS_LEDGER_CPUS + 1, false, true);
+    wrong(slot->cpu, UCS_LEDGER_CPUS + 1, false, true);
+    ucs_store_relaxed(&slot->state, UCS_LEDGER_LISTENS);
+    wrong(slot->bell, 1, true, false);
+    /* What stands in a slot that nobody has means nothing */
+    ucs_ledger_leave(ledger, i, owner);
+    wrong(ledger->pinned[i], UINT64_MAX, true, true);
+    ucs_ledger_close(ledger);
+}
+
 /* As after chroot(): nobody is seen, and all live */
 TEST_F(test_ledger, without_proc_nobody_is_dead)
 {

@@ -197,8 +197,12 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_store_relaxed(&mapped->owner[0], 0);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
+    EXPECT_FALSE(ucs_node_is_shown(one->node()));
+    EXPECT_TRUE(ucs_node_is_valid(one->node()));
     ucs_node_turn(one->node(), now(), &work, &allowed, distances, &place);
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
+    EXPECT_TRUE(ucs_node_is_shown(one->node()));
+    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
     /* More than the node has is nonsense */
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
@@ -252,6 +256,37 @@ TEST_F(test_node, a_busy_helper_rests_and_tries_again)
  * Threads of several ranks, all at once
  */
 
+/* What holds at any moment, looked at while two claim and give back */
+TEST_F(test_node, the_ledger_is_valid_at_any_moment)
+{
+    auto one = rank(4 * MB), two = rank(4 * MB);
+    ucs_ledger_t *mapped = ledger();
+    std::vector<std::thread> threads;
+
+    one->start();
+    two->start();
+    for (auto *mine : {one.get(), two.get()}) {
+        threads.emplace_back([mine] {
+            for (unsigned n = 0; n < 2000; ++n) {
+                mine->use(3 * MB);
+                mine->keep(3 * MB);
+            }
+        });
+    }
+    for (unsigned n = 0; n < 2000; ++n) {
+        ASSERT_TRUE(ucs_ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));
+        ASSERT_TRUE(ucs_node_is_shown(one->node()));
+        ASSERT_TRUE(ucs_node_is_valid(two->node()));
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    one->stop();
+    two->stop();
+    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
+    ucs_ledger_close(mapped);
+}
+
 /* All at the same moment, round after round: there is room for one */
 TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
 {
@@ -298,6 +333,9 @@ TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
     for (auto &one : ranks) {
         EXPECT_LE(one->figures().peak_bytes, 10 * MB);
     }
+    ucs_ledger_t *mapped = ledger();
+    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
+    ucs_ledger_close(mapped);
     EXPECT_EQ(1u, most) << "both had it";
     EXPECT_GT(granted, ROUNDS / 10);
 }

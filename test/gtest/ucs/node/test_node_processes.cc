@@ -122,8 +122,11 @@ TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
     survivor->stop(); /* it may be giving something back for a dead one */
     survivor->drop(UINT64_MAX);
     EXPECT_EQ(0u, ucs_node_sum(survivor->node()));
+    EXPECT_TRUE(ucs_node_is_shown(survivor->node()));
 
     ucs_ledger_t *mapped = ledger();
+    EXPECT_TRUE(ucs_ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));
+    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
     unsigned taken       = 0;
     for (auto &owner : mapped->owner) {
         taken += (ucs_load_relaxed(&owner) != 0);

@@ -135,6 +135,7 @@ protected:
     void close_md()
     {
         if (attached) {
+            EXPECT_TRUE(uct_pin_md_is_valid(md()));
             uct_abi_md(md())->ops->close(md());
             attached = false;
         }
