@@ -40,15 +40,14 @@ static uint64_t fuzz_node_release(void *arg, uint64_t length)
 
 static void fuzz_node_live(ucs_node_h node, unsigned policy_data)
 {
-    ucs_work_t work    = {policy_data, 1};
-    ucs_cpus_t allowed = {{policy_data}};
-    static uint8_t distances[UCS_LEDGER_CPUS];
+    ucs_node_work_t work    = {policy_data, 1};
+    const ucs_place_topology_t topology = {.allowed = {{policy_data}}};
     ucs_node_figures_t figures;
     ucs_place_t place;
     uint64_t claimed = 0;
     unsigned how;
 
-    for (how = UCS_CLAIM_HELPER; how <= UCS_CLAIM_FORCE; ++how) {
+    for (how = UCS_NODE_CLAIM_HELPER; how <= UCS_NODE_CLAIM_FORCE; ++how) {
         if (ucs_node_claim(node, 4096, how)) {
             claimed += 4096;
         }
@@ -59,7 +58,7 @@ static void fuzz_node_live(ucs_node_h node, unsigned policy_data)
         }
         ucs_node_serve(node);
         ucs_node_turn(node, fuzz_node_now() + how * 2000000000ul, &work,
-                      &allowed, distances, &place);
+                      &topology, &place);
         FUZZ_CHECK((place.cpu >= -1) && (place.cpu < UCS_LEDGER_CPUS));
     }
     FUZZ_CHECK(claimed >= 4096); /* by force, always */
@@ -86,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 4) {
         return 0;
     }
-    params.policy = data[3] % UCS_CPU_POLICY_LAST;
+    params.policy = data[3] % UCS_PLACE_POLICY_LAST;
     place         = ((data[0] << 8) | data[1]) % (sizeof(*ledger) / 8) * 8;
     snprintf(name, sizeof(name), "ucx-helper-md.fuzz.%d", getpid());
     FUZZ_CHECK(ucs_ledger_open(name, &ledger, error, sizeof(error)) == UCS_OK);

@@ -66,7 +66,7 @@ static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config,
             .min_size        = 16384,
             .max_pinned      = SIZE_MAX,
             .node_max_pinned = budget,
-            .cpu_policy      = UCS_CPU_POLICY_AGGRESSIVE,
+            .cpu_policy      = UCS_PLACE_POLICY_AGGRESSIVE,
             .max_regions     = ULONG_MAX,
             .log_level       = log_level};
     uct_md_h md = life_domain_open_bare();

@@ -22,49 +22,14 @@
     "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
-/* cpu_set_t: an array of unsigned long with one bit for each of 1024 */
-static int ucs_cpus_get(pid_t tid, ucs_cpus_t *cpus)
-{
-    cpu_set_t set;
-    int cpu;
-
-    if (sched_getaffinity(tid, sizeof(set), &set) != 0) {
-        return 0;
-    }
-
-    memset(cpus, 0, sizeof(*cpus));
-    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        if (CPU_ISSET(cpu, &set)) {
-            ucs_cpus_add(cpus, cpu);
-        }
-    }
-    return 1;
-}
-
-int ucs_cpus_bind(const ucs_cpus_t *cpus)
-{
-    cpu_set_t set;
-    int cpu;
-
-    CPU_ZERO(&set);
-    for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        if (ucs_cpus_has(cpus, cpu)) {
-            CPU_SET(cpu, &set);
-        }
-    }
-    return sched_setaffinity(0, sizeof(set), &set) == 0;
-}
-
 /* The kernel cuts the set down to what the thread's cpuset holds */
-int ucs_cpus_allow(int widen, ucs_cpus_t *allowed)
+int ucs_cpus_allow(int widen, cpu_set_t *allowed)
 {
-    ucs_cpus_t all;
-
     if (widen) {
-        memset(&all, 0xff, sizeof(all));
-        (void)ucs_cpus_bind(&all);
+        memset(allowed, 0xff, sizeof(*allowed));
+        (void)sched_setaffinity(0, sizeof(*allowed), allowed);
     }
-    return ucs_cpus_get(0, allowed);
+    return sched_getaffinity(0, sizeof(*allowed), allowed) == 0;
 }
 
 /*
@@ -72,7 +37,7 @@ int ucs_cpus_allow(int widen, ucs_cpus_t *allowed)
  */
 
 #if HAVE_NUMA
-static int ucs_cpus_device_node(const char *device, const ucs_cpus_t *near)
+static int ucs_cpus_device_node(const char *device, const cpu_set_t *near)
 {
     int node = -1;
     char path[128];
@@ -89,7 +54,7 @@ static int ucs_cpus_device_node(const char *device, const ucs_cpus_t *near)
     }
     /* Not an RDMA device, or one that belongs nowhere */
     for (cpu = 0; (node < 0) && (cpu < UCS_LEDGER_CPUS); ++cpu) {
-        if (ucs_cpus_has(near, cpu)) {
+        if (CPU_ISSET(cpu, near)) {
             node = numa_node_of_cpu(cpu);
             break;
         }
@@ -98,7 +63,7 @@ static int ucs_cpus_device_node(const char *device, const ucs_cpus_t *near)
 }
 
 /* @return Zero if there is nothing to tell nodes apart */
-static int ucs_cpus_numa(const char *device, const ucs_cpus_t *near,
+static int ucs_cpus_numa(const char *device, const cpu_set_t *near,
                          uint8_t *distances)
 {
     int cpu, node, other, distance;
@@ -120,7 +85,7 @@ static int ucs_cpus_numa(const char *device, const ucs_cpus_t *near,
     return 1;
 }
 #else
-static int ucs_cpus_numa(const char *device, const ucs_cpus_t *near,
+static int ucs_cpus_numa(const char *device, const cpu_set_t *near,
                          uint8_t *distances)
 {
     (void)device;
@@ -130,7 +95,7 @@ static int ucs_cpus_numa(const char *device, const ucs_cpus_t *near,
 }
 #endif
 
-void ucs_cpus_distances(const char *device, const ucs_cpus_t *near,
+void ucs_cpus_distances(const char *device, const cpu_set_t *near,
                         uint8_t *distances)
 {
     int cpu;
@@ -139,7 +104,7 @@ void ucs_cpus_distances(const char *device, const ucs_cpus_t *near,
         return;
     }
     for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        distances[cpu] = !ucs_cpus_has(near, cpu);
+        distances[cpu] = !CPU_ISSET(cpu, near);
     }
 }
 
@@ -148,14 +113,14 @@ void ucs_cpus_distances(const char *device, const ucs_cpus_t *near,
  */
 
 /* Processors of one core: "0", "0,64" or "0-1" */
-static unsigned ucs_cpus_threads(const ucs_cpus_t *cpus)
+static unsigned ucs_cpus_threads(const cpu_set_t *cpus)
 {
     unsigned count = 1;
     char path[96], text[64];
     int cpu, first, last;
     FILE *file;
 
-    for (cpu = 0; (cpu < UCS_LEDGER_CPUS - 1) && !ucs_cpus_has(cpus, cpu);
+    for (cpu = 0; (cpu < UCS_LEDGER_CPUS - 1) && !CPU_ISSET(cpu, cpus);
          ++cpu) {
     }
     snprintf(path, sizeof(path), UCS_CPUS_SIBLINGS, cpu);
@@ -186,17 +151,17 @@ static unsigned ucs_cpus_cores(void)
 
 /* A rank that may run on more than it uses, such as on any core of its socket,
  * holds none of them in particular */
-void ucs_cpus_hold(ucs_hold_t *hold)
+void ucs_cpus_hold(ucs_cpus_held_t *hold)
 {
     unsigned count;
 
     memset(hold, 0, sizeof(*hold));
     hold->cores = ucs_cpus_cores();
-    if (!ucs_cpus_get(getpid(), &hold->cpus)) {
+    if (sched_getaffinity(getpid(), sizeof(hold->cpus), &hold->cpus) != 0) {
         return;
     }
 
-    count          = ucs_cpus_count(&hold->cpus);
+    count          = CPU_COUNT(&hold->cpus);
     hold->is_bound = (count > 0) &&
                      ((long)count < sysconf(_SC_NPROCESSORS_ONLN)) &&
                      (count <= hold->cores * ucs_cpus_threads(&hold->cpus));

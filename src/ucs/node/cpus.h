@@ -16,18 +16,12 @@
 
 BEGIN_C_DECLS
 
-typedef struct ucs_topology {
-    ucs_cpus_t allowed;
-    uint8_t    distances[UCS_LEDGER_CPUS]; /**< 0: near */
-} ucs_topology_t;
-
-
 /** What the application holds. */
-typedef struct ucs_hold {
-    int        is_bound; /**< to no more cores than it uses */
-    ucs_cpus_t cpus;     /**< if so */
-    unsigned   cores;    /**< that it uses, at least 1 */
-} ucs_hold_t;
+typedef struct ucs_cpus_held {
+    int       is_bound; /**< to no more cores than it uses */
+    cpu_set_t cpus;     /**< if so */
+    unsigned  cores;    /**< that it uses, at least 1 */
+} ucs_cpus_held_t;
 
 
 /**
@@ -38,11 +32,7 @@ typedef struct ucs_hold {
  *
  * @return Zero if the system does not tell.
  */
-int ucs_cpus_allow(int widen, ucs_cpus_t *allowed);
-
-
-/** Bind the calling thread. @return Zero if the system refuses. */
-int ucs_cpus_bind(const ucs_cpus_t *cpus);
+int ucs_cpus_allow(int widen, cpu_set_t *allowed);
 
 
 /**
@@ -53,13 +43,13 @@ int ucs_cpus_bind(const ucs_cpus_t *cpus);
  *                     name: the node of @a near.
  * @param [in] near    Processors near it, as UCX tells.
  */
-void ucs_cpus_distances(const char *device, const ucs_cpus_t *near,
+void ucs_cpus_distances(const char *device, const cpu_set_t *near,
                         uint8_t *distances);
 
 
 /** See what the main thread is bound to. The cores that it uses are
  *  OMP_NUM_THREADS, without it one. */
-void ucs_cpus_hold(ucs_hold_t *hold);
+void ucs_cpus_hold(ucs_cpus_held_t *hold);
 
 END_C_DECLS
 

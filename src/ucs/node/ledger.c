@@ -33,7 +33,7 @@
 
 
 /*
- * Who is who
+ * Owners
  */
 
 /* The fields of /proc/PID/stat behind the name, which may hold anything:
@@ -126,8 +126,7 @@ static int ucs_ledger_owner_is_gone(uint64_t owner)
     return (pid == 0) || ((kill(pid, 0) != 0) && (errno == ESRCH));
 }
 
-/* Who cannot be told dead is alive */
-static int ucs_ledger_owner_is_alive(uint64_t owner)
+int ucs_ledger_is_alive(uint64_t owner)
 {
     uint64_t now;
 
@@ -136,13 +135,6 @@ static int ucs_ledger_owner_is_alive(uint64_t owner)
     }
 
     return !ucs_ledger_identify(ucs_ledger_pid(owner), &now) || (now == owner);
-}
-
-int ucs_ledger_is_alive(ucs_ledger_t *ledger, unsigned slot)
-{
-    uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
-
-    return (owner != 0) && ucs_ledger_owner_is_alive(owner);
 }
 
 /*
@@ -157,7 +149,7 @@ int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
      * [N-OWNER] for the dead, whose last words come before the next owner's;
      * the acquire that the operation has as well orders nothing here, nor in
      * the other two that give a slot back. */
-    return (owner != 0) && !ucs_ledger_owner_is_alive(owner) &&
+    return (owner != 0) && !ucs_ledger_is_alive(owner) &&
            ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0);
 }
 
@@ -339,23 +331,18 @@ int ucs_ledger_is_settled(ucs_ledger_t *ledger)
 
 ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max)
 {
+    int has_suffix = (suffix != NULL) && (*suffix != '\0');
     const char *c;
 
-    if ((suffix == NULL) || (*suffix == '\0')) {
-        snprintf(name, max, "ucx-helper-md-%u.%u", UCS_LEDGER_VERSION,
-                 geteuid());
-        return UCS_OK;
-    }
-
-    for (c = suffix; *c != '\0'; ++c) {
+    for (c = has_suffix ? suffix : ""; *c != '\0'; ++c) {
         if ((!isalnum((unsigned char)*c) && (*c != '-') && (*c != '_')) ||
             (c - suffix >= UCS_LEDGER_SUFFIX_MAX)) {
             return UCS_ERR_INVALID_PARAM;
         }
     }
 
-    snprintf(name, max, "ucx-helper-md-%u.%u.%s", UCS_LEDGER_VERSION, geteuid(),
-             suffix);
+    snprintf(name, max, "ucx-helper-md-%u.%u%s%s", UCS_LEDGER_VERSION,
+             geteuid(), has_suffix ? "." : "", has_suffix ? suffix : "");
     return UCS_OK;
 }
 

@@ -17,15 +17,15 @@
  *
  * What the ranks of one user on one node tell each other: a segment of shared
  * memory in which each process has a slot. There is no lock in it. A slot is
- * claimed by one compare-and-swap on the word that says whose it is, only its
+ * taken by one compare-and-swap on the word that says whose it is, only its
  * owner writes its figures, and a slot whose owner is dead counts for nothing
- * and is taken away by whoever notices. So a process can be killed at any point
- * and loses nothing for the others.
+ * and is taken away by the first process that notices. So a process can be
+ * killed at any point and loses nothing for the others.
  *
  * Nothing that is read from the segment is believed: any process of the user
  * may have written anything there. Indices are never read from it, figures are
- * bounded when they are read (@ref ucs_ledger_pinned and the like), and
- * whoever waits for a word of it waits for a limited time.
+ * bounded when they are read (@ref ucs_ledger_pinned and the like), and a wait
+ * for a word of it has a limit.
  *
  * The layout of a fresh segment is all zeros, so there is no moment at which it
  * is half made.
@@ -65,7 +65,7 @@ enum {
     UCS_LEDGER_LISTENS = 1 << 0, /**< a helper answers the bell */
     UCS_LEDGER_RUNS    = 1 << 1, /**< its helper makes registrations */
     UCS_LEDGER_BOUND   = 1 << 2, /**< the application is bound to the
-                                             processors in @a cpus */
+                                      processors in @a cpus */
     UCS_LEDGER_STATES  = (1 << 3) - 1
 };
 
@@ -74,9 +74,10 @@ enum {
 typedef struct ucs_ledger_slot {
     _Atomic(uint64_t) want;                   /**< bytes that it is asked to
                                                    give back */
-    _Atomic(uint32_t) bell;                   /**< raised by who asks; it sleeps
-                                                   on this */
-    _Atomic(uint32_t) answer;              /**< the bell that it has served */
+    _Atomic(uint32_t) bell;                   /**< raised by a rank that asks;
+                                                   it sleeps on this */
+    _Atomic(uint32_t) answer;                 /**< the bell that it has
+                                                   served */
     _Atomic(uint32_t) state;                  /**< UCS_LEDGER_xx */
     _Atomic(uint32_t) cores;                  /**< that the application uses */
     _Atomic(uint32_t) cpu;                    /**< of its helper, plus one; 0:
@@ -112,13 +113,14 @@ typedef struct ucs_ledger_slot {
  *   two ranks that write theirs and then read all, one sees the other.
  * - [N-BELL] The release that raises a bell pairs with the acquire of the rank
  *   that serves: it sees what is wanted.
- * - [N-ANSWER] The release of the answer pairs with the acquire of the rank that
- *   asked: it sees what was given back.
+ * - [N-ANSWER] The release of the answer pairs with the acquire of the rank
+ *   that asked: it sees what was given back.
  * All else is relaxed: figures that are written over now and then, from which
  * nothing follows for another word.
  */
 typedef struct ucs_ledger {
-    _Atomic(uint64_t) stamp;                 /**< UCS_LEDGER_STAMP; 0: fresh */
+    _Atomic(uint64_t) stamp;                    /**< UCS_LEDGER_STAMP; 0:
+                                                     fresh */
     _Atomic(uint64_t) pid_ns;                   /**< inode of the users' PID
                                                      namespace */
     _Atomic(uint64_t) name;                     /**< hash of the name, as others
@@ -177,8 +179,8 @@ int ucs_ledger_remove(const char *name);
 /**
  * Take a slot for this process. Its figures are zero.
  *
- * @return Its index, or -1 if none is free or the process cannot say who it is
- *         (there is no /proc).
+ * @return Its index, or -1 if none is free or the process cannot tell its own
+ *         start time (there is no /proc).
  */
 int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 
@@ -187,9 +189,9 @@ int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
 
 
-/** @return Nonzero if the owner of the slot is alive: a process with that
- *          number that was started then. Who cannot be told dead is alive. */
-int ucs_ledger_is_alive(ucs_ledger_t *ledger, unsigned slot);
+/** @return Nonzero if an owner is alive: a process with that number that was
+ *          started then. One that cannot be told dead is alive. */
+int ucs_ledger_is_alive(uint64_t owner);
 
 
 /** Take a slot away if its owner is dead. @return Nonzero if it was. */
@@ -216,8 +218,8 @@ int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
 
 /**
  * Does each word hold what a rank may have written there? So it is at any
- * moment, whatever ranks do, unless a process wrote what is not its own: nothing
- * but a test may rely on it.
+ * moment, whatever ranks do, unless a process wrote what is not its own:
+ * nothing but a test may rely on it.
  *
  * @param [in] limit  Bytes that a process can pin on this node at most.
  */

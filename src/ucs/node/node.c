@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "node_int.h"
-#include "share.h"
 
 #include <ucs/sys/math.h>
 
@@ -75,6 +74,12 @@ int ucs_node_is_shown(ucs_node_h node)
  * Sums
  */
 
+/* Stops at UINT64_MAX */
+static uint64_t ucs_node_add(uint64_t a, uint64_t b)
+{
+    return (a > UINT64_MAX - b) ? UINT64_MAX : a + b;
+}
+
 ucs_node_sum_t ucs_node_others(ucs_node_h node)
 {
     ucs_ledger_t *ledger  = node->ledger;
@@ -93,9 +98,9 @@ ucs_node_sum_t ucs_node_others(ucs_node_h node)
             (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
             continue;
         }
-        others.taken = ucs_share_add(others.taken, taken);
+        others.taken = ucs_node_add(others.taken, taken);
         /* Not of the same moment: what was taken bounds it */
-        others.pinned = ucs_share_add(
+        others.pinned = ucs_node_add(
                 others.pinned,
                 ucs_min(ucs_ledger_pinned(ledger, i, node->ram), taken));
         ++ranks;
@@ -110,7 +115,7 @@ uint64_t ucs_node_sum(ucs_node_h node)
 
     ucs_ledger_reap(node->ledger);
     ucs_lock(&node->lock);
-    sum = ucs_share_add(ucs_node_others(node).pinned, node->pinned);
+    sum = ucs_node_add(ucs_node_others(node).pinned, node->pinned);
     ucs_unlock(&node->lock);
     return sum;
 }
@@ -121,8 +126,38 @@ uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
     uint64_t sum = node->pinned + node->reserved + length;
 
     *others = ucs_node_others(node);
-    sum     = ucs_share_add(sum, others->taken);
+    sum     = ucs_node_add(sum, others->taken);
     return (sum > node->budget) ? sum - node->budget : 0;
+}
+
+/* Each round satisfies at least one more, or is the last */
+uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
+                         uint64_t budget)
+{
+    uint64_t level = budget / count;
+    uint64_t given, next;
+    unsigned hungry, i;
+
+    for (;;) {
+        given  = 0;
+        hungry = 0;
+        for (i = 0; i < count; ++i) {
+            if (demands[i] <= level) {
+                given += demands[i]; /* at most count * level <= budget */
+            } else {
+                ++hungry;
+            }
+        }
+        if (hungry == 0) {
+            return UINT64_MAX;
+        }
+
+        next = (budget - given) / hungry;
+        if (next <= level) {
+            return level;
+        }
+        level = next;
+    }
 }
 
 uint64_t ucs_node_level(ucs_node_h node, uint64_t mine)
@@ -139,7 +174,7 @@ uint64_t ucs_node_level(ucs_node_h node, uint64_t mine)
             demands[count++] = ucs_ledger_demand(ledger, i, node->ram);
         }
     }
-    return ucs_share_level(demands, count, node->budget);
+    return ucs_node_share_level(demands, count, node->budget);
 }
 
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
@@ -165,7 +200,7 @@ void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
 static void ucs_node_note_peak(ucs_node_h node, const ucs_node_sum_t *others)
 {
     node->peak = ucs_max(node->peak,
-                         ucs_share_add(others->pinned, node->pinned));
+                         ucs_node_add(others->pinned, node->pinned));
 }
 
 static void ucs_node_show_taken(ucs_node_h node)
@@ -230,14 +265,16 @@ static void ucs_node_look(ucs_node_h node)
  * another's claim fail. [N-SUM] in the second one each reads after it wrote:
  * the one whose write comes later in the single order of these accesses sees
  * the other's, and the sum of all that succeed fits. */
-static int ucs_node_fits(ucs_node_h node, uint64_t length, ucs_claim_t claim)
+static int ucs_node_fits(ucs_node_h node, uint64_t length,
+                         ucs_node_claim_mode_t mode)
 {
     uint64_t mine = node->pinned + length;
     ucs_node_sum_t others;
     int fits;
 
     if ((ucs_node_excess(node, length, &others) > 0) ||
-        ((claim == UCS_CLAIM_HELPER) && (mine > ucs_node_level(node, mine)))) {
+        ((mode == UCS_NODE_CLAIM_HELPER) &&
+         (mine > ucs_node_level(node, mine)))) {
         return 0;
     }
 
@@ -249,7 +286,7 @@ static int ucs_node_fits(ucs_node_h node, uint64_t length, ucs_claim_t claim)
     return fits;
 }
 
-int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim)
+int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_node_claim_mode_t mode)
 {
     int is_counted = 1;
     ucs_node_sum_t others;
@@ -259,13 +296,13 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim)
     if (node->budget == UINT64_MAX) {
         ucs_node_pin(node, length, NULL);
         ucs_node_look(node);
-    } else if (claim == UCS_CLAIM_FORCE) {
+    } else if (mode == UCS_NODE_CLAIM_FORCE) {
         others = ucs_node_others(node);
         ucs_node_pin(node, length, &others);
-        node->forced += (ucs_share_add(others.pinned, node->pinned) >
+        node->forced += (ucs_node_add(others.pinned, node->pinned) >
                          node->budget);
     } else {
-        is_counted = ucs_node_fits(node, length, claim);
+        is_counted = ucs_node_fits(node, length, mode);
     }
     assert(ucs_node_counts_are_valid(node));
     ucs_unlock(&node->lock);
@@ -360,7 +397,7 @@ void ucs_node_close(ucs_node_h node)
     free(node);
 }
 
-static void ucs_node_place_figures(ucs_node_h node, ucs_node_figures_t *figures)
+static void ucs_node_get_place(ucs_node_h node, ucs_node_figures_t *figures)
 {
     uint64_t now;
 
@@ -397,7 +434,7 @@ void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
     figures->given_bytes = node->given;
     pthread_mutex_unlock(&node->members_lock);
 
-    ucs_node_place_figures(node, figures);
+    ucs_node_get_place(node, figures);
     figures->budget = node->budget;
     figures->policy = node->policy;
 }

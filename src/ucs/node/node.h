@@ -30,19 +30,19 @@ BEGIN_C_DECLS
 typedef struct ucs_node *ucs_node_h;
 
 /** What a claim is for. */
-typedef enum ucs_claim {
-    UCS_CLAIM_HELPER, /**< a registration in advance: fits beside what
-                                  the others may have */
-    UCS_CLAIM_USE,    /**< a use: fits */
-    UCS_CLAIM_FORCE   /**< a use that is not to be refused */
-} ucs_claim_t;
+typedef enum ucs_node_claim_mode {
+    UCS_NODE_CLAIM_HELPER, /**< a registration in advance: fits beside what the
+                                others may have */
+    UCS_NODE_CLAIM_USE,    /**< a use: fits */
+    UCS_NODE_CLAIM_FORCE   /**< a use that is not to be refused */
+} ucs_node_claim_mode_t;
 
 /** Whom to ask for room. */
-typedef enum ucs_ask {
-    UCS_ASK_SHARE, /**< those above their share for what is idle, if this
-                               process is below its own */
-    UCS_ASK_ALL    /**< all for whatever is idle */
-} ucs_ask_t;
+typedef enum ucs_node_ask_whom {
+    UCS_NODE_ASK_SHARE, /**< those above their share for what is idle, if this
+                             process is below its own */
+    UCS_NODE_ASK_ALL    /**< all for whatever is idle */
+} ucs_node_ask_whom_t;
 
 typedef struct ucs_node_params {
     const char           *name;       /**< of the segment, as by @ref
@@ -51,25 +51,25 @@ typedef struct ucs_node_params {
     uint64_t             ram;         /**< bytes, what a process can pin at
                                            most; 0: the node's memory */
     uint64_t             patience_ns; /**< for one answer; 0: default */
-    ucs_cpu_policy_t     policy;
-    uint64_t                (*now)(void); /**< monotonic, nanoseconds */
+    ucs_place_policy_t     policy;
+    uint64_t             (*now)(void); /**< monotonic, nanoseconds */
     ucs_busy_read_func_t busy;        /**< NULL: the system is asked */
 } ucs_node_params_t;
 
 /** What a helper has done since its last turn. */
-typedef struct ucs_work {
+typedef struct ucs_node_work {
     uint64_t cpu_ns; /**< processor time */
     uint64_t steps;
-} ucs_work_t;
+} ucs_node_work_t;
 
 /** What a process knows of its node, for the report. */
 typedef struct ucs_node_figures {
     unsigned         ranks;       /**< most that were there at once */
     uint64_t         peak_bytes;  /**< most that they had pinned together. With
-                                       a budget each change is seen by who makes
-                                       it, so the largest of all ranks' is
-                                       exact; without one it is looked at every
-                                       millisecond at most */
+                                       a budget each rank looks at each change
+                                       that it makes, so the largest of all
+                                       ranks' is exact; without one it is looked
+                                       at every millisecond at most */
     uint64_t         budget;      /**< UINT64_MAX: none */
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
@@ -83,12 +83,12 @@ typedef struct ucs_node_figures {
     uint64_t         wanted;      /**< by all ranks, millionths of a core, at
                                        last */
     unsigned         processors;  /**< of all ranks and helpers */
-    ucs_cpu_policy_t policy;
+    ucs_place_policy_t policy;
 } ucs_node_figures_t;
 
 /** Makes idle registrations go, of at least @a length bytes or all.
  *  @return Bytes that have gone. */
-typedef uint64_t (*ucs_release_func_t)(void *arg, uint64_t length);
+typedef uint64_t (*ucs_node_release_func_t)(void *arg, uint64_t length);
 
 
 /**
@@ -107,7 +107,7 @@ void ucs_node_close(ucs_node_h node);
 
 /** Idle registrations that can be given back for others, or no longer; returns
  *  when a release under way is over. Not from a release. */
-ucs_status_t ucs_node_join(ucs_node_h node, ucs_release_func_t release,
+ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
                            void *arg);
 void ucs_node_part(ucs_node_h node, void *arg);
 
@@ -122,7 +122,8 @@ int ucs_node_has_budget(ucs_node_h node);
  *
  * @return Nonzero if they are counted, always so by force.
  */
-int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t claim);
+int ucs_node_claim(ucs_node_h node, uint64_t length,
+                   ucs_node_claim_mode_t mode);
 
 
 /** They are not pinned any more. */
@@ -135,7 +136,7 @@ void ucs_node_unclaim(ucs_node_h node, uint64_t length);
  *
  * @return Nonzero if they fit now, and are counted as by a claim.
  */
-int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom);
+int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_node_ask_whom_t whom);
 
 
 /** The word on which a helper that answers sleeps; another process changes it.
@@ -152,7 +153,7 @@ void ucs_node_serve(ucs_node_h node);
 
 
 /** What the application is bound to. @a cpus is NULL if it is not. */
-void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores);
+void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores);
 
 
 /** How often a helper asks where it is to run, nanoseconds: the ranks' figures
@@ -162,17 +163,16 @@ void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores);
 /**
  * A helper, now and then: is it to run, and where?
  *
- * @param [in]  now   Time.
- * @param [in]  work  Since its last turn.
- * @param [in]  allowed, distances  As by @ref ucs_place_decide.
- * @param [out] place  Always filled.
+ * @param [in]  now       Time.
+ * @param [in]  work      Since its last turn.
+ * @param [in]  topology  As by @ref ucs_place_decide.
+ * @param [out] place     Always filled.
  *
  * @return Nonzero if this turn found that another process had its slot: from
  *         then on the rank goes on by itself, with a ledger of its own.
  */
-int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_work_t *work,
-                  const ucs_cpus_t *allowed, const uint8_t *distances,
-                  ucs_place_t *place);
+int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_node_work_t *work,
+                  const ucs_place_topology_t *topology, ucs_place_t *place);
 
 
 /** Bytes that all ranks together have pinned now, without those that are
@@ -181,6 +181,22 @@ uint64_t ucs_node_sum(ucs_node_h node);
 
 
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
+
+
+/**
+ * The max-min fair level: a rank that demands no more than the level may
+ * have all of it, the others the level each. It is never below @a budget /
+ * @a count, and what all may have together is never above the budget:
+ *
+ *     budget / count <= level, sum(min(demand[i], level)) <= budget
+ *
+ * @param [in] demands  Bytes of each; their sum may exceed 64 bits.
+ * @param [in] count    At least 1.
+ *
+ * @return Bytes; UINT64_MAX if all can have what they demand.
+ */
+uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
+                         uint64_t budget);
 
 
 /** @return Nonzero if the equations in node_int.h hold. Always so, whatever

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "node_int.h"
-#include "share.h"
 
 #include <ucs/sys/futex.h>
 #include <ucs/sys/math.h>
@@ -23,7 +22,7 @@
  * Members
  */
 
-ucs_status_t ucs_node_join(ucs_node_h node, ucs_release_func_t release,
+ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
                            void *arg)
 {
     ucs_status_t status = UCS_ERR_EXCEEDS_LIMIT;
@@ -169,8 +168,7 @@ static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
     while (!ucs_node_answered(slot, bell, &answer) &&
            (ucs_node_missing(node) > 0)) {
         if (node->now() >= until) {
-            node->deaf[i]          = answer;
-            node->is_deaf[i / 64] |= UINT64_C(1) << (i % 64);
+            node->deaf[i] = (uint64_t)answer + 1;
             return;
         }
         ucs_futex_wait(&slot->answer, answer, UCS_NODE_NAP_NS,
@@ -186,19 +184,15 @@ static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
 /* A new owner of the slot has answered whatever was asked of the old one */
 static int ucs_node_is_deaf(ucs_node_h node, unsigned i)
 {
-    uint64_t bit = UINT64_C(1) << (i % 64);
+    uint32_t answer = ucs_load_relaxed(&node->ledger->slots[i].answer);
 
-    if ((node->is_deaf[i / 64] & bit) &&
-        (ucs_load_relaxed(&node->ledger->slots[i].answer) != node->deaf[i])) {
-        node->is_deaf[i / 64] &= ~bit;
-    }
-    return !!(node->is_deaf[i / 64] & bit);
+    return node->deaf[i] == (uint64_t)answer + 1;
 }
 
 /* The rank that holds most beyond @a level, among those that can answer and
  * have not been asked. @return Its slot, or -1. */
 static int ucs_node_choose(ucs_node_h node, uint64_t level,
-                           const uint64_t *asked)
+                           const uint8_t *asked)
 {
     ucs_ledger_t *ledger = node->ledger;
     uint64_t most        = level;
@@ -207,7 +201,7 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        if ((i == (unsigned)node->slot) || ((asked[i / 64] >> (i % 64)) & 1) ||
+        if ((i == (unsigned)node->slot) || asked[i] ||
             !ucs_node_listens(node, i)) {
             continue;
         }
@@ -223,15 +217,15 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
 /* One after the other, for one is enough most of the time */
 static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
 {
-    uint64_t asked[UCS_LEDGER_SLOTS / 64] = {0};
+    uint8_t asked[UCS_LEDGER_SLOTS] = {0};
     uint64_t missing, pinned;
     uint32_t bell;
     int i;
 
     while (((missing = ucs_node_missing(node)) > 0) &&
            ((i = ucs_node_choose(node, level, asked)) >= 0)) {
-        asked[i / 64] |= UINT64_C(1) << (i % 64);
-        pinned = ucs_ledger_pinned(node->ledger, i, node->ram);
+        asked[i] = 1;
+        pinned   = ucs_ledger_pinned(node->ledger, i, node->ram);
         if (pinned <= level) {
             continue;
         }
@@ -242,12 +236,13 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
 }
 
 /* To read of each rank takes longer than a registration */
-static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
+static void ucs_node_bury(ucs_node_h node, ucs_node_ask_whom_t whom)
 {
-    uint64_t now = node->now();
+    uint64_t now   = node->now();
+    uint64_t pause = (whom == UCS_NODE_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
+                                                  UCS_NODE_BURY_SHARE_NS;
 
-    if (now - node->buried < ((whom == UCS_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
-                                                      UCS_NODE_BURY_SHARE_NS)) {
+    if (now - node->buried < pause) {
         ucs_ledger_reap_gone(node->ledger);
         return;
     }
@@ -256,8 +251,8 @@ static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
 }
 
 /* Reserve, so that nobody takes what is given back before it is all there */
-static int ucs_node_begin_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom,
-                              uint64_t *level_p)
+static int ucs_node_begin_ask(ucs_node_h node, uint64_t length,
+                              ucs_node_ask_whom_t whom, uint64_t *level_p)
 {
     uint64_t mine;
     int is_due;
@@ -265,8 +260,8 @@ static int ucs_node_begin_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom,
     ucs_lock(&node->lock);
     mine = node->pinned + length;
     ucs_node_note_demand(node, mine);
-    *level_p = (whom == UCS_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
-    is_due   = (whom == UCS_ASK_ALL) || (mine <= *level_p);
+    *level_p = (whom == UCS_NODE_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
+    is_due   = (whom == UCS_NODE_ASK_ALL) || (mine <= *level_p);
     if (is_due) {
         ucs_node_reserve(node, length);
     }
@@ -291,14 +286,15 @@ static uint64_t ucs_node_rises(ucs_node_h node)
  * become less.
  *
  * @return Nonzero if it is decided. */
-static int ucs_node_ask_round(ucs_node_h node, uint64_t length, ucs_ask_t whom,
-                              uint64_t level, int *is_granted_p)
+static int ucs_node_ask_round(ucs_node_h node, uint64_t length,
+                              ucs_node_ask_whom_t whom, uint64_t level,
+                              int *is_granted_p)
 {
     uint64_t rises = ucs_node_rises(node);
 
     if (ucs_node_missing(node) > 0) {
         ucs_node_bury(node, whom);
-        if (whom == UCS_ASK_ALL) {
+        if (whom == UCS_NODE_ASK_ALL) {
             (void)ucs_node_release(node, ucs_node_missing(node));
         }
         ucs_node_ask_others(node, level);
@@ -317,7 +313,7 @@ static void ucs_node_end_ask(ucs_node_h node, uint64_t length)
     ucs_unlock(&node->lock);
 }
 
-int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom)
+int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_node_ask_whom_t whom)
 {
     int is_decided, is_granted;
     uint64_t level, until;

@@ -23,7 +23,7 @@ BEGIN_C_DECLS
 #define UCS_NODE_MEMBERS 64
 
 typedef struct ucs_node_member {
-    ucs_release_func_t release;
+    ucs_node_release_func_t release;
     void               *arg;
 } ucs_node_member_t;
 
@@ -43,9 +43,9 @@ struct ucs_node {
     uint64_t             budget;
     uint64_t             ram;
     uint64_t             patience_ns;
-    uint64_t                 (*now)(void);
+    uint64_t             (*now)(void);
     uint64_t             opened;                 /* ns */
-    ucs_cpu_policy_t     policy;
+    ucs_place_policy_t   policy;
 
     /* A leaf, held for one look through the ledger; taken under the lock of an
      * cache. Protects what follows, of which the ledger shows a copy: what
@@ -65,7 +65,7 @@ struct ucs_node {
     uint32_t             state;                  /* UCS_LEDGER_xx, and what the
                                                     application uses: */
     unsigned             cores;
-    ucs_cpus_t           cpus;
+    cpu_set_t           cpus;
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;
@@ -82,17 +82,18 @@ struct ucs_node {
     pthread_mutex_t      ask_lock;
     uint64_t             buried;                 /* ns, when the dead were
                                                     looked for */
-    uint32_t             deaf[UCS_LEDGER_SLOTS]; /* the answer at which it
-                                                    stopped */
-    uint64_t             is_deaf[UCS_LEDGER_SLOTS / 64];
+    uint64_t             deaf[UCS_LEDGER_SLOTS]; /* the answer at which it
+                                                    stopped, plus one; 0: it
+                                                    did not */
 
     /* Protects what follows, for the helpers take turns; the lock above is
      * taken under it */
     pthread_mutex_t      turn_lock;
     ucs_place_t          place;
-    unsigned             load;                /* of the helper while it ran */
+    unsigned             load;                   /* of the helper while it
+                                                    ran */
     uint64_t             load_since;             /* ns, and since then: */
-    ucs_work_t           work;
+    ucs_node_work_t           work;
     uint64_t             rest_until;             /* ns */
     uint64_t             rests;
     uint64_t             rest_ns;                /* of those that are over */
@@ -101,7 +102,7 @@ struct ucs_node {
     ucs_busy_read_func_t busy_read;
     ucs_busy_t           busy[UCS_LEDGER_SLOTS];
     unsigned             next_check;             /* slot */
-    ucs_rank_t           view[UCS_LEDGER_SLOTS];
+    ucs_place_rank_t           view[UCS_LEDGER_SLOTS];
 };
 
 

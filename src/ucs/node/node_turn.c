@@ -32,42 +32,43 @@ static void ucs_node_show_cpus(ucs_node_h node)
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_WORDS; ++i) {
-        ucs_store_relaxed(&slot->cpus[i], node->cpus.bits[i]);
+        ucs_store_relaxed(&slot->cpus[i], node->cpus.__bits[i]);
     }
     ucs_store_relaxed(&slot->cores, node->cores);
 }
 
-void ucs_node_set_cpus(ucs_node_h node, const ucs_cpus_t *cpus, unsigned cores)
+void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores)
 {
-    static const ucs_cpus_t none = {{0}};
-
     ucs_lock(&node->lock);
-    node->cpus  = (cpus != NULL) ? *cpus : none;
+    CPU_ZERO(&node->cpus);
+    if (cpus != NULL) {
+        node->cpus = *cpus;
+    }
     node->cores = cores;
     ucs_node_show_cpus(node);
     ucs_node_set_state(node, UCS_LEDGER_BOUND, cpus != NULL);
     ucs_unlock(&node->lock);
 }
 
-static void ucs_node_read(ucs_node_h node, unsigned i, ucs_rank_t *rank)
+static void ucs_node_read(ucs_node_h node, unsigned i, ucs_place_rank_t *rank)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[i];
     unsigned cpu            = ucs_load_relaxed(&slot->cpu);
     unsigned word;
 
-    rank->slot  = i;
-    rank->wants = ucs_busy_wants(
-            &node->busy[i], ucs_load_relaxed(&node->ledger->owner[i]),
-            ucs_min(ucs_load_relaxed(&slot->cores), UCS_LEDGER_CPUS));
+    rank->slot    = i;
+    rank->cores   = ucs_min(ucs_load_relaxed(&slot->cores), UCS_LEDGER_CPUS);
+    rank->wants   = ucs_busy_wants(&node->busy[i],
+                                   ucs_load_relaxed(&node->ledger->owner[i]),
+                                   rank->cores);
     rank->demand  = ucs_ledger_demand(node->ledger, i, node->ram);
     rank->state   = ucs_load_relaxed(&slot->state);
-    rank->cores   = ucs_min(ucs_load_relaxed(&slot->cores), UCS_LEDGER_CPUS);
     rank->cpu     = (cpu <= UCS_LEDGER_CPUS) ? (int)cpu - 1 : UCS_PLACE_ANY;
     rank->step_ns = ucs_min(ucs_load_relaxed(&slot->step_ns),
                             UCS_NODE_STEP_MAX_NS);
     rank->load    = ucs_min(ucs_load_relaxed(&slot->load), UCS_NODE_MILLION);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-        rank->cpus.bits[word] = ucs_load_relaxed(&slot->cpus[word]);
+        rank->cpus.__bits[word] = ucs_load_relaxed(&slot->cpus[word]);
     }
 }
 
@@ -90,7 +91,7 @@ static unsigned ucs_node_read_all(ucs_node_h node, unsigned *self_p)
 
 /* How long a step takes, and how much of a core all of them */
 static void ucs_node_measure(ucs_node_h node, uint64_t now,
-                             const ucs_work_t *work)
+                             const ucs_node_work_t *work)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
     uint64_t elapsed        = now - node->load_since;
@@ -192,9 +193,8 @@ static int ucs_node_mend(ucs_node_h node)
     return has_slot;
 }
 
-int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_work_t *work,
-                  const ucs_cpus_t *allowed, const uint8_t *distances,
-                  ucs_place_t *place)
+int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_node_work_t *work,
+                  const ucs_place_topology_t *topology, ucs_place_t *place)
 {
     unsigned count, self = 0;
     int has_slot;
@@ -205,8 +205,7 @@ int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_work_t *work,
     ucs_node_measure(node, now, work);
     count                 = ucs_node_read_all(node, &self);
     node->view[self].load = node->load;
-    ucs_place_decide(node->view, count, self, node->policy, allowed, distances,
-                     place);
+    ucs_place_decide(node->view, count, self, node->policy, topology, place);
     ucs_node_settle(node, now, place);
     ucs_node_publish(node, place);
     node->place = *place;

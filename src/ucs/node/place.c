@@ -5,15 +5,18 @@
 
 #include <string.h>
 
+_Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
+               "a slot names the processors that a set holds");
+
 /* A rank that has a helper needs less memory for that very reason; it must not
  * lose the helper to one that needs a little more */
 #define UCS_PLACE_INCUMBENT 4 /* a quarter more */
 
-const char *ucs_cpu_policy_names[] = {
-        [UCS_CPU_POLICY_CONSERVATIVE] = "conservative",
-        [UCS_CPU_POLICY_AGGRESSIVE]   = "aggressive",
-        [UCS_CPU_POLICY_AUTO]         = "auto",
-        [UCS_CPU_POLICY_LAST]         = NULL};
+const char *ucs_place_policy_names[] = {
+        [UCS_PLACE_POLICY_CONSERVATIVE] = "conservative",
+        [UCS_PLACE_POLICY_AGGRESSIVE]   = "aggressive",
+        [UCS_PLACE_POLICY_AUTO]         = "auto",
+        [UCS_PLACE_POLICY_LAST]         = NULL};
 
 const char *ucs_place_reasons[] = {
         [UCS_PLACE_UNASKED] = "no registration needed it yet",
@@ -27,30 +30,20 @@ const char *ucs_place_reasons[] = {
                               "time than there is"};
 
 
-unsigned ucs_cpus_count(const ucs_cpus_t *cpus)
-{
-    unsigned count = 0;
-    unsigned word;
-
-    for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-        count += __builtin_popcountll(cpus->bits[word]);
-    }
-    return count;
-}
-
 /* For the moment: when it comes back, all decide again */
-static int ucs_place_is_absent(const ucs_rank_t *rank)
+static int ucs_place_is_absent(const ucs_place_rank_t *rank)
 {
     return rank->wants < UCS_PLACE_ABSENT;
 }
 
 /* @return Nonzero if some ranks are not bound, so that nobody can tell which
  *         cores are idle, only how many */
-static int ucs_place_idle(const ucs_rank_t *ranks, unsigned count,
-                          const ucs_cpus_t *allowed, ucs_place_t *place)
+static int ucs_place_idle(const ucs_place_rank_t *ranks, unsigned count,
+                          const cpu_set_t *allowed, ucs_place_t *place)
 {
     unsigned floating = 0;
-    unsigned i, word, left;
+    unsigned i, left;
+    cpu_set_t held;
 
     place->idle = *allowed;
     for (i = 0; i < count; ++i) {
@@ -61,17 +54,16 @@ static int ucs_place_idle(const ucs_rank_t *ranks, unsigned count,
             floating += ranks[i].cores;
             continue;
         }
-        for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-            place->idle.bits[word] &= ~ranks[i].cpus.bits[word];
-        }
+        CPU_AND(&held, &place->idle, &ranks[i].cpus);
+        CPU_XOR(&place->idle, &place->idle, &held);
     }
 
-    left              = ucs_cpus_count(&place->idle);
+    left              = CPU_COUNT(&place->idle);
     place->idle_cores = (left > floating) ? left - floating : 0;
     return floating > 0;
 }
 
-static uint64_t ucs_place_weight(const ucs_rank_t *rank)
+static uint64_t ucs_place_weight(const ucs_place_rank_t *rank)
 {
     uint64_t weight = rank->demand;
 
@@ -83,8 +75,8 @@ static uint64_t ucs_place_weight(const ucs_rank_t *rank)
 
 /* How many ranks with a helper come before this one; ties go to the lower
  * slot */
-static unsigned ucs_place_position(const ucs_rank_t *ranks, unsigned count,
-                                   unsigned self)
+static unsigned ucs_place_position(const ucs_place_rank_t *ranks,
+                                   unsigned count, unsigned self)
 {
     uint64_t own      = ucs_place_weight(&ranks[self]);
     unsigned position = 0;
@@ -102,7 +94,7 @@ static unsigned ucs_place_position(const ucs_rank_t *ranks, unsigned count,
 }
 
 /* The idle core at this place in the order of distances, then of numbers */
-static int ucs_place_core(const ucs_cpus_t *idle, const uint8_t *distances,
+static int ucs_place_core(const cpu_set_t *idle, const uint8_t *distances,
                           unsigned position)
 {
     unsigned histogram[UINT8_MAX + 1] = {0};
@@ -110,13 +102,13 @@ static int ucs_place_core(const ucs_cpus_t *idle, const uint8_t *distances,
     int cpu;
 
     for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        histogram[distances[cpu]] += ucs_cpus_has(idle, cpu);
+        histogram[distances[cpu]] += CPU_ISSET(cpu, idle);
     }
     while (position >= histogram[distance]) {
         position -= histogram[distance++];
     }
     for (cpu = 0;; ++cpu) {
-        if (ucs_cpus_has(idle, cpu) && (distances[cpu] == distance) &&
+        if (CPU_ISSET(cpu, idle) && (distances[cpu] == distance) &&
             (position-- == 0)) {
             return cpu;
         }
@@ -124,7 +116,7 @@ static int ucs_place_core(const ucs_cpus_t *idle, const uint8_t *distances,
 }
 
 /* A helper that sleeps gives its core up after a step: a step is its slice */
-static void ucs_place_sharing(const ucs_rank_t *ranks, unsigned count,
+static void ucs_place_sharing(const ucs_place_rank_t *ranks, unsigned count,
                               unsigned self, ucs_place_t *place)
 {
     unsigned i;
@@ -132,7 +124,6 @@ static void ucs_place_sharing(const ucs_rank_t *ranks, unsigned count,
     for (i = 0; (i < count) && (place->cpu != UCS_PLACE_ANY); ++i) {
         if ((i != self) && (ranks[i].state & UCS_LEDGER_RUNS) &&
             (ranks[i].cpu == place->cpu)) {
-            ++place->sharers;
             place->shared_ns += ranks[i].step_ns + UCS_PLACE_SWITCH_NS;
         }
     }
@@ -140,27 +131,25 @@ static void ucs_place_sharing(const ucs_rank_t *ranks, unsigned count,
 
 /* Ranks that want more than there is wait for each other as it is, those that
  * spin for a whole time slice; where a helper wakes one of them loses its
- * place, and all wait. How many ranks there are says nothing: they may sleep.
- * */
-static int ucs_place_is_crowded(const ucs_rank_t *ranks, unsigned count,
-                                const ucs_cpus_t *allowed, ucs_place_t *place)
+ * place, and all wait. How many ranks there are says nothing: they may
+ * sleep. */
+static int ucs_place_is_crowded(const ucs_place_rank_t *ranks, unsigned count,
+                                const cpu_set_t *allowed, ucs_place_t *place)
 {
-    ucs_cpus_t cpus = *allowed;
-    unsigned i, word;
+    cpu_set_t cpus = *allowed;
+    unsigned i;
 
     for (i = 0; i < count; ++i) {
         place->wanted += ranks[i].wants;
-        for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-            cpus.bits[word] |= ranks[i].cpus.bits[word];
-        }
+        CPU_OR(&cpus, &cpus, &ranks[i].cpus);
     }
-    place->processors = ucs_cpus_count(&cpus);
+    place->processors = CPU_COUNT(&cpus);
     return place->wanted >
            (uint64_t)place->processors * UCS_BUSY_CORE + UCS_PLACE_CROWD;
 }
 
-static ucs_place_why_t ucs_place_why(const ucs_rank_t *self,
-                                     ucs_cpu_policy_t policy, int has_idle,
+static ucs_place_why_t ucs_place_why(const ucs_place_rank_t *self,
+                                     ucs_place_policy_t policy, int has_idle,
                                      int is_crowded)
 {
     if (has_idle) {
@@ -168,9 +157,9 @@ static ucs_place_why_t ucs_place_why(const ucs_rank_t *self,
     }
 
     switch (policy) {
-    case UCS_CPU_POLICY_AGGRESSIVE:
+    case UCS_PLACE_POLICY_AGGRESSIVE:
         return UCS_PLACE_ALL;
-    case UCS_CPU_POLICY_AUTO:
+    case UCS_PLACE_POLICY_AUTO:
         return is_crowded                        ? UCS_PLACE_CROWDED :
                (self->load > UCS_PLACE_LOAD_MAX) ? UCS_PLACE_HEAVY :
                                                    UCS_PLACE_LIGHT;
@@ -179,11 +168,12 @@ static ucs_place_why_t ucs_place_why(const ucs_rank_t *self,
     }
 }
 
-void ucs_place_decide(const ucs_rank_t *ranks, unsigned count, unsigned self,
-                      ucs_cpu_policy_t policy, const ucs_cpus_t *allowed,
-                      const uint8_t *distances, ucs_place_t *place)
+void ucs_place_decide(const ucs_place_rank_t *ranks, unsigned count,
+                      unsigned self, ucs_place_policy_t policy,
+                      const ucs_place_topology_t *topology, ucs_place_t *place)
 {
-    unsigned position = ucs_place_position(ranks, count, self);
+    const cpu_set_t *allowed = &topology->allowed;
+    unsigned position        = ucs_place_position(ranks, count, self);
     int is_floating, is_crowded;
 
     memset(place, 0, sizeof(*place));
@@ -197,7 +187,7 @@ void ucs_place_decide(const ucs_rank_t *ranks, unsigned count, unsigned self,
         return;
     }
 
-    place->cpu = ucs_place_core(&place->idle, distances,
+    place->cpu = ucs_place_core(&place->idle, topology->distances,
                                 position % place->idle_cores);
     ucs_place_sharing(ranks, count, self, place);
 }

@@ -7,6 +7,8 @@
 #include "busy.h"
 #include "ledger.h"
 
+#include <sched.h>
+
 /**
  * @file place.h
  *
@@ -17,18 +19,18 @@
 
 BEGIN_C_DECLS
 
-/** Who may have a helper when there are fewer idle cores than ranks. */
-typedef enum ucs_cpu_policy {
-    UCS_CPU_POLICY_AUTO,         /**< as conservative, and all others
-                                             whose helper hardly runs */
-    UCS_CPU_POLICY_CONSERVATIVE, /**< one rank for each idle core: those
-                                             that need the most memory */
-    UCS_CPU_POLICY_AGGRESSIVE,   /**< all; helpers share cores */
-    UCS_CPU_POLICY_LAST
-} ucs_cpu_policy_t;
+/** The ranks that have a helper when there are fewer idle cores than ranks. */
+typedef enum ucs_place_policy {
+    UCS_PLACE_POLICY_AUTO,         /**< as conservative, and all others whose
+                                        helper hardly runs */
+    UCS_PLACE_POLICY_CONSERVATIVE, /**< one rank for each idle core: those that
+                                        need the most memory */
+    UCS_PLACE_POLICY_AGGRESSIVE,   /**< all; helpers share cores */
+    UCS_PLACE_POLICY_LAST
+} ucs_place_policy_t;
 
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
-extern const char *ucs_cpu_policy_names[];
+extern const char *ucs_place_policy_names[];
 
 /** What a helper may take of a core under auto where none is idle,
  *  millionths. */
@@ -52,12 +54,8 @@ extern const char *ucs_cpu_policy_names[];
 /** Nowhere in particular. */
 #define UCS_PLACE_ANY (-1)
 
-typedef struct ucs_cpus {
-    uint64_t bits[UCS_LEDGER_WORDS];
-} ucs_cpus_t;
-
 /** A rank, as read from the ledger, with its figures bounded. */
-typedef struct ucs_rank {
+typedef struct ucs_place_rank {
     uint64_t   demand; /**< bytes */
     unsigned   slot;
     unsigned   state;  /**< UCS_LEDGER_xx */
@@ -66,8 +64,8 @@ typedef struct ucs_rank {
     int        cpu;    /**< of its helper, or UCS_PLACE_ANY */
     uint64_t   step_ns;
     unsigned   load;   /**< millionths of a core */
-    ucs_cpus_t cpus;   /**< that its application is bound to */
-} ucs_rank_t;
+    cpu_set_t cpus;   /**< that its application is bound to */
+} ucs_place_rank_t;
 
 /** Why a helper runs, or why not. */
 typedef enum ucs_place_why {
@@ -90,38 +88,33 @@ typedef struct ucs_place {
     uint64_t        wanted;     /**< by all ranks, millionths of a core */
     unsigned        processors; /**< of all ranks and helpers */
     int             cpu;        /**< its own core, or UCS_PLACE_ANY */
-    unsigned        sharers;    /**< other helpers on that core */
-    uint64_t        shared_ns;  /**< until they have all had their turn: the
-                                     paper's n * (t_slice + t_cs) */
+    uint64_t        shared_ns;  /**< until other helpers on that core have all
+                                     had their turn: the paper's
+                                     n * (t_slice + t_cs) */
     unsigned        idle_cores; /**< of the node */
-    ucs_cpus_t      idle;       /**< processors that no rank is bound to */
+    cpu_set_t       idle;       /**< processors that no rank is bound to */
 } ucs_place_t;
 
-static inline int ucs_cpus_has(const ucs_cpus_t *cpus, int cpu)
-{
-    return (cpus->bits[cpu / 64] >> (cpu % 64)) & 1;
-}
-
-static inline void ucs_cpus_add(ucs_cpus_t *cpus, int cpu)
-{
-    cpus->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
-}
-
-unsigned ucs_cpus_count(const ucs_cpus_t *cpus);
+/** What this process can know of the node's processors. */
+typedef struct ucs_place_topology {
+    cpu_set_t allowed;                    /**< the helper may run on these */
+    uint8_t   distances[UCS_LEDGER_CPUS]; /**< from the device, any unit; 0:
+                                               near */
+} ucs_place_topology_t;
 
 
 /**
  * Decide for one rank. What ranks that are absent are bound to is idle.
  *
- * @param [in]  ranks      All of them.
- * @param [in]  self       Index of the one that asks.
- * @param [in]  allowed    Processors that its helper may run on.
- * @param [in]  distances  Of each processor from the device, any unit.
- * @param [out] place      Always filled.
+ * @param [in]  ranks     All of them.
+ * @param [in]  self      Index of the one that asks.
+ * @param [in]  topology  Of the helper that asks.
+ * @param [out] place     Always filled.
  */
-void ucs_place_decide(const ucs_rank_t *ranks, unsigned count, unsigned self,
-                      ucs_cpu_policy_t policy, const ucs_cpus_t *allowed,
-                      const uint8_t *distances, ucs_place_t *place);
+void ucs_place_decide(const ucs_place_rank_t *ranks, unsigned count,
+                      unsigned self, ucs_place_policy_t policy,
+                      const ucs_place_topology_t *topology,
+                      ucs_place_t *place);
 
 END_C_DECLS
 

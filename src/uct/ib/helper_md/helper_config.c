@@ -332,7 +332,7 @@ static const uct_helper_option_rule_t uct_helper_option_rules[] = {
                              uct_helper_config_parse_cpu, uct_helper_cpu_words,
                              "auto, a list such as 0-3,8, or nothing"),
         UCT_HELPER_WORD_RULE("HELPER_CPU_POLICY", cpu_policy,
-                             ucs_cpu_policy_names,
+                             ucs_place_policy_names,
                              "conservative, aggressive or auto"),
         UCT_HELPER_HINT_RULE("HELPER_LOG", log, UCT_HELPER_VALUE(log_level),
                              helper, uct_helper_config_parse_log,

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "helper_md.h"
-#include "affinity.h"
 #include <uct/ib/helper_md/watch/events.h>
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
@@ -57,16 +56,15 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 
 static void uct_helper_md_bind(uct_helper_md_t *md)
 {
-    ucs_cpu_set_t cpus;
+    cpu_set_t cpus;
 
     /* With a ledger the helper looks for its place itself */
     if ((md->node != NULL) && (md->config.cpu_mode == UCT_HELPER_CPU_AUTO)) {
         return;
     }
 
-    /* UCX's type and the C library's are the same bits */
-    if (!uct_helper_affinity_choose(&md->config, &md->local_cpus, &cpus) ||
-        (ucs_thread_bind(md->thread, (const cpu_set_t*)&cpus) == UCS_OK)) {
+    if (!uct_helper_md_choose_cpus(md, &cpus) ||
+        (ucs_thread_bind(md->thread, &cpus) == UCS_OK)) {
         return;
     }
 
@@ -308,7 +306,7 @@ static void uct_helper_md_release(uct_helper_md_t *md)
     }
     uct_helper_site_destroy(md->site);
     ucs_thread_destroy(md->thread);
-    uct_helper_node_release_process(md->node);
+    uct_helper_node_close(md->node);
     free(md->topology);
     pthread_mutex_destroy(&md->child_lock);
     free(md);
@@ -400,7 +398,7 @@ static ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_thread;
     }
 
-    md->node = uct_helper_node_acquire(config);
+    md->node = uct_helper_node_open(config);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
         goto err_release_node;
@@ -413,7 +411,7 @@ static ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     return UCS_OK;
 
 err_release_node:
-    uct_helper_node_release_process(md->node);
+    uct_helper_node_close(md->node);
     uct_helper_site_destroy(md->site);
 err_destroy_thread:
     ucs_thread_destroy(md->thread);

@@ -163,10 +163,10 @@ static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
 
 static int uct_helper_env_claim(void *arg, size_t length, unsigned why)
 {
-    static const ucs_claim_t claims[] = {
-            [UCS_REGCACHE_ROOM_HELPER] = UCS_CLAIM_HELPER,
-            [UCS_REGCACHE_ROOM_USE]    = UCS_CLAIM_USE,
-            [UCS_REGCACHE_ROOM_FORCE]  = UCS_CLAIM_FORCE};
+    static const ucs_node_claim_mode_t claims[] = {
+            [UCS_REGCACHE_ROOM_HELPER] = UCS_NODE_CLAIM_HELPER,
+            [UCS_REGCACHE_ROOM_USE]    = UCS_NODE_CLAIM_USE,
+            [UCS_REGCACHE_ROOM_FORCE]  = UCS_NODE_CLAIM_FORCE};
     uct_helper_md_t *md = arg;
 
     return ucs_node_claim(md->node, length, claims[why]);
@@ -186,7 +186,7 @@ static ucs_regcache_room_t uct_helper_env_ask(void *arg, size_t length, int all)
     int is_granted;
 
     is_granted = ucs_node_ask(md->node, length,
-                              all ? UCS_ASK_ALL : UCS_ASK_SHARE);
+                              all ? UCS_NODE_ASK_ALL : UCS_NODE_ASK_SHARE);
     ucs_cancel_restore(cancel);
     return is_granted ? UCS_REGCACHE_ROOM_GRANTED : UCS_REGCACHE_ROOM_NONE;
 }

@@ -46,8 +46,8 @@ typedef struct uct_helper_md {
     ucs_node_h               node;        /* NULL: it has no ledger */
     _Atomic(int)             listens;     /* the node's ledger says so */
     /* The helper's own: where it runs */
-    ucs_topology_t           *topology;   /* NULL: not looked at yet */
-    ucs_work_t               work;        /* since the last turn */
+    ucs_place_topology_t           *topology;   /* NULL: not looked at yet */
+    ucs_node_work_t               work;        /* since the last turn */
     uint64_t                 turn_at;     /* ns */
     uint64_t                 turn_cpu_ns;
     int                      bound_cpu;   /* plus one, 0: to none yet */
@@ -88,6 +88,20 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 /** Have the cache distrust memory if the domain below marks what it
  *  registers. */
 void uct_helper_md_check_marks(uct_helper_md_t *md);
+
+
+/**
+ * Processors of a helper thread that no ledger gives a place.
+ *
+ * `auto` means: those near the device, without the one that the main thread is
+ * bound to if it is bound to a single one (as `mpirun --bind-to hwthread` does
+ * it), for there the helper could only run by taking the application's time.
+ *
+ * @param [out] cpus  Set if the result is nonzero.
+ *
+ * @return Nonzero if the thread should be bound at all.
+ */
+int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
 
 
 /** The helper's dealings with the node, at each step. @return When the next

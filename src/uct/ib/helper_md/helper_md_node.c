@@ -7,25 +7,40 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/thread.h>
 
+#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 /*
  * The helper of a domain among those of its node: it gives back what others
  * ask for, and learns whether it is to run, and where.
  */
 
-
-/* Both are bits in the order of the processors */
-static void uct_helper_md_near(const uct_helper_md_t *md, ucs_cpus_t *near)
+/* Both types are arrays of unsigned long with one bit for each of 1024
+ * processors */
+static cpu_set_t *uct_helper_md_cpu_set(ucs_cpu_set_t *cpus)
 {
-    int cpu;
+    return (cpu_set_t*)cpus;
+}
 
-    memset(near, 0, sizeof(*near));
-    for (cpu = 0; cpu < UCS_CPU_SETSIZE; ++cpu) {
-        if (md->local_cpus.ucs_bits[UCS_CPUELT(cpu)] & UCS_CPUMASK(cpu)) {
-            ucs_cpus_add(near, cpu);
+int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
+{
+    cpu_set_t application;
+
+    switch (md->config.cpu_mode) {
+    case UCT_HELPER_CPU_LIST:
+        *cpus = *uct_helper_md_cpu_set(&md->config.cpus);
+        return 1;
+    case UCT_HELPER_CPU_AUTO:
+        *cpus = *uct_helper_md_cpu_set(&md->local_cpus);
+        if ((sched_getaffinity(getpid(), sizeof(application), &application) ==
+             0) && (CPU_COUNT(&application) == 1)) {
+            CPU_AND(&application, &application, cpus);
+            CPU_XOR(cpus, cpus, &application);
         }
+        return CPU_COUNT(cpus) > 0;
+    default:
+        return 0;
     }
 }
 
@@ -33,8 +48,7 @@ static void uct_helper_md_near(const uct_helper_md_t *md, ucs_cpus_t *near)
 static int uct_helper_md_survey(uct_helper_md_t *md)
 {
     int is_auto = (md->config.cpu_mode == UCT_HELPER_CPU_AUTO);
-    ucs_topology_t *topology;
-    ucs_cpus_t near;
+    ucs_place_topology_t *topology;
 
     if (md->topology != NULL) {
         return 1;
@@ -46,35 +60,34 @@ static int uct_helper_md_survey(uct_helper_md_t *md)
         return 0;
     }
 
-    uct_helper_md_near(md, &near);
-    ucs_cpus_distances(md->name, &near, topology->distances);
+    ucs_cpus_distances(md->name, uct_helper_md_cpu_set(&md->local_cpus),
+                       topology->distances);
     md->topology = topology;
     return 1;
 }
 
 /* Where nobody can tell which core is idle, or none is: the nearest ones that
  * no rank is bound to, else any */
-static void uct_helper_md_roam(const ucs_topology_t *topology,
-                               const ucs_place_t *place, ucs_cpus_t *cpus)
+static void uct_helper_md_roam(const ucs_place_topology_t *topology,
+                               const ucs_place_t *place, cpu_set_t *cpus)
 {
     unsigned nearest = UINT8_MAX;
     int cpu;
 
-    if (ucs_cpus_count(&place->idle) == 0) {
+    if (CPU_COUNT(&place->idle) == 0) {
         *cpus = topology->allowed;
         return;
     }
 
+    *cpus = place->idle;
     for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        if (ucs_cpus_has(&place->idle, cpu)) {
+        if (CPU_ISSET(cpu, cpus)) {
             nearest = ucs_min(nearest, topology->distances[cpu]);
         }
     }
-    memset(cpus, 0, sizeof(*cpus));
     for (cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        if (ucs_cpus_has(&place->idle, cpu) &&
-            (topology->distances[cpu] == nearest)) {
-            ucs_cpus_add(cpus, cpu);
+        if (topology->distances[cpu] > nearest) {
+            CPU_CLR(cpu, cpus);
         }
     }
 }
@@ -82,7 +95,7 @@ static void uct_helper_md_roam(const ucs_topology_t *topology,
 /* The user's word on processors goes before */
 static void uct_helper_md_move(uct_helper_md_t *md, const ucs_place_t *place)
 {
-    ucs_cpus_t cpus = {{0}};
+    cpu_set_t cpus = {{0}};
 
     if ((md->config.cpu_mode != UCT_HELPER_CPU_AUTO) ||
         ((place->cpu != UCS_PLACE_ANY) && (md->bound_cpu == place->cpu + 1))) {
@@ -91,11 +104,11 @@ static void uct_helper_md_move(uct_helper_md_t *md, const ucs_place_t *place)
 
     md->bound_cpu = place->cpu + 1;
     if (place->cpu != UCS_PLACE_ANY) {
-        ucs_cpus_add(&cpus, place->cpu);
+        CPU_SET(place->cpu, &cpus);
     } else {
         uct_helper_md_roam(md->topology, place, &cpus);
     }
-    if (!ucs_cpus_bind(&cpus)) {
+    if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) {
         ucs_helper_debug("%s: the helper thread is not bound", md->name);
     }
 }
@@ -106,8 +119,7 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     ucs_place_t place;
 
     md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;
-    if (ucs_node_turn(md->node, now, &md->work, &md->topology->allowed,
-                      md->topology->distances, &place)) {
+    if (ucs_node_turn(md->node, now, &md->work, md->topology, &place)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
     }

@@ -21,10 +21,10 @@ typedef struct uct_helper_node_process {
     unsigned           users;
     int                is_refused; /* and said so */
     int                has_figures;
-    ucs_node_figures_t figures;    /* of who has left */
+    ucs_node_figures_t figures;    /* of earlier times, summed up */
 } uct_helper_node_process_t;
 
-/* Protects the process's place; nothing is taken under it but the node's own
+/* Protects the process's slot; nothing is taken under it but the node's own
  * locks */
 static pthread_mutex_t uct_helper_node_process_lock = PTHREAD_MUTEX_INITIALIZER;
 static uct_helper_node_process_t uct_helper_node_process;
@@ -36,23 +36,18 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
     char name[NAME_MAX];
     ucs_node_params_t params = {
         .name   = name,
-        .budget = (config->node_max_pinned ==
-                   SIZE_MAX) ?
-                          UINT64_MAX :
-                          config->node_max_pinned,
+        .budget = config->node_max_pinned, /* SIZE_MAX: none */
         .policy = config->cpu_policy,
         .now    = ucs_clock_now
     };
     const char *suffix       = getenv(UCS_NODE_SUFFIX_ENV);
-    ucs_hold_t hold;
+    ucs_cpus_held_t held;
     ucs_status_t status;
 
     if (ucs_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
         snprintf(error, max,
-                 UCS_NODE_SUFFIX_ENV
-                 ": '%s' is not valid, allowed: up "
-                 "to 64 letters, digits, '-' and '_'; the node's ledger is not "
-                 "used",
+                 UCS_NODE_SUFFIX_ENV ": '%s' is not valid, allowed: up to 64 "
+                 "letters, digits, '-' and '_'; the node's ledger is not used",
                  suffix);
         return UCS_ERR_INVALID_PARAM;
     }
@@ -62,17 +57,17 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
         return status;
     }
 
-    ucs_cpus_hold(&hold);
+    ucs_cpus_hold(&held);
     ucs_node_set_cpus(uct_helper_node_process.node,
-                      hold.is_bound ? &hold.cpus : NULL, hold.cores);
+                      held.is_bound ? &held.cpus : NULL, held.cores);
     return UCS_OK;
 }
 
-ucs_node_h uct_helper_node_acquire(const uct_helper_config_t *config)
+ucs_node_h uct_helper_node_open(const uct_helper_config_t *config)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
     int is_needed = (config->node_max_pinned != SIZE_MAX) ||
-                    (config->cpu_policy != UCS_CPU_POLICY_AUTO);
+                    (config->cpu_policy != UCS_PLACE_POLICY_AUTO);
     char error[UCT_HELPER_NODE_ERROR_MAX];
 
     pthread_mutex_lock(&uct_helper_node_process_lock);
@@ -102,7 +97,7 @@ static void uct_helper_node_keep_figures(uct_helper_node_process_t *process)
     process->has_figures = 1;
 }
 
-void uct_helper_node_release_process(ucs_node_h node)
+void uct_helper_node_close(ucs_node_h node)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
 

@@ -9,7 +9,7 @@
 /**
  * @file node_process.h
  *
- * The one place of this process in the node's ledger, for all its domains.
+ * The one slot of this process in the node's ledger, for all its domains.
  */
 
 BEGIN_C_DECLS
@@ -22,11 +22,11 @@ BEGIN_C_DECLS
  * @return NULL if the ledger cannot be used, after one line, which is a warning
  *         if an option needs the ledger.
  */
-ucs_node_h uct_helper_node_acquire(const uct_helper_config_t *config);
+ucs_node_h uct_helper_node_open(const uct_helper_config_t *config);
 
 
 /** Give it back; the last one leaves. NULL is nothing. */
-void uct_helper_node_release_process(ucs_node_h node);
+void uct_helper_node_close(ucs_node_h node);
 
 
 /** In a child: what the parent entered is the parent's. Trusts no lock. */

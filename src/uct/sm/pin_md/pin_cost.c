@@ -7,9 +7,10 @@
 
 #include "pin_cost.h"
 
+#include <ucs/sys/clock.h>
+
 #include <stdio.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 
@@ -20,14 +21,6 @@
  * small size class */
 #define UCT_PIN_COST_PAGES 32
 
-
-static double uct_pin_cost_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec * 1e9) + now.tv_nsec;
-}
 
 static double uct_pin_cost_modelled_ns(const uct_pin_config_t *config,
                                        size_t num_pages)
@@ -44,8 +37,8 @@ static void uct_pin_cost_busy_wait(double duration_ns)
     }
 
     /* Busy, as a driver is that builds and writes its page tables */
-    end = uct_pin_cost_now_ns() + duration_ns;
-    while (uct_pin_cost_now_ns() < end) {
+    end = ucs_clock_monotonic() + duration_ns;
+    while (ucs_clock_monotonic() < end) {
     }
 }
 
@@ -90,11 +83,11 @@ static double uct_pin_cost_pin_ns(uct_pin_table_t *table, void *address,
     unsigned i;
 
     for (i = 0; i < tries; ++i) {
-        start = uct_pin_cost_now_ns();
+        start = ucs_clock_monotonic();
         if (uct_pin_table_pin(table, address, length, &region) != 0) {
             return -1;
         }
-        elapsed = uct_pin_cost_now_ns() - start;
+        elapsed = ucs_clock_monotonic() - start;
         uct_pin_table_unpin(table, region);
         best = ((best < 0) || (elapsed < best)) ? elapsed : best;
     }

@@ -138,8 +138,8 @@ static ucs_status_t uct_pin_md_query(uct_md_h md, uct_md_attr_t *attr)
         return status;
     }
 
-    /* NEED_MEMH makes UCP register the buffer of whoever moves the data,
-     * NEED_RKEY that of the peer */
+    /* NEED_MEMH makes UCP register the buffer of the side that moves the data,
+     * NEED_RKEY that of its peer */
     attr->cap.flags |= UCT_MD_FLAG_NEED_MEMH | UCT_MD_FLAG_NEED_RKEY;
     attr->reg_cost   = pin->reg_cost;
     return UCS_OK;
@@ -520,8 +520,9 @@ static ucs_status_t uct_pin_md_check_range(const uct_pin_region_t *region,
            UCS_ERR_INVALID_PARAM : UCS_OK;
 }
 
-ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
-                             void *data, size_t length)
+static ucs_status_t
+uct_pin_md_copy(uct_md_h md, uct_mem_h memh, uct_pin_view_way_t way,
+                uintptr_t address, void *data, size_t length)
 {
     uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
     ucs_status_t status      = uct_pin_md_check_range(region, address, length);
@@ -532,28 +533,24 @@ ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
     }
 
     cancel = ucs_cancel_disable();
-    ret    = uct_pin_region_read(region, address - (uintptr_t)region->address,
-                                 data, length);
+    ret    = uct_pin_region_copy(region, way,
+                                 address - (uintptr_t)region->address, data,
+                                 length);
     ucs_cancel_restore(cancel);
     return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                             void *data, size_t length)
+{
+    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_READ, address, data, length);
 }
 
 ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
                               const void *data, size_t length)
 {
-    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
-    ucs_status_t status      = uct_pin_md_check_range(region, address, length);
-    int cancel, ret;
-
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    cancel = ucs_cancel_disable();
-    ret    = uct_pin_region_write(region, address - (uintptr_t)region->address,
-                                  data, length);
-    ucs_cancel_restore(cancel);
-    return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
+    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_WRITE, address, (void*)data,
+                           length);
 }
 
 uint64_t uct_pin_md_serial(uct_mem_h memh)

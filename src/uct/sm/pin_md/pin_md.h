@@ -128,7 +128,8 @@ int uct_pin_md_is_attached(uct_md_h md);
  * @param [in] md  Any open domain. From any thread.
  *
  * @return Bytes that the domain holds pinned now, or is just pinning or
- *         unpinning: whole pages, counted once for each registration. 0 if not attached, and in a forked child.
+ *         unpinning: whole pages, counted once for each registration. 0 if
+ *         not attached, and in a forked child.
  */
 size_t uct_pin_md_pinned_bytes(uct_md_h md);
 

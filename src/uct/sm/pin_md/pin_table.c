@@ -8,6 +8,7 @@
 #include "pin_table.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/math.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,8 +127,7 @@ static int uct_pin_region_fill_slots(uct_pin_region_t *region)
 
     for (i = 0; i < region->num_slots; ++i) {
         offset = i * UCT_PIN_SLOT_MAX;
-        length = region->length - offset;
-        length = (length < UCT_PIN_SLOT_MAX) ? length : UCT_PIN_SLOT_MAX;
+        length = ucs_min(region->length - offset, UCT_PIN_SLOT_MAX);
         ret    = uct_pin_ring_pin(region->ring, region->slots[i],
                                   UCS_PTR_BYTE_OFFSET(region->address, offset),
                                   length);
@@ -183,44 +183,18 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region)
     uct_pin_region_free(region);
 }
 
-/* Length of what lies at @a offset in one slot, at most @a length */
-static size_t uct_pin_region_part(size_t offset, size_t length)
-{
-    size_t part = UCT_PIN_SLOT_MAX - (offset % UCT_PIN_SLOT_MAX);
-
-    return (part < length) ? part : length;
-}
-
-int uct_pin_region_read(uct_pin_region_t *region, size_t offset, void *data,
-                        size_t length)
+int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
+                        size_t offset, void *data, size_t length)
 {
     int ret = 0;
     size_t part;
 
     for (; (length > 0) && (ret == 0); offset += part, length -= part) {
-        part = uct_pin_region_part(offset, length);
-        ret  = uct_pin_view_read(region->ring->view,
+        part = ucs_min(UCT_PIN_SLOT_MAX - (offset % UCT_PIN_SLOT_MAX), length);
+        ret  = uct_pin_view_copy(region->ring->view, way,
                                  region->slots[offset / UCT_PIN_SLOT_MAX],
                                  (uintptr_t)region->address + offset, data,
                                  part);
-        data = UCS_PTR_BYTE_OFFSET(data, part);
-    }
-
-    return ret;
-}
-
-int uct_pin_region_write(uct_pin_region_t *region, size_t offset,
-                         const void *data, size_t length)
-{
-    int ret = 0;
-    size_t part;
-
-    for (; (length > 0) && (ret == 0); offset += part, length -= part) {
-        part = uct_pin_region_part(offset, length);
-        ret  = uct_pin_view_write(region->ring->view,
-                                  region->slots[offset / UCT_PIN_SLOT_MAX],
-                                  (uintptr_t)region->address + offset, data,
-                                  part);
         data = UCS_PTR_BYTE_OFFSET(data, part);
     }
 

@@ -128,21 +128,16 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region);
 
 
 /**
- * Read what a pinned region holds, as a device would. The table was created
- * with UCT_PIN_RING_FLAG_VIEW. From any thread; the region stays pinned.
+ * Read or write a pinned region through the registration. From any thread; the
+ * region stays pinned. The table has views.
  *
- * @param [in]  offset  Bytes from the region's start.
- * @param [out] data    Filled with @a length bytes.
+ * @param [in] offset  Bytes from the region's start.
+ * @param      data    @a length bytes, which a write leaves alone.
  *
  * @return 0 or a negative errno.
  */
-int uct_pin_region_read(uct_pin_region_t *region, size_t offset, void *data,
-                        size_t length);
-
-
-/** Write into a pinned region, likewise. */
-int uct_pin_region_write(uct_pin_region_t *region, size_t offset,
-                         const void *data, size_t length);
+int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
+                        size_t offset, void *data, size_t length);
 
 
 /** @return A region that is not pinned and not in a table, or NULL. */

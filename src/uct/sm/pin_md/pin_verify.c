@@ -9,6 +9,8 @@
 
 #include <ucm/api/ucm.h>
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +18,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 
@@ -51,14 +52,6 @@ static _Atomic(uint64_t) uct_pin_verify_num_events;
 static pthread_once_t uct_pin_verify_once = PTHREAD_ONCE_INIT;
 
 
-static uint64_t uct_pin_verify_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec * UINT64_C(1000000000)) + now.tv_nsec;
-}
-
 /* Runs inside munmap() and the like: must not allocate, log or block */
 static void uct_pin_verify_event(ucm_event_type_t type, ucm_event_t *event,
                                  void *arg)
@@ -72,7 +65,7 @@ static void uct_pin_verify_event(ucm_event_type_t type, ucm_event_t *event,
     (void)arg;
     ucs_store_relaxed(&entry->start, start);
     ucs_store_relaxed(&entry->end, start + event->vm_unmapped.size);
-    ucs_store_relaxed(&entry->time, uct_pin_verify_now());
+    ucs_store_relaxed(&entry->time, ucs_clock_monotonic());
 }
 
 static void uct_pin_verify_listen(void)
@@ -91,7 +84,7 @@ void uct_pin_verify_init(void)
 
 void uct_pin_verify_mark(uct_pin_region_t *region)
 {
-    region->time = uct_pin_verify_now();
+    region->time = ucs_clock_monotonic();
     region->tid  = syscall(SYS_gettid);
 }
 
@@ -113,7 +106,7 @@ static void uct_pin_verify_shown(uintptr_t address, unsigned char *data,
         local.iov_len   = remote.iov_len = length;
         ret  = process_vm_readv(self, &local, 1, &remote, 1, 0);
         part = (ret > 0) ? (size_t)ret : page_size - (address % page_size);
-        part = (part < length) ? part : length;
+        part = ucs_min(part, length);
         address += part;
         data    += part;
         length  -= part;
@@ -147,7 +140,7 @@ static size_t uct_pin_verify_look(uct_pin_verify_run_t *run, size_t offset,
     size_t i;
     int ret;
 
-    ret = uct_pin_region_read(region, offset, seen, length);
+    ret = uct_pin_region_copy(region, UCT_PIN_VIEW_READ, offset, seen, length);
     if (ret < 0) {
         ucs_error("pin_md: reading the registration of %p length %zu: %s",
                   region->address, region->length, strerror(-ret));
@@ -223,9 +216,7 @@ static int uct_pin_verify_all(uct_pin_verify_run_t *run)
     size_t offset, length;
 
     for (offset = 0; offset < run->region->length; offset += length) {
-        length = run->region->length - offset;
-        length = (length < UCT_PIN_VERIFY_CHUNK) ? length :
-                                                   UCT_PIN_VERIFY_CHUNK;
+        length = ucs_min(run->region->length - offset, UCT_PIN_VERIFY_CHUNK);
         if (uct_pin_verify_chunk(run, offset, length)) {
             return 1;
         }
@@ -237,7 +228,7 @@ static int uct_pin_verify_all(uct_pin_verify_run_t *run)
 static int uct_pin_verify_sample(uct_pin_verify_run_t *run)
 {
     size_t num_pages = run->region->length / run->page_size;
-    uint64_t random  = uct_pin_verify_now();
+    uint64_t random  = ucs_clock_monotonic();
     unsigned i;
 
     if (uct_pin_verify_page(run, 0) ||
@@ -329,7 +320,7 @@ static unsigned uct_pin_verify_events_on(const uct_pin_region_t *region,
 void uct_pin_verify_history(const uct_pin_region_t *region, char *text,
                             size_t max)
 {
-    uint64_t now                       = uct_pin_verify_now();
+    uint64_t now                       = ucs_clock_monotonic();
     const uct_pin_verify_event_t *last = NULL;
     char events[128]                   = "none";
     char name[32];

@@ -20,7 +20,7 @@ BEGIN_C_DECLS
 void uct_pin_verify_init(void);
 
 
-/** Note who registers @a region, and when. */
+/** Note which thread registers @a region, and when. */
 void uct_pin_verify_mark(uct_pin_region_t *region);
 
 

@@ -7,6 +7,8 @@
 
 #include "pin_view.h"
 
+#include <ucs/sys/math.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -92,8 +94,8 @@ void uct_pin_view_abandon(uct_pin_view_h view)
 
 /* One transfer between the buffer and the pipe. Under the lock.
  * @return Bytes moved or a negative errno. */
-static int uct_pin_view_move(uct_pin_view_h view, int is_write, uint16_t slot,
-                             uintptr_t address, size_t length)
+static int uct_pin_view_move(uct_pin_view_h view, uct_pin_view_way_t way,
+                             uint16_t slot, uintptr_t address, size_t length)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&view->ring);
     struct io_uring_cqe *cqe;
@@ -103,7 +105,7 @@ static int uct_pin_view_move(uct_pin_view_h view, int is_write, uint16_t slot,
         return -EBUSY;
     }
 
-    if (is_write) {
+    if (way == UCT_PIN_VIEW_WRITE) {
         io_uring_prep_read_fixed(sqe, view->pipe[0], (void*)address, length,
                                  0, slot);
     } else {
@@ -152,7 +154,7 @@ static int uct_pin_view_read_chunk(uct_pin_view_h view, uint16_t slot,
                                    uintptr_t address, char *data,
                                    size_t length)
 {
-    int ret = uct_pin_view_move(view, 0, slot, address, length);
+    int ret = uct_pin_view_move(view, UCT_PIN_VIEW_READ, slot, address, length);
     int drained;
 
     if (ret < 0) {
@@ -177,7 +179,8 @@ static int uct_pin_view_write_chunk(uct_pin_view_h view, uint16_t slot,
     }
 
     while (done < (size_t)filled) {
-        ret = uct_pin_view_move(view, 1, slot, address + done, filled - done);
+        ret = uct_pin_view_move(view, UCT_PIN_VIEW_WRITE, slot, address + done,
+                                filled - done);
         if (ret < 0) {
             return ret;
         }
@@ -186,39 +189,21 @@ static int uct_pin_view_write_chunk(uct_pin_view_h view, uint16_t slot,
     return filled;
 }
 
-int uct_pin_view_read(uct_pin_view_h view, uint16_t slot, uintptr_t address,
-                      void *data, size_t length)
+int uct_pin_view_copy(uct_pin_view_h view, uct_pin_view_way_t way,
+                      uint16_t slot, uintptr_t address, void *data,
+                      size_t length)
 {
-    size_t done = 0;
-    int ret     = 0;
-    size_t chunk;
+    int ret = 0;
+    size_t done, chunk;
 
     pthread_mutex_lock(&view->lock);
-    while ((done < length) && (ret >= 0)) {
-        chunk = (length - done < UCT_PIN_VIEW_CHUNK) ? length - done :
-                                                       UCT_PIN_VIEW_CHUNK;
-        ret   = uct_pin_view_read_chunk(view, slot, address + done,
-                                        (char*)data + done, chunk);
-        done += (ret > 0) ? ret : 0;
-    }
-    pthread_mutex_unlock(&view->lock);
-    return (ret < 0) ? ret : 0;
-}
-
-int uct_pin_view_write(uct_pin_view_h view, uint16_t slot, uintptr_t address,
-                       const void *data, size_t length)
-{
-    size_t done = 0;
-    int ret     = 0;
-    size_t chunk;
-
-    pthread_mutex_lock(&view->lock);
-    while ((done < length) && (ret >= 0)) {
-        chunk = (length - done < UCT_PIN_VIEW_CHUNK) ? length - done :
-                                                       UCT_PIN_VIEW_CHUNK;
-        ret   = uct_pin_view_write_chunk(view, slot, address + done,
-                                         (const char*)data + done, chunk);
-        done += (ret > 0) ? ret : 0;
+    for (done = 0; (done < length) && (ret >= 0); done += (ret > 0) ? ret : 0) {
+        chunk = ucs_min(length - done, UCT_PIN_VIEW_CHUNK);
+        ret   = (way == UCT_PIN_VIEW_READ) ?
+                        uct_pin_view_read_chunk(view, slot, address + done,
+                                                (char*)data + done, chunk) :
+                        uct_pin_view_write_chunk(view, slot, address + done,
+                                                 (char*)data + done, chunk);
     }
     pthread_mutex_unlock(&view->lock);
     return (ret < 0) ? ret : 0;

@@ -47,23 +47,26 @@ void uct_pin_view_destroy(uct_pin_view_h view);
 void uct_pin_view_abandon(uct_pin_view_h view);
 
 
+/** From the pinned pages, or into them. */
+typedef enum uct_pin_view_way {
+    UCT_PIN_VIEW_READ,
+    UCT_PIN_VIEW_WRITE
+} uct_pin_view_way_t;
+
+
 /**
- * Read pinned pages. From any thread; calls take turns.
+ * Read or write pinned pages. From any thread; calls take turns.
  *
- * @param [in]  slot     Buffer of the ring.
- * @param [in]  address  First byte, an address as it was when registered.
- * @param [out] data     Filled with @a length bytes.
- * @param [in]  length   Bytes; the range lies within the buffer.
+ * @param [in] slot     Buffer of the ring.
+ * @param [in] address  First byte, an address as it was when registered.
+ * @param      data     @a length bytes, which a write leaves alone.
+ * @param [in] length   Bytes; the range lies within the buffer.
  *
  * @return 0 or a negative errno.
  */
-int uct_pin_view_read(uct_pin_view_h view, uint16_t slot, uintptr_t address,
-                      void *data, size_t length);
-
-
-/** Write pinned pages; as @ref uct_pin_view_read. */
-int uct_pin_view_write(uct_pin_view_h view, uint16_t slot, uintptr_t address,
-                       const void *data, size_t length);
+int uct_pin_view_copy(uct_pin_view_h view, uct_pin_view_way_t way,
+                      uint16_t slot, uintptr_t address, void *data,
+                      size_t length);
 
 END_C_DECLS
 

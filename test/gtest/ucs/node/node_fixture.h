@@ -49,7 +49,7 @@ protected:
     }
 
     ucs_node_h open(uint64_t budget, uint64_t patience_ns = 0,
-                    ucs_cpu_policy_t policy = UCS_CPU_POLICY_AUTO)
+                    ucs_place_policy_t policy = UCS_PLACE_POLICY_AUTO)
     {
         ucs_node_params_t params = {};
         ucs_node_h node          = nullptr;
@@ -72,7 +72,7 @@ protected:
     std::string m_name;
 };
 
-/** A rank that keeps what it has used: idle bytes, and a helper that answers. */
+/** A rank that keeps what it has used, idle, and has a helper that answers. */
 class test_rank {
 public:
     /** What ranks hold beyond doubt: counted after it was granted, and no more
@@ -138,19 +138,19 @@ public:
     /* As the cache does for a use. @return Whether it had to be forced. */
     bool get(uint64_t length)
     {
-        if (ucs_node_claim(m_node, length, UCS_CLAIM_USE) ||
-            ucs_node_ask(m_node, length, UCS_ASK_SHARE)) {
+        if (ucs_node_claim(m_node, length, UCS_NODE_CLAIM_USE) ||
+            ucs_node_ask(m_node, length, UCS_NODE_ASK_SHARE)) {
             return false;
         }
         while (drop(1) > 0) {
-            if (ucs_node_claim(m_node, length, UCS_CLAIM_USE)) {
+            if (ucs_node_claim(m_node, length, UCS_NODE_CLAIM_USE)) {
                 return false;
             }
         }
-        if (ucs_node_ask(m_node, length, UCS_ASK_ALL)) {
+        if (ucs_node_ask(m_node, length, UCS_NODE_ASK_ALL)) {
             return false;
         }
-        ucs_node_claim(m_node, length, UCS_CLAIM_FORCE);
+        ucs_node_claim(m_node, length, UCS_NODE_CLAIM_FORCE);
         return true;
     }
 

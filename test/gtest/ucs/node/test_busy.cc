@@ -175,7 +175,7 @@ protected:
         ASSERT_EQ(UCS_OK,
                   ucs_node_open(&params, &m_node, error, sizeof(error)));
         ucs_node_listen(m_node, 1);
-        ucs_cpus_add(&m_allowed, 0);
+        CPU_SET(0, &m_topology.allowed);
         m_ledger = ledger();
         /* Other ranks: of a process that lives as long as we do */
         m_other = fork();
@@ -204,13 +204,13 @@ protected:
 
     ucs_place_t turn(uint64_t ran_ns, uint64_t their_ns)
     {
-        ucs_work_t work = {0, 1};
+        ucs_node_work_t work = {0, 1};
         ucs_place_t place;
 
         at     += S;
         mine   += ran_ns;
         theirs += their_ns;
-        ucs_node_turn(m_node, at, &work, &m_allowed, m_distances, &place);
+        ucs_node_turn(m_node, at, &work, &m_topology, &place);
         return place;
     }
 
@@ -223,8 +223,7 @@ protected:
 
     static uint64_t     at, mine, theirs;
     ucs_node_h m_node                    = nullptr;
-    ucs_cpus_t m_allowed                 = {};
-    uint8_t m_distances[UCS_LEDGER_CPUS] = {};
+    ucs_place_topology_t m_topology = {};
     ucs_ledger_t *m_ledger               = nullptr;
     pid_t m_other                        = -1;
 };
@@ -271,7 +270,8 @@ TEST_F(test_node_busy, a_new_owner_of_a_slot_is_not_known)
         turn(S, 0);
     }
     EXPECT_TRUE(turn(S, 0).runs);
-    ucs_store_relaxed(&m_ledger->owner[1], ucs_load_relaxed(&m_ledger->owner[0]));
+    ucs_store_relaxed(&m_ledger->owner[1],
+                      ucs_load_relaxed(&m_ledger->owner[0]));
     m_ledger->slots[1].cores = 2;
     EXPECT_FALSE(turn(S, 0).runs);
 }

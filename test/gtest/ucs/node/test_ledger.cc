@@ -25,6 +25,11 @@ protected:
         return ledger;
     }
 
+    static bool is_alive(ucs_ledger_t *ledger, unsigned slot)
+    {
+        return ucs_ledger_is_alive(ucs_load_relaxed(&ledger->owner[slot]));
+    }
+
     /* One line that names the segment and says why */
     void expect_refused(const std::string &why)
     {
@@ -357,27 +362,27 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     }
     ASSERT_EQ(1, read(pipe_fds[0], &byte, 1));
     unsigned slot = byte;
-    EXPECT_TRUE(ucs_ledger_is_alive(ledger, slot));
+    EXPECT_TRUE(is_alive(ledger, slot));
     EXPECT_EQ(0u, ucs_ledger_reap(ledger));
 
     kill(pid, SIGKILL);
     siginfo_t info;
     ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
-    EXPECT_FALSE(ucs_ledger_is_alive(ledger, slot)) << "a zombie";
+    EXPECT_FALSE(is_alive(ledger, slot)) << "a zombie";
     EXPECT_EQ(1u, ucs_ledger_reap(ledger));
     EXPECT_EQ(0u, ucs_load_relaxed(&ledger->owner[slot]));
     ASSERT_EQ(pid, waitpid(pid, nullptr, 0));
 
     ucs_store_relaxed(&ledger->owner[5], uint64_t(pid) << 32);
-    EXPECT_FALSE(ucs_ledger_is_alive(ledger, 5)) << "buried";
+    EXPECT_FALSE(is_alive(ledger, 5)) << "buried";
     ucs_store_relaxed(&ledger->owner[5], self);
-    EXPECT_TRUE(ucs_ledger_is_alive(ledger, 5));
+    EXPECT_TRUE(is_alive(ledger, 5));
     ucs_store_relaxed(&ledger->owner[5], self ^ 1);
-    EXPECT_FALSE(ucs_ledger_is_alive(ledger, 5)) << "started later";
+    EXPECT_FALSE(is_alive(ledger, 5)) << "started later";
     for (uint64_t odd : {uint64_t(1), uint64_t(0xffffffff00000001),
                          uint64_t(0x8000000000000001), UINT64_MAX}) {
         ucs_store_relaxed(&ledger->owner[6], odd);
-        EXPECT_FALSE(ucs_ledger_is_alive(ledger, 6)) << odd;
+        EXPECT_FALSE(is_alive(ledger, 6)) << odd;
     }
     EXPECT_EQ(2u, ucs_ledger_reap(ledger));
     close(pipe_fds[0]);
@@ -444,7 +449,7 @@ TEST_F(test_ledger, without_proc_nobody_is_dead)
         if (chroot(dir) != 0) {
             return 2;
         }
-        return int(!ucs_ledger_is_alive(ledger, 5) ||
+        return int(!is_alive(ledger, 5) ||
                    (ucs_ledger_reap(ledger) != 0));
     }));
     EXPECT_NE(0u, ucs_load_relaxed(&ledger->owner[5]));

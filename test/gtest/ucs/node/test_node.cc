@@ -10,7 +10,8 @@ TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
     auto one = rank(UINT64_MAX), two = rank(UINT64_MAX);
 
     EXPECT_FALSE(ucs_node_has_budget(one->node()));
-    for (auto how : {UCS_CLAIM_HELPER, UCS_CLAIM_USE, UCS_CLAIM_FORCE}) {
+    for (auto how : {UCS_NODE_CLAIM_HELPER, UCS_NODE_CLAIM_USE,
+                     UCS_NODE_CLAIM_FORCE}) {
         EXPECT_TRUE(ucs_node_claim(one->node(), MB, how));
     }
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
@@ -19,19 +20,19 @@ TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
     EXPECT_EQ(0u, one->figures().forced);
     ucs_node_unclaim(one->node(), 3 * MB);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
-    EXPECT_FALSE(ucs_node_ask(one->node(), MB, UCS_ASK_ALL));
+    EXPECT_FALSE(ucs_node_ask(one->node(), MB, UCS_NODE_ASK_ALL));
 }
 
 TEST_F(test_node, a_budget_is_kept_to_the_byte_unless_forced)
 {
     auto one = rank(10 * MB), two = rank(10 * MB);
 
-    EXPECT_TRUE(ucs_node_claim(one->node(), 6 * MB, UCS_CLAIM_USE));
-    EXPECT_FALSE(ucs_node_claim(two->node(), 4 * MB + 1, UCS_CLAIM_USE));
-    EXPECT_TRUE(ucs_node_claim(two->node(), 4 * MB, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 6 * MB, UCS_NODE_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 4 * MB + 1, UCS_NODE_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 4 * MB, UCS_NODE_CLAIM_USE));
     EXPECT_EQ(10 * MB, two->figures().peak_bytes);
     EXPECT_EQ(0u, two->figures().forced);
-    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_CLAIM_FORCE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_NODE_CLAIM_FORCE));
     EXPECT_EQ(1u, two->figures().forced);
     EXPECT_EQ(10 * MB + 1, two->figures().peak_bytes);
     ucs_node_unclaim(one->node(), 6 * MB);
@@ -45,10 +46,10 @@ TEST_F(test_node, the_helper_takes_its_share_and_a_use_what_is_free)
     auto one = rank(10 * MB), two = rank(10 * MB);
 
     /* The other wants much, but cannot have it */
-    EXPECT_FALSE(ucs_node_claim(two->node(), 20 * MB, UCS_CLAIM_USE));
-    EXPECT_TRUE(ucs_node_claim(one->node(), 5 * MB, UCS_CLAIM_HELPER));
-    EXPECT_FALSE(ucs_node_claim(one->node(), 1, UCS_CLAIM_HELPER));
-    EXPECT_TRUE(ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 20 * MB, UCS_NODE_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 5 * MB, UCS_NODE_CLAIM_HELPER));
+    EXPECT_FALSE(ucs_node_claim(one->node(), 1, UCS_NODE_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 3 * MB, UCS_NODE_CLAIM_USE));
     ucs_node_unclaim(one->node(), 8 * MB);
 }
 
@@ -56,8 +57,8 @@ TEST_F(test_node, what_others_do_not_need_may_be_used)
 {
     auto one = rank(12 * MB), two = rank(12 * MB), three = rank(12 * MB);
 
-    EXPECT_TRUE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
-    EXPECT_TRUE(ucs_node_claim(one->node(), 9 * MB, UCS_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 2 * MB, UCS_NODE_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 9 * MB, UCS_NODE_CLAIM_HELPER));
     ucs_node_unclaim(one->node(), 9 * MB);
     ucs_node_unclaim(two->node(), 2 * MB);
 }
@@ -188,9 +189,8 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
 {
     auto one = rank(8 * MB), two = rank(8 * MB);
     ucs_ledger_t *mapped               = ledger();
-    ucs_cpus_t allowed                 = {};
-    uint8_t distances[UCS_LEDGER_CPUS] = {};
-    ucs_work_t work                    = {};
+    static const ucs_place_topology_t topology = {};
+    ucs_node_work_t work                    = {};
     ucs_place_t place;
 
     ASSERT_FALSE(one->use(3 * MB));
@@ -199,7 +199,7 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
     EXPECT_FALSE(ucs_node_is_shown(one->node()));
     EXPECT_TRUE(ucs_node_is_valid(one->node()));
-    ucs_node_turn(one->node(), now(), &work, &allowed, distances, &place);
+    ucs_node_turn(one->node(), now(), &work, &topology, &place);
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
     EXPECT_TRUE(ucs_node_is_shown(one->node()));
     EXPECT_TRUE(ucs_ledger_is_settled(mapped));
@@ -210,7 +210,7 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_node_listen(one->node(), 1);
     ucs_store_relaxed(&mapped->slots[0].state, 0);
     ucs_store_relaxed(&mapped->slots[0].cores, 77);
-    ucs_node_turn(one->node(), now(), &work, &allowed, distances, &place);
+    ucs_node_turn(one->node(), now(), &work, &topology, &place);
     EXPECT_TRUE(ucs_load_relaxed(&mapped->slots[0].state) & UCS_LEDGER_LISTENS);
     EXPECT_EQ(1u, ucs_load_relaxed(&mapped->slots[0].cores));
     ucs_node_listen(one->node(), 0);
@@ -226,28 +226,27 @@ TEST_F(test_node, a_busy_helper_rests_and_tries_again)
 {
     static constexpr uint64_t S        = 1000000000;
     auto one                           = rank(UINT64_MAX);
-    ucs_cpus_t its                     = {};
-    uint8_t distances[UCS_LEDGER_CPUS] = {};
-    ucs_work_t work                    = {S / 2, 10};
+    ucs_place_topology_t topology      = {};
+    ucs_node_work_t work                    = {S / 2, 10};
     ucs_place_t place;
     uint64_t at = 1000 * S;
 
-    ucs_cpus_add(&its, 0);
+    CPU_SET(0, &topology.allowed);
     ucs_node_set_cpus(one->node(), nullptr, 1);
     ucs_node_listen(one->node(), 1);
-    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    ucs_node_turn(one->node(), at, &work, &topology, &place);
     EXPECT_TRUE(place.runs) << "nothing is known yet";
     at += 2 * S;
-    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    ucs_node_turn(one->node(), at, &work, &topology, &place);
     EXPECT_FALSE(place.runs) << "a quarter of a core";
     EXPECT_EQ(1u, one->figures().rests);
     at += 9 * S;
     work = {0, 0};
-    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    ucs_node_turn(one->node(), at, &work, &topology, &place);
     EXPECT_FALSE(place.runs);
     at += 2 * S;
-    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
-    ucs_node_turn(one->node(), at, &work, &its, distances, &place);
+    ucs_node_turn(one->node(), at, &work, &topology, &place);
+    ucs_node_turn(one->node(), at, &work, &topology, &place);
     EXPECT_TRUE(place.runs);
     EXPECT_EQ(1u, one->figures().rests);
 }
@@ -312,7 +311,7 @@ TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
             ucs_node_h node = ranks[i]->node();
             for (unsigned n = 0; n < ROUNDS; ++n) {
                 meet(3 * n + 1);
-                bool won = ucs_node_claim(node, 6 * MB, UCS_CLAIM_USE);
+                bool won = ucs_node_claim(node, 6 * MB, UCS_NODE_CLAIM_USE);
                 wins    += won;
                 granted += won;
                 meet(3 * n + 2);
@@ -362,12 +361,13 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
             [](void *arg, uint64_t length) {
                 struct giver *g  = static_cast<struct giver *>(arg);
                 uint64_t dropped = g->one->drop(length);
-                g->taken = ucs_node_claim(g->three->node(), 1, UCS_CLAIM_USE);
+                g->taken = ucs_node_claim(g->three->node(), 1,
+                                          UCS_NODE_CLAIM_USE);
                 return dropped;
             },
             &giver);
     one->start();
-    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
+    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_NODE_ASK_ALL));
     EXPECT_FALSE(giver.taken);
     one->stop();
     ucs_node_part(one->node(), &giver);
@@ -384,7 +384,7 @@ TEST_F(test_node, nobody_is_counted_twice)
 
     std::thread other([&] {
         while (!stop) {
-            if (ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE)) {
+            if (ucs_node_claim(one->node(), 3 * MB, UCS_NODE_CLAIM_USE)) {
                 ucs_node_unclaim(one->node(), 3 * MB);
             } else {
                 ++refused;
@@ -393,7 +393,7 @@ TEST_F(test_node, nobody_is_counted_twice)
     });
     unsigned mine = 0;
     for (unsigned i = 0; i < ROUNDS; ++i) {
-        if (ucs_node_claim(two->node(), MB, UCS_CLAIM_USE)) {
+        if (ucs_node_claim(two->node(), MB, UCS_NODE_CLAIM_USE)) {
             ucs_node_unclaim(two->node(), MB);
         } else {
             ++mine;
@@ -437,7 +437,7 @@ TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
                     /* The third one comes, and has been heard */
                     g->second = std::thread([g] {
                         g->granted = ucs_node_ask(g->three->node(), 2 * MB,
-                                                  UCS_ASK_ALL);
+                                                  UCS_NODE_ASK_ALL);
                     });
                     while (ucs_load_acquire(&bell) < 2) {
                         sched_yield();
@@ -453,7 +453,7 @@ TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
             },
             &giver);
     one->start();
-    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
+    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_NODE_ASK_ALL));
     giver.is_over = true;
     giver.second.join();
     EXPECT_TRUE(giver.granted);
@@ -474,7 +474,7 @@ TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
     one->keep(4 * MB);
     ucs_node_listen(one->node(), 1);
     std::thread asker([&] {
-        EXPECT_FALSE(ucs_node_ask(two->node(), MB, UCS_ASK_ALL));
+        EXPECT_FALSE(ucs_node_ask(two->node(), MB, UCS_NODE_ASK_ALL));
     });
     while (ucs_load_acquire(&bell) == 0) {
         sched_yield();
@@ -483,7 +483,7 @@ TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
     asker.join();
     ucs_node_listen(one->node(), 1);
     std::thread again([&] {
-        ucs_node_ask(two->node(), MB, UCS_ASK_ALL);
+        ucs_node_ask(two->node(), MB, UCS_NODE_ASK_ALL);
         bell = 99;
     });
     while (ucs_load_acquire(&bell) == 1) {

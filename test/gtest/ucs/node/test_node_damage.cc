@@ -54,12 +54,11 @@ protected:
 
     int turn(ucs_node_h node)
     {
-        uint8_t distances[UCS_LEDGER_CPUS] = {};
-        ucs_cpus_t allowed                 = {};
-        ucs_work_t work                    = {};
+        static const ucs_place_topology_t topology = {};
+        ucs_node_work_t work                    = {};
         ucs_place_t place;
 
-        return ucs_node_turn(node, now(), &work, &allowed, distances, &place);
+        return ucs_node_turn(node, now(), &work, &topology, &place);
     }
 
     ucs_ledger_t *m_ledger = nullptr;
@@ -116,7 +115,7 @@ TEST_F(test_node_damage, those_of_a_removed_ledger_go_on)
 
     EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
     EXPECT_FALSE(one->use(3 * MB));
-    EXPECT_FALSE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 2 * MB, UCS_NODE_CLAIM_USE));
     EXPECT_FALSE(turn(one->node()));
     ucs_node_unclaim(one->node(), 3 * MB);
     auto three = rank(4 * MB);
@@ -182,7 +181,7 @@ TEST_F(test_vandal, does_not_disturb_registrations)
             usleep(100); /* its pace; nothing waits for it */
         }
     }
-    for (auto policy : {UCS_CPU_POLICY_AUTO, UCS_CPU_POLICY_CONSERVATIVE}) {
+    for (auto policy : {UCS_PLACE_POLICY_AUTO, UCS_PLACE_POLICY_CONSERVATIVE}) {
         EXPECT_EQ(0, in_child([&] {
             log_capture capture;
             fake_lower lower;

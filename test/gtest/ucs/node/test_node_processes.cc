@@ -156,9 +156,8 @@ TEST_F(test_node_processes, a_vandal_neither_crashes_nor_blocks)
             ucs_node_h node          = nullptr;
             std::mt19937 random(i);
             char error[256];
-            uint8_t distances[UCS_LEDGER_CPUS] = {};
-            ucs_cpus_t allowed                 = {};
-            ucs_work_t work                    = {};
+            static const ucs_place_topology_t topology = {};
+            ucs_node_work_t work                    = {};
             ucs_place_t place;
 
             params.name        = m_name.c_str();
@@ -174,7 +173,7 @@ TEST_F(test_node_processes, a_vandal_neither_crashes_nor_blocks)
                 uint64_t length = 4096 * (1 + random() % 512);
                 own.use(length);
                 own.keep(length);
-                ucs_node_turn(node, now(), &work, &allowed, distances, &place);
+                ucs_node_turn(node, now(), &work, &topology, &place);
             }
             return 0;
         }));

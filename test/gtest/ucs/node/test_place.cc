@@ -2,8 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/node/cpus.h>
-#include <ucs/node/place.h>
-#include <ucs/node/share.h>
+#include <ucs/node/node.h>
 
 #include <gtest/gtest.h>
 
@@ -21,13 +20,13 @@ TEST(test_share, each_gets_what_is_due)
     uint64_t huge[]  = {UINT64_MAX, UINT64_MAX, 1};
     uint64_t one[]   = {7};
 
-    EXPECT_EQ(25u, ucs_share_level(equal, 4, 100));
-    EXPECT_EQ(45u, ucs_share_level(mixed, 3, 100)); /* 10, 45, 45 */
-    EXPECT_EQ(UINT64_MAX, ucs_share_level(little, 3, 100));
-    EXPECT_EQ(49u, ucs_share_level(huge, 3, 100));
-    EXPECT_EQ(UINT64_MAX, ucs_share_level(one, 1, 7));
-    EXPECT_EQ(6u, ucs_share_level(one, 1, 6));
-    EXPECT_EQ(0u, ucs_share_level(one, 1, 0));
+    EXPECT_EQ(25u, ucs_node_share_level(equal, 4, 100));
+    EXPECT_EQ(45u, ucs_node_share_level(mixed, 3, 100)); /* 10, 45, 45 */
+    EXPECT_EQ(UINT64_MAX, ucs_node_share_level(little, 3, 100));
+    EXPECT_EQ(49u, ucs_node_share_level(huge, 3, 100));
+    EXPECT_EQ(UINT64_MAX, ucs_node_share_level(one, 1, 7));
+    EXPECT_EQ(6u, ucs_node_share_level(one, 1, 6));
+    EXPECT_EQ(0u, ucs_node_share_level(one, 1, 0));
 }
 
 /* Never below an equal part, never more than there is, and nothing is left over
@@ -42,8 +41,8 @@ TEST(test_share, level_is_max_min_fair)
             demand = random() % ((n % 3) ? 1000 : 5);
         }
         uint64_t budget = random() % 4000;
-        uint64_t level  = ucs_share_level(demands.data(), demands.size(),
-                                          budget);
+        uint64_t level  = ucs_node_share_level(demands.data(), demands.size(),
+                                               budget);
         uint64_t sum    = 0;
         unsigned hungry = 0;
         for (auto demand : demands) {
@@ -61,22 +60,18 @@ protected:
     static constexpr unsigned LISTENS = UCS_LEDGER_LISTENS;
     static constexpr unsigned RUNS    = UCS_LEDGER_LISTENS | UCS_LEDGER_RUNS;
 
-    test_place() : m_distances(UCS_LEDGER_CPUS, 0)
-    {
-    }
-
     void set_cores(unsigned count)
     {
-        m_allowed = {};
+        m_topology.allowed = {};
         for (unsigned i = 0; i < count; ++i) {
-            ucs_cpus_add(&m_allowed, i);
+            CPU_SET(i, &m_topology.allowed);
         }
     }
 
     /* A rank that is bound to this processor, or to none if it is negative */
-    ucs_rank_t &add(int cpu, uint64_t demand, unsigned state = LISTENS)
+    ucs_place_rank_t &add(int cpu, uint64_t demand, unsigned state = LISTENS)
     {
-        ucs_rank_t rank = {};
+        ucs_place_rank_t rank = {};
 
         rank.slot   = m_ranks.size();
         rank.demand = demand;
@@ -86,31 +81,31 @@ protected:
         rank.state  = state;
         if (cpu >= 0) {
             rank.state |= UCS_LEDGER_BOUND;
-            ucs_cpus_add(&rank.cpus, cpu);
+            CPU_SET(cpu, &rank.cpus);
         }
         m_ranks.push_back(rank);
         return m_ranks.back();
     }
 
-    ucs_place_t decide(unsigned self, ucs_cpu_policy_t policy)
+    ucs_place_t decide(unsigned self, ucs_place_policy_t policy)
     {
         ucs_place_t place;
 
         memset(&place, 0xff, sizeof(place));
         ucs_place_decide(m_ranks.data(), m_ranks.size(), self, policy,
-                         &m_allowed, m_distances.data(), &place);
+                         &m_topology, &place);
         if (place.cpu != UCS_PLACE_ANY) {
-            EXPECT_TRUE(ucs_cpus_has(&m_allowed, place.cpu));
+            EXPECT_TRUE(CPU_ISSET(place.cpu, &m_topology.allowed));
             for (auto &rank : m_ranks) {
                 EXPECT_FALSE((rank.wants >= UCS_PLACE_ABSENT) &&
-                             ucs_cpus_has(&rank.cpus, place.cpu))
+                             CPU_ISSET(place.cpu, &rank.cpus))
                         << "a rank is bound to " << place.cpu;
             }
         }
         return place;
     }
 
-    std::vector<int> runners(ucs_cpu_policy_t policy)
+    std::vector<int> runners(ucs_place_policy_t policy)
     {
         std::vector<int> result;
         for (unsigned i = 0; i < m_ranks.size(); ++i) {
@@ -121,9 +116,8 @@ protected:
         return result;
     }
 
-    std::vector<ucs_rank_t> m_ranks;
-    ucs_cpus_t m_allowed = {};
-    std::vector<uint8_t>           m_distances;
+    std::vector<ucs_place_rank_t> m_ranks;
+    ucs_place_topology_t m_topology = {};
 };
 
 /* 8 cores and 6 ranks, as in section 5 of the paper */
@@ -133,11 +127,11 @@ TEST_F(test_place, conservative_gives_idle_cores_to_those_that_need_most)
     for (unsigned i = 0; i < 6; ++i) {
         add(i, 100 * (i % 3));
     }
-    EXPECT_EQ((std::vector<int>{2, 5}), runners(UCS_CPU_POLICY_CONSERVATIVE));
-    EXPECT_EQ(6, decide(2, UCS_CPU_POLICY_CONSERVATIVE).cpu);
-    EXPECT_EQ(7, decide(5, UCS_CPU_POLICY_CONSERVATIVE).cpu);
-    EXPECT_EQ(2u, decide(0, UCS_CPU_POLICY_CONSERVATIVE).idle_cores);
-    EXPECT_EQ(UCS_PLACE_ANY, decide(0, UCS_CPU_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ((std::vector<int>{2, 5}), runners(UCS_PLACE_POLICY_CONSERVATIVE));
+    EXPECT_EQ(6, decide(2, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ(7, decide(5, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ(2u, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).idle_cores);
+    EXPECT_EQ(UCS_PLACE_ANY, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
 }
 
 TEST_F(test_place, aggressive_shares_idle_cores_evenly)
@@ -148,9 +142,9 @@ TEST_F(test_place, aggressive_shares_idle_cores_evenly)
     for (unsigned i = 0; i < 6; ++i) {
         add(i, 100);
     }
-    EXPECT_EQ(6u, runners(UCS_CPU_POLICY_AGGRESSIVE).size());
+    EXPECT_EQ(6u, runners(UCS_PLACE_POLICY_AGGRESSIVE).size());
     for (unsigned i = 0; i < 6; ++i) {
-        ++helpers[decide(i, UCS_CPU_POLICY_AGGRESSIVE).cpu];
+        ++helpers[decide(i, UCS_PLACE_POLICY_AGGRESSIVE).cpu];
     }
     EXPECT_EQ((std::map<int, int>{{6, 3}, {7, 3}}), helpers);
 }
@@ -165,12 +159,11 @@ TEST_F(test_place, sharing_counts_the_helpers_on_the_same_core)
     }
     add(-1, 1, RUNS).cpu = 1;
     m_ranks[2].state |= UCS_LEDGER_BOUND; /* to nothing */
-    auto place = decide(0, UCS_CPU_POLICY_AGGRESSIVE);
+    auto place = decide(0, UCS_PLACE_POLICY_AGGRESSIVE);
     EXPECT_EQ(2, place.cpu);
-    EXPECT_EQ(1u, place.sharers);
     EXPECT_EQ(2000u + UCS_PLACE_SWITCH_NS, place.shared_ns);
     m_ranks[1].state &= ~UCS_LEDGER_RUNS;
-    EXPECT_EQ(0u, decide(0, UCS_CPU_POLICY_AGGRESSIVE).shared_ns);
+    EXPECT_EQ(0u, decide(0, UCS_PLACE_POLICY_AGGRESSIVE).shared_ns);
 }
 
 TEST_F(test_place, without_an_idle_core)
@@ -178,14 +171,14 @@ TEST_F(test_place, without_an_idle_core)
     set_cores(2);
     add(0, 100);
     add(1, 200);
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_CPU_POLICY_CONSERVATIVE));
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_CPU_POLICY_AGGRESSIVE));
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_CPU_POLICY_AUTO));
+    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_CONSERVATIVE));
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AGGRESSIVE));
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
     m_ranks[1].load = UCS_PLACE_LOAD_MAX + 1;
-    EXPECT_EQ(std::vector<int>{0}, runners(UCS_CPU_POLICY_AUTO));
+    EXPECT_EQ(std::vector<int>{0}, runners(UCS_PLACE_POLICY_AUTO));
     /* With a core of its own it may take all of it */
     set_cores(3);
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_CPU_POLICY_AUTO));
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
 }
 
 /* Ranks that wait for each other's time slices have no time for a helper */
@@ -194,16 +187,16 @@ TEST_F(test_place, more_ranks_than_cores_have_no_helper_under_auto)
     set_cores(2);
     add(-1, 100);
     add(-1, 200);
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_CPU_POLICY_AUTO));
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
     add(-1, 300);
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_CPU_POLICY_AUTO));
-    EXPECT_EQ(3u, runners(UCS_CPU_POLICY_AGGRESSIVE).size());
+    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
+    EXPECT_EQ(3u, runners(UCS_PLACE_POLICY_AGGRESSIVE).size());
     /* Bound to a core that the helpers may not use */
-    ucs_cpus_add(&m_ranks[2].cpus, 2);
+    CPU_SET(2, &m_ranks[2].cpus);
     m_ranks[2].state |= UCS_LEDGER_BOUND;
-    EXPECT_EQ(3u, runners(UCS_CPU_POLICY_AUTO).size());
+    EXPECT_EQ(3u, runners(UCS_PLACE_POLICY_AUTO).size());
     m_ranks[1].wants = 2 * UCS_BUSY_CORE; /* threads */
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_CPU_POLICY_AUTO));
+    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
 }
 
 /* What they want counts, not how many they are */
@@ -213,18 +206,18 @@ TEST_F(test_place, ranks_that_sleep_crowd_nobody)
     for (unsigned i = 0; i < 6; ++i) {
         add(-1, 100);
     }
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_CPU_POLICY_AUTO));
+    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
     for (unsigned i = 2; i < 6; ++i) {
         m_ranks[i].wants = UCS_BUSY_CORE / 10;
     }
-    EXPECT_EQ(6u, runners(UCS_CPU_POLICY_AUTO).size());
-    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_CPU_POLICY_AUTO).why);
-    EXPECT_EQ(2400000u, decide(0, UCS_CPU_POLICY_AUTO).wanted);
-    EXPECT_EQ(2u, decide(0, UCS_CPU_POLICY_AUTO).processors);
+    EXPECT_EQ(6u, runners(UCS_PLACE_POLICY_AUTO).size());
+    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_PLACE_POLICY_AUTO).why);
+    EXPECT_EQ(2400000u, decide(0, UCS_PLACE_POLICY_AUTO).wanted);
+    EXPECT_EQ(2u, decide(0, UCS_PLACE_POLICY_AUTO).processors);
     /* Half a core more than there is: one of them is waiting */
     m_ranks[2].wants = UCS_BUSY_CORE / 4;
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_CPU_POLICY_AUTO));
-    EXPECT_EQ(UCS_PLACE_CROWDED, decide(0, UCS_CPU_POLICY_AUTO).why);
+    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
+    EXPECT_EQ(UCS_PLACE_CROWDED, decide(0, UCS_PLACE_POLICY_AUTO).why);
 }
 
 /* A job that is stopped, or at its end, holds no core and takes no helper; by
@@ -238,18 +231,18 @@ TEST_F(test_place, ranks_that_are_absent_hold_nothing)
     for (unsigned i = 2; i < 4; ++i) {
         add(i, 1000); /* needs more than the others */
     }
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_CPU_POLICY_CONSERVATIVE));
-    EXPECT_EQ(UCS_PLACE_NO_CORE, decide(0, UCS_CPU_POLICY_CONSERVATIVE).why);
+    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_CONSERVATIVE));
+    EXPECT_EQ(UCS_PLACE_NO_CORE, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).why);
     for (unsigned i = 2; i < 4; ++i) {
         m_ranks[i].wants = UCS_PLACE_ABSENT - 1;
     }
     for (unsigned i = 0; i < 2; ++i) {
-        EXPECT_EQ(int(i) + 2, decide(i, UCS_CPU_POLICY_CONSERVATIVE).cpu);
+        EXPECT_EQ(int(i) + 2, decide(i, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
     }
-    EXPECT_EQ(UCS_PLACE_IDLE, decide(0, UCS_CPU_POLICY_CONSERVATIVE).why);
+    EXPECT_EQ(UCS_PLACE_IDLE, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).why);
     m_ranks[3].wants = UCS_PLACE_ABSENT; /* it is back */
-    EXPECT_TRUE(decide(3, UCS_CPU_POLICY_CONSERVATIVE).runs);
-    EXPECT_FALSE(decide(0, UCS_CPU_POLICY_CONSERVATIVE).runs);
+    EXPECT_TRUE(decide(3, UCS_PLACE_POLICY_CONSERVATIVE).runs);
+    EXPECT_FALSE(decide(0, UCS_PLACE_POLICY_CONSERVATIVE).runs);
 }
 
 /* Who has a helper needs less for that very reason */
@@ -258,9 +251,9 @@ TEST_F(test_place, incumbents_stay)
     set_cores(3);
     add(0, 100, RUNS);
     add(1, 120);
-    EXPECT_EQ(std::vector<int>{0}, runners(UCS_CPU_POLICY_CONSERVATIVE));
+    EXPECT_EQ(std::vector<int>{0}, runners(UCS_PLACE_POLICY_CONSERVATIVE));
     m_ranks[1].demand = 130;
-    EXPECT_EQ(std::vector<int>{1}, runners(UCS_CPU_POLICY_CONSERVATIVE));
+    EXPECT_EQ(std::vector<int>{1}, runners(UCS_PLACE_POLICY_CONSERVATIVE));
 }
 
 TEST_F(test_place, ranks_without_a_helper_only_hold_cores)
@@ -268,7 +261,7 @@ TEST_F(test_place, ranks_without_a_helper_only_hold_cores)
     set_cores(3);
     add(0, 1);
     add(1, 1000, 0);
-    EXPECT_TRUE(decide(0, UCS_CPU_POLICY_CONSERVATIVE).runs);
+    EXPECT_TRUE(decide(0, UCS_PLACE_POLICY_CONSERVATIVE).runs);
 }
 
 TEST_F(test_place, floating_ranks_leave_a_number_of_cores)
@@ -276,27 +269,27 @@ TEST_F(test_place, floating_ranks_leave_a_number_of_cores)
     set_cores(4);
     add(-1, 100);
     add(-1, 200).cores = 2;
-    auto place         = decide(1, UCS_CPU_POLICY_CONSERVATIVE);
+    auto place         = decide(1, UCS_PLACE_POLICY_CONSERVATIVE);
     EXPECT_EQ(1u, place.idle_cores);
     EXPECT_TRUE(place.runs);
     EXPECT_EQ(UCS_PLACE_ANY, place.cpu);
-    EXPECT_FALSE(decide(0, UCS_CPU_POLICY_CONSERVATIVE).runs);
+    EXPECT_FALSE(decide(0, UCS_PLACE_POLICY_CONSERVATIVE).runs);
     m_ranks[1].cores = UCS_LEDGER_CPUS; /* more than there are */
-    EXPECT_EQ(0u, decide(1, UCS_CPU_POLICY_AUTO).idle_cores);
+    EXPECT_EQ(0u, decide(1, UCS_PLACE_POLICY_AUTO).idle_cores);
 }
 
 TEST_F(test_place, the_nearest_core_is_taken_first)
 {
     set_cores(6);
-    m_distances[4] = 20;
-    m_distances[5] = 10;
-    m_distances[3] = 21;
+    m_topology.distances[4] = 20;
+    m_topology.distances[5] = 10;
+    m_topology.distances[3] = 21;
     for (unsigned i = 0; i < 3; ++i) {
         add(i, 300 - i);
     }
-    EXPECT_EQ(5, decide(0, UCS_CPU_POLICY_AUTO).cpu);
-    EXPECT_EQ(4, decide(1, UCS_CPU_POLICY_AUTO).cpu);
-    EXPECT_EQ(3, decide(2, UCS_CPU_POLICY_AUTO).cpu);
+    EXPECT_EQ(5, decide(0, UCS_PLACE_POLICY_AUTO).cpu);
+    EXPECT_EQ(4, decide(1, UCS_PLACE_POLICY_AUTO).cpu);
+    EXPECT_EQ(3, decide(2, UCS_PLACE_POLICY_AUTO).cpu);
 }
 
 /* Whatever stands in the ledger */
@@ -314,36 +307,36 @@ TEST_F(test_place, any_figures_give_a_place)
             rank.step_ns = random() % 1000000000;
             rank.load    = random();
             rank.wants   = random() % (4 * UCS_PLACE_ABSENT);
-            for (auto &word : rank.cpus.bits) {
+            for (auto &word : rank.cpus.__bits) {
                 word = random() & random() & random();
             }
         }
-        for (auto &word : m_allowed.bits) {
+        for (auto &word : m_topology.allowed.__bits) {
             word = (n % 5) ? random() : 0;
         }
-        for (auto &distance : m_distances) {
+        for (auto &distance : m_topology.distances) {
             distance = random();
         }
         decide(random() % m_ranks.size(),
-               ucs_cpu_policy_t(n % UCS_CPU_POLICY_LAST));
+               ucs_place_policy_t(n % UCS_PLACE_POLICY_LAST));
     }
 }
 
 TEST(test_cpus, what_the_system_tells)
 {
-    ucs_cpus_t mine = {};
-    ucs_hold_t hold;
+    cpu_set_t mine = {};
+    ucs_cpus_held_t hold;
     uint8_t distances[UCS_LEDGER_CPUS];
 
     ASSERT_TRUE(ucs_cpus_allow(0, &mine));
-    EXPECT_GT(ucs_cpus_count(&mine), 0u);
+    EXPECT_GT(CPU_COUNT(&mine), 0u);
     ucs_cpus_distances("no/device", &mine, distances);
     for (int cpu = 0; cpu < UCS_LEDGER_CPUS; ++cpu) {
-        if (ucs_cpus_has(&mine, cpu)) {
+        if (CPU_ISSET(cpu, &mine)) {
             EXPECT_LE(distances[cpu], 10) << cpu; /* near, or the node's own */
         }
     }
     ucs_cpus_hold(&hold);
     EXPECT_GE(hold.cores, 1u);
-    EXPECT_TRUE(!hold.is_bound || (ucs_cpus_count(&hold.cpus) > 0));
+    EXPECT_TRUE(!hold.is_bound || (CPU_COUNT(&hold.cpus) > 0));
 }

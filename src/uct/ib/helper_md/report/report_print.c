@@ -152,7 +152,7 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     }
     ucs_json_count(json, "node_forced", node->forced);
     ucs_json_count(json, "node_given_bytes", node->given_bytes);
-    ucs_json_string(json, "cpu_policy", ucs_cpu_policy_names[node->policy]);
+    ucs_json_string(json, "cpu_policy", ucs_place_policy_names[node->policy]);
     ucs_json_count(json, "helper_rests", node->rests);
     if (node->cpu == UCS_PLACE_ANY) {
         ucs_json_null(json, "helper_cpu");
@@ -272,7 +272,7 @@ static void uct_helper_report_print_node(FILE *stream,
                 node->given_bytes / UCT_HELPER_MIB);
     }
     fprintf(stream, "\n  processors       policy %s, %u idle cores, helper ",
-            ucs_cpu_policy_names[node->policy], node->idle_cores);
+            ucs_place_policy_names[node->policy], node->idle_cores);
     if (node->cpu == UCS_PLACE_ANY) {
         fprintf(stream, "not on one of its own");
     } else {

@@ -79,7 +79,7 @@ protected:
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
-        EXPECT_EQ(UCS_CPU_POLICY_AUTO, m_config.cpu_policy);
+        EXPECT_EQ(UCS_PLACE_POLICY_AUTO, m_config.cpu_policy);
         EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN),
                   m_config.mds);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);

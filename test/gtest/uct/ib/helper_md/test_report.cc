@@ -148,7 +148,7 @@ TEST_F(test_report, what_the_node_says)
     m_figures.node.ranks      = 4;
     m_figures.node.peak_bytes = 3 << 20;
     m_figures.node.budget     = UINT64_MAX;
-    m_figures.node.policy     = UCS_CPU_POLICY_CONSERVATIVE;
+    m_figures.node.policy     = UCS_PLACE_POLICY_CONSERVATIVE;
     m_figures.node.cpu        = UCS_PLACE_ANY;
     json_check unlimited(print(uct_helper_report_print_json));
     ASSERT_TRUE(unlimited.is_valid());
