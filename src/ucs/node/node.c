@@ -328,6 +328,30 @@ int ucs_node_has_budget(ucs_node_h node)
  * Life
  */
 
+static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
+{
+    node->budget      = params->budget;
+    node->policy      = params->policy;
+    node->now         = params->now;
+    node->patience_ns = (params->patience_ns > 0) ? params->patience_ns :
+                                                    UCS_NODE_PATIENCE_NS;
+    node->ram         = (params->ram > 0) ? params->ram :
+                                (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                                        sysconf(_SC_PAGESIZE);
+    node->ram         = ucs_min(node->ram, UCS_LEDGER_RISE - 1);
+    node->place.runs  = 1;
+    node->place.cpu   = UCS_PLACE_ANY;
+    node->busy_read   = (params->busy != NULL) ? params->busy : ucs_busy_read;
+    node->opened      = node->now();
+    node->changed     = node->opened;
+    ucs_lock_init(&node->lock);
+    pthread_mutex_init(&node->members_lock, NULL);
+    pthread_mutex_init(&node->serve_lock, NULL);
+    pthread_mutex_init(&node->ask_lock, NULL);
+    pthread_mutex_init(&node->turn_lock, NULL);
+    ucs_node_set_cpus(node, NULL, 1);
+}
+
 ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
                            char *error, size_t max)
 {
@@ -355,26 +379,7 @@ ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
         goto err_close;
     }
 
-    node->budget      = params->budget;
-    node->policy      = params->policy;
-    node->now         = params->now;
-    node->patience_ns = (params->patience_ns > 0) ? params->patience_ns :
-                                                    UCS_NODE_PATIENCE_NS;
-    node->ram         = (params->ram > 0) ? params->ram :
-                                (uint64_t)sysconf(_SC_PHYS_PAGES) *
-                                        sysconf(_SC_PAGESIZE);
-    node->ram         = ucs_min(node->ram, UCS_LEDGER_RISE - 1);
-    node->place.runs  = 1;
-    node->place.cpu   = UCS_PLACE_ANY;
-    node->busy_read   = (params->busy != NULL) ? params->busy : ucs_busy_read;
-    node->opened      = node->now();
-    node->changed     = node->opened;
-    ucs_lock_init(&node->lock);
-    pthread_mutex_init(&node->members_lock, NULL);
-    pthread_mutex_init(&node->serve_lock, NULL);
-    pthread_mutex_init(&node->ask_lock, NULL);
-    pthread_mutex_init(&node->turn_lock, NULL);
-    ucs_node_set_cpus(node, NULL, 1);
+    ucs_node_init(node, params);
     *node_p = node;
     return UCS_OK;
 
