@@ -68,4 +68,8 @@ def kernel_table($mpi):
 "| --- | --- | --- | --- | --- | --- |",
 (figures | "| \(.where) | \(.what) | \(.paper) | \(ours) | \(.goal) | " +
            "\(.met | met) |"),
-(.machine.mpis[] as $mpi | kernel_table($mpi))
+(.machine.mpis[] as $mpi | kernel_table($mpi)),
+(if $curves == "" then empty else
+ "", "Memory against time of each recorded code, a curve over the miss target of " +
+ "`predict`; replayed, so all costs are modelled (`bench/curves` draws it):", "",
+ "![memory against time of each code](\($curves))" end)
