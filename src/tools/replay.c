@@ -101,23 +101,24 @@ static int replay_add_policy(const replay_trace_t *trace,
     replay_row_t *row      = &outcome->rows[outcome->row_count];
     replay_params_t params = options->params;
     ucs_status_t status;
-    double cpu_s;
+    replay_spent_t spent;
 
     params.policy     = policy;
     params.max_pinned = outcome->ceiling;
     memset(row, 0, sizeof(*row));
     row->name = ucs_regcache_policy_names[policy];
     row->kind = REPLAY_ROW_POLICY;
-    status    = replay_world_run(trace, &params, &row->stats, NULL, &cpu_s);
+    status    = replay_world_run(trace, &params, &row->stats, NULL, &spent);
     if (status != UCS_OK) {
         tool_message("%s: the engine cannot be created for policy %s (%d)",
                      trace->name, row->name, status);
         return -1;
     }
     if (options->is_speed) {
-        row->speed.seconds = cpu_s;
+        row->speed.seconds = spent.cpu_s;
         row->speed.events  = trace->event_count;
     }
+    row->lost_ns = spent.lost_ns;
     ++outcome->row_count;
     return 0;
 }

@@ -64,6 +64,8 @@ typedef struct replay_row {
     replay_figures_t     equal; /**< predict, of the same byte-seconds; without
                                      uses where it was not asked */
     replay_speed_t       speed; /**< of a policy */
+    double               lost_ns; /**< of a policy: main thread's time, see
+                                       @ref replay_spent_t */
 } replay_row_t;
 
 #define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)

@@ -50,6 +50,7 @@ static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
     replay_figures_sum(&sum->equal, &row->equal);
     sum->speed.events                += row->speed.events;
     sum->speed.seconds               += row->speed.seconds;
+    sum->lost_ns                     += row->lost_ns;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -336,6 +337,9 @@ static void replay_json_figures(json_t *object,
         replay_json_count(object, "predict_same_on_time", row->equal.on_time);
         replay_json_seconds(object, "predict_same_byte_seconds",
                             row->equal.byte_ns);
+    }
+    if (row->kind == REPLAY_ROW_POLICY) {
+        replay_json_seconds(object, "lost_seconds", row->lost_ns);
     }
     if (row->speed.seconds > 0) {
         json_object_set_new(object, "events_per_second",

@@ -119,6 +119,8 @@ static void replay_process_spend(replay_process_t *process,
     if (process->is_helper) {
         process->resume_ns = end;
         replay_fiber_leave(process->fiber);
+    } else {
+        process->lost_ns += ns;
     }
     *replay_process_clock(process) = end;
 }
@@ -204,7 +206,8 @@ static void replay_process_block(replay_process_t *process)
 {
     replay_process_help(process);
     if (process->main_ns < process->helper_ns) {
-        process->main_ns = process->helper_ns;
+        process->lost_ns += process->helper_ns - process->main_ns;
+        process->main_ns  = process->helper_ns;
     }
 }
 
@@ -353,6 +356,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
     process->resume_ns  = UCS_REGCACHE_TIME_NEVER;
     process->random     = params->seed;
     process->pinned     = 0;
+    process->lost_ns    = 0;
     process->free_memhs = NULL;
     process->fiber      = NULL;
     process->is_helper  = 0;

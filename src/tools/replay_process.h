@@ -77,6 +77,8 @@ typedef struct replay_process {
     /* To be read */
     ucs_regcache_h        engine;
     int                   has_helper;
+    uint64_t              lost_ns;   /**< of the main thread: with the lower
+                                          domain, or waiting for the helper */
 
     /* Its own */
     uint64_t              helper_ns;

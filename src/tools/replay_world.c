@@ -110,7 +110,7 @@ static double replay_world_cpu(void)
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
                               ucs_regcache_stats_t *stats,
-                              replay_curve_t *curve, double *cpu_s)
+                              replay_curve_t *curve, replay_spent_t *spent)
 {
     replay_fibers_t fibers;
     replay_world_t world = {
@@ -138,8 +138,9 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
         }
         start = replay_world_cpu();
         replay_world_go(&world);
-        if (cpu_s != NULL) {
-            *cpu_s = replay_world_cpu() - start;
+        if (spent != NULL) {
+            spent->cpu_s   = replay_world_cpu() - start;
+            spent->lost_ns = world.process.lost_ns;
         }
         ucs_regcache_stats(world.process.engine, trace->end_ns, stats);
         replay_process_close(&world.process);

@@ -30,20 +30,27 @@ typedef struct replay_curve {
     size_t          capacity;
 } replay_curve_t;
 
+/** What a replay took. */
+typedef struct replay_spent {
+    double   cpu_s;   /**< seconds of processor time, from when the engine was
+                           there until it had taken the last event */
+    uint64_t lost_ns; /**< virtual time that the main thread spent with the
+                           lower domain, or waiting for the helper */
+} replay_spent_t;
+
 /**
  * Replay @a trace.
  *
  * @param [out] stats  The engine's own figures at the trace's end.
  * @param       curve  NULL, or an empty curve that is filled.
- * @param [out] cpu_s  NULL, or seconds of processor time from when the engine
- *                     was there until it had taken the last event.
+ * @param [out] spent  NULL, or what it took.
  *
  * @return UCS_OK or what creating the engine returned.
  */
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
                               ucs_regcache_stats_t *stats,
-                              replay_curve_t *curve, double *cpu_s);
+                              replay_curve_t *curve, replay_spent_t *spent);
 
 /** Note a value of the curve. */
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns,

@@ -118,7 +118,7 @@ protected:
         ucs_regcache_stats_t stats;
 
         EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr,
-                                           nullptr));
+                                           &m_spent));
         EXPECT_EQ(stats.uses, stats.on_time + stats.late + stats.missed +
                                       stats.cold);
         EXPECT_EQ(m_trace.use_count, stats.uses);
@@ -128,6 +128,7 @@ protected:
     std::vector<ucs_trace_event_t> m_events;
     replay_warp_t                  m_warp        = {};
     replay_trace_t                 m_trace       = {};
+    replay_spent_t                 m_spent       = {};
     bool                           m_is_prepared = false;
 };
 
@@ -516,6 +517,16 @@ TEST_F(test_replay, periodicity_holds_one_lead_of_what_is_periodic)
                       3 * PAGE * 0.05 * 3 * MS);
     EXPECT_LE(figures.wasted, 3u); /* what the end has cut off */
     EXPECT_EQ(PAGE, figures.peak_bytes);
+}
+
+TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
+{
+    use_all({0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+    prepare();
+    run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
+    EXPECT_EQ(10u * (550 + 187), m_spent.lost_ns);
+    run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
+    EXPECT_EQ(2u * 550, m_spent.lost_ns);
 }
 
 TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
