@@ -3,7 +3,7 @@
  */
 #include "sim.h"
 
-#include <tools/replay.h>
+#include <tools/replay/replay.h>
 #include <tools/tool.h>
 #include <tools/units.h>
 

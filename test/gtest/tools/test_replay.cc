@@ -1,11 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <tools/replay_accuracy.h>
-#include <tools/replay_model.h>
-#include <tools/replay_trace.h>
-#include <tools/replay_warp.h>
-#include <tools/replay_world.h>
+#include <tools/replay/replay_accuracy.h>
+#include <tools/replay/replay_model.h>
+#include <tools/replay/replay_trace.h>
+#include <tools/replay/replay_warp.h>
+#include <tools/replay/replay_world.h>
 
 #include <gtest/gtest.h>
 

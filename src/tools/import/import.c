@@ -1,0 +1,433 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "import_random.h"
+#include <tools/input.h>
+#include <tools/tool.h>
+#include <tools/units.h>
+
+#include <ucs/trace/trace.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define IMPORT_LINE_MAX   256
+#define IMPORT_PAGE_SIZE  4096
+#define IMPORT_SUFFIX     ".trace"
+#define IMPORT_NSEC       UINT64_C(1000000000)
+#define IMPORT_SECONDS_MAX (UINT64_MAX / IMPORT_NSEC / 2)
+
+#define IMPORT_USES     10000
+#define IMPORT_USES_MAX 10000000
+
+enum {
+    IMPORT_OPT_HELP = 1,
+    IMPORT_OPT_RANDOM,
+    IMPORT_OPT_USES
+};
+
+typedef struct import_command {
+    const char *out;
+    int        is_random;
+    uint64_t   seed;
+    uint64_t   uses;
+} import_command_t;
+
+/* One text trace that becomes a binary one */
+typedef struct import {
+    const char          *file;
+    char                *out;
+    gzFile              in;
+    FILE                *stream;
+    ucs_trace_encoder_h encoder;
+    uint64_t            line;
+    uint64_t            count;
+} import_t;
+
+
+static void import_usage(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: %s import FILE... -o OUT\n"
+            "       %s import --random SEED [--uses N] -o OUT\n\n"
+            "Turn text traces, gzip'ed or not, into binary ones. One event a "
+            "line:\n"
+            "  R|D SECONDS 0xADDRESS LENGTH SIGNATURE\n"
+            "Or make a trace in which nothing can be foreseen.\n\n"
+            "Options:\n"
+            "  -o OUT         the file to write; with several FILEs, or if it "
+            "is one,\n"
+            "                 a folder, which gets NAME%s for each\n"
+            "  --random SEED  draw buffers, places, gaps; the same seed, the "
+            "same trace\n"
+            "  --uses N       so many [%u]\n"
+            "  --help         show this text\n",
+            TOOL_NAME, TOOL_NAME, IMPORT_SUFFIX, IMPORT_USES);
+}
+
+static int import_bad_line(const import_t *import, const char *what)
+{
+    tool_message("%s: line %" PRIu64 ": %s", import->file, import->line, what);
+    return -1;
+}
+
+/* Seconds with up to nine decimals, exactly */
+static const char *import_parse_time(const char *text, uint64_t *ns_p)
+{
+    uint64_t unit = IMPORT_NSEC;
+    uint64_t ns;
+    char *end;
+
+    if (!isdigit((unsigned char)*text)) {
+        return NULL;
+    }
+    errno = 0;
+    ns    = strtoull(text, &end, 10);
+    if ((errno != 0) || (ns > IMPORT_SECONDS_MAX)) {
+        return NULL;
+    }
+    ns *= IMPORT_NSEC;
+    if (*end == '.') {
+        for (++end; isdigit((unsigned char)*end); ++end) {
+            unit /= 10;
+            ns   += unit * (*end - '0');
+        }
+    }
+    *ns_p = ns;
+    return end;
+}
+
+static const char *import_parse_number(const char *text, int base,
+                                       uint64_t *value_p)
+{
+    char *end;
+
+    text += strspn(text, " ");
+    if (!isxdigit((unsigned char)*text)) {
+        return NULL;
+    }
+    errno    = 0;
+    *value_p = strtoull(text, &end, base);
+    return (errno == 0) ? end : NULL;
+}
+
+/* @return NULL, or what is wrong */
+static const char *import_parse_event(const char *line,
+                                      ucs_trace_event_t *event)
+{
+    const char *p = line + 2;
+
+    memset(event, 0, sizeof(*event));
+    if (((line[0] != 'R') && (line[0] != 'D')) || (line[1] != ' ')) {
+        return "does not begin with 'R ' or 'D '";
+    }
+    event->kind = (line[0] == 'R') ? UCS_TRACE_USE : UCS_TRACE_RELEASE;
+
+    p = import_parse_time(p + strspn(p, " "), &event->time_ns);
+    if (p == NULL) {
+        return "the time is no decimal number of seconds";
+    }
+    p = import_parse_number(p, 16, &event->address);
+    if (p == NULL) {
+        return "the address is no hexadecimal number of 64 bits";
+    }
+    p = import_parse_number(p, 10, &event->length);
+    if ((p == NULL) || (event->length == 0) ||
+        (event->length > UINT64_MAX - event->address)) {
+        return "the length is no decimal number above 0 within the address "
+               "space";
+    }
+    p = import_parse_number(p, 16, &event->signature);
+    if ((p == NULL) || (p[strspn(p, " \r\n")] != '\0')) {
+        return "the signature is no hexadecimal number of 64 bits at the end";
+    }
+    return NULL;
+}
+
+static int import_write(import_t *import, const uint8_t *buffer, size_t size)
+{
+    if (fwrite(buffer, 1, size, import->stream) != size) {
+        tool_message("%s: cannot be written: %m", import->out);
+        return -1;
+    }
+    return 0;
+}
+
+/* The rank that a file's name tells, as in sp.A.rank3.gz, or -1 */
+static int32_t import_rank(const char *file)
+{
+    const char *name = strrchr(file, '/');
+    const char *rank = strstr((name != NULL) ? name : file, "rank");
+
+    return ((rank != NULL) && isdigit((unsigned char)rank[4])) ?
+                   (int32_t)strtoul(rank + 4, NULL, 10) :
+                   -1;
+}
+
+static int import_begin(import_t *import, uint64_t start_ns)
+{
+    ucs_trace_header_t header = {
+        .start_ns  = start_ns,
+        .page_size = IMPORT_PAGE_SIZE,
+        .rank      = import_rank(import->file)
+    };
+    uint8_t buffer[UCS_TRACE_RECORD_MAX];
+
+    return import_write(import, buffer,
+                        ucs_trace_encode_begin(import->encoder, &header,
+                                               buffer));
+}
+
+static int import_event(import_t *import, const char *line)
+{
+    uint8_t buffer[UCS_TRACE_RECORD_MAX];
+    ucs_trace_event_t event;
+    const char *problem;
+
+    problem = import_parse_event(line, &event);
+    if (problem != NULL) {
+        return import_bad_line(import, problem);
+    }
+    if ((import->count++ == 0) &&
+        (import_begin(import, event.time_ns) != 0)) {
+        return -1;
+    }
+    return import_write(import, buffer,
+                        ucs_trace_encode(import->encoder, &event, buffer));
+}
+
+static int import_lines(import_t *import)
+{
+    uint8_t buffer[UCS_TRACE_RECORD_MAX];
+    char line[IMPORT_LINE_MAX];
+    const char *text;
+    int error;
+
+    while (gzgets(import->in, line, sizeof(line)) != NULL) {
+        ++import->line;
+        if ((strchr(line, '\n') == NULL) && !gzeof(import->in)) {
+            return import_bad_line(import, "is too long");
+        }
+        if ((line[0] != '#') && (line[strspn(line, " \r\n")] != '\0') &&
+            (import_event(import, line) != 0)) {
+            return -1;
+        }
+    }
+
+    text = gzerror(import->in, &error);
+    if (error != Z_OK) {
+        ++import->line;
+        return import_bad_line(import, (error == Z_ERRNO) ? strerror(errno) :
+                                                            text);
+    }
+    if (import->count == 0) {
+        tool_message("%s: there is no event in it", import->file);
+        return -1;
+    }
+    return import_write(import, buffer,
+                        ucs_trace_encode_end(import->encoder, buffer));
+}
+
+static int import_random_events(import_t *import, const ucs_trace_t *trace)
+{
+    uint8_t buffer[UCS_TRACE_RECORD_MAX];
+    size_t i;
+
+    if (import_write(import, buffer,
+                     ucs_trace_encode_begin(import->encoder, &trace->header,
+                                            buffer)) != 0) {
+        return -1;
+    }
+    for (i = 0; i < trace->count; ++i) {
+        if (import_write(import, buffer,
+                         ucs_trace_encode(import->encoder, &trace->events[i],
+                                          buffer)) != 0) {
+            return -1;
+        }
+    }
+    return import_write(import, buffer,
+                        ucs_trace_encode_end(import->encoder, buffer));
+}
+
+/* What has been written without an error is kept, nothing else; but OUT may be
+ * a device */
+static int import_to_stream(import_t *import, const ucs_trace_t *trace)
+{
+    struct stat st;
+    int ret;
+
+    import->stream = fopen(import->out, "we");
+    if (import->stream == NULL) {
+        tool_message("%s: cannot be written: %m", import->out);
+        return -1;
+    }
+
+    ret = (trace != NULL) ? import_random_events(import, trace) :
+                            import_lines(import);
+    if ((fclose(import->stream) != 0) && (ret == 0)) {
+        tool_message("%s: cannot be written: %m", import->out);
+        ret = -1;
+    }
+    if ((ret != 0) && (stat(import->out, &st) == 0) && S_ISREG(st.st_mode)) {
+        unlink(import->out);
+    }
+    return ret;
+}
+
+static int import_encode(import_t *import, const ucs_trace_t *trace)
+{
+    int ret;
+
+    if (ucs_trace_encoder_create(&import->encoder) != UCS_OK) {
+        tool_out_of_memory();
+    }
+    ret = import_to_stream(import, trace);
+    ucs_trace_encoder_destroy(import->encoder);
+    return ret;
+}
+
+static int import_file(const char *file, char *out)
+{
+    import_t import = {.file = file, .out = out};
+    int fd          = tool_input_open(file);
+    int ret;
+
+    if (fd < 0) {
+        return -1;
+    }
+    import.in = gzdopen(fd, "rb");
+    if (import.in == NULL) {
+        tool_message("%s: out of memory", file);
+        close(fd);
+        return -1;
+    }
+    ret = import_encode(&import, NULL);
+    gzclose(import.in);
+    return ret;
+}
+
+/* NAME.gz goes to OUT/NAME.trace; the caller frees it */
+static char *import_path(const char *file, const char *folder)
+{
+    const char *slash = strrchr(file, '/');
+    const char *name  = (slash != NULL) ? slash + 1 : file;
+    size_t length     = strlen(name);
+
+    if ((length > 3) && !strcmp(name + length - 3, ".gz")) {
+        length -= 3;
+    }
+    return tool_format("%s/%.*s" IMPORT_SUFFIX, folder, (int)length, name);
+}
+
+static int import_files(char *const *files, int count, const char *out)
+{
+    struct stat st;
+    int is_folder = (stat(out, &st) == 0) && S_ISDIR(st.st_mode);
+    int status    = TOOL_EXIT_OK;
+    char *path;
+    int i;
+
+    if ((count > 1) && !is_folder) {
+        tool_message("-o '%s': with several files this must be a folder that "
+                     "exists", out);
+        return TOOL_EXIT_USAGE;
+    }
+    for (i = 0; i < count; ++i) {
+        path = is_folder ? import_path(files[i], out) : tool_strdup(out);
+        if (import_file(files[i], path) != 0) {
+            status = TOOL_EXIT_FAILED;
+        }
+        free(path);
+    }
+    return status;
+}
+
+static int import_random(const import_command_t *command)
+{
+    import_t import = {.file = "random", .out = (char*)command->out};
+    ucs_trace_t trace;
+    int ret;
+
+    import_random_make(command->seed, command->uses, &trace);
+    ret = import_encode(&import, &trace);
+    ucs_trace_cleanup(&trace);
+    return (ret == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
+}
+
+static int import_number(const char *option, const char *value, uint64_t min,
+                         uint64_t max, uint64_t *number_p)
+{
+    if ((tool_units_parse_count(value, number_p) != 0) || (*number_p < min) ||
+        (*number_p > max)) {
+        tool_message("%s: '%s' is not valid, allowed: a whole number from "
+                     "%" PRIu64 " to %" PRIu64, option, value, min, max);
+        return -1;
+    }
+    return 0;
+}
+
+/* @return An exit status, or -1 to go on */
+static int import_parse(int argc, char **argv, import_command_t *command)
+{
+    static const struct option options[] = {
+        {"help", no_argument, NULL, IMPORT_OPT_HELP},
+        {"random", required_argument, NULL, IMPORT_OPT_RANDOM},
+        {"uses", required_argument, NULL, IMPORT_OPT_USES},
+        {NULL, 0, NULL, 0}
+    };
+    int opt, ret;
+
+    while ((opt = tool_getopt(argc, argv, ":o:", options)) != -1) {
+        ret = 0;
+        switch (opt) {
+        case 'o':
+            command->out = optarg;
+            break;
+        case IMPORT_OPT_RANDOM:
+            command->is_random = 1;
+            ret = import_number("--random", optarg, 0, UINT32_MAX,
+                                &command->seed);
+            break;
+        case IMPORT_OPT_USES:
+            ret = import_number("--uses", optarg, 1, IMPORT_USES_MAX,
+                                &command->uses);
+            break;
+        case IMPORT_OPT_HELP:
+            import_usage(stdout);
+            return tool_finish_output();
+        default:
+            tool_bad_option("import", opt, argv, options);
+            return TOOL_EXIT_USAGE;
+        }
+        if (ret != 0) {
+            return TOOL_EXIT_USAGE;
+        }
+    }
+    return -1;
+}
+
+int tool_import_main(int argc, char **argv)
+{
+    import_command_t command = {.uses = IMPORT_USES};
+    int status               = import_parse(argc, argv, &command);
+
+    if (status >= 0) {
+        return status;
+    }
+    if ((command.out == NULL) || (command.is_random != (optind == argc))) {
+        tool_message("import needs a FILE, or --random, and -o OUT (see %s "
+                     "import --help)", TOOL_NAME);
+        return TOOL_EXIT_USAGE;
+    }
+    return command.is_random ? import_random(&command) :
+                               import_files(argv + optind, argc - optind,
+                                            command.out);
+}

@@ -1,0 +1,390 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "replay.h"
+#include <tools/tool.h>
+#include <tools/units.h>
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLAY_SECONDS 1e-9
+
+
+static void replay_figures_sum(replay_figures_t *sum,
+                               const replay_figures_t *figures)
+{
+    sum->uses       += figures->uses;
+    sum->on_time    += figures->on_time;
+    sum->missed     += figures->missed;
+    sum->cold       += figures->cold;
+    sum->evicted    += figures->evicted;
+    sum->over       += figures->over;
+    sum->wasted     += figures->wasted;
+    sum->peak_bytes += figures->peak_bytes;
+    sum->byte_ns    += figures->byte_ns;
+}
+
+static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
+{
+    sum->name                         = row->name;
+    sum->kind                         = row->kind;
+    sum->stats.uses                  += row->stats.uses;
+    sum->stats.on_time               += row->stats.on_time;
+    sum->stats.late                  += row->stats.late;
+    sum->stats.missed                += row->stats.missed;
+    sum->stats.cold                  += row->stats.cold;
+    sum->stats.wasted                += row->stats.wasted;
+    sum->stats.evicted               += row->stats.evicted;
+    sum->stats.invalidated           += row->stats.invalidated;
+    sum->stats.over_ceiling          += row->stats.over_ceiling;
+    sum->stats.pinned_peak_bytes     += row->stats.pinned_peak_bytes;
+    sum->stats.pinned_byte_ns        += row->stats.pinned_byte_ns;
+    replay_figures_sum(&sum->lru, &row->lru);
+    replay_figures_sum(&sum->opt, &row->opt);
+    replay_figures_sum(&sum->equal, &row->equal);
+    sum->speed.events                += row->speed.events;
+    sum->speed.seconds               += row->speed.seconds;
+}
+
+void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
+                        replay_outcome_t *sum)
+{
+    size_t i, j;
+
+    memset(sum, 0, sizeof(*sum));
+    sum->name      = "all";
+    sum->row_count = outcomes[0].row_count;
+    for (i = 0; i < count; ++i) {
+        if (outcomes[i].elapsed_ns > sum->elapsed_ns) {
+            sum->elapsed_ns = outcomes[i].elapsed_ns;
+        }
+        sum->ranges    += outcomes[i].ranges;
+        sum->small     += outcomes[i].small;
+        sum->unmatched += outcomes[i].unmatched;
+        sum->open      += outcomes[i].open;
+        sum->lost      += outcomes[i].lost;
+        sum->lead_byte_ns += outcomes[i].lead_byte_ns;
+        sum->ceiling    = (outcomes[i].ceiling == UINT64_MAX) ?
+                                  UINT64_MAX :
+                                  sum->ceiling + outcomes[i].ceiling;
+        for (j = 0; j < sum->row_count; ++j) {
+            replay_row_sum(&sum->rows[j], &outcomes[i].rows[j]);
+        }
+    }
+}
+
+static const replay_row_t *replay_row_of(const replay_outcome_t *outcome,
+                                         replay_row_kind_t kind)
+{
+    size_t i;
+
+    for (i = 0; outcome->rows[i].kind != kind; ++i) {
+    }
+    return &outcome->rows[i];
+}
+
+/* What a predictor may spend: twice the limit, and one lead */
+static double replay_bound(const replay_outcome_t *outcome)
+{
+    return 2 * replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats.pinned_byte_ns +
+           outcome->lead_byte_ns;
+}
+
+static uint64_t replay_warm(const ucs_regcache_stats_t *stats)
+{
+    return stats->uses - stats->cold;
+}
+
+/*
+ * Table
+ */
+
+static void replay_print_notes(const replay_outcome_t *outcome, FILE *stream)
+{
+    if (outcome->small > 0) {
+        fprintf(stream, "note: %" PRIu64 " shorter uses left out: the helper "
+                "registers them once and keeps them\n", outcome->small);
+    }
+    if (outcome->lost > 0) {
+        fprintf(stream, "note: the recorder lost %" PRIu64 " events\n",
+                outcome->lost);
+    }
+    if (outcome->unmatched > 0) {
+        fprintf(stream, "note: %" PRIu64 " releases have no use, left out\n",
+                outcome->unmatched);
+    }
+    if (outcome->open > 0) {
+        fprintf(stream, "note: %" PRIu64 " uses were never given back\n",
+                outcome->open);
+    }
+}
+
+static const char *replay_print_times(double value, double unit,
+                                      char buf[TOOL_UNITS_MAX])
+{
+    if (unit > 0) {
+        snprintf(buf, TOOL_UNITS_MAX, "%.2f", value / unit);
+    } else {
+        snprintf(buf, TOOL_UNITS_MAX, "-");
+    }
+    return buf;
+}
+
+/* Average over the trace of an integral */
+static const char *replay_print_average(const replay_outcome_t *outcome,
+                                        double byte_ns,
+                                        char buf[TOOL_UNITS_MAX])
+{
+    return tool_units_print_bytes((outcome->elapsed_ns > 0) ?
+                                  byte_ns / outcome->elapsed_ns : 0, buf);
+}
+
+static void replay_print_equal(const replay_row_t *row, FILE *stream)
+{
+    char buf[TOOL_UNITS_MAX];
+
+    fprintf(stream, " %12s",
+            tool_units_print_share(row->equal.on_time,
+                                   row->equal.uses - row->equal.cold, buf));
+}
+
+static void replay_print_row(const replay_outcome_t *outcome,
+                             const replay_row_t *row,
+                             const replay_options_t *options, FILE *stream)
+{
+    const replay_row_t *limit = replay_row_of(outcome, REPLAY_ROW_LIMIT);
+    const replay_row_t *leave = replay_row_of(outcome, REPLAY_ROW_LEAVE);
+    const ucs_regcache_stats_t *stats = &row->stats;
+    uint64_t warm                     = replay_warm(stats);
+    double bound                      = replay_bound(outcome);
+    char buf[8][TOOL_UNITS_MAX];
+
+    fprintf(stream,
+            "%-14s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
+            " %10s %8s %10s %8s %8s %7s %8s %8s",
+            row->name, tool_units_print_share(stats->on_time, warm, buf[0]),
+            stats->late, stats->missed, stats->cold, stats->wasted,
+            tool_units_print_bytes(stats->pinned_peak_bytes, buf[1]),
+            tool_units_print_share(stats->pinned_peak_bytes,
+                                   leave->stats.pinned_peak_bytes, buf[2]),
+            replay_print_average(outcome, stats->pinned_byte_ns, buf[3]),
+            replay_print_times(stats->pinned_byte_ns,
+                               limit->stats.pinned_byte_ns, buf[6]),
+            replay_print_times(stats->pinned_byte_ns, bound, buf[7]),
+            (stats->pinned_byte_ns <= bound) ? "met" : "not met",
+            tool_units_print_share(row->lru.on_time, warm, buf[4]),
+            tool_units_print_share(row->opt.on_time, warm, buf[5]));
+    if (options->is_equal) {
+        replay_print_equal(row, stream);
+    }
+    fputc('\n', stream);
+}
+
+static void replay_print_table(const replay_outcome_t *outcome,
+                               const replay_options_t *options, FILE *stream)
+{
+    const replay_row_t *limit = replay_row_of(outcome, REPLAY_ROW_LIMIT);
+    char buf[4][TOOL_UNITS_MAX];
+    size_t i;
+
+    fprintf(stream, "%s: %" PRIu64 " uses of %" PRIu64 " ranges in %s",
+            outcome->name, limit->stats.uses, outcome->ranges,
+            tool_units_print_seconds(outcome->elapsed_ns * REPLAY_SECONDS,
+                                     buf[0]));
+    if (outcome->ceiling != UINT64_MAX) {
+        fprintf(stream, ", ceiling %s",
+                tool_units_print_bytes(outcome->ceiling, buf[1]));
+    }
+    fprintf(stream, ", bound %s = 2 x %s + %s\n",
+            replay_print_average(outcome, replay_bound(outcome), buf[1]),
+            replay_print_average(outcome, limit->stats.pinned_byte_ns, buf[2]),
+            replay_print_average(outcome, outcome->lead_byte_ns, buf[3]));
+    replay_print_notes(outcome, stream);
+    fprintf(stream, "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %8s %7s %8s "
+            "%8s%s\n",
+            "policy", "on time", "late", "missed", "cold", "wasted", "peak",
+            "of leave", "average", "x limit", "x bound", "bound", "lru same",
+            "opt same", options->is_equal ? " predict same" : "");
+    for (i = 0; i < outcome->row_count; ++i) {
+        replay_print_row(outcome, &outcome->rows[i], options, stream);
+    }
+    fputc('\n', stream);
+}
+
+static void replay_print_head(const replay_options_t *options, FILE *stream)
+{
+    const replay_params_t *params = &options->params;
+    char buf[5][TOOL_UNITS_MAX];
+
+    fprintf(stream,
+            "MODELLED: a registration takes %s + %s a page, a deregistration "
+            "%s + %s a page;\nthe helper wakes up late by %s (median), seed "
+            "%" PRIu64 ". Uses begin when they were recorded.\n"
+            "on time: of warm uses. In brackets: computed from the trace "
+            "alone. lru same, opt same:\non time of a cache, LRU or Belady's, "
+            "of the same byte-seconds. bound: on average, twice the limit and "
+            "what it costs to have\neach warm use's pages one lead earlier, "
+            "which is a registration and a lateness that\n98 of 100 do not "
+            "pass.\n\n",
+            tool_units_print_seconds(params->register_cost.base_ns *
+                                     REPLAY_SECONDS, buf[0]),
+            tool_units_print_seconds(params->register_cost.page_ns *
+                                     REPLAY_SECONDS, buf[1]),
+            tool_units_print_seconds(params->deregister_cost.base_ns *
+                                     REPLAY_SECONDS, buf[2]),
+            tool_units_print_seconds(params->deregister_cost.page_ns *
+                                     REPLAY_SECONDS, buf[3]),
+            tool_units_print_seconds(params->lateness_ns * REPLAY_SECONDS,
+                                     buf[4]),
+            params->seed);
+}
+
+void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
+                         const replay_options_t *options, FILE *stream)
+{
+    replay_outcome_t sum;
+    size_t i;
+
+    replay_print_head(options, stream);
+    for (i = 0; i < count; ++i) {
+        replay_print_table(&outcomes[i], options, stream);
+    }
+    if (count > 1) {
+        replay_outcome_sum(outcomes, count, &sum);
+        replay_print_table(&sum, options, stream);
+    }
+}
+
+/*
+ * JSON
+ */
+
+static void replay_json_cost(json_t *object, const char *key,
+                             const replay_cost_t *cost)
+{
+    json_t *value = json_object();
+
+    json_object_set_new(value, "base_seconds",
+                        json_real(cost->base_ns * REPLAY_SECONDS));
+    json_object_set_new(value, "per_page_seconds",
+                        json_real(cost->page_ns * REPLAY_SECONDS));
+    json_object_set_new(object, key, value);
+}
+
+static void replay_json_count(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer(value));
+}
+
+static void replay_json_seconds(json_t *object, const char *key, double ns)
+{
+    json_object_set_new(object, key, json_real(ns * REPLAY_SECONDS));
+}
+
+/* The report's keys, see docs/report.md, and the replay's own */
+static void replay_json_figures(json_t *object,
+                                const replay_outcome_t *outcome,
+                                const replay_row_t *row)
+{
+    const ucs_regcache_stats_t *stats = &row->stats;
+    const ucs_regcache_stats_t *limit =
+            &replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats;
+    const ucs_regcache_stats_t *leave =
+            &replay_row_of(outcome, REPLAY_ROW_LEAVE)->stats;
+
+    replay_json_seconds(object, "elapsed_seconds", outcome->elapsed_ns);
+    replay_json_count(object, "pinned_peak_bytes", stats->pinned_peak_bytes);
+    replay_json_seconds(object, "pinned_byte_seconds", stats->pinned_byte_ns);
+    replay_json_count(object, "leave_pinned_peak_bytes",
+                      leave->pinned_peak_bytes);
+    replay_json_seconds(object, "leave_pinned_byte_seconds",
+                        leave->pinned_byte_ns);
+    replay_json_seconds(object, "in_use_byte_seconds", limit->pinned_byte_ns);
+    replay_json_count(object, "in_use_peak_bytes", limit->pinned_peak_bytes);
+    replay_json_seconds(object, "lead_byte_seconds", outcome->lead_byte_ns);
+    replay_json_seconds(object, "bound_byte_seconds", replay_bound(outcome));
+    json_object_set_new(object, "bound_met",
+                        json_boolean(stats->pinned_byte_ns <=
+                                     replay_bound(outcome)));
+    replay_json_count(object, "uses", stats->uses);
+    replay_json_count(object, "on_time", stats->on_time);
+    replay_json_count(object, "late", stats->late);
+    replay_json_count(object, "missed", stats->missed);
+    replay_json_count(object, "cold", stats->cold);
+    replay_json_count(object, "wasted", stats->wasted);
+    replay_json_count(object, "evicted", stats->evicted);
+    replay_json_count(object, "invalidated", stats->invalidated);
+    replay_json_count(object, "over_ceiling", stats->over_ceiling);
+    replay_json_count(object, "lru_same_on_time", row->lru.on_time);
+    replay_json_seconds(object, "lru_same_byte_seconds", row->lru.byte_ns);
+    replay_json_count(object, "opt_same_on_time", row->opt.on_time);
+    replay_json_seconds(object, "opt_same_byte_seconds", row->opt.byte_ns);
+    json_object_set_new(object, "max_pinned",
+                        (outcome->ceiling == UINT64_MAX) ?
+                                json_null() :
+                                json_integer(outcome->ceiling));
+    replay_json_count(object, "ranges", outcome->ranges);
+    replay_json_count(object, "shorter", outcome->small);
+    replay_json_count(object, "lost_events", outcome->lost);
+    if (row->equal.uses > 0) {
+        replay_json_count(object, "predict_same_on_time", row->equal.on_time);
+        replay_json_seconds(object, "predict_same_byte_seconds",
+                            row->equal.byte_ns);
+    }
+    if (row->speed.seconds > 0) {
+        json_object_set_new(object, "events_per_second",
+                            json_real(row->speed.events / row->speed.seconds));
+    }
+}
+
+static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
+                               const replay_outcome_t *sum, size_t index,
+                               const replay_options_t *options)
+{
+    const replay_params_t *params = &options->params;
+    json_t *object                = json_object();
+    json_t *traces                = json_array();
+    json_t *trace;
+    size_t i;
+
+    json_object_set_new(object, "policy", json_string(sum->rows[index].name));
+    json_object_set_new(object, "yardstick",
+                        json_boolean(sum->rows[index].kind !=
+                                     REPLAY_ROW_POLICY));
+    replay_json_figures(object, sum, &sum->rows[index]);
+    replay_json_cost(object, "modelled_cost", &params->register_cost);
+    replay_json_cost(object, "modelled_deregister_cost",
+                     &params->deregister_cost);
+    replay_json_seconds(object, "modelled_lateness_seconds",
+                        params->lateness_ns);
+    replay_json_count(object, "seed", params->seed);
+    for (i = 0; i < count; ++i) {
+        trace = json_object();
+        json_object_set_new(trace, "trace", json_string(outcomes[i].name));
+        replay_json_figures(trace, &outcomes[i], &outcomes[i].rows[index]);
+        json_array_append_new(traces, trace);
+    }
+    json_object_set_new(object, "traces", traces);
+    return object;
+}
+
+int replay_print_json(const replay_outcome_t *outcomes, size_t count,
+                      const replay_options_t *options, FILE *stream)
+{
+    int ret = 0;
+    replay_outcome_t sum;
+    json_t *object;
+    size_t i;
+
+    replay_outcome_sum(outcomes, count, &sum);
+    for (i = 0; (i < sum.row_count) && (ret == 0); ++i) {
+        object = replay_json_row(outcomes, count, &sum, i, options);
+        ret    = json_dumpf(object, stream, JSON_REAL_PRECISION(15));
+        fputc('\n', stream);
+        json_decref(object);
+    }
+    return ret;
+}

@@ -1,0 +1,368 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <tools/input.h>
+#include "replay_items.h"
+#include <tools/tool.h>
+
+#include <ucs/sys/hash.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define REPLAY_NONE UINT32_MAX
+
+#define REPLAY_READ_MIN (1u << 20)
+
+/* Events are counted in 32 bits, and each takes two bytes at least */
+#define REPLAY_READ_MAX UINT32_MAX
+
+/* Uses that are open, first in first out for each tuple of address, length,
+ * signature and access; open addressing, never more than half full */
+typedef struct replay_open {
+    uint32_t *heads; /* use, REPLAY_NONE if empty */
+    uint32_t *tails; /* the last open use of the tuple at this slot */
+    uint32_t *next;  /* by use: the next open one of its tuple */
+    size_t   mask;
+} replay_open_t;
+
+
+/*
+ * Order
+ */
+
+typedef struct replay_order {
+    uint64_t time_ns;
+    size_t   index;
+} replay_order_t;
+
+static int replay_order_compare(const void *a, const void *b)
+{
+    const replay_order_t *x = a;
+    const replay_order_t *y = b;
+
+    if (x->time_ns != y->time_ns) {
+        return (x->time_ns < y->time_ns) ? -1 : 1;
+    }
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+void replay_trace_sort(ucs_trace_t *raw)
+{
+    replay_order_t *order = tool_realloc(NULL, (raw->count + 1) *
+                                                       sizeof(*order));
+    int is_ordered        = 1;
+    ucs_trace_event_t *events;
+    size_t i;
+
+    for (i = 0; i < raw->count; ++i) {
+        order[i].time_ns = raw->events[i].time_ns;
+        order[i].index   = i;
+        is_ordered      &= (i == 0) ||
+                           (order[i - 1].time_ns <= order[i].time_ns);
+    }
+    if (!is_ordered) {
+        qsort(order, raw->count, sizeof(*order), replay_order_compare);
+        events = tool_realloc(NULL, raw->count * sizeof(*events));
+        for (i = 0; i < raw->count; ++i) {
+            events[i] = raw->events[order[i].index];
+        }
+        free(raw->events);
+        raw->events = events;
+    }
+    free(order);
+}
+
+/*
+ * Files
+ */
+
+/* All that is in @a in, which need not be compressed, if it begins as a trace
+ * does: a pipe may have no end */
+static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
+                            size_t *size_p)
+{
+    size_t capacity = REPLAY_READ_MIN;
+    uint8_t *buffer = tool_realloc(NULL, capacity);
+    size_t size     = 0;
+    const char *text;
+    int ret, error;
+
+    while ((ret = gzread(in, buffer + size, REPLAY_READ_MIN)) > 0) {
+        size += ret;
+        if (size > REPLAY_READ_MAX) {
+            tool_message("%s: has more than 4 GiB", file);
+            goto err_free;
+        }
+        if (!ucs_trace_begins(buffer, size)) {
+            break;
+        }
+        if (capacity - size < REPLAY_READ_MIN) {
+            capacity *= 2;
+            buffer    = tool_realloc(buffer, capacity);
+        }
+    }
+
+    /* The end of a file that is cut short is an error that is only told here */
+    text = gzerror(in, &error);
+    if (error != Z_OK) {
+        tool_message("%s: cannot be read: %s", file,
+                     (error == Z_ERRNO) ? strerror(errno) : text);
+        goto err_free;
+    }
+    *buffer_p = buffer;
+    *size_p   = size;
+    return 0;
+
+err_free:
+    free(buffer);
+    return -1;
+}
+
+static int replay_file_load(const char *file, uint8_t **buffer_p,
+                            size_t *size_p)
+{
+    int fd = tool_input_open(file);
+    gzFile in;
+    int ret;
+
+    if (fd < 0) {
+        return -1;
+    }
+
+    in = gzdopen(fd, "rb");
+    if (in == NULL) {
+        tool_message("%s: out of memory", file);
+        close(fd);
+        return -1;
+    }
+    ret = replay_file_read(file, in, buffer_p, size_p);
+    gzclose(in);
+    return ret;
+}
+
+int replay_trace_read(const char *file, ucs_trace_t *raw)
+{
+    ucs_trace_error_t error;
+    ucs_status_t status;
+    uint8_t *buffer;
+    size_t size;
+
+    if (replay_file_load(file, &buffer, &size) != 0) {
+        return -1;
+    }
+
+    status = ucs_trace_decode(buffer, size, raw, &error);
+    free(buffer);
+    if (status != UCS_OK) {
+        tool_message("%s: byte %zu: %s", file, error.offset, error.text);
+        return -1;
+    }
+    if (raw->is_cut) {
+        tool_message("%s: cut short, as when its process is killed; events "
+                     "read: %zu, bytes of one more left out: %zu",
+                     file, raw->count, raw->cut);
+    }
+    replay_trace_sort(raw);
+    return 0;
+}
+
+/*
+ * Pairs
+ */
+
+static void replay_open_init(replay_open_t *open, size_t uses)
+{
+    size_t size = 64;
+    size_t i;
+
+    while (size < 2 * uses) {
+        size *= 2;
+    }
+    open->heads = tool_realloc(NULL, size * sizeof(*open->heads));
+    open->tails = tool_realloc(NULL, size * sizeof(*open->tails));
+    open->next  = tool_realloc(NULL, (uses + 1) * sizeof(*open->next));
+    open->mask  = size - 1;
+    for (i = 0; i < size; ++i) {
+        open->heads[i] = REPLAY_NONE;
+    }
+}
+
+static void replay_open_cleanup(replay_open_t *open)
+{
+    free(open->heads);
+    free(open->tails);
+    free(open->next);
+}
+
+static int replay_open_is(const replay_use_t *use, const ucs_trace_event_t *e)
+{
+    return (use->address == e->address) && (use->length == e->length) &&
+           (use->signature == e->signature) && (use->access == e->access);
+}
+
+/* Slots of the table are taken by a tuple for good: its last use stands there
+ * with end_ns set when none is open */
+static size_t replay_open_find(const replay_open_t *open,
+                               const replay_use_t *uses,
+                               const ucs_trace_event_t *e)
+{
+    uint64_t hash = e->address ^ (e->length << 20) ^ (e->signature * 31) ^
+                    e->access;
+    size_t slot;
+
+    hash *= UCS_HASH_FACTOR;
+    slot  = (hash >> 20) & open->mask;
+    while ((open->heads[slot] != REPLAY_NONE) &&
+           !replay_open_is(&uses[open->heads[slot]], e)) {
+        slot = (slot + 1) & open->mask;
+    }
+    return slot;
+}
+
+static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
+                                   replay_kind_t kind, size_t index)
+{
+    replay_event_t *event = &trace->events[trace->event_count++];
+
+    event->time_ns = time_ns;
+    event->kind    = kind;
+    event->index   = index;
+}
+
+static void replay_trace_add_use(replay_trace_t *trace, replay_open_t *open,
+                                 const ucs_trace_event_t *e)
+{
+    uint32_t index    = trace->use_count++;
+    replay_use_t *use = &trace->uses[index];
+    size_t slot;
+
+    use->start_ns     = e->time_ns;
+    use->end_ns       = UINT64_MAX;
+    use->address      = e->address;
+    use->length       = e->length;
+    use->signature    = e->signature;
+    use->access       = e->access;
+    open->next[index] = REPLAY_NONE;
+
+    slot = replay_open_find(open, trace->uses, e);
+    if ((open->heads[slot] == REPLAY_NONE) ||
+        (trace->uses[open->heads[slot]].end_ns != UINT64_MAX)) {
+        open->heads[slot] = index;
+    } else {
+        open->next[open->tails[slot]] = index;
+    }
+    open->tails[slot] = index;
+    replay_trace_add_event(trace, e->time_ns, REPLAY_USE, index);
+}
+
+static void replay_trace_add_release(replay_trace_t *trace,
+                                     replay_open_t *open,
+                                     const ucs_trace_event_t *e)
+{
+    size_t slot    = replay_open_find(open, trace->uses, e);
+    uint32_t index = open->heads[slot];
+
+    if ((index == REPLAY_NONE) || (trace->uses[index].end_ns != UINT64_MAX)) {
+        ++trace->unmatched;
+        return;
+    }
+    trace->uses[index].end_ns = e->time_ns;
+    if (open->next[index] != REPLAY_NONE) {
+        open->heads[slot] = open->next[index];
+    }
+    replay_trace_add_event(trace, e->time_ns, REPLAY_RELEASE, index);
+}
+
+/*
+ * Trace
+ */
+
+static void replay_trace_add(replay_trace_t *trace, replay_open_t *open,
+                             const ucs_trace_event_t *e, uint64_t min_size)
+{
+    replay_unmap_t *unmap;
+
+    switch (e->kind) {
+    case UCS_TRACE_USE:
+        if (e->length >= min_size) {
+            replay_trace_add_use(trace, open, e);
+        } else {
+            ++trace->small;
+        }
+        break;
+    case UCS_TRACE_RELEASE:
+        if (e->length >= min_size) {
+            replay_trace_add_release(trace, open, e);
+        }
+        break;
+    case UCS_TRACE_UNMAP:
+        unmap        = &trace->unmaps[trace->unmap_count];
+        unmap->start = replay_page_down(trace, e->address);
+        unmap->end   = replay_page_up(trace, e->address + e->length);
+        replay_trace_add_event(trace, e->time_ns, REPLAY_UNMAP,
+                               trace->unmap_count++);
+        break;
+    case UCS_TRACE_LOST:
+        trace->lost += e->length;
+        break;
+    }
+}
+
+static void replay_trace_close(replay_trace_t *trace)
+{
+    size_t i;
+
+    for (i = 0; i < trace->use_count; ++i) {
+        if (trace->uses[i].end_ns == UINT64_MAX) {
+            trace->uses[i].end_ns = trace->end_ns;
+            replay_trace_add_event(trace, trace->end_ns, REPLAY_RELEASE, i);
+            ++trace->open;
+        }
+    }
+}
+
+void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+                          uint64_t min_size, replay_trace_t *trace)
+{
+    size_t size = raw->count + 1;
+    replay_open_t open;
+    size_t i;
+
+    memset(trace, 0, sizeof(*trace));
+    trace->name      = tool_strdup(name);
+    trace->page_size = raw->header.page_size;
+    trace->events    = tool_realloc(NULL, 2 * size * sizeof(*trace->events));
+    trace->uses      = tool_realloc(NULL, size * sizeof(*trace->uses));
+    trace->unmaps    = tool_realloc(NULL, size * sizeof(*trace->unmaps));
+    if (raw->count > 0) {
+        trace->start_ns = raw->events[0].time_ns;
+        trace->end_ns   = raw->events[raw->count - 1].time_ns;
+    }
+
+    replay_open_init(&open, size);
+    for (i = 0; i < raw->count; ++i) {
+        replay_trace_add(trace, &open, &raw->events[i], min_size);
+    }
+    replay_open_cleanup(&open);
+
+    replay_trace_close(trace);
+    replay_items_make(trace);
+}
+
+void replay_trace_cleanup(replay_trace_t *trace)
+{
+    free(trace->name);
+    free(trace->events);
+    free(trace->uses);
+    free(trace->unmaps);
+    free(trace->items);
+    free(trace->bounds);
+    free(trace->cover_first);
+    free(trace->covers);
+    free(trace->next_first);
+    free(trace->next_events);
+}
