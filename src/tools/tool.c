@@ -123,6 +123,25 @@ void *tool_realloc(void *ptr, size_t size)
     return ptr;
 }
 
+void *tool_calloc(size_t count, size_t size)
+{
+    void *ptr = calloc((count > 0) ? count : 1, size);
+
+    if (ptr == NULL) {
+        tool_out_of_memory();
+    }
+    return ptr;
+}
+
+void *tool_grow(void *items, size_t count, size_t *capacity_p, size_t size)
+{
+    if (count < *capacity_p) {
+        return items;
+    }
+    *capacity_p = 2 * *capacity_p + 64;
+    return tool_realloc(items, *capacity_p * size);
+}
+
 char *tool_strdup(const char *str)
 {
     return tool_format("%s", str);

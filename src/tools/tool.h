@@ -58,6 +58,11 @@ void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct option;
 
+/** The option that all commands have, and what getopt returns for it. Values
+ *  of long options lie below the letters, see @ref tool_bad_option. */
+#define TOOL_OPT_HELP 1
+#define TOOL_OPTION_HELP {"help", no_argument, NULL, TOOL_OPT_HELP}
+
 /**
  * getopt_long with a leading `:`, but an option whose value was forgotten does
  * not take the next option, or `--`, for it: `--report -- true` has no value. A
@@ -88,9 +93,20 @@ char *tool_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** Ends the program after a message. */
 void tool_out_of_memory(void) __attribute__((noreturn));
 
-/** realloc and strdup that end the program when memory is out. */
+/** realloc, calloc and strdup that end the program when memory is out. */
 void *tool_realloc(void *ptr, size_t size);
+void *tool_calloc(size_t count, size_t size);
 char *tool_strdup(const char *str);
+
+/**
+ * Room for one more.
+ *
+ * @param items       So many that it has, of @a size bytes each, or NULL.
+ * @param capacity_p  How many there is room for; grows.
+ *
+ * @return Where they are now.
+ */
+void *tool_grow(void *items, size_t count, size_t *capacity_p, size_t size);
 
 /** Replace control characters (and DEL) by '?', in place. */
 void tool_string_sanitize(char *str);

@@ -11,11 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    TOOL_REPORT_OPT_JSON = 1,
-    TOOL_REPORT_OPT_HELP
-};
-
 
 static void tool_report_usage(void)
 {
@@ -125,26 +120,22 @@ static int tool_report_print(const tool_merge_t *merge, int is_json)
 /* @return An exit status, or -1 to go on */
 static int tool_report_parse(int argc, char **argv, int *is_json)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, TOOL_REPORT_OPT_JSON},
-        {"help", no_argument, NULL, TOOL_REPORT_OPT_HELP},
+    const struct option options[] = {
+        {"json", no_argument, is_json, 1},
+        TOOL_OPTION_HELP,
         {NULL, 0, NULL, 0}
     };
     int opt;
 
-    while ((opt = tool_getopt(argc, argv, ":", options)) != -1) {
-        if (opt == TOOL_REPORT_OPT_JSON) {
-            *is_json = 1;
-        } else if (opt == TOOL_REPORT_OPT_HELP) {
-            tool_report_usage();
-            return tool_finish_output();
-        } else {
-            tool_bad_option("report", opt, argv, options);
-            return TOOL_EXIT_USAGE;
-        }
+    while ((opt = tool_getopt(argc, argv, ":", options)) == 0) {
     }
-
-    if (optind == argc) {
+    if (opt == TOOL_OPT_HELP) {
+        tool_report_usage();
+        return tool_finish_output();
+    } else if (opt != -1) {
+        tool_bad_option("report", opt, argv, options);
+        return TOOL_EXIT_USAGE;
+    } else if (optind == argc) {
         tool_message("no file given (see %s report --help)", TOOL_NAME);
         return TOOL_EXIT_USAGE;
     }

@@ -3,7 +3,6 @@
  */
 #include "report.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,21 +49,30 @@ tool_merge_fits(const tool_merge_t *merge, const tool_report_t *report)
 static void tool_merge_sum(tool_merge_t *merge, const tool_report_t *report)
 {
     const tool_field_t *field;
+    int64_t *whole;
     double *total, value;
 
     for (field = tool_fields; field->key != NULL; ++field) {
-        if (field->kind == TOOL_FIELD_WHOLE) {
-            *tool_field_whole(&merge->total, field) +=
-                    *tool_field_whole(report, field);
-            continue;
-        }
-
+        whole = tool_field_whole(&merge->total, field);
         total = tool_field_real(&merge->total, field);
         value = *tool_field_real(report, field);
-        if (field->kind == TOOL_FIELD_REAL) {
+        switch (field->kind) {
+        case TOOL_FIELD_WHOLE:
+        case TOOL_FIELD_SAMPLES:
+            *whole += *tool_field_whole(report, field);
+            *whole  = (*whole < TOOL_REPORT_WHOLE_MAX) ?
+                              *whole : TOOL_REPORT_WHOLE_MAX;
+            break;
+        case TOOL_FIELD_REAL:
             *total += value;
-        } else if (field->kind != TOOL_FIELD_MEAN) {
+            break;
+        case TOOL_FIELD_LONGEST:
+        case TOOL_FIELD_ADDED:
+        case TOOL_FIELD_WORST:
             *total = ((merge->count == 0) || (value > *total)) ? value : *total;
+            break;
+        default: /* when all are there */
+            break;
         }
     }
 }
@@ -122,103 +130,68 @@ static void tool_merge_add_parts(tool_list_t *values, const char *text)
 }
 
 /* Ranks usually agree; where they do not, all that they say is listed */
-static void tool_merge_texts(tool_merge_t *merge)
+static void tool_merge_text(tool_merge_t *merge, const tool_field_t *field)
 {
-    const tool_text_field_t *text;
-    tool_list_t values;
+    tool_list_t values = TOOL_LIST_INITIALIZER;
     const char *value;
     size_t i;
 
-    for (text = tool_text_fields; text->key != NULL; ++text) {
-        values = (tool_list_t)TOOL_LIST_INITIALIZER;
-        for (i = 0; i < merge->count; ++i) {
-            value = *tool_field_text(&merge->ranks[i], text);
-            if (text->offset == offsetof(tool_report_t, lower_domain)) {
-                tool_merge_add_parts(&values, value);
-            } else {
-                tool_list_add_unique(&values, value);
-            }
+    for (i = 0; i < merge->count; ++i) {
+        value = *tool_field_text(&merge->ranks[i], field);
+        if (field->kind == TOOL_FIELD_PARTS) {
+            tool_merge_add_parts(&values, value);
+        } else {
+            tool_list_add_unique(&values, value);
         }
-        *tool_field_text(&merge->total, text) = tool_list_join(&values, ",");
-        if (text->offset == offsetof(tool_report_t, host)) {
-            merge->host_count = values.count;
-        }
-        tool_list_cleanup(&values);
     }
+    *tool_field_text(&merge->total, field) = tool_list_join(&values, ",");
+    if (field->offset == offsetof(tool_report_t, host)) {
+        merge->host_count = values.count;
+    }
+    tool_list_cleanup(&values);
 }
 
-/* A rank's median counts by its uses: the more hits, the more it tells */
-static void tool_merge_means(tool_merge_t *merge)
+/* A rank's median counts by its uses: the more hits, the more it tells; the
+ * terms of a cost by their samples */
+static void tool_merge_mean(tool_merge_t *merge, const tool_field_t *field)
 {
-    const tool_field_t *field;
-    double sum, weight, value;
-    size_t i;
-
-    for (field = tool_fields; field->key != NULL; ++field) {
-        if (field->kind != TOOL_FIELD_MEAN) {
-            continue;
-        }
-
-        sum = weight = 0;
-        for (i = 0; i < merge->count; ++i) {
-            value = *tool_field_real(&merge->ranks[i], field);
-            if (value >= 0) {
-                sum    += value * merge->ranks[i].uses;
-                weight += merge->ranks[i].uses;
-            }
-        }
-        *tool_field_real(&merge->total, field) = (weight > 0) ? sum / weight :
-                                                                -1;
-    }
-}
-
-static void tool_merge_model(const tool_merge_t *merge, size_t offset)
-{
-    tool_report_model_t *total = (void*)((char*)&merge->total + offset);
-    const tool_report_model_t *model;
-    double a = 0, b = 0, samples = 0;
+    int may_be_null = (field->kind == TOOL_FIELD_MEAN);
+    double sum = 0, weight = 0, value;
+    int64_t one;
     size_t i;
 
     for (i = 0; i < merge->count; ++i) {
-        model    = (const void*)((const char*)&merge->ranks[i] + offset);
-        a       += model->a_seconds_per_page * model->samples;
-        b       += model->b_seconds * model->samples;
-        samples += model->samples;
+        value = *tool_field_real(&merge->ranks[i], field);
+        one   = *(const int64_t*)(const void*)
+                 ((const char*)&merge->ranks[i] + field->weight);
+        if (!may_be_null || (value >= 0)) {
+            sum    += value * one;
+            weight += one;
+        }
     }
-
-    total->samples            = fmin(samples, TOOL_REPORT_WHOLE_MAX);
-    total->a_seconds_per_page = (samples > 0) ? a / samples : 0;
-    total->b_seconds          = (samples > 0) ? b / samples : 0;
+    *tool_field_real(&merge->total, field) =
+            (weight > 0) ? sum / weight : (may_be_null ? -1 : 0);
 }
 
 static void tool_merge_modelled(tool_merge_t *merge)
 {
-    tool_report_t *total = &merge->total;
+    const tool_report_t *first = merge->ranks;
     const tool_report_t *rank;
     size_t modelled = 0;
     int differ      = 0;
-    size_t i;
 
-    for (i = 0; i < merge->count; ++i) {
-        rank      = &merge->ranks[i];
+    for (rank = first; rank < first + merge->count; ++rank) {
         modelled += rank->is_modelled;
         differ   |= (rank->modelled_base_seconds !=
-                     merge->ranks[0].modelled_base_seconds) ||
+                     first->modelled_base_seconds) ||
                     (rank->modelled_per_page_seconds !=
-                     merge->ranks[0].modelled_per_page_seconds);
-
-        total->modelled_base_seconds =
-                fmax(total->modelled_base_seconds,
-                     rank->modelled_base_seconds);
-        total->modelled_per_page_seconds =
-                fmax(total->modelled_per_page_seconds,
-                     rank->modelled_per_page_seconds);
+                     first->modelled_per_page_seconds);
     }
 
-    total->is_modelled = (modelled > 0);
+    merge->total.is_modelled = (modelled > 0);
     if (differ || ((modelled > 0) && (modelled < merge->count))) {
-        tool_list_add(&total->notes, "the ranks' modelled costs differ; the "
-                                     "largest is shown");
+        tool_list_add(&merge->total.notes, "the ranks' modelled costs differ; "
+                                           "the largest is shown");
     }
 }
 
@@ -277,15 +250,22 @@ static void tool_merge_notes(tool_merge_t *merge)
 
 void tool_merge_finish(tool_merge_t *merge)
 {
+    const tool_field_t *field;
+
     if (merge->count > 1) {
         qsort(merge->ranks, merge->count, sizeof(*merge->ranks),
               tool_merge_compare);
     }
 
-    tool_merge_texts(merge);
-    tool_merge_means(merge);
-    tool_merge_model(merge, offsetof(tool_report_t, register_model));
-    tool_merge_model(merge, offsetof(tool_report_t, deregister_model));
+    for (field = tool_fields; field->key != NULL; ++field) {
+        if ((field->kind == TOOL_FIELD_TEXT) ||
+            (field->kind == TOOL_FIELD_PARTS)) {
+            tool_merge_text(merge, field);
+        } else if ((field->kind == TOOL_FIELD_MEAN) ||
+                   (field->kind == TOOL_FIELD_TERM)) {
+            tool_merge_mean(merge, field);
+        }
+    }
     tool_merge_modelled(merge);
     tool_merge_notes(merge);
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,9 +14,30 @@
 #define TOOL_REPORT_FILE_MAX (1 << 20)
 
 #define TOOL_FIELD(_name, _kind) \
-    {#_name, TOOL_FIELD_##_kind, offsetof(tool_report_t, _name)}
+    {NULL, #_name, TOOL_FIELD_##_kind, offsetof(tool_report_t, _name), \
+     offsetof(tool_report_t, uses)}
+#define TOOL_FIELD_IN(_object, _key, _name, _kind, _weight) \
+    {_object, _key, TOOL_FIELD_##_kind, offsetof(tool_report_t, _name), \
+     offsetof(tool_report_t, _weight)}
+#define TOOL_FIELD_MODEL(_name) \
+    TOOL_FIELD_IN(#_name, "a_seconds_per_page", _name.a_seconds_per_page, \
+                  TERM, _name.samples), \
+    TOOL_FIELD_IN(#_name, "b_seconds", _name.b_seconds, TERM, \
+                  _name.samples), \
+    TOOL_FIELD_IN(#_name, "samples", _name.samples, SAMPLES, _name.samples)
 
 const tool_field_t tool_fields[] = {
+    TOOL_FIELD(rank, ID),
+    TOOL_FIELD(pid, ID),
+    TOOL_FIELD(host, TEXT),
+    TOOL_FIELD(command, TEXT),
+    TOOL_FIELD(policy, TEXT),
+    TOOL_FIELD(ucx_version, TEXT),
+    TOOL_FIELD(lower_domain, PARTS),
+    TOOL_FIELD_IN("modelled_cost", "base_seconds", modelled_base_seconds,
+                  ADDED, uses),
+    TOOL_FIELD_IN("modelled_cost", "per_page_seconds",
+                  modelled_per_page_seconds, ADDED, uses),
     TOOL_FIELD(elapsed_seconds, LONGEST),
     TOOL_FIELD(pinned_peak_bytes, WHOLE),
     TOOL_FIELD(pinned_byte_seconds, REAL),
@@ -37,18 +57,10 @@ const tool_field_t tool_fields[] = {
     TOOL_FIELD(helper_cpu_seconds, REAL),
     TOOL_FIELD(hit_ns_p50, MEAN),
     TOOL_FIELD(hit_ns_p99, WORST),
-    {NULL, TOOL_FIELD_WHOLE, 0}
+    TOOL_FIELD_MODEL(register_model),
+    TOOL_FIELD_MODEL(deregister_model),
+    {NULL, NULL, TOOL_FIELD_WHOLE, 0, 0}
 };
-
-#define TOOL_TEXT_FIELD(_name) \
-    {#_name, offsetof(tool_report_t, _name)}
-
-const tool_text_field_t tool_text_fields[] = {
-    TOOL_TEXT_FIELD(host),         TOOL_TEXT_FIELD(command),
-    TOOL_TEXT_FIELD(policy),       TOOL_TEXT_FIELD(ucx_version),
-    TOOL_TEXT_FIELD(lower_domain), {NULL, 0}
-};
-
 
 /* Of the rank on its node: nothing that could be merged */
 static const char *const tool_report_node_keys[] = {
@@ -61,24 +73,9 @@ static const char *const tool_report_node_keys[] = {
 };
 
 
-static int tool_report_fail(const char *file, const char *fmt, ...)
-        __attribute__((format(printf, 2, 3)));
-
-static int tool_report_fail(const char *file, const char *fmt, ...)
-{
-    char *text;
-    va_list ap;
-
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0) {
-        text = NULL;
-    }
-    va_end(ap);
-
-    tool_message("%s: %s", file, (text != NULL) ? text : "out of memory");
-    free(text);
-    return -1;
-}
+/* @return -1 after a message */
+#define tool_report_fail(_file, _fmt, ...) \
+    (tool_message("%s: " _fmt, _file, ##__VA_ARGS__), -1)
 
 static json_t *
 tool_report_get(const char *file, const json_t *object, const char *key)
@@ -86,12 +83,12 @@ tool_report_get(const char *file, const json_t *object, const char *key)
     json_t *value = json_object_get(object, key);
 
     if (value == NULL) {
-        tool_report_fail(file, "key '%s' is missing", key);
+        tool_message("%s: key '%s' is missing", file, key);
     }
     return value;
 }
 
-/* A finite number between the limits */
+/* A finite number from @a min on */
 static int
 tool_report_get_real(const char *file, const json_t *object, const char *key,
                      double min, double *real_p)
@@ -116,7 +113,7 @@ tool_report_get_real(const char *file, const json_t *object, const char *key,
     return 0;
 }
 
-/* A whole number between min and TOOL_REPORT_WHOLE_MAX, also as 1.0 or 1e3 */
+/* A whole number up to TOOL_REPORT_WHOLE_MAX, also as 1.0 or 1e3 */
 static int
 tool_report_get_whole(const char *file, const json_t *object, const char *key,
                       int64_t min, int64_t *whole_p)
@@ -136,92 +133,84 @@ tool_report_get_whole(const char *file, const json_t *object, const char *key,
     return 0;
 }
 
-static int
-tool_report_get_field(const char *file, const json_t *object,
-                      const tool_field_t *field, tool_report_t *report)
-{
-    double *real = tool_field_real(report, field);
-
-    switch (field->kind) {
-    case TOOL_FIELD_WHOLE:
-        return tool_report_get_whole(file, object, field->key, 0,
-                                     tool_field_whole(report, field));
-    case TOOL_FIELD_MEAN:
-    case TOOL_FIELD_WORST:
-        if (json_is_null(json_object_get(object, field->key))) {
-            *real = -1;
-            return 0;
-        }
-        /* fall through */
-    default:
-        return tool_report_get_real(file, object, field->key, 0, real);
-    }
-}
-
-static int
-tool_report_get_text(const char *file, const json_t *object,
-                     const tool_text_field_t *field, tool_report_t *report)
-{
-    json_t *value = tool_report_get(file, object, field->key);
-    char *text;
-
-    if (value == NULL) {
-        return -1;
-    } else if (!json_is_string(value)) {
-        return tool_report_fail(file, "'%s' is not a string", field->key);
-    }
-
-    text = tool_strdup(json_string_value(value));
-    tool_string_sanitize(text);
-    *tool_field_text(report, field) = text;
-    return 0;
-}
-
-static int tool_report_get_model(const char *file, const json_t *object,
-                                 const char *key, tool_report_model_t *model)
+static int tool_report_get_text(const char *file, const json_t *object,
+                                const char *key, char **text_p)
 {
     json_t *value = tool_report_get(file, object, key);
 
     if (value == NULL) {
         return -1;
-    } else if (!json_is_object(value)) {
-        return tool_report_fail(file, "'%s' is not an object", key);
+    } else if (!json_is_string(value)) {
+        return tool_report_fail(file, "'%s' is not a string", key);
     }
 
-    /* A regression may well give a negative term */
-    if ((tool_report_get_real(file, value, "a_seconds_per_page",
-                              -TOOL_REPORT_REAL_MAX,
-                              &model->a_seconds_per_page) != 0) ||
-        (tool_report_get_real(file, value, "b_seconds", -TOOL_REPORT_REAL_MAX,
-                              &model->b_seconds) != 0)) {
-        return -1;
-    }
-    return tool_report_get_whole(file, value, "samples", 0, &model->samples);
+    *text_p = tool_strdup(json_string_value(value));
+    tool_string_sanitize(*text_p);
+    return 0;
 }
 
-static int tool_report_get_modelled(const char *file, const json_t *object,
-                                    tool_report_t *report)
+/* @return Where the field is, which may be null for the kind that allows it;
+ *         NULL after a message */
+static const json_t *
+tool_report_get_object(const char *file, const json_t *object,
+                       const tool_field_t *field)
 {
-    json_t *value = tool_report_get(file, object, "modelled_cost");
+    int may_be_null = (field->kind == TOOL_FIELD_ADDED);
 
-    if (value == NULL) {
+    if (field->object == NULL) {
+        return object;
+    }
+
+    object = tool_report_get(file, object, field->object);
+    if ((object == NULL) || json_is_object(object) ||
+        (may_be_null && json_is_null(object))) {
+        return object;
+    }
+    tool_message("%s: '%s' is %s an object", file, field->object,
+                 may_be_null ? "neither null nor" : "not");
+    return NULL;
+}
+
+static int
+tool_report_get_field(const char *file, const json_t *object,
+                      const tool_field_t *field, tool_report_t *report)
+{
+    double *real    = tool_field_real(report, field);
+    const char *key = field->key;
+
+    object = tool_report_get_object(file, object, field);
+    if (object == NULL) {
         return -1;
     }
 
-    report->is_modelled = !json_is_null(value);
-    if (!report->is_modelled) {
-        return 0;
-    } else if (!json_is_object(value)) {
-        return tool_report_fail(file, "'modelled_cost' is neither null nor an "
-                                      "object");
+    switch (field->kind) {
+    case TOOL_FIELD_TEXT:
+    case TOOL_FIELD_PARTS:
+        return tool_report_get_text(file, object, key,
+                                    tool_field_text(report, field));
+    case TOOL_FIELD_ID:
+    case TOOL_FIELD_WHOLE:
+    case TOOL_FIELD_SAMPLES: /* -1: the rank is not known */
+        return tool_report_get_whole(file, object, key,
+                                     !strcmp(key, "rank") ? -1 : 0,
+                                     tool_field_whole(report, field));
+    case TOOL_FIELD_ADDED:
+        report->is_modelled = !json_is_null(object);
+        return report->is_modelled ?
+                       tool_report_get_real(file, object, key, 0, real) : 0;
+    case TOOL_FIELD_TERM: /* a regression may well give a negative one */
+        return tool_report_get_real(file, object, key, -TOOL_REPORT_REAL_MAX,
+                                    real);
+    case TOOL_FIELD_MEAN:
+    case TOOL_FIELD_WORST:
+        if (json_is_null(json_object_get(object, key))) {
+            *real = -1;
+            return 0;
+        }
+        /* fall through */
+    default:
+        return tool_report_get_real(file, object, key, 0, real);
     }
-
-    if (tool_report_get_real(file, value, "base_seconds", 0,
-                             &report->modelled_base_seconds) != 0) {
-        return -1;
-    }
-    return tool_report_get_real(file, value, "per_page_seconds", 0,
-                                &report->modelled_per_page_seconds);
 }
 
 static int tool_report_get_notes(const char *file, const json_t *object,
@@ -248,7 +237,6 @@ static int tool_report_get_notes(const char *file, const json_t *object,
     return 0;
 }
 
-/* Is it a report at all, and one that we know? */
 static int tool_report_get_node(const char *file, const json_t *object,
                                 tool_report_t *report)
 {
@@ -270,6 +258,7 @@ static int tool_report_get_node(const char *file, const json_t *object,
     return 0;
 }
 
+/* Is it a report at all, and one that we know? */
 static int tool_report_check_kind(const char *file, const json_t *object)
 {
     json_t *version = json_object_get(object, "version");
@@ -294,36 +283,15 @@ static int tool_report_check_kind(const char *file, const json_t *object)
 static int tool_report_get_all(const char *file, const json_t *object,
                                tool_report_t *report)
 {
-    const tool_text_field_t *text;
     const tool_field_t *field;
 
     if (tool_report_check_kind(file, object) != 0) {
         return -1;
     }
-
-    for (text = tool_text_fields; text->key != NULL; ++text) {
-        if (tool_report_get_text(file, object, text, report) != 0) {
-            return -1;
-        }
-    }
-
-    if ((tool_report_get_whole(file, object, "pid", 0, &report->pid) != 0) ||
-        (tool_report_get_whole(file, object, "rank", -1, &report->rank) != 0) ||
-        (tool_report_get_modelled(file, object, report) != 0)) {
-        return -1;
-    }
-
     for (field = tool_fields; field->key != NULL; ++field) {
         if (tool_report_get_field(file, object, field, report) != 0) {
             return -1;
         }
-    }
-
-    if ((tool_report_get_model(file, object, "register_model",
-                               &report->register_model) != 0) ||
-        (tool_report_get_model(file, object, "deregister_model",
-                               &report->deregister_model) != 0)) {
-        return -1;
     }
     if (tool_report_get_node(file, object, report) != 0) {
         return -1;
@@ -382,8 +350,8 @@ static json_t *tool_report_load(const char *file)
     if (size > 0) {
         object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
         if (object == NULL) {
-            tool_report_fail(file, "line %d, column %d: %s", error.line,
-                             error.column, error.text);
+            tool_message("%s: line %d, column %d: %s", file, error.line,
+                         error.column, error.text);
         }
     }
     free(text);
@@ -419,11 +387,14 @@ int tool_report_read(const char *file, tool_report_t *report)
 
 void tool_report_cleanup(tool_report_t *report)
 {
-    const tool_text_field_t *text;
+    const tool_field_t *field;
 
-    for (text = tool_text_fields; text->key != NULL; ++text) {
-        free(*tool_field_text(report, text));
-        *tool_field_text(report, text) = NULL;
+    for (field = tool_fields; field->key != NULL; ++field) {
+        if ((field->kind == TOOL_FIELD_TEXT) ||
+            (field->kind == TOOL_FIELD_PARTS)) {
+            free(*tool_field_text(report, field));
+            *tool_field_text(report, field) = NULL;
+        }
     }
     free(report->file);
     report->file = NULL;

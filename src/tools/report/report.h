@@ -77,32 +77,32 @@ typedef struct tool_report {
                                     that an older helper did not write */
 } tool_report_t;
 
-/** How a field is written and merged. */
+/** How a field is read, written and merged. */
 typedef enum tool_field_kind {
-    TOOL_FIELD_WHOLE,  /**< int64_t, sum */
-    TOOL_FIELD_REAL,   /**< double, sum */
+    TOOL_FIELD_ID,      /**< int64_t of one rank; not merged */
+    TOOL_FIELD_TEXT,    /**< char*, all that the ranks say */
+    TOOL_FIELD_PARTS,   /**< char*, all parts between commas */
+    TOOL_FIELD_WHOLE,   /**< int64_t, sum */
+    TOOL_FIELD_SAMPLES, /**< int64_t, sum, or the most that is read */
+    TOOL_FIELD_REAL,    /**< double, sum */
     TOOL_FIELD_LONGEST, /**< double, maximum */
-    TOOL_FIELD_MEAN,   /**< double or null, mean weighted by uses */
-    TOOL_FIELD_WORST   /**< double or null, maximum */
+    TOOL_FIELD_ADDED,   /**< double, maximum; its object may be null */
+    TOOL_FIELD_WORST,   /**< double or null, maximum */
+    TOOL_FIELD_MEAN,    /**< double or null, weighted mean */
+    TOOL_FIELD_TERM     /**< double of any sign, weighted mean */
 } tool_field_kind_t;
 
-/** A numeric field; the table holds them in the order of the JSON. */
+/** A field; the table holds them in the order of the JSON. */
 typedef struct tool_field {
+    const char        *object; /**< That it is in, NULL: the report */
     const char        *key;
     tool_field_kind_t kind;
-    size_t            offset; /**< In tool_report_t */
+    size_t            offset;  /**< In tool_report_t */
+    size_t            weight;  /**< Offset of the int64_t that weighs it */
 } tool_field_t;
 
-/** All numeric fields but pid, rank and the models; the last has no key. */
+/** All fields but the notes; the last has no key. */
 extern const tool_field_t tool_fields[];
-
-/** A text field. */
-typedef struct tool_text_field {
-    const char *key;
-    size_t     offset; /**< Of the char* in tool_report_t */
-} tool_text_field_t;
-
-extern const tool_text_field_t tool_text_fields[];
 
 /** The field in a report. */
 #define tool_field_whole(_report, _field) \

@@ -4,6 +4,8 @@
 #include "report.h"
 #include <tools/units.h>
 
+#include <ucs/sys/compiler_def.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,6 @@
 
 typedef struct tool_table {
     tool_list_t cells; /* row by row; the first row is the heading */
-    size_t      columns;
     size_t      left;  /* so many columns are aligned to the left */
 } tool_table_t;
 
@@ -22,7 +23,7 @@ static void tool_table_add(tool_table_t *table, const char *const *cells)
 {
     size_t i;
 
-    for (i = 0; i < table->columns; ++i) {
+    for (i = 0; i < TOOL_TABLE_COLUMNS; ++i) {
         tool_list_add(&table->cells, cells[i]);
     }
 }
@@ -35,7 +36,7 @@ static void tool_table_finish(tool_table_t *table, FILE *stream)
     int width;
 
     for (i = 0; i < table->cells.count; ++i) {
-        column = i % table->columns;
+        column = i % TOOL_TABLE_COLUMNS;
         length = strlen(table->cells.items[i]);
         if (length > widths[column]) {
             widths[column] = length;
@@ -43,12 +44,12 @@ static void tool_table_finish(tool_table_t *table, FILE *stream)
     }
 
     for (i = 0; i < table->cells.count; ++i) {
-        column = i % table->columns;
+        column = i % TOOL_TABLE_COLUMNS;
         width  = widths[column];
         fprintf(stream, "%s%*s", (column > 0) ? "  " : "",
                 (column < table->left) ? -width : width,
                 table->cells.items[i]);
-        if (column == (table->columns - 1)) {
+        if (column == (TOOL_TABLE_COLUMNS - 1)) {
             fputc('\n', stream);
         }
     }
@@ -60,26 +61,24 @@ static double tool_table_average(double byte_seconds, double elapsed)
     return (elapsed > 0) ? byte_seconds / elapsed : 0;
 }
 
-static void tool_table_name_row(const tool_report_t *rank, char *name)
-{
-    if (rank->rank >= 0) {
-        snprintf(name, TOOL_UNITS_MAX, "%jd", (intmax_t)rank->rank);
-    } else {
-        strcpy(name, "-");
-    }
-}
+/* A row of one report; @a seconds of all its ranks together */
+typedef void (*tool_table_row_t)(tool_table_t *table, const char *name,
+                                 const tool_report_t *report, double seconds);
 
 static void tool_table_add_memory(tool_table_t *table, const char *name,
-                                  const char *where,
-                                  const tool_report_t *report)
+                                  const tool_report_t *report,
+                                  double seconds UCS_V_UNUSED)
 {
-    char buf[8][TOOL_UNITS_MAX];
-    double average = tool_table_average(report->pinned_byte_seconds,
-                                        report->elapsed_seconds);
+    double elapsed = report->elapsed_seconds;
+    double average = tool_table_average(report->pinned_byte_seconds, elapsed);
     double leave   = tool_table_average(report->leave_pinned_byte_seconds,
-                                        report->elapsed_seconds);
-    double limit   = tool_table_average(report->in_use_byte_seconds,
-                                        report->elapsed_seconds);
+                                        elapsed);
+    double limit   = tool_table_average(report->in_use_byte_seconds, elapsed);
+    char *where    = (report->file == NULL) ? /* all */
+                             tool_strdup("") :
+                             tool_format("%s:%jd", report->host,
+                                         (intmax_t)report->pid);
+    char buf[8][TOOL_UNITS_MAX];
 
     tool_table_add(table, (const char*[]){
         name, where,
@@ -93,6 +92,7 @@ static void tool_table_add_memory(tool_table_t *table, const char *name,
         tool_units_print_change(average, leave, buf[6]),
         tool_units_print_bytes(limit, buf[7])
     });
+    free(where);
 }
 
 static const char *tool_table_print_count(int64_t count, char *buf)
@@ -108,8 +108,7 @@ static int64_t tool_table_warm(const tool_report_t *report)
 }
 
 static void tool_table_add_uses(tool_table_t *table, const char *name,
-                                const tool_report_t *report,
-                                double rank_seconds)
+                                const tool_report_t *report, double seconds)
 {
     char buf[9][TOOL_UNITS_MAX];
 
@@ -123,51 +122,25 @@ static void tool_table_add_uses(tool_table_t *table, const char *name,
         tool_table_print_count(report->wasted, buf[5]),
         tool_table_print_count(report->evicted, buf[6]),
         tool_table_print_count(report->invalidated, buf[7]),
-        tool_units_print_share(report->helper_cpu_seconds, rank_seconds,
-                               buf[8])
+        tool_units_print_share(report->helper_cpu_seconds, seconds, buf[8])
     });
 }
 
-static void tool_table_print_memory(const tool_merge_t *merge, FILE *stream)
+/* The sum of all ranks, then each */
+static void tool_table_print_ranks(const tool_merge_t *merge,
+                                   tool_table_t table, tool_table_row_t add,
+                                   FILE *stream)
 {
-    tool_table_t table = {TOOL_LIST_INITIALIZER, 10, 2};
     const tool_report_t *rank;
     char name[TOOL_UNITS_MAX];
-    char *where;
-    size_t i;
 
-    tool_table_add(&table, (const char*[]){
-        "rank", "host:pid", "peak", "left pinned", "change", "in use",
-        "average", "left pinned", "change", "in use"
-    });
-    tool_table_add_memory(&table, "all", "", &merge->total);
-    for (i = 0; i < merge->count; ++i) {
-        rank  = &merge->ranks[i];
-        where = tool_format("%s:%jd", rank->host, (intmax_t)rank->pid);
-        tool_table_name_row(rank, name);
-        tool_table_add_memory(&table, name, where, rank);
-        free(where);
+    add(&table, "all", &merge->total, merge->rank_seconds);
+    for (rank = merge->ranks; rank < merge->ranks + merge->count; ++rank) {
+        tool_table_print_count(rank->rank, name);
+        add(&table, (rank->rank < 0) ? "-" : name, rank,
+            rank->elapsed_seconds);
     }
-    tool_table_finish(&table, stream);
-}
-
-static void tool_table_print_uses(const tool_merge_t *merge, FILE *stream)
-{
-    tool_table_t table = {TOOL_LIST_INITIALIZER, 10, 1};
-    const tool_report_t *rank;
-    char name[TOOL_UNITS_MAX];
-    size_t i;
-
-    tool_table_add(&table, (const char*[]){
-        "rank", "uses", "cold", "on time", "late", "missed", "wasted",
-        "evicted", "invalidated", "helper"
-    });
-    tool_table_add_uses(&table, "all", &merge->total, merge->rank_seconds);
-    for (i = 0; i < merge->count; ++i) {
-        rank = &merge->ranks[i];
-        tool_table_name_row(rank, name);
-        tool_table_add_uses(&table, name, rank, rank->elapsed_seconds);
-    }
+    fputc('\n', stream);
     tool_table_finish(&table, stream);
 }
 
@@ -279,6 +252,8 @@ static void tool_table_print_costs(const tool_report_t *total, FILE *stream)
 
 void tool_table_print(const tool_merge_t *merge, FILE *stream)
 {
+    tool_table_t memory = {.left = 2};
+    tool_table_t uses   = {.left = 1};
     size_t i;
 
     tool_table_print_head(merge, stream);
@@ -288,8 +263,14 @@ void tool_table_print(const tool_merge_t *merge, FILE *stream)
     for (i = 0; i < merge->total.notes.count; ++i) {
         fprintf(stream, "note: %s\n", merge->total.notes.items[i]);
     }
-    fputc('\n', stream);
-    tool_table_print_memory(merge, stream);
-    fputc('\n', stream);
-    tool_table_print_uses(merge, stream);
+    tool_table_add(&memory, (const char*[]){
+        "rank", "host:pid", "peak", "left pinned", "change", "in use",
+        "average", "left pinned", "change", "in use"
+    });
+    tool_table_print_ranks(merge, memory, tool_table_add_memory, stream);
+    tool_table_add(&uses, (const char*[]){
+        "rank", "uses", "cold", "on time", "late", "missed", "wasted",
+        "evicted", "invalidated", "helper"
+    });
+    tool_table_print_ranks(merge, uses, tool_table_add_uses, stream);
 }
