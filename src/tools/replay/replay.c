@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    REPLAY_OPT_HELP = 1,
-    REPLAY_OPT_JSON,
-    REPLAY_OPT_ACCURACY,
-    REPLAY_OPT_SPEED,
-    REPLAY_OPT_EQUAL
-};
-
 typedef struct replay_command {
     replay_options_t options;
     int              is_json;
@@ -42,52 +34,38 @@ static void replay_usage(FILE *stream)
     fprintf(stream, "  --help    show this text\n");
 }
 
-/* A yardstick's figures as those of an engine */
-static void replay_row_set(replay_row_t *row, const char *name,
-                           replay_row_kind_t kind,
-                           const replay_figures_t *figures)
+static replay_row_t *replay_add_row(replay_outcome_t *outcome,
+                                    const char *name, replay_row_kind_t kind)
 {
+    replay_row_t *row = &outcome->rows[outcome->row_count++];
+
     memset(row, 0, sizeof(*row));
-    row->name                    = name;
-    row->kind                    = kind;
-    row->stats.uses              = figures->uses;
-    row->stats.on_time           = figures->on_time;
-    row->stats.missed            = figures->missed;
-    row->stats.cold              = figures->cold;
-    row->stats.evicted           = figures->evicted;
-    row->stats.over_ceiling      = figures->over;
-    row->stats.wasted            = figures->wasted;
-    row->stats.pinned_peak_bytes = figures->peak_bytes;
-    row->stats.pinned_byte_ns    = figures->byte_ns;
+    row->name = name;
+    row->kind = kind;
+    return row;
 }
 
 static void replay_add_yardsticks(const replay_trace_t *trace,
                                   const replay_options_t *options,
                                   replay_outcome_t *outcome)
 {
-    replay_figures_t figures;
+    replay_row_t *row;
 
-    replay_model_limit(trace, &figures, NULL);
-    replay_row_set(&outcome->rows[outcome->row_count++], "(limit)",
-                   REPLAY_ROW_LIMIT, &figures);
-    replay_model_leave(trace, &figures, NULL);
-    replay_row_set(&outcome->rows[outcome->row_count++], "(leave pinned)",
-                   REPLAY_ROW_LEAVE, &figures);
+    row = replay_add_row(outcome, "(limit)", REPLAY_ROW_LIMIT);
+    replay_model_limit(trace, &row->stats, NULL);
+    row = replay_add_row(outcome, "(leave pinned)", REPLAY_ROW_LEAVE);
+    replay_model_leave(trace, &row->stats, NULL);
+    row = replay_add_row(outcome, "(periodicity)", REPLAY_ROW_PERIODICITY);
     replay_model_periodicity(trace, &options->params, options->window,
-                             &figures);
-    replay_row_set(&outcome->rows[outcome->row_count++], "(periodicity)",
-                   REPLAY_ROW_PERIODICITY, &figures);
-    if (outcome->ceiling == UINT64_MAX) {
-        return;
+                             &row->stats);
+    if (outcome->ceiling != UINT64_MAX) {
+        row = replay_add_row(outcome, "(lru)", REPLAY_ROW_LRU);
+        replay_model_cache(trace, REPLAY_VICTIM_LRU, outcome->ceiling,
+                           &row->stats, NULL);
+        row = replay_add_row(outcome, "(opt)", REPLAY_ROW_OPT);
+        replay_model_cache(trace, REPLAY_VICTIM_OPT, outcome->ceiling,
+                           &row->stats, NULL);
     }
-    replay_model_cache(trace, REPLAY_VICTIM_LRU, outcome->ceiling, &figures,
-                       NULL);
-    replay_row_set(&outcome->rows[outcome->row_count++], "(lru)",
-                   REPLAY_ROW_LRU, &figures);
-    replay_model_cache(trace, REPLAY_VICTIM_OPT, outcome->ceiling, &figures,
-                       NULL);
-    replay_row_set(&outcome->rows[outcome->row_count++], "(opt)",
-                   REPLAY_ROW_OPT, &figures);
 }
 
 static int replay_add_policy(const replay_trace_t *trace,
@@ -95,17 +73,17 @@ static int replay_add_policy(const replay_trace_t *trace,
                              ucs_regcache_policy_t policy,
                              replay_outcome_t *outcome)
 {
-    replay_row_t *row      = &outcome->rows[outcome->row_count];
     replay_params_t params = options->params;
+    replay_row_t *row      = replay_add_row(outcome,
+                                            ucs_regcache_policy_names[policy],
+                                            REPLAY_ROW_POLICY);
     ucs_status_t status;
     double cpu_s;
 
     params.policy     = policy;
     params.max_pinned = outcome->ceiling;
-    memset(row, 0, sizeof(*row));
-    row->name = ucs_regcache_policy_names[policy];
-    row->kind = REPLAY_ROW_POLICY;
-    status    = replay_world_run(trace, &params, &row->stats, NULL, &cpu_s);
+    status            = replay_world_run(trace, &params, &row->stats, NULL,
+                                         &cpu_s);
     if (status != UCS_OK) {
         tool_message("%s: the engine cannot be created for policy %s (%d)",
                      trace->name, row->name, status);
@@ -115,7 +93,6 @@ static int replay_add_policy(const replay_trace_t *trace,
         row->speed.seconds = cpu_s;
         row->speed.events  = trace->event_count;
     }
-    ++outcome->row_count;
     return 0;
 }
 
@@ -248,48 +225,32 @@ static int replay_files(char *const *files, int count,
 /* @return An exit status, or -1 to go on */
 static int replay_parse(int argc, char **argv, replay_command_t *command)
 {
-    static const struct option long_options[] = {
-        {"json", no_argument, NULL, REPLAY_OPT_JSON},
-        {"accuracy", no_argument, NULL, REPLAY_OPT_ACCURACY},
-        {"equal", no_argument, NULL, REPLAY_OPT_EQUAL},
-        {"speed", no_argument, NULL, REPLAY_OPT_SPEED},
+    const struct option long_options[] = {
+        {"json", no_argument, &command->is_json, 1},
+        {"accuracy", no_argument, &command->is_accuracy, 1},
+        {"equal", no_argument, &command->options.is_equal, 1},
+        {"speed", no_argument, &command->options.is_speed, 1},
         {"window", required_argument, NULL, REPLAY_OPT_WINDOW},
-        {"help", no_argument, NULL, REPLAY_OPT_HELP},
+        TOOL_OPTION_HELP,
         REPLAY_LONG_OPTIONS,
         {NULL, 0, NULL, 0}
     };
-    int opt, ret;
+    int ret = 0;
+    int opt;
 
-    while ((opt = tool_getopt(argc, argv, ":", long_options)) != -1) {
-        ret = 0;
-        switch (opt) {
-        case REPLAY_OPT_JSON:
-            command->is_json = 1;
-            break;
-        case REPLAY_OPT_ACCURACY:
-            command->is_accuracy = 1;
-            break;
-        case REPLAY_OPT_EQUAL:
-            command->options.is_equal = 1;
-            break;
-        case REPLAY_OPT_SPEED:
-            command->options.is_speed = 1;
-            break;
-        case REPLAY_OPT_HELP:
+    while ((ret == 0) &&
+           ((opt = tool_getopt(argc, argv, ":", long_options)) != -1)) {
+        if (opt == TOOL_OPT_HELP) {
             replay_usage(stdout);
             return tool_finish_output();
-        default:
+        } else if (opt != 0) {
             ret = replay_options_parse(&command->options, opt, optarg);
-            break;
         }
         if (ret > 0) {
             tool_bad_option("replay", opt, argv, long_options);
         }
-        if (ret != 0) {
-            return TOOL_EXIT_USAGE;
-        }
     }
-    return -1;
+    return (ret != 0) ? TOOL_EXIT_USAGE : -1;
 }
 
 int tool_replay_main(int argc, char **argv)

@@ -56,14 +56,14 @@ typedef struct replay_speed {
 
 /** One policy or yardstick, on one trace or summed over several. */
 typedef struct replay_row {
-    const char           *name;
-    replay_row_kind_t    kind;
-    ucs_regcache_stats_t stats;
-    replay_figures_t     lru;   /**< LRU cache of the same byte-seconds */
-    replay_figures_t     opt;   /**< Belady's, of the same byte-seconds */
-    replay_figures_t     equal; /**< predict, of the same byte-seconds; without
-                                     uses where it was not asked */
-    replay_speed_t       speed; /**< of a policy */
+    const char        *name;
+    replay_row_kind_t kind;
+    replay_figures_t  stats;
+    replay_figures_t  lru;   /**< LRU cache of the same byte-seconds */
+    replay_figures_t  opt;   /**< Belady's, of the same byte-seconds */
+    replay_figures_t  equal; /**< predict, of the same byte-seconds; without
+                                  uses where it was not asked */
+    replay_speed_t    speed; /**< of a policy */
 } replay_row_t;
 
 #define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)

@@ -5,7 +5,6 @@
 #include <tools/tool.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #define REPLAY_NEVER UINT64_MAX
 
@@ -33,13 +32,6 @@ typedef struct replay_cache {
     replay_integral_t    integral;
 } replay_cache_t;
 
-static void replay_cache_place(replay_cache_t *cache, size_t position,
-                               uint32_t item)
-{
-    cache->heap[position]       = item;
-    cache->slots[item].position = position + 1;
-}
-
 static int replay_cache_is_before(const replay_cache_t *cache, uint32_t a,
                                   uint32_t b)
 {
@@ -49,45 +41,40 @@ static int replay_cache_is_before(const replay_cache_t *cache, uint32_t a,
     return (x->key != y->key) ? (x->key > y->key) : (a < b);
 }
 
-static void replay_cache_up(replay_cache_t *cache, size_t position,
-                            uint32_t item)
+static void replay_cache_place(replay_cache_t *cache, size_t position,
+                               uint32_t item)
 {
-    size_t parent;
-
-    while (position > 0) {
-        parent = (position - 1) / 2;
-        if (!replay_cache_is_before(cache, item, cache->heap[parent])) {
-            break;
-        }
-        replay_cache_place(cache, position, cache->heap[parent]);
-        position = parent;
-    }
-    replay_cache_place(cache, position, item);
+    cache->heap[position]       = item;
+    cache->slots[item].position = position + 1;
 }
 
-static void replay_cache_down(replay_cache_t *cache, size_t position,
+/* An item goes to @a position, or up or down from there */
+static void replay_cache_sift(replay_cache_t *cache, size_t position,
                               uint32_t item)
 {
-    size_t child;
+    uint32_t *heap = cache->heap;
+    size_t other;
 
-    while ((child = 2 * position + 1) < cache->count) {
-        if ((child + 1 < cache->count) &&
-            replay_cache_is_before(cache, cache->heap[child + 1],
-                                   cache->heap[child])) {
-            ++child;
-        }
-        if (!replay_cache_is_before(cache, cache->heap[child], item)) {
+    while ((position > 0) &&
+           replay_cache_is_before(cache, item, heap[(position - 1) / 2])) {
+        replay_cache_place(cache, position, heap[(position - 1) / 2]);
+        position = (position - 1) / 2;
+    }
+    while ((other = 2 * position + 1) < cache->count) {
+        other += (other + 1 < cache->count) &&
+                 replay_cache_is_before(cache, heap[other + 1], heap[other]);
+        if (!replay_cache_is_before(cache, heap[other], item)) {
             break;
         }
-        replay_cache_place(cache, position, cache->heap[child]);
-        position = child;
+        replay_cache_place(cache, position, heap[other]);
+        position = other;
     }
     replay_cache_place(cache, position, item);
 }
 
 static void replay_cache_push(replay_cache_t *cache, uint32_t item)
 {
-    replay_cache_up(cache, cache->count++, item);
+    replay_cache_sift(cache, cache->count++, item);
 }
 
 static void replay_cache_remove(replay_cache_t *cache, uint32_t item)
@@ -96,14 +83,8 @@ static void replay_cache_remove(replay_cache_t *cache, uint32_t item)
     uint32_t last   = cache->heap[--cache->count];
 
     cache->slots[item].position = 0;
-    if (last == item) {
-        return;
-    }
-    if ((position > 0) &&
-        replay_cache_is_before(cache, last, cache->heap[(position - 1) / 2])) {
-        replay_cache_up(cache, position, last);
-    } else {
-        replay_cache_down(cache, position, last);
+    if (last != item) {
+        replay_cache_sift(cache, position, last);
     }
 }
 
@@ -190,9 +171,9 @@ static void replay_cache_use(replay_cache_t *cache, uint32_t index)
         figures->missed += !use->is_cold;
         figures->cold   += use->is_cold;
         replay_cache_supersede(cache, item);
-        bytes            = replay_item_bytes(&cache->trace->items[item]);
-        figures->over   += !replay_cache_make_room(cache, bytes);
-        slot->is_pinned  = 1;
+        bytes = replay_item_bytes(&cache->trace->items[item]);
+        figures->over_ceiling += !replay_cache_make_room(cache, bytes);
+        slot->is_pinned        = 1;
         replay_integral_add(&cache->integral, bytes);
     }
     ++slot->users;
@@ -247,7 +228,7 @@ static void replay_cache_unmap(replay_cache_t *cache,
     uint32_t i;
 
     for (i = 0; i < cache->trace->item_count; ++i) {
-        if ((items[i].start >= unmap->end) || (items[i].end <= unmap->start)) {
+        if (!replay_item_is_touched(&items[i], unmap)) {
             continue;
         }
         slot          = &cache->slots[i];
@@ -274,18 +255,15 @@ void replay_model_cache(const replay_trace_t *trace, replay_victim_t victim,
                         uint64_t capacity, replay_figures_t *figures,
                         replay_curve_t *curve)
 {
-    size_t count         = trace->item_count + 1;
     replay_cache_t cache = {.trace    = trace,
                             .victim   = victim,
                             .capacity = capacity};
     const replay_event_t *event;
     size_t i;
 
-    cache.slots    = tool_realloc(NULL, count * sizeof(*cache.slots));
-    cache.heap     = tool_realloc(NULL, count * sizeof(*cache.heap));
-    cache.served   = tool_realloc(NULL, (trace->use_count + 1) *
-                                                sizeof(*cache.served));
-    memset(cache.slots, 0, count * sizeof(*cache.slots));
+    cache.slots  = tool_calloc(trace->item_count, sizeof(*cache.slots));
+    cache.heap   = tool_calloc(trace->item_count, sizeof(*cache.heap));
+    cache.served = tool_calloc(trace->use_count, sizeof(*cache.served));
     replay_integral_init(&cache.integral, trace, figures, curve);
     for (i = 0; i < trace->event_count; ++i) {
         event = &trace->events[i];
@@ -322,7 +300,7 @@ uint64_t replay_model_cache_at(const replay_trace_t *trace,
     for (i = 0; i < REPLAY_BISECTIONS; ++i) {
         middle = low + (high - low + 1) / 2;
         replay_model_cache(trace, victim, middle, &attempt, NULL);
-        if (attempt.byte_ns <= byte_ns) {
+        if (attempt.pinned_byte_ns <= byte_ns) {
             low      = middle;
             *figures = attempt;
         } else {

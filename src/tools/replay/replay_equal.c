@@ -24,10 +24,7 @@ static int replay_equal_try(const replay_trace_t *trace,
         return 0;
     }
     if ((row->equal.uses == 0) || (stats.on_time > row->equal.on_time)) {
-        row->equal.uses    = stats.uses;
-        row->equal.on_time = stats.on_time;
-        row->equal.cold    = stats.cold;
-        row->equal.byte_ns = stats.pinned_byte_ns;
+        row->equal = stats;
     }
     return 1;
 }

@@ -34,9 +34,9 @@ replay_integral_init(replay_integral_t *integral, const replay_trace_t *trace,
 static inline void replay_integral_to(replay_integral_t *integral,
                                       uint64_t time_ns)
 {
-    integral->figures->byte_ns += (double)(time_ns - integral->time_ns) *
-                                  integral->bytes;
-    integral->time_ns           = time_ns;
+    integral->figures->pinned_byte_ns +=
+            (double)(time_ns - integral->time_ns) * integral->bytes;
+    integral->time_ns = time_ns;
 }
 
 /* @a bytes wraps for less */
@@ -44,8 +44,8 @@ static inline void replay_integral_add(replay_integral_t *integral,
                                        uint64_t bytes)
 {
     integral->bytes += bytes;
-    if (integral->bytes > integral->figures->peak_bytes) {
-        integral->figures->peak_bytes = integral->bytes;
+    if (integral->bytes > integral->figures->pinned_peak_bytes) {
+        integral->figures->pinned_peak_bytes = integral->bytes;
     }
     if (integral->curve != NULL) {
         replay_curve_add(integral->curve, integral->time_ns, integral->bytes);

@@ -25,11 +25,6 @@ typedef struct replay_segments {
     int                  is_leave;
 } replay_segments_t;
 
-static uint64_t replay_segment_bytes(const replay_trace_t *trace, uint32_t i)
-{
-    return trace->bounds[i + 1] - trace->bounds[i];
-}
-
 /* What it costs to have the pages of a use one lead earlier */
 static double replay_segments_lead(const replay_segments_t *segments,
                                    const replay_params_t *params,
@@ -100,8 +95,7 @@ static void replay_segments_unmap(replay_segments_t *segments,
     uint32_t i;
 
     for (i = 0; i < trace->segment_count; ++i) {
-        if ((trace->bounds[i] < unmap->end) &&
-            (trace->bounds[i + 1] > unmap->start) && segments->seen[i]) {
+        if (replay_segment_is_touched(trace, i, unmap) && segments->seen[i]) {
             segments->seen[i] = 0;
             bytes            += replay_segment_bytes(trace, i);
         }
@@ -116,16 +110,13 @@ static void replay_segments_init(replay_segments_t *segments,
                                  replay_figures_t *figures,
                                  replay_curve_t *curve)
 {
-    size_t count = trace->segment_count + 1;
+    size_t count = trace->segment_count;
 
     segments->trace    = trace;
     segments->is_leave = is_leave;
-    segments->users    = tool_realloc(NULL, count * sizeof(*segments->users));
-    segments->seen     = tool_realloc(NULL, count);
-    segments->idle_ns  = tool_realloc(NULL,
-                                      count * sizeof(*segments->idle_ns));
-    memset(segments->users, 0, count * sizeof(*segments->users));
-    memset(segments->seen, 0, count);
+    segments->users    = tool_calloc(count, sizeof(*segments->users));
+    segments->seen     = tool_calloc(count, sizeof(*segments->seen));
+    segments->idle_ns  = tool_calloc(count, sizeof(*segments->idle_ns));
     replay_integral_init(&segments->integral, trace, figures, curve);
 }
 

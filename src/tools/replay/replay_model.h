@@ -16,19 +16,10 @@
 
 BEGIN_C_DECLS
 
-/** Figures of a yardstick; uses == on_time + missed + cold. */
-typedef struct replay_figures {
-    uint64_t uses;
-    uint64_t on_time;
-    uint64_t missed;
-    uint64_t cold;
-    uint64_t evicted;
-    uint64_t over;         /**< uses that passed the capacity, for all else was
-                                in use */
-    uint64_t wasted;       /**< registered ahead for nothing */
-    uint64_t peak_bytes;
-    double   byte_ns;      /**< integral over time */
-} replay_figures_t;
+/** Figures of a yardstick, as an engine's: `uses`, `on_time`, `missed`, `cold`,
+ *  `wasted`, `evicted`, `over_ceiling`, `pinned_peak_bytes` and
+ *  `pinned_byte_ns` are set, all else is 0. */
+typedef ucs_regcache_stats_t replay_figures_t;
 
 /** What is thrown out of a full cache. */
 typedef enum replay_victim {
@@ -46,8 +37,8 @@ void replay_model_limit(const replay_trace_t *trace, replay_figures_t *figures,
                         replay_curve_t *curve);
 
 /**
- * The lead: who wants a buffer registered when its use comes has to begin so
- * much earlier. What registering it takes by the cost model, and a lateness of
+ * The lead: a helper that wants a buffer registered when its use comes has to
+ * begin so much earlier. What registering it takes by the cost model, and a lateness of
  * the helper's wake-up that 98 of 100 do not pass.
  *
  * @return Nanoseconds.

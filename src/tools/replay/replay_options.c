@@ -363,5 +363,5 @@ uint64_t replay_ceiling_bytes(const replay_options_t *options,
         return options->ceiling.bytes;
     }
     replay_model_leave(trace, &leave, NULL);
-    return options->ceiling.share * leave.peak_bytes;
+    return options->ceiling.share * leave.pinned_peak_bytes;
 }

@@ -8,7 +8,6 @@
 #include <ucs/predict/periodicity.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Overdue by this share of the period: it does not come any more. The wider of
  * the two tolerances by which Li et al. rate predictions. */
@@ -52,12 +51,9 @@ typedef struct replay_periodic {
 static void replay_periodic_change(replay_periodic_t *periodic,
                                    uint64_t time_ns, uint64_t bytes)
 {
-    if (periodic->count == periodic->capacity) {
-        periodic->capacity = 2 * periodic->capacity + 1024;
-        periodic->changes  = tool_realloc(periodic->changes,
-                                          periodic->capacity *
-                                                  sizeof(replay_change_t));
-    }
+    periodic->changes = tool_grow(periodic->changes, periodic->count,
+                                  &periodic->capacity,
+                                  sizeof(*periodic->changes));
     periodic->changes[periodic->count].time_ns = time_ns;
     periodic->changes[periodic->count].bytes   = bytes;
     ++periodic->count;
@@ -197,7 +193,7 @@ static void replay_periodic_unmap(replay_periodic_t *periodic,
     uint32_t i;
 
     for (i = 0; i < periodic->trace->item_count; ++i) {
-        if ((items[i].start < unmap->end) && (items[i].end > unmap->start)) {
+        if (replay_item_is_touched(&items[i], unmap)) {
             periodic->items[i].is_gone = (periodic->items[i].users > 0);
             replay_periodic_end(periodic, i, now);
         }
@@ -217,23 +213,19 @@ static int replay_periodic_compare(const void *a, const void *b)
            ((int64_t)x->bytes < (int64_t)y->bytes);
 }
 
-static void replay_periodic_integrate(replay_periodic_t *periodic)
+static void replay_periodic_integrate(replay_periodic_t *periodic,
+                                      replay_integral_t *integral)
 {
-    const replay_trace_t *trace = periodic->trace;
-    replay_figures_t counts     = *periodic->figures;
-    replay_integral_t integral;
-    size_t i;
+    const replay_change_t *change = periodic->changes;
 
-    qsort(periodic->changes, periodic->count, sizeof(*periodic->changes),
-          replay_periodic_compare);
-    replay_integral_init(&integral, trace, periodic->figures, NULL);
-    for (i = 0; i < periodic->count; ++i) {
-        replay_integral_to(&integral, periodic->changes[i].time_ns);
-        replay_integral_add(&integral, periodic->changes[i].bytes);
+    if (periodic->count > 0) {
+        qsort(periodic->changes, periodic->count, sizeof(*change),
+              replay_periodic_compare);
     }
-    counts.byte_ns     = periodic->figures->byte_ns;
-    counts.peak_bytes  = periodic->figures->peak_bytes;
-    *periodic->figures = counts;
+    for (; change < periodic->changes + periodic->count; ++change) {
+        replay_integral_to(integral, change->time_ns);
+        replay_integral_add(integral, change->bytes);
+    }
 }
 
 static void replay_periodic_events(replay_periodic_t *periodic)
@@ -266,21 +258,19 @@ static void replay_periodic_window(const replay_trace_t *trace,
                                    const replay_params_t *params,
                                    unsigned window, replay_figures_t *figures)
 {
-    size_t count               = trace->item_count + 1;
     replay_periodic_t periodic = {.trace   = trace,
                                   .params  = params,
                                   .figures = figures};
+    replay_integral_t integral;
 
-    memset(figures, 0, sizeof(*figures));
     if (ucs_predict_periodicity_create(window, &periodic.detector) != UCS_OK) {
         tool_out_of_memory();
     }
-    periodic.items  = tool_realloc(NULL, count * sizeof(*periodic.items));
-    periodic.served = tool_realloc(NULL, (trace->use_count + 1) *
-                                                 sizeof(*periodic.served));
-    memset(periodic.items, 0, count * sizeof(*periodic.items));
+    periodic.items  = tool_calloc(trace->item_count, sizeof(*periodic.items));
+    periodic.served = tool_calloc(trace->use_count, sizeof(*periodic.served));
+    replay_integral_init(&integral, trace, figures, NULL);
     replay_periodic_events(&periodic);
-    replay_periodic_integrate(&periodic);
+    replay_periodic_integrate(&periodic, &integral);
     ucs_predict_periodicity_destroy(periodic.detector);
     free(periodic.items);
     free(periodic.served);

@@ -16,37 +16,29 @@
 static void replay_figures_sum(replay_figures_t *sum,
                                const replay_figures_t *figures)
 {
-    sum->uses       += figures->uses;
-    sum->on_time    += figures->on_time;
-    sum->missed     += figures->missed;
-    sum->cold       += figures->cold;
-    sum->evicted    += figures->evicted;
-    sum->over       += figures->over;
-    sum->wasted     += figures->wasted;
-    sum->peak_bytes += figures->peak_bytes;
-    sum->byte_ns    += figures->byte_ns;
+    sum->uses              += figures->uses;
+    sum->on_time           += figures->on_time;
+    sum->late              += figures->late;
+    sum->missed            += figures->missed;
+    sum->cold              += figures->cold;
+    sum->wasted            += figures->wasted;
+    sum->evicted           += figures->evicted;
+    sum->invalidated       += figures->invalidated;
+    sum->over_ceiling      += figures->over_ceiling;
+    sum->pinned_peak_bytes += figures->pinned_peak_bytes;
+    sum->pinned_byte_ns    += figures->pinned_byte_ns;
 }
 
 static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
 {
-    sum->name                         = row->name;
-    sum->kind                         = row->kind;
-    sum->stats.uses                  += row->stats.uses;
-    sum->stats.on_time               += row->stats.on_time;
-    sum->stats.late                  += row->stats.late;
-    sum->stats.missed                += row->stats.missed;
-    sum->stats.cold                  += row->stats.cold;
-    sum->stats.wasted                += row->stats.wasted;
-    sum->stats.evicted               += row->stats.evicted;
-    sum->stats.invalidated           += row->stats.invalidated;
-    sum->stats.over_ceiling          += row->stats.over_ceiling;
-    sum->stats.pinned_peak_bytes     += row->stats.pinned_peak_bytes;
-    sum->stats.pinned_byte_ns        += row->stats.pinned_byte_ns;
+    sum->name = row->name;
+    sum->kind = row->kind;
+    replay_figures_sum(&sum->stats, &row->stats);
     replay_figures_sum(&sum->lru, &row->lru);
     replay_figures_sum(&sum->opt, &row->opt);
     replay_figures_sum(&sum->equal, &row->equal);
-    sum->speed.events                += row->speed.events;
-    sum->speed.seconds               += row->speed.seconds;
+    sum->speed.events  += row->speed.events;
+    sum->speed.seconds += row->speed.seconds;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -262,26 +254,32 @@ void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
  * JSON
  */
 
-static void replay_json_cost(json_t *object, const char *key,
-                             const replay_cost_t *cost)
+static json_t *replay_json_cost(const replay_cost_t *cost)
 {
-    json_t *value = json_object();
-
-    json_object_set_new(value, "base_seconds",
-                        json_real(cost->base_ns * REPLAY_SECONDS));
-    json_object_set_new(value, "per_page_seconds",
-                        json_real(cost->page_ns * REPLAY_SECONDS));
-    json_object_set_new(object, key, value);
+    return json_pack("{s:f,s:f}", "base_seconds",
+                     cost->base_ns * REPLAY_SECONDS, "per_page_seconds",
+                     cost->page_ns * REPLAY_SECONDS);
 }
 
-static void replay_json_count(json_t *object, const char *key, uint64_t value)
+static json_t *replay_json_whole(uint64_t value)
 {
-    json_object_set_new(object, key, json_integer(value));
+    return (value == UINT64_MAX) ? json_null() : json_integer(value);
 }
 
-static void replay_json_seconds(json_t *object, const char *key, double ns)
+/* What is not of every row */
+static void replay_json_asked(json_t *object, const replay_row_t *row)
 {
-    json_object_set_new(object, key, json_real(ns * REPLAY_SECONDS));
+    if (row->equal.uses > 0) {
+        json_object_set_new(object, "predict_same_on_time",
+                            json_integer(row->equal.on_time));
+        json_object_set_new(object, "predict_same_byte_seconds",
+                            json_real(row->equal.pinned_byte_ns *
+                                      REPLAY_SECONDS));
+    }
+    if (row->speed.seconds > 0) {
+        json_object_set_new(object, "events_per_second",
+                            json_real(row->speed.events / row->speed.seconds));
+    }
 }
 
 /* The report's keys, see docs/report.md, and the replay's own */
@@ -289,55 +287,52 @@ static void replay_json_figures(json_t *object,
                                 const replay_outcome_t *outcome,
                                 const replay_row_t *row)
 {
-    const ucs_regcache_stats_t *stats = &row->stats;
-    const ucs_regcache_stats_t *limit =
+    const replay_figures_t *stats = &row->stats;
+    const replay_figures_t *limit =
             &replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats;
-    const ucs_regcache_stats_t *leave =
+    const replay_figures_t *leave =
             &replay_row_of(outcome, REPLAY_ROW_LEAVE)->stats;
+    double bound                  = replay_bound(outcome);
+    const struct {
+        const char *key;
+        json_t     *value;
+    } fields[] = {
+#define SECONDS(_ns) json_real((_ns) * REPLAY_SECONDS)
+#define WHOLE(_value) json_integer(_value)
+        {"elapsed_seconds", SECONDS(outcome->elapsed_ns)},
+        {"pinned_peak_bytes", WHOLE(stats->pinned_peak_bytes)},
+        {"pinned_byte_seconds", SECONDS(stats->pinned_byte_ns)},
+        {"leave_pinned_peak_bytes", WHOLE(leave->pinned_peak_bytes)},
+        {"leave_pinned_byte_seconds", SECONDS(leave->pinned_byte_ns)},
+        {"in_use_byte_seconds", SECONDS(limit->pinned_byte_ns)},
+        {"in_use_peak_bytes", WHOLE(limit->pinned_peak_bytes)},
+        {"lead_byte_seconds", SECONDS(outcome->lead_byte_ns)},
+        {"bound_byte_seconds", SECONDS(bound)},
+        {"bound_met", json_boolean(stats->pinned_byte_ns <= bound)},
+        {"uses", WHOLE(stats->uses)},
+        {"on_time", WHOLE(stats->on_time)},
+        {"late", WHOLE(stats->late)},
+        {"missed", WHOLE(stats->missed)},
+        {"cold", WHOLE(stats->cold)},
+        {"wasted", WHOLE(stats->wasted)},
+        {"evicted", WHOLE(stats->evicted)},
+        {"invalidated", WHOLE(stats->invalidated)},
+        {"over_ceiling", WHOLE(stats->over_ceiling)},
+        {"lru_same_on_time", WHOLE(row->lru.on_time)},
+        {"lru_same_byte_seconds", SECONDS(row->lru.pinned_byte_ns)},
+        {"opt_same_on_time", WHOLE(row->opt.on_time)},
+        {"opt_same_byte_seconds", SECONDS(row->opt.pinned_byte_ns)},
+        {"max_pinned", replay_json_whole(outcome->ceiling)},
+        {"ranges", WHOLE(outcome->ranges)},
+        {"shorter", WHOLE(outcome->small)},
+        {"lost_events", WHOLE(outcome->lost)}
+    };
+    size_t i;
 
-    replay_json_seconds(object, "elapsed_seconds", outcome->elapsed_ns);
-    replay_json_count(object, "pinned_peak_bytes", stats->pinned_peak_bytes);
-    replay_json_seconds(object, "pinned_byte_seconds", stats->pinned_byte_ns);
-    replay_json_count(object, "leave_pinned_peak_bytes",
-                      leave->pinned_peak_bytes);
-    replay_json_seconds(object, "leave_pinned_byte_seconds",
-                        leave->pinned_byte_ns);
-    replay_json_seconds(object, "in_use_byte_seconds", limit->pinned_byte_ns);
-    replay_json_count(object, "in_use_peak_bytes", limit->pinned_peak_bytes);
-    replay_json_seconds(object, "lead_byte_seconds", outcome->lead_byte_ns);
-    replay_json_seconds(object, "bound_byte_seconds", replay_bound(outcome));
-    json_object_set_new(object, "bound_met",
-                        json_boolean(stats->pinned_byte_ns <=
-                                     replay_bound(outcome)));
-    replay_json_count(object, "uses", stats->uses);
-    replay_json_count(object, "on_time", stats->on_time);
-    replay_json_count(object, "late", stats->late);
-    replay_json_count(object, "missed", stats->missed);
-    replay_json_count(object, "cold", stats->cold);
-    replay_json_count(object, "wasted", stats->wasted);
-    replay_json_count(object, "evicted", stats->evicted);
-    replay_json_count(object, "invalidated", stats->invalidated);
-    replay_json_count(object, "over_ceiling", stats->over_ceiling);
-    replay_json_count(object, "lru_same_on_time", row->lru.on_time);
-    replay_json_seconds(object, "lru_same_byte_seconds", row->lru.byte_ns);
-    replay_json_count(object, "opt_same_on_time", row->opt.on_time);
-    replay_json_seconds(object, "opt_same_byte_seconds", row->opt.byte_ns);
-    json_object_set_new(object, "max_pinned",
-                        (outcome->ceiling == UINT64_MAX) ?
-                                json_null() :
-                                json_integer(outcome->ceiling));
-    replay_json_count(object, "ranges", outcome->ranges);
-    replay_json_count(object, "shorter", outcome->small);
-    replay_json_count(object, "lost_events", outcome->lost);
-    if (row->equal.uses > 0) {
-        replay_json_count(object, "predict_same_on_time", row->equal.on_time);
-        replay_json_seconds(object, "predict_same_byte_seconds",
-                            row->equal.byte_ns);
+    for (i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
+        json_object_set_new(object, fields[i].key, fields[i].value);
     }
-    if (row->speed.seconds > 0) {
-        json_object_set_new(object, "events_per_second",
-                            json_real(row->speed.events / row->speed.seconds));
-    }
+    replay_json_asked(object, row);
 }
 
 static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
@@ -355,12 +350,13 @@ static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
                         json_boolean(sum->rows[index].kind !=
                                      REPLAY_ROW_POLICY));
     replay_json_figures(object, sum, &sum->rows[index]);
-    replay_json_cost(object, "modelled_cost", &params->register_cost);
-    replay_json_cost(object, "modelled_deregister_cost",
-                     &params->deregister_cost);
-    replay_json_seconds(object, "modelled_lateness_seconds",
-                        params->lateness_ns);
-    replay_json_count(object, "seed", params->seed);
+    json_object_set_new(object, "modelled_cost",
+                        replay_json_cost(&params->register_cost));
+    json_object_set_new(object, "modelled_deregister_cost",
+                        replay_json_cost(&params->deregister_cost));
+    json_object_set_new(object, "modelled_lateness_seconds",
+                        json_real(params->lateness_ns * REPLAY_SECONDS));
+    json_object_set_new(object, "seed", json_integer(params->seed));
     for (i = 0; i < count; ++i) {
         trace = json_object();
         json_object_set_new(trace, "trace", json_string(outcomes[i].name));

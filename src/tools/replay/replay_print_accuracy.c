@@ -67,16 +67,10 @@ void replay_print_accuracy(const replay_outcome_t *outcomes, size_t count,
 
 static json_t *replay_json_rated(const replay_accuracy_t *rated)
 {
-    json_t *object = json_object();
-
-    json_object_set_new(object, "uses", json_integer(rated->uses));
-    json_object_set_new(object, "repeated", json_integer(rated->repeated));
-    json_object_set_new(object, "predicted", json_integer(rated->predicted));
-    json_object_set_new(object, "within_half_percent",
-                        json_integer(rated->half));
-    json_object_set_new(object, "within_5_percent",
-                        json_integer(rated->five));
-    return object;
+    return json_pack("{s:I,s:I,s:I,s:I,s:I}", "uses", rated->uses, "repeated",
+                     rated->repeated, "predicted", rated->predicted,
+                     "within_half_percent", rated->half, "within_5_percent",
+                     rated->five);
 }
 
 int replay_print_accuracy_json(const replay_outcome_t *outcomes, size_t count,

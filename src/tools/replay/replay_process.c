@@ -72,12 +72,8 @@ static replay_fiber_t *replay_fibers_get(replay_fibers_t *fibers)
 
 static void replay_fibers_put(replay_fibers_t *fibers, replay_fiber_t *fiber)
 {
-    if (fibers->count == fibers->capacity) {
-        fibers->capacity = 2 * fibers->capacity + 16;
-        fibers->free     = tool_realloc(fibers->free,
-                                        fibers->capacity *
-                                                sizeof(*fibers->free));
-    }
+    fibers->free = tool_grow(fibers->free, fibers->count, &fibers->capacity,
+                             sizeof(*fibers->free));
     fibers->free[fibers->count++] = fiber;
 }
 

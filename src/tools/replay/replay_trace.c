@@ -3,9 +3,9 @@
  */
 #include <tools/input.h>
 #include "replay_items.h"
+#include "replay_random.h"
+#include <tools/hash.h>
 #include <tools/tool.h>
-
-#include <ucs/sys/hash.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,14 +20,27 @@
 /* Events are counted in 32 bits, and each takes two bytes at least */
 #define REPLAY_READ_MAX UINT32_MAX
 
-/* Uses that are open, first in first out for each tuple of address, length,
- * signature and access; open addressing, never more than half full */
-typedef struct replay_open {
-    uint32_t *heads; /* use, REPLAY_NONE if empty */
-    uint32_t *tails; /* the last open use of the tuple at this slot */
-    uint32_t *next;  /* by use: the next open one of its tuple */
-    size_t   mask;
-} replay_open_t;
+/* Uses that look the same: a release ends the first of those that are open */
+typedef struct replay_queue {
+    uint32_t head; /* REPLAY_NONE: none is open */
+    uint32_t tail;
+} replay_queue_t;
+
+static inline khint_t replay_event_hash(const ucs_trace_event_t *e)
+{
+    return replay_hash(e->address ^ (e->length << 20) ^ e->access,
+                       e->signature) >> 8;
+}
+
+static inline int replay_event_is_same(const ucs_trace_event_t *a,
+                                       const ucs_trace_event_t *b)
+{
+    return (a->address == b->address) && (a->length == b->length) &&
+           (a->signature == b->signature) && (a->access == b->access);
+}
+
+KHASH_INIT(replay_open, const ucs_trace_event_t*, replay_queue_t, 1,
+           replay_event_hash, replay_event_is_same)
 
 
 /*
@@ -174,55 +187,6 @@ int replay_trace_read(const char *file, ucs_trace_t *raw)
  * Pairs
  */
 
-static void replay_open_init(replay_open_t *open, size_t uses)
-{
-    size_t size = 64;
-    size_t i;
-
-    while (size < 2 * uses) {
-        size *= 2;
-    }
-    open->heads = tool_realloc(NULL, size * sizeof(*open->heads));
-    open->tails = tool_realloc(NULL, size * sizeof(*open->tails));
-    open->next  = tool_realloc(NULL, (uses + 1) * sizeof(*open->next));
-    open->mask  = size - 1;
-    for (i = 0; i < size; ++i) {
-        open->heads[i] = REPLAY_NONE;
-    }
-}
-
-static void replay_open_cleanup(replay_open_t *open)
-{
-    free(open->heads);
-    free(open->tails);
-    free(open->next);
-}
-
-static int replay_open_is(const replay_use_t *use, const ucs_trace_event_t *e)
-{
-    return (use->address == e->address) && (use->length == e->length) &&
-           (use->signature == e->signature) && (use->access == e->access);
-}
-
-/* Slots of the table are taken by a tuple for good: its last use stands there
- * with end_ns set when none is open */
-static size_t replay_open_find(const replay_open_t *open,
-                               const replay_use_t *uses,
-                               const ucs_trace_event_t *e)
-{
-    uint64_t hash = e->address ^ (e->length << 20) ^ (e->signature * 31) ^
-                    e->access;
-    size_t slot;
-
-    hash *= UCS_HASH_FACTOR;
-    slot  = (hash >> 20) & open->mask;
-    while ((open->heads[slot] != REPLAY_NONE) &&
-           !replay_open_is(&uses[open->heads[slot]], e)) {
-        slot = (slot + 1) & open->mask;
-    }
-    return slot;
-}
-
 static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
                                    replay_kind_t kind, size_t index)
 {
@@ -233,47 +197,49 @@ static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
     event->index   = index;
 }
 
-static void replay_trace_add_use(replay_trace_t *trace, replay_open_t *open,
+static void replay_trace_add_use(replay_trace_t *trace,
+                                 khash_t(replay_open) *open,
                                  const ucs_trace_event_t *e)
 {
     uint32_t index    = trace->use_count++;
     replay_use_t *use = &trace->uses[index];
-    size_t slot;
+    replay_queue_t *queue;
+    khiter_t iter;
+    int is_new;
 
-    use->start_ns     = e->time_ns;
-    use->end_ns       = UINT64_MAX;
-    use->address      = e->address;
-    use->length       = e->length;
-    use->signature    = e->signature;
-    use->access       = e->access;
-    open->next[index] = REPLAY_NONE;
+    use->start_ns  = e->time_ns;
+    use->end_ns    = UINT64_MAX;
+    use->address   = e->address;
+    use->length    = e->length;
+    use->signature = e->signature;
+    use->access    = e->access;
+    use->next      = REPLAY_NONE;
 
-    slot = replay_open_find(open, trace->uses, e);
-    if ((open->heads[slot] == REPLAY_NONE) ||
-        (trace->uses[open->heads[slot]].end_ns != UINT64_MAX)) {
-        open->heads[slot] = index;
+    iter  = kh_put(replay_open, open, e, &is_new); /* may move the values */
+    queue = &kh_value(open, iter);
+    if (is_new || (queue->head == REPLAY_NONE)) {
+        queue->head = index;
     } else {
-        open->next[open->tails[slot]] = index;
+        trace->uses[queue->tail].next = index;
     }
-    open->tails[slot] = index;
+    queue->tail = index;
     replay_trace_add_event(trace, e->time_ns, REPLAY_USE, index);
 }
 
 static void replay_trace_add_release(replay_trace_t *trace,
-                                     replay_open_t *open,
+                                     khash_t(replay_open) *open,
                                      const ucs_trace_event_t *e)
 {
-    size_t slot    = replay_open_find(open, trace->uses, e);
-    uint32_t index = open->heads[slot];
+    khiter_t iter  = kh_get(replay_open, open, e);
+    uint32_t index = (iter == kh_end(open)) ? REPLAY_NONE :
+                                              kh_value(open, iter).head;
 
-    if ((index == REPLAY_NONE) || (trace->uses[index].end_ns != UINT64_MAX)) {
+    if (index == REPLAY_NONE) {
         ++trace->unmatched;
         return;
     }
     trace->uses[index].end_ns = e->time_ns;
-    if (open->next[index] != REPLAY_NONE) {
-        open->heads[slot] = open->next[index];
-    }
+    kh_value(open, iter).head = trace->uses[index].next;
     replay_trace_add_event(trace, e->time_ns, REPLAY_RELEASE, index);
 }
 
@@ -281,7 +247,8 @@ static void replay_trace_add_release(replay_trace_t *trace,
  * Trace
  */
 
-static void replay_trace_add(replay_trace_t *trace, replay_open_t *open,
+static void replay_trace_add(replay_trace_t *trace,
+                             khash_t(replay_open) *open,
                              const ucs_trace_event_t *e, uint64_t min_size)
 {
     replay_unmap_t *unmap;
@@ -328,26 +295,25 @@ static void replay_trace_close(replay_trace_t *trace)
 void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
                           uint64_t min_size, replay_trace_t *trace)
 {
-    size_t size = raw->count + 1;
-    replay_open_t open;
+    khash_t(replay_open) open = {};
+    size_t count              = raw->count;
     size_t i;
 
     memset(trace, 0, sizeof(*trace));
     trace->name      = tool_strdup(name);
     trace->page_size = raw->header.page_size;
-    trace->events    = tool_realloc(NULL, 2 * size * sizeof(*trace->events));
-    trace->uses      = tool_realloc(NULL, size * sizeof(*trace->uses));
-    trace->unmaps    = tool_realloc(NULL, size * sizeof(*trace->unmaps));
-    if (raw->count > 0) {
+    trace->events    = tool_calloc(2 * count, sizeof(*trace->events));
+    trace->uses      = tool_calloc(count, sizeof(*trace->uses));
+    trace->unmaps    = tool_calloc(count, sizeof(*trace->unmaps));
+    if (count > 0) {
         trace->start_ns = raw->events[0].time_ns;
-        trace->end_ns   = raw->events[raw->count - 1].time_ns;
+        trace->end_ns   = raw->events[count - 1].time_ns;
     }
 
-    replay_open_init(&open, size);
-    for (i = 0; i < raw->count; ++i) {
+    for (i = 0; i < count; ++i) {
         replay_trace_add(trace, &open, &raw->events[i], min_size);
     }
-    replay_open_cleanup(&open);
+    kh_destroy_inplace(replay_open, &open);
 
     replay_trace_close(trace);
     replay_items_make(trace);

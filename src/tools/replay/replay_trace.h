@@ -41,6 +41,8 @@ typedef struct replay_use {
     uint64_t signature;
     uint32_t access;
     uint32_t item;
+    uint32_t next;      /**< the next open one that looks the same, while
+                             releases are paired with uses */
     uint8_t  is_cold;   /**< some page of it was not used before, or was
                              unmapped since */
 } replay_use_t;
@@ -120,6 +122,29 @@ void replay_trace_cleanup(replay_trace_t *trace);
 static inline uint64_t replay_item_bytes(const replay_item_t *item)
 {
     return item->end - item->start;
+}
+
+/** @return Bytes of a segment. */
+static inline uint64_t replay_segment_bytes(const replay_trace_t *trace,
+                                            size_t i)
+{
+    return trace->bounds[i + 1] - trace->bounds[i];
+}
+
+/** @return Nonzero if a part of the item is unmapped. */
+static inline int replay_item_is_touched(const replay_item_t *item,
+                                         const replay_unmap_t *unmap)
+{
+    return (item->start < unmap->end) && (item->end > unmap->start);
+}
+
+/** @return Nonzero if a part of the segment is unmapped. */
+static inline int replay_segment_is_touched(const replay_trace_t *trace,
+                                            size_t i,
+                                            const replay_unmap_t *unmap)
+{
+    return (trace->bounds[i] < unmap->end) &&
+           (trace->bounds[i + 1] > unmap->start);
 }
 
 END_C_DECLS

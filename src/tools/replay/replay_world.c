@@ -26,12 +26,8 @@ void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
         last->bytes = bytes; /* the two threads are a little out of order */
         return;
     }
-    if (curve->count == curve->capacity) {
-        curve->capacity = (curve->capacity > 0) ? 2 * curve->capacity : 1024;
-        curve->samples  = tool_realloc(curve->samples,
-                                       curve->capacity *
-                                               sizeof(*curve->samples));
-    }
+    curve->samples = tool_grow(curve->samples, curve->count, &curve->capacity,
+                               sizeof(*curve->samples));
     curve->samples[curve->count].time_ns = time_ns;
     curve->samples[curve->count].bytes   = bytes;
     ++curve->count;
@@ -128,8 +124,7 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
     ucs_status_t status;
     double start;
 
-    world.memhs = tool_realloc(NULL, (trace->use_count + 1) *
-                                             sizeof(*world.memhs));
+    world.memhs = tool_calloc(trace->use_count, sizeof(*world.memhs));
     replay_fibers_init(&fibers);
     status = replay_process_open(&world.process);
     if (status == UCS_OK) {

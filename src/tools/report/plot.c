@@ -117,12 +117,12 @@ static void plot_add_yardsticks(plot_t *plot)
     replay_figures_t figures;
 
     replay_model_limit(&plot->trace, &figures, &limit);
-    tool_units_print_bytes(figures.peak_bytes, bytes);
+    tool_units_print_bytes(figures.pinned_peak_bytes, bytes);
     plot_add_line(plot, "fillsteps fs solid 1 noborder fc rgb '#c8c8c8'",
                   tool_format("limit, while in use: peak %s", bytes))->curve =
             limit;
     replay_model_leave(&plot->trace, &figures, &leave);
-    tool_units_print_bytes(figures.peak_bytes, bytes);
+    tool_units_print_bytes(figures.pinned_peak_bytes, bytes);
     plot_add_line(plot, "steps lw 4 lc rgb '#a0a0a0'",
                   tool_format("leave pinned: peak %s", bytes))->curve = leave;
 }
