@@ -97,3 +97,17 @@ err_close:
     }
     return -1;
 }
+
+gzFile tool_input_open_gz(const char *file)
+{
+    int fd    = tool_input_open(file);
+    gzFile in = NULL;
+
+    if (fd >= 0) {
+        in = gzdopen(fd, "rb");
+        if (in == NULL) {
+            tool_out_of_memory();
+        }
+    }
+    return in;
+}

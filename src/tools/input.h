@@ -4,6 +4,8 @@
 #ifndef UCX_HELPER_TOOL_INPUT_H_
 #define UCX_HELPER_TOOL_INPUT_H_
 
+#include <zlib.h>
+
 /**
  * @file input.h
  *
@@ -24,6 +26,13 @@ extern "C" {
  *         the file.
  */
 int tool_input_open(const char *file);
+
+/**
+ * The same, of a file that may be gzip'ed.
+ *
+ * @return What gzclose() closes, or NULL after a message.
+ */
+gzFile tool_input_open_gz(const char *file);
 
 #ifdef __cplusplus
 }

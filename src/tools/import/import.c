@@ -29,8 +29,7 @@
 #define IMPORT_USES_MAX 10000000
 
 enum {
-    IMPORT_OPT_HELP = 1,
-    IMPORT_OPT_RANDOM,
+    IMPORT_OPT_RANDOM = TOOL_OPT_HELP + 1,
     IMPORT_OPT_USES
 };
 
@@ -40,17 +39,6 @@ typedef struct import_command {
     uint64_t   seed;
     uint64_t   uses;
 } import_command_t;
-
-/* One text trace that becomes a binary one */
-typedef struct import {
-    const char          *file;
-    char                *out;
-    gzFile              in;
-    FILE                *stream;
-    ucs_trace_encoder_h encoder;
-    uint64_t            line;
-    uint64_t            count;
-} import_t;
 
 
 static void import_usage(FILE *stream)
@@ -71,12 +59,6 @@ static void import_usage(FILE *stream)
             "  --uses N       so many [%u]\n"
             "  --help         show this text\n",
             TOOL_NAME, TOOL_NAME, IMPORT_SUFFIX, IMPORT_USES);
-}
-
-static int import_bad_line(const import_t *import, const char *what)
-{
-    tool_message("%s: line %" PRIu64 ": %s", import->file, import->line, what);
-    return -1;
 }
 
 /* Seconds with up to nine decimals, exactly */
@@ -152,15 +134,6 @@ static const char *import_parse_event(const char *line,
     return NULL;
 }
 
-static int import_write(import_t *import, const uint8_t *buffer, size_t size)
-{
-    if (fwrite(buffer, 1, size, import->stream) != size) {
-        tool_message("%s: cannot be written: %m", import->out);
-        return -1;
-    }
-    return 0;
-}
-
 /* The rank that a file's name tells, as in sp.A.rank3.gz, or -1 */
 static int32_t import_rank(const char *file)
 {
@@ -172,145 +145,108 @@ static int32_t import_rank(const char *file)
                    -1;
 }
 
-static int import_begin(import_t *import, uint64_t start_ns)
+/* @return 0, or -1 after a message */
+static int import_bad_line(const char *file, uint64_t line, const char *what)
 {
-    ucs_trace_header_t header = {
-        .start_ns  = start_ns,
-        .page_size = IMPORT_PAGE_SIZE,
-        .rank      = import_rank(import->file)
-    };
-    uint8_t buffer[UCS_TRACE_RECORD_MAX];
-
-    return import_write(import, buffer,
-                        ucs_trace_encode_begin(import->encoder, &header,
-                                               buffer));
+    tool_message("%s: line %" PRIu64 ": %s", file, line, what);
+    return -1;
 }
 
-static int import_event(import_t *import, const char *line)
+static int import_lines(const char *file, gzFile in, ucs_trace_t *trace)
 {
-    uint8_t buffer[UCS_TRACE_RECORD_MAX];
-    ucs_trace_event_t event;
-    const char *problem;
-
-    problem = import_parse_event(line, &event);
-    if (problem != NULL) {
-        return import_bad_line(import, problem);
-    }
-    if ((import->count++ == 0) &&
-        (import_begin(import, event.time_ns) != 0)) {
-        return -1;
-    }
-    return import_write(import, buffer,
-                        ucs_trace_encode(import->encoder, &event, buffer));
-}
-
-static int import_lines(import_t *import)
-{
-    uint8_t buffer[UCS_TRACE_RECORD_MAX];
+    size_t capacity = 0;
+    uint64_t number = 1;
     char line[IMPORT_LINE_MAX];
     const char *text;
     int error;
 
-    while (gzgets(import->in, line, sizeof(line)) != NULL) {
-        ++import->line;
-        if ((strchr(line, '\n') == NULL) && !gzeof(import->in)) {
-            return import_bad_line(import, "is too long");
+    for (; gzgets(in, line, sizeof(line)) != NULL; ++number) {
+        if ((strchr(line, '\n') == NULL) && !gzeof(in)) {
+            return import_bad_line(file, number, "is too long");
         }
-        if ((line[0] != '#') && (line[strspn(line, " \r\n")] != '\0') &&
-            (import_event(import, line) != 0)) {
-            return -1;
+        if ((line[0] == '#') || (line[strspn(line, " \r\n")] == '\0')) {
+            continue;
+        }
+        trace->events = tool_grow(trace->events, trace->count, &capacity,
+                                  sizeof(*trace->events));
+        text          = import_parse_event(line,
+                                           &trace->events[trace->count++]);
+        if (text != NULL) {
+            return import_bad_line(file, number, text);
         }
     }
 
-    text = gzerror(import->in, &error);
+    text = gzerror(in, &error);
     if (error != Z_OK) {
-        ++import->line;
-        return import_bad_line(import, (error == Z_ERRNO) ? strerror(errno) :
-                                                            text);
+        return import_bad_line(file, number, (error == Z_ERRNO) ?
+                                                     strerror(errno) : text);
     }
-    if (import->count == 0) {
-        tool_message("%s: there is no event in it", import->file);
+    if (trace->count == 0) {
+        tool_message("%s: there is no event in it", file);
         return -1;
     }
-    return import_write(import, buffer,
-                        ucs_trace_encode_end(import->encoder, buffer));
+    trace->header.start_ns  = trace->events[0].time_ns;
+    trace->header.page_size = IMPORT_PAGE_SIZE;
+    trace->header.rank      = import_rank(file);
+    return 0;
 }
 
-static int import_random_events(import_t *import, const ucs_trace_t *trace)
+static void import_encode(const ucs_trace_t *trace, FILE *stream)
 {
     uint8_t buffer[UCS_TRACE_RECORD_MAX];
+    ucs_trace_encoder_h encoder;
     size_t i;
 
-    if (import_write(import, buffer,
-                     ucs_trace_encode_begin(import->encoder, &trace->header,
-                                            buffer)) != 0) {
-        return -1;
+    if (ucs_trace_encoder_create(&encoder) != UCS_OK) {
+        tool_out_of_memory();
     }
-    for (i = 0; i < trace->count; ++i) {
-        if (import_write(import, buffer,
-                         ucs_trace_encode(import->encoder, &trace->events[i],
-                                          buffer)) != 0) {
-            return -1;
-        }
+    fwrite(buffer, 1, ucs_trace_encode_begin(encoder, &trace->header, buffer),
+           stream);
+    for (i = 0; (i < trace->count) && !ferror(stream); ++i) {
+        fwrite(buffer, 1, ucs_trace_encode(encoder, &trace->events[i], buffer),
+               stream);
     }
-    return import_write(import, buffer,
-                        ucs_trace_encode_end(import->encoder, buffer));
+    fwrite(buffer, 1, ucs_trace_encode_end(encoder, buffer), stream);
+    ucs_trace_encoder_destroy(encoder);
 }
 
 /* What has been written without an error is kept, nothing else; but OUT may be
  * a device */
-static int import_to_stream(import_t *import, const ucs_trace_t *trace)
+static int import_write(const ucs_trace_t *trace, const char *out)
 {
+    FILE *stream = fopen(out, "we");
     struct stat st;
-    int ret;
+    int failed;
 
-    import->stream = fopen(import->out, "we");
-    if (import->stream == NULL) {
-        tool_message("%s: cannot be written: %m", import->out);
-        return -1;
+    if (stream != NULL) {
+        import_encode(trace, stream);
+        failed = ferror(stream);
+        if ((fclose(stream) == 0) && !failed) {
+            return 0;
+        }
     }
-
-    ret = (trace != NULL) ? import_random_events(import, trace) :
-                            import_lines(import);
-    if ((fclose(import->stream) != 0) && (ret == 0)) {
-        tool_message("%s: cannot be written: %m", import->out);
-        ret = -1;
+    tool_message("%s: cannot be written: %m", out);
+    if ((stream != NULL) && (stat(out, &st) == 0) && S_ISREG(st.st_mode)) {
+        unlink(out);
     }
-    if ((ret != 0) && (stat(import->out, &st) == 0) && S_ISREG(st.st_mode)) {
-        unlink(import->out);
-    }
-    return ret;
+    return -1;
 }
 
-static int import_encode(import_t *import, const ucs_trace_t *trace)
+static int import_file(const char *file, const char *out)
 {
+    gzFile in         = tool_input_open_gz(file);
+    ucs_trace_t trace = {};
     int ret;
 
-    if (ucs_trace_encoder_create(&import->encoder) != UCS_OK) {
-        tool_out_of_memory();
-    }
-    ret = import_to_stream(import, trace);
-    ucs_trace_encoder_destroy(import->encoder);
-    return ret;
-}
-
-static int import_file(const char *file, char *out)
-{
-    import_t import = {.file = file, .out = out};
-    int fd          = tool_input_open(file);
-    int ret;
-
-    if (fd < 0) {
+    if (in == NULL) {
         return -1;
     }
-    import.in = gzdopen(fd, "rb");
-    if (import.in == NULL) {
-        tool_message("%s: out of memory", file);
-        close(fd);
-        return -1;
+    ret = import_lines(file, in, &trace);
+    gzclose(in);
+    if (ret == 0) {
+        ret = import_write(&trace, out);
     }
-    ret = import_encode(&import, NULL);
-    gzclose(import.in);
+    ucs_trace_cleanup(&trace);
     return ret;
 }
 
@@ -352,12 +288,11 @@ static int import_files(char *const *files, int count, const char *out)
 
 static int import_random(const import_command_t *command)
 {
-    import_t import = {.file = "random", .out = (char*)command->out};
     ucs_trace_t trace;
     int ret;
 
     import_random_make(command->seed, command->uses, &trace);
-    ret = import_encode(&import, &trace);
+    ret = import_write(&trace, command->out);
     ucs_trace_cleanup(&trace);
     return (ret == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
 }
@@ -378,7 +313,7 @@ static int import_number(const char *option, const char *value, uint64_t min,
 static int import_parse(int argc, char **argv, import_command_t *command)
 {
     static const struct option options[] = {
-        {"help", no_argument, NULL, IMPORT_OPT_HELP},
+        TOOL_OPTION_HELP,
         {"random", required_argument, NULL, IMPORT_OPT_RANDOM},
         {"uses", required_argument, NULL, IMPORT_OPT_USES},
         {NULL, 0, NULL, 0}
@@ -400,7 +335,7 @@ static int import_parse(int argc, char **argv, import_command_t *command)
             ret = import_number("--uses", optarg, 1, IMPORT_USES_MAX,
                                 &command->uses);
             break;
-        case IMPORT_OPT_HELP:
+        case TOOL_OPT_HELP:
             import_usage(stdout);
             return tool_finish_output();
         default:

@@ -135,36 +135,21 @@ err_free:
     return -1;
 }
 
-static int replay_file_load(const char *file, uint8_t **buffer_p,
-                            size_t *size_p)
-{
-    int fd = tool_input_open(file);
-    gzFile in;
-    int ret;
-
-    if (fd < 0) {
-        return -1;
-    }
-
-    in = gzdopen(fd, "rb");
-    if (in == NULL) {
-        tool_message("%s: out of memory", file);
-        close(fd);
-        return -1;
-    }
-    ret = replay_file_read(file, in, buffer_p, size_p);
-    gzclose(in);
-    return ret;
-}
-
 int replay_trace_read(const char *file, ucs_trace_t *raw)
 {
+    gzFile in = tool_input_open_gz(file);
     ucs_trace_error_t error;
     ucs_status_t status;
     uint8_t *buffer;
     size_t size;
+    int ret;
 
-    if (replay_file_load(file, &buffer, &size) != 0) {
+    if (in == NULL) {
+        return -1;
+    }
+    ret = replay_file_read(file, in, &buffer, &size);
+    gzclose(in);
+    if (ret != 0) {
         return -1;
     }
 
