@@ -59,9 +59,9 @@ char *tool_format(const char *fmt, ...)
 }
 
 int tool_getopt(int argc, char **argv, const char *letters,
-                const struct option *options)
+                const struct option *options, int *index_p)
 {
-    int opt = getopt_long(argc, argv, letters, options, NULL);
+    int opt = getopt_long(argc, argv, letters, options, index_p);
 
     if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
         (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {

@@ -58,10 +58,6 @@ void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct option;
 
-/** The option that all commands have, and what getopt returns for it. Values
- *  of long options lie below the letters, see @ref tool_bad_option. */
-#define TOOL_OPT_HELP 1
-#define TOOL_OPTION_HELP {"help", no_argument, NULL, TOOL_OPT_HELP}
 
 /**
  * getopt_long with a leading `:`, but an option whose value was forgotten does
@@ -69,7 +65,7 @@ struct option;
  * value that does begin with `--` is given as `--report=--value`.
  */
 int tool_getopt(int argc, char **argv, const char *letters,
-                const struct option *options);
+                const struct option *options, int *index_p);
 
 /**
  * The message for an option that @ref tool_getopt has refused with @a opt (`?`

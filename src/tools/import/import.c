@@ -3,6 +3,7 @@
  */
 #include "import_random.h"
 #include <tools/input.h>
+#include <tools/options.h>
 #include <tools/tool.h>
 #include <tools/units.h>
 
@@ -10,7 +11,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +27,6 @@
 
 #define IMPORT_USES     10000
 #define IMPORT_USES_MAX 10000000
-
-enum {
-    IMPORT_OPT_RANDOM = TOOL_OPT_HELP + 1,
-    IMPORT_OPT_USES
-};
 
 typedef struct import_command {
     const char *out;
@@ -297,63 +292,42 @@ static int import_random(const import_command_t *command)
     return (ret == 0) ? TOOL_EXIT_OK : TOOL_EXIT_FAILED;
 }
 
-static int import_number(const char *option, const char *value, uint64_t min,
-                         uint64_t max, uint64_t *number_p)
+static int import_number(const char *value, uint64_t min, uint64_t max,
+                         uint64_t *number_p)
 {
-    if ((tool_units_parse_count(value, number_p) != 0) || (*number_p < min) ||
-        (*number_p > max)) {
-        tool_message("%s: '%s' is not valid, allowed: a whole number from "
-                     "%" PRIu64 " to %" PRIu64, option, value, min, max);
-        return -1;
-    }
-    return 0;
+    return ((tool_units_parse_count(value, number_p) == 0) &&
+            (*number_p >= min) && (*number_p <= max)) ? 0 : -1;
 }
 
-/* @return An exit status, or -1 to go on */
-static int import_parse(int argc, char **argv, import_command_t *command)
+static int import_parse_random(void *field, const char *value)
 {
-    static const struct option options[] = {
-        TOOL_OPTION_HELP,
-        {"random", required_argument, NULL, IMPORT_OPT_RANDOM},
-        {"uses", required_argument, NULL, IMPORT_OPT_USES},
-        {NULL, 0, NULL, 0}
-    };
-    int opt, ret;
+    import_command_t *command = field;
 
-    while ((opt = tool_getopt(argc, argv, ":o:", options)) != -1) {
-        ret = 0;
-        switch (opt) {
-        case 'o':
-            command->out = optarg;
-            break;
-        case IMPORT_OPT_RANDOM:
-            command->is_random = 1;
-            ret = import_number("--random", optarg, 0, UINT32_MAX,
-                                &command->seed);
-            break;
-        case IMPORT_OPT_USES:
-            ret = import_number("--uses", optarg, 1, IMPORT_USES_MAX,
-                                &command->uses);
-            break;
-        case TOOL_OPT_HELP:
-            import_usage(stdout);
-            return tool_finish_output();
-        default:
-            tool_bad_option("import", opt, argv, options);
-            return TOOL_EXIT_USAGE;
-        }
-        if (ret != 0) {
-            return TOOL_EXIT_USAGE;
-        }
-    }
-    return -1;
+    command->is_random = 1;
+    return import_number(value, 0, UINT32_MAX, &command->seed);
 }
+
+static int import_parse_uses(void *field, const char *value)
+{
+    return import_number(value, 1, IMPORT_USES_MAX, field);
+}
+
+static const tool_option_t import_options[] = {
+    {"o", tool_option_text, offsetof(import_command_t, out), NULL, NULL},
+    {"random", import_parse_random, 0, "a whole number from 0 to 4294967295",
+     NULL},
+    {"uses", import_parse_uses, offsetof(import_command_t, uses),
+     "a whole number from 1 to 10000000", NULL},
+    {}
+};
 
 int tool_import_main(int argc, char **argv)
 {
     import_command_t command = {.uses = IMPORT_USES};
-    int status               = import_parse(argc, argv, &command);
+    int status;
 
+    status = tool_options_parse(argc, argv, (const tool_options_t[]){
+            {import_options, &command}, {}}, import_usage);
     if (status >= 0) {
         return status;
     }

@@ -2,11 +2,15 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay.h"
+#include <tools/options.h>
 #include <tools/tool.h>
+#include <tools/units.h>
 
-#include <getopt.h>
+#include <ucs/predict/periodicity.h>
+
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct replay_command {
     replay_options_t options;
@@ -30,7 +34,7 @@ static void replay_usage(FILE *stream)
             "  --speed    also say how fast that was\n"
             "  --window N samples of the periodicity detector [64]\n",
             TOOL_NAME);
-    replay_options_help(stream);
+    tool_options_help(replay_options, stream);
     fprintf(stream, "  --help    show this text\n");
 }
 
@@ -222,36 +226,29 @@ static int replay_files(char *const *files, int count,
     return status;
 }
 
-/* @return An exit status, or -1 to go on */
-static int replay_parse(int argc, char **argv, replay_command_t *command)
+static int replay_parse_window(void *field, const char *value)
 {
-    const struct option long_options[] = {
-        {"json", no_argument, &command->is_json, 1},
-        {"accuracy", no_argument, &command->is_accuracy, 1},
-        {"equal", no_argument, &command->options.is_equal, 1},
-        {"speed", no_argument, &command->options.is_speed, 1},
-        {"window", required_argument, NULL, REPLAY_OPT_WINDOW},
-        TOOL_OPTION_HELP,
-        REPLAY_LONG_OPTIONS,
-        {NULL, 0, NULL, 0}
-    };
-    int ret = 0;
-    int opt;
+    uint64_t window;
 
-    while ((ret == 0) &&
-           ((opt = tool_getopt(argc, argv, ":", long_options)) != -1)) {
-        if (opt == TOOL_OPT_HELP) {
-            replay_usage(stdout);
-            return tool_finish_output();
-        } else if (opt != 0) {
-            ret = replay_options_parse(&command->options, opt, optarg);
-        }
-        if (ret > 0) {
-            tool_bad_option("replay", opt, argv, long_options);
-        }
+    if ((tool_units_parse_count(value, &window) != 0) || (window == 0) ||
+        (window > UCS_PREDICT_PERIODICITY_MAX)) {
+        return -1;
     }
-    return (ret != 0) ? TOOL_EXIT_USAGE : -1;
+    *(unsigned*)field = window;
+    return 0;
 }
+
+#define REPLAY_OPTION(_field) offsetof(replay_command_t, _field), NULL, NULL
+
+static const tool_option_t replay_command_options[] = {
+    {"json", NULL, REPLAY_OPTION(is_json)},
+    {"accuracy", NULL, REPLAY_OPTION(is_accuracy)},
+    {"equal", NULL, REPLAY_OPTION(options.is_equal)},
+    {"speed", NULL, REPLAY_OPTION(options.is_speed)},
+    {"window", replay_parse_window, offsetof(replay_command_t, options.window),
+     "a whole number from 1 to 4096", NULL},
+    {}
+};
 
 int tool_replay_main(int argc, char **argv)
 {
@@ -259,7 +256,9 @@ int tool_replay_main(int argc, char **argv)
     int status;
 
     replay_options_init(&command.options);
-    status = replay_parse(argc, argv, &command);
+    status = tool_options_parse(argc, argv, (const tool_options_t[]){
+            {replay_command_options, &command},
+            {replay_options, &command.options}, {}}, replay_usage);
     if (status >= 0) {
         return status;
     }

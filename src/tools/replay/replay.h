@@ -10,6 +10,8 @@
 #include "replay_warp.h"
 #include "replay_world.h"
 
+#include <tools/options.h>
+
 #include <stdio.h>
 
 /**
@@ -95,48 +97,9 @@ void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
 /** Set defaults. */
 void replay_options_init(replay_options_t *options);
 
-/** Help for the options that @ref replay_options_parse knows. */
-void replay_options_help(FILE *stream);
-
-/** Long options to go with getopt_long. */
-#define REPLAY_LONG_OPTIONS \
-    {"policy", required_argument, NULL, REPLAY_OPT_POLICY}, \
-    {"min-size", required_argument, NULL, REPLAY_OPT_MIN_SIZE}, \
-    {"max-pinned", required_argument, NULL, REPLAY_OPT_MAX_PINNED}, \
-    {"miss-target", required_argument, NULL, REPLAY_OPT_MISS_TARGET}, \
-    {"register-cost", required_argument, NULL, REPLAY_OPT_REGISTER_COST}, \
-    {"deregister-cost", required_argument, NULL, REPLAY_OPT_DEREGISTER_COST}, \
-    {"lateness", required_argument, NULL, REPLAY_OPT_LATENESS}, \
-    {"seed", required_argument, NULL, REPLAY_OPT_SEED}, \
-    {"warp", required_argument, NULL, REPLAY_OPT_WARP}, \
-    {"noise", required_argument, NULL, REPLAY_OPT_NOISE}, \
-    {"drop-iteration", no_argument, NULL, REPLAY_OPT_DROP}, \
-    {"insert-phase", no_argument, NULL, REPLAY_OPT_INSERT}
-
-/* Below the letters, see tool_bad_option() */
-enum {
-    REPLAY_OPT_POLICY = 16,
-    REPLAY_OPT_MIN_SIZE,
-    REPLAY_OPT_MAX_PINNED,
-    REPLAY_OPT_MISS_TARGET,
-    REPLAY_OPT_REGISTER_COST,
-    REPLAY_OPT_DEREGISTER_COST,
-    REPLAY_OPT_LATENESS,
-    REPLAY_OPT_SEED,
-    REPLAY_OPT_WARP,
-    REPLAY_OPT_NOISE,
-    REPLAY_OPT_DROP,
-    REPLAY_OPT_INSERT,
-    REPLAY_OPT_WINDOW  /* of replay only */
-};
-
-/**
- * Take one option.
- *
- * @return 0; 1 if it is none of these; -1 after a message if its value is bad.
- */
-int replay_options_parse(replay_options_t *options, int opt,
-                         const char *value);
+/** Options of a @ref replay_options_t that replay, plot and the simulator share;
+ *  the last has no name. */
+extern const tool_option_t replay_options[];
 
 /** Read a trace, warp it, make it ready. @return 0, or -1 after a message. */
 int replay_options_load(const replay_options_t *options, const char *file,

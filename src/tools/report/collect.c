@@ -3,25 +3,27 @@
  */
 #include "report.h"
 
+#include <tools/options.h>
+
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 
-static void tool_report_usage(void)
+static void tool_report_usage(FILE *stream)
 {
-    printf("Usage: %s report [--json] FILE|DIR...\n\n"
-           "Merge the reports of a job's ranks (json:FILE; of a folder all "
-           "*.json in it) into\none table.\n\n"
-           "  --json  print one JSON object instead\n"
-           "  --help  show this text\n\n"
-           "The exit status is 1 when a file could not be used; the others "
-           "are merged all\nthe same. See ucx-helper(1).\n",
-           TOOL_NAME);
+    fprintf(stream,
+            "Usage: %s report [--json] FILE|DIR...\n\n"
+            "Merge the reports of a job's ranks (json:FILE; of a folder all "
+            "*.json in it) into\none table.\n\n"
+            "  --json  print one JSON object instead\n"
+            "  --help  show this text\n\n"
+            "The exit status is 1 when a file could not be used; the others "
+            "are merged all\nthe same. See ucx-helper(1).\n",
+            TOOL_NAME);
 }
 
 static int tool_report_is_json(const struct dirent *entry)
@@ -117,41 +119,22 @@ static int tool_report_print(const tool_merge_t *merge, int is_json)
     return ((tool_finish_output() == TOOL_EXIT_OK) && (ret == 0)) ? 0 : -1;
 }
 
-/* @return An exit status, or -1 to go on */
-static int tool_report_parse(int argc, char **argv, int *is_json)
-{
-    const struct option options[] = {
-        {"json", no_argument, is_json, 1},
-        TOOL_OPTION_HELP,
-        {NULL, 0, NULL, 0}
-    };
-    int opt;
-
-    while ((opt = tool_getopt(argc, argv, ":", options)) == 0) {
-    }
-    if (opt == TOOL_OPT_HELP) {
-        tool_report_usage();
-        return tool_finish_output();
-    } else if (opt != -1) {
-        tool_bad_option("report", opt, argv, options);
-        return TOOL_EXIT_USAGE;
-    } else if (optind == argc) {
-        tool_message("no file given (see %s report --help)", TOOL_NAME);
-        return TOOL_EXIT_USAGE;
-    }
-    return -1;
-}
-
 int tool_report_main(int argc, char **argv)
 {
-    tool_list_t files = TOOL_LIST_INITIALIZER;
-    int is_json       = 0;
+    static const tool_option_t options[] = {{.name = "json"}, {}};
+    tool_list_t files                    = TOOL_LIST_INITIALIZER;
+    int is_json                          = 0;
     tool_merge_t merge;
     int status;
 
-    status = tool_report_parse(argc, argv, &is_json);
+    status = tool_options_parse(argc, argv, (const tool_options_t[]){
+            {options, &is_json}, {}}, tool_report_usage);
     if (status >= 0) {
         return status;
+    }
+    if (optind == argc) {
+        tool_message("no file given (see %s report --help)", TOOL_NAME);
+        return TOOL_EXIT_USAGE;
     }
 
     status = TOOL_EXIT_OK;

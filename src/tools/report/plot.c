@@ -2,10 +2,10 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <tools/replay/replay.h>
+#include <tools/options.h>
 #include <tools/tool.h>
 #include <tools/units.h>
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +16,6 @@
 #define PLOT_BINS       300
 #define PLOT_MIB        (1024.0 * 1024.0)
 #define PLOT_CURVES_MAX (UCS_REGCACHE_POLICY_LAST + 2)
-
-enum {
-    PLOT_OPT_HELP = 1,
-    PLOT_OPT_FROM,
-    PLOT_OPT_TO
-};
 
 typedef struct plot_command {
     replay_options_t options;
@@ -57,7 +51,7 @@ static void plot_usage(FILE *stream)
             "  --from S   begin so many seconds after the trace's start [0]\n"
             "  --to S     end there [the end]\n",
             TOOL_NAME, PLOT_BINS);
-    replay_options_help(stream);
+    tool_options_help(replay_options, stream);
     fprintf(stream, "  --help    show this text\n");
 }
 
@@ -293,57 +287,19 @@ static int plot_file(const char *file, const plot_command_t *command)
     return ret;
 }
 
-static int plot_parse_seconds(const char *name, const char *value,
-                              double *seconds_p)
+static int plot_parse_seconds(void *field, const char *value)
 {
-    if (tool_units_parse_time(value, seconds_p) != 0) {
-        tool_message("--%s: '%s' is not valid, allowed: a time such as 1.5s",
-                     name, value);
-        return -1;
-    }
-    return 0;
+    return tool_units_parse_time(value, field);
 }
 
-/* @return An exit status, or -1 to go on */
-static int plot_parse(int argc, char **argv, plot_command_t *command)
-{
-    static const struct option long_options[] = {
-        {"from", required_argument, NULL, PLOT_OPT_FROM},
-        {"to", required_argument, NULL, PLOT_OPT_TO},
-        {"help", no_argument, NULL, PLOT_OPT_HELP},
-        REPLAY_LONG_OPTIONS,
-        {NULL, 0, NULL, 0}
-    };
-    int opt, ret;
-
-    while ((opt = tool_getopt(argc, argv, ":o:", long_options)) != -1) {
-        ret = 0;
-        switch (opt) {
-        case 'o':
-            command->out = optarg;
-            break;
-        case PLOT_OPT_FROM:
-            ret = plot_parse_seconds("from", optarg, &command->from);
-            break;
-        case PLOT_OPT_TO:
-            ret = plot_parse_seconds("to", optarg, &command->to);
-            break;
-        case PLOT_OPT_HELP:
-            plot_usage(stdout);
-            return tool_finish_output();
-        default:
-            ret = replay_options_parse(&command->options, opt, optarg);
-            break;
-        }
-        if (ret > 0) {
-            tool_bad_option("plot", opt, argv, long_options);
-        }
-        if (ret != 0) {
-            return TOOL_EXIT_USAGE;
-        }
-    }
-    return -1;
-}
+static const tool_option_t plot_options[] = {
+    {"o", tool_option_text, offsetof(plot_command_t, out), NULL, NULL},
+    {"from", plot_parse_seconds, offsetof(plot_command_t, from),
+     "a time such as 1.5s", NULL},
+    {"to", plot_parse_seconds, offsetof(plot_command_t, to),
+     "a time such as 1.5s", NULL},
+    {}
+};
 
 /* @return Nonzero after a message */
 static int plot_check(int count, const plot_command_t *command)
@@ -375,7 +331,9 @@ int tool_plot_main(int argc, char **argv)
     int status;
 
     replay_options_init(&command.options);
-    status = plot_parse(argc, argv, &command);
+    status = tool_options_parse(argc, argv, (const tool_options_t[]){
+            {plot_options, &command}, {replay_options, &command.options}, {}},
+            plot_usage);
     if (status >= 0) {
         return status;
     }

@@ -133,7 +133,7 @@ static int tool_run_parse(tool_run_t *run, int argc, char **argv)
                                    TOOL_RUN_OPT_HELP};
 
     /* +: stop at the command, whose options are not ours */
-    while ((opt = tool_getopt(argc, argv, "+:", options)) != -1) {
+    while ((opt = tool_getopt(argc, argv, "+:", options, NULL)) != -1) {
         if (opt == TOOL_RUN_OPT_HELP) {
             tool_run_usage();
             return tool_finish_output();
