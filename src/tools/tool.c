@@ -29,15 +29,23 @@ void tool_string_sanitize(char *str)
     }
 }
 
+static char *tool_vformat(const char *fmt, va_list ap)
+{
+    char *text;
+
+    if (vasprintf(&text, fmt, ap) < 0) {
+        tool_out_of_memory();
+    }
+    return text;
+}
+
 void tool_message(const char *fmt, ...)
 {
     char *text;
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0) {
-        tool_out_of_memory();
-    }
+    text = tool_vformat(fmt, ap);
     va_end(ap);
 
     tool_string_sanitize(text);
@@ -51,9 +59,7 @@ char *tool_format(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0) {
-        tool_out_of_memory();
-    }
+    text = tool_vformat(fmt, ap);
     va_end(ap);
     return text;
 }
@@ -147,12 +153,32 @@ char *tool_strdup(const char *str)
     return tool_format("%s", str);
 }
 
-void tool_list_add(tool_list_t *list, const char *str)
+static void tool_list_take(tool_list_t *list, char *str)
 {
     list->items = tool_realloc(list->items,
                                (list->count + 2) * sizeof(*list->items));
-    list->items[list->count++] = tool_strdup(str);
+    list->items[list->count++] = str;
     list->items[list->count]   = NULL;
+}
+
+void tool_list_add(tool_list_t *list, const char *str)
+{
+    tool_list_take(list, tool_strdup(str));
+}
+
+void tool_list_addf(tool_list_t *list, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    tool_list_take(list, tool_vformat(fmt, ap));
+    va_end(ap);
+}
+
+void tool_list_put(tool_list_t *list, size_t index, char *str)
+{
+    free(list->items[index]);
+    list->items[index] = str;
 }
 
 int tool_list_has(const tool_list_t *list, const char *str)

@@ -7,7 +7,6 @@
 #ifdef HAVE_CONFIG_H
 #  include <config.h>
 #endif
-
 #include <stddef.h>
 
 /**
@@ -118,14 +117,19 @@ typedef struct tool_list {
 
 #define TOOL_LIST_INITIALIZER {NULL, 0}
 
-/** Append a copy of @a str. */
+/** Append a copy of @a str, or a text as of @ref tool_format. */
 void tool_list_add(tool_list_t *list, const char *str);
+void tool_list_addf(tool_list_t *list, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /** Append @a str unless it is there already. */
 void tool_list_add_unique(tool_list_t *list, const char *str);
 
 /** @return Nonzero when @a str is in the list. */
 int tool_list_has(const tool_list_t *list, const char *str);
+
+/** Put @a str, which the list takes over, in the place of an item. */
+void tool_list_put(tool_list_t *list, size_t index, char *str);
 
 /** @return The items joined by @a separator; the caller frees it. */
 char *tool_list_join(const tool_list_t *list, const char *separator);

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "import_random.h"
+
 #include <tools/input.h>
 #include <tools/options.h>
 #include <tools/tool.h>

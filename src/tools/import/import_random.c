@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "import_random.h"
+
 #include <tools/replay/replay_random.h>
 #include <tools/replay/replay_trace.h>
 #include <tools/tool.h>
@@ -98,7 +99,7 @@ static void random_use(random_program_t *program)
     }
 }
 
-/* Who unmaps a buffer waits until it is not in use */
+/* A program does not unmap a buffer that is in use */
 static void random_unmap(random_program_t *program)
 {
     random_buffer_t *buffer = random_draw(program);

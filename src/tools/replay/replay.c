@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay.h"
+
 #include <tools/options.h>
 #include <tools/tool.h>
 #include <tools/units.h>
@@ -65,10 +66,10 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
     if (outcome->ceiling != UINT64_MAX) {
         row = replay_add_row(outcome, "(lru)", REPLAY_ROW_LRU);
         replay_model_cache(trace, REPLAY_VICTIM_LRU, outcome->ceiling,
-                           &row->stats, NULL);
+                           &row->stats);
         row = replay_add_row(outcome, "(opt)", REPLAY_ROW_OPT);
         replay_model_cache(trace, REPLAY_VICTIM_OPT, outcome->ceiling,
-                           &row->stats, NULL);
+                           &row->stats);
     }
 }
 

@@ -23,8 +23,8 @@
 
 /** A ceiling of registered memory. */
 typedef struct replay_ceiling {
-    uint64_t bytes;    /**< UINT64_MAX: none */
-    double   share;    /**< of what leave-pinned holds at most; 0: bytes count */
+    uint64_t bytes; /**< UINT64_MAX: none */
+    double   share; /**< of what leave-pinned holds at most; 0: bytes count */
 } replay_ceiling_t;
 
 /** Options that a replay needs. */
@@ -97,8 +97,8 @@ void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
 /** Set defaults. */
 void replay_options_init(replay_options_t *options);
 
-/** Options of a @ref replay_options_t that replay, plot and the simulator share;
- *  the last has no name. */
+/** Options of a @ref replay_options_t, for replay, plot and the simulator; the
+ *  last has no name. */
 extern const tool_option_t replay_options[];
 
 /** Read a trace, warp it, make it ready. @return 0, or -1 after a message. */

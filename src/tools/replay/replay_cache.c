@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay_integral.h"
+
 #include <tools/tool.h>
 
 #include <stdlib.h>
@@ -252,8 +253,7 @@ static uint64_t replay_cache_all_items(const replay_trace_t *trace)
 }
 
 void replay_model_cache(const replay_trace_t *trace, replay_victim_t victim,
-                        uint64_t capacity, replay_figures_t *figures,
-                        replay_curve_t *curve)
+                        uint64_t capacity, replay_figures_t *figures)
 {
     replay_cache_t cache = {.trace    = trace,
                             .victim   = victim,
@@ -264,7 +264,7 @@ void replay_model_cache(const replay_trace_t *trace, replay_victim_t victim,
     cache.slots  = tool_calloc(trace->item_count, sizeof(*cache.slots));
     cache.heap   = tool_calloc(trace->item_count, sizeof(*cache.heap));
     cache.served = tool_calloc(trace->use_count, sizeof(*cache.served));
-    replay_integral_init(&cache.integral, trace, figures, curve);
+    replay_integral_init(&cache.integral, trace, figures, NULL);
     for (i = 0; i < trace->event_count; ++i) {
         event = &trace->events[i];
         replay_integral_to(&cache.integral, event->time_ns);
@@ -296,10 +296,10 @@ uint64_t replay_model_cache_at(const replay_trace_t *trace,
     uint64_t middle;
     unsigned i;
 
-    replay_model_cache(trace, victim, 0, figures, NULL);
+    replay_model_cache(trace, victim, 0, figures);
     for (i = 0; i < REPLAY_BISECTIONS; ++i) {
         middle = low + (high - low + 1) / 2;
-        replay_model_cache(trace, victim, middle, &attempt, NULL);
+        replay_model_cache(trace, victim, middle, &attempt);
         if (attempt.pinned_byte_ns <= byte_ns) {
             low      = middle;
             *figures = attempt;

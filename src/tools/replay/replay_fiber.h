@@ -77,8 +77,8 @@ static inline void replay_fiber_entered(replay_fiber_t *fiber)
 #ifdef REPLAY_FIBER_SWITCH
 /* What the calling convention has a function keep goes onto the stack that is
  * left and comes from the one that is entered, where nothing changes the
- * rounding mode. Whoever is entered for the first time finds @a arg as its
- * argument. */
+ * rounding mode. A function that is entered for the first time finds @a arg as
+ * its argument. */
 static __attribute__((naked, noinline)) void
 replay_fiber_switch(void **from UCS_V_UNUSED, void *to UCS_V_UNUSED,
                     void *arg UCS_V_UNUSED)

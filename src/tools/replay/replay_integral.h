@@ -8,7 +8,13 @@
 
 #include <string.h>
 
-/* Integral of bytes over time */
+/**
+ * @file replay_integral.h
+ *
+ * What the yardsticks have in common: registered bytes, their integral over
+ * time, their peak, and their curve where one is asked for.
+ */
+
 typedef struct replay_integral {
     uint64_t         time_ns;
     uint64_t         bytes;

@@ -158,36 +158,38 @@ static void replay_items_unmaps(replay_trace_t *trace,
     trace->event_count = kept;
 }
 
+static void replay_items_add_cover(replay_trace_t *trace, uint32_t *count_p,
+                                   size_t *capacity_p, uint32_t cover)
+{
+    trace->covers = tool_grow(trace->covers, *count_p, capacity_p,
+                              sizeof(*trace->covers));
+    trace->covers[(*count_p)++] = cover;
+}
+
 /* The other items that contain one begin where it does or before */
 static void replay_items_covers(replay_trace_t *trace,
                                 const uint64_t *furthest)
 {
     const replay_item_t *items = trace->items;
-    size_t count               = 0;
     size_t capacity            = 0;
-    uint32_t index, i;
+    uint32_t *first, index, i;
 
-#define REPLAY_ADD_COVER(_cover) \
-    do { \
-        trace->covers = tool_grow(trace->covers, count, &capacity, \
-                                  sizeof(*trace->covers)); \
-        trace->covers[count++] = (_cover); \
-    } while (0)
-
-    trace->cover_first = tool_calloc(trace->item_count + 1, sizeof(uint32_t));
+    first = tool_calloc(trace->item_count + 1, sizeof(*first));
     for (index = 0; index < trace->item_count; ++index) {
+        first[index + 1] = first[index];
         for (i = index + 1; (i < trace->item_count) &&
                             (items[i].start == items[index].start); ++i) {
-            REPLAY_ADD_COVER(i);
+            replay_items_add_cover(trace, &first[index + 1], &capacity, i);
         }
         for (i = index; (i > 0) && (furthest[i - 1] >= items[index].end);
              --i) {
             if (items[i - 1].end >= items[index].end) {
-                REPLAY_ADD_COVER(i - 1);
+                replay_items_add_cover(trace, &first[index + 1], &capacity,
+                                       i - 1);
             }
         }
-        trace->cover_first[index + 1] = count;
     }
+    trace->cover_first = first;
 }
 
 /* An event that an item is used by next: item << 32 | event */

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay_integral.h"
+
 #include <tools/tool.h>
 
 #include <math.h>

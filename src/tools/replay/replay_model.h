@@ -38,8 +38,8 @@ void replay_model_limit(const replay_trace_t *trace, replay_figures_t *figures,
 
 /**
  * The lead: a helper that wants a buffer registered when its use comes has to
- * begin so much earlier. What registering it takes by the cost model, and a lateness of
- * the helper's wake-up that 98 of 100 do not pass.
+ * begin so much earlier. What registering it takes by the cost model, and a
+ * lateness of the helper's wake-up that 98 of 100 do not pass.
  *
  * @return Nanoseconds.
  */
@@ -65,8 +65,7 @@ void replay_model_leave(const replay_trace_t *trace, replay_figures_t *figures,
  * the same size and none contains another, and the usual yardstick otherwise.
  */
 void replay_model_cache(const replay_trace_t *trace, replay_victim_t victim,
-                        uint64_t capacity, replay_figures_t *figures,
-                        replay_curve_t *curve);
+                        uint64_t capacity, replay_figures_t *figures);
 
 /**
  * The cache whose byte-seconds come closest to @a byte_ns from below, by

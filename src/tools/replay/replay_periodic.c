@@ -3,6 +3,7 @@
  */
 #include "replay_integral.h"
 #include "replay_random.h"
+
 #include <tools/tool.h>
 
 #include <ucs/predict/periodicity.h>

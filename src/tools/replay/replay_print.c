@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay.h"
+
 #include <tools/tool.h>
 #include <tools/units.h>
 
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #define REPLAY_SECONDS 1e-9
+
+#define REPLAY_JSON_NS(_ns) json_real((_ns) * REPLAY_SECONDS)
 
 
 static void replay_figures_sum(replay_figures_t *sum,
@@ -297,35 +300,33 @@ static void replay_json_figures(json_t *object,
         const char *key;
         json_t     *value;
     } fields[] = {
-#define SECONDS(_ns) json_real((_ns) * REPLAY_SECONDS)
-#define WHOLE(_value) json_integer(_value)
-        {"elapsed_seconds", SECONDS(outcome->elapsed_ns)},
-        {"pinned_peak_bytes", WHOLE(stats->pinned_peak_bytes)},
-        {"pinned_byte_seconds", SECONDS(stats->pinned_byte_ns)},
-        {"leave_pinned_peak_bytes", WHOLE(leave->pinned_peak_bytes)},
-        {"leave_pinned_byte_seconds", SECONDS(leave->pinned_byte_ns)},
-        {"in_use_byte_seconds", SECONDS(limit->pinned_byte_ns)},
-        {"in_use_peak_bytes", WHOLE(limit->pinned_peak_bytes)},
-        {"lead_byte_seconds", SECONDS(outcome->lead_byte_ns)},
-        {"bound_byte_seconds", SECONDS(bound)},
+        {"elapsed_seconds", REPLAY_JSON_NS(outcome->elapsed_ns)},
+        {"pinned_peak_bytes", json_integer(stats->pinned_peak_bytes)},
+        {"pinned_byte_seconds", REPLAY_JSON_NS(stats->pinned_byte_ns)},
+        {"leave_pinned_peak_bytes", json_integer(leave->pinned_peak_bytes)},
+        {"leave_pinned_byte_seconds", REPLAY_JSON_NS(leave->pinned_byte_ns)},
+        {"in_use_byte_seconds", REPLAY_JSON_NS(limit->pinned_byte_ns)},
+        {"in_use_peak_bytes", json_integer(limit->pinned_peak_bytes)},
+        {"lead_byte_seconds", REPLAY_JSON_NS(outcome->lead_byte_ns)},
+        {"bound_byte_seconds", REPLAY_JSON_NS(bound)},
         {"bound_met", json_boolean(stats->pinned_byte_ns <= bound)},
-        {"uses", WHOLE(stats->uses)},
-        {"on_time", WHOLE(stats->on_time)},
-        {"late", WHOLE(stats->late)},
-        {"missed", WHOLE(stats->missed)},
-        {"cold", WHOLE(stats->cold)},
-        {"wasted", WHOLE(stats->wasted)},
-        {"evicted", WHOLE(stats->evicted)},
-        {"invalidated", WHOLE(stats->invalidated)},
-        {"over_ceiling", WHOLE(stats->over_ceiling)},
-        {"lru_same_on_time", WHOLE(row->lru.on_time)},
-        {"lru_same_byte_seconds", SECONDS(row->lru.pinned_byte_ns)},
-        {"opt_same_on_time", WHOLE(row->opt.on_time)},
-        {"opt_same_byte_seconds", SECONDS(row->opt.pinned_byte_ns)},
+        {"uses", json_integer(stats->uses)},
+        {"on_time", json_integer(stats->on_time)},
+        {"late", json_integer(stats->late)},
+        {"missed", json_integer(stats->missed)},
+        {"cold", json_integer(stats->cold)},
+        {"wasted", json_integer(stats->wasted)},
+        {"evicted", json_integer(stats->evicted)},
+        {"invalidated", json_integer(stats->invalidated)},
+        {"over_ceiling", json_integer(stats->over_ceiling)},
+        {"lru_same_on_time", json_integer(row->lru.on_time)},
+        {"lru_same_byte_seconds", REPLAY_JSON_NS(row->lru.pinned_byte_ns)},
+        {"opt_same_on_time", json_integer(row->opt.on_time)},
+        {"opt_same_byte_seconds", REPLAY_JSON_NS(row->opt.pinned_byte_ns)},
         {"max_pinned", replay_json_whole(outcome->ceiling)},
-        {"ranges", WHOLE(outcome->ranges)},
-        {"shorter", WHOLE(outcome->small)},
-        {"lost_events", WHOLE(outcome->lost)}
+        {"ranges", json_integer(outcome->ranges)},
+        {"shorter", json_integer(outcome->small)},
+        {"lost_events", json_integer(outcome->lost)}
     };
     size_t i;
 

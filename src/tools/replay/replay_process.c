@@ -4,6 +4,7 @@
 #include "replay_process.h"
 #include "replay_fiber.h"
 #include "replay_random.h"
+
 #include <tools/tool.h>
 
 #include <limits.h>

@@ -87,7 +87,7 @@ typedef struct replay_process {
     uint64_t              pinned;    /* bytes at the lower domain */
     struct replay_memh    *free_memhs;
     struct replay_fiber   *fiber;    /* of the step that is under way */
-    int                   is_helper; /* who runs */
+    int                   is_helper; /* it runs, not the main thread */
 } replay_process_t;
 
 /** Create the engine. @return UCS_OK or what creating it returned. */

@@ -1,10 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <tools/input.h>
 #include "replay_items.h"
 #include "replay_random.h"
+
 #include <tools/hash.h>
+#include <tools/input.h>
 #include <tools/tool.h>
 
 #include <errno.h>

@@ -38,7 +38,6 @@ static int tool_report_is_json(const struct dirent *entry)
 static int tool_report_list_dir(const char *dir, tool_list_t *files)
 {
     struct dirent **entries;
-    char *file;
     int count, i;
 
     count = scandir(dir, &entries, tool_report_is_json, alphasort);
@@ -48,9 +47,7 @@ static int tool_report_list_dir(const char *dir, tool_list_t *files)
     }
 
     for (i = 0; i < count; ++i) {
-        file = tool_format("%s/%s", dir, entries[i]->d_name);
-        tool_list_add(files, file);
-        free(file);
+        tool_list_addf(files, "%s/%s", dir, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);

@@ -195,12 +195,11 @@ static void tool_merge_modelled(tool_merge_t *merge)
     }
 }
 
-/* Say a note once, with whom it is of */
+/* Say a note once, with the ranks that made it */
 static void tool_merge_note(tool_merge_t *merge, const char *note)
 {
     const tool_report_t *first = merge->ranks;
     size_t count               = 0;
-    char *line;
     size_t i;
 
     for (i = 0; i < merge->count; ++i) {
@@ -210,15 +209,14 @@ static void tool_merge_note(tool_merge_t *merge, const char *note)
     }
 
     if (count > 1) {
-        line = tool_format("%s%zu ranks: %s",
-                           (count == merge->count) ? "all " : "", count, note);
-    } else if (first->rank >= 0) {
-        line = tool_format("rank %jd: %s", (intmax_t)first->rank, note);
+        tool_list_addf(&merge->total.notes, "%s%zu ranks: %s",
+                       (count == merge->count) ? "all " : "", count, note);
     } else {
-        line = tool_format("pid %jd: %s", (intmax_t)first->pid, note);
+        tool_list_addf(&merge->total.notes, "%s %jd: %s",
+                       (first->rank >= 0) ? "rank" : "pid",
+                       (intmax_t)((first->rank >= 0) ? first->rank :
+                                                       first->pid), note);
     }
-    tool_list_add(&merge->total.notes, line);
-    free(line);
 }
 
 static void tool_merge_notes(tool_merge_t *merge)

@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <tools/replay/replay.h>
 #include <tools/options.h>
+#include <tools/replay/replay.h>
 #include <tools/tool.h>
 #include <tools/units.h>
 
@@ -68,7 +68,7 @@ static plot_line_t *plot_add_line(plot_t *plot, const char *style, char *title)
     return line;
 }
 
-/* Told apart by most people who do not see all colours */
+/* Most people that do not see all colours tell these apart */
 static const char *const plot_styles[] = {
     "steps lw 2 lc rgb '#0072b2'", "steps lw 2 lc rgb '#d55e00'",
     "steps lw 2 lc rgb '#009e73'", "steps lw 2 lc rgb '#cc79a7'",

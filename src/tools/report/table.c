@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "report.h"
+
 #include <tools/units.h>
 
 #include <ucs/sys/compiler_def.h>

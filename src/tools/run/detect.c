@@ -3,6 +3,8 @@
  */
 #include "launcher.h"
 
+#include <ucs/sys/clock.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A launcher that does not tell its version within this is not asked again */
@@ -52,14 +53,6 @@ char *tool_launcher_resolve(const char *command)
     return file;
 }
 
-static long tool_launcher_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec * 1000L) + (now.tv_nsec / 1000000);
-}
-
 static void tool_launcher_exec_version(const char *path, int output)
 {
     int null = open("/dev/null", O_RDONLY);
@@ -76,20 +69,21 @@ static void tool_launcher_exec_version(const char *path, int output)
 /* Read until the end, the timeout, or a full buffer */
 static void tool_launcher_read(int fd, char *text)
 {
-    long deadline    = tool_launcher_now_ms() + TOOL_PROBE_TIMEOUT_MS;
-    size_t length    = 0;
+    uint64_t end_ns   = ucs_clock_monotonic() +
+                        TOOL_PROBE_TIMEOUT_MS * UINT64_C(1000000);
+    size_t length     = 0;
     struct pollfd pfd = {fd, POLLIN, 0};
+    int64_t left_ns;
     ssize_t got;
-    long left;
     int ret;
 
     while (length < (TOOL_PROBE_OUTPUT_MAX - 1)) {
-        left = deadline - tool_launcher_now_ms();
-        if (left <= 0) {
+        left_ns = end_ns - ucs_clock_monotonic();
+        if (left_ns <= 0) {
             break;
         }
 
-        ret = poll(&pfd, 1, left);
+        ret = poll(&pfd, 1, left_ns / 1000000);
         if ((ret < 0) && (errno == EINTR)) {
             continue;
         } else if (ret <= 0) {
@@ -131,52 +125,50 @@ static void tool_launcher_ask_version(const char *path, char *text)
     close(fds[0]);
 }
 
+/* A launcher by a word */
+typedef struct tool_launcher_word {
+    const char      *word;
+    tool_launcher_t launcher;
+} tool_launcher_word_t;
+
 static tool_launcher_t tool_launcher_of_version(const char *path)
 {
-    static const struct {
-        const char      *word;
-        tool_launcher_t launcher;
-    } known[] = {
+    static const tool_launcher_word_t known[] = {
         {"Open MPI", TOOL_LAUNCHER_OPENMPI},
         {"OpenRTE", TOOL_LAUNCHER_OPENMPI},
         {"PRRTE", TOOL_LAUNCHER_OPENMPI},
         {"HYDRA", TOOL_LAUNCHER_HYDRA},
-        {"Intel(R) MPI", TOOL_LAUNCHER_HYDRA}
+        {"Intel(R) MPI", TOOL_LAUNCHER_HYDRA},
+        {"", TOOL_LAUNCHER_NONE}
     };
+    const tool_launcher_word_t *one = known;
     char text[TOOL_PROBE_OUTPUT_MAX];
-    size_t i;
 
     tool_launcher_ask_version(path, text);
-    for (i = 0; i < (sizeof(known) / sizeof(known[0])); ++i) {
-        if (strstr(text, known[i].word) != NULL) {
-            return known[i].launcher;
-        }
+    while (strstr(text, one->word) == NULL) { /* "" is in every text */
+        ++one;
     }
-    return TOOL_LAUNCHER_NONE;
+    return one->launcher;
 }
 
 static tool_launcher_t tool_launcher_of_name(const char *name)
 {
-    static const struct {
-        const char      *name;
-        tool_launcher_t launcher;
-    } known[] = {
+    static const tool_launcher_word_t known[] = {
         {"orterun", TOOL_LAUNCHER_OPENMPI},
         {"prterun", TOOL_LAUNCHER_OPENMPI},
         {"prun", TOOL_LAUNCHER_OPENMPI},
         {"mpirun.openmpi", TOOL_LAUNCHER_OPENMPI},
         {"mpiexec.openmpi", TOOL_LAUNCHER_OPENMPI},
         {"mpiexec.hydra", TOOL_LAUNCHER_HYDRA},
-        {"srun", TOOL_LAUNCHER_SRUN}
+        {"srun", TOOL_LAUNCHER_SRUN},
+        {NULL, TOOL_LAUNCHER_NONE}
     };
-    size_t i;
+    const tool_launcher_word_t *one = known;
 
-    for (i = 0; i < (sizeof(known) / sizeof(known[0])); ++i) {
-        if (!strcmp(name, known[i].name)) {
-            return known[i].launcher;
-        }
+    while ((one->word != NULL) && strcmp(name, one->word)) {
+        ++one;
     }
-    return TOOL_LAUNCHER_NONE;
+    return one->launcher;
 }
 
 static int tool_launcher_is_open_name(const char *name)
@@ -206,14 +198,12 @@ tool_launcher_t tool_launcher_detect(const char *path)
 
 const char *tool_launcher_name(tool_launcher_t launcher)
 {
-    switch (launcher) {
-    case TOOL_LAUNCHER_OPENMPI:
-        return "Open MPI's launcher";
-    case TOOL_LAUNCHER_HYDRA:
-        return "Hydra (MPICH)";
-    case TOOL_LAUNCHER_SRUN:
-        return "Slurm's srun";
-    default:
-        return "a plain program";
-    }
+    static const char *const names[] = {
+        [TOOL_LAUNCHER_NONE]    = "a plain program",
+        [TOOL_LAUNCHER_OPENMPI] = "Open MPI's launcher",
+        [TOOL_LAUNCHER_HYDRA]   = "Hydra (MPICH)",
+        [TOOL_LAUNCHER_SRUN]    = "Slurm's srun"
+    };
+
+    return names[launcher];
 }

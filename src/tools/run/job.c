@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "job.h"
+
 #include <tools/tool.h>
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static void tool_job_block_signals(tool_job_t *job)
     struct sigaction action      = {.sa_handler = SIG_DFL};
     size_t i;
 
-    /* Ignored by whoever started us: waitpid would then find nothing */
+    /* If our parent ignores it, waitpid would find nothing */
     sigaction(SIGCHLD, &action, &job->old_chld);
 
     sigemptyset(&job->waited);

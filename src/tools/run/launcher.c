@@ -19,19 +19,17 @@ static void tool_launcher_copy_option(const tool_args_t *args,
     static const char prefix[]     = TOOL_PRELOAD "=";
     char *const *argv              = args->argv + args->at;
     int sets                       = tool_args_is_option(argv[0], set);
-    char *changed;
     size_t i;
 
     for (i = 0; i < args->span; ++i) {
-        changed = NULL;
         if (sets && (i == 1) && !strncmp(argv[i], prefix, strlen(prefix))) {
-            changed = tool_format("%s%s:%s", prefix, library,
-                                  argv[i] + strlen(prefix));
+            tool_list_addf(out, "%s%s:%s", prefix, library,
+                           argv[i] + strlen(prefix));
         } else if (sets && (i == 2) && !strcmp(argv[1], TOOL_PRELOAD)) {
-            changed = tool_format("%s:%s", library, argv[i]);
+            tool_list_addf(out, "%s:%s", library, argv[i]);
+        } else {
+            tool_list_add(out, argv[i]);
         }
-        tool_list_add(out, (changed != NULL) ? changed : argv[i]);
-        free(changed);
     }
 }
 
@@ -88,9 +86,8 @@ tool_openmpi_extend_env_list(char *const *argv, const tool_list_t *names,
     tool_args_begin(&args, TOOL_LAUNCHER_OPENMPI, argv);
     while (tool_args_find(&args, mca)) {
         if ((args.span == 3) && !strcmp(argv[args.at + 1], TOOL_OMPI_LIST)) {
-            joined = tool_openmpi_env_list(argv[args.at + 2], names);
-            free(out->items[args.at + 2]);
-            out->items[args.at + 2] = joined;
+            tool_list_put(out, args.at + 2,
+                          tool_openmpi_env_list(argv[args.at + 2], names));
             return 1;
         }
     }
@@ -195,11 +192,9 @@ static void tool_srun_extend_option(const tool_args_t *args,
 
     changed = tool_srun_extend(list, names);
     if (changed != NULL) {
-        free(out->items[value_at]);
-        out->items[value_at] = tool_format("%s%s",
-                                           (args->span == 1) ? "--export=" :
-                                                               "",
-                                           changed);
+        tool_list_put(out, value_at,
+                      tool_format("%s%s", (args->span == 1) ? "--export=" : "",
+                                  changed));
         free(changed);
     }
 }

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "library.h"
+
 #include <tools/tool.h>
 
 #include <limits.h>

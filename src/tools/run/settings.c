@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "settings.h"
+
 #include <tools/tool.h>
 #include <tools/units.h>
 
@@ -111,8 +112,8 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      NULL},
     {"report", TOOL_ENV_REPORT, "REPORT",
      "stderr, FILE, json:FILE or none (%h host, %p pid, %r rank)",
-     "stderr, FILE, json:FILE or none, where a FILE that begins with a word and "
-     "':' is written ./FILE", tool_check_report, tool_report_words},
+     "stderr, FILE, json:FILE or none, where a FILE that begins with a word "
+     "and ':' is written ./FILE", tool_check_report, tool_report_words},
     {"mds", "UCX_MD_HELPER_MDS", "LIST", "memory domains to wrap",
      "ib, pin or both, separated by a comma", tool_check_mds, tool_mds_words},
     {"monitor", "UCX_MD_HELPER_MONITOR", "MONITOR",

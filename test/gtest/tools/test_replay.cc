@@ -93,7 +93,7 @@ protected:
     {
         replay_figures_t figures;
 
-        replay_model_cache(&m_trace, victim, capacity, &figures, nullptr);
+        replay_model_cache(&m_trace, victim, capacity, &figures);
         EXPECT_EQ(figures.uses,
                   figures.on_time + figures.missed + figures.cold);
         return figures;
