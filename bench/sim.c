@@ -51,14 +51,14 @@ static int sim_parse_uint(const char *value, uint64_t max, uint64_t *number_p)
             (*number_p > max)) ? -1 : 0;
 }
 
-static int sim_parse_ns(const char *value, uint64_t *ns_p)
+static int sim_parse_ns(void *field, const char *value)
 {
     double seconds;
 
     if ((tool_units_parse_time(value, &seconds) != 0) || (seconds > 1)) {
         return -1;
     }
-    *ns_p = seconds * 1e9 + 0.5;
+    *(uint64_t*)field = seconds * 1e9 + 0.5;
     return 0;
 }
 
@@ -115,6 +115,7 @@ static int sim_parse_ranks(void *field, const char *value)
 static int sim_parse_class(void *field, const char *value)
 {
     sim_options_t *options = field;
+
     options->letter = value[0];
     return ((strlen(value) == 1) && strchr("ABCDE", value[0])) ? 0 : -1;
 }
@@ -122,6 +123,7 @@ static int sim_parse_class(void *field, const char *value)
 static int sim_parse_scaling(void *field, const char *value)
 {
     sim_options_t *options = field;
+
     options->is_weak = !strcmp(value, "weak");
     return (options->is_weak || !strcmp(value, "strong")) ? 0 : -1;
 }
@@ -165,24 +167,6 @@ static int sim_parse_alltoall(void *field, const char *value)
     return -1;
 }
 
-static int sim_parse_latency(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    return sim_parse_ns(value, &options->params.network.latency_ns);
-}
-
-static int sim_parse_overhead(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    return sim_parse_ns(value, &options->params.network.overhead_ns);
-}
-
-static int sim_parse_gap(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    return sim_parse_ns(value, &options->params.network.gap_ns);
-}
-
 static int sim_parse_bandwidth(void *field, const char *value)
 {
     sim_options_t *options = field;
@@ -195,15 +179,10 @@ static int sim_parse_bandwidth(void *field, const char *value)
     return 0;
 }
 
-static int sim_parse_eager(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    return tool_units_parse_size(value, &options->params.network.eager_bytes);
-}
-
 static int sim_parse_flops(void *field, const char *value)
 {
     sim_options_t *options = field;
+
     options->params.flops = sim_parse_number(value, "");
     return (options->params.flops > 0) ? 0 : -1;
 }
@@ -211,6 +190,7 @@ static int sim_parse_flops(void *field, const char *value)
 static int sim_parse_noise(void *field, const char *value)
 {
     sim_options_t *options = field;
+
     options->params.noise = sim_parse_number(value, "%") / 100;
     return ((options->params.noise > 0) || !strcmp(value, "0%")) ? 0 : -1;
 }
@@ -218,6 +198,7 @@ static int sim_parse_noise(void *field, const char *value)
 static int sim_parse_lru(void *field, const char *value)
 {
     sim_options_t *options = field;
+
     options->lru_share = sim_parse_number(value, "%") / 100;
     return (options->lru_share > 0) ? 0 : -1;
 }
@@ -232,11 +213,7 @@ static int sim_parse_engines(void *field, const char *value)
     return (engines > 0) ? ret : -1;
 }
 
-static int sim_parse_memory(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    return tool_units_parse_size(value, &options->memory);
-}
+#define SIM_OFFSET(_field) offsetof(sim_options_t, _field)
 
 static const tool_option_t sim_options[] = {
     {"pattern", sim_parse_patterns, 0,
@@ -254,16 +231,20 @@ static const tool_option_t sim_options[] = {
      "N         [10]"},
     {"alltoall", sim_parse_alltoall, 0, "auto, linear, pairwise",
      "A         algorithm; auto: linear up to 64 members [auto]"},
-    {"latency", sim_parse_latency, 0, "a time up to 1s",
+    {"latency", sim_parse_ns, SIM_OFFSET(params.network.latency_ns),
+     "a time up to 1s",
      "TIME      L, of the network [1.5us]"},
-    {"overhead", sim_parse_overhead, 0, "a time up to 1s",
+    {"overhead", sim_parse_ns, SIM_OFFSET(params.network.overhead_ns),
+     "a time up to 1s",
      "TIME      o, of the processor for a packet [500ns]"},
-    {"gap", sim_parse_gap, 0, "a time up to 1s",
+    {"gap", sim_parse_ns, SIM_OFFSET(params.network.gap_ns),
+     "a time up to 1s",
      "TIME      g, of the NIC after a message [200ns]"},
     {"bandwidth", sim_parse_bandwidth, 0,
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      bytes a second, 1/G [1429M, decimal]"},
-    {"eager", sim_parse_eager, 0,
+    {"eager", tool_option_size,
+     SIM_OFFSET(params.network.eager_bytes),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      shorter messages are not registered [16K]"},
     {"flops", sim_parse_flops, 0, "a number above 0",
@@ -274,11 +255,11 @@ static const tool_option_t sim_options[] = {
      "N%        ceiling of lru: this share of leave pinned's peak [50%]"},
     {"engines", sim_parse_engines, 0, "1 to 1048576",
      "N         ranks that have an engine [all that fit in --memory]"},
-    {"memory", sim_parse_memory, 0,
+    {"memory", tool_option_size, SIM_OFFSET(memory),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      for engines, about [4G]"},
-    {"json", NULL, offsetof(sim_options_t, is_json), NULL, NULL},
-    {"quiet", NULL, offsetof(sim_options_t, params.is_quiet), NULL, NULL},
+    {"json", NULL, SIM_OFFSET(is_json), NULL, NULL},
+    {"quiet", NULL, SIM_OFFSET(params.is_quiet), NULL, NULL},
     {}
 };
 
