@@ -3,12 +3,14 @@
  */
 #include "sim.h"
 
-#include <tools/replay.h>
+#include <tools/replay/replay.h>
+#include <tools/options.h>
 #include <tools/tool.h>
 #include <tools/units.h>
 
-#include <getopt.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 
 /*
@@ -38,34 +40,6 @@
 #define SIM_MEMORY     (UINT64_C(4) << 30)
 #define SIM_SMALL      1024 /* ranks from which engines have tables that fit */
 
-enum {
-    SIM_OPT_PATTERN = 64,
-    SIM_OPT_RANKS,
-    SIM_OPT_CLASS,
-    SIM_OPT_SCALING,
-    SIM_OPT_BASE,
-    SIM_OPT_ITERATIONS,
-    SIM_OPT_ALLTOALL,
-    SIM_OPT_LATENCY,
-    SIM_OPT_OVERHEAD,
-    SIM_OPT_GAP,
-    SIM_OPT_BANDWIDTH,
-    SIM_OPT_EAGER,
-    SIM_OPT_FLOPS,
-    SIM_OPT_SIM_NOISE,
-    SIM_OPT_LRU,
-    SIM_OPT_ENGINES,
-    SIM_OPT_MEMORY
-};
-
-typedef struct sim_option {
-    int        opt;
-    const char *name;
-    int        (*parse)(sim_options_t *options, const char *value);
-    const char *allowed;
-    const char *help;
-} sim_option_t;
-
 
 /*
  * Values
@@ -77,14 +51,14 @@ static int sim_parse_uint(const char *value, uint64_t max, uint64_t *number_p)
             (*number_p > max)) ? -1 : 0;
 }
 
-static int sim_parse_ns(const char *value, uint64_t *ns_p)
+static int sim_parse_ns(void *field, const char *value)
 {
     double seconds;
 
     if ((tool_units_parse_time(value, &seconds) != 0) || (seconds > 1)) {
         return -1;
     }
-    *ns_p = seconds * 1e9 + 0.5;
+    *(uint64_t*)field = seconds * 1e9 + 0.5;
     return 0;
 }
 
@@ -98,8 +72,9 @@ static double sim_parse_number(const char *value, const char *suffix)
             (number > 1e18)) ? 0 : number;
 }
 
-static int sim_parse_patterns(sim_options_t *options, const char *value)
+static int sim_parse_patterns(void *field, const char *value)
 {
+    sim_options_t *options = field;
     size_t length;
 
     for (options->pattern_count = 0;; value += length + 1) {
@@ -118,8 +93,9 @@ static int sim_parse_patterns(sim_options_t *options, const char *value)
     }
 }
 
-static int sim_parse_ranks(sim_options_t *options, const char *value)
+static int sim_parse_ranks(void *field, const char *value)
 {
+    sim_options_t *options = field;
     unsigned long ranks;
     char *end;
 
@@ -136,20 +112,25 @@ static int sim_parse_ranks(sim_options_t *options, const char *value)
     }
 }
 
-static int sim_parse_class(sim_options_t *options, const char *value)
+static int sim_parse_class(void *field, const char *value)
 {
+    sim_options_t *options = field;
+
     options->letter = value[0];
     return ((strlen(value) == 1) && strchr("ABCDE", value[0])) ? 0 : -1;
 }
 
-static int sim_parse_scaling(sim_options_t *options, const char *value)
+static int sim_parse_scaling(void *field, const char *value)
 {
+    sim_options_t *options = field;
+
     options->is_weak = !strcmp(value, "weak");
     return (options->is_weak || !strcmp(value, "strong")) ? 0 : -1;
 }
 
-static int sim_parse_base(sim_options_t *options, const char *value)
+static int sim_parse_base(void *field, const char *value)
 {
+    sim_options_t *options = field;
     uint64_t base;
     int ret = sim_parse_uint(value, 1u << 20, &base);
 
@@ -157,8 +138,9 @@ static int sim_parse_base(sim_options_t *options, const char *value)
     return (base > 0) ? ret : -1;
 }
 
-static int sim_parse_iterations(sim_options_t *options, const char *value)
+static int sim_parse_iterations(void *field, const char *value)
 {
+    sim_options_t *options = field;
     uint64_t iterations;
     int ret = sim_parse_uint(value, 1000000, &iterations);
 
@@ -166,8 +148,9 @@ static int sim_parse_iterations(sim_options_t *options, const char *value)
     return (iterations > 0) ? ret : -1;
 }
 
-static int sim_parse_alltoall(sim_options_t *options, const char *value)
+static int sim_parse_alltoall(void *field, const char *value)
 {
+    sim_options_t *options = field;
     static const char *names[] = {
         [SIM_ALLTOALL_AUTO]     = "auto",
         [SIM_ALLTOALL_LINEAR]   = "linear",
@@ -184,23 +167,9 @@ static int sim_parse_alltoall(sim_options_t *options, const char *value)
     return -1;
 }
 
-static int sim_parse_latency(sim_options_t *options, const char *value)
+static int sim_parse_bandwidth(void *field, const char *value)
 {
-    return sim_parse_ns(value, &options->params.network.latency_ns);
-}
-
-static int sim_parse_overhead(sim_options_t *options, const char *value)
-{
-    return sim_parse_ns(value, &options->params.network.overhead_ns);
-}
-
-static int sim_parse_gap(sim_options_t *options, const char *value)
-{
-    return sim_parse_ns(value, &options->params.network.gap_ns);
-}
-
-static int sim_parse_bandwidth(sim_options_t *options, const char *value)
-{
+    sim_options_t *options = field;
     uint64_t bytes;
 
     if ((tool_units_parse_size(value, &bytes) != 0) || (bytes == 0)) {
@@ -210,31 +179,33 @@ static int sim_parse_bandwidth(sim_options_t *options, const char *value)
     return 0;
 }
 
-static int sim_parse_eager(sim_options_t *options, const char *value)
+static int sim_parse_flops(void *field, const char *value)
 {
-    return tool_units_parse_size(value, &options->params.network.eager_bytes);
-}
+    sim_options_t *options = field;
 
-static int sim_parse_flops(sim_options_t *options, const char *value)
-{
     options->params.flops = sim_parse_number(value, "");
     return (options->params.flops > 0) ? 0 : -1;
 }
 
-static int sim_parse_noise(sim_options_t *options, const char *value)
+static int sim_parse_noise(void *field, const char *value)
 {
+    sim_options_t *options = field;
+
     options->params.noise = sim_parse_number(value, "%") / 100;
     return ((options->params.noise > 0) || !strcmp(value, "0%")) ? 0 : -1;
 }
 
-static int sim_parse_lru(sim_options_t *options, const char *value)
+static int sim_parse_lru(void *field, const char *value)
 {
+    sim_options_t *options = field;
+
     options->lru_share = sim_parse_number(value, "%") / 100;
     return (options->lru_share > 0) ? 0 : -1;
 }
 
-static int sim_parse_engines(sim_options_t *options, const char *value)
+static int sim_parse_engines(void *field, const char *value)
 {
+    sim_options_t *options = field;
     uint64_t engines;
     int ret = sim_parse_uint(value, 1u << 20, &engines);
 
@@ -242,96 +213,77 @@ static int sim_parse_engines(sim_options_t *options, const char *value)
     return (engines > 0) ? ret : -1;
 }
 
-static int sim_parse_memory(sim_options_t *options, const char *value)
-{
-    return tool_units_parse_size(value, &options->memory);
-}
+#define SIM_OFFSET(_field) offsetof(sim_options_t, _field)
 
-static const sim_option_t sim_options[] = {
-    {SIM_OPT_PATTERN, "pattern", sim_parse_patterns,
+static const tool_option_t sim_options[] = {
+    {"pattern", sim_parse_patterns, 0,
      "a list of ft, ft2d, cg, mg, is, lu, bt, sp, amg",
      "P[,P...]  kernels [all]"},
-    {SIM_OPT_RANKS, "ranks", sim_parse_ranks, "a list of 1 to 1048576",
+    {"ranks", sim_parse_ranks, 0, "a list of 1 to 1048576",
      "N[,N...]  numbers of ranks [16,64]"},
-    {SIM_OPT_CLASS, "class", sim_parse_class, "A, B, C, D, E",
+    {"class", sim_parse_class, 0, "A, B, C, D, E",
      "C         size, as of the NAS benchmarks [C]"},
-    {SIM_OPT_SCALING, "scaling", sim_parse_scaling, "strong, weak",
+    {"scaling", sim_parse_scaling, 0, "strong, weak",
      "S         strong: the size is the job's; weak: that of --base ranks"},
-    {SIM_OPT_BASE, "base", sim_parse_base, "1 to 1048576",
+    {"base", sim_parse_base, 0, "1 to 1048576",
      "N         ranks of the class's size in weak scaling [32]"},
-    {SIM_OPT_ITERATIONS, "iterations", sim_parse_iterations, "1 to 1000000",
+    {"iterations", sim_parse_iterations, 0, "1 to 1000000",
      "N         [10]"},
-    {SIM_OPT_ALLTOALL, "alltoall", sim_parse_alltoall, "auto, linear, pairwise",
+    {"alltoall", sim_parse_alltoall, 0, "auto, linear, pairwise",
      "A         algorithm; auto: linear up to 64 members [auto]"},
-    {SIM_OPT_LATENCY, "latency", sim_parse_latency, "a time up to 1s",
+    {"latency", sim_parse_ns, SIM_OFFSET(params.network.latency_ns),
+     "a time up to 1s",
      "TIME      L, of the network [1.5us]"},
-    {SIM_OPT_OVERHEAD, "overhead", sim_parse_overhead, "a time up to 1s",
+    {"overhead", sim_parse_ns, SIM_OFFSET(params.network.overhead_ns),
+     "a time up to 1s",
      "TIME      o, of the processor for a packet [500ns]"},
-    {SIM_OPT_GAP, "gap", sim_parse_gap, "a time up to 1s",
+    {"gap", sim_parse_ns, SIM_OFFSET(params.network.gap_ns),
+     "a time up to 1s",
      "TIME      g, of the NIC after a message [200ns]"},
-    {SIM_OPT_BANDWIDTH, "bandwidth", sim_parse_bandwidth,
+    {"bandwidth", sim_parse_bandwidth, 0,
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      bytes a second, 1/G [1429M, decimal]"},
-    {SIM_OPT_EAGER, "eager", sim_parse_eager,
+    {"eager", tool_option_size,
+     SIM_OFFSET(params.network.eager_bytes),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      shorter messages are not registered [16K]"},
-    {SIM_OPT_FLOPS, "flops", sim_parse_flops, "a number above 0",
+    {"flops", sim_parse_flops, 0, "a number above 0",
      "N         operations a second and rank [0.278e9]"},
-    {SIM_OPT_SIM_NOISE, "noise", sim_parse_noise, "N%, from 0%",
+    {"noise", sim_parse_noise, 0, "N%, from 0%",
      "N%        each phase of computation takes longer by |normal| [1%]"},
-    {SIM_OPT_LRU, "lru", sim_parse_lru, "N% above 0",
+    {"lru", sim_parse_lru, 0, "N% above 0",
      "N%        ceiling of lru: this share of leave pinned's peak [50%]"},
-    {SIM_OPT_ENGINES, "engines", sim_parse_engines, "1 to 1048576",
+    {"engines", sim_parse_engines, 0, "1 to 1048576",
      "N         ranks that have an engine [all that fit in --memory]"},
-    {SIM_OPT_MEMORY, "memory", sim_parse_memory,
+    {"memory", tool_option_size, SIM_OFFSET(memory),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      for engines, about [4G]"},
-    {0, NULL, NULL, NULL, NULL}
+    {"json", NULL, SIM_OFFSET(is_json), NULL, NULL},
+    {"quiet", NULL, SIM_OFFSET(params.is_quiet), NULL, NULL},
+    {}
 };
 
 /* These are the replay's */
-static const int sim_replay_options[] = {
-    REPLAY_OPT_POLICY, REPLAY_OPT_MAX_PINNED, REPLAY_OPT_REGISTER_COST,
-    REPLAY_OPT_DEREGISTER_COST, REPLAY_OPT_LATENESS, REPLAY_OPT_SEED
+static const char *const sim_replay_options[] = {
+    "policy", "max-pinned", "register-cost", "deregister-cost", "lateness",
+    "seed"
 };
+#define SIM_REPLAY_OPTIONS \
+    (sizeof(sim_replay_options) / sizeof(sim_replay_options[0]))
 
-static void sim_help(void)
+static void sim_help(FILE *stream)
 {
-    const sim_option_t *option;
-
-    printf("Usage: sim [option]...\n\n"
-           "Simulates jobs: the engine in each rank, network and costs as "
-           "modelled.\n\nOptions:\n");
-    for (option = sim_options; option->name != NULL; ++option) {
-        printf("  --%s %s\n", option->name, option->help);
-    }
-    printf("  --policy, --max-pinned, --register-cost, --deregister-cost, "
+    fprintf(stream, "Usage: sim [option]...\n\n"
+            "Simulates jobs: the engine in each rank, network and costs as "
+            "modelled.\n\nOptions:\n");
+    tool_options_help(sim_options, stream);
+    fprintf(stream,
+           "  --policy, --max-pinned, --register-cost, --deregister-cost, "
            "--lateness, --seed:\n"
            "            as of ucx-helper replay; costs [20us,250ns] and "
            "[10us,100ns]\n"
            "  --json    one object a row\n"
            "  --quiet   no progress\n");
-}
-
-static int sim_parse_option(sim_options_t *options, replay_options_t *replay,
-                            int opt, const char *value)
-{
-    const sim_option_t *option;
-
-    for (option = sim_options; option->name != NULL; ++option) {
-        if (option->opt == opt) {
-            break;
-        }
-    }
-    if (option->name == NULL) {
-        return replay_options_parse(replay, opt, value);
-    }
-    if (option->parse(options, value) == 0) {
-        return 0;
-    }
-    tool_message("--%s: '%s' is not valid, allowed: %s", option->name, value,
-                 option->allowed);
-    return -1;
 }
 
 static void sim_defaults(sim_options_t *options, replay_options_t *replay)
@@ -365,72 +317,28 @@ static void sim_defaults(sim_options_t *options, replay_options_t *replay)
     }
 }
 
-static struct option *sim_long_options(void)
-{
-    static const struct option fixed[] = {
-        REPLAY_LONG_OPTIONS,
-        {"json", no_argument, NULL, 'j'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'}
-    };
-    size_t mine = sizeof(sim_options) / sizeof(sim_options[0]) - 1, i, j;
-    size_t count = 0;
-    struct option *all;
-
-    all = tool_realloc(NULL, (sizeof(fixed) / sizeof(fixed[0]) + mine + 1) *
-                                     sizeof(*all));
-    for (i = 0; i < mine; ++i) {
-        all[count++] = (struct option){sim_options[i].name, required_argument,
-                                       NULL, sim_options[i].opt};
-    }
-    for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); ++i) {
-        for (j = 0; j < sizeof(sim_replay_options) / sizeof(int); ++j) {
-            if ((fixed[i].val == sim_replay_options[j]) ||
-                (fixed[i].val >= 'a')) {
-                all[count++] = fixed[i];
-                break;
-            }
-        }
-    }
-    memset(&all[count], 0, sizeof(*all));
-    return all;
-}
-
-/* @return 0, 1 to end with success, -1 */
+/* @return -1 to go on, or the status to exit with */
 static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
                      char **argv)
 {
-    struct option *all = sim_long_options();
-    int opt, ret = 0;
+    tool_option_t shared[SIM_REPLAY_OPTIONS + 1] = {};
+    const tool_option_t *option;
+    size_t i;
+    int ret;
 
-    while ((ret == 0) &&
-           ((opt = tool_getopt(argc, argv, ":", all)) != -1)) {
-        switch (opt) {
-        case 'j':
-            options->is_json = 1;
-            break;
-        case 'q':
-            options->params.is_quiet = 1;
-            break;
-        case 'h':
-            sim_help();
-            ret = 1;
-            break;
-        case '?':
-        case ':':
-            tool_bad_option("sim", opt, argv, all);
-            ret = -1;
-            break;
-        default:
-            ret = sim_parse_option(options, replay, opt, optarg);
-            break;
+    argv[0] = "sim"; /* for messages, without its folder */
+    for (i = 0; i < SIM_REPLAY_OPTIONS; ++i) {
+        for (option = replay_options;
+             strcmp(option->name, sim_replay_options[i]); ++option) {
         }
+        shared[i] = *option;
     }
-    if ((ret == 0) && (optind < argc)) {
+    ret = tool_options_parse(argc, argv, (const tool_options_t[]){
+            {sim_options, options}, {shared, replay}, {}}, sim_help);
+    if ((ret < 0) && (optind < argc)) {
         tool_message("sim: '%s' is not an option", argv[optind]);
-        ret = -1;
+        ret = TOOL_EXIT_USAGE;
     }
-    free(all);
     options->params.process = replay->params;
     memcpy(options->policies, replay->policies, sizeof(replay->policies));
     options->policy_count = replay->policy_count;
@@ -570,8 +478,8 @@ int main(int argc, char **argv)
 
     sim_defaults(&options, &replay);
     ret = sim_parse(&options, &replay, argc, argv);
-    if (ret != 0) {
-        return (ret > 0) ? TOOL_EXIT_OK : TOOL_EXIT_USAGE;
+    if (ret >= 0) {
+        return ret;
     }
     if (!options.is_json) {
         sim_print_params(&options, stdout);

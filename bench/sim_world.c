@@ -3,7 +3,7 @@
  */
 #include "sim_int.h"
 
-#include <tools/replay_random.h>
+#include <tools/replay/replay_random.h>
 #include <tools/tool.h>
 
 #include <malloc.h>

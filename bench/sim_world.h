@@ -6,7 +6,7 @@
 
 #include "sim_pattern.h"
 
-#include <tools/replay_process.h>
+#include <tools/replay/replay_process.h>
 
 /**
  * @file sim_world.h

@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
 #include "input.h"
 #include "tool.h"
 
@@ -99,4 +96,18 @@ err_close:
         close(fd);
     }
     return -1;
+}
+
+gzFile tool_input_open_gz(const char *file)
+{
+    int fd    = tool_input_open(file);
+    gzFile in = NULL;
+
+    if (fd >= 0) {
+        in = gzdopen(fd, "rb");
+        if (in == NULL) {
+            tool_out_of_memory();
+        }
+    }
+    return in;
 }

@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
 #include "tool.h"
 
 #include <ucs/sys/nearest.h>
@@ -32,15 +29,23 @@ void tool_string_sanitize(char *str)
     }
 }
 
+static char *tool_vformat(const char *fmt, va_list ap)
+{
+    char *text;
+
+    if (vasprintf(&text, fmt, ap) < 0) {
+        tool_out_of_memory();
+    }
+    return text;
+}
+
 void tool_message(const char *fmt, ...)
 {
     char *text;
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0) {
-        tool_out_of_memory();
-    }
+    text = tool_vformat(fmt, ap);
     va_end(ap);
 
     tool_string_sanitize(text);
@@ -54,17 +59,15 @@ char *tool_format(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0) {
-        tool_out_of_memory();
-    }
+    text = tool_vformat(fmt, ap);
     va_end(ap);
     return text;
 }
 
 int tool_getopt(int argc, char **argv, const char *letters,
-                const struct option *options)
+                const struct option *options, int *index_p)
 {
-    int opt = getopt_long(argc, argv, letters, options, NULL);
+    int opt = getopt_long(argc, argv, letters, options, index_p);
 
     if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
         (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
@@ -126,17 +129,56 @@ void *tool_realloc(void *ptr, size_t size)
     return ptr;
 }
 
+void *tool_calloc(size_t count, size_t size)
+{
+    void *ptr = calloc((count > 0) ? count : 1, size);
+
+    if (ptr == NULL) {
+        tool_out_of_memory();
+    }
+    return ptr;
+}
+
+void *tool_grow(void *items, size_t count, size_t *capacity_p, size_t size)
+{
+    if (count < *capacity_p) {
+        return items;
+    }
+    *capacity_p = 2 * *capacity_p + 64;
+    return tool_realloc(items, *capacity_p * size);
+}
+
 char *tool_strdup(const char *str)
 {
     return tool_format("%s", str);
 }
 
-void tool_list_add(tool_list_t *list, const char *str)
+static void tool_list_take(tool_list_t *list, char *str)
 {
     list->items = tool_realloc(list->items,
                                (list->count + 2) * sizeof(*list->items));
-    list->items[list->count++] = tool_strdup(str);
+    list->items[list->count++] = str;
     list->items[list->count]   = NULL;
+}
+
+void tool_list_add(tool_list_t *list, const char *str)
+{
+    tool_list_take(list, tool_strdup(str));
+}
+
+void tool_list_addf(tool_list_t *list, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    tool_list_take(list, tool_vformat(fmt, ap));
+    va_end(ap);
+}
+
+void tool_list_put(tool_list_t *list, size_t index, char *str)
+{
+    free(list->items[index]);
+    list->items[index] = str;
 }
 
 int tool_list_has(const tool_list_t *list, const char *str)

@@ -7,7 +7,6 @@
 #ifdef HAVE_CONFIG_H
 #  include <config.h>
 #endif
-
 #include <stddef.h>
 
 /**
@@ -58,13 +57,14 @@ void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct option;
 
+
 /**
  * getopt_long with a leading `:`, but an option whose value was forgotten does
  * not take the next option, or `--`, for it: `--report -- true` has no value. A
  * value that does begin with `--` is given as `--report=--value`.
  */
 int tool_getopt(int argc, char **argv, const char *letters,
-                const struct option *options);
+                const struct option *options, int *index_p);
 
 /**
  * The message for an option that @ref tool_getopt has refused with @a opt (`?`
@@ -88,9 +88,20 @@ char *tool_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** Ends the program after a message. */
 void tool_out_of_memory(void) __attribute__((noreturn));
 
-/** realloc and strdup that end the program when memory is out. */
+/** realloc, calloc and strdup that end the program when memory is out. */
 void *tool_realloc(void *ptr, size_t size);
+void *tool_calloc(size_t count, size_t size);
 char *tool_strdup(const char *str);
+
+/**
+ * Room for one more.
+ *
+ * @param items       So many that it has, of @a size bytes each, or NULL.
+ * @param capacity_p  How many there is room for; grows.
+ *
+ * @return Where they are now.
+ */
+void *tool_grow(void *items, size_t count, size_t *capacity_p, size_t size);
 
 /** Replace control characters (and DEL) by '?', in place. */
 void tool_string_sanitize(char *str);
@@ -106,14 +117,19 @@ typedef struct tool_list {
 
 #define TOOL_LIST_INITIALIZER {NULL, 0}
 
-/** Append a copy of @a str. */
+/** Append a copy of @a str, or a text as of @ref tool_format. */
 void tool_list_add(tool_list_t *list, const char *str);
+void tool_list_addf(tool_list_t *list, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /** Append @a str unless it is there already. */
 void tool_list_add_unique(tool_list_t *list, const char *str);
 
 /** @return Nonzero when @a str is in the list. */
 int tool_list_has(const tool_list_t *list, const char *str);
+
+/** Put @a str, which the list takes over, in the place of an item. */
+void tool_list_put(tool_list_t *list, size_t index, char *str);
 
 /** @return The items joined by @a separator; the caller frees it. */
 char *tool_list_join(const tool_list_t *list, const char *separator);

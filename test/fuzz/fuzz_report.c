@@ -4,7 +4,7 @@
  * What `ucx-helper report` reads: reports of several ranks, a zero byte between
  * them, merged and printed in both forms.
  */
-#include <tools/report.h>
+#include <tools/report/report.h>
 
 #include <stdint.h>
 #include <stdlib.h>

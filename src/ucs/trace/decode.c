@@ -20,7 +20,7 @@ typedef struct ucs_trace_decoder {
     uint64_t          counted; /* events that END counts */
     size_t            capacity;
     ucs_trace_t       trace;
-    ucs_trace_slot_t  slots[UCS_TRACE_SLOTS];
+    ucs_trace_event_t slots[UCS_TRACE_SLOTS];
     ucs_trace_error_t *error;
 } ucs_trace_decoder_t;
 
@@ -51,6 +51,12 @@ static uint64_t ucs_trace_get(const uint8_t *p, unsigned bytes)
     return value;
 }
 
+static uint64_t ucs_trace_get_at(const ucs_trace_decoder_t *decoder,
+                                 ucs_trace_place_t place)
+{
+    return ucs_trace_get(decoder->begin + place.at, place.bytes);
+}
+
 static ucs_status_t ucs_trace_get_varint(ucs_trace_decoder_t *decoder,
                                          uint64_t *value_p)
 {
@@ -75,35 +81,72 @@ static ucs_status_t ucs_trace_get_varint(ucs_trace_decoder_t *decoder,
     return ucs_trace_invalid(decoder, "a number has more than 64 bits");
 }
 
-static ucs_status_t ucs_trace_get_time(ucs_trace_decoder_t *decoder)
+static ucs_status_t ucs_trace_get_signature(ucs_trace_decoder_t *decoder,
+                                            uint64_t *signature_p)
+{
+    if (decoder->end - decoder->p < (ptrdiff_t)sizeof(*signature_p)) {
+        return UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    *signature_p = ucs_trace_get(decoder->p, sizeof(*signature_p));
+    decoder->p  += sizeof(*signature_p);
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_operand(ucs_trace_decoder_t *decoder,
+                                          unsigned operand,
+                                          ucs_trace_event_t *event)
 {
     uint64_t value = 0;
     ucs_status_t status;
 
-    status = ucs_trace_get_varint(decoder, &value);
-    if (status == UCS_OK) {
-        decoder->time_ns += (value >> 1) ^ -(value & 1);
-    }
-    return status;
-}
-
-static ucs_status_t ucs_trace_get_range(ucs_trace_decoder_t *decoder,
-                                        uint64_t *address_p,
-                                        uint64_t *length_p)
-{
-    ucs_status_t status = ucs_trace_get_varint(decoder, address_p);
-
-    if (status == UCS_OK) {
-        status = ucs_trace_get_varint(decoder, length_p);
-    }
+    status = (operand == UCS_TRACE_SIGNATURE) ?
+                     ucs_trace_get_signature(decoder, &value) :
+                     ucs_trace_get_varint(decoder, &value);
     if (status != UCS_OK) {
         return status;
     }
-    if ((*length_p == 0) || (*length_p > UINT64_MAX - *address_p)) {
-        return ucs_trace_invalid(decoder, "a range is empty or ends beyond "
-                                          "the address space");
+
+    switch (operand) {
+    case UCS_TRACE_TIME:
+        decoder->time_ns += (value >> 1) ^ -(value & 1);
+        event->time_ns    = decoder->time_ns;
+        break;
+    case UCS_TRACE_ADDRESS:
+        event->address = value;
+        break;
+    case UCS_TRACE_LENGTH:
+        if ((value == 0) || (value > UINT64_MAX - event->address)) {
+            return ucs_trace_invalid(decoder, "a range is empty or ends beyond "
+                                              "the address space");
+        }
+        /* fall through */
+    case UCS_TRACE_COUNT:
+        event->length = value;
+        break;
+    case UCS_TRACE_ACCESS:
+        if (value > UINT32_MAX) {
+            return ucs_trace_invalid(decoder, "access flags are out of range");
+        }
+        event->access = value;
+        break;
+    case UCS_TRACE_SIGNATURE:
+        event->signature = value;
+        break;
     }
     return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_operands(ucs_trace_decoder_t *decoder,
+                                           unsigned kind,
+                                           ucs_trace_event_t *event)
+{
+    const uint8_t *operand = ucs_trace_operands[kind];
+    ucs_status_t status    = UCS_OK;
+
+    for (; (*operand != UCS_TRACE_NOTHING) && (status == UCS_OK); ++operand) {
+        status = ucs_trace_get_operand(decoder, *operand, event);
+    }
+    return status;
 }
 
 int ucs_trace_begins(const void *buffer, size_t length)
@@ -129,33 +172,35 @@ static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
                               "the header is cut short");
     }
 
-    mark = ucs_trace_get(p + UCS_TRACE_AT_MARK, 4);
+    mark = ucs_trace_get_at(decoder, UCS_TRACE_AT_MARK);
     if (mark != UCS_TRACE_MARK) {
-        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_MARK,
+        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_MARK.at,
                               UCS_ERR_UNSUPPORTED,
                               (mark == __builtin_bswap32(UCS_TRACE_MARK)) ?
                               "the trace is in the other byte order" :
                               "the byte order mark is damaged");
     }
-    if ((ucs_trace_get(p + UCS_TRACE_AT_VERSION, 2) != UCS_TRACE_VERSION) ||
-        (ucs_trace_get(p + UCS_TRACE_AT_SIZE, 2) != UCS_TRACE_HEADER_SIZE)) {
-        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_VERSION,
+    if ((ucs_trace_get_at(decoder, UCS_TRACE_AT_VERSION) !=
+         UCS_TRACE_VERSION) ||
+        (ucs_trace_get_at(decoder, UCS_TRACE_AT_SIZE) !=
+         UCS_TRACE_HEADER_SIZE)) {
+        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_VERSION.at,
                               UCS_ERR_UNSUPPORTED,
                               "this version of the format is not known");
     }
-    page = ucs_trace_get(p + UCS_TRACE_AT_PAGE_SIZE, 4);
+    page = ucs_trace_get_at(decoder, UCS_TRACE_AT_PAGE_SIZE);
     if ((page < UCS_TRACE_PAGE_MIN) || (page > UCS_TRACE_PAGE_MAX) ||
         (page & (page - 1))) {
-        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_PAGE_SIZE,
+        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_PAGE_SIZE.at,
                               UCS_ERR_INVALID_PARAM,
                               "the page size is no power of two from 512 to "
                               "2^30");
     }
 
     header->page_size = page;
-    header->rank      = (int32_t)ucs_trace_get(p + UCS_TRACE_AT_RANK, 4);
-    header->pid       = ucs_trace_get(p + UCS_TRACE_AT_PID, 4);
-    header->start_ns  = ucs_trace_get(p + UCS_TRACE_AT_START, 8);
+    header->rank      = (int32_t)ucs_trace_get_at(decoder, UCS_TRACE_AT_RANK);
+    header->pid       = ucs_trace_get_at(decoder, UCS_TRACE_AT_PID);
+    header->start_ns  = ucs_trace_get_at(decoder, UCS_TRACE_AT_START);
     memcpy(header->host, p + UCS_TRACE_AT_HOST, UCS_TRACE_HOST_MAX);
     header->host[UCS_TRACE_HOST_MAX - 1] = '\0';
     decoder->time_ns  = header->start_ns;
@@ -186,71 +231,37 @@ static ucs_status_t ucs_trace_add(ucs_trace_decoder_t *decoder,
     return UCS_OK;
 }
 
+/* A record counts once it is whole */
 static ucs_status_t ucs_trace_get_define(ucs_trace_decoder_t *decoder,
-                                         ucs_trace_slot_t *slot)
+                                         ucs_trace_event_t *slot)
 {
-    ucs_trace_slot_t defined;
-    ucs_status_t status;
-    uint64_t access = 0;
-
-    status = ucs_trace_get_range(decoder, &defined.address, &defined.length);
-    if (status == UCS_OK) {
-        status = ucs_trace_get_varint(decoder, &access);
-    }
-    if (status != UCS_OK) {
-        return status;
-    }
-    if (access > UINT32_MAX) {
-        return ucs_trace_invalid(decoder, "access flags are out of range");
-    }
-    if (decoder->end - decoder->p < 8) {
-        return UCS_ERR_MESSAGE_TRUNCATED;
-    }
-    defined.access    = access;
-    defined.signature = ucs_trace_get(decoder->p, 8);
-    decoder->p       += 8;
-    *slot             = defined;
-    return UCS_OK;
-}
-
-static ucs_status_t ucs_trace_get_use(ucs_trace_decoder_t *decoder,
-                                      ucs_trace_kind_t kind,
-                                      const ucs_trace_slot_t *slot)
-{
-    ucs_trace_event_t event;
+    ucs_trace_event_t defined = {};
     ucs_status_t status;
 
-    if (slot->length == 0) {
-        return ucs_trace_invalid(decoder, "a use refers to a slot that is not "
-                                          "defined");
+    status = ucs_trace_get_operands(decoder, UCS_TRACE_REC_DEFINE, &defined);
+    if (status == UCS_OK) {
+        *slot = defined;
     }
-    status = ucs_trace_get_time(decoder);
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    event.time_ns   = decoder->time_ns;
-    event.address   = slot->address;
-    event.length    = slot->length;
-    event.signature = slot->signature;
-    event.access    = slot->access;
-    event.kind      = kind;
-    ++decoder->counted;
-    return ucs_trace_add(decoder, &event);
+    return status;
 }
 
-static ucs_status_t ucs_trace_get_other(ucs_trace_decoder_t *decoder,
-                                        ucs_trace_kind_t kind)
+static ucs_status_t ucs_trace_get_event(ucs_trace_decoder_t *decoder,
+                                        ucs_trace_kind_t kind,
+                                        const ucs_trace_event_t *slot)
 {
-    ucs_trace_event_t event = {.kind = kind};
-    ucs_status_t status     = ucs_trace_get_time(decoder);
+    ucs_trace_event_t event = {};
+    ucs_status_t status;
 
-    event.time_ns = decoder->time_ns;
-    if (status == UCS_OK) {
-        status = (kind == UCS_TRACE_LOST) ?
-                 ucs_trace_get_varint(decoder, &event.length) :
-                 ucs_trace_get_range(decoder, &event.address, &event.length);
+    if ((kind == UCS_TRACE_USE) || (kind == UCS_TRACE_RELEASE)) {
+        if (slot->length == 0) {
+            return ucs_trace_invalid(decoder, "a use refers to a slot that is "
+                                              "not defined");
+        }
+        event = *slot;
     }
+    event.kind = kind;
+    status     = ucs_trace_get_operands(decoder, ucs_trace_record_of(kind),
+                                        &event);
     if (status != UCS_OK) {
         return status;
     }
@@ -260,14 +271,14 @@ static ucs_status_t ucs_trace_get_other(ucs_trace_decoder_t *decoder,
 
 static ucs_status_t ucs_trace_get_end(ucs_trace_decoder_t *decoder)
 {
-    uint64_t count = 0;
+    ucs_trace_event_t end = {};
     ucs_status_t status;
 
-    status = ucs_trace_get_varint(decoder, &count);
+    status = ucs_trace_get_operands(decoder, UCS_TRACE_REC_END, &end);
     if (status != UCS_OK) {
         return status;
     }
-    if (count != decoder->counted) {
+    if (end.length != decoder->counted) {
         return ucs_trace_invalid(decoder, "the end mark counts other events "
                                           "than there are");
     }
@@ -298,33 +309,19 @@ static ucs_status_t ucs_trace_get_record(ucs_trace_decoder_t *decoder)
         return ucs_trace_invalid(decoder, "this is no record");
     }
 
-    switch (kind) {
-    case UCS_TRACE_REC_DEFINE:
-        status = ucs_trace_get_define(decoder, &decoder->slots[key]);
-        break;
-    case UCS_TRACE_REC_USE:
-        status = ucs_trace_get_use(decoder, UCS_TRACE_USE,
-                                   &decoder->slots[key]);
-        break;
-    case UCS_TRACE_REC_RELEASE:
-        status = ucs_trace_get_use(decoder, UCS_TRACE_RELEASE,
-                                   &decoder->slots[key]);
-        break;
-    case UCS_TRACE_REC_UNMAP:
-        status = ucs_trace_get_other(decoder, UCS_TRACE_UNMAP);
-        break;
-    case UCS_TRACE_REC_LOST:
-        status = ucs_trace_get_other(decoder, UCS_TRACE_LOST);
-        break;
-    default:
+    if (kind == UCS_TRACE_REC_END) {
         return ucs_trace_get_end(decoder);
     }
+    status = (kind == UCS_TRACE_REC_DEFINE) ?
+                     ucs_trace_get_define(decoder, &decoder->slots[key]) :
+                     ucs_trace_get_event(decoder, kind - UCS_TRACE_REC_USE,
+                                         &decoder->slots[key]);
     return (status == UCS_OK) ? UCS_INPROGRESS : status;
 }
 
-/* Who is killed while it writes may leave a part of what it wrote. A record is
- * taken when it is whole, so all before the missing end is as it would be with
- * it. */
+/* A process that is killed while it writes may leave a part of a record. A
+ * record is taken when it is whole, so all before the missing end is as it
+ * would be with it. */
 static ucs_status_t ucs_trace_get_records(ucs_trace_decoder_t *decoder)
 {
     ucs_status_t status;

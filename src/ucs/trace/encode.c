@@ -9,9 +9,9 @@
 #include <string.h>
 
 struct ucs_trace_encoder {
-    uint64_t         time_ns; /* of the event before */
-    uint64_t         count;
-    ucs_trace_slot_t slots[UCS_TRACE_SLOTS];
+    uint64_t          time_ns; /* of the event before */
+    uint64_t          count;
+    ucs_trace_event_t slots[UCS_TRACE_SLOTS];
 };
 
 
@@ -22,6 +22,12 @@ static uint8_t *ucs_trace_put(uint8_t *p, uint64_t value, unsigned bytes)
         value >>= 8;
     }
     return p;
+}
+
+static void ucs_trace_put_at(uint8_t *header, ucs_trace_place_t place,
+                             uint64_t value)
+{
+    ucs_trace_put(header + place.at, value, place.bytes);
 }
 
 static uint8_t *ucs_trace_put_varint(uint8_t *p, uint64_t value)
@@ -44,9 +50,34 @@ static uint8_t *ucs_trace_put_time(ucs_trace_encoder_h encoder, uint8_t *p,
                                            (uint64_t)(delta >> 63));
 }
 
-static uint8_t *ucs_trace_put_key(uint8_t *p, unsigned kind, uint64_t slot)
+static uint8_t *ucs_trace_put_record(ucs_trace_encoder_h encoder, uint8_t *p,
+                                     unsigned kind, uint64_t slot,
+                                     const ucs_trace_event_t *event)
 {
-    return ucs_trace_put_varint(p, (slot << UCS_TRACE_REC_BITS) | kind);
+    const uint8_t *operand = ucs_trace_operands[kind];
+
+    p = ucs_trace_put_varint(p, (slot << UCS_TRACE_REC_BITS) | kind);
+    for (; *operand != UCS_TRACE_NOTHING; ++operand) {
+        switch (*operand) {
+        case UCS_TRACE_TIME:
+            p = ucs_trace_put_time(encoder, p, event->time_ns);
+            break;
+        case UCS_TRACE_ADDRESS:
+            p = ucs_trace_put_varint(p, event->address);
+            break;
+        case UCS_TRACE_LENGTH:
+        case UCS_TRACE_COUNT:
+            p = ucs_trace_put_varint(p, event->length);
+            break;
+        case UCS_TRACE_ACCESS:
+            p = ucs_trace_put_varint(p, event->access);
+            break;
+        case UCS_TRACE_SIGNATURE:
+            p = ucs_trace_put(p, event->signature, sizeof(event->signature));
+            break;
+        }
+    }
+    return p;
 }
 
 static unsigned ucs_trace_slot_of(const ucs_trace_event_t *event)
@@ -60,27 +91,14 @@ static unsigned ucs_trace_slot_of(const ucs_trace_event_t *event)
     return (hash >> 40) % UCS_TRACE_SLOTS;
 }
 
-static uint8_t *ucs_trace_put_slot(ucs_trace_encoder_h encoder, uint8_t *p,
-                                   const ucs_trace_event_t *event,
-                                   unsigned index)
+/* What is in the slot already need not be said again */
+static int ucs_trace_is_known(const ucs_trace_event_t *slot,
+                              const ucs_trace_event_t *event)
 {
-    ucs_trace_slot_t *slot = &encoder->slots[index];
-
-    if ((slot->address == event->address) && (slot->length == event->length) &&
-        (slot->signature == event->signature) &&
-        (slot->access == event->access)) {
-        return p;
-    }
-
-    slot->address   = event->address;
-    slot->length    = event->length;
-    slot->signature = event->signature;
-    slot->access    = event->access;
-    p = ucs_trace_put_key(p, UCS_TRACE_REC_DEFINE, index);
-    p = ucs_trace_put_varint(p, slot->address);
-    p = ucs_trace_put_varint(p, slot->length);
-    p = ucs_trace_put_varint(p, slot->access);
-    return ucs_trace_put(p, slot->signature, 8);
+    return (slot->address == event->address) &&
+           (slot->length == event->length) &&
+           (slot->signature == event->signature) &&
+           (slot->access == event->access);
 }
 
 ucs_status_t ucs_trace_encoder_create(ucs_trace_encoder_h *encoder_p)
@@ -103,13 +121,13 @@ size_t ucs_trace_encode_begin(ucs_trace_encoder_h encoder,
     encoder->time_ns = header->start_ns;
     memset(p, 0, UCS_TRACE_HEADER_SIZE);
     memcpy(p + UCS_TRACE_AT_MAGIC, UCS_TRACE_MAGIC, UCS_TRACE_MAGIC_SIZE);
-    ucs_trace_put(p + UCS_TRACE_AT_MARK, UCS_TRACE_MARK, 4);
-    ucs_trace_put(p + UCS_TRACE_AT_VERSION, UCS_TRACE_VERSION, 2);
-    ucs_trace_put(p + UCS_TRACE_AT_SIZE, UCS_TRACE_HEADER_SIZE, 2);
-    ucs_trace_put(p + UCS_TRACE_AT_PAGE_SIZE, header->page_size, 4);
-    ucs_trace_put(p + UCS_TRACE_AT_RANK, (uint32_t)header->rank, 4);
-    ucs_trace_put(p + UCS_TRACE_AT_PID, header->pid, 4);
-    ucs_trace_put(p + UCS_TRACE_AT_START, header->start_ns, 8);
+    ucs_trace_put_at(p, UCS_TRACE_AT_MARK, UCS_TRACE_MARK);
+    ucs_trace_put_at(p, UCS_TRACE_AT_VERSION, UCS_TRACE_VERSION);
+    ucs_trace_put_at(p, UCS_TRACE_AT_SIZE, UCS_TRACE_HEADER_SIZE);
+    ucs_trace_put_at(p, UCS_TRACE_AT_PAGE_SIZE, header->page_size);
+    ucs_trace_put_at(p, UCS_TRACE_AT_RANK, (uint32_t)header->rank);
+    ucs_trace_put_at(p, UCS_TRACE_AT_PID, header->pid);
+    ucs_trace_put_at(p, UCS_TRACE_AT_START, header->start_ns);
     length = strnlen(header->host, UCS_TRACE_HOST_MAX - 1);
     memcpy(p + UCS_TRACE_AT_HOST, header->host, length);
     return UCS_TRACE_HEADER_SIZE;
@@ -118,40 +136,28 @@ size_t ucs_trace_encode_begin(ucs_trace_encoder_h encoder,
 size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
                         const ucs_trace_event_t *event, void *buffer)
 {
-    uint8_t *p = buffer;
-    unsigned index;
+    unsigned slot = 0;
+    uint8_t *p    = buffer;
 
-    switch (event->kind) {
-    case UCS_TRACE_USE:
-    case UCS_TRACE_RELEASE:
-        ++encoder->count;
-        index = ucs_trace_slot_of(event);
-        p     = ucs_trace_put_slot(encoder, p, event, index);
-        p     = ucs_trace_put_key(p, (event->kind == UCS_TRACE_USE) ?
-                                             UCS_TRACE_REC_USE :
-                                             UCS_TRACE_REC_RELEASE, index);
-        p     = ucs_trace_put_time(encoder, p, event->time_ns);
-        break;
-    case UCS_TRACE_UNMAP:
-        ++encoder->count;
-        p = ucs_trace_put_key(p, UCS_TRACE_REC_UNMAP, 0);
-        p = ucs_trace_put_time(encoder, p, event->time_ns);
-        p = ucs_trace_put_varint(p, event->address);
-        p = ucs_trace_put_varint(p, event->length);
-        break;
-    case UCS_TRACE_LOST:
-        p = ucs_trace_put_key(p, UCS_TRACE_REC_LOST, 0);
-        p = ucs_trace_put_time(encoder, p, event->time_ns);
-        p = ucs_trace_put_varint(p, event->length);
-        break;
+    if ((event->kind == UCS_TRACE_USE) || (event->kind == UCS_TRACE_RELEASE)) {
+        slot = ucs_trace_slot_of(event);
+        if (!ucs_trace_is_known(&encoder->slots[slot], event)) {
+            encoder->slots[slot] = *event;
+            p = ucs_trace_put_record(encoder, p, UCS_TRACE_REC_DEFINE, slot,
+                                     event);
+        }
     }
+    encoder->count += (event->kind != UCS_TRACE_LOST);
+    p = ucs_trace_put_record(encoder, p, ucs_trace_record_of(event->kind), slot,
+                             event);
     return (size_t)(p - (uint8_t*)buffer);
 }
 
 size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer)
 {
-    uint8_t *p = ucs_trace_put_key(buffer, UCS_TRACE_REC_END, 0);
+    const ucs_trace_event_t end = {.length = encoder->count};
+    uint8_t *p = ucs_trace_put_record(encoder, buffer, UCS_TRACE_REC_END, 0,
+                                      &end);
 
-    return (size_t)(ucs_trace_put_varint(p, encoder->count) -
-                    (uint8_t*)buffer);
+    return (size_t)(p - (uint8_t*)buffer);
 }

@@ -74,7 +74,7 @@ typedef struct ucs_trace_encoder *ucs_trace_encoder_h;
 
 
 /**
- * Create an encoder; about 160 KB.
+ * Create an encoder; about 200 KB.
  *
  * @param [out] encoder_p  Set only on success; owned by the caller.
  *

@@ -23,43 +23,74 @@
 #define UCS_TRACE_PAGE_MIN    UINT32_C(512)
 #define UCS_TRACE_PAGE_MAX    (UINT32_C(1) << 30)
 
-/* Offsets in the header */
-enum {
-    UCS_TRACE_AT_MAGIC     = 0,
-    UCS_TRACE_AT_MARK      = 8,
-    UCS_TRACE_AT_VERSION   = 12, /* 16 bits */
-    UCS_TRACE_AT_SIZE      = 14, /* 16 bits */
-    UCS_TRACE_AT_PAGE_SIZE = 16,
-    UCS_TRACE_AT_RANK      = 20,
-    UCS_TRACE_AT_PID       = 24,
-    UCS_TRACE_AT_ZERO      = 28,
-    UCS_TRACE_AT_START     = 32, /* 64 bits */
-    UCS_TRACE_AT_HOST      = 40
-};
+/* Where a number of the header lies, and how many bytes it has */
+typedef struct ucs_trace_place {
+    uint8_t at;
+    uint8_t bytes;
+} ucs_trace_place_t;
 
-/* A record begins with a varint: the low bits are one of these, the rest is
- * a slot where there is one */
+#define UCS_TRACE_PLACE(_at, _bytes) ((ucs_trace_place_t){_at, _bytes})
+
+#define UCS_TRACE_AT_MAGIC     0
+#define UCS_TRACE_AT_MARK      UCS_TRACE_PLACE(8, 4)
+#define UCS_TRACE_AT_VERSION   UCS_TRACE_PLACE(12, 2)
+#define UCS_TRACE_AT_SIZE      UCS_TRACE_PLACE(14, 2)
+#define UCS_TRACE_AT_PAGE_SIZE UCS_TRACE_PLACE(16, 4)
+#define UCS_TRACE_AT_RANK      UCS_TRACE_PLACE(20, 4)
+#define UCS_TRACE_AT_PID       UCS_TRACE_PLACE(24, 4) /* 4 zeros follow */
+#define UCS_TRACE_AT_START     UCS_TRACE_PLACE(32, 8)
+#define UCS_TRACE_AT_HOST      40
+
+/* A record begins with a varint, its key: the low bits are one of these, the
+ * rest is a slot where there is one */
 enum {
-    UCS_TRACE_REC_DEFINE,  /* slot | address, length, access, signature */
-    UCS_TRACE_REC_USE,     /* slot | time */
-    UCS_TRACE_REC_RELEASE, /* slot | time */
-    UCS_TRACE_REC_UNMAP,   /* 0 | time, address, length */
-    UCS_TRACE_REC_LOST,    /* 0 | time, events */
-    UCS_TRACE_REC_END,     /* 0 | events in all, LOST and this one apart */
+    UCS_TRACE_REC_DEFINE,
+    UCS_TRACE_REC_USE,
+    UCS_TRACE_REC_RELEASE,
+    UCS_TRACE_REC_UNMAP,
+    UCS_TRACE_REC_LOST,
+    UCS_TRACE_REC_END,
     UCS_TRACE_REC_LAST
 };
 #define UCS_TRACE_REC_BITS 3
 #define UCS_TRACE_REC_MASK 7u
 
-/* What USE and RELEASE refer to: a process has few buffers and call sites, and
- * uses them over and over */
-#define UCS_TRACE_SLOTS    4096u
+/* A number of a record, by the field of the event that it is */
+typedef enum ucs_trace_operand {
+    UCS_TRACE_NOTHING,  /* the record ends */
+    UCS_TRACE_TIME,     /* varint, difference to the time before, zigzag */
+    UCS_TRACE_ADDRESS,  /* varint */
+    UCS_TRACE_LENGTH,   /* varint; of a range whose address came before */
+    UCS_TRACE_COUNT,    /* varint, in place of a length */
+    UCS_TRACE_ACCESS,   /* varint of 32 bits */
+    UCS_TRACE_SIGNATURE /* 8 bytes, as it has no small values */
+} ucs_trace_operand_t;
 
-typedef struct ucs_trace_slot {
-    uint64_t address;
-    uint64_t length;    /* 0: not defined */
-    uint64_t signature;
-    uint32_t access;
-} ucs_trace_slot_t;
+#define UCS_TRACE_OPERANDS_MAX 5
+
+/* What follows the key */
+static const uint8_t
+ucs_trace_operands[UCS_TRACE_REC_LAST][UCS_TRACE_OPERANDS_MAX] = {
+    [UCS_TRACE_REC_DEFINE]  = {UCS_TRACE_ADDRESS, UCS_TRACE_LENGTH,
+                               UCS_TRACE_ACCESS, UCS_TRACE_SIGNATURE},
+    [UCS_TRACE_REC_USE]     = {UCS_TRACE_TIME},
+    [UCS_TRACE_REC_RELEASE] = {UCS_TRACE_TIME},
+    [UCS_TRACE_REC_UNMAP]   = {UCS_TRACE_TIME, UCS_TRACE_ADDRESS,
+                               UCS_TRACE_LENGTH},
+    [UCS_TRACE_REC_LOST]    = {UCS_TRACE_TIME, UCS_TRACE_COUNT},
+    /* Of all records of USE, RELEASE and UNMAP */
+    [UCS_TRACE_REC_END]     = {UCS_TRACE_COUNT}
+};
+
+/* The record of an event, for the kinds stand in the same order */
+static inline unsigned ucs_trace_record_of(ucs_trace_kind_t kind)
+{
+    return UCS_TRACE_REC_USE + (unsigned)kind;
+}
+
+/* What USE and RELEASE refer to, an event without time and kind: a process has
+ * few buffers and call sites, and uses them over and over. A slot whose length
+ * is 0 is not defined. */
+#define UCS_TRACE_SLOTS 4096u
 
 #endif

@@ -3,8 +3,8 @@
  */
 #include <bench/sim_queue.h>
 #include <bench/sim_world.h>
-#include <tools/replay_trace.h>
-#include <tools/replay_world.h>
+#include <tools/replay/replay_trace.h>
+#include <tools/replay/replay_world.h>
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <tools/replay_accuracy.h>
-#include <tools/replay_model.h>
-#include <tools/replay_trace.h>
-#include <tools/replay_warp.h>
-#include <tools/replay_world.h>
+#include <tools/replay/replay_accuracy.h>
+#include <tools/replay/replay_model.h>
+#include <tools/replay/replay_trace.h>
+#include <tools/replay/replay_warp.h>
+#include <tools/replay/replay_world.h>
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ protected:
     {
         replay_figures_t figures;
 
-        replay_model_cache(&m_trace, victim, capacity, &figures, nullptr);
+        replay_model_cache(&m_trace, victim, capacity, &figures);
         EXPECT_EQ(figures.uses,
                   figures.on_time + figures.missed + figures.cold);
         return figures;
@@ -213,7 +213,7 @@ TEST_F(test_replay, opt_misses_as_little_as_any_cache_can)
                   opt.missed + opt.cold) << round;
         ASSERT_EQ(lru_misses(sequence, capacity), lru.missed + lru.cold)
                 << round;
-        EXPECT_LE(opt.peak_bytes, capacity * PAGE);
+        EXPECT_LE(opt.pinned_peak_bytes, capacity * PAGE);
         better += (opt.missed < lru.missed);
     }
     EXPECT_GT(better, 50u);
@@ -238,7 +238,7 @@ TEST_F(test_replay, lru_model_agrees_with_the_engine)
         EXPECT_EQ(f.on_time, stats.on_time) << pages;
         EXPECT_EQ(f.missed, stats.missed) << pages;
         EXPECT_EQ(f.cold, stats.cold) << pages;
-        EXPECT_EQ(f.peak_bytes, stats.pinned_peak_bytes) << pages;
+        EXPECT_EQ(f.pinned_peak_bytes, stats.pinned_peak_bytes) << pages;
     }
 }
 
@@ -258,13 +258,14 @@ TEST_F(test_replay, yardsticks_of_a_small_trace)
     EXPECT_EQ(4u, limit.uses);
     EXPECT_EQ(3u, limit.cold);
     EXPECT_EQ(1u, limit.on_time);
-    EXPECT_EQ(3 * PAGE, limit.peak_bytes);
-    EXPECT_EQ(PAGE * (2.0 * 10 + 15 + 10 + 2 * 10), limit.byte_ns);
-    EXPECT_EQ(3 * PAGE, leave.peak_bytes);
-    EXPECT_EQ(PAGE * (2.0 * 5 + 3 * 45 + 2 * 10 + 3 * 10), leave.byte_ns);
+    EXPECT_EQ(3 * PAGE, limit.pinned_peak_bytes);
+    EXPECT_EQ(PAGE * (2.0 * 10 + 15 + 10 + 2 * 10), limit.pinned_byte_ns);
+    EXPECT_EQ(3 * PAGE, leave.pinned_peak_bytes);
+    EXPECT_EQ(PAGE * (2.0 * 5 + 3 * 45 + 2 * 10 + 3 * 10),
+              leave.pinned_byte_ns);
 
     auto none = cache(REPLAY_VICTIM_LRU, 0);
-    EXPECT_EQ(limit.byte_ns, none.byte_ns);
+    EXPECT_EQ(limit.pinned_byte_ns, none.pinned_byte_ns);
     EXPECT_EQ(0u, none.on_time);
     auto all = cache(REPLAY_VICTIM_OPT, UINT64_MAX);
     EXPECT_EQ(1u, all.on_time);
@@ -297,10 +298,11 @@ TEST_F(test_replay, cache_at_does_not_spend_more_than_is_asked)
     replay_model_leave(&m_trace, &leave, nullptr);
     for (double share : {0.2, 0.5, 0.9}) {
         uint64_t capacity = replay_model_cache_at(
-                &m_trace, REPLAY_VICTIM_LRU, share * leave.byte_ns, &lru);
-        EXPECT_LE(lru.byte_ns, share * leave.byte_ns);
-        EXPECT_GT(cache(REPLAY_VICTIM_LRU, capacity + PAGE).byte_ns,
-                  share * leave.byte_ns);
+                &m_trace, REPLAY_VICTIM_LRU, share * leave.pinned_byte_ns,
+                &lru);
+        EXPECT_LE(lru.pinned_byte_ns, share * leave.pinned_byte_ns);
+        EXPECT_GT(cache(REPLAY_VICTIM_LRU, capacity + PAGE).pinned_byte_ns,
+                  share * leave.pinned_byte_ns);
     }
 }
 
@@ -511,12 +513,12 @@ TEST_F(test_replay, periodicity_holds_one_lead_of_what_is_periodic)
     EXPECT_EQ(300u, figures.on_time + figures.missed + figures.cold);
     /* Two windows of four, three apart, and each buffer once more */
     EXPECT_GE(figures.on_time, 290u);
-    EXPECT_GT(figures.byte_ns, limit.byte_ns);
-    EXPECT_LE(figures.byte_ns,
-              limit.byte_ns + replay_model_lead(&m_trace, &p) +
+    EXPECT_GT(figures.pinned_byte_ns, limit.pinned_byte_ns);
+    EXPECT_LE(figures.pinned_byte_ns,
+              limit.pinned_byte_ns + replay_model_lead(&m_trace, &p) +
                       3 * PAGE * 0.05 * 3 * MS);
     EXPECT_LE(figures.wasted, 3u); /* what the end has cut off */
-    EXPECT_EQ(PAGE, figures.peak_bytes);
+    EXPECT_EQ(PAGE, figures.pinned_peak_bytes);
 }
 
 TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
@@ -544,7 +546,7 @@ TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
     replay_model_limit(&m_trace, &limit, nullptr);
     replay_model_periodicity(&m_trace, &p, 64, &figures);
     EXPECT_LE(figures.on_time, 5u);
-    EXPECT_LE(figures.byte_ns, 1.05 * limit.byte_ns);
+    EXPECT_LE(figures.pinned_byte_ns, 1.05 * limit.pinned_byte_ns);
 }
 
 TEST_F(test_replay, periodicity_drops_what_does_not_come)
@@ -562,15 +564,16 @@ TEST_F(test_replay, periodicity_drops_what_does_not_come)
     prepare();
     replay_model_periodicity(&m_trace, &p, 4, &after);
     EXPECT_EQ(1u, after.wasted);
-    EXPECT_GT(after.byte_ns, before.byte_ns);
-    EXPECT_LE(after.byte_ns - before.byte_ns, PAGE * (10000 + 0.1 * MS));
+    EXPECT_GT(after.pinned_byte_ns, before.pinned_byte_ns);
+    EXPECT_LE(after.pinned_byte_ns - before.pinned_byte_ns,
+              PAGE * (10000 + 0.1 * MS));
 
     /* Unmapped before it would have been registered again */
     add(UCS_TRACE_UNMAP, 40 * MS + 20000, buffer(0), PAGE);
     prepare();
     replay_model_periodicity(&m_trace, &p, 4, &gone);
     EXPECT_EQ(0u, gone.wasted);
-    EXPECT_DOUBLE_EQ(before.byte_ns + 10000 * PAGE, gone.byte_ns);
+    EXPECT_DOUBLE_EQ(before.pinned_byte_ns + 10000 * PAGE, gone.pinned_byte_ns);
 }
 
 TEST_F(test_replay, accuracy_of_the_order_does_not_peek)

@@ -1,0 +1,131 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "options.h"
+#include "units.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#define TOOL_OPTIONS_MAX 64
+
+/* All tables in one, as getopt wants them */
+typedef struct tool_parser {
+    struct option       longs[TOOL_OPTIONS_MAX + 1];
+    const tool_option_t *options[TOOL_OPTIONS_MAX]; /* of the same index */
+    void                *objects[TOOL_OPTIONS_MAX];
+    size_t              count;
+    char                letters[TOOL_OPTIONS_MAX];
+} tool_parser_t;
+
+
+static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
+                            void *object)
+{
+    struct option *last = &parser->longs[parser->count];
+
+    last->name    = option->name;
+    last->has_arg = (option->parse != NULL) ? required_argument : no_argument;
+    if (option->name[1] == '\0') {
+        strncat(parser->letters, option->name, 1);
+        strcat(parser->letters, (option->parse != NULL) ? ":" : "");
+        last->name = ""; /* nobody can type it */
+    }
+    parser->options[parser->count]   = option;
+    parser->objects[parser->count++] = object;
+}
+
+static void tool_parser_init(tool_parser_t *parser,
+                             const tool_options_t *groups)
+{
+    static const tool_option_t help = {.name = "help"};
+    const tool_option_t *option;
+
+    memset(parser, 0, sizeof(*parser));
+    strcpy(parser->letters, ":");
+    for (; groups->table != NULL; ++groups) {
+        for (option = groups->table; option->name != NULL; ++option) {
+            tool_parser_add(parser, option, groups->object);
+        }
+    }
+    tool_parser_add(parser, &help, NULL);
+}
+
+/* @return Zero, or -1 after a message */
+static int tool_parser_take(const tool_parser_t *parser, size_t index,
+                            const char *value)
+{
+    const tool_option_t *option = parser->options[index];
+    void *field                 = (char*)parser->objects[index] +
+                                  option->offset;
+
+    if (option->parse == NULL) {
+        *(int*)field = 1;
+        return 0;
+    }
+    if (option->parse(field, value) == 0) {
+        return 0;
+    }
+    return (option->allowed == NULL) ?
+                   -1 :
+                   tool_options_refuse(option->name, value, option->allowed,
+                                       "");
+}
+
+int tool_options_parse(int argc, char **argv, const tool_options_t *groups,
+                       void (*usage)(FILE *stream))
+{
+    tool_parser_t parser;
+    int opt, index;
+
+    tool_parser_init(&parser, groups);
+    while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs,
+                              &index)) != -1) {
+        if ((opt == '?') || (opt == ':')) {
+            tool_bad_option(argv[0], opt, argv, parser.longs);
+            return TOOL_EXIT_USAGE;
+        }
+        if (opt != 0) { /* a letter */
+            for (index = 0; (parser.options[index]->name[0] != opt) ||
+                            (parser.options[index]->name[1] != '\0');
+                 ++index) {
+            }
+        }
+        if (parser.objects[index] == NULL) {
+            usage(stdout);
+            return tool_finish_output();
+        }
+        if (tool_parser_take(&parser, index, optarg) != 0) {
+            return TOOL_EXIT_USAGE;
+        }
+    }
+    return -1;
+}
+
+void tool_options_help(const tool_option_t *table, FILE *stream)
+{
+    for (; table->name != NULL; ++table) {
+        if (table->help != NULL) {
+            fprintf(stream, "  --%s %s\n", table->name, table->help);
+        }
+    }
+}
+
+int tool_options_refuse(const char *name, const char *value,
+                        const char *allowed, const char *hint)
+{
+    tool_message("--%s: '%s' is not valid, allowed: %s%s", name, value,
+                 allowed, hint);
+    return -1;
+}
+
+int tool_option_size(void *field, const char *value)
+{
+    return tool_units_parse_size(value, field);
+}
+
+int tool_option_text(void *field, const char *value)
+{
+    *(const char**)field = value;
+    return 0;
+}

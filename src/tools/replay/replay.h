@@ -1,0 +1,132 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_H_
+#define UCX_HELPER_TOOL_REPLAY_H_
+
+#include "replay_accuracy.h"
+#include "replay_model.h"
+#include "replay_trace.h"
+#include "replay_warp.h"
+#include "replay_world.h"
+
+#include <tools/options.h>
+
+#include <stdio.h>
+
+/**
+ * @file replay.h
+ *
+ * What `replay` and `plot` share: options, and the outcome of one policy on
+ * one trace.
+ */
+
+/** A ceiling of registered memory. */
+typedef struct replay_ceiling {
+    uint64_t bytes; /**< UINT64_MAX: none */
+    double   share; /**< of what leave-pinned holds at most; 0: bytes count */
+} replay_ceiling_t;
+
+/** Options that a replay needs. */
+typedef struct replay_options {
+    replay_params_t       params;   /**< policy and ceiling are not set */
+    replay_ceiling_t      ceiling;
+    uint64_t              min_size;
+    replay_warp_t         warp;
+    ucs_regcache_policy_t policies[UCS_REGCACHE_POLICY_LAST];
+    size_t                policy_count;
+    unsigned              window;   /**< samples of the periodicity detector */
+    int                   is_speed; /**< say how fast; not the same twice */
+    int                   is_equal; /**< predict at others' byte-seconds, too */
+} replay_options_t;
+
+/** Rows of the outcome. */
+typedef enum replay_row_kind {
+    REPLAY_ROW_LIMIT,
+    REPLAY_ROW_LEAVE,
+    REPLAY_ROW_LRU,    /**< only with a ceiling */
+    REPLAY_ROW_OPT,    /**< only with a ceiling */
+    REPLAY_ROW_PERIODICITY,
+    REPLAY_ROW_POLICY
+} replay_row_kind_t;
+
+/** Events that the engine replayed, and the processor time that it took. */
+typedef struct replay_speed {
+    uint64_t events;
+    double   seconds;
+} replay_speed_t;
+
+/** One policy or yardstick, on one trace or summed over several. */
+typedef struct replay_row {
+    const char        *name;
+    replay_row_kind_t kind;
+    replay_figures_t  stats;
+    replay_figures_t  lru;   /**< LRU cache of the same byte-seconds */
+    replay_figures_t  opt;   /**< Belady's, of the same byte-seconds */
+    replay_figures_t  equal; /**< predict, of the same byte-seconds; without
+                                  uses where it was not asked */
+    replay_speed_t    speed; /**< of a policy */
+    double            lost_ns; /**< of a policy: main thread's time, see
+                                    @ref replay_spent_t */
+} replay_row_t;
+
+#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
+
+/** Outcome of one trace, or the sum. */
+typedef struct replay_outcome {
+    const char   *name;
+    uint64_t     elapsed_ns;
+    uint64_t     ranges;
+    uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
+    double       lead_byte_ns; /**< what one lead costs */
+    uint64_t     small, unmatched, open, lost;
+    replay_row_t rows[REPLAY_ROWS_MAX];
+    size_t       row_count; /**< 0 with --accuracy */
+    replay_accuracy_t accuracy[REPLAY_PREDICTORS];
+} replay_outcome_t;
+
+/** Byte-seconds that count as the same. */
+#define REPLAY_SAME 1.01
+
+/**
+ * The most that predict has on time while it spends no more than @a row, a
+ * row of @a outcome; sets its `equal`. Rows with which that is not compared,
+ * predict's among them, stay as they are.
+ */
+void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
+                  const replay_outcome_t *outcome, replay_row_t *row);
+
+/** Set defaults. */
+void replay_options_init(replay_options_t *options);
+
+/** Options of a @ref replay_options_t, for replay, plot and the simulator; the
+ *  last has no name. */
+extern const tool_option_t replay_options[];
+
+/** Read a trace, warp it, make it ready. @return 0, or -1 after a message. */
+int replay_options_load(const replay_options_t *options, const char *file,
+                        replay_trace_t *trace);
+
+/** The ceiling in bytes that the options ask for on this trace. */
+uint64_t replay_ceiling_bytes(const replay_options_t *options,
+                              const replay_trace_t *trace);
+
+/** Print tables for people: each outcome, and their sum if there are more. */
+void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
+                         const replay_options_t *options, FILE *stream);
+
+/** Print one JSON object a row, each on a line. @return 0 or -1. */
+int replay_print_json(const replay_outcome_t *outcomes, size_t count,
+                      const replay_options_t *options, FILE *stream);
+
+/** The same for --accuracy. */
+void replay_print_accuracy(const replay_outcome_t *outcomes, size_t count,
+                           unsigned window, FILE *stream);
+int replay_print_accuracy_json(const replay_outcome_t *outcomes, size_t count,
+                               unsigned window, FILE *stream);
+
+/** Sum over several traces. */
+void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
+                        replay_outcome_t *sum);
+
+#endif

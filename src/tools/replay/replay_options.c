@@ -1,0 +1,264 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "replay.h"
+
+#include <tools/tool.h>
+#include <tools/units.h>
+
+#include <ucs/sys/nearest.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLAY_MIN_SIZE (16u << 10)
+
+/* What io_uring was seen to need for a pin, and a third of it for an unpin;
+ * modelled all the same, as the replay does not run on that machine */
+#define REPLAY_REG_NS         500.0
+#define REPLAY_REG_PAGE_NS    50.0
+#define REPLAY_DEREG_NS       170.0
+#define REPLAY_DEREG_PAGE_NS  17.0
+
+#define REPLAY_LATENESS_NS    30000.0
+#define REPLAY_SEED           1
+
+#define REPLAY_NSEC           1e9
+
+/* Samples of the periodicity detector: several inner iterations of the codes
+ * of the paper fit into it */
+#define REPLAY_WINDOW         64
+
+static int replay_parse_policy(replay_options_t *options, const char *name,
+                               size_t length)
+{
+    size_t i, j;
+
+    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
+        if ((strlen(ucs_regcache_policy_names[i]) != length) ||
+            strncmp(ucs_regcache_policy_names[i], name, length)) {
+            continue;
+        }
+        for (j = 0; j < options->policy_count; ++j) {
+            if (options->policies[j] == i) {
+                return 0;
+            }
+        }
+        options->policies[options->policy_count++] = i;
+        return 0;
+    }
+    return -1;
+}
+
+/* @return -1 after a message that names the policies, and what the one of
+ *         @a length bytes was meant to be */
+static int replay_refuse_policy(const char *value, const char *name,
+                                size_t length)
+{
+    tool_list_t names = TOOL_LIST_INITIALIZER;
+    char hint[UCS_NEAREST_HINT_MAX];
+    char *joined, *allowed;
+    size_t i;
+
+    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
+        tool_list_add(&names, ucs_regcache_policy_names[i]);
+    }
+    joined  = tool_list_join(&names, ", ");
+    allowed = tool_format("a list of %s", joined);
+    tool_options_refuse("policy", value, allowed,
+                        ucs_nearest_hint(ucs_nearest_of(
+                                name, length, ucs_regcache_policy_names), "",
+                                         hint));
+    free(allowed);
+    free(joined);
+    tool_list_cleanup(&names);
+    return -1;
+}
+
+static int replay_parse_policies(void *field, const char *value)
+{
+    replay_options_t *options = field;
+    const char *name          = value;
+    size_t length;
+
+    options->policy_count = 0;
+    for (;; name += length + 1) {
+        length = strcspn(name, ",");
+        if (replay_parse_policy(options, name, length) != 0) {
+            return replay_refuse_policy(value, name, length);
+        }
+        if (name[length] == '\0') {
+            return 0;
+        }
+    }
+}
+
+/* N% as a share, above 0 and at most @a max percent */
+static int replay_parse_share(double *share_p, const char *value, double max)
+{
+    double share;
+    char *end;
+
+    if (!isdigit((unsigned char)value[0])) {
+        return -1;
+    }
+    share    = strtod(value, &end);
+    *share_p = share / 100;
+    return (strcmp(end, "%") || !(share > 0) || (share > max)) ? -1 : 0;
+}
+
+static int replay_parse_ceiling(void *field, const char *value)
+{
+    replay_ceiling_t *ceiling = field;
+
+    if (strchr(value, '%') != NULL) {
+        return replay_parse_share(&ceiling->share, value, 1000);
+    }
+    ceiling->share = 0;
+    return tool_units_parse_size(value, &ceiling->bytes);
+}
+
+static int replay_parse_cost(void *field, const char *value)
+{
+    replay_cost_t *cost = field;
+    double base, page;
+
+    if (tool_units_parse_cost(value, &base, &page) != 0) {
+        return -1;
+    }
+    cost->base_ns = base * REPLAY_NSEC;
+    cost->page_ns = page * REPLAY_NSEC;
+    return 0;
+}
+
+static int replay_parse_ns(void *field, const char *value)
+{
+    double seconds;
+
+    if (tool_units_parse_time(value, &seconds) != 0) {
+        return -1;
+    }
+    *(double*)field = seconds * REPLAY_NSEC;
+    return 0;
+}
+
+static int replay_parse_miss_target(void *field, const char *value)
+{
+    return replay_parse_share(field, value, 99);
+}
+
+static int replay_parse_noise(void *field, const char *value)
+{
+    return replay_parse_share(field, value, 100);
+}
+
+static int replay_parse_number(void *field, const char *value)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)value[0])) {
+        return -1;
+    }
+    errno             = 0;
+    *(uint64_t*)field = strtoull(value, &end, 10);
+    return ((errno != 0) || (*end != '\0')) ? -1 : 0;
+}
+
+static int replay_parse_warp(void *field, const char *value)
+{
+    replay_warp_t *warp = field;
+
+    warp->is_scaled = 1;
+    return replay_parse_number(&warp->seed, value);
+}
+
+#define REPLAY_OFFSET(_field) offsetof(replay_options_t, _field)
+
+const tool_option_t replay_options[] = {
+    {"policy", replay_parse_policies, 0, NULL,
+     "P[,P...]  policies of UCX_MD_HELPER_POLICY [all]"},
+    {"min-size", tool_option_size, REPLAY_OFFSET(min_size),
+     "bytes with an optional K, M, G or T, or inf",
+     "SIZE      leave out shorter uses [16K]"},
+    {"max-pinned", replay_parse_ceiling, REPLAY_OFFSET(ceiling),
+     "bytes with an optional K, M, G or T, inf, or N% above 0",
+     "SIZE|N%   ceiling; N% of what leave-pinned holds at most [inf]"},
+    {"register-cost", replay_parse_cost, REPLAY_OFFSET(params.register_cost),
+     "two times such as 500ns,50ns",
+     "BASE,PAGE  modelled cost of a registration [500ns,50ns]"},
+    {"deregister-cost", replay_parse_cost,
+     REPLAY_OFFSET(params.deregister_cost), "two times such as 170ns,17ns",
+     "BASE,PAGE  modelled cost of a deregistration [170ns,17ns]"},
+    {"lateness", replay_parse_ns, REPLAY_OFFSET(params.lateness_ns),
+     "a time such as 30us",
+     "TIME      modelled median lateness of the helper's wake-up [30us]"},
+    {"miss-target", replay_parse_miss_target,
+     REPLAY_OFFSET(params.miss_target), "N% above 0, up to 99%",
+     "N%  of predict, UCX_MD_HELPER_MISS_TARGET [1%]"},
+    {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
+     "N         of all that is random but --warp [1]"},
+    {"warp", replay_parse_warp, REPLAY_OFFSET(warp), "a whole number",
+     "SEED      scale each gap between events by a random 0.5 to 2"},
+    {"noise", replay_parse_noise, REPLAY_OFFSET(warp.noise),
+     "N% above 0, up to 100%",
+     "N%        add noise of this deviation to each gap"},
+    {"drop-iteration", NULL, REPLAY_OFFSET(warp.drop), NULL,
+     "          leave out one iteration in the middle"},
+    {"insert-phase", NULL, REPLAY_OFFSET(warp.insert), NULL,
+     "          insert a phase with buffers of its own in the middle"},
+    {}
+};
+
+void replay_options_init(replay_options_t *options)
+{
+    size_t i;
+
+    memset(options, 0, sizeof(*options));
+    options->params.register_cost.base_ns   = REPLAY_REG_NS;
+    options->params.register_cost.page_ns   = REPLAY_REG_PAGE_NS;
+    options->params.deregister_cost.base_ns = REPLAY_DEREG_NS;
+    options->params.deregister_cost.page_ns = REPLAY_DEREG_PAGE_NS;
+    options->params.lateness_ns             = REPLAY_LATENESS_NS;
+    options->params.seed                    = REPLAY_SEED;
+    options->ceiling.bytes                  = UINT64_MAX;
+    options->min_size                       = REPLAY_MIN_SIZE;
+    options->window                         = REPLAY_WINDOW;
+    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
+        options->policies[options->policy_count++] = i;
+    }
+}
+
+int replay_options_load(const replay_options_t *options, const char *file,
+                        replay_trace_t *trace)
+{
+    replay_warp_t warp = options->warp;
+    ucs_trace_t raw;
+    int ret;
+
+    if (!warp.is_scaled) {
+        warp.seed = options->params.seed;
+    }
+    if (replay_trace_read(file, &raw) != 0) {
+        return -1;
+    }
+    ret = replay_warp_apply(&warp, file, &raw);
+    if (ret == 0) {
+        replay_trace_prepare(&raw, file, options->min_size, trace);
+    }
+    ucs_trace_cleanup(&raw);
+    return ret;
+}
+
+uint64_t replay_ceiling_bytes(const replay_options_t *options,
+                              const replay_trace_t *trace)
+{
+    replay_figures_t leave;
+
+    if (options->ceiling.share == 0) {
+        return options->ceiling.bytes;
+    }
+    replay_model_leave(trace, &leave, NULL);
+    return options->ceiling.share * leave.pinned_peak_bytes;
+}

@@ -1,0 +1,392 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "replay.h"
+
+#include <tools/tool.h>
+#include <tools/units.h>
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLAY_SECONDS 1e-9
+
+#define REPLAY_JSON_NS(_ns) json_real((_ns) * REPLAY_SECONDS)
+
+
+static void replay_figures_sum(replay_figures_t *sum,
+                               const replay_figures_t *figures)
+{
+    sum->uses              += figures->uses;
+    sum->on_time           += figures->on_time;
+    sum->late              += figures->late;
+    sum->missed            += figures->missed;
+    sum->cold              += figures->cold;
+    sum->wasted            += figures->wasted;
+    sum->evicted           += figures->evicted;
+    sum->invalidated       += figures->invalidated;
+    sum->over_ceiling      += figures->over_ceiling;
+    sum->pinned_peak_bytes += figures->pinned_peak_bytes;
+    sum->pinned_byte_ns    += figures->pinned_byte_ns;
+}
+
+static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
+{
+    sum->name = row->name;
+    sum->kind = row->kind;
+    replay_figures_sum(&sum->stats, &row->stats);
+    replay_figures_sum(&sum->lru, &row->lru);
+    replay_figures_sum(&sum->opt, &row->opt);
+    replay_figures_sum(&sum->equal, &row->equal);
+    sum->speed.events  += row->speed.events;
+    sum->speed.seconds += row->speed.seconds;
+    sum->lost_ns       += row->lost_ns;
+}
+
+void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
+                        replay_outcome_t *sum)
+{
+    size_t i, j;
+
+    memset(sum, 0, sizeof(*sum));
+    sum->name      = "all";
+    sum->row_count = outcomes[0].row_count;
+    for (i = 0; i < count; ++i) {
+        if (outcomes[i].elapsed_ns > sum->elapsed_ns) {
+            sum->elapsed_ns = outcomes[i].elapsed_ns;
+        }
+        sum->ranges    += outcomes[i].ranges;
+        sum->small     += outcomes[i].small;
+        sum->unmatched += outcomes[i].unmatched;
+        sum->open      += outcomes[i].open;
+        sum->lost      += outcomes[i].lost;
+        sum->lead_byte_ns += outcomes[i].lead_byte_ns;
+        sum->ceiling    = (outcomes[i].ceiling == UINT64_MAX) ?
+                                  UINT64_MAX :
+                                  sum->ceiling + outcomes[i].ceiling;
+        for (j = 0; j < sum->row_count; ++j) {
+            replay_row_sum(&sum->rows[j], &outcomes[i].rows[j]);
+        }
+    }
+}
+
+static const replay_row_t *replay_row_of(const replay_outcome_t *outcome,
+                                         replay_row_kind_t kind)
+{
+    size_t i;
+
+    for (i = 0; outcome->rows[i].kind != kind; ++i) {
+    }
+    return &outcome->rows[i];
+}
+
+/* What a predictor may spend: twice the limit, and one lead */
+static double replay_bound(const replay_outcome_t *outcome)
+{
+    return 2 * replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats.pinned_byte_ns +
+           outcome->lead_byte_ns;
+}
+
+static uint64_t replay_warm(const ucs_regcache_stats_t *stats)
+{
+    return stats->uses - stats->cold;
+}
+
+/*
+ * Table
+ */
+
+static void replay_print_notes(const replay_outcome_t *outcome, FILE *stream)
+{
+    if (outcome->small > 0) {
+        fprintf(stream, "note: %" PRIu64 " shorter uses left out: the helper "
+                "registers them once and keeps them\n", outcome->small);
+    }
+    if (outcome->lost > 0) {
+        fprintf(stream, "note: the recorder lost %" PRIu64 " events\n",
+                outcome->lost);
+    }
+    if (outcome->unmatched > 0) {
+        fprintf(stream, "note: %" PRIu64 " releases have no use, left out\n",
+                outcome->unmatched);
+    }
+    if (outcome->open > 0) {
+        fprintf(stream, "note: %" PRIu64 " uses were never given back\n",
+                outcome->open);
+    }
+}
+
+static const char *replay_print_times(double value, double unit,
+                                      char buf[TOOL_UNITS_MAX])
+{
+    if (unit > 0) {
+        snprintf(buf, TOOL_UNITS_MAX, "%.2f", value / unit);
+    } else {
+        snprintf(buf, TOOL_UNITS_MAX, "-");
+    }
+    return buf;
+}
+
+/* Average over the trace of an integral */
+static const char *replay_print_average(const replay_outcome_t *outcome,
+                                        double byte_ns,
+                                        char buf[TOOL_UNITS_MAX])
+{
+    return tool_units_print_bytes((outcome->elapsed_ns > 0) ?
+                                  byte_ns / outcome->elapsed_ns : 0, buf);
+}
+
+static void replay_print_equal(const replay_row_t *row, FILE *stream)
+{
+    char buf[TOOL_UNITS_MAX];
+
+    fprintf(stream, " %12s",
+            tool_units_print_share(row->equal.on_time,
+                                   row->equal.uses - row->equal.cold, buf));
+}
+
+static void replay_print_row(const replay_outcome_t *outcome,
+                             const replay_row_t *row,
+                             const replay_options_t *options, FILE *stream)
+{
+    const replay_row_t *limit = replay_row_of(outcome, REPLAY_ROW_LIMIT);
+    const replay_row_t *leave = replay_row_of(outcome, REPLAY_ROW_LEAVE);
+    const ucs_regcache_stats_t *stats = &row->stats;
+    uint64_t warm                     = replay_warm(stats);
+    double bound                      = replay_bound(outcome);
+    char buf[8][TOOL_UNITS_MAX];
+
+    fprintf(stream,
+            "%-14s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
+            " %10s %8s %10s %8s %8s %7s %8s %8s",
+            row->name, tool_units_print_share(stats->on_time, warm, buf[0]),
+            stats->late, stats->missed, stats->cold, stats->wasted,
+            tool_units_print_bytes(stats->pinned_peak_bytes, buf[1]),
+            tool_units_print_share(stats->pinned_peak_bytes,
+                                   leave->stats.pinned_peak_bytes, buf[2]),
+            replay_print_average(outcome, stats->pinned_byte_ns, buf[3]),
+            replay_print_times(stats->pinned_byte_ns,
+                               limit->stats.pinned_byte_ns, buf[6]),
+            replay_print_times(stats->pinned_byte_ns, bound, buf[7]),
+            (stats->pinned_byte_ns <= bound) ? "met" : "not met",
+            tool_units_print_share(row->lru.on_time, warm, buf[4]),
+            tool_units_print_share(row->opt.on_time, warm, buf[5]));
+    if (options->is_equal) {
+        replay_print_equal(row, stream);
+    }
+    fputc('\n', stream);
+}
+
+static void replay_print_table(const replay_outcome_t *outcome,
+                               const replay_options_t *options, FILE *stream)
+{
+    const replay_row_t *limit = replay_row_of(outcome, REPLAY_ROW_LIMIT);
+    char buf[4][TOOL_UNITS_MAX];
+    size_t i;
+
+    fprintf(stream, "%s: %" PRIu64 " uses of %" PRIu64 " ranges in %s",
+            outcome->name, limit->stats.uses, outcome->ranges,
+            tool_units_print_seconds(outcome->elapsed_ns * REPLAY_SECONDS,
+                                     buf[0]));
+    if (outcome->ceiling != UINT64_MAX) {
+        fprintf(stream, ", ceiling %s",
+                tool_units_print_bytes(outcome->ceiling, buf[1]));
+    }
+    fprintf(stream, ", bound %s = 2 x %s + %s\n",
+            replay_print_average(outcome, replay_bound(outcome), buf[1]),
+            replay_print_average(outcome, limit->stats.pinned_byte_ns, buf[2]),
+            replay_print_average(outcome, outcome->lead_byte_ns, buf[3]));
+    replay_print_notes(outcome, stream);
+    fprintf(stream, "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %8s %7s %8s "
+            "%8s%s\n",
+            "policy", "on time", "late", "missed", "cold", "wasted", "peak",
+            "of leave", "average", "x limit", "x bound", "bound", "lru same",
+            "opt same", options->is_equal ? " predict same" : "");
+    for (i = 0; i < outcome->row_count; ++i) {
+        replay_print_row(outcome, &outcome->rows[i], options, stream);
+    }
+    fputc('\n', stream);
+}
+
+static void replay_print_head(const replay_options_t *options, FILE *stream)
+{
+    const replay_params_t *params = &options->params;
+    char buf[5][TOOL_UNITS_MAX];
+
+    fprintf(stream,
+            "MODELLED: a registration takes %s + %s a page, a deregistration "
+            "%s + %s a page;\nthe helper wakes up late by %s (median), seed "
+            "%" PRIu64 ". Uses begin when they were recorded.\n"
+            "on time: of warm uses. In brackets: computed from the trace "
+            "alone. lru same, opt same:\non time of a cache, LRU or Belady's, "
+            "of the same byte-seconds. bound: on average, twice the limit and "
+            "what it costs to have\neach warm use's pages one lead earlier, "
+            "which is a registration and a lateness that\n98 of 100 do not "
+            "pass.\n\n",
+            tool_units_print_seconds(params->register_cost.base_ns *
+                                     REPLAY_SECONDS, buf[0]),
+            tool_units_print_seconds(params->register_cost.page_ns *
+                                     REPLAY_SECONDS, buf[1]),
+            tool_units_print_seconds(params->deregister_cost.base_ns *
+                                     REPLAY_SECONDS, buf[2]),
+            tool_units_print_seconds(params->deregister_cost.page_ns *
+                                     REPLAY_SECONDS, buf[3]),
+            tool_units_print_seconds(params->lateness_ns * REPLAY_SECONDS,
+                                     buf[4]),
+            params->seed);
+}
+
+void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
+                         const replay_options_t *options, FILE *stream)
+{
+    replay_outcome_t sum;
+    size_t i;
+
+    replay_print_head(options, stream);
+    for (i = 0; i < count; ++i) {
+        replay_print_table(&outcomes[i], options, stream);
+    }
+    if (count > 1) {
+        replay_outcome_sum(outcomes, count, &sum);
+        replay_print_table(&sum, options, stream);
+    }
+}
+
+/*
+ * JSON
+ */
+
+static json_t *replay_json_cost(const replay_cost_t *cost)
+{
+    return json_pack("{s:f,s:f}", "base_seconds",
+                     cost->base_ns * REPLAY_SECONDS, "per_page_seconds",
+                     cost->page_ns * REPLAY_SECONDS);
+}
+
+static json_t *replay_json_whole(uint64_t value)
+{
+    return (value == UINT64_MAX) ? json_null() : json_integer(value);
+}
+
+/* What is not of every row */
+static void replay_json_asked(json_t *object, const replay_row_t *row)
+{
+    if (row->equal.uses > 0) {
+        json_object_set_new(object, "predict_same_on_time",
+                            json_integer(row->equal.on_time));
+        json_object_set_new(object, "predict_same_byte_seconds",
+                            json_real(row->equal.pinned_byte_ns *
+                                      REPLAY_SECONDS));
+    }
+    if (row->kind == REPLAY_ROW_POLICY) {
+        json_object_set_new(object, "lost_seconds",
+                            REPLAY_JSON_NS(row->lost_ns));
+    }
+    if (row->speed.seconds > 0) {
+        json_object_set_new(object, "events_per_second",
+                            json_real(row->speed.events / row->speed.seconds));
+    }
+}
+
+/* The report's keys, see docs/report.md, and the replay's own */
+static void replay_json_figures(json_t *object,
+                                const replay_outcome_t *outcome,
+                                const replay_row_t *row)
+{
+    const replay_figures_t *stats = &row->stats;
+    const replay_figures_t *limit =
+            &replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats;
+    const replay_figures_t *leave =
+            &replay_row_of(outcome, REPLAY_ROW_LEAVE)->stats;
+    double bound                  = replay_bound(outcome);
+    const struct {
+        const char *key;
+        json_t     *value;
+    } fields[] = {
+        {"elapsed_seconds", REPLAY_JSON_NS(outcome->elapsed_ns)},
+        {"pinned_peak_bytes", json_integer(stats->pinned_peak_bytes)},
+        {"pinned_byte_seconds", REPLAY_JSON_NS(stats->pinned_byte_ns)},
+        {"leave_pinned_peak_bytes", json_integer(leave->pinned_peak_bytes)},
+        {"leave_pinned_byte_seconds", REPLAY_JSON_NS(leave->pinned_byte_ns)},
+        {"in_use_byte_seconds", REPLAY_JSON_NS(limit->pinned_byte_ns)},
+        {"in_use_peak_bytes", json_integer(limit->pinned_peak_bytes)},
+        {"lead_byte_seconds", REPLAY_JSON_NS(outcome->lead_byte_ns)},
+        {"bound_byte_seconds", REPLAY_JSON_NS(bound)},
+        {"bound_met", json_boolean(stats->pinned_byte_ns <= bound)},
+        {"uses", json_integer(stats->uses)},
+        {"on_time", json_integer(stats->on_time)},
+        {"late", json_integer(stats->late)},
+        {"missed", json_integer(stats->missed)},
+        {"cold", json_integer(stats->cold)},
+        {"wasted", json_integer(stats->wasted)},
+        {"evicted", json_integer(stats->evicted)},
+        {"invalidated", json_integer(stats->invalidated)},
+        {"over_ceiling", json_integer(stats->over_ceiling)},
+        {"lru_same_on_time", json_integer(row->lru.on_time)},
+        {"lru_same_byte_seconds", REPLAY_JSON_NS(row->lru.pinned_byte_ns)},
+        {"opt_same_on_time", json_integer(row->opt.on_time)},
+        {"opt_same_byte_seconds", REPLAY_JSON_NS(row->opt.pinned_byte_ns)},
+        {"max_pinned", replay_json_whole(outcome->ceiling)},
+        {"ranges", json_integer(outcome->ranges)},
+        {"shorter", json_integer(outcome->small)},
+        {"lost_events", json_integer(outcome->lost)}
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
+        json_object_set_new(object, fields[i].key, fields[i].value);
+    }
+    replay_json_asked(object, row);
+}
+
+static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
+                               const replay_outcome_t *sum, size_t index,
+                               const replay_options_t *options)
+{
+    const replay_params_t *params = &options->params;
+    json_t *object                = json_object();
+    json_t *traces                = json_array();
+    json_t *trace;
+    size_t i;
+
+    json_object_set_new(object, "policy", json_string(sum->rows[index].name));
+    json_object_set_new(object, "yardstick",
+                        json_boolean(sum->rows[index].kind !=
+                                     REPLAY_ROW_POLICY));
+    replay_json_figures(object, sum, &sum->rows[index]);
+    json_object_set_new(object, "modelled_cost",
+                        replay_json_cost(&params->register_cost));
+    json_object_set_new(object, "modelled_deregister_cost",
+                        replay_json_cost(&params->deregister_cost));
+    json_object_set_new(object, "modelled_lateness_seconds",
+                        json_real(params->lateness_ns * REPLAY_SECONDS));
+    json_object_set_new(object, "seed", json_integer(params->seed));
+    for (i = 0; i < count; ++i) {
+        trace = json_object();
+        json_object_set_new(trace, "trace", json_string(outcomes[i].name));
+        replay_json_figures(trace, &outcomes[i], &outcomes[i].rows[index]);
+        json_array_append_new(traces, trace);
+    }
+    json_object_set_new(object, "traces", traces);
+    return object;
+}
+
+int replay_print_json(const replay_outcome_t *outcomes, size_t count,
+                      const replay_options_t *options, FILE *stream)
+{
+    int ret = 0;
+    replay_outcome_t sum;
+    json_t *object;
+    size_t i;
+
+    replay_outcome_sum(outcomes, count, &sum);
+    for (i = 0; (i < sum.row_count) && (ret == 0); ++i) {
+        object = replay_json_row(outcomes, count, &sum, i, options);
+        ret    = json_dumpf(object, stream, JSON_REAL_PRECISION(15));
+        fputc('\n', stream);
+        json_decref(object);
+    }
+    return ret;
+}

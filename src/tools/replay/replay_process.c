@@ -1,0 +1,375 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "replay_process.h"
+#include "replay_fiber.h"
+#include "replay_random.h"
+
+#include <tools/tool.h>
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A step that calls nobody takes this long, so that time goes on */
+#define REPLAY_STEP_NS 200
+
+/* A registration at the lower domain; the handle is its address */
+typedef struct replay_memh {
+    uint64_t           bytes;
+    struct replay_memh *next; /* free ones */
+} replay_memh_t;
+
+
+/*
+ * The helper's step is a call that cannot be left, and the main thread acts in
+ * the middle of it. So a step runs on a stack of its own, which it leaves while
+ * the lower domain is at work.
+ */
+
+void replay_fibers_init(replay_fibers_t *fibers)
+{
+    memset(fibers, 0, sizeof(*fibers));
+}
+
+void replay_fibers_cleanup(replay_fibers_t *fibers)
+{
+    while (fibers->count > 0) {
+        replay_fiber_cleanup(fibers->free[--fibers->count]);
+        free(fibers->free[fibers->count]);
+    }
+    free(fibers->free);
+}
+
+static void replay_process_step(replay_process_t *process);
+
+/* One step after the other, each for the process that entered */
+static void replay_fibers_main(void *arg)
+{
+    replay_process_t *process = arg;
+    replay_fiber_t *fiber     = process->fiber;
+
+    for (;;) {
+        replay_process_step(process);
+        process->resume_ns = UCS_REGCACHE_TIME_NEVER;
+        replay_fiber_leave(fiber);
+        process = fiber->arg;
+    }
+}
+
+static replay_fiber_t *replay_fibers_get(replay_fibers_t *fibers)
+{
+    replay_fiber_t *fiber;
+
+    if (fibers->count > 0) {
+        return fibers->free[--fibers->count];
+    }
+    fiber = tool_realloc(NULL, sizeof(*fiber));
+    replay_fiber_init(fiber, replay_fibers_main, NULL);
+    ++fibers->total;
+    return fiber;
+}
+
+static void replay_fibers_put(replay_fibers_t *fibers, replay_fiber_t *fiber)
+{
+    fibers->free = tool_grow(fibers->free, fibers->count, &fibers->capacity,
+                             sizeof(*fibers->free));
+    fibers->free[fibers->count++] = fiber;
+}
+
+/*
+ * Time
+ */
+
+static uint64_t replay_add_time(uint64_t time_ns, uint64_t ns)
+{
+    return (time_ns > UINT64_MAX - 1 - ns) ? UINT64_MAX - 1 : time_ns + ns;
+}
+
+static uint64_t replay_process_lateness(replay_process_t *process)
+{
+    if (process->params->lateness_ns == 0) {
+        return 0;
+    }
+    return process->params->lateness_ns *
+           exp(REPLAY_LATENESS_SIGMA * replay_random_normal(&process->random));
+}
+
+static uint64_t *replay_process_clock(replay_process_t *process)
+{
+    return process->is_helper ? &process->helper_ns : &process->main_ns;
+}
+
+/* A call to the lower domain takes its time; the main thread goes on while
+ * the helper makes one */
+static void replay_process_spend(replay_process_t *process,
+                                 const replay_cost_t *cost, uint64_t bytes)
+{
+    double pages = (double)(bytes / process->page_size);
+    uint64_t ns  = cost->base_ns + cost->page_ns * pages;
+    uint64_t end = replay_add_time(*replay_process_clock(process), ns);
+
+    if (process->is_helper) {
+        process->resume_ns = end;
+        replay_fiber_leave(process->fiber);
+    } else {
+        process->lost_ns += ns;
+    }
+    *replay_process_clock(process) = end;
+}
+
+/*
+ * The lower domain
+ */
+
+static void replay_process_pin(replay_process_t *process, uint64_t bytes)
+{
+    process->pinned += bytes; /* wraps for a deregistration */
+    if (process->on_pinned != NULL) {
+        process->on_pinned(process->pinned_arg, *replay_process_clock(process),
+                           process->pinned);
+    }
+}
+
+static uint64_t replay_process_bytes(const replay_process_t *process,
+                                     uint64_t address, uint64_t length)
+{
+    uint64_t mask = process->page_size - 1;
+
+    return ((address + length + mask) & ~mask) - (address & ~mask);
+}
+
+static ucs_status_t replay_process_reg(void *arg, void *address, size_t length,
+                                       unsigned flags UCS_V_UNUSED,
+                                       uct_mem_h *memh_p)
+{
+    replay_process_t *process = arg;
+    replay_memh_t *memh       = process->free_memhs;
+
+    if (memh != NULL) {
+        process->free_memhs = memh->next;
+    } else {
+        memh = tool_realloc(NULL, sizeof(*memh));
+    }
+    memh->bytes = replay_process_bytes(process, (uintptr_t)address, length);
+    replay_process_pin(process, memh->bytes);
+    replay_process_spend(process, &process->params->register_cost, memh->bytes);
+    *memh_p = memh;
+    return UCS_OK;
+}
+
+static ucs_status_t replay_process_dereg(void *arg, uct_mem_h handle,
+                                         uct_completion_t *comp UCS_V_UNUSED)
+{
+    replay_process_t *process = arg;
+    replay_memh_t *memh       = handle;
+
+    replay_process_spend(process, &process->params->deregister_cost,
+                         memh->bytes);
+    replay_process_pin(process, -memh->bytes);
+    memh->next          = process->free_memhs;
+    process->free_memhs = memh;
+    return UCS_OK;
+}
+
+/*
+ * Clock, wake and wait
+ */
+
+static uint64_t replay_process_now(void *arg)
+{
+    return *replay_process_clock(arg);
+}
+
+static void replay_process_wake(void *arg)
+{
+    replay_process_t *process = arg;
+    uint64_t now              = *replay_process_clock(process);
+
+    if (now < process->woken_ns) {
+        process->woken_ns = now;
+        /* If a step is under way this is looked at after it */
+        now = replay_add_time(now, replay_process_lateness(process));
+        process->due_ns = (now < process->due_ns) ? now : process->due_ns;
+    }
+}
+
+/* The main thread lets the helper go on, which then is ahead of it */
+static void replay_process_block(replay_process_t *process)
+{
+    replay_process_help(process);
+    if (process->main_ns < process->helper_ns) {
+        process->lost_ns += process->helper_ns - process->main_ns;
+        process->main_ns  = process->helper_ns;
+    }
+}
+
+static void replay_process_wait(void *arg, uint32_t *word, uint32_t value)
+{
+    replay_process_t *process = arg;
+
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) == value) {
+        replay_process_block(process);
+    }
+}
+
+static void replay_process_yield(void *arg)
+{
+    replay_process_block(arg);
+}
+
+static void replay_process_wake_waiters(void *arg UCS_V_UNUSED,
+                                        uint32_t *word UCS_V_UNUSED)
+{
+}
+
+/* The signature takes the place of the stack position, and the path is what
+ * the signature says */
+static uint64_t replay_process_path(void *arg UCS_V_UNUSED, uintptr_t sp,
+                                    uintptr_t address UCS_V_UNUSED,
+                                    size_t length UCS_V_UNUSED)
+{
+    return sp;
+}
+
+/*
+ * The helper
+ */
+
+/* On the fiber */
+static void replay_process_step(replay_process_t *process)
+{
+    uint64_t next = ucs_regcache_step(process->engine, process->helper_ns);
+
+    process->helper_ns = replay_add_time(process->helper_ns, REPLAY_STEP_NS);
+    if (next <= process->helper_ns) {
+        next = process->helper_ns;
+    } else if (next != UCS_REGCACHE_TIME_NEVER) {
+        next = replay_add_time(next, replay_process_lateness(process));
+    }
+    if (next < process->due_ns) {
+        process->due_ns = next;
+    }
+}
+
+static void replay_process_begin(replay_process_t *process)
+{
+    if (process->helper_ns < process->due_ns) {
+        process->helper_ns = process->due_ns;
+    }
+    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
+    process->fiber      = replay_fibers_get(process->fibers);
+    process->fiber->arg = process;
+}
+
+uint64_t replay_process_help_time(const replay_process_t *process)
+{
+    if (!process->has_helper) {
+        return UCS_REGCACHE_TIME_NEVER;
+    }
+    return (process->fiber != NULL) ? process->resume_ns : process->due_ns;
+}
+
+void replay_process_help(replay_process_t *process)
+{
+    if (process->fiber == NULL) {
+        replay_process_begin(process);
+    }
+    process->is_helper = 1;
+    replay_fiber_enter(process->fiber);
+    process->is_helper = 0;
+    if (process->resume_ns == UCS_REGCACHE_TIME_NEVER) {
+        replay_fibers_put(process->fibers, process->fiber);
+        process->fiber = NULL;
+    }
+}
+
+void replay_process_settle(replay_process_t *process)
+{
+    while (process->fiber != NULL) {
+        replay_process_help(process);
+    }
+}
+
+/*
+ * The main thread
+ */
+
+uct_mem_h replay_process_get(replay_process_t *process, uint64_t address,
+                             uint64_t length, unsigned access,
+                             uint64_t signature)
+{
+    uct_mem_h memh = NULL;
+
+    (void)ucs_regcache_get(process->engine, (void *)address, length, access,
+                           (signature != 0) ? signature : 1, &memh);
+    return memh;
+}
+
+void replay_process_put(replay_process_t *process, uct_mem_h memh)
+{
+    (void)ucs_regcache_put(process->engine, memh, NULL);
+}
+
+/*
+ * Life
+ */
+
+ucs_status_t replay_process_open(replay_process_t *process)
+{
+    const replay_params_t *params = process->params;
+    ucs_regcache_env_t env = {
+        .arg          = process,
+        .mem_reg      = replay_process_reg,
+        .mem_dereg    = replay_process_dereg,
+        .now          = replay_process_now,
+        .wake         = replay_process_wake,
+        .wait         = replay_process_wait,
+        .wake_waiters = replay_process_wake_waiters,
+        .yield        = replay_process_yield,
+        .walk         = replay_process_path,
+        .recall       = replay_process_path
+    };
+    ucs_regcache_params_t engine = {
+        .policy       = params->policy,
+        .min_size     = 0,
+        .max_pinned   = params->max_pinned,
+        .max_regions  = ULONG_MAX,
+        .dq_length    = process->dq_length,
+        .max_contexts = process->max_contexts,
+        .miss_target  = params->miss_target,
+        .page_size    = process->page_size
+    };
+    ucs_status_t status;
+
+    process->helper_ns  = process->main_ns;
+    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
+    process->resume_ns  = UCS_REGCACHE_TIME_NEVER;
+    process->random     = params->seed;
+    process->pinned     = 0;
+    process->lost_ns    = 0;
+    process->free_memhs = NULL;
+    process->fiber      = NULL;
+    process->is_helper  = 0;
+
+    status = ucs_regcache_create(&engine, &env, &process->engine);
+    if (status == UCS_OK) {
+        process->has_helper = ucs_regcache_needs_helper(process->engine);
+    }
+    return status;
+}
+
+void replay_process_close(replay_process_t *process)
+{
+    replay_memh_t *memh;
+
+    process->on_pinned = NULL;
+    ucs_regcache_destroy(process->engine);
+    while ((memh = process->free_memhs) != NULL) {
+        process->free_memhs = memh->next;
+        free(memh);
+    }
+}

@@ -1,0 +1,120 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_PROCESS_H_
+#define UCX_HELPER_TOOL_REPLAY_PROCESS_H_
+
+#include <ucs/regcache/regcache.h>
+
+/**
+ * @file replay_process.h
+ *
+ * The production engine in a process under virtual time. Two threads are
+ * simulated, each with a time of its own: the main thread, which is the
+ * caller's to drive, and the helper, which steps the engine when it asked to or
+ * was woken, late by a random time. A registration takes what the cost model
+ * says; what the main thread does while the helper registers happens during
+ * that registration, so a use of that very buffer is late and waits.
+ *
+ * The caller keeps the two in order: before the main thread does anything at a
+ * time T it calls @ref replay_process_help as long as
+ * @ref replay_process_help_time is not after T. Main thread's time is
+ * `main_ns`: set before a call of the engine's, later on return if the call
+ * took time.
+ */
+
+BEGIN_C_DECLS
+
+/** Spread of the lateness, of its logarithm. */
+#define REPLAY_LATENESS_SIGMA 0.6
+
+/** nanoseconds = page_ns * pages + base_ns */
+typedef struct replay_cost {
+    double base_ns;
+    double page_ns;
+} replay_cost_t;
+
+/** A process's parameters; all costs are modelled. */
+typedef struct replay_params {
+    ucs_regcache_policy_t policy;
+    uint64_t              max_pinned;  /**< bytes, UINT64_MAX: no ceiling */
+    replay_cost_t         register_cost;
+    replay_cost_t         deregister_cost;
+    double                lateness_ns; /**< median lateness of the helper's
+                                            wake-up, log-normal */
+    double                miss_target; /**< of predict, 0 to 1; 0: default */
+    uint64_t              seed;        /**< of the lateness */
+} replay_params_t;
+
+/** Stacks for helpers that are in the middle of a step; shared by processes of
+ *  one thread. */
+typedef struct replay_fibers {
+    struct replay_fiber **free;
+    size_t              count;
+    size_t              capacity;
+    size_t              total;   /**< ever made */
+} replay_fibers_t;
+
+void replay_fibers_init(replay_fibers_t *fibers);
+void replay_fibers_cleanup(replay_fibers_t *fibers);
+
+/** Told of each change of what is registered; @a time_ns of two threads that
+ *  may be a little out of order. */
+typedef void (*replay_pinned_func_t)(void *arg, uint64_t time_ns,
+                                     uint64_t bytes);
+
+/** The first fields are the caller's, to be set before it is opened. */
+typedef struct replay_process {
+    const replay_params_t *params;
+    replay_fibers_t       *fibers;
+    size_t                page_size;
+    unsigned              dq_length; /**< as the engine's, 0: default */
+    unsigned              max_contexts;
+    replay_pinned_func_t  on_pinned; /**< may be NULL */
+    void                  *pinned_arg;
+    uint64_t              main_ns;   /**< at first the start for both */
+
+    /* To be read */
+    ucs_regcache_h        engine;
+    int                   has_helper;
+    uint64_t              lost_ns;   /**< of the main thread: with the lower
+                                          domain, or waiting for the helper */
+
+    /* Its own */
+    uint64_t              helper_ns;
+    uint64_t              due_ns;    /* when the helper runs its next step */
+    uint64_t              woken_ns;  /* NEVER, or since when it is asked to */
+    uint64_t              resume_ns; /* in a step: when it goes on */
+    uint64_t              random;
+    uint64_t              pinned;    /* bytes at the lower domain */
+    struct replay_memh    *free_memhs;
+    struct replay_fiber   *fiber;    /* of the step that is under way */
+    int                   is_helper; /* it runs, not the main thread */
+} replay_process_t;
+
+/** Create the engine. @return UCS_OK or what creating it returned. */
+ucs_status_t replay_process_open(replay_process_t *process);
+
+/** After @ref replay_process_settle. */
+void replay_process_close(replay_process_t *process);
+
+/** @return When the helper does its next thing; UCS_REGCACHE_TIME_NEVER. */
+uint64_t replay_process_help_time(const replay_process_t *process);
+
+/** Let the helper do it. */
+void replay_process_help(replay_process_t *process);
+
+/** End the step that is under way, if any. */
+void replay_process_settle(replay_process_t *process);
+
+/** Registers a use's buffer at `main_ns`; @a signature names the call site,
+ *  0: unknown. */
+uct_mem_h replay_process_get(replay_process_t *process, uint64_t address,
+                             uint64_t length, unsigned access,
+                             uint64_t signature);
+
+void replay_process_put(replay_process_t *process, uct_mem_h memh);
+
+END_C_DECLS
+
+#endif

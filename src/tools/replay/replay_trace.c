@@ -1,0 +1,320 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "replay_items.h"
+#include "replay_random.h"
+
+#include <tools/hash.h>
+#include <tools/input.h>
+#include <tools/tool.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define REPLAY_NONE UINT32_MAX
+
+#define REPLAY_READ_MIN (1u << 20)
+
+/* Events are counted in 32 bits, and each takes two bytes at least */
+#define REPLAY_READ_MAX UINT32_MAX
+
+/* Uses that look the same: a release ends the first of those that are open */
+typedef struct replay_queue {
+    uint32_t head; /* REPLAY_NONE: none is open */
+    uint32_t tail;
+} replay_queue_t;
+
+static inline khint_t replay_event_hash(const ucs_trace_event_t *e)
+{
+    return replay_hash(e->address ^ (e->length << 20) ^ e->access,
+                       e->signature) >> 8;
+}
+
+static inline int replay_event_is_same(const ucs_trace_event_t *a,
+                                       const ucs_trace_event_t *b)
+{
+    return (a->address == b->address) && (a->length == b->length) &&
+           (a->signature == b->signature) && (a->access == b->access);
+}
+
+KHASH_INIT(replay_open, const ucs_trace_event_t*, replay_queue_t, 1,
+           replay_event_hash, replay_event_is_same)
+
+
+/*
+ * Order
+ */
+
+typedef struct replay_order {
+    uint64_t time_ns;
+    size_t   index;
+} replay_order_t;
+
+static int replay_order_compare(const void *a, const void *b)
+{
+    const replay_order_t *x = a;
+    const replay_order_t *y = b;
+
+    if (x->time_ns != y->time_ns) {
+        return (x->time_ns < y->time_ns) ? -1 : 1;
+    }
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+void replay_trace_sort(ucs_trace_t *raw)
+{
+    replay_order_t *order = tool_realloc(NULL, (raw->count + 1) *
+                                                       sizeof(*order));
+    int is_ordered        = 1;
+    ucs_trace_event_t *events;
+    size_t i;
+
+    for (i = 0; i < raw->count; ++i) {
+        order[i].time_ns = raw->events[i].time_ns;
+        order[i].index   = i;
+        is_ordered      &= (i == 0) ||
+                           (order[i - 1].time_ns <= order[i].time_ns);
+    }
+    if (!is_ordered) {
+        qsort(order, raw->count, sizeof(*order), replay_order_compare);
+        events = tool_realloc(NULL, raw->count * sizeof(*events));
+        for (i = 0; i < raw->count; ++i) {
+            events[i] = raw->events[order[i].index];
+        }
+        free(raw->events);
+        raw->events = events;
+    }
+    free(order);
+}
+
+/*
+ * Files
+ */
+
+/* All that is in @a in, which need not be compressed, if it begins as a trace
+ * does: a pipe may have no end */
+static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
+                            size_t *size_p)
+{
+    size_t capacity = REPLAY_READ_MIN;
+    uint8_t *buffer = tool_realloc(NULL, capacity);
+    size_t size     = 0;
+    const char *text;
+    int ret, error;
+
+    while ((ret = gzread(in, buffer + size, REPLAY_READ_MIN)) > 0) {
+        size += ret;
+        if (size > REPLAY_READ_MAX) {
+            tool_message("%s: has more than 4 GiB", file);
+            goto err_free;
+        }
+        if (!ucs_trace_begins(buffer, size)) {
+            break;
+        }
+        if (capacity - size < REPLAY_READ_MIN) {
+            capacity *= 2;
+            buffer    = tool_realloc(buffer, capacity);
+        }
+    }
+
+    /* The end of a file that is cut short is an error that is only told here */
+    text = gzerror(in, &error);
+    if (error != Z_OK) {
+        tool_message("%s: cannot be read: %s", file,
+                     (error == Z_ERRNO) ? strerror(errno) : text);
+        goto err_free;
+    }
+    *buffer_p = buffer;
+    *size_p   = size;
+    return 0;
+
+err_free:
+    free(buffer);
+    return -1;
+}
+
+int replay_trace_read(const char *file, ucs_trace_t *raw)
+{
+    gzFile in = tool_input_open_gz(file);
+    ucs_trace_error_t error;
+    ucs_status_t status;
+    uint8_t *buffer;
+    size_t size;
+    int ret;
+
+    if (in == NULL) {
+        return -1;
+    }
+    ret = replay_file_read(file, in, &buffer, &size);
+    gzclose(in);
+    if (ret != 0) {
+        return -1;
+    }
+
+    status = ucs_trace_decode(buffer, size, raw, &error);
+    free(buffer);
+    if (status != UCS_OK) {
+        tool_message("%s: byte %zu: %s", file, error.offset, error.text);
+        return -1;
+    }
+    if (raw->is_cut) {
+        tool_message("%s: cut short, as when its process is killed; events "
+                     "read: %zu, bytes of one more left out: %zu",
+                     file, raw->count, raw->cut);
+    }
+    replay_trace_sort(raw);
+    return 0;
+}
+
+/*
+ * Pairs
+ */
+
+static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
+                                   replay_kind_t kind, size_t index)
+{
+    replay_event_t *event = &trace->events[trace->event_count++];
+
+    event->time_ns = time_ns;
+    event->kind    = kind;
+    event->index   = index;
+}
+
+static void replay_trace_add_use(replay_trace_t *trace,
+                                 khash_t(replay_open) *open,
+                                 const ucs_trace_event_t *e)
+{
+    uint32_t index    = trace->use_count++;
+    replay_use_t *use = &trace->uses[index];
+    replay_queue_t *queue;
+    khiter_t iter;
+    int is_new;
+
+    use->start_ns  = e->time_ns;
+    use->end_ns    = UINT64_MAX;
+    use->address   = e->address;
+    use->length    = e->length;
+    use->signature = e->signature;
+    use->access    = e->access;
+    use->next      = REPLAY_NONE;
+
+    iter  = kh_put(replay_open, open, e, &is_new); /* may move the values */
+    queue = &kh_value(open, iter);
+    if (is_new || (queue->head == REPLAY_NONE)) {
+        queue->head = index;
+    } else {
+        trace->uses[queue->tail].next = index;
+    }
+    queue->tail = index;
+    replay_trace_add_event(trace, e->time_ns, REPLAY_USE, index);
+}
+
+static void replay_trace_add_release(replay_trace_t *trace,
+                                     khash_t(replay_open) *open,
+                                     const ucs_trace_event_t *e)
+{
+    khiter_t iter  = kh_get(replay_open, open, e);
+    uint32_t index = (iter == kh_end(open)) ? REPLAY_NONE :
+                                              kh_value(open, iter).head;
+
+    if (index == REPLAY_NONE) {
+        ++trace->unmatched;
+        return;
+    }
+    trace->uses[index].end_ns = e->time_ns;
+    kh_value(open, iter).head = trace->uses[index].next;
+    replay_trace_add_event(trace, e->time_ns, REPLAY_RELEASE, index);
+}
+
+/*
+ * Trace
+ */
+
+static void replay_trace_add(replay_trace_t *trace,
+                             khash_t(replay_open) *open,
+                             const ucs_trace_event_t *e, uint64_t min_size)
+{
+    replay_unmap_t *unmap;
+
+    switch (e->kind) {
+    case UCS_TRACE_USE:
+        if (e->length >= min_size) {
+            replay_trace_add_use(trace, open, e);
+        } else {
+            ++trace->small;
+        }
+        break;
+    case UCS_TRACE_RELEASE:
+        if (e->length >= min_size) {
+            replay_trace_add_release(trace, open, e);
+        }
+        break;
+    case UCS_TRACE_UNMAP:
+        unmap        = &trace->unmaps[trace->unmap_count];
+        unmap->start = replay_page_down(trace, e->address);
+        unmap->end   = replay_page_up(trace, e->address + e->length);
+        replay_trace_add_event(trace, e->time_ns, REPLAY_UNMAP,
+                               trace->unmap_count++);
+        break;
+    case UCS_TRACE_LOST:
+        trace->lost += e->length;
+        break;
+    }
+}
+
+static void replay_trace_close(replay_trace_t *trace)
+{
+    size_t i;
+
+    for (i = 0; i < trace->use_count; ++i) {
+        if (trace->uses[i].end_ns == UINT64_MAX) {
+            trace->uses[i].end_ns = trace->end_ns;
+            replay_trace_add_event(trace, trace->end_ns, REPLAY_RELEASE, i);
+            ++trace->open;
+        }
+    }
+}
+
+void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+                          uint64_t min_size, replay_trace_t *trace)
+{
+    khash_t(replay_open) open = {};
+    size_t count              = raw->count;
+    size_t i;
+
+    memset(trace, 0, sizeof(*trace));
+    trace->name      = tool_strdup(name);
+    trace->page_size = raw->header.page_size;
+    trace->events    = tool_calloc(2 * count, sizeof(*trace->events));
+    trace->uses      = tool_calloc(count, sizeof(*trace->uses));
+    trace->unmaps    = tool_calloc(count, sizeof(*trace->unmaps));
+    if (count > 0) {
+        trace->start_ns = raw->events[0].time_ns;
+        trace->end_ns   = raw->events[count - 1].time_ns;
+    }
+
+    for (i = 0; i < count; ++i) {
+        replay_trace_add(trace, &open, &raw->events[i], min_size);
+    }
+    kh_destroy_inplace(replay_open, &open);
+
+    replay_trace_close(trace);
+    replay_items_make(trace);
+}
+
+void replay_trace_cleanup(replay_trace_t *trace)
+{
+    free(trace->name);
+    free(trace->events);
+    free(trace->uses);
+    free(trace->unmaps);
+    free(trace->items);
+    free(trace->bounds);
+    free(trace->cover_first);
+    free(trace->covers);
+    free(trace->next_first);
+    free(trace->next_events);
+}

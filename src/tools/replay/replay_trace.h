@@ -1,0 +1,152 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_REPLAY_TRACE_H_
+#define UCX_HELPER_TOOL_REPLAY_TRACE_H_
+
+#include <ucs/trace/trace.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file replay_trace.h
+ *
+ * A trace made ready for a replay: events in order of time, each release
+ * paired with its use, pages numbered. Single threaded; memory that runs out
+ * ends the program (see tool.h).
+ */
+
+BEGIN_C_DECLS
+
+/** What a trace's event does in a replay. */
+typedef enum replay_kind {
+    REPLAY_USE,
+    REPLAY_RELEASE,
+    REPLAY_UNMAP
+} replay_kind_t;
+
+typedef struct replay_event {
+    uint64_t      time_ns;
+    uint32_t      index; /**< in uses or in unmaps */
+    replay_kind_t kind;
+} replay_event_t;
+
+/** One use; the range of pages is an item. */
+typedef struct replay_use {
+    uint64_t start_ns;
+    uint64_t end_ns;    /**< the trace's end if it was never given back */
+    uint64_t address;
+    uint64_t length;    /**< bytes */
+    uint64_t signature;
+    uint32_t access;
+    uint32_t item;
+    uint32_t next;      /**< the next open one that looks the same, while
+                             releases are paired with uses */
+    uint8_t  is_cold;   /**< some page of it was not used before, or was
+                             unmapped since */
+} replay_use_t;
+
+/** A distinct range of pages: segments [first, last). */
+typedef struct replay_item {
+    uint64_t start;     /**< page boundaries */
+    uint64_t end;
+    uint32_t first;
+    uint32_t last;
+} replay_item_t;
+
+typedef struct replay_unmap {
+    uint64_t start;
+    uint64_t end;
+} replay_unmap_t;
+
+/**
+ * Invariants: events are ordered by time_ns; every use has one USE event, and
+ * one RELEASE event after it; segment i is [bounds[i], bounds[i + 1]).
+ */
+typedef struct replay_trace {
+    char           *name;
+    uint32_t       page_size;
+    uint64_t       start_ns;
+    uint64_t       end_ns;
+    replay_event_t *events;
+    size_t         event_count;
+    replay_use_t   *uses;
+    size_t         use_count;
+    replay_unmap_t *unmaps;     /**< those that touch pages of a use */
+    size_t         unmap_count;
+    replay_item_t  *items;
+    size_t         item_count;
+    uint64_t       *bounds;
+    size_t         bound_count;
+    size_t         segment_count;
+    /* The other items that contain item i: covers[cover_first[i]] up to
+     * covers[cover_first[i + 1]]; likewise next_events, the events that use
+     * item i or one inside it, or unmap a part of it, in order */
+    uint32_t       *cover_first;
+    uint32_t       *covers;
+    uint32_t       *next_first;
+    uint32_t       *next_events;
+    /* What was left out */
+    uint64_t       small;       /**< uses below the minimal size */
+    uint64_t       unmatched;   /**< releases without a use */
+    uint64_t       open;        /**< uses that were never given back */
+    uint64_t       lost;        /**< events that the recorder lost */
+} replay_trace_t;
+
+/** Bring events into the order of their times; equal ones stay in theirs. */
+void replay_trace_sort(ucs_trace_t *raw);
+
+/**
+ * Read a file or pipe that @ref ucs_trace_decode understands, gzip'ed or not,
+ * in order of time. Of one that is cut short all whole events are read, after a
+ * message that says how much is missing.
+ *
+ * @return 0, or -1 after a message that names file and byte (of what is in it).
+ */
+int replay_trace_read(const char *file, ucs_trace_t *raw);
+
+/**
+ * Make @a raw, which stays the caller's and is in order of time, ready.
+ *
+ * @param [in]  min_size  Bytes; shorter uses are left out: the helper
+ *                        registers them once and keeps them.
+ * @param [out] trace     @ref replay_trace_cleanup frees it.
+ */
+void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+                          uint64_t min_size, replay_trace_t *trace);
+
+void replay_trace_cleanup(replay_trace_t *trace);
+
+/** @return Bytes of an item. */
+static inline uint64_t replay_item_bytes(const replay_item_t *item)
+{
+    return item->end - item->start;
+}
+
+/** @return Bytes of a segment. */
+static inline uint64_t replay_segment_bytes(const replay_trace_t *trace,
+                                            size_t i)
+{
+    return trace->bounds[i + 1] - trace->bounds[i];
+}
+
+/** @return Nonzero if a part of the item is unmapped. */
+static inline int replay_item_is_touched(const replay_item_t *item,
+                                         const replay_unmap_t *unmap)
+{
+    return (item->start < unmap->end) && (item->end > unmap->start);
+}
+
+/** @return Nonzero if a part of the segment is unmapped. */
+static inline int replay_segment_is_touched(const replay_trace_t *trace,
+                                            size_t i,
+                                            const replay_unmap_t *unmap)
+{
+    return (trace->bounds[i] < unmap->end) &&
+           (trace->bounds[i + 1] > unmap->start);
+}
+
+END_C_DECLS
+
+#endif

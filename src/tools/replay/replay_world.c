@@ -1,0 +1,147 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "replay_world.h"
+
+#include <tools/tool.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct replay_world {
+    const replay_trace_t *trace;
+    replay_process_t     process;
+    size_t               next;    /* event of the trace */
+    uct_mem_h            *memhs;  /* by use, NULL when not open */
+    replay_curve_t       *curve;
+} replay_world_t;
+
+
+void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
+{
+    replay_sample_t *last = (curve->count > 0) ?
+                                    &curve->samples[curve->count - 1] :
+                                    NULL;
+
+    if ((last != NULL) && (time_ns <= last->time_ns)) {
+        last->bytes = bytes; /* the two threads are a little out of order */
+        return;
+    }
+    curve->samples = tool_grow(curve->samples, curve->count, &curve->capacity,
+                               sizeof(*curve->samples));
+    curve->samples[curve->count].time_ns = time_ns;
+    curve->samples[curve->count].bytes   = bytes;
+    ++curve->count;
+}
+
+static void replay_world_pinned(void *arg, uint64_t time_ns, uint64_t bytes)
+{
+    replay_world_t *world = arg;
+
+    replay_curve_add(world->curve, time_ns, bytes);
+}
+
+static void replay_world_use(replay_world_t *world, uint32_t index)
+{
+    const replay_use_t *use = &world->trace->uses[index];
+
+    world->memhs[index] = replay_process_get(&world->process, use->address,
+                                             use->length, use->access,
+                                             use->signature);
+}
+
+static void replay_world_release(replay_world_t *world, uint32_t index)
+{
+    replay_process_put(&world->process, world->memhs[index]);
+    world->memhs[index] = NULL;
+}
+
+static void replay_world_event(replay_world_t *world)
+{
+    const replay_event_t *event = &world->trace->events[world->next++];
+    const replay_unmap_t *unmap;
+
+    if (world->process.main_ns < event->time_ns) {
+        world->process.main_ns = event->time_ns;
+    }
+    switch (event->kind) {
+    case REPLAY_USE:
+        replay_world_use(world, event->index);
+        break;
+    case REPLAY_RELEASE:
+        replay_world_release(world, event->index);
+        break;
+    default:
+        unmap = &world->trace->unmaps[event->index];
+        ucs_regcache_unmapped(world->process.engine, unmap->start,
+                              unmap->end - unmap->start);
+        break;
+    }
+}
+
+static void replay_world_go(replay_world_t *world)
+{
+    replay_process_t *process = &world->process;
+    uint64_t main_ns;
+
+    while (world->next < world->trace->event_count) {
+        main_ns = world->trace->events[world->next].time_ns;
+        main_ns = (main_ns < process->main_ns) ? process->main_ns : main_ns;
+        if (replay_process_help_time(process) <= main_ns) {
+            replay_process_help(process);
+        } else {
+            replay_world_event(world);
+        }
+    }
+    replay_process_settle(process);
+}
+
+static double replay_world_cpu(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+ucs_status_t replay_world_run(const replay_trace_t *trace,
+                              const replay_params_t *params,
+                              ucs_regcache_stats_t *stats,
+                              replay_curve_t *curve, replay_spent_t *spent)
+{
+    replay_fibers_t fibers;
+    replay_world_t world = {
+        .trace   = trace,
+        .curve   = curve,
+        .process = {
+            .params     = params,
+            .fibers     = &fibers,
+            .page_size  = trace->page_size,
+            .main_ns    = trace->start_ns,
+            .on_pinned  = (curve != NULL) ? replay_world_pinned : NULL,
+            .pinned_arg = &world
+        }
+    };
+    ucs_status_t status;
+    double start;
+
+    world.memhs = tool_calloc(trace->use_count, sizeof(*world.memhs));
+    replay_fibers_init(&fibers);
+    status = replay_process_open(&world.process);
+    if (status == UCS_OK) {
+        if (curve != NULL) {
+            replay_curve_add(curve, trace->start_ns, 0);
+        }
+        start = replay_world_cpu();
+        replay_world_go(&world);
+        if (spent != NULL) {
+            spent->cpu_s   = replay_world_cpu() - start;
+            spent->lost_ns = world.process.lost_ns;
+        }
+        ucs_regcache_stats(world.process.engine, trace->end_ns, stats);
+        replay_process_close(&world.process);
+    }
+    replay_fibers_cleanup(&fibers);
+    free(world.memhs);
+    return status;
+}

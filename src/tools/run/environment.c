@@ -1,0 +1,162 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "run.h"
+
+#include <tools/tool.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Transports with which large messages go through the software NIC */
+#define TOOL_SOFTWARE_NIC_TLS "posix,sysv,cma,self"
+
+#define TOOL_PRELOAD "LD_PRELOAD"
+
+#define TOOL_ENV_TRACE "UCX_MD_HELPER_TRACE"
+
+/* One file a process: the rank first, so that they list in its order; the rest
+ * keeps a second run, or a rank that nobody numbered, from writing over it */
+#define TOOL_TRACE_NAME "rank%r.%h.%p.trace"
+
+extern char **environ;
+
+
+const char *tool_run_report(const tool_run_t *run)
+{
+    const tool_setting_t *setting = tool_setting_of(TOOL_ENV_REPORT);
+    const char *value             = run->values[setting - tool_settings];
+
+    if (value == NULL) {
+        value = getenv(TOOL_ENV_REPORT);
+    }
+    return ((value == NULL) || (*value == '\0')) ? NULL : value;
+}
+
+static void tool_run_set_preload(const tool_run_t *run)
+{
+    const char *old = getenv(TOOL_PRELOAD);
+    char *preload;
+
+    preload = ((old != NULL) && (*old != '\0')) ?
+                      tool_format("%s:%s", run->library, old) :
+                      tool_strdup(run->library);
+    setenv(TOOL_PRELOAD, preload, 1);
+    free(preload);
+}
+
+/* A % of a folder's name must not be expanded by the ranks */
+static char *tool_run_quote_percent(const char *path)
+{
+    char *quoted = tool_realloc(NULL, (2 * strlen(path)) + 1);
+    char *p      = quoted;
+
+    for (; *path != '\0'; ++path) {
+        *p++ = *path;
+        if (*path == '%') {
+            *p++ = '%';
+        }
+    }
+    *p = '\0';
+    return quoted;
+}
+
+static void tool_run_set_report(const tool_run_t *run)
+{
+    const char *report = tool_run_report(run);
+    char *dir, *value;
+
+    if ((report != NULL) && !strcasecmp(report, TOOL_REPORT_NONE)) {
+        unsetenv(TOOL_ENV_REPORT);
+    } else if (run->report_dir != NULL) {
+        dir   = tool_run_quote_percent(run->report_dir);
+        value = tool_format("json:%s/%%h.%%p.json", dir);
+        setenv(TOOL_ENV_REPORT, value, 1);
+        free(value);
+        free(dir);
+    }
+}
+
+/* Ranks may start in another folder, so the path is made absolute. A folder
+ * that cannot be had is said, and the job runs, as with a report. */
+static void tool_run_set_trace(const tool_run_t *run)
+{
+    char *path, *quoted, *value;
+
+    if (run->trace == NULL) {
+        return;
+    }
+    if ((mkdir(run->trace, 0777) != 0) && (errno != EEXIST)) {
+        tool_message("the trace's folder '%s' cannot be made: %m", run->trace);
+    }
+
+    path   = realpath(run->trace, NULL);
+    quoted = tool_run_quote_percent((path != NULL) ? path : run->trace);
+    value  = tool_format("%s/%s", quoted, TOOL_TRACE_NAME);
+    if ((path == NULL) || (access(path, W_OK | X_OK) != 0)) {
+        tool_message("the trace's folder '%s' cannot be written here: %m",
+                     run->trace);
+    }
+    setenv(TOOL_ENV_TRACE, value, 1);
+    free(value);
+    free(quoted);
+    free(path);
+}
+
+/* Open MPI's defaults would not use UCX without an RDMA device */
+static void tool_run_set_software_nic(tool_list_t *names)
+{
+    static const char *const variables[][2] = {
+        {"OMPI_MCA_pml", "ucx"},
+        {"OMPI_MCA_pml_ucx_tls", "any"},
+        {"OMPI_MCA_pml_ucx_devices", "any"},
+        {"OMPI_MCA_btl", "^openib,ofi"}
+    };
+    size_t i;
+
+    setenv(TOOL_ENV_PIN, "y", 1);
+    setenv("UCX_TLS", TOOL_SOFTWARE_NIC_TLS, 0);
+    tool_list_add(names, "UCX_TLS");
+    for (i = 0; i < (sizeof(variables) / sizeof(variables[0])); ++i) {
+        setenv(variables[i][0], variables[i][1], 0);
+    }
+}
+
+void tool_run_set_environment(const tool_run_t *run, tool_list_t *names)
+{
+    static const char *const prefixes[] = {TOOL_ENV_HELPER, TOOL_ENV_PIN,
+                                           "HELPER_MD_MODULE_PATH"};
+    char **variable;
+    char *name;
+    size_t i;
+
+    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
+        if (run->values[i] != NULL) {
+            setenv(tool_settings[i].variable, run->values[i], 1);
+        }
+    }
+
+    setenv(TOOL_ENV_HELPER, "y", 1);
+    tool_run_set_report(run);
+    tool_run_set_trace(run);
+    tool_run_set_preload(run);
+    tool_list_add(names, TOOL_PRELOAD);
+    if (run->software_nic) {
+        tool_run_set_software_nic(names);
+    }
+
+    for (variable = environ; *variable != NULL; ++variable) {
+        for (i = 0; i < (sizeof(prefixes) / sizeof(prefixes[0])); ++i) {
+            if (!strncmp(*variable, prefixes[i], strlen(prefixes[i]))) {
+                name = tool_format("%.*s", (int)strcspn(*variable, "="),
+                                   *variable);
+                tool_list_add_unique(names, name);
+                free(name);
+            }
+        }
+    }
+    tool_list_sort(names);
+}

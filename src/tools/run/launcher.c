@@ -1,0 +1,261 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOOL_PRELOAD      "LD_PRELOAD"
+#define TOOL_OMPI_LIST    "mca_base_env_list"
+#define TOOL_SLURM_EXPORT "SLURM_EXPORT_ENV"
+
+
+/* Copy one option; a LD_PRELOAD that it sets gets the library in front */
+static void tool_launcher_copy_option(const tool_args_t *args,
+                                      const char *library, tool_list_t *out)
+{
+    static const char *const set[] = {"x", "genv", "env", NULL};
+    static const char prefix[]     = TOOL_PRELOAD "=";
+    char *const *argv              = args->argv + args->at;
+    int sets                       = tool_args_is_option(argv[0], set);
+    size_t i;
+
+    for (i = 0; i < args->span; ++i) {
+        if (sets && (i == 1) && !strncmp(argv[i], prefix, strlen(prefix))) {
+            tool_list_addf(out, "%s%s:%s", prefix, library,
+                           argv[i] + strlen(prefix));
+        } else if (sets && (i == 2) && !strcmp(argv[1], TOOL_PRELOAD)) {
+            tool_list_addf(out, "%s:%s", library, argv[i]);
+        } else {
+            tool_list_add(out, argv[i]);
+        }
+    }
+}
+
+/* Copy the command; insert extra after its name, and where each further part
+ * begins when in_all_parts */
+static void
+tool_launcher_copy(tool_launcher_t launcher, char *const *argv,
+                   const tool_list_t *extra, int in_all_parts,
+                   const char *library, tool_list_t *out)
+{
+    tool_args_t args;
+    size_t i;
+
+    tool_args_begin(&args, launcher, argv);
+    while (tool_args_next(&args)) {
+        if (args.kind == TOOL_ARGS_OPTION) {
+            tool_launcher_copy_option(&args, library, out);
+            continue;
+        }
+
+        tool_list_add(out, argv[args.at]);
+        if ((args.at == 0) ||
+            (in_all_parts && (args.kind == TOOL_ARGS_PART))) {
+            for (i = 0; i < extra->count; ++i) {
+                tool_list_add(out, extra->items[i]);
+            }
+        }
+    }
+}
+
+/* name;name;... after the list that is there */
+static char *tool_openmpi_env_list(const char *list, const tool_list_t *names)
+{
+    char *ours   = tool_list_join(names, ";");
+    char *joined = tool_format("%s%s%s", list, (*list != '\0') ? ";" : "",
+                               ours);
+
+    free(ours);
+    return joined;
+}
+
+/* Extend the parameter where the user set it, on the command line (of which
+ * out is the copy) or in the environment; zero when it is not set */
+static int
+tool_openmpi_extend_env_list(char *const *argv, const tool_list_t *names,
+                             tool_list_t *out)
+{
+    static const char *const mca[] = {"mca", "gmca", "omca", "prtemca", NULL};
+    const char *variable           = "OMPI_MCA_" TOOL_OMPI_LIST;
+    const char *list               = getenv(variable);
+    char *joined;
+    tool_args_t args;
+
+    tool_args_begin(&args, TOOL_LAUNCHER_OPENMPI, argv);
+    while (tool_args_find(&args, mca)) {
+        if ((args.span == 3) && !strcmp(argv[args.at + 1], TOOL_OMPI_LIST)) {
+            tool_list_put(out, args.at + 2,
+                          tool_openmpi_env_list(argv[args.at + 2], names));
+            return 1;
+        }
+    }
+
+    if ((list == NULL) || (*list == '\0')) {
+        return 0;
+    }
+
+    joined = tool_openmpi_env_list(list, names);
+    setenv(variable, joined, 1);
+    free(joined);
+    return 1;
+}
+
+static void tool_openmpi_adapt(char *const *argv, const tool_list_t *names,
+                               const char *library, tool_list_t *out)
+{
+    tool_list_t extra = TOOL_LIST_INITIALIZER;
+    size_t i;
+
+    /* Open MPI refuses -x beside the parameter: use the one that is in use */
+    tool_launcher_copy(TOOL_LAUNCHER_OPENMPI, argv, &extra, 1, library, out);
+    if (tool_openmpi_extend_env_list(argv, names, out)) {
+        return;
+    }
+
+    tool_list_cleanup(out);
+    for (i = 0; i < names->count; ++i) {
+        tool_list_add(&extra, "-x");
+        tool_list_add(&extra, names->items[i]);
+    }
+    tool_launcher_copy(TOOL_LAUNCHER_OPENMPI, argv, &extra, 1, library, out);
+    tool_list_cleanup(&extra);
+}
+
+static void tool_hydra_adapt(char *const *argv, const tool_list_t *names,
+                             const char *library, tool_list_t *out)
+{
+    static const char *const restricting[] = {"genvnone", "genvlist",
+                                              "envnone", "envlist", NULL};
+    tool_list_t extra                      = TOOL_LIST_INITIALIZER;
+    tool_args_t args;
+    size_t i;
+
+    tool_args_begin(&args, TOOL_LAUNCHER_HYDRA, argv);
+    if (tool_args_find(&args, restricting)) {
+        for (i = 0; i < names->count; ++i) {
+            tool_list_add(&extra, "-genv");
+            tool_list_add(&extra, names->items[i]);
+            tool_list_add(&extra, getenv(names->items[i]));
+        }
+    }
+
+    /* -genv counts for all parts of the job, so it is inserted once */
+    tool_launcher_copy(TOOL_LAUNCHER_HYDRA, argv, &extra, 0, library, out);
+    tool_list_cleanup(&extra);
+}
+
+/* The list of srun's --export with the names added; NULL when it stays */
+static char *tool_srun_extend(const char *list, const tool_list_t *names)
+{
+    char *copy, *rest, *part, *ours, *joined;
+    int has_all = 0;
+
+    if (!strcasecmp(list, "NONE") || !strcasecmp(list, "NIL")) {
+        tool_message("srun exports no variables (%s): its tasks run without "
+                     "the helper",
+                     list);
+        return NULL;
+    }
+
+    copy = tool_strdup(list);
+    rest = copy;
+    while ((part = strsep(&rest, ",")) != NULL) {
+        has_all |= !strcasecmp(part, "ALL");
+    }
+    free(copy);
+    if (has_all) {
+        return NULL;
+    }
+
+    ours   = tool_list_join(names, ",");
+    joined = tool_format("%s,%s", list, ours);
+    free(ours);
+    return joined;
+}
+
+static void tool_srun_extend_option(const tool_args_t *args,
+                                    const tool_list_t *names, tool_list_t *out)
+{
+    size_t value_at  = args->at + args->span - 1;
+    const char *list = args->argv[value_at];
+    char *changed;
+
+    if (args->span == 1) {
+        list = strchr(list, '=');
+        if (list == NULL) {
+            return; /* srun will complain that the value is missing */
+        }
+        ++list;
+    }
+
+    changed = tool_srun_extend(list, names);
+    if (changed != NULL) {
+        tool_list_put(out, value_at,
+                      tool_format("%s%s", (args->span == 1) ? "--export=" : "",
+                                  changed));
+        free(changed);
+    }
+}
+
+static void tool_srun_adapt(char *const *argv, const tool_list_t *names,
+                            const char *library, tool_list_t *out)
+{
+    static const char *const export[] = {"export", NULL};
+    const char *list                  = getenv(TOOL_SLURM_EXPORT);
+    tool_list_t none                  = TOOL_LIST_INITIALIZER;
+    tool_args_t args;
+    char *changed;
+
+    tool_launcher_copy(TOOL_LAUNCHER_SRUN, argv, &none, 0, library, out);
+    tool_args_begin(&args, TOOL_LAUNCHER_SRUN, argv);
+    if (tool_args_find(&args, export)) {
+        tool_srun_extend_option(&args, names, out);
+    } else if (list != NULL) {
+        changed = tool_srun_extend(list, names);
+        if (changed != NULL) {
+            setenv(TOOL_SLURM_EXPORT, changed, 1);
+            free(changed);
+        }
+    }
+}
+
+void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,
+                         const tool_list_t *names, const char *library,
+                         tool_list_t *out)
+{
+    switch (launcher) {
+    case TOOL_LAUNCHER_OPENMPI:
+        tool_openmpi_adapt(argv, names, library, out);
+        break;
+    case TOOL_LAUNCHER_HYDRA:
+        tool_hydra_adapt(argv, names, library, out);
+        break;
+    case TOOL_LAUNCHER_SRUN:
+        tool_srun_adapt(argv, names, library, out);
+        break;
+    case TOOL_LAUNCHER_NONE:
+        for (; *argv != NULL; ++argv) {
+            tool_list_add(out, *argv);
+        }
+        break;
+    }
+}
+
+int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv)
+{
+    static const char *const hosts[] = {"host", "H", "hostfile", "hosts", "f",
+                                        "machinefile", "nodelist", NULL};
+    const char *nodes                = getenv("SLURM_JOB_NUM_NODES");
+    tool_args_t args;
+
+    if (launcher == TOOL_LAUNCHER_NONE) {
+        return 0;
+    } else if ((nodes != NULL) && (atoi(nodes) > 1)) {
+        return 1;
+    }
+
+    tool_args_begin(&args, launcher, argv);
+    return tool_args_find(&args, hosts);
+}
