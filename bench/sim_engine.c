@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ucs/regcache/plan/home.h>
 #include <ucs/regcache/regcache_int.h>
 
 #define SIM_PAGE 4096

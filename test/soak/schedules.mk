@@ -30,7 +30,18 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/register.c \
 	../../src/ucs/regcache/evict.c \
 	../../src/ucs/regcache/stats.c \
+	../../src/ucs/regcache/plan/await.c \
+	../../src/ucs/regcache/plan/home.c \
+	../../src/ucs/regcache/plan/init.c \
+	../../src/ucs/regcache/plan/plan.c \
+	../../src/ucs/regcache/plan/policy.c \
+	../../src/ucs/regcache/plan/poll.c \
+	../../src/ucs/regcache/plan/serve.c \
+	../../src/ucs/regcache/plan/share.c \
 	../../src/ucs/regcache/plan/step.c \
+	../../src/ucs/regcache/plan/sweep.c \
+	../../src/ucs/regcache/plan/terms.c \
+	../../src/ucs/regcache/plan/uses.c \
 	../../src/ucs/regcache/reserve.c \
 	../../src/ucs/datastruct/extents.c \
 	../../src/ucs/datastruct/heap.c \

@@ -31,12 +31,10 @@ typedef struct sim_regions {
 } sim_regions_t;
 
 static ucs_regcache_h sim_engine;
-static unsigned sim_max_contexts;
 
-void sim_inside_bind(ucs_regcache_h cache, unsigned max_contexts)
+void sim_inside_bind(ucs_regcache_h cache)
 {
-    sim_engine       = cache;
-    sim_max_contexts = max_contexts;
+    sim_engine = cache;
 }
 
 static const void *sim_inside_owner(void)
@@ -57,17 +55,8 @@ int sim_inside_is_lock_mine(void)
 
 static int sim_inside_is_home(const ucs_regcache_region_t *region)
 {
-    const ucs_regcache_home_t *home = sim_engine->plan.homes;
-    unsigned i;
-
-    for (i = 0; (home != NULL) && (i < sim_max_contexts); ++i, ++home) {
-        if ((home->region == region) &&
-            (ucs_regcache_word_gen(ucs_load_relaxed(&region->word)) ==
-             home->generation)) {
-            return 1;
-        }
-    }
-    return 0;
+    return (sim_engine->plan.ops->is_home != NULL) &&
+           sim_engine->plan.ops->is_home(sim_engine, region);
 }
 
 static void sim_inside_add(ucs_regcache_region_t *region, sim_regions_t *sum)
@@ -83,7 +72,7 @@ static void sim_inside_add(ucs_regcache_region_t *region, sim_regions_t *sum)
     }
     length = ucs_regcache_pinned_length(sim_engine, region);
     sum->listed   += !is_doomed;
-    sum->homeless += (sim_engine->plan.homes != NULL) &&
+    sum->homeless += (sim_engine->plan.ops->is_home != NULL) &&
                      ucs_load_relaxed(&region->planned) &&
                      !sim_inside_is_home(region);
     if ((state == UCS_REGCACHE_STATE_LIVE) ||

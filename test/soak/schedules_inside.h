@@ -23,9 +23,8 @@ typedef struct sim_inside_sum {
     unsigned doomed;    /**< doomed regions without users */
 } sim_inside_sum_t;
 
-/** Engine that is looked at, NULL: none.
- *  @param [in] max_contexts  As it was created with. */
-void sim_inside_bind(ucs_regcache_h cache, unsigned max_contexts);
+/** Engine that is looked at, NULL: none. */
+void sim_inside_bind(ucs_regcache_h cache);
 
 /** @return Nonzero if the running fiber holds the index lock. */
 int sim_inside_is_lock_mine(void);

@@ -473,7 +473,7 @@ static void sim_program_end(void)
     if (sim_is_violated()) {
         return;
     }
-    sim_inside_bind(NULL, 0);
+    sim_inside_bind(NULL);
     ucs_regcache_destroy(sim_world.cache);
     sim_end_check_comps();
     if (!sim_is_violated() && (sim_world.live > 0)) {
@@ -494,7 +494,7 @@ int sim_program_run(uint64_t seed, ucs_regcache_policy_t policy,
     sim_begin(seed, faults);
     sim_program_world(seed, policy);
     sim_world_env(&env);
-    sim_inside_bind(NULL, 0);
+    sim_inside_bind(NULL);
     status = ucs_regcache_create(&sim_world.params, &env, &sim_world.cache);
     if (status != UCS_OK) {
         if ((sim_fault_hits() == 0) || (sim_allocations() > 0)) {
@@ -502,13 +502,13 @@ int sim_program_run(uint64_t seed, ucs_regcache_policy_t policy,
         }
         return !sim_is_violated();
     }
-    sim_inside_bind(sim_world.cache, sim_world.params.max_contexts);
+    sim_inside_bind(sim_world.cache);
     sim_check = sim_inside_check;
     sim_program_fibers(seed);
     sim_run();
     if (!sim_is_violated()) {
         sim_program_end();
     }
-    sim_inside_bind(NULL, 0);
+    sim_inside_bind(NULL);
     return !sim_is_violated();
 }

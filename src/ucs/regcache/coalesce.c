@@ -24,7 +24,7 @@
 
 int ucs_regcache_may_coalesce(ucs_regcache_h cache, size_t length)
 {
-    return (cache->config.policy != UCS_REGCACHE_POLICY_ON_DEMAND) &&
+    return (cache->plan.ops->idle != UCS_REGCACHE_IDLE_DROP) &&
            (cache->index.stretch > 1) &&
            (ucs_regcache_class(cache, length) == UCS_REGCACHE_CLASS_MANAGED) &&
            !ucs_load_relaxed(&cache->distrust);
@@ -107,7 +107,7 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
                                              uintptr_t *end_p,
                                              unsigned *access_p)
 {
-    int is_for_ever = (cache->plan.ops == NULL) &&
+    int is_for_ever = !ucs_regcache_plan_is_used(cache) &&
                       (cache->config.max_pinned == SIZE_MAX);
     ucs_regcache_coalescing_t merge = {
             .start    = *start_p,

@@ -29,26 +29,6 @@ int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
            (cache->account.regions < cache->config.max_regions);
 }
 
-/* How many uses until the region's next: as predicted, and if it is overdue by
- * so many, as many more; after a use that the predictor does not know of yet,
- * as many as there were before that; if nothing is known, as many as there have
- * been since its latest, which makes the order that of the latest uses. */
-static int64_t ucs_regcache_distance(ucs_regcache_h cache,
-                                     ucs_regcache_region_t *region)
-{
-    uint64_t now  = ucs_load_relaxed(&cache->plan.learned);
-    uint64_t next = ucs_load_relaxed(&region->next_use);
-
-    if (ucs_load_relaxed(&region->use_start) !=
-        ucs_load_relaxed(&region->learned_start)) {
-        return ucs_load_relaxed(&region->again);
-    }
-    if (next == 0) {
-        next = ucs_load_relaxed(&region->learned);
-    }
-    return (next > now) ? next - now : now - next;
-}
-
 /* Belady's rule on predictions: the idle region whose next use is farthest. Any
  * order of the heap serves, and beyond a lot of regions the older part of
  * it. */
@@ -64,7 +44,7 @@ static ucs_regcache_region_t *ucs_regcache_farthest(ucs_regcache_h cache,
 
     for (i = 0; i < count; ++i) {
         region   = ucs_regcache_lru_region(*ucs_heap_at(heap, i));
-        distance = ucs_regcache_distance(cache, region);
+        distance = cache->plan.ops->distance(cache, region);
         if ((distance >= most) &&
             (ucs_regcache_word_refs(ucs_load_relaxed(&region->word)) == 0)) {
             victim = region;
@@ -83,7 +63,7 @@ static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
     ucs_heap_t *heap = &cache->lru[class];
 
     if ((class == UCS_REGCACHE_CLASS_MANAGED) &&
-        (cache->config.policy == UCS_REGCACHE_POLICY_PREDICT)) {
+        (cache->plan.ops->distance != NULL)) {
         return ucs_regcache_farthest(cache, heap);
     }
     return ucs_regcache_lru_oldest(heap, now, left_p);

@@ -20,33 +20,9 @@
 #define UCS_REGCACHE_DEREG_NS_PER_PAGE 100.0
 #define UCS_REGCACHE_DEREG_NS          10000.0
 
-/* Lateness of the helper's wake-up before it has been measured */
-#define UCS_REGCACHE_LATENESS_NS 100000
-
-const char *ucs_regcache_policy_names[] = {
-        [UCS_REGCACHE_POLICY_PREDICT]      = "predict",
-        [UCS_REGCACHE_POLICY_PAPER]        = "paper",
-        [UCS_REGCACHE_POLICY_LEAVE_PINNED] = "leave_pinned",
-        [UCS_REGCACHE_POLICY_ON_DEMAND]    = "on_demand",
-        [UCS_REGCACHE_POLICY_LRU]          = "lru",
-        [UCS_REGCACHE_POLICY_LAST]         = NULL};
-
 /*
  * Life
  */
-
-static const ucs_regcache_policy_ops_t *
-ucs_regcache_policy_find(ucs_regcache_policy_t policy)
-{
-    switch (policy) {
-    case UCS_REGCACHE_POLICY_PREDICT:
-        return &ucs_regcache_policy_order;
-    case UCS_REGCACHE_POLICY_PAPER:
-        return &ucs_regcache_policy_paper;
-    default:
-        return NULL;
-    }
-}
 
 static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
                                       const ucs_regcache_params_t *params)
@@ -61,26 +37,15 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    cache->config.policy      = params->policy;
-    cache->plan.ops           = ucs_regcache_policy_find(params->policy);
-    cache->plan.miss_target   = params->miss_target;
-    cache->plan.cpu_target    = params->cpu_target;
-    cache->plan.share         = params->cpu_target;
     cache->config.min_size    = params->min_size;
     cache->config.max_pinned  = params->max_pinned;
     cache->config.max_regions = params->max_regions;
     cache->config.page_mask   = page_size - 1;
     cache->created            = ucs_regcache_now(cache);
-    cache->plan.next_due      = UCS_REGCACHE_TIME_NEVER;
-    cache->plan.sweep_at      = UCS_REGCACHE_TIME_NEVER;
-    cache->plan.lateness      = UCS_REGCACHE_LATENESS_NS;
 
     cache->account.time = cache->created;
     ucs_lock_init(&cache->lock);
     ucs_regcache_index_init(&cache->index);
-    if ((cache->plan.ops != NULL) && (cache->config.max_pinned != SIZE_MAX)) {
-        cache->index.stretch = 1; /* a use takes the room that it needs */
-    }
     ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
     ucs_extents_init(&cache->memory.seen);
@@ -97,8 +62,7 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
                                  const ucs_regcache_env_t *env,
                                  ucs_regcache_h *cache_p)
 {
-    unsigned max_contexts = params->max_contexts ? params->max_contexts :
-                                                   UCS_REGCACHE_MAX_CONTEXTS;
+    ucs_regcache_params_t filled = *params;
     ucs_regcache_h cache;
     ucs_status_t status;
 
@@ -113,32 +77,27 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
         goto err_free;
     }
 
-    status = ucs_dq_create(params->dq_length ? params->dq_length :
-                                               UCS_REGCACHE_DQ_LENGTH,
-                           &cache->use.queue);
+    filled.dq_length    = params->dq_length ? params->dq_length :
+                                              UCS_REGCACHE_DQ_LENGTH;
+    filled.max_contexts = params->max_contexts ? params->max_contexts :
+                                                 UCS_REGCACHE_MAX_CONTEXTS;
+    status              = ucs_dq_create(filled.dq_length, &cache->use.queue);
     if (status != UCS_OK) {
         goto err_free;
     }
 
-    if (cache->plan.ops != NULL) {
-        status = cache->plan.ops->init(cache, max_contexts);
-        if (status != UCS_OK) {
-            goto err_destroy_dq;
-        }
-    }
-
-    status = ucs_regcache_rq_init(&cache->plan.rq, max_contexts);
+    status = ucs_regcache_plan_init(cache, &filled);
     if (status != UCS_OK) {
-        goto err_cleanup_steer;
+        goto err_destroy_dq;
+    }
+    if (ucs_regcache_plan_is_used(cache) &&
+        (cache->config.max_pinned != SIZE_MAX)) {
+        cache->index.stretch = 1; /* a use takes the room that it needs */
     }
 
     *cache_p = cache;
     return UCS_OK;
 
-err_cleanup_steer:
-    if (cache->plan.ops != NULL) {
-        cache->plan.ops->cleanup(cache);
-    }
 err_destroy_dq:
     ucs_dq_destroy(cache->use.queue);
 err_free:
@@ -156,10 +115,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
         cache->store.chunks = chunk->next;
         free(chunk);
     }
-    ucs_regcache_rq_cleanup(&cache->plan.rq);
-    if (cache->plan.ops != NULL) {
-        cache->plan.ops->cleanup(cache);
-    }
+    ucs_regcache_plan_cleanup(cache);
     ucs_dq_destroy(cache->use.queue);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
@@ -171,7 +127,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
 
 int ucs_regcache_needs_helper(ucs_regcache_h cache)
 {
-    return (cache->plan.ops != NULL) &&
+    return ucs_regcache_plan_is_used(cache) &&
            !ucs_load_relaxed(&cache->helper_refused) &&
            !ucs_load_relaxed(&cache->distrust);
 }
@@ -261,11 +217,10 @@ static ucs_regcache_idle_t ucs_regcache_idle(ucs_regcache_h cache,
     if (ucs_regcache_class(cache, length) == UCS_REGCACHE_CLASS_SMALL) {
         return UCS_REGCACHE_IDLE_KEEP;
     }
-    if (cache->config.policy == UCS_REGCACHE_POLICY_ON_DEMAND) {
-        return UCS_REGCACHE_IDLE_DROP;
+    if (ucs_regcache_plan_is_used(cache) && !ucs_regcache_needs_helper(cache)) {
+        return UCS_REGCACHE_IDLE_KEEP;
     }
-    return ucs_regcache_needs_helper(cache) ? UCS_REGCACHE_IDLE_QUEUE :
-                                              UCS_REGCACHE_IDLE_KEEP;
+    return cache->plan.ops->idle;
 }
 
 /* Under the lock: was the range ever registered, and is it still mapped? */

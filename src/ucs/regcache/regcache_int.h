@@ -12,12 +12,9 @@
 #include "index.h"
 #include "lru.h"
 #include <ucs/sys/lock.h>
-#include <ucs/regcache/plan/rq.h>
+#include <ucs/regcache/plan/plan.h>
 
-#include <ucs/predict/callsite.h>
-#include <ucs/predict/condition.h>
 #include <ucs/predict/cost.h>
-#include <ucs/predict/order.h>
 
 /**
  * @file regcache_int.h
@@ -27,9 +24,8 @@
  * memory), coalesce.c (one registration a buffer), reserve.c (what is
  * allocated ahead), evict.c (ceilings, eviction), register.c and
  * deregister.c (lower domain; reclaiming), rest.c (ceilings that are
- * shared, a helper that rests), step.c (the helper's side, with
- * policy_paper.c and policy_order.c, which know when a use is expected),
- * wakeup.c (when it looks in next) and stats.c (figures).
+ * shared, a helper that rests) and stats.c (figures). The helper's side is
+ * plan/plan.h.
  */
 
 BEGIN_C_DECLS
@@ -40,6 +36,12 @@ typedef enum ucs_regcache_class {
     UCS_REGCACHE_CLASS_MANAGED,
     UCS_REGCACHE_CLASS_LAST
 } ucs_regcache_class_t;
+
+/** Least time after which an end that did not come is looked for again. */
+#define UCS_REGCACHE_POLL_MIN_NS UINT64_C(250000)
+
+/** While anything is registered the helper looks in at least so often. */
+#define UCS_REGCACHE_PATROL_NS   UINT64_C(100000000)
 
 /** Bound of the small cache, regions. */
 #define UCS_REGCACHE_SMALL_MAX 1024
@@ -61,9 +63,6 @@ typedef enum ucs_regcache_class {
 #define UCS_REGCACHE_RECLAIM_MAX       64
 #define UCS_REGCACHE_RECLAIM_MAX_BYTES (16ul << 20)
 
-/** Regions are allocated in chunks of this many. */
-#define UCS_REGCACHE_CHUNK 64
-
 /** What the gate is made of: while it is not open there are no hits. */
 enum {
     UCS_REGCACHE_GATE_OPEN   = 0,
@@ -72,35 +71,6 @@ enum {
     UCS_REGCACHE_GATE_EVENT  = 4  /* one that interrupted the lock's owner is to
                                    be carried out before the lock is let go */
 };
-
-typedef struct ucs_regcache_chunk {
-    struct ucs_regcache_chunk *next;
-    ucs_regcache_region_t     regions[UCS_REGCACHE_CHUNK];
-} ucs_regcache_chunk_t;
-
-/** A walk over all regions, in use or free. They have their places for ever and
- *  in no order, so it may stop and go on later: whatever comes or goes
- *  meanwhile, each that was there at its begin is met once. */
-typedef struct ucs_regcache_walk {
-    ucs_regcache_chunk_t *chunk; /* NULL: it is over */
-    unsigned             index;
-} ucs_regcache_walk_t;
-
-static inline ucs_regcache_region_t *
-ucs_regcache_walk_next(ucs_regcache_walk_t *walk)
-{
-    ucs_regcache_region_t *region;
-
-    if (walk->chunk == NULL) {
-        return NULL;
-    }
-    region = &walk->chunk->regions[walk->index];
-    if (++walk->index == UCS_REGCACHE_CHUNK) {
-        walk->chunk = walk->chunk->next;
-        walk->index = 0;
-    }
-    return region;
-}
 
 /** Figures that change under the lock only; see ucs_regcache_stats_t. */
 typedef struct ucs_regcache_account {
@@ -122,64 +92,8 @@ typedef struct ucs_regcache_account {
     uint64_t over_ceiling, failed;
 } ucs_regcache_account_t;
 
-/** Uses that are sorted by their start before they are learned from. */
-#define UCS_REGCACHE_BATCH 64
-
-/** Uses under way that are looked at beside a batch. */
-#define UCS_REGCACHE_UNDER_WAY 64
-
-/**
- * A policy of the helper: what is expected when. All are called by the helper
- * only, without the lock.
- */
-typedef struct ucs_regcache_policy_ops {
-    /** Set up and release what the policy keeps in the cache. */
-    ucs_status_t (*init)(ucs_regcache_h cache, unsigned max_contexts);
-    void         (*cleanup)(ucs_regcache_h cache);
-
-    /** Add to a sorted batch the uses that are under way, with an end of 0.
-     *  May be NULL. @return The number of uses in the batch. */
-    unsigned     (*under_way)(ucs_regcache_h cache,
-                              ucs_use_t *uses, unsigned count);
-
-    /** Learn from one use, whose region may have gone since. */
-    void         (*use)(ucs_regcache_h cache,
-                        const ucs_use_t *use);
-
-    /** All uses that are known have been learned from: bring the queue up to
-     *  date. NULL: each use did that itself. */
-    void         (*plan)(ucs_regcache_h cache, uint64_t now);
-
-    /** @return Until when a region that is registered is waited for. */
-    uint64_t     (*until)(ucs_regcache_h cache,
-                          const ucs_regcache_rq_item_t *item, uint64_t now);
-
-    /** A use did not come until then. May be NULL. */
-    void         (*unused)(ucs_regcache_h cache,
-                           const ucs_regcache_rq_item_t *item);
-
-    /** Regions stay DORMANT, so that they are found, without an item. */
-    int remembers;
-
-    /** Under a ceiling of bytes idle regions stay until that is reached. */
-    int keeps_budget;
-} ucs_regcache_policy_ops_t;
-
-extern const ucs_regcache_policy_ops_t ucs_regcache_policy_paper;
-extern const ucs_regcache_policy_ops_t ucs_regcache_policy_order;
-
-/** The region of a buffer that the predictor knows. */
-typedef struct ucs_regcache_home {
-    ucs_regcache_region_t *region; /* NULL: none */
-    uint64_t              generation;
-    uint64_t              begun;   /* ns, start of the latest use learned */
-    uint32_t              place;   /* generation of the buffer */
-    int                   refused; /* the helper is not to register it now */
-} ucs_regcache_home_t;
-
 /** What the cache was created with. */
 typedef struct ucs_regcache_config {
-    ucs_regcache_policy_t policy;
     size_t                min_size;   /* bytes */
     size_t                max_pinned; /* bytes */
     unsigned long         max_regions;
@@ -223,45 +137,6 @@ typedef struct ucs_regcache_cost {
     ucs_predict_cost_t reg;
     ucs_predict_cost_t dereg;
 } ucs_regcache_cost_t;
-
-/** The helper's own. */
-typedef struct ucs_regcache_plan {
-    const ucs_regcache_policy_ops_t *ops;          /* NULL: no helper needed */
-    ucs_predict_table_h             table;         /* paper */
-    ucs_predict_order_h             order;         /* predict */
-    ucs_regcache_home_t             *homes;        /* by buffer */
-    double                          miss_target;
-    double                          cpu_target;    /* share of a core; 0: any */
-    uint64_t                        spent;         /* ns of processor time, as
-                                                      last read; 0: not yet */
-    double                          share;         /* of a core, as it is now */
-    uint64_t                        rest_until;    /* ns: what was spent is
-                                                      earned */
-    ucs_regcache_rq_t               rq;
-    uint64_t                        lost;          /* by the queue of uses, as
-                                                      last seen */
-    ucs_regcache_walk_t             sweep;         /* after uses were lost */
-    int                             sweep_again;   /* more were lost since it
-                                                      began */
-    uint64_t                        sweep_at;      /* ns, when it goes on or
-                                                      begins */
-    uint64_t                        used_at;       /* ns, when a step last found
-                                                      a use */
-    uint64_t                        next_due;      /* what the last step
-                                                      returned */
-    uint64_t                        lateness;      /* ns, smoothed, of steps */
-    uint64_t                        lead;          /* ns before a deadline,
-                                                      against steps that are
-                                                      late now and then */
-    uint64_t                        shared;     /* ns, until the core is free */
-    int                             is_resting;
-    uint64_t                        backoff_until; /* ns: nothing in advance
-                                                      before */
-    uint64_t                        backoff;       /* ns, the latest; 0: all is
-                                                      well */
-    _Atomic(uint64_t)               learned;       /* uses that the predictor
-                                                      knows */
-} ucs_regcache_plan_t;
 
 struct ucs_regcache {
     ucs_regcache_env_t     env;
@@ -418,63 +293,6 @@ int ucs_regcache_claim(ucs_regcache_h cache, size_t length, unsigned why);
  */
 ucs_regcache_room_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
                                      int all, unsigned *asked_p);
-
-/* --- step.c, the helper only --- */
-
-/** What the helper's work on a region takes. */
-void ucs_regcache_step_terms(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region,
-                             ucs_predict_terms_t *terms);
-
-/** Have a region kept DORMANT when it is deregistered, unless the life that
- *  @a generation names has ended: the mark would stay on the next life, of
- *  which nobody may ever hear. */
-void ucs_regcache_step_remember(ucs_regcache_h cache,
-                                ucs_regcache_region_t *region,
-                                uint64_t generation);
-
-/** After items of a region have come or gone. */
-void ucs_regcache_step_replan(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region);
-
-/** Let go of a region that nothing is expected of any more. */
-void ucs_regcache_step_forget(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region);
-
-/** Deregister an idle region if the deregistration condition holds. A region
- *  without an item is always deregistered. */
-void ucs_regcache_step_deregister(ucs_regcache_h cache,
-                                  ucs_regcache_region_t *region);
-
-/** Nothing is expected of this item any more. A region that is left without
- *  items is known to no queue: nobody else would deregister or forget it. */
-void ucs_regcache_step_cancel(ucs_regcache_h cache,
-                              ucs_regcache_rq_item_t *item);
-
-/** The path of a use. */
-uint64_t ucs_regcache_step_path(ucs_regcache_h cache, const ucs_use_t *use);
-
-/** Put a use into a batch that is sorted by start. */
-void ucs_regcache_step_sort(ucs_use_t *uses, unsigned count,
-                            const ucs_use_t *use);
-
-/** First time at which the registration of a pending item may not be delayed
- *  any more. Under the lock. */
-uint64_t ucs_regcache_step_begin_time(ucs_regcache_h cache,
-                                      ucs_regcache_rq_item_t *item);
-
-/* --- wakeup.c, the helper only --- */
-
-/** Least time after which an end that did not come is looked for again. */
-#define UCS_REGCACHE_POLL_MIN_NS UINT64_C(250000)
-
-/** @return When the helper will have earned so much processor time, ns, beside
- *  what it has spent already. */
-uint64_t ucs_regcache_wakeup_earned(ucs_regcache_h cache, uint64_t cost,
-                                    uint64_t now);
-
-/** @return When the helper is to step next, ns; now the step is over. */
-uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now);
 
 /* --- put.c --- */
 

@@ -134,6 +134,38 @@ typedef struct ucs_regcache_region {
     uint64_t                    items_gen;
 } ucs_regcache_region_t;
 
+/** Regions are allocated in chunks of this many. */
+#define UCS_REGCACHE_CHUNK 64
+
+typedef struct ucs_regcache_chunk {
+    struct ucs_regcache_chunk *next;
+    ucs_regcache_region_t     regions[UCS_REGCACHE_CHUNK];
+} ucs_regcache_chunk_t;
+
+/** A walk over all regions, in use or free. They have their places for ever and
+ *  in no order, so it may stop and go on later: whatever comes or goes
+ *  meanwhile, each that was there at its begin is met once. */
+typedef struct ucs_regcache_walk {
+    ucs_regcache_chunk_t *chunk; /* NULL: it is over */
+    unsigned             index;
+} ucs_regcache_walk_t;
+
+static inline ucs_regcache_region_t *
+ucs_regcache_walk_next(ucs_regcache_walk_t *walk)
+{
+    ucs_regcache_region_t *region;
+
+    if (walk->chunk == NULL) {
+        return NULL;
+    }
+    region = &walk->chunk->regions[walk->index];
+    if (++walk->index == UCS_REGCACHE_CHUNK) {
+        walk->chunk = walk->chunk->next;
+        walk->index = 0;
+    }
+    return region;
+}
+
 static inline ucs_regcache_state_t ucs_regcache_word_state(uint64_t word)
 {
     return (ucs_regcache_state_t)(word & UCS_REGCACHE_WORD_STATE_MASK);

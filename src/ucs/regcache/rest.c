@@ -84,7 +84,7 @@ void ucs_regcache_resume(ucs_regcache_h cache)
     }
 
     cache->plan.is_resting = 0;
-    cache->plan.sweep_at   = ucs_regcache_now(cache) +
+    cache->plan.sweep.at   = ucs_regcache_now(cache) +
                            UCS_REGCACHE_RESUME_SWEEP_NS;
     ucs_store_relaxed(&cache->helper_refused, 0);
     ucs_regcache_lock(cache);

@@ -1,30 +1,65 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "poll.h"
+
 #include <ucs/regcache/regcache_int.h>
 
+#include <ucs/predict/callsite.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
+
+#include <stdlib.h>
 
 /*
  * The policy of Li et al., CF'11: a use is expected when the shortest period of
  * its context has passed.
  */
 
-static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
-                                            unsigned max_contexts)
-{
-    ucs_predict_params_t params;
+/* A use that is late by t is looked for again after t / this */
+#define UCS_REGCACHE_PAPER_POLL_SHARE 4
 
-    ucs_predict_params_init(&params);
-    params.max_entries = max_contexts;
-    params.borrow      = 1;
-    return ucs_predict_table_create(&params, &cache->plan.table);
+/* The policy's own, in plan.state. Contexts are counted as the table counts
+ * them, and so are the items of the queue. */
+typedef struct ucs_regcache_paper {
+    ucs_predict_table_h table;
+} ucs_regcache_paper_t;
+
+static ucs_predict_table_h ucs_regcache_paper_table(ucs_regcache_h cache)
+{
+    return ((ucs_regcache_paper_t*)cache->plan.state)->table;
 }
 
-static void ucs_regcache_paper_cleanup(ucs_regcache_h cache)
+static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache UCS_V_UNUSED,
+                                            const ucs_regcache_params_t *params,
+                                            void **state_p)
 {
-    ucs_predict_table_destroy(cache->plan.table);
+    ucs_regcache_paper_t *paper = calloc(1, sizeof(*paper));
+    ucs_predict_params_t predict;
+    ucs_status_t status;
+
+    if (paper == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    ucs_predict_params_init(&predict);
+    predict.max_entries = params->max_contexts;
+    predict.borrow      = 1;
+    status              = ucs_predict_table_create(&predict, &paper->table);
+    if (status != UCS_OK) {
+        free(paper);
+        return status;
+    }
+    *state_p = paper;
+    return UCS_OK;
+}
+
+static void ucs_regcache_paper_cleanup(void *state)
+{
+    ucs_regcache_paper_t *paper = state;
+
+    ucs_predict_table_destroy(paper->table);
+    free(paper);
 }
 
 /* Any use of the region is the one that was waited for */
@@ -48,26 +83,27 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
                                       ucs_predict_ref_t ref,
                                       const ucs_use_t *use)
 {
+    ucs_predict_table_h table    = ucs_regcache_paper_table(cache);
     ucs_regcache_rq_item_t *item = &cache->plan.rq.items[ref.index];
     ucs_predict_terms_t terms;
     uint64_t duration = (use->end_ns > use->start_ns) ?
                                 use->end_ns - use->start_ns :
                                 0;
-    uint64_t deadline;
+    ucs_regcache_rq_due_t due;
 
     if (!ucs_regcache_rq_may_expect(&cache->plan.rq, ref) ||
-        !ucs_predict_table_deadline(cache->plan.table, ref, &deadline)) {
+        !ucs_predict_table_deadline(table, ref, &due.deadline)) {
         return;
     }
     /* The table may have given another context's place to this one */
     if (item->region != region) {
-        ucs_regcache_step_cancel(cache, item);
+        ucs_regcache_plan_cancel(cache, item);
     }
-    ucs_regcache_step_terms(cache, region, &terms);
-    ucs_regcache_rq_expect(
-            &cache->plan.rq, region, ref,
-            deadline - ucs_predict_table_margin(cache->plan.table, ref),
-            deadline, deadline + duration, ucs_predict_rq_gap(&terms));
+    ucs_regcache_terms(cache, region, &terms);
+    due.time    = due.deadline - ucs_predict_table_margin(table, ref);
+    due.use_end = due.deadline + duration;
+    ucs_regcache_rq_expect(&cache->plan.rq, region, ref, &due,
+                           ucs_predict_rq_gap(&terms));
 }
 
 static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
@@ -75,23 +111,23 @@ static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_regcache_region_t *region = use->region;
     ucs_predict_use_t learned = {
         .start_ns = use->start_ns,
-        .path     = ucs_regcache_step_path(cache, use),
+        .path     = ucs_regcache_uses_path(cache, use),
         .address  = use->address,
         .length   = use->length,
         .type     = ucs_load_relaxed(&region->access)
     };
     ucs_predict_ref_t ref;
 
-    ref = ucs_predict_table_record(cache->plan.table, &learned);
+    ref = ucs_predict_table_record(ucs_regcache_paper_table(cache), &learned);
     if (ucs_regcache_region_gen(region) != use->generation) {
-        ucs_regcache_step_cancel(cache, &cache->plan.rq.items[ref.index]);
+        ucs_regcache_plan_cancel(cache, &cache->plan.rq.items[ref.index]);
         return;
     }
 
     ucs_regcache_paper_satisfy(cache, region, use->end_ns);
     ucs_regcache_paper_expect(cache, region, ref, use);
-    ucs_regcache_step_replan(cache, region);
-    ucs_regcache_step_deregister(cache, region);
+    ucs_regcache_plan_replan(cache, region);
+    ucs_regcache_plan_deregister(cache, region);
 }
 
 static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
@@ -99,18 +135,32 @@ static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
                                          uint64_t now)
 {
     return ucs_max(item->deadline, now) +
-           ucs_predict_table_slack(cache->plan.table, item->ref);
+           ucs_predict_table_slack(ucs_regcache_paper_table(cache), item->ref);
 }
 
 static void ucs_regcache_paper_unused(ucs_regcache_h cache,
                                       const ucs_regcache_rq_item_t *item)
 {
-    ucs_predict_table_unused(cache->plan.table, item->ref);
+    ucs_predict_table_unused(ucs_regcache_paper_table(cache), item->ref);
+}
+
+/* All that is expected is about to be used, so each is looked for by itself */
+static uint64_t ucs_regcache_paper_poll(ucs_regcache_h cache, uint64_t now)
+{
+    ucs_regcache_poll_t poll;
+
+    ucs_regcache_poll_expected(cache, UCS_REGCACHE_PAPER_POLL_SHARE, 0, now,
+                               &poll);
+    return (poll.longest == 0) ? poll.next :
+                                 ucs_min(poll.next, now + poll.shortest);
 }
 
 const ucs_regcache_policy_ops_t ucs_regcache_policy_paper = {
-        .init    = ucs_regcache_paper_init,
-        .cleanup = ucs_regcache_paper_cleanup,
-        .use     = ucs_regcache_paper_use,
-        .until   = ucs_regcache_paper_until,
-        .unused  = ucs_regcache_paper_unused};
+    .idle    = UCS_REGCACHE_IDLE_QUEUE,
+    .init    = ucs_regcache_paper_init,
+    .cleanup = ucs_regcache_paper_cleanup,
+    .use     = ucs_regcache_paper_use,
+    .poll    = ucs_regcache_paper_poll,
+    .until   = ucs_regcache_paper_until,
+    .unused  = ucs_regcache_paper_unused
+};

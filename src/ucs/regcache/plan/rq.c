@@ -153,16 +153,16 @@ void ucs_regcache_rq_remove(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item)
 
 void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
                             ucs_regcache_region_t *region,
-                            ucs_predict_ref_t ref, uint64_t time,
-                            uint64_t deadline, uint64_t use_end, uint64_t gap)
+                            ucs_predict_ref_t ref,
+                            const ucs_regcache_rq_due_t *due, uint64_t gap)
 {
     ucs_regcache_rq_item_t *item = &rq->items[ref.index];
 
     ucs_regcache_rq_remove(rq, item);
     item->ref      = ref;
-    item->time     = time;
-    item->deadline = deadline;
-    item->use_end  = use_end;
+    item->time     = due->time;
+    item->deadline = due->deadline;
+    item->use_end  = due->use_end;
     ucs_regcache_rq_chain(item, region);
     ucs_regcache_rq_link(rq, item, UCS_REGCACHE_RQ_PENDING);
     ucs_regcache_rq_spread(item, gap);

@@ -65,6 +65,13 @@ typedef struct ucs_regcache_rq {
     ucs_regcache_rq_item_t *items; /* by index of the context */
 } ucs_regcache_rq_t;
 
+/** When a use is expected, ns. */
+typedef struct ucs_regcache_rq_due {
+    uint64_t time;     /* by when the region is to be registered */
+    uint64_t deadline; /* as predicted */
+    uint64_t use_end;  /* as predicted */
+} ucs_regcache_rq_due_t;
+
 /** @param [in] max_contexts  Bound of the call-site table. */
 ucs_status_t ucs_regcache_rq_init(ucs_regcache_rq_t *rq, unsigned max_contexts);
 
@@ -74,15 +81,12 @@ void ucs_regcache_rq_cleanup(ucs_regcache_rq_t *rq);
  * Put the item of context @a ref into the pending list, in place of what that
  * context had before.
  *
- * @param [in] time      By when the region is to be registered, ns.
- * @param [in] deadline  Predicted use, ns.
- * @param [in] use_end   Predicted end of that use, ns.
- * @param [in] gap       Least distance between neighbours, ns.
+ * @param [in] gap  Least distance between neighbours, ns.
  */
 void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
                             ucs_regcache_region_t *region,
-                            ucs_predict_ref_t ref, uint64_t time,
-                            uint64_t deadline, uint64_t use_end, uint64_t gap);
+                            ucs_predict_ref_t ref,
+                            const ucs_regcache_rq_due_t *due, uint64_t gap);
 
 /** The helper could not register for this context: the next one, or two, four
  *  and so on up to a thousand of its uses are not foreseen. */
@@ -128,6 +132,15 @@ static inline int
 ucs_regcache_rq_item_is_current(const ucs_regcache_rq_item_t *item)
 {
     return ucs_regcache_region_gen(item->region) == item->generation;
+}
+
+/** @return Nonzero if the item's region is in use. Acquire of the word, so that
+ *          the fields are those of this life or the word changes. */
+static inline int
+ucs_regcache_rq_item_in_use(const ucs_regcache_rq_item_t *item)
+{
+    return ucs_regcache_rq_item_is_current(item) &&
+           (ucs_regcache_word_refs(ucs_load_acquire(&item->region->word)) > 0);
 }
 
 /** @return Nonzero if order, gaps' order and links hold; for tests, debug. */

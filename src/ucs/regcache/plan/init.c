@@ -1,0 +1,40 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/regcache/regcache_int.h>
+
+/* Lateness of the helper's wake-up before it has been measured */
+#define UCS_REGCACHE_LATENESS_NS 100000
+
+ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
+                                    const ucs_regcache_params_t *params)
+{
+    ucs_regcache_plan_t *plan = &cache->plan;
+    ucs_status_t status;
+
+    plan->ops      = ucs_regcache_policy_get(params->policy);
+    plan->next_due = UCS_REGCACHE_TIME_NEVER;
+    plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
+    plan->lateness = UCS_REGCACHE_LATENESS_NS;
+    if (!ucs_regcache_plan_is_used(cache)) {
+        return UCS_OK;
+    }
+
+    status = plan->ops->init(cache, params, &plan->state);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucs_regcache_rq_init(&plan->rq, params->max_contexts);
+    if (status != UCS_OK) {
+        plan->ops->cleanup(plan->state);
+    }
+    return status;
+}
+
+void ucs_regcache_plan_cleanup(ucs_regcache_h cache)
+{
+    if (ucs_regcache_plan_is_used(cache)) {
+        ucs_regcache_rq_cleanup(&cache->plan.rq);
+        cache->plan.ops->cleanup(cache->plan.state);
+    }
+}

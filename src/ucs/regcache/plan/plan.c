@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/sys/math.h>
+
+int ucs_regcache_plan_is_used(ucs_regcache_h cache)
+{
+    return cache->plan.ops->idle == UCS_REGCACHE_IDLE_QUEUE;
+}
+
+void ucs_regcache_plan_remember(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region,
+                                uint64_t generation)
+{
+    if (ucs_load_relaxed(&region->planned)) {
+        return; /* as it is for all but the first use of a life */
+    }
+    ucs_regcache_lock(cache);
+    if (ucs_regcache_region_gen(region) == generation) {
+        ucs_store_relaxed(&region->planned, 1);
+    }
+    ucs_regcache_unlock(cache);
+}
+
+void ucs_regcache_plan_forget(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region)
+{
+    ucs_store_relaxed(&region->planned, 0);
+    ucs_regcache_lock(cache);
+    if ((ucs_load_relaxed(&region->word) &
+         (UCS_REGCACHE_WORD_STATE_MASK | UCS_REGCACHE_WORD_DOOMED)) ==
+        UCS_REGCACHE_STATE_DORMANT) {
+        ucs_regcache_index_remove(&cache->index, region);
+        ucs_regcache_region_free(cache, region);
+    }
+    ucs_regcache_unlock(cache);
+}
+
+void ucs_regcache_plan_replan(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region)
+{
+    const ucs_regcache_rq_item_t *item;
+
+    if (cache->plan.ops->is_home != NULL) {
+        return; /* planned for as long as it is a buffer's home */
+    }
+    item = ucs_regcache_rq_of_region(region);
+    if (item != NULL) {
+        ucs_regcache_plan_remember(cache, region, item->generation);
+    } else {
+        ucs_regcache_plan_forget(cache, region);
+    }
+}
+
+uint64_t ucs_regcache_plan_earliest(ucs_regcache_region_t *region)
+{
+    uint64_t earliest = UCS_REGCACHE_TIME_NEVER;
+    ucs_regcache_rq_item_t *item;
+
+    for (item = ucs_regcache_rq_of_region(region); item != NULL;
+         item = item->region_next) {
+        if (item->list != UCS_REGCACHE_RQ_PENDING) {
+            return 0;
+        }
+        earliest = ucs_min(earliest, item->time);
+    }
+    return earliest;
+}
+
+void ucs_regcache_plan_deregister(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region)
+{
+    uint64_t earliest = ucs_regcache_plan_earliest(region);
+    ucs_predict_terms_t terms;
+    int is_claimed;
+
+    if (cache->plan.ops->keeps_budget &&
+        (cache->config.max_pinned != SIZE_MAX)) {
+        return; /* memory that the user granted; evicted when it is needed */
+    }
+
+    if (earliest != UCS_REGCACHE_TIME_NEVER) {
+        ucs_regcache_terms(cache, region, &terms);
+        if (!ucs_predict_may_deregister(ucs_regcache_now(cache), &terms,
+                                        earliest)) {
+            return;
+        }
+    }
+
+    ucs_regcache_lock(cache);
+    is_claimed = ucs_regcache_region_take_idle(cache, region);
+    ucs_regcache_unlock(cache);
+    if (is_claimed) {
+        ucs_regcache_region_deregister(cache, region, NULL);
+    }
+}
+
+void ucs_regcache_plan_cancel(ucs_regcache_h cache,
+                              ucs_regcache_rq_item_t *item)
+{
+    ucs_regcache_region_t *region = item->region;
+
+    if (item->list == UCS_REGCACHE_RQ_NONE) {
+        return;
+    }
+    if (!ucs_regcache_rq_item_is_current(item)) {
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
+        return;
+    }
+    ucs_regcache_rq_remove(&cache->plan.rq, item);
+    ucs_regcache_plan_replan(cache, region);
+    ucs_regcache_plan_deregister(cache, region);
+}

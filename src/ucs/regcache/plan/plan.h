@@ -1,0 +1,185 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_PLAN_H_
+#define UCS_REGCACHE_PLAN_H_
+
+#include <ucs/regcache/plan/policy.h>
+#include <ucs/predict/condition.h>
+
+/**
+ * @file plan.h
+ *
+ * The helper's side of the cache: the step, which serves the queue of uses that
+ * are over and the registration queue in turn, and its parts. Calls go down
+ * this list only:
+ *
+ *   step.c    the helper's step
+ *   init.c    begin and end
+ *   sweep.c   looks for regions whose last use was lost
+ *   serve.c   what is due in the registration queue
+ *   wakeup.c  when the helper steps next
+ *   policy_*  what is expected when, by policy.h
+ *   await.c, home.c, share.c, poll.c   parts of policies
+ *   plan.c    what a region is expected for
+ *   uses.c    batches of uses
+ *   terms.c   what the helper's work on a region takes
+ *   rq.c      the registration queue
+ *
+ * All of it is the helper's, unless a function says otherwise.
+ */
+
+BEGIN_C_DECLS
+
+/** Uses that are sorted by their start before they are learned from. */
+#define UCS_REGCACHE_BATCH 64
+
+/** Uses under way that are looked at beside a batch. */
+#define UCS_REGCACHE_UNDER_WAY 64
+
+/** Between two lots, of a sweep or of what was unmapped: ten times what it takes
+ * to look at one under the index lock, so that it is free for nine parts of
+ * ten; and fork() comes in, which waits for the end of a step */
+#define UCS_REGCACHE_LOT_REST_NS UINT64_C(100000)
+
+/** Looks for regions that no queue knows of, for a use of theirs was lost. */
+typedef struct ucs_regcache_sweep {
+    uint64_t            lost;     /* by the queue of uses, as last seen */
+    ucs_regcache_walk_t walk;     /* over when there is none */
+    int                 is_again; /* more were lost since the walk began */
+    uint64_t            at;       /* ns, when it goes on or begins */
+} ucs_regcache_sweep_t;
+
+/** Holds registrations in advance back. */
+typedef struct ucs_regcache_backoff {
+    uint64_t until; /* ns: none before */
+    uint64_t ns;    /* the latest; 0: all is well */
+} ucs_regcache_backoff_t;
+
+/** What the helper's step owns. */
+typedef struct ucs_regcache_plan {
+    const ucs_regcache_policy_ops_t *ops;
+    void                            *state;    /* the policy's own */
+    ucs_regcache_rq_t               rq;
+    ucs_regcache_sweep_t            sweep;
+    ucs_regcache_backoff_t          backoff;
+    uint64_t                        used_at;   /* ns, when a step last found a
+                                                  use */
+    uint64_t                        next_due;  /* what the last step returned */
+    uint64_t                        lateness;  /* ns, smoothed, of steps */
+    uint64_t                        shared;    /* ns, until the core is free */
+    int                             is_resting;
+} ucs_regcache_plan_t;
+
+
+/* --- init.c --- */
+
+/**
+ * Set up the plan of a cache whose other fields are set.
+ *
+ * @param [in] params  Of the cache; valid.
+ *
+ * @return UCS_OK, UCS_ERR_NO_MEMORY or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
+                                    const ucs_regcache_params_t *params);
+
+void ucs_regcache_plan_cleanup(ucs_regcache_h cache);
+
+
+/* --- plan.c --- */
+
+/** @return Nonzero if the policy needs a helper's steps; any thread. */
+int ucs_regcache_plan_is_used(ucs_regcache_h cache);
+
+/** Have a region kept DORMANT when it is deregistered, unless the life that
+ *  @a generation names has ended: the mark would stay on the next life, of
+ *  which nobody may ever hear. */
+void ucs_regcache_plan_remember(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region,
+                                uint64_t generation);
+
+/** Let go of a region that nothing is expected of any more. */
+void ucs_regcache_plan_forget(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region);
+
+/** After items of a region have come or gone. */
+void ucs_regcache_plan_replan(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region);
+
+/** @return The earliest time at which the region must be registered, ns; 0 if
+ *          its use is waited for; UCS_REGCACHE_TIME_NEVER if there is none. */
+uint64_t ucs_regcache_plan_earliest(ucs_regcache_region_t *region);
+
+/** Deregister an idle region if the deregistration condition holds. A region
+ *  without an item is always deregistered. */
+void ucs_regcache_plan_deregister(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region);
+
+/** Nothing is expected of this item any more. A region that is left without
+ *  items is known to no queue: nobody else would deregister or forget it. */
+void ucs_regcache_plan_cancel(ucs_regcache_h cache,
+                              ucs_regcache_rq_item_t *item);
+
+
+/* --- uses.c --- */
+
+/** The path of a use. */
+uint64_t ucs_regcache_uses_path(ucs_regcache_h cache, const ucs_use_t *use);
+
+/** Put a use into a batch that is sorted by start. */
+void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
+                            const ucs_use_t *use);
+
+/** Take uses that are over from their queue, UCS_REGCACHE_BATCH at most.
+ *  @return How many. */
+unsigned ucs_regcache_uses_drain(ucs_regcache_h cache, ucs_use_t *uses);
+
+
+/* --- terms.c --- */
+
+/** What the helper's work on a region takes. */
+void ucs_regcache_terms(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                        ucs_predict_terms_t *terms);
+
+/** The same under the index lock. */
+void ucs_regcache_terms_locked(ucs_regcache_h cache,
+                               ucs_regcache_region_t *region,
+                               ucs_predict_terms_t *terms);
+
+/** Learn how late a step is that begins now. */
+void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now);
+
+/** @return First time at which the registration of a pending item may not be
+ *          delayed any more. Under the index lock. */
+uint64_t ucs_regcache_terms_begin(ucs_regcache_h cache,
+                                  ucs_regcache_rq_item_t *item);
+
+
+/* --- serve.c --- */
+
+/** Serve the first item of the registration queue if it is due. @return Nonzero
+ *  if it was. */
+int ucs_regcache_serve_next(ucs_regcache_h cache);
+
+/** Give up what did not come until now. */
+void ucs_regcache_serve_expired(ucs_regcache_h cache,
+                                ucs_regcache_rq_list_t list, uint64_t now);
+
+
+/* --- sweep.c --- */
+
+/** Deregister a lot of the regions whose last use was lost, if there is one.
+ *
+ *  @param [in] lost  What the queue of uses has lost so far. */
+void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost, uint64_t now);
+
+
+/* --- wakeup.c --- */
+
+/** @return When the helper is to step next, ns; now the step is over. */
+uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now);
+
+END_C_DECLS
+
+#endif

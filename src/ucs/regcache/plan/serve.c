@@ -1,0 +1,191 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+
+/* After a registration in advance has failed, or a use was short of something,
+ * there is none for a while: the longer the more often it fails in a row */
+#define UCS_REGCACHE_BACKOFF_MIN_NS UINT64_C(1000000)
+#define UCS_REGCACHE_BACKOFF_MAX_NS UINT64_C(1000000000)
+
+static void ucs_regcache_serve_back_off(ucs_regcache_h cache)
+{
+    uint64_t now = ucs_regcache_now(cache);
+
+    cache->plan.backoff.ns       = ucs_max(2 * cache->plan.backoff.ns,
+                                        UCS_REGCACHE_BACKOFF_MIN_NS);
+    cache->plan.backoff.ns       = ucs_min(cache->plan.backoff.ns,
+                                        UCS_REGCACHE_BACKOFF_MAX_NS);
+    cache->plan.backoff.until = now + cache->plan.backoff.ns;
+}
+
+/* The uses that are due meanwhile register by themselves */
+static int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache)
+{
+    if (ucs_unlikely(ucs_load_relaxed(&cache->pressed))) {
+        ucs_store_relaxed(&cache->pressed, 0);
+        ucs_regcache_serve_back_off(cache);
+    }
+    return ucs_regcache_now(cache) < cache->plan.backoff.until;
+}
+
+/* Want of memory passes, for all alike, and so does want of room; a buffer that
+ * is refused for what it is will be refused again. The verbs domain of UCX 1.13
+ * does not tell them apart. */
+static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
+                                               ucs_regcache_rq_item_t *item,
+                                               ucs_regcache_region_t *region)
+{
+    ucs_status_t status;
+
+    ucs_regcache_supersede(cache, region);
+    status = ucs_regcache_region_register(cache, region,
+                                          ucs_load_relaxed(&region->access), 0);
+    if (status == UCS_OK) {
+        cache->plan.backoff.ns = 0;
+        return UCS_OK;
+    }
+    if (ucs_regcache_status_is_exhausted(status)) {
+        ucs_regcache_serve_back_off(cache);
+    }
+    if ((status != UCS_ERR_NO_MEMORY) && (status != UCS_ERR_NO_RESOURCE) &&
+        (status != UCS_ERR_EXCEEDS_LIMIT)) {
+        ucs_regcache_rq_refused(item);
+    }
+    return status;
+}
+
+/* What is to be done for an item that is due; under the lock */
+static ucs_regcache_region_t *
+ucs_regcache_serve_find(ucs_regcache_h cache, ucs_regcache_rq_item_t *item,
+                       ucs_regcache_state_t *state_p)
+{
+    ucs_regcache_region_t *region = item->region;
+    ucs_regcache_region_t *found;
+    uint64_t word;
+
+    found = ucs_regcache_index_find(&cache->index,
+                                    ucs_load_relaxed(&region->start),
+                                    ucs_load_relaxed(&region->end),
+                                    ucs_load_relaxed(&region->access));
+    if (found == NULL) {
+        *state_p = UCS_REGCACHE_STATE_FREE;
+        return NULL;
+    }
+
+    word     = ucs_load_relaxed(&found->word);
+    *state_p = ucs_regcache_word_state(word);
+    if (*state_p == UCS_REGCACHE_STATE_DORMANT) {
+        ucs_store_relaxed(&found->speculative, 1);
+        ucs_store_relaxed(&found->wake, 0);
+        ucs_store_relaxed(&found->idle, UCS_REGCACHE_IDLE_QUEUE);
+        ucs_store_release(&found->word, /* [R-LIVE] */
+                          ucs_regcache_word_set_state(
+                                  word, UCS_REGCACHE_STATE_REGISTERING));
+    }
+    return found;
+}
+
+/* The region is registered, or was so already: now its use must come */
+static void ucs_regcache_serve_registered(ucs_regcache_h cache,
+                                         ucs_regcache_rq_item_t *item,
+                                         ucs_regcache_region_t *region)
+{
+    ucs_regcache_region_t *before = item->region;
+    uint64_t now                  = ucs_regcache_now(cache);
+
+    ucs_regcache_rq_registered(&cache->plan.rq, item, region,
+                               cache->plan.ops->until(cache, item, now));
+    ucs_regcache_plan_replan(cache, region);
+    if (before != region) {
+        ucs_regcache_plan_replan(cache, before);
+        ucs_regcache_plan_deregister(cache, before);
+    }
+}
+
+static void ucs_regcache_serve_due(ucs_regcache_h cache,
+                                  ucs_regcache_rq_item_t *item)
+{
+    ucs_regcache_region_t *region;
+    ucs_regcache_state_t state;
+
+    if (!ucs_regcache_rq_item_is_current(item) ||
+        ucs_regcache_serve_is_backing_off(cache) ||
+        (ucs_regcache_reserve(cache) != UCS_OK)) {
+        ucs_regcache_plan_cancel(cache, item);
+        return;
+    }
+
+    ucs_regcache_lock(cache);
+    region = ucs_regcache_serve_find(cache, item, &state);
+    ucs_regcache_unlock(cache);
+
+    if ((state == UCS_REGCACHE_STATE_DORMANT) &&
+        (ucs_regcache_serve_register(cache, item, region) == UCS_OK)) {
+        state = UCS_REGCACHE_STATE_LIVE;
+    }
+    if (state == UCS_REGCACHE_STATE_LIVE) {
+        ucs_regcache_serve_registered(cache, item, region);
+    } else {
+        /* The use has come already, or its buffer cannot be had */
+        ucs_regcache_plan_cancel(cache, item);
+    }
+}
+
+int ucs_regcache_serve_next(ucs_regcache_h cache)
+{
+    ucs_regcache_rq_item_t *item = ucs_regcache_rq_first(
+            &cache->plan.rq, UCS_REGCACHE_RQ_PENDING);
+    ucs_predict_terms_t terms;
+
+    if (item == NULL) {
+        return 0;
+    }
+    if (ucs_regcache_rq_item_is_current(item)) {
+        ucs_regcache_terms(cache, item->region, &terms);
+        if (ucs_predict_may_delay(ucs_regcache_now(cache), &terms,
+                                  item->time)) {
+            return 0;
+        }
+    }
+    ucs_regcache_serve_due(cache, item);
+    return 1;
+}
+
+/* The use did not come by deadline and slack */
+static void ucs_regcache_serve_expire(ucs_regcache_h cache,
+                                     ucs_regcache_rq_item_t *item, uint64_t now)
+{
+    ucs_regcache_region_t *region = item->region;
+    uint64_t word                 = ucs_load_relaxed(&region->word);
+
+    if (!ucs_regcache_rq_item_is_current(item)) {
+        ucs_regcache_rq_remove(&cache->plan.rq, item);
+        return;
+    }
+    if (ucs_regcache_word_refs(word) > 0) {
+        /* It came; its end will be in the DQ */
+        ucs_regcache_rq_extend(&cache->plan.rq, item,
+                               ucs_max(cache->plan.ops->until(cache, item, now),
+                                       now + UCS_REGCACHE_POLL_MIN_NS));
+        return;
+    }
+    if (cache->plan.ops->unused != NULL) {
+        cache->plan.ops->unused(cache, item);
+    }
+    ucs_regcache_plan_cancel(cache, item);
+}
+
+void ucs_regcache_serve_expired(ucs_regcache_h cache,
+                                      ucs_regcache_rq_list_t list, uint64_t now)
+{
+    ucs_regcache_rq_item_t *item;
+
+    while (((item = ucs_regcache_rq_first(&cache->plan.rq, list)) != NULL) &&
+           (item->time <= now)) {
+        ucs_regcache_serve_expire(cache, item, now);
+    }
+}

@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/sys/math.h>
+
+/* Terms of the paper's t_p that are not measured one by one: a look-up in the
+ * call-site table and in the cache, and a step along a queue. Upper bounds. */
+#define UCS_REGCACHE_HASH_NS  500
+#define UCS_REGCACHE_CACHE_NS 500
+#define UCS_REGCACHE_ITEM_NS  5.0
+
+#define UCS_REGCACHE_LATENESS_MAX_NS UINT64_C(5000000)
+
+void ucs_regcache_terms_locked(ucs_regcache_h cache,
+                                           ucs_regcache_region_t *region,
+                                           ucs_predict_terms_t *terms)
+{
+    size_t pages = ucs_regcache_pages(cache, region);
+    size_t items = cache->plan.rq.count[UCS_REGCACHE_RQ_PENDING];
+
+    terms->hash_ns   = UCS_REGCACHE_HASH_NS;
+    terms->cache_ns  = UCS_REGCACHE_CACHE_NS;
+    terms->insert_ns = ucs_predict_queue_cost(UCS_REGCACHE_ITEM_NS, items);
+    terms->update_ns = terms->insert_ns;
+    terms->wakeup_ns = ucs_max(cache->plan.lateness, cache->plan.shared);
+
+    terms->register_ns   = ucs_predict_cost_estimate(&cache->cost.reg, pages);
+    terms->deregister_ns = ucs_predict_cost_estimate(&cache->cost.dereg, pages);
+}
+
+void ucs_regcache_terms(ucs_regcache_h cache,
+                             ucs_regcache_region_t *region,
+                             ucs_predict_terms_t *terms)
+{
+    ucs_regcache_lock(cache);
+    ucs_regcache_terms_locked(cache, region, terms);
+    ucs_regcache_unlock(cache);
+}
+
+void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
+{
+    int64_t late;
+
+    if ((cache->plan.next_due == UCS_REGCACHE_TIME_NEVER) ||
+        (now < cache->plan.next_due)) {
+        return;
+    }
+    late = ucs_min(now - cache->plan.next_due, UCS_REGCACHE_LATENESS_MAX_NS);
+    late = late - (int64_t)cache->plan.lateness;
+    /* Up fast, down slowly: a missed deadline costs more than a page held */
+    cache->plan.lateness += late / ((late > 0) ? 2 : 16);
+}
+
+uint64_t ucs_regcache_terms_begin(ucs_regcache_h cache,
+                                      ucs_regcache_rq_item_t *item)
+{
+    ucs_predict_terms_t terms;
+    uint64_t cost;
+
+    ucs_regcache_terms_locked(cache, item->region, &terms);
+    cost = ucs_predict_register_cost(&terms);
+    return (item->time > cost) ? item->time - cost + 1 : 0;
+}
