@@ -17,6 +17,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/predict/cost.c \
 	../../src/ucs/predict/order.c \
 	../../src/ucs/predict/signature.c \
+	../../src/ucs/predict/tuning.c \
 	../../src/ucs/datastruct/dq.c \
 	../../src/ucs/regcache/regcache.c \
 	../../src/ucs/regcache/deregister.c \
@@ -30,6 +31,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/register.c \
 	../../src/ucs/regcache/evict.c \
 	../../src/ucs/regcache/stats.c \
+	../../src/ucs/regcache/tuning.c \
 	../../src/ucs/regcache/plan/await.c \
 	../../src/ucs/regcache/plan/home.c \
 	../../src/ucs/regcache/plan/init.c \
@@ -50,10 +52,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/lru.c \
 	../../src/ucs/datastruct/itree.c \
 	../../src/ucs/regcache/plan/rq.c
-# Few regions make a lot here, so that a walk that takes no break is told from one
-# that does
-libschedules_cache_a_CPPFLAGS = -DUCS_REGCACHE_LOT=4 \
-	-I$(srcdir)/schedules_sim \
+libschedules_cache_a_CPPFLAGS = -I$(srcdir)/schedules_sim \
 	-include $(srcdir)/schedules_hooks.h $(AM_CPPFLAGS)
 libschedules_cache_a_CFLAGS = $(AM_CFLAGS)
 

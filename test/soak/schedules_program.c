@@ -342,6 +342,11 @@ static void sim_program_params(sim_rng_t *rng, ucs_regcache_policy_t policy)
     params->dq_length    = 2u << sim_rng_below(rng, 4);
     params->max_contexts = 4u << sim_rng_below(rng, 4);
     params->page_size    = SIM_PAGE;
+    /* Few regions make a lot here, so that a walk that takes no break is told
+     * from one that does */
+    sim_world.tuning     = ucs_regcache_tuning_default;
+    sim_world.tuning.lot = 4;
+    params->tuning       = &sim_world.tuning;
 }
 
 static void sim_program_world(uint64_t seed, ucs_regcache_policy_t policy)

@@ -54,6 +54,7 @@ typedef struct sim_use {
 
 typedef struct sim_world {
     ucs_regcache_params_t params;
+    ucs_regcache_tuning_t tuning; /* of params */
     ucs_regcache_h        cache;
     int                   is_refused;   /* no helper thread */
     unsigned              device_limit; /* registrations; 0: none */

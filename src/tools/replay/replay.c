@@ -17,6 +17,7 @@ typedef struct replay_command {
     replay_options_t options;
     int              is_json;
     int              is_accuracy;
+    int              is_list; /* of the constants */
 } replay_command_t;
 
 
@@ -33,7 +34,9 @@ static void replay_usage(FILE *stream)
             "  --accuracy how well predictors tell the time of the next use\n"
             "  --equal    also predict's best at the byte-seconds of others\n"
             "  --speed    also say how fast that was\n"
-            "  --window N samples of the periodicity detector [64]\n",
+            "  --window N samples of the periodicity detector [64]\n"
+            "  --tuning NAME=VALUE  one of the engine's constants\n"
+            "  --list-tuning  print them: name, default, unit, reason\n",
             TOOL_NAME);
     tool_options_help(replay_options, stream);
     fprintf(stream, "  --help    show this text\n");
@@ -240,6 +243,41 @@ static int replay_parse_window(void *field, const char *value)
     return 0;
 }
 
+/* NAME=VALUE */
+static int replay_parse_tuning(void *field, const char *value)
+{
+    replay_options_t *options = field;
+    const char *mark          = strchr(value, '=');
+    ucs_status_t status;
+    char *name, *end;
+    double number;
+
+    if (mark == NULL) {
+        return -1;
+    }
+    number = strtod(mark + 1, &end);
+    if ((end == mark + 1) || (*end != '\0')) {
+        return -1;
+    }
+    name   = tool_format("%.*s", (int)(mark - value), value);
+    status = ucs_regcache_tuning_set(&options->tuning, name, number);
+    free(name);
+    options->params.tuning = &options->tuning;
+    return (status == UCS_OK) ? 0 : -1;
+}
+
+static int replay_list_tuning(void)
+{
+    const ucs_tuning_row_t *row;
+
+    for (row = ucs_regcache_tuning_rows; row->name != NULL; ++row) {
+        printf("%s\t%.17g\t%s\t%s\t%s\n", row->name,
+               ucs_regcache_tuning_get(&ucs_regcache_tuning_default, row),
+               row->unit, row->why, row->effect);
+    }
+    return tool_finish_output();
+}
+
 #define REPLAY_OPTION(_field) offsetof(replay_command_t, _field), NULL, NULL
 
 static const tool_option_t replay_command_options[] = {
@@ -249,6 +287,9 @@ static const tool_option_t replay_command_options[] = {
     {"speed", NULL, REPLAY_OPTION(options.is_speed)},
     {"window", replay_parse_window, offsetof(replay_command_t, options.window),
      "a whole number from 1 to 4096", NULL},
+    {"tuning", replay_parse_tuning, offsetof(replay_command_t, options),
+     "NAME=VALUE with a name of --list-tuning and a value above 0", NULL},
+    {"list-tuning", NULL, REPLAY_OPTION(is_list)},
     {}
 };
 
@@ -263,6 +304,9 @@ int tool_replay_main(int argc, char **argv)
             {replay_options, &command.options}, {}}, replay_usage);
     if (status >= 0) {
         return status;
+    }
+    if (command.is_list) {
+        return replay_list_tuning();
     }
     if (optind == argc) {
         tool_message("replay needs a TRACE (see %s replay --help)", TOOL_NAME);

@@ -30,6 +30,8 @@ typedef struct replay_ceiling {
 /** Options that a replay needs. */
 typedef struct replay_options {
     replay_params_t       params;   /**< policy and ceiling are not set */
+    ucs_regcache_tuning_t tuning;   /**< params.tuning points here if any
+                                         constant is not the default */
     replay_ceiling_t      ceiling;
     uint64_t              min_size;
     replay_warp_t         warp;

@@ -225,6 +225,7 @@ void replay_options_init(replay_options_t *options)
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;
     options->window                         = REPLAY_WINDOW;
+    options->tuning                         = ucs_regcache_tuning_default;
     for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
         options->policies[options->policy_count++] = i;
     }

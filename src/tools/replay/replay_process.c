@@ -340,7 +340,8 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .dq_length    = process->dq_length,
         .max_contexts = process->max_contexts,
         .miss_target  = params->miss_target,
-        .page_size    = process->page_size
+        .page_size    = process->page_size,
+        .tuning       = params->tuning
     };
     ucs_status_t status;
 

@@ -4,6 +4,7 @@
 #ifndef UCS_PREDICT_BOUND_H_
 #define UCS_PREDICT_BOUND_H_
 
+#include <ucs/predict/tuning.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
@@ -21,12 +22,6 @@
 
 BEGIN_C_DECLS
 
-/** Delays that the floor takes to rise by about two thirds of what it lacks. */
-#define UCS_PREDICT_BOUND_MEMORY 1000.0f
-
-/** Likewise for what is typical. */
-#define UCS_PREDICT_BOUND_RECENT 16.0f
-
 /** All zero: no delay seen. */
 typedef struct ucs_predict_bound {
     float    floor;   /* ns */
@@ -37,7 +32,8 @@ typedef struct ucs_predict_bound {
 /** Learn from one delay, in nanoseconds, not negative. A single long one lifts
  *  the floor by no more than its share of the floor itself. */
 static inline void
-ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay_ns)
+ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay_ns,
+                         const ucs_predict_tuning_t *tuning)
 {
     float delay = (float)delay_ns;
 
@@ -45,12 +41,12 @@ ucs_predict_bound_update(ucs_predict_bound_t *bound, double delay_ns)
         bound->typical = delay;
     }
     bound->typical += (ucs_min(delay, 2 * bound->typical) - bound->typical) /
-                      UCS_PREDICT_BOUND_RECENT;
+                      (float)tuning->bound_recent;
     if ((bound->count == 0) || (delay < bound->floor)) {
         bound->floor = delay;
     } else {
         bound->floor += (ucs_min(delay, 2 * bound->floor) - bound->floor) /
-                        UCS_PREDICT_BOUND_MEMORY;
+                        (float)tuning->bound_memory;
     }
     bound->typical = ucs_max(bound->typical, bound->floor);
     bound->count  += (bound->count != UINT32_MAX);

@@ -18,13 +18,6 @@ enum {
     CALLSITE_FLAG_BORROWED = 1 << 3 /* the period is the lender's */
 };
 
-/* Rule 6: the least and the greatest margin as shares of the period, the share
- * that stands for the deviation before it is known, and its smoothing */
-#define CALLSITE_MARGIN_MIN_SHARE 48
-#define CALLSITE_MARGIN_MAX_SHARE 8
-#define CALLSITE_DEVIATION_SHARE  32
-#define CALLSITE_DEVIATION_WEIGHT 4
-
 /*
  * Invariants: (period_ns != 0) == (confidence != 0)
  *             period_ns != 0  implies  CALLSITE_FLAG_LAST
@@ -50,8 +43,8 @@ typedef struct callsite_entry {
 } callsite_entry_t;
 
 /*
- * Entries [0, count) are in use and never become free again: eviction puts a
- * new context in the place of an old one. Each of them is in the LRU list, and
+ * Entries [0, count) are in use and never become free again: eviction gives
+ * an old one's entry to a new context. Each of them is in the LRU list, and
  * in the chain of the bucket (signature & bucket_mask).
  */
 struct ucs_predict_table {
@@ -65,16 +58,26 @@ struct ucs_predict_table {
     callsite_entry_t     entries[];
 };
 
-void ucs_predict_params_init(ucs_predict_params_t *params)
+void ucs_predict_params_tune(ucs_predict_params_t *params,
+                             const ucs_predict_tuning_t *tuning)
 {
     params->max_entries        = 4096;
-    params->window_length      = UCS_PREDICT_WINDOW_DEFAULT;
-    params->slack_fraction     = 0.25;
-    params->slack_min_ns       = UINT64_C(2000000);
-    params->slack_max_ns       = UINT64_C(1000000000);
-    params->confidence_initial = 2;
-    params->confidence_max     = 4;
+    params->window_length      = tuning->window;
+    params->slack_fraction     = tuning->slack_share;
+    params->slack_min_ns       = tuning->slack_min_ns;
+    params->slack_max_ns       = tuning->slack_max_ns;
+    params->confidence_initial = tuning->confidence_initial;
+    params->confidence_max     = tuning->confidence_max;
+    params->margin_min_part    = tuning->margin_min_part;
+    params->margin_max_part    = tuning->margin_max_part;
+    params->deviation_part     = tuning->deviation_part;
+    params->deviation_weight   = tuning->deviation_weight;
     params->borrow             = 0;
+}
+
+void ucs_predict_params_init(ucs_predict_params_t *params)
+{
+    ucs_predict_params_tune(params, &ucs_predict_tuning_default);
 }
 
 static int callsite_params_are_valid(const ucs_predict_params_t *params)
@@ -241,9 +244,9 @@ static void callsite_lru_remove(ucs_predict_table_h table,
     }
 }
 
-/* A place for a new context: a fresh one, or that of the evicted victim. Its
+/* An entry for a new context: a fresh one, or that of the evicted victim. Its
  * generation is all that remains of the victim. */
-static callsite_entry_t *callsite_place(ucs_predict_table_h table)
+static callsite_entry_t *callsite_take(ucs_predict_table_h table)
 {
     callsite_entry_t *entry;
     uint32_t generation;
@@ -271,7 +274,7 @@ static callsite_entry_t *callsite_get(ucs_predict_table_h table,
     if (entry != NULL) {
         callsite_lru_remove(table, entry);
     } else {
-        entry            = callsite_place(table);
+        entry            = callsite_take(table);
         entry->signature = signature;
         callsite_chain_insert(table, entry);
     }
@@ -312,7 +315,8 @@ static void callsite_confirm(const ucs_predict_params_t *params,
 
 /* Rule 6. A pause between two phases of a program says nothing about how
  * regular either is, so a difference counts for half a period at most. */
-static void callsite_deviate(callsite_entry_t *entry, uint64_t gap_ns)
+static void callsite_deviate(const ucs_predict_params_t *params,
+                             callsite_entry_t *entry, uint64_t gap_ns)
 {
     uint64_t difference = (gap_ns > entry->gap_ns) ? (gap_ns - entry->gap_ns) :
                                                      (entry->gap_ns - gap_ns);
@@ -320,8 +324,8 @@ static void callsite_deviate(callsite_entry_t *entry, uint64_t gap_ns)
     if (difference > entry->period_ns / 2) {
         difference = entry->period_ns / 2;
     }
-    entry->deviation_ns -= entry->deviation_ns / CALLSITE_DEVIATION_WEIGHT;
-    entry->deviation_ns += difference / CALLSITE_DEVIATION_WEIGHT;
+    entry->deviation_ns -= entry->deviation_ns / params->deviation_weight;
+    entry->deviation_ns += difference / params->deviation_weight;
     entry->gap_ns        = gap_ns;
 }
 
@@ -330,7 +334,7 @@ static void callsite_begin(const ucs_predict_params_t *params,
 {
     entry->period_ns    = gap_ns;
     entry->gap_ns       = gap_ns;
-    entry->deviation_ns = gap_ns / CALLSITE_DEVIATION_SHARE;
+    entry->deviation_ns = gap_ns / params->deviation_part;
     entry->confidence   = (entry->flags & CALLSITE_FLAG_RELEARN) ? 1 :
                           (uint8_t)params->confidence_initial;
     entry->flags       &= ~CALLSITE_FLAG_BORROWED;
@@ -347,7 +351,7 @@ static void callsite_learn(const ucs_predict_params_t *params,
     if ((entry->period_ns != 0) &&
         !(entry->flags & CALLSITE_FLAG_BORROWED)) {
         callsite_confirm(params, entry, start_ns - entry->last_ns);
-        callsite_deviate(entry, start_ns - entry->last_ns);
+        callsite_deviate(params, entry, start_ns - entry->last_ns);
     } else if (entry->flags & CALLSITE_FLAG_LAST) {
         callsite_begin(params, entry, start_ns - entry->last_ns);
     }
@@ -464,7 +468,8 @@ void ucs_predict_table_unused(ucs_predict_table_h table, ucs_predict_ref_t ref)
 uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
                                   ucs_predict_ref_t ref)
 {
-    callsite_entry_t *entry = callsite_deref(table, ref);
+    const ucs_predict_params_t *params = &table->params;
+    callsite_entry_t *entry            = callsite_deref(table, ref);
     uint64_t margin;
 
     if (entry == NULL) {
@@ -472,11 +477,11 @@ uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
     }
 
     margin = 2 * entry->deviation_ns;
-    if (margin > entry->period_ns / CALLSITE_MARGIN_MAX_SHARE) {
-        return entry->period_ns / CALLSITE_MARGIN_MAX_SHARE;
+    if (margin > entry->period_ns / params->margin_max_part) {
+        return entry->period_ns / params->margin_max_part;
     }
-    if (margin < entry->period_ns / CALLSITE_MARGIN_MIN_SHARE) {
-        return entry->period_ns / CALLSITE_MARGIN_MIN_SHARE;
+    if (margin < entry->period_ns / params->margin_min_part) {
+        return entry->period_ns / params->margin_min_part;
     }
     return margin;
 }

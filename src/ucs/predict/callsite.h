@@ -5,6 +5,7 @@
 #define UCS_PREDICT_CALLSITE_H_
 
 #include <ucs/predict/signature.h>
+#include <ucs/predict/tuning.h>
 #include <ucs/type/status.h>
 
 #include <stddef.h>
@@ -75,6 +76,10 @@ typedef struct ucs_predict_params {
     unsigned confidence_initial; /**< Of a period when first learned, 1 to
                                       confidence_max; default 2 */
     unsigned confidence_max;     /**< 1 to 255; default 4 */
+    uint64_t margin_min_part;    /**< Rule 6, parts of a period; default 48 */
+    uint64_t margin_max_part;    /**< Likewise; default 8 */
+    uint64_t deviation_part;     /**< Likewise; default 32 */
+    uint64_t deviation_weight;   /**< Likewise, uses; default 4 */
     int      borrow;             /**< Rule 7; takes a second entry for each
                                       call site and buffer; default 0 */
 } ucs_predict_params_t;
@@ -114,6 +119,10 @@ typedef struct ucs_predict_entry_info {
 
 /** Fill in the defaults. */
 void ucs_predict_params_init(ucs_predict_params_t *params);
+
+/** The same with other constants. */
+void ucs_predict_params_tune(ucs_predict_params_t *params,
+                             const ucs_predict_tuning_t *tuning);
 
 
 /**

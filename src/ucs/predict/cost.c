@@ -4,8 +4,6 @@
 #include "cost.h"
 #include "saturate.h"
 
-#define COST_FADE      (1.0 - 1.0 / UCS_PREDICT_COST_HORIZON)
-
 /* Longer than any operation takes, and its square is still far from infinity */
 #define COST_PRIOR_MAX 1e18
 
@@ -53,9 +51,9 @@ static double cost_sane(double value)
 }
 
 void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
-                           double b_ns)
+                           double b_ns, const ucs_predict_tuning_t *tuning)
 {
-    *c   = (ucs_predict_cost_t){0};
+    *c   = (ucs_predict_cost_t){.tuning = tuning};
     c->a = cost_sane(a_ns_per_page);
     c->b = cost_sane(b_ns);
     if ((c->a == 0) && (c->b == 0)) {
@@ -71,18 +69,20 @@ void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
  */
 static int cost_accumulate(ucs_predict_cost_t *c, ucs_predict_sample_t sample)
 {
+    double fade   = 1.0 - 1.0 / c->tuning->cost_horizon;
+    double clip   = c->tuning->cost_clip;
     double scale  = cost_scale(c, sample.x);
     double weight = 1 / (scale * scale);
-    double past   = c->weight * COST_FADE;
+    double past   = c->weight * fade;
     double total  = past + weight;
-    double y      = cost_min(sample.y, scale * UCS_PREDICT_COST_CLIP);
+    double y      = cost_min(sample.y, scale * clip);
     double dx, dy;
 
-    y         = cost_max(y, scale / UCS_PREDICT_COST_CLIP);
+    y         = cost_max(y, scale / clip);
     dx        = sample.x - c->mean_x;
     dy        = y - c->mean_y;
-    c->var_x  = (c->var_x * COST_FADE) + (weight * (past / total) * dx * dx);
-    c->cov_xy = (c->cov_xy * COST_FADE) + (weight * (past / total) * dx * dy);
+    c->var_x  = (c->var_x * fade) + (weight * (past / total) * dx * dx);
+    c->cov_xy = (c->cov_xy * fade) + (weight * (past / total) * dx * dy);
     c->mean_x = (c->mean_x * (past / total)) + (sample.x * (weight / total));
     c->mean_y = (c->mean_y * (past / total)) + (y * (weight / total));
     c->weight = total;
@@ -94,7 +94,7 @@ static int cost_slope_is_known(const ucs_predict_cost_t *c)
     double scale = cost_scale(c, c->mean_x);
     double x     = c->mean_x / scale;
 
-    return c->var_x > (UCS_PREDICT_COST_SPREAD * x * x);
+    return c->var_x > (c->tuning->cost_spread * x * x);
 }
 
 /* Turn the line to its least squares, around the mean of the samples */
@@ -202,7 +202,7 @@ static int cost_recent_spread(const ucs_predict_cost_t *c)
         var += (c->recent[i].x - mean) * (c->recent[i].x - mean);
     }
 
-    return var > (UCS_PREDICT_COST_SPREAD * mean * mean);
+    return var > (c->tuning->cost_spread * mean * mean);
 }
 
 /* The model has been wrong: only the recent samples count from here on */

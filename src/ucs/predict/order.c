@@ -20,23 +20,6 @@
 /* Ends that wait for the starts before them */
 #define ORDER_ENDS         128u
 
-/* Bounds are raised by no more than so many times the target: beyond what is
- * typical only where many misses are asked for, for from there it is a long way
- * back if the program changes */
-#define ORDER_STEER_MOST   100.0f
-
-#define ORDER_SURE         16u
-#define ORDER_STEER        0.2f
-#define ORDER_STEER_ALL    0.02f
-#define ORDER_GIVE_UP      4.0
-#define ORDER_GIVE_UP_NS   UINT64_C(1000000)
-#define ORDER_VAIN         2
-#define ORDER_GAP_DECAY    (15.0 / 16)
-
-/* A follower that was seen so often keeps its entry against a newcomer, at the
- * price of one sight */
-#define ORDER_ESTABLISHED  4u
-
 /* Uses that come next to each other say much the same of what follows; those
  * further away are needed where many come at once */
 static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
@@ -59,11 +42,11 @@ typedef struct order_label {
     uint64_t               learned; /* times that this was seen */
     uint64_t               taught;  /* the use that was learned from last */
     /* Generation 0: free. Looked through at each lesson, so together. */
-    ucs_predict_ref_t      places[UCS_PREDICT_FOLLOWERS];
+    ucs_predict_ref_t      buffers[UCS_PREDICT_FOLLOWERS];
     order_follower_t       followers[UCS_PREDICT_FOLLOWERS];
 } order_label_t;
 
-typedef struct order_place {
+typedef struct order_buffer {
     ucs_predict_lru_node_t node;    /* by address */
     uint64_t               start_ns;    /* latest use */
     uint64_t               end_ns;      /* 0: under way */
@@ -78,7 +61,7 @@ typedef struct order_place {
     uint8_t                is_new;      /* used once */
     uint8_t                is_sure;     /* is that deadline */
     float                  caution;
-} order_place_t;
+} order_buffer_t;
 
 typedef struct order_event {
     ucs_predict_ref_t label;
@@ -88,13 +71,14 @@ typedef struct order_event {
 
 struct ucs_predict_order {
     ucs_predict_order_params_t params;
-    ucs_predict_lru_t          places;
+    ucs_predict_tuning_t       tuning;
+    ucs_predict_lru_t          buffers;
     ucs_predict_lru_t          labels;
-    uint32_t                   *changed;    /* indices of places */
+    uint32_t                   *changed;    /* indices of buffers */
     uint32_t                   num_changed;
     uint32_t                   num_ends;
     float                      cautions[2]; /* of all that were used less often
-                                               than ORDER_SURE, or as often */
+                                               than `sure`, or as often */
     ucs_predict_order_info_t   info;        /* position: uses */
     double                     lacks[ORDER_LACKS]; /* by count of delays */
     order_event_t              ends[ORDER_ENDS]; /* by end_ns */
@@ -107,9 +91,10 @@ struct ucs_predict_order {
 
 void ucs_predict_order_params_init(ucs_predict_order_params_t *params)
 {
-    params->max_places  = 4096;
+    params->max_buffers = 4096;
     params->max_labels  = 4096;
     params->miss_target = 0.01;
+    params->tuning      = NULL;
 }
 
 static int order_is_bound_valid(uint32_t value)
@@ -128,7 +113,7 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     ucs_predict_order_params_init(&defaults);
     params = (params != NULL) ? params : &defaults;
     /* Also refuses a NaN */
-    if (!order_is_bound_valid(params->max_places) ||
+    if (!order_is_bound_valid(params->max_buffers) ||
         !order_is_bound_valid(params->max_labels) ||
         !((params->miss_target > 0) && (params->miss_target < 1))) {
         return UCS_ERR_INVALID_PARAM;
@@ -138,30 +123,32 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    order->params  = *params;
+    order->params = *params;
+    order->tuning = (params->tuning != NULL) ? *params->tuning :
+                                               ucs_predict_tuning_default;
     for (i = 0; i < ORDER_LACKS; ++i) {
         order->lacks[i] = ucs_predict_bound_lack(params->miss_target, i);
     }
     status         = UCS_ERR_NO_MEMORY;
-    order->changed = malloc(params->max_places * sizeof(*order->changed));
+    order->changed = malloc(params->max_buffers * sizeof(*order->changed));
     if (order->changed == NULL) {
         goto err_free;
     }
-    status = ucs_predict_lru_init(&order->places, params->max_places,
-                                  sizeof(order_place_t));
+    status = ucs_predict_lru_init(&order->buffers, params->max_buffers,
+                                  sizeof(order_buffer_t));
     if (status != UCS_OK) {
         goto err_free_changed;
     }
     status = ucs_predict_lru_init(&order->labels, params->max_labels,
                                   sizeof(order_label_t));
     if (status != UCS_OK) {
-        goto err_cleanup_places;
+        goto err_cleanup_buffers;
     }
     *order_p = order;
     return UCS_OK;
 
-err_cleanup_places:
-    ucs_predict_lru_cleanup(&order->places);
+err_cleanup_buffers:
+    ucs_predict_lru_cleanup(&order->buffers);
 err_free_changed:
     free(order->changed);
 err_free:
@@ -175,21 +162,21 @@ void ucs_predict_order_destroy(ucs_predict_order_h order)
         return;
     }
     ucs_predict_lru_cleanup(&order->labels);
-    ucs_predict_lru_cleanup(&order->places);
+    ucs_predict_lru_cleanup(&order->buffers);
     free(order->changed);
     free(order);
 }
 
 /*
- * Places
+ * Buffers
  */
 
-static void order_change(ucs_predict_order_h order, order_place_t *place)
+static void order_change(ucs_predict_order_h order, order_buffer_t *buffer)
 {
-    if (!place->is_changed) {
-        place->is_changed = 1;
+    if (!buffer->is_changed) {
+        buffer->is_changed = 1;
         order->changed[order->num_changed++] =
-                ucs_predict_lru_index(&order->places, place);
+                ucs_predict_lru_index(&order->buffers, buffer);
     }
 }
 
@@ -203,22 +190,22 @@ static void order_unchange(ucs_predict_order_h order, uint32_t index)
     order->changed[i] = order->changed[--order->num_changed];
 }
 
-static order_place_t *order_place_get(ucs_predict_order_h order,
+static order_buffer_t *order_buffer_get(ucs_predict_order_h order,
                                       uintptr_t address)
 {
-    order_place_t *place;
+    order_buffer_t *buffer;
     int is_new;
 
-    place = ucs_predict_lru_get(&order->places, address, &is_new);
+    buffer = ucs_predict_lru_get(&order->buffers, address, &is_new);
     if (is_new) {
-        if (place->is_changed) {
+        if (buffer->is_changed) {
             order_unchange(order,
-                           ucs_predict_lru_index(&order->places, place));
+                           ucs_predict_lru_index(&order->buffers, buffer));
         }
-        memset((char*)place + sizeof(place->node), 0,
-               sizeof(*place) - sizeof(place->node));
+        memset((char*)buffer + sizeof(buffer->node), 0,
+               sizeof(*buffer) - sizeof(buffer->node));
     }
-    return place;
+    return buffer;
 }
 
 static order_label_t *order_label_get(ucs_predict_order_h order,
@@ -237,11 +224,12 @@ static order_label_t *order_label_get(ucs_predict_order_h order,
 }
 
 /* The next use may take so long */
-static uint64_t order_patience(const order_place_t *place)
+static uint64_t order_patience(ucs_predict_order_h order,
+                               const order_buffer_t *buffer)
 {
     return ucs_predict_sat_add(
-            ucs_predict_sat_ceil(ORDER_GIVE_UP * place->gap_ns),
-            ORDER_GIVE_UP_NS);
+            ucs_predict_sat_ceil(order->tuning.give_up * buffer->gap_ns),
+            order->tuning.give_up_ns);
 }
 
 /*
@@ -273,15 +261,16 @@ static uint64_t order_bound(ucs_predict_order_h order, float caution,
 /* While an iteration is learned much is missed, which says nothing of later; so
  * those that were used often enough have a caution of their own */
 static float *order_caution_of_all(ucs_predict_order_h order,
-                                   const order_place_t *place)
+                                   const order_buffer_t *buffer)
 {
-    return &order->cautions[place->duration.count >= ORDER_SURE];
+    return &order->cautions[buffer->duration.count >= order->tuning.sure];
 }
 
 static float order_caution(ucs_predict_order_h order,
-                           const order_place_t *place)
+                           const order_buffer_t *buffer)
 {
-    return ucs_min(place->caution + *order_caution_of_all(order, place), 1.0f);
+    return ucs_min(buffer->caution + *order_caution_of_all(order, buffer),
+                   1.0f);
 }
 
 /* Not before the bound after the start, nor before that after the end.
@@ -303,23 +292,25 @@ static uint64_t order_time(ucs_predict_order_h order, float caution,
 }
 
 /* Given up, and now announced once more: is that to be believed? */
-static int order_place_revive(order_place_t *place,
-                              const order_follower_t *follower, uint64_t now)
+static int order_buffer_revive(ucs_predict_order_h order,
+                               order_buffer_t *buffer,
+                               const order_follower_t *follower, uint64_t now)
 {
-    if (now <= place->until_ns) {
+    if (now <= buffer->until_ns) {
         return 1;
     }
     /* A buffer with habits is not called by what came before it but once */
-    if ((place->vain == ORDER_VAIN) ||
-        (!place->is_new && (follower->from_start.count == 1))) {
+    if ((buffer->vain == order->tuning.vain) ||
+        (!buffer->is_new && (follower->from_start.count == 1))) {
         return 0;
     }
-    ++place->vain;
-    if (place->is_new) {
-        place->gap_ns = (double)(now - place->start_ns); /* at least */
+    ++buffer->vain;
+    if (buffer->is_new) {
+        buffer->gap_ns = (double)(now - buffer->start_ns); /* at least */
     }
-    place->until_ns    = ucs_predict_sat_add(now, order_patience(place));
-    place->deadline_ns = 0;
+    buffer->until_ns    = ucs_predict_sat_add(now,
+                                              order_patience(order, buffer));
+    buffer->deadline_ns = 0;
     return 1;
 }
 
@@ -328,24 +319,24 @@ static void order_announce(ucs_predict_order_h order,
 {
     uint64_t now         = ucs_max(event->start_ns, event->end_ns);
     order_label_t *label = ucs_predict_lru_deref(&order->labels, event->label);
-    order_place_t *place;
+    order_buffer_t *buffer;
     uint64_t time;
     unsigned i;
 
     for (i = 0; (label != NULL) && (i < UCS_PREDICT_FOLLOWERS); ++i) {
-        place = ucs_predict_lru_deref(&order->places, label->places[i]);
+        buffer = ucs_predict_lru_deref(&order->buffers, label->buffers[i]);
         /* What was used since has been announced for no later */
-        if ((place == NULL) || (place->start_ns > event->start_ns) ||
-            !order_place_revive(place, &label->followers[i], now)) {
+        if ((buffer == NULL) || (buffer->start_ns > event->start_ns) ||
+            !order_buffer_revive(order, buffer, &label->followers[i], now)) {
             continue;
         }
-        time = order_time(order, order_caution(order, place),
-                          &label->followers[i], event, place->deadline_ns);
-        if ((place->deadline_ns == 0) || (time > place->deadline_ns)) {
-            place->deadline_ns = time;
-            place->is_sure     = (label->followers[i].from_start.count >=
-                                  ORDER_SURE);
-            order_change(order, place);
+        time = order_time(order, order_caution(order, buffer),
+                          &label->followers[i], event, buffer->deadline_ns);
+        if ((buffer->deadline_ns == 0) || (time > buffer->deadline_ns)) {
+            buffer->deadline_ns = time;
+            buffer->is_sure     = (label->followers[i].from_start.count >=
+                                  order->tuning.sure);
+            order_change(order, buffer);
         }
     }
 }
@@ -367,19 +358,20 @@ static void order_announce_ends(ucs_predict_order_h order, uint64_t now)
             order->num_ends * sizeof(*order->ends));
 }
 
-static void order_end(ucs_predict_order_h order, order_place_t *place,
+static void order_end(ucs_predict_order_h order, order_buffer_t *buffer,
                       uint64_t end_ns)
 {
-    order_event_t *event = &order->ring[place->position % ORDER_RING];
+    order_event_t *event = &order->ring[buffer->position % ORDER_RING];
     unsigned i;
 
-    if (order->info.uses - place->position >= ORDER_RING) {
+    if (order->info.uses - buffer->position >= ORDER_RING) {
         event = NULL; /* long ago */
     }
-    end_ns        = ucs_max(end_ns, place->start_ns + 1);
-    place->end_ns = end_ns;
-    ucs_predict_bound_update(&place->duration,
-                             (double)(end_ns - place->start_ns));
+    end_ns         = ucs_max(end_ns, buffer->start_ns + 1);
+    buffer->end_ns = end_ns;
+    ucs_predict_bound_update(&buffer->duration,
+                             (double)(end_ns - buffer->start_ns),
+                             &order->tuning);
     if (event == NULL) {
         return;
     }
@@ -405,22 +397,22 @@ static int order_is_same(ucs_predict_ref_t a, ucs_predict_ref_t b)
     return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* @return The label's entry of the place, made in place of the one seen least
+/* @return The label's entry of the buffer, put where the one seen least was
  *         if need be; NULL if that is not to be had yet. */
 static order_follower_t *order_follower_new(ucs_predict_order_h order,
                                             order_label_t *label,
-                                            ucs_predict_ref_t place)
+                                            ucs_predict_ref_t buffer)
 {
     order_follower_t *least = &label->followers[0];
     /* None is forgotten before */
-    int is_full = (order->places.count == order->places.max);
+    int is_full = (order->buffers.count == order->buffers.max);
     order_follower_t *follower;
     unsigned i;
 
     for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
         follower = &label->followers[i];
-        if (is_full && (ucs_predict_lru_deref(&order->places,
-                                              label->places[i]) == NULL)) {
+        if (is_full && (ucs_predict_lru_deref(&order->buffers,
+                                              label->buffers[i]) == NULL)) {
             follower->from_start.count = 0;
         }
         if (follower->from_start.count < least->from_start.count) {
@@ -428,64 +420,64 @@ static order_follower_t *order_follower_new(ucs_predict_order_h order,
         }
     }
 
-    if (least->from_start.count > ORDER_ESTABLISHED) {
+    if (least->from_start.count > order->tuning.established) {
         --least->from_start.count;
         return NULL;
     }
     memset(least, 0, sizeof(*least));
-    label->places[least - label->followers] = place;
+    label->buffers[least - label->followers] = buffer;
     return least;
 }
 
 static order_follower_t *order_follower_get(ucs_predict_order_h order,
                                             order_label_t *label,
-                                            ucs_predict_ref_t place)
+                                            ucs_predict_ref_t buffer)
 {
     unsigned i;
 
     for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
-        if (order_is_same(label->places[i], place)) {
+        if (order_is_same(label->buffers[i], buffer)) {
             return &label->followers[i];
         }
     }
-    return order_follower_new(order, label, place);
+    return order_follower_new(order, label, buffer);
 }
 
 static void order_learn_from(ucs_predict_order_h order, order_label_t *label,
                              const order_event_t *event,
-                             ucs_predict_ref_t place, uint64_t now)
+                             ucs_predict_ref_t buffer, uint64_t now)
 {
     order_follower_t *follower;
 
     if (event->start_ns > now) {
         return;
     }
-    follower = order_follower_get(order, label, place);
+    follower = order_follower_get(order, label, buffer);
     if (follower == NULL) {
         return;
     }
     ucs_predict_bound_update(&follower->from_start,
-                             (double)(now - event->start_ns));
+                             (double)(now - event->start_ns), &order->tuning);
     if ((event->end_ns != 0) && (event->end_ns <= now)) {
         ucs_predict_bound_update(&follower->from_end,
-                                 (double)(now - event->end_ns));
+                                 (double)(now - event->end_ns), &order->tuning);
     }
 }
 
 /* Each label is learned from once, where it stands closest. The buffer's own
  * latest use comes last, however long ago that was. */
-static void order_learn(ucs_predict_order_h order, const order_place_t *place,
+static void order_learn(ucs_predict_order_h order, const order_buffer_t *buffer,
                         uint64_t now)
 {
-    ucs_predict_ref_t ref  = ucs_predict_lru_ref(&order->places, place);
+    ucs_predict_ref_t ref  = ucs_predict_lru_ref(&order->buffers, buffer);
     uint64_t uses          = order->info.uses;
-    uint64_t between       = uses - place->position;
+    uint64_t between       = uses - buffer->position;
     order_label_t *label   = ucs_predict_lru_deref(&order->labels,
-                                                   place->label);
+                                                   buffer->label);
     const order_event_t own = {
-        .label    = place->label,
-        .start_ns = place->start_ns,
-        .end_ns   = place->end_ns
+        .label    = buffer->label,
+        .start_ns = buffer->start_ns,
+        .end_ns   = buffer->end_ns
     };
     const order_event_t *event;
     order_label_t *herald;
@@ -518,17 +510,17 @@ static void order_steer(float *caution, float step, float least)
 }
 
 /* What comes before its bound is a fault only if it was not ready */
-static void order_judge(ucs_predict_order_h order, order_place_t *place,
+static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
                         uint64_t now, int is_ready)
 {
     double target = order->params.miss_target;
     int is_early;
     float step;
 
-    if ((place->deadline_ns == 0) || (now > place->until_ns)) {
+    if ((buffer->deadline_ns == 0) || (now > buffer->until_ns)) {
         return;
     }
-    is_early = !is_ready && (now < place->deadline_ns);
+    is_early = !is_ready && (now < buffer->deadline_ns);
     ++order->info.followed;
     order->info.early += is_early;
     /* While it was learned more was missed; to be made up for */
@@ -536,40 +528,43 @@ static void order_judge(ucs_predict_order_h order, order_place_t *place,
         target /= 2;
     }
     step = is_early - (float)target;
-    order_steer(&place->caution, ORDER_STEER * step,
-                -ORDER_STEER_MOST * (float)order->params.miss_target);
+    order_steer(&buffer->caution, (float)order->tuning.steer * step,
+                -(float)order->tuning.steer_most *
+                        (float)order->params.miss_target);
     /* Where they are many each says less of all */
-    step       *= ucs_min(ORDER_STEER_ALL, 1.0f / (float)order->places.count);
-    order_steer(order_caution_of_all(order, place), step, 0);
+    step       *= ucs_min((float)order->tuning.steer_all,
+                          1.0f / (float)order->buffers.count);
+    order_steer(order_caution_of_all(order, buffer), step, 0);
 }
 
-static void order_start(ucs_predict_order_h order, order_place_t *place,
+static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
                         const ucs_predict_use_t *use)
 {
     order_label_t *label = order_label_get(order, use);
     order_event_t *event;
     double gap;
 
-    if (place->position != 0) {
+    if (buffer->position != 0) {
         gap           = (double)ucs_predict_sat_sub(use->start_ns,
-                                                    place->start_ns);
-        place->gap_ns = ucs_max(gap, place->gap_ns * ORDER_GAP_DECAY);
+                                                    buffer->start_ns);
+        buffer->gap_ns = ucs_max(gap, buffer->gap_ns * order->tuning.gap_decay);
     }
-    place->is_new      = (place->position == 0);
-    place->position    = ++order->info.uses;
-    place->start_ns    = use->start_ns;
-    place->end_ns      = 0;
-    place->deadline_ns = 0;
-    place->vain        = 0;
-    place->label       = ucs_predict_lru_ref(&order->labels, label);
+    buffer->is_new      = (buffer->position == 0);
+    buffer->position    = ++order->info.uses;
+    buffer->start_ns    = use->start_ns;
+    buffer->end_ns      = 0;
+    buffer->deadline_ns = 0;
+    buffer->vain        = 0;
+    buffer->label       = ucs_predict_lru_ref(&order->labels, label);
     /* A new buffer may never come again; it is ready once it is announced */
-    place->until_ns    = (place->gap_ns > 0) ?
-                                 ucs_predict_sat_add(use->start_ns,
-                                                     order_patience(place)) :
+    buffer->until_ns    = (buffer->gap_ns > 0) ?
+                                 ucs_predict_sat_add(
+                                         use->start_ns,
+                                         order_patience(order, buffer)) :
                                  0;
 
-    event           = &order->ring[place->position % ORDER_RING];
-    event->label    = place->label;
+    event           = &order->ring[buffer->position % ORDER_RING];
+    event->label    = buffer->label;
     event->start_ns = use->start_ns;
     event->end_ns   = 0;
     order_announce(order, event);
@@ -579,19 +574,19 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_use_t *use,
                                            uint64_t end_ns, int is_ready)
 {
-    order_place_t *place = order_place_get(order, use->address);
+    order_buffer_t *buffer = order_buffer_get(order, use->address);
 
-    if ((place->position == 0) || (place->start_ns != use->start_ns)) {
+    if ((buffer->position == 0) || (buffer->start_ns != use->start_ns)) {
         order_announce_ends(order, use->start_ns);
-        order_judge(order, place, use->start_ns, is_ready);
-        order_learn(order, place, use->start_ns);
-        order_start(order, place, use);
+        order_judge(order, buffer, use->start_ns, is_ready);
+        order_learn(order, buffer, use->start_ns);
+        order_start(order, buffer, use);
     }
-    if ((end_ns != 0) && (place->end_ns == 0)) {
-        order_end(order, place, end_ns);
+    if ((end_ns != 0) && (buffer->end_ns == 0)) {
+        order_end(order, buffer, end_ns);
     }
-    order_change(order, place);
-    return ucs_predict_lru_ref(&order->places, place);
+    order_change(order, buffer);
+    return ucs_predict_lru_ref(&order->buffers, buffer);
 }
 
 /*
@@ -599,17 +594,17 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
  */
 
 static void order_forecast(ucs_predict_order_h order,
-                           const order_place_t *place,
+                           const order_buffer_t *buffer,
                            ucs_predict_forecast_t *forecast)
 {
-    forecast->ref      = ucs_predict_lru_ref(&order->places, place);
-    forecast->start_ns = place->deadline_ns;
-    forecast->end_ns   = ucs_predict_sat_add(place->deadline_ns,
-                                             (uint64_t)place->duration.floor);
-    forecast->is_sure  = place->is_sure;
-    forecast->until_ns = ucs_max(place->until_ns,
-                                 ucs_predict_sat_add(place->deadline_ns,
-                                                     ORDER_GIVE_UP_NS));
+    forecast->ref      = ucs_predict_lru_ref(&order->buffers, buffer);
+    forecast->start_ns = buffer->deadline_ns;
+    forecast->end_ns   = ucs_predict_sat_add(buffer->deadline_ns,
+                                             (uint64_t)buffer->duration.floor);
+    forecast->is_sure  = buffer->is_sure;
+    forecast->until_ns = ucs_max(buffer->until_ns,
+                                 ucs_predict_sat_add(buffer->deadline_ns,
+                                                     order->tuning.give_up_ns));
 }
 
 unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
@@ -617,14 +612,14 @@ unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
                                    unsigned max)
 {
     unsigned count = 0;
-    order_place_t *place;
+    order_buffer_t *buffer;
 
     order_announce_ends(order, now);
     while ((count < max) && (order->num_changed > 0)) {
-        place = ucs_predict_lru_at(&order->places,
+        buffer = ucs_predict_lru_at(&order->buffers,
                                    order->changed[--order->num_changed]);
-        place->is_changed = 0;
-        order_forecast(order, place, &forecast[count++]);
+        buffer->is_changed = 0;
+        order_forecast(order, buffer, &forecast[count++]);
     }
     return count;
 }
@@ -632,28 +627,28 @@ unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
 int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
                                ucs_predict_forecast_t *forecast)
 {
-    order_place_t *place = ucs_predict_lru_find(&order->places, address);
+    order_buffer_t *buffer = ucs_predict_lru_find(&order->buffers, address);
 
-    if (place == NULL) {
+    if (buffer == NULL) {
         return 0;
     }
-    order_forecast(order, place, forecast);
+    order_forecast(order, buffer, forecast);
     return 1;
 }
 
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref)
 {
-    order_place_t *place = ucs_predict_lru_deref(&order->places, ref);
-    order_label_t *label = (place == NULL) ?
+    order_buffer_t *buffer = ucs_predict_lru_deref(&order->buffers, ref);
+    order_label_t *label   = (buffer == NULL) ?
                                    NULL :
                                    ucs_predict_lru_deref(&order->labels,
-                                                         place->label);
+                                                         buffer->label);
 
     if ((label == NULL) || (label->learned < 2)) {
         return 0; /* once is no habit */
     }
-    return place->position + (uint64_t)(label->again + 0.5);
+    return buffer->position + (uint64_t)(label->again + 0.5);
 }
 
 /*
@@ -663,25 +658,25 @@ uint64_t ucs_predict_order_next(ucs_predict_order_h order,
 void ucs_predict_order_info(ucs_predict_order_h order,
                             ucs_predict_order_info_t *info)
 {
-    *info        = order->info;
-    info->places = order->places.count;
-    info->labels = order->labels.count;
+    *info         = order->info;
+    info->buffers = order->buffers.count;
+    info->labels  = order->labels.count;
 }
 
 size_t ucs_predict_order_memory(ucs_predict_order_h order)
 {
     return sizeof(*order) +
-           (order->params.max_places * sizeof(*order->changed)) +
-           ucs_predict_lru_memory(&order->places) +
+           (order->params.max_buffers * sizeof(*order->changed)) +
+           ucs_predict_lru_memory(&order->buffers) +
            ucs_predict_lru_memory(&order->labels);
 }
 
 int ucs_predict_order_is_valid(ucs_predict_order_h order)
 {
-    const order_place_t *place;
+    const order_buffer_t *buffer;
     uint32_t i, changed = 0;
 
-    if (!ucs_predict_lru_is_valid(&order->places) ||
+    if (!ucs_predict_lru_is_valid(&order->buffers) ||
         !ucs_predict_lru_is_valid(&order->labels)) {
         return 0;
     }
@@ -690,13 +685,13 @@ int ucs_predict_order_is_valid(ucs_predict_order_h order)
             return 0;
         }
     }
-    for (i = 0; i < order->places.count; ++i) {
-        place    = ucs_predict_lru_at(&order->places, i);
-        changed += place->is_changed;
+    for (i = 0; i < order->buffers.count; ++i) {
+        buffer   = ucs_predict_lru_at(&order->buffers, i);
+        changed += buffer->is_changed;
     }
     for (i = 0; i < order->num_changed; ++i) {
-        place = ucs_predict_lru_at(&order->places, order->changed[i]);
-        if (!place->is_changed) {
+        buffer = ucs_predict_lru_at(&order->buffers, order->changed[i]);
+        if (!buffer->is_changed) {
             return 0;
         }
     }

@@ -5,6 +5,7 @@
 #define UCS_PREDICT_ORDER_H_
 
 #include <ucs/predict/callsite.h>
+#include <ucs/predict/tuning.h>
 
 /**
  * @file order.h
@@ -51,10 +52,12 @@ typedef struct ucs_predict_order *ucs_predict_order_h;
 
 /** Parameters of @ref ucs_predict_order_create. */
 typedef struct ucs_predict_order_params {
-    uint32_t max_places;  /**< buffers remembered, 1 to 2^20; default 4096 */
+    uint32_t max_buffers;  /**< buffers remembered, 1 to 2^20; default 4096 */
     uint32_t max_labels;  /**< labels remembered, 1 to 2^20; default 4096 */
     double   miss_target; /**< share of uses that may come before their bound,
                                above 0 and below 1; default 0.01 */
+
+    const ucs_predict_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_predict_order_params_t;
 
 /** What is expected of a buffer. */
@@ -72,7 +75,7 @@ typedef struct ucs_predict_order_info {
     uint64_t uses;     /**< recorded */
     uint64_t followed; /**< had been announced */
     uint64_t early;    /**< among those: before their bound, and not ready */
-    uint32_t places;   /**< buffers remembered */
+    uint32_t buffers;  /**< buffers remembered */
     uint32_t labels;   /**< labels remembered */
 } ucs_predict_order_info_t;
 
@@ -154,7 +157,7 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 
 
 /**
- * @return Bytes from creation to end: at most 16 KB, 128 for each of max_places
+ * @return Bytes from creation to end: at most 16 KB, 128 for each of max_buffers
  *         and 576 for each of max_labels. What was never used is not touched.
  */
 size_t ucs_predict_order_memory(ucs_predict_order_h order);

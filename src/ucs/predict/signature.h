@@ -24,9 +24,6 @@ BEGIN_C_DECLS
 /** Most preceding communications that a signature can take in. */
 #define UCS_PREDICT_WINDOW_MAX     4
 
-/** The paper's choice: more than one preceding communication adds little. */
-#define UCS_PREDICT_WINDOW_DEFAULT 2
-
 /** Hash of a path or of a whole context. Never 0, so that 0 can mean "none". */
 typedef uint64_t ucs_predict_sig_t;
 

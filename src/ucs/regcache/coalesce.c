@@ -16,11 +16,8 @@
  *
  * A region that is kept for ever takes in all that shares a page with it. Where
  * there is a helper each region comes and goes, and what was merged comes and
- * goes together: there ranges must have much in common.
+ * goes together: there ranges must have half of the shorter one in common.
  */
-
-/* Ranges have much in common: this share of the shorter one */
-#define UCS_REGCACHE_COALESCE_SHARE 2
 
 int ucs_regcache_may_coalesce(ucs_regcache_h cache, size_t length)
 {
@@ -62,7 +59,7 @@ static int ucs_regcache_coalesce_is_part(ucs_regcache_h cache,
         return 0;
     }
     length = ucs_min(length, merge->end - merge->start);
-    return merge->is_tight || (common * UCS_REGCACHE_COALESCE_SHARE >= length);
+    return merge->is_tight || (2 * common >= length);
 }
 
 /* Among what lies across one end, or touches the same page there */
@@ -191,7 +188,7 @@ static ucs_regcache_region_t *ucs_regcache_coalesce_next(
 
     for (region = ucs_regcache_index_first(&cache->index, from, end);
          region != NULL; region = next) {
-        if ((looked++ >= UCS_REGCACHE_LOT) && (region->node.start > *from_p)) {
+        if ((looked++ >= cache->tuning.lot) && (region->node.start > *from_p)) {
             *from_p = region->node.start;
             return NULL;
         }

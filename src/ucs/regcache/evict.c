@@ -11,7 +11,10 @@
  * each moves its region through the heap, which costs as much as to look at
  * some others. More than one for each eviction, so all are correct in the end.
  * */
-#define UCS_REGCACHE_EVICT_LOT (1 + UCS_REGCACHE_LOT / 8)
+static unsigned ucs_regcache_evict_lot(ucs_regcache_h cache)
+{
+    return 1 + cache->tuning.lot / 8;
+}
 
 /* What would pin more than leaving everything pinned pins something twice.
  * Neighbours may share a page, which then is. */
@@ -35,7 +38,7 @@ int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
 static ucs_regcache_region_t *ucs_regcache_farthest(ucs_regcache_h cache,
                                                     const ucs_heap_t *heap)
 {
-    unsigned count                = ucs_min(heap->count, UCS_REGCACHE_LOT);
+    unsigned count                = ucs_min(heap->count, cache->tuning.lot);
     ucs_regcache_region_t *victim = NULL;
     int64_t most                  = INT64_MIN;
     ucs_regcache_region_t *region;
@@ -76,7 +79,7 @@ static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
                                                   int first, int last)
 {
     uint64_t now  = ucs_regcache_now(cache);
-    unsigned left = UCS_REGCACHE_EVICT_LOT;
+    unsigned left = ucs_regcache_evict_lot(cache);
     int class     = last;
     ucs_regcache_region_t *victim;
 
@@ -86,7 +89,7 @@ static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
             return victim;
         }
         if (left == 0) {
-            left = UCS_REGCACHE_EVICT_LOT;
+            left = ucs_regcache_evict_lot(cache);
             ucs_regcache_unlock(cache);
             ucs_regcache_lock(cache);
         } else if (victim == NULL) {
@@ -131,7 +134,7 @@ static int ucs_regcache_await_room(ucs_regcache_h cache)
     }
     ucs_regcache_unlock(cache);
     if (is_reclaimable) {
-        ucs_regcache_reclaim_some(cache, UCS_REGCACHE_RECLAIM_MAX);
+        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
     } else if (cache->env.yield != NULL) {
         cache->env.yield(cache->env.arg);
     } else {
@@ -202,7 +205,7 @@ int ucs_regcache_make_room(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_lock(cache);
     if ((ucs_regcache_class(cache, ucs_regcache_region_length(region)) ==
          UCS_REGCACHE_CLASS_SMALL) &&
-        (cache->account.small >= UCS_REGCACHE_SMALL_MAX)) {
+        (cache->account.small >= cache->tuning.small_max)) {
         ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
     }
     while (is_use && ucs_regcache_is_twice(cache, length) &&

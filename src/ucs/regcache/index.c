@@ -14,11 +14,11 @@ static ucs_regcache_region_t *ucs_regcache_index_region(ucs_itree_node_t *node)
                             ucs_container_of(node, ucs_regcache_region_t, node);
 }
 
-void ucs_regcache_index_init(ucs_regcache_index_t *index)
+void ucs_regcache_index_init(ucs_regcache_index_t *index, unsigned stretch)
 {
     memset(index, 0, sizeof(*index));
     ucs_itree_init(&index->tree);
-    index->stretch = UCS_REGCACHE_INDEX_STRETCH;
+    index->stretch = stretch;
 }
 
 void ucs_regcache_index_add(ucs_regcache_index_t *index,

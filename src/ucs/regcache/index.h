@@ -23,9 +23,6 @@ BEGIN_C_DECLS
 
 #define UCS_REGCACHE_INDEX_BITS    12
 
-/** A dormant region serves requests that are shorter by this factor. */
-#define UCS_REGCACHE_INDEX_STRETCH 4
-
 #define UCS_REGCACHE_INDEX_SLOTS (1u << UCS_REGCACHE_INDEX_BITS)
 
 typedef _Atomic(ucs_regcache_region_t *) ucs_regcache_hint_t;
@@ -38,7 +35,8 @@ typedef struct ucs_regcache_index {
     unsigned              stretch; /* of dormant regions; 1: exact ones only */
 } ucs_regcache_index_t;
 
-void ucs_regcache_index_init(ucs_regcache_index_t *index);
+/** @param [in] stretch  As in the struct. */
+void ucs_regcache_index_init(ucs_regcache_index_t *index, unsigned stretch);
 
 /** Take a region into the look-up by range. Under the lock. */
 void ucs_regcache_index_add(ucs_regcache_index_t *index,

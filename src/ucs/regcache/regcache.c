@@ -9,17 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UCS_REGCACHE_DQ_LENGTH    1024
-#define UCS_REGCACHE_MAX_CONTEXTS 4096
-
-/* Models before the first sample, on the dear side of what NICs of the last
- * fifteen years need (Goglin 2009, table 1), so that the first predictions
- * err towards registering early */
-#define UCS_REGCACHE_REG_NS_PER_PAGE   250.0
-#define UCS_REGCACHE_REG_NS            20000.0
-#define UCS_REGCACHE_DEREG_NS_PER_PAGE 100.0
-#define UCS_REGCACHE_DEREG_NS          10000.0
-
 /*
  * Life
  */
@@ -37,6 +26,8 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
         return UCS_ERR_INVALID_PARAM;
     }
 
+    cache->tuning = (params->tuning != NULL) ? *params->tuning :
+                                               ucs_regcache_tuning_default;
     cache->config.min_size    = params->min_size;
     cache->config.max_pinned  = params->max_pinned;
     cache->config.max_regions = params->max_regions;
@@ -45,16 +36,16 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
 
     cache->account.time = cache->created;
     ucs_lock_init(&cache->lock);
-    ucs_regcache_index_init(&cache->index);
+    ucs_regcache_index_init(&cache->index, cache->tuning.stretch);
     ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
     ucs_extents_init(&cache->memory.seen);
     ucs_extents_init(&cache->memory.kept);
     ucs_extents_init(&cache->memory.barred);
-    ucs_predict_cost_init(&cache->cost.reg, UCS_REGCACHE_REG_NS_PER_PAGE,
-                          UCS_REGCACHE_REG_NS);
-    ucs_predict_cost_init(&cache->cost.dereg, UCS_REGCACHE_DEREG_NS_PER_PAGE,
-                          UCS_REGCACHE_DEREG_NS);
+    ucs_predict_cost_init(&cache->cost.reg, cache->tuning.reg_page_ns,
+                          cache->tuning.reg_ns, &cache->tuning.predict);
+    ucs_predict_cost_init(&cache->cost.dereg, cache->tuning.dereg_page_ns,
+                          cache->tuning.dereg_ns, &cache->tuning.predict);
     return UCS_OK;
 }
 
@@ -78,9 +69,9 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
     }
 
     filled.dq_length    = params->dq_length ? params->dq_length :
-                                              UCS_REGCACHE_DQ_LENGTH;
+                                              cache->tuning.dq_length;
     filled.max_contexts = params->max_contexts ? params->max_contexts :
-                                                 UCS_REGCACHE_MAX_CONTEXTS;
+                                                 cache->tuning.max_contexts;
     status              = ucs_dq_create(filled.dq_length, &cache->use.queue);
     if (status != UCS_OK) {
         goto err_free;
@@ -415,9 +406,9 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
 static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
 {
     return (ucs_load_relaxed(&cache->reclaim.count) >=
-            UCS_REGCACHE_RECLAIM_MAX) ||
+            cache->tuning.reclaim_max) ||
            (ucs_load_relaxed(&cache->reclaim.bytes) >=
-            UCS_REGCACHE_RECLAIM_MAX_BYTES);
+            cache->tuning.reclaim_max_bytes);
 }
 
 /* What may wait or allocate, and so comes before the lock is taken */
@@ -427,7 +418,7 @@ static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache)
     if (!ucs_regcache_needs_helper(cache)) {
         ucs_regcache_reclaim(cache); /* nobody else will */
     } else if (ucs_regcache_must_reclaim(cache)) {
-        ucs_regcache_reclaim_some(cache, UCS_REGCACHE_RECLAIM_MAX);
+        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
     }
     return ucs_regcache_reserve(cache);
 }

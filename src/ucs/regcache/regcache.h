@@ -5,6 +5,7 @@
 #define UCS_REGCACHE_H_
 
 #include "stats.h"
+#include "tuning.h"
 
 #include <ucs/type/status.h>
 #include <uct/api/uct.h>
@@ -202,6 +203,8 @@ typedef struct ucs_regcache_params {
                                              What is registered in advance is
                                              registered in time all the same */
     size_t                page_size; /**< bytes, a power of two; 0: system's */
+
+    const ucs_regcache_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_regcache_params_t;
 
 

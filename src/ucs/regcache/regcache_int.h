@@ -37,31 +37,8 @@ typedef enum ucs_regcache_class {
     UCS_REGCACHE_CLASS_LAST
 } ucs_regcache_class_t;
 
-/** Least time after which an end that did not come is looked for again. */
-#define UCS_REGCACHE_POLL_MIN_NS UINT64_C(250000)
-
-/** While anything is registered the helper looks in at least so often. */
-#define UCS_REGCACHE_PATROL_NS   UINT64_C(100000000)
-
-/** Bound of the small cache, regions. */
-#define UCS_REGCACHE_SMALL_MAX 1024
-
 /** One hit in so many is timed, a power of two. */
 #define UCS_REGCACHE_HIT_SAMPLE 256
-
-/** Regions that are looked at before the index lock is let go: some ten
- *  microseconds, as long as what is done under it for a use takes at worst. */
-#ifndef UCS_REGCACHE_LOT
-#  define UCS_REGCACHE_LOT 256
-#endif
-
-/** What of unmapped memory may wait for the helper to deregister it; with more,
- *  a use that registers does it: it pays for a system call anyway, and a helper
- *  that is not let run must not hold what the application has given back. No
- *  more of them than may wait: each region that is unmapped has cost a use that
- *  registered, so they do not pile up. */
-#define UCS_REGCACHE_RECLAIM_MAX       64
-#define UCS_REGCACHE_RECLAIM_MAX_BYTES (16ul << 20)
 
 /** What the gate is made of: while it is not open there are no hits. */
 enum {
@@ -168,6 +145,7 @@ struct ucs_regcache {
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_plan_t    plan;
+    ucs_regcache_tuning_t  tuning;
 };
 
 /* --- regcache.c --- */

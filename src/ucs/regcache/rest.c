@@ -3,9 +3,6 @@
  */
 #include "regcache_int.h"
 
-/* After the helper resumes: by then what is in use shows */
-#define UCS_REGCACHE_RESUME_SWEEP_NS UINT64_C(10000000)
-
 /*
  * Room that is shared with others
  */
@@ -85,7 +82,7 @@ void ucs_regcache_resume(ucs_regcache_h cache)
 
     cache->plan.is_resting = 0;
     cache->plan.sweep.at   = ucs_regcache_now(cache) +
-                           UCS_REGCACHE_RESUME_SWEEP_NS;
+                           2 * cache->tuning.stray_ns;
     ucs_store_relaxed(&cache->helper_refused, 0);
     ucs_regcache_lock(cache);
     ucs_regcache_queue_all(cache);

@@ -100,7 +100,7 @@ static double ucs_regcache_stats_lot(ucs_regcache_h cache,
                                      ucs_regcache_walk_t *walk, uint64_t now)
 {
     double in_use = 0;
-    unsigned left = UCS_REGCACHE_LOT;
+    unsigned left = cache->tuning.lot;
     ucs_regcache_region_t *region;
 
     while ((left-- > 0) && ((region = ucs_regcache_walk_next(walk)) != NULL)) {

@@ -13,7 +13,7 @@
  * @file lock.h
  *
  * The light compare-and-swap lock of Li et al. 2011, section 4.1. It is held
- * for a few hundred instructions, or while UCS_REGCACHE_LOT regions are looked
+ * for a few hundred instructions, or while a lot of regions is looked
  * at, and never across a registration, a system call, an allocation, a log line
  * or a call out: a memory-event callback takes it inside munmap().
  *

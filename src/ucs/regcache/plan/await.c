@@ -8,13 +8,6 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
-/* Deregistered if there is time for that and for so many registrations; what
- * was registered for a use that is put off, only for a multiple of it, for it
- * may be put off again and again: more so if little is known. */
-#define UCS_REGCACHE_ORDER_FAR       4
-#define UCS_REGCACHE_ORDER_FAR_AGAIN 32
-#define UCS_REGCACHE_ORDER_FAR_MAX   256
-
 static int ucs_regcache_await_is_live(ucs_regcache_region_t *region)
 {
     return ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
@@ -29,7 +22,7 @@ static void ucs_regcache_await_watch(ucs_regcache_h cache,
 {
     if (item->list != UCS_REGCACHE_RQ_EXPECTED) {
         item->use_end = now;
-        item->until   = ucs_max(until_ns, now + UCS_REGCACHE_ORDER_LOST_NS);
+        item->until   = ucs_max(until_ns, now + cache->tuning.patrol_ns);
         ucs_regcache_rq_registered(&cache->plan.rq, item, item->region,
                                    item->until);
     }
@@ -64,9 +57,9 @@ static int ucs_regcache_await_is_far(ucs_regcache_h cache,
     int is_live       = ucs_regcache_await_is_live(region);
     uint64_t deregister, cost, earned;
     unsigned times = !ucs_regcache_await_is_unused(region) ?
-                             UCS_REGCACHE_ORDER_FAR :
-                     forecast->is_sure ? UCS_REGCACHE_ORDER_FAR_AGAIN :
-                                         UCS_REGCACHE_ORDER_FAR_MAX;
+                             cache->tuning.far :
+                     forecast->is_sure ? cache->tuning.far_again :
+                                         cache->tuning.far_max;
 
     if (is_live && (ready_ns <= await->now)) {
         return 0;

@@ -24,10 +24,6 @@
 
 BEGIN_C_DECLS
 
-/** What is in use for longer than it would be waited for is looked at again
- *  after so long: its end may have been lost from a full DQ. */
-#define UCS_REGCACHE_ORDER_LOST_NS UINT64_C(100000000)
-
 /** What is the same for all buffers of a plan. */
 typedef struct ucs_regcache_await {
     const ucs_regcache_share_t *share;

@@ -3,9 +3,6 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
-/* Lateness of the helper's wake-up before it has been measured */
-#define UCS_REGCACHE_LATENESS_NS 100000
-
 ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
                                     const ucs_regcache_params_t *params)
 {
@@ -15,7 +12,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
     plan->ops      = ucs_regcache_policy_get(params->policy);
     plan->next_due = UCS_REGCACHE_TIME_NEVER;
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
-    plan->lateness = UCS_REGCACHE_LATENESS_NS;
+    plan->lateness = cache->tuning.lateness_ns;
     if (!ucs_regcache_plan_is_used(cache)) {
         return UCS_OK;
     }

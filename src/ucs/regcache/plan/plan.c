@@ -74,7 +74,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
 {
     uint64_t earliest = ucs_regcache_plan_earliest(region);
     ucs_predict_terms_t terms;
-    int is_claimed;
+    int is_taken;
 
     if (cache->plan.ops->keeps_budget &&
         (cache->config.max_pinned != SIZE_MAX)) {
@@ -90,9 +90,9 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     }
 
     ucs_regcache_lock(cache);
-    is_claimed = ucs_regcache_region_take_idle(cache, region);
+    is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
-    if (is_claimed) {
+    if (is_taken) {
         ucs_regcache_region_deregister(cache, region, NULL);
     }
 }

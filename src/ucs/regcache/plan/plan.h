@@ -37,11 +37,6 @@ BEGIN_C_DECLS
 /** Uses under way that are looked at beside a batch. */
 #define UCS_REGCACHE_UNDER_WAY 64
 
-/** Between two lots, of a sweep or of what was unmapped: ten times what it takes
- * to look at one under the index lock, so that it is free for nine parts of
- * ten; and fork() comes in, which waits for the end of a step */
-#define UCS_REGCACHE_LOT_REST_NS UINT64_C(100000)
-
 /** Looks for regions that no queue knows of, for a use of theirs was lost. */
 typedef struct ucs_regcache_sweep {
     uint64_t            lost;     /* by the queue of uses, as last seen */

@@ -15,14 +15,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* So much before its time a buffer is to be registered at most, for the helper
- * may be woken late: where all cores are busy, by a time slice now and then.
- * Twice as much whenever a use found it late, and less by a part of the target
- * at each other, so that in balance half the target's share of uses does. */
-#define UCS_REGCACHE_ORDER_LEAD_MIN_NS UINT64_C(200000)
-#define UCS_REGCACHE_ORDER_LEAD_MAX_NS UINT64_C(5000000)
-#define UCS_REGCACHE_ORDER_LEAD_DECAY  0.35
-
 /* Buffers that are asked for at once */
 #define UCS_REGCACHE_ORDER_BATCH     32
 
@@ -34,18 +26,6 @@
  * times change with what is learned only, so the helper sleeps until the first
  * of them; it learns then, and puts off what was announced anew.
  */
-
-/* Under predict many items wait together: one look serves them all, and none
- * follows another sooner than this. Uses come in an order: what is not late yet
- * waits a little for what is, and the most late is likely to be the next, so
- * its interval counts for a quarter, up to so many times the shortest. */
-#define UCS_REGCACHE_ORDER_POLL_SHARE  2
-#define UCS_REGCACHE_ORDER_POLL_REST_NS   UINT64_C(100000)
-#define UCS_REGCACHE_ORDER_POLL_WAIT_NS   UINT64_C(2500000)
-#define UCS_REGCACHE_ORDER_POLL_SPREAD    8
-
-/* Less than so many bytes are looked for less often */
-#define UCS_REGCACHE_ORDER_POLL_BYTES  ((size_t)1 << 20)
 
 /* The policy's own, in plan.state. Buffers are counted as the predictor counts
  * them, and so are the items of the queue. */
@@ -76,8 +56,9 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     ucs_status_t status = UCS_ERR_NO_MEMORY;
 
     ucs_predict_order_params_init(&predict);
-    predict.max_places = params->max_contexts;
-    predict.max_labels = params->max_contexts;
+    predict.max_buffers = params->max_contexts;
+    predict.max_labels  = params->max_contexts;
+    predict.tuning      = &cache->tuning.predict;
     if (params->miss_target > 0) {
         predict.miss_target = params->miss_target;
     }
@@ -98,8 +79,8 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
 
     order->miss_target = predict.miss_target;
     ucs_regcache_share_init(&order->share,
-                            (cache->env.spent != NULL) ? params->cpu_target :
-                                                         0);
+                            (cache->env.spent != NULL) ? params->cpu_target : 0,
+                            &cache->tuning);
     *state_p = order;
     return UCS_OK;
 
@@ -172,16 +153,18 @@ static void ucs_regcache_order_rank(ucs_regcache_order_t *order,
 /* Was the helper to have registered it by then? Twice the lead whenever a use
  * found it late, and less by a part of the target at each other, so that in
  * balance half the target's share of uses does. */
-static void ucs_regcache_order_judge(ucs_regcache_order_t *order,
+static void ucs_regcache_order_judge(ucs_regcache_h cache,
                                      const ucs_regcache_rq_item_t *item,
                                      int is_ready, uint64_t start_ns)
 {
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+
     if (is_ready) {
         order->lead -= order->lead * order->miss_target *
-                       UCS_REGCACHE_ORDER_LEAD_DECAY;
+                       cache->tuning.lead_decay;
     } else if (start_ns >= item->deadline) {
-        order->lead = ucs_max(2 * order->lead, UCS_REGCACHE_ORDER_LEAD_MIN_NS);
-        order->lead = ucs_min(order->lead, UCS_REGCACHE_ORDER_LEAD_MAX_NS);
+        order->lead = ucs_max(2 * order->lead, cache->tuning.lead_min_ns);
+        order->lead = ucs_min(order->lead, cache->tuning.slice_ns);
     }
 }
 
@@ -219,7 +202,7 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     is_ready = (item == NULL) || (item->list != UCS_REGCACHE_RQ_PENDING);
     if ((item == NULL) ||
         (order->homes[item->ref.index].begun != use->start_ns)) {
-        ucs_regcache_order_judge(order, item, is_ready, use->start_ns);
+        ucs_regcache_order_judge(cache, item, is_ready, use->start_ns);
     }
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     is_ready);
@@ -282,7 +265,7 @@ static uint64_t ucs_regcache_order_until(ucs_regcache_h cache UCS_V_UNUSED,
                                          const ucs_regcache_rq_item_t *item,
                                          uint64_t now)
 {
-    return (item->until > now) ? item->until : now + UCS_REGCACHE_ORDER_LOST_NS;
+    return (item->until > now) ? item->until : now + cache->tuning.patrol_ns;
 }
 
 /* It may never come: what is known of it must not protect it */
@@ -301,21 +284,21 @@ static uint64_t ucs_regcache_order_poll(ucs_regcache_h cache, uint64_t now)
     ucs_regcache_poll_t poll;
     uint64_t interval;
 
-    ucs_regcache_poll_expected(cache, UCS_REGCACHE_ORDER_POLL_SHARE,
-                               UCS_REGCACHE_ORDER_POLL_BYTES, now, &poll);
+    ucs_regcache_poll_expected(cache, cache->tuning.order_poll_share,
+                               cache->tuning.order_poll_bytes, now, &poll);
     if (poll.longest == 0) {
-        return ucs_max(poll.next, now + UCS_REGCACHE_ORDER_POLL_REST_NS);
+        return ucs_max(poll.next, now + cache->tuning.order_poll_rest_ns);
     }
     /* Under a ceiling what is known of each use counts when one is chosen to
      * go, and it is not held for being late */
     if (cache->config.max_pinned != SIZE_MAX) {
         poll.next = ucs_min(poll.next, now + poll.shortest);
-        return ucs_max(poll.next, now + UCS_REGCACHE_ORDER_POLL_REST_NS);
+        return ucs_max(poll.next, now + cache->tuning.order_poll_rest_ns);
     }
     poll.longest = ucs_min(poll.longest,
-                           UCS_REGCACHE_ORDER_POLL_SPREAD * poll.shortest);
+                           cache->tuning.order_poll_spread * poll.shortest);
     interval     = (3 * poll.shortest + poll.longest) / 4;
-    poll.next    = ucs_max(poll.next, now + UCS_REGCACHE_ORDER_POLL_WAIT_NS);
+    poll.next    = ucs_max(poll.next, now + cache->tuning.order_poll_wait_ns);
     return ucs_min(poll.next, now + interval);
 }
 

@@ -16,9 +16,6 @@
  * its context has passed.
  */
 
-/* A use that is late by t is looked for again after t / this */
-#define UCS_REGCACHE_PAPER_POLL_SHARE 4
-
 /* The policy's own, in plan.state. Contexts are counted as the table counts
  * them, and so are the items of the queue. */
 typedef struct ucs_regcache_paper {
@@ -30,7 +27,7 @@ static ucs_predict_table_h ucs_regcache_paper_table(ucs_regcache_h cache)
     return ((ucs_regcache_paper_t*)cache->plan.state)->table;
 }
 
-static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache UCS_V_UNUSED,
+static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
                                             const ucs_regcache_params_t *params,
                                             void **state_p)
 {
@@ -42,7 +39,7 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache UCS_V_UNUSED,
         return UCS_ERR_NO_MEMORY;
     }
 
-    ucs_predict_params_init(&predict);
+    ucs_predict_params_tune(&predict, &cache->tuning.predict);
     predict.max_entries = params->max_contexts;
     predict.borrow      = 1;
     status              = ucs_predict_table_create(&predict, &paper->table);
@@ -149,7 +146,7 @@ static uint64_t ucs_regcache_paper_poll(ucs_regcache_h cache, uint64_t now)
 {
     ucs_regcache_poll_t poll;
 
-    ucs_regcache_poll_expected(cache, UCS_REGCACHE_PAPER_POLL_SHARE, 0, now,
+    ucs_regcache_poll_expected(cache, cache->tuning.paper_poll_share, 0, now,
                                &poll);
     return (poll.longest == 0) ? poll.next :
                                  ucs_min(poll.next, now + poll.shortest);

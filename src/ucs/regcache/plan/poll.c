@@ -7,25 +7,19 @@
 
 #include <ucs/sys/math.h>
 
-#define UCS_REGCACHE_POLL_MAX_NS UINT64_C(5000000)
-
-/* What is used rarely is looked for at leisure: held for so small a part of the
- * time between two uses it takes hardly more memory over all */
-#define UCS_REGCACHE_POLL_GAP 128
-
 /* A look costs the same whatever is at stake */
 static uint64_t ucs_regcache_poll_max(ucs_regcache_h cache,
                                       const ucs_regcache_rq_item_t *item,
                                       size_t bytes)
 {
     size_t length = ucs_regcache_pinned_length(cache, item->region);
-    uint64_t max  = UCS_REGCACHE_POLL_MAX_NS;
+    uint64_t max  = cache->tuning.poll_max_ns;
 
     if (length < bytes) {
         max *= bytes / length;
     }
-    max = ucs_max(max, item->gap / UCS_REGCACHE_POLL_GAP);
-    return ucs_min(max, UCS_REGCACHE_PATROL_NS);
+    max = ucs_max(max, item->gap / cache->tuning.poll_gap);
+    return ucs_min(max, cache->tuning.patrol_ns);
 }
 
 /* After which time to look again for a use that may be over since @a late */
@@ -36,9 +30,9 @@ static uint64_t ucs_regcache_poll_interval(ucs_regcache_h cache,
 {
     uint64_t interval = late / share;
 
-    interval = ucs_max(interval, UCS_REGCACHE_POLL_MIN_NS);
-    interval = ucs_max(interval, item->gap / UCS_REGCACHE_POLL_GAP);
-    if (interval > UCS_REGCACHE_POLL_MAX_NS) {
+    interval = ucs_max(interval, cache->tuning.poll_min_ns);
+    interval = ucs_max(interval, item->gap / cache->tuning.poll_gap);
+    if (interval > cache->tuning.poll_max_ns) {
         interval = ucs_min(interval, ucs_regcache_poll_max(cache, item, bytes));
     }
     return interval;

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 2^10 uses without a try at most */
-#define UCS_REGCACHE_RQ_REFUSED_MAX 10u
-
 ucs_status_t ucs_regcache_rq_init(ucs_regcache_rq_t *rq, unsigned max_contexts)
 {
     memset(rq, 0, sizeof(*rq));
@@ -168,10 +165,10 @@ void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
     ucs_regcache_rq_spread(item, gap);
 }
 
-void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item)
+void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item, unsigned max)
 {
     item->skip    = 1u << item->refused;
-    item->refused = ucs_min(item->refused + 1, UCS_REGCACHE_RQ_REFUSED_MAX);
+    item->refused = ucs_min(item->refused + 1, max);
 }
 
 int ucs_regcache_rq_may_expect(ucs_regcache_rq_t *rq, ucs_predict_ref_t ref)

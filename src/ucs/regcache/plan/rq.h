@@ -89,8 +89,8 @@ void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
                             const ucs_regcache_rq_due_t *due, uint64_t gap);
 
 /** The helper could not register for this context: the next one, or two, four
- *  and so on up to a thousand of its uses are not foreseen. */
-void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item);
+ *  and so on up to 2^@a max of its uses are not foreseen. */
+void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item, unsigned max);
 
 /** @return Nonzero if the use that follows the present one may be foreseen. To
  *          be asked once for each use. */

@@ -6,19 +6,14 @@
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
-/* After a registration in advance has failed, or a use was short of something,
- * there is none for a while: the longer the more often it fails in a row */
-#define UCS_REGCACHE_BACKOFF_MIN_NS UINT64_C(1000000)
-#define UCS_REGCACHE_BACKOFF_MAX_NS UINT64_C(1000000000)
-
 static void ucs_regcache_serve_back_off(ucs_regcache_h cache)
 {
     uint64_t now = ucs_regcache_now(cache);
 
     cache->plan.backoff.ns       = ucs_max(2 * cache->plan.backoff.ns,
-                                        UCS_REGCACHE_BACKOFF_MIN_NS);
+                                        cache->tuning.backoff_min_ns);
     cache->plan.backoff.ns       = ucs_min(cache->plan.backoff.ns,
-                                        UCS_REGCACHE_BACKOFF_MAX_NS);
+                                        cache->tuning.away_max_ns);
     cache->plan.backoff.until = now + cache->plan.backoff.ns;
 }
 
@@ -53,7 +48,7 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
     }
     if ((status != UCS_ERR_NO_MEMORY) && (status != UCS_ERR_NO_RESOURCE) &&
         (status != UCS_ERR_EXCEEDS_LIMIT)) {
-        ucs_regcache_rq_refused(item);
+        ucs_regcache_rq_refused(item, cache->tuning.refused_max);
     }
     return status;
 }
@@ -170,7 +165,7 @@ static void ucs_regcache_serve_expire(ucs_regcache_h cache,
         /* It came; its end will be in the DQ */
         ucs_regcache_rq_extend(&cache->plan.rq, item,
                                ucs_max(cache->plan.ops->until(cache, item, now),
-                                       now + UCS_REGCACHE_POLL_MIN_NS));
+                                       now + cache->tuning.poll_min_ns));
         return;
     }
     if (cache->plan.ops->unused != NULL) {

@@ -6,15 +6,10 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
-/* For each so many bytes that would be left pinned, and once more, the helper
- * may take its share of a core */
-#define UCS_REGCACHE_SHARE_BYTES (1 << 20)
-
-/* It may be so much ahead, or behind, in taking that share */
-#define UCS_REGCACHE_CREDIT_NS   UINT64_C(100000000)
-
-void ucs_regcache_share_init(ucs_regcache_share_t *share, double target)
+void ucs_regcache_share_init(ucs_regcache_share_t *share, double target,
+                             const ucs_regcache_tuning_t *tuning)
 {
+    share->tuning     = tuning;
     share->target     = target;
     share->now        = target;
     share->spent      = 0;
@@ -28,20 +23,21 @@ static uint64_t ucs_regcache_share_balance(const ucs_regcache_share_t *share,
                                            uint64_t now)
 {
     return ucs_max(share->rest_until,
-                   ucs_predict_sat_sub(now, UCS_REGCACHE_CREDIT_NS));
+                   ucs_predict_sat_sub(now, share->tuning->credit_ns));
 }
 
 uint64_t ucs_regcache_share_charge(ucs_regcache_share_t *share, uint64_t spent,
                                    size_t bytes, uint64_t now)
 {
-    double due = share->target * (1 + (double)bytes / UCS_REGCACHE_SHARE_BYTES);
+    double due = share->target *
+                 (1 + (double)bytes / share->tuning->share_bytes);
 
     share->now = ucs_min(due, 1.0);
     if ((share->spent != 0) && (spent > share->spent)) {
         share->rest_until = ucs_regcache_share_balance(share, now) +
                             (spent - share->spent) / share->now;
         share->rest_until = ucs_min(share->rest_until,
-                                    now + UCS_REGCACHE_CREDIT_NS);
+                                    now + share->tuning->credit_ns);
     }
     share->spent = spent;
     return share->rest_until;

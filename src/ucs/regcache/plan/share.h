@@ -4,6 +4,7 @@
 #ifndef UCS_REGCACHE_SHARE_H_
 #define UCS_REGCACHE_SHARE_H_
 
+#include <ucs/regcache/tuning.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <stddef.h>
@@ -18,6 +19,7 @@
 BEGIN_C_DECLS
 
 typedef struct ucs_regcache_share {
+    const ucs_regcache_tuning_t *tuning;
     double   target;     /* of a core for the first megabyte that would be left
                             pinned, and for each more; 0: any */
     double   now;        /* of a core, as much as is pinned now */
@@ -25,8 +27,10 @@ typedef struct ucs_regcache_share {
     uint64_t rest_until; /* ns: what was spent is earned */
 } ucs_regcache_share_t;
 
-/** @param [in] target  As in the struct. */
-void ucs_regcache_share_init(ucs_regcache_share_t *share, double target);
+/** @param [in] target  As in the struct.
+ *  @param [in] tuning  Outlives @a share. */
+void ucs_regcache_share_init(ucs_regcache_share_t *share, double target,
+                             const ucs_regcache_tuning_t *tuning);
 
 /**
  * Charge what the helper has spent since the last time.

@@ -5,11 +5,6 @@
 
 #include <ucs/sys/math.h>
 
-/* Batches in one step. Where uses come faster than they can be learned from
- * there is no gap to deregister in either; the helper then learns from a sample
- * and sleeps in between, so that it does not fight the hits for cache lines. */
-#define UCS_REGCACHE_BATCHES 4
-
 /* The two queues in turn (section 3.2): after each use the registrations that
  * have become due */
 static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
@@ -43,8 +38,9 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
-    unsigned batches = (lost == cache->plan.sweep.lost) ? UCS_REGCACHE_BATCHES :
-                                                          1;
+    unsigned batches = (lost == cache->plan.sweep.lost) ?
+                               cache->tuning.batches :
+                               1;
 
     if (!ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_reclaim(cache);
@@ -52,20 +48,20 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
     }
 
     ucs_regcache_terms_late(cache, now);
-    ucs_regcache_reclaim_some(cache, UCS_REGCACHE_LOT);
+    ucs_regcache_reclaim_some(cache, cache->tuning.lot);
     ucs_regcache_step_learn(cache, batches, now);
     ucs_regcache_sweep(cache, lost, ucs_regcache_now(cache));
     ucs_regcache_serve_expired(cache, UCS_REGCACHE_RQ_EXPECTED,
                               ucs_regcache_now(cache));
     ucs_regcache_serve_expired(cache, UCS_REGCACHE_RQ_HELD,
                               ucs_regcache_now(cache));
-    ucs_regcache_reclaim_some(cache, UCS_REGCACHE_LOT);
+    ucs_regcache_reclaim_some(cache, cache->tuning.lot);
 
     now                  = ucs_regcache_now(cache);
     cache->plan.next_due = ucs_regcache_wakeup_next(cache, now);
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
         cache->plan.next_due = ucs_min(cache->plan.next_due,
-                                       now + UCS_REGCACHE_LOT_REST_NS);
+                                       now + cache->tuning.lot_rest_ns);
     }
     return cache->plan.next_due;
 }

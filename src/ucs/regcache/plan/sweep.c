@@ -3,10 +3,6 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
-/* Idle time after which a region whose last use may have been lost is
- * deregistered */
-#define UCS_REGCACHE_STRAY_NS UINT64_C(5000000)
-
 /* Under the lock: idle for a while, and not about to be used. That a use is
  * expected later does not matter: the one that was lost would have had the
  * region deregistered until then. */
@@ -20,7 +16,7 @@ static int ucs_regcache_sweep_is_stray(ucs_regcache_h cache,
 
     if (!ucs_regcache_word_is_hit(word) || (ucs_regcache_word_refs(word) > 0) ||
         (ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_QUEUE) ||
-        (ucs_load_relaxed(&region->last_use) + UCS_REGCACHE_STRAY_NS > now)) {
+        (ucs_load_relaxed(&region->last_use) + cache->tuning.stray_ns > now)) {
         return 0;
     }
 
@@ -56,7 +52,7 @@ static ucs_regcache_region_t *ucs_regcache_sweep_next(ucs_regcache_h cache,
  * lasts; so it sleeps between two lots. */
 static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
 {
-    unsigned left = UCS_REGCACHE_LOT;
+    unsigned left = cache->tuning.lot;
     ucs_regcache_region_t *region;
 
     do {
@@ -70,10 +66,10 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
 
     if (cache->plan.sweep.walk.chunk != NULL) {
         cache->plan.sweep.at = ucs_regcache_now(cache) +
-                               UCS_REGCACHE_LOT_REST_NS;
+                               cache->tuning.lot_rest_ns;
     } else {
         cache->plan.sweep.at    = cache->plan.sweep.is_again ?
-                                          now + 2 * UCS_REGCACHE_STRAY_NS :
+                                          now + 2 * cache->tuning.stray_ns :
                                           UCS_REGCACHE_TIME_NEVER;
         cache->plan.sweep.is_again = 0;
     }
@@ -88,7 +84,7 @@ void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost,
     if (lost != cache->plan.sweep.lost) {
         cache->plan.sweep.lost = lost;
         if (cache->plan.sweep.walk.chunk == NULL) {
-            cache->plan.sweep.at = now + 2 * UCS_REGCACHE_STRAY_NS;
+            cache->plan.sweep.at = now + 2 * cache->tuning.stray_ns;
         } else {
             cache->plan.sweep.is_again = 1;
         }

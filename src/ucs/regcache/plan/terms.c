@@ -5,14 +5,6 @@
 
 #include <ucs/sys/math.h>
 
-/* Terms of the paper's t_p that are not measured one by one: a look-up in the
- * call-site table and in the cache, and a step along a queue. Upper bounds. */
-#define UCS_REGCACHE_HASH_NS  500
-#define UCS_REGCACHE_CACHE_NS 500
-#define UCS_REGCACHE_ITEM_NS  5.0
-
-#define UCS_REGCACHE_LATENESS_MAX_NS UINT64_C(5000000)
-
 void ucs_regcache_terms_locked(ucs_regcache_h cache,
                                            ucs_regcache_region_t *region,
                                            ucs_predict_terms_t *terms)
@@ -20,9 +12,9 @@ void ucs_regcache_terms_locked(ucs_regcache_h cache,
     size_t pages = ucs_regcache_pages(cache, region);
     size_t items = cache->plan.rq.count[UCS_REGCACHE_RQ_PENDING];
 
-    terms->hash_ns   = UCS_REGCACHE_HASH_NS;
-    terms->cache_ns  = UCS_REGCACHE_CACHE_NS;
-    terms->insert_ns = ucs_predict_queue_cost(UCS_REGCACHE_ITEM_NS, items);
+    terms->hash_ns   = cache->tuning.hash_ns;
+    terms->cache_ns  = cache->tuning.cache_ns;
+    terms->insert_ns = ucs_predict_queue_cost(cache->tuning.item_ns, items);
     terms->update_ns = terms->insert_ns;
     terms->wakeup_ns = ucs_max(cache->plan.lateness, cache->plan.shared);
 
@@ -47,7 +39,7 @@ void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
         (now < cache->plan.next_due)) {
         return;
     }
-    late = ucs_min(now - cache->plan.next_due, UCS_REGCACHE_LATENESS_MAX_NS);
+    late = ucs_min(now - cache->plan.next_due, cache->tuning.slice_ns);
     late = late - (int64_t)cache->plan.lateness;
     /* Up fast, down slowly: a missed deadline costs more than a page held */
     cache->plan.lateness += late / ((late > 0) ? 2 : 16);

@@ -5,17 +5,12 @@
 
 #include <ucs/sys/math.h>
 
-/* While anything is registered the helper looks in now and then in any case,
- * for uses may have been lost from a full DQ: after twice as long each time
- * that there was none */
-#define UCS_REGCACHE_PATROL_MAX_NS UINT64_C(1000000000)
-
 static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t idle = (now > cache->plan.used_at) ? now - cache->plan.used_at : 0;
 
-    return ucs_max(UCS_REGCACHE_PATROL_NS,
-                   ucs_min(idle, UCS_REGCACHE_PATROL_MAX_NS));
+    return ucs_max(cache->tuning.patrol_ns,
+                   ucs_min(idle, cache->tuning.away_max_ns));
 }
 
 uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
@@ -38,7 +33,7 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
         next = ucs_min(next, now + ucs_regcache_wakeup_patrol(cache, now));
     }
     if (ucs_dq_is_pending(cache->use.queue)) {
-        next = ucs_min(next, now + UCS_REGCACHE_POLL_MIN_NS);
+        next = ucs_min(next, now + cache->tuning.poll_min_ns);
     }
     next = ucs_min(next, cache->plan.sweep.at);
     item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_EXPECTED);

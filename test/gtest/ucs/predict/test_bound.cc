@@ -26,7 +26,7 @@ static ucs_predict_bound_t bound_of(double delay, unsigned count)
 {
     ucs_predict_bound_t bound = {};
     for (unsigned i = 0; i < count; ++i) {
-        ucs_predict_bound_update(&bound, delay);
+        ucs_predict_bound_update(&bound, delay, &ucs_predict_tuning_default);
     }
     return bound;
 }
@@ -42,11 +42,11 @@ TEST(predict_bound, floor_is_the_least_delay_and_creeps_up)
 {
     auto bound = bound_of(1e6, 10);
     EXPECT_FLOAT_EQ(1e6f, bound.floor);
-    ucs_predict_bound_update(&bound, 5e5);
+    ucs_predict_bound_update(&bound, 5e5, &ucs_predict_tuning_default);
     EXPECT_FLOAT_EQ(5e5f, bound.floor);
     float last = bound.floor;
     for (int i = 0; i < 1000; ++i) {
-        ucs_predict_bound_update(&bound, 1e6);
+        ucs_predict_bound_update(&bound, 1e6, &ucs_predict_tuning_default);
         ASSERT_GT(bound.floor, last);
         last = bound.floor;
     }
@@ -56,21 +56,21 @@ TEST(predict_bound, floor_is_the_least_delay_and_creeps_up)
 TEST(predict_bound, one_long_delay_lifts_the_floor_by_its_share_only)
 {
     auto bound = bound_of(1e6, 10);
-    ucs_predict_bound_update(&bound, 1e12);
-    EXPECT_NEAR(1e6 * (1 + 1 / UCS_PREDICT_BOUND_MEMORY), bound.floor, 1);
-    EXPECT_NEAR(1e6 * (1 + 1 / UCS_PREDICT_BOUND_RECENT), bound.typical, 1);
+    ucs_predict_bound_update(&bound, 1e12, &ucs_predict_tuning_default);
+    EXPECT_NEAR(1e6 * (1 + 1 / ucs_predict_tuning_default.bound_memory), bound.floor, 1);
+    EXPECT_NEAR(1e6 * (1 + 1 / ucs_predict_tuning_default.bound_recent), bound.typical, 1);
 }
 
 TEST(predict_bound, typical_follows_soon_and_is_not_below_the_floor)
 {
     auto bound = bound_of(1e6, 10);
     for (int i = 0; i < 64; ++i) {
-        ucs_predict_bound_update(&bound, 2e6);
+        ucs_predict_bound_update(&bound, 2e6, &ucs_predict_tuning_default);
     }
     EXPECT_GT(bound.typical, 1.95e6);
     EXPECT_LT(bound.floor, 1.1e6);
     bound.typical = 0;
-    ucs_predict_bound_update(&bound, 1e6);
+    ucs_predict_bound_update(&bound, 1e6, &ucs_predict_tuning_default);
     EXPECT_GE(bound.typical, bound.floor);
 }
 
@@ -93,7 +93,7 @@ TEST(predict_bound, with_few_delays_much_is_missing)
     /* wide apart: as much as there is */
     ucs_predict_bound_t wide = {};
     for (int i = 0; i < 10; ++i) {
-        ucs_predict_bound_update(&wide, (i & 1) ? 1e6 : 5e6);
+        ucs_predict_bound_update(&wide, (i & 1) ? 1e6 : 5e6, &ucs_predict_tuning_default);
     }
     EXPECT_NEAR(wide.floor * cbrt(0.1), bound_get(&wide, 0.01, 0),
                 1e6 * NEARLY);
@@ -112,6 +112,6 @@ TEST(predict_bound, caution_lowers_it_and_its_absence_raises_it)
 TEST(predict_bound, count_stops_at_its_end)
 {
     ucs_predict_bound_t bound = {1e6f, 1e6f, UINT32_MAX};
-    ucs_predict_bound_update(&bound, 1e6);
+    ucs_predict_bound_update(&bound, 1e6, &ucs_predict_tuning_default);
     EXPECT_EQ(UINT32_MAX, bound.count);
 }

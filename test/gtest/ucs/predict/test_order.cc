@@ -634,7 +634,7 @@ TEST_F(predict_order, a_full_table_of_followers_takes_what_comes_often)
 
 TEST_F(predict_order, followers_that_were_forgotten_make_room_at_once)
 {
-    params.max_places = 20;
+    params.max_buffers = 20;
     open();
     for (uintptr_t b = 0x10; b < 0x10 + UCS_PREDICT_FOLLOWERS - 1; ++b) {
         for (int i = 0; i < 8; ++i) {
@@ -675,7 +675,7 @@ TEST_F(predict_order, next_use_is_known_however_far)
 
 TEST_F(predict_order, a_forgotten_buffer_leaves_nothing_behind)
 {
-    params.max_places = 4;
+    params.max_buffers = 4;
     open();
     for (int i = 0; i < 20; ++i) {
         use(MS, 0xa000);
@@ -697,12 +697,12 @@ TEST_F(predict_order, a_forgotten_buffer_leaves_nothing_behind)
     double from_start = now - 100 * US + bound(3 * MS + 100 * US, 1);
     EXPECT_NEAR(std::max(from_start, now + bound(3 * MS, 1)), start_of(0x3000),
                 US);
-    EXPECT_EQ(4u, info().places);
+    EXPECT_EQ(4u, info().buffers);
 }
 
 TEST_F(predict_order, a_forgotten_buffer_is_not_told_of)
 {
-    params.max_places = 4;
+    params.max_buffers = 4;
     open();
     for (uintptr_t b = 1; b <= 11; ++b) {
         use(MS, b << 12);
@@ -740,7 +740,7 @@ TEST_F(predict_order, bad_parameters_are_refused)
         EXPECT_TRUE(refused(&ucs_predict_order_params_t::miss_target, target));
     }
     for (uint32_t size : {0u, (1u << 20) + 1, UINT32_MAX}) {
-        EXPECT_TRUE(refused_size(&ucs_predict_order_params_t::max_places,
+        EXPECT_TRUE(refused_size(&ucs_predict_order_params_t::max_buffers,
                                  size));
         EXPECT_TRUE(refused_size(&ucs_predict_order_params_t::max_labels,
                                  size));
@@ -756,7 +756,7 @@ TEST_F(predict_order, memory_is_what_the_header_states)
 {
     for (uint32_t places : {1, 1025, 4096}) {
         for (uint32_t labels : {1, 1025, 4096}) {
-            params.max_places = places;
+            params.max_buffers = places;
             params.max_labels = labels;
             open();
             EXPECT_LE(ucs_predict_order_memory(order),
@@ -775,7 +775,7 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
     for (unsigned seed = 0; seed < 8; ++seed) {
         std::mt19937 random(seed);
         params.max_labels = 16 << (seed % 3);
-        params.max_places = 3 + 9 * seed;
+        params.max_buffers = 3 + 9 * seed;
         open();
         for (unsigned i = 0; i < 3000; ++i) {
             unsigned b = (random() % 5) ? i % (4 + seed) : random() % 60;
@@ -783,7 +783,7 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
             auto ref = record(now - back, 0x1000ul * (b + 1),
                               (random() % 4) ? now - back + US : 0,
                               random() % 2, 1 + random() % 3);
-            ASSERT_LT(ref.index, params.max_places);
+            ASSERT_LT(ref.index, params.max_buffers);
             now += random() % (2 * MS);
             if (i % 7 != 0) {
                 continue;
@@ -792,7 +792,7 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
             std::vector<uint32_t> named;
             for (auto &f : changed()) {
                 named.push_back(f.ref.index);
-                ASSERT_LT(f.ref.index, params.max_places);
+                ASSERT_LT(f.ref.index, params.max_buffers);
                 ASSERT_NE(0u, f.ref.generation);
                 ASSERT_LE(f.start_ns, f.end_ns);
                 ASSERT_LE(f.start_ns, f.until_ns);
@@ -804,7 +804,7 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
             ASSERT_TRUE(ucs_predict_order_is_valid(order));
             ASSERT_LE(info().early, info().followed);
             ASSERT_LE(info().followed, info().uses);
-            ASSERT_LE(info().places, params.max_places);
+            ASSERT_LE(info().buffers, params.max_buffers);
             ASSERT_LE(info().labels, params.max_labels);
         }
     }

@@ -13,4 +13,5 @@ gtest_SOURCES += \
 	ucs/regcache/test_policy_order.cc \
 	ucs/regcache/test_regcache.cc \
 	ucs/regcache/test_regcache_lru.cc \
-	ucs/regcache/test_rq.cc
+	ucs/regcache/test_rq.cc \
+	ucs/regcache/test_tuning.cc

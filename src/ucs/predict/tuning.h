@@ -1,0 +1,44 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_PREDICT_TUNING_H_
+#define UCS_PREDICT_TUNING_H_
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file tuning.h
+ *
+ * The constants that steer prediction, as a value that its objects are created
+ * with. tuning_table.h has the rows. Not among them: sizes of arrays, and the
+ * distances of heralds in order.c, which are a list.
+ */
+
+BEGIN_C_DECLS
+
+/** Constants of prediction; each member is a uint64_t or a double. */
+typedef struct ucs_predict_tuning {
+#define UCS_TUNING(_type, _name, ...) _type _name;
+#include <ucs/predict/tuning_table.h>
+#undef UCS_TUNING
+} ucs_predict_tuning_t;
+
+/** A row of a table of constants. */
+typedef struct ucs_tuning_row {
+    const char *name;
+    size_t     offset;  /**< of the member in the whole struct */
+    int        is_real; /**< a double, else a uint64_t */
+    const char *unit;
+    const char *why;    /**< what it is, source or reason */
+    const char *effect; /**< what changes when it is halved, doubled */
+} ucs_tuning_row_t;
+
+/** The defaults. */
+extern const ucs_predict_tuning_t ucs_predict_tuning_default;
+
+END_C_DECLS
+
+#endif

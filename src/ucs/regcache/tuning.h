@@ -1,0 +1,56 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_TUNING_H_
+#define UCS_REGCACHE_TUNING_H_
+
+#include <ucs/predict/tuning.h>
+#include <ucs/type/status.h>
+
+/**
+ * @file tuning.h
+ *
+ * The constants that steer the cache, as a value that it is created with.
+ * tuning_table.h and ucs/predict/tuning_table.h have the rows: name, default,
+ * unit, reason, and what halving and doubling changes, as bench/ablate found.
+ * To add a constant, add a row.
+ *
+ * Not among them: sizes of arrays, and how often a hit is timed, which each hit
+ * would have to read.
+ */
+
+BEGIN_C_DECLS
+
+/** Constants of a cache; each member but the last is a uint64_t or a double. */
+typedef struct ucs_regcache_tuning {
+#define UCS_TUNING(_type, _name, ...) _type _name;
+#include <ucs/regcache/tuning_table.h>
+#undef UCS_TUNING
+    ucs_predict_tuning_t predict;
+} ucs_regcache_tuning_t;
+
+/** The defaults. */
+extern const ucs_regcache_tuning_t ucs_regcache_tuning_default;
+
+/** Rows of both tables, in the order of the struct; the last has no name. */
+extern const ucs_tuning_row_t ucs_regcache_tuning_rows[];
+
+/** @return The value of a row. */
+double ucs_regcache_tuning_get(const ucs_regcache_tuning_t *tuning,
+                               const ucs_tuning_row_t *row);
+
+/**
+ * Set one constant.
+ *
+ * @param [in] value  Rounded down where the constant is whole.
+ *
+ * @return UCS_OK, UCS_ERR_NO_ELEM if there is none of this name, or
+ *         UCS_ERR_INVALID_PARAM if the value is not above 0, or not finite, or
+ *         below 1 where the constant is whole.
+ */
+ucs_status_t ucs_regcache_tuning_set(ucs_regcache_tuning_t *tuning,
+                                     const char *name, double value);
+
+END_C_DECLS
+
+#endif
