@@ -248,7 +248,7 @@ int sim_inside_finds(uintptr_t start, uintptr_t end)
     return 0;
 }
 
-unsigned sim_inside_refs(uct_mem_h memh)
+unsigned sim_inside_refs(ucs_regcache_memh_t memh)
 {
     ucs_regcache_chunk_t *chunk;
     ucs_regcache_region_t *region;

@@ -40,7 +40,7 @@ void sim_inside_check(void);
 int sim_inside_finds(uintptr_t start, uintptr_t end);
 
 /** @return References on the LIVE region with this handle, 0 if none has. */
-unsigned sim_inside_refs(uct_mem_h memh);
+unsigned sim_inside_refs(ucs_regcache_memh_t memh);
 
 /** Nobody is inside the cache: the equations are exact, and the helper's
  *  queues are looked at as well. */

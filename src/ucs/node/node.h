@@ -4,6 +4,7 @@
 #ifndef UCS_NODE_NODE_H_
 #define UCS_NODE_NODE_H_
 
+#include "claim.h"
 #include "ledger.h"
 #include "place.h"
 
@@ -28,21 +29,6 @@
 BEGIN_C_DECLS
 
 typedef struct ucs_node *ucs_node_h;
-
-/** What a claim is for. */
-typedef enum ucs_claim {
-    UCS_CLAIM_HELPER, /**< a registration in advance: fits beside what
-                                  the others may have */
-    UCS_CLAIM_USE,    /**< a use: fits */
-    UCS_CLAIM_FORCE   /**< a use that is not to be refused */
-} ucs_claim_t;
-
-/** Whom to ask for room. */
-typedef enum ucs_ask {
-    UCS_ASK_SHARE, /**< those above their share for what is idle, if this
-                               process is below its own */
-    UCS_ASK_ALL    /**< all for whatever is idle */
-} ucs_ask_t;
 
 typedef struct ucs_node_params {
     const char           *name;       /**< of the segment, as by @ref

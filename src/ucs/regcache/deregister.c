@@ -61,9 +61,9 @@ static void ucs_regcache_region_fold(ucs_regcache_h cache,
 
 void ucs_regcache_region_deregister(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
-                                    uct_completion_t *comp)
+                                    ucs_regcache_comp_t comp)
 {
-    uct_mem_h memh = ucs_load_relaxed(&region->memh);
+    ucs_regcache_memh_t memh = ucs_load_relaxed(&region->memh);
     uint64_t start, now, word;
 
     /* Before the lower domain can give the same handle to another region */
@@ -132,15 +132,14 @@ ucs_regcache_region_unreclaim(ucs_regcache_h cache)
     return region;
 }
 
-static void ucs_regcache_invoke_completions(ucs_regcache_invalidate_t *list)
+static void ucs_regcache_complete(ucs_regcache_h cache,
+                                  ucs_regcache_invalidate_t *list)
 {
     ucs_regcache_invalidate_t *next;
 
     for (; list != NULL; list = next) {
         next = list->next;
-        if (--list->comp->count == 0) {
-            list->comp->func(list->comp);
-        }
+        cache->env.complete(cache->env.arg, list->comp);
         free(list);
     }
 }
@@ -151,7 +150,7 @@ static void ucs_regcache_region_finish(ucs_regcache_h cache,
                                        ucs_regcache_region_t *region)
 {
     ucs_regcache_invalidate_t *list = region->invalidate;
-    uct_completion_t *comp          = NULL;
+    ucs_regcache_comp_t comp        = NULL;
     ucs_regcache_invalidate_t *first;
 
     region->invalidate = NULL;
@@ -162,7 +161,7 @@ static void ucs_regcache_region_finish(ucs_regcache_h cache,
         free(first);
     }
     ucs_regcache_region_deregister(cache, region, comp);
-    ucs_regcache_invoke_completions(list);
+    ucs_regcache_complete(cache, list);
 }
 
 /* Under the lock: a doomed LIVE region is about to be finished */

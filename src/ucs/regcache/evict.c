@@ -173,7 +173,7 @@ static int ucs_regcache_find_spare(ucs_regcache_h cache, size_t length)
             return 0;
         }
     }
-    return ucs_regcache_claim(cache, length, UCS_REGCACHE_ROOM_HELPER);
+    return ucs_regcache_claim(cache, length, UCS_CLAIM_HELPER);
 }
 
 /* A use is never refused for a ceiling of ours, but it asks all who could make
@@ -182,31 +182,31 @@ static int ucs_regcache_find_spare(ucs_regcache_h cache, size_t length)
 static int ucs_regcache_find_room(ucs_regcache_h cache, size_t length)
 {
     unsigned asked = 0;
-    ucs_regcache_room_t room;
+    ucs_regcache_answer_t answer;
     int is_local;
 
     for (;;) {
         is_local = ucs_regcache_fits(cache, length);
         if (is_local &&
-            ucs_regcache_claim(cache, length, UCS_REGCACHE_ROOM_USE)) {
+            ucs_regcache_claim(cache, length, UCS_CLAIM_USE)) {
             return 1;
         }
 
-        room = is_local ? ucs_regcache_ask(cache, length, 0, &asked) :
-                          UCS_REGCACHE_ROOM_NONE;
-        if (room == UCS_REGCACHE_ROOM_NONE) {
+        answer = is_local ? ucs_regcache_ask(cache, length, UCS_ASK_SHARE, &asked) :
+                          UCS_REGCACHE_ANSWER_NONE;
+        if (answer == UCS_REGCACHE_ANSWER_NONE) {
             if ((ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0) ||
                 ucs_regcache_await_room(cache)) {
                 continue;
             }
-            room = is_local ? ucs_regcache_ask(cache, length, 1, &asked) :
-                              UCS_REGCACHE_ROOM_NONE;
+            answer = is_local ? ucs_regcache_ask(cache, length, UCS_ASK_ALL, &asked) :
+                              UCS_REGCACHE_ANSWER_NONE;
         }
-        if (room == UCS_REGCACHE_ROOM_GRANTED) {
+        if (answer == UCS_REGCACHE_ANSWER_GRANTED) {
             return 1;
         }
-        if (room == UCS_REGCACHE_ROOM_NONE) {
-            (void)ucs_regcache_claim(cache, length, UCS_REGCACHE_ROOM_FORCE);
+        if (answer == UCS_REGCACHE_ANSWER_NONE) {
+            (void)ucs_regcache_claim(cache, length, UCS_CLAIM_FORCE);
             return 0;
         }
     }

@@ -130,7 +130,7 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
 
 static ucs_status_t ucs_regcache_region_invalidate(
         ucs_regcache_h cache, ucs_regcache_region_t *region,
-        uct_completion_t *comp)
+        ucs_regcache_comp_t comp)
 {
     ucs_regcache_invalidate_t *entry = malloc(sizeof(*entry));
 
@@ -150,7 +150,7 @@ static ucs_status_t ucs_regcache_region_invalidate(
 }
 
 static ucs_regcache_region_t *ucs_regcache_find_memh(ucs_regcache_h cache,
-                                                     uct_mem_h memh)
+                                                     ucs_regcache_memh_t memh)
 {
     ucs_regcache_hint_t *hint = ucs_regcache_index_memh_hint(&cache->index,
                                                              memh);
@@ -173,8 +173,8 @@ static ucs_regcache_region_t *ucs_regcache_find_memh(ucs_regcache_h cache,
     return region;
 }
 
-ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
-                              uct_completion_t *comp)
+ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
+                              ucs_regcache_comp_t comp)
 {
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
     ucs_status_t status;
@@ -194,7 +194,7 @@ ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
     return UCS_OK;
 }
 
-int ucs_regcache_is_gone(ucs_regcache_h cache, uct_mem_h memh)
+int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh)
 {
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
 

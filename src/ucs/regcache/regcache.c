@@ -5,6 +5,7 @@
 
 #include <ucs/sys/compiler_def.h>
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,6 +71,8 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     cache->config.max_pinned  = params->max_pinned;
     cache->config.max_regions = params->max_regions;
     cache->config.page_mask   = page_size - 1;
+    cache->config.access_mask = params->access_mask ? params->access_mask :
+                                                      UINT_MAX;
     cache->created            = ucs_regcache_now(cache);
     cache->plan.next_due      = UCS_REGCACHE_TIME_NEVER;
     cache->plan.sweep_at      = UCS_REGCACHE_TIME_NEVER;
@@ -431,7 +434,7 @@ ucs_regcache_look_up(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
 static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
                                       unsigned flags, uintptr_t sp,
-                                      uct_mem_h *memh_p)
+                                      ucs_regcache_memh_t *memh_p)
 {
     ucs_status_t status;
 
@@ -498,10 +501,10 @@ static void ucs_regcache_region_begin_late(ucs_regcache_h cache,
 static ucs_status_t ucs_regcache_get_slow(ucs_regcache_h cache, uintptr_t start,
                                           size_t length, unsigned flags,
                                           uintptr_t sp, uint64_t now,
-                                          uct_mem_h *memh_p)
+                                          ucs_regcache_memh_t *memh_p)
 {
     uintptr_t end   = start + length;
-    unsigned access = flags & UCT_MD_MEM_ACCESS_ALL;
+    unsigned access = flags & cache->config.access_mask;
     int may_merge   = ucs_regcache_may_coalesce(cache, length);
     ucs_regcache_region_t *region;
     ucs_regcache_found_t found;
@@ -553,7 +556,7 @@ out:
 
 ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
                               size_t length, unsigned flags, uintptr_t sp,
-                              uct_mem_h *memh_p)
+                              ucs_regcache_memh_t *memh_p)
 {
     uint64_t now    = ucs_regcache_now(cache);
     uintptr_t start = (uintptr_t)address;
@@ -570,7 +573,7 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
                 (region == NULL) ||
                 (ucs_load_acquire(&cache->gate) != UCS_REGCACHE_GATE_OPEN) ||
                 !ucs_regcache_region_try_ref(region, start, start + length,
-                                             flags & UCT_MD_MEM_ACCESS_ALL,
+                                             flags & cache->config.access_mask,
                                              &old))) {
         return ucs_regcache_get_slow(cache, start, length, flags, sp, now,
                                      memh_p);

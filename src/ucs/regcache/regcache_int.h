@@ -184,6 +184,7 @@ typedef struct ucs_regcache_config {
     size_t                max_pinned; /* bytes */
     unsigned long         max_regions;
     size_t                page_mask;  /* page size - 1 */
+    unsigned              access_mask;
 } ucs_regcache_config_t;
 
 /** What every use writes. */
@@ -405,7 +406,7 @@ void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by);
 
 /** Count a region that is about to be pinned in the node's ledger, under the
  *  lock. @return Nonzero if it fits. */
-int ucs_regcache_claim(ucs_regcache_h cache, size_t length, unsigned why);
+int ucs_regcache_claim(ucs_regcache_h cache, size_t length, ucs_claim_t why);
 
 /**
  * A use does not fit: ask others for room, once each way.
@@ -414,10 +415,10 @@ int ucs_regcache_claim(ucs_regcache_h cache, size_t length, unsigned why);
  *
  * Called under the lock, which is let go meanwhile.
  *
- * @return UCS_REGCACHE_ROOM_GRANTED: there is room, and it is claimed.
+ * @return UCS_REGCACHE_ANSWER_GRANTED: it fits, and is claimed.
  */
-ucs_regcache_room_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
-                                     int all, unsigned *asked_p);
+ucs_regcache_answer_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
+                                       ucs_ask_t whom, unsigned *asked_p);
 
 /* --- step.c, the helper only --- */
 
@@ -581,7 +582,7 @@ int ucs_regcache_region_take_idle(ucs_regcache_h cache,
  *  mapping still there, else FREE. Outside of the lock. */
 void ucs_regcache_region_deregister(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
-                                    uct_completion_t *comp);
+                                    ucs_regcache_comp_t comp);
 
 /** Put a doomed region without references on the reclaim list. Under the
  *  lock. */

@@ -4,12 +4,13 @@
 #ifndef UCS_REGCACHE_REGION_H_
 #define UCS_REGCACHE_REGION_H_
 
+#include "regcache.h"
+
 #include <ucs/datastruct/dq.h>
 #include <ucs/datastruct/heap.h>
 #include <ucs/datastruct/itree.h>
 
 #include <ucs/sys/atomic.h>
-#include <uct/api/uct.h>
 
 #include <stdint.h>
 
@@ -79,7 +80,7 @@ UCS_DQ_CHECK_RECORD(ucs_use_t);
 
 /** Completion that waits for an invalidated region's last user. */
 typedef struct ucs_regcache_invalidate {
-    uct_completion_t               *comp;
+    ucs_regcache_comp_t            comp;
     struct ucs_regcache_invalidate *next;
 } ucs_regcache_invalidate_t;
 
@@ -88,7 +89,7 @@ typedef struct ucs_regcache_region {
     _Atomic(uint64_t)           word;
     _Atomic(uintptr_t)          start;
     _Atomic(uintptr_t)          end;
-    _Atomic(uct_mem_h)          memh;
+    _Atomic(ucs_regcache_memh_t)          memh;
     _Atomic(unsigned)           access;        /* union of its users' flags */
     _Atomic(unsigned)           idle;          /* ucs_regcache_idle_t */
     _Atomic(uint64_t)           use_start;     /* ns: references went 0 -> 1 */

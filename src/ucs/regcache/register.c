@@ -5,7 +5,7 @@
 
 static ucs_status_t ucs_regcache_lower_reg(ucs_regcache_h cache,
                                            ucs_regcache_region_t *region,
-                                           unsigned flags, uct_mem_h *memh_p)
+                                           unsigned flags, ucs_regcache_memh_t *memh_p)
 {
     uint64_t start = ucs_regcache_now(cache);
     ucs_status_t status;
@@ -37,7 +37,7 @@ int ucs_regcache_status_is_exhausted(ucs_status_t status)
 static ucs_status_t ucs_regcache_lower_reg_use(ucs_regcache_h cache,
                                                ucs_regcache_region_t *region,
                                                unsigned flags,
-                                               uct_mem_h *memh_p)
+                                               ucs_regcache_memh_t *memh_p)
 {
     ucs_status_t status;
 
@@ -55,7 +55,7 @@ static ucs_status_t ucs_regcache_lower_reg_use(ucs_regcache_h cache,
 /* Under the lock; references do not change while a region is REGISTERING */
 static ucs_status_t ucs_regcache_region_publish(ucs_regcache_h cache,
                                                 ucs_regcache_region_t *region,
-                                                uct_mem_h memh, uint64_t now,
+                                                ucs_regcache_memh_t memh, uint64_t now,
                                                 unsigned refs)
 {
     uint64_t word = ucs_load_relaxed(&region->word);
@@ -128,12 +128,11 @@ ucs_status_t ucs_regcache_region_register(ucs_regcache_h cache,
                                           unsigned flags, unsigned refs)
 {
     int is_use = (refs > 0);
-    uct_mem_h memh = NULL;
+    ucs_regcache_memh_t memh = NULL;
     ucs_status_t status;
     int may_keep, has_room;
     uint64_t now;
 
-    flags   |= UCT_MD_MEM_FLAG_HIDE_ERRORS;
     /* Asked anew each time: the memory was let go of since the last use */
     may_keep = is_use || ucs_regcache_may_keep(cache, region, 0);
     has_room = may_keep && ucs_regcache_make_room(cache, region, is_use);

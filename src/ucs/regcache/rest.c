@@ -10,34 +10,35 @@
  * Room that is shared with others
  */
 
-int ucs_regcache_claim(ucs_regcache_h cache, size_t length, unsigned why)
+int ucs_regcache_claim(ucs_regcache_h cache, size_t length, ucs_claim_t why)
 {
-    return (cache->env.claim == NULL) ||
-           cache->env.claim(cache->env.arg, length, why);
+    return (cache->env.budget == NULL) ||
+           cache->env.budget->claim(cache->env.arg, length, why);
 }
 
-ucs_regcache_room_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
-                                     int all, unsigned *asked_p)
+ucs_regcache_answer_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
+                                       ucs_ask_t whom, unsigned *asked_p)
 {
-    unsigned bit = 1u << !!all;
-    ucs_regcache_room_t room;
+    const ucs_regcache_budget_t *budget = cache->env.budget;
+    unsigned bit                        = 1u << whom;
+    ucs_regcache_answer_t answer;
 
-    if ((cache->env.claim == NULL) || (*asked_p & bit)) {
-        return UCS_REGCACHE_ROOM_NONE;
+    if ((budget == NULL) || (*asked_p & bit)) {
+        return UCS_REGCACHE_ANSWER_NONE;
     }
 
     *asked_p |= bit;
     ucs_regcache_unlock(cache);
-    room = cache->env.ask(cache->env.arg, length, all);
+    answer = budget->ask(cache->env.arg, length, whom);
     ucs_regcache_lock(cache);
 
-    /* Another thread took the room below a ceiling of our own meanwhile */
-    if ((room == UCS_REGCACHE_ROOM_GRANTED) &&
+    /* Another thread came up to a ceiling of our own meanwhile */
+    if ((answer == UCS_REGCACHE_ANSWER_GRANTED) &&
         !ucs_regcache_fits(cache, length)) {
-        cache->env.unclaim(cache->env.arg, length);
-        room = UCS_REGCACHE_ROOM_MAYBE;
+        budget->unclaim(cache->env.arg, length);
+        answer = UCS_REGCACHE_ANSWER_MAYBE;
     }
-    return room;
+    return answer;
 }
 
 /*

@@ -40,8 +40,8 @@ void ucs_regcache_account_region(ucs_regcache_h cache,
     } else {
         account->pinned -= length;
         --account->regions;
-        if (cache->env.claim != NULL) {
-            cache->env.unclaim(cache->env.arg, length);
+        if (cache->env.budget != NULL) {
+            cache->env.budget->unclaim(cache->env.arg, length);
         }
     }
     if (ucs_regcache_class(cache, ucs_regcache_region_length(region)) ==
