@@ -44,7 +44,7 @@ static void sim_lower_work(size_t length)
 {
     uint64_t ns = 1000 + 50 * (length / SIM_PAGE);
 
-    if (sim_inside_is_lock_mine()) {
+    if (sim_is_lock_mine()) {
         sim_violation("the lower domain is called under the index lock");
     }
     if (sim_world.is_instant || (sim_rng_below(&sim_world.rng, 2) == 0)) {
@@ -74,7 +74,7 @@ static void sim_lower_check_ceiling(size_t length)
         sim_violation("the helper passes a ceiling");
         return;
     }
-    if (!sim_inside_is_lock_free()) {
+    if (!sim_is_lock_free()) {
         return;
     }
     left = sim_quiet();
@@ -459,10 +459,21 @@ static void sim_range_set(unsigned first, unsigned last, int is_going,
     }
 }
 
+/* Every region that a look-up could find, not only those in the index */
+static int sim_world_finds(uintptr_t start, uintptr_t end)
+{
+    long left = sim_quiet();
+    int is_found;
+
+    is_found = ucs_regcache_has_region(sim_world.cache, start, end);
+    sim_loud(left);
+    return is_found;
+}
+
 int sim_world_unmap(unsigned first, unsigned last)
 {
     uintptr_t start = SIM_BASE + first * SIM_PAGE;
-    int is_mine     = sim_inside_is_lock_mine();
+    int is_mine     = sim_is_lock_mine();
 
     if (sim_range_is_going(first, last) || sim_range_is_used(first, last)) {
         return 0;
@@ -470,15 +481,13 @@ int sim_world_unmap(unsigned first, unsigned last)
     sim_range_set(first, last, 1, 0);
     sim_trace("unmap", start, (last - first) * SIM_PAGE);
     ucs_regcache_unmapped(sim_world.cache, start, (last - first) * SIM_PAGE);
-    if (!is_mine && sim_inside_finds(start, start + (last - first) *
-                                                            SIM_PAGE)) {
+    if (!is_mine && sim_world_finds(start, start + (last - first) * SIM_PAGE)) {
         sim_violation("a region is found over memory that is being unmapped");
     }
     sim_range_set(first, last, 1, 1);
     sim_trace("unmapped", start, (last - first) * SIM_PAGE);
     sim_point();
-    if (!is_mine && sim_inside_finds(start, start + (last - first) *
-                                                            SIM_PAGE)) {
+    if (!is_mine && sim_world_finds(start, start + (last - first) * SIM_PAGE)) {
         sim_violation("a region is found over unmapped memory");
     }
     sim_range_set(first, last, 0, 1);

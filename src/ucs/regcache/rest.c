@@ -6,45 +6,6 @@
 /* After the helper resumes: by then what is in use shows */
 #define UCS_REGCACHE_RESUME_SWEEP_NS UINT64_C(10000000)
 
-/*
- * Room that is shared with others
- */
-
-int ucs_regcache_claim(ucs_regcache_h cache, size_t length, ucs_claim_t why)
-{
-    return (cache->env.budget == NULL) ||
-           cache->env.budget->claim(cache->env.arg, length, why);
-}
-
-ucs_regcache_answer_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
-                                       ucs_ask_t whom, unsigned *asked_p)
-{
-    const ucs_regcache_budget_t *budget = cache->env.budget;
-    unsigned bit                        = 1u << whom;
-    ucs_regcache_answer_t answer;
-
-    if ((budget == NULL) || (*asked_p & bit)) {
-        return UCS_REGCACHE_ANSWER_NONE;
-    }
-
-    *asked_p |= bit;
-    ucs_regcache_unlock(cache);
-    answer = budget->ask(cache->env.arg, length, whom);
-    ucs_regcache_lock(cache);
-
-    /* Another thread came up to a ceiling of our own meanwhile */
-    if ((answer == UCS_REGCACHE_ANSWER_GRANTED) &&
-        !ucs_regcache_fits(cache, length)) {
-        budget->unclaim(cache->env.arg, length);
-        answer = UCS_REGCACHE_ANSWER_MAYBE;
-    }
-    return answer;
-}
-
-/*
- * Rest
- */
-
 /* What is in the queue's hands stays there: an end of a use that nobody takes
  * out of the queue leaves its region registered */
 void ucs_regcache_rest(ucs_regcache_h cache)
@@ -68,8 +29,7 @@ static void ucs_regcache_queue_all(ucs_regcache_h cache)
     for (region = ucs_regcache_index_first(&cache->index, 0, UINTPTR_MAX);
          region != NULL; region = ucs_regcache_index_next(&cache->index, region,
                                                           0, UINTPTR_MAX)) {
-        if ((ucs_regcache_class(cache, ucs_regcache_region_length(region)) ==
-             UCS_REGCACHE_CLASS_MANAGED) &&
+        if ((region->size_class == UCS_REGCACHE_CLASS_MANAGED) &&
             (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_KEEP)) {
             ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_QUEUE);
         }

@@ -4,7 +4,7 @@
 #ifndef ENGINE_WORLD_H_
 #define ENGINE_WORLD_H_
 
-#include <ucs/regcache/regcache.h>
+#include <ucs/regcache/valid.h>
 
 #include <gtest/gtest.h>
 
@@ -96,6 +96,7 @@ public:
 
     void close()
     {
+        EXPECT_EQ(nullptr, invalid());
         ucs_regcache_destroy(cache);
         cache = nullptr;
         EXPECT_TRUE(live.empty()) << live.size() << " registrations leaked";
@@ -156,6 +157,15 @@ public:
             }
         }
         now = std::max<uint64_t>(now, end);
+    }
+
+    /** @return The equation of the cache that does not hold, or nullptr. */
+    const char *invalid()
+    {
+        ucs_regcache_lock(cache);
+        const char *broken = ucs_regcache_find_invalid(cache);
+        ucs_regcache_unlock(cache);
+        return broken;
     }
 
     void step()

@@ -3,8 +3,6 @@
  */
 #include "regcache_world.h"
 
-#include <ucs/regcache/regcache_int.h>
-
 #include <thread>
 
 /* The cache and what it asks about memory; the gate of events that are read */

@@ -5,7 +5,7 @@
 #include "regcache_world.h"
 #include <uct/ib/helper_md/log_capture.h>
 
-#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
 #include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
@@ -231,56 +231,45 @@ TEST_F(test_limits, gap_leaves_alone_what_is_in_flight)
  * Events that cannot be served at once
  */
 
-/* As many users as the word can count, and one more */
-TEST_F(test_limits, user_too_many_registers_by_himself)
+/* As many users as can be counted, and one more */
+TEST_F(test_limits, user_too_many_registers_by_itself)
 {
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    ucs_regcache_memh_t first = w->get(buffer(0), MB);
-    ucs_regcache_region_t *region = ucs_regcache_index_first(
-            &w->cache->index, buffer(0), buffer(0) + MB);
-    uint64_t word = ucs_load_relaxed(&region->word);
+    const unsigned most = (1u << 24) - 1;
+    ucs_regcache_memh_t memh;
 
-    ucs_store_relaxed(&region->word, word | UCS_REGCACHE_WORD_REF_MASK);
-    ucs_regcache_memh_t second = w->get(buffer(0), MB);
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    ucs_regcache_memh_t first = w->get(buffer(0), MB, 1,
+                                       regcache_world::ACCESS);
+    for (unsigned i = 1; i < most; ++i) {
+        ucs_regcache_get(w->cache, (void*)buffer(0), MB, regcache_world::ACCESS,
+                         1, &memh);
+    }
+    EXPECT_EQ(1u, w->regs);
+    ucs_regcache_memh_t second = w->get(buffer(0), MB, 1,
+                                        regcache_world::ACCESS);
     EXPECT_NE(first, second);
     EXPECT_EQ(2u, w->regs);
-    EXPECT_EQ(word | UCS_REGCACHE_WORD_REF_MASK,
-              ucs_load_relaxed(&region->word));
     w->put(second);
-    ucs_store_relaxed(&region->word, word);
-    w->put(first);
+    for (unsigned i = 0; i < most; ++i) {
+        ucs_regcache_put(w->cache, first, nullptr);
+    }
+    EXPECT_EQ(1u, w->live.size()) << "superseded, so it goes with its user";
 }
 
-/* Others have taken what was in stock since it was looked at */
-TEST_F(test_limits, use_that_finds_nothing_in_stock_tries_again)
+/* From an empty cache, which has nothing in reserve, with everything that can be
+ * asked about memory */
+TEST_F(test_limits, first_miss_takes_the_lock_at_most_six_times)
 {
-    std::atomic<bool> is_over{false};
-    ucs_regcache_region_t *list;
-    struct timespec spent;
-    clockid_t clock;
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PREDICT);
+    w->on_inspect = [](unsigned, uintptr_t*, uintptr_t*) { return true; };
+    w->open();
 
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    w->use(buffer(0), MB);
-    list                 = w->cache->store.free;
-    w->cache->store.free = nullptr;
-
-    std::thread user([&] {
-        w->use(buffer(1), MB);
-        is_over = true;
-    });
-    /* It goes round and round, which takes processor time */
-    ASSERT_EQ(0, pthread_getcpuclockid(user.native_handle(), &clock));
-    do {
-        sched_yield();
-        ASSERT_EQ(0, clock_gettime(clock, &spent));
-    } while (!is_over && (spent.tv_sec == 0) && (spent.tv_nsec < 5000000));
-    EXPECT_FALSE(is_over);
-
-    ucs_regcache_lock(w->cache);
-    w->cache->store.free = list;
-    ucs_regcache_unlock(w->cache);
-    user.join();
-    EXPECT_EQ(2u, w->regs);
+    uint64_t before = w->stats().lock_takings;
+    uint64_t own    = w->stats().lock_takings - before;
+    before          = w->stats().lock_takings;
+    ucs_regcache_memh_t memh = w->get(buffer(0), MB);
+    EXPECT_LE(w->stats().lock_takings - before - own, 6u);
+    w->put(memh);
 }
 
 TEST_F(test_limits, event_inside_the_lock_strikes_everything)

@@ -3,7 +3,8 @@
  */
 #include <ucs/regcache/regcache_world.h>
 
-#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
+
 #include <uct/ib/helper_md/watch/events.h>
 
 #include <gtest/gtest.h>
