@@ -354,9 +354,7 @@ static ucs_status_t ucs_regcache_step_register(ucs_regcache_h cache,
 {
     ucs_status_t status;
 
-    ucs_regcache_supersede(cache, region);
-    status = ucs_regcache_region_register(cache, region,
-                                          ucs_load_relaxed(&region->access), 0);
+    status = ucs_regcache_register_ahead(cache, region);
     if (status == UCS_OK) {
         cache->plan.backoff = 0;
         return UCS_OK;
@@ -427,12 +425,11 @@ static void ucs_regcache_step_due(ucs_regcache_h cache,
 
     if (!ucs_regcache_rq_item_is_current(item) ||
         ucs_regcache_step_is_backing_off(cache) ||
-        (ucs_regcache_reserve(cache) != UCS_OK)) {
+        (ucs_regcache_lock_reserved(cache) != UCS_OK)) {
         ucs_regcache_step_cancel(cache, item);
         return;
     }
 
-    ucs_regcache_lock(cache);
     region = ucs_regcache_step_find(cache, item, &state);
     ucs_regcache_unlock(cache);
 
@@ -570,5 +567,6 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
         cache->plan.next_due = ucs_min(cache->plan.next_due,
                                        now + UCS_REGCACHE_LOT_REST_NS);
     }
+    ucs_regcache_assert_valid(cache);
     return cache->plan.next_due;
 }

@@ -53,7 +53,7 @@
 static uint64_t ucs_regcache_wakeup_poll_max(ucs_regcache_h cache,
                                              const ucs_regcache_rq_item_t *item)
 {
-    size_t length = ucs_regcache_pinned_length(cache, item->region);
+    size_t length = ucs_regcache_pinned_length(item->region);
     uint64_t max  = UCS_REGCACHE_POLL_MAX_NS;
 
     if ((cache->plan.ops->plan != NULL) && (length < UCS_REGCACHE_POLL_BYTES)) {

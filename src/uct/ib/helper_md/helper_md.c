@@ -120,6 +120,7 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
                   unsigned flags, uintptr_t sp, uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    ucs_regcache_memh_t memh;
     ucs_status_t status;
 
     if (ucs_unlikely(!uct_helper_md_is_mine(md))) {
@@ -132,7 +133,7 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
         return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
     }
 
-    status = ucs_regcache_get(md->cache, address, length, flags, sp, memh_p);
+    status = ucs_regcache_get(md->cache, address, length, flags, sp, &memh);
     if (ucs_unlikely(status != UCS_OK)) {
         /* Nothing of ours shall be in the way, in any domain; then the domain
          * below is asked as it would be without us, and what it says is
@@ -143,6 +144,7 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
         return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
     }
 
+    *memh_p = memh;
     if (ucs_unlikely(!ucs_load_relaxed(&md->settled))) {
         uct_helper_md_settle(md, length);
     }
@@ -174,7 +176,8 @@ uct_helper_md_invalidate(uct_md_h uct_md,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = ucs_regcache_put(md->cache, full->memh, full->comp);
+    status = ucs_regcache_put(md->cache, full->memh,
+                              (ucs_regcache_comp_t)full->comp);
     if (status == UCS_ERR_NO_ELEM) {
         return md->lower->mem_dereg(uct_md, params);
     }

@@ -4,7 +4,7 @@
 #include <uct/ib/helper_md/decorator_fixture.h>
 #include <uct/ib/helper_md/log_capture.h>
 
-#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
 #include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/sm/pin_md/pin_md.h>

@@ -3,7 +3,8 @@
  */
 #include <ucs/regcache/regcache_world.h>
 
-#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
+
 #include <uct/ib/helper_md/watch/events.h>
 
 #include <gtest/gtest.h>
@@ -124,9 +125,9 @@ TEST_F(test_listener, hint_of_a_doomed_region_is_no_hit)
 {
     m_world.touch(0x10000000, MB);
     m_world.touch(0x10000000, MB); /* leaves a hint */
-    uct_mem_h first = m_world.get(0x10000000, MB);
+    ucs_regcache_memh_t first = m_world.get(0x10000000, MB);
     ucs_regcache_unmapped(m_world.cache, 0x10000000, 4096);
-    uct_mem_h second = m_world.get(0x10000000, MB);
+    ucs_regcache_memh_t second = m_world.get(0x10000000, MB);
     EXPECT_NE(first, second) << "found what was unmapped";
     m_world.put(first);
     m_world.put(second);
@@ -134,8 +135,8 @@ TEST_F(test_listener, hint_of_a_doomed_region_is_no_hit)
 
 TEST_F(test_listener, superseded_region_in_use_stays_registered)
 {
-    uct_mem_h small = m_world.get(0x10000000, MB);
-    uct_mem_h large = m_world.get(0x10000000, 2 * MB);
+    ucs_regcache_memh_t small = m_world.get(0x10000000, MB);
+    ucs_regcache_memh_t large = m_world.get(0x10000000, 2 * MB);
     EXPECT_EQ(0u, m_world.deregs) << "deregistered under its user";
     m_world.put(large);
     m_world.put(small);

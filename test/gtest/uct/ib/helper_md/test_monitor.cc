@@ -3,7 +3,7 @@
  */
 #include "monitor_fixture.h"
 
-#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
 
 #include <atomic>
 #include <thread>
