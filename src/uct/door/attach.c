@@ -82,11 +82,6 @@ static int uct_door_is_component(uct_component_h component, const char *name)
     return !strcmp(((const uct_abi_component_t*)component)->name, name);
 }
 
-static int uct_door_wants_helper(unsigned mds)
-{
-    return uct_door_config.helper && (uct_door_config.mds & mds);
-}
-
 /* Nonzero if UCX's cache is out of the way; *old then is what it was set to,
  * or empty if nothing was changed */
 static int uct_door_disable_rcache(void *config, char *old, size_t max)
@@ -202,7 +197,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
         return status;
     }
 
-    if (uct_door_wants_helper(UCT_HELPER_MDS_PIN) &&
+    if (uct_door_config.helper &&
         (uct_helper_md_attach(*md_p, UCT_DOOR_PIN_NAME, &uct_door_config) ==
          UCS_OK) &&
         (pin_config.verify != UCT_PIN_VERIFY_NO)) {
@@ -220,8 +215,7 @@ uct_door_md_open(uct_component_h component, const char *md_name,
 {
     pthread_once(&uct_door_once, uct_door_init);
 
-    if (uct_door_wants_helper(UCT_HELPER_MDS_IB) &&
-        uct_door_is_component(component, UCT_DOOR_IB)) {
+    if (uct_door_config.helper && uct_door_is_component(component, UCT_DOOR_IB)) {
         return uct_door_open_ib(component, md_name, config, md_p, real_open);
     }
 

@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_AFFINITY_H_
 #define UCT_HELPER_AFFINITY_H_
 
-#include "helper_config.h"
+#include "config/helper_config.h"
 
 /**
  * @file affinity.h

@@ -4,6 +4,7 @@
 #include "helper_md.h"
 #include "affinity.h"
 #include <uct/ib/helper_md/watch/events.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
 #include "node_process.h"

@@ -4,7 +4,7 @@
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
 #include "node_process.h"
-#include <uct/ib/helper_md/watch/range.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 #include "session.h"
 #include <uct/ib/helper_md/watch/trust.h>
 

@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_REPORT_H_
 #define UCT_HELPER_REPORT_H_
 
-#include <uct/ib/helper_md/helper_config.h>
+#include <uct/ib/helper_md/config/helper_config.h>
 #include <ucs/regcache/stats.h>
 
 /**

@@ -16,12 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *uct_helper_monitor_names[] = {
-    [UCT_HELPER_MONITOR_AUTO] = "auto",
-    [UCT_HELPER_MONITOR_UCM]  = "ucm",
-    [UCT_HELPER_MONITOR_LAST] = NULL
-};
-
 /* Protects users and the reader's life. Taken with nothing held, and by fork.
  * The reader never takes it, nor does a memory event. */
 static pthread_mutex_t uct_helper_monitor_lock = PTHREAD_MUTEX_INITIALIZER;

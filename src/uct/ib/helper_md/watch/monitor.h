@@ -39,18 +39,6 @@
 
 BEGIN_C_DECLS
 
-/** What tells of memory that goes away (UCX_MD_HELPER_MONITOR). The kernel
- *  alone is no choice: it tells too late of what one thread unmaps and another
- *  one maps again. */
-typedef enum uct_helper_monitor {
-    UCT_HELPER_MONITOR_AUTO, /**< the kernel, where it can, and UCX's hooks */
-    UCT_HELPER_MONITOR_UCM,  /**< UCX's hooks of mmap() and the like alone */
-    UCT_HELPER_MONITOR_LAST
-} uct_helper_monitor_t;
-
-/** Names of the monitors, in the order of the enumeration, NULL-terminated. */
-extern const char *uct_helper_monitor_names[];
-
 /** Name of the reader thread, as the kernel shows it. */
 #define UCT_HELPER_MONITOR_THREAD_NAME "ucx-helper-mem"
 

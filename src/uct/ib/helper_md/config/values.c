@@ -19,20 +19,6 @@
 #define UCT_HELPER_COST_PAGE_MAX_NS 1e6
 
 
-int uct_helper_value_bool(const char *text, int *value_p)
-{
-    static const char *const names[] = {"n",   "y",  "no", "yes", "off",
-                                        "on",  "0",  "1",  NULL};
-    unsigned index;
-
-    if (!uct_helper_value_enum(text, names, &index)) {
-        return 0;
-    }
-
-    *value_p = index & 1;
-    return 1;
-}
-
 /* Digits only: strtoull() would take a sign and leading blanks as well */
 static int uct_helper_value_digits(const char *text, unsigned long *value_p,
                                    char **end_p)
@@ -126,52 +112,6 @@ int uct_helper_value_share(const char *text, double *value_p)
     }
 
     *value_p = value;
-    return 1;
-}
-
-int uct_helper_value_enum(const char *text, const char *const *names,
-                          unsigned *value_p)
-{
-    unsigned i;
-
-    for (i = 0; names[i] != NULL; ++i) {
-        if (!strcasecmp(text, names[i])) {
-            *value_p = i;
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-int uct_helper_value_mask(const char *text, const char *const *names,
-                          unsigned *value_p)
-{
-    unsigned mask = 0;
-    char name[16];
-    unsigned index;
-    size_t length;
-
-    while (*text != '\0') {
-        length = strcspn(text, ",");
-        if (length >= sizeof(name)) {
-            return 0;
-        }
-
-        memcpy(name, text, length);
-        name[length] = '\0';
-        if (!uct_helper_value_enum(name, names, &index)) {
-            return 0;
-        }
-
-        mask |= 1u << index;
-        text += length;
-        if ((*text == ',') && (*++text == '\0')) {
-            return 0;
-        }
-    }
-
-    *value_p = mask;
     return 1;
 }
 
