@@ -5,7 +5,7 @@
  * the rest is a pattern for the name of a report.
  */
 #include <uct/ib/helper_md/config/helper_config.h>
-#include <uct/ib/helper_md/report/report.h>
+#include <uct/ib/helper_md/report/report_path.h>
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -67,23 +67,6 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures);
 
 
 /**
- * Rank of this process, from the environment of Open MPI, PMI, PMIx or Slurm;
- * -1 if there is none.
- */
-int uct_helper_report_rank(void);
-
-
-/**
- * Expand %h (host), %p (process id), %r (rank, "x" if unknown) and %% in a
- * path.
- *
- * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if the result does not fit.
- */
-ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
-                                      size_t max);
-
-
-/**
  * Find out now whether the report can be written at the end. Nothing is left
  * behind, and what is no regular file is not opened.
  *

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "report_print.h"
+#include "report_path.h"
 #include <ucs/sys/json.h>
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "quiet_fork.h"
 
 #include <uct/ib/helper_md/report/report.h>
+#include <uct/ib/helper_md/report/report_path.h>
 #include <uct/ib/helper_md/report/report_print.h>
 #include <uct/ib/helper_md/config/values.h>
 
