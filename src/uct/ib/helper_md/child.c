@@ -76,7 +76,7 @@ uct_helper_child_mem_dereg(uct_md_h uct_md,
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     uct_abi_md_mem_dereg_params_t full;
 
-    uct_helper_md_dereg_unpack(params, &full);
+    uct_abi_md_mem_dereg_unpack(params, &full);
     if (uct_helper_child_take(md, full.memh)) {
         return md->lower->mem_dereg(uct_md, params);
     }

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "session.h"
+#include "helper_md_int.h"
 #include <uct/ib/helper_md/watch/events.h>
 #include <ucs/sys/log.h>
 #include <uct/ib/helper_md/watch/monitor.h>
