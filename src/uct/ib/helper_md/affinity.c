@@ -13,7 +13,8 @@ static cpu_set_t *uct_helper_affinity_set(ucs_cpu_set_t *cpus)
     return (cpu_set_t*)cpus;
 }
 
-/* Number of the only processor of the main thread, -1 if it has several */
+/* @return The number of the only processor of the main thread, -1 if it has
+ * several. */
 static int uct_helper_affinity_main_cpu(void)
 {
     cpu_set_t cpus;

@@ -46,8 +46,8 @@ static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
     return UCS_OK;
 }
 
-/* Returns nonzero if the registration was the child's, which then is the
- * caller's to undo */
+/* @return Nonzero if the registration was the child's; the caller then undoes
+ * it. */
 static int uct_helper_child_take(uct_helper_md_t *md, uct_mem_h memh)
 {
     int found = 0;

@@ -38,8 +38,8 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
     status = ucs_regcache_get(md->cache, address, length, flags, sp, memh_p);
     if (ucs_unlikely(status != UCS_OK)) {
         /* Nothing of ours shall be in the way, in any domain; then the domain
-         * below is asked as it would be without us, and what it says is
-         * final */
+         * below is asked as it would be without us, and its answer is the
+         * caller's. */
         if (ucs_regcache_status_is_exhausted(status)) {
             uct_helper_session_yield();
         }
@@ -111,7 +111,8 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
     return status;
 }
 
-/* In the table instead of the plain one, so that that one need not ask */
+/* This one stands in the table instead of the plain one, so that the plain one
+ * need not ask. */
 static ucs_status_t
 uct_helper_md_verify_mem_dereg(uct_md_h uct_md,
                                const uct_abi_md_mem_dereg_params_t *params)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /*
- * The world of a domain's cache: the domain below, clock, threads, memory and
+ * What a domain's cache calls: the domain below, clock, threads, memory and
  * node.
  */
 
@@ -115,7 +115,7 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
     return uct_helper_site_recall(md->site, sp, address, length);
 }
 
-/* Nothing is watched that will not be kept */
+/* A range that will not be kept is not watched. */
 static int uct_helper_md_watch(uct_helper_md_t *md,
                                const uct_helper_range_t *range)
 {

@@ -102,8 +102,8 @@ void uct_helper_md_release(uct_helper_md_t *md);
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 
 
-/** Create md->cache, in the world of the domain: with its node, if it has a
- *  ledger. Thread and site are there. */
+/** Create md->cache, with the domain's node if it has a ledger. Thread and call
+ *  sites exist already. */
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 
 
@@ -112,13 +112,13 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 void uct_helper_md_check_marks(uct_helper_md_t *md);
 
 
-/** The helper's dealings with the node, at each step. @return When the next
- *  one is due if the helper rests, 0 if it runs. */
+/** Have the helper serve the node, at each of its steps. @return When the next
+ *  step is due if the helper rests, 0 if it runs. */
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 
 
-/** Turn the domain into a child's: no cache, no thread. In a child only; its
- *  operations then are other ones. */
+/** Turn the domain into a child's: without cache and thread, and with other
+ *  operations. To be called in a child only. */
 void uct_helper_child_enter(uct_helper_md_t *md);
 
 END_C_DECLS

@@ -22,13 +22,13 @@
 #define UCT_HELPER_MD_NOTE_MAX 128
 
 
-/* Said once a process */
+/* This is said once in a process. */
 static void uct_helper_md_no_userfaultfd(const char *reason)
 {
     static _Atomic(int) said;
     char note[UCT_HELPER_MD_NOTE_MAX];
 
-    if (ucs_swap_acq_rel(&said, 1)) {
+    if (ucs_add_relaxed(&said, 1) > 0) {
         return;
     }
 
@@ -109,7 +109,7 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
 /* More than one thread may come here */
 static void uct_helper_md_listen(uct_helper_md_t *md)
 {
-    if ((md->node != NULL) && !ucs_swap_acq_rel(&md->listens, 1)) {
+    if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
         ucs_node_listen(md->node, 1);
     }
 }
@@ -219,7 +219,8 @@ void uct_helper_md_release(uct_helper_md_t *md)
         ucs_node_part(md->node, md->cache);
     }
     ucs_regcache_destroy(md->cache);
-    /* Not before: who asks meanwhile waits until all has gone */
+    /* This comes last, so that a rank that asks meanwhile waits until all has
+     * gone. */
     if (ucs_load_relaxed(&md->listens)) {
         ucs_node_listen(md->node, 0);
     }

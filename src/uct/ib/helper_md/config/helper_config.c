@@ -241,7 +241,7 @@ static void uct_helper_config_set_defaults(uct_helper_config_t *config)
     }
 }
 
-/* Of a text with a colon the form before it was mistyped */
+/* In a text with a colon it is the form before the colon that was mistyped. */
 static const char *uct_helper_config_nearest(const uct_helper_rule_t *rule,
                                              const char *text)
 {
@@ -343,8 +343,9 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
     ucs_status_t status;
     char **variable;
 
-    /* Its user may set any variable; paths among them would be written, and
-     * pages pinned, with rights that this user does not have */
+    /* The user of such a program may set any variable; paths among them
+     * would be written, and pages pinned, with rights that this user does
+     * not have. */
     if (getauxval(AT_SECURE)) {
         uct_helper_config_set_defaults(config);
         ucs_helper_warn("this program has more rights than its user (setuid or "

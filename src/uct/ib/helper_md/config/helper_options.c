@@ -31,8 +31,8 @@ ucs_config_field_t uct_helper_options_table[] = {
 
     {"HELPER_CPU_TARGET", "1%",
      "Under predict: share of a core that a helper may take, for the first\n"
-     "megabyte that would be left pinned and for each more; a larger one saves\n"
-     "memory, where iterations are short.",
+     "megabyte that would be left pinned and for each more; a larger one\n"
+     "saves memory, where iterations are short.",
      offsetof(uct_helper_options_t, cpu_target), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MIN_SIZE", "16k",
@@ -55,8 +55,9 @@ ucs_config_field_t uct_helper_options_table[] = {
 
     {"HELPER_MONITOR", "auto",
      "What tells of memory that goes away:\n"
-     "  auto - UCX's hooks of mmap(), munmap(), madvise() and the like, and the\n"
-     "         kernel (userfaultfd) where it can, which sees raw system calls, too\n"
+     "  auto - UCX's hooks of mmap(), munmap(), madvise() and the like, and\n"
+     "         the kernel (userfaultfd) where it can, which sees raw system\n"
+     "         calls, too\n"
      "  ucm  - the hooks alone",
      offsetof(uct_helper_options_t, monitor), UCS_CONFIG_TYPE_STRING},
 

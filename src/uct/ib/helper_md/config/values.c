@@ -19,7 +19,8 @@
 #define UCT_HELPER_COST_PAGE_MAX_NS 1e6
 
 
-/* Digits only: strtoull() would take a sign and leading blanks as well */
+/* Only digits are taken: strtoull() would take a sign and leading blanks as
+ * well. */
 static int uct_helper_value_digits(const char *text, unsigned long *value_p,
                                    char **end_p)
 {
@@ -153,7 +154,7 @@ int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
     return 1;
 }
 
-/* Returns what follows the time, or NULL */
+/* @return What follows the time, or NULL. */
 static const char *uct_helper_value_time(const char *text, double *ns_p)
 {
     static const struct {
@@ -208,8 +209,8 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
     return 1;
 }
 
-/* A word and a colon say a form, so one that is not known is a slip of the pen;
- * a file whose name begins so is written with its folder */
+/* A word and a colon name a form, so an unknown one is mistyped; a file whose
+ * name begins so is written with its folder. */
 static int uct_helper_value_has_form(const char *text)
 {
     const char *end = text;

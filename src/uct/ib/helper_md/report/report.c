@@ -126,8 +126,8 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
     uct_helper_report_add_note(figures, note);
 }
 
-/* Where a report goes: the file, and the one that is written first and renamed.
- * /dev/null needs nothing (fd is -1). */
+/* Where a report goes: the file, and the one that is written first and then
+ * renamed. /dev/null needs neither, and fd is -1. */
 typedef struct uct_helper_report_file {
     char path[PATH_MAX];
     char tmp[PATH_MAX];
@@ -151,7 +151,7 @@ uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 
     file->fd = uct_helper_report_create(file->tmp);
     if ((file->fd < 0) && (errno == EEXIST)) {
-        /* Left by a process with our number that did not get to its end */
+        /* A process with our number left it and did not get to its end. */
         unlink(file->tmp);
         file->fd = uct_helper_report_create(file->tmp);
     }
@@ -221,7 +221,7 @@ static int uct_helper_report_print(const uct_helper_report_dest_t *dest,
     return (fflush(stream) == 0) && !ferror(stream);
 }
 
-/* What cannot be written there cannot be said there */
+/* A stream that cannot be written takes no message about it either. */
 static ucs_status_t
 uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
                                const uct_helper_figures_t *figures)
@@ -298,8 +298,9 @@ ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
     }
 
     ucs_write_hold(&guard);
-    status = (dest->stream > 0) ? uct_helper_report_write_stream(dest, figures) :
-                                  uct_helper_report_write_file(dest, figures);
+    status = (dest->stream > 0) ?
+                     uct_helper_report_write_stream(dest, figures) :
+                     uct_helper_report_write_file(dest, figures);
     ucs_write_release(&guard);
     return status;
 }

@@ -61,7 +61,7 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
 
 /**
  * Add a note for a helper that stood down: since when, for how long and why, so
- * that who reads the reports of all ranks together sees which ones had none.
+ * that a reader of the reports of all ranks sees which ones had no helper.
  */
 void uct_helper_report_note_rest(uct_helper_figures_t *figures);
 
@@ -81,7 +81,7 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
 
 /**
  * Write the report. A file appears complete or not at all, in the place of what
- * was there, also of a link. Waits a second at most for who reads a stream.
+ * was there, also of a link. Waits a second at most for a stream's reader.
  *
  * @return UCS_OK, or UCS_ERR_IO_ERROR, for a file after one line of warning.
  */

@@ -119,7 +119,8 @@ static const char *uct_helper_report_state(const ucs_node_figures_t *node)
                                               "rests";
 }
 
-/* Keys without a figure are there all the same, so that readers need not ask */
+/* Keys without a figure are written all the same, so that a program need not
+ * ask for them. */
 static void uct_helper_report_json_node(ucs_json_t *json,
                                         const uct_helper_figures_t *figures)
 {

@@ -9,7 +9,7 @@
 
 /* The open uses of a handle are a ring */
 typedef struct uct_helper_trace_use {
-    struct uct_helper_trace_use *next; /* younger; of the youngest: the oldest */
+    struct uct_helper_trace_use *next; /* younger; at last the oldest */
     ucs_trace_event_t           event;
 } uct_helper_trace_use_t;
 
@@ -120,7 +120,8 @@ int uct_helper_trace_open_take_any(uct_helper_trace_open_h open,
         return 0;
     }
 
-    /* Not from the start each time: when all are taken that is their square */
+    /* The search goes on where it ended: from the start each time, taking all
+     * would cost the square of their number. */
     do {
         open->next = (open->next + 1) % kh_end(&open->youngest);
     } while (!kh_exist(&open->youngest, open->next));

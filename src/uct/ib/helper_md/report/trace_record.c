@@ -110,9 +110,9 @@ void uct_helper_trace_unmap(uint64_t address, size_t length)
  * Writer
  */
 
-/* The end mark goes with it and is overwritten by what follows, so the file is
- * a whole trace at any time, also if the process is killed. After a failure
- * the rest is thrown away. */
+/* The end mark is written each time and overwritten by what follows, so the
+ * file is a whole trace at any time, also if the process is killed. After a
+ * failure the rest is thrown away. */
 static void uct_helper_trace_flush(uct_helper_trace_t *trace)
 {
     size_t end;
@@ -207,7 +207,8 @@ static void uct_helper_trace_drain(uct_helper_trace_t *trace)
     while (ucs_dq_pop(trace->ring, &entry)) {
         uct_helper_trace_entry(trace, &entry);
     }
-    /* Entries that were in the ring when others did not fit came before */
+    /* Entries that were in the ring when others did not fit are older than
+     * those. */
     if (lost != trace->lost) {
         uct_helper_trace_put_lost(trace, lost - trace->lost);
         trace->lost = lost;

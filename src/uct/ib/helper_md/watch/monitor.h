@@ -96,8 +96,8 @@ void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end);
 void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end);
 
 
-/** Watch nothing any more that is watched now, so that neighbours can be
- *  joined: soon, by the reader. Any thread that has started the monitor. */
+/** Stop watching all that is watched now, so that neighbours can be joined; the
+ *  reader does it soon. Any thread that has started the monitor. */
 void uct_helper_monitor_unwatch_all(void);
 
 
