@@ -24,6 +24,12 @@
 /* The index of an option in uct_helper_options_t, of its place there */
 #define UCT_HELPER_INDEX(_offset) ((_offset) / sizeof(char*))
 
+/* The configuration that holds a field: UCX's ucs_container_of() looks into
+ * NULL for the offset, which a sanitizer takes for an error */
+#define UCT_HELPER_CONFIG_OF(_value_p, _field) \
+    ((uct_helper_config_t*)((char*)(_value_p) - \
+                            offsetof(uct_helper_config_t, _field)))
+
 #define UCT_HELPER_RULE(_option, _read, _words, _value, _allowed) \
     [UCT_HELPER_INDEX(offsetof(uct_helper_options_t, _option))] = { \
         _read, _words, offsetof(uct_helper_config_t, _value), _allowed \
@@ -127,8 +133,7 @@ uct_helper_read_log(const char *text, void *value_p, const void *words)
 static int
 uct_helper_read_cpu(const char *text, void *value_p, const void *words)
 {
-    uct_helper_config_t *config = ucs_container_of(value_p, uct_helper_config_t,
-                                                   cpu_mode);
+    uct_helper_config_t *config = UCT_HELPER_CONFIG_OF(value_p, cpu_mode);
     unsigned is_auto;
 
     if (*text == '\0') {
@@ -147,8 +152,7 @@ uct_helper_read_cpu(const char *text, void *value_p, const void *words)
 static int
 uct_helper_read_cost(const char *text, void *value_p, const void *words)
 {
-    uct_helper_config_t *config = ucs_container_of(value_p, uct_helper_config_t,
-                                                   pin_base_ns);
+    uct_helper_config_t *config = UCT_HELPER_CONFIG_OF(value_p, pin_base_ns);
 
     (void)words;
     return uct_helper_value_cost(text, &config->pin_base_ns,
