@@ -302,6 +302,7 @@ void uct_helper_events_leave(ucs_regcache_h cache)
     for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
         slot  = &uct_helper_listeners[i];
         found = cache;
+        /* [R-READER] The cas stands before the add below */
         if (!ucs_cas_acq_rel(&slot->cache, &found, NULL)) {
             continue;
         }
