@@ -4,7 +4,7 @@
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
 #include "node_process.h"
-#include <uct/ib/helper_md/watch/range.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 #include "session.h"
 #include <uct/ib/helper_md/watch/trust.h>
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /*
- * The world of a domain's cache: the domain below, clock, threads, memory and
+ * What a domain's cache calls: the domain below, clock, threads, memory and
  * node.
  */
 
@@ -132,7 +132,7 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
     return uct_helper_site_recall(md->site, sp, address, length);
 }
 
-/* Nothing is watched that will not be kept */
+/* A range that will not be kept is not watched. */
 static int uct_helper_md_watch(uct_helper_md_t *md,
                                const uct_helper_range_t *range)
 {

@@ -3,8 +3,6 @@
  */
 #include <ucs/regcache/regcache_world.h>
 
-#include <ucs/regcache/valid.h>
-
 #include <uct/ib/helper_md/watch/events.h>
 
 #include <gtest/gtest.h>
@@ -16,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A cache whose clock can hold up who reads it: an event reads it before it
- * takes a lock */
+/* A cache whose clock can hold up a thread that reads it: an event reads it
+ * before it takes a lock */
 class test_listener : public ::testing::Test {
 protected:
     static constexpr size_t MB = 1 << 20;
@@ -30,10 +28,18 @@ protected:
         const char *reason;
 
         ASSERT_EQ(UCS_OK, uct_helper_events_check(&reason));
+        m_world.on_claim   = [this](auto&&...) {
+            if (m_in_claim) {
+                m_in_claim();
+            }
+            return true;
+        };
+        m_world.on_unclaim = [](auto&&...) {};
         m_world.open();
     }
 
-    regcache_world m_world{UCS_REGCACHE_POLICY_PAPER};
+    regcache_world        m_world{UCS_REGCACHE_POLICY_PAPER};
+    std::function<void()> m_in_claim; /* runs under the cache's index lock */
 };
 
 static std::atomic<int> events_inside{0};
@@ -103,22 +109,23 @@ TEST_F(test_listener, signal_inside_the_lock_leaves_a_mark)
     m_world.touch(0x10000000, MB);
     ASSERT_EQ(1u, m_world.regs);
 
-    /* Who waits for himself is ended by the alarm */
+    /* A thread that waits for itself is ended by the alarm */
     action.sa_handler = events_unmap_in_handler;
     sigaction(SIGUSR1, &action, &old_user);
     action.sa_handler = SIG_DFL;
     sigaction(SIGALRM, &action, &old_alarm);
     alarm(20);
     events_interrupted = m_world.cache;
-    ucs_regcache_lock(m_world.cache);
-    raise(SIGUSR1);
-    ucs_regcache_unlock(m_world.cache);
+    m_in_claim = []() { raise(SIGUSR1); };
+    m_world.touch(0x20000000, MB);
+    m_in_claim = nullptr;
+    ASSERT_EQ(2u, m_world.regs);
     alarm(0);
     sigaction(SIGUSR1, &old_user, NULL);
     sigaction(SIGALRM, &old_alarm, NULL);
 
     m_world.touch(0x10000000, MB);
-    EXPECT_EQ(2u, m_world.regs) << "found what was unmapped";
+    EXPECT_EQ(3u, m_world.regs) << "found what was unmapped";
 }
 
 TEST_F(test_listener, hint_of_a_doomed_region_is_no_hit)
