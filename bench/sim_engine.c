@@ -22,7 +22,7 @@
 #define SIM_PRODUCTION     4096
 
 /* A receive is read into by get, a send is read from */
-#define SIM_ACCESS UCT_MD_MEM_ACCESS_ALL
+#define SIM_ACCESS 1u
 
 
 uint64_t sim_uses(const sim_shape_t *shape, const sim_network_t *network,

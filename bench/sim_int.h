@@ -43,7 +43,7 @@ typedef struct sim_request {
     struct sim_rank    *rank;
     uint32_t           peer, tag, site;
     uint64_t           address, bytes;
-    uct_mem_h          memh;
+    ucs_regcache_memh_t memh;
     uint64_t           use;
 } sim_request_t;
 

@@ -4,7 +4,7 @@
 #include "units.h"
 #include "tool.h"
 
-#include <uct/ib/helper_md/values.h>
+#include <uct/ib/helper_md/config/values.h>
 
 #include <ctype.h>
 #include <math.h>

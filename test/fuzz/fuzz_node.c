@@ -47,7 +47,7 @@ static void fuzz_node_live(ucs_node_h node, unsigned policy_data)
     uint64_t claimed = 0;
     unsigned how;
 
-    for (how = UCS_NODE_CLAIM_HELPER; how <= UCS_NODE_CLAIM_FORCE; ++how) {
+    for (how = UCS_CLAIM_HELPER; how <= UCS_CLAIM_FORCE; ++how) {
         if (ucs_node_claim(node, 4096, how)) {
             claimed += 4096;
         }

@@ -4,8 +4,8 @@
  * The text of each option: a line each, in the order of uct_helper_options_t;
  * the rest is a pattern for the name of a report.
  */
-#include <uct/ib/helper_md/helper_config.h>
-#include <uct/ib/helper_md/report/report.h>
+#include <uct/ib/helper_md/config/helper_config.h>
+#include <uct/ib/helper_md/report/report_path.h>
 
 #include <stdint.h>
 #include <stdlib.h>

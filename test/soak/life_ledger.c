@@ -175,7 +175,7 @@ static int ledger_fresh(int is_damaged)
         life_fail("%lu bytes of the dead are counted", ucs_node_sum(node));
     }
     ledger_check_slots(ledger);
-    if (!ucs_node_claim(node, LEDGER_BUDGET, UCS_NODE_CLAIM_USE)) {
+    if (!ucs_node_claim(node, LEDGER_BUDGET, UCS_CLAIM_USE)) {
         life_fail("the budget cannot be had");
     }
     ucs_node_unclaim(node, LEDGER_BUDGET);

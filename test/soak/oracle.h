@@ -6,6 +6,7 @@
 
 #include <uct/base/uct_abi.h>
 #include <ucs/regcache/regcache.h>
+#include <uct/ib/helper_md/config/helper_config.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/sm/pin_md/pin_md.h>
 

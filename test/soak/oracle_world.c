@@ -81,7 +81,6 @@ oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
                                         SIZE_MAX,
              .max_regions     = ULONG_MAX,
              .node_max_pinned = SIZE_MAX,
-             .mds             = UCT_HELPER_MDS_PIN,
              .cpu_mode        = UCT_HELPER_CPU_INHERIT,
              .cpu_policy      = UCS_PLACE_POLICY_AGGRESSIVE,
              .log_level       = UCS_LOG_LEVEL_WARN};

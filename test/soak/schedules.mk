@@ -19,7 +19,13 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/predict/signature.c \
 	../../src/ucs/predict/tuning.c \
 	../../src/ucs/datastruct/dq.c \
+	../../src/ucs/regcache/account.c \
+	../../src/ucs/regcache/admit.c \
+	../../src/ucs/regcache/events.c \
+	../../src/ucs/regcache/get.c \
 	../../src/ucs/regcache/regcache.c \
+	../../src/ucs/regcache/state.c \
+	../../src/ucs/regcache/valid.c \
 	../../src/ucs/regcache/deregister.c \
 	../../src/ucs/regcache/inspect.c \
 	../../src/ucs/regcache/plan/wakeup.c \

@@ -50,6 +50,7 @@ pthread_t sim_self(void);
     do { \
         sim_unlocking(); \
         ucs_unlock(_lock); \
+        sim_unlocked(); \
     } while (0)
 
 #endif

@@ -36,9 +36,18 @@ static const sim_range_t sim_ranges[] = {
 };
 #define SIM_NUM_RANGES (sizeof(sim_ranges) / sizeof(sim_ranges[0]))
 
+/* Of others' reads and writes, and of the program's own */
+enum {
+    SIM_ACCESS_GET   = 1,
+    SIM_ACCESS_PUT   = 2,
+    SIM_ACCESS_RMA   = SIM_ACCESS_GET | SIM_ACCESS_PUT,
+    SIM_ACCESS_READ  = 4,
+    SIM_ACCESS_WRITE = 8
+};
+
 static const unsigned sim_accesses[] = {
-    UCT_MD_MEM_ACCESS_RMA, UCT_MD_MEM_ACCESS_RMA, UCT_MD_MEM_ACCESS_LOCAL_WRITE,
-    UCT_MD_MEM_ACCESS_REMOTE_GET | UCT_MD_MEM_ACCESS_LOCAL_READ
+    SIM_ACCESS_RMA, SIM_ACCESS_RMA, SIM_ACCESS_WRITE,
+    SIM_ACCESS_GET | SIM_ACCESS_READ
 };
 
 static const uint64_t sim_periods[] = {30 * SIM_US, 500 * SIM_US,
@@ -121,7 +130,7 @@ static void sim_thread_loop(sim_thread_t *thread)
     while (count-- > 0) {
         if (sim_world_get(SIM_BASE + r->first * SIM_PAGE + r->before,
                           SIM_BASE + r->last * SIM_PAGE - r->behind,
-                          UCT_MD_MEM_ACCESS_RMA, 100 + range, &use)) {
+                          SIM_ACCESS_RMA, 100 + range, &use)) {
             sim_thread_hold(thread);
             sim_world_put(&use);
         }
@@ -395,10 +404,10 @@ static void sim_program_fibers(uint64_t seed)
 }
 
 /*
- * The end of a program: nobody is inside the cache
+ * The end of a program: no fiber is inside the cache
  */
 
-static void sim_end_check_stats(const sim_inside_sum_t *sum)
+static void sim_end_check_stats(const ucs_regcache_census_t *sum)
 {
     ucs_regcache_stats_t stats;
 
@@ -424,14 +433,16 @@ static void sim_end_check_refs(void)
 
     for (i = 0; i < SIM_MAX_SLOTS; ++i) {
         if (sim_world.slots[i].is_live &&
-            (sim_inside_refs((uct_mem_h)(0x7000 + i * 64ul)) !=
+            (ucs_regcache_count_users(sim_world.cache,
+                                      (ucs_regcache_memh_t)(0x7000 +
+                                                            i * 64ul)) !=
              sim_world.slots[i].holders)) {
             sim_violation("references and users differ");
         }
     }
 }
 
-static void sim_end_check_idle(const sim_inside_sum_t *sum)
+static void sim_end_check_idle(const ucs_regcache_census_t *sum)
 {
     int gives_up = (sim_world.helper >= 0) ||
                    (sim_world.params.policy == UCS_REGCACHE_POLICY_ON_DEMAND);
@@ -462,7 +473,7 @@ static void sim_end_check_comps(void)
 
 static void sim_program_end(void)
 {
-    sim_inside_sum_t sum;
+    ucs_regcache_census_t sum;
 
     sim_inside_check_quiet(&sum);
     if (!sim_is_violated() && (sim_fault_hits() == 0)) {

@@ -47,6 +47,9 @@ typedef struct sim_fiber {
     char           *stack;
 } sim_fiber_t;
 
+/* What is outside of all fibers is -1 */
+#define SIM_OWNER(_fiber) ((_fiber) + 2)
+
 static struct {
     sim_fiber_t  fibers[SIM_MAX_FIBERS];
     unsigned     count;
@@ -56,6 +59,7 @@ static struct {
     uint64_t     clock;
     unsigned     switches;
     unsigned long locked_at; /* the owner's points when it took the lock */
+    int          owner;      /* of the index lock; 0: it is free */
     unsigned     mean;       /* points between switches; 0: priorities */
     int          lowest;     /* priority given last */
     int          in_signal;
@@ -112,6 +116,7 @@ void sim_begin(uint64_t seed, const sim_faults_t *faults)
     sim.current   = NULL;
     sim.clock     = 1000000;
     sim.switches  = 0;
+    sim.owner     = 0;
     sim.lowest    = 0;
     sim.in_signal = 0;
     sim_left      = LONG_MAX;
@@ -369,6 +374,22 @@ const char *sim_name(int fiber)
 void sim_locked(void)
 {
     sim.locked_at = sim_points;
+    sim.owner     = SIM_OWNER(sim_current());
+}
+
+void sim_unlocked(void)
+{
+    sim.owner = 0;
+}
+
+int sim_is_lock_free(void)
+{
+    return sim.owner == 0;
+}
+
+int sim_is_lock_mine(void)
+{
+    return sim.owner == SIM_OWNER(sim_current());
 }
 
 void sim_unlocking(void)

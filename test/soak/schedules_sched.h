@@ -69,6 +69,12 @@ void sim_loud(long left);
 /** @return Number of the running fiber, -1 outside of all. */
 int sim_current(void);
 
+/** @return Nonzero if no fiber holds the index lock. */
+int sim_is_lock_free(void);
+
+/** @return Nonzero if the running fiber holds it. */
+int sim_is_lock_mine(void);
+
 /** @return Nonzero if this call is to fail. */
 int sim_fault(const char *what);
 

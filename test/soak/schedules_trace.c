@@ -193,7 +193,7 @@ static void *sim_allocated(void *pointer)
 
 static int sim_may_allocate(void)
 {
-    if (sim_inside_is_lock_mine()) {
+    if (sim_is_lock_mine()) {
         sim_violation("allocation under the index lock");
     }
     sim_point();
@@ -221,7 +221,7 @@ void sim_free(void *pointer)
     if (pointer == NULL) {
         return;
     }
-    if (sim_inside_is_lock_mine()) {
+    if (sim_is_lock_mine()) {
         sim_violation("release of memory under the index lock");
     }
     --sim_log.allocations;

@@ -12,7 +12,7 @@
 
 sim_world_t sim_world;
 
-static sim_slot_t *sim_slot(uct_mem_h memh)
+static sim_slot_t *sim_slot(ucs_regcache_memh_t memh)
 {
     uintptr_t offset = (uintptr_t)memh - SIM_MEMH_BASE;
 
@@ -44,7 +44,7 @@ static void sim_lower_work(size_t length)
 {
     uint64_t ns = 1000 + 50 * (length / SIM_PAGE);
 
-    if (sim_inside_is_lock_mine()) {
+    if (sim_is_lock_mine()) {
         sim_violation("the lower domain is called under the index lock");
     }
     if (sim_world.is_instant || (sim_rng_below(&sim_world.rng, 2) == 0)) {
@@ -74,7 +74,7 @@ static void sim_lower_check_ceiling(size_t length)
         sim_violation("the helper passes a ceiling");
         return;
     }
-    if (!sim_inside_is_lock_free()) {
+    if (!sim_is_lock_free()) {
         return;
     }
     left = sim_quiet();
@@ -132,7 +132,7 @@ static sim_slot_t *sim_lower_take(void)
 }
 
 static ucs_status_t sim_lower_pin_range(uintptr_t start, size_t length,
-                                        unsigned flags, uct_mem_h *memh_p)
+                                        unsigned flags, ucs_regcache_memh_t *memh_p)
 {
     sim_slot_t *slot = sim_lower_take();
 
@@ -141,7 +141,7 @@ static ucs_status_t sim_lower_pin_range(uintptr_t start, size_t length,
     }
     slot->start  = start;
     slot->end    = start + length;
-    slot->access = flags & UCT_MD_MEM_ACCESS_ALL;
+    slot->access = flags;
     if (!sim_lower_pin(slot)) {
         return UCS_ERR_INVALID_ADDR;
     }
@@ -150,16 +150,16 @@ static ucs_status_t sim_lower_pin_range(uintptr_t start, size_t length,
     slot->serial  = ++sim_world.serial;
     ++sim_world.live;
     sim_world.live_bytes += sim_slot_bytes(slot);
-    *memh_p = (uct_mem_h)(SIM_MEMH_BASE + (slot - sim_world.slots) *
+    *memh_p = (ucs_regcache_memh_t)(SIM_MEMH_BASE + (slot - sim_world.slots) *
                                                   SIM_MEMH_STEP);
     sim_trace("pins, handle", (uintptr_t)*memh_p, slot->serial);
     return UCS_OK;
 }
 
 static ucs_status_t sim_mem_reg(void *arg, void *address, size_t length,
-                                unsigned flags, uct_mem_h *memh_p)
+                                unsigned flags, ucs_regcache_memh_t *memh_p)
 {
-    uct_mem_h memh = NULL;
+    ucs_regcache_memh_t memh = NULL;
     ucs_status_t status;
 
     (void)arg;
@@ -178,8 +178,24 @@ static ucs_status_t sim_mem_reg(void *arg, void *address, size_t length,
     return UCS_OK;
 }
 
-static ucs_status_t sim_mem_dereg(void *arg, uct_mem_h memh,
-                                  uct_completion_t *comp)
+static void sim_complete(void *arg, ucs_regcache_comp_t opaque)
+{
+    sim_comp_t *comp = (sim_comp_t*)opaque;
+    sim_slot_t *slot = sim_slot(comp->memh);
+
+    (void)arg;
+    sim_trace("invalidated", (uintptr_t)comp->memh, comp->serial);
+    if (comp->is_done) {
+        sim_violation("an invalidation completes twice");
+    }
+    if ((slot != NULL) && slot->is_live && (slot->serial == comp->serial)) {
+        sim_violation("an invalidation completes before its end");
+    }
+    comp->is_done = 1;
+}
+
+static ucs_status_t sim_mem_dereg(void *arg, ucs_regcache_memh_t memh,
+                                  ucs_regcache_comp_t comp)
 {
     sim_slot_t *slot = sim_slot(memh);
     ucs_status_t status;
@@ -201,8 +217,8 @@ static ucs_status_t sim_mem_dereg(void *arg, uct_mem_h memh,
     --sim_world.live;
     sim_world.live_bytes -= sim_slot_bytes(slot);
     sim_point();
-    if ((comp != NULL) && (--comp->count == 0)) {
-        comp->func(comp);
+    if (comp != NULL) {
+        sim_complete(arg, comp);
     }
     return status;
 }
@@ -266,6 +282,7 @@ void sim_world_env(ucs_regcache_env_t *env)
 {
     env->mem_reg      = sim_mem_reg;
     env->mem_dereg    = sim_mem_dereg;
+    env->complete     = sim_complete;
     env->now          = sim_env_now;
     env->wake         = sim_env_wake;
     env->wait         = sim_env_wait;
@@ -384,15 +401,16 @@ static void sim_use_ends(const sim_use_t *use)
 }
 
 /* A refused invalidation leaves the use: it is ended without one */
-static void sim_use_put(const sim_use_t *use, uct_completion_t *comp)
+static void sim_use_put(const sim_use_t *use, sim_comp_t *comp)
 {
     unsigned faults = sim_fault_mine();
     ucs_status_t status;
 
     sim_use_ends(use);
-    status = ucs_regcache_put(sim_world.cache, use->memh, comp);
+    status = ucs_regcache_put(sim_world.cache, use->memh,
+                              (ucs_regcache_comp_t)comp);
     if ((status != UCS_OK) && (comp != NULL) && (sim_fault_mine() > faults)) {
-        ((sim_comp_t*)comp)->is_done = 1;
+        comp->is_done = 1;
         status = ucs_regcache_put(sim_world.cache, use->memh, NULL);
     }
     if (status != UCS_OK) {
@@ -406,21 +424,6 @@ void sim_world_put(const sim_use_t *use)
     sim_use_put(use, NULL);
 }
 
-static void sim_comp_done(uct_completion_t *super)
-{
-    sim_comp_t *comp = (sim_comp_t*)super;
-    sim_slot_t *slot = sim_slot(comp->memh);
-
-    sim_trace("invalidated", (uintptr_t)comp->memh, comp->serial);
-    if (comp->is_done) {
-        sim_violation("an invalidation completes twice");
-    }
-    if ((slot != NULL) && slot->is_live && (slot->serial == comp->serial)) {
-        sim_violation("an invalidation completes before its end");
-    }
-    comp->is_done = 1;
-}
-
 void sim_world_invalidate(const sim_use_t *use)
 {
     sim_comp_t *comp = &sim_world.comps[sim_world.num_comps];
@@ -430,14 +433,11 @@ void sim_world_invalidate(const sim_use_t *use)
         return;
     }
     ++sim_world.num_comps;
-    comp->super.func   = sim_comp_done;
-    comp->super.count  = 1;
-    comp->super.status = UCS_OK;
-    comp->memh         = use->memh;
-    comp->serial       = sim_slot(use->memh)->serial;
-    comp->is_done      = 0;
+    comp->memh    = use->memh;
+    comp->serial  = sim_slot(use->memh)->serial;
+    comp->is_done = 0;
     sim_trace("invalidate", (uintptr_t)use->memh, comp->serial);
-    sim_use_put(use, &comp->super);
+    sim_use_put(use, comp);
 }
 
 static int sim_range_is_used(unsigned first, unsigned last)
@@ -459,10 +459,21 @@ static void sim_range_set(unsigned first, unsigned last, int is_going,
     }
 }
 
+/* Every region that a look-up could find, not only those in the index */
+static int sim_world_finds(uintptr_t start, uintptr_t end)
+{
+    long left = sim_quiet();
+    int is_found;
+
+    is_found = ucs_regcache_has_region(sim_world.cache, start, end);
+    sim_loud(left);
+    return is_found;
+}
+
 int sim_world_unmap(unsigned first, unsigned last)
 {
     uintptr_t start = SIM_BASE + first * SIM_PAGE;
-    int is_mine     = sim_inside_is_lock_mine();
+    int is_mine     = sim_is_lock_mine();
 
     if (sim_range_is_going(first, last) || sim_range_is_used(first, last)) {
         return 0;
@@ -470,15 +481,13 @@ int sim_world_unmap(unsigned first, unsigned last)
     sim_range_set(first, last, 1, 0);
     sim_trace("unmap", start, (last - first) * SIM_PAGE);
     ucs_regcache_unmapped(sim_world.cache, start, (last - first) * SIM_PAGE);
-    if (!is_mine && sim_inside_finds(start, start + (last - first) *
-                                                            SIM_PAGE)) {
+    if (!is_mine && sim_world_finds(start, start + (last - first) * SIM_PAGE)) {
         sim_violation("a region is found over memory that is being unmapped");
     }
     sim_range_set(first, last, 1, 1);
     sim_trace("unmapped", start, (last - first) * SIM_PAGE);
     sim_point();
-    if (!is_mine && sim_inside_finds(start, start + (last - first) *
-                                                            SIM_PAGE)) {
+    if (!is_mine && sim_world_finds(start, start + (last - first) * SIM_PAGE)) {
         sim_violation("a region is found over unmapped memory");
     }
     sim_range_set(first, last, 0, 1);

@@ -40,16 +40,15 @@ typedef struct sim_slot {
 } sim_slot_t;
 
 typedef struct sim_comp {
-    uct_completion_t super;
-    uct_mem_h        memh;
-    unsigned         serial;      /* of the slot, when it was asked for */
-    int              is_done;
+    ucs_regcache_memh_t memh;
+    unsigned            serial; /* of the slot, when it was asked for */
+    int                 is_done;
 } sim_comp_t;
 
 /** A use in progress. */
 typedef struct sim_use {
-    uct_mem_h memh;
-    uintptr_t start, end;
+    ucs_regcache_memh_t memh;
+    uintptr_t           start, end;
 } sim_use_t;
 
 typedef struct sim_world {

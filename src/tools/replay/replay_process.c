@@ -142,7 +142,7 @@ static uint64_t replay_process_bytes(const replay_process_t *process,
 
 static ucs_status_t replay_process_reg(void *arg, void *address, size_t length,
                                        unsigned flags UCS_V_UNUSED,
-                                       uct_mem_h *memh_p)
+                                       ucs_regcache_memh_t *memh_p)
 {
     replay_process_t *process = arg;
     replay_memh_t *memh       = process->free_memhs;
@@ -155,15 +155,15 @@ static ucs_status_t replay_process_reg(void *arg, void *address, size_t length,
     memh->bytes = replay_process_bytes(process, (uintptr_t)address, length);
     replay_process_pin(process, memh->bytes);
     replay_process_spend(process, &process->params->register_cost, memh->bytes);
-    *memh_p = memh;
+    *memh_p = (ucs_regcache_memh_t)memh;
     return UCS_OK;
 }
 
-static ucs_status_t replay_process_dereg(void *arg, uct_mem_h handle,
-                                         uct_completion_t *comp UCS_V_UNUSED)
+static ucs_status_t replay_process_dereg(void *arg, ucs_regcache_memh_t handle,
+                                         ucs_regcache_comp_t comp UCS_V_UNUSED)
 {
     replay_process_t *process = arg;
-    replay_memh_t *memh       = handle;
+    replay_memh_t *memh       = (replay_memh_t*)handle;
 
     replay_process_spend(process, &process->params->deregister_cost,
                          memh->bytes);
@@ -297,18 +297,18 @@ void replay_process_settle(replay_process_t *process)
  * The main thread
  */
 
-uct_mem_h replay_process_get(replay_process_t *process, uint64_t address,
-                             uint64_t length, unsigned access,
-                             uint64_t signature)
+ucs_regcache_memh_t replay_process_get(replay_process_t *process,
+                                       uint64_t address, uint64_t length,
+                                       unsigned access, uint64_t signature)
 {
-    uct_mem_h memh = NULL;
+    ucs_regcache_memh_t memh = NULL;
 
     (void)ucs_regcache_get(process->engine, (void *)address, length, access,
                            (signature != 0) ? signature : 1, &memh);
     return memh;
 }
 
-void replay_process_put(replay_process_t *process, uct_mem_h memh)
+void replay_process_put(replay_process_t *process, ucs_regcache_memh_t memh)
 {
     (void)ucs_regcache_put(process->engine, memh, NULL);
 }

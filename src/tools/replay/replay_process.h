@@ -110,11 +110,11 @@ void replay_process_settle(replay_process_t *process);
 
 /** Registers a use's buffer at `main_ns`; @a signature names the call site,
  *  0: unknown. */
-uct_mem_h replay_process_get(replay_process_t *process, uint64_t address,
-                             uint64_t length, unsigned access,
-                             uint64_t signature);
+ucs_regcache_memh_t replay_process_get(replay_process_t *process,
+                                       uint64_t address, uint64_t length,
+                                       unsigned access, uint64_t signature);
 
-void replay_process_put(replay_process_t *process, uct_mem_h memh);
+void replay_process_put(replay_process_t *process, ucs_regcache_memh_t memh);
 
 END_C_DECLS
 

@@ -12,7 +12,7 @@ typedef struct replay_world {
     const replay_trace_t *trace;
     replay_process_t     process;
     size_t               next;    /* event of the trace */
-    uct_mem_h            *memhs;  /* by use, NULL when not open */
+    ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
     replay_curve_t       *curve;
 } replay_world_t;
 

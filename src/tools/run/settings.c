@@ -7,16 +7,14 @@
 #include <tools/units.h>
 
 #include <ucs/sys/nearest.h>
-#include <uct/ib/helper_md/values.h>
+#include <uct/ib/helper_md/config/values.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 
 /* Here and not the helper's own, whose objects need UCX */
-static const char *const tool_monitor_words[] = {"ucm", "userfaultfd", "both",
-                                                 "auto", NULL};
-static const char *const tool_mds_words[]     = {"ib", "pin", NULL};
+static const char *const tool_monitor_words[] = {"ucm", "auto", NULL};
 static const char *const tool_report_words[]  = {"stderr", "none", "json:",
                                                  NULL};
 static const char *const tool_cpu_words[]     = {"auto", NULL};
@@ -52,16 +50,6 @@ static int tool_check_report(const char *value)
 
     return ((*value != '\0') && (!strcasecmp(value, TOOL_REPORT_NONE) ||
                                  uct_helper_value_report(value, &dest))) ?
-                   0 :
-                   -1;
-}
-
-static int tool_check_mds(const char *value)
-{
-    unsigned mask;
-
-    return ((*value != '\0') &&
-            uct_helper_value_mask(value, tool_mds_words, &mask)) ?
                    0 :
                    -1;
 }
@@ -114,8 +102,6 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      "stderr, FILE, json:FILE or none (%h host, %p pid, %r rank)",
      "stderr, FILE, json:FILE or none, where a FILE that begins with a word "
      "and ':' is written ./FILE", tool_check_report, tool_report_words},
-    {"mds", "UCX_MD_HELPER_MDS", "LIST", "memory domains to wrap",
-     "ib, pin or both, separated by a comma", tool_check_mds, tool_mds_words},
     {"monitor", "UCX_MD_HELPER_MONITOR", "MONITOR",
      "what tells of memory that goes away", "auto or ucm",
      NULL, tool_monitor_words},
@@ -145,16 +131,28 @@ const tool_setting_t *tool_setting_of(const char *variable)
     return setting;
 }
 
+static int tool_setting_has_word(const tool_setting_t *setting,
+                                 const char *value)
+{
+    const char *const *word;
+
+    for (word = setting->words; *word != NULL; ++word) {
+        if (!strcasecmp(value, *word)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int tool_setting_check(const tool_setting_t *setting, const char *value)
 {
     const char *word = NULL;
     char hint[UCS_NEAREST_HINT_MAX];
-    unsigned index;
     size_t length;
 
     if ((setting->check != NULL) ?
                 (setting->check(value) == 0) :
-                uct_helper_value_enum(value, setting->words, &index)) {
+                tool_setting_has_word(setting, value)) {
         return 0;
     }
 

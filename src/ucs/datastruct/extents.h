@@ -10,13 +10,11 @@
 /**
  * @file extents.h
  *
- * A set of bytes, kept as disjoint intervals: what a leave-pinned cache would
- * hold, the union of the ranges that were ever registered and are still
- * mapped.
+ * A set of bytes, kept as disjoint intervals.
  *
- * Protected by the index lock. Nothing is allocated under it: spare nodes are
- * handed over beforehand. A memory event that would split an interval and
- * finds no spare node forgets the smaller half and counts it as lost.
+ * The caller's lock protects it. Nothing is allocated under that: spare nodes
+ * are handed over beforehand. A removal that would split an interval and finds
+ * no spare node forgets the smaller half and counts it as lost.
  *
  * Invariants:
  *   bytes  == sum of (end - start) over the intervals, none of which is empty
@@ -34,7 +32,7 @@ typedef struct ucs_extents {
     size_t           lost_bytes;
 } ucs_extents_t;
 
-/** Spare nodes that the slow path keeps in store for memory events. */
+/** Spare nodes that an owner keeps in store for removals. */
 #define UCS_EXTENTS_SPARES 64
 
 void ucs_extents_init(ucs_extents_t *set);

@@ -266,14 +266,14 @@ static void ucs_node_look(ucs_node_h node)
  * the one whose write comes later in the single order of these accesses sees
  * the other's, and the sum of all that succeed fits. */
 static int ucs_node_fits(ucs_node_h node, uint64_t length,
-                         ucs_node_claim_mode_t mode)
+                         ucs_claim_t mode)
 {
     uint64_t mine = node->pinned + length;
     ucs_node_sum_t others;
     int fits;
 
     if ((ucs_node_excess(node, length, &others) > 0) ||
-        ((mode == UCS_NODE_CLAIM_HELPER) &&
+        ((mode == UCS_CLAIM_HELPER) &&
          (mine > ucs_node_level(node, mine)))) {
         return 0;
     }
@@ -286,7 +286,7 @@ static int ucs_node_fits(ucs_node_h node, uint64_t length,
     return fits;
 }
 
-int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_node_claim_mode_t mode)
+int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode)
 {
     int is_counted = 1;
     ucs_node_sum_t others;
@@ -296,7 +296,7 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_node_claim_mode_t mode)
     if (node->budget == UINT64_MAX) {
         ucs_node_pin(node, length, NULL);
         ucs_node_look(node);
-    } else if (mode == UCS_NODE_CLAIM_FORCE) {
+    } else if (mode == UCS_CLAIM_FORCE) {
         others = ucs_node_others(node);
         ucs_node_pin(node, length, &others);
         node->forced += (ucs_node_add(others.pinned, node->pinned) >

@@ -4,6 +4,7 @@
 #ifndef UCS_NODE_NODE_H_
 #define UCS_NODE_NODE_H_
 
+#include <ucs/sys/claim.h>
 #include "ledger.h"
 #include "place.h"
 
@@ -28,21 +29,6 @@
 BEGIN_C_DECLS
 
 typedef struct ucs_node *ucs_node_h;
-
-/** What a claim is for. */
-typedef enum ucs_node_claim_mode {
-    UCS_NODE_CLAIM_HELPER, /**< a registration in advance: fits beside what the
-                                others may have */
-    UCS_NODE_CLAIM_USE,    /**< a use: fits */
-    UCS_NODE_CLAIM_FORCE   /**< a use that is not to be refused */
-} ucs_node_claim_mode_t;
-
-/** Whom to ask for room. */
-typedef enum ucs_node_ask_whom {
-    UCS_NODE_ASK_SHARE, /**< those above their share for what is idle, if this
-                             process is below its own */
-    UCS_NODE_ASK_ALL    /**< all for whatever is idle */
-} ucs_node_ask_whom_t;
 
 typedef struct ucs_node_params {
     const char           *name;       /**< of the segment, as by @ref
@@ -123,7 +109,7 @@ int ucs_node_has_budget(ucs_node_h node);
  * @return Nonzero if they are counted, always so by force.
  */
 int ucs_node_claim(ucs_node_h node, uint64_t length,
-                   ucs_node_claim_mode_t mode);
+                   ucs_claim_t mode);
 
 
 /** They are not pinned any more. */
@@ -136,7 +122,7 @@ void ucs_node_unclaim(ucs_node_h node, uint64_t length);
  *
  * @return Nonzero if they fit now, and are counted as by a claim.
  */
-int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_node_ask_whom_t whom);
+int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom);
 
 
 /** The word on which a helper that answers sleeps; another process changes it.

@@ -236,10 +236,10 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
 }
 
 /* To read of each rank takes longer than a registration */
-static void ucs_node_bury(ucs_node_h node, ucs_node_ask_whom_t whom)
+static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
 {
     uint64_t now   = node->now();
-    uint64_t pause = (whom == UCS_NODE_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
+    uint64_t pause = (whom == UCS_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
                                                   UCS_NODE_BURY_SHARE_NS;
 
     if (now - node->buried < pause) {
@@ -252,7 +252,7 @@ static void ucs_node_bury(ucs_node_h node, ucs_node_ask_whom_t whom)
 
 /* Reserve, so that nobody takes what is given back before it is all there */
 static int ucs_node_begin_ask(ucs_node_h node, uint64_t length,
-                              ucs_node_ask_whom_t whom, uint64_t *level_p)
+                              ucs_ask_t whom, uint64_t *level_p)
 {
     uint64_t mine;
     int is_due;
@@ -260,8 +260,8 @@ static int ucs_node_begin_ask(ucs_node_h node, uint64_t length,
     ucs_lock(&node->lock);
     mine = node->pinned + length;
     ucs_node_note_demand(node, mine);
-    *level_p = (whom == UCS_NODE_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
-    is_due   = (whom == UCS_NODE_ASK_ALL) || (mine <= *level_p);
+    *level_p = (whom == UCS_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
+    is_due   = (whom == UCS_ASK_ALL) || (mine <= *level_p);
     if (is_due) {
         ucs_node_reserve(node, length);
     }
@@ -287,14 +287,14 @@ static uint64_t ucs_node_rises(ucs_node_h node)
  *
  * @return Nonzero if it is decided. */
 static int ucs_node_ask_round(ucs_node_h node, uint64_t length,
-                              ucs_node_ask_whom_t whom, uint64_t level,
+                              ucs_ask_t whom, uint64_t level,
                               int *is_granted_p)
 {
     uint64_t rises = ucs_node_rises(node);
 
     if (ucs_node_missing(node) > 0) {
         ucs_node_bury(node, whom);
-        if (whom == UCS_NODE_ASK_ALL) {
+        if (whom == UCS_ASK_ALL) {
             (void)ucs_node_release(node, ucs_node_missing(node));
         }
         ucs_node_ask_others(node, level);
@@ -313,7 +313,7 @@ static void ucs_node_end_ask(ucs_node_h node, uint64_t length)
     ucs_unlock(&node->lock);
 }
 
-int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_node_ask_whom_t whom)
+int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom)
 {
     int is_decided, is_granted;
     uint64_t level, until;

@@ -157,8 +157,8 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 
 
 /**
- * @return Bytes from creation to end: at most 16 KB, 128 for each of max_buffers
- *         and 576 for each of max_labels. What was never used is not touched.
+ * @return Bytes from creation to end: at most 16 KB, 128 for each of
+ *         max_buffers and 576 for each of max_labels. What was never used is not touched.
  */
 size_t ucs_predict_order_memory(ucs_predict_order_h order);
 

@@ -19,32 +19,31 @@
  * goes together: there ranges must have half of the shorter one in common.
  */
 
-int ucs_regcache_may_coalesce(ucs_regcache_h cache, size_t length)
+int ucs_regcache_may_coalesce(ucs_regcache_h cache,
+                              const ucs_regcache_request_t *request)
 {
     return (cache->plan.ops->idle != UCS_REGCACHE_IDLE_DROP) &&
            (cache->index.stretch > 1) &&
-           (ucs_regcache_class(cache, length) == UCS_REGCACHE_CLASS_MANAGED) &&
+           (request->size_class == UCS_REGCACHE_CLASS_MANAGED) &&
            !ucs_load_relaxed(&cache->distrust);
 }
 
 typedef struct ucs_regcache_coalescing {
-    uintptr_t start;
-    uintptr_t end;
-    size_t    max;      /* bytes */
-    int       is_tight; /* what shares a page is taken in */
+    ucs_regcache_request_t whole;
+    size_t                 max;      /* bytes */
+    int                    is_tight; /* what shares a page is taken in */
 } ucs_regcache_coalescing_t;
 
-static int ucs_regcache_coalesce_is_part(ucs_regcache_h cache,
-                                         const ucs_regcache_coalescing_t *merge,
-                                         ucs_regcache_region_t *region)
+static int
+ucs_regcache_coalesce_is_part(const ucs_regcache_coalescing_t *merge,
+                              const ucs_regcache_region_t *region)
 {
-    uintptr_t start = ucs_max(merge->start, region->node.start);
-    uintptr_t end   = ucs_min(merge->end, region->node.end);
+    uintptr_t start = ucs_max(merge->whole.start, region->node.start);
+    uintptr_t end   = ucs_min(merge->whole.end, region->node.end);
     size_t length   = region->node.end - region->node.start;
     size_t common   = (end > start) ? end - start : 0;
-    size_t whole    = ucs_max(merge->end, region->node.end) -
-                      ucs_min(merge->start, region->node.start);
-
+    size_t whole    = ucs_max(merge->whole.end, region->node.end) -
+                      ucs_min(merge->whole.start, region->node.start);
     uint64_t word   = ucs_load_relaxed(&region->word);
 
     /* What is in use would be pinned twice until its end */
@@ -53,28 +52,29 @@ static int ucs_regcache_coalesce_is_part(ucs_regcache_h cache,
          (ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_DORMANT))) {
         return 0;
     }
-    if ((ucs_regcache_class(cache, length) != UCS_REGCACHE_CLASS_MANAGED) ||
+    if ((region->size_class != UCS_REGCACHE_CLASS_MANAGED) ||
         (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_DROP) ||
         (whole > merge->max)) {
         return 0;
     }
-    length = ucs_min(length, merge->end - merge->start);
+    length = ucs_min(length, merge->whole.end - merge->whole.start);
     return merge->is_tight || (2 * common >= length);
 }
 
 /* Among what lies across one end, or touches the same page there */
-static ucs_regcache_region_t *ucs_regcache_coalesce_find_at(
-        ucs_regcache_h cache, const ucs_regcache_coalescing_t *merge,
-        uintptr_t start, uintptr_t end)
+static ucs_regcache_region_t *
+ucs_regcache_coalesce_find_at(ucs_regcache_h cache,
+                              const ucs_regcache_coalescing_t *merge,
+                              uintptr_t start, uintptr_t end)
 {
     ucs_regcache_region_t *region;
 
     for (region = ucs_regcache_index_first(&cache->index, start, end);
          region != NULL;
          region = ucs_regcache_index_next(&cache->index, region, start, end)) {
-        if (((region->node.start < merge->start) ||
-             (region->node.end > merge->end)) &&
-            ucs_regcache_coalesce_is_part(cache, merge, region)) {
+        if (((region->node.start < merge->whole.start) ||
+             (region->node.end > merge->whole.end)) &&
+            ucs_regcache_coalesce_is_part(merge, region)) {
             return region;
         }
     }
@@ -83,56 +83,62 @@ static ucs_regcache_region_t *ucs_regcache_coalesce_find_at(
 
 /* Whatever lies between the two ends adds nothing, and may be all that there
  * is */
-static ucs_regcache_region_t *ucs_regcache_coalesce_find(
-        ucs_regcache_h cache, const ucs_regcache_coalescing_t *merge)
+static ucs_regcache_region_t *
+ucs_regcache_coalesce_find(ucs_regcache_h cache,
+                           const ucs_regcache_coalescing_t *merge)
 {
+    const ucs_regcache_request_t *whole = &merge->whole;
     ucs_regcache_region_t *region;
 
-    region = ucs_regcache_coalesce_find_at(
-            cache, merge, ucs_regcache_page_down(cache, merge->start),
-            merge->start);
+    region = ucs_regcache_coalesce_find_at(cache, merge, whole->first,
+                                           whole->start);
     if (region != NULL) {
         return region;
     }
-    return ucs_regcache_coalesce_find_at(
-            cache, merge, merge->end, ucs_regcache_page_up(cache, merge->end));
+    return ucs_regcache_coalesce_find_at(cache, merge, whole->end, whole->last);
+}
+
+static void ucs_regcache_coalesce_add(ucs_regcache_request_t *whole,
+                                      const ucs_regcache_region_t *part)
+{
+    whole->start   = ucs_min(whole->start, part->node.start);
+    whole->end     = ucs_max(whole->end, part->node.end);
+    whole->first   = ucs_min(whole->first, part->first);
+    whole->last    = ucs_max(whole->last, part->last);
+    whole->access |= ucs_load_relaxed(&part->access);
 }
 
 ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
                                              ucs_regcache_region_t *region,
-                                             uintptr_t *start_p,
-                                             uintptr_t *end_p,
-                                             unsigned *access_p)
+                                             ucs_regcache_request_t *request)
 {
     int is_for_ever = !ucs_regcache_plan_is_used(cache) &&
                       (cache->config.max_pinned == SIZE_MAX);
+    size_t length   = request->last - request->first;
     ucs_regcache_coalescing_t merge = {
-            .start    = *start_p,
-            .end      = *end_p,
-            .max      = is_for_ever ? SIZE_MAX :
-                                      cache->index.stretch * (*end_p - *start_p),
+            .max      = is_for_ever ? SIZE_MAX : cache->index.stretch * length,
             .is_tight = is_for_ever};
-    unsigned access = *access_p;
     ucs_regcache_region_t *part;
 
+    /* They are pinned anyway, and a buffer that begins a few bytes further up
+     * the next time is found */
+    request->start = request->first;
+    request->end   = request->last;
+    merge.whole    = *request;
     while ((part = ucs_regcache_coalesce_find(cache, &merge)) != NULL) {
-        merge.start = ucs_min(merge.start, part->node.start);
-        merge.end   = ucs_max(merge.end, part->node.end);
-        access     |= ucs_load_relaxed(&part->access);
+        ucs_regcache_coalesce_add(&merge.whole, part);
     }
-    if (((merge.start == *start_p) && (merge.end == *end_p)) ||
+    if (((merge.whole.start == request->start) &&
+         (merge.whole.end == request->end)) ||
         ((cache->env.inspect != NULL) &&
-         !ucs_extents_covers(&cache->memory.kept,
-                             ucs_regcache_page_down(cache, merge.start),
-                             ucs_regcache_page_up(cache, merge.end)))) {
+         !ucs_extents_covers(&cache->memory.kept, merge.whole.first,
+                             merge.whole.last))) {
         return region;
     }
 
-    *start_p  = merge.start;
-    *end_p    = merge.end;
-    *access_p = access;
-    region    = ucs_regcache_index_find(&cache->index, merge.start, merge.end,
-                                        access);
+    *request = merge.whole;
+    region   = ucs_regcache_index_find(&cache->index, request->start,
+                                       request->end, request->access);
     /* One that is registered, or being so, covers the request only if it was
      * not found before, for it has as many users as can be counted */
     return ((region != NULL) &&
@@ -143,20 +149,20 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
 }
 
 /* Under the lock: what is in use goes with its last user. @return Nonzero if
- * there is none: @a region is claimed. */
+ * there is none: @a region is taken. */
 static int ucs_regcache_coalesce_end(ucs_regcache_h cache,
                                      ucs_regcache_region_t *region)
 {
     ucs_store_relaxed(&region->planned, 0);
     ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
-    /* Either the last user's exchange of the word comes after this one, and he
+    /* Either the last user's exchange of the word comes after this one, and it
      * finds what to do, or before, and there is no user [R-PUT] */
     (void)ucs_add_acq_rel(&region->word, 0);
     return ucs_regcache_region_take_idle(cache, region);
 }
 
 /* Under the lock: a region that another is to take the place of. One that is
- * dormant is forgotten here. @return Nonzero if it is claimed. */
+ * dormant is forgotten here. @return Nonzero if it is taken. */
 static int ucs_regcache_coalesce_take(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region)
 {
@@ -164,15 +170,14 @@ static int ucs_regcache_coalesce_take(ucs_regcache_h cache,
     case UCS_REGCACHE_STATE_LIVE:
         return ucs_regcache_coalesce_end(cache, region);
     case UCS_REGCACHE_STATE_DORMANT:
-        ucs_regcache_index_remove(&cache->index, region);
-        ucs_regcache_region_free(cache, region);
+        ucs_regcache_region_forget(cache, region);
         return 0;
     default:
         return 0;
     }
 }
 
-/* Under the lock: the next region that is superfluous, once it is claimed,
+/* Under the lock: the next region that is superfluous, once it is taken,
  * among those that begin at @a from_p or behind. @return NULL when a lot has
  * been looked at, with @a from_p where to go on, or all, with @a from_p at the
  * end. A lot ends between two addresses: nothing else is sure to be there when
@@ -211,12 +216,15 @@ void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by)
     uintptr_t end  = ucs_load_relaxed(&by->end);
     ucs_regcache_region_t *region;
 
-    do {
-        ucs_regcache_lock(cache);
+    for (;;) {
         region = ucs_regcache_coalesce_next(cache, by, &from);
+        if ((region == NULL) && (from >= end)) {
+            return;
+        }
         ucs_regcache_unlock(cache);
         if (region != NULL) {
             ucs_regcache_region_deregister(cache, region, NULL);
         }
-    } while (from < end);
+        ucs_regcache_lock(cache);
+    }
 }

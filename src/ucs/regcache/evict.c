@@ -9,27 +9,11 @@
 
 /* Keys of the LRU order that are corrected before the index lock is let go:
  * each moves its region through the heap, which costs as much as to look at
- * some others. More than one for each eviction, so all are correct in the end.
- * */
+ * some others. More than one for each eviction, so all are correct in the
+ * end. */
 static unsigned ucs_regcache_evict_lot(ucs_regcache_h cache)
 {
     return 1 + cache->tuning.lot / 8;
-}
-
-/* What would pin more than leaving everything pinned pins something twice.
- * Neighbours may share a page, which then is. */
-static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
-{
-    return cache->account.pinned + length >
-           cache->memory.seen.bytes +
-                   (cache->account.regions + 1) * (cache->config.page_mask + 1);
-}
-
-int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
-{
-    return (cache->account.pinned <= cache->config.max_pinned) &&
-           (length <= cache->config.max_pinned - cache->account.pinned) &&
-           (cache->account.regions < cache->config.max_regions);
 }
 
 /* Belady's rule on predictions: the idle region whose next use is farthest. Any
@@ -73,7 +57,7 @@ static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
 }
 
 /* Of the classes from @a last down to @a first. Under the lock, which is let go
- * after each lot that is looked at. @return A region that is claimed; NULL if
+ * after each lot that is looked at. @return A region that is taken; NULL if
  * nothing is idle. */
 static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
                                                   int first, int last)
@@ -99,132 +83,24 @@ static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
     return NULL;
 }
 
-/* Evict one idle region of a class, or of any if @a class is
- * UCS_REGCACHE_CLASS_LAST. The lock is let go for the lower domain's call.
- * @return Bytes unpinned, 0 if nothing is idle. */
-static size_t ucs_regcache_evict(ucs_regcache_h cache, int class)
+size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
 {
-    int is_any = (class == UCS_REGCACHE_CLASS_LAST);
+    int is_any = (size_class == UCS_REGCACHE_CLASS_LAST);
     ucs_regcache_region_t *victim;
     size_t length;
 
-    victim = ucs_regcache_victim(cache, is_any ? 0 : class,
-                                 is_any ? class - 1 : class);
+    victim = ucs_regcache_victim(cache, is_any ? 0 : size_class,
+                                 is_any ? size_class - 1 : size_class);
     if (victim == NULL) {
         return 0;
     }
 
     ++cache->account.evicted;
-    length = ucs_regcache_pinned_length(cache, victim);
+    length = ucs_regcache_pinned_length(victim);
     ucs_regcache_unlock(cache);
     ucs_regcache_region_deregister(cache, victim, NULL);
     ucs_regcache_lock(cache);
     return length;
-}
-
-/* Doomed regions, and what another thread is about to release or to have
- * registered without a user, will soon make room. Under the lock, which is let
- * go meanwhile. @return Zero if there is nothing to wait for. */
-static int ucs_regcache_await_room(ucs_regcache_h cache)
-{
-    int is_reclaimable = (cache->reclaim.list != NULL);
-
-    if (!is_reclaimable && (cache->account.transit == 0)) {
-        return 0;
-    }
-    ucs_regcache_unlock(cache);
-    if (is_reclaimable) {
-        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
-    } else if (cache->env.yield != NULL) {
-        cache->env.yield(cache->env.arg);
-    } else {
-        sched_yield();
-    }
-    ucs_regcache_lock(cache);
-    return 1;
-}
-
-/* Under predict the helper takes free room only: a lower bound of one use
- * against an estimate of another is no ground to give up what is there. Under
- * the lock, which is let go now and then. @return Nonzero if there is room, and
- * it is claimed. */
-static int ucs_regcache_find_spare(ucs_regcache_h cache, size_t length)
-{
-    while (!ucs_regcache_fits(cache, length)) {
-        if (cache->plan.ops->keeps_budget ||
-            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) == 0)) {
-            return 0;
-        }
-    }
-    return ucs_regcache_claim(cache, length, UCS_REGCACHE_ROOM_HELPER);
-}
-
-/* A use is never refused for a ceiling of ours, but it asks all who could make
- * room. Under the lock, which is let go now and then. @return Nonzero if there
- * is room; it is claimed in any case. */
-static int ucs_regcache_find_room(ucs_regcache_h cache, size_t length)
-{
-    unsigned asked = 0;
-    ucs_regcache_room_t room;
-    int is_local;
-
-    for (;;) {
-        is_local = ucs_regcache_fits(cache, length);
-        if (is_local &&
-            ucs_regcache_claim(cache, length, UCS_REGCACHE_ROOM_USE)) {
-            return 1;
-        }
-
-        room = is_local ? ucs_regcache_ask(cache, length, 0, &asked) :
-                          UCS_REGCACHE_ROOM_NONE;
-        if (room == UCS_REGCACHE_ROOM_NONE) {
-            if ((ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0) ||
-                ucs_regcache_await_room(cache)) {
-                continue;
-            }
-            room = is_local ? ucs_regcache_ask(cache, length, 1, &asked) :
-                              UCS_REGCACHE_ROOM_NONE;
-        }
-        if (room == UCS_REGCACHE_ROOM_GRANTED) {
-            return 1;
-        }
-        if (room == UCS_REGCACHE_ROOM_NONE) {
-            (void)ucs_regcache_claim(cache, length, UCS_REGCACHE_ROOM_FORCE);
-            return 0;
-        }
-    }
-}
-
-int ucs_regcache_make_room(ucs_regcache_h cache, ucs_regcache_region_t *region,
-                           int is_use)
-{
-    size_t length = ucs_regcache_pinned_length(cache, region);
-    uint64_t now  = ucs_regcache_now(cache);
-    int fits;
-
-    ucs_regcache_lock(cache);
-    if ((ucs_regcache_class(cache, ucs_regcache_region_length(region)) ==
-         UCS_REGCACHE_CLASS_SMALL) &&
-        (cache->account.small >= cache->tuning.small_max)) {
-        ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
-    }
-    while (is_use && ucs_regcache_is_twice(cache, length) &&
-           (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
-    }
-    fits = is_use ? ucs_regcache_find_room(cache, length) :
-                    !ucs_regcache_is_twice(cache, length) &&
-                            ucs_regcache_find_spare(cache, length);
-    if (fits || is_use) {
-        ucs_regcache_account_region(cache, region, 1, now);
-        cache->account.over_ceiling += !fits;
-        if (!fits) {
-            ucs_store_relaxed(&cache->is_over, 1);
-        }
-        ++cache->account.transit;
-        cache->account.wanted += is_use;
-    }
-    ucs_regcache_unlock(cache);
-    return fits || is_use;
 }
 
 void ucs_regcache_trim(ucs_regcache_h cache)

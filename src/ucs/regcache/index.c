@@ -97,7 +97,7 @@ ucs_regcache_region_t *ucs_regcache_index_find(ucs_regcache_index_t *index,
 }
 
 static ucs_regcache_region_t **
-ucs_regcache_index_chain(ucs_regcache_index_t *index, uct_mem_h memh)
+ucs_regcache_index_chain(ucs_regcache_index_t *index, ucs_regcache_memh_t memh)
 {
     return &index->memh_chains[ucs_regcache_index_hash((uintptr_t)memh, 0)];
 }
@@ -125,7 +125,7 @@ void ucs_regcache_index_remove_memh(ucs_regcache_region_t *region)
 }
 
 ucs_regcache_region_t *ucs_regcache_index_find_memh(ucs_regcache_index_t *index,
-                                                    uct_mem_h memh)
+                                                    ucs_regcache_memh_t memh)
 {
     ucs_regcache_region_t *region = *ucs_regcache_index_chain(index, memh);
 

@@ -73,7 +73,7 @@ void ucs_regcache_index_remove_memh(ucs_regcache_region_t *region);
 
 /** @return The region with this handle, or NULL. Under the lock. */
 ucs_regcache_region_t *ucs_regcache_index_find_memh(ucs_regcache_index_t *index,
-                                                    uct_mem_h memh);
+                                                    ucs_regcache_memh_t memh);
 
 static inline unsigned ucs_regcache_index_hash(uintptr_t a, uintptr_t b)
 {
@@ -89,7 +89,7 @@ static inline ucs_regcache_hint_t *ucs_regcache_index_range_hint(
 }
 
 static inline ucs_regcache_hint_t *
-ucs_regcache_index_memh_hint(ucs_regcache_index_t *index, uct_mem_h memh)
+ucs_regcache_index_memh_hint(ucs_regcache_index_t *index, ucs_regcache_memh_t memh)
 {
     return &index->memh_hints[ucs_regcache_index_hash((uintptr_t)memh, 0)];
 }

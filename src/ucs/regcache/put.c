@@ -21,12 +21,12 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
 static void ucs_regcache_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {
-    int is_claimed;
+    int is_taken;
 
     ucs_regcache_lock(cache);
-    is_claimed = ucs_regcache_region_take_idle(cache, region);
+    is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
-    if (is_claimed) {
+    if (is_taken) {
         ucs_regcache_region_deregister(cache, region, NULL);
     }
 }
@@ -81,7 +81,7 @@ static void ucs_regcache_idle_region(ucs_regcache_h cache,
 void ucs_regcache_region_put(ucs_regcache_h cache,
                              ucs_regcache_region_t *region, uint64_t now)
 {
-    uint64_t word = ucs_load_acquire(&region->word);
+    uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
     ucs_use_t use;
     unsigned wake;
     uint64_t busy;
@@ -101,7 +101,7 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
     use.sp         = ucs_load_relaxed(&region->sp);
     use.address    = ucs_load_relaxed(&region->start);
     use.length     = ucs_regcache_region_length(region);
-    pinned         = ucs_regcache_pinned_length(cache, region);
+    pinned         = ucs_regcache_pinned_length(region);
     busy           = (now > use.start_ns) ? now - use.start_ns : 0;
     ucs_store_relaxed(&region->busy_ns,
                       ucs_load_relaxed(&region->busy_ns) + busy);
@@ -110,7 +110,7 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
     if (wake) {
         ucs_store_relaxed(&region->wake, 0);
     }
-    /* release [R-PUT]: pairs with the acquire in claim and try_ref; the doom
+    /* release [R-PUT]: pairs with the acquire in take_idle and try_ref; the doom
      * bit may have appeared since, a reference may have */
     while (!ucs_cas_acq_rel(&region->word, &word,
                             word - UCS_REGCACHE_WORD_REF)) {
@@ -130,7 +130,7 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
 
 static ucs_status_t ucs_regcache_region_invalidate(
         ucs_regcache_h cache, ucs_regcache_region_t *region,
-        uct_completion_t *comp)
+        ucs_regcache_comp_t comp)
 {
     ucs_regcache_invalidate_t *entry = malloc(sizeof(*entry));
 
@@ -150,7 +150,7 @@ static ucs_status_t ucs_regcache_region_invalidate(
 }
 
 static ucs_regcache_region_t *ucs_regcache_find_memh(ucs_regcache_h cache,
-                                                     uct_mem_h memh)
+                                                     ucs_regcache_memh_t memh)
 {
     ucs_regcache_hint_t *hint = ucs_regcache_index_memh_hint(&cache->index,
                                                              memh);
@@ -173,8 +173,8 @@ static ucs_regcache_region_t *ucs_regcache_find_memh(ucs_regcache_h cache,
     return region;
 }
 
-ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
-                              uct_completion_t *comp)
+ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
+                              ucs_regcache_comp_t comp)
 {
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
     ucs_status_t status;
@@ -194,142 +194,10 @@ ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
     return UCS_OK;
 }
 
-int ucs_regcache_is_gone(ucs_regcache_h cache, uct_mem_h memh)
+int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh)
 {
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
 
     return (region != NULL) &&
            (ucs_load_acquire(&region->word) & UCS_REGCACHE_WORD_DOOMED);
-}
-
-/*
- * Memory events
- */
-
-/* Under the lock. @return Nonzero if there is something to reclaim. */
-static int ucs_regcache_strike(ucs_regcache_h cache,
-                               ucs_regcache_region_t *region)
-{
-    uint64_t word              = ucs_regcache_region_doom(cache, region);
-    ucs_regcache_state_t state = ucs_regcache_word_state(word);
-
-    if ((state == UCS_REGCACHE_STATE_LIVE) ||
-        (state == UCS_REGCACHE_STATE_REGISTERING)) {
-        ++cache->account.invalidated;
-    }
-    /* In any other state, or with users, whoever holds it sees the doom */
-    if ((ucs_regcache_word_refs(word) > 0) ||
-        ((state != UCS_REGCACHE_STATE_LIVE) &&
-         (state != UCS_REGCACHE_STATE_DORMANT))) {
-        return 0;
-    }
-    ucs_regcache_region_reclaim(cache, region);
-    return 1;
-}
-
-/* Under the lock. @return Nonzero if there is something to reclaim. */
-static int ucs_regcache_strike_range(ucs_regcache_h cache, uintptr_t start,
-                                     uintptr_t end)
-{
-    int reclaim = 0;
-    ucs_regcache_region_t *region;
-
-    while ((region = ucs_regcache_index_first(&cache->index, start, end)) !=
-           NULL) {
-        reclaim |= ucs_regcache_strike(cache, region);
-    }
-    return reclaim;
-}
-
-/* Under the lock. @return as above. */
-static int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
-                                     uintptr_t end, uint64_t now)
-{
-    int reclaim = ucs_regcache_strike_range(cache, start, end);
-
-    ucs_regcache_account(cache, now);
-    ++cache->memory.events;
-    ucs_extents_remove(&cache->memory.seen, start, end);
-    ucs_extents_remove(&cache->memory.kept, start, end);
-    ucs_extents_remove(&cache->memory.barred, start, end);
-    return reclaim;
-}
-
-/* An event that comes during the strike marks what is marked already; nothing
- * comes into look-up meanwhile, so the strike is for it as well */
-void ucs_regcache_strike_all(ucs_regcache_h cache)
-{
-    cache->is_struck |= ucs_regcache_forget_range(cache, 0, UINTPTR_MAX,
-                                                  cache->account.time);
-    /* release [R-GATE]: pairs with the acquire in get */
-    (void)ucs_and_acq_rel(&cache->gate, ~(uint32_t)UCS_REGCACHE_GATE_EVENT);
-}
-
-/* Under the lock, which is let go */
-static void ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address,
-                                size_t length, uint64_t now)
-{
-    uintptr_t start = ucs_regcache_page_down(cache, address);
-    uintptr_t end   = (length > UINTPTR_MAX - address) ?
-                              UINTPTR_MAX :
-                              ucs_regcache_page_up(cache, address + length);
-    int reclaim     = ucs_regcache_forget_range(cache, start, end, now);
-
-    ucs_regcache_unlock(cache);
-    if (reclaim) {
-        cache->env.wake(cache->env.arg);
-    }
-}
-
-void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
-                           size_t length)
-{
-    uint64_t now = ucs_regcache_now(cache);
-
-    if (ucs_unlikely(ucs_lock_is_mine(&cache->lock))) {
-        (void)ucs_or_acq_rel(&cache->gate, UCS_REGCACHE_GATE_EVENT);
-        return;
-    }
-
-    ucs_regcache_lock(cache);
-    ucs_regcache_forget(cache, address, length, now);
-}
-
-int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,
-                              size_t length)
-{
-    uint64_t now = ucs_regcache_now(cache);
-
-    if (!ucs_lock_try(&cache->lock)) {
-        return 0;
-    }
-    ucs_regcache_forget(cache, address, length, now);
-    return 1;
-}
-
-/*
- * Distrust
- */
-
-/* What may be kept is asked again afterwards: it may be watched no more */
-void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
-{
-    ucs_regcache_lock(cache);
-    if (ucs_or_acq_rel(&cache->distrust, reason) == 0) {
-        (void)ucs_regcache_strike_range(cache, 0, UINTPTR_MAX);
-        ++cache->memory.events;
-    }
-    ucs_extents_remove(&cache->memory.kept, 0, UINTPTR_MAX);
-    ucs_regcache_unlock(cache);
-
-    /* To reclaim, and to look when it may be trusted again */
-    cache->env.wake(cache->env.arg);
-}
-
-void ucs_regcache_trust(ucs_regcache_h cache, unsigned reason)
-{
-    ucs_regcache_lock(cache);
-    ucs_store_relaxed(&cache->distrust,
-                      ucs_load_relaxed(&cache->distrust) & ~reason);
-    ucs_regcache_unlock(cache);
 }

@@ -7,9 +7,10 @@
 #include "stats.h"
 #include "tuning.h"
 
+#include <ucs/sys/claim.h>
 #include <ucs/type/status.h>
-#include <uct/api/uct.h>
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,13 @@ BEGIN_C_DECLS
 
 typedef struct ucs_regcache *ucs_regcache_h;
 
+/** A registration, as the lower domain names it; never NULL. The cache hands it
+ *  on and compares it, and knows nothing of what it points to. */
+typedef struct ucs_regcache_memh *ucs_regcache_memh_t;
+
+/** What an invalidation is to complete; the cache hands it on likewise. */
+typedef struct ucs_regcache_comp *ucs_regcache_comp_t;
+
 /** What becomes of a registration when its last user gives it back. */
 typedef enum ucs_regcache_policy {
     UCS_REGCACHE_POLICY_PREDICT,      /**< deregister in gaps, register before
@@ -64,12 +72,34 @@ typedef enum ucs_regcache_distrust {
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
 extern const char *ucs_regcache_policy_names[];
 
-/** What came of asking for room. */
-typedef enum ucs_regcache_room {
-    UCS_REGCACHE_ROOM_NONE,   /**< nothing */
-    UCS_REGCACHE_ROOM_MAYBE,  /**< there may be more than before: try again */
-    UCS_REGCACHE_ROOM_GRANTED /**< what was asked for, and it is counted */
-} ucs_regcache_room_t;
+/** What came of asking others for bytes of a budget. */
+typedef enum ucs_regcache_answer {
+    UCS_REGCACHE_ANSWER_NONE,   /**< nothing */
+    UCS_REGCACHE_ANSWER_MAYBE,  /**< there may be more than before: try again */
+    UCS_REGCACHE_ANSWER_GRANTED /**< what was asked for, and it is claimed */
+} ucs_regcache_answer_t;
+
+/**
+ * A budget of bytes that is not this cache's alone. The functions get the
+ * environment's @a arg.
+ */
+typedef struct ucs_regcache_budget {
+    /**
+     * Count bytes that are about to be pinned. Called under the lock: does not
+     * wait, allocate or call the system.
+     *
+     * @return Nonzero if they fit and are counted; always with
+     *         UCS_CLAIM_FORCE.
+     */
+    int                   (*claim)(void *arg, size_t length, ucs_claim_t why);
+
+    /** They are not pinned any more. Likewise. */
+    void                  (*unclaim)(void *arg, size_t length);
+
+    /** Ask others to give bytes back, and claim them. Outside of the lock; may
+     *  wait for a moment. */
+    ucs_regcache_answer_t (*ask)(void *arg, size_t length, ucs_ask_t whom);
+} ucs_regcache_budget_t;
 
 /**
  * World of a cache. The functions get @a arg; none may call back into the
@@ -79,16 +109,30 @@ typedef enum ucs_regcache_room {
 typedef struct ucs_regcache_env {
     void *arg;
 
-    /** Register with the lower domain; errors and logging as uct_md_mem_reg. */
+    /**
+     * Register with the lower domain. Quietly: the caller has a way left.
+     *
+     * @param [in]  flags   Those of the use that registers, with the access of
+     *                      all others that the registration is to serve.
+     * @param [out] memh_p  Set only on success.
+     *
+     * @return UCS_OK; UCS_ERR_NO_MEMORY, UCS_ERR_NO_RESOURCE or
+     *         UCS_ERR_IO_ERROR for want of something that other registrations
+     *         may hold; any other error is about this very range.
+     */
     ucs_status_t (*mem_reg)(void *arg, void *address, size_t length,
-                            unsigned flags, uct_mem_h *memh_p);
+                            unsigned flags, ucs_regcache_memh_t *memh_p);
 
     /**
-     * Deregister with the lower domain. @a comp is NULL, or a completion with
-     * which the region must be invalidated (UCT_MD_MEM_DEREG_FLAG_INVALIDATE).
+     * Deregister with the lower domain. @a comp is NULL, or what is to be
+     * completed by it: then the registration must be invalidated.
      */
-    ucs_status_t (*mem_dereg)(void *arg, uct_mem_h memh,
-                              uct_completion_t *comp);
+    ucs_status_t (*mem_dereg)(void *arg, ucs_regcache_memh_t memh,
+                              ucs_regcache_comp_t comp);
+
+    /** Complete one more invalidation of a registration that @a mem_dereg has
+     *  invalidated. NULL: none is ever asked for. */
+    void         (*complete)(void *arg, ucs_regcache_comp_t comp);
 
     /** Monotonic time in nanoseconds; called on the hit path. */
     uint64_t     (*now)(void *arg);
@@ -139,39 +183,9 @@ typedef struct ucs_regcache_env {
     int          (*inspect)(void *arg, unsigned flags, uintptr_t *start_p,
                             uintptr_t *end_p);
 
-    /**
-     * Count bytes that are about to be pinned against a ceiling that is not
-     * this cache's alone; NULL: there is none. Called under the lock: does not
-     * wait, allocate or call the system.
-     *
-     * @param [in] why  UCS_REGCACHE_ROOM_xx.
-     *
-     * @return Nonzero if they fit and are counted; always with
-     *         UCS_REGCACHE_ROOM_FORCE.
-     */
-    int          (*claim)(void *arg, size_t length, unsigned why);
-
-    /** They are not pinned any more. Likewise; set if @a claim is. */
-    void         (*unclaim)(void *arg, size_t length);
-
-    /**
-     * Ask others for room. Outside of the lock; may wait for a moment. Set if
-     * @a claim is.
-     *
-     * @param [in] all  Zero: those that have more than is due to them, if this
-     *                  cache has less, nonzero: all that have anything idle.
-     *
-     * @return UCS_REGCACHE_ROOM_GRANTED if they fit now, and are counted.
-     */
-    ucs_regcache_room_t (*ask)(void *arg, size_t length, int all);
+    /** A budget that is shared with others; NULL: there is none. */
+    const ucs_regcache_budget_t *budget;
 } ucs_regcache_env_t;
-
-/** What room is claimed for. */
-enum {
-    UCS_REGCACHE_ROOM_HELPER, /**< a registration that nobody asked for */
-    UCS_REGCACHE_ROOM_USE,    /**< a use */
-    UCS_REGCACHE_ROOM_FORCE   /**< a use that goes ahead in any case */
-};
 
 /** What is asked of @a inspect. */
 enum {
@@ -203,6 +217,9 @@ typedef struct ucs_regcache_params {
                                              What is registered in advance is
                                              registered in time all the same */
     size_t                page_size; /**< bytes, a power of two; 0: system's */
+    unsigned              access_mask; /**< of a use's flags, those that say what
+                                             is allowed; a registration serves
+                                             what it allows all of. 0: all */
 
     const ucs_regcache_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_regcache_params_t;
@@ -234,8 +251,8 @@ void ucs_regcache_destroy(ucs_regcache_h cache);
  * a live one that covers range and access flags (hit: no allocation, no system
  * call, no lock), one that is being registered (waits for it), or a new one.
  *
- * @param [in]  flags   UCT_MD_MEM_ACCESS_xx and other UCT_MD_MEM_FLAG_xx; the
- *                      caller keeps UCT_MD_MEM_FLAG_LOCK requests away.
+ * @param [in]  flags   Access, by the mask of the parameters, and others, which
+ *                      the lower domain is given if the use registers.
  * @param [in]  sp      Stack position of the call, part of the key under which
  *                      the path is remembered.
  * @param [out] memh_p  The lower domain's own handle, valid until it is given
@@ -248,7 +265,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache);
  */
 ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
                               size_t length, unsigned flags, uintptr_t sp,
-                              uct_mem_h *memh_p);
+                              ucs_regcache_memh_t *memh_p);
 
 
 /**
@@ -261,8 +278,8 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
  * @return UCS_OK; UCS_ERR_NO_ELEM if @a memh is not the cache's (the caller
  *         then hands it to the lower domain).
  */
-ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
-                              uct_completion_t *comp);
+ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
+                              ucs_regcache_comp_t comp);
 
 
 /**
@@ -275,7 +292,7 @@ ucs_status_t ucs_regcache_put(ucs_regcache_h cache, uct_mem_h memh,
  *
  * @return Nonzero if so; 0 for a handle that is not the cache's.
  */
-int ucs_regcache_is_gone(ucs_regcache_h cache, uct_mem_h memh);
+int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh);
 
 
 /**

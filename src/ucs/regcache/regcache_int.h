@@ -6,6 +6,7 @@
 
 #include <ucs/datastruct/dq.h>
 #include "regcache.h"
+#include "valid.h"
 #include <ucs/datastruct/extents.h>
 #include <ucs/datastruct/heap.h>
 #include <ucs/datastruct/hist.h>
@@ -16,26 +17,39 @@
 
 #include <ucs/predict/cost.h>
 
+#include <assert.h>
+
 /**
  * @file regcache_int.h
  *
- * Inside of the cache, shared by regcache.c (life, and the application's side:
- * get), put.c (put, memory events), inspect.c (gate, kinds of
- * memory), coalesce.c (one registration a buffer), reserve.c (what is
- * allocated ahead), evict.c (ceilings, eviction), register.c and
- * deregister.c (lower domain; reclaiming), rest.c (ceilings that are
- * shared, a helper that rests) and stats.c (figures). The helper's side is
- * plan/plan.h.
+ * Inside of the cache. Calls go down this list only, so no two files are in a
+ * circle:
+ *
+ *   regcache.c    life: what a cache is created with, and its end
+ *   get.c         hit, wait, miss
+ *   put.c         the end of a use, invalidation
+ *   register.c    one registration: admission, lower domain, publication
+ *   admit.c       ceilings and budget: may this be pinned?
+ *   coalesce.c    one registration a buffer
+ *   evict.c       which idle region goes when others need what it pins
+ *   rest.c        a helper that stands down
+ *   deregister.c  lower domain, reclaiming
+ *   reserve.c     what is allocated ahead, outside of the lock
+ *   inspect.c     kinds of memory: may a registration outlive its use?
+ *   events.c      memory events, gate, distrust
+ *   stats.c       snapshot of all figures
+ *   valid.c       the equations that hold whenever the index lock is free
+ *   state.c       index lock, doom, strike: what changes a region's state
+ *   account.c     figures that change with it
+ *   lru.c         regions by their latest use
+ *   index.c       look-up by range and by handle
+ *
+ * plan/ is the helper's side: it calls all of these but get.c and put.c.
+ * regcache.c creates what plan/ keeps, and hands it the table of functions of a
+ * policy; nothing else here calls it.
  */
 
 BEGIN_C_DECLS
-
-/** Classes of regions: each has its own LRU order. */
-typedef enum ucs_regcache_class {
-    UCS_REGCACHE_CLASS_SMALL, /* below min_size: bounded leave-pinned cache */
-    UCS_REGCACHE_CLASS_MANAGED,
-    UCS_REGCACHE_CLASS_LAST
-} ucs_regcache_class_t;
 
 /** One hit in so many is timed, a power of two. */
 #define UCS_REGCACHE_HIT_SAMPLE 256
@@ -44,7 +58,7 @@ typedef enum ucs_regcache_class {
 enum {
     UCS_REGCACHE_GATE_OPEN   = 0,
     UCS_REGCACHE_GATE_READER = 1, /* events of the kernel are being read */
-    UCS_REGCACHE_GATE_WAITED = 2, /* somebody waits for their reader */
+    UCS_REGCACHE_GATE_WAITED = 2, /* a thread waits for their reader */
     UCS_REGCACHE_GATE_EVENT  = 4  /* one that interrupted the lock's owner is to
                                    be carried out before the lock is let go */
 };
@@ -59,7 +73,7 @@ typedef struct ucs_regcache_account {
     uint64_t regions;   /* == number of these regions */
     uint64_t small;     /* those of class SMALL among them */
     uint64_t transit;   /* those of which a thread is with the lower domain; it
-                           will come back without waiting for anybody */
+                           will come back without waiting for another */
     uint64_t wanted;    /* those in transit that a use is registering */
     uint64_t leave_peak;
     double   leave_ns;
@@ -67,6 +81,7 @@ typedef struct ucs_regcache_account {
     uint64_t hits;      /* likewise */
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;
+    uint64_t lock_takings;
 } ucs_regcache_account_t;
 
 /** What the cache was created with. */
@@ -75,6 +90,7 @@ typedef struct ucs_regcache_config {
     size_t                max_pinned; /* bytes */
     unsigned long         max_regions;
     size_t                page_mask;  /* page size - 1 */
+    unsigned              access_mask;
 } ucs_regcache_config_t;
 
 /** What every use writes. */
@@ -148,20 +164,49 @@ struct ucs_regcache {
     ucs_regcache_tuning_t  tuning;
 };
 
-/* --- regcache.c --- */
+/** @return Nonzero if the policy needs a helper's steps. */
+static inline int ucs_regcache_plan_is_used(ucs_regcache_h cache)
+{
+    return cache->plan.ops->idle == UCS_REGCACHE_IDLE_QUEUE;
+}
 
-void ucs_regcache_lock(ucs_regcache_h cache);
+/**
+ * What a use asks for: filled once where it comes in, and handed on as it is.
+ * Addresses are rounded to pages there and nowhere behind.
+ */
+typedef struct ucs_regcache_request {
+    uintptr_t            start;      /* bytes [start, end) */
+    uintptr_t            end;
+    uintptr_t            first;      /* the pages that they touch: first byte of
+                                        the first */
+    uintptr_t            last;       /* behind the last */
+    unsigned             flags;      /* for the lower domain, if it registers */
+    unsigned             access;     /* those of them that say what is allowed */
+    ucs_regcache_class_t size_class;
+    uintptr_t            sp;         /* stack position of the call */
+    uint64_t             now;        /* ns, when it came */
+} ucs_regcache_request_t;
 
-/** Both also carry out what a memory event of a signal handler left behind. */
-void ucs_regcache_unlock(ucs_regcache_h cache);
+/** What is known of the memory of a region that is REGISTERING. */
+typedef struct ucs_regcache_inspection {
+    uintptr_t     start;     /* pages: its own, and once the environment has said
+                                yes, all that are known to be alike */
+    uintptr_t     end;
+    uint64_t      events;    /* memory events before it */
+    int           is_kept;   /* it may outlive its use, as was found before */
+    int           is_barred; /* it may not, likewise */
+    ucs_extents_t *learned;  /* what they are to be added to; NULL: nothing */
+} ucs_regcache_inspection_t;
 
-/** Range of pages that [start, end) touches. */
+/** First byte of the page of an address. */
 static inline uintptr_t ucs_regcache_page_down(ucs_regcache_h cache,
                                                uintptr_t address)
 {
     return address & ~cache->config.page_mask;
 }
 
+/** First byte of a page at or behind an address; the last page's if there is
+ *  none. */
 static inline uintptr_t ucs_regcache_page_up(ucs_regcache_h cache,
                                              uintptr_t address)
 {
@@ -171,34 +216,19 @@ static inline uintptr_t ucs_regcache_page_up(ucs_regcache_h cache,
                            ~cache->config.page_mask;
 }
 
-/** Bytes of the pages that a region pins. */
-static inline size_t ucs_regcache_pinned_length(ucs_regcache_h cache,
-                                                ucs_regcache_region_t *region)
-{
-    return ucs_regcache_page_up(cache, ucs_load_relaxed(&region->end)) -
-           ucs_regcache_page_down(cache, ucs_load_relaxed(&region->start));
-}
-
+/** Pages that a region pins. */
 static inline size_t ucs_regcache_pages(ucs_regcache_h cache,
-                                        ucs_regcache_region_t *region)
+                                        const ucs_regcache_region_t *region)
 {
-    return ucs_regcache_pinned_length(cache, region) /
-           (cache->config.page_mask + 1);
-}
-
-static inline ucs_regcache_class_t ucs_regcache_class(ucs_regcache_h cache,
-                                                      size_t length)
-{
-    return (length < cache->config.min_size) ? UCS_REGCACHE_CLASS_SMALL :
-                                               UCS_REGCACHE_CLASS_MANAGED;
+    return ucs_regcache_pinned_length(region) / (cache->config.page_mask + 1);
 }
 
 /** The LRU order that a region belongs to. */
-static inline ucs_heap_t *ucs_regcache_region_lru(ucs_regcache_h cache,
-                                                  ucs_regcache_region_t *region)
+static inline ucs_heap_t *
+ucs_regcache_region_lru(ucs_regcache_h cache,
+                        const ucs_regcache_region_t *region)
 {
-    return &cache->lru[ucs_regcache_class(cache,
-                                          ucs_regcache_region_length(region))];
+    return &cache->lru[region->size_class];
 }
 
 static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
@@ -216,173 +246,145 @@ static inline void ucs_regcache_in_use(ucs_regcache_h cache, size_t length)
     }
 }
 
-/* --- inspect.c --- */
+/* --- account.c: under the lock --- */
 
-/** Wait until the gate is open. */
-void ucs_regcache_pass_gate(ucs_regcache_h cache);
-
-/**
- * May the registration of a region that is REGISTERING outlive its use, or, for
- * a helper's (@a is_use is 0), be made? Outside of the lock.
- */
-int ucs_regcache_may_keep(ucs_regcache_h cache, ucs_regcache_region_t *region,
-                          int is_use);
-
-/* --- coalesce.c --- */
-
-/** May a use of so many bytes be registered with what is around it? */
-int ucs_regcache_may_coalesce(ucs_regcache_h cache, size_t length);
-
-/**
- * One registration a buffer: enlarge what is to be registered by the
- * registrations that it overlaps. Under the lock.
- *
- * @param [in]    region    Dormant one of exactly this range, or NULL.
- * @param [inout] start_p   Range asked for.
- * @param [inout] end_p
- * @param [inout] access_p  Union of what is asked of any of them.
- *
- * @return A dormant region of exactly the enlarged range, or NULL.
- */
-ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
-                                             ucs_regcache_region_t *region,
-                                             uintptr_t *start_p,
-                                             uintptr_t *end_p,
-                                             unsigned *access_p);
-
-/** Deregister what lies within a region that is about to be registered, at the
- *  end of its use if it is in use. Outside of the lock. */
-void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by);
-
-/* --- rest.c --- */
-
-/** Count a region that is about to be pinned in the node's ledger, under the
- *  lock. @return Nonzero if it fits. */
-int ucs_regcache_claim(ucs_regcache_h cache, size_t length, unsigned why);
-
-/**
- * A use does not fit: ask others for room, once each way.
- *
- * @param [inout] asked_p  What has been asked; 0 at first.
- *
- * Called under the lock, which is let go meanwhile.
- *
- * @return UCS_REGCACHE_ROOM_GRANTED: there is room, and it is claimed.
- */
-ucs_regcache_room_t ucs_regcache_ask(ucs_regcache_h cache, size_t length,
-                                     int all, unsigned *asked_p);
-
-/* --- put.c --- */
-
-/** Give up a reference on a live region at time @a now, and do what its last
- *  user has to do. */
-void ucs_regcache_region_put(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region, uint64_t now);
-
-/** Carry out what memory events left behind that interrupted the lock's owner:
- *  every region is struck, for they could not say which. Under the lock. */
-void ucs_regcache_strike_all(ucs_regcache_h cache);
-
-/** The last user of a doomed region has gone. */
-void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region);
-
-/* --- reserve.c --- */
-
-/** Allocate ahead, outside of the lock, what one registration may need under
- *  it. */
-ucs_status_t ucs_regcache_reserve(ucs_regcache_h cache);
-
-/** Take a FREE region; its fields are set, its word is not. Under the lock. */
-ucs_regcache_region_t *ucs_regcache_region_alloc(ucs_regcache_h cache);
-
-/** Give a region back that is in no structure and has no references. Under
- *  the lock. */
-void ucs_regcache_region_free(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region);
-
-/* --- stats.c --- */
-
-/** Bring the integrals up to @a now. Under the lock. */
+/** Bring the integrals up to @a now. */
 void ucs_regcache_account(ucs_regcache_h cache, uint64_t now);
 
-/** Count a region as pinned (@a sign is 1) or not any more (-1). Under the
- *  lock. */
+/** Count a region as pinned (@a sign is 1) or not any more (-1). */
 void ucs_regcache_account_region(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, int sign,
                                  uint64_t now);
 
-/** Take what a region's users have counted since the last time into the totals.
- *  Under the lock. */
+/** Take what a region's users have counted since the last time into the
+ *  totals. */
 void ucs_regcache_account_uses(ucs_regcache_h cache,
                                ucs_regcache_region_t *region);
 
-/* --- evict.c --- */
+/** The same at the end of a registration; the next one's begin anew. */
+void ucs_regcache_account_end(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region);
 
-/** @return Nonzero if the cache's own ceilings leave room. Under the lock. */
-int ucs_regcache_fits(ucs_regcache_h cache, size_t length);
+/* --- state.c: under the lock, but for what takes it --- */
 
-/**
- * Keep the ceilings: evict until there is room for a region, and count it as
- * pinned before it is. Outside of the lock.
- *
- * @return Nonzero if so, which it always is for a use; 0 if there is no room
- *         for a helper's registration.
- */
-int ucs_regcache_make_room(ucs_regcache_h cache, ucs_regcache_region_t *region,
-                           int is_use);
-
-/** Go back below a ceiling that uses had to pass, as far as regions are
- *  idle. */
-void ucs_regcache_trim(ucs_regcache_h cache);
-
-/** Evict at least @a length bytes, or all that is idle. Outside of the lock.
- *  @return Bytes unpinned. */
-size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length);
-
-/* --- register.c --- */
+/** @return Zero if the lock is not free; then it is not taken. */
+int ucs_regcache_try_lock(ucs_regcache_h cache);
 
 /**
- * Register a region that is REGISTERING: keep the ceilings, call the lower
- * domain, publish. Waiters are woken.
+ * REGISTERING, with one reference.
  *
- * @param [in] flags  For the lower domain.
- * @param [in] refs   The caller's own references, 0 or 1.
- *
- * On failure, or if a helper's registration (@a refs is 0) was doomed
- * meanwhile, the region is not the caller's any more.
- *
- * @return UCS_OK; the lower domain's error; UCS_ERR_CANCELED if doomed;
- *         UCS_ERR_EXCEEDS_LIMIT if a ceiling leaves no room for a helper's
- *         registration: the region is DORMANT again.
+ * @param [in] region  DORMANT, and covers the request; NULL: a FREE one, of which
+ *                     there is one in reserve, takes on what is asked for.
  */
-ucs_status_t ucs_regcache_region_register(ucs_regcache_h cache,
-                                          ucs_regcache_region_t *region,
-                                          unsigned flags, unsigned refs);
+ucs_regcache_region_t *
+ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                          const ucs_regcache_request_t *request);
 
-/* --- deregister.c --- */
+/**
+ * REGISTERING no more: the lower domain has registered it.
+ *
+ * @param [in] refs  The caller's own references, 0 or 1.
+ *
+ * @return UCS_OK; UCS_ERR_CANCELED if it is doomed and the caller has no
+ *         reference: then it is not the caller's any more.
+ */
+ucs_status_t
+ucs_regcache_region_publish(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                            ucs_regcache_memh_t memh, uint64_t now,
+                            unsigned refs);
 
-/** Take a region out of look-up and mark it doomed. Under the lock.
- *  @return The word before: with references in it, their last owner finds the
- *          doom and reclaims the region, without, the caller has to. A word
- *          read later could show that owner gone who is about to do so. */
-uint64_t ucs_regcache_region_doom(ucs_regcache_h cache,
-                                  ucs_regcache_region_t *region);
+/** REGISTERING no more: it is not to be had, for @a status. The region is not
+ *  the caller's any more. */
+void ucs_regcache_region_fail(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region,
+                              ucs_status_t status, unsigned refs);
 
-/** Make a LIVE region without users DEREGISTERING. Under the lock.
+/** Make a LIVE region without users DEREGISTERING.
  *  @return Zero if it has users, is doomed or is not LIVE. */
 int ucs_regcache_region_take_idle(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region);
 
-/** Deregister a claimed region; it becomes DORMANT if it is planned and its
- *  mapping still there, else FREE. Outside of the lock. */
-void ucs_regcache_region_deregister(ucs_regcache_h cache,
-                                    ucs_regcache_region_t *region,
-                                    uct_completion_t *comp);
+/** Make a doomed LIVE region without users DEREGISTERING. */
+void ucs_regcache_region_withdraw(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region);
 
-/** Put a doomed region without references on the reclaim list. Under the
- *  lock. */
+/** DEREGISTERING no more: DORMANT if it is planned and its mapping still there,
+ *  else FREE. */
+void ucs_regcache_region_retire(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region);
+
+/** Forget a DORMANT region that is not doomed. */
+void ucs_regcache_region_forget(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region);
+
+/** Give a region back that is in no structure and has no references. */
+void ucs_regcache_region_free(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region);
+
+/** Take a region out of look-up and mark it doomed.
+ *  @return The word before: with references in it, their last owner finds the
+ *          doom and reclaims the region, without, the caller has to. A word
+ *          that is read later could show an owner gone that is about to do
+ *          so. */
+uint64_t ucs_regcache_region_doom(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region);
+
+/** Put a doomed region without references on the reclaim list. */
 void ucs_regcache_region_reclaim(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region);
+
+/** Take one off that list. @return NULL if there is none. */
+ucs_regcache_region_t *ucs_regcache_region_unreclaim(ucs_regcache_h cache);
+
+/** Doom all that overlaps a range. @return Nonzero if there is something to
+ *  reclaim. */
+int ucs_regcache_strike_range(ucs_regcache_h cache, uintptr_t start,
+                              uintptr_t end);
+
+/** The same, and forget what is known of the range's memory. */
+int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
+                              uintptr_t end, uint64_t now);
+
+/* --- events.c --- */
+
+/** Wait until the gate is open. */
+void ucs_regcache_pass_gate(ucs_regcache_h cache);
+
+/* --- inspect.c --- */
+
+/** Look up what is known of a region's memory. Under the lock. */
+void ucs_regcache_inspect_begin(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region,
+                                ucs_regcache_inspection_t *inspection);
+
+/**
+ * May the registration outlive its use, or, with UCS_REGCACHE_INSPECT_SPECULATE
+ * in @a flags, be made? Outside of the lock.
+ */
+int ucs_regcache_inspect(ucs_regcache_h cache, unsigned flags,
+                         ucs_regcache_inspection_t *inspection);
+
+/** Remember the answer. Under the lock. */
+void ucs_regcache_inspect_end(ucs_regcache_h cache,
+                              const ucs_regcache_inspection_t *inspection);
+
+/* --- reserve.c --- */
+
+/**
+ * Take the lock, with as much in reserve as one registration may need under it;
+ * what is short is allocated outside.
+ *
+ * @return UCS_OK, or UCS_ERR_NO_MEMORY: the lock is not taken.
+ */
+ucs_status_t ucs_regcache_lock_reserved(ucs_regcache_h cache);
+
+/* --- deregister.c --- */
+
+/** Deregister a region that is DEREGISTERING; it becomes DORMANT or FREE.
+ *  Outside of the lock. */
+void ucs_regcache_region_deregister(ucs_regcache_h cache,
+                                    ucs_regcache_region_t *region,
+                                    ucs_regcache_comp_t comp);
 
 /** Deregister and free all that is on the reclaim list. Outside of the lock. */
 void ucs_regcache_reclaim(ucs_regcache_h cache);
@@ -391,8 +393,109 @@ void ucs_regcache_reclaim(ucs_regcache_h cache);
 void ucs_regcache_reclaim_some(ucs_regcache_h cache, unsigned max);
 
 /** Deregister every region that is LIVE, with users or without; what waits for
- *  an invalidation is told. Nobody else is inside the cache. */
+ *  an invalidation is told. No other thread is inside the cache. */
 void ucs_regcache_deregister_all(ucs_regcache_h cache);
+
+/* --- evict.c --- */
+
+/** Evict one idle region of a class, or of any if it is
+ *  UCS_REGCACHE_CLASS_LAST. Under the lock, which is let go for the lower
+ *  domain's call. @return Bytes unpinned, 0 if nothing is idle. */
+size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class);
+
+/** Evict at least @a length bytes, or all that is idle. Outside of the lock.
+ *  @return Bytes unpinned. */
+size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length);
+
+/** Go back below a ceiling that uses had to pass, as far as regions are
+ *  idle. */
+void ucs_regcache_trim(ucs_regcache_h cache);
+
+/* --- coalesce.c --- */
+
+/** May a use be registered with what is around it? */
+int ucs_regcache_may_coalesce(ucs_regcache_h cache,
+                              const ucs_regcache_request_t *request);
+
+/**
+ * One registration a buffer: enlarge what is to be registered to whole pages,
+ * and by the registrations that it overlaps. Under the lock.
+ *
+ * @param [in]    region   DORMANT one that covers the request, or NULL.
+ * @param [inout] request  Range, and union of what is asked of any of them.
+ *
+ * @return A DORMANT region that covers the enlarged request, or NULL.
+ */
+ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
+                                             ucs_regcache_region_t *region,
+                                             ucs_regcache_request_t *request);
+
+/** Deregister what lies within a region that is about to be registered, at the
+ *  end of its use if it is in use. Under the lock, which is let go
+ *  meanwhile. */
+void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by);
+
+/* --- admit.c: under the lock, which is let go now and then --- */
+
+/**
+ * Keep the ceilings: evict until a region fits, and count it as pinned before it
+ * is.
+ *
+ * @param [in] now  ns.
+ *
+ * @return Nonzero if it is counted, which it always is for a use; 0 if it does
+ *         not fit: a helper's registration is not to be made.
+ */
+int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                       int is_use, uint64_t now);
+
+/* --- register.c: outside of the lock --- */
+
+/**
+ * Register a region that is REGISTERING: keep the ceilings, call the lower
+ * domain, publish. Waiters are woken. On failure the region is not the
+ * caller's any more.
+ *
+ * @param [in] flags       For the lower domain.
+ * @param [in] inspection  What the use has found out.
+ *
+ * @return UCS_OK, or the lower domain's error.
+ */
+ucs_status_t
+ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                          unsigned flags,
+                          const ucs_regcache_inspection_t *inspection);
+
+/**
+ * The same for the helper, which has no reference: the region is not its own
+ * any more in any case.
+ *
+ * @return Likewise; UCS_ERR_CANCELED if it was doomed meanwhile;
+ *         UCS_ERR_REJECTED if its memory is none for registrations that nobody
+ *         asked for; UCS_ERR_EXCEEDS_LIMIT if it does not fit: the region is
+ *         DORMANT again.
+ */
+ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
+                                         ucs_regcache_region_t *region);
+
+/* --- valid.c --- */
+
+/** In debug builds: all equations hold. Outside of the lock. */
+#ifdef ENABLE_ASSERT
+#  define ucs_regcache_assert_valid(_cache) assert(ucs_regcache_is_valid(_cache))
+#else
+#  define ucs_regcache_assert_valid(_cache) ((void)(_cache))
+#endif
+
+/* --- put.c --- */
+
+/** Give up a reference on a live region at time @a now, and do what its last
+ *  user has to do. */
+void ucs_regcache_region_put(ucs_regcache_h cache,
+                             ucs_regcache_region_t *region, uint64_t now);
+
+/** The last user of a doomed region has gone. */
+void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region);
 
 END_C_DECLS
 

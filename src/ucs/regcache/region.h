@@ -4,12 +4,13 @@
 #ifndef UCS_REGCACHE_REGION_H_
 #define UCS_REGCACHE_REGION_H_
 
+#include "regcache.h"
+
 #include <ucs/datastruct/dq.h>
 #include <ucs/datastruct/heap.h>
 #include <ucs/datastruct/itree.h>
 
 #include <ucs/sys/atomic.h>
-#include <uct/api/uct.h>
 
 #include <stdint.h>
 
@@ -29,8 +30,8 @@
  * - The state, the doom bit and the generation change only under the index
  *   lock. References rise and fall without it, on LIVE regions that are not
  *   doomed (a user), and under it, on REGISTERING ones (a waiter).
- * - Doomed: the mapping is gone. A doomed region is in no look-up structure;
- *   whoever takes its last reference away puts it on the reclaim list.
+ * - Doomed: the mapping is gone. A doomed region is in no look-up structure; the
+ *   thread that takes its last reference away puts it on the reclaim list.
  * - The generation counts the lives of the object. Regions are never given
  *   back to the allocator before their cache ends, so a stale pointer may
  *   always be followed; the word tells that it is stale.
@@ -56,6 +57,13 @@ typedef enum ucs_regcache_state {
 #define UCS_REGCACHE_WORD_GEN        UINT64_C(0x10000000)
 #define UCS_REGCACHE_WORD_GEN_SHIFT  28
 
+/** Classes of regions: each has its own LRU order. */
+typedef enum ucs_regcache_class {
+    UCS_REGCACHE_CLASS_SMALL, /* below min_size: bounded leave-pinned cache */
+    UCS_REGCACHE_CLASS_MANAGED,
+    UCS_REGCACHE_CLASS_LAST
+} ucs_regcache_class_t;
+
 /** What the last user does when it gives the region back. */
 typedef enum ucs_regcache_idle {
     UCS_REGCACHE_IDLE_KEEP,  /* nothing: the region stays registered */
@@ -79,7 +87,7 @@ UCS_DQ_CHECK_RECORD(ucs_use_t);
 
 /** Completion that waits for an invalidated region's last user. */
 typedef struct ucs_regcache_invalidate {
-    uct_completion_t               *comp;
+    ucs_regcache_comp_t            comp;
     struct ucs_regcache_invalidate *next;
 } ucs_regcache_invalidate_t;
 
@@ -88,20 +96,27 @@ typedef struct ucs_regcache_region {
     _Atomic(uint64_t)           word;
     _Atomic(uintptr_t)          start;
     _Atomic(uintptr_t)          end;
-    _Atomic(uct_mem_h)          memh;
+    _Atomic(ucs_regcache_memh_t)          memh;
     _Atomic(unsigned)           access;        /* union of its users' flags */
     _Atomic(unsigned)           idle;          /* ucs_regcache_idle_t */
     _Atomic(uint64_t)           use_start;     /* ns: references went 0 -> 1 */
     _Atomic(uint64_t)           last_use;      /* ns: references went 1 -> 0 */
-
     _Atomic(uintptr_t)          sp;            /* stack position of that use */
+
+    /* From begin to end of a life the same; read by those that have a reference
+     * or the index lock */
+    uintptr_t                   first;         /* the pages that it pins: first
+                                                  byte of the first */
+    uintptr_t                   last;          /* behind the last */
+    ucs_regcache_class_t        size_class;
+
     _Atomic(uint64_t)           hits;          /* since registration, written
-                                                  only by who made the first
-                                                  reference */
-    _Atomic(uint64_t)           joined;     /* uses that joined another one */
+                                                  only by the user that made the
+                                                  first reference */
+    _Atomic(uint64_t)           joined;        /* uses that joined another */
     _Atomic(uint64_t)           busy_ns;       /* in use, since registration,
-                                                  written only by who has the
-                                                  last one */
+                                                  written only by the user that
+                                                  has the last one */
     _Atomic(unsigned)           planned;       /* the helper wants it kept
                                                   DORMANT when it is
                                                   deregistered */
@@ -200,11 +215,18 @@ static inline uint64_t ucs_regcache_region_gen(ucs_regcache_region_t *region)
     return ucs_regcache_word_gen(ucs_load_relaxed(&region->word));
 }
 
-/** @return Bytes of [@a start, @a end); both ends are page boundaries of the
- *          registration when given so. */
+/** @return Bytes of the range that it serves. */
 static inline size_t ucs_regcache_region_length(ucs_regcache_region_t *region)
 {
     return ucs_load_relaxed(&region->end) - ucs_load_relaxed(&region->start);
+}
+
+/** @return Bytes of the pages that it pins. The caller has a reference or the
+ *          index lock. */
+static inline size_t
+ucs_regcache_pinned_length(const ucs_regcache_region_t *region)
+{
+    return region->last - region->first;
 }
 
 /**
@@ -240,7 +262,7 @@ static inline int ucs_regcache_region_try_ref(ucs_regcache_region_t *region,
         }
 
         /* acquire [R-FIELDS]: pairs with the release stores in
-         * ucs_regcache_begin(); if these are values of a later life, the
+         * ucs_regcache_region_begin(); if these are values of a later life, the
          * word has changed as well and the compare-and-swap fails */
         if ((ucs_load_acquire(&region->start) > start) ||
             (ucs_load_acquire(&region->end) < end) ||

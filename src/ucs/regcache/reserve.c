@@ -3,166 +3,196 @@
  */
 #include "regcache_int.h"
 
-#include <ucs/sys/preprocessor.h>
-
 #include <stdlib.h>
+#include <string.h>
 
 /*
- * Stock
+ * Nothing is allocated under the lock. What a registration may need there is in
+ * reserve when the lock is taken for it: what is short is noted under the lock,
+ * allocated outside, and handed over with the next taking, which is the one for
+ * which it was needed.
  */
 
-static ucs_status_t ucs_regcache_reserve_regions(ucs_regcache_h cache)
+#define UCS_REGCACHE_RESERVE_SETS 3
+
+/* What is short, and what of it has been allocated */
+typedef struct ucs_regcache_supply {
+    int                   wants_chunk;
+    ucs_regcache_chunk_t  *chunk;
+    int                   wants_nodes[UCS_REGCACHE_RESERVE_SETS];
+    ucs_itree_node_t      *nodes[UCS_REGCACHE_RESERVE_SETS]; /* by `left` */
+    int                   wants_segment[UCS_REGCACHE_CLASS_LAST];
+    unsigned              number[UCS_REGCACHE_CLASS_LAST]; /* of the segment */
+    ucs_heap_elem_t       **segment[UCS_REGCACHE_CLASS_LAST];
+} ucs_regcache_supply_t;
+
+static ucs_extents_t *ucs_regcache_reserve_set(ucs_regcache_h cache, unsigned i)
 {
-    ucs_regcache_chunk_t *chunk = calloc(1, sizeof(*chunk));
+    ucs_extents_t *sets[UCS_REGCACHE_RESERVE_SETS] = {
+            &cache->memory.seen, &cache->memory.kept, &cache->memory.barred};
+
+    return sets[i];
+}
+
+/* Under the lock. @return Nonzero if anything is short. */
+static int ucs_regcache_supply_note(ucs_regcache_h cache,
+                                    ucs_regcache_supply_t *supply)
+{
+    unsigned regions = cache->store.num_regions;
+    int is_short;
     unsigned i;
 
-    if (chunk == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    /* Several threads may be between here and their allocation */
+    supply->wants_chunk = cache->store.num_free < UCS_REGCACHE_CHUNK / 2;
+    regions += supply->wants_chunk ? UCS_REGCACHE_CHUNK : 0;
+    is_short = supply->wants_chunk;
+    for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
+        supply->wants_nodes[i] = ucs_regcache_reserve_set(cache, i)->spares <
+                                 UCS_EXTENTS_SPARES / 2;
+        is_short |= supply->wants_nodes[i];
     }
+    /* Each LRU order must be able to hold every region that there is */
+    for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
+        supply->number[i]        = cache->lru[i].num_segments;
+        supply->wants_segment[i] = ucs_heap_capacity(&cache->lru[i]) < regions;
+        is_short |= supply->wants_segment[i];
+    }
+    return is_short;
+}
 
-    ucs_regcache_lock(cache);
-    chunk->next         = cache->store.chunks;
-    cache->store.chunks = chunk;
+static ucs_itree_node_t *ucs_regcache_supply_nodes(void)
+{
+    ucs_itree_node_t *nodes = NULL;
+    ucs_itree_node_t *node;
+    unsigned i;
+
+    for (i = 0; i < UCS_EXTENTS_SPARES; ++i) {
+        node = malloc(sizeof(*node));
+        if (node == NULL) {
+            break;
+        }
+        node->left = nodes;
+        nodes      = node;
+    }
+    return nodes;
+}
+
+static void ucs_regcache_supply_release(ucs_regcache_supply_t *supply)
+{
+    ucs_itree_node_t *node;
+    unsigned i;
+
+    free(supply->chunk);
+    for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
+        while ((node = supply->nodes[i]) != NULL) {
+            supply->nodes[i] = node->left;
+            free(node);
+        }
+    }
+    for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
+        free(supply->segment[i]);
+    }
+}
+
+/* Outside of the lock. @return Zero if it is not to be had. */
+static int ucs_regcache_supply_fill(ucs_regcache_supply_t *supply)
+{
+    int is_full = 1;
+    unsigned i;
+
+    if (supply->wants_chunk) {
+        supply->chunk = calloc(1, sizeof(*supply->chunk));
+        is_full      &= supply->chunk != NULL;
+    }
+    for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
+        if (supply->wants_nodes[i]) {
+            supply->nodes[i] = ucs_regcache_supply_nodes();
+            is_full         &= supply->nodes[i] != NULL;
+        }
+    }
+    for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
+        if (supply->wants_segment[i]) {
+            supply->segment[i] = malloc(
+                    ucs_heap_segment_length(supply->number[i]) *
+                    sizeof(*supply->segment[i]));
+            is_full           &= supply->segment[i] != NULL;
+        }
+    }
+    return is_full;
+}
+
+static void ucs_regcache_store_add(ucs_regcache_store_t *store,
+                                   ucs_regcache_chunk_t *chunk)
+{
+    unsigned i;
+
+    chunk->next   = store->chunks;
+    store->chunks = chunk;
     for (i = 0; i < UCS_REGCACHE_CHUNK; ++i) {
-        chunk->regions[i].next = cache->store.free;
-        cache->store.free      = &chunk->regions[i];
+        chunk->regions[i].next = store->free;
+        store->free            = &chunk->regions[i];
     }
-    cache->store.num_free += UCS_REGCACHE_CHUNK;
-    cache->store.num_regions += UCS_REGCACHE_CHUNK;
-    ucs_regcache_unlock(cache);
-    return UCS_OK;
+    store->num_free    += UCS_REGCACHE_CHUNK;
+    store->num_regions += UCS_REGCACHE_CHUNK;
 }
 
-/* Another thread may have added one meanwhile */
-static void ucs_regcache_grow_heap(ucs_regcache_h cache, ucs_heap_t *heap,
-                                   ucs_heap_elem_t **segment,
-                                   unsigned number)
+/* Under the lock. What is left is a segment that another thread has added. */
+static void ucs_regcache_supply_give(ucs_regcache_h cache,
+                                     ucs_regcache_supply_t *supply)
 {
-    int is_wanted;
+    ucs_itree_node_t *node;
+    unsigned i;
 
-    ucs_regcache_lock(cache);
-    is_wanted = (heap->num_segments == number);
-    if (is_wanted) {
-        ucs_heap_grow(heap, segment);
+    if (supply->chunk != NULL) {
+        ucs_regcache_store_add(&cache->store, supply->chunk);
+        supply->chunk = NULL;
     }
-    ucs_regcache_unlock(cache);
-    if (!is_wanted) {
-        free(segment);
+    for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
+        while ((node = supply->nodes[i]) != NULL) {
+            supply->nodes[i] = node->left;
+            ucs_extents_give(ucs_regcache_reserve_set(cache, i), node);
+        }
+    }
+    for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
+        if ((supply->segment[i] != NULL) &&
+            (cache->lru[i].num_segments == supply->number[i])) {
+            ucs_heap_grow(&cache->lru[i], supply->segment[i]);
+            supply->segment[i] = NULL;
+        }
     }
 }
 
-/* Each LRU order must be able to hold every region that there is */
-static ucs_status_t ucs_regcache_reserve_heap(ucs_regcache_h cache,
-                                              ucs_heap_t *heap)
+static int ucs_regcache_supply_is_given(const ucs_regcache_supply_t *supply)
 {
-    ucs_heap_elem_t **segment;
-    unsigned number;
+    unsigned i;
+
+    for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
+        if (supply->segment[i] != NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+ucs_status_t ucs_regcache_lock_reserved(ucs_regcache_h cache)
+{
+    ucs_regcache_supply_t supply = {.chunk = NULL};
     int is_short;
 
     for (;;) {
         ucs_regcache_lock(cache);
-        number   = heap->num_segments;
-        is_short = ucs_heap_capacity(heap) < cache->store.num_regions;
-        ucs_regcache_unlock(cache);
-        if (!is_short) {
+        ucs_regcache_supply_give(cache, &supply);
+        is_short = ucs_regcache_supply_note(cache, &supply);
+        if (!is_short && ucs_regcache_supply_is_given(&supply)) {
             return UCS_OK;
         }
 
-        segment = malloc(ucs_heap_segment_length(number) * sizeof(*segment));
-        if (segment == NULL) {
+        ucs_regcache_unlock(cache);
+        ucs_regcache_supply_release(&supply);
+        memset(supply.segment, 0, sizeof(supply.segment));
+        if (!ucs_regcache_supply_fill(&supply)) {
+            ucs_regcache_supply_release(&supply);
             return UCS_ERR_NO_MEMORY;
         }
-        ucs_regcache_grow_heap(cache, heap, segment, number);
     }
-}
-
-static ucs_status_t ucs_regcache_reserve_extents(ucs_regcache_h cache,
-                                                 ucs_extents_t *set)
-{
-    ucs_itree_node_t *nodes[UCS_EXTENTS_SPARES];
-    unsigned i;
-
-    for (i = 0; i < UCS_EXTENTS_SPARES; ++i) {
-        nodes[i] = malloc(sizeof(*nodes[i]));
-        if (nodes[i] == NULL) {
-            goto err;
-        }
-    }
-
-    ucs_regcache_lock(cache);
-    for (i = 0; i < UCS_EXTENTS_SPARES; ++i) {
-        ucs_extents_give(set, nodes[i]);
-    }
-    ucs_regcache_unlock(cache);
-    return UCS_OK;
-
-err:
-    while (i-- > 0) {
-        free(nodes[i]);
-    }
-    return UCS_ERR_NO_MEMORY;
-}
-
-ucs_status_t ucs_regcache_reserve(ucs_regcache_h cache)
-{
-    ucs_extents_t *sets[] = {&cache->memory.seen, &cache->memory.kept,
-                             &cache->memory.barred};
-    ucs_status_t status   = UCS_OK;
-    int extents[ucs_static_array_size(sets)];
-    int regions, class;
-    unsigned i;
-
-    ucs_regcache_lock(cache);
-    /* Several threads may be between here and their allocation */
-    regions = cache->store.num_free < UCS_REGCACHE_CHUNK / 2;
-    for (i = 0; i < ucs_static_array_size(sets); ++i) {
-        extents[i] = sets[i]->spares < UCS_EXTENTS_SPARES / 2;
-    }
-    ucs_regcache_unlock(cache);
-
-    if (regions) {
-        status = ucs_regcache_reserve_regions(cache);
-    }
-    for (i = 0; (i < ucs_static_array_size(sets)) && (status == UCS_OK); ++i) {
-        if (extents[i]) {
-            status = ucs_regcache_reserve_extents(cache, sets[i]);
-        }
-    }
-    for (class = 0; (class < UCS_REGCACHE_CLASS_LAST) && (status == UCS_OK);
-         ++class) {
-        status = ucs_regcache_reserve_heap(cache, &cache->lru[class]);
-    }
-    return status;
-}
-
-/*
- * Regions
- */
-
-ucs_regcache_region_t *ucs_regcache_region_alloc(ucs_regcache_h cache)
-{
-    ucs_regcache_region_t *region = cache->store.free;
-
-    if (region != NULL) {
-        cache->store.free = region->next;
-        --cache->store.num_free;
-        region->next       = NULL;
-        region->invalidate = NULL;
-    }
-    return region;
-}
-
-void ucs_regcache_region_free(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region)
-{
-    uint64_t gen = ucs_regcache_region_gen(region) + 1;
-
-    ucs_store_relaxed(&region->planned, 0);
-    /* release [R-FIELDS]: whoever reads a field of the next life has this
-     * word's change before it */
-    ucs_store_release(&region->word, (gen << UCS_REGCACHE_WORD_GEN_SHIFT) |
-                                             UCS_REGCACHE_STATE_FREE);
-    region->next      = cache->store.free;
-    cache->store.free = region;
-    ++cache->store.num_free;
 }

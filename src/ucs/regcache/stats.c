@@ -5,74 +5,6 @@
 
 #include <string.h>
 
-/*
- * Accounts
- */
-
-void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
-{
-    ucs_regcache_account_t *account = &cache->account;
-    double elapsed;
-
-    /* Times were taken outside of the lock, so they may arrive out of order */
-    if (now > account->time) {
-        elapsed             = now - account->time;
-        account->pinned_ns += elapsed * account->pinned;
-        account->leave_ns += elapsed * cache->memory.seen.bytes;
-        account->time       = now;
-    }
-    if (cache->memory.seen.bytes > account->leave_peak) {
-        account->leave_peak = cache->memory.seen.bytes;
-    }
-}
-
-void ucs_regcache_account_region(ucs_regcache_h cache,
-                                 ucs_regcache_region_t *region, int sign,
-                                 uint64_t now)
-{
-    ucs_regcache_account_t *account = &cache->account;
-    size_t length                   = ucs_regcache_pinned_length(cache, region);
-
-    ucs_regcache_account(cache, now);
-    if (sign > 0) {
-        account->pinned += length;
-        ++account->regions;
-    } else {
-        account->pinned -= length;
-        --account->regions;
-        if (cache->env.claim != NULL) {
-            cache->env.unclaim(cache->env.arg, length);
-        }
-    }
-    if (ucs_regcache_class(cache, ucs_regcache_region_length(region)) ==
-        UCS_REGCACHE_CLASS_SMALL) {
-        account->small += sign;
-    }
-    if (account->pinned > account->pinned_peak) {
-        account->pinned_peak = account->pinned;
-    }
-}
-
-void ucs_regcache_account_uses(ucs_regcache_h cache,
-                               ucs_regcache_region_t *region)
-{
-    uint64_t uses = ucs_load_relaxed(&region->hits) +
-                    ucs_load_relaxed(&region->joined);
-    uint64_t busy = ucs_load_relaxed(&region->busy_ns);
-    /* Less if what was taken for the end of a use was none */
-    int64_t more  = busy - region->counted_busy;
-
-    cache->account.hits += uses - region->counted;
-    cache->account.in_use_ns += (double)more *
-                                ucs_regcache_pinned_length(cache, region);
-    region->counted            = uses;
-    region->counted_busy       = busy;
-}
-
-/*
- * Snapshot
- */
-
 static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
                                      ucs_regcache_model_t *model)
 {
@@ -81,16 +13,14 @@ static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
 }
 
 /* Byte-nanoseconds of a use that is under way */
-static double ucs_regcache_stats_under_way(ucs_regcache_h cache,
-                                           ucs_regcache_region_t *region,
+static double ucs_regcache_stats_under_way(ucs_regcache_region_t *region,
                                            uint64_t now)
 {
     uint64_t word  = ucs_load_relaxed(&region->word);
     uint64_t start = ucs_load_relaxed(&region->use_start);
 
     return ((ucs_regcache_word_refs(word) > 0) && (now > start)) ?
-                   (double)(now - start) *
-                           ucs_regcache_pinned_length(cache, region) :
+                   (double)(now - start) * ucs_regcache_pinned_length(region) :
                    0;
 }
 
@@ -105,7 +35,7 @@ static double ucs_regcache_stats_lot(ucs_regcache_h cache,
 
     while ((left-- > 0) && ((region = ucs_regcache_walk_next(walk)) != NULL)) {
         ucs_regcache_account_uses(cache, region);
-        in_use += ucs_regcache_stats_under_way(cache, region, now);
+        in_use += ucs_regcache_stats_under_way(region, now);
     }
     return in_use;
 }
@@ -149,6 +79,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->invalidated             = account->invalidated;
     stats->over_ceiling            = account->over_ceiling;
     stats->failed                  = account->failed;
+    stats->lock_takings            = account->lock_takings;
 }
 
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,

@@ -49,6 +49,8 @@ typedef struct ucs_regcache_stats {
                                                   for all else was in use */
     uint64_t             failed;             /**< registrations refused by the
                                                   lower domain */
+    uint64_t             lock_takings;       /**< of the index lock, those of
+                                                  this call included */
 
     uint64_t             hit_samples;
     uint64_t             hit_ns_p50;         /**< sampled; 0 without samples */

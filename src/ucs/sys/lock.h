@@ -13,8 +13,8 @@
  * @file lock.h
  *
  * The light compare-and-swap lock of Li et al. 2011, section 4.1. It is held
- * for a few hundred instructions, or while a lot of regions is looked
- * at, and never across a registration, a system call, an allocation, a log line
+ * for a few hundred instructions, or for a bounded lot of a longer walk, and
+ * never across a registration, a system call, an allocation, a log line
  * or a call out: a memory-event callback takes it inside munmap().
  *
  * The owner is known, because a signal handler may unmap memory while the

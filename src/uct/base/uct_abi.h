@@ -89,6 +89,23 @@ static inline const char *uct_abi_md_component_name(uct_md_h md)
 }
 
 
+/** Take from @a params the fields that are set, into @a full; the others become
+ *  NULL or 0. */
+static inline void
+uct_abi_md_mem_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
+                            uct_abi_md_mem_dereg_params_t *full)
+{
+    uint64_t mask = params->field_mask;
+
+    full->field_mask = mask;
+    full->memh  = (mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH) ? params->memh :
+                                                             NULL;
+    full->flags = (mask & UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS) ? params->flags : 0;
+    full->comp  = (mask & UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION) ?
+                  params->comp : NULL;
+}
+
+
 /**
  * @return Nonzero if the layouts in this file describe UCX release
  *         @a major.@a minor, as told by ucp_get_version() or

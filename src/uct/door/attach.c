@@ -32,7 +32,7 @@ static pthread_once_t uct_door_once = PTHREAD_ONCE_INIT;
 static uct_helper_config_t uct_door_config;
 
 
-/* Its rcache sits above the domain, and UCP has read its options by now */
+/* UCP's cache sits above the domain, and UCP has read its options by now. */
 static void uct_door_report_ucp_rcache(void)
 {
     const char *proto  = getenv("UCX_PROTO_ENABLE");
@@ -47,8 +47,8 @@ static void uct_door_report_ucp_rcache(void)
             "UCX_PROTO_ENABLE=%s: UCP's own registration cache stays on "
             "and keeps all memory registered; set UCX_RCACHE_ENABLE=n",
             proto);
-    uct_helper_session_note("UCP's own registration cache was on: memory stayed "
-                            "registered above the helper");
+    uct_helper_session_note("UCP's own registration cache was on: memory "
+                            "stayed registered above the helper");
 }
 
 static void uct_door_init(void)
@@ -82,13 +82,8 @@ static int uct_door_is_component(uct_component_h component, const char *name)
     return !strcmp(((const uct_abi_component_t*)component)->name, name);
 }
 
-static int uct_door_wants_helper(unsigned mds)
-{
-    return uct_door_config.helper && (uct_door_config.mds & mds);
-}
-
-/* Nonzero if UCX's cache is out of the way; *old then is what it was set to,
- * or empty if nothing was changed */
+/* @return Nonzero if UCX's cache is out of the way; *old then is what the
+ * option was set to, or empty if nothing was changed. */
 static int uct_door_disable_rcache(void *config, char *old, size_t max)
 {
     char methods[UCT_DOOR_REG_MAX];
@@ -103,7 +98,8 @@ static int uct_door_disable_rcache(void *config, char *old, size_t max)
         return 1;
     }
 
-    /* ucx.conf can set it as well, and then the default is not what is there */
+    /* ucx.conf can set the option as well, and then its value is not the
+     * default. */
     if ((getenv(UCT_DOOR_REG_METHODS_ENV) != NULL) ||
         strcmp(methods, UCT_DOOR_REG_DEFAULT)) {
         return 0;
@@ -136,8 +132,8 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
     char methods[UCT_DOOR_REG_MAX];
     ucs_status_t status;
 
-    /* Before the cache is switched off, so that nothing is changed for a
-     * helper that will not come */
+    /* The check comes before the cache is switched off, so that nothing is
+     * changed for a helper that will not come. */
     if (uct_helper_md_check(&uct_door_config) != UCS_OK) {
         return real_open(component, md_name, config, md_p);
     }
@@ -153,7 +149,8 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
         return status;
     }
 
-    /* A domain without helper and without cache would be slow: once more */
+    /* A domain without helper and without cache would be slow, so it is opened
+     * once more. */
     uct_md_close(*md_p);
     uct_config_modify((void*)config, UCT_DOOR_REG_METHODS, methods);
     return real_open(component, md_name, config, md_p);
@@ -171,8 +168,8 @@ static uct_pin_verify_t uct_door_pin_verify(void)
     }
 }
 
-/* A buffer may be unmapped in part while it is in use, then its registration
- * rightly differs: the helper, which heard of that, has the last word */
+/* A buffer may be unmapped in part while it is in use, and then its
+ * registration rightly differs: the helper, which heard of that, decides. */
 static void uct_door_verify(uct_md_h md, uct_mem_h memh)
 {
     uct_pin_difference_t difference;
@@ -202,7 +199,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
         return status;
     }
 
-    if (uct_door_wants_helper(UCT_HELPER_MDS_PIN) &&
+    if (uct_door_config.helper &&
         (uct_helper_md_attach(*md_p, UCT_DOOR_PIN_NAME, &uct_door_config) ==
          UCS_OK) &&
         (pin_config.verify != UCT_PIN_VERIFY_NO)) {
@@ -220,7 +217,7 @@ uct_door_md_open(uct_component_h component, const char *md_name,
 {
     pthread_once(&uct_door_once, uct_door_init);
 
-    if (uct_door_wants_helper(UCT_HELPER_MDS_IB) &&
+    if (uct_door_config.helper &&
         uct_door_is_component(component, UCT_DOOR_IB)) {
         return uct_door_open_ib(component, md_name, config, md_p, real_open);
     }

@@ -16,13 +16,14 @@
 #pragma weak pthread_getspecific
 #pragma weak pthread_setspecific
 
-/* The first thread's own; a forked child has copies */
+/* The key belongs to the first thread; a forked child has copies of both. */
 static pthread_key_t uct_leader_key;
 static int uct_leader_has_key;
 
 static _Atomic(uct_leader_func_t) uct_leader_func;
 
-/* Process whose first thread has left: a child has one of its own, 0: none */
+/* This is the process whose first thread has left, for a child has a first
+ * thread of its own; 0: none. */
 static _Atomic(pid_t) uct_leader_left;
 
 
@@ -31,9 +32,9 @@ static void uct_leader_leave(void *arg)
     uct_leader_func_t func;
 
     (void)arg;
-    /* [L-LEFT] either this comes after the add in uct_leader_on_leave(), and
-     * then the function is seen below, or before, and then that one sees that
-     * this thread has left */
+    /* [L-LEFT] Either this swap comes after the add in uct_leader_on_leave(),
+     * and then the function is seen below, or before it, and then that function
+     * sees that this thread has left. */
     ucs_swap_acq_rel(&uct_leader_left, getpid());
     func = ucs_load_relaxed(&uct_leader_func);
     if (func != NULL) {
@@ -61,8 +62,8 @@ void uct_leader_watch(void)
 void uct_leader_on_leave(uct_leader_func_t func)
 {
     ucs_store_relaxed(&uct_leader_func, func);
-    /* [L-LEFT] an add of nothing, to stand in one order with the swap in
-     * uct_leader_leave() */
+    /* [L-LEFT] An add of nothing stands in one order with the swap in
+     * uct_leader_leave(). */
     if ((func != NULL) && (ucs_add_acq_rel(&uct_leader_left, 0) == getpid())) {
         func();
     }

@@ -147,10 +147,10 @@ static uct_preload_door_func_t uct_preload_door(void)
     static _Atomic(uct_preload_door_func_t) door;
     static _Atomic int tried;
 
-    /* [R-DOOR] pairs with the release below */
+    /* [R-DOOR] The acquire pairs with the release below. */
     if (!ucs_load_acquire(&tried)) {
         ucs_store_relaxed(&door, uct_preload_load());
-        /* [R-DOOR] pairs with the acquire above */
+        /* [R-DOOR] The release pairs with the acquire above. */
         ucs_store_release(&tried, 1);
     }
 

@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Of kernels that are newer than the headers */
+/* These come from kernels that are newer than the headers. */
 #ifndef MADV_DONTNEED_LOCKED
 #  define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
@@ -48,9 +48,10 @@
 
 #define UCT_PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* Under the version by which programs ask for it, and hidden from who asks by
- * the name alone (preload.map.in). UCX and Open MPI do so to find the function
- * that they patch: that must be the C library's, which calls it itself. */
+/* The function is shown under the version by which programs ask for it, and
+ * hidden from a look-up by the name alone (preload.map.in). UCX and Open MPI
+ * look up so to find the function that they patch: that must be the C
+ * library's, which calls it itself. */
 #define UCT_PRELOAD_INTERPOSE(_name, _version) \
     __asm__(".symver uct_preload_my_" #_name "," #_name "@" _version)
 
@@ -65,9 +66,10 @@ typedef ssize_t (*uct_preload_process_madvise_func_t)(
         unsigned flags);
 typedef int (*uct_preload_ioctl_func_t)(int fd, unsigned long request, ...);
 
-/* The C library's, as the next in line has them. Set before main() runs; NULL
- * before that, when another library's constructor maps memory: dlsym() may
- * allocate, and that library may be the allocator. */
+/* These are the C library's functions, as the next in line has them. They are
+ * set before main() runs, and NULL before that, when another library's
+ * constructor maps memory: dlsym() may allocate, and that library may be the
+ * allocator. */
 static _Atomic(uct_preload_mmap_func_t) uct_preload_mmap;
 static _Atomic(uct_preload_mremap_func_t) uct_preload_mremap;
 static _Atomic(uct_preload_madvise_func_t) uct_preload_madvise;
@@ -82,7 +84,7 @@ void uct_preload_listen(const uct_helper_calls_t *listener);
 UCT_PRELOAD_EXPORT void
 uct_preload_listen(const uct_helper_calls_t *listener)
 {
-    /* release [P-LISTEN]: pairs with the acquire in uct_preload_heard() */
+    /* [P-LISTEN] The release pairs with the acquire in uct_preload_heard(). */
     ucs_store_release(&uct_preload_listener, listener);
 }
 
@@ -203,7 +205,7 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
         uct_preload_tell(listener->discard, new_address, new_size);
         uct_preload_tell(listener->place, new_address, new_size);
     }
-    /* Last, for it may lie beside where it goes */
+    /* This comes last, for the old range may lie beside the new one. */
     uct_preload_tell(listener->leave, old_address, old_size);
     mapped = uct_preload_call_mremap(old_address, old_size, new_size, flags,
                                      new_address);
@@ -275,8 +277,8 @@ UCT_PRELOAD_EXPORT int uct_preload_my_madvise(void *address, size_t length,
 
 UCT_PRELOAD_INTERPOSE(madvise, UCT_PRELOAD_LIBC);
 
-/* Of another process it is somebody else's memory, and ours is registered once
- * more than it had to be */
+/* In another process the range is not ours, and then our region is registered
+ * once more than it had to be. */
 UCT_PRELOAD_EXPORT ssize_t
 uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
                                int advice, unsigned flags)
@@ -304,7 +306,7 @@ UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
  * ioctl
  */
 
-/* Where the program wants a userfaultfd of its own, ours is in its way */
+/* Where the program wants a userfaultfd of its own, ours is in its way. */
 UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
 {
     uct_preload_ioctl_func_t real = ucs_load_relaxed(&uct_preload_ioctl);

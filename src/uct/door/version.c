@@ -28,8 +28,8 @@ int uct_door_version_get(uct_door_version_t *version)
     snprintf(version->text, sizeof(version->text), "unknown");
 
     /* An MPI may have loaded UCX out of the global scope, so the library is
-     * asked by its name. No handle is kept: who unloads libucp shall be rid of
-     * it */
+     * asked by its name. No handle is kept, so that a program that unloads
+     * libucp is rid of it. */
     handle = dlopen(UCT_DOOR_UCP_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL) {
         return 0;

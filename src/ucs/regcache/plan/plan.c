@@ -5,11 +5,6 @@
 
 #include <ucs/sys/math.h>
 
-int ucs_regcache_plan_is_used(ucs_regcache_h cache)
-{
-    return cache->plan.ops->idle == UCS_REGCACHE_IDLE_QUEUE;
-}
-
 void ucs_regcache_plan_remember(ucs_regcache_h cache,
                                 ucs_regcache_region_t *region,
                                 uint64_t generation)

@@ -84,9 +84,6 @@ void ucs_regcache_plan_cleanup(ucs_regcache_h cache);
 
 /* --- plan.c --- */
 
-/** @return Nonzero if the policy needs a helper's steps; any thread. */
-int ucs_regcache_plan_is_used(ucs_regcache_h cache);
-
 /** Have a region kept DORMANT when it is deregistered, unless the life that
  *  @a generation names has ended: the mark would stay on the next life, of
  *  which nobody may ever hear. */

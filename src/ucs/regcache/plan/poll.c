@@ -12,7 +12,7 @@ static uint64_t ucs_regcache_poll_max(ucs_regcache_h cache,
                                       const ucs_regcache_rq_item_t *item,
                                       size_t bytes)
 {
-    size_t length = ucs_regcache_pinned_length(cache, item->region);
+    size_t length = ucs_regcache_pinned_length(item->region);
     uint64_t max  = cache->tuning.poll_max_ns;
 
     if (length < bytes) {

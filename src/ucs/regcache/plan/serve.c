@@ -36,9 +36,7 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
 {
     ucs_status_t status;
 
-    ucs_regcache_supersede(cache, region);
-    status = ucs_regcache_region_register(cache, region,
-                                          ucs_load_relaxed(&region->access), 0);
+    status = ucs_regcache_register_ahead(cache, region);
     if (status == UCS_OK) {
         cache->plan.backoff.ns = 0;
         return UCS_OK;
@@ -109,12 +107,11 @@ static void ucs_regcache_serve_due(ucs_regcache_h cache,
 
     if (!ucs_regcache_rq_item_is_current(item) ||
         ucs_regcache_serve_is_backing_off(cache) ||
-        (ucs_regcache_reserve(cache) != UCS_OK)) {
+        (ucs_regcache_lock_reserved(cache) != UCS_OK)) {
         ucs_regcache_plan_cancel(cache, item);
         return;
     }
 
-    ucs_regcache_lock(cache);
     region = ucs_regcache_serve_find(cache, item, &state);
     ucs_regcache_unlock(cache);
 

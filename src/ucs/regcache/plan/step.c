@@ -63,5 +63,6 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
         cache->plan.next_due = ucs_min(cache->plan.next_due,
                                        now + cache->tuning.lot_rest_ns);
     }
+    ucs_regcache_assert_valid(cache);
     return cache->plan.next_due;
 }

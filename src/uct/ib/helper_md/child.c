@@ -46,8 +46,8 @@ static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
     return UCS_OK;
 }
 
-/* Returns nonzero if the registration was the child's, which then is the
- * caller's to undo */
+/* @return Nonzero if the registration was the child's; the caller then undoes
+ * it. */
 static int uct_helper_child_take(uct_helper_md_t *md, uct_mem_h memh)
 {
     int found = 0;
@@ -76,7 +76,7 @@ uct_helper_child_mem_dereg(uct_md_h uct_md,
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     uct_abi_md_mem_dereg_params_t full;
 
-    uct_helper_md_dereg_unpack(params, &full);
+    uct_abi_md_mem_dereg_unpack(params, &full);
     if (uct_helper_child_take(md, full.memh)) {
         return md->lower->mem_dereg(uct_md, params);
     }

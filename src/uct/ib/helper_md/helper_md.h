@@ -5,7 +5,7 @@
 #define UCT_HELPER_MD_H_
 
 #include <ucs/regcache/regcache.h>
-#include "helper_config.h"
+#include "config/helper_config.h"
 
 #include <uct/api/uct.h>
 

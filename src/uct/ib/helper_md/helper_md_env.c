@@ -4,7 +4,7 @@
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
 #include "node_process.h"
-#include <uct/ib/helper_md/watch/range.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 #include "session.h"
 #include <uct/ib/helper_md/watch/trust.h>
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /*
- * The world of a domain's cache: the domain below, clock, threads, memory and
+ * What a domain's cache calls: the domain below, clock, threads, memory and
  * node.
  */
 
@@ -25,23 +25,30 @@
 #define UCT_HELPER_MD_VERBS "ib"
 
 
+/* Quietly: the caller has a way left */
 static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
                                            size_t length, unsigned flags,
-                                           uct_mem_h *memh_p)
+                                           ucs_regcache_memh_t *memh_p)
 {
     uct_helper_md_t *md = arg;
     int cancel          = ucs_cancel_disable();
+    uct_mem_h memh;
     ucs_status_t status;
 
-    ucs_helper_log_hush(flags & UCT_MD_MEM_FLAG_HIDE_ERRORS);
-    status = md->lower->mem_reg(md->md, address, length, flags, memh_p);
+    ucs_helper_log_hush(1);
+    status = md->lower->mem_reg(md->md, address, length,
+                                flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
     ucs_helper_log_hush(0);
     ucs_cancel_restore(cancel);
+    if (status == UCS_OK) {
+        *memh_p = memh;
+    }
     return status;
 }
 
-static ucs_status_t uct_helper_env_mem_dereg(void *arg, uct_mem_h memh,
-                                             uct_completion_t *comp)
+static ucs_status_t uct_helper_env_mem_dereg(void *arg,
+                                             ucs_regcache_memh_t memh,
+                                             ucs_regcache_comp_t comp)
 {
     uct_helper_md_t *md = arg;
     uct_abi_md_mem_dereg_params_t params = {
@@ -55,13 +62,23 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg, uct_mem_h memh,
         params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
                              UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
         params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
-        params.comp        = comp;
+        params.comp        = (uct_completion_t*)comp;
     }
 
     cancel = ucs_cancel_disable();
     status = md->lower->mem_dereg(md->md, &params);
     ucs_cancel_restore(cancel);
     return status;
+}
+
+static void uct_helper_env_complete(void *arg, ucs_regcache_comp_t opaque)
+{
+    uct_completion_t *comp = (uct_completion_t*)opaque;
+
+    (void)arg;
+    if (--comp->count == 0) {
+        comp->func(comp);
+    }
 }
 
 static uint64_t uct_helper_env_now(void *arg)
@@ -115,7 +132,7 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
     return uct_helper_site_recall(md->site, sp, address, length);
 }
 
-/* Nothing is watched that will not be kept */
+/* A range that will not be kept is not watched. */
 static int uct_helper_md_watch(uct_helper_md_t *md,
                                const uct_helper_range_t *range)
 {
@@ -161,15 +178,11 @@ static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
     return may_keep;
 }
 
-static int uct_helper_env_claim(void *arg, size_t length, unsigned why)
+static int uct_helper_env_claim(void *arg, size_t length, ucs_claim_t why)
 {
-    static const ucs_node_claim_mode_t claims[] = {
-            [UCS_REGCACHE_ROOM_HELPER] = UCS_NODE_CLAIM_HELPER,
-            [UCS_REGCACHE_ROOM_USE]    = UCS_NODE_CLAIM_USE,
-            [UCS_REGCACHE_ROOM_FORCE]  = UCS_NODE_CLAIM_FORCE};
     uct_helper_md_t *md = arg;
 
-    return ucs_node_claim(md->node, length, claims[why]);
+    return ucs_node_claim(md->node, length, why);
 }
 
 static void uct_helper_env_unclaim(void *arg, size_t length)
@@ -179,17 +192,23 @@ static void uct_helper_env_unclaim(void *arg, size_t length)
     ucs_node_unclaim(md->node, length);
 }
 
-static ucs_regcache_room_t uct_helper_env_ask(void *arg, size_t length, int all)
+static ucs_regcache_answer_t uct_helper_env_ask(void *arg, size_t length,
+                                                ucs_ask_t whom)
 {
     uct_helper_md_t *md = arg;
     int cancel          = ucs_cancel_disable();
     int is_granted;
 
-    is_granted = ucs_node_ask(md->node, length,
-                              all ? UCS_NODE_ASK_ALL : UCS_NODE_ASK_SHARE);
+    is_granted = ucs_node_ask(md->node, length, whom);
     ucs_cancel_restore(cancel);
-    return is_granted ? UCS_REGCACHE_ROOM_GRANTED : UCS_REGCACHE_ROOM_NONE;
+    return is_granted ? UCS_REGCACHE_ANSWER_GRANTED : UCS_REGCACHE_ANSWER_NONE;
 }
+
+static const ucs_regcache_budget_t uct_helper_env_budget = {
+    .claim   = uct_helper_env_claim,
+    .unclaim = uct_helper_env_unclaim,
+    .ask     = uct_helper_env_ask
+};
 
 static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
 {
@@ -204,11 +223,13 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
             .cpu_target  = md->config.cpu_target,
             .min_size    = md->config.min_size,
             .max_pinned  = md->config.max_pinned,
-            .max_regions = md->config.max_regions};
-    ucs_regcache_env_t env = {
+            .max_regions = md->config.max_regions,
+            .access_mask = UCT_MD_MEM_ACCESS_ALL};
+    const ucs_regcache_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,
         .mem_dereg    = uct_helper_env_mem_dereg,
+        .complete     = uct_helper_env_complete,
         .now          = uct_helper_env_now,
         .spent        = uct_helper_env_spent,
         .wake         = uct_helper_env_wake,
@@ -216,15 +237,10 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .wake_waiters = uct_helper_env_wake_waiters,
         .walk         = uct_helper_env_walk,
         .recall       = uct_helper_env_recall,
-        .inspect      = uct_helper_env_inspect
+        .inspect      = uct_helper_env_inspect,
+        .budget       = (md->node != NULL) ? &uct_helper_env_budget : NULL
     };
     ucs_status_t status;
-
-    if (md->node != NULL) {
-        env.claim   = uct_helper_env_claim;
-        env.unclaim = uct_helper_env_unclaim;
-        env.ask     = uct_helper_env_ask;
-    }
 
     status = ucs_regcache_create(&params, &env, &md->cache);
     if ((status == UCS_OK) && (md->node != NULL)) {
@@ -250,7 +266,7 @@ static int uct_helper_md_is_marking(uct_helper_md_t *md)
 {
     size_t page = sysconf(_SC_PAGESIZE);
     long before = 0, after = 0;
-    uct_mem_h memh;
+    ucs_regcache_memh_t memh;
     char *pages;
 
     pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
@@ -261,9 +277,8 @@ static int uct_helper_md_is_marking(uct_helper_md_t *md)
 
     before = ucs_maps_count((uintptr_t)pages,
                                     (uintptr_t)pages + 3 * page);
-    if (uct_helper_env_mem_reg(md, pages + page, page,
-                               UCT_MD_MEM_ACCESS_ALL |
-                               UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) == UCS_OK) {
+    if (uct_helper_env_mem_reg(md, pages + page, page, UCT_MD_MEM_ACCESS_ALL,
+                               &memh) == UCS_OK) {
         after = ucs_maps_count((uintptr_t)pages,
                                        (uintptr_t)pages + 3 * page);
         uct_helper_env_mem_dereg(md, memh, NULL);

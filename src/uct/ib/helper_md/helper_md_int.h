@@ -68,11 +68,6 @@ static inline uct_helper_md_t *uct_helper_md_of(uct_md_h md)
 }
 
 
-/** Parameters of a deregistration without the fields that are not set. */
-void uct_helper_md_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
-                                uct_abi_md_mem_dereg_params_t *full);
-
-
 /** @return Nonzero but in a child of the process that opened the domain. */
 static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 {
@@ -80,8 +75,35 @@ static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 }
 
 
-/** Create md->cache, in the world of the domain: with its node, if it has a
- *  ledger. Thread and site are there. */
+/**
+ * Find out what tells of memory that goes away, and say once a process what is
+ * missing. Where the kernel does (@a watches_p), the monitor has been started
+ * and the caller has to stop it.
+ *
+ * @return UCS_OK, or UCS_ERR_UNSUPPORTED after a line of warning.
+ */
+ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
+                                          int *watches_p);
+
+
+/** Create a domain's helper without operations: thread (not started), call
+ *  sites, node and cache. @return UCS_OK, or what failed; nothing is left. */
+ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
+                                  const uct_helper_config_t *config,
+                                  uct_helper_md_t **md_p);
+
+
+/** The counterpart. Stops the thread and deregisters what is left. */
+void uct_helper_md_release(uct_helper_md_t *md);
+
+
+/** After a use of @a length bytes: start the thread if it is needed now. Any
+ *  thread; md->settled says when there is no more to do. */
+void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
+
+
+/** Create md->cache, with the domain's node if it has a ledger. Thread and call
+ *  sites exist already. */
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 
 
@@ -104,13 +126,13 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
 int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
 
 
-/** The helper's dealings with the node, at each step. @return When the next
- *  one is due if the helper rests, 0 if it runs. */
+/** Have the helper serve the node, at each of its steps. @return When the next
+ *  step is due if the helper rests, 0 if it runs. */
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 
 
-/** Turn the domain into a child's: no cache, no thread. In a child only; its
- *  operations then are other ones. */
+/** Turn the domain into a child's: without cache and thread, and with other
+ *  operations. To be called in a child only. */
 void uct_helper_child_enter(uct_helper_md_t *md);
 
 END_C_DECLS

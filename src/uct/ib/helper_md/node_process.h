@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_NODE_PROCESS_H_
 #define UCT_HELPER_NODE_PROCESS_H_
 
-#include "helper_config.h"
+#include "config/helper_config.h"
 
 /**
  * @file node_process.h

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "session.h"
+#include "helper_md_int.h"
 #include <uct/ib/helper_md/watch/events.h>
 #include <ucs/sys/log.h>
 #include <uct/ib/helper_md/watch/monitor.h>
@@ -37,9 +38,9 @@ typedef struct uct_helper_session {
     uint64_t                 written_uses; /* uses at the last report */
 } uct_helper_session_t;
 
-/* Protects the session. Taken with nothing held; under it come the locks of a
- * thread and then those of its cache, and a report is written. A memory event
- * never takes it. */
+/* This lock protects the session. It is taken with nothing held; under it the
+ * locks of a thread and then those of its cache are taken, and a report is
+ * written. A memory event never takes it. */
 static pthread_mutex_t uct_helper_session_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_session_once  = PTHREAD_ONCE_INIT;
 static uct_helper_session_t uct_helper_session = {
@@ -49,7 +50,7 @@ static uct_helper_session_t uct_helper_session = {
 
 
 /* The helper is kept out of its steps, so that the child finds the domains
- * below as none of our threads is using them. The engines need no holding: a
+ * below as none of our threads is using them. The caches need no holding: a
  * child never looks into them. */
 static void uct_helper_session_prepare(void)
 {
@@ -73,10 +74,10 @@ static void uct_helper_session_parent(void)
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
 
-/* In a child, by its first thread that gets here: a domain that the child opens
- * itself begins a session of its own. What the parent opened is not touched;
- * each of its domains becomes a child's when it is used. The lock may be held
- * by a thread that does not exist here. */
+/* This runs in a child, in its first thread that gets here: a domain that the
+ * child opens itself begins a session of its own. What the parent opened is not
+ * touched; each of its domains becomes a child's when it is used. The lock may
+ * be held by a thread that does not exist here. */
 static void uct_helper_session_adopt(void)
 {
     uct_helper_session_t *session = &uct_helper_session;
@@ -136,8 +137,8 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
                                    UCT_HELPER_SESSION_NS;
 }
 
-/* Called with the lock held. Who reads a stream wants one report, so there it
- * is repeated only if there is something new to say; a file is replaced. */
+/* The lock is held. A stream should show one report, so there it is repeated
+ * only if there is something new to say; a file is replaced. */
 static void uct_helper_session_write(uint64_t now)
 {
     uct_helper_session_t *session = &uct_helper_session;
@@ -179,7 +180,8 @@ static void uct_helper_session_exit(void)
     uct_helper_session_t *session = &uct_helper_session;
     uct_helper_md_t *md;
 
-    /* Before the lock: in a child it may have nobody who lets it go */
+    /* This comes before the lock is taken: in a child the thread that holds it
+     * may not exist. */
     ucs_process_id();
     pthread_mutex_lock(&uct_helper_session_lock);
     ucs_list_for_each(md, &session->domains, list) {
@@ -241,7 +243,7 @@ static void uct_helper_session_begin(const uct_helper_md_t *md)
     uct_helper_session_make_absolute(&session->dest);
 }
 
-/* Called with the lock held */
+/* The lock is held. */
 static void uct_helper_session_note_model(const uct_helper_md_t *md)
 {
     uct_helper_figures_t *figures = &uct_helper_session.closed;
@@ -313,7 +315,8 @@ static const char *uct_helper_session_ceiling(const char *option)
     return (value != NULL) ? value : "inf";
 }
 
-/* Said when the domain closes: a line for each such use would be a flood */
+/* The warning comes when the domain closes: a line for each such use would be a
+ * flood. */
 static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
 {
     ucs_regcache_stats_t stats;

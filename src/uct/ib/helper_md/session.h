@@ -4,7 +4,9 @@
 #ifndef UCT_HELPER_SESSION_H_
 #define UCT_HELPER_SESSION_H_
 
-#include "helper_md_int.h"
+#include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
 
 /**
  * @file session.h
@@ -14,6 +16,9 @@
  */
 
 BEGIN_C_DECLS
+
+typedef struct uct_helper_md uct_helper_md_t;
+
 
 /** Release of the running UCX, for the report. Before the first domain. */
 void uct_helper_session_set_version(const char *version);

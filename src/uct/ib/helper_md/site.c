@@ -20,8 +20,8 @@
 #define UCT_HELPER_SITE_WALK_DEPTH (UCT_HELPER_SITE_MAX_FRAMES + 24)
 
 /*
- * No lock and no order between the two halves: an entry of which one half is
- * old and the other new fits no key.
+ * The two halves need no lock and no order: an entry of which one half is old
+ * and the other new fits no key.
  *
  * Invariant: check == key ^ path, or the entry is being written.
  */
@@ -35,8 +35,8 @@ struct uct_helper_site {
     _Atomic(uint64_t)         walks;
     _Atomic(uint64_t)         confirmed;
     _Atomic(uint64_t)         corrected;
-    /* Protects ranges; held over dl_iterate_phdr() and nothing else, nothing
-     * is held when it is taken */
+    /* This lock protects ranges; it is held over dl_iterate_phdr() and nothing
+     * else, and nothing is held when it is taken. */
     pthread_mutex_t          lock;
     uct_helper_text_ranges_t ranges;
 };
@@ -63,8 +63,8 @@ void uct_helper_site_destroy(uct_helper_site_h site)
     free(site);
 }
 
-/* Finalizer of splitmix64 over a sum with odd factors; never 0, so that an
- * empty entry fits no key */
+/* The key is splitmix64's finalizer over a sum with odd factors; it is never 0,
+ * so that an empty entry fits no key. */
 static uint64_t uct_helper_site_key(uintptr_t sp, uintptr_t address,
                                     size_t length)
 {
@@ -116,8 +116,9 @@ static uint64_t uct_helper_site_remembered(uct_helper_site_memo_t *memo,
 uint64_t uct_helper_site_walk(uct_helper_site_h site, uintptr_t sp,
                               uintptr_t address, size_t length)
 {
-    /* First, so that there is one call and one return address of it, also where
-     * the helper's own frames cannot be told from the program's */
+    /* The walk comes first, so that there is one call and one return
+     * address of it, also where the helper's own frames cannot be told from
+     * the program's. */
     uint64_t walked              = uct_helper_site_frames(site);
     uint64_t key                 = uct_helper_site_key(sp, address, length);
     uct_helper_site_memo_t *memo = uct_helper_site_memo(site, key);

@@ -138,19 +138,19 @@ public:
     /* As the cache does for a use. @return Whether it had to be forced. */
     bool get(uint64_t length)
     {
-        if (ucs_node_claim(m_node, length, UCS_NODE_CLAIM_USE) ||
-            ucs_node_ask(m_node, length, UCS_NODE_ASK_SHARE)) {
+        if (ucs_node_claim(m_node, length, UCS_CLAIM_USE) ||
+            ucs_node_ask(m_node, length, UCS_ASK_SHARE)) {
             return false;
         }
         while (drop(1) > 0) {
-            if (ucs_node_claim(m_node, length, UCS_NODE_CLAIM_USE)) {
+            if (ucs_node_claim(m_node, length, UCS_CLAIM_USE)) {
                 return false;
             }
         }
-        if (ucs_node_ask(m_node, length, UCS_NODE_ASK_ALL)) {
+        if (ucs_node_ask(m_node, length, UCS_ASK_ALL)) {
             return false;
         }
-        ucs_node_claim(m_node, length, UCS_NODE_CLAIM_FORCE);
+        ucs_node_claim(m_node, length, UCS_CLAIM_FORCE);
         return true;
     }
 

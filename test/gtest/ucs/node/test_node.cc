@@ -10,8 +10,8 @@ TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
     auto one = rank(UINT64_MAX), two = rank(UINT64_MAX);
 
     EXPECT_FALSE(ucs_node_has_budget(one->node()));
-    for (auto how : {UCS_NODE_CLAIM_HELPER, UCS_NODE_CLAIM_USE,
-                     UCS_NODE_CLAIM_FORCE}) {
+    for (auto how : {UCS_CLAIM_HELPER, UCS_CLAIM_USE,
+                     UCS_CLAIM_FORCE}) {
         EXPECT_TRUE(ucs_node_claim(one->node(), MB, how));
     }
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
@@ -20,19 +20,19 @@ TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
     EXPECT_EQ(0u, one->figures().forced);
     ucs_node_unclaim(one->node(), 3 * MB);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
-    EXPECT_FALSE(ucs_node_ask(one->node(), MB, UCS_NODE_ASK_ALL));
+    EXPECT_FALSE(ucs_node_ask(one->node(), MB, UCS_ASK_ALL));
 }
 
 TEST_F(test_node, a_budget_is_kept_to_the_byte_unless_forced)
 {
     auto one = rank(10 * MB), two = rank(10 * MB);
 
-    EXPECT_TRUE(ucs_node_claim(one->node(), 6 * MB, UCS_NODE_CLAIM_USE));
-    EXPECT_FALSE(ucs_node_claim(two->node(), 4 * MB + 1, UCS_NODE_CLAIM_USE));
-    EXPECT_TRUE(ucs_node_claim(two->node(), 4 * MB, UCS_NODE_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 6 * MB, UCS_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 4 * MB + 1, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 4 * MB, UCS_CLAIM_USE));
     EXPECT_EQ(10 * MB, two->figures().peak_bytes);
     EXPECT_EQ(0u, two->figures().forced);
-    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_NODE_CLAIM_FORCE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_CLAIM_FORCE));
     EXPECT_EQ(1u, two->figures().forced);
     EXPECT_EQ(10 * MB + 1, two->figures().peak_bytes);
     ucs_node_unclaim(one->node(), 6 * MB);
@@ -46,10 +46,10 @@ TEST_F(test_node, the_helper_takes_its_share_and_a_use_what_is_free)
     auto one = rank(10 * MB), two = rank(10 * MB);
 
     /* The other wants much, but cannot have it */
-    EXPECT_FALSE(ucs_node_claim(two->node(), 20 * MB, UCS_NODE_CLAIM_USE));
-    EXPECT_TRUE(ucs_node_claim(one->node(), 5 * MB, UCS_NODE_CLAIM_HELPER));
-    EXPECT_FALSE(ucs_node_claim(one->node(), 1, UCS_NODE_CLAIM_HELPER));
-    EXPECT_TRUE(ucs_node_claim(one->node(), 3 * MB, UCS_NODE_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 20 * MB, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 5 * MB, UCS_CLAIM_HELPER));
+    EXPECT_FALSE(ucs_node_claim(one->node(), 1, UCS_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE));
     ucs_node_unclaim(one->node(), 8 * MB);
 }
 
@@ -57,8 +57,8 @@ TEST_F(test_node, what_others_do_not_need_may_be_used)
 {
     auto one = rank(12 * MB), two = rank(12 * MB), three = rank(12 * MB);
 
-    EXPECT_TRUE(ucs_node_claim(two->node(), 2 * MB, UCS_NODE_CLAIM_USE));
-    EXPECT_TRUE(ucs_node_claim(one->node(), 9 * MB, UCS_NODE_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 9 * MB, UCS_CLAIM_HELPER));
     ucs_node_unclaim(one->node(), 9 * MB);
     ucs_node_unclaim(two->node(), 2 * MB);
 }
@@ -311,7 +311,7 @@ TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
             ucs_node_h node = ranks[i]->node();
             for (unsigned n = 0; n < ROUNDS; ++n) {
                 meet(3 * n + 1);
-                bool won = ucs_node_claim(node, 6 * MB, UCS_NODE_CLAIM_USE);
+                bool won = ucs_node_claim(node, 6 * MB, UCS_CLAIM_USE);
                 wins    += won;
                 granted += won;
                 meet(3 * n + 2);
@@ -362,12 +362,12 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
                 struct giver *g  = static_cast<struct giver *>(arg);
                 uint64_t dropped = g->one->drop(length);
                 g->taken = ucs_node_claim(g->three->node(), 1,
-                                          UCS_NODE_CLAIM_USE);
+                                          UCS_CLAIM_USE);
                 return dropped;
             },
             &giver);
     one->start();
-    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_NODE_ASK_ALL));
+    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
     EXPECT_FALSE(giver.taken);
     one->stop();
     ucs_node_part(one->node(), &giver);
@@ -384,7 +384,7 @@ TEST_F(test_node, nobody_is_counted_twice)
 
     std::thread other([&] {
         while (!stop) {
-            if (ucs_node_claim(one->node(), 3 * MB, UCS_NODE_CLAIM_USE)) {
+            if (ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE)) {
                 ucs_node_unclaim(one->node(), 3 * MB);
             } else {
                 ++refused;
@@ -393,7 +393,7 @@ TEST_F(test_node, nobody_is_counted_twice)
     });
     unsigned mine = 0;
     for (unsigned i = 0; i < ROUNDS; ++i) {
-        if (ucs_node_claim(two->node(), MB, UCS_NODE_CLAIM_USE)) {
+        if (ucs_node_claim(two->node(), MB, UCS_CLAIM_USE)) {
             ucs_node_unclaim(two->node(), MB);
         } else {
             ++mine;
@@ -437,7 +437,7 @@ TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
                     /* The third one comes, and has been heard */
                     g->second = std::thread([g] {
                         g->granted = ucs_node_ask(g->three->node(), 2 * MB,
-                                                  UCS_NODE_ASK_ALL);
+                                                  UCS_ASK_ALL);
                     });
                     while (ucs_load_acquire(&bell) < 2) {
                         sched_yield();
@@ -453,7 +453,7 @@ TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
             },
             &giver);
     one->start();
-    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_NODE_ASK_ALL));
+    EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
     giver.is_over = true;
     giver.second.join();
     EXPECT_TRUE(giver.granted);
@@ -474,7 +474,7 @@ TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
     one->keep(4 * MB);
     ucs_node_listen(one->node(), 1);
     std::thread asker([&] {
-        EXPECT_FALSE(ucs_node_ask(two->node(), MB, UCS_NODE_ASK_ALL));
+        EXPECT_FALSE(ucs_node_ask(two->node(), MB, UCS_ASK_ALL));
     });
     while (ucs_load_acquire(&bell) == 0) {
         sched_yield();
@@ -483,7 +483,7 @@ TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
     asker.join();
     ucs_node_listen(one->node(), 1);
     std::thread again([&] {
-        ucs_node_ask(two->node(), MB, UCS_NODE_ASK_ALL);
+        ucs_node_ask(two->node(), MB, UCS_ASK_ALL);
         bell = 99;
     });
     while (ucs_load_acquire(&bell) == 1) {

@@ -115,7 +115,7 @@ TEST_F(test_node_damage, those_of_a_removed_ledger_go_on)
 
     EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
     EXPECT_FALSE(one->use(3 * MB));
-    EXPECT_FALSE(ucs_node_claim(two->node(), 2 * MB, UCS_NODE_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
     EXPECT_FALSE(turn(one->node()));
     ucs_node_unclaim(one->node(), 3 * MB);
     auto three = rank(4 * MB);

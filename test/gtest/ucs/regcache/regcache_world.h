@@ -4,7 +4,7 @@
 #ifndef ENGINE_WORLD_H_
 #define ENGINE_WORLD_H_
 
-#include <ucs/regcache/regcache.h>
+#include <ucs/regcache/valid.h>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +34,14 @@ public:
     static constexpr uint64_t REG_PAGE_NS = 50;
     static constexpr size_t   PAGE        = 4096;
 
+    /* What a use may ask for; of the cache's mask, but for the last */
+    static constexpr unsigned LOCAL_READ  = 1;
+    static constexpr unsigned LOCAL_WRITE = 2;
+    static constexpr unsigned REMOTE_GET  = 4;
+    static constexpr unsigned REMOTE_PUT  = 8;
+    static constexpr unsigned ACCESS      = 15;
+    static constexpr unsigned NOT_ACCESS  = 16;
+
     explicit regcache_world(ucs_regcache_policy_t policy)
     {
         params             = {};
@@ -42,6 +50,7 @@ public:
         params.max_pinned  = SIZE_MAX;
         params.max_regions = ULONG_MAX;
         params.page_size   = PAGE;
+        params.access_mask = ACCESS;
     }
 
     ~regcache_world()
@@ -58,6 +67,7 @@ public:
         env.arg          = this;
         env.mem_reg      = mem_reg;
         env.mem_dereg    = mem_dereg;
+        env.complete     = complete;
         env.now          = [](void *arg) { return self(arg)->now.load(); };
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
         if (step_ns > 0) {
@@ -78,21 +88,15 @@ public:
             };
         }
         if (on_claim) {
-            env.claim   = [](void *arg, size_t length, unsigned why) {
-                return int(self(arg)->on_claim(length, why));
-            };
-            env.unclaim = [](void *arg, size_t length) {
-                self(arg)->on_unclaim(length);
-            };
-            env.ask     = [](void *arg, size_t length, int all) {
-                return self(arg)->on_ask(length, all);
-            };
+            static const ucs_regcache_budget_t budget = {claim, unclaim, ask};
+            env.budget = &budget;
         }
         ASSERT_EQ(UCS_OK, ucs_regcache_create(&params, &env, &cache));
     }
 
     void close()
     {
+        EXPECT_EQ(nullptr, invalid());
         ucs_regcache_destroy(cache);
         cache = nullptr;
         EXPECT_TRUE(live.empty()) << live.size() << " registrations leaked";
@@ -102,7 +106,7 @@ public:
      *  thread may step, does not run meanwhile. */
     void touch(uintptr_t start, size_t length, uintptr_t sp = 1)
     {
-        uct_mem_h memh = get(start, length, sp);
+        ucs_regcache_memh_t memh = get(start, length, sp);
         if (memh != nullptr) {
             put(memh);
         }
@@ -110,27 +114,30 @@ public:
 
     /** One use: get, hold for @a hold_ns, put. */
     void use(uintptr_t start, size_t length, uint64_t hold_ns = 0,
-             uintptr_t sp = 1, unsigned flags = UCT_MD_MEM_ACCESS_RMA)
+             uintptr_t sp = 1, unsigned flags = REMOTE_GET | REMOTE_PUT)
     {
-        uct_mem_h memh = get(start, length, sp, flags);
+        ucs_regcache_memh_t memh = get(start, length, sp, flags);
         if (memh != nullptr) {
             advance(hold_ns);
             put(memh);
         }
     }
 
-    uct_mem_h get(uintptr_t start, size_t length, uintptr_t sp = 1,
-                  unsigned flags = UCT_MD_MEM_ACCESS_RMA)
+    ucs_regcache_memh_t get(uintptr_t start, size_t length, uintptr_t sp = 1,
+                  unsigned flags = REMOTE_GET | REMOTE_PUT)
     {
-        uct_mem_h memh = nullptr;
+        ucs_regcache_memh_t memh = nullptr;
         EXPECT_EQ(UCS_OK, ucs_regcache_get(cache, (void *)start, length, flags,
                                            sp, &memh));
         return memh;
     }
 
-    void put(uct_mem_h memh, uct_completion_t *comp = nullptr)
+    /** @a completed counts how often the end of the use, which invalidates, has
+     *  been told. */
+    void put(ucs_regcache_memh_t memh, unsigned *completed = nullptr)
     {
-        EXPECT_EQ(UCS_OK, ucs_regcache_put(cache, memh, comp));
+        EXPECT_EQ(UCS_OK, ucs_regcache_put(cache, memh,
+                                           (ucs_regcache_comp_t)completed));
     }
 
     /** Let time pass; the helper runs whenever it asked to, or was woken. */
@@ -150,6 +157,15 @@ public:
             }
         }
         now = std::max<uint64_t>(now, end);
+    }
+
+    /** @return The equation of the cache that does not hold, or nullptr. */
+    const char *invalid()
+    {
+        ucs_regcache_lock(cache);
+        const char *broken = ucs_regcache_find_invalid(cache);
+        ucs_regcache_unlock(cache);
+        return broken;
     }
 
     void step()
@@ -206,9 +222,9 @@ public:
     /* If set before open(): what the cache asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
     /* Likewise, all three: a ceiling that others share */
-    std::function<bool(size_t, unsigned)>             on_claim;
+    std::function<bool(size_t, ucs_claim_t)>          on_claim;
     std::function<void(size_t)>                       on_unclaim;
-    std::function<ucs_regcache_room_t(size_t, int)> on_ask;
+    std::function<ucs_regcache_answer_t(size_t, ucs_ask_t)> on_ask;
 
 private:
     static regcache_world *self(void *arg)
@@ -222,7 +238,7 @@ private:
     }
 
     static ucs_status_t mem_reg(void *arg, void *address, size_t length,
-                                unsigned flags, uct_mem_h *memh_p)
+                                unsigned flags, ucs_regcache_memh_t *memh_p)
     {
         regcache_world *w = self(arg);
         registration reg  = {(uintptr_t)address, length, flags};
@@ -239,12 +255,12 @@ private:
         ++w->regs;
         w->next_memh         += 16;
         w->live[w->next_memh] = reg;
-        *memh_p               = (uct_mem_h)w->next_memh;
+        *memh_p               = (ucs_regcache_memh_t)w->next_memh;
         return UCS_OK;
     }
 
-    static ucs_status_t mem_dereg(void *arg, uct_mem_h memh,
-                                  uct_completion_t *comp)
+    static ucs_status_t mem_dereg(void *arg, ucs_regcache_memh_t memh,
+                                  ucs_regcache_comp_t comp)
     {
         regcache_world *w = self(arg);
 
@@ -265,11 +281,29 @@ private:
         }
         if (comp != nullptr) {
             ++w->invalidates;
-            if (--comp->count == 0) {
-                comp->func(comp);
-            }
+            complete(arg, comp);
         }
         return UCS_OK;
+    }
+
+    static void complete(void*, ucs_regcache_comp_t comp)
+    {
+        ++*reinterpret_cast<unsigned*>(comp);
+    }
+
+    static int claim(void *arg, size_t length, ucs_claim_t why)
+    {
+        return self(arg)->on_claim(length, why);
+    }
+
+    static void unclaim(void *arg, size_t length)
+    {
+        self(arg)->on_unclaim(length);
+    }
+
+    static ucs_regcache_answer_t ask(void *arg, size_t length, ucs_ask_t whom)
+    {
+        return self(arg)->on_ask(length, whom);
     }
 
     static void wait(void *arg, uint32_t*, uint32_t)

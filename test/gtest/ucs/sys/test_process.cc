@@ -2,9 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <uct/ib/helper_md/decorator_fixture.h>
+#include <uct/ib/helper_md/held_lock.h>
 #include <uct/ib/helper_md/log_capture.h>
 
-#include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/sm/pin_md/pin_md.h>
@@ -161,16 +161,15 @@ TEST_F(test_process, raw_child_unmaps_while_the_parent_holds_the_lock)
     fake_lower lower;
 
     start(lower);
-    uct_mem_h memh       = reg(lower, m_buffer, TEST_LENGTH);
-    ucs_regcache_h cache = uct_helper_md_cache(lower.md());
+    uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
     std::atomic<int> phase{0};
     std::thread owner([&]() {
-        ucs_regcache_lock(cache);
-        phase = 1;
-        while (phase != 2) {
-            std::this_thread::yield();
-        }
-        ucs_regcache_unlock(cache);
+        with_index_lock([&phase]() {
+            phase = 1;
+            while (phase != 2) {
+                std::this_thread::yield();
+            }
+        });
     });
     while (phase != 1) {
         std::this_thread::yield();

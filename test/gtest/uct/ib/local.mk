@@ -6,6 +6,7 @@ gtest_SOURCES += \
 	uct/ib/helper_md/decorator_fixture.h \
 	uct/ib/helper_md/fake_lower.h \
 	uct/ib/helper_md/far_place.h \
+	uct/ib/helper_md/held_lock.h \
 	uct/ib/helper_md/json_check.h \
 	uct/ib/helper_md/log_capture.h \
 	uct/ib/helper_md/monitor_fixture.h \

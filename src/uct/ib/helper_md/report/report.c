@@ -2,8 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "report.h"
-#include <ucs/sys/log.h>
+#include "report_path.h"
 #include "report_print.h"
+#include <ucs/sys/log.h>
 #include <ucs/sys/sink.h>
 #include <ucs/sys/write_safely.h>
 
@@ -125,89 +126,8 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
     uct_helper_report_add_note(figures, note);
 }
 
-int uct_helper_report_rank(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                        "PMIX_RANK", "SLURM_PROCID"};
-    const char *text;
-    unsigned i;
-    char *end;
-    long rank;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-        text = getenv(names[i]);
-        if ((text == NULL) || (*text == '\0')) {
-            continue;
-        }
-
-        rank = strtol(text, &end, 10);
-        if ((*end == '\0') && (rank >= 0) && (rank <= INT_MAX)) {
-            return rank;
-        }
-    }
-
-    return -1;
-}
-
-static const char *uct_helper_report_item(char letter, char *item, size_t max)
-{
-    int rank;
-
-    switch (letter) {
-    case 'h':
-        item[max - 1] = '\0';
-        return (gethostname(item, max - 1) == 0) ? item : "localhost";
-    case 'p':
-        snprintf(item, max, "%d", getpid());
-        return item;
-    case 'r':
-        rank = uct_helper_report_rank();
-        if (rank < 0) {
-            return "x";
-        }
-        snprintf(item, max, "%d", rank);
-        return item;
-    case '%':
-        return "%";
-    default:
-        return NULL;
-    }
-}
-
-ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
-                                      size_t max)
-{
-    size_t length = 0;
-    char buffer[HOST_NAME_MAX + 2];
-    const char *item;
-    char single[2];
-
-    for (; *pattern != '\0'; ++pattern) {
-        single[0] = *pattern;
-        single[1] = '\0';
-        item      = single;
-        if (*pattern == '%') {
-            item = uct_helper_report_item(pattern[1], buffer, sizeof(buffer));
-            if (item != NULL) {
-                ++pattern;
-            } else {
-                item = single;
-            }
-        }
-
-        if (length + strlen(item) >= max) {
-            return UCS_ERR_EXCEEDS_LIMIT;
-        }
-        strcpy(path + length, item);
-        length += strlen(item);
-    }
-
-    path[length] = '\0';
-    return UCS_OK;
-}
-
-/* Where a report goes: the file, and the one that is written first and renamed.
- * /dev/null needs nothing (fd is -1). */
+/* Where a report goes: the file, and the one that is written first and then
+ * renamed. /dev/null needs neither, and fd is -1. */
 typedef struct uct_helper_report_file {
     char path[PATH_MAX];
     char tmp[PATH_MAX];
@@ -231,7 +151,7 @@ uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 
     file->fd = uct_helper_report_create(file->tmp);
     if ((file->fd < 0) && (errno == EEXIST)) {
-        /* Left by a process with our number that did not get to its end */
+        /* A process with our number left it and did not get to its end. */
         unlink(file->tmp);
         file->fd = uct_helper_report_create(file->tmp);
     }
@@ -301,7 +221,7 @@ static int uct_helper_report_print(const uct_helper_report_dest_t *dest,
     return (fflush(stream) == 0) && !ferror(stream);
 }
 
-/* What cannot be written there cannot be said there */
+/* A stream that cannot be written takes no message about it either. */
 static ucs_status_t
 uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
                                const uct_helper_figures_t *figures)
@@ -378,8 +298,9 @@ ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
     }
 
     ucs_write_hold(&guard);
-    status = (dest->stream > 0) ? uct_helper_report_write_stream(dest, figures) :
-                                  uct_helper_report_write_file(dest, figures);
+    status = (dest->stream > 0) ?
+                     uct_helper_report_write_stream(dest, figures) :
+                     uct_helper_report_write_file(dest, figures);
     ucs_write_release(&guard);
     return status;
 }

@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_REPORT_H_
 #define UCT_HELPER_REPORT_H_
 
-#include <uct/ib/helper_md/helper_config.h>
+#include <uct/ib/helper_md/config/helper_config.h>
 #include <ucs/regcache/stats.h>
 
 /**
@@ -61,26 +61,9 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
 
 /**
  * Add a note for a helper that stood down: since when, for how long and why, so
- * that who reads the reports of all ranks together sees which ones had none.
+ * that a reader of the reports of all ranks sees which ones had no helper.
  */
 void uct_helper_report_note_rest(uct_helper_figures_t *figures);
-
-
-/**
- * Rank of this process, from the environment of Open MPI, PMI, PMIx or Slurm;
- * -1 if there is none.
- */
-int uct_helper_report_rank(void);
-
-
-/**
- * Expand %h (host), %p (process id), %r (rank, "x" if unknown) and %% in a
- * path.
- *
- * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if the result does not fit.
- */
-ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
-                                      size_t max);
 
 
 /**
@@ -98,7 +81,7 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
 
 /**
  * Write the report. A file appears complete or not at all, in the place of what
- * was there, also of a link. Waits a second at most for who reads a stream.
+ * was there, also of a link. Waits a second at most for a stream's reader.
  *
  * @return UCS_OK, or UCS_ERR_IO_ERROR, for a file after one line of warning.
  */

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "report_print.h"
+#include "report_path.h"
 #include <ucs/sys/json.h>
 
 #include <stdlib.h>
@@ -118,7 +119,8 @@ static const char *uct_helper_report_state(const ucs_node_figures_t *node)
                                               "rests";
 }
 
-/* Keys without a figure are there all the same, so that readers need not ask */
+/* Keys without a figure are written all the same, so that a program need not
+ * ask for them. */
 static void uct_helper_report_json_node(ucs_json_t *json,
                                         const uct_helper_figures_t *figures)
 {

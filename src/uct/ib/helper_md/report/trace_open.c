@@ -3,120 +3,114 @@
  */
 #include "trace_open.h"
 
-#include <ucs/sys/hash.h>
+#include <ucs/datastruct/khash.h>
 
 #include <stdlib.h>
 
-#define UCT_HELPER_TRACE_BUCKETS 4096u
-
+/* The open uses of a handle are a ring */
 typedef struct uct_helper_trace_use {
-    struct uct_helper_trace_use *next;
-    uct_mem_h                   memh;
+    struct uct_helper_trace_use *next; /* younger; at last the oldest */
     ucs_trace_event_t           event;
 } uct_helper_trace_use_t;
 
-/* Invariant: count == length of all lists but unused */
+/* By handle, the youngest use of each */
+KHASH_MAP_INIT_INT64(uct_helper_trace_uses, uct_helper_trace_use_t*)
+
+/* Invariant: count == length of all rings */
 struct uct_helper_trace_open {
-    uct_helper_trace_use_t *unused;
-    uct_helper_trace_use_t *heads[UCT_HELPER_TRACE_BUCKETS];
-    uct_helper_trace_use_t **tails[UCT_HELPER_TRACE_BUCKETS];
-    unsigned               count;
-    unsigned               bucket; /* where take_any goes on */
+    khash_t(uct_helper_trace_uses) youngest;
+    unsigned                       count;
+    khiter_t                       next; /* where take_any goes on */
 };
 
-
-static unsigned uct_helper_trace_bucket(uct_mem_h memh)
-{
-    return (((uint64_t)(uintptr_t)memh * UCS_HASH_FACTOR) >> 40) %
-           UCT_HELPER_TRACE_BUCKETS;
-}
 
 ucs_status_t uct_helper_trace_open_create(uct_helper_trace_open_h *open_p)
 {
     uct_helper_trace_open_h open = calloc(1, sizeof(*open));
-    unsigned i;
 
     if (open == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    for (i = 0; i < UCT_HELPER_TRACE_BUCKETS; ++i) {
-        open->tails[i] = &open->heads[i];
-    }
+
+    kh_init_inplace(uct_helper_trace_uses, &open->youngest);
     *open_p = open;
     return UCS_OK;
 }
 
 void uct_helper_trace_open_destroy(uct_helper_trace_open_h open)
 {
-    uct_helper_trace_use_t *use;
     ucs_trace_event_t event;
 
     while (uct_helper_trace_open_take_any(open, &event)) {
     }
-    while ((use = open->unused) != NULL) {
-        open->unused = use->next;
-        free(use);
-    }
+    kh_destroy_inplace(uct_helper_trace_uses, &open->youngest);
     free(open);
 }
 
 int uct_helper_trace_open_add(uct_helper_trace_open_h open, uct_mem_h memh,
                               const ucs_trace_event_t *event)
 {
-    unsigned bucket             = uct_helper_trace_bucket(memh);
-    uct_helper_trace_use_t *use = open->unused;
+    uct_helper_trace_use_t *use, *youngest;
+    khiter_t iter;
+    int ret;
 
     if (open->count == UCT_HELPER_TRACE_OPEN_MAX) {
         return 0;
     }
-    if (use != NULL) {
-        open->unused = use->next;
-    } else {
-        use = malloc(sizeof(*use));
-        if (use == NULL) {
-            return 0;
-        }
+
+    use = malloc(sizeof(*use));
+    if (use == NULL) {
+        return 0;
     }
 
-    use->next            = NULL;
-    use->memh            = memh;
-    use->event           = *event;
-    *open->tails[bucket] = use;
-    open->tails[bucket]  = &use->next;
+    iter = kh_put(uct_helper_trace_uses, &open->youngest, (uintptr_t)memh,
+                  &ret);
+    if (ret < 0) {
+        free(use);
+        return 0;
+    }
+
+    use->event = *event;
+    use->next  = use;
+    if (ret == 0) { /* the handle has others */
+        youngest       = kh_val(&open->youngest, iter);
+        use->next      = youngest->next;
+        youngest->next = use;
+    }
+    kh_val(&open->youngest, iter) = use;
     ++open->count;
     return 1;
 }
 
-static void uct_helper_trace_open_unlink(uct_helper_trace_open_h open,
-                                         unsigned bucket,
-                                         uct_helper_trace_use_t **link,
-                                         ucs_trace_event_t *event)
+static void uct_helper_trace_open_take_oldest(uct_helper_trace_open_h open,
+                                              khiter_t iter,
+                                              ucs_trace_event_t *event)
 {
-    uct_helper_trace_use_t *use = *link;
+    uct_helper_trace_use_t *youngest = kh_val(&open->youngest, iter);
+    uct_helper_trace_use_t *oldest   = youngest->next;
 
-    *event = use->event;
-    *link  = use->next;
-    if (open->tails[bucket] == &use->next) {
-        open->tails[bucket] = link;
+    *event = oldest->event;
+    if (oldest == youngest) {
+        kh_del(uct_helper_trace_uses, &open->youngest, iter);
+    } else {
+        youngest->next = oldest->next;
     }
-    use->next    = open->unused;
-    open->unused = use;
+    free(oldest);
     --open->count;
 }
 
 int uct_helper_trace_open_take(uct_helper_trace_open_h open, uct_mem_h memh,
                                ucs_trace_event_t *event)
 {
-    unsigned bucket = uct_helper_trace_bucket(memh);
-    uct_helper_trace_use_t **link;
+    khiter_t iter = kh_get(uct_helper_trace_uses, &open->youngest,
+                           (uintptr_t)memh);
 
-    for (link = &open->heads[bucket]; *link != NULL; link = &(*link)->next) {
-        if ((*link)->memh == memh) {
-            uct_helper_trace_open_unlink(open, bucket, link, event);
-            return 1;
-        }
+    if (iter == kh_end(&open->youngest)) {
+        return 0;
     }
-    return 0;
+
+    uct_helper_trace_open_take_oldest(open, iter, event);
+    return 1;
 }
 
 int uct_helper_trace_open_take_any(uct_helper_trace_open_h open,
@@ -125,10 +119,12 @@ int uct_helper_trace_open_take_any(uct_helper_trace_open_h open,
     if (open->count == 0) {
         return 0;
     }
-    while (open->heads[open->bucket] == NULL) {
-        open->bucket = (open->bucket + 1) % UCT_HELPER_TRACE_BUCKETS;
-    }
-    uct_helper_trace_open_unlink(open, open->bucket,
-                                 &open->heads[open->bucket], event);
+
+    /* The search goes on where it ended: from the start each time, taking all
+     * would cost the square of their number. */
+    do {
+        open->next = (open->next + 1) % kh_end(&open->youngest);
+    } while (!kh_exist(&open->youngest, open->next));
+    uct_helper_trace_open_take_oldest(open, open->next, event);
     return 1;
 }

@@ -2,34 +2,26 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "trace_record.h"
+#include "report_path.h"
+#include "trace_file.h"
+#include "trace_open.h"
 #include <ucs/datastruct/dq.h>
 #include <ucs/sys/log.h>
-#include "report.h"
-#include <ucs/sys/sink.h>
 #include <ucs/sys/thread.h>
-#include "trace_open.h"
-#include <ucs/sys/write_safely.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/trace/trace.h>
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define UCT_HELPER_TRACE_BUFFER   65536u
-#define UCT_HELPER_TRACE_POLL_NS  UINT64_C(10000000)
-
-/* Rights of the file, before the umask */
-#define UCT_HELPER_TRACE_MODE     0666
+#define UCT_HELPER_TRACE_BUFFER  65536u
+#define UCT_HELPER_TRACE_POLL_NS UINT64_C(10000000)
 
 /*
  * The recorder of this process. Producers touch is_on and the ring alone; the
- * ring is never freed, for one of them may be late. All else is the writer's,
- * that is of whoever runs a step or has stopped the thread.
+ * ring is never freed, for one of them may be late. All else belongs to the
+ * writer, which is the thread that runs a step or that has stopped the other.
  */
 typedef struct uct_helper_trace {
     ucs_dq_h                ring;
@@ -38,12 +30,8 @@ typedef struct uct_helper_trace {
     uct_helper_trace_open_h open;
     uint64_t                lost;     /* of the ring, as last written */
     uint64_t                time_ns;  /* of the latest entry */
-    int                     fd;
-    dev_t                   device;   /* of what fd was opened for */
-    ino_t                   inode;
-    char                    path[PATH_MAX];
-    off_t                   offset;   /* in the file, of buffer */
-    size_t                  used;
+    uct_helper_trace_file_t file;
+    size_t                  used;     /* bytes in buffer */
     int                     is_child; /* of a process that recorded */
     /* One more record and the end mark fit behind BUFFER */
     uint8_t                 buffer[UCT_HELPER_TRACE_BUFFER +
@@ -52,7 +40,7 @@ typedef struct uct_helper_trace {
 
 _Atomic(int) uct_helper_trace_is_on;
 
-static uct_helper_trace_t uct_helper_trace = {.fd = -1};
+static uct_helper_trace_t uct_helper_trace = {.file = {.fd = -1}};
 
 
 /* What producers push into the ring */
@@ -122,81 +110,18 @@ void uct_helper_trace_unmap(uint64_t address, size_t length)
  * Writer
  */
 
-/* A program that closes descriptors that it does not know gives the number of
- * this one to a file of its own, which is not to be written or closed */
-static int uct_helper_trace_owns_file(const uct_helper_trace_t *trace)
-{
-    struct stat st;
-
-    return (trace->fd >= 0) && (fstat(trace->fd, &st) == 0) &&
-           (st.st_dev == trace->device) && (st.st_ino == trace->inode);
-}
-
-static void uct_helper_trace_close(uct_helper_trace_t *trace)
-{
-    if (uct_helper_trace_owns_file(trace)) {
-        close(trace->fd);
-    }
-    trace->fd = -1;
-}
-
-static ucs_status_t uct_helper_trace_write_all(uct_helper_trace_t *trace,
-                                               size_t size)
-{
-    size_t done = 0;
-    ssize_t ret;
-
-    if (!uct_helper_trace_owns_file(trace)) {
-        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: the "
-                        "program has closed its descriptor; the trace ends "
-                        "here",
-                        trace->path);
-        return UCS_ERR_IO_ERROR;
-    }
-
-    while (done < size) {
-        ret = pwrite(trace->fd, trace->buffer + done, size - done,
-                     trace->offset + done);
-        if (ret > 0) {
-            done += ret;
-        } else if ((ret == 0) || (errno != EINTR)) {
-            ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s "
-                            "(allowed: a regular file); the trace ends here",
-                            trace->path,
-                            (ret == 0) ? "no progress" : strerror(errno));
-            return UCS_ERR_IO_ERROR;
-        }
-    }
-    return UCS_OK;
-}
-
-static ucs_status_t uct_helper_trace_write(uct_helper_trace_t *trace,
-                                           size_t size)
-{
-    ucs_write_guard_t guard;
-    ucs_status_t status;
-
-    ucs_write_hold(&guard);
-    status = uct_helper_trace_write_all(trace, size);
-    ucs_write_release(&guard);
-    return status;
-}
-
-/* The end mark goes with it and is overwritten by what follows, so the file is
- * a whole trace at any time, also if the process is killed. After a failure
- * the rest is thrown away. */
+/* The end mark is written each time and overwritten by what follows, so the
+ * file is a whole trace at any time, also if the process is killed. After a
+ * failure the rest is thrown away. */
 static void uct_helper_trace_flush(uct_helper_trace_t *trace)
 {
     size_t end;
 
-    if ((trace->fd >= 0) && (trace->used > 0)) {
+    if (trace->used > 0) {
         end = ucs_trace_encode_end(trace->encoder,
                                    trace->buffer + trace->used);
-        if (uct_helper_trace_write(trace, trace->used + end) == UCS_OK) {
-            trace->offset += trace->used;
-        } else {
-            uct_helper_trace_close(trace);
-        }
+        uct_helper_trace_file_write(&trace->file, trace->buffer,
+                                    trace->used + end, trace->used);
     }
     trace->used = 0;
 }
@@ -282,7 +207,8 @@ static void uct_helper_trace_drain(uct_helper_trace_t *trace)
     while (ucs_dq_pop(trace->ring, &entry)) {
         uct_helper_trace_entry(trace, &entry);
     }
-    /* Entries that were in the ring when others did not fit came before */
+    /* Entries that were in the ring when others did not fit are older than
+     * those. */
     if (lost != trace->lost) {
         uct_helper_trace_put_lost(trace, lost - trace->lost);
         trace->lost = lost;
@@ -315,7 +241,6 @@ static void uct_helper_trace_begin(uct_helper_trace_t *trace)
         header.host[0] = '\0';
     }
     trace->time_ns = header.start_ns;
-    trace->offset  = 0;
     trace->lost    = ucs_dq_lost(trace->ring);
     trace->used    = ucs_trace_encode_begin(trace->encoder, &header,
                                             trace->buffer);
@@ -363,41 +288,7 @@ static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
     uct_helper_trace_open_destroy(trace->open);
     ucs_trace_encoder_destroy(trace->encoder);
     trace->thread = NULL;
-    uct_helper_trace_close(trace);
-}
-
-static ucs_status_t uct_helper_trace_open_file(uct_helper_trace_t *trace,
-                                               const char *pattern)
-{
-    ucs_status_t status = uct_helper_report_expand(pattern, trace->path,
-                                                   sizeof(trace->path));
-    const char *why;
-    struct stat st;
-
-    if (status != UCS_OK) {
-        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' is too long, allowed: a "
-                        "path of less than %d bytes; there is no trace",
-                        pattern, PATH_MAX);
-        return status;
-    }
-
-    trace->fd = ucs_sink_open(trace->path, UCT_HELPER_TRACE_MODE, &why);
-    if ((trace->fd >= 0) && (fstat(trace->fd, &st) != 0)) {
-        why = strerror(errno);
-        close(trace->fd);
-        trace->fd = -1;
-    }
-    if (trace->fd < 0) {
-        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s; "
-                        "allowed: " UCS_SINK_ALLOWED "; there is no "
-                        "trace",
-                        trace->path, why);
-        return UCS_ERR_IO_ERROR;
-    }
-
-    trace->device = st.st_dev;
-    trace->inode  = st.st_ino;
-    return UCS_OK;
+    uct_helper_trace_file_close(&trace->file);
 }
 
 ucs_status_t uct_helper_trace_start(const char *pattern)
@@ -415,7 +306,7 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
         return UCS_ERR_BUSY;
     }
 
-    status = uct_helper_trace_open_file(trace, pattern);
+    status = uct_helper_trace_file_open(&trace->file, pattern);
     if (status != UCS_OK) {
         return status;
     }
@@ -433,9 +324,9 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
     return UCS_OK;
 
 err:
-    uct_helper_trace_close(trace);
+    uct_helper_trace_file_close(&trace->file);
     ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s': %s; there is no trace",
-                    trace->path, ucs_status_string(status));
+                    trace->file.path, ucs_status_string(status));
     return status;
 }
 
@@ -489,7 +380,7 @@ void uct_helper_trace_forget(void)
 
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
     if (trace->thread != NULL) {
-        uct_helper_trace_close(trace);
+        uct_helper_trace_file_close(&trace->file);
         trace->thread   = NULL;
         trace->ring     = NULL;
         trace->is_child = 1;

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Whole pages, as the kernel rounds: the end up. @return Zero if there are
- * none. */
+/* The range is rounded to whole pages as the kernel rounds: the end up. @return
+ * Zero if there are none. */
 static int uct_helper_calls_pages(void *address, size_t length,
                                   uintptr_t *start_p, uintptr_t *end_p)
 {
@@ -34,7 +34,7 @@ static void uct_helper_calls_discard(void *address, size_t length)
     uct_helper_events_unmapped((uintptr_t)address, length);
 }
 
-/* First the regions: what is not watched must not stay registered */
+/* The regions go first: what is not watched must not stay registered. */
 static void uct_helper_calls_leave(void *address, size_t length)
 {
     uintptr_t start, end;

@@ -38,8 +38,8 @@ typedef struct uct_helper_calls {
     void (*mapped)(void *address, size_t length);
 } uct_helper_calls_t;
 
-/** What the helper does with it. Nothing before a domain is attached, after the
- *  last is gone, and in a child. */
+/** What the helper does when it is told. It does nothing before a domain is
+ *  attached, after the last is gone, and in a child. */
 extern const uct_helper_calls_t uct_helper_calls;
 
 /** Type and name of the stub's function that takes them; @a calls stays for

@@ -33,10 +33,11 @@ static const char *uct_helper_events_reason;
 /* The hooks are in use; without them there is nothing that could be missed */
 static _Atomic(int) uct_helper_events_installed;
 
-/* What is missed since the start, NULL while nothing is known to be */
+/* The event that is missed, NULL while none is known to be. */
 static _Atomic(const char*) uct_helper_events_lost;
 
-/* Engines whose gates the reader of kernel events has shut; the reader's own */
+/* Caches whose gates the reader of kernel events has shut; the reader alone
+ * uses this. */
 static ucs_regcache_h uct_helper_events_gated[UCT_HELPER_EVENTS_MAX];
 
 
@@ -56,14 +57,15 @@ static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
             continue;
         }
 
-        /* [R-READER] either this comes after the add in
-         * uct_helper_events_leave(), and then the NULL is seen below, or
-         * before, and then that waits for the sub */
+        /* [R-READER] Either the add comes after the one in
+         * uct_helper_events_leave(), and then the NULL is seen below, or before
+         * it, and then that function waits for the sub. */
         ucs_add_acq_rel(&slot->readers, 1);
         cache = ucs_load_acquire(&slot->cache);
         if (cache != NULL) {
             visit(cache, address, length);
         }
+        /* [R-READER] The sub pairs with the add in uct_helper_events_leave() */
         ucs_sub_acq_rel(&slot->readers, 1);
     }
 }
@@ -80,7 +82,8 @@ void uct_helper_events_shut(void)
             continue;
         }
 
-        /* [R-READER] as in uct_helper_events_each() */
+        /* [R-READER] The add and the load are as in uct_helper_events_each();
+         * the sub is in uct_helper_events_open(). */
         ucs_add_acq_rel(&slot->readers, 1);
         uct_helper_events_gated[i] = ucs_load_acquire(&slot->cache);
         if (uct_helper_events_gated[i] == NULL) {
@@ -114,6 +117,8 @@ void uct_helper_events_open(void)
         if (uct_helper_events_gated[i] != NULL) {
             ucs_regcache_gate_open(uct_helper_events_gated[i]);
             uct_helper_events_gated[i] = NULL;
+            /* [R-READER] The sub pairs with the add in
+             * uct_helper_events_leave() */
             ucs_sub_acq_rel(&uct_helper_listeners[i].readers, 1);
         }
     }
@@ -121,8 +126,8 @@ void uct_helper_events_open(void)
 
 int uct_helper_events_unmapped(uintptr_t address, size_t length)
 {
-    /* A child without fork handlers: what is registered is its parent's, and a
-     * lock that stood closed at the fork will never open here */
+    /* In a child without fork handlers what is registered is its parent's, and
+     * a lock that stood closed at the fork will never open. */
     if (ucs_unlikely(!ucs_process_is_known())) {
         return 0;
     }
@@ -131,9 +136,9 @@ int uct_helper_events_unmapped(uintptr_t address, size_t length)
     return 1;
 }
 
-/* Must not allocate, free, log or block: see the note on
- * ucm_event_callback_t. Of a mapping as well: where something has just been
- * mapped no registration can be left, unless its event was missed. */
+/* UCM's handler must not allocate, free, log or block: see the note on
+ * ucm_event_callback_t. It is told of mappings as well: where something has
+ * just been mapped no registration can be left, unless its event was missed. */
 static void uct_helper_events_callback(ucm_event_type_t type,
                                        ucm_event_t *event, void *arg)
 {
@@ -149,7 +154,8 @@ static void uct_helper_events_callback(ucm_event_type_t type,
         return;
     }
 
-    /* [T-RING] pairs with the release in uct_helper_trace_start() */
+    /* [T-RING] The acquire pairs with the release in
+     * uct_helper_trace_start(). */
     if (ucs_unlikely(ucs_load_acquire(&uct_helper_trace_is_on)) &&
         (type == UCM_EVENT_VM_UNMAPPED)) {
         uct_helper_trace_unmap(address, length);
@@ -163,8 +169,9 @@ static void uct_helper_events_install(void)
 
 #if !defined(__SANITIZE_THREAD__) /* which brings a malloc() of its own */
     /* In this mode UCX's own malloc() calls sbrk() under its lock, its hook of
-     * that calls dlsym(), and that malloc(): a deadlock as soon as somebody
-     * asks for events. Under Open MPI, which tells of its own, UCX does not. */
+     * sbrk() calls dlsym(), and that calls malloc(): a deadlock as soon as a
+     * program asks for events. Under Open MPI, which has hooks of its own, UCX
+     * does not get there. */
     if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_RELOC) {
         status = UCS_ERR_UNSUPPORTED;
         reason = "UCX's memory hooks deadlock with UCX_MEM_MMAP_HOOK_MODE="
@@ -194,8 +201,8 @@ static void uct_helper_events_install(void)
         goto err_unset;
     }
 
-    /* Not to be had under Open MPI, which tells UCM itself of what is unmapped,
-     * and of no more */
+    /* Open MPI refuses this: it tells UCM itself of what is unmapped, and of
+     * nothing else. */
     (void)ucm_set_event_handler(UCM_EVENT_VM_MAPPED, UCT_HELPER_EVENTS_PRIORITY,
                                 uct_helper_events_callback, NULL);
     uct_helper_events_status = UCS_OK;
@@ -220,7 +227,7 @@ ucs_status_t uct_helper_events_check(const char **reason_p)
     return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
 }
 
-/* In place of an address stands the reason */
+/* The reason stands in place of an address. */
 static void uct_helper_events_distrust_one(ucs_regcache_h cache,
                                            uintptr_t reason, size_t length)
 {
@@ -256,7 +263,7 @@ void uct_helper_events_recheck(uint64_t now)
         return;
     }
 
-    /* First the regions, for every moment counts */
+    /* The regions go first, for every moment counts. */
     ucs_store_relaxed(&uct_helper_events_lost, reason);
     uct_helper_events_distrust(UCS_REGCACHE_DISTRUST_EVENTS);
     ucs_helper_warn("%s any more, another library has taken its place: from "
@@ -276,7 +283,8 @@ ucs_status_t uct_helper_events_join(ucs_regcache_h cache)
 
     for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
         none = NULL;
-        /* [R-READER] publishes the cache to uct_helper_events_each() */
+        /* [R-READER] The cas publishes the cache to the loads in
+         * uct_helper_events_each() and uct_helper_events_shut(). */
         if (ucs_cas_acq_rel(&uct_helper_listeners[i].cache, &none, cache)) {
             return UCS_OK;
         }
@@ -294,12 +302,14 @@ void uct_helper_events_leave(ucs_regcache_h cache)
     for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
         slot  = &uct_helper_listeners[i];
         found = cache;
+        /* [R-READER] The cas stands before the add below */
         if (!ucs_cas_acq_rel(&slot->cache, &found, NULL)) {
             continue;
         }
 
-        /* [R-READER] an add of nothing, to stand in one order with those of
-         * uct_helper_events_each() */
+        /* [R-READER] The cas above and this add of nothing stand in one order
+         * with the adds, loads and subs of uct_helper_events_each(), _shut()
+         * and _open(). */
         while (ucs_add_acq_rel(&slot->readers, 0) != 0) {
             sched_yield();
         }

@@ -16,7 +16,7 @@
 
 BEGIN_C_DECLS
 
-/** Most engines that can listen at a time. */
+/** Most caches that can listen at a time. */
 #define UCT_HELPER_EVENTS_MAX 64
 
 
@@ -35,7 +35,7 @@ ucs_status_t uct_helper_events_check(const char **reason_p);
  * Pass events on to @a cache. @ref uct_helper_events_check has succeeded.
  *
  * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if @ref UCT_HELPER_EVENTS_MAX
- *         engines listen already.
+ *         caches listen already.
  */
 ucs_status_t uct_helper_events_join(ucs_regcache_h cache);
 
@@ -48,7 +48,7 @@ void uct_helper_events_leave(ucs_regcache_h cache);
 
 
 /**
- * Tell all engines that pages of a range are about to go, as an event of UCM's
+ * Tell all caches that pages of a range are about to go, as an event of UCM's
  * does. Any thread, anywhere.
  *
  * @return Zero in a child that has not been told from its parent yet: what is
@@ -57,15 +57,15 @@ void uct_helper_events_leave(ucs_regcache_h cache);
 int uct_helper_events_unmapped(uintptr_t address, size_t length);
 
 
-/** Have all engines distrust or trust memory (@ref ucs_regcache_distrust)
- *  for a reason of @ref ucs_regcache_distrust_t. Not from an event. */
+/** Have all caches distrust or trust memory (@ref ucs_regcache_distrust) for a
+ *  reason of @ref ucs_regcache_distrust_t. Not from an event. */
 void uct_helper_events_distrust(unsigned reason);
 void uct_helper_events_trust(unsigned reason);
 
 
 /**
  * For one thread, which reads events of the kernel. Shut the gates of all
- * engines, pass on what has been read, open the gates. Between the first and
+ * caches, pass on what has been read, open the gates. Between the first and
  * the last @ref uct_helper_events_leave waits. None of them waits.
  *
  * @return Of @ref uct_helper_events_try_pass: zero if a cache was busy; the
@@ -79,7 +79,7 @@ void uct_helper_events_open(void);
 /**
  * See that events still arrive, if it is time to: when objects were loaded
  * since, one of which may have put its own hooks over ours, and now and then in
- * any case. If one is missed, all engines are told to distrust memory
+ * any case. If one is missed, all caches are told to distrust memory
  * (@ref ucs_regcache_distrust) and one line of warning is logged.
  *
  * @param [in] now  Time of @ref ucs_clock_now. From a step of the helper, any
@@ -93,7 +93,7 @@ void uct_helper_events_recheck(uint64_t now);
 const char *uct_helper_events_complaint(void);
 
 
-/** In the child: nobody listens any more. */
+/** In a child: no cache listens any more. */
 void uct_helper_events_forget(void);
 
 END_C_DECLS

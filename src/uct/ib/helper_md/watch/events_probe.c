@@ -17,17 +17,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Whoever patches a function does it within so many bytes of its entry */
+/* A library that patches a function does so within so many bytes of its
+ * entry. */
 #define UCT_HELPER_PROBE_CODE 16
 
-/* One way out of a mapping. What is left of it, or has moved, is described by
- * the address and the length that is returned. */
+/* One way in which memory leaves a mapping. What is left of it, or has moved,
+ * is described by the address and the length that is returned. */
 typedef struct uct_helper_probe_way {
     size_t     (*leave)(char **address_p, size_t length);
     const char *reason;
 } uct_helper_probe_way_t;
 
-/* Code that is compared, for it cannot be tried */
+/* This code is compared, for it cannot be tried. */
 typedef struct uct_helper_probe_code {
     const char *name;
     const void *entry;
@@ -37,8 +38,8 @@ typedef struct uct_helper_probe_code {
 static _Atomic(uintptr_t) uct_helper_probe_address;
 static _Atomic(int) uct_helper_probe_seen;
 
-/* Nonzero while a thread probes: it owns what is above, and what is below it
- * alone writes [E-PROBE] */
+/* [E-PROBE] Nonzero while a thread probes: that thread owns what is above, and
+ * it alone writes what is below. */
 static _Atomic(int) uct_helper_probe_busy;
 static _Atomic(uint64_t) uct_helper_probe_next;
 static _Atomic(uint64_t) uct_helper_probe_look;
@@ -105,8 +106,8 @@ static const uct_helper_probe_way_t uct_helper_probe_ways[] = {
     (sizeof(uct_helper_probe_ways) / sizeof(uct_helper_probe_ways[0]))
 
 
-/* The event is told from others by the address, which is in nobody else's
- * hands; that of the clean-up does not count */
+/* The event is told from others by the address, which no other thread has; the
+ * event of the clean-up does not count. */
 static ucs_status_t uct_helper_probe_way(const uct_helper_probe_way_t *way)
 {
     size_t length = sysconf(_SC_PAGESIZE);
@@ -199,7 +200,7 @@ static void *uct_helper_probe_thread(void *arg)
     return (void*)reason;
 }
 
-/* A hook may be one thread's only. If no thread can be had there will be no
+/* A hook may work in one thread only. If no thread can be had there will be no
  * helper either. */
 static ucs_status_t uct_helper_probe_elsewhere(const char **reason_p)
 {
@@ -258,12 +259,13 @@ ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
     ucs_status_t status;
     int idle = 0;
 
-    /* acquire [E-PROBE]: pairs with the release below */
+    /* [E-PROBE] The acquire pairs with the release below. */
     if (!ucs_cas_acq_rel(&uct_helper_probe_busy, &idle, 1)) {
         return UCS_OK;
     }
 
-    /* Counted first: what is loaded during the probe is for the next one */
+    /* The objects are counted first: what is loaded during the probe is for the
+     * next one. */
     ucs_store_relaxed(&uct_helper_probe_loads, uct_helper_probe_count_loads());
     ucs_store_relaxed(&uct_helper_probe_next,
                       now + UCT_HELPER_EVENTS_PROBE_NS);
@@ -272,7 +274,7 @@ ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
         *reason_p = "brk() is not hooked by UCX";
         status    = UCS_ERR_UNSUPPORTED;
     }
-    /* release [E-PROBE] */
+    /* [E-PROBE] The release pairs with the acquire above. */
     ucs_store_release(&uct_helper_probe_busy, 0);
     return status;
 }

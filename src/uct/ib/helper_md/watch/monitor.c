@@ -16,14 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *uct_helper_monitor_names[] = {
-    [UCT_HELPER_MONITOR_AUTO] = "auto",
-    [UCT_HELPER_MONITOR_UCM]  = "ucm",
-    [UCT_HELPER_MONITOR_LAST] = NULL
-};
-
-/* Protects users and the reader's life. Taken with nothing held, and by fork.
- * The reader never takes it, nor does a memory event. */
+/* This lock protects the number of users and the reader's life. It is taken
+ * with nothing held, and by fork. The reader never takes it, nor does a memory
+ * event. */
 static pthread_mutex_t uct_helper_monitor_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_monitor_once  = PTHREAD_ONCE_INIT;
 static unsigned uct_helper_monitor_users;
@@ -31,7 +26,8 @@ static unsigned uct_helper_monitor_users;
 /* -1: nothing is watched */
 static _Atomic(int) uct_helper_monitor_fd = -1;
 
-/* Which file that was; written before the descriptor is [R-WATCH] */
+/* [R-WATCH] The file of the descriptor, which is written before the
+ * descriptor. */
 static struct stat uct_helper_monitor_file;
 
 
@@ -51,7 +47,7 @@ static void uct_helper_monitor_complain(int fd)
 {
     static _Atomic(int) said;
 
-    if (!ucs_swap_acq_rel(&said, 1)) {
+    if (ucs_add_relaxed(&said, 1) == 0) {
         ucs_helper_warn("the program has closed or replaced descriptor %d, by "
                         "which memory is watched: what is communicated for the "
                         "first time from now on is registered only while it is "
@@ -63,13 +59,14 @@ static void uct_helper_monitor_complain(int fd)
 /* @return The descriptor for a request, or -1 */
 static int uct_helper_monitor_get_fd(void)
 {
-    /* acquire [R-WATCH]: pairs with the release in _create() */
+    /* [R-WATCH] The acquire pairs with the release in
+     * uct_helper_monitor_create(). */
     int fd = ucs_load_acquire(&uct_helper_monitor_fd);
 
     return uct_helper_monitor_is_ours(fd) ? fd : -1;
 }
 
-/* Under the lock. The reader keeps the file */
+/* The lock is held. The reader keeps the file. */
 static void uct_helper_monitor_close(void)
 {
     int fd = uct_helper_monitor_get_fd();
@@ -80,7 +77,7 @@ static void uct_helper_monitor_close(void)
     }
 }
 
-/* Under the lock */
+/* The lock is held. */
 static ucs_status_t uct_helper_monitor_create(const char **reason_p)
 {
     int fd;
@@ -161,8 +158,8 @@ void uct_helper_monitor_stop(void)
     pthread_mutex_unlock(&uct_helper_monitor_lock);
 }
 
-/* What touches the range may be another userfaultfd's: then it is watched
- * alone. @return Nonzero if the range is watched. */
+/* Memory that touches the range may be watched by another userfaultfd: then the
+ * range is watched alone. @return Nonzero if the range is watched. */
 static int uct_helper_monitor_watch_row(int fd, const uct_helper_range_t *range)
 {
     if (range->is_anonymous &&
@@ -207,8 +204,8 @@ static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
 }
 
 /* Reading all mappings at each call would be too slow for a program that has
- * many: a kernel that cannot be asked for one watches this one alone. What was
- * to be moved and was not may have holes. */
+ * many: under a kernel that cannot be asked for one, this mapping is watched
+ * alone. A range that was to be moved and was not may have holes. */
 void uct_helper_monitor_spread(uintptr_t start, uintptr_t end)
 {
     uct_helper_range_t range = {.start = start, .end = end};

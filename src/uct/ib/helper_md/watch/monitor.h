@@ -39,18 +39,6 @@
 
 BEGIN_C_DECLS
 
-/** What tells of memory that goes away (UCX_MD_HELPER_MONITOR). The kernel
- *  alone is no choice: it tells too late of what one thread unmaps and another
- *  one maps again. */
-typedef enum uct_helper_monitor {
-    UCT_HELPER_MONITOR_AUTO, /**< the kernel, where it can, and UCX's hooks */
-    UCT_HELPER_MONITOR_UCM,  /**< UCX's hooks of mmap() and the like alone */
-    UCT_HELPER_MONITOR_LAST
-} uct_helper_monitor_t;
-
-/** Names of the monitors, in the order of the enumeration, NULL-terminated. */
-extern const char *uct_helper_monitor_names[];
-
 /** Name of the reader thread, as the kernel shows it. */
 #define UCT_HELPER_MONITOR_THREAD_NAME "ucx-helper-mem"
 
@@ -108,8 +96,8 @@ void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end);
 void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end);
 
 
-/** Watch nothing any more that is watched now, so that neighbours can be
- *  joined: soon, by the reader. Any thread that has started the monitor. */
+/** Stop watching all that is watched now, so that neighbours can be joined; the
+ *  reader does it soon. Any thread that has started the monitor. */
 void uct_helper_monitor_unwatch_all(void);
 
 

@@ -23,17 +23,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Events read at once; those that a cache was too busy for, beyond which they
- * become "everything"; and when they are tried again, in milliseconds. The
- * first costs stack alone. Of the second half as many strike everything when 16
- * come within a retry. An unmapping thread waits for the third; an index lock
+/* The first is the number of events that are read at once; it costs stack
+ * alone. The second is how many events are kept for a cache that was too busy
+ * for them, beyond which they become "everything": half as many strike
+ * everything when 16 come within a retry. The third, in milliseconds, is when
+ * they are tried again: an unmapping thread waits for it, while an index lock
  * is held for microseconds. */
 #define UCT_HELPER_READER_BATCH      16
 #define UCT_HELPER_READER_KEPT_MAX   32
 #define UCT_HELPER_READER_RETRY_MS   1
 #define UCT_HELPER_READER_STACK_SIZE (256ul << 10)
 
-/* Events that the reader has taken and not passed on yet. Its own. */
+/* Events that the reader has taken and not passed on yet; the reader alone uses
+ * them. */
 typedef struct uct_helper_reader_kept {
     unsigned count;
     struct {
@@ -45,13 +47,13 @@ typedef struct uct_helper_reader_kept {
 
 static pthread_t uct_helper_reader_id;
 static sem_t uct_helper_reader_ready;
-static int uct_helper_reader_is_apart; /* its answer, before it is ready */
+static int uct_helper_reader_is_apart; /* written before it is ready */
 static _Atomic(int) uct_helper_reader_is_stopped;
 static _Atomic(int) uct_helper_reader_must_unwatch;
 
-/* A watched page that nobody uses: to unmap it is an event, which wakes the
- * reader without a descriptor that the program could close. NULL while the
- * reader is awake and has not put up a new one. */
+/* The bell is a watched page that no thread uses: to unmap it is an event,
+ * which wakes the reader without a descriptor that the program could close. It
+ * is NULL while the reader is awake and has not put up a new one. */
 static _Atomic(void*) uct_helper_reader_bell;
 
 
@@ -75,7 +77,8 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
 {
     switch (message->event) {
     case UFFD_EVENT_REMAP:
-        /* Where it went nothing of ours can be, unless an event was missed */
+        /* No registration can be where the memory went, unless an event was
+         * missed. */
         uct_helper_reader_keep(kept, message->arg.remap.to,
                                message->arg.remap.len);
         uct_helper_reader_keep(kept, message->arg.remap.from,
@@ -97,8 +100,9 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
     }
 }
 
-/* What moved is watched where it went; that it is not noted costs nothing but a
- * mapping that is not joined. Nothing is forgotten of "everything". */
+/* Memory that moved is watched where it went; that it is not noted costs
+ * nothing but a mapping that is not joined. Of "everything" no note is
+ * forgotten. */
 static void uct_helper_reader_note(uct_helper_reader_kept_t *kept)
 {
     unsigned i;
@@ -150,9 +154,9 @@ static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
 
 /* A mapping that children do not get is joined with none that they get, so the
  * bell is alone in its own. It may be read, or what lies above would be taken
- * for a stack with its guard (range.c). By system calls, for what stands in
- * front of them tells the engines, for whose locks this thread must not wait.
- * */
+ * for a stack with its guard (range.c). It is made by system calls, for the
+ * functions that stand in front of them tell the caches, for whose locks this
+ * thread must not wait. */
 static void uct_helper_reader_put_up_bell(int fd)
 {
     size_t length = sysconf(_SC_PAGESIZE);
@@ -174,14 +178,15 @@ static void uct_helper_reader_put_up_bell(int fd)
         return;
     }
 
-    /* [R-BELL] pairs with the swap in uct_helper_reader_ring(): who rang before
-     * this is seen by what the reader looks at next */
+    /* [R-BELL] The swap pairs with the one in uct_helper_reader_ring(): what a
+     * thread wrote before it rang is seen by what the reader looks at next. */
     (void)ucs_swap_acq_rel(&uct_helper_reader_bell, bell);
 }
 
 static void uct_helper_reader_ring(void)
 {
-    /* [R-BELL] */
+    /* [R-BELL] The swap pairs with the one in
+     * uct_helper_reader_put_up_bell(). */
     void *bell = ucs_swap_acq_rel(&uct_helper_reader_bell, NULL);
 
     if (bell != NULL) {
@@ -189,8 +194,8 @@ static void uct_helper_reader_ring(void)
     }
 }
 
-/* A table with nothing but @a fd in it. What is closed here is the copy alone.
- * */
+/* The thread gets a table with nothing but @a fd in it. What is closed here is
+ * the copy alone. */
 static int uct_helper_reader_set_apart(int fd)
 {
     return (syscall(SYS_close_range, fd + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0) &&
@@ -203,8 +208,9 @@ void uct_helper_reader_unwatch_all(void)
     uct_helper_reader_ring();
 }
 
-/* With all that, the bell. It is not taken down, for the reader would wait for
- * itself if it were watched again by now, as part of a row. */
+/* The bell has been unwatched with all else. It is not taken down, for the
+ * reader would wait for itself if it were watched again by now, as part of a
+ * row. */
 static void uct_helper_reader_do_unwatch(int fd)
 {
     uintptr_t bell;
@@ -232,14 +238,14 @@ static void uct_helper_reader_loop(int fd)
             continue;
         }
 
-        /* Without a bell it could not be woken */
+        /* Without a bell the reader could not be woken. */
         poll(&poll_fd, 1,
              ((kept.count > 0) ||
               (ucs_load_relaxed(&uct_helper_reader_bell) == NULL)) ?
              UCT_HELPER_READER_RETRY_MS : -1);
 
-        /* Nobody who unmapped what is read here comes back before the gates
-         * are shut, and then they stay so until it has been passed on */
+        /* No thread that unmapped what is read here comes back before the gates
+         * are shut, and then they stay shut until it has been passed on. */
         uct_helper_events_shut();
         uct_helper_reader_read(fd, &kept);
         uct_helper_reader_pass(&kept);
@@ -251,9 +257,10 @@ static void uct_helper_reader_loop(int fd)
     uct_helper_events_open();
 }
 
-/* By itself, for glibc gives the pages of this thread's stack back at its end,
- * and if those are watched it would wait for itself. Closing alone does not do:
- * a child that no fork handler saw may have a copy. */
+/* The reader unwatches by itself, for glibc gives the pages of this
+ * thread's stack back at its end, and if those were watched it would wait
+ * for itself. Closing alone does not do: a child that no fork handler saw
+ * may have a copy. */
 static void uct_helper_reader_leave(int fd)
 {
     uct_helper_reader_kept_t none = {.count = 0};
@@ -316,7 +323,7 @@ void uct_helper_reader_stop(void)
     uct_helper_reader_ring();
     pthread_join(uct_helper_reader_id, NULL);
     sem_destroy(&uct_helper_reader_ready);
-    /* One that was put up after it was rung */
+    /* The reader may have put up another one after it was rung. */
     uct_helper_reader_ring();
 }
 

@@ -10,7 +10,7 @@
  * @file monitor_reader.h
  *
  * The thread that reads the kernel's memory events and passes them on to all
- * engines; one a process. Start and stop under the monitor's lock.
+ * caches; one a process. Start and stop under the monitor's lock.
  */
 
 BEGIN_C_DECLS
@@ -29,8 +29,8 @@ int uct_helper_reader_start(int fd, const char **reason_p);
 
 
 /**
- * Have it unwatch all memory, and end. It ends when all who wait for it inside
- * the kernel have gone on.
+ * Have it unwatch all memory, and end. It ends when all threads that wait for
+ * it inside the kernel have gone on.
  */
 void uct_helper_reader_stop(void);
 

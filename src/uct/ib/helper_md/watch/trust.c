@@ -14,17 +14,17 @@
 
 static uct_helper_vmas_t uct_helper_trust_vmas;
 
-/* Nonzero while a thread counts: it owns what is above, but for what is atomic
- * there [T-COUNT] */
+/* [T-COUNT] Nonzero while a thread counts: that thread owns what is above, but
+ * for what is atomic there. */
 static _Atomic(int) uct_helper_trust_busy;
 
-/* What the others read of it */
+/* What the other threads read of it. */
 static _Atomic(int) uct_helper_trust_near;
 static _Atomic(uint64_t) uct_helper_trust_next;
 
 
-/* First the regions: what is not watched must not stay registered. Nothing is
- * watched anew meanwhile, for uct_helper_trust_near says so. */
+/* The regions go first: what is not watched must not stay registered. Nothing
+ * is watched anew meanwhile, for uct_helper_trust_near says so. */
 static void uct_helper_trust_end(void)
 {
     ucs_store_relaxed(&uct_helper_trust_near, 1);
@@ -40,7 +40,7 @@ void uct_helper_trust_step(uint64_t now)
 {
     int idle = 0;
 
-    /* acquire [T-COUNT]: pairs with the release below */
+    /* [T-COUNT] The acquire pairs with the release below. */
     if (!ucs_cas_acq_rel(&uct_helper_trust_busy, &idle, 1)) {
         return;
     }
@@ -54,14 +54,14 @@ void uct_helper_trust_step(uint64_t now)
         }
     }
     ucs_store_relaxed(&uct_helper_trust_next, uct_helper_trust_vmas.next_ns);
-    /* release [T-COUNT] */
+    /* [T-COUNT] The release pairs with the acquire above. */
     ucs_store_release(&uct_helper_trust_busy, 0);
 }
 
 int uct_helper_trust_watched(void)
 {
-    /* Once there were too many, a policy without a helper has nobody else who
-     * looks whether there still are */
+    /* Once there were too many, a policy without a helper has no other thread
+     * that looks whether there still are. */
     if (ucs_load_relaxed(&uct_helper_trust_near) ||
         uct_helper_vmas_spend(&uct_helper_trust_vmas)) {
         uct_helper_trust_step(ucs_clock_now());

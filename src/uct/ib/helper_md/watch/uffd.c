@@ -26,8 +26,8 @@
      UFFD_FEATURE_EVENT_REMAP)
 
 
-/* By system calls, for ioctl() may be the preloaded stub's, which looks for the
- * program's own descriptors */
+/* The request goes by a system call, for ioctl() may be the preloaded stub's,
+ * which looks for the program's own descriptors. */
 static int uct_helper_uffd_control(int fd, unsigned long request, void *arg)
 {
     return syscall(SYS_ioctl, fd, request, arg);
@@ -55,7 +55,8 @@ static int uct_helper_uffd_probe(int fd)
     return works;
 }
 
-/* Faults in the kernel's own accesses need privileges. There are no faults. */
+/* Only faults in the kernel's own accesses need privileges, and here there are
+ * no faults. */
 int uct_helper_uffd_open(const char **reason_p)
 {
     struct uffdio_api api = {

@@ -21,11 +21,11 @@
 
 BEGIN_C_DECLS
 
-/** Room for notes, intervals; there from the start, for none can be made where
- *  a memory event may come. With none left further memory is watched without a
- *  note, so it may come to lie beside memory that is not. At half as many that
- *  begins with half as many separate mappings; twice as many cost 40 KB more.
- *  */
+/** Room for notes, which are intervals. They are there from the start, for none
+ *  can be made where a memory event may come. With none left further memory is
+ *  watched without a note, so it may come to lie beside memory that is not. At
+ *  half as many that begins with half as many separate mappings; twice as many
+ *  cost 40 KB more. */
 #define UCT_HELPER_WATCHED_MAX 1024
 
 
@@ -50,9 +50,9 @@ void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
 
 /**
  * For the reader of events. The thread that unmapped goes on as soon as its
- * event is read, and may note what it maps there next: so notes are held from
- * before the reading until what it tells has been removed. Nobody who holds
- * them waits.
+ * event is read, and may note what it maps there next: so the reader holds the
+ * notes from before it reads until it has removed what the events tell of. A
+ * thread that holds them waits for nothing.
  *
  * @return Of @ref uct_helper_watched_try_hold: zero if they are not to be had;
  *         then @ref uct_helper_watched_remove may do it later.

@@ -9,6 +9,7 @@
 #include "plain_config.h"
 #include "quiet_fork.h"
 
+#include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/helper_md.h>
 
 #include <gtest/gtest.h>

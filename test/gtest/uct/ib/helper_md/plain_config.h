@@ -4,7 +4,7 @@
 #ifndef PLAIN_CONFIG_H_
 #define PLAIN_CONFIG_H_
 
-#include <uct/ib/helper_md/helper_config.h>
+#include <uct/ib/helper_md/config/helper_config.h>
 
 #include <climits>
 #include <cstdint>

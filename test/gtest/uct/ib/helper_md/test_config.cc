@@ -5,7 +5,7 @@
 #include "quiet_fork.h"
 
 #include <ucs/sys/nearest.h>
-#include <uct/ib/helper_md/values.h>
+#include <uct/ib/helper_md/config/values.h>
 
 #include <ucs/config/parser.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,6 @@ protected:
         m_options.max_regions = text("inf");
         m_options.node_max_pinned = text("inf");
         m_options.cpu_policy  = text("auto");
-        m_options.mds         = text("ib,pin");
         m_options.monitor     = text("auto");
         m_options.report      = text("");
         m_options.trace       = text("");
@@ -80,8 +79,6 @@ protected:
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
         EXPECT_EQ(UCS_PLACE_POLICY_AUTO, m_config.cpu_policy);
-        EXPECT_EQ(unsigned(UCT_HELPER_MDS_IB | UCT_HELPER_MDS_PIN),
-                  m_config.mds);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
         EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
         EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
@@ -125,7 +122,6 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&uct_helper_options_t::cpu_policy, "UCX_MD_HELPER_CPU_POLICY",
          "greedy"},
         {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
-        {&uct_helper_options_t::mds, "UCX_MD_HELPER_MDS", "ib,tcp"},
         {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},
         {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},
         {&uct_helper_options_t::cpu, "UCX_MD_HELPER_CPU", "3-1"},
@@ -151,7 +147,6 @@ TEST_F(test_config, bad_values_leave_the_defaults)
     m_options.max_regions = text("0");
     m_options.node_max_pinned = text("some");
     m_options.cpu_policy  = text("greedy");
-    m_options.mds         = text("ib,tcp");
     m_options.monitor     = text("kernel");
     m_options.cpu         = text("3-1");
     m_options.log         = text("loud");
@@ -199,20 +194,21 @@ TEST_F(test_config, policies_by_name)
     }
 }
 
-TEST(test_values, bools)
+TEST_F(test_config, switches)
 {
-    int value;
-
     for (const char *yes : {"y", "Y", "yes", "on", "1"}) {
-        ASSERT_TRUE(uct_helper_value_bool(yes, &value)) << yes;
-        EXPECT_EQ(1, value) << yes;
+        m_options.helper = text(yes);
+        ASSERT_EQ(UCS_OK, parse()) << yes;
+        EXPECT_EQ(1, m_config.helper) << yes;
     }
     for (const char *no : {"n", "No", "off", "0"}) {
-        ASSERT_TRUE(uct_helper_value_bool(no, &value)) << no;
-        EXPECT_EQ(0, value) << no;
+        m_options.helper = text(no);
+        ASSERT_EQ(UCS_OK, parse()) << no;
+        EXPECT_EQ(0, m_config.helper) << no;
     }
     for (const char *bad : {"", "2", "yy", "true", " y"}) {
-        EXPECT_FALSE(uct_helper_value_bool(bad, &value)) << bad;
+        m_options.helper = text(bad);
+        expect_error("UCX_MD_HELPER:", bad);
     }
 }
 
@@ -239,23 +235,6 @@ TEST(test_values, sizes)
         EXPECT_FALSE(uct_helper_value_size(bad, &value)) << bad;
     }
     EXPECT_EQ(77u, value);
-}
-
-TEST(test_values, masks)
-{
-    const char *const names[] = {"ib", "pin", nullptr};
-    unsigned value;
-
-    ASSERT_TRUE(uct_helper_value_mask("ib,pin", names, &value));
-    EXPECT_EQ(3u, value);
-    ASSERT_TRUE(uct_helper_value_mask("pin", names, &value));
-    EXPECT_EQ(2u, value);
-    ASSERT_TRUE(uct_helper_value_mask("", names, &value));
-    EXPECT_EQ(0u, value);
-    for (const char *bad : {"ib,", ",ib", "i", "ibb", "ib pin",
-                            "averyveryverylongname"}) {
-        EXPECT_FALSE(uct_helper_value_mask(bad, names, &value)) << bad;
-    }
 }
 
 static std::vector<int> cpus_of(const char *text)
@@ -357,7 +336,6 @@ TEST_F(test_config, what_was_meant_is_named)
         {&uct_helper_options_t::report, "yaml:/tmp/x", nullptr},
         {&uct_helper_options_t::cpu, "atuo", "'auto'?"},
         {&uct_helper_options_t::log, "wran", "'warn'?"},
-        {&uct_helper_options_t::mds, "pni", "'pin'?"},
         {&uct_helper_options_t::pin_verify, "samples", "'sample'?"},
         {&uct_helper_options_t::min_size, "16q", nullptr}
     };

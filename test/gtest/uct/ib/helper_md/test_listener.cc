@@ -3,7 +3,6 @@
  */
 #include <ucs/regcache/regcache_world.h>
 
-#include <ucs/regcache/regcache_int.h>
 #include <uct/ib/helper_md/watch/events.h>
 
 #include <gtest/gtest.h>
@@ -15,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A cache whose clock can hold up who reads it: an event reads it before it
- * takes a lock */
+/* A cache whose clock can hold up a thread that reads it: an event reads it
+ * before it takes a lock */
 class test_listener : public ::testing::Test {
 protected:
     static constexpr size_t MB = 1 << 20;
@@ -29,10 +28,18 @@ protected:
         const char *reason;
 
         ASSERT_EQ(UCS_OK, uct_helper_events_check(&reason));
+        m_world.on_claim   = [this](auto&&...) {
+            if (m_in_claim) {
+                m_in_claim();
+            }
+            return true;
+        };
+        m_world.on_unclaim = [](auto&&...) {};
         m_world.open();
     }
 
-    regcache_world m_world{UCS_REGCACHE_POLICY_PAPER};
+    regcache_world        m_world{UCS_REGCACHE_POLICY_PAPER};
+    std::function<void()> m_in_claim; /* runs under the cache's index lock */
 };
 
 static std::atomic<int> events_inside{0};
@@ -102,31 +109,32 @@ TEST_F(test_listener, signal_inside_the_lock_leaves_a_mark)
     m_world.touch(0x10000000, MB);
     ASSERT_EQ(1u, m_world.regs);
 
-    /* Who waits for himself is ended by the alarm */
+    /* A thread that waits for itself is ended by the alarm */
     action.sa_handler = events_unmap_in_handler;
     sigaction(SIGUSR1, &action, &old_user);
     action.sa_handler = SIG_DFL;
     sigaction(SIGALRM, &action, &old_alarm);
     alarm(20);
     events_interrupted = m_world.cache;
-    ucs_regcache_lock(m_world.cache);
-    raise(SIGUSR1);
-    ucs_regcache_unlock(m_world.cache);
+    m_in_claim = []() { raise(SIGUSR1); };
+    m_world.touch(0x20000000, MB);
+    m_in_claim = nullptr;
+    ASSERT_EQ(2u, m_world.regs);
     alarm(0);
     sigaction(SIGUSR1, &old_user, NULL);
     sigaction(SIGALRM, &old_alarm, NULL);
 
     m_world.touch(0x10000000, MB);
-    EXPECT_EQ(2u, m_world.regs) << "found what was unmapped";
+    EXPECT_EQ(3u, m_world.regs) << "found what was unmapped";
 }
 
 TEST_F(test_listener, hint_of_a_doomed_region_is_no_hit)
 {
     m_world.touch(0x10000000, MB);
     m_world.touch(0x10000000, MB); /* leaves a hint */
-    uct_mem_h first = m_world.get(0x10000000, MB);
+    ucs_regcache_memh_t first = m_world.get(0x10000000, MB);
     ucs_regcache_unmapped(m_world.cache, 0x10000000, 4096);
-    uct_mem_h second = m_world.get(0x10000000, MB);
+    ucs_regcache_memh_t second = m_world.get(0x10000000, MB);
     EXPECT_NE(first, second) << "found what was unmapped";
     m_world.put(first);
     m_world.put(second);
@@ -134,8 +142,8 @@ TEST_F(test_listener, hint_of_a_doomed_region_is_no_hit)
 
 TEST_F(test_listener, superseded_region_in_use_stays_registered)
 {
-    uct_mem_h small = m_world.get(0x10000000, MB);
-    uct_mem_h large = m_world.get(0x10000000, 2 * MB);
+    ucs_regcache_memh_t small = m_world.get(0x10000000, MB);
+    ucs_regcache_memh_t large = m_world.get(0x10000000, 2 * MB);
     EXPECT_EQ(0u, m_world.deregs) << "deregistered under its user";
     m_world.put(large);
     m_world.put(small);

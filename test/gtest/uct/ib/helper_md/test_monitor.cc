@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "held_lock.h"
 #include "monitor_fixture.h"
 
-#include <ucs/regcache/regcache_int.h>
 
 #include <atomic>
 #include <thread>
@@ -306,19 +306,18 @@ TEST_F(test_monitor, reader_takes_no_signal)
     close();
 }
 
-/* Between fork's handlers the thread holds the locks of all engines. What it
- * unmaps there must not wait for a reader that waits for these locks. */
+/* A thread that holds a cache's lock may unmap, as a signal handler can. It must
+ * not wait for a reader that waits for this lock. */
 TEST_F(test_monitor, unmapping_with_the_index_lock_held)
 {
     EXPECT_EQ(0, in_child([this] {
         attach();
         use(m_buffer);
-        ucs_regcache_h cache = uct_helper_md_cache(m_lower.md());
-        ucs_regcache_lock(cache);
-        for (size_t i = 0; i < LENGTH; i += 4096) {
-            syscall(SYS_munmap, m_buffer + i, 4096);
-        }
-        ucs_regcache_unlock(cache);
+        with_index_lock([this] {
+            for (size_t i = 0; i < LENGTH; i += 4096) {
+                syscall(SYS_munmap, m_buffer + i, 4096);
+            }
+        });
         map(m_buffer, MAP_FIXED_NOREPLACE);
         return is_hit(m_buffer) ? 2 : 0;
     }));

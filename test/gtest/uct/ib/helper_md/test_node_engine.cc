@@ -20,8 +20,8 @@ protected:
     {
         m_budget    = budget;
         w           = std::make_unique<regcache_world>(policy);
-        w->on_claim = [this](size_t length, unsigned why) {
-            if (why == UCS_REGCACHE_ROOM_FORCE) {
+        w->on_claim = [this](size_t length, ucs_claim_t why) {
+            if (why == UCS_CLAIM_FORCE) {
                 ++m_forced;
             } else if (m_mine + m_others + length > m_budget) {
                 ++m_refused[why];
@@ -31,9 +31,9 @@ protected:
             return true;
         };
         w->on_unclaim = [this](size_t length) { m_mine -= length; };
-        w->on_ask     = [this](size_t length, int all) {
+        w->on_ask     = [this](size_t length, ucs_ask_t all) {
             m_asked.push_back(all);
-            return m_answer ? m_answer(length, all) : UCS_REGCACHE_ROOM_NONE;
+            return m_answer ? m_answer(length, all) : UCS_REGCACHE_ANSWER_NONE;
         };
         w->on_reg = [this](regcache_world::registration) {
             m_peak = std::max(m_peak, m_mine);
@@ -69,7 +69,7 @@ protected:
     unsigned                      m_forced = 0;
     unsigned                      m_refused[2] = {0, 0};
     std::vector<int>              m_asked;
-    std::function<ucs_regcache_room_t(size_t, int)> m_answer;
+    std::function<ucs_regcache_answer_t(size_t, ucs_ask_t)> m_answer;
     std::unique_ptr<regcache_world> w;
 };
 
@@ -82,9 +82,9 @@ TEST_F(test_node_engine, bytes_are_claimed_before_and_given_back_after)
     w->on_reg = [](regcache_world::registration) {
         return UCS_ERR_INVALID_ADDR;
     };
-    uct_mem_h memh;
+    ucs_regcache_memh_t memh;
     EXPECT_NE(UCS_OK, ucs_regcache_get(w->cache, (void *)buffer(1), MB,
-                                       UCT_MD_MEM_ACCESS_RMA, 1, &memh));
+                                       regcache_world::ACCESS, 1, &memh));
     EXPECT_EQ(MB, m_mine) << "given back after a failure";
     ucs_regcache_unmapped(w->cache, buffer(0), MB);
     w->step();
@@ -98,9 +98,9 @@ TEST_F(test_node_engine, a_use_exhausts_what_there_is_in_order)
     start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 4 * MB);
     w->use(buffer(0), MB);
     m_others = 3 * MB;
-    m_answer = [&](size_t, int all) {
+    m_answer = [&](size_t, ucs_ask_t all) {
         EXPECT_EQ(all ? 0u : MB, m_mine) << "own idle memory";
-        return UCS_REGCACHE_ROOM_NONE;
+        return UCS_REGCACHE_ANSWER_NONE;
     };
     w->use(buffer(1), 2 * MB);
     EXPECT_EQ((std::vector<int>{0, 1}), m_asked);
@@ -113,10 +113,10 @@ TEST_F(test_node_engine, what_is_granted_is_not_claimed_again)
 {
     start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 4 * MB);
     m_others = 4 * MB;
-    m_answer = [&](size_t length, int) {
+    m_answer = [&](size_t length, ucs_ask_t) {
         m_others -= length;
         m_mine   += length;
-        return UCS_REGCACHE_ROOM_GRANTED;
+        return UCS_REGCACHE_ANSWER_GRANTED;
     };
     w->use(buffer(0), 2 * MB);
     EXPECT_EQ(std::vector<int>{0}, m_asked);
@@ -150,7 +150,7 @@ TEST_F(test_node_engine, the_helper_asks_nobody)
     m_others = 64 * MB;
     m_asked.clear();
     w->advance(300 * MS);
-    EXPECT_GT(m_refused[UCS_REGCACHE_ROOM_HELPER], 0u);
+    EXPECT_GT(m_refused[UCS_CLAIM_HELPER], 0u);
     EXPECT_TRUE(m_asked.empty());
     EXPECT_EQ(0u, m_forced);
     EXPECT_EQ(0u, w->stats().failed);
@@ -163,7 +163,7 @@ TEST_F(test_node_engine, release_stops_at_what_was_asked_for)
         w->use(buffer(i), MB);
         w->advance(MS);
     }
-    uct_mem_h memh = w->get(buffer(3), MB);
+    ucs_regcache_memh_t memh = w->get(buffer(3), MB);
     EXPECT_EQ(2 * MB, ucs_regcache_shrink(w->cache, MB + 1));
     EXPECT_EQ(2 * MB, m_mine);
     EXPECT_EQ(MB, ucs_regcache_shrink(w->cache, SIZE_MAX));
@@ -179,7 +179,7 @@ TEST_F(test_node_engine, at_rest_registrations_stay_and_uses_wake_nobody)
 {
     start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
     learn(0);
-    uct_mem_h in_use = w->get(buffer(2), MB);
+    ucs_regcache_memh_t in_use = w->get(buffer(2), MB);
     ucs_regcache_rest(w->cache);
     EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
     w->use(buffer(0), MB);

@@ -6,8 +6,9 @@
 #include "quiet_fork.h"
 
 #include <uct/ib/helper_md/report/report.h>
+#include <uct/ib/helper_md/report/report_path.h>
 #include <uct/ib/helper_md/report/report_print.h>
-#include <uct/ib/helper_md/values.h>
+#include <uct/ib/helper_md/config/values.h>
 
 #include <gtest/gtest.h>
 

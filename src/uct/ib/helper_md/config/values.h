@@ -9,15 +9,13 @@
 /**
  * @file values.h
  *
- * Values of options: text to number, set or enumeration. Each function returns
- * nonzero and sets its output only if the whole text is valid; none logs.
+ * Values of options that UCX has no reader for, or one that lets bad text pass.
+ * Each function returns nonzero and sets its output only if the whole text is
+ * valid; none logs. They need libc alone, for `ucx-helper`, which is linked
+ * without UCX, reads its own options by them.
  */
 
 BEGIN_C_DECLS
-
-/** y, yes, on, 1 or n, no, off, 0; any case. */
-int uct_helper_value_bool(const char *text, int *value_p);
-
 
 /** Bytes in UCX's syntax: 4096, 16k, 2MB, 1g, inf (SIZE_MAX). */
 int uct_helper_value_size(const char *text, size_t *value_p);
@@ -29,16 +27,6 @@ int uct_helper_value_share(const char *text, double *value_p);
 
 /** A count, or inf (ULONG_MAX). */
 int uct_helper_value_count(const char *text, unsigned long *value_p);
-
-
-/** Index of @a text in @a names, NULL-terminated; any case. */
-int uct_helper_value_enum(const char *text, const char *const *names,
-                          unsigned *value_p);
-
-
-/** Comma-separated elements of @a names as a bit mask; empty text: 0. */
-int uct_helper_value_mask(const char *text, const char *const *names,
-                          unsigned *value_p);
 
 
 /** Processors such as 0-3,8; not empty, below UCS_CPU_SETSIZE. */

@@ -5,7 +5,6 @@
 #define UCT_HELPER_CONFIG_H_
 
 #include <ucs/regcache/regcache.h>
-#include <uct/ib/helper_md/watch/monitor.h>
 #include <ucs/node/node.h>
 
 #include <ucs/config/types.h>
@@ -21,7 +20,8 @@
  * UCX_MD_HELPER_POLICY, ..., UCX_MD_PIN, UCX_MD_PIN_COST, ucx.conf is
  * honoured, and `ucx_info -c` lists them. The table holds strings: values are
  * checked here, because a bad one must cost one clear line and the helper, and
- * never the job.
+ * never the job, and because UCX's own check says neither what is allowed nor
+ * what was meant.
  */
 
 BEGIN_C_DECLS
@@ -30,11 +30,13 @@ BEGIN_C_DECLS
 #define UCT_HELPER_ENV_PREFIX   "UCX_"
 #define UCT_HELPER_TABLE_PREFIX "MD_"
 
-/** Kinds of memory domain that the helper may decorate. */
-enum {
-    UCT_HELPER_MDS_IB  = UCS_BIT(0), /**< domains of component "ib" */
-    UCT_HELPER_MDS_PIN = UCS_BIT(1)  /**< the software NIC, pin_md */
-};
+/** What tells of memory that goes away (UCX_MD_HELPER_MONITOR). The kernel
+ *  alone is no choice: it tells too late of what one thread unmaps and another
+ *  one maps again. */
+typedef enum uct_helper_monitor {
+    UCT_HELPER_MONITOR_AUTO, /**< the kernel, where it can, and UCX's hooks */
+    UCT_HELPER_MONITOR_UCM   /**< UCX's hooks of mmap() and the like alone */
+} uct_helper_monitor_t;
 
 /** What the report is. */
 typedef enum uct_helper_report_kind {
@@ -65,7 +67,8 @@ typedef enum uct_helper_pin_verify {
     UCT_HELPER_PIN_VERIFY_SAMPLE
 } uct_helper_pin_verify_t;
 
-/** Options as strings, filled by UCX's parser. */
+/** Options as strings, filled by UCX's parser; those of the software NIC are
+ *  the last ones. */
 typedef struct uct_helper_options {
     char *helper;
     char *policy;
@@ -75,7 +78,6 @@ typedef struct uct_helper_options {
     char *max_pinned;
     char *max_regions;
     char *node_max_pinned;
-    char *mds;
     char *monitor;
     char *report;
     char *trace;
@@ -97,7 +99,6 @@ typedef struct uct_helper_config {
     size_t                   max_pinned;   /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions;     /**< ULONG_MAX: no ceiling */
     size_t                   node_max_pinned; /**< bytes, SIZE_MAX: no budget */
-    unsigned                 mds;             /**< UCT_HELPER_MDS_xx */
     uct_helper_monitor_t     monitor;
     uct_helper_report_dest_t report;
     char                     trace[PATH_MAX]; /**< empty: none; %h %p %r not yet

@@ -19,21 +19,8 @@
 #define UCT_HELPER_COST_PAGE_MAX_NS 1e6
 
 
-int uct_helper_value_bool(const char *text, int *value_p)
-{
-    static const char *const names[] = {"n",   "y",  "no", "yes", "off",
-                                        "on",  "0",  "1",  NULL};
-    unsigned index;
-
-    if (!uct_helper_value_enum(text, names, &index)) {
-        return 0;
-    }
-
-    *value_p = index & 1;
-    return 1;
-}
-
-/* Digits only: strtoull() would take a sign and leading blanks as well */
+/* Only digits are taken: strtoull() would take a sign and leading blanks as
+ * well. */
 static int uct_helper_value_digits(const char *text, unsigned long *value_p,
                                    char **end_p)
 {
@@ -129,52 +116,6 @@ int uct_helper_value_share(const char *text, double *value_p)
     return 1;
 }
 
-int uct_helper_value_enum(const char *text, const char *const *names,
-                          unsigned *value_p)
-{
-    unsigned i;
-
-    for (i = 0; names[i] != NULL; ++i) {
-        if (!strcasecmp(text, names[i])) {
-            *value_p = i;
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-int uct_helper_value_mask(const char *text, const char *const *names,
-                          unsigned *value_p)
-{
-    unsigned mask = 0;
-    char name[16];
-    unsigned index;
-    size_t length;
-
-    while (*text != '\0') {
-        length = strcspn(text, ",");
-        if (length >= sizeof(name)) {
-            return 0;
-        }
-
-        memcpy(name, text, length);
-        name[length] = '\0';
-        if (!uct_helper_value_enum(name, names, &index)) {
-            return 0;
-        }
-
-        mask |= 1u << index;
-        text += length;
-        if ((*text == ',') && (*++text == '\0')) {
-            return 0;
-        }
-    }
-
-    *value_p = mask;
-    return 1;
-}
-
 int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
 {
     unsigned long first, last;
@@ -213,7 +154,7 @@ int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
     return 1;
 }
 
-/* Returns what follows the time, or NULL */
+/* @return What follows the time, or NULL. */
 static const char *uct_helper_value_time(const char *text, double *ns_p)
 {
     static const struct {
@@ -268,8 +209,8 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
     return 1;
 }
 
-/* A word and a colon say a form, so one that is not known is a slip of the pen;
- * a file whose name begins so is written with its folder */
+/* A word and a colon name a form, so an unknown one is mistyped; a file whose
+ * name begins so is written with its folder. */
 static int uct_helper_value_has_form(const char *text)
 {
     const char *end = text;

@@ -1,0 +1,171 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_int.h"
+
+#include <sched.h>
+
+/* What would pin more than leaving everything pinned pins something twice.
+ * Neighbours may share a page, which then is. */
+static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
+{
+    return cache->account.pinned + length >
+           cache->memory.seen.bytes +
+                   (cache->account.regions + 1) * (cache->config.page_mask + 1);
+}
+
+/* The cache's own ceilings */
+static int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
+{
+    return (cache->account.pinned <= cache->config.max_pinned) &&
+           (length <= cache->config.max_pinned - cache->account.pinned) &&
+           (cache->account.regions < cache->config.max_regions);
+}
+
+/*
+ * A budget that is shared with others
+ */
+
+static int ucs_regcache_claim(ucs_regcache_h cache, size_t length,
+                              ucs_claim_t why)
+{
+    return (cache->env.budget == NULL) ||
+           cache->env.budget->claim(cache->env.arg, length, why);
+}
+
+/* A use does not fit: ask others, once each way. The lock is let go
+ * meanwhile. */
+static ucs_regcache_answer_t ucs_regcache_ask(ucs_regcache_h cache,
+                                              size_t length, ucs_ask_t whom,
+                                              unsigned *asked_p)
+{
+    const ucs_regcache_budget_t *budget = cache->env.budget;
+    unsigned bit                        = 1u << whom;
+    ucs_regcache_answer_t answer;
+
+    if ((budget == NULL) || (*asked_p & bit)) {
+        return UCS_REGCACHE_ANSWER_NONE;
+    }
+
+    *asked_p |= bit;
+    ucs_regcache_unlock(cache);
+    answer = budget->ask(cache->env.arg, length, whom);
+    ucs_regcache_lock(cache);
+
+    /* Another thread came up to a ceiling of our own meanwhile */
+    if ((answer == UCS_REGCACHE_ANSWER_GRANTED) &&
+        !ucs_regcache_fits(cache, length)) {
+        budget->unclaim(cache->env.arg, length);
+        answer = UCS_REGCACHE_ANSWER_MAYBE;
+    }
+    return answer;
+}
+
+/*
+ * Admission
+ */
+
+/* Doomed regions, and what another thread is about to release or to have
+ * registered without a user, will soon be evicted or evictable. The lock is let
+ * go meanwhile. @return Zero if there is nothing to wait for. */
+static int ucs_regcache_await_eviction(ucs_regcache_h cache)
+{
+    int is_reclaimable = (cache->reclaim.list != NULL);
+
+    if (!is_reclaimable && (cache->account.transit == 0)) {
+        return 0;
+    }
+    ucs_regcache_unlock(cache);
+    if (is_reclaimable) {
+        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
+    } else if (cache->env.yield != NULL) {
+        cache->env.yield(cache->env.arg);
+    } else {
+        sched_yield();
+    }
+    ucs_regcache_lock(cache);
+    return 1;
+}
+
+/* Under predict the helper takes what is free only: a lower bound of one use
+ * against an estimate of another is no ground to give up what is there. The lock
+ * is let go now and then. @return Nonzero if it fits, and is claimed. */
+static int ucs_regcache_admit_ahead(ucs_regcache_h cache, size_t length)
+{
+    if (ucs_regcache_is_twice(cache, length)) {
+        return 0;
+    }
+    while (!ucs_regcache_fits(cache, length)) {
+        if (cache->plan.ops->keeps_budget ||
+            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) == 0)) {
+            return 0;
+        }
+    }
+    return ucs_regcache_claim(cache, length, UCS_CLAIM_HELPER);
+}
+
+/* A use is never refused for a ceiling of ours, but all that could give
+ * something up are asked. The lock is let go now and then. @return Nonzero if it
+ * fits; it is claimed in any case. */
+static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length)
+{
+    unsigned asked = 0;
+    ucs_regcache_answer_t answer;
+    int is_local;
+
+    while (ucs_regcache_is_twice(cache, length) &&
+           (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
+    }
+    for (;;) {
+        is_local = ucs_regcache_fits(cache, length);
+        if (is_local && ucs_regcache_claim(cache, length, UCS_CLAIM_USE)) {
+            return 1;
+        }
+
+        answer = is_local ? ucs_regcache_ask(cache, length, UCS_ASK_SHARE,
+                                             &asked) :
+                            UCS_REGCACHE_ANSWER_NONE;
+        if (answer == UCS_REGCACHE_ANSWER_NONE) {
+            if ((ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0) ||
+                ucs_regcache_await_eviction(cache)) {
+                continue;
+            }
+            answer = is_local ? ucs_regcache_ask(cache, length, UCS_ASK_ALL,
+                                                 &asked) :
+                                UCS_REGCACHE_ANSWER_NONE;
+        }
+        if (answer == UCS_REGCACHE_ANSWER_GRANTED) {
+            return 1;
+        }
+        if (answer == UCS_REGCACHE_ANSWER_NONE) {
+            (void)ucs_regcache_claim(cache, length, UCS_CLAIM_FORCE);
+            return 0;
+        }
+    }
+}
+
+int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                       int is_use, uint64_t now)
+{
+    size_t length = ucs_regcache_pinned_length(region);
+    int fits;
+
+    if ((region->size_class == UCS_REGCACHE_CLASS_SMALL) &&
+        (cache->account.small >= cache->tuning.small_max)) {
+        ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
+    }
+    fits = is_use ? ucs_regcache_admit_use(cache, length) :
+                    ucs_regcache_admit_ahead(cache, length);
+    if (!fits && !is_use) {
+        return 0;
+    }
+
+    ucs_regcache_account_region(cache, region, 1, now);
+    if (!fits) {
+        ++cache->account.over_ceiling;
+        ucs_store_relaxed(&cache->is_over, 1);
+    }
+    ++cache->account.transit;
+    cache->account.wanted += is_use;
+    return 1;
+}

@@ -1,0 +1,346 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_int.h"
+
+#include <ucs/sys/compiler_def.h>
+
+/* Only what a hit uses of it is worked out on a hit */
+static UCS_F_ALWAYS_INLINE ucs_regcache_request_t
+ucs_regcache_request(ucs_regcache_h cache, void *address, size_t length,
+                     unsigned flags, uintptr_t sp)
+{
+    uintptr_t start = (uintptr_t)address;
+
+    return (ucs_regcache_request_t){
+            .start      = start,
+            .end        = start + length,
+            .first      = ucs_regcache_page_down(cache, start),
+            .last       = ucs_regcache_page_up(cache, start + length),
+            .flags      = flags,
+            .access     = flags & cache->config.access_mask,
+            .size_class = (length < cache->config.min_size) ?
+                                  UCS_REGCACHE_CLASS_SMALL :
+                                  UCS_REGCACHE_CLASS_MANAGED,
+            .sp         = sp,
+            .now        = ucs_regcache_now(cache)};
+}
+
+/* The caller has just taken a reference; the word was @a old before. From the
+ * first reference to the last there is one writer, the user that has it: no
+ * atomic read-modify-write is needed. */
+static UCS_F_ALWAYS_INLINE void
+ucs_regcache_region_begin_use(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t old,
+                              const ucs_regcache_request_t *request)
+{
+    uint64_t hits;
+
+    if (ucs_unlikely(ucs_regcache_word_refs(old) > 0)) {
+        /* The use that is under way speaks for both */
+        if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+            ucs_add_relaxed(&region->joined, 1);
+        }
+        return;
+    }
+
+    ucs_store_relaxed(&region->use_start, request->now);
+    ucs_store_relaxed(&region->sp, request->sp);
+    ucs_regcache_in_use(cache, ucs_regcache_pinned_length(region));
+    if (request->size_class == UCS_REGCACHE_CLASS_SMALL) {
+        return;
+    }
+
+    hits = ucs_load_relaxed(&region->hits);
+    ucs_store_relaxed(&region->hits, hits + 1);
+    if (ucs_unlikely((hits & (UCS_REGCACHE_HIT_SAMPLE - 1)) == 0)) {
+        ucs_hist_add(&cache->use.hit_ns,
+                     ucs_regcache_now(cache) - request->now);
+    }
+}
+
+/*
+ * Wait
+ */
+
+/* The caller has a reference on a region that another thread registers.
+ * @return UCS_OK if it is now a live one, UCS_ERR_CANCELED if it is not and
+ *         the reference is gone. */
+static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
+                                      ucs_regcache_region_t *region)
+{
+    uint64_t word;
+
+    for (;;) {
+        word = ucs_load_acquire(&region->word); /* [R-LIVE] */
+        if (ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_REGISTERING) {
+            break;
+        }
+        cache->env.wait(cache->env.arg, ucs_regcache_region_wait_word(region),
+                        (uint32_t)word);
+    }
+    if (ucs_regcache_word_is_hit(word)) {
+        return UCS_OK;
+    }
+
+    if (ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_LIVE) {
+        ucs_regcache_region_put(cache, region, ucs_regcache_now(cache));
+    } else {
+        word = ucs_sub_acq_rel(&region->word, UCS_REGCACHE_WORD_REF);
+        if (ucs_regcache_word_refs(word) == 1) {
+            ucs_regcache_doomed(cache, region);
+        }
+    }
+    return UCS_ERR_CANCELED;
+}
+
+/* The caller has waited for a registration and has a reference on it */
+static void
+ucs_regcache_region_begin_late(ucs_regcache_h cache,
+                               ucs_regcache_region_t *region,
+                               const ucs_regcache_request_t *request)
+{
+    if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+        ucs_regcache_lock(cache);
+        ++cache->account.late;
+        ucs_regcache_unlock(cache);
+    }
+    /* Waiting was part of the use: the next one is due a period after this
+     * one was wanted */
+    ucs_store_relaxed(&region->use_start, request->now);
+    ucs_store_relaxed(&region->speculative, 0);
+    ucs_store_relaxed(&region->sp, request->sp);
+}
+
+/*
+ * Miss
+ */
+
+/* Under the lock: was the range ever registered, and is it still mapped? */
+static void ucs_regcache_see(ucs_regcache_h cache,
+                             const ucs_regcache_request_t *request)
+{
+    int seen = ucs_extents_covers(&cache->memory.seen, request->first,
+                                  request->last);
+
+    if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+        if (seen) {
+            ++cache->account.missed;
+        } else {
+            ++cache->account.cold;
+        }
+    }
+    ucs_regcache_account(cache, request->now);
+    if (!seen) {
+        ucs_extents_add(&cache->memory.seen, request->first, request->last);
+        ucs_regcache_account(cache, request->now);
+    }
+}
+
+/* What a look-up under the lock came to */
+typedef enum ucs_regcache_found {
+    UCS_REGCACHE_FOUND_LIVE,        /* reference taken */
+    UCS_REGCACHE_FOUND_REGISTERING, /* reference taken, to be waited for */
+    UCS_REGCACHE_FOUND_NONE,        /* region is REGISTERING and the caller's */
+    UCS_REGCACHE_FOUND_COALESCED    /* likewise, and more than was asked for, by
+                                       range or access */
+} ucs_regcache_found_t;
+
+typedef struct ucs_regcache_lookup {
+    ucs_regcache_region_t     *region;
+    uint64_t                  old;        /* LIVE: its word before */
+    ucs_regcache_inspection_t inspection; /* NONE and COALESCED: begun */
+} ucs_regcache_lookup_t;
+
+/* A region is to be registered: @a region, which is DORMANT, or a new one if it
+ * is NULL */
+static ucs_regcache_found_t
+ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                   const ucs_regcache_request_t *request, int may_coalesce,
+                   ucs_regcache_lookup_t *lookup)
+{
+    ucs_regcache_request_t whole = *request;
+
+    ucs_regcache_see(cache, request);
+    if (may_coalesce) {
+        region = ucs_regcache_coalesce(cache, region, &whole);
+    }
+    region         = ucs_regcache_region_begin(cache, region, &whole);
+    lookup->region = region;
+    ucs_regcache_inspect_begin(cache, region, &lookup->inspection);
+    /* Nor is a region of before what was asked for: part of it may be gone, or
+     * may be read only by now */
+    return ((ucs_load_relaxed(&region->start) == request->start) &&
+            (ucs_load_relaxed(&region->end) == request->end) &&
+            (ucs_load_relaxed(&region->access) == request->access)) ?
+                   UCS_REGCACHE_FOUND_NONE :
+                   UCS_REGCACHE_FOUND_COALESCED;
+}
+
+/* Under the lock, with a region in reserve */
+static ucs_regcache_found_t
+ucs_regcache_look_up(ucs_regcache_h cache,
+                     const ucs_regcache_request_t *request, int may_coalesce,
+                     ucs_regcache_lookup_t *lookup)
+{
+    ucs_regcache_region_t *region;
+
+    region = ucs_regcache_index_find(&cache->index, request->start,
+                                     request->end, request->access);
+    if (region != NULL) {
+        lookup->region = region;
+        lookup->old    = ucs_load_relaxed(&region->word);
+        switch (ucs_regcache_word_state(lookup->old)) {
+        case UCS_REGCACHE_STATE_LIVE:
+            if (ucs_regcache_region_try_ref(region, request->start,
+                                            request->end, request->access,
+                                            &lookup->old)) {
+                return UCS_REGCACHE_FOUND_LIVE;
+            }
+            region = NULL; /* as many users as can be counted */
+            break;
+        case UCS_REGCACHE_STATE_REGISTERING:
+            ucs_add_acq_rel(&region->word, UCS_REGCACHE_WORD_REF);
+            return UCS_REGCACHE_FOUND_REGISTERING;
+        default:
+            break;
+        }
+    }
+    return ucs_regcache_begin(cache, region, request, may_coalesce, lookup);
+}
+
+static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
+                                      const ucs_regcache_request_t *request,
+                                      ucs_regcache_lookup_t *lookup,
+                                      ucs_regcache_memh_t *memh_p)
+{
+    ucs_regcache_region_t *region = lookup->region;
+    ucs_status_t status;
+
+    ucs_store_relaxed(&region->sp, request->sp);
+    if ((ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP) &&
+        !ucs_regcache_inspect(cache, 0, &lookup->inspection)) {
+        ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
+        ucs_store_relaxed(&region->planned, 0);
+    }
+    if (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_QUEUE) {
+        (void)cache->env.walk(cache->env.arg, request->sp,
+                              ucs_load_relaxed(&region->start),
+                              ucs_regcache_region_length(region));
+    }
+    status = ucs_regcache_register_use(
+            cache, region, request->flags | ucs_load_relaxed(&region->access),
+            &lookup->inspection);
+    if (status == UCS_OK) {
+        *memh_p = ucs_load_relaxed(&region->memh);
+    }
+    return status;
+}
+
+/* relaxed: a measure, the list itself is looked at under the lock */
+static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
+{
+    return (ucs_load_relaxed(&cache->reclaim.count) >=
+            cache->tuning.reclaim_max) ||
+           (ucs_load_relaxed(&cache->reclaim.bytes) >=
+            cache->tuning.reclaim_max_bytes);
+}
+
+/* What may wait or allocate, and so comes before the lock is taken, and then
+ * the lock */
+static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache)
+{
+    ucs_regcache_pass_gate(cache);
+    if (!ucs_regcache_needs_helper(cache)) {
+        ucs_regcache_reclaim(cache); /* the helper, which does else, is none */
+    } else if (ucs_regcache_must_reclaim(cache)) {
+        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
+    }
+    return ucs_regcache_lock_reserved(cache);
+}
+
+static UCS_F_NOINLINE ucs_status_t
+ucs_regcache_get_slow(ucs_regcache_h cache,
+                      const ucs_regcache_request_t *request,
+                      ucs_regcache_memh_t *memh_p)
+{
+    int may_coalesce = ucs_regcache_may_coalesce(cache, request);
+    ucs_regcache_lookup_t lookup;
+    ucs_regcache_found_t found;
+    ucs_status_t status;
+
+    for (;;) {
+        status = ucs_regcache_prepare(cache);
+        if (status != UCS_OK) {
+            return status;
+        }
+
+        found = ucs_regcache_look_up(cache, request, may_coalesce, &lookup);
+        ucs_regcache_unlock(cache);
+
+        switch (found) {
+        case UCS_REGCACHE_FOUND_LIVE:
+            ucs_regcache_region_begin_use(cache, lookup.region, lookup.old,
+                                          request);
+            goto out;
+        case UCS_REGCACHE_FOUND_REGISTERING:
+            if (ucs_regcache_wait(cache, lookup.region) == UCS_OK) {
+                ucs_regcache_region_begin_late(cache, lookup.region, request);
+                goto out;
+            }
+            break;
+        case UCS_REGCACHE_FOUND_NONE:
+            return ucs_regcache_miss(cache, request, &lookup, memh_p);
+        case UCS_REGCACHE_FOUND_COALESCED:
+            status = ucs_regcache_miss(cache, request, &lookup, memh_p);
+            if (status == UCS_OK) {
+                return UCS_OK;
+            }
+            may_coalesce = 0; /* what was asked for may still be had */
+            break;
+        }
+    }
+
+out:
+    *memh_p = ucs_load_relaxed(&lookup.region->memh);
+    /* relaxed: a hint only, the region's word decides */
+    ucs_store_relaxed(ucs_regcache_index_range_hint(&cache->index,
+                                                    request->start,
+                                                    request->end),
+                      lookup.region);
+    return UCS_OK;
+}
+
+/*
+ * Hit
+ */
+
+ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
+                              size_t length, unsigned flags, uintptr_t sp,
+                              ucs_regcache_memh_t *memh_p)
+{
+    const ucs_regcache_request_t request = ucs_regcache_request(
+            cache, address, length, flags, sp);
+    ucs_regcache_request_t missed;
+    ucs_regcache_region_t *region;
+    uint64_t old;
+
+    /* relaxed: regions are never unmapped, [R-LIVE] orders the rest */
+    region = ucs_load_relaxed(ucs_regcache_index_range_hint(
+            &cache->index, request.start, request.end));
+    /* acquire [R-GATE]: pairs with the release in ucs_regcache_gate_open() and
+     * in ucs_regcache_strike_all(): a thread that comes after an unmapping finds
+     * the gate shut, or open again and the region struck */
+    if (ucs_unlikely(
+                (region == NULL) ||
+                (ucs_load_acquire(&cache->gate) != UCS_REGCACHE_GATE_OPEN) ||
+                !ucs_regcache_region_try_ref(region, request.start, request.end,
+                                             request.access, &old))) {
+        missed = request; /* so that no hit writes it to memory */
+        return ucs_regcache_get_slow(cache, &missed, memh_p);
+    }
+
+    *memh_p = ucs_load_relaxed(&region->memh);
+    ucs_regcache_region_begin_use(cache, region, old, &request);
+    return UCS_OK;
+}

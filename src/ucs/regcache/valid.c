@@ -1,0 +1,236 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_int.h"
+
+#include <string.h>
+
+#define UCS_REGCACHE_REQUIRE(_equation) \
+    do { \
+        if (!(_equation)) { \
+            return #_equation; \
+        } \
+    } while (0)
+
+/* Sums over all regions */
+typedef struct ucs_regcache_sums {
+    ucs_regcache_census_t census;
+    unsigned              count[UCS_REGCACHE_STATE_DEREGISTERING + 1];
+    size_t                pinned;      /* bytes, LIVE and DEREGISTERING */
+    size_t                registering; /* bytes that may be pinned already */
+    unsigned              small;       /* LIVE and DEREGISTERING */
+    unsigned              listed;      /* in a state that is in the index, and
+                                          not doomed */
+    unsigned              in_heaps;    /* LIVE and not doomed */
+    unsigned              homeless;    /* kept for a buffer that is not known */
+} ucs_regcache_sums_t;
+
+static int ucs_regcache_is_home(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region)
+{
+    return (cache->plan.ops->is_home != NULL) &&
+           cache->plan.ops->is_home(cache, region);
+}
+
+static int ucs_regcache_is_homeless(ucs_regcache_h cache,
+                                    const ucs_regcache_region_t *region)
+{
+    return (cache->plan.ops->is_home != NULL) &&
+           ucs_load_relaxed(&region->planned) &&
+           !ucs_regcache_is_home(cache, region);
+}
+
+static void ucs_regcache_sums_add_live(const ucs_regcache_region_t *region,
+                                       ucs_regcache_sums_t *sums)
+{
+    uint64_t word = ucs_load_relaxed(&region->word);
+
+    if (!(word & UCS_REGCACHE_WORD_DOOMED)) {
+        ++sums->in_heaps;
+        sums->census.managed +=
+                (region->size_class == UCS_REGCACHE_CLASS_MANAGED) ?
+                        ucs_regcache_pinned_length(region) :
+                        0;
+    }
+}
+
+static void ucs_regcache_sums_add(ucs_regcache_h cache,
+                                  const ucs_regcache_region_t *region,
+                                  ucs_regcache_sums_t *sums)
+{
+    uint64_t word              = ucs_load_relaxed(&region->word);
+    ucs_regcache_state_t state = ucs_regcache_word_state(word);
+    int is_doomed              = !!(word & UCS_REGCACHE_WORD_DOOMED);
+    size_t length              = ucs_regcache_pinned_length(region);
+
+    ++sums->count[state];
+    if (state == UCS_REGCACHE_STATE_FREE) {
+        return;
+    }
+    sums->listed   += !is_doomed;
+    sums->homeless += ucs_regcache_is_homeless(cache, region);
+    sums->census.doomed += is_doomed && (ucs_regcache_word_refs(word) == 0);
+    switch (state) {
+    case UCS_REGCACHE_STATE_LIVE:
+        ucs_regcache_sums_add_live(region, sums);
+        /* fall through */
+    case UCS_REGCACHE_STATE_DEREGISTERING:
+        sums->pinned += length;
+        sums->small  += region->size_class == UCS_REGCACHE_CLASS_SMALL;
+        break;
+    case UCS_REGCACHE_STATE_REGISTERING:
+        sums->registering += length;
+        break;
+    default:
+        sums->census.dormant += !ucs_regcache_is_home(cache, region);
+        break;
+    }
+}
+
+static void ucs_regcache_sum(ucs_regcache_h cache, ucs_regcache_sums_t *sums)
+{
+    ucs_regcache_walk_t walk = {.chunk = cache->store.chunks};
+    const ucs_regcache_region_t *region;
+
+    memset(sums, 0, sizeof(*sums));
+    while ((region = ucs_regcache_walk_next(&walk)) != NULL) {
+        ucs_regcache_sums_add(cache, region, sums);
+    }
+    sums->census.live = sums->count[UCS_REGCACHE_STATE_LIVE];
+    sums->census.busy = sums->count[UCS_REGCACHE_STATE_REGISTERING] +
+                        sums->count[UCS_REGCACHE_STATE_DEREGISTERING];
+}
+
+/* What a thread is with the lower domain for is in transit, and those alone of
+ * the REGISTERING ones are counted as pinned */
+static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
+                                           const ucs_regcache_sums_t *sums)
+{
+    const ucs_regcache_account_t *account = &cache->account;
+    const unsigned *count                 = sums->count;
+
+    UCS_REGCACHE_REQUIRE(account->pinned >= sums->pinned);
+    UCS_REGCACHE_REQUIRE(account->pinned <= sums->pinned + sums->registering);
+    UCS_REGCACHE_REQUIRE(account->pinned <= account->pinned_peak);
+    UCS_REGCACHE_REQUIRE(account->regions ==
+                         count[UCS_REGCACHE_STATE_LIVE] + account->transit);
+    UCS_REGCACHE_REQUIRE(account->transit >=
+                         count[UCS_REGCACHE_STATE_DEREGISTERING]);
+    UCS_REGCACHE_REQUIRE(account->transit <= sums->census.busy);
+    UCS_REGCACHE_REQUIRE(account->wanted <= account->transit);
+    UCS_REGCACHE_REQUIRE(account->small >= sums->small);
+    UCS_REGCACHE_REQUIRE(account->small <=
+                         sums->small + count[UCS_REGCACHE_STATE_REGISTERING]);
+    UCS_REGCACHE_REQUIRE(cache->index.tree.count == sums->listed);
+    UCS_REGCACHE_REQUIRE(cache->lru[UCS_REGCACHE_CLASS_SMALL].count +
+                                 cache->lru[UCS_REGCACHE_CLASS_MANAGED].count ==
+                         sums->in_heaps);
+    UCS_REGCACHE_REQUIRE(cache->store.num_free ==
+                         count[UCS_REGCACHE_STATE_FREE]);
+    UCS_REGCACHE_REQUIRE(ucs_load_relaxed(&cache->reclaim.count) <=
+                         sums->census.doomed);
+    UCS_REGCACHE_REQUIRE(sums->homeless == 0);
+    return NULL;
+}
+
+static unsigned ucs_regcache_list_length(const ucs_regcache_region_t *region)
+{
+    unsigned length = 0;
+
+    for (; region != NULL; region = region->next) {
+        ++length;
+    }
+    return length;
+}
+
+/* While no other thread is inside */
+static const char *ucs_regcache_quiet_check(ucs_regcache_h cache,
+                                            const ucs_regcache_sums_t *sums)
+{
+    UCS_REGCACHE_REQUIRE(sums->census.busy == 0);
+    UCS_REGCACHE_REQUIRE(cache->account.transit == 0);
+    UCS_REGCACHE_REQUIRE(cache->account.pinned == sums->pinned);
+    UCS_REGCACHE_REQUIRE(cache->account.small == sums->small);
+    UCS_REGCACHE_REQUIRE(ucs_load_relaxed(&cache->reclaim.count) ==
+                         sums->census.doomed);
+    UCS_REGCACHE_REQUIRE(ucs_regcache_list_length(cache->reclaim.list) ==
+                         sums->census.doomed);
+    UCS_REGCACHE_REQUIRE(ucs_regcache_list_length(cache->store.free) ==
+                         cache->store.num_free);
+    UCS_REGCACHE_REQUIRE(ucs_itree_is_valid(&cache->index.tree));
+    UCS_REGCACHE_REQUIRE(
+            ucs_heap_is_valid(&cache->lru[UCS_REGCACHE_CLASS_SMALL]));
+    UCS_REGCACHE_REQUIRE(
+            ucs_heap_is_valid(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]));
+    UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.seen));
+    UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.kept));
+    UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.barred));
+    UCS_REGCACHE_REQUIRE(ucs_regcache_rq_is_valid(&cache->plan.rq));
+    return NULL;
+}
+
+const char *ucs_regcache_find_invalid(ucs_regcache_h cache)
+{
+    ucs_regcache_sums_t sums;
+
+    ucs_regcache_sum(cache, &sums);
+    return ucs_regcache_sums_check(cache, &sums);
+}
+
+const char *ucs_regcache_find_invalid_quiet(ucs_regcache_h cache,
+                                            ucs_regcache_census_t *census)
+{
+    ucs_regcache_sums_t sums;
+    const char *broken;
+
+    ucs_regcache_sum(cache, &sums);
+    *census = sums.census;
+    broken  = ucs_regcache_sums_check(cache, &sums);
+    return (broken != NULL) ? broken : ucs_regcache_quiet_check(cache, &sums);
+}
+
+int ucs_regcache_is_valid(ucs_regcache_h cache)
+{
+    const char *broken;
+
+    ucs_regcache_lock(cache);
+    broken = ucs_regcache_find_invalid(cache);
+    ucs_regcache_unlock(cache);
+    return broken == NULL;
+}
+
+int ucs_regcache_has_region(ucs_regcache_h cache, uintptr_t start,
+                            uintptr_t end)
+{
+    ucs_regcache_walk_t walk = {.chunk = cache->store.chunks};
+    ucs_regcache_region_t *region;
+    uint64_t word;
+
+    while ((region = ucs_regcache_walk_next(&walk)) != NULL) {
+        word = ucs_load_relaxed(&region->word);
+        if ((ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_FREE) &&
+            !(word & UCS_REGCACHE_WORD_DOOMED) &&
+            (ucs_load_relaxed(&region->start) < end) &&
+            (ucs_load_relaxed(&region->end) > start)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+unsigned ucs_regcache_count_users(ucs_regcache_h cache,
+                                  ucs_regcache_memh_t memh)
+{
+    ucs_regcache_walk_t walk = {.chunk = cache->store.chunks};
+    ucs_regcache_region_t *region;
+    uint64_t word;
+
+    while ((region = ucs_regcache_walk_next(&walk)) != NULL) {
+        word = ucs_load_relaxed(&region->word);
+        if ((ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_LIVE) &&
+            (ucs_load_relaxed(&region->memh) == memh)) {
+            return ucs_regcache_word_refs(word);
+        }
+    }
+    return 0;
+}

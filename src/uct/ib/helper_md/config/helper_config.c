@@ -1,0 +1,382 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "helper_config.h"
+#include "helper_options.h"
+#include "values.h"
+#include <ucs/sys/log.h>
+#include <ucs/sys/nearest.h>
+
+#include <ucs/sys/preprocessor.h>
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define UCT_HELPER_ERROR_MAX 512
+
+#define UCT_HELPER_SIZES     "bytes with an optional k, m, g or t, or inf"
+#define UCT_HELPER_SHARES    "a share above 0 and below 1, such as 0.01 or 1%"
+
+/* The index of an option in uct_helper_options_t, of its place there */
+#define UCT_HELPER_INDEX(_offset) ((_offset) / sizeof(char*))
+
+/* The configuration that holds a field: UCX's ucs_container_of() looks into
+ * NULL for the offset, which a sanitizer takes for an error */
+#define UCT_HELPER_CONFIG_OF(_value_p, _field) \
+    ((uct_helper_config_t*)((char*)(_value_p) - \
+                            offsetof(uct_helper_config_t, _field)))
+
+#define UCT_HELPER_RULE(_option, _read, _words, _value, _allowed) \
+    [UCT_HELPER_INDEX(offsetof(uct_helper_options_t, _option))] = { \
+        _read, _words, offsetof(uct_helper_config_t, _value), _allowed \
+    }
+
+/* How one option is checked. A reader is UCX's own or has the form of those:
+ * zero means that the text is not valid, and the value then is as it was. */
+typedef struct uct_helper_rule {
+    int               (*read)(const char *text, void *value_p,
+                              const void *words);
+    const char *const *words;   /* that it knows; NULL: none */
+    size_t            offset;   /* of the value in uct_helper_config_t */
+    const char        *allowed; /* for a user */
+} uct_helper_rule_t;
+
+static const char *const uct_helper_monitor_words[] = {
+    [UCT_HELPER_MONITOR_AUTO] = "auto",
+    [UCT_HELPER_MONITOR_UCM]  = "ucm",
+    NULL
+};
+
+static const char *const uct_helper_report_words[] = {"stderr", "json:", NULL};
+
+static const char *const uct_helper_cpu_words[] = {"auto", NULL};
+
+static const char *const uct_helper_verify_words[] = {"sample", NULL};
+
+static const char *const uct_helper_log_words[] = {"error", "warn", "info",
+                                                   "debug", NULL};
+
+static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
+                                                        UCS_LOG_LEVEL_WARN,
+                                                        UCS_LOG_LEVEL_INFO,
+                                                        UCS_LOG_LEVEL_DEBUG};
+
+
+/* UCX's readers of sizes, numbers and times take a sign for a part of a large
+ * number, and leave out what they cannot read; a ceiling of -1 or of 1x would
+ * be none. So those are read here. */
+static int
+uct_helper_read_size(const char *text, void *value_p, const void *words)
+{
+    (void)words;
+    return uct_helper_value_size(text, value_p);
+}
+
+static int
+uct_helper_read_count(const char *text, void *value_p, const void *words)
+{
+    unsigned long count;
+
+    (void)words;
+    if (!uct_helper_value_count(text, &count) || (count == 0)) {
+        return 0;
+    }
+
+    *(unsigned long*)value_p = count;
+    return 1;
+}
+
+static int
+uct_helper_read_share(const char *text, void *value_p, const void *words)
+{
+    (void)words;
+    return uct_helper_value_share(text, value_p);
+}
+
+static int
+uct_helper_read_report(const char *text, void *value_p, const void *words)
+{
+    (void)words;
+    return uct_helper_value_report(text, value_p);
+}
+
+static int
+uct_helper_read_trace(const char *text, void *value_p, const void *words)
+{
+    (void)words;
+    if (strlen(text) >= PATH_MAX) {
+        return 0;
+    }
+
+    strcpy(value_p, text);
+    return 1;
+}
+
+static int
+uct_helper_read_log(const char *text, void *value_p, const void *words)
+{
+    unsigned index;
+
+    if (!ucs_config_sscanf_enum(text, &index, words)) {
+        return 0;
+    }
+
+    *(ucs_log_level_t*)value_p = uct_helper_log_levels[index];
+    return 1;
+}
+
+/* This one and the next fill more than the field that they are told */
+static int
+uct_helper_read_cpu(const char *text, void *value_p, const void *words)
+{
+    uct_helper_config_t *config = UCT_HELPER_CONFIG_OF(value_p, cpu_mode);
+    unsigned is_auto;
+
+    if (*text == '\0') {
+        config->cpu_mode = UCT_HELPER_CPU_INHERIT;
+    } else if (ucs_config_sscanf_enum(text, &is_auto, words)) {
+        config->cpu_mode = UCT_HELPER_CPU_AUTO;
+    } else if (uct_helper_value_cpus(text, &config->cpus)) {
+        config->cpu_mode = UCT_HELPER_CPU_LIST;
+    } else {
+        return 0;
+    }
+
+    return 1;
+}
+
+static int
+uct_helper_read_cost(const char *text, void *value_p, const void *words)
+{
+    uct_helper_config_t *config = UCT_HELPER_CONFIG_OF(value_p, pin_base_ns);
+
+    (void)words;
+    return uct_helper_value_cost(text, &config->pin_base_ns,
+                                 &config->pin_per_page_ns);
+}
+
+static int
+uct_helper_read_verify(const char *text, void *value_p, const void *words)
+{
+    unsigned is_sample;
+    int is_on;
+
+    if (ucs_config_sscanf_enum(text, &is_sample, words)) {
+        *(uct_helper_pin_verify_t*)value_p = UCT_HELPER_PIN_VERIFY_SAMPLE;
+        return 1;
+    }
+
+    if (!ucs_config_sscanf_on_off(text, &is_on, NULL)) {
+        return 0;
+    }
+
+    *(uct_helper_pin_verify_t*)value_p = is_on ? UCT_HELPER_PIN_VERIFY_ALL :
+                                                 UCT_HELPER_PIN_VERIFY_NO;
+    return 1;
+}
+
+static const uct_helper_rule_t uct_helper_rules[] = {
+    UCT_HELPER_RULE(helper, ucs_config_sscanf_on_off, NULL, helper, "y or n"),
+    UCT_HELPER_RULE(policy, ucs_config_sscanf_enum, ucs_regcache_policy_names,
+                    policy,
+                    "predict, paper, leave_pinned, on_demand or lru"),
+    UCT_HELPER_RULE(miss_target, uct_helper_read_share, NULL, miss_target,
+                    UCT_HELPER_SHARES),
+    UCT_HELPER_RULE(cpu_target, uct_helper_read_share, NULL, cpu_target,
+                    UCT_HELPER_SHARES),
+    UCT_HELPER_RULE(min_size, uct_helper_read_size, NULL, min_size,
+                    UCT_HELPER_SIZES),
+    UCT_HELPER_RULE(max_pinned, uct_helper_read_size, NULL, max_pinned,
+                    UCT_HELPER_SIZES),
+    UCT_HELPER_RULE(max_regions, uct_helper_read_count, NULL, max_regions,
+                    "a number above 0, or inf"),
+    UCT_HELPER_RULE(node_max_pinned, uct_helper_read_size, NULL,
+                    node_max_pinned, UCT_HELPER_SIZES),
+    UCT_HELPER_RULE(monitor, ucs_config_sscanf_enum, uct_helper_monitor_words,
+                    monitor, "auto or ucm"),
+    UCT_HELPER_RULE(report, uct_helper_read_report, uct_helper_report_words,
+                    report,
+                    "stderr, FILE or json:FILE, where a FILE that begins with "
+                    "a word and ':' is written ./FILE"),
+    UCT_HELPER_RULE(trace, uct_helper_read_trace, NULL, trace,
+                    "FILE of less than 4096 bytes, or nothing"),
+    UCT_HELPER_RULE(cpu, uct_helper_read_cpu, uct_helper_cpu_words, cpu_mode,
+                    "auto, a list such as 0-3,8, or nothing"),
+    UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum, ucs_place_policy_names,
+                    cpu_policy, "conservative, aggressive or auto"),
+    UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,
+                    "error, warn, info or debug"),
+    UCT_HELPER_RULE(pin, ucs_config_sscanf_on_off, NULL, pin, "y or n"),
+    UCT_HELPER_RULE(pin_cost, uct_helper_read_cost, NULL, pin_base_ns,
+                    "two times such as 5us,100ns, at most 1s and 1ms, or "
+                    "nothing"),
+    UCT_HELPER_RULE(pin_verify, uct_helper_read_verify,
+                    uct_helper_verify_words, pin_verify, "y, n or sample")
+};
+
+static const uct_helper_rule_t *
+uct_helper_config_rule(const ucs_config_field_t *field)
+{
+    return &uct_helper_rules[UCT_HELPER_INDEX(field->offset)];
+}
+
+/* @return Zero, with the configuration as it was, if the text is not valid */
+static int uct_helper_config_set(uct_helper_config_t *config,
+                                 const ucs_config_field_t *field,
+                                 const char *text)
+{
+    const uct_helper_rule_t *rule = uct_helper_config_rule(field);
+
+    return rule->read(text, UCS_PTR_BYTE_OFFSET(config, rule->offset),
+                      rule->words);
+}
+
+static void uct_helper_config_set_defaults(uct_helper_config_t *config)
+{
+    const ucs_config_field_t *field;
+
+    memset(config, 0, sizeof(*config));
+    for (field = uct_helper_options_table; field->name != NULL; ++field) {
+        (void)uct_helper_config_set(config, field, field->dfl_value);
+    }
+}
+
+/* In a text with a colon it is the form before the colon that was mistyped. */
+static const char *uct_helper_config_nearest(const uct_helper_rule_t *rule,
+                                             const char *text)
+{
+    size_t length = strcspn(text, ":");
+
+    if (rule->words == NULL) {
+        return NULL;
+    }
+    return ucs_nearest_of(text, length + (text[length] == ':'), rule->words);
+}
+
+static int uct_helper_config_is_pin(const ucs_config_field_t *field)
+{
+    return field->offset >= offsetof(uct_helper_options_t, pin);
+}
+
+static void uct_helper_config_complain(const ucs_config_field_t *field,
+                                       const char *text, char *error,
+                                       size_t max)
+{
+    const uct_helper_rule_t *rule = uct_helper_config_rule(field);
+    char hint[UCS_NEAREST_HINT_MAX];
+
+    ucs_nearest_hint(uct_helper_config_nearest(rule, text), "", hint);
+    snprintf(error, max,
+             UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
+             "%s: '%s' is not valid, allowed: %s%s; %s stays off",
+             field->name, text, rule->allowed, hint,
+             uct_helper_config_is_pin(field) ? "the software NIC" :
+                                               "the helper");
+}
+
+ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
+                                     uct_helper_config_t *config, char *error,
+                                     size_t max)
+{
+    ucs_status_t status = UCS_OK;
+    const ucs_config_field_t *field;
+    const char *text;
+
+    error[0] = '\0';
+    uct_helper_config_set_defaults(config);
+    for (field = uct_helper_options_table; field->name != NULL; ++field) {
+        text = *(char**)UCS_PTR_BYTE_OFFSET(options, field->offset);
+        if (uct_helper_config_set(config, field, text)) {
+            continue;
+        }
+
+        /* Each switch stands before the options of what it switches, so nothing
+         * turns it on again */
+        if (uct_helper_config_is_pin(field)) {
+            config->pin = 0;
+        } else {
+            config->helper = 0;
+        }
+        if (status == UCS_OK) {
+            uct_helper_config_complain(field, text, error, max);
+            status = UCS_ERR_INVALID_PARAM;
+        }
+    }
+
+    return status;
+}
+
+/* UCX says which variables it does not know, but not what they may have been
+ * meant to be; and a switch that is mistyped is a helper that stays off */
+static void uct_helper_config_check_name(const char *variable)
+{
+    static const char prefix[] = UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX;
+    const char *name           = variable + strlen(prefix);
+    const ucs_config_field_t *field;
+    ucs_nearest_t nearest;
+    size_t length;
+
+    if (strncmp(variable, prefix, strlen(prefix))) {
+        return;
+    }
+
+    length = strcspn(name, "=");
+    ucs_nearest_begin(&nearest, name, length);
+    for (field = uct_helper_options_table; field->name != NULL; ++field) {
+        if ((strlen(field->name) == length) &&
+            !strncmp(field->name, name, length)) {
+            return;
+        }
+        ucs_nearest_try(&nearest, field->name);
+    }
+    if (nearest.word != NULL) {
+        ucs_helper_warn("%.*s: there is no such option; did you mean '%s%s'?",
+                        (int)strcspn(variable, "="), variable, prefix,
+                        nearest.word);
+    }
+}
+
+ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
+{
+    char error[UCT_HELPER_ERROR_MAX];
+    uct_helper_options_t options;
+    ucs_status_t status;
+    char **variable;
+
+    /* The user of such a program may set any variable; paths among them
+     * would be written, and pages pinned, with rights that this user does
+     * not have. */
+    if (getauxval(AT_SECURE)) {
+        uct_helper_config_set_defaults(config);
+        ucs_helper_warn("this program has more rights than its user (setuid or "
+                        "file capabilities): UCX_MD_HELPER and UCX_MD_PIN stay "
+                        "off");
+        return UCS_OK;
+    }
+
+    status = ucs_config_parser_fill_opts(&options, uct_helper_options_table,
+                                         UCT_HELPER_ENV_PREFIX,
+                                         UCT_HELPER_TABLE_PREFIX, 0);
+    if (status != UCS_OK) {
+        uct_helper_config_set_defaults(config);
+        ucs_helper_error("options cannot be read: %s; the helper stays off",
+                         ucs_status_string(status));
+        return status;
+    }
+
+    status = uct_helper_config_parse(&options, config, error, sizeof(error));
+    ucs_helper_log_set_level(config->log_level);
+    if (status != UCS_OK) {
+        ucs_helper_warn("%s", error);
+    }
+    for (variable = environ; *variable != NULL; ++variable) {
+        uct_helper_config_check_name(*variable);
+    }
+
+    ucs_config_parser_release_opts(&options, uct_helper_options_table);
+    return status;
+}

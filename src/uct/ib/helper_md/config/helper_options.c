@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "helper_options.h"
+
+#include <ucs/sys/preprocessor.h>
+
+#include <stddef.h>
+
+ucs_config_field_t uct_helper_options_table[] = {
+    {"HELPER", "n",
+     "Keep registered only the memory that is about to be communicated: a\n"
+     "helper thread predicts when each buffer is needed next, registers it\n"
+     "just before, and deregisters it in between. y or n.",
+     offsetof(uct_helper_options_t, helper), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_POLICY", "predict",
+     "What becomes of a registration after its use:\n"
+     "  predict      - deregister, register again before the use that the\n"
+     "                 order of communications predicts\n"
+     "  paper        - likewise, before the shortest period has passed\n"
+     "  leave_pinned - keep until the memory is unmapped\n"
+     "  on_demand    - deregister at once\n"
+     "  lru          - keep, evict the least recently used at a ceiling",
+     offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MISS_TARGET", "1%",
+     "Under predict: share of uses that may find their buffer unregistered;\n"
+     "a smaller one costs memory, where the uses are irregular.",
+     offsetof(uct_helper_options_t, miss_target), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_CPU_TARGET", "1%",
+     "Under predict: share of a core that a helper may take, for the first\n"
+     "megabyte that would be left pinned and for each more; a larger one\n"
+     "saves memory, where iterations are short.",
+     offsetof(uct_helper_options_t, cpu_target), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MIN_SIZE", "16k",
+     "Shorter buffers are registered once and kept.",
+     offsetof(uct_helper_options_t, min_size), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MAX_PINNED", "inf",
+     "Ceiling of registered memory per domain, kept before a registration by\n"
+     "deregistering what is idle; passed only if all else is in use.",
+     offsetof(uct_helper_options_t, max_pinned), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MAX_REGIONS", "inf",
+     "Ceiling of the number of registrations per domain, kept likewise.",
+     offsetof(uct_helper_options_t, max_regions), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_NODE_MAX_PINNED", "inf",
+     "Budget of registered memory for all ranks of the user on a node, shared\n"
+     "by need: each may have its part, and what others do not need.",
+     offsetof(uct_helper_options_t, node_max_pinned), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_MONITOR", "auto",
+     "What tells of memory that goes away:\n"
+     "  auto - UCX's hooks of mmap(), munmap(), madvise() and the like, and\n"
+     "         the kernel (userfaultfd) where it can, which sees raw system\n"
+     "         calls, too\n"
+     "  ucm  - the hooks alone",
+     offsetof(uct_helper_options_t, monitor), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_REPORT", "",
+     "Where to write what was pinned and saved when the process ends: empty\n"
+     "(nowhere), stderr, FILE, or json:FILE. In FILE, %h stands for the host,\n"
+     "%p for the process id, %r for the rank.",
+     offsetof(uct_helper_options_t, report), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_TRACE", "",
+     "Where to record what is registered, given back and unmapped, for\n"
+     "'ucx-helper replay': empty (nowhere) or FILE, in which %h, %p and %r\n"
+     "stand for the same.",
+     offsetof(uct_helper_options_t, trace), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_CPU", "auto",
+     "Processors of the helper thread: auto (near the device, not on the one\n"
+     "that the main thread alone is bound to), a list such as 0-3,8, or empty\n"
+     "(as the thread that starts it).",
+     offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_CPU_POLICY", "auto",
+     "Which ranks of a node have a helper:\n"
+     "  conservative - one for each idle core, those that need most memory\n"
+     "  aggressive   - all\n"
+     "  auto         - as conservative, and all whose helper hardly runs",
+     offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
+
+    {"HELPER_LOG", "warn",
+     "Log level of the helper: error, warn, info or debug.",
+     offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN", "n",
+     "Software NIC: UCX's cma domain registers (pins) memory for real, by\n"
+     "io_uring, so that a job on one machine without RDMA hardware pays a\n"
+     "real registration cost. y or n.",
+     offsetof(uct_helper_options_t, pin), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN_COST", "",
+     "MODELLED cost added to each registration of the software NIC, as\n"
+     "BASE,PER_PAGE, for example 5us,100ns; empty: none.",
+     offsetof(uct_helper_options_t, pin_cost), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN_VERIFY", "n",
+     "Testing aid of the software NIC: compare, at the end of each use, what\n"
+     "is seen through the registration with what the virtual address shows;\n"
+     "abort with one line at a difference. y, n, or sample (some pages).",
+     offsetof(uct_helper_options_t, pin_verify), UCS_CONFIG_TYPE_STRING},
+
+    {NULL}
+};
+
+UCS_CONFIG_REGISTER_TABLE(uct_helper_options_table, "Helper memory domain",
+                          UCT_HELPER_TABLE_PREFIX, uct_helper_options_t,
+                          &ucs_config_global_list)

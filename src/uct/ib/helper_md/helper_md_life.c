@@ -1,0 +1,231 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "helper_md_int.h"
+#include "node_process.h"
+#include "session.h"
+#include <ucs/sys/log.h>
+#include <uct/ib/helper_md/watch/events.h>
+#include <uct/ib/helper_md/watch/monitor.h>
+#include <uct/ib/helper_md/watch/trust.h>
+
+#include <ucs/sys/math.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * A decorated domain from its creation to its release, without its operations.
+ */
+
+#define UCT_HELPER_MD_NOTE_MAX 128
+
+
+/* This is said once in a process. */
+static void uct_helper_md_no_userfaultfd(const char *reason)
+{
+    static _Atomic(int) said;
+    char note[UCT_HELPER_MD_NOTE_MAX];
+
+    if (ucs_add_relaxed(&said, 1) > 0) {
+        return;
+    }
+
+    snprintf(note, sizeof(note), "%s: memory is watched by UCX's hooks alone",
+             reason);
+    ucs_helper_log(UCS_LOG_LEVEL_INFO, "%s", note);
+    uct_helper_session_note(note);
+}
+
+/* Without hooks the helper stays off, for the kernel alone tells too late of
+ * what one thread unmaps and another one maps again */
+ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
+                                          int *watches_p)
+{
+    const char *no_kernel = NULL, *no_hooks = NULL;
+
+    if (uct_helper_events_check(&no_hooks) != UCS_OK) {
+        ucs_helper_warn("%s: unmapped memory would be missed, the helper stays "
+                        "off",
+                        no_hooks);
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    *watches_p = (config->monitor != UCT_HELPER_MONITOR_UCM) &&
+                 (uct_helper_monitor_start(&no_kernel) == UCS_OK);
+    if (no_kernel != NULL) {
+        uct_helper_md_no_userfaultfd(no_kernel);
+    }
+    return UCS_OK;
+}
+
+static uint64_t uct_helper_md_step(void *arg, uint64_t now)
+{
+    uct_helper_md_t *md = arg;
+    uint64_t next, count_at;
+
+    uct_helper_events_recheck(now);
+    uct_helper_trust_step(now);
+    next = uct_helper_md_visit_node(md, now);
+    if (next == 0) {
+        next = ucs_regcache_step(md->cache, now);
+    } else {
+        ucs_regcache_rested(md->cache);
+    }
+    /* A cache that distrusts memory has nothing to wake up for */
+    return uct_helper_trust_is_near(&count_at) ? ucs_min(next, count_at) : next;
+}
+
+/* With a budget all that is registered may have to be given back */
+static int uct_helper_md_has_budget(const uct_helper_md_t *md)
+{
+    return (md->node != NULL) && ucs_node_has_budget(md->node);
+}
+
+static void uct_helper_md_bind(uct_helper_md_t *md)
+{
+    cpu_set_t cpus;
+
+    /* With a ledger the helper looks for its place itself */
+    if ((md->node != NULL) && (md->config.cpu_mode == UCT_HELPER_CPU_AUTO)) {
+        return;
+    }
+
+    if (!uct_helper_md_choose_cpus(md, &cpus) ||
+        (ucs_thread_bind(md->thread, &cpus) == UCS_OK)) {
+        return;
+    }
+
+    if (md->config.cpu_mode == UCT_HELPER_CPU_LIST) {
+        ucs_helper_warn("UCX_MD_HELPER_CPU: none of the processors can be had; "
+                        "the helper thread runs unbound");
+    } else {
+        ucs_helper_debug("the helper thread is not bound");
+    }
+}
+
+/* More than one thread may come here */
+static void uct_helper_md_listen(uct_helper_md_t *md)
+{
+    if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
+        ucs_node_listen(md->node, 1);
+    }
+}
+
+/* Small requests do not need the thread, so they do not start it */
+void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
+{
+    ucs_status_t status;
+    int cancel;
+
+    if ((length < md->config.min_size) && !uct_helper_md_has_budget(md)) {
+        return;
+    }
+
+    cancel = ucs_cancel_disable();
+    status = ucs_thread_start(md->thread);
+    if (status == UCS_OK) {
+        uct_helper_md_bind(md);
+        uct_helper_md_listen(md);
+    } else {
+        ucs_regcache_helper_refused(md->cache);
+        uct_helper_session_note("the system refused a helper thread: "
+                                "registrations were kept");
+    }
+    ucs_store_relaxed(&md->settled, 1);
+    ucs_cancel_restore(cancel);
+}
+
+static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,
+                               const char *md_name,
+                               const uct_helper_config_t *config,
+                               const uct_md_attr_t *attr)
+{
+    md->process     = uct_helper_session_process();
+    md->lower       = uct_abi_md(uct_md)->ops;
+    md->lower_flags = attr->cap.flags;
+    md->md          = uct_md;
+    md->config      = *config;
+    md->local_cpus  = attr->local_cpus;
+    snprintf(md->name, sizeof(md->name), "%s", md_name);
+    pthread_mutex_init(&md->child_lock, NULL);
+    ucs_list_head_init(&md->child_memhs);
+
+    if (attr->cap.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
+        /* 1.13 does not tell a registration's memory type */
+        uct_helper_session_note("the domain also registers device memory, "
+                                "which is not told from host memory");
+    }
+}
+
+ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
+                                  const uct_helper_config_t *config,
+                                  uct_helper_md_t **md_p)
+{
+    uct_md_attr_t attr;
+    uct_helper_md_t *md;
+    ucs_status_t status;
+
+    status = uct_abi_md(uct_md)->ops->query(uct_md, &attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    md = calloc(1, sizeof(*md));
+    if (md == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    uct_helper_md_init(md, uct_md, md_name, config, &attr);
+    status = ucs_thread_create(uct_helper_md_step, md, &md->thread);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    status = uct_helper_site_create(&md->site);
+    if (status != UCS_OK) {
+        goto err_destroy_thread;
+    }
+
+    md->node = uct_helper_node_open(config);
+    status   = uct_helper_md_create_cache(md);
+    if (status != UCS_OK) {
+        goto err_release_node;
+    }
+
+    uct_helper_md_check_marks(md);
+    ucs_store_relaxed(&md->settled, !ucs_regcache_needs_helper(md->cache) &&
+                                            !uct_helper_md_has_budget(md));
+    *md_p = md;
+    return UCS_OK;
+
+err_release_node:
+    uct_helper_node_close(md->node);
+    uct_helper_site_destroy(md->site);
+err_destroy_thread:
+    ucs_thread_destroy(md->thread);
+err_free:
+    pthread_mutex_destroy(&md->child_lock);
+    free(md);
+    return status;
+}
+
+void uct_helper_md_release(uct_helper_md_t *md)
+{
+    ucs_thread_stop(md->thread);
+    if (md->node != NULL) {
+        ucs_node_part(md->node, md->cache);
+    }
+    ucs_regcache_destroy(md->cache);
+    /* This comes last, so that a rank that asks meanwhile waits until all has
+     * gone. */
+    if (ucs_load_relaxed(&md->listens)) {
+        ucs_node_listen(md->node, 0);
+    }
+    uct_helper_site_destroy(md->site);
+    ucs_thread_destroy(md->thread);
+    uct_helper_node_close(md->node);
+    free(md->topology);
+    pthread_mutex_destroy(&md->child_lock);
+    free(md);
+}
