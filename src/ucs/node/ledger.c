@@ -393,7 +393,8 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
     if (stat(UCS_LEDGER_PID_NS, &st) != 0) {
         return "there is no /proc";
     }
-    if (!ucs_cas_acq_rel(&ledger->stamp, &stamp, UCS_LEDGER_STAMP) &&
+    if (!ucs_cas_acq_rel(&ledger->stamp, &stamp, /* [N-STAMP] */
+                         UCS_LEDGER_STAMP) &&
         (stamp != UCS_LEDGER_STAMP)) {
         return ((stamp >> 16) == UCS_LEDGER_MAGIC) ?
                        "it has another version; remove it (ipcrm -M KEY) when "

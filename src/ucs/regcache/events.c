@@ -102,8 +102,14 @@ void ucs_regcache_pass_gate(ucs_regcache_h cache)
 /* What may be kept is asked again afterwards: it may be watched no more */
 void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
 {
+    unsigned before;
+
     ucs_regcache_lock(cache);
-    if (ucs_or_acq_rel(&cache->distrust, reason) == 0) {
+    /* relaxed: what the lock protects it orders, and a use that reads it
+     * without the lock is overtaken anyway: the strike finds its region */
+    before = ucs_load_relaxed(&cache->distrust);
+    ucs_store_relaxed(&cache->distrust, before | reason);
+    if (before == 0) {
         (void)ucs_regcache_strike_range(cache, 0, UINTPTR_MAX);
         ++cache->memory.events;
     }

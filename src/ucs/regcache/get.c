@@ -86,6 +86,7 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
     if (ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_LIVE) {
         ucs_regcache_region_put(cache, region, ucs_regcache_now(cache));
     } else {
+        /* acq_rel [R-PUT]: pairs with the other waiters' */
         word = ucs_sub_acq_rel(&region->word, UCS_REGCACHE_WORD_REF);
         if (ucs_regcache_word_refs(word) == 1) {
             ucs_regcache_doomed(cache, region);
@@ -200,7 +201,8 @@ ucs_regcache_look_up(ucs_regcache_h cache,
             region = NULL; /* as many users as can be counted */
             break;
         case UCS_REGCACHE_STATE_REGISTERING:
-            ucs_add_acq_rel(&region->word, UCS_REGCACHE_WORD_REF);
+            /* relaxed: the state changes under the lock alone, which is held */
+            ucs_add_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
             return UCS_REGCACHE_FOUND_REGISTERING;
         default:
             break;

@@ -88,6 +88,7 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
     size_t pinned;
 
     while (ucs_regcache_word_refs(word) > 1) {
+        /* acq_rel [R-PUT]: pairs with that of the user that is the last */
         if (ucs_cas_acq_rel(&region->word, &word,
                             word - UCS_REGCACHE_WORD_REF)) {
             return;
@@ -198,6 +199,8 @@ int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh)
 {
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
 
+    /* relaxed: the event that dooms a region has its own order with the caller,
+     * who asks after it */
     return (region != NULL) &&
-           (ucs_load_acquire(&region->word) & UCS_REGCACHE_WORD_DOOMED);
+           (ucs_load_relaxed(&region->word) & UCS_REGCACHE_WORD_DOOMED);
 }

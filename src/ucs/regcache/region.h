@@ -269,6 +269,8 @@ static inline int ucs_regcache_region_try_ref(ucs_regcache_region_t *region,
             (access & ~ucs_load_acquire(&region->access))) {
             return 0;
         }
+        /* acq_rel [R-PUT]: pairs with the release of the latest user, whose
+         * figures the next one goes on from */
     } while (!ucs_cas_acq_rel(&region->word, &word,
                               word + UCS_REGCACHE_WORD_REF));
 

@@ -58,7 +58,7 @@ static uct_pin_md_t *uct_pin_md_find(uct_md_h md)
     unsigned i;
 
     for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
-        /* acquire [PIN-ENTRY]: pairs with uct_pin_md_publish() */
+        /* acquire [P-ENTRY]: pairs with uct_pin_md_publish() */
         if (ucs_load_acquire(&uct_pin_md_entries[i].md) == md) {
             return ucs_load_relaxed(&uct_pin_md_entries[i].pin);
         }
@@ -74,10 +74,10 @@ static ucs_status_t uct_pin_md_publish(uct_pin_md_t *pin)
 
     for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
         expected = NULL;
-        /* acquire [PIN-ENTRY-FREE]: pairs with uct_pin_md_unpublish(). The
+        /* acquire [P-FREE]: pairs with uct_pin_md_unpublish(). The
          * release orders nothing: what the entry means is told by md */
         if (ucs_cas_acq_rel(&uct_pin_md_entries[i].pin, &expected, pin)) {
-            /* release [PIN-ENTRY]: pairs with uct_pin_md_find(), which sees
+            /* release [P-ENTRY]: pairs with uct_pin_md_find(), which sees
              * the decorator where it finds md */
             ucs_store_release(&uct_pin_md_entries[i].md, pin->md);
             return UCS_OK;
@@ -96,7 +96,7 @@ static void uct_pin_md_unpublish(uct_pin_md_t *pin)
     for (i = 0; i < UCT_PIN_MD_MAX_DOMAINS; ++i) {
         if (ucs_load_relaxed(&uct_pin_md_entries[i].pin) == pin) {
             ucs_store_relaxed(&uct_pin_md_entries[i].md, NULL);
-            /* release [PIN-ENTRY-FREE]: pairs with uct_pin_md_publish(), so
+            /* release [P-FREE]: pairs with uct_pin_md_publish(), so
              * that md is cleared before the reuse */
             ucs_store_release(&uct_pin_md_entries[i].pin, NULL);
         }
