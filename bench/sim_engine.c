@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include <ucs/regcache/plan/home.h>
-#include <ucs/regcache/regcache_int.h>
 
 #define SIM_PAGE 4096
 
@@ -57,12 +56,12 @@ size_t sim_engine_bytes(const sim_shape_t *shape, const sim_params_t *params)
 {
     size_t events = sim_engine_events(shape, params);
     uint64_t uses = sim_uses(shape, &params->network, shape->ranks / 2);
+    const ucs_regcache_params_t cache = {
+        .dq_length    = params->is_small ? SIM_SMALL_DQ : 0,
+        .max_contexts = events
+    };
 
-    return sizeof(struct ucs_regcache) + sizeof(sim_engine_t) +
-           (params->is_small ? SIM_SMALL_DQ : 1024) * sizeof(ucs_use_t) +
-           events * (512 + 128 + sizeof(ucs_regcache_rq_item_t) +
-                     sizeof(ucs_regcache_home_t)) +
-           (uses + UCS_REGCACHE_CHUNK) * sizeof(ucs_regcache_region_t) +
+    return ucs_regcache_max_bytes(&cache, uses) + sizeof(sim_engine_t) +
            2 * sizeof(uint32_t) * uses * (params->iterations + 2);
 }
 

@@ -25,8 +25,8 @@ void sim_spin(const char *function, int line);
         } \
     } while (0)
 
-/** The running fiber has taken the index lock, is about to let it go, has let it
- *  go: no other fiber runs between that and these. */
+/** The running fiber has taken the index lock, is about to let it go, has let
+ *  it go: no other fiber runs between that and these. */
 void sim_locked(void);
 void sim_unlocking(void);
 void sim_unlocked(void);

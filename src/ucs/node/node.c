@@ -328,6 +328,36 @@ int ucs_node_has_budget(ucs_node_h node)
  * Life
  */
 
+void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set)
+{
+    node->state = is_set ? node->state | bits : node->state & ~bits;
+    ucs_store_relaxed(&node->ledger->slots[node->slot].state, node->state);
+}
+
+void ucs_node_show_cpus(ucs_node_h node)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_WORDS; ++i) {
+        ucs_store_relaxed(&slot->cpus[i], node->cpus.__bits[i]);
+    }
+    ucs_store_relaxed(&slot->cores, node->cores);
+}
+
+void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores)
+{
+    ucs_lock(&node->lock);
+    CPU_ZERO(&node->cpus);
+    if (cpus != NULL) {
+        node->cpus = *cpus;
+    }
+    node->cores = cores;
+    ucs_node_show_cpus(node);
+    ucs_node_set_state(node, UCS_LEDGER_BOUND, cpus != NULL);
+    ucs_unlock(&node->lock);
+}
+
 static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
 {
     node->budget      = params->budget;

@@ -93,7 +93,7 @@ struct ucs_node {
     unsigned             load;                   /* of the helper while it
                                                     ran */
     uint64_t             load_since;             /* ns, and since then: */
-    ucs_node_work_t           work;
+    ucs_node_work_t      work;
     uint64_t             rest_until;             /* ns */
     uint64_t             rests;
     uint64_t             rest_ns;                /* of those that are over */
@@ -102,7 +102,7 @@ struct ucs_node {
     ucs_busy_read_func_t busy_read;
     ucs_busy_t           busy[UCS_LEDGER_SLOTS];
     unsigned             next_check;             /* slot */
-    ucs_place_rank_t           view[UCS_LEDGER_SLOTS];
+    ucs_place_rank_t     view[UCS_LEDGER_SLOTS];
 };
 
 
@@ -134,6 +134,9 @@ int ucs_node_pin_reserved(ucs_node_h node, uint64_t length);
 
 /** What this rank may have, the wish for @a mine bytes included. */
 uint64_t ucs_node_level(ucs_node_h node, uint64_t mine);
+
+/** Write the processors that are held into the ledger. Under the lock. */
+void ucs_node_show_cpus(ucs_node_h node);
 
 /** Set or clear bits of the state, UCS_LEDGER_xx. Under the lock. */
 void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set);

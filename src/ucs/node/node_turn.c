@@ -19,37 +19,6 @@
 #define UCS_NODE_MILLION 1000000
 
 
-void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set)
-{
-    node->state = is_set ? node->state | bits : node->state & ~bits;
-    ucs_store_relaxed(&node->ledger->slots[node->slot].state, node->state);
-}
-
-/* Under the lock */
-static void ucs_node_show_cpus(ucs_node_h node)
-{
-    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
-    unsigned i;
-
-    for (i = 0; i < UCS_LEDGER_WORDS; ++i) {
-        ucs_store_relaxed(&slot->cpus[i], node->cpus.__bits[i]);
-    }
-    ucs_store_relaxed(&slot->cores, node->cores);
-}
-
-void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores)
-{
-    ucs_lock(&node->lock);
-    CPU_ZERO(&node->cpus);
-    if (cpus != NULL) {
-        node->cpus = *cpus;
-    }
-    node->cores = cores;
-    ucs_node_show_cpus(node);
-    ucs_node_set_state(node, UCS_LEDGER_BOUND, cpus != NULL);
-    ucs_unlock(&node->lock);
-}
-
 static void ucs_node_read(ucs_node_h node, unsigned i, ucs_place_rank_t *rank)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[i];

@@ -156,9 +156,15 @@ void ucs_predict_order_info(ucs_predict_order_h order,
                             ucs_predict_order_info_t *info);
 
 
+/** What a buffer and a label take at most, bytes. */
+#define UCS_PREDICT_ORDER_BUFFER_BYTES 128
+#define UCS_PREDICT_ORDER_LABEL_BYTES  576
+
 /**
- * @return Bytes from creation to end: at most 16 KB, 128 for each of
- *         max_buffers and 576 for each of max_labels. What was never used is not touched.
+ * @return Bytes from creation to end: at most 16 KB, @ref
+ *         UCS_PREDICT_ORDER_BUFFER_BYTES for each of max_buffers and @ref
+ *         UCS_PREDICT_ORDER_LABEL_BYTES for each of max_labels. What was never
+ *         used is not touched.
  */
 size_t ucs_predict_order_memory(ucs_predict_order_h order);
 

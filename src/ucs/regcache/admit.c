@@ -88,8 +88,8 @@ static int ucs_regcache_await_eviction(ucs_regcache_h cache)
 }
 
 /* Under predict the helper takes what is free only: a lower bound of one use
- * against an estimate of another is no ground to give up what is there. The lock
- * is let go now and then. @return Nonzero if it fits, and is claimed. */
+ * against an estimate of another is no ground to give up what is there. The
+ * lock is let go now and then. @return Nonzero if it fits, and is claimed. */
 static int ucs_regcache_admit_ahead(ucs_regcache_h cache, size_t length)
 {
     if (ucs_regcache_is_twice(cache, length)) {
@@ -105,8 +105,8 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache, size_t length)
 }
 
 /* A use is never refused for a ceiling of ours, but all that could give
- * something up are asked. The lock is let go now and then. @return Nonzero if it
- * fits; it is claimed in any case. */
+ * something up are asked. The lock is let go now and then. @return Nonzero if
+ * it fits; it is claimed in any case. */
 static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length)
 {
     unsigned asked = 0;

@@ -331,8 +331,8 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
     region = ucs_load_relaxed(ucs_regcache_index_range_hint(
             &cache->index, request.start, request.end));
     /* acquire [R-GATE]: pairs with the release in ucs_regcache_gate_open() and
-     * in ucs_regcache_strike_all(): a thread that comes after an unmapping finds
-     * the gate shut, or open again and the region struck */
+     * in ucs_regcache_strike_all(): a thread that comes after an unmapping
+     * finds the gate shut, or open again and the region struck */
     if (ucs_unlikely(
                 (region == NULL) ||
                 (ucs_load_acquire(&cache->gate) != UCS_REGCACHE_GATE_OPEN) ||

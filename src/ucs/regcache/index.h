@@ -89,7 +89,8 @@ static inline ucs_regcache_hint_t *ucs_regcache_index_range_hint(
 }
 
 static inline ucs_regcache_hint_t *
-ucs_regcache_index_memh_hint(ucs_regcache_index_t *index, ucs_regcache_memh_t memh)
+ucs_regcache_index_memh_hint(ucs_regcache_index_t *index,
+                             ucs_regcache_memh_t memh)
 {
     return &index->memh_hints[ucs_regcache_index_hash((uintptr_t)memh, 0)];
 }

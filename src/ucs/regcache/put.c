@@ -111,8 +111,8 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
     if (wake) {
         ucs_store_relaxed(&region->wake, 0);
     }
-    /* release [R-PUT]: pairs with the acquire in take_idle and try_ref; the doom
-     * bit may have appeared since, a reference may have */
+    /* release [R-PUT]: pairs with the acquire in take_idle and try_ref; the
+     * doom bit may have appeared since, a reference may have */
     while (!ucs_cas_acq_rel(&region->word, &word,
                             word - UCS_REGCACHE_WORD_REF)) {
         if (ucs_regcache_word_refs(word) > 1) {

@@ -2,6 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_int.h"
+#include <ucs/regcache/plan/home.h>
+#include <ucs/predict/order.h>
 
 #include <ucs/sys/compiler_def.h>
 
@@ -48,11 +50,40 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     return UCS_OK;
 }
 
+/* What the caller leaves to the defaults */
+static ucs_regcache_params_t
+ucs_regcache_fill(const ucs_regcache_params_t *params,
+                  const ucs_regcache_tuning_t *tuning)
+{
+    ucs_regcache_params_t filled = *params;
+
+    filled.dq_length    = params->dq_length ? params->dq_length :
+                                              tuning->dq_length;
+    filled.max_contexts = params->max_contexts ? params->max_contexts :
+                                                 tuning->max_contexts;
+    return filled;
+}
+
+size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
+                              size_t regions)
+{
+    ucs_regcache_params_t filled = ucs_regcache_fill(
+            params, (params->tuning != NULL) ? params->tuning :
+                                               &ucs_regcache_tuning_default);
+
+    return sizeof(struct ucs_regcache) + filled.dq_length * sizeof(ucs_use_t) +
+           filled.max_contexts * (UCS_PREDICT_ORDER_BUFFER_BYTES +
+                                  UCS_PREDICT_ORDER_LABEL_BYTES +
+                                  sizeof(ucs_regcache_rq_item_t) +
+                                  sizeof(ucs_regcache_home_t)) +
+           (regions + UCS_REGCACHE_CHUNK) * sizeof(ucs_regcache_region_t);
+}
+
 ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
                                  const ucs_regcache_env_t *env,
                                  ucs_regcache_h *cache_p)
 {
-    ucs_regcache_params_t filled = *params;
+    ucs_regcache_params_t filled;
     ucs_regcache_h cache;
     ucs_status_t status;
 
@@ -67,11 +98,8 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
         goto err_free;
     }
 
-    filled.dq_length    = params->dq_length ? params->dq_length :
-                                              cache->tuning.dq_length;
-    filled.max_contexts = params->max_contexts ? params->max_contexts :
-                                                 cache->tuning.max_contexts;
-    status              = ucs_dq_create(filled.dq_length, &cache->use.queue);
+    filled = ucs_regcache_fill(params, &cache->tuning);
+    status = ucs_dq_create(filled.dq_length, &cache->use.queue);
     if (status != UCS_OK) {
         goto err_free;
     }

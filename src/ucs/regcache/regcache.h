@@ -217,12 +217,23 @@ typedef struct ucs_regcache_params {
                                              What is registered in advance is
                                              registered in time all the same */
     size_t                page_size; /**< bytes, a power of two; 0: system's */
-    unsigned              access_mask; /**< of a use's flags, those that say what
-                                             is allowed; a registration serves
+    unsigned              access_mask; /**< of a use's flags, those that allow
+                                             something; a registration serves
                                              what it allows all of. 0: all */
 
     const ucs_regcache_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_regcache_params_t;
+
+
+/**
+ * @param [in] params   As for @ref ucs_regcache_create.
+ * @param [in] regions  That there are at once.
+ *
+ * @return Bytes that a cache is reckoned to take with the policy that takes
+ *         most, from above. What is never used of them is not touched.
+ */
+size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
+                              size_t regions);
 
 
 /**

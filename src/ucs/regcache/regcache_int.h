@@ -181,7 +181,7 @@ typedef struct ucs_regcache_request {
                                         the first */
     uintptr_t            last;       /* behind the last */
     unsigned             flags;      /* for the lower domain, if it registers */
-    unsigned             access;     /* those of them that say what is allowed */
+    unsigned             access;     /* those of them that allow something */
     ucs_regcache_class_t size_class;
     uintptr_t            sp;         /* stack position of the call */
     uint64_t             now;        /* ns, when it came */
@@ -189,8 +189,8 @@ typedef struct ucs_regcache_request {
 
 /** What is known of the memory of a region that is REGISTERING. */
 typedef struct ucs_regcache_inspection {
-    uintptr_t     start;     /* pages: its own, and once the environment has said
-                                yes, all that are known to be alike */
+    uintptr_t     start;     /* pages: its own, and if the environment said yes
+                                all that are known to be alike */
     uintptr_t     end;
     uint64_t      events;    /* memory events before it */
     int           is_kept;   /* it may outlive its use, as was found before */
@@ -273,8 +273,9 @@ int ucs_regcache_try_lock(ucs_regcache_h cache);
 /**
  * REGISTERING, with one reference.
  *
- * @param [in] region  DORMANT, and covers the request; NULL: a FREE one, of which
- *                     there is one in reserve, takes on what is asked for.
+ * @param [in] region  DORMANT, and covers the request; NULL: a FREE one, of
+ *                     which there is one in reserve, takes on what is asked
+ *                     for.
  */
 ucs_regcache_region_t *
 ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
@@ -438,8 +439,8 @@ void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by);
 /* --- admit.c: under the lock, which is let go now and then --- */
 
 /**
- * Keep the ceilings: evict until a region fits, and count it as pinned before it
- * is.
+ * Keep the ceilings: evict until a region fits, and count it as pinned before
+ * it is.
  *
  * @param [in] now  ns.
  *

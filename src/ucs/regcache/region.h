@@ -30,8 +30,8 @@
  * - The state, the doom bit and the generation change only under the index
  *   lock. References rise and fall without it, on LIVE regions that are not
  *   doomed (a user), and under it, on REGISTERING ones (a waiter).
- * - Doomed: the mapping is gone. A doomed region is in no look-up structure; the
- *   thread that takes its last reference away puts it on the reclaim list.
+ * - Doomed: the mapping is gone. A doomed region is in no look-up structure;
+ *   the thread that takes its last reference away puts it on the reclaim list.
  * - The generation counts the lives of the object. Regions are never given
  *   back to the allocator before their cache ends, so a stale pointer may
  *   always be followed; the word tells that it is stale.

@@ -36,8 +36,8 @@ void ucs_regcache_unlock(ucs_regcache_h cache);
 
 /**
  * The equations that hold whenever the index lock is free. Looks at every
- * region; takes no lock and changes nothing: the caller holds the lock, or knows
- * that no other thread has it.
+ * region; takes no lock and changes nothing: the caller holds the lock, or
+ * knows that no other thread has it.
  *
  * @return NULL if all of them hold, else the text of one that does not.
  */

@@ -134,8 +134,8 @@ ucs_regcache_rq_item_is_current(const ucs_regcache_rq_item_t *item)
     return ucs_regcache_region_gen(item->region) == item->generation;
 }
 
-/** @return Nonzero if the item's region is in use. Acquire of the word [R-LIVE],
- *          so that the fields are those of this life or the word changes. */
+/** @return Nonzero if the item's region is in use. Acquire of the word
+ *  [R-LIVE], so that the fields are those of this life or the word changes. */
 static inline int
 ucs_regcache_rq_item_in_use(const ucs_regcache_rq_item_t *item)
 {

@@ -256,8 +256,8 @@ TEST_F(test_limits, user_too_many_registers_by_itself)
     EXPECT_EQ(1u, w->live.size()) << "superseded, so it goes with its user";
 }
 
-/* From an empty cache, which has nothing in reserve, with everything that can be
- * asked about memory */
+/* From an empty cache, which has nothing in reserve, with everything that can
+ * be asked about memory */
 TEST_F(test_limits, first_miss_takes_the_lock_at_most_six_times)
 {
     w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PREDICT);

@@ -105,7 +105,7 @@ typedef struct uct_helper_config {
                                                    expanded */
     uct_helper_cpu_mode_t    cpu_mode;
     ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
-    ucs_place_policy_t         cpu_policy;
+    ucs_place_policy_t       cpu_policy;
     ucs_log_level_t          log_level;
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */

@@ -306,8 +306,8 @@ TEST_F(test_monitor, reader_takes_no_signal)
     close();
 }
 
-/* A thread that holds a cache's lock may unmap, as a signal handler can. It must
- * not wait for a reader that waits for this lock. */
+/* A thread that holds a cache's lock may unmap, as a signal handler can. It
+ * must not wait for a reader that waits for this lock. */
 TEST_F(test_monitor, unmapping_with_the_index_lock_held)
 {
     EXPECT_EQ(0, in_child([this] {
