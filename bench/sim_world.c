@@ -115,7 +115,7 @@ static int sim_rank_progress(sim_world_t *world, sim_rank_t *rank)
         return 1;
     }
     if (message == NULL) {
-        return 0; /* whoever sends one wakes it */
+        return 0; /* the rank that sends one wakes it */
     }
     if (message->time_ns > rank->now_ns) {
         sim_rank_schedule(world, rank, message->time_ns);

@@ -4,7 +4,7 @@
 
 #
 # HELPER_MD_WARNINGS: dialect and warnings. They go to BASE_CFLAGS and
-# BASE_CXXFLAGS, not to CFLAGS: those belong to whoever runs configure, and
+# BASE_CXXFLAGS, not to CFLAGS: those belong to the user of configure, and
 # -Werror must not decide configure's own checks. WARN_CFLAGS holds what the
 # MPI compilers and the preload stub take as well. _GNU_SOURCE is defined empty:
 # a source that defines it for itself, in the usual way, then repeats the same.

@@ -10,7 +10,7 @@
  * userfaultfd sees, and whose caller sleeps until its event has been read; and
  * by a signal handler through UCM, which may interrupt its thread wherever that
  * is, also under the index lock. When either returns the buffer is mapped again
- * (`mapped` counts the mappings) and everybody may know of it. Whoever asks for
+ * (`mapped` counts the mappings) and all may know of it. A thread that asks for
  * a registration then must not get one of an earlier mapping. Nobody asks for
  * it while it is being unmapped: that is what the application owes.
  */
@@ -299,7 +299,7 @@ active proctype reader()
 #endif
             strike();
             kept = 0;
-            gate_event = 0;      /* whoever locks carries it out */
+            gate_event = 0;      /* the next owner of the lock carries it out */
             index_lock = FREE
         :: else
         fi;

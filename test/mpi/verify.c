@@ -389,7 +389,8 @@ static void *checked_malloc(size_t size)
     return ptr;
 }
 
-/* Whoever hooks mmap() hears of what is mapped as well, and infers from it */
+/* A library that hooks mmap() hears of what is mapped as well, and infers from
+ * it */
 static void *map_pages(void *wish, size_t size, int flags)
 {
     int prot = PROT_READ | PROT_WRITE;

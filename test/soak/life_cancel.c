@@ -17,8 +17,8 @@
  * Threads that are cancelled while they register. Cancellation is deferred, so
  * it takes a thread away only in a function that is a cancellation point; the
  * helper must not call one between taking something and giving it back. A
- * region left half registered, or a lock left held, hangs whoever comes next,
- * and that is what the main thread does.
+ * region left half registered, or a lock left held, hangs the thread that comes
+ * next, and that is what the main thread does.
  */
 
 #define LIFE_CANCEL_THREADS 2

@@ -84,7 +84,7 @@ static bool refuse()
     return fail;
 }
 
-/* All of the family, so that whoever watches the heap sees both ends of each
+/* All of the family, so that a test of the heap sees both ends of each
  * block or neither. */
 #define ALLOC_COUNT_WEAK __attribute__((weak, visibility("default")))
 

@@ -287,7 +287,7 @@ TEST_F(predict_order, an_end_reported_later_is_no_use)
     EXPECT_NEAR(now + bound(now - first, 1), start_of(0x1000), US);
 }
 
-/* Even one that starts when the one before did: whoever recorded it waits to be
+/* Even one that starts when the one before did: the recorder waits to be
  * told */
 TEST_F(predict_order, each_buffer_recorded_is_told_of)
 {

@@ -462,8 +462,8 @@ TEST_F(test_regcache, strays_among_many_regions_are_found_bit_by_bit)
     EXPECT_LT(most, 300u);
 }
 
-/* Nor does it look at the next ones at once: the lock is not fair, and whoever
- * wants it would have to be lucky */
+/* Nor does it look at the next ones at once: the lock is not fair, and a thread
+ * that wants it would have to be lucky */
 TEST_F(test_regcache, helper_sleeps_while_it_looks_for_strays)
 {
     const unsigned count = 3000;
@@ -562,8 +562,8 @@ TEST_F(test_regcache, unmapped_memory_does_not_wait_for_a_late_helper)
     }
 }
 
-/* All that a large buffer was made of goes at once: whoever registers next does
- * its share, and the helper the rest */
+/* All that a large buffer was made of goes at once: the thread that registers
+ * next does its share, and the helper the rest */
 TEST_F(test_regcache, one_use_does_not_reclaim_all)
 {
     const unsigned count = 3000;

@@ -13,9 +13,9 @@
  * @file vmas.h
  *
  * The process's mappings. The kernel allows vm.max_map_count of them, and
- * whoever marks pages in the middle of one (MADV_DONTFORK, userfaultfd) makes
- * three of it. At the limit malloc() fails, so long before that the helper
- * stops making registrations that nobody asked for.
+ * a program that marks pages in the middle of one (MADV_DONTFORK, userfaultfd)
+ * makes three of it. At the limit malloc() fails, so long before that the
+ * helper stops making registrations that nobody asked for.
  */
 
 BEGIN_C_DECLS

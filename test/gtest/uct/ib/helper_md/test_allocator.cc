@@ -12,8 +12,8 @@
 
 /*
  * Memory events from inside the allocator: glibc gives memory back with the
- * lock of its arena held. Whoever allocates in such an event waits for himself,
- * which the alarm of the child ends.
+ * lock of its arena held. A thread that allocates in such an event waits for
+ * itself, which the alarm of the child ends.
  */
 
 class test_allocator : public test_decorator {

@@ -53,7 +53,7 @@
 #define ucs_swap_acq_rel(_p, _v) \
     ({ sim_point(); atomic_exchange_explicit(_p, _v, sim_relaxed); })
 
-/* Whoever fails may be spinning: let another fiber run */
+/* The fiber that fails may be spinning: let another fiber run */
 #define ucs_cas_relaxed(_p, _old_p, _new) \
     ({ \
         int sim_is_set; \
