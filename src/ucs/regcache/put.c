@@ -200,7 +200,7 @@ int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh)
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
 
     /* relaxed: the event that dooms a region has its own order with the caller,
-     * who asks after it */
+     * which asks after it */
     return (region != NULL) &&
            (ucs_load_relaxed(&region->word) & UCS_REGCACHE_WORD_DOOMED);
 }

@@ -23,7 +23,7 @@
  * @ref ucs_regcache_env_t, so the code that runs in production also runs under
  * a virtual clock with a stub domain.
  *
- * Who may call what:
+ * Which thread may call what:
  *  - any thread of the application: @ref ucs_regcache_get,
  *    @ref ucs_regcache_put, @ref ucs_regcache_unmapped;
  *  - one thread at a time (the helper): @ref ucs_regcache_step;
@@ -317,7 +317,7 @@ void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
 
 
 /**
- * The same from a thread that must not wait, for who holds the lock may wait
+ * The same from a thread that must not wait, for the owner of the lock may wait
  * for it.
  *
  * @return Zero if the lock is not free: nothing has been done, try again.

@@ -18,7 +18,7 @@ typedef enum ucs_claim {
     UCS_CLAIM_FORCE   /**< a use that is not to be refused */
 } ucs_claim_t;
 
-/** Who is asked to give bytes of a budget back. */
+/** Which ranks are asked to give bytes of a budget back. */
 typedef enum ucs_ask {
     UCS_ASK_SHARE, /**< those above their share for what is idle, if this
                         process is below its own */

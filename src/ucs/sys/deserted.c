@@ -21,7 +21,7 @@
 #define UCS_DESERTED_THREAD_NAME "ucx-helper-end"
 
 /* How long a process may outlive its last thread: too short to be noticed by
- * who waits for it, and few system calls for a state that may last. */
+ * a waiting parent, and few system calls for a state that may last. */
 #define UCS_DESERTED_LOOK_NS 50000000
 
 /* Of the folder of threads, beside one for each of them */

@@ -45,8 +45,8 @@ void ucs_helper_log_init(void);
 /**
  * Hold back, or let through again, all of UCX's messages from the calling
  * thread. The verbs domain of UCX 1.13 reports a failed registration as an
- * error even to who asks it not to (UCT_MD_MEM_FLAG_HIDE_ERRORS); the failure
- * of a registration that nobody asked for is none.
+ * error even to a caller that asks it not to (UCT_MD_MEM_FLAG_HIDE_ERRORS); the
+ * failure of a registration that nobody asked for is none.
  */
 void ucs_helper_log_hush(int hush);
 

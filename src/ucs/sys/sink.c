@@ -123,7 +123,7 @@ err:
     return -1;
 }
 
-/* The flags of a stream are those of all who share it, so it cannot be made
+/* The flags of a stream are those of all that share it, so it cannot be made
  * non-blocking; but where there is room, a piece of PIPE_BUF has it */
 static int ucs_sink_write_pieces(int fd, const char *text, size_t length)
 {
