@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef ENGINE_FIXTURE_H_
-#define ENGINE_FIXTURE_H_
+#ifndef REGCACHE_FIXTURE_H_
+#define REGCACHE_FIXTURE_H_
 
 #include "regcache_world.h"
 

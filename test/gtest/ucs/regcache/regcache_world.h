@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef ENGINE_WORLD_H_
-#define ENGINE_WORLD_H_
+#ifndef REGCACHE_WORLD_H_
+#define REGCACHE_WORLD_H_
 
 #include <ucs/regcache/valid.h>
 
