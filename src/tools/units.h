@@ -16,9 +16,6 @@
 /** Large enough for every text that is written here. */
 #define TOOL_UNITS_MAX 32
 
-/** What `inf` is read as. */
-#define TOOL_UNITS_INF UINT64_MAX
-
 /**
  * Read a size, as the helper does: a whole number with an optional K, M, G or T
  * (powers of 1024, either case, optionally followed by B), a plain B, or `inf`.

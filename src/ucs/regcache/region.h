@@ -54,7 +54,6 @@ typedef enum ucs_regcache_state {
 #define UCS_REGCACHE_WORD_REF        UINT64_C(0x10)
 #define UCS_REGCACHE_WORD_REF_MASK   UINT64_C(0xffffff0)
 #define UCS_REGCACHE_WORD_REF_SHIFT  4
-#define UCS_REGCACHE_WORD_GEN        UINT64_C(0x10000000)
 #define UCS_REGCACHE_WORD_GEN_SHIFT  28
 
 /** Classes of regions: each has its own LRU order. */

@@ -25,8 +25,6 @@ extern ucs_log_component_config_t ucs_helper_log_config;
     ucs_helper_log(UCS_LOG_LEVEL_ERROR, _fmt, ##__VA_ARGS__)
 #define ucs_helper_warn(_fmt, ...) \
     ucs_helper_log(UCS_LOG_LEVEL_WARN, _fmt, ##__VA_ARGS__)
-#define ucs_helper_info(_fmt, ...) \
-    ucs_helper_log(UCS_LOG_LEVEL_INFO, _fmt, ##__VA_ARGS__)
 #define ucs_helper_debug(_fmt, ...) \
     ucs_helper_log(UCS_LOG_LEVEL_DEBUG, _fmt, ##__VA_ARGS__)
 

@@ -10,9 +10,9 @@ static void ucs_regcache_serve_back_off(ucs_regcache_h cache)
 {
     uint64_t now = ucs_regcache_now(cache);
 
-    cache->plan.backoff.ns       = ucs_max(2 * cache->plan.backoff.ns,
+    cache->plan.backoff.ns    = ucs_max(2 * cache->plan.backoff.ns,
                                         cache->tuning.backoff_min_ns);
-    cache->plan.backoff.ns       = ucs_min(cache->plan.backoff.ns,
+    cache->plan.backoff.ns    = ucs_min(cache->plan.backoff.ns,
                                         cache->tuning.away_max_ns);
     cache->plan.backoff.until = now + cache->plan.backoff.ns;
 }
@@ -31,8 +31,8 @@ static int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache)
  * is refused for what it is will be refused again. The verbs domain of UCX 1.13
  * does not tell them apart. */
 static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
-                                               ucs_regcache_rq_item_t *item,
-                                               ucs_regcache_region_t *region)
+                                                ucs_regcache_rq_item_t *item,
+                                                ucs_regcache_region_t *region)
 {
     ucs_status_t status;
 
@@ -54,7 +54,7 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
 /* What is to be done for an item that is due; under the lock */
 static ucs_regcache_region_t *
 ucs_regcache_serve_find(ucs_regcache_h cache, ucs_regcache_rq_item_t *item,
-                       ucs_regcache_state_t *state_p)
+                        ucs_regcache_state_t *state_p)
 {
     ucs_regcache_region_t *region = item->region;
     ucs_regcache_region_t *found;
@@ -84,8 +84,8 @@ ucs_regcache_serve_find(ucs_regcache_h cache, ucs_regcache_rq_item_t *item,
 
 /* The region is registered, or was so already: now its use must come */
 static void ucs_regcache_serve_registered(ucs_regcache_h cache,
-                                         ucs_regcache_rq_item_t *item,
-                                         ucs_regcache_region_t *region)
+                                          ucs_regcache_rq_item_t *item,
+                                          ucs_regcache_region_t *region)
 {
     ucs_regcache_region_t *before = item->region;
     uint64_t now                  = ucs_regcache_now(cache);
@@ -100,7 +100,7 @@ static void ucs_regcache_serve_registered(ucs_regcache_h cache,
 }
 
 static void ucs_regcache_serve_due(ucs_regcache_h cache,
-                                  ucs_regcache_rq_item_t *item)
+                                   ucs_regcache_rq_item_t *item)
 {
     ucs_regcache_region_t *region;
     ucs_regcache_state_t state;
@@ -149,7 +149,8 @@ int ucs_regcache_serve_next(ucs_regcache_h cache)
 
 /* The use did not come by deadline and slack */
 static void ucs_regcache_serve_expire(ucs_regcache_h cache,
-                                     ucs_regcache_rq_item_t *item, uint64_t now)
+                                      ucs_regcache_rq_item_t *item,
+                                      uint64_t now)
 {
     ucs_regcache_region_t *region = item->region;
     uint64_t word                 = ucs_load_relaxed(&region->word);
@@ -172,7 +173,7 @@ static void ucs_regcache_serve_expire(ucs_regcache_h cache,
 }
 
 void ucs_regcache_serve_expired(ucs_regcache_h cache,
-                                      ucs_regcache_rq_list_t list, uint64_t now)
+                                ucs_regcache_rq_list_t list, uint64_t now)
 {
     ucs_regcache_rq_item_t *item;
 

@@ -7,8 +7,8 @@
  * expected later does not matter: the one that was lost would have had the
  * region deregistered until then. */
 static int ucs_regcache_sweep_is_stray(ucs_regcache_h cache,
-                                      ucs_regcache_region_t *region,
-                                      uint64_t now)
+                                       ucs_regcache_region_t *region,
+                                       uint64_t now)
 {
     uint64_t word = ucs_load_relaxed(&region->word);
     uint64_t earliest;
@@ -28,8 +28,8 @@ static int ucs_regcache_sweep_is_stray(ucs_regcache_h cache,
 /* Under the lock: the next stray, once it is claimed; NULL if the lot or the
  * sweep is over */
 static ucs_regcache_region_t *ucs_regcache_sweep_next(ucs_regcache_h cache,
-                                                           unsigned *left_p,
-                                                           uint64_t now)
+                                                      unsigned *left_p,
+                                                      uint64_t now)
 {
     ucs_regcache_region_t *region;
 
@@ -68,9 +68,9 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
         cache->plan.sweep.at = ucs_regcache_now(cache) +
                                cache->tuning.lot_rest_ns;
     } else {
-        cache->plan.sweep.at    = cache->plan.sweep.is_again ?
-                                          now + 2 * cache->tuning.stray_ns :
-                                          UCS_REGCACHE_TIME_NEVER;
+        cache->plan.sweep.at       = cache->plan.sweep.is_again ?
+                                             now + 2 * cache->tuning.stray_ns :
+                                             UCS_REGCACHE_TIME_NEVER;
         cache->plan.sweep.is_again = 0;
     }
 }
@@ -78,8 +78,7 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
 /* Uses were lost, so regions may be idle that no queue knows of. Not at once:
  * where uses are lost they come fast, and what was used just now will be used
  * again. A sweep that is under way has looked at some already and goes on. */
-void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost,
-                                   uint64_t now)
+void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost, uint64_t now)
 {
     if (lost != cache->plan.sweep.lost) {
         cache->plan.sweep.lost = lost;

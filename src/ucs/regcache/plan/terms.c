@@ -6,8 +6,8 @@
 #include <ucs/sys/math.h>
 
 void ucs_regcache_terms_locked(ucs_regcache_h cache,
-                                           ucs_regcache_region_t *region,
-                                           ucs_predict_terms_t *terms)
+                               ucs_regcache_region_t *region,
+                               ucs_predict_terms_t *terms)
 {
     size_t pages = ucs_regcache_pages(cache, region);
     size_t items = cache->plan.rq.count[UCS_REGCACHE_RQ_PENDING];
@@ -22,9 +22,8 @@ void ucs_regcache_terms_locked(ucs_regcache_h cache,
     terms->deregister_ns = ucs_predict_cost_estimate(&cache->cost.dereg, pages);
 }
 
-void ucs_regcache_terms(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region,
-                             ucs_predict_terms_t *terms)
+void ucs_regcache_terms(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                        ucs_predict_terms_t *terms)
 {
     ucs_regcache_lock(cache);
     ucs_regcache_terms_locked(cache, region, terms);
@@ -46,7 +45,7 @@ void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
 }
 
 uint64_t ucs_regcache_terms_begin(ucs_regcache_h cache,
-                                      ucs_regcache_rq_item_t *item)
+                                  ucs_regcache_rq_item_t *item)
 {
     ucs_predict_terms_t terms;
     uint64_t cost;
