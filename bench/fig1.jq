@@ -116,7 +116,7 @@ map(figures)
 | [group_by([.mpi, (.reuse | not), .size])[]
    | . as $runs
    | [[.[].policy] | unique | sort_by({leave_pinned: 0, on_demand: 1,
-                                       predict: 2, paper: 3, lru: 4}[.])[]
+                                       predict: 2, paper: 3, rent: 4, lru: 5}[.])[]
       | row($runs; .)]] as $groups
 | {bench: "fig1", pairs: (map(.pair) | max), rows: ($groups | add),
    goals: [$groups[] | goals(.)]}

@@ -50,7 +50,7 @@ static const char many_usage[] =
         "usage: many [options]\n"
         "  --regions LIST    numbers of regions [1000,10000,100000,1000000]\n"
         "  --policies LIST   in turn, once a round "
-        "[predict,paper,leave_pinned,lru,on_demand]\n"
+        "[predict,paper,rent,leave_pinned,lru,on_demand]\n"
         "  --rounds N        of all of these [1]\n"
         "  --busy N          processes beside it that only run [0]\n";
 
@@ -259,7 +259,7 @@ static int many_parse(many_t *many, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    many_t many = {.policies   = "predict,paper,leave_pinned,lru,on_demand",
+    many_t many = {.policies   = "predict,paper,rent,leave_pinned,lru,on_demand",
                    .counts     = "1000,10000,100000,1000000",
                    .num_rounds = 1};
     int ret;

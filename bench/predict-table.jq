@@ -28,7 +28,7 @@ def codes:
 def equals:
     (["(periodicity)"] + (policies | map(select(. != "predict")))) as $others
     | "## At the byte-seconds of others", "",
-      "On time of a policy, and of predict under a ceiling or with a miss target at",
+      "On time of a policy, and of predict under a ceiling or with a price of memory at",
       "which it spends no more (-: it cannot spend so little).", "",
       (["trace"] + ($others | map(., "predict, same")) | head),
       (.traces[] | [.trace] + (. as $t | $others

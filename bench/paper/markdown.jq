@@ -70,7 +70,7 @@ def kernel_table($mpi):
            "\(.met | met) |"),
 (.machine.mpis[] as $mpi | kernel_table($mpi)),
 (if $curves == "" then empty else
- "", "Memory against time of each recorded code, a curve over the miss target of " +
+ "", "Memory against time of each recorded code, a curve over the price of memory under " +
  "`predict`; replayed, so all costs are modelled, and what a wait does to other " +
  "ranks is not in it (`bench/curves` draws it again):", "",
  "![memory against time of each code](\($curves))", "",

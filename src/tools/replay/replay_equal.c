@@ -52,16 +52,16 @@ static int replay_may_equal(const replay_row_t *row)
                    ucs_regcache_policy_names[UCS_REGCACHE_POLICY_PREDICT]));
 }
 
-/* Predict has two ways to spend less: a ceiling, by bisection, and a larger
- * share of misses */
+/* Predict has two ways to spend less: a ceiling, by bisection, and a higher
+ * price of memory */
 void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
                   const replay_outcome_t *outcome, replay_row_t *row)
 {
-    static const double targets[] = {0.01, 0.02, 0.05, 0.1,  0.2,
-                                     0.35, 0.5,  0.7,  0.85, 0.95};
-    uint64_t high                 = replay_most_bytes(outcome);
-    replay_params_t params        = options->params;
-    uint64_t low                  = 0;
+    static const double slowdowns[] = {0.001, 0.002, 0.005, 0.01, 0.02,
+                                       0.05,  0.1,   0.2,   0.5,  1};
+    uint64_t high                   = replay_most_bytes(outcome);
+    replay_params_t params          = options->params;
+    uint64_t low                    = 0;
     unsigned i;
 
     if (!replay_may_equal(row)) {
@@ -77,8 +77,8 @@ void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
         }
     }
     params.max_pinned = UINT64_MAX;
-    for (i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
-        params.miss_target = targets[i];
+    for (i = 0; i < sizeof(slowdowns) / sizeof(slowdowns[0]); ++i) {
+        params.max_slowdown = slowdowns[i];
         (void)replay_equal_try(trace, &params, row);
     }
 }

@@ -23,6 +23,7 @@
 #define REPLAY_DEREG_PAGE_NS  17.0
 
 #define REPLAY_LATENESS_NS    30000.0
+#define REPLAY_SLOWDOWN_MIN   1e-5
 #define REPLAY_SEED           1
 
 #define REPLAY_NSEC           1e9
@@ -144,9 +145,10 @@ static int replay_parse_ns(void *field, const char *value)
     return 0;
 }
 
-static int replay_parse_miss_target(void *field, const char *value)
+static int replay_parse_max_slowdown(void *field, const char *value)
 {
-    return replay_parse_share(field, value, 99);
+    return ((replay_parse_share(field, value, 100) == 0) &&
+            (*(double*)field >= REPLAY_SLOWDOWN_MIN)) ? 0 : -1;
 }
 
 static int replay_parse_noise(void *field, const char *value)
@@ -194,9 +196,10 @@ const tool_option_t replay_options[] = {
     {"lateness", replay_parse_ns, REPLAY_OFFSET(params.lateness_ns),
      "a time such as 30us",
      "TIME      modelled median lateness of the helper's wake-up [30us]"},
-    {"miss-target", replay_parse_miss_target,
-     REPLAY_OFFSET(params.miss_target), "N% above 0, up to 99%",
-     "N%  of predict, UCX_MD_HELPER_MISS_TARGET [1%]"},
+    {"max-slowdown", replay_parse_max_slowdown,
+     REPLAY_OFFSET(params.max_slowdown),
+     "N% from 0.001% to 100%",
+     "N%  of the run time that all memory is worth [0.5%]"},
     {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
      "N         of all that is random but --warp [1]"},
     {"warp", replay_parse_warp, REPLAY_OFFSET(warp), "a whole number",
@@ -221,6 +224,7 @@ void replay_options_init(replay_options_t *options)
     options->params.deregister_cost.base_ns = REPLAY_DEREG_NS;
     options->params.deregister_cost.page_ns = REPLAY_DEREG_PAGE_NS;
     options->params.lateness_ns             = REPLAY_LATENESS_NS;
+    options->params.max_slowdown            = UCS_REGCACHE_MAX_SLOWDOWN;
     options->params.seed                    = REPLAY_SEED;
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;

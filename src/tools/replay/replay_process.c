@@ -339,7 +339,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .max_regions  = ULONG_MAX,
         .dq_length    = process->dq_length,
         .max_contexts = process->max_contexts,
-        .miss_target  = params->miss_target,
+        .max_slowdown = params->max_slowdown,
         .page_size    = process->page_size,
         .tuning       = params->tuning
     };

@@ -37,7 +37,7 @@ typedef struct tool_setting {
 extern const tool_setting_t tool_settings[];
 
 /** How many there are. */
-#define TOOL_SETTING_COUNT 13
+#define TOOL_SETTING_COUNT 12
 
 /** @return The setting of @a variable, which must be in the table. */
 const tool_setting_t *tool_setting_of(const char *variable);

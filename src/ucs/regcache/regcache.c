@@ -19,9 +19,8 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
                                            (size_t)sysconf(_SC_PAGESIZE);
 
     if ((params->policy >= UCS_REGCACHE_POLICY_LAST) ||
-        (page_size & (page_size - 1)) || !(params->miss_target >= 0) ||
-        !(params->miss_target < 1) || !(params->cpu_target >= 0) ||
-        !(params->cpu_target <= 1)) {
+        (page_size & (page_size - 1)) || !(params->max_slowdown >= 0) ||
+        !(params->max_slowdown <= 1)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
@@ -61,6 +60,9 @@ ucs_regcache_fill(const ucs_regcache_params_t *params,
                                               tuning->dq_length;
     filled.max_contexts = params->max_contexts ? params->max_contexts :
                                                  tuning->max_contexts;
+    filled.max_slowdown = (params->max_slowdown > 0) ?
+                                  params->max_slowdown :
+                                  UCS_REGCACHE_MAX_SLOWDOWN;
     return filled;
 }
 

@@ -37,6 +37,10 @@ BEGIN_C_DECLS
 /** Never: the return value of a step that waits for nothing but a wake-up. */
 #define UCS_REGCACHE_TIME_NEVER UINT64_MAX
 
+/** Default of what all memory that would be left pinned is worth: a share of
+ *  the run time. */
+#define UCS_REGCACHE_MAX_SLOWDOWN 0.005
+
 typedef struct ucs_regcache *ucs_regcache_h;
 
 /** A registration, as the lower domain names it; never NULL. The cache hands it
@@ -53,6 +57,9 @@ typedef enum ucs_regcache_policy {
                                          communications predicts */
     UCS_REGCACHE_POLICY_PAPER,        /**< deregister in gaps, register before
                                          the predicted use (Li et al. 2011) */
+    UCS_REGCACHE_POLICY_RENT,         /**< keep for as long as that costs what
+                                         registering again would, then
+                                         deregister */
     UCS_REGCACHE_POLICY_LEAVE_PINNED, /**< keep for ever, as UCX's own cache */
     UCS_REGCACHE_POLICY_ON_DEMAND,    /**< deregister at once */
     UCS_REGCACHE_POLICY_LRU,          /**< keep, evict the least recently used
@@ -207,15 +214,10 @@ typedef struct ucs_regcache_params {
                                              0: default */
     unsigned              max_contexts; /**< bound of the call-site table; 0:
                                              default */
-    double                miss_target;  /**< share of uses that may find their
-                                             buffer unregistered, 0 to 1, for
-                                             predict; 0: default */
-    double                cpu_target;   /**< share of a core that the helper may
-                                             take for the first megabyte that
-                                             would be left pinned, and for each
-                                             more; 0 to 1, for predict; 0: any.
-                                             What is registered in advance is
-                                             registered in time all the same */
+    double                max_slowdown; /**< what all memory that would be left
+                                             pinned is worth, as a share of the
+                                             run time; above 0, at most 1; 0:
+                                             UCS_REGCACHE_MAX_SLOWDOWN */
     size_t                page_size; /**< bytes, a power of two; 0: system's */
     unsigned              access_mask; /**< of a use's flags, those that allow
                                              something; a registration serves

@@ -416,26 +416,6 @@ TEST_F(test_replay, ceilings_end_in_every_policy)
     alarm(0);
 }
 
-TEST_F(test_replay, miss_target_trades_hits_for_bytes)
-{
-    std::mt19937 random(11);
-    uint64_t now = MS;
-
-    for (unsigned i = 0; i < 2000; ++i) {
-        use(now, now + MS / 10, i % 2, 64 * PAGE);
-        now += MS + random() % (4 * MS);
-    }
-    prepare();
-    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
-    p.miss_target     = 0.01;
-    auto careful      = run(p);
-    p.miss_target     = 0.4;
-    auto frugal       = run(p);
-    EXPECT_GT(careful.on_time, careful.uses * 97 / 100);
-    EXPECT_LT(frugal.on_time, careful.on_time);
-    EXPECT_LT(frugal.pinned_byte_ns, careful.pinned_byte_ns);
-}
-
 TEST_F(test_replay, warps_change_times_and_keep_uses)
 {
     for (unsigned i = 0; i < 100; ++i) {

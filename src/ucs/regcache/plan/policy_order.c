@@ -59,9 +59,6 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     predict.max_buffers = params->max_contexts;
     predict.max_labels  = params->max_contexts;
     predict.tuning      = &cache->tuning.predict;
-    if (params->miss_target > 0) {
-        predict.miss_target = params->miss_target;
-    }
 
     order = calloc(1, sizeof(*order));
     if (order == NULL) {
@@ -78,9 +75,7 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     }
 
     order->miss_target = predict.miss_target;
-    ucs_regcache_share_init(&order->share,
-                            (cache->env.spent != NULL) ? params->cpu_target : 0,
-                            &cache->tuning);
+    ucs_regcache_share_init(&order->share, 0, &cache->tuning);
     *state_p = order;
     return UCS_OK;
 

@@ -218,13 +218,12 @@ static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 {
     const ucs_regcache_params_t params = {
-            .policy      = md->config.policy,
-            .miss_target = md->config.miss_target,
-            .cpu_target  = md->config.cpu_target,
-            .min_size    = md->config.min_size,
-            .max_pinned  = md->config.max_pinned,
-            .max_regions = md->config.max_regions,
-            .access_mask = UCT_MD_MEM_ACCESS_ALL};
+            .policy       = md->config.policy,
+            .max_slowdown = md->config.max_slowdown,
+            .min_size     = md->config.min_size,
+            .max_pinned   = md->config.max_pinned,
+            .max_regions  = md->config.max_regions,
+            .access_mask  = UCT_MD_MEM_ACCESS_ALL};
     const ucs_regcache_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,

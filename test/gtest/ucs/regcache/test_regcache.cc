@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_fixture.h"
+#include <cmath>
 
 #include <thread>
 #include <vector>
@@ -628,6 +629,12 @@ TEST_F(test_regcache, bad_parameters)
     bad.params.dq_length = 7;
     EXPECT_EQ(UCS_ERR_INVALID_PARAM,
               ucs_regcache_create(&bad.params, &env, &bad.cache));
+    bad.params.dq_length = 0;
+    for (double slowdown : {-0.01, 1.01, double(NAN)}) {
+        bad.params.max_slowdown = slowdown;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+                  ucs_regcache_create(&bad.params, &env, &bad.cache));
+    }
 }
 
 /*

@@ -19,7 +19,7 @@
 #define UCT_HELPER_ERROR_MAX 512
 
 #define UCT_HELPER_SIZES     "bytes with an optional k, m, g or t, or inf"
-#define UCT_HELPER_SHARES    "a share above 0 and below 1, such as 0.01 or 1%"
+#define UCT_HELPER_SHARES    "a share from 0.001% to 100%, such as 0.5% or 0.005"
 
 /* The index of an option in uct_helper_options_t, of its place there */
 #define UCT_HELPER_INDEX(_offset) ((_offset) / sizeof(char*))
@@ -183,10 +183,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(helper, ucs_config_sscanf_on_off, NULL, helper, "y or n"),
     UCT_HELPER_RULE(policy, ucs_config_sscanf_enum, ucs_regcache_policy_names,
                     policy,
-                    "predict, paper, leave_pinned, on_demand or lru"),
-    UCT_HELPER_RULE(miss_target, uct_helper_read_share, NULL, miss_target,
-                    UCT_HELPER_SHARES),
-    UCT_HELPER_RULE(cpu_target, uct_helper_read_share, NULL, cpu_target,
+                    "predict, paper, rent, leave_pinned, on_demand or lru"),
+    UCT_HELPER_RULE(max_slowdown, uct_helper_read_share, NULL, max_slowdown,
                     UCT_HELPER_SHARES),
     UCT_HELPER_RULE(min_size, uct_helper_read_size, NULL, min_size,
                     UCT_HELPER_SIZES),
@@ -310,6 +308,27 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     return status;
 }
 
+/* An option of an earlier release: who set it wants to know what says now what
+ * it said, and that the job runs with the default of that */
+static int uct_helper_config_was_option(const char *name, size_t length)
+{
+    static const char *const former[] = {"HELPER_MISS_TARGET",
+                                         "HELPER_CPU_TARGET", NULL};
+    const char *const *word;
+
+    for (word = former; *word != NULL; ++word) {
+        if ((strlen(*word) == length) && !strncmp(*word, name, length)) {
+            ucs_helper_warn(UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
+                            "%s: this option has gone and is not looked at; "
+                            "see UCX_MD_HELPER_MAX_SLOWDOWN, what pinned "
+                            "memory is worth as a share of the run time",
+                            *word);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* UCX says which variables it does not know, but not what they may have been
  * meant to be; and a switch that is mistyped is a helper that stays off */
 static void uct_helper_config_check_name(const char *variable)
@@ -325,6 +344,9 @@ static void uct_helper_config_check_name(const char *variable)
     }
 
     length = strcspn(name, "=");
+    if (uct_helper_config_was_option(name, length)) {
+        return;
+    }
     ucs_nearest_begin(&nearest, name, length);
     for (field = uct_helper_options_table; field->name != NULL; ++field) {
         if ((strlen(field->name) == length) &&

@@ -72,8 +72,7 @@ typedef enum uct_helper_pin_verify {
 typedef struct uct_helper_options {
     char *helper;
     char *policy;
-    char *miss_target;
-    char *cpu_target;
+    char *max_slowdown;
     char *min_size;
     char *max_pinned;
     char *max_regions;
@@ -93,8 +92,7 @@ typedef struct uct_helper_options {
 typedef struct uct_helper_config {
     int                      helper;          /**< UCX_MD_HELPER */
     ucs_regcache_policy_t    policy;
-    double                   miss_target;     /**< share of uses, 0 to 1 */
-    double                   cpu_target;      /**< share of a core, 0 to 1 */
+    double                   max_slowdown;    /**< share of the run time */
     size_t                   min_size;        /**< bytes */
     size_t                   max_pinned;   /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions;     /**< ULONG_MAX: no ceiling */

@@ -19,21 +19,19 @@ ucs_config_field_t uct_helper_options_table[] = {
      "  predict      - deregister, register again before the use that the\n"
      "                 order of communications predicts\n"
      "  paper        - likewise, before the shortest period has passed\n"
+     "  rent         - keep for as long as that costs what registering again\n"
+     "                 would, then deregister; predicts nothing\n"
      "  leave_pinned - keep until the memory is unmapped\n"
      "  on_demand    - deregister at once\n"
      "  lru          - keep, evict the least recently used at a ceiling",
      offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_MISS_TARGET", "1%",
-     "Under predict: share of uses that may find their buffer unregistered;\n"
-     "a smaller one costs memory, where the uses are irregular.",
-     offsetof(uct_helper_options_t, miss_target), UCS_CONFIG_TYPE_STRING},
-
-    {"HELPER_CPU_TARGET", "1%",
-     "Under predict: share of a core that a helper may take, for the first\n"
-     "megabyte that would be left pinned and for each more; a larger one\n"
-     "saves memory, where iterations are short.",
-     offsetof(uct_helper_options_t, cpu_target), UCS_CONFIG_TYPE_STRING},
+    {"HELPER_MAX_SLOWDOWN", "0.5%",
+     "Under predict and rent: what all of the memory that would be left pinned\n"
+     "is worth, as a share of the run time. The job loses at most that share\n"
+     "in expectation, and only where all of the memory is saved. More saves\n"
+     "memory, less saves time; from 0.001% to 100%.",
+     offsetof(uct_helper_options_t, max_slowdown), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MIN_SIZE", "16k",
      "Shorter buffers are registered once and kept.",

@@ -18,6 +18,9 @@
 #define UCT_HELPER_COST_BASE_MAX_NS 1e9
 #define UCT_HELPER_COST_PAGE_MAX_NS 1e6
 
+/* Of the run time: less than a second in a day is beyond what can be told */
+#define UCT_HELPER_SHARE_MIN 1e-5
+
 
 /* Only digits are taken: strtoull() would take a sign and leading blanks as
  * well. */
@@ -108,7 +111,7 @@ int uct_helper_value_share(const char *text, double *value_p)
         value /= 100;
         ++end;
     }
-    if ((*end != '\0') || !(value > 0) || !(value < 1)) {
+    if ((*end != '\0') || !(value >= UCT_HELPER_SHARE_MIN) || !(value <= 1)) {
         return 0;
     }
 

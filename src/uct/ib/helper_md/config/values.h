@@ -21,7 +21,7 @@ BEGIN_C_DECLS
 int uct_helper_value_size(const char *text, size_t *value_p);
 
 
-/** A share between 0 and 1, neither of them: 0.01, 1%, 0.5%. */
+/** A share from 0.001% to 100%: 0.005, 0.5%, 1. */
 int uct_helper_value_share(const char *text, double *value_p);
 
 

@@ -29,8 +29,7 @@ protected:
     {
         m_options.helper      = text("y");
         m_options.policy      = text("predict");
-        m_options.miss_target = text("1%");
-        m_options.cpu_target  = text("1%");
+        m_options.max_slowdown = text("0.5%");
         m_options.min_size    = text("16k");
         m_options.max_pinned  = text("inf");
         m_options.max_regions = text("inf");
@@ -72,8 +71,7 @@ protected:
     void expect_defaults()
     {
         EXPECT_EQ(UCS_REGCACHE_POLICY_PREDICT, m_config.policy);
-        EXPECT_DOUBLE_EQ(0.01, m_config.miss_target);
-        EXPECT_DOUBLE_EQ(0.01, m_config.cpu_target);
+        EXPECT_DOUBLE_EQ(UCS_REGCACHE_MAX_SLOWDOWN, m_config.max_slowdown);
         EXPECT_EQ(16384u, m_config.min_size);
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
@@ -108,13 +106,20 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
     } bad[] = {
         {&uct_helper_options_t::helper, "UCX_MD_HELPER:", "perhaps"},
         {&uct_helper_options_t::policy, "UCX_MD_HELPER_POLICY", "papers"},
-        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET", "0"},
-        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
-         "100%"},
-        {&uct_helper_options_t::miss_target, "UCX_MD_HELPER_MISS_TARGET",
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+         ""},
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+         "0"},
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+         "0.0009%"},
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+         "100.1%"},
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+         "-1%"},
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
          "nan"},
-        {&uct_helper_options_t::cpu_target, "UCX_MD_HELPER_CPU_TARGET", "0"},
-        {&uct_helper_options_t::cpu_target, "UCX_MD_HELPER_CPU_TARGET", "2"},
+        {&uct_helper_options_t::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+         "0.5 %"},
         {&uct_helper_options_t::min_size, "UCX_MD_HELPER_MIN_SIZE", "16q"},
         {&uct_helper_options_t::max_pinned, "UCX_MD_HELPER_MAX_PINNED", "-1"},
         {&uct_helper_options_t::node_max_pinned,
@@ -137,11 +142,25 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
     }
 }
 
+TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
+{
+    const struct {
+        const char *text;
+        double     share;
+    } good[] = {{"0.5%", 0.005}, {"0.005", 0.005}, {".02", 0.02},
+                {"0.001%", 1e-5}, {"100%", 1},     {"1", 1}};
+
+    for (const auto &entry : good) {
+        m_options.max_slowdown = text(entry.text);
+        EXPECT_EQ(UCS_OK, parse()) << m_error;
+        EXPECT_DOUBLE_EQ(entry.share, m_config.max_slowdown) << entry.text;
+    }
+}
+
 TEST_F(test_config, bad_values_leave_the_defaults)
 {
     m_options.policy      = text("papers");
-    m_options.miss_target = text("0");
-    m_options.cpu_target  = text("0");
+    m_options.max_slowdown = text("0");
     m_options.min_size    = text("16q");
     m_options.max_pinned  = text("-1");
     m_options.max_regions = text("0");
@@ -378,6 +397,27 @@ TEST(test_config_env, a_mistyped_name_is_told_once)
     EXPECT_NE(std::string::npos,
               all.find("UCX_MD_HELPR: there is no such option; did you mean "
                        "'UCX_MD_HELPER'?")) << all;
+}
+
+TEST(test_config_env, an_option_that_has_gone_is_told_and_nothing_else)
+{
+    uct_helper_config_t config;
+    log_capture log;
+
+    setenv("UCX_MD_HELPER", "y", 1);
+    setenv("UCX_MD_HELPER_MISS_TARGET", "5%", 1);
+    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
+    unsetenv("UCX_MD_HELPER_MISS_TARGET");
+    unsetenv("UCX_MD_HELPER");
+    EXPECT_EQ(1, config.helper);
+    EXPECT_DOUBLE_EQ(UCS_REGCACHE_MAX_SLOWDOWN, config.max_slowdown);
+    std::string all;
+    for (const auto &line : log.lines()) {
+        all += line + "\n";
+    }
+    EXPECT_NE(std::string::npos,
+              all.find("UCX_MD_HELPER_MISS_TARGET: this option has gone and is "
+                       "not looked at; see UCX_MD_HELPER_MAX_SLOWDOWN")) << all;
 }
 
 TEST(test_nearest, words)
