@@ -130,6 +130,16 @@ const char *tool_units_print_share(double part, double whole, char *buf)
     return buf;
 }
 
+const char *tool_units_print_fine_share(double part, double whole, char *buf)
+{
+    if ((whole > 0) && (part >= 0)) {
+        snprintf(buf, TOOL_UNITS_MAX, "%.3f %%", 100 * part / whole);
+    } else {
+        strcpy(buf, "-");
+    }
+    return buf;
+}
+
 const char *tool_units_print_change(double now, double before, char *buf)
 {
     double percent;

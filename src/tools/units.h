@@ -54,6 +54,10 @@ const char *tool_units_print_seconds(double seconds, char *buf);
 /** @a part of @a whole as `97.5 %`, or `-` when @a whole is zero. */
 const char *tool_units_print_share(double part, double whole, char *buf);
 
+/** The same with three decimals, for what is small: `0.015 %`; `-` too where
+ *  @a part is negative, which is not known. */
+const char *tool_units_print_fine_share(double part, double whole, char *buf);
+
 /** Change from @a before to @a now as `-75.0 %`, or `-` from zero. */
 const char *tool_units_print_change(double now, double before, char *buf);
 

@@ -21,6 +21,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/datastruct/dq.c \
 	../../src/ucs/regcache/account.c \
 	../../src/ucs/regcache/admit.c \
+	../../src/ucs/regcache/charge.c \
 	../../src/ucs/regcache/events.c \
 	../../src/ucs/regcache/get.c \
 	../../src/ucs/regcache/regcache.c \

@@ -4,7 +4,7 @@
 #include "report.h"
 
 
-/* A percentile that no rank has sampled is null */
+/* A percentile that no rank has sampled is null, and what a rank did not tell */
 static json_t *tool_json_field(const tool_report_t *report,
                                const tool_field_t *field)
 {
@@ -17,8 +17,15 @@ static json_t *tool_json_field(const tool_report_t *report,
     case TOOL_FIELD_WHOLE:
     case TOOL_FIELD_SAMPLES:
         return json_integer(*tool_field_whole(report, field));
+    case TOOL_FIELD_TOLD_WHOLE:
+        return (*tool_field_whole(report, field) < 0) ?
+                       json_null() :
+                       json_integer(*tool_field_whole(report, field));
     case TOOL_FIELD_MEAN:
     case TOOL_FIELD_WORST:
+    case TOOL_FIELD_TOLD:
+    case TOOL_FIELD_TOLD_MOST:
+    case TOOL_FIELD_TOLD_PRICE:
         return (real < 0) ? json_null() : json_real(real);
     default:
         return json_real(real);

@@ -123,6 +123,17 @@ tool_report_get_object(const char *file, const json_t *object,
     return NULL;
 }
 
+/* What an older helper did not write */
+static void
+tool_report_miss_field(const tool_field_t *field, tool_report_t *report)
+{
+    if (field->kind == TOOL_FIELD_TOLD_WHOLE) {
+        *tool_field_whole(report, field) = -1;
+    } else {
+        *tool_field_real(report, field) = -1;
+    }
+}
+
 static int
 tool_report_get_field(const char *file, const json_t *object,
                       const tool_field_t *field, tool_report_t *report)
@@ -135,6 +146,12 @@ tool_report_get_field(const char *file, const json_t *object,
         return -1;
     }
 
+    if (tool_field_may_miss(field) &&
+        (json_object_get(object, key) == NULL)) {
+        tool_report_miss_field(field, report);
+        return 0;
+    }
+
     switch (field->kind) {
     case TOOL_FIELD_TEXT:
     case TOOL_FIELD_PARTS:
@@ -142,7 +159,8 @@ tool_report_get_field(const char *file, const json_t *object,
                                     tool_field_text(report, field));
     case TOOL_FIELD_ID:
     case TOOL_FIELD_WHOLE:
-    case TOOL_FIELD_SAMPLES: /* -1: the rank is not known */
+    case TOOL_FIELD_SAMPLES:
+    case TOOL_FIELD_TOLD_WHOLE: /* -1: the rank is not known */
         return tool_report_get_whole(file, object, key,
                                      !strcmp(key, "rank") ? -1 : 0,
                                      tool_field_whole(report, field));

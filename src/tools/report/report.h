@@ -68,6 +68,15 @@ typedef struct tool_report {
     int64_t             evicted;
     int64_t             invalidated;
     double              helper_cpu_seconds;
+    /* Negative where an older helper did not tell */
+    double              lost_seconds;        /**< In uses, those that waited
+                                                  included */
+    double              late_seconds;        /**< Of that: waited */
+    double              helper_lost_seconds; /**< Helpers on busy cores */
+    double              max_slowdown;        /**< Share of the run time */
+    double              price_j;             /**< Share of the run time */
+    int64_t             soft_ceiling_bytes;
+    int64_t             soft_ceiling_raises;
     double              hit_ns_p50; /**< Negative when no hit was sampled */
     double              hit_ns_p99; /**< Negative when no hit was sampled */
     tool_report_model_t register_model;
@@ -89,7 +98,12 @@ typedef enum tool_field_kind {
     TOOL_FIELD_ADDED,   /**< double, maximum; its object may be null */
     TOOL_FIELD_WORST,   /**< double or null, maximum */
     TOOL_FIELD_MEAN,    /**< double or null, weighted mean */
-    TOOL_FIELD_TERM     /**< double of any sign, weighted mean */
+    TOOL_FIELD_TERM,    /**< double of any sign, weighted mean */
+    /* Those may be missing, and are then -1 or null */
+    TOOL_FIELD_TOLD,        /**< double, sum if all ranks tell */
+    TOOL_FIELD_TOLD_WHOLE,  /**< int64_t, sum if all ranks tell */
+    TOOL_FIELD_TOLD_MOST,   /**< double, maximum of those that tell */
+    TOOL_FIELD_TOLD_PRICE   /**< double, computed from the other sums */
 } tool_field_kind_t;
 
 /** A field; the table holds them in the order of the JSON. */
@@ -100,6 +114,12 @@ typedef struct tool_field {
     size_t            offset;  /**< In tool_report_t */
     size_t            weight;  /**< Offset of the int64_t that weighs it */
 } tool_field_t;
+
+/** May a report lack a field of this kind? */
+static inline int tool_field_may_miss(const tool_field_t *field)
+{
+    return field->kind >= TOOL_FIELD_TOLD;
+}
 
 /** All fields but the notes; the last has no key. */
 extern const tool_field_t tool_fields[];

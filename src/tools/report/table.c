@@ -127,6 +127,49 @@ static void tool_table_add_uses(tool_table_t *table, const char *name,
     });
 }
 
+/* What waited for registrations under way is a part of what uses lost */
+static double tool_table_registering(const tool_report_t *report)
+{
+    return ((report->lost_seconds < 0) || (report->late_seconds < 0)) ?
+                   -1 : report->lost_seconds - report->late_seconds;
+}
+
+static double tool_table_lost(const tool_report_t *report)
+{
+    return ((report->lost_seconds < 0) || (report->helper_lost_seconds < 0)) ?
+                   -1 : report->lost_seconds + report->helper_lost_seconds;
+}
+
+/* Leave pinned's most, all of the time */
+static double tool_table_most(const tool_report_t *report)
+{
+    return report->leave_pinned_peak_bytes * report->elapsed_seconds;
+}
+
+static void tool_table_add_price(tool_table_t *table, const char *name,
+                                 const tool_report_t *report, double seconds)
+{
+    char buf[9][TOOL_UNITS_MAX];
+
+    tool_table_add(table, (const char*[]){
+        name,
+        tool_units_print_fine_share(tool_table_lost(report), seconds, buf[0]),
+        tool_units_print_fine_share(tool_table_registering(report), seconds,
+                                    buf[1]),
+        tool_units_print_fine_share(report->late_seconds, seconds, buf[2]),
+        tool_units_print_fine_share(report->helper_lost_seconds, seconds,
+                                    buf[3]),
+        tool_units_print_share(report->pinned_byte_seconds,
+                               tool_table_most(report), buf[4]),
+        tool_units_print_share(report->pinned_peak_bytes,
+                               report->leave_pinned_peak_bytes, buf[5]),
+        tool_units_print_fine_share(report->price_j, 1, buf[6]),
+        tool_units_print_fine_share(report->max_slowdown, 1, buf[7]),
+        (report->soft_ceiling_bytes > 0) ?
+                tool_units_print_bytes(report->soft_ceiling_bytes, buf[8]) : "-"
+    });
+}
+
 /* The sum of all ranks, then each */
 static void tool_table_print_ranks(const tool_merge_t *merge,
                                    tool_table_t table, tool_table_row_t add,
@@ -218,6 +261,37 @@ static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
     fputc('\n', stream);
 }
 
+static void tool_table_print_price(const tool_merge_t *merge, FILE *stream)
+{
+    const tool_report_t *total = &merge->total;
+    double seconds             = merge->rank_seconds;
+    char buf[8][TOOL_UNITS_MAX];
+
+    if (total->price_j < 0) {
+        return; /* an older helper */
+    }
+    fprintf(stream,
+            "time lost: %s of the run (registering in uses %s, waiting for "
+            "registrations %s, by the helper on busy cores %s)\n",
+            tool_units_print_fine_share(tool_table_lost(total), seconds,
+                                        buf[0]),
+            tool_units_print_fine_share(tool_table_registering(total), seconds,
+                                        buf[1]),
+            tool_units_print_fine_share(total->late_seconds, seconds, buf[2]),
+            tool_units_print_fine_share(total->helper_lost_seconds, seconds,
+                                        buf[3]));
+    fprintf(stream,
+            "memory held: %s of leave pinned's most over time, %s at the peak; "
+            "time and memory\ntogether cost %s of the run, where leaving all "
+            "pinned costs %s\n",
+            tool_units_print_share(total->pinned_byte_seconds,
+                                   tool_table_most(total), buf[4]),
+            tool_units_print_share(total->pinned_peak_bytes,
+                                   total->leave_pinned_peak_bytes, buf[5]),
+            tool_units_print_fine_share(total->price_j, 1, buf[6]),
+            tool_units_print_fine_share(total->max_slowdown, 1, buf[7]));
+}
+
 static void tool_table_print_model(const char *what,
                                    const tool_report_model_t *model,
                                    const char *mark, FILE *stream)
@@ -251,6 +325,21 @@ static void tool_table_print_costs(const tool_report_t *total, FILE *stream)
                            mark, stream);
 }
 
+/* Not where only older helpers wrote */
+static void tool_table_print_prices(const tool_merge_t *merge, FILE *stream)
+{
+    tool_table_t table = {.left = 1};
+
+    if (merge->total.max_slowdown < 0) {
+        return;
+    }
+    tool_table_add(&table, (const char*[]){
+        "rank", "time lost", "registering", "waiting", "helper", "held", "peak",
+        "together", "left pinned", "ceiling"
+    });
+    tool_table_print_ranks(merge, table, tool_table_add_price, stream);
+}
+
 void tool_table_print(const tool_merge_t *merge, FILE *stream)
 {
     tool_table_t memory = {.left = 2};
@@ -260,6 +349,7 @@ void tool_table_print(const tool_merge_t *merge, FILE *stream)
     tool_table_print_head(merge, stream);
     tool_table_print_saved(merge, stream);
     tool_table_print_missed(merge, stream);
+    tool_table_print_price(merge, stream);
     tool_table_print_costs(&merge->total, stream);
     for (i = 0; i < merge->total.notes.count; ++i) {
         fprintf(stream, "note: %s\n", merge->total.notes.items[i]);
@@ -274,4 +364,5 @@ void tool_table_print(const tool_merge_t *merge, FILE *stream)
         "evicted", "invalidated", "helper"
     });
     tool_table_print_ranks(merge, uses, tool_table_add_uses, stream);
+    tool_table_print_prices(merge, stream);
 }

@@ -148,6 +148,11 @@ typedef struct ucs_regcache_env {
      *  called by it. NULL: a step costs nothing that the cache should save. */
     uint64_t     (*spent)(void *arg);
 
+    /** Share of its processor time, 0 to 1, that others wanted at the time,
+     *  smoothed; called by the helper once a step, so it looks at the system
+     *  rarely. NULL: none, as where each helper has a core of its own. */
+    double       (*busy)(void *arg);
+
     /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
     void         (*wake)(void *arg);
 

@@ -33,6 +33,7 @@
  *   coalesce.c    one registration a buffer
  *   evict.c       which idle region goes when others need what it pins
  *   rest.c        a helper that stands down
+ *   charge.c      what the helper takes from others
  *   deregister.c  lower domain, reclaiming
  *   reserve.c     what is allocated ahead, outside of the lock
  *   inspect.c     kinds of memory: may a registration outlive its use?
@@ -131,6 +132,13 @@ typedef struct ucs_regcache_cost {
     ucs_predict_cost_t dereg;
 } ucs_regcache_cost_t;
 
+/** What the helper costs. It is the only one that writes this. */
+typedef struct ucs_regcache_charge {
+    uint64_t          spent;   /* ns of its processor time, as last read */
+    double            busy;    /* share of it that others want, 0 to 1 */
+    _Atomic(uint64_t) lost_ns; /* == sum of what it spent times that share */
+} ucs_regcache_charge_t;
+
 struct ucs_regcache {
     ucs_regcache_env_t     env;
     ucs_regcache_config_t  config;
@@ -160,6 +168,7 @@ struct ucs_regcache {
                                          changes under the lock only */
     _Atomic(int)           pressed;   /* a use found something used up */
 
+    ucs_regcache_charge_t  charge;
     ucs_regcache_plan_t    plan;
     ucs_regcache_tuning_t  tuning;
 };
@@ -411,6 +420,12 @@ size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length);
 /** Go back below a ceiling that uses had to pass, as far as regions are
  *  idle. */
 void ucs_regcache_trim(ucs_regcache_h cache);
+
+/* --- charge.c --- */
+
+/** Charge the helper for what it took from others since the last time. The
+ *  helper only, in each of its steps. */
+void ucs_regcache_charge(ucs_regcache_h cache);
 
 /* --- coalesce.c --- */
 

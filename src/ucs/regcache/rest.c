@@ -15,6 +15,7 @@ void ucs_regcache_rest(ucs_regcache_h cache)
 
 void ucs_regcache_rested(ucs_regcache_h cache)
 {
+    ucs_regcache_charge(cache);
     ucs_regcache_reclaim(cache);
 }
 

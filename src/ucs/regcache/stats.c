@@ -98,6 +98,7 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     stats->in_use_byte_ns   += in_use;
     stats->uses = stats->on_time + stats->late + stats->missed + stats->cold;
     stats->in_use_peak_bytes = ucs_load_relaxed(&cache->use.peak);
+    stats->helper_lost_ns    = ucs_load_relaxed(&cache->charge.lost_ns);
     stats->hit_samples       = ucs_hist_samples(&cache->use.hit_ns);
     stats->hit_ns_p50        = ucs_hist_quantile(&cache->use.hit_ns, 0.5);
     stats->hit_ns_p99        = ucs_hist_quantile(&cache->use.hit_ns, 0.99);

@@ -10,7 +10,7 @@
  * @file stats.h
  *
  * Figures of one cache. Bytes are whole pages, for it is pages that are
- * pinned. uses == on_time + late + missed + cold.
+ * pinned. uses == on_time + late + missed + cold; late_ns <= lost_ns.
  */
 
 /** A cost model: nanoseconds = a * pages + b. */
@@ -49,6 +49,18 @@ typedef struct ucs_regcache_stats {
                                                   for all else was in use */
     uint64_t             failed;             /**< registrations refused by the
                                                   lower domain */
+    uint64_t             lost_ns;            /**< of the application's threads:
+                                                  in uses that registered or
+                                                  waited, and in what they
+                                                  deregistered */
+    uint64_t             late_ns;            /**< of that: uses waited for a
+                                                  registration under way */
+    uint64_t             helper_lost_ns;     /**< processor time of the helper
+                                                  that others wanted */
+    uint64_t             soft_ceiling_bytes; /**< what idle registrations may
+                                                  fill at most, as it has become;
+                                                  0: the policy has none */
+    uint64_t             soft_ceiling_raises;
     uint64_t             lock_takings;       /**< of the index lock, those of
                                                   this call included */
 

@@ -42,6 +42,7 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
                                cache->tuning.batches :
                                1;
 
+    ucs_regcache_charge(cache);
     if (!ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_reclaim(cache);
         return UCS_REGCACHE_TIME_NEVER;

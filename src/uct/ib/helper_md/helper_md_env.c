@@ -93,6 +93,18 @@ static uint64_t uct_helper_env_spent(void *arg)
     return ucs_thread_spent();
 }
 
+static double uct_helper_env_busy(void *arg)
+{
+    uct_helper_md_t *md = arg;
+    uint64_t now        = ucs_clock_now();
+    ucs_busy_count_t count;
+
+    if (ucs_taken_is_due(&md->taken, now) && ucs_busy_read(getpid(), &count)) {
+        ucs_taken_note(&md->taken, now, ucs_thread_spent(), &count);
+    }
+    return ucs_taken_share(&md->taken);
+}
+
 static void uct_helper_env_wake(void *arg)
 {
     uct_helper_md_t *md = arg;
@@ -231,6 +243,7 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .complete     = uct_helper_env_complete,
         .now          = uct_helper_env_now,
         .spent        = uct_helper_env_spent,
+        .busy         = uct_helper_env_busy,
         .wake         = uct_helper_env_wake,
         .wait         = uct_helper_env_wait,
         .wake_waiters = uct_helper_env_wake_waiters,

@@ -6,6 +6,7 @@
 
 #include "helper_md.h"
 #include <ucs/node/cpus.h>
+#include <ucs/node/taken.h>
 #include <ucs/sys/process.h>
 #include "site.h"
 #include <ucs/sys/thread.h>
@@ -52,6 +53,7 @@ typedef struct uct_helper_md {
     uint64_t                 turn_cpu_ns;
     int                      bound_cpu;   /* plus one, 0: to none yet */
     int                      is_resting;
+    ucs_taken_t              taken;       /* from the application */
     int                      watches;     /* the monitor was started */
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */

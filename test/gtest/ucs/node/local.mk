@@ -9,4 +9,5 @@ gtest_SOURCES += \
 	ucs/node/test_node.cc \
 	ucs/node/test_node_damage.cc \
 	ucs/node/test_node_processes.cc \
-	ucs/node/test_place.cc
+	ucs/node/test_place.cc \
+	ucs/node/test_taken.cc

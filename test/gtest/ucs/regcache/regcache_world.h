@@ -75,6 +75,9 @@ public:
                 return (self(arg)->steps + 1) * self(arg)->step_ns;
             };
         }
+        if (on_busy) {
+            env.busy = [](void *arg) { return self(arg)->on_busy(); };
+        }
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
         env.walk         = [](void*, uintptr_t sp, uintptr_t, size_t) {
@@ -219,6 +222,8 @@ public:
     std::function<void()>                     on_wait;
     /* By how much the helper will be late to wake up, ns */
     std::function<uint64_t()>                 on_sleep;
+    /* If set before open(): share of the helper's time that others want */
+    std::function<double()>                           on_busy;
     /* If set before open(): what the cache asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
     /* Likewise, all three: a ceiling that others share */

@@ -53,12 +53,33 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->invalidated             += stats->invalidated;
     sum->over_ceiling            += stats->over_ceiling;
     sum->failed                  += stats->failed;
+    sum->lost_ns                 += stats->lost_ns;
+    sum->late_ns                 += stats->late_ns;
+    sum->helper_lost_ns          += stats->helper_lost_ns;
+    sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
+    sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
     sum->hit_samples             += stats->hit_samples;
     uct_helper_report_add_max(&sum->hit_ns_p50, stats->hit_ns_p50);
     uct_helper_report_add_max(&sum->hit_ns_p99, stats->hit_ns_p99);
     uct_helper_report_add_model(&sum->register_model, &stats->register_model);
     uct_helper_report_add_model(&sum->deregister_model,
                                 &stats->deregister_model);
+}
+
+double uct_helper_report_price(const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    double elapsed_ns                 = figures->elapsed_seconds * 1e9;
+    double price                      = 0;
+
+    if (elapsed_ns > 0) {
+        price = (stats->lost_ns + stats->helper_lost_ns) / elapsed_ns;
+        if (stats->leave_pinned_peak_bytes > 0) {
+            price += figures->max_slowdown * stats->pinned_byte_ns /
+                     (stats->leave_pinned_peak_bytes * elapsed_ns);
+        }
+    }
+    return price;
 }
 
 /* Names hold no commas, so a name is there if it stands between two of them */

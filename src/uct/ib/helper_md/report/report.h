@@ -27,6 +27,8 @@ typedef struct uct_helper_figures {
     double               elapsed_seconds; /**< while any domain was open */
     double               helper_cpu_seconds;
     const char           *policy;
+    double               max_slowdown;    /**< share of the run time that all
+                                               leave pinned holds is worth */
     char                 ucx_version[32];
     char                 lower_domain[UCT_HELPER_REPORT_NAMES_MAX];
     int                  modelled;        /**< a modelled cost was added */
@@ -47,6 +49,12 @@ typedef struct uct_helper_figures {
  */
 void uct_helper_report_add(ucs_regcache_stats_t *sum,
                            const ucs_regcache_stats_t *stats);
+
+
+/** @return Time lost and memory held at the price of max_slowdown, together as
+ *          a share of the run time; leaving everything pinned costs
+ *          max_slowdown. 0 if no time has passed. */
+double uct_helper_report_price(const uct_helper_figures_t *figures);
 
 
 /** Add a name to lower_domain, unless it is there; too long: cut. */

@@ -112,6 +112,22 @@ static void uct_helper_report_json_uses(ucs_json_t *json,
     }
 }
 
+/* Both terms of what the helper minimises, and the price between them */
+static void uct_helper_report_json_price(ucs_json_t *json,
+                                         const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+
+    ucs_json_number(json, "lost_seconds", stats->lost_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "late_seconds", stats->late_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "helper_lost_seconds",
+                    stats->helper_lost_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "max_slowdown", figures->max_slowdown);
+    ucs_json_number(json, "price_j", uct_helper_report_price(figures));
+    ucs_json_count(json, "soft_ceiling_bytes", stats->soft_ceiling_bytes);
+    ucs_json_count(json, "soft_ceiling_raises", stats->soft_ceiling_raises);
+}
+
 static const char *uct_helper_report_state(const ucs_node_figures_t *node)
 {
     return (node->why == UCS_PLACE_UNASKED) ? "unneeded" :
@@ -198,6 +214,7 @@ void uct_helper_report_print_json(FILE *stream,
     uct_helper_report_json_identity(&json, figures);
     uct_helper_report_json_memory(&json, figures);
     uct_helper_report_json_uses(&json, figures);
+    uct_helper_report_json_price(&json, figures);
     uct_helper_report_json_node(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
@@ -232,6 +249,40 @@ static void uct_helper_report_print_memory(FILE *stream,
             uct_helper_report_percent(stats->pinned_byte_ns,
                                       stats->leave_pinned_byte_ns),
             stats->in_use_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB);
+}
+
+static void uct_helper_report_print_price(FILE *stream,
+                                          const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    double lost_ns                    = stats->lost_ns + stats->helper_lost_ns;
+    double elapsed_ns = figures->elapsed_seconds / UCT_HELPER_NS;
+    double leave_ns   = stats->leave_pinned_peak_bytes * elapsed_ns;
+
+    fprintf(stream,
+            "  time lost        %.3f %% of the run: %.6f s registering in uses, "
+            "%.6f s waiting for registrations, %.6f s by the helper on busy "
+            "cores\n",
+            uct_helper_report_percent(lost_ns, elapsed_ns),
+            (stats->lost_ns - stats->late_ns) * UCT_HELPER_NS,
+            stats->late_ns * UCT_HELPER_NS,
+            stats->helper_lost_ns * UCT_HELPER_NS);
+    fprintf(stream,
+            "  memory held      %.1f %% of leave pinned's most over time, %.1f "
+            "%% at the peak",
+            uct_helper_report_percent(stats->pinned_byte_ns, leave_ns),
+            uct_helper_report_percent(stats->pinned_peak_bytes,
+                                      stats->leave_pinned_peak_bytes));
+    if (stats->soft_ceiling_bytes > 0) {
+        fprintf(stream, "; soft ceiling %.2f MiB, raised %lu times",
+                stats->soft_ceiling_bytes / UCT_HELPER_MIB,
+                stats->soft_ceiling_raises);
+    }
+    fprintf(stream,
+            "\n  price            %.3f %% of the run, time and memory together, "
+            "where leaving all pinned costs %.3f %%\n",
+            100 * uct_helper_report_price(figures),
+            100 * figures->max_slowdown);
 }
 
 static void uct_helper_report_print_uses(FILE *stream,
@@ -303,6 +354,7 @@ void uct_helper_report_print_text(FILE *stream,
             host, getpid(), uct_helper_report_rank(), figures->policy,
             figures->lower_domain, figures->ucx_version);
     uct_helper_report_print_memory(stream, figures);
+    uct_helper_report_print_price(stream, figures);
     uct_helper_report_print_uses(stream, figures);
     if (figures->has_node) {
         uct_helper_report_print_node(stream, &figures->node);

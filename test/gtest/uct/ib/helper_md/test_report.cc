@@ -116,6 +116,8 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "leave_pinned_peak_bytes", "leave_pinned_byte_seconds",
         "in_use_byte_seconds", "in_use_peak_bytes", "uses", "on_time", "late",
         "missed", "cold", "wasted", "evicted", "invalidated",
+        "lost_seconds", "late_seconds", "helper_lost_seconds", "max_slowdown",
+        "price_j", "soft_ceiling_bytes", "soft_ceiling_raises",
         "helper_cpu_seconds", "hit_ns_p50", "hit_ns_p99", "register_model",
         "deregister_model", "notes", "node_ranks", "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
@@ -134,6 +136,60 @@ TEST_F(test_report, json_has_exactly_these_keys)
     EXPECT_EQ("null", json.value("hit_ns_p99"));
     EXPECT_EQ("[]", json.value("notes"));
     EXPECT_EQ(std::to_string(getpid()), json.value("pid"));
+}
+
+/* Time lost, by cause, memory held, and what both cost at the price */
+TEST_F(test_report, both_terms_and_their_price)
+{
+    ucs_regcache_stats_t &stats = m_figures.stats;
+
+    m_figures.max_slowdown        = 0.005;
+    stats.lost_ns                 = 20000000; /* of 2.5 s */
+    stats.late_ns                 = 5000000;
+    stats.helper_lost_ns          = 5000000;
+    stats.leave_pinned_peak_bytes = 8192;
+    stats.pinned_byte_ns          = 0.25 * 8192 * 2.5e9;
+    json_check json(print(uct_helper_report_print_json));
+    ASSERT_TRUE(json.is_valid());
+    EXPECT_EQ("0.02", json.value("lost_seconds"));
+    EXPECT_EQ("0.005", json.value("late_seconds"));
+    EXPECT_EQ("0.005", json.value("helper_lost_seconds"));
+    EXPECT_EQ("0.005", json.value("max_slowdown"));
+    EXPECT_DOUBLE_EQ(0.01 + 0.005 / 4, std::stod(json.value("price_j")));
+    std::string text = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("time lost        1.000 % of the run: 0.015000 s "
+                        "registering in uses, 0.005000 s waiting for "
+                        "registrations, 0.005000 s by the helper on busy "
+                        "cores")) << text;
+    EXPECT_NE(std::string::npos,
+              text.find("memory held      25.0 % of leave pinned's most over "
+                        "time, 50.0 % at the peak\n")) << text;
+    EXPECT_NE(std::string::npos,
+              text.find("price            1.125 % of the run, time and memory "
+                        "together, where leaving all pinned costs 0.500 %"))
+            << text;
+
+    /* What leave pinned does costs the knob */
+    stats.lost_ns = stats.late_ns = stats.helper_lost_ns = 0;
+    stats.pinned_byte_ns          = 8192 * 2.5e9;
+    EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
+    stats.soft_ceiling_bytes  = 1 << 20;
+    stats.soft_ceiling_raises = 2;
+    text                      = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("; soft ceiling 1.00 MiB, raised 2 times")) << text;
+}
+
+/* No time, no memory: figures all the same */
+TEST_F(test_report, the_price_of_nothing)
+{
+    m_figures.max_slowdown = 0.005;
+    EXPECT_EQ(0, uct_helper_report_price(&m_figures)) << "nothing is worth it";
+    m_figures.elapsed_seconds = 0;
+    m_figures.stats.lost_ns   = 1000;
+    EXPECT_EQ(0, uct_helper_report_price(&m_figures));
+    EXPECT_TRUE(json_check(print(uct_helper_report_print_json)).is_valid());
 }
 
 TEST_F(test_report, what_the_node_says)
@@ -260,7 +316,7 @@ TEST_F(test_report, text_is_short)
     size_t lines     = std::count(text.begin(), text.end(), '\n');
 
     EXPECT_GE(lines, 6u);
-    EXPECT_LE(lines, 10u);
+    EXPECT_LE(lines, 12u);
     EXPECT_NE(std::string::npos, text.find("policy paper over rxe0"));
     EXPECT_NE(std::string::npos, text.find("10: 9 on time"));
 }
