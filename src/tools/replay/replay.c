@@ -124,6 +124,7 @@ static int replay_trace_outcome(const replay_trace_t *trace,
     memset(outcome, 0, sizeof(*outcome));
     outcome->name       = tool_strdup(trace->name);
     outcome->elapsed_ns = trace->end_ns - trace->start_ns;
+    outcome->total_ns   = outcome->elapsed_ns;
     outcome->ranges     = trace->item_count;
     outcome->ceiling    = replay_ceiling_bytes(options, trace);
     outcome->small      = trace->small;
@@ -132,6 +133,9 @@ static int replay_trace_outcome(const replay_trace_t *trace,
     outcome->lost       = trace->lost;
     outcome->lead_byte_ns = replay_model_lead(trace, &options->params);
     replay_add_yardsticks(trace, options, outcome);
+    for (i = 0; i < outcome->row_count; ++i) {
+        outcome->rows[i].lost_ns = outcome->rows[i].stats.lost_ns;
+    }
     for (i = 0; i < options->policy_count; ++i) {
         if (replay_add_policy(trace, options, options->policies[i],
                               outcome) != 0) {

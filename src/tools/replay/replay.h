@@ -68,8 +68,9 @@ typedef struct replay_row {
     replay_figures_t  equal; /**< predict, of the same byte-seconds; without
                                   uses where it was not asked */
     replay_speed_t    speed; /**< of a policy */
-    double            lost_ns; /**< of a policy: main thread's time, see
-                                    @ref replay_spent_t */
+    double            lost_ns; /**< the main thread's time: of a policy see
+                                    @ref replay_spent_t, of a yardstick in
+                                    registrations */
 } replay_row_t;
 
 #define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
@@ -77,7 +78,8 @@ typedef struct replay_row {
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {
     const char   *name;
-    uint64_t     elapsed_ns;
+    uint64_t     elapsed_ns; /**< of the longest */
+    double       total_ns;   /**< of all together */
     uint64_t     ranges;
     uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
     double       lead_byte_ns; /**< what one lead costs */
@@ -126,6 +128,11 @@ void replay_print_accuracy(const replay_outcome_t *outcomes, size_t count,
                            unsigned window, FILE *stream);
 int replay_print_accuracy_json(const replay_outcome_t *outcomes, size_t count,
                                unsigned window, FILE *stream);
+
+/** @return Time lost and memory held at the price of the options' max_slowdown,
+ *          as a share of the run time. The helper has a core of its own. */
+double replay_price(const replay_outcome_t *outcome, const replay_row_t *row,
+                    const replay_options_t *options);
 
 /** Sum over several traces. */
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,

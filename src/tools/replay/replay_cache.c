@@ -173,6 +173,7 @@ static void replay_cache_use(replay_cache_t *cache, uint32_t index)
         figures->cold   += use->is_cold;
         replay_cache_supersede(cache, item);
         bytes = replay_item_bytes(&cache->trace->items[item]);
+        replay_integral_register(figures, cache->trace, bytes);
         figures->over_ceiling += !replay_cache_make_room(cache, bytes);
         slot->is_pinned        = 1;
         replay_integral_add(&cache->integral, bytes);

@@ -45,6 +45,16 @@ static inline void replay_integral_to(replay_integral_t *integral,
     integral->time_ns = time_ns;
 }
 
+/* A use registers its buffer itself. That takes no time in what follows, but is
+ * time lost. */
+static inline void replay_integral_register(replay_figures_t *figures,
+                                            const replay_trace_t *trace,
+                                            uint64_t bytes)
+{
+    figures->lost_ns += trace->register_ns +
+                        trace->register_page_ns * (bytes / trace->page_size);
+}
+
 /* @a bytes wraps for less */
 static inline void replay_integral_add(replay_integral_t *integral,
                                        uint64_t bytes)

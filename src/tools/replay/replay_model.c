@@ -68,6 +68,10 @@ static void replay_segments_use(replay_segments_t *segments,
     ++figures->uses;
     figures->cold    += use->is_cold;
     figures->on_time += !use->is_cold;
+    if (use->is_cold) {
+        replay_integral_register(figures, segments->trace,
+                                 replay_item_bytes(item));
+    }
 }
 
 static void replay_segments_release(replay_segments_t *segments,

@@ -17,8 +17,9 @@
 BEGIN_C_DECLS
 
 /** Figures of a yardstick, as an engine's: `uses`, `on_time`, `missed`, `cold`,
- *  `wasted`, `evicted`, `over_ceiling`, `pinned_peak_bytes` and
- *  `pinned_byte_ns` are set, all else is 0. */
+ *  `wasted`, `evicted`, `over_ceiling`, `pinned_peak_bytes`, `pinned_byte_ns`
+ *  and `lost_ns`, the registrations of uses, cold ones among them, are set, all
+ *  else is 0. */
 typedef ucs_regcache_stats_t replay_figures_t;
 
 /** What is thrown out of a full cache. */

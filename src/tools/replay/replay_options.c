@@ -251,6 +251,8 @@ int replay_options_load(const replay_options_t *options, const char *file,
     ret = replay_warp_apply(&warp, file, &raw);
     if (ret == 0) {
         replay_trace_prepare(&raw, file, options->min_size, trace);
+        trace->register_ns      = options->params.register_cost.base_ns;
+        trace->register_page_ns = options->params.register_cost.page_ns;
     }
     ucs_trace_cleanup(&raw);
     return ret;

@@ -145,6 +145,9 @@ static void replay_periodic_use(replay_periodic_t *periodic, uint32_t index)
     } else {
         figures->missed += !use->is_cold;
         figures->cold   += use->is_cold;
+        replay_integral_register(
+                figures, periodic->trace,
+                replay_item_bytes(&periodic->trace->items[use->item]));
         replay_periodic_end(periodic, served, use->start_ns);
         if (item->users == 0) {
             item->from_ns = use->start_ns;

@@ -57,6 +57,7 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         if (outcomes[i].elapsed_ns > sum->elapsed_ns) {
             sum->elapsed_ns = outcomes[i].elapsed_ns;
         }
+        sum->total_ns  += outcomes[i].total_ns;
         sum->ranges    += outcomes[i].ranges;
         sum->small     += outcomes[i].small;
         sum->unmatched += outcomes[i].unmatched;
@@ -87,6 +88,24 @@ static double replay_bound(const replay_outcome_t *outcome)
 {
     return 2 * replay_row_of(outcome, REPLAY_ROW_LIMIT)->stats.pinned_byte_ns +
            outcome->lead_byte_ns;
+}
+
+/* As ucx-helper report merges ranks: averages divide by the longest time */
+double replay_price(const replay_outcome_t *outcome, const replay_row_t *row,
+                    const replay_options_t *options)
+{
+    const replay_row_t *leave = replay_row_of(outcome, REPLAY_ROW_LEAVE);
+    double most  = (double)leave->stats.pinned_peak_bytes * outcome->elapsed_ns;
+    double price = 0;
+
+    if (outcome->total_ns > 0) {
+        price += row->lost_ns / outcome->total_ns;
+    }
+    if (most > 0) {
+        price += options->params.max_slowdown * row->stats.pinned_byte_ns /
+                 most;
+    }
+    return price;
 }
 
 static uint64_t replay_warm(const ucs_regcache_stats_t *stats)
@@ -156,11 +175,11 @@ static void replay_print_row(const replay_outcome_t *outcome,
     const ucs_regcache_stats_t *stats = &row->stats;
     uint64_t warm                     = replay_warm(stats);
     double bound                      = replay_bound(outcome);
-    char buf[8][TOOL_UNITS_MAX];
+    char buf[10][TOOL_UNITS_MAX];
 
     fprintf(stream,
             "%-14s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
-            " %10s %8s %10s %8s %8s %7s %8s %8s",
+            " %10s %8s %10s %8s %8s %7s %8s %8s %9s %9s",
             row->name, tool_units_print_share(stats->on_time, warm, buf[0]),
             stats->late, stats->missed, stats->cold, stats->wasted,
             tool_units_print_bytes(stats->pinned_peak_bytes, buf[1]),
@@ -172,7 +191,11 @@ static void replay_print_row(const replay_outcome_t *outcome,
             replay_print_times(stats->pinned_byte_ns, bound, buf[7]),
             (stats->pinned_byte_ns <= bound) ? "met" : "not met",
             tool_units_print_share(row->lru.on_time, warm, buf[4]),
-            tool_units_print_share(row->opt.on_time, warm, buf[5]));
+            tool_units_print_share(row->opt.on_time, warm, buf[5]),
+            tool_units_print_fine_share(row->lost_ns, outcome->total_ns,
+                                        buf[8]),
+            tool_units_print_fine_share(replay_price(outcome, row, options), 1,
+                                        buf[9]));
     if (options->is_equal) {
         replay_print_equal(row, stream);
     }
@@ -200,10 +223,10 @@ static void replay_print_table(const replay_outcome_t *outcome,
             replay_print_average(outcome, outcome->lead_byte_ns, buf[3]));
     replay_print_notes(outcome, stream);
     fprintf(stream, "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %8s %7s %8s "
-            "%8s%s\n",
+            "%8s %9s %9s%s\n",
             "policy", "on time", "late", "missed", "cold", "wasted", "peak",
             "of leave", "average", "x limit", "x bound", "bound", "lru same",
-            "opt same", options->is_equal ? " predict same" : "");
+            "opt same", "lost %", "J %", options->is_equal ? " predict same" : "");
     for (i = 0; i < outcome->row_count; ++i) {
         replay_print_row(outcome, &outcome->rows[i], options, stream);
     }
@@ -213,7 +236,7 @@ static void replay_print_table(const replay_outcome_t *outcome,
 static void replay_print_head(const replay_options_t *options, FILE *stream)
 {
     const replay_params_t *params = &options->params;
-    char buf[5][TOOL_UNITS_MAX];
+    char buf[6][TOOL_UNITS_MAX];
 
     fprintf(stream,
             "MODELLED: a registration takes %s + %s a page, a deregistration "
@@ -221,10 +244,12 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
             "%" PRIu64 ". Uses begin when they were recorded.\n"
             "on time: of warm uses. In brackets: computed from the trace "
             "alone. lru same, opt same:\non time of a cache, LRU or Belady's, "
-            "of the same byte-seconds. bound: on average, twice the limit and "
-            "what it costs to have\neach warm use's pages one lead earlier, "
-            "which is a registration and a lateness that\n98 of 100 do not "
-            "pass.\n\n",
+            "of the same byte-seconds. lost %%: of the run, the main\nthread's "
+            "time in registrations and waiting; J %%: that and memory, of which "
+            "all that leave\npinned holds at most is worth %s of the run. "
+            "bound: on average, twice the limit and\nwhat it costs to have each "
+            "warm use's pages one lead earlier, which is a\nregistration and a "
+            "lateness that 98 of 100 do not pass.\n\n",
             tool_units_print_seconds(params->register_cost.base_ns *
                                      REPLAY_SECONDS, buf[0]),
             tool_units_print_seconds(params->register_cost.page_ns *
@@ -235,7 +260,8 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
                                      REPLAY_SECONDS, buf[3]),
             tool_units_print_seconds(params->lateness_ns * REPLAY_SECONDS,
                                      buf[4]),
-            params->seed);
+            params->seed,
+            tool_units_print_fine_share(params->max_slowdown, 1, buf[5]));
 }
 
 void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
@@ -280,9 +306,8 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
                             json_real(row->equal.pinned_byte_ns *
                                       REPLAY_SECONDS));
     }
-    if (row->kind == REPLAY_ROW_POLICY) {
-        json_object_set_new(object, "lost_seconds",
-                            REPLAY_JSON_NS(row->lost_ns));
+    if (row->kind == REPLAY_ROW_POLICY) { /* its core is the helper's own */
+        json_object_set_new(object, "helper_lost_seconds", json_real(0));
     }
     if (row->speed.seconds > 0) {
         json_object_set_new(object, "events_per_second",
@@ -293,7 +318,8 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
 /* The report's keys, see docs/report.md, and the replay's own */
 static void replay_json_figures(json_t *object,
                                 const replay_outcome_t *outcome,
-                                const replay_row_t *row)
+                                const replay_row_t *row,
+                                const replay_options_t *options)
 {
     const replay_figures_t *stats = &row->stats;
     const replay_figures_t *limit =
@@ -323,6 +349,9 @@ static void replay_json_figures(json_t *object,
         {"wasted", json_integer(stats->wasted)},
         {"evicted", json_integer(stats->evicted)},
         {"invalidated", json_integer(stats->invalidated)},
+        {"lost_seconds", REPLAY_JSON_NS(row->lost_ns)},
+        {"max_slowdown", json_real(options->params.max_slowdown)},
+        {"price_j", json_real(replay_price(outcome, row, options))},
         {"over_ceiling", json_integer(stats->over_ceiling)},
         {"lru_same_on_time", json_integer(row->lru.on_time)},
         {"lru_same_byte_seconds", REPLAY_JSON_NS(row->lru.pinned_byte_ns)},
@@ -355,7 +384,7 @@ static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
     json_object_set_new(object, "yardstick",
                         json_boolean(sum->rows[index].kind !=
                                      REPLAY_ROW_POLICY));
-    replay_json_figures(object, sum, &sum->rows[index]);
+    replay_json_figures(object, sum, &sum->rows[index], options);
     json_object_set_new(object, "modelled_cost",
                         replay_json_cost(&params->register_cost));
     json_object_set_new(object, "modelled_deregister_cost",
@@ -366,7 +395,8 @@ static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
     for (i = 0; i < count; ++i) {
         trace = json_object();
         json_object_set_new(trace, "trace", json_string(outcomes[i].name));
-        replay_json_figures(trace, &outcomes[i], &outcomes[i].rows[index]);
+        replay_json_figures(trace, &outcomes[i], &outcomes[i].rows[index],
+                            options);
         json_array_append_new(traces, trace);
     }
     json_object_set_new(object, "traces", traces);

@@ -87,6 +87,9 @@ typedef struct replay_trace {
     uint32_t       *covers;
     uint32_t       *next_first;
     uint32_t       *next_events;
+    /* Modelled cost of a registration, for yardsticks: 0 until somebody sets it */
+    double         register_ns;
+    double         register_page_ns;
     /* What was left out */
     uint64_t       small;       /**< uses below the minimal size */
     uint64_t       unmatched;   /**< releases without a use */

@@ -36,6 +36,9 @@ typedef struct plot {
     replay_trace_t       trace;
     plot_line_t          lines[PLOT_CURVES_MAX];
     size_t               count;
+    uint64_t             leave_peak;    /* bytes that leave pinned holds at
+                                           most */
+    double               leave_byte_ns; /* those, all of the time */
 } plot_t;
 
 
@@ -76,19 +79,30 @@ static const char *const plot_styles[] = {
 };
 #define PLOT_STYLES (sizeof(plot_styles) / sizeof(plot_styles[0]))
 
+/* Time lost and memory held, in byte-nanoseconds of which leave pinned's most, all
+ * of the time, is the whole */
+static double plot_price(const plot_t *plot, const ucs_regcache_stats_t *stats,
+                         const replay_spent_t *spent)
+{
+    return spent->lost_ns * (double)plot->leave_peak +
+           plot->command->options.params.max_slowdown * stats->pinned_byte_ns;
+}
+
 static int plot_add_policy(plot_t *plot, ucs_regcache_policy_t policy)
 {
     replay_params_t params = plot->command->options.params;
     replay_curve_t curve   = {};
     const char *name       = ucs_regcache_policy_names[policy];
-    char share[TOOL_UNITS_MAX], bytes[TOOL_UNITS_MAX];
+    char share[TOOL_UNITS_MAX], bytes[TOOL_UNITS_MAX], price[TOOL_UNITS_MAX];
     ucs_regcache_stats_t stats;
+    replay_spent_t spent;
     ucs_status_t status;
 
     params.policy     = policy;
     params.max_pinned = replay_ceiling_bytes(&plot->command->options,
                                              &plot->trace);
-    status = replay_world_run(&plot->trace, &params, &stats, &curve, NULL);
+    status = replay_world_run(&plot->trace, &params, &stats, &curve,
+                              &spent);
     if (status != UCS_OK) {
         tool_message("%s: the engine cannot be created for policy %s (%d)",
                      plot->trace.name, name, status);
@@ -96,9 +110,11 @@ static int plot_add_policy(plot_t *plot, ucs_regcache_policy_t policy)
     }
     tool_units_print_share(stats.on_time, stats.uses - stats.cold, share);
     tool_units_print_bytes(stats.pinned_peak_bytes, bytes);
+    tool_units_print_fine_share(plot_price(plot, &stats, &spent),
+                                plot->leave_byte_ns, price);
     plot_add_line(plot, plot_styles[policy % PLOT_STYLES],
-                  tool_format("%s: %s on time, peak %s", name, share,
-                              bytes))->curve = curve;
+                  tool_format("%s: %s on time, peak %s, J %s", name, share,
+                              bytes, price))->curve = curve;
     return 0;
 }
 
@@ -116,6 +132,9 @@ static void plot_add_yardsticks(plot_t *plot)
                   tool_format("limit, while in use: peak %s", bytes))->curve =
             limit;
     replay_model_leave(&plot->trace, &figures, &leave);
+    plot->leave_peak    = figures.pinned_peak_bytes;
+    plot->leave_byte_ns = (double)plot->leave_peak *
+                          (plot->trace.end_ns - plot->trace.start_ns);
     tool_units_print_bytes(figures.pinned_peak_bytes, bytes);
     plot_add_line(plot, "steps lw 4 lc rgb '#a0a0a0'",
                   tool_format("leave pinned: peak %s", bytes))->curve = leave;

@@ -511,6 +511,28 @@ TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
     EXPECT_EQ(2u * 550, m_spent.lost_ns);
 }
 
+/* Of yardsticks it is what their uses register; that takes no time there */
+TEST_F(test_replay, time_lost_of_yardsticks)
+{
+    replay_figures_t figures;
+
+    use_all({0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+    prepare();
+    EXPECT_EQ(0u, cache(REPLAY_VICTIM_LRU, 0).lost_ns) << "no cost is set";
+    m_trace.register_ns      = 500;
+    m_trace.register_page_ns = 50;
+    EXPECT_EQ(10u * 550, cache(REPLAY_VICTIM_LRU, 0).lost_ns);
+    EXPECT_EQ(10u * 550, cache(REPLAY_VICTIM_LRU, PAGE).lost_ns);
+    EXPECT_EQ(2u * 550, cache(REPLAY_VICTIM_LRU, 2 * PAGE).lost_ns);
+    replay_model_limit(&m_trace, &figures, nullptr);
+    EXPECT_EQ(2u * 550, figures.lost_ns) << "first uses alone";
+    replay_model_leave(&m_trace, &figures, nullptr);
+    EXPECT_EQ(2u * 550, figures.lost_ns);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
+    replay_model_periodicity(&m_trace, &p, 64, &figures);
+    EXPECT_EQ(550u * (figures.missed + figures.cold), figures.lost_ns);
+}
+
 TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
 {
     replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
