@@ -246,10 +246,13 @@ static void sim_thread_main(void *arg)
     }
 }
 
-/* What the user granted predict makes use of, and looks after for ever */
+/* What the user granted predict and rent make use of, and look after for ever */
 static size_t sim_granted(void)
 {
-    return ((sim_world.params.policy == UCS_REGCACHE_POLICY_PREDICT) &&
+    ucs_regcache_policy_t policy = sim_world.params.policy;
+
+    return (((policy == UCS_REGCACHE_POLICY_PREDICT) ||
+             (policy == UCS_REGCACHE_POLICY_RENT)) &&
             (sim_world.params.max_pinned != SIZE_MAX)) ?
                    sim_world.params.max_pinned :
                    0;

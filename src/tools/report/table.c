@@ -267,8 +267,8 @@ static void tool_table_print_price(const tool_merge_t *merge, FILE *stream)
     double seconds             = merge->rank_seconds;
     char buf[8][TOOL_UNITS_MAX];
 
-    if (total->price_j < 0) {
-        return; /* an older helper */
+    if ((total->uses == 0) || (total->price_j < 0)) {
+        return; /* nothing to price, or an older helper */
     }
     fprintf(stream,
             "time lost: %s of the run (registering in uses %s, waiting for "
