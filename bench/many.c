@@ -259,7 +259,8 @@ static int many_parse(many_t *many, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    many_t many = {.policies   = "predict,paper,rent,leave_pinned,lru,on_demand",
+    many_t many = {.policies   = "predict,paper,rent,leave_pinned,lru,"
+                                 "on_demand",
                    .counts     = "1000,10000,100000,1000000",
                    .num_rounds = 1};
     int ret;

@@ -246,7 +246,8 @@ static void sim_thread_main(void *arg)
     }
 }
 
-/* What the user granted predict and rent make use of, and look after for ever */
+/* What the user granted predict and rent make use of, and look after for
+ * ever */
 static size_t sim_granted(void)
 {
     ucs_regcache_policy_t policy = sim_world.params.policy;

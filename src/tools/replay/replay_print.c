@@ -226,7 +226,8 @@ static void replay_print_table(const replay_outcome_t *outcome,
             "%8s %9s %9s%s\n",
             "policy", "on time", "late", "missed", "cold", "wasted", "peak",
             "of leave", "average", "x limit", "x bound", "bound", "lru same",
-            "opt same", "lost %", "J %", options->is_equal ? " predict same" : "");
+            "opt same", "lost %", "J %",
+            options->is_equal ? " predict same" : "");
     for (i = 0; i < outcome->row_count; ++i) {
         replay_print_row(outcome, &outcome->rows[i], options, stream);
     }
@@ -245,11 +246,11 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
             "on time: of warm uses. In brackets: computed from the trace "
             "alone. lru same, opt same:\non time of a cache, LRU or Belady's, "
             "of the same byte-seconds. lost %%: of the run, the main\nthread's "
-            "time in registrations and waiting; J %%: that and memory, of which "
-            "all that leave\npinned holds at most is worth %s of the run. "
-            "bound: on average, twice the limit and\nwhat it costs to have each "
-            "warm use's pages one lead earlier, which is a\nregistration and a "
-            "lateness that 98 of 100 do not pass.\n\n",
+            "time in registrations and waiting; J %%: that and memory, of "
+            "which all that leave\npinned holds at most is worth %s of the "
+            "run. bound: on average, twice the limit and\nwhat it costs to "
+            "have each warm use's pages one lead earlier, which is a\n"
+            "registration and a lateness that 98 of 100 do not pass.\n\n",
             tool_units_print_seconds(params->register_cost.base_ns *
                                      REPLAY_SECONDS, buf[0]),
             tool_units_print_seconds(params->register_cost.page_ns *

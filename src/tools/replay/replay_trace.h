@@ -87,7 +87,7 @@ typedef struct replay_trace {
     uint32_t       *covers;
     uint32_t       *next_first;
     uint32_t       *next_events;
-    /* Modelled cost of a registration, for yardsticks: 0 until somebody sets it */
+    /* Modelled cost of a registration, for yardsticks; 0 until it is set */
     double         register_ns;
     double         register_page_ns;
     /* What was left out */

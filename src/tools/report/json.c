@@ -4,7 +4,8 @@
 #include "report.h"
 
 
-/* A percentile that no rank has sampled is null, and what a rank did not tell */
+/* A percentile that no rank has sampled is null, as is what a rank did not
+ * tell */
 static json_t *tool_json_field(const tool_report_t *report,
                                const tool_field_t *field)
 {

@@ -182,8 +182,8 @@ static void tool_merge_mean(tool_merge_t *merge, const tool_field_t *field)
             (weight > 0) ? sum / weight : (may_be_null ? -1 : 0);
 }
 
-/* Averages of memory divide by the longest time, as in the table. Ranks may have
- * had other prices: then the largest counts, and the sum is too high. */
+/* Averages of memory divide by the longest time, as in the table. Ranks may
+ * have had other prices: then the largest counts, and the sum is too high. */
 static void tool_merge_price(tool_merge_t *merge)
 {
     tool_report_t *total = &merge->total;

@@ -79,8 +79,8 @@ static const char *const plot_styles[] = {
 };
 #define PLOT_STYLES (sizeof(plot_styles) / sizeof(plot_styles[0]))
 
-/* Time lost and memory held, in byte-nanoseconds of which leave pinned's most, all
- * of the time, is the whole */
+/* Time lost and memory held, in byte-nanoseconds of which leave pinned's most,
+ * all of the time, is the whole */
 static double plot_price(const plot_t *plot, const ucs_regcache_stats_t *stats,
                          const replay_spent_t *spent)
 {

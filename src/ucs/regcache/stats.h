@@ -58,8 +58,8 @@ typedef struct ucs_regcache_stats {
     uint64_t             helper_lost_ns;     /**< processor time of the helper
                                                   that others wanted */
     uint64_t             soft_ceiling_bytes; /**< what idle registrations may
-                                                  fill at most, as it has become;
-                                                  0: the policy has none */
+                                                  fill at most, in the end; 0:
+                                                  the policy has none */
     uint64_t             soft_ceiling_raises;
     uint64_t             lock_takings;       /**< of the index lock, those of
                                                   this call included */

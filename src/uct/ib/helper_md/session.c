@@ -132,8 +132,8 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
     ucs_regcache_stats(md->cache, now, &stats);
     uct_helper_report_add(&figures->stats, &stats);
     uct_helper_report_add_domain(figures, md->name);
-    figures->policy       = ucs_regcache_policy_names[md->config.policy];
-    figures->max_slowdown = md->config.max_slowdown;
+    figures->policy              = ucs_regcache_policy_names[md->config.policy];
+    figures->max_slowdown        = md->config.max_slowdown;
     figures->helper_cpu_seconds += ucs_thread_cpu_ns(md->thread) *
                                    UCT_HELPER_SESSION_NS;
 }
@@ -228,10 +228,10 @@ static void uct_helper_session_begin(const uct_helper_md_t *md)
     uct_helper_session_t *session = &uct_helper_session;
     char error[UCT_HELPER_SESSION_ERROR_MAX];
 
-    session->begun         = 1;
+    session->begun               = 1;
     session->closed.policy       = ucs_regcache_policy_names[md->config.policy];
     session->closed.max_slowdown = md->config.max_slowdown;
-    session->dest          = md->config.report;
+    session->dest                = md->config.report;
     if (md->config.trace[0] != '\0') {
         (void)uct_helper_trace_start(md->config.trace);
     }

@@ -31,8 +31,8 @@ protected:
     }
 
     /* What the system tells of this process while its first thread does as told
-     * and another one works for a fifth of the time. The same processor for both,
-     * so that other programs of the machine decide nothing. */
+     * and another one works for a fifth of the time. The same processor for
+     * both, so that other programs of the machine decide nothing. */
     double live(bool spins)
     {
         std::atomic<bool> stop{false};

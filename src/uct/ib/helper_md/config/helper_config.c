@@ -19,7 +19,8 @@
 #define UCT_HELPER_ERROR_MAX 512
 
 #define UCT_HELPER_SIZES     "bytes with an optional k, m, g or t, or inf"
-#define UCT_HELPER_SHARES    "a share from 0.001% to 100%, such as 0.5% or 0.005"
+#define UCT_HELPER_SHARES \
+    "a share from 0.001% to 100%, such as 0.5% or 0.005"
 
 /* The index of an option in uct_helper_options_t, of its place there */
 #define UCT_HELPER_INDEX(_offset) ((_offset) / sizeof(char*))

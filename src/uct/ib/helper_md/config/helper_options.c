@@ -27,10 +27,10 @@ ucs_config_field_t uct_helper_options_table[] = {
      offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MAX_SLOWDOWN", "0.5%",
-     "Under predict and rent: what all of the memory that would be left pinned\n"
-     "is worth, as a share of the run time. The job loses at most that share\n"
-     "in expectation, and only where all of the memory is saved. More saves\n"
-     "memory, less saves time; from 0.001% to 100%.",
+     "Under predict and rent: what all of the memory that would be left\n"
+     "pinned is worth, as a share of the run time. The job loses at most that\n"
+     "share in expectation, and only where all of the memory is saved. More\n"
+     "saves memory, less saves time; from 0.001% to 100%.",
      offsetof(uct_helper_options_t, max_slowdown), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MIN_SIZE", "16k",

@@ -260,9 +260,9 @@ static void uct_helper_report_print_price(FILE *stream,
     double leave_ns   = stats->leave_pinned_peak_bytes * elapsed_ns;
 
     fprintf(stream,
-            "  time lost        %.3f %% of the run: %.6f s registering in uses, "
-            "%.6f s waiting for registrations, %.6f s by the helper on busy "
-            "cores\n",
+            "  time lost        %.3f %% of the run: %.6f s registering in "
+            "uses, %.6f s waiting for registrations, %.6f s by the helper on "
+            "busy cores\n",
             uct_helper_report_percent(lost_ns, elapsed_ns),
             (stats->lost_ns - stats->late_ns) * UCT_HELPER_NS,
             stats->late_ns * UCT_HELPER_NS,
@@ -279,8 +279,8 @@ static void uct_helper_report_print_price(FILE *stream,
                 stats->soft_ceiling_raises);
     }
     fprintf(stream,
-            "\n  price            %.3f %% of the run, time and memory together, "
-            "where leaving all pinned costs %.3f %%\n",
+            "\n  price            %.3f %% of the run, time and memory "
+            "together, where leaving all pinned costs %.3f %%\n",
             100 * uct_helper_report_price(figures),
             100 * figures->max_slowdown);
 }
