@@ -12,6 +12,7 @@
 #include <ucs/datastruct/hist.h>
 #include "index.h"
 #include "lru.h"
+#include <ucs/sys/first.h>
 #include <ucs/sys/lock.h>
 #include <ucs/regcache/plan/plan.h>
 
@@ -54,6 +55,16 @@ BEGIN_C_DECLS
 /** One hit in so many is timed, a power of two. */
 #define UCS_REGCACHE_HIT_SAMPLE 256
 
+/**
+ * The clock is read where a use begins, and where it ends, unless so many of
+ * the region in a row were shorter than this (ns): from then on one end in so
+ * many is read, and each other one is taken to come as long after its start as
+ * that one did, until one was longer. A second reading is a third of what a hit
+ * takes, and less than a five hundredth of any use that is longer.
+ */
+#define UCS_REGCACHE_SHORT_USE_NS 10000
+#define UCS_REGCACHE_END_SAMPLE   16
+
 /** What the gate is made of: while it is not open there are no hits. */
 enum {
     UCS_REGCACHE_GATE_OPEN   = 0,
@@ -93,12 +104,13 @@ typedef struct ucs_regcache_config {
     unsigned              access_mask;
 } ucs_regcache_config_t;
 
-/** What every use writes. */
+/** What every use reads, and what it writes: in lines that no other reads. */
 typedef struct ucs_regcache_uses {
-    ucs_dq_h          queue; /* to the helper, of uses that are over */
-    _Atomic(uint64_t) bytes; /* in use */
-    _Atomic(uint64_t) peak;
-    ucs_hist_t        hit_ns;
+    ucs_dq_h          queue;  /* to the helper, of uses that are over */
+    ucs_first_t       first;  /* whose uses need no read-modify-write here */
+    _Atomic(uint64_t) peak;   /* of the bytes in use */
+    ucs_first_sum_t   bytes;  /* in use */
+    ucs_hist_t        hit_ns; /* one in UCS_REGCACHE_HIT_SAMPLE */
 } ucs_regcache_uses_t;
 
 /** What is known of memory, by pages. Protected by the index lock. */
@@ -143,21 +155,21 @@ struct ucs_regcache {
                                          none is in the index */
     _Atomic(uint32_t)      gate;      /* UCS_REGCACHE_GATE_xx; among what hits
                                          read and nobody writes */
+    _Atomic(int)           is_over;   /* a ceiling is passed, for all is in use;
+                                         changes under the lock only */
     ucs_regcache_uses_t    use;
 
     /* The index lock: it protects what says so, and is taken with no other
      * lock held but the helper's step mutex */
     ucs_lock_t             lock;
     int                    is_struck; /* the helper is to be told */
-    ucs_regcache_index_t   index;
+    ucs_regcache_index_t   index __attribute__((aligned(UCS_REGCACHE_LINE)));
     ucs_heap_t             lru[UCS_REGCACHE_CLASS_LAST];
     ucs_regcache_memory_t  memory;
     ucs_regcache_store_t   store;
     ucs_regcache_reclaim_t reclaim;
     ucs_regcache_account_t account;
     ucs_regcache_cost_t    cost;
-    _Atomic(int)           is_over;   /* a ceiling is passed, for all is in use;
-                                         changes under the lock only */
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_plan_t    plan;
@@ -231,6 +243,13 @@ ucs_regcache_region_lru(ucs_regcache_h cache,
     return &cache->lru[region->size_class];
 }
 
+static inline ucs_regcache_class_t
+ucs_regcache_size_class(ucs_regcache_h cache, size_t length)
+{
+    return (length < cache->config.min_size) ? UCS_REGCACHE_CLASS_SMALL :
+                                               UCS_REGCACHE_CLASS_MANAGED;
+}
+
 static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 {
     return cache->env.now(cache->env.arg);
@@ -239,10 +258,12 @@ static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 /** Count bytes that have come into use. */
 static inline void ucs_regcache_in_use(ucs_regcache_h cache, size_t length)
 {
-    uint64_t bytes = ucs_add_relaxed(&cache->use.bytes, length) + length;
+    int is_first   = ucs_first_is_me(&cache->use.first);
+    uint64_t bytes = ucs_first_sum_add(&cache->use.bytes, is_first, length);
     uint64_t peak  = ucs_load_relaxed(&cache->use.peak);
 
-    while ((bytes > peak) && !ucs_cas_relaxed(&cache->use.peak, &peak, bytes)) {
+    while (ucs_unlikely(bytes > peak) &&
+           !ucs_cas_relaxed(&cache->use.peak, &peak, bytes)) {
     }
 }
 
@@ -490,10 +511,10 @@ ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
 
 /* --- put.c --- */
 
-/** Give up a reference on a live region at time @a now, and do what its last
- *  user has to do. */
+/** Give up a reference on a live region, and do what its last user has to
+ *  do. */
 void ucs_regcache_region_put(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region, uint64_t now);
+                             ucs_regcache_region_t *region);
 
 /** The last user of a doomed region has gone. */
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region);
