@@ -75,9 +75,11 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
  * @return UCS_OK if it is now a live one, UCS_ERR_CANCELED if it is not and
  *         the reference is gone. */
 static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
-                                      ucs_regcache_region_t *region)
+                                      ucs_regcache_region_t *region,
+                                      ucs_regcache_loss_t *loss)
 {
-    uint64_t word;
+    uint64_t began = ucs_regcache_now(cache);
+    uint64_t word, now;
 
     for (;;) {
         word = ucs_load_acquire(&region->word); /* [R-LIVE] */
@@ -87,6 +89,8 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
         cache->env.wait(cache->env.arg, ucs_regcache_region_wait_word(region),
                         (uint32_t)word);
     }
+    now              = ucs_regcache_now(cache);
+    loss->waited_ns += (now > began) ? now - began : 0;
     if (ucs_regcache_word_is_hit(word)) {
         return UCS_OK;
     }
@@ -107,13 +111,15 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
 static void
 ucs_regcache_region_begin_late(ucs_regcache_h cache,
                                ucs_regcache_region_t *region,
-                               const ucs_regcache_request_t *request)
+                               const ucs_regcache_request_t *request,
+                               ucs_regcache_loss_t *loss)
 {
-    if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
-        ucs_regcache_lock(cache);
-        ++cache->account.late;
-        ucs_regcache_unlock(cache);
-    }
+    uint64_t now = ucs_regcache_now(cache);
+
+    ucs_regcache_lock(cache);
+    cache->account.late += request->size_class == UCS_REGCACHE_CLASS_MANAGED;
+    ucs_regcache_account_loss(cache, loss, now);
+    ucs_regcache_unlock(cache);
     /* Waiting was part of the use: the next one is due a period after this
      * one was wanted */
     ucs_store_relaxed(&region->use_start, request->now);
@@ -223,6 +229,7 @@ ucs_regcache_look_up(ucs_regcache_h cache,
 static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
                                       const ucs_regcache_request_t *request,
                                       ucs_regcache_lookup_t *lookup,
+                                      ucs_regcache_loss_t *loss,
                                       ucs_regcache_memh_t *memh_p)
 {
     ucs_regcache_region_t *region = lookup->region;
@@ -242,7 +249,7 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
     }
     status = ucs_regcache_register_use(
             cache, region, request->flags | ucs_load_relaxed(&region->access),
-            &lookup->inspection);
+            &lookup->inspection, loss);
     if (status == UCS_OK) {
         *memh_p = ucs_load_relaxed(&region->memh);
     }
@@ -259,16 +266,32 @@ static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
 }
 
 /* What may wait or allocate, and so comes before the lock is taken, and then
- * the lock */
-static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache)
+ * the lock. What is lost by now is counted under it, for what follows may be
+ * a hit. */
+static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
+                                         ucs_regcache_loss_t *loss)
 {
+    int is_lost  = loss->waited_ns > 0;
+    uint64_t now = 0;
+    ucs_status_t status;
+
     ucs_regcache_pass_gate(cache);
     if (!ucs_regcache_needs_helper(cache)) {
-        ucs_regcache_reclaim(cache); /* the helper, which does else, is none */
+        /* the helper, which does else, is none */
+        is_lost |= ucs_load_relaxed(&cache->reclaim.count) > 0;
+        ucs_regcache_reclaim(cache);
     } else if (ucs_regcache_must_reclaim(cache)) {
+        is_lost = 1;
         ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
     }
-    return ucs_regcache_lock_reserved(cache);
+    if (is_lost) {
+        now = ucs_regcache_now(cache);
+    }
+    status = ucs_regcache_lock_reserved(cache);
+    if (is_lost && (status == UCS_OK)) {
+        ucs_regcache_account_loss(cache, loss, now);
+    }
+    return status;
 }
 
 static ucs_status_t
@@ -276,13 +299,14 @@ ucs_regcache_get_request(ucs_regcache_h cache,
                          const ucs_regcache_request_t *request,
                          ucs_regcache_memh_t *memh_p)
 {
-    int may_coalesce = ucs_regcache_may_coalesce(cache, request);
+    int may_coalesce         = ucs_regcache_may_coalesce(cache, request);
+    ucs_regcache_loss_t loss = {.since = request->now};
     ucs_regcache_lookup_t lookup;
     ucs_regcache_found_t found;
     ucs_status_t status;
 
     for (;;) {
-        status = ucs_regcache_prepare(cache);
+        status = ucs_regcache_prepare(cache, &loss);
         if (status != UCS_OK) {
             return status;
         }
@@ -297,15 +321,16 @@ ucs_regcache_get_request(ucs_regcache_h cache,
                                                 request->sp, request->now);
             goto out;
         case UCS_REGCACHE_FOUND_REGISTERING:
-            if (ucs_regcache_wait(cache, lookup.region) == UCS_OK) {
-                ucs_regcache_region_begin_late(cache, lookup.region, request);
+            if (ucs_regcache_wait(cache, lookup.region, &loss) == UCS_OK) {
+                ucs_regcache_region_begin_late(cache, lookup.region, request,
+                                               &loss);
                 goto out;
             }
             break;
         case UCS_REGCACHE_FOUND_NONE:
-            return ucs_regcache_miss(cache, request, &lookup, memh_p);
+            return ucs_regcache_miss(cache, request, &lookup, &loss, memh_p);
         case UCS_REGCACHE_FOUND_COALESCED:
-            status = ucs_regcache_miss(cache, request, &lookup, memh_p);
+            status = ucs_regcache_miss(cache, request, &lookup, &loss, memh_p);
             if (status == UCS_OK) {
                 return UCS_OK;
             }

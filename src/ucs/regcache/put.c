@@ -25,18 +25,31 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
 static void ucs_regcache_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {
+    uint64_t since = ucs_regcache_now(cache);
     int is_taken;
 
     ucs_regcache_lock(cache);
     is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
     if (is_taken) {
-        ucs_regcache_region_deregister(cache, region, NULL);
+        ucs_regcache_region_drop(cache, region, since);
     }
+}
+
+/* What the caller has done since then, other than a use, was deregistering */
+static void ucs_regcache_lose(ucs_regcache_h cache, uint64_t since)
+{
+    ucs_regcache_loss_t loss = {.since = since};
+    uint64_t now             = ucs_regcache_now(cache);
+
+    ucs_regcache_lock(cache);
+    ucs_regcache_account_loss(cache, &loss, now);
+    ucs_regcache_unlock(cache);
 }
 
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
+    uint64_t since = ucs_regcache_now(cache);
     int is_waited_for;
 
     ucs_regcache_lock(cache);
@@ -48,6 +61,7 @@ void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
      * never in the helper, if that can be had */
     if (is_waited_for || !ucs_regcache_needs_helper(cache)) {
         ucs_regcache_reclaim(cache);
+        ucs_regcache_lose(cache, since);
     } else {
         cache->env.wake(cache->env.arg);
     }
@@ -58,12 +72,16 @@ static UCS_F_NOINLINE void
 ucs_regcache_idle_rare(ucs_regcache_h cache, ucs_regcache_region_t *region,
                        uint64_t word, unsigned idle)
 {
+    uint64_t since;
+
     if (word & UCS_REGCACHE_WORD_DOOMED) {
         ucs_regcache_doomed(cache, region);
     } else if (idle == UCS_REGCACHE_IDLE_DROP) {
         ucs_regcache_drop(cache, region);
     } else {
+        since = ucs_regcache_now(cache);
         ucs_regcache_trim(cache);
+        ucs_regcache_lose(cache, since);
     }
 }
 

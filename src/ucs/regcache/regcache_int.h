@@ -93,6 +93,7 @@ typedef struct ucs_regcache_account {
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;
     uint64_t lock_takings;
+    uint64_t lost_ns, late_ns;
 } ucs_regcache_account_t;
 
 /** What the cache was created with. */
@@ -199,6 +200,12 @@ typedef struct ucs_regcache_request {
     uint64_t             now;        /* ns, when it came */
 } ucs_regcache_request_t;
 
+/** What a use has lost beyond a hit and is not in the totals yet. */
+typedef struct ucs_regcache_loss {
+    uint64_t since;     /* ns: up to then it is */
+    uint64_t waited_ns; /* for registrations under way */
+} ucs_regcache_loss_t;
+
 /** What is known of the memory of a region that is REGISTERING. */
 typedef struct ucs_regcache_inspection {
     uintptr_t     start;     /* pages: its own, and if the environment said yes
@@ -276,6 +283,11 @@ void ucs_regcache_account(ucs_regcache_h cache, uint64_t now);
 void ucs_regcache_account_region(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, int sign,
                                  uint64_t now);
+
+/** Take what a thread of the application has lost up to @a now into the
+ *  totals. */
+void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
+                               uint64_t now);
 
 /** Take what a region's users have counted since the last time into the
  *  totals. */
@@ -408,6 +420,11 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
                                     ucs_regcache_comp_t comp);
 
+/** The same by a thread of the application, which loses the time since @a since
+ *  by it. */
+void ucs_regcache_region_drop(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t since);
+
 /** Deregister and free all that is on the reclaim list. Outside of the lock. */
 void ucs_regcache_reclaim(ucs_regcache_h cache);
 
@@ -478,15 +495,17 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
  * domain, publish. Waiters are woken. On failure the region is not the
  * caller's any more.
  *
- * @param [in] flags       For the lower domain.
- * @param [in] inspection  What the use has found out.
+ * @param [in]    flags       For the lower domain.
+ * @param [in]    inspection  What the use has found out.
+ * @param [inout] loss        The use's.
  *
  * @return UCS_OK, or the lower domain's error.
  */
 ucs_status_t
 ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           unsigned flags,
-                          const ucs_regcache_inspection_t *inspection);
+                          const ucs_regcache_inspection_t *inspection,
+                          ucs_regcache_loss_t *loss);
 
 /**
  * The same for the helper, which has no reference: the region is not its own

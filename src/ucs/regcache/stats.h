@@ -52,6 +52,13 @@ typedef struct ucs_regcache_stats {
     uint64_t             lock_takings;       /**< of the index lock, those of
                                                   this call included */
 
+    uint64_t             lost_ns;            /**< time of the application's
+                                                  threads in uses of any length
+                                                  that registered or waited, and
+                                                  in deregistrations of theirs */
+    uint64_t             late_ns;            /**< of it: waited for a
+                                                  registration under way */
+
     uint64_t             hit_samples;
     uint64_t             hit_ns_p50;         /**< sampled; 0 without samples */
     uint64_t             hit_ns_p99;

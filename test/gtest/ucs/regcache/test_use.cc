@@ -6,13 +6,14 @@
 #include <thread>
 
 /*
- * What a use reads and writes
+ * What a use reads, writes and loses
  */
 class test_use : public test_regcache {
 protected:
     static constexpr uint64_t US  = 1000;
     static constexpr uint64_t REG = regcache_world::REG_BASE_NS +
                                     regcache_world::REG_PAGE_NS * 256;
+    static constexpr uint64_t DEREG = REG / 3;
 
     /* The registration and as many short uses as it takes until not every end
      * is read off the clock */
@@ -145,4 +146,139 @@ TEST_F(test_use, of_any_thread_is_learned)
         w->advance(10 * MS);
     }
     EXPECT_GT(w->stats().on_time, 20u);
+}
+
+/*
+ * Lost time
+ */
+
+TEST_F(test_use, hits_lose_nothing)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(REG, w->stats().lost_ns);
+    for (unsigned i = 0; i < 100; ++i) {
+        w->use(buffer(0), MB, MS);
+    }
+    EXPECT_EQ(REG, w->stats().lost_ns);
+    EXPECT_EQ(0u, w->stats().late_ns);
+}
+
+TEST_F(test_use, deregistering_after_itself_is_lost)
+{
+    start(UCS_REGCACHE_POLICY_ON_DEMAND);
+    for (unsigned i = 1; i < 5; ++i) {
+        w->use(buffer(0), MB, MS);
+        EXPECT_EQ(i * (REG + DEREG), w->stats().lost_ns);
+    }
+}
+
+TEST_F(test_use, evicting_for_itself_is_lost)
+{
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_LRU);
+    w->params.max_pinned = MB;
+    w->open();
+    w->use(buffer(0), MB, MS);
+    w->use(buffer(1), MB, MS);
+    EXPECT_EQ(2 * REG + DEREG, w->stats().lost_ns);
+}
+
+/* Two uses at once pass the ceiling, and the first to end puts that right */
+TEST_F(test_use, trimming_at_the_end_is_lost)
+{
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_LRU);
+    w->params.max_pinned = MB;
+    w->open();
+    ucs_regcache_memh_t first  = w->get(buffer(0), MB);
+    ucs_regcache_memh_t second = w->get(buffer(1), MB);
+    EXPECT_EQ(2 * REG, w->stats().lost_ns);
+    w->put(first);
+    EXPECT_EQ(2 * REG + DEREG, w->stats().lost_ns);
+    w->put(second);
+    EXPECT_EQ(2 * REG + DEREG, w->stats().lost_ns);
+}
+
+TEST_F(test_use, deregistering_what_was_unmapped_is_lost)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    ucs_regcache_memh_t memh = w->get(buffer(0), MB);
+    ucs_regcache_unmapped(w->cache, buffer(0), MB);
+    w->put(memh);
+    ASSERT_EQ(1u, w->deregs);
+    EXPECT_EQ(REG + DEREG, w->stats().lost_ns);
+    /* What nobody used is left to the next use that comes the slow way, even
+     * if that finds its own region */
+    w->touch(buffer(0), 2 * MB);
+    w->touch(buffer(1), MB);
+    ucs_regcache_unmapped(w->cache, buffer(1), MB);
+    uint64_t before = w->stats().lost_ns;
+    w->touch(buffer(0) + 4096, MB);
+    ASSERT_EQ(2u, w->deregs);
+    EXPECT_EQ(before + DEREG, w->stats().lost_ns);
+}
+
+TEST_F(test_use, failing_is_lost)
+{
+    ucs_regcache_memh_t memh;
+
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->on_reg = [&](regcache_world::registration) {
+        w->now += 700;
+        return UCS_ERR_INVALID_ADDR;
+    };
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR,
+              ucs_regcache_get(w->cache, (void*)buffer(0), MB,
+                               regcache_world::ACCESS, 1, &memh));
+    EXPECT_EQ(700u, w->stats().lost_ns);
+}
+
+/* Short uses have no share in misses, but time is time */
+TEST_F(test_use, short_buffers_lose_as_well)
+{
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->use(buffer(0), 4096, MS);
+    EXPECT_EQ(0u, w->stats().uses);
+    EXPECT_EQ(regcache_world::REG_BASE_NS + regcache_world::REG_PAGE_NS,
+              w->stats().lost_ns);
+}
+
+TEST_F(test_use, what_the_helper_does_is_not_lost)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(REG, w->stats().lost_ns);
+    w->advance(1000 * MS);
+    ASSERT_LT(0u, w->deregs);
+    EXPECT_EQ(REG, w->stats().lost_ns);
+}
+
+/* A use that waits for another's registration */
+TEST_F(test_use, waiting_is_lost_and_late)
+{
+    std::atomic<bool> is_inside{false}, is_waited_for{false};
+
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->on_reg = [&](regcache_world::registration) {
+        is_inside = true;
+        while (!is_waited_for) {
+            std::this_thread::yield();
+        }
+        return UCS_OK;
+    };
+    w->on_wait = [&] {
+        if (!is_waited_for) {
+            w->now       += 5 * US;
+            is_waited_for = true;
+        }
+        std::this_thread::yield();
+    };
+    std::thread other([&] { w->touch(buffer(0), MB); });
+    while (!is_inside) {
+        std::this_thread::yield();
+    }
+    w->touch(buffer(0), MB);
+    other.join();
+    EXPECT_EQ(1u, w->stats().late);
+    EXPECT_EQ(REG + 5 * US, w->stats().late_ns);
+    EXPECT_EQ(2 * (REG + 5 * US), w->stats().lost_ns);
 }
