@@ -3,10 +3,15 @@
  *
  * The deregistration queue, dq.c: producers that never wait, one consumer.
  * What was pushed is popped once, in the order of its tickets, and whole; what
- * finds the queue full is counted as lost.
+ * finds the queue full is counted as lost. One ring: with ALONE that of the
+ * thread that pushes without a compare-and-swap.
  */
 
+#if defined(ALONE) && !defined(MUTANT_ALONE_BY_TWO)
+#define PRODUCERS 1
+#else
 #define PRODUCERS 2
+#endif
 #ifndef PUSHES
 #define PUSHES 2     /* of each */
 #endif
@@ -33,10 +38,14 @@ again:
         t = ticket[h % LENGTH];
         if
         :: t == h ->
+#ifdef ALONE
+            head = h + 1;
+#else
             if
             :: d_step { head == h -> head = h + 1 }
             :: d_step { head != h -> h = head } goto again
             fi;
+#endif
 #ifdef MUTANT_TICKET_FIRST
             ticket[h % LENGTH] = h + 1;
 #endif
@@ -61,7 +70,9 @@ active proctype consumer()
     ticket[1] = 1;
     atomic {
         run producer(1);
+#if PRODUCERS > 1
         run producer(2)
+#endif
     }
     do
     :: ticket[tail % LENGTH] == tail + 1 ->

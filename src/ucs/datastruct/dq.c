@@ -13,38 +13,62 @@ typedef struct ucs_dq_slot {
     char              record[UCS_DQ_RECORD_SIZE];
 } __attribute__((aligned(UCS_DQ_LINE))) ucs_dq_slot_t;
 
-struct ucs_dq {
+/* Nothing that a push reads is in a line that a pop writes, but for the slot */
+typedef struct ucs_dq_ring {
     _Atomic(uint64_t) head __attribute__((aligned(UCS_DQ_LINE)));
     _Atomic(uint64_t) lost;
-    _Atomic(uint64_t) tail __attribute__((aligned(UCS_DQ_LINE)));
     uint64_t          mask;
-    ucs_dq_slot_t     slots[];
+    ucs_dq_slot_t     *slots;
+    _Atomic(uint64_t) tail __attribute__((aligned(UCS_DQ_LINE)));
+} ucs_dq_ring_t;
+
+enum {
+    UCS_DQ_RING_SHARED,
+    UCS_DQ_RING_ALONE,
+    UCS_DQ_RING_LAST
+};
+
+struct ucs_dq {
+    ucs_dq_ring_t rings[UCS_DQ_RING_LAST];
+    unsigned      turn;    /* the consumer's: the ring to look at first */
+    void          *memory; /* where the allocation began */
 };
 
 static_assert(sizeof(ucs_dq_slot_t) == UCS_DQ_LINE,
               "a push touches one cache line of the ring");
 
+size_t ucs_dq_bytes(unsigned length)
+{
+    return UCS_DQ_LINE + sizeof(struct ucs_dq) +
+           UCS_DQ_RING_LAST * (size_t)length * sizeof(ucs_dq_slot_t);
+}
+
 ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
 {
+    ucs_dq_slot_t *slots;
+    uintptr_t address;
     struct ucs_dq *dq;
+    void *memory;
     unsigned i;
 
     if ((length < 2) || (length & (length - 1))) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    dq = aligned_alloc(UCS_DQ_LINE,
-                       sizeof(*dq) + length * sizeof(dq->slots[0]));
-    if (dq == NULL) {
+    /* Zeroed by the kernel if it is long, and so not touched here */
+    memory = calloc(1, ucs_dq_bytes(length));
+    if (memory == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
-    atomic_init(&dq->head, 0);
-    atomic_init(&dq->tail, 0);
-    atomic_init(&dq->lost, 0);
-    dq->mask = length - 1;
-    for (i = 0; i < length; ++i) {
-        atomic_init(&dq->slots[i].ticket, i);
+    address    = (uintptr_t)memory;
+    dq         = (struct ucs_dq*)((address + UCS_DQ_LINE - 1) &
+                                  ~(uintptr_t)(UCS_DQ_LINE - 1));
+    dq->memory = memory;
+    slots      = (ucs_dq_slot_t*)(dq + 1);
+    for (i = 0; i < UCS_DQ_RING_LAST; ++i) {
+        dq->rings[i].mask  = length - 1;
+        dq->rings[i].slots = slots + (size_t)i * length;
     }
 
     *dq_p = dq;
@@ -53,78 +77,144 @@ ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
 
 void ucs_dq_destroy(ucs_dq_h dq)
 {
-    free(dq);
+    if (dq != NULL) {
+        free(dq->memory);
+    }
+}
+
+static inline ucs_dq_slot_t *ucs_dq_slot(const ucs_dq_ring_t *ring,
+                                         uint64_t position)
+{
+    return &ring->slots[position & ring->mask];
+}
+
+static inline uint64_t ucs_dq_lap(const ucs_dq_ring_t *ring, uint64_t position)
+{
+    return position & ~ring->mask;
+}
+
+static inline void ucs_dq_fill(const ucs_dq_ring_t *ring, ucs_dq_slot_t *slot,
+                               uint64_t position, const void *record)
+{
+    memcpy(slot->record, record, sizeof(slot->record));
+    /* release [D-FILL]: pairs with the acquire in ucs_dq_ring_pop() */
+    ucs_store_release(&slot->ticket, ucs_dq_lap(ring, position) + 1);
 }
 
 int ucs_dq_push(ucs_dq_h dq, const void *record)
 {
-    uint64_t head = ucs_load_relaxed(&dq->head);
+    ucs_dq_ring_t *ring = &dq->rings[UCS_DQ_RING_SHARED];
+    uint64_t head       = ucs_load_relaxed(&ring->head);
     ucs_dq_slot_t *slot;
-    uint64_t ticket;
+    int64_t ahead;
 
     for (;;) {
-        slot = &dq->slots[head & dq->mask];
-        /* acquire [D-FREE]: pairs with the release in ucs_dq_pop(), so
+        slot = ucs_dq_slot(ring, head);
+        /* acquire [D-FREE]: pairs with the release in ucs_dq_ring_pop(), so
          * that the consumer has read the record before it is overwritten */
-        ticket = ucs_load_acquire(&slot->ticket);
-        if (ticket == head) {
-            if (ucs_cas_relaxed(&dq->head, &head, head + 1)) {
+        ahead = ucs_load_acquire(&slot->ticket) - ucs_dq_lap(ring, head);
+        if (ahead == 0) {
+            if (ucs_cas_relaxed(&ring->head, &head, head + 1)) {
                 break;
             }
-        } else if ((int64_t)(ticket - head) < 0) {
-            ucs_add_relaxed(&dq->lost, 1);
+        } else if (ahead < 0) {
+            ucs_add_relaxed(&ring->lost, 1);
             return 0;
         } else {
-            head = ucs_load_relaxed(&dq->head);
+            head = ucs_load_relaxed(&ring->head);
         }
     }
 
-    memcpy(slot->record, record, sizeof(slot->record));
-    /* release [D-FILL]: pairs with the acquire in ucs_dq_pop() */
-    ucs_store_release(&slot->ticket, head + 1);
+    ucs_dq_fill(ring, slot, head, record);
+    return 1;
+}
+
+int ucs_dq_push_alone(ucs_dq_h dq, const void *record)
+{
+    ucs_dq_ring_t *ring = &dq->rings[UCS_DQ_RING_ALONE];
+    uint64_t head       = ucs_load_relaxed(&ring->head);
+    ucs_dq_slot_t *slot = ucs_dq_slot(ring, head);
+
+    /* acquire [D-FREE]: pairs with the release in ucs_dq_ring_pop() */
+    if (ucs_load_acquire(&slot->ticket) != ucs_dq_lap(ring, head)) {
+        ucs_store_relaxed(&ring->lost, ucs_load_relaxed(&ring->lost) + 1);
+        return 0;
+    }
+
+    ucs_store_relaxed(&ring->head, head + 1);
+    ucs_dq_fill(ring, slot, head, record);
+    return 1;
+}
+
+static int ucs_dq_ring_pop(ucs_dq_ring_t *ring, void *record)
+{
+    uint64_t tail       = ucs_load_relaxed(&ring->tail);
+    ucs_dq_slot_t *slot = ucs_dq_slot(ring, tail);
+
+    /* acquire [D-FILL]: pairs with the release in ucs_dq_fill() */
+    if (ucs_load_acquire(&slot->ticket) != ucs_dq_lap(ring, tail) + 1) {
+        return 0;
+    }
+
+    memcpy(record, slot->record, sizeof(slot->record));
+    /* release [D-FREE]: pairs with the acquires in the pushes */
+    ucs_store_release(&slot->ticket,
+                      ucs_dq_lap(ring, tail) + ring->mask + 1);
+    ucs_store_relaxed(&ring->tail, tail + 1);
     return 1;
 }
 
 int ucs_dq_pop(ucs_dq_h dq, void *record)
 {
-    uint64_t tail       = ucs_load_relaxed(&dq->tail);
-    ucs_dq_slot_t *slot = &dq->slots[tail & dq->mask];
+    unsigned i, ring;
 
-    /* acquire [D-FILL]: pairs with the release in ucs_dq_push() */
-    if (ucs_load_acquire(&slot->ticket) != tail + 1) {
-        return 0;
+    for (i = 0; i < UCS_DQ_RING_LAST; ++i) {
+        ring = (dq->turn + i) % UCS_DQ_RING_LAST;
+        if (ucs_dq_ring_pop(&dq->rings[ring], record)) {
+            dq->turn = (ring + 1) % UCS_DQ_RING_LAST;
+            return 1;
+        }
     }
-
-    memcpy(record, slot->record, sizeof(slot->record));
-    /* release [D-FREE]: pairs with the acquire in ucs_dq_push() */
-    ucs_store_release(&slot->ticket, tail + dq->mask + 1);
-    ucs_store_relaxed(&dq->tail, tail + 1);
-    return 1;
+    return 0;
 }
 
 uint64_t ucs_dq_lost(ucs_dq_h dq)
 {
-    return ucs_load_relaxed(&dq->lost);
+    return ucs_load_relaxed(&dq->rings[UCS_DQ_RING_SHARED].lost) +
+           ucs_load_relaxed(&dq->rings[UCS_DQ_RING_ALONE].lost);
+}
+
+static int ucs_dq_ring_is_pending(ucs_dq_ring_t *ring)
+{
+    uint64_t tail = ucs_load_relaxed(&ring->tail);
+
+    return ucs_load_relaxed(&ucs_dq_slot(ring, tail)->ticket) ==
+           ucs_dq_lap(ring, tail) + 1;
 }
 
 int ucs_dq_is_pending(ucs_dq_h dq)
 {
-    uint64_t tail = ucs_load_relaxed(&dq->tail);
+    return ucs_dq_ring_is_pending(&dq->rings[UCS_DQ_RING_SHARED]) ||
+           ucs_dq_ring_is_pending(&dq->rings[UCS_DQ_RING_ALONE]);
+}
 
-    return ucs_load_relaxed(&dq->slots[tail & dq->mask].ticket) == tail + 1;
+static int ucs_dq_ring_is_valid(ucs_dq_ring_t *ring)
+{
+    uint64_t tail   = ucs_load_relaxed(&ring->tail);
+    uint64_t filled = ucs_load_relaxed(&ring->head) - tail;
+    uint64_t i, ticket;
+
+    for (i = 0; i <= ring->mask; ++i) {
+        ticket = ucs_load_relaxed(&ucs_dq_slot(ring, tail + i)->ticket);
+        if (ticket != ucs_dq_lap(ring, tail + i) + (i < filled)) {
+            return 0;
+        }
+    }
+    return filled <= ring->mask + 1;
 }
 
 int ucs_dq_is_valid(ucs_dq_h dq)
 {
-    uint64_t tail   = ucs_load_relaxed(&dq->tail);
-    uint64_t filled = ucs_load_relaxed(&dq->head) - tail;
-    uint64_t i, ticket;
-
-    for (i = 0; i <= dq->mask; ++i) {
-        ticket = ucs_load_relaxed(&dq->slots[(tail + i) & dq->mask].ticket);
-        if (ticket != tail + i + (i < filled)) {
-            return 0;
-        }
-    }
-    return filled <= dq->mask + 1;
+    return ucs_dq_ring_is_valid(&dq->rings[UCS_DQ_RING_SHARED]) &&
+           ucs_dq_ring_is_valid(&dq->rings[UCS_DQ_RING_ALONE]);
 }

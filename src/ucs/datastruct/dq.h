@@ -9,6 +9,7 @@
 #include <ucs/type/status.h>
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -25,12 +26,17 @@
  * change, looks through the registered regions instead. Either way a use is
  * skipped, and no producer ever waits.
  *
- * Each slot has a ticket (after D. Vyukov's bounded queue):
- *   ticket == position               free for the producer at this position
- *   ticket == position + 1           filled, for the consumer
- *   ticket == position + length      free again, one lap later
- * Invariant, while no push and no pop is under way: the slots of positions
- * [tail, head) are filled, those of [head, tail + length) free.
+ * Two rings are one queue: into one any thread pushes, into the other only one,
+ * which needs no read-modify-write for it. Records of one ring come out in the
+ * order in which they went in, the two rings take turns.
+ *
+ * Each slot has a ticket (after D. Vyukov's bounded queue), which counts from
+ * the first position of the slot's lap, so that zeroed memory is an empty ring:
+ *   ticket == lap                free for the producer at this position
+ *   ticket == lap + 1            filled, for the consumer
+ *   ticket == lap + length       free again, one lap later
+ * Invariant, while no push and no pop is under way: the slots of a ring's
+ * positions [tail, head) are filled, those of [head, tail + length) free.
  */
 
 BEGIN_C_DECLS
@@ -46,8 +52,12 @@ BEGIN_C_DECLS
 
 typedef struct ucs_dq *ucs_dq_h;
 
+/** @return Bytes that a queue takes; those of a ring that nobody pushes into
+ *          are not touched. */
+size_t ucs_dq_bytes(unsigned length);
+
 /**
- * @param [in] length  Records, a power of two of at least 2.
+ * @param [in] length  Records of each ring, a power of two of at least 2.
  *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_NO_MEMORY.
  */
@@ -65,7 +75,11 @@ void ucs_dq_destroy(ucs_dq_h dq);
  */
 int ucs_dq_push(ucs_dq_h dq, const void *record);
 
-/** Pop the oldest record, UCS_DQ_RECORD_SIZE bytes; the consumer only.
+/** The same by the one thread that alone calls this: without a
+ *  read-modify-write. */
+int ucs_dq_push_alone(ucs_dq_h dq, const void *record);
+
+/** Pop the oldest record of a ring, UCS_DQ_RECORD_SIZE bytes; the consumer only.
  *  @return Nonzero if there was one. */
 int ucs_dq_pop(ucs_dq_h dq, void *record);
 

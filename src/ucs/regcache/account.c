@@ -62,6 +62,17 @@ void ucs_regcache_account_uses(ucs_regcache_h cache,
     region->counted_busy      = busy;
 }
 
+void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
+                               uint64_t now)
+{
+    if (now > loss->since) {
+        cache->account.lost_ns += now - loss->since;
+        loss->since             = now;
+    }
+    cache->account.late_ns += loss->waited_ns;
+    loss->waited_ns         = 0;
+}
+
 void ucs_regcache_account_end(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {

@@ -10,9 +10,12 @@
  * Deregistration
  */
 
-void ucs_regcache_region_deregister(ucs_regcache_h cache,
-                                    ucs_regcache_region_t *region,
-                                    ucs_regcache_comp_t comp)
+/* @a loss is NULL if no thread of the application does it, or one that counts
+ * elsewhere what it takes */
+static void ucs_regcache_lower_dereg(ucs_regcache_h cache,
+                                     ucs_regcache_region_t *region,
+                                     ucs_regcache_comp_t comp,
+                                     ucs_regcache_loss_t *loss)
 {
     ucs_regcache_memh_t memh = ucs_load_relaxed(&region->memh);
     uint64_t start, now;
@@ -28,8 +31,26 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
                             ucs_regcache_pages(cache, region), now - start);
     ucs_regcache_account_region(cache, region, -1, now);
     ucs_regcache_account_end(cache, region);
+    if (loss != NULL) {
+        ucs_regcache_account_loss(cache, loss, now);
+    }
     ucs_regcache_region_retire(cache, region);
     ucs_regcache_unlock(cache);
+}
+
+void ucs_regcache_region_deregister(ucs_regcache_h cache,
+                                    ucs_regcache_region_t *region,
+                                    ucs_regcache_comp_t comp)
+{
+    ucs_regcache_lower_dereg(cache, region, comp, NULL);
+}
+
+void ucs_regcache_region_drop(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t since)
+{
+    ucs_regcache_loss_t loss = {.since = since};
+
+    ucs_regcache_lower_dereg(cache, region, NULL, &loss);
 }
 
 /*

@@ -5,10 +5,10 @@
 
 #include <ucs/sys/compiler_def.h>
 
-/* Only what a hit uses of it is worked out on a hit */
-static UCS_F_ALWAYS_INLINE ucs_regcache_request_t
+/* Not on a hit, which uses little of it */
+static ucs_regcache_request_t
 ucs_regcache_request(ucs_regcache_h cache, void *address, size_t length,
-                     unsigned flags, uintptr_t sp)
+                     unsigned flags, uintptr_t sp, uint64_t now)
 {
     uintptr_t start = (uintptr_t)address;
 
@@ -19,44 +19,52 @@ ucs_regcache_request(ucs_regcache_h cache, void *address, size_t length,
             .last       = ucs_regcache_page_up(cache, start + length),
             .flags      = flags,
             .access     = flags & cache->config.access_mask,
-            .size_class = (length < cache->config.min_size) ?
-                                  UCS_REGCACHE_CLASS_SMALL :
-                                  UCS_REGCACHE_CLASS_MANAGED,
+            .size_class = ucs_regcache_size_class(cache, length),
             .sp         = sp,
-            .now        = ucs_regcache_now(cache)};
+            .now        = now};
+}
+
+static UCS_F_NOINLINE ucs_status_t
+ucs_regcache_sample_hit(ucs_regcache_h cache, uint64_t began)
+{
+    ucs_hist_add(&cache->use.hit_ns, ucs_regcache_now(cache) - began);
+    return UCS_OK;
 }
 
 /* The caller has just taken a reference; the word was @a old before. From the
  * first reference to the last there is one writer, the user that has it: no
  * atomic read-modify-write is needed. */
-static UCS_F_ALWAYS_INLINE void
+static UCS_F_ALWAYS_INLINE ucs_status_t
 ucs_regcache_region_begin_use(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, uint64_t old,
-                              const ucs_regcache_request_t *request)
+                              ucs_regcache_class_t size_class, uintptr_t sp,
+                              uint64_t now)
 {
     uint64_t hits;
 
     if (ucs_unlikely(ucs_regcache_word_refs(old) > 0)) {
-        /* The use that is under way speaks for both */
-        if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+        /* The use that is under way speaks for both, and is none of those that
+         * last as long as the one before: its end is to be read off the
+         * clock */
+        ucs_store_relaxed(&region->untimed, 0);
+        if (size_class == UCS_REGCACHE_CLASS_MANAGED) {
             ucs_add_relaxed(&region->joined, 1);
         }
-        return;
+        return UCS_OK;
     }
 
-    ucs_store_relaxed(&region->use_start, request->now);
-    ucs_store_relaxed(&region->sp, request->sp);
+    ucs_store_relaxed(&region->use_start, now);
+    ucs_store_relaxed(&region->sp, sp);
     ucs_regcache_in_use(cache, ucs_regcache_pinned_length(region));
-    if (request->size_class == UCS_REGCACHE_CLASS_SMALL) {
-        return;
+    if (size_class == UCS_REGCACHE_CLASS_SMALL) {
+        return UCS_OK;
     }
 
     hits = ucs_load_relaxed(&region->hits);
     ucs_store_relaxed(&region->hits, hits + 1);
-    if (ucs_unlikely((hits & (UCS_REGCACHE_HIT_SAMPLE - 1)) == 0)) {
-        ucs_hist_add(&cache->use.hit_ns,
-                     ucs_regcache_now(cache) - request->now);
-    }
+    return ucs_unlikely((hits & (UCS_REGCACHE_HIT_SAMPLE - 1)) == 0) ?
+                   ucs_regcache_sample_hit(cache, now) :
+                   UCS_OK;
 }
 
 /*
@@ -67,9 +75,11 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
  * @return UCS_OK if it is now a live one, UCS_ERR_CANCELED if it is not and
  *         the reference is gone. */
 static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
-                                      ucs_regcache_region_t *region)
+                                      ucs_regcache_region_t *region,
+                                      ucs_regcache_loss_t *loss)
 {
-    uint64_t word;
+    uint64_t began = ucs_regcache_now(cache);
+    uint64_t word, now;
 
     for (;;) {
         word = ucs_load_acquire(&region->word); /* [R-LIVE] */
@@ -79,12 +89,14 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
         cache->env.wait(cache->env.arg, ucs_regcache_region_wait_word(region),
                         (uint32_t)word);
     }
+    now              = ucs_regcache_now(cache);
+    loss->waited_ns += (now > began) ? now - began : 0;
     if (ucs_regcache_word_is_hit(word)) {
         return UCS_OK;
     }
 
     if (ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_LIVE) {
-        ucs_regcache_region_put(cache, region, ucs_regcache_now(cache));
+        ucs_regcache_region_put(cache, region);
     } else {
         /* acq_rel [R-PUT]: pairs with the other waiters' */
         word = ucs_sub_acq_rel(&region->word, UCS_REGCACHE_WORD_REF);
@@ -99,16 +111,19 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
 static void
 ucs_regcache_region_begin_late(ucs_regcache_h cache,
                                ucs_regcache_region_t *region,
-                               const ucs_regcache_request_t *request)
+                               const ucs_regcache_request_t *request,
+                               ucs_regcache_loss_t *loss)
 {
-    if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
-        ucs_regcache_lock(cache);
-        ++cache->account.late;
-        ucs_regcache_unlock(cache);
-    }
+    uint64_t now = ucs_regcache_now(cache);
+
+    ucs_regcache_lock(cache);
+    cache->account.late += request->size_class == UCS_REGCACHE_CLASS_MANAGED;
+    ucs_regcache_account_loss(cache, loss, now);
+    ucs_regcache_unlock(cache);
     /* Waiting was part of the use: the next one is due a period after this
      * one was wanted */
     ucs_store_relaxed(&region->use_start, request->now);
+    ucs_store_relaxed(&region->untimed, 0);
     ucs_store_relaxed(&region->speculative, 0);
     ucs_store_relaxed(&region->sp, request->sp);
 }
@@ -214,12 +229,14 @@ ucs_regcache_look_up(ucs_regcache_h cache,
 static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
                                       const ucs_regcache_request_t *request,
                                       ucs_regcache_lookup_t *lookup,
+                                      ucs_regcache_loss_t *loss,
                                       ucs_regcache_memh_t *memh_p)
 {
     ucs_regcache_region_t *region = lookup->region;
     ucs_status_t status;
 
     ucs_store_relaxed(&region->sp, request->sp);
+    ucs_store_relaxed(&region->untimed, 0); /* registering is part of the use */
     if ((ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP) &&
         !ucs_regcache_inspect(cache, 0, &lookup->inspection)) {
         ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
@@ -232,7 +249,7 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
     }
     status = ucs_regcache_register_use(
             cache, region, request->flags | ucs_load_relaxed(&region->access),
-            &lookup->inspection);
+            &lookup->inspection, loss);
     if (status == UCS_OK) {
         *memh_p = ucs_load_relaxed(&region->memh);
     }
@@ -249,30 +266,47 @@ static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
 }
 
 /* What may wait or allocate, and so comes before the lock is taken, and then
- * the lock */
-static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache)
+ * the lock. What is lost by now is counted under it, for what follows may be
+ * a hit. */
+static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
+                                         ucs_regcache_loss_t *loss)
 {
+    int is_lost  = loss->waited_ns > 0;
+    uint64_t now = 0;
+    ucs_status_t status;
+
     ucs_regcache_pass_gate(cache);
     if (!ucs_regcache_needs_helper(cache)) {
-        ucs_regcache_reclaim(cache); /* the helper, which does else, is none */
+        /* the helper, which does else, is none */
+        is_lost |= ucs_load_relaxed(&cache->reclaim.count) > 0;
+        ucs_regcache_reclaim(cache);
     } else if (ucs_regcache_must_reclaim(cache)) {
+        is_lost = 1;
         ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
     }
-    return ucs_regcache_lock_reserved(cache);
+    if (is_lost) {
+        now = ucs_regcache_now(cache);
+    }
+    status = ucs_regcache_lock_reserved(cache);
+    if (is_lost && (status == UCS_OK)) {
+        ucs_regcache_account_loss(cache, loss, now);
+    }
+    return status;
 }
 
-static UCS_F_NOINLINE ucs_status_t
-ucs_regcache_get_slow(ucs_regcache_h cache,
-                      const ucs_regcache_request_t *request,
-                      ucs_regcache_memh_t *memh_p)
+static ucs_status_t
+ucs_regcache_get_request(ucs_regcache_h cache,
+                         const ucs_regcache_request_t *request,
+                         ucs_regcache_memh_t *memh_p)
 {
-    int may_coalesce = ucs_regcache_may_coalesce(cache, request);
+    int may_coalesce         = ucs_regcache_may_coalesce(cache, request);
+    ucs_regcache_loss_t loss = {.since = request->now};
     ucs_regcache_lookup_t lookup;
     ucs_regcache_found_t found;
     ucs_status_t status;
 
     for (;;) {
-        status = ucs_regcache_prepare(cache);
+        status = ucs_regcache_prepare(cache, &loss);
         if (status != UCS_OK) {
             return status;
         }
@@ -282,19 +316,21 @@ ucs_regcache_get_slow(ucs_regcache_h cache,
 
         switch (found) {
         case UCS_REGCACHE_FOUND_LIVE:
-            ucs_regcache_region_begin_use(cache, lookup.region, lookup.old,
-                                          request);
+            (void)ucs_regcache_region_begin_use(cache, lookup.region,
+                                                lookup.old, request->size_class,
+                                                request->sp, request->now);
             goto out;
         case UCS_REGCACHE_FOUND_REGISTERING:
-            if (ucs_regcache_wait(cache, lookup.region) == UCS_OK) {
-                ucs_regcache_region_begin_late(cache, lookup.region, request);
+            if (ucs_regcache_wait(cache, lookup.region, &loss) == UCS_OK) {
+                ucs_regcache_region_begin_late(cache, lookup.region, request,
+                                               &loss);
                 goto out;
             }
             break;
         case UCS_REGCACHE_FOUND_NONE:
-            return ucs_regcache_miss(cache, request, &lookup, memh_p);
+            return ucs_regcache_miss(cache, request, &lookup, &loss, memh_p);
         case UCS_REGCACHE_FOUND_COALESCED:
-            status = ucs_regcache_miss(cache, request, &lookup, memh_p);
+            status = ucs_regcache_miss(cache, request, &lookup, &loss, memh_p);
             if (status == UCS_OK) {
                 return UCS_OK;
             }
@@ -313,36 +349,75 @@ out:
     return UCS_OK;
 }
 
+static UCS_F_NOINLINE ucs_status_t
+ucs_regcache_get_slow(ucs_regcache_h cache, void *address, size_t length,
+                      unsigned flags, uintptr_t sp, ucs_regcache_memh_t *memh_p,
+                      uint64_t now)
+{
+    const ucs_regcache_request_t request = ucs_regcache_request(
+            cache, address, length, flags, sp, now);
+
+    return ucs_regcache_get_request(cache, &request, memh_p);
+}
+
 /*
  * Hit
  */
 
-ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
-                              size_t length, unsigned flags, uintptr_t sp,
-                              ucs_regcache_memh_t *memh_p)
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucs_regcache_get_at(ucs_regcache_h cache, void *address, size_t length,
+                    unsigned flags, uintptr_t sp, ucs_regcache_memh_t *memh_p,
+                    uint64_t now)
 {
-    const ucs_regcache_request_t request = ucs_regcache_request(
-            cache, address, length, flags, sp);
-    ucs_regcache_request_t missed;
+    uintptr_t start = (uintptr_t)address;
+    uintptr_t end   = start + length;
     ucs_regcache_region_t *region;
     uint64_t old;
 
     /* relaxed: regions are never unmapped, [R-LIVE] orders the rest */
-    region = ucs_load_relaxed(ucs_regcache_index_range_hint(
-            &cache->index, request.start, request.end));
+    region = ucs_load_relaxed(
+            ucs_regcache_index_range_hint(&cache->index, start, end));
     /* acquire [R-GATE]: pairs with the release in ucs_regcache_gate_open() and
      * in ucs_regcache_strike_all(): a thread that comes after an unmapping
      * finds the gate shut, or open again and the region struck */
     if (ucs_unlikely(
                 (region == NULL) ||
                 (ucs_load_acquire(&cache->gate) != UCS_REGCACHE_GATE_OPEN) ||
-                !ucs_regcache_region_try_ref(region, request.start, request.end,
-                                             request.access, &old))) {
-        missed = request; /* so that no hit writes it to memory */
-        return ucs_regcache_get_slow(cache, &missed, memh_p);
+                !ucs_regcache_region_try_ref(region, start, end,
+                                             flags & cache->config.access_mask,
+                                             &old))) {
+        return ucs_regcache_get_slow(cache, address, length, flags, sp, memh_p,
+                                     now);
     }
 
     *memh_p = ucs_load_relaxed(&region->memh);
-    ucs_regcache_region_begin_use(cache, region, old, &request);
-    return UCS_OK;
+    return ucs_regcache_region_begin_use(cache, region, old,
+                                         ucs_regcache_size_class(cache, length),
+                                         sp, now);
+}
+
+static UCS_F_NOINLINE ucs_status_t
+ucs_regcache_get_by_env(ucs_regcache_h cache, void *address, size_t length,
+                        unsigned flags, uintptr_t sp,
+                        ucs_regcache_memh_t *memh_p)
+{
+    return ucs_regcache_get_at(cache, address, length, flags, sp, memh_p,
+                               ucs_regcache_now(cache));
+}
+
+/* By the counter that is read in line, nothing here is called unless it is for
+ * the last time, and no register is saved */
+ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
+                              size_t length, unsigned flags, uintptr_t sp,
+                              ucs_regcache_memh_t *memh_p)
+{
+    uint64_t now;
+
+    if (ucs_unlikely((cache->env.clock.index == NULL) ||
+                     !ucs_clock_try_read(cache->env.clock, &now))) {
+        return ucs_regcache_get_by_env(cache, address, length, flags, sp,
+                                       memh_p);
+    }
+
+    return ucs_regcache_get_at(cache, address, length, flags, sp, memh_p, now);
 }

@@ -10,9 +10,13 @@
 /* What the helper registered itself it looks after by itself; a use that it did
  * not foresee (@a wake) it must be told of. A hit never makes that call. */
 static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
-                               unsigned wake)
+                               unsigned wake, int is_first)
 {
-    (void)ucs_dq_push(cache->use.queue, use);
+    if (ucs_likely(is_first)) {
+        (void)ucs_dq_push_alone(cache->use.queue, use);
+    } else {
+        (void)ucs_dq_push(cache->use.queue, use);
+    }
     if (wake) {
         cache->env.wake(cache->env.arg);
     }
@@ -21,18 +25,31 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
 static void ucs_regcache_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {
+    uint64_t since = ucs_regcache_now(cache);
     int is_taken;
 
     ucs_regcache_lock(cache);
     is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
     if (is_taken) {
-        ucs_regcache_region_deregister(cache, region, NULL);
+        ucs_regcache_region_drop(cache, region, since);
     }
+}
+
+/* What the caller has done since then, other than a use, was deregistering */
+static void ucs_regcache_lose(ucs_regcache_h cache, uint64_t since)
+{
+    ucs_regcache_loss_t loss = {.since = since};
+    uint64_t now             = ucs_regcache_now(cache);
+
+    ucs_regcache_lock(cache);
+    ucs_regcache_account_loss(cache, &loss, now);
+    ucs_regcache_unlock(cache);
 }
 
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
+    uint64_t since = ucs_regcache_now(cache);
     int is_waited_for;
 
     ucs_regcache_lock(cache);
@@ -44,70 +61,74 @@ void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
      * never in the helper, if that can be had */
     if (is_waited_for || !ucs_regcache_needs_helper(cache)) {
         ucs_regcache_reclaim(cache);
+        ucs_regcache_lose(cache, since);
     } else {
         cache->env.wake(cache->env.arg);
     }
 }
 
-static void ucs_regcache_idle_region(ucs_regcache_h cache,
-                                     ucs_regcache_region_t *region,
-                                     uint64_t word, unsigned wake,
-                                     const ucs_use_t *use)
+/* What is not just kept or queued; @a idle is what the region says */
+static UCS_F_NOINLINE void
+ucs_regcache_idle_rare(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                       uint64_t word, unsigned idle)
 {
-    if (ucs_unlikely(word & UCS_REGCACHE_WORD_DOOMED)) {
-        ucs_regcache_doomed(cache, region);
-        return;
-    }
+    uint64_t since;
 
-    switch (ucs_load_relaxed(&region->idle)) {
-    case UCS_REGCACHE_IDLE_QUEUE:
-        ucs_regcache_queue(cache, use, wake);
-        break;
-    case UCS_REGCACHE_IDLE_DROP:
+    if (word & UCS_REGCACHE_WORD_DOOMED) {
+        ucs_regcache_doomed(cache, region);
+    } else if (idle == UCS_REGCACHE_IDLE_DROP) {
         ucs_regcache_drop(cache, region);
-        break;
-    default:
-        /* relaxed: a measure, the ceiling is looked at under the lock */
-        if (ucs_unlikely(ucs_load_relaxed(&cache->is_over))) {
-            ucs_regcache_trim(cache);
-        }
-        break;
+    } else {
+        since = ucs_regcache_now(cache);
+        ucs_regcache_trim(cache);
+        ucs_regcache_lose(cache, since);
     }
 }
 
-/* All that concerns the end of a use is written before the reference goes:
- * afterwards the region may already be another's. If another user arrives
- * meanwhile, the use goes on and what was written is taken back. */
-void ucs_regcache_region_put(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region, uint64_t now)
+/* @a word is what it was before the last reference went. What the region says
+ * is read only now: whoever changed it while there was a user relies on it. */
+static UCS_F_ALWAYS_INLINE void
+ucs_regcache_idle_region(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                         uint64_t word, unsigned wake, int is_first,
+                         const ucs_use_t *use)
 {
-    uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
-    ucs_use_t use;
-    unsigned wake;
-    uint64_t busy;
-    size_t pinned;
+    unsigned idle = ucs_load_relaxed(&region->idle);
 
-    while (ucs_regcache_word_refs(word) > 1) {
-        /* acq_rel [R-PUT]: pairs with that of the user that is the last */
-        if (ucs_cas_acq_rel(&region->word, &word,
-                            word - UCS_REGCACHE_WORD_REF)) {
-            return;
-        }
+    /* is_over is relaxed: a measure, the ceiling is looked at under the lock */
+    if (ucs_unlikely((word & UCS_REGCACHE_WORD_DOOMED) ||
+                     (idle == UCS_REGCACHE_IDLE_DROP) ||
+                     ((idle == UCS_REGCACHE_IDLE_KEEP) &&
+                      ucs_load_relaxed(&cache->is_over)))) {
+        ucs_regcache_idle_rare(cache, region, word, idle);
+    } else if (idle == UCS_REGCACHE_IDLE_QUEUE) {
+        ucs_regcache_queue(cache, use, wake, is_first);
     }
+}
 
-    use.region     = region;
-    use.generation = ucs_regcache_word_gen(word);
-    use.start_ns   = ucs_load_relaxed(&region->use_start);
-    use.end_ns     = now;
-    use.sp         = ucs_load_relaxed(&region->sp);
-    use.address    = ucs_load_relaxed(&region->start);
-    use.length     = ucs_regcache_region_length(region);
-    pinned         = ucs_regcache_pinned_length(region);
-    busy           = (now > use.start_ns) ? now - use.start_ns : 0;
+/*
+ * The last user. All that concerns the end of a use is written before the
+ * reference goes: afterwards the region may already be another's. If another
+ * user arrives meanwhile, the use goes on and what was written is taken back.
+ */
+static UCS_F_ALWAYS_INLINE void
+ucs_regcache_use_over(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                      uint64_t word, uint64_t start, uint64_t end,
+                      unsigned wake)
+{
+    uint64_t busy       = (end > start) ? end - start : 0;
+    size_t pinned       = ucs_regcache_pinned_length(region);
+    const ucs_use_t use = {.region     = region,
+                           .generation = ucs_regcache_word_gen(word),
+                           .start_ns   = start,
+                           .end_ns     = end,
+                           .sp         = ucs_load_relaxed(&region->sp),
+                           .address    = ucs_load_relaxed(&region->start),
+                           .length     = ucs_regcache_region_length(region)};
+    int is_first;
+
     ucs_store_relaxed(&region->busy_ns,
                       ucs_load_relaxed(&region->busy_ns) + busy);
-    ucs_store_relaxed(&region->last_use, now);
-    wake = ucs_load_relaxed(&region->wake);
+    ucs_store_relaxed(&region->last_use, end);
     if (wake) {
         ucs_store_relaxed(&region->wake, 0);
     }
@@ -118,15 +139,79 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
         if (ucs_regcache_word_refs(word) > 1) {
             ucs_store_relaxed(&region->busy_ns,
                               ucs_load_relaxed(&region->busy_ns) - busy);
+            ucs_store_relaxed(&region->untimed, 0);
             if (wake) {
                 ucs_store_relaxed(&region->wake, 1);
             }
-            ucs_regcache_region_put(cache, region, now);
+            ucs_regcache_region_put(cache, region);
             return;
         }
     }
-    ucs_sub_relaxed(&cache->use.bytes, pinned);
-    ucs_regcache_idle_region(cache, region, word, wake, &use);
+    is_first = ucs_first_is_me(&cache->use.first);
+    (void)ucs_first_sum_add(&cache->use.bytes, is_first, -pinned);
+    ucs_regcache_idle_region(cache, region, word, wake, is_first, &use);
+}
+
+/* Read the clock at the end of a use that began at @a start */
+static uint64_t ucs_regcache_use_time(ucs_regcache_h cache,
+                                      ucs_regcache_region_t *region,
+                                      uint64_t start)
+{
+    uint64_t now    = ucs_regcache_now(cache);
+    uint64_t took   = (now > start) ? now - start : 0;
+    uint32_t shorts = ucs_load_relaxed(&region->shorts);
+
+    ucs_store_relaxed(&region->untimed, 0);
+    if (took >= UCS_REGCACHE_SHORT_USE_NS) {
+        ucs_store_relaxed(&region->shorts, 0);
+    } else if (shorts < UCS_REGCACHE_END_SAMPLE) {
+        ucs_store_relaxed(&region->shorts, shorts + 1);
+    } else {
+        ucs_store_relaxed(&region->usual_ns, (uint32_t)took);
+        ucs_store_relaxed(&region->untimed, UCS_REGCACHE_END_SAMPLE - 1);
+    }
+    return now;
+}
+
+void ucs_regcache_region_put(ucs_regcache_h cache,
+                             ucs_regcache_region_t *region)
+{
+    uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
+    uint64_t start;
+
+    while (ucs_regcache_word_refs(word) > 1) {
+        /* acq_rel [R-PUT]: pairs with that of the user that is the last */
+        if (ucs_cas_acq_rel(&region->word, &word,
+                            word - UCS_REGCACHE_WORD_REF)) {
+            return;
+        }
+    }
+
+    start = ucs_load_relaxed(&region->use_start);
+    ucs_regcache_use_over(cache, region, word, start,
+                          ucs_regcache_use_time(cache, region, start),
+                          ucs_load_relaxed(&region->wake));
+}
+
+/* A use like those before it of the same region: nothing here is called unless
+ * it is for the last time, so no register is saved */
+static UCS_F_ALWAYS_INLINE void
+ucs_regcache_region_put_fast(ucs_regcache_h cache,
+                             ucs_regcache_region_t *region)
+{
+    uint64_t word    = ucs_load_acquire(&region->word); /* [R-PUT] */
+    uint64_t start   = ucs_load_relaxed(&region->use_start);
+    uint32_t untimed = ucs_load_relaxed(&region->untimed);
+
+    if (ucs_unlikely((ucs_regcache_word_refs(word) > 1) || (untimed == 0) ||
+                     ucs_load_relaxed(&region->wake))) {
+        ucs_regcache_region_put(cache, region);
+        return;
+    }
+
+    ucs_store_relaxed(&region->untimed, untimed - 1);
+    ucs_regcache_use_over(cache, region, word, start,
+                          start + ucs_load_relaxed(&region->usual_ns), 0);
 }
 
 static ucs_status_t ucs_regcache_region_invalidate(
@@ -150,18 +235,28 @@ static ucs_status_t ucs_regcache_region_invalidate(
     return UCS_OK;
 }
 
+/* @return NULL if the hint is of another region. */
+static UCS_F_ALWAYS_INLINE ucs_regcache_region_t *
+ucs_regcache_hinted_memh(ucs_regcache_h cache, ucs_regcache_memh_t memh)
+{
+    ucs_regcache_region_t *region = ucs_load_relaxed(
+            ucs_regcache_index_memh_hint(&cache->index, memh));
+
+    /* acquire [R-FIELDS]: the caller has a reference on the region with this
+     * handle, and no other that is registered has the same: a match cannot be
+     * stale */
+    return ucs_likely((region != NULL) &&
+                      (ucs_load_acquire(&region->memh) == memh)) ?
+                   region :
+                   NULL;
+}
+
 static ucs_regcache_region_t *ucs_regcache_find_memh(ucs_regcache_h cache,
                                                      ucs_regcache_memh_t memh)
 {
-    ucs_regcache_hint_t *hint = ucs_regcache_index_memh_hint(&cache->index,
-                                                             memh);
-    ucs_regcache_region_t *region;
+    ucs_regcache_region_t *region = ucs_regcache_hinted_memh(cache, memh);
 
-    /* The caller has a reference on the region with this handle, and no other
-     * that is registered has the same: a match cannot be stale [R-FIELDS] */
-    region = ucs_load_relaxed(hint);
-    if (ucs_likely((region != NULL) &&
-                   (ucs_load_acquire(&region->memh) == memh))) {
+    if (region != NULL) {
         return region;
     }
 
@@ -169,29 +264,44 @@ static ucs_regcache_region_t *ucs_regcache_find_memh(ucs_regcache_h cache,
     region = ucs_regcache_index_find_memh(&cache->index, memh);
     ucs_regcache_unlock(cache);
     if (region != NULL) {
-        ucs_store_relaxed(hint, region);
+        ucs_store_relaxed(ucs_regcache_index_memh_hint(&cache->index, memh),
+                          region);
     }
     return region;
 }
 
-ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
-                              ucs_regcache_comp_t comp)
+static UCS_F_NOINLINE ucs_status_t
+ucs_regcache_put_slow(ucs_regcache_h cache, ucs_regcache_memh_t memh,
+                      ucs_regcache_comp_t comp)
 {
     ucs_regcache_region_t *region = ucs_regcache_find_memh(cache, memh);
     ucs_status_t status;
 
-    if (ucs_unlikely(region == NULL)) {
+    if (region == NULL) {
         return UCS_ERR_NO_ELEM;
     }
 
-    if (ucs_unlikely(comp != NULL)) {
+    if (comp != NULL) {
         status = ucs_regcache_region_invalidate(cache, region, comp);
         if (status != UCS_OK) {
             return status;
         }
     }
 
-    ucs_regcache_region_put(cache, region, ucs_regcache_now(cache));
+    ucs_regcache_region_put(cache, region);
+    return UCS_OK;
+}
+
+ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
+                              ucs_regcache_comp_t comp)
+{
+    ucs_regcache_region_t *region = ucs_regcache_hinted_memh(cache, memh);
+
+    if (ucs_unlikely((region == NULL) || (comp != NULL))) {
+        return ucs_regcache_put_slow(cache, memh, comp);
+    }
+
+    ucs_regcache_region_put_fast(cache, region);
     return UCS_OK;
 }
 

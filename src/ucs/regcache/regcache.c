@@ -73,7 +73,7 @@ size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
             params, (params->tuning != NULL) ? params->tuning :
                                                &ucs_regcache_tuning_default);
 
-    return sizeof(struct ucs_regcache) + filled.dq_length * sizeof(ucs_use_t) +
+    return sizeof(struct ucs_regcache) + ucs_dq_bytes(filled.dq_length) +
            filled.max_contexts * (UCS_PREDICT_ORDER_BUFFER_BYTES +
                                   UCS_PREDICT_ORDER_LABEL_BYTES +
                                   sizeof(ucs_regcache_rq_item_t) +
@@ -89,10 +89,11 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
     ucs_regcache_h cache;
     ucs_status_t status;
 
-    cache = calloc(1, sizeof(*cache));
+    cache = aligned_alloc(UCS_REGCACHE_LINE, sizeof(*cache));
     if (cache == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    memset(cache, 0, sizeof(*cache));
 
     cache->env = *env;
     status     = ucs_regcache_init(cache, params);

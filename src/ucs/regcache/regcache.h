@@ -8,6 +8,7 @@
 #include "tuning.h"
 
 #include <ucs/sys/claim.h>
+#include <ucs/sys/clock.h>
 #include <ucs/type/status.h>
 
 #include <limits.h>
@@ -141,8 +142,11 @@ typedef struct ucs_regcache_env {
      *  invalidated. NULL: none is ever asked for. */
     void         (*complete)(void *arg, ucs_regcache_comp_t comp);
 
-    /** Monotonic time in nanoseconds; called on the hit path. */
+    /** Monotonic time in nanoseconds. */
     uint64_t     (*now)(void *arg);
+
+    /** How a hit may read the same time without a call; zeroed: it may not. */
+    ucs_clock_view_t clock;
 
     /** Processor time that the helper has used so far, nanoseconds;
      *  called by it. NULL: a step costs nothing that the cache should save. */

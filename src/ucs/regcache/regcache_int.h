@@ -12,6 +12,7 @@
 #include <ucs/datastruct/hist.h>
 #include "index.h"
 #include "lru.h"
+#include <ucs/sys/first.h>
 #include <ucs/sys/lock.h>
 #include <ucs/regcache/plan/plan.h>
 
@@ -55,6 +56,16 @@ BEGIN_C_DECLS
 /** One hit in so many is timed, a power of two. */
 #define UCS_REGCACHE_HIT_SAMPLE 256
 
+/**
+ * The clock is read where a use begins, and where it ends, unless so many of
+ * the region in a row were shorter than this (ns): from then on one end in so
+ * many is read, and each other one is taken to come as long after its start as
+ * that one did, until one was longer. A second reading is a third of what a hit
+ * takes, and less than a five hundredth of any use that is longer.
+ */
+#define UCS_REGCACHE_SHORT_USE_NS 10000
+#define UCS_REGCACHE_END_SAMPLE   16
+
 /** What the gate is made of: while it is not open there are no hits. */
 enum {
     UCS_REGCACHE_GATE_OPEN   = 0,
@@ -83,6 +94,7 @@ typedef struct ucs_regcache_account {
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;
     uint64_t lock_takings;
+    uint64_t lost_ns, late_ns;
 } ucs_regcache_account_t;
 
 /** What the cache was created with. */
@@ -94,12 +106,13 @@ typedef struct ucs_regcache_config {
     unsigned              access_mask;
 } ucs_regcache_config_t;
 
-/** What every use writes. */
+/** What every use reads, and what it writes: in lines that no other reads. */
 typedef struct ucs_regcache_uses {
-    ucs_dq_h          queue; /* to the helper, of uses that are over */
-    _Atomic(uint64_t) bytes; /* in use */
-    _Atomic(uint64_t) peak;
-    ucs_hist_t        hit_ns;
+    ucs_dq_h          queue;  /* to the helper, of uses that are over */
+    ucs_first_t       first;  /* whose uses need no read-modify-write here */
+    _Atomic(uint64_t) peak;   /* of the bytes in use */
+    ucs_first_sum_t   bytes;  /* in use */
+    ucs_hist_t        hit_ns; /* one in UCS_REGCACHE_HIT_SAMPLE */
 } ucs_regcache_uses_t;
 
 /** What is known of memory, by pages. Protected by the index lock. */
@@ -151,21 +164,21 @@ struct ucs_regcache {
                                          none is in the index */
     _Atomic(uint32_t)      gate;      /* UCS_REGCACHE_GATE_xx; among what hits
                                          read and nobody writes */
+    _Atomic(int)           is_over;   /* a ceiling is passed, for all is in use;
+                                         changes under the lock only */
     ucs_regcache_uses_t    use;
 
     /* The index lock: it protects what says so, and is taken with no other
      * lock held but the helper's step mutex */
     ucs_lock_t             lock;
     int                    is_struck; /* the helper is to be told */
-    ucs_regcache_index_t   index;
+    ucs_regcache_index_t   index __attribute__((aligned(UCS_REGCACHE_LINE)));
     ucs_heap_t             lru[UCS_REGCACHE_CLASS_LAST];
     ucs_regcache_memory_t  memory;
     ucs_regcache_store_t   store;
     ucs_regcache_reclaim_t reclaim;
     ucs_regcache_account_t account;
     ucs_regcache_cost_t    cost;
-    _Atomic(int)           is_over;   /* a ceiling is passed, for all is in use;
-                                         changes under the lock only */
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_charge_t  charge;
@@ -195,6 +208,12 @@ typedef struct ucs_regcache_request {
     uintptr_t            sp;         /* stack position of the call */
     uint64_t             now;        /* ns, when it came */
 } ucs_regcache_request_t;
+
+/** What a use has lost beyond a hit and is not in the totals yet. */
+typedef struct ucs_regcache_loss {
+    uint64_t since;     /* ns: up to then it is */
+    uint64_t waited_ns; /* for registrations under way */
+} ucs_regcache_loss_t;
 
 /** What is known of the memory of a region that is REGISTERING. */
 typedef struct ucs_regcache_inspection {
@@ -240,6 +259,13 @@ ucs_regcache_region_lru(ucs_regcache_h cache,
     return &cache->lru[region->size_class];
 }
 
+static inline ucs_regcache_class_t
+ucs_regcache_size_class(ucs_regcache_h cache, size_t length)
+{
+    return (length < cache->config.min_size) ? UCS_REGCACHE_CLASS_SMALL :
+                                               UCS_REGCACHE_CLASS_MANAGED;
+}
+
 static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 {
     return cache->env.now(cache->env.arg);
@@ -248,10 +274,12 @@ static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 /** Count bytes that have come into use. */
 static inline void ucs_regcache_in_use(ucs_regcache_h cache, size_t length)
 {
-    uint64_t bytes = ucs_add_relaxed(&cache->use.bytes, length) + length;
+    int is_first   = ucs_first_is_me(&cache->use.first);
+    uint64_t bytes = ucs_first_sum_add(&cache->use.bytes, is_first, length);
     uint64_t peak  = ucs_load_relaxed(&cache->use.peak);
 
-    while ((bytes > peak) && !ucs_cas_relaxed(&cache->use.peak, &peak, bytes)) {
+    while (ucs_unlikely(bytes > peak) &&
+           !ucs_cas_relaxed(&cache->use.peak, &peak, bytes)) {
     }
 }
 
@@ -264,6 +292,11 @@ void ucs_regcache_account(ucs_regcache_h cache, uint64_t now);
 void ucs_regcache_account_region(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, int sign,
                                  uint64_t now);
+
+/** Take what a thread of the application has lost up to @a now into the
+ *  totals. */
+void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
+                               uint64_t now);
 
 /** Take what a region's users have counted since the last time into the
  *  totals. */
@@ -396,6 +429,11 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
                                     ucs_regcache_comp_t comp);
 
+/** The same by a thread of the application, which loses the time since @a since
+ *  by it. */
+void ucs_regcache_region_drop(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t since);
+
 /** Deregister and free all that is on the reclaim list. Outside of the lock. */
 void ucs_regcache_reclaim(ucs_regcache_h cache);
 
@@ -472,15 +510,17 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
  * domain, publish. Waiters are woken. On failure the region is not the
  * caller's any more.
  *
- * @param [in] flags       For the lower domain.
- * @param [in] inspection  What the use has found out.
+ * @param [in]    flags       For the lower domain.
+ * @param [in]    inspection  What the use has found out.
+ * @param [inout] loss        The use's.
  *
  * @return UCS_OK, or the lower domain's error.
  */
 ucs_status_t
 ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           unsigned flags,
-                          const ucs_regcache_inspection_t *inspection);
+                          const ucs_regcache_inspection_t *inspection,
+                          ucs_regcache_loss_t *loss);
 
 /**
  * The same for the helper, which has no reference: the region is not its own
@@ -505,10 +545,10 @@ ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
 
 /* --- put.c --- */
 
-/** Give up a reference on a live region at time @a now, and do what its last
- *  user has to do. */
+/** Give up a reference on a live region, and do what its last user has to
+ *  do. */
 void ucs_regcache_region_put(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region, uint64_t now);
+                             ucs_regcache_region_t *region);
 
 /** The last user of a doomed region has gone. */
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region);

@@ -12,6 +12,8 @@
 
 #include <ucs/sys/atomic.h>
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -90,9 +92,13 @@ typedef struct ucs_regcache_invalidate {
     struct ucs_regcache_invalidate *next;
 } ucs_regcache_invalidate_t;
 
+/** Bytes of a cache line. */
+#define UCS_REGCACHE_LINE 64
+
 typedef struct ucs_regcache_region {
-    /* Read by every look-up, written by every user */
-    _Atomic(uint64_t)           word;
+    /* Read by every look-up, written by every user: up to `wake` in two lines,
+     * of which nobody else writes anything meanwhile */
+    _Atomic(uint64_t) word __attribute__((aligned(UCS_REGCACHE_LINE)));
     _Atomic(uintptr_t)          start;
     _Atomic(uintptr_t)          end;
     _Atomic(ucs_regcache_memh_t)          memh;
@@ -116,11 +122,16 @@ typedef struct ucs_regcache_region {
     _Atomic(uint64_t)           busy_ns;       /* in use, since registration,
                                                   written only by the user that
                                                   has the last one */
+    _Atomic(uint32_t)           usual_ns;      /* how long the next so many */
+    _Atomic(uint32_t)           untimed;       /* uses are taken to be. 0: read
+                                                  the clock */
+    _Atomic(uint32_t)           shorts;        /* in a row, as read off it */
+    _Atomic(unsigned)           wake;       /* the last user wakes the helper */
+
     _Atomic(unsigned)           planned;       /* the helper wants it kept
                                                   DORMANT when it is
                                                   deregistered */
     _Atomic(unsigned)           speculative;   /* registered by the helper */
-    _Atomic(unsigned)           wake;       /* the last user wakes the helper */
 
     /* For the choice of what to evict, as the predictor counts uses: */
     _Atomic(uint64_t)           learned;       /* the latest that it knows of */
@@ -147,6 +158,9 @@ typedef struct ucs_regcache_region {
     struct ucs_regcache_rq_item *items;
     uint64_t                    items_gen;
 } ucs_regcache_region_t;
+
+static_assert(offsetof(ucs_regcache_region_t, planned) == 2 * UCS_REGCACHE_LINE,
+              "a hit touches two cache lines of the region");
 
 /** Regions are allocated in chunks of this many. */
 #define UCS_REGCACHE_CHUNK 64

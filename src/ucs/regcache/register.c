@@ -9,6 +9,7 @@ typedef struct ucs_regcache_attempt {
     unsigned              flags;       /* for the lower domain */
     int                   is_use;      /* the caller has a reference */
     int                   is_admitted; /* it is counted as pinned */
+    ucs_regcache_loss_t   *loss;       /* the use's, NULL if there is none */
     ucs_regcache_memh_t   memh;        /* set if the status is UCS_OK */
     uint64_t              took;        /* ns, in the lower domain; likewise */
     ucs_status_t          status;
@@ -92,6 +93,9 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
         }
         ucs_regcache_region_fail(cache, region, status, attempt->is_use);
     }
+    if (attempt->loss != NULL) {
+        ucs_regcache_account_loss(cache, attempt->loss, now);
+    }
     ucs_regcache_unlock(cache);
 
     cache->env.wake_waiters(cache->env.arg, word);
@@ -101,10 +105,11 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
 ucs_status_t
 ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           unsigned flags,
-                          const ucs_regcache_inspection_t *inspection)
+                          const ucs_regcache_inspection_t *inspection,
+                          ucs_regcache_loss_t *loss)
 {
     ucs_regcache_attempt_t attempt = {
-            .region = region, .flags = flags, .is_use = 1};
+            .region = region, .flags = flags, .is_use = 1, .loss = loss};
 
     ucs_regcache_register_begin(cache, &attempt, inspection);
     ucs_regcache_lower_reg_use(cache, &attempt);

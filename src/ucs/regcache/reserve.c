@@ -60,6 +60,17 @@ static int ucs_regcache_supply_note(ucs_regcache_h cache,
     return is_short;
 }
 
+static ucs_regcache_chunk_t *ucs_regcache_supply_chunk(void)
+{
+    ucs_regcache_chunk_t *chunk = aligned_alloc(UCS_REGCACHE_LINE,
+                                                sizeof(*chunk));
+
+    if (chunk != NULL) {
+        memset(chunk, 0, sizeof(*chunk));
+    }
+    return chunk;
+}
+
 static ucs_itree_node_t *ucs_regcache_supply_nodes(void)
 {
     ucs_itree_node_t *nodes = NULL;
@@ -101,7 +112,7 @@ static int ucs_regcache_supply_fill(ucs_regcache_supply_t *supply)
     unsigned i;
 
     if (supply->wants_chunk) {
-        supply->chunk = calloc(1, sizeof(*supply->chunk));
+        supply->chunk = ucs_regcache_supply_chunk();
         is_full      &= supply->chunk != NULL;
     }
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {

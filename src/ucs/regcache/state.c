@@ -63,6 +63,7 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     region->first      = request->first;
     region->last       = request->last;
     region->size_class = request->size_class;
+    ucs_store_relaxed(&region->shorts, 0);
     ucs_store_relaxed(&region->speculative, 0);
     ucs_store_relaxed(&region->learned, 0);
     ucs_store_relaxed(&region->learned_start, 0);

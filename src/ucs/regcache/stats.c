@@ -80,6 +80,8 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->over_ceiling            = account->over_ceiling;
     stats->failed                  = account->failed;
     stats->lock_takings            = account->lock_takings;
+    stats->lost_ns                 = account->lost_ns;
+    stats->late_ns                 = account->late_ns;
 }
 
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,

@@ -18,6 +18,7 @@ typedef struct ucs_regcache_sums {
     unsigned              count[UCS_REGCACHE_STATE_DEREGISTERING + 1];
     size_t                pinned;      /* bytes, LIVE and DEREGISTERING */
     size_t                registering; /* bytes that may be pinned already */
+    size_t                in_use;      /* of LIVE ones with users */
     unsigned              small;       /* LIVE and DEREGISTERING */
     unsigned              listed;      /* in a state that is in the index, and
                                           not doomed */
@@ -45,6 +46,9 @@ static void ucs_regcache_sums_add_live(const ucs_regcache_region_t *region,
 {
     uint64_t word = ucs_load_relaxed(&region->word);
 
+    if (ucs_regcache_word_refs(word) > 0) {
+        sums->in_use += ucs_regcache_pinned_length(region);
+    }
     if (!(word & UCS_REGCACHE_WORD_DOOMED)) {
         ++sums->in_heaps;
         sums->census.managed +=
@@ -151,6 +155,8 @@ static const char *ucs_regcache_quiet_check(ucs_regcache_h cache,
     UCS_REGCACHE_REQUIRE(cache->account.transit == 0);
     UCS_REGCACHE_REQUIRE(cache->account.pinned == sums->pinned);
     UCS_REGCACHE_REQUIRE(cache->account.small == sums->small);
+    UCS_REGCACHE_REQUIRE(ucs_first_sum_get(&cache->use.bytes) == sums->in_use);
+    UCS_REGCACHE_REQUIRE(ucs_dq_is_valid(cache->use.queue));
     UCS_REGCACHE_REQUIRE(ucs_load_relaxed(&cache->reclaim.count) ==
                          sums->census.doomed);
     UCS_REGCACHE_REQUIRE(ucs_regcache_list_length(cache->reclaim.list) ==

@@ -126,7 +126,7 @@ static void ucs_clock_publish(const ucs_clock_scale_t *sample)
     next->mult = (uint64_t)((((unsigned __int128)delta_ns) << UCS_CLOCK_SHIFT) /
                             delta_tsc);
     ucs_clock_baseline_ns = delta_ns;
-    /* [R-SCALE] pairs with the acquire in ucs_clock_now() */
+    /* [R-SCALE] pairs with the acquire in ucs_clock_try_read() */
     ucs_store_release(&ucs_clock_index, index + 1);
 }
 

@@ -55,9 +55,16 @@ typedef struct ucs_clock_scale {
 #define UCS_CLOCK_MAX_SCALES 8
 
 /* Scale number i is written before the index first becomes i and never again;
- * scale 0 stands for CLOCK_MONOTONIC. For ucs_clock_now() only. */
+ * scale 0 stands for CLOCK_MONOTONIC. For ucs_clock_view() only. */
 extern ucs_clock_scale_t ucs_clock_scales[UCS_CLOCK_MAX_SCALES];
 extern _Atomic(unsigned) ucs_clock_index;
+
+/** For those who are handed a clock and are to read it without a call. Zeroed:
+ *  they cannot. */
+typedef struct ucs_clock_view {
+    const _Atomic(unsigned) *index;
+    const ucs_clock_scale_t *scales;
+} ucs_clock_view_t;
 
 /**
  * Read one of the system's clocks: those of processor time show what a thread
@@ -99,21 +106,44 @@ static inline uint64_t ucs_clock_scale_apply(const ucs_clock_scale_t *scale,
 }
 
 
+/** @return The clock of @ref ucs_clock_now. */
+static inline ucs_clock_view_t ucs_clock_view(void)
+{
+    return (ucs_clock_view_t){&ucs_clock_index, ucs_clock_scales};
+}
+
+
+/**
+ * Read a clock without a call.
+ *
+ * @param [out] ns_p  As of @ref ucs_clock_now.
+ *
+ * @return Zero if it takes one: the time stamp counter is not in use.
+ */
+static inline int ucs_clock_try_read(ucs_clock_view_t view, uint64_t *ns_p)
+{
+    /* [R-SCALE] pairs with the release in ucs_clock_publish() */
+    unsigned index = ucs_load_acquire(view.index);
+
+    if (ucs_unlikely(index == 0)) {
+        return 0;
+    }
+
+    *ns_p = ucs_clock_scale_apply(&view.scales[index], ucs_clock_counter());
+    return 1;
+}
+
+
 /**
  * @return Nanoseconds. Does not go backwards within a thread; between
  *         processors it is as monotonic as the counters are synchronised.
  */
 static inline uint64_t ucs_clock_now(void)
 {
-    /* [R-SCALE] pairs with the release in ucs_clock_publish() */
-    unsigned index = ucs_load_acquire(&ucs_clock_index);
+    uint64_t ns;
 
-    if (ucs_unlikely(index == 0)) {
-        return ucs_clock_monotonic();
-    }
-
-    return ucs_clock_scale_apply(&ucs_clock_scales[index],
-                                 ucs_clock_counter());
+    return ucs_clock_try_read(ucs_clock_view(), &ns) ? ns :
+                                                       ucs_clock_monotonic();
 }
 
 

@@ -29,6 +29,12 @@ typedef struct ucs_lock {
  * descheduled on a machine with fewer cores than threads. */
 #define UCS_LOCK_SPINS 100
 
+#if defined(__has_builtin) && !defined(pthread_self)
+#  define UCS_LOCK_HAVE_THREAD_POINTER __has_builtin(__builtin_thread_pointer)
+#else
+#  define UCS_LOCK_HAVE_THREAD_POINTER 0
+#endif
+
 /**
  * @return A value that differs between all running threads. Not the address of
  *         a thread-local variable: in a library that is loaded late the first
@@ -36,7 +42,11 @@ typedef struct ucs_lock {
  */
 static inline const void *ucs_lock_self(void)
 {
+#if UCS_LOCK_HAVE_THREAD_POINTER
+    return __builtin_thread_pointer(); /* one load, pthread_self() is a call */
+#else
     return (const void*)pthread_self();
+#endif
 }
 
 static inline void ucs_lock_init(ucs_lock_t *lock)

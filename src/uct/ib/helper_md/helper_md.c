@@ -65,22 +65,23 @@ static ucs_status_t uct_helper_md_mem_reg(uct_md_h uct_md, void *address,
 
 static UCS_F_NOINLINE ucs_status_t
 uct_helper_md_invalidate(uct_md_h uct_md,
-                         const uct_abi_md_mem_dereg_params_t *params,
-                         const uct_abi_md_mem_dereg_params_t *full)
+                         const uct_abi_md_mem_dereg_params_t *params)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
     if (!(md->lower_flags & UCT_MD_FLAG_INVALIDATE)) {
         return UCS_ERR_UNSUPPORTED;
     }
 
-    if (full->comp == NULL) {
+    uct_abi_md_mem_dereg_unpack(params, &full);
+    if (full.comp == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = ucs_regcache_put(md->cache, full->memh,
-                              (ucs_regcache_comp_t)full->comp);
+    status = ucs_regcache_put(md->cache, full.memh,
+                              (ucs_regcache_comp_t)full.comp);
     if (status == UCS_ERR_NO_ELEM) {
         return md->lower->mem_dereg(uct_md, params);
     }
@@ -103,7 +104,7 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
 
     uct_abi_md_mem_dereg_unpack(params, &full);
     if (ucs_unlikely(full.flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE)) {
-        return uct_helper_md_invalidate(uct_md, params, &full);
+        return uct_helper_md_invalidate(uct_md, params);
     }
 
     status = ucs_regcache_put(md->cache, full.memh, NULL);

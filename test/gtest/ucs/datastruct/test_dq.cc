@@ -87,6 +87,60 @@ TEST_F(test_dq, full_queue_drops_the_new_and_counts)
     EXPECT_TRUE(ucs_dq_push(dq, &pushed));
 }
 
+/* The ring of the thread that pushes alone has its own length and order */
+TEST_F(test_dq, one_thread_pushes_alone)
+{
+    record popped;
+
+    open(4);
+    for (unsigned lap = 0; lap < 10; ++lap) {
+        for (unsigned i = 0; i < 5; ++i) {
+            record pushed = of(0, lap * 5 + i);
+            EXPECT_EQ(i < 4, ucs_dq_push_alone(dq, &pushed));
+            EXPECT_TRUE(ucs_dq_is_valid(dq));
+        }
+        EXPECT_EQ(lap + 1, ucs_dq_lost(dq));
+        for (unsigned i = 0; i < 4; ++i) {
+            EXPECT_TRUE(ucs_dq_is_pending(dq));
+            ASSERT_TRUE(ucs_dq_pop(dq, &popped));
+            EXPECT_EQ(lap * 5 + i, popped.number);
+        }
+        EXPECT_FALSE(ucs_dq_is_pending(dq));
+        EXPECT_FALSE(ucs_dq_pop(dq, &popped));
+    }
+}
+
+TEST_F(test_dq, rings_take_turns)
+{
+    record popped;
+
+    open(4);
+    for (unsigned i = 0; i < 5; ++i) {
+        record alone = of(0, i), shared = of(1, i);
+        EXPECT_EQ(i < 4, ucs_dq_push_alone(dq, &alone));
+        EXPECT_EQ(i < 4, ucs_dq_push(dq, &shared));
+    }
+    EXPECT_EQ(2u, ucs_dq_lost(dq));
+    for (unsigned i = 0; i < 8; i += 2) {
+        unsigned threads = 0;
+        for (unsigned j = 0; j < 2; ++j) {
+            ASSERT_TRUE(ucs_dq_pop(dq, &popped));
+            EXPECT_EQ(i / 2, popped.number);
+            threads |= 1u << popped.thread;
+        }
+        EXPECT_EQ(3u, threads);
+    }
+    EXPECT_FALSE(ucs_dq_pop(dq, &popped));
+}
+
+TEST_F(test_dq, bytes_are_those_that_it_takes)
+{
+    EXPECT_LE(2 * 1024 * (UCS_DQ_RECORD_SIZE + sizeof(uint64_t)),
+              ucs_dq_bytes(1024));
+    EXPECT_GT(3 * 1024 * (UCS_DQ_RECORD_SIZE + sizeof(uint64_t)),
+              ucs_dq_bytes(1024));
+}
+
 /* Every entry arrives whole, once and in the order of its producer, or is
  * counted as lost */
 TEST_F(test_dq, stress)
@@ -102,7 +156,11 @@ TEST_F(test_dq, stress)
         threads.emplace_back([&, t]() {
             for (uint64_t i = 0; i < entries; ++i) {
                 record pushed = of(t, i);
-                ucs_dq_push(dq, &pushed);
+                if (t == 0) {
+                    ucs_dq_push_alone(dq, &pushed);
+                } else {
+                    ucs_dq_push(dq, &pushed);
+                }
                 if (i % 64 == 0) {
                     std::this_thread::yield();
                 }

@@ -14,4 +14,5 @@ gtest_SOURCES += \
 	ucs/regcache/test_regcache.cc \
 	ucs/regcache/test_regcache_lru.cc \
 	ucs/regcache/test_rq.cc \
-	ucs/regcache/test_tuning.cc
+	ucs/regcache/test_tuning.cc \
+	ucs/regcache/test_use.cc

@@ -68,7 +68,10 @@ public:
         env.mem_reg      = mem_reg;
         env.mem_dereg    = mem_dereg;
         env.complete     = complete;
-        env.now          = [](void *arg) { return self(arg)->now.load(); };
+        env.now          = [](void *arg) {
+            ++self(arg)->reads;
+            return self(arg)->now.load();
+        };
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
         if (step_ns > 0) {
             env.spent = [](void *arg) {
@@ -208,6 +211,7 @@ public:
     uint64_t next                                     = UCS_REGCACHE_TIME_NEVER;
     uint64_t late                                     = 0; /* behind that */
     std::atomic<unsigned>                     wakes{0};
+    std::atomic<unsigned>                     reads{0}; /* of the clock */
     unsigned                                  steps  = 0;
     std::mutex                                mutex;
     std::map<uintptr_t, registration>         live;

@@ -7,12 +7,16 @@
 #include <ucs/regcache/region.h>
 
 #include <cstdlib>
+#include <cstring>
 
 /* Zeroed memory, as the cache's pool gives */
 static inline ucs_regcache_region_t *regions_new(unsigned count)
 {
-    return static_cast<ucs_regcache_region_t *>(
-            calloc(count, sizeof(ucs_regcache_region_t)));
+    const size_t length = count * sizeof(ucs_regcache_region_t);
+    void *regions       = aligned_alloc(UCS_REGCACHE_LINE, length);
+
+    memset(regions, 0, length);
+    return static_cast<ucs_regcache_region_t *>(regions);
 }
 
 static inline void set_word(ucs_regcache_region_t *region, uint64_t gen, uint64_t refs)
