@@ -6,6 +6,7 @@
 
 #include "replay_accuracy.h"
 #include "replay_model.h"
+#include "replay_offline.h"
 #include "replay_trace.h"
 #include "replay_warp.h"
 #include "replay_world.h"
@@ -45,6 +46,7 @@ typedef struct replay_options {
 /** Rows of the outcome. */
 typedef enum replay_row_kind {
     REPLAY_ROW_LIMIT,
+    REPLAY_ROW_KEEP_OR_DROP,
     REPLAY_ROW_LEAVE,
     REPLAY_ROW_LRU,    /**< only with a ceiling */
     REPLAY_ROW_OPT,    /**< only with a ceiling */
@@ -68,11 +70,13 @@ typedef struct replay_row {
     replay_figures_t  equal; /**< predict, of the same byte-seconds; without
                                   uses where it was not asked */
     replay_speed_t    speed; /**< of a policy */
-    double            lost_ns; /**< of a policy: main thread's time, see
-                                    @ref replay_spent_t */
+    replay_lost_t     lost;  /**< of a policy: main thread's time, see
+                                  @ref replay_spent_t; of keep or drop */
+    double            price; /**< of keep or drop, see @ref replay_price; the
+                                  mean of several traces */
 } replay_row_t;
 
-#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
+#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 6)
 
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {

@@ -23,6 +23,7 @@
 #define REPLAY_DEREG_PAGE_NS  17.0
 
 #define REPLAY_LATENESS_NS    30000.0
+#define REPLAY_MAX_SLOWDOWN   0.005
 #define REPLAY_SEED           1
 
 #define REPLAY_NSEC           1e9
@@ -149,6 +150,11 @@ static int replay_parse_miss_target(void *field, const char *value)
     return replay_parse_share(field, value, 99);
 }
 
+static int replay_parse_max_slowdown(void *field, const char *value)
+{
+    return replay_parse_share(field, value, 100);
+}
+
 static int replay_parse_noise(void *field, const char *value)
 {
     return replay_parse_share(field, value, 100);
@@ -197,6 +203,9 @@ const tool_option_t replay_options[] = {
     {"miss-target", replay_parse_miss_target,
      REPLAY_OFFSET(params.miss_target), "N% above 0, up to 99%",
      "N%  of predict, UCX_MD_HELPER_MISS_TARGET [1%]"},
+    {"max-slowdown", replay_parse_max_slowdown,
+     REPLAY_OFFSET(params.max_slowdown), "N% above 0, up to 100%",
+     "N%  of the run time that all memory is worth [0.5%]"},
     {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
      "N         of all that is random but --warp [1]"},
     {"warp", replay_parse_warp, REPLAY_OFFSET(warp), "a whole number",
@@ -221,6 +230,7 @@ void replay_options_init(replay_options_t *options)
     options->params.deregister_cost.base_ns = REPLAY_DEREG_NS;
     options->params.deregister_cost.page_ns = REPLAY_DEREG_PAGE_NS;
     options->params.lateness_ns             = REPLAY_LATENESS_NS;
+    options->params.max_slowdown            = REPLAY_MAX_SLOWDOWN;
     options->params.seed                    = REPLAY_SEED;
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;

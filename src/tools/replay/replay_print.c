@@ -42,7 +42,9 @@ static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
     replay_figures_sum(&sum->equal, &row->equal);
     sum->speed.events  += row->speed.events;
     sum->speed.seconds += row->speed.seconds;
-    sum->lost_ns       += row->lost_ns;
+    sum->lost.all_ns   += row->lost.all_ns;
+    sum->lost.first_ns += row->lost.first_ns;
+    sum->price         += row->price;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -69,6 +71,9 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         for (j = 0; j < sum->row_count; ++j) {
             replay_row_sum(&sum->rows[j], &outcomes[i].rows[j]);
         }
+    }
+    for (j = 0; j < sum->row_count; ++j) {
+        sum->rows[j].price /= count;
     }
 }
 
@@ -280,9 +285,15 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
                             json_real(row->equal.pinned_byte_ns *
                                       REPLAY_SECONDS));
     }
-    if (row->kind == REPLAY_ROW_POLICY) {
+    if ((row->kind == REPLAY_ROW_POLICY) ||
+        (row->kind == REPLAY_ROW_KEEP_OR_DROP)) {
         json_object_set_new(object, "lost_seconds",
-                            REPLAY_JSON_NS(row->lost_ns));
+                            REPLAY_JSON_NS(row->lost.all_ns));
+        json_object_set_new(object, "first_seconds",
+                            REPLAY_JSON_NS(row->lost.first_ns));
+    }
+    if (row->kind == REPLAY_ROW_KEEP_OR_DROP) {
+        json_object_set_new(object, "price_j", json_real(row->price));
     }
     if (row->speed.seconds > 0) {
         json_object_set_new(object, "events_per_second",

@@ -43,6 +43,8 @@ typedef struct replay_params {
     double                lateness_ns; /**< median lateness of the helper's
                                             wake-up, log-normal */
     double                miss_target; /**< of predict, 0 to 1; 0: default */
+    double                max_slowdown; /**< share of the run time that all
+                                             memory is worth */
     const ucs_regcache_tuning_t *tuning; /**< NULL: the defaults */
     uint64_t              seed;        /**< of the lateness */
 } replay_params_t;
