@@ -64,16 +64,16 @@ typedef struct replay_speed {
 typedef struct replay_row {
     const char        *name;
     replay_row_kind_t kind;
+    double            first_ns; /**< the part of lost_ns in cold uses; of
+                                     policies, and of keep or drop */
     replay_figures_t  stats;
     replay_figures_t  lru;   /**< LRU cache of the same byte-seconds */
     replay_figures_t  opt;   /**< Belady's, of the same byte-seconds */
     replay_figures_t  equal; /**< predict, of the same byte-seconds; without
                                   uses where it was not asked */
     replay_speed_t    speed; /**< of a policy */
-    replay_lost_t     lost;  /**< of a policy: main thread's time, see
-                                  @ref replay_spent_t; of keep or drop */
-    double            price; /**< of keep or drop, see @ref replay_price; the
-                                  mean of several traces */
+    double            lost_ns; /**< of a policy: main thread's time, see
+                                    @ref replay_spent_t */
 } replay_row_t;
 
 #define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 6)

@@ -171,11 +171,3 @@ void replay_model_keep_or_drop(const replay_trace_t *trace,
     free(offline.ranges);
     free(offline.is_kept);
 }
-
-double replay_price(double lost_ns, double pinned_byte_ns, uint64_t leave_bytes,
-                    uint64_t elapsed_ns, double max_slowdown)
-{
-    double held = (leave_bytes > 0) ? pinned_byte_ns / leave_bytes : 0;
-
-    return (elapsed_ns > 0) ? (lost_ns + max_slowdown * held) / elapsed_ns : 0;
-}

@@ -38,15 +38,6 @@ void replay_model_keep_or_drop(const replay_trace_t *trace,
                                const replay_params_t *params,
                                replay_figures_t *figures, replay_lost_t *lost);
 
-/**
- * The price of what was done, as a share of the run time: time lost, and memory
- * held at what max_slowdown says that it is worth.
- *
- * @param [in] leave_bytes  What leave pinned holds at most.
- */
-double replay_price(double lost_ns, double pinned_byte_ns, uint64_t leave_bytes,
-                    uint64_t elapsed_ns, double max_slowdown);
-
 END_C_DECLS
 
 #endif

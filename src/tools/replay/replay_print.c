@@ -42,9 +42,8 @@ static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
     replay_figures_sum(&sum->equal, &row->equal);
     sum->speed.events  += row->speed.events;
     sum->speed.seconds += row->speed.seconds;
-    sum->lost.all_ns   += row->lost.all_ns;
-    sum->lost.first_ns += row->lost.first_ns;
-    sum->price         += row->price;
+    sum->lost_ns       += row->lost_ns;
+    sum->first_ns      += row->first_ns;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -71,9 +70,6 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         for (j = 0; j < sum->row_count; ++j) {
             replay_row_sum(&sum->rows[j], &outcomes[i].rows[j]);
         }
-    }
-    for (j = 0; j < sum->row_count; ++j) {
-        sum->rows[j].price /= count;
     }
 }
 
@@ -285,19 +281,22 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
                             json_real(row->equal.pinned_byte_ns *
                                       REPLAY_SECONDS));
     }
-    if ((row->kind == REPLAY_ROW_POLICY) ||
-        (row->kind == REPLAY_ROW_KEEP_OR_DROP)) {
+    if (row->kind == REPLAY_ROW_POLICY) {
         json_object_set_new(object, "lost_seconds",
-                            REPLAY_JSON_NS(row->lost.all_ns));
-        json_object_set_new(object, "first_seconds",
-                            REPLAY_JSON_NS(row->lost.first_ns));
-    }
-    if (row->kind == REPLAY_ROW_KEEP_OR_DROP) {
-        json_object_set_new(object, "price_j", json_real(row->price));
+                            REPLAY_JSON_NS(row->lost_ns));
     }
     if (row->speed.seconds > 0) {
         json_object_set_new(object, "events_per_second",
                             json_real(row->speed.events / row->speed.seconds));
+    }
+    if (row->kind == REPLAY_ROW_KEEP_OR_DROP) {
+        json_object_set_new(object, "lost_seconds",
+                            REPLAY_JSON_NS(row->lost_ns));
+    }
+    if ((row->kind == REPLAY_ROW_POLICY) ||
+        (row->kind == REPLAY_ROW_KEEP_OR_DROP)) {
+        json_object_set_new(object, "first_seconds",
+                            REPLAY_JSON_NS(row->first_ns));
     }
 }
 

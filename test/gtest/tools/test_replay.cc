@@ -736,8 +736,8 @@ TEST_F(test_keep_or_drop, no_other_choice_is_cheaper)
         figures = model();
         ASSERT_EQ(5u, figures.cold) << "seed " << seed;
 
-        double found = replay_price(m_lost.all_ns - m_lost.first_ns,
-                                    figures.pinned_byte_ns, 5 * PAGE, 1, 0.1);
+        double found = m_lost.all_ns - m_lost.first_ns +
+                       0.1 / (5 * PAGE) * figures.pinned_byte_ns;
         EXPECT_NEAR(price, found, 1e-6 * price) << "seed " << seed;
         EXPECT_LE(found, 1.000001 * std::min(all, none)) << "seed " << seed;
     }
