@@ -72,7 +72,7 @@ def kernel_table($mpi):
 (if $curves == "" then empty else
  "", "Memory against time of each recorded code, a curve over the miss target of " +
  "`predict`; replayed, so all costs are modelled, and what a wait does to other " +
- "ranks is not in it (`bench/curves` draws it again):", "",
+ "ranks is not in it (`bench/predict --docs` draws it again):", "",
  "![memory against time of each code](\($curves))", "",
  "Beside what a user has otherwise (UCX's and libfabric's caches, an LRU of the " +
  "same bytes, on demand, ODP): [comparison.md](comparison.md)." end)
