@@ -15,7 +15,7 @@ def price:
     | {$held, peak: (.pinned_peak_bytes / $leave), $lost,
        j: ($lost + $knob * $held)};
 
-def mean: if length == 0 then null else add / length end;
+def mean: map(select(. != null)) | if . == [] then null else add / length end;
 def median:
     sort | length as $n
     | if $n == 0 then null
@@ -50,6 +50,8 @@ def recording($set; $name):
           to_offline: ratio($policies.predict.j;
                             $policies["(keep or drop)"].j),
           to_before: ratio($policies.predict.j; $before.j),
+          peak_over_on_demand: (if $policies.on_demand then
+              $policies.predict.peak - $policies.on_demand.peak else null end),
           rent_to_offline: ratio($policies.rent.j;
                                  $policies["(keep or drop)"].j),
           knobs: [$rows[] | select(.what == "knob") | {at, held, lost}],

@@ -96,13 +96,17 @@ def price_ratios($set):
     .costs[$set]
     | "### J of predict, divided by others, costs: \(.title)", "",
       (["recording", "least of the others", "by it", "by (keep or drop)",
-        "by predict before", "rent by (keep or drop)"] | head),
+        "by predict before", "rent by (keep or drop)",
+        "peak above on demand's, points"] | head),
       (.recordings[] | [.recording, "\(.least.policy), \(.least.j | fine)",
         (.to_least | times), (.to_offline | times), (.to_before | times),
-        (.rent_to_offline | times)] | row),
+        (.rent_to_offline | times),
+        (.peak_over_on_demand | if . == null then "-"
+         else "\(. * 1000 | round | . / 10)" end)] | row),
       (.summary | ("mean", "median", "most") as $what
        | [$what, "", (.to_least[$what] | times), (.to_offline[$what] | times),
-          (.to_before[$what] | times), (.rent_to_offline[$what] | times)] | row),
+          (.to_before[$what] | times), (.rent_to_offline[$what] | times),
+          ""] | row),
       "",
       (.summary | "At most the least of the others and a tenth: \(.near_least) of \(.of). (Random uses are in no mean.)"),
       "";
