@@ -64,6 +64,53 @@ def warps:
         (.warps.dropped[$policy].on_time | percent)] | row),
       "";
 
+def fine: if . == null then "-" else "\(. * 100000 | round | . / 1000) %" end;
+
+# Memory and time of each policy, and their price
+def prices($set):
+    ["predict", "rent", "paper", "on_demand", "lru", "leave_pinned",
+     "(keep or drop)"] as $order
+    | .knob as $knob | .baseline as $baseline | .costs[$set]
+    | .recordings as $recordings
+    | ($order | map(. as $p | select($recordings[0].policies[$p]))) as $policies
+    | "## Memory, time and J, costs: \(.title)", "",
+      "Held over time / peak / time lost / J. Memory: of what leave pinned comes to;",
+      "lost: of the run, without what first uses cost, with deregistrations and waits;",
+      "J: lost and \($knob * 1e5 | round | . / 1e3) % of held. lru: at the ceiling from 10 to 90 % of least J.",
+      "(keep or drop): the offline optimum of each range, without prefetch; pages that",
+      "ranges share count for each. before: `predict` at \($baseline).", "",
+      (["recording"] + $policies + ["before"] | head),
+      ($recordings[] | . as $r | [.recording]
+       + ($policies | map($r.policies[.]
+          | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**"
+            + (if .at then " at \(.at)" else "" end)))
+       + [if $r.before then $r.before | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**" else "-" end]
+       | row),
+      (.summary.policies as $means
+       | ["mean"] + ($policies | map($means[.]
+          | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**"))
+         + ["-"] | row),
+      "";
+
+def price_ratios($set):
+    .costs[$set]
+    | "### J of predict, divided by others, costs: \(.title)", "",
+      (["recording", "least of the others", "by it", "by (keep or drop)",
+        "by predict before", "rent by (keep or drop)",
+        "peak above on demand's, points"] | head),
+      (.recordings[] | [.recording, "\(.least.policy), \(.least.j | fine)",
+        (.to_least | times), (.to_offline | times), (.to_before | times),
+        (.rent_to_offline | times),
+        (.peak_over_on_demand | if . == null then "-"
+         else "\(. * 1000 | round | . / 10)" end)] | row),
+      (.summary | ("mean", "median", "most") as $what
+       | [$what, "", (.to_least[$what] | times), (.to_offline[$what] | times),
+          (.to_before[$what] | times), (.rent_to_offline[$what] | times),
+          ""] | row),
+      "",
+      (.summary | "At most the least of the others and a tenth: \(.near_least) of \(.of). (Random uses are in no mean.)"),
+      "";
+
 def count(f): map(select(f)) | length;
 
 # What is asked of a predictor, counted
@@ -132,5 +179,8 @@ def live:
                  | join(" to ")), (.cpu_share | percent)] | row),
     "";
 
+(.prices | select(.costs != {})
+ | (.costs | keys[]) as $set
+ | prices($set), price_ratios($set)),
 (if .traces == [] then empty else criteria, codes, equals, ceilings, warps end),
 (if .live == [] then empty else live end)

@@ -1,7 +1,8 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 # $runs: what replay said of each run (plain, ceilings, warps, speed) and policy;
-# $live: one object a live run. To one summary.
+# $prices: what predict-price.jq made; $live: one object a live run. To one
+# summary.
 
 def median:
     sort | length as $n
@@ -75,6 +76,7 @@ by_trace("plain") as $plain
    | map({key: ., value: by_trace(.)}) | from_entries) as $warps
 | {
     bench: "predict",
+    prices: $prices[0],
     policies: ([$runs[] | select(.run == "plain") | .policy]),
     traces: ($plain | to_entries | map(.key as $name | {
         trace: $name,

@@ -266,7 +266,7 @@ static const tool_option_t sim_options[] = {
 /* These are the replay's */
 static const char *const sim_replay_options[] = {
     "policy", "max-pinned", "register-cost", "deregister-cost", "lateness",
-    "seed"
+    "max-slowdown", "seed"
 };
 #define SIM_REPLAY_OPTIONS \
     (sizeof(sim_replay_options) / sizeof(sim_replay_options[0]))
@@ -279,7 +279,8 @@ static void sim_help(FILE *stream)
     tool_options_help(sim_options, stream);
     fprintf(stream,
            "  --policy, --max-pinned, --register-cost, --deregister-cost, "
-           "--lateness, --seed:\n"
+           "--lateness,\n"
+           "  --max-slowdown, --seed:\n"
            "            as of ucx-helper replay; costs [20us,250ns] and "
            "[10us,100ns]\n"
            "  --json    one object a row\n"

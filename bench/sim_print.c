@@ -29,6 +29,22 @@ static double sim_row_average(const sim_row_t *row)
     return row->result.stats.pinned_byte_ns / row->result.time_ns;
 }
 
+/* That, as a share of what leave pinned holds at most */
+static double sim_row_held(const sim_row_t *row)
+{
+    uint64_t leave = row->result.stats.leave_pinned_peak_bytes;
+
+    return (leave > 0) ? sim_row_average(row) / leave : 0;
+}
+
+/* Time lost and memory held, at what memory is worth: a share of the run */
+static double sim_row_price(const sim_options_t *options, const sim_row_t *rows,
+                            size_t i)
+{
+    return sim_row_slow_down(rows, i) - 1 +
+           options->params.process.max_slowdown * sim_row_held(&rows[i]);
+}
+
 void sim_print_params(const sim_options_t *options, FILE *stream)
 {
     const sim_params_t *p = &options->params;
@@ -61,9 +77,10 @@ static void sim_print_head(const sim_shape_t *shape, const sim_row_t *rows,
     } else if (count > 1) {
         fprintf(stream, ", each with an engine");
     }
-    fprintf(stream, "\n%-13s %12s %8s %11s %11s %8s %11s %11s %8s %8s %8s %8s\n",
-            "policy", "seconds", "slower", "peak MiB", "max", "of leave",
-            "avg MiB", "max", "on time", "late", "missed", "cold");
+    fprintf(stream, "\n%-13s %12s %8s %8s %11s %11s %8s %11s %11s %8s %8s %8s %8s "
+            "%8s\n",
+            "policy", "seconds", "slower", "J", "peak MiB", "max", "of leave",
+            "avg MiB", "max", "held", "on time", "late", "missed", "cold");
 }
 
 static void sim_print_memory(const sim_row_t *row, FILE *stream)
@@ -74,10 +91,12 @@ static void sim_print_memory(const sim_row_t *row, FILE *stream)
     tool_units_print_share(s->pinned_peak_bytes, s->leave_pinned_peak_bytes,
                            share);
     tool_units_print_share(s->on_time, s->uses - s->cold, on_time);
-    fprintf(stream, " %11.2f %11.2f %8s %11.3f %11.3f %8s %8lu %8lu %8lu",
+    fprintf(stream,
+            " %11.2f %11.2f %8s %11.3f %11.3f %7.1f%% %8s %8lu %8lu %8lu",
             s->pinned_peak_bytes / SIM_MIB, row->result.peak_max_bytes / SIM_MIB,
             share, sim_row_average(row) / SIM_MIB,
-            row->result.byte_ns_max / row->result.time_ns / SIM_MIB, on_time,
+            row->result.byte_ns_max / row->result.time_ns / SIM_MIB,
+            100 * sim_row_held(row), on_time,
             s->late, s->missed, s->cold);
 }
 
@@ -86,14 +105,14 @@ void sim_print_table(const sim_options_t *options, const sim_shape_t *shape,
 {
     size_t i;
 
-    (void)options;
     sim_print_head(shape, rows, count, stream);
     for (i = 0; i < count; ++i) {
         fprintf(stream, "%-13s %12.6f", sim_row_name(&rows[i]),
                 rows[i].result.time_ns / SIM_NSEC);
         if (rows[i].policy != SIM_NO_POLICY) {
-            fprintf(stream, " %7.2f%%",
-                    100 * (sim_row_slow_down(rows, i) - 1));
+            fprintf(stream, " %7.2f%% %7.3f%%",
+                    100 * (sim_row_slow_down(rows, i) - 1),
+                    100 * sim_row_price(options, rows, i));
             sim_print_memory(&rows[i], stream);
         }
         fprintf(stream, "\n");
@@ -169,7 +188,10 @@ void sim_print_json(const sim_options_t *options, const sim_shape_t *shape,
                 options->is_weak ? "weak" : "strong",
                 options->params.iterations, sim_row_name(&rows[i]));
         sim_json_row(rows, i, stream);
-        fprintf(stream, ", ");
+        fprintf(stream, ", \"held\": %.9f, \"max_slowdown\": %g, "
+                "\"price_j\": %.9f, ",
+                sim_row_held(&rows[i]), options->params.process.max_slowdown,
+                sim_row_price(options, rows, i));
         sim_json_model(options, stream);
         fprintf(stream, "}\n");
     }

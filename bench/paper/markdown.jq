@@ -62,6 +62,33 @@ def kernel_table($mpi):
            "| \($p.lru.on_time | share) |")
       end;
 
+def price_title:
+    (if startswith("kernels") then "Kernels" else "Programs" end) +
+    (if endswith("_nic") then ", with a NIC's cost of registration (modelled)"
+     else "" end);
+
+# All that J is made of. Buffers below a megabyte say nothing about memory.
+def price_table($section):
+    [.rows[] | select(.section == $section and .held != null)] as $rows
+    | if ($rows | length) == 0 then empty
+      else
+        "", "\($section | price_title): run time against leave pinned, " +
+        "median [interval]; bytes over time and peak as a share of leave " +
+        "pinned\u0027s; J = what the run took longer + max slowdown · bytes " +
+        "over time / (all that is left pinned in the end · run time)", "",
+        "| code | MPI | policy | leave pinned holds | time | bytes over time " +
+        "| peak | helper, of a core | J | |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        ($rows | sort_by([.case, .mpi, .policy])[]
+         | "| \(.case) | \(.mpi | mpi_name) | `\(.policy)` " +
+           "| \(.leave_pinned | bytes) | \(.time_ratio | span) " +
+           "| \(.byte_seconds_ratio.median | share) " +
+           "| \(.peak_ratio.median | share) " +
+           "| \(.helper_cpu | share) | \(.j | share) " +
+           "| \([if .leave_pinned < 1048576 then "speed only" else empty end,
+                 if .is_busy then "busy" else empty end] | join(", ")) |")
+      end;
+
 "Measured on \(machine)",
 (if .failed > 0 then "", "**\(.failed) runs failed.**" else empty end), "",
 "| paper | what | paper | ours | goal | met |",
@@ -69,10 +96,11 @@ def kernel_table($mpi):
 (figures | "| \(.where) | \(.what) | \(.paper) | \(ours) | \(.goal) | " +
            "\(.met | met) |"),
 (.machine.mpis[] as $mpi | kernel_table($mpi)),
+(price_table("kernels", "kernels_nic", "programs", "programs_nic")),
 (if $curves == "" then empty else
  "", "Memory against time of each recorded code, a curve over the price of memory under " +
  "`predict`; replayed, so all costs are modelled, and what a wait does to other " +
- "ranks is not in it (`bench/curves` draws it again):", "",
+ "ranks is not in it (`bench/predict --docs` draws it again):", "",
  "![memory against time of each code](\($curves))", "",
  "Beside what a user has otherwise (UCX's and libfabric's caches, an LRU of the " +
  "same bytes, on demand, ODP): [comparison.md](comparison.md)." end)

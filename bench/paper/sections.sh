@@ -17,6 +17,9 @@ buffers       the same loop, by the number of buffers
 compute       the same loop, by the time of computation
 irregular     computation that varies, and a code whose work varies
 kernels       Fig. 11, Table 2: FT, CG, MG, IS, BT, SP, LU
+kernels_nic   some of them with a NIC's cost of registration, MODELLED
+programs      programs of Debian's packages (with --programs)
+programs_nic  the same with a NIC's cost of registration, MODELLED
 aggregation   Fig. 12, Table 3: four tasks on a node
 scaling       Fig. 13, 14, Table 4: FT on 16 to 64 nodes, simulated (bench/sim)
 idle          the helper thread's processor time with little to do
@@ -28,7 +31,7 @@ paper_select() {
     local section known
     known=$(paper_list | cut -d ' ' -f 1)
     if [ -z "$1" ]; then
-        echo "$known"
+        grep -v '^programs' <<< "$known"
         return
     fi
     for section in ${1//,/ }; do
@@ -45,17 +48,23 @@ paper_settings() {
         default_pairs=2 sizes="17k 1m 5m" iterations=15 compute=10
         fresh_sizes="17k 1m" messages=300 fresh_compute=2
         buffer_counts="1 3 10" compute_times="1 20"
-        hit_options="--blocks 200 --rounds 0" ;;
+        hit_options="--blocks 200 --rounds 0"
+        code_policies="on_demand leave_pinned $main" nic_mpis=1
+        nic_kernels="ft1d mg is sp" nic_policies="leave_pinned $main" ;;
     full)
         default_pairs=7 sizes="17k 64k 256k 1m 4m 5m 16m" iterations=100
         compute=20 fresh_sizes="17k 256k 1m 4m" messages=1000 fresh_compute=5
         buffer_counts="1 2 3 5 10 30" compute_times="0 1 5 20 100 1000"
-        hit_options="--blocks 1000 --rounds 0" ;;
+        hit_options="--blocks 1000 --rounds 0"
+        nic_kernels="ft1d ft2d cg mg is bt sp lu"
+        nic_policies="on_demand leave_pinned $main" ;;
     default)
         default_pairs=5 sizes="17k 64k 256k 1m 4m 5m" iterations=50 compute=20
         fresh_sizes="17k 256k 1m" messages=1000 fresh_compute=5
         buffer_counts="1 3 5 10" compute_times="1 5 20 100"
-        hit_options="--blocks 300 --rounds 0" ;;
+        hit_options="--blocks 300 --rounds 0"
+        nic_kernels="ft1d cg mg is sp lu"
+        nic_policies="on_demand leave_pinned $main" ;;
     esac
     [ -z "$class" ] || [[ $class =~ ^[SWABC]$ ]] ||
         bench_die "bad value '$class' of --class: S, W, A, B or C"
@@ -68,28 +77,67 @@ paper_settings() {
     if [ "$main" = paper ]; then # lru gets the main policy's peak: after it
         all_policies="bounce on_demand leave_pinned predict paper lru"
     fi
+    code_policies=${code_policies:-$all_policies}
+    for sets in ${also//,/ }; do
+        [[ $sets =~ ^(bounce|on_demand|paper|predict|lru|rent)$ ]] ||
+            bench_die "unknown policy '$sets' of --also"
+        code_policies=$(paper_also "$code_policies" "$sets")
+        nic_policies=$(paper_also "$nic_policies" "$sets")
+    done
+    if [ "${programs:-all}" = all ]; then
+        programs=$(cd "$bench_top/bench/programs" && ls | grep -v '[.]')
+    fi
+    for sets in ${programs//,/ }; do
+        [ -x "$bench_top/bench/programs/$sets" ] ||
+            bench_die "unknown program '$sets' of --programs"
+    done
+}
+
+# paper_also LIST POLICY: the list with the policy, which it may have already
+paper_also() {
+    case " $1 " in
+    *" $2 "*) echo "$1" ;;
+    *) echo "$1 $2" ;;
+    esac
+}
+
+# What a registration costs more than pinning does, in a section
+nic_cost=20us,250ns
+paper_cost() {
+    case $1 in
+    *_nic) echo --pin-cost "$nic_cost" ;;
+    *) echo "${pin_cost[@]}" ;;
+    esac
 }
 
 # kernel_job NAME: weight, ranks, program and arguments. Squares for BT and SP.
+# An iteration of class A takes 10 (CG) to 400 ms (FT) on two ranks; what a code
+# of smaller classes holds for microseconds says nothing about memory. As many
+# iterations as take some seconds.
 kernel_job() {
     local weight ranks program arguments
     case $1 in
-    ft1d) set -- 2 ft "W --iterations 20" "A" "B --iterations 6" ;;
-    ft2d) set -- 4 ft "W --columns 2 --iterations 20" "A --columns 2" \
+    ft1d) set -- 2 ft "A" "A --iterations 20" "B --iterations 6" ;;
+    ft2d) set -- 4 ft "A --columns 2" "A --columns 2 --iterations 20" \
               "B --columns 2 --iterations 6" ;;
-    cg)   set -- 2 cg "W" "A" "A" ;;
-    mg)   set -- 2 mg "W" "A" "B" ;;
-    is)   set -- 2 is "A" "A" "B" ;;
-    bt)   set -- 4 bt "W --iterations 20" "W" "A" ;;
-    sp)   set -- 4 sp "W --iterations 20" "W" "A" ;;
-    lu)   set -- 2 lu "W --iterations 60" "W" "A" ;;
-    amg)  set -- 2 amg "W --iterations 40" "W" "A" ;;
+    cg)   set -- 2 cg "A --iterations 45" "A --iterations 150" \
+              "B --iterations 20" ;;
+    mg)   set -- 2 mg "A --iterations 8" "A --iterations 24" "B" ;;
+    is)   set -- 2 is "A --iterations 30" "A --iterations 100" \
+              "B --iterations 20" ;;
+    bt)   set -- 4 bt "A --iterations 12" "A --iterations 40" \
+              "B --iterations 12" ;;
+    sp)   set -- 4 sp "A --iterations 30" "A --iterations 100" \
+              "B --iterations 30" ;;
+    lu)   set -- 2 lu "A --iterations 20" "A --iterations 60" \
+              "B --iterations 25" ;;
+    amg)  set -- 2 amg "A --iterations 25" "A" "A" ;;
     *) return 1 ;;
     esac
     ranks=$1 program=kernels/$2
     case $level in
-    quick) weight=1.5 arguments=$3 ;;
-    full)  weight=30 arguments=$5 ;;
+    quick) weight=2.5 arguments=$3 ;;
+    full)  weight=15 arguments=$5 ;;
     *)     weight=8 arguments=$4 ;;
     esac
     [ -z "$class" ] || weight=1 arguments="$class${arguments:1}"
@@ -100,8 +148,9 @@ kernel_job() {
 # all pairs, policies in turn within a pair
 plan_jobs() {
     local section=$1 case=$2 x=$3 weight=$4 ranks=$5 policies=$6 m pair policy
+    local these=${plan_mpis:-$mpis}
     shift 6
-    for m in $mpis; do
+    for m in $these; do
         for pair in $(seq "$pairs"); do
             for policy in $policies; do
                 printf '%s\t%s\t%s\tjob\t%s\t%s\t%s\t%s\t%s\t%s\n' "$weight" \
@@ -187,14 +236,44 @@ plan_irregular() {
     plan_jobs irregular amg null "$weight" "$ranks" "$all_policies" "$program"
 }
 
-plan_kernels() {
+# plan_codes SECTION KERNELS POLICIES
+plan_codes() {
     local kernel weight ranks program
-    for kernel in ${kernels//,/ }; do
+    for kernel in $2; do
         IFS=$'\t' read -r weight ranks program < <(kernel_job "$kernel")
-        plan_jobs kernels "$kernel" null "$weight" "$ranks" "$all_policies" \
-            "$program"
+        plan_jobs "$1" "$kernel" null "$weight" "$ranks" "$3" "$program"
     done
 }
+
+plan_kernels() { plan_codes kernels "${kernels//,/ }" "$code_policies"; }
+
+# Of the kernels that were asked for, those of $nic_kernels
+plan_kernels_nic() {
+    local these
+    these=$(grep -xE "${nic_kernels// /|}" <<< "${kernels//,/$'\n'}") ||
+        return 0
+    plan_mpis=$(head -n "${nic_mpis:-2}" <<< "$mpis") \
+        plan_codes kernels_nic "$these" "$nic_policies"
+}
+
+# Debian's packages are linked with Open MPI
+plan_real() {
+    local program weight=60
+    [ "$level" != quick ] || weight=15
+    grep -qx openmpi <<< "$mpis" || return 0
+    for program in ${programs//,/ }; do
+        for pair in $(seq "$pairs"); do
+            for policy in $nic_policies; do
+                printf '%s\t%s\t%s\treal\topenmpi\t2\t%s\t%s\n' "$weight" \
+                    "$1" "$program" "$pair" "$policy"
+            done
+        done
+    done
+}
+
+plan_programs() { plan_real programs; }
+
+plan_programs_nic() { plan_real programs_nic; }
 
 # The paper's two tests differ in how tasks are grouped; on one node, in how
 # FT's grid is laid over its four tasks
@@ -310,8 +389,8 @@ step_job() {
         options=(--max-pinned "$main_peak")
     fi
     # shellcheck disable=SC2086 # words are meant to split
-    bench_job "$out/run.json" "$3" "$4" "$6" "${pin_cost[@]}" "${options[@]}" \
-        -- $8 || return 1
+    bench_job "$out/run.json" "$3" "$4" "$6" $(paper_cost "$1") \
+        "${options[@]}" -- $8 || return 1
     jq -c --arg section "$1" --arg case "$2" --argjson pair "$5" \
         --argjson x "$7" --argjson cpus "$(nproc)" \
         '{$section, $case, $x, $pair, $cpus} + .' "$out/run.json" \
@@ -329,6 +408,25 @@ step_job() {
         "$out/run.json")
     jq -e '.nas.verified // (.fig1.sender.errors + .fig1.receiver.errors == 0)' \
         "$out/run.json" > /dev/null
+}
+
+# SECTION PROGRAM MPI RANKS PAIR POLICY. One that is not installed is left out.
+step_real() {
+    local IFS=$' \t\n' status=0
+    # shellcheck disable=SC2046 # words are meant to split
+    bench_program "$out/run.json" "$2" "$level" "$4" "$6" \
+        $(paper_cost "$1") || status=$?
+    if [ $status = 77 ]; then
+        paper_said="skipped: $bench_said"
+        return
+    fi
+    [ $status = 0 ] || return 1
+    jq -c --arg section "$1" --argjson pair "$5" --argjson cpus "$(nproc)" \
+        '{$section, case: .program.name, x: null, $pair, $cpus} + .' \
+        "$out/run.json" >> "$out/runs.jsonl" || return 1
+    paper_said=$(jq -r '"\(.program.seconds) s, peak " +
+        "\(.ranks | map(.pinned_peak_bytes) | add / length / 1024 | floor) KB"
+        ' "$out/run.json")
 }
 
 # SECTION CASE MPI RANKS COMMAND

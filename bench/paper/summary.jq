@@ -5,14 +5,16 @@
 # the mean over the ranks of a job, in bytes; time in seconds.
 include "stats";
 
-def per_rank(f): map(f) | mean;
+def per_rank(f): map(f | values) | mean;
 
 # What one run says of itself
 def figures:
     .ranks as $reports
-    | (.nas.rank // [.fig1.sender, .fig1.receiver]) as $ranks
+    | (.nas.rank // (.fig1 | values | [.sender, .receiver]) // [.program])
+      as $ranks
     | {section, case, x, mpi, pair, policy, num_ranks,
-       time: (.nas.seconds // (.fig1.sender.median_us * 1e-6)),
+       time: (.nas.seconds // .program.seconds //
+              (.fig1.sender.median_us * 1e-6)),
        # Ranks that share processors get their share at most
        is_busy: (($ranks | map(.cpu_share) | min)
                  < 0.95 * ([1, .cpus / .num_ranks] | min)),
@@ -22,6 +24,12 @@ def figures:
        peak: ($reports | per_rank(.pinned_peak_bytes)),
        average: ($reports | per_rank(.pinned_byte_seconds / .elapsed_seconds)),
        byte_seconds: ($reports | per_rank(.pinned_byte_seconds)),
+       # Against what this very run would have left pinned in the end
+       leave_pinned: ($reports | per_rank(.leave_pinned_peak_bytes)),
+       held: ratio($reports | map(.pinned_byte_seconds) | add;
+                   $reports | map(.leave_pinned_peak_bytes * .elapsed_seconds)
+                   | add),
+       max_slowdown: ($reports[0].max_slowdown // 0.005),
        limit_peak: ($reports | per_rank(.in_use_peak_bytes)),
        limit_byte_seconds: ($reports | per_rank(.in_use_byte_seconds)),
        uses: ($reports | map(.uses) | add),
@@ -44,8 +52,9 @@ def in_pairs($all; $policy; a; b):
 def row($all; $policy):
     ($all | map(select(.policy == $policy))) as $own
     | ($own[0] | {section, case, x, mpi, num_ranks, policy})
-    + ([("time", "peak", "average", "byte_seconds", "limit_peak", "vmpin_peak",
-         "vmpin_average", "uses", "helper_cpu") as $k
+    + ([("time", "peak", "average", "byte_seconds", "leave_pinned", "held",
+         "limit_peak", "vmpin_peak", "vmpin_average", "uses", "helper_cpu")
+        as $k
         | {($k): ($own | map(.[$k] | values) | median)}] | add)
     + {pairs: ($own | length),
        on_time: ratio($own | map(.on_time | values) | add;
@@ -63,7 +72,12 @@ def row($all; $policy):
                                      .vmpin_average),
        limit_peak_ratio: in_pairs($all; $policy; .limit_peak; .peak),
        limit_byte_seconds_ratio: in_pairs($all; $policy; .limit_byte_seconds;
-                                          .byte_seconds)};
+                                          .byte_seconds)}
+    # What of J can be measured from outside: what the run took longer, and what
+    # it held. Of the medians; of each pair it would add up the noise.
+    | .j = (if .held == null or .time_ratio == null then null
+            else ([.time_ratio.median - 1, 0] | max)
+                 + $own[0].max_slowdown * .held end);
 
 # Six digits: more are noise, and make a baseline twice as long
 def six_digits:

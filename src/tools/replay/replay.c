@@ -57,10 +57,14 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
                                   const replay_options_t *options,
                                   replay_outcome_t *outcome)
 {
+    replay_lost_t lost;
     replay_row_t *row;
 
     row = replay_add_row(outcome, "(limit)", REPLAY_ROW_LIMIT);
     replay_model_limit(trace, &row->stats, NULL);
+    row = replay_add_row(outcome, "(keep or drop)", REPLAY_ROW_KEEP_OR_DROP);
+    replay_model_keep_or_drop(trace, &options->params, &row->stats, &lost);
+    row->first_ns = lost.first_ns;
     row = replay_add_row(outcome, "(leave pinned)", REPLAY_ROW_LEAVE);
     replay_model_leave(trace, &row->stats, NULL);
     row = replay_add_row(outcome, "(periodicity)", REPLAY_ROW_PERIODICITY);
@@ -101,7 +105,8 @@ static int replay_add_policy(const replay_trace_t *trace,
         row->speed.seconds = spent.cpu_s;
         row->speed.events  = trace->event_count;
     }
-    row->lost_ns = spent.lost_ns;
+    row->lost_ns  = spent.lost_ns;
+    row->first_ns = spent.first_ns;
     return 0;
 }
 

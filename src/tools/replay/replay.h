@@ -6,6 +6,7 @@
 
 #include "replay_accuracy.h"
 #include "replay_model.h"
+#include "replay_offline.h"
 #include "replay_trace.h"
 #include "replay_warp.h"
 #include "replay_world.h"
@@ -45,6 +46,7 @@ typedef struct replay_options {
 /** Rows of the outcome. */
 typedef enum replay_row_kind {
     REPLAY_ROW_LIMIT,
+    REPLAY_ROW_KEEP_OR_DROP,
     REPLAY_ROW_LEAVE,
     REPLAY_ROW_LRU,    /**< only with a ceiling */
     REPLAY_ROW_OPT,    /**< only with a ceiling */
@@ -62,6 +64,8 @@ typedef struct replay_speed {
 typedef struct replay_row {
     const char        *name;
     replay_row_kind_t kind;
+    double            first_ns; /**< the part of lost_ns in cold uses; of
+                                     policies, and of keep or drop */
     replay_figures_t  stats;
     replay_figures_t  lru;   /**< LRU cache of the same byte-seconds */
     replay_figures_t  opt;   /**< Belady's, of the same byte-seconds */
@@ -73,7 +77,7 @@ typedef struct replay_row {
                                     registrations */
 } replay_row_t;
 
-#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
+#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 6)
 
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {

@@ -43,6 +43,7 @@ static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
     sum->speed.events  += row->speed.events;
     sum->speed.seconds += row->speed.seconds;
     sum->lost_ns       += row->lost_ns;
+    sum->first_ns      += row->first_ns;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -313,6 +314,11 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
     if (row->speed.seconds > 0) {
         json_object_set_new(object, "events_per_second",
                             json_real(row->speed.events / row->speed.seconds));
+    }
+    if ((row->kind == REPLAY_ROW_POLICY) ||
+        (row->kind == REPLAY_ROW_KEEP_OR_DROP)) {
+        json_object_set_new(object, "first_seconds",
+                            REPLAY_JSON_NS(row->first_ns));
     }
 }
 

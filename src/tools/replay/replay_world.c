@@ -14,6 +14,7 @@ typedef struct replay_world {
     size_t               next;    /* event of the trace */
     ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
     replay_curve_t       *curve;
+    uint64_t             first_ns; /* lost in cold uses */
 } replay_world_t;
 
 
@@ -44,10 +45,14 @@ static void replay_world_pinned(void *arg, uint64_t time_ns, uint64_t bytes)
 static void replay_world_use(replay_world_t *world, uint32_t index)
 {
     const replay_use_t *use = &world->trace->uses[index];
+    uint64_t lost_ns        = world->process.lost_ns;
 
     world->memhs[index] = replay_process_get(&world->process, use->address,
                                              use->length, use->access,
                                              use->signature);
+    if (use->is_cold) {
+        world->first_ns += world->process.lost_ns - lost_ns;
+    }
 }
 
 static void replay_world_release(replay_world_t *world, uint32_t index)
@@ -135,8 +140,9 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
         start = replay_world_cpu();
         replay_world_go(&world);
         if (spent != NULL) {
-            spent->cpu_s   = replay_world_cpu() - start;
-            spent->lost_ns = world.process.lost_ns;
+            spent->cpu_s    = replay_world_cpu() - start;
+            spent->lost_ns  = world.process.lost_ns;
+            spent->first_ns = world.first_ns;
         }
         ucs_regcache_stats(world.process.engine, trace->end_ns, stats);
         replay_process_close(&world.process);

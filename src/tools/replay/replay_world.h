@@ -36,6 +36,7 @@ typedef struct replay_spent {
                            there until it had taken the last event */
     uint64_t lost_ns; /**< virtual time that the main thread spent with the
                            lower domain, or waiting for the helper */
+    uint64_t first_ns; /**< the part of it in cold uses */
 } replay_spent_t;
 
 /**

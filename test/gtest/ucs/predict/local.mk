@@ -16,4 +16,5 @@ gtest_SOURCES += \
 	ucs/predict/test_lru.cc \
 	ucs/predict/test_order.cc \
 	ucs/predict/test_periodicity.cc \
+	ucs/predict/test_price.cc \
 	ucs/predict/test_signature.cc

@@ -1,0 +1,90 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# $runs: what replay said of each recording, one object a set of costs and what
+# was asked for; $baseline: what predict did once, as --save-baseline wrote it;
+# $knob: what all memory is worth. To what each policy held and lost, and J.
+
+# Time lost without what uses cost that nobody could have registered before,
+# and memory as a share of all that leave pinned comes to, for all of the run
+def price:
+    ([.elapsed_seconds, 1e-9] | max) as $elapsed
+    | ([.leave_pinned_peak_bytes, 1] | max) as $leave
+    | (.lost_seconds - .first_seconds + (.helper_lost_seconds // 0)) as $lost
+    | (.pinned_byte_seconds / $leave / $elapsed) as $held
+    | ($lost / $elapsed) as $lost
+    | {$held, peak: (.pinned_peak_bytes / $leave), $lost,
+       j: ($lost + $knob * $held)};
+
+def mean: map(select(. != null)) | if . == [] then null else add / length end;
+def median:
+    sort | length as $n
+    | if $n == 0 then null
+      elif $n % 2 == 1 then .[($n - 1) / 2]
+      else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
+def ratio($a; $b): if $a == null or $b == null or $b == 0 then null
+                   else $a / $b end;
+
+# The policies of one recording, and points over ceilings and knobs
+def recording($set; $name):
+    [$runs[] | select(.costs == $set) | .what as $what | .at as $at
+     | {$what, $at, policy}
+       + (.traces[] | select(.trace == $name) | price)] as $rows
+    | ([$rows[] | select(.what == "lru")] | min_by(.j)) as $lru
+    | ($rows | map(select(.what == "policy" and .policy != "lru")
+                   | {key: .policy, value: {held, peak, lost, j}})
+       | from_entries)
+      + {lru: ($lru | {held, peak, lost, j, at})}
+      | . as $policies
+      | ($baseline.costs[$set][$name] // null) as $before
+      | ([to_entries[] | select(.key | . != "predict" and . != "(keep or drop)")
+          | {key, j: .value.j}]
+         + (if $before then [{key: "predict before", j: $before.j}] else [] end)
+         | min_by(.j)) as $least
+      | {
+          recording: $name,
+          is_random: ($name | startswith("random.")),
+          $policies,
+          before: $before,
+          least: {policy: $least.key, j: $least.j},
+          to_least: ratio($policies.predict.j; $least.j),
+          to_offline: ratio($policies.predict.j;
+                            $policies["(keep or drop)"].j),
+          to_before: ratio($policies.predict.j; $before.j),
+          peak_over_on_demand: (if $policies.on_demand then
+              $policies.predict.peak - $policies.on_demand.peak else null end),
+          rent_to_offline: ratio($policies.rent.j;
+                                 $policies["(keep or drop)"].j),
+          knobs: [$rows[] | select(.what == "knob") | {at, held, lost}],
+          ceilings: [$rows[] | select(.what == "lru") | {at, held, lost, j}]
+        };
+
+def counted(f): map(f | select(. != null)) as $all
+    | {mean: ($all | mean), median: ($all | median), most: ($all | max),
+       of: ($all | length)};
+
+{
+    knob: $knob,
+    baseline: ($baseline.commit // null),
+    costs: ([$runs[] | .costs] | unique | map(. as $set | {
+        key: $set,
+        value: ({
+            title: ($runs | map(select(.costs == $set)) | .[0].title),
+            recordings: ([$runs[] | select(.costs == $set) | .traces[].trace]
+                         | unique | map(recording($set; .)))
+        } | (.recordings | map(select(.is_random | not))) as $codes
+          | . + {summary: {
+              to_least: ($codes | counted(.to_least)),
+              to_offline: ($codes | counted(.to_offline)),
+              to_before: ($codes | counted(.to_before)),
+              rent_to_offline: ($codes | counted(.rent_to_offline)),
+              near_least: ([$codes[] | select(.to_least <= 1.1)] | length),
+              of: ($codes | length),
+              policies: ([$codes[].policies | keys[]] | unique | map(. as $p | {
+                  key: $p,
+                  value: ([$codes[].policies[$p]] | {
+                      held: (map(.held) | mean), peak: (map(.peak) | mean),
+                      lost: (map(.lost) | mean), j: (map(.j) | mean)})
+              }) | from_entries)
+          }})
+    }) | from_entries)
+}

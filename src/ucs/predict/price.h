@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_PREDICT_PRICE_H_
+#define UCS_PREDICT_PRICE_H_
+
+#include <ucs/sys/compiler_def.h>
+
+/**
+ * @file price.h
+ *
+ * What memory is worth. The user says what all of the memory that would be left
+ * pinned is worth as a share of run time, mu; so a byte held for a second costs
+ *
+ *     lambda = mu / leave-pinned bytes
+ *
+ * seconds.
+ *
+ * Pure functions; times are nanoseconds.
+ */
+
+BEGIN_C_DECLS
+
+/**
+ * For how long does holding a registration cost what registering costs? Who
+ * drops it then, and not before, loses at most twice what the best choice
+ * between keeping and dropping in each gap would have lost, whatever the
+ * program does (Karlin, Manasse, Rudolph, Sleator: Competitive Snoopy Caching,
+ * Algorithmica 3, 1988).
+ *
+ * @param [in] max_slowdown  mu, a share of run time, above 0.
+ * @param [in] leave_bytes   That leave-pinned would hold.
+ * @param [in] bytes         Of the registration; 0 counts as 1.
+ * @param [in] cost_ns       Of a missed use.
+ *
+ * @return Nanoseconds, at most 1e18.
+ */
+static inline double ucs_predict_price_rent_ns(double max_slowdown,
+                                               double leave_bytes, double bytes,
+                                               double cost_ns)
+{
+    double most = 1e18;
+    double rent;
+
+    bytes = (bytes > 1) ? bytes : 1;
+    /* What is registered is a part of what would be left pinned */
+    leave_bytes = (leave_bytes > bytes) ? leave_bytes : bytes;
+    rent        = cost_ns * leave_bytes / (max_slowdown * bytes);
+    return (rent < most) ? rent : most;
+}
+
+END_C_DECLS
+
+#endif
