@@ -34,6 +34,8 @@ static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
     uint64_t state = 1;
     uint64_t spent[2] = {0, 0};
     ucs_predict_use_t use = {.length = 65536};
+    const ucs_predict_price_t price = {
+        .rent_ns = 1e8, .register_ns = 1e4, .react_ns = 1e4};
     ucs_predict_order_h order;
     uint64_t start, middle;
     unsigned i, buffer;
@@ -48,9 +50,9 @@ static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
         use.address  = 0x100000 * (buffer + 1);
         use.path     = 1 + (buffer % 7);
         start        = bench_now();
-        (void)ucs_predict_order_record(order, &use, now + 1000, 0);
+        (void)ucs_predict_order_record(order, &use, now + 1000, &price, 1);
         middle    = bench_now();
-        while (ucs_predict_order_changed(order, now + 1000, forecasts,
+        while (ucs_predict_order_changed(order, forecasts,
                                          ORDER_COST_BATCH) > 0) {
         }
         spent[0] += middle - start;

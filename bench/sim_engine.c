@@ -247,6 +247,8 @@ static void sim_engine_add(sim_result_t *result, const ucs_regcache_stats_t *s)
     sum->wasted                  += s->wasted;
     sum->evicted                 += s->evicted;
     sum->over_ceiling            += s->over_ceiling;
+    sum->lost_ns                 += s->lost_ns;
+    sum->late_ns                 += s->late_ns;
     sum->pinned_peak_bytes       += s->pinned_peak_bytes;
     sum->pinned_byte_ns          += s->pinned_byte_ns;
     sum->leave_pinned_peak_bytes += s->leave_pinned_peak_bytes;

@@ -16,6 +16,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/predict/condition.c \
 	../../src/ucs/predict/cost.c \
 	../../src/ucs/predict/order.c \
+	../../src/ucs/predict/plans.c \
 	../../src/ucs/predict/signature.c \
 	../../src/ucs/predict/tuning.c \
 	../../src/ucs/datastruct/dq.c \
@@ -37,6 +38,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/put.c \
 	../../src/ucs/regcache/register.c \
 	../../src/ucs/regcache/evict.c \
+	../../src/ucs/regcache/soft.c \
 	../../src/ucs/regcache/stats.c \
 	../../src/ucs/regcache/tuning.c \
 	../../src/ucs/regcache/plan/await.c \
@@ -44,9 +46,8 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/plan/init.c \
 	../../src/ucs/regcache/plan/plan.c \
 	../../src/ucs/regcache/plan/policy.c \
-	../../src/ucs/regcache/plan/poll.c \
+	../../src/ucs/regcache/plan/price.c \
 	../../src/ucs/regcache/plan/serve.c \
-	../../src/ucs/regcache/plan/share.c \
 	../../src/ucs/regcache/plan/step.c \
 	../../src/ucs/regcache/plan/sweep.c \
 	../../src/ucs/regcache/plan/terms.c \

@@ -362,6 +362,17 @@ static void sim_program_params(sim_rng_t *rng, ucs_regcache_policy_t policy)
     params->tuning       = &sim_world.tuning;
 }
 
+/* What is idle is rented for longer than a program takes, or for a while of
+ * it */
+static double sim_program_slowdown(uint64_t seed)
+{
+    static const double slowdowns[] = {0.005, 0.05, 1};
+    sim_rng_t rng;
+
+    sim_rng_init(&rng, seed, 7);
+    return slowdowns[sim_rng_below(&rng, 3)];
+}
+
 static void sim_program_world(uint64_t seed, ucs_regcache_policy_t policy)
 {
     sim_rng_t rng;
@@ -374,6 +385,7 @@ static void sim_program_world(uint64_t seed, ucs_regcache_policy_t policy)
         sim_world.pages[i].mapping = 1;
     }
     sim_program_params(&rng, policy);
+    sim_world.params.max_slowdown = sim_program_slowdown(seed);
     sim_world.is_refused   = (sim_rng_below(&rng, 16) == 0);
     sim_world.device_limit = (sim_rng_below(&rng, 6) == 0) ? 3 : 0;
     sim_world.is_instant   = (sim_rng_below(&rng, 2) == 0);

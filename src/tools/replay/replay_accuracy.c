@@ -94,13 +94,22 @@ static void replay_predict_period(replay_predictors_t *predictors,
                                       &prediction->due_ns);
 }
 
+/* Times are asked for, whatever they are worth: holding is so dear that no gap
+ * is bridged by it, in which nothing would be foretold */
+static const ucs_predict_price_t replay_price = {
+    .rent_ns     = 1000,
+    .register_ns = 1,
+    .react_ns    = 1
+};
+
 static ucs_predict_ref_t replay_order_record(replay_predictors_t *predictors,
                                              const replay_use_t *use,
                                              uint64_t end_ns)
 {
     ucs_predict_use_t learned = replay_predict_use(use);
 
-    return ucs_predict_order_record(predictors->order, &learned, end_ns, 0);
+    return ucs_predict_order_record(predictors->order, &learned, end_ns,
+                                    &replay_price, 1);
 }
 
 /* The order knows the end of a use once that is over */
@@ -127,7 +136,9 @@ static uint64_t replay_order_due(const replay_predictors_t *predictors,
     ucs_predict_forecast_t forecast;
 
     return ucs_predict_order_expected(predictors->order, use->address,
-                                      &forecast) ? forecast.start_ns : 0;
+                                      use->length, &forecast) ?
+                   forecast.expected_ns :
+                   0;
 }
 
 /* The order of communications: by what it said when the buffer was used last,

@@ -2,71 +2,103 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "order.h"
-#include "bound.h"
+#include "delays.h"
 #include "lru.h"
 #include "saturate.h"
 
 #include <ucs/sys/hash.h>
 #include <ucs/sys/math.h>
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ORDER_MAX          (1u << 20)
+#define ORDER_MAX  (1u << 20)
 
-/* Latest uses; a power of two above the farthest herald */
-#define ORDER_RING         128u
-
-/* Ends that wait for the starts before them */
-#define ORDER_ENDS         128u
+/* Latest uses; a power of two above the farthest that is looked at for keys */
+#define ORDER_RING 128u
 
 /* Uses that come next to each other say much the same of what follows; those
  * further away are needed where many come at once */
 static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
                                            10, 12, 16, 20, 24, 32, 48, 64};
 
-/* What is lacking after so few delays is looked up: a cube root takes longer
- * than all else that a bound takes */
-#define ORDER_LACKS        128u
+/* Keys of a buffer that are always there: its own latest use's start and end.
+ * They belong to no label. */
+enum {
+    ORDER_KEY_START,
+    ORDER_KEY_END,
+    ORDER_KEY_FIRST,
+    ORDER_KEY_LAST = ORDER_KEY_FIRST + UCS_PREDICT_KEYS
+};
 
-/* A buffer that was used after the label, before the label came again */
-typedef struct order_follower {
-    ucs_predict_bound_t from_start;
-    ucs_predict_bound_t from_end;
-} order_follower_t;
+#define ORDER_NONE UINT32_MAX
 
+typedef struct order_key {
+    ucs_predict_ref_t    label;      /* generation 0: none */
+    uint32_t             next;       /* key of the same label, by its number;
+                                        ORDER_NONE: the last */
+    uint32_t             prev;
+    uint32_t             base;       /* occurrences of the label when the gap
+                                        began */
+    uint32_t             occurrence; /* since then, that is the key */
+    uint64_t             fired_ns;   /* when it came; 0: not since then */
+    uint32_t             seen;       /* came in the latest gaps, a bit each, the
+                                        last one lowest */
+    uint16_t             age;        /* gaps */
+    uint16_t             is_linked;  /* it is in its label's list */
+    float                cost[UCS_PREDICT_BOUNDS]; /* decayed, of a plan by
+                                                      this key alone */
+    float                weight;
+    ucs_predict_delays_t delays;     /* until the use */
+} order_key_t;
+
+/* What is known of the gaps that follow a use of a buffer from a call site */
 typedef struct order_label {
     ucs_predict_lru_node_t node;
     double                 again;   /* uses until the same buffer's next: the
                                        mean of the last and those before */
-    uint64_t               learned; /* times that this was seen */
-    uint64_t               taught;  /* the use that was learned from last */
-    /* Generation 0: free. Looked through at each lesson, so together. */
-    ucs_predict_ref_t      buffers[UCS_PREDICT_FOLLOWERS];
-    order_follower_t       followers[UCS_PREDICT_FOLLOWERS];
+    uint32_t               learned; /* times that this was seen */
+    uint32_t               count;   /* occurrences */
+    uint32_t               heard;   /* the first key that waits for it */
+    uint32_t               positions[UCS_PREDICT_OCCURRENCES]; /* of the
+                                                                  latest */
+    ucs_predict_ref_t      buffer;
+    ucs_predict_judge_t    judge;
+    uint8_t                key;     /* which one the plan goes by */
+    uint8_t                bound;   /* and by which part of its delays */
+    order_key_t            keys[ORDER_KEY_LAST];
 } order_label_t;
 
 typedef struct order_buffer {
-    ucs_predict_lru_node_t node;    /* by address */
-    uint64_t               start_ns;    /* latest use */
-    uint64_t               end_ns;      /* 0: under way */
-    uint64_t               position;    /* of that use */
-    uint64_t               deadline_ns; /* latest of what was announced since */
-    uint64_t               until_ns;
-    double                 gap_ns;      /* decayed maximum, start to start */
-    ucs_predict_ref_t      label;       /* of the latest use */
-    ucs_predict_bound_t    duration;
-    uint8_t                vain;        /* times given up since */
+    ucs_predict_lru_node_t node;
+    uint64_t               start_ns;   /* latest use, or row of uses */
+    uint64_t               latest_ns;  /* start of the latest in the row */
+    uint64_t               end_ns;     /* 0: under way */
+    uint64_t               position;   /* of that use; 0: none yet */
+    uint64_t               key_due_ns; /* by the plan of that name; 0: its key
+                                          has not come */
+    uint64_t               bound_due_ns[UCS_PREDICT_BOUNDS]; /* 0: nothing
+                                                                tells */
+    double                 row_ns;     /* it is held in any case */
+    double                 hold_ns;    /* by the plan of that name */
+    ucs_predict_price_t    price;
+    ucs_predict_scores_t   scores;     /* from all call sites */
+    ucs_predict_ref_t      label;      /* of the latest use */
+    uint8_t                choice;     /* ucs_predict_plan_t */
     uint8_t                is_changed;
-    uint8_t                is_new;      /* used once */
-    uint8_t                is_sure;     /* is that deadline */
-    float                  caution;
+    ucs_predict_delays_t   durations;
+    ucs_predict_delays_t   gaps;       /* those in a row as well */
 } order_buffer_t;
+
+static_assert(sizeof(order_buffer_t) <= UCS_PREDICT_ORDER_BUFFER_BYTES,
+              "counted as less");
+static_assert(sizeof(order_label_t) <= UCS_PREDICT_ORDER_LABEL_BYTES,
+              "counted as less");
 
 typedef struct order_event {
     ucs_predict_ref_t label;
     uint64_t          start_ns;
-    uint64_t          end_ns; /* 0: not known */
 } order_event_t;
 
 struct ucs_predict_order {
@@ -76,12 +108,8 @@ struct ucs_predict_order {
     ucs_predict_lru_t          labels;
     uint32_t                   *changed;    /* indices of buffers */
     uint32_t                   num_changed;
-    uint32_t                   num_ends;
-    float                      cautions[2]; /* of all that were used less often
-                                               than `sure`, or as often */
+    ucs_predict_scores_t       scores;      /* of all buffers */
     ucs_predict_order_info_t   info;        /* position: uses */
-    double                     lacks[ORDER_LACKS]; /* by count of delays */
-    order_event_t              ends[ORDER_ENDS]; /* by end_ns */
     order_event_t              ring[ORDER_RING];
 };
 
@@ -93,7 +121,7 @@ void ucs_predict_order_params_init(ucs_predict_order_params_t *params)
 {
     params->max_buffers = 4096;
     params->max_labels  = 4096;
-    params->miss_target = 0.01;
+    params->only_rent   = 0;
     params->tuning      = NULL;
 }
 
@@ -108,14 +136,11 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     ucs_predict_order_params_t defaults;
     ucs_predict_order_h order;
     ucs_status_t status;
-    uint32_t i;
 
     ucs_predict_order_params_init(&defaults);
     params = (params != NULL) ? params : &defaults;
-    /* Also refuses a NaN */
     if (!order_is_bound_valid(params->max_buffers) ||
-        !order_is_bound_valid(params->max_labels) ||
-        !((params->miss_target > 0) && (params->miss_target < 1))) {
+        !order_is_bound_valid(params->max_labels)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
@@ -126,9 +151,7 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     order->params = *params;
     order->tuning = (params->tuning != NULL) ? *params->tuning :
                                                ucs_predict_tuning_default;
-    for (i = 0; i < ORDER_LACKS; ++i) {
-        order->lacks[i] = ucs_predict_bound_lack(params->miss_target, i);
-    }
+    ucs_predict_scores_init(&order->scores);
     status         = UCS_ERR_NO_MEMORY;
     order->changed = malloc(params->max_buffers * sizeof(*order->changed));
     if (order->changed == NULL) {
@@ -168,7 +191,74 @@ void ucs_predict_order_destroy(ucs_predict_order_h order)
 }
 
 /*
- * Buffers
+ * The keys that wait for a label are a list, by their numbers: that of the
+ * label whose keys they are, and that of the key among them. Only keys of gaps
+ * that are under way wait.
+ */
+
+static order_label_t *order_key_owner(ucs_predict_order_h order,
+                                      uint32_t number)
+{
+    return ucs_predict_lru_at(&order->labels, number / ORDER_KEY_LAST);
+}
+
+static order_key_t *order_key_at(ucs_predict_order_h order, uint32_t number)
+{
+    return &order_key_owner(order, number)->keys[number % ORDER_KEY_LAST];
+}
+
+static void order_key_link(ucs_predict_order_h order, order_label_t *owner,
+                           unsigned i)
+{
+    order_key_t *key     = &owner->keys[i];
+    order_label_t *label = ucs_predict_lru_deref(&order->labels, key->label);
+    uint32_t number      = (ucs_predict_lru_index(&order->labels, owner) *
+                       ORDER_KEY_LAST) + i;
+
+    if (label == NULL) {
+        key->label.generation = 0; /* it has been forgotten */
+        return;
+    }
+    key->base      = label->count;
+    key->is_linked = 1;
+    key->prev      = ORDER_NONE;
+    key->next      = label->heard;
+    if (label->heard != ORDER_NONE) {
+        order_key_at(order, label->heard)->prev = number;
+    }
+    label->heard = number;
+}
+
+static void order_key_unlink(ucs_predict_order_h order, order_key_t *key)
+{
+    order_label_t *label;
+
+    if (!key->is_linked) {
+        return;
+    }
+    label = ucs_predict_lru_at(&order->labels, key->label.index);
+    if (key->prev != ORDER_NONE) {
+        order_key_at(order, key->prev)->next = key->next;
+    } else {
+        label->heard = key->next;
+    }
+    if (key->next != ORDER_NONE) {
+        order_key_at(order, key->next)->prev = key->prev;
+    }
+    key->is_linked = 0;
+}
+
+static void order_keys_unlink(ucs_predict_order_h order, order_label_t *owner)
+{
+    unsigned i;
+
+    for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
+        order_key_unlink(order, &owner->keys[i]);
+    }
+}
+
+/*
+ * Buffers and labels
  */
 
 static void order_change(ucs_predict_order_h order, order_buffer_t *buffer)
@@ -190,17 +280,28 @@ static void order_unchange(ucs_predict_order_h order, uint32_t index)
     order->changed[i] = order->changed[--order->num_changed];
 }
 
+static uint64_t order_buffer_key(uintptr_t address, size_t length)
+{
+    return address ^ (length * UCS_HASH_ROUND_1);
+}
+
 static order_buffer_t *order_buffer_get(ucs_predict_order_h order,
-                                      uintptr_t address)
+                                        uintptr_t address, size_t length)
 {
     order_buffer_t *buffer;
+    order_label_t *label;
     int is_new;
 
-    buffer = ucs_predict_lru_get(&order->buffers, address, &is_new);
+    buffer = ucs_predict_lru_get(&order->buffers,
+                                 order_buffer_key(address, length), &is_new);
     if (is_new) {
         if (buffer->is_changed) {
             order_unchange(order,
                            ucs_predict_lru_index(&order->buffers, buffer));
+        }
+        label = ucs_predict_lru_deref(&order->labels, buffer->label);
+        if (label != NULL) {
+            order_keys_unlink(order, label);
         }
         memset((char*)buffer + sizeof(buffer->node), 0,
                sizeof(*buffer) - sizeof(buffer->node));
@@ -208,379 +309,505 @@ static order_buffer_t *order_buffer_get(ucs_predict_order_h order,
     return buffer;
 }
 
-static order_label_t *order_label_get(ucs_predict_order_h order,
-                                      const ucs_predict_use_t *use)
+/* A label is forgotten: nothing waits for it any more, nor it for others */
+static void order_label_leave(ucs_predict_order_h order, order_label_t *label)
 {
-    uint64_t key = (use->path ^ (use->path >> 29)) * UCS_HASH_ROUND_1;
+    while (label->heard != ORDER_NONE) {
+        order_key_unlink(order, order_key_at(order, label->heard));
+    }
+    order_keys_unlink(order, label);
+}
+
+static order_label_t *order_label_get(ucs_predict_order_h order,
+                                      const order_buffer_t *buffer,
+                                      uint64_t path)
+{
+    uint64_t key = (path ^ (path >> 29)) * UCS_HASH_ROUND_1;
     order_label_t *label;
     int is_new;
 
-    label = ucs_predict_lru_get(&order->labels, key ^ use->address, &is_new);
+    label = ucs_predict_lru_get(&order->labels, key ^ buffer->node.key,
+                                &is_new);
     if (is_new) {
+        if (label->count > 0) { /* not the first that has this place */
+            order_label_leave(order, label);
+        }
         memset((char*)label + sizeof(label->node), 0,
                sizeof(*label) - sizeof(label->node));
+        label->heard  = ORDER_NONE;
+        label->buffer = ucs_predict_lru_ref(&order->buffers, buffer);
     }
     return label;
 }
 
-/* The next use may take so long */
-static uint64_t order_patience(ucs_predict_order_h order,
-                               const order_buffer_t *buffer)
+/*
+ * Dues
+ */
+
+/* The least delay is that of few; the next one may be somewhat less */
+static double order_key_delay(ucs_predict_order_h order,
+                              const order_key_t *key, unsigned bound)
 {
-    return ucs_predict_sat_add(
-            ucs_predict_sat_ceil(order->tuning.give_up * buffer->gap_ns),
-            order->tuning.give_up_ns);
+    double delay = ucs_predict_delays_at(&key->delays,
+                                         ucs_predict_bound_shares[bound]);
+
+    return (bound == 0) ? delay * order->tuning.bound_least : delay;
+}
+
+/* Sooner after the key than this the helper cannot have it registered */
+static double order_key_wait(ucs_predict_order_h order,
+                             const order_key_t *key, unsigned bound,
+                             const ucs_predict_price_t *price)
+{
+    return ucs_max(order_key_delay(order, key, bound),
+                   price->react_ns + price->register_ns);
+}
+
+/* What came in each of the latest gaps bounds the next use from below; what
+ * comes now and then does not */
+static int order_key_is_steady(ucs_predict_order_h order,
+                               const order_key_t *key)
+{
+    uint32_t gaps = ucs_min(key->age, (uint32_t)order->tuning.key_steady);
+    uint32_t mask = (1u << gaps) - 1;
+
+    return (key->delays.count > 0) && ((key->seen & mask) == mask);
+}
+
+static int order_follows(const order_buffer_t *buffer, int plan)
+{
+    return buffer->choice == plan;
+}
+
+/* The time in which a buffer can be deregistered and registered again */
+static double order_turn(const ucs_predict_price_t *price)
+{
+    return price->react_ns + 2 * price->register_ns;
+}
+
+/* What is registered by now, for it was due, is not deregistered for a due that
+ * is near */
+static int order_puts_off(const order_buffer_t *buffer, uint64_t before,
+                          uint64_t due, uint64_t now)
+{
+    const ucs_predict_price_t *price = &buffer->price;
+
+    return (due > before) &&
+           ((before == 0) || (before > now + (uint64_t)price->register_ns) ||
+            (due > now + (uint64_t)order_turn(price)));
+}
+
+/* A key of the gap that a buffer is in has come at @a now */
+static void order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
+                       order_label_t *label, unsigned i, uint64_t now)
+{
+    order_key_t *key = &label->keys[i];
+    int is_changed   = 0;
+    uint64_t due;
+    unsigned bound;
+
+    key->fired_ns = now;
+    if (key->delays.count == 0) {
+        return;
+    }
+    if (i == label->key) {
+        buffer->key_due_ns = now + (uint64_t)order_key_wait(order, key,
+                                                            label->bound,
+                                                            &buffer->price);
+        is_changed         = order_follows(buffer, UCS_PREDICT_PLAN_KEY);
+    }
+    if (order_key_is_steady(order, key)) {
+        for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
+            due = now + (uint64_t)order_key_delay(order, key, bound);
+            if (order_puts_off(buffer, buffer->bound_due_ns[bound], due, now)) {
+                buffer->bound_due_ns[bound] = due;
+                is_changed |= order_follows(buffer,
+                                            UCS_PREDICT_PLAN_FIRST + bound);
+            }
+        }
+    }
+    if (is_changed) {
+        order_change(order, buffer);
+    }
+}
+
+/* A label has come once more */
+static void order_announce(ucs_predict_order_h order, order_label_t *label,
+                           uint64_t now)
+{
+    order_label_t *owner;
+    const order_key_t *key;
+    uint32_t number;
+
+    label->positions[label->count % UCS_PREDICT_OCCURRENCES] =
+            (uint32_t)order->info.uses;
+    ++label->count;
+    for (number = label->heard; number != ORDER_NONE; number = key->next) {
+        key = order_key_at(order, number);
+        if (label->count - key->base == key->occurrence) {
+            owner = order_key_owner(order, number);
+            order_fire(order,
+                       ucs_predict_lru_at(&order->buffers,
+                                          owner->buffer.index),
+                       owner, number % ORDER_KEY_LAST, now);
+        }
+    }
 }
 
 /*
- * Announcements
+ * Learning: what the gap that is over says of its keys
  */
 
-/* @return The bound after @a since, or what is not below it if that is not
- *         later than @a least, so that it does not matter. */
-static uint64_t order_bound(ucs_predict_order_h order, float caution,
-                            const ucs_predict_bound_t *bound, uint64_t since,
-                            uint64_t least)
+/* What each plan by this key alone would have cost */
+static void order_key_rate(ucs_predict_order_h order,
+                           const order_buffer_t *buffer, order_key_t *key,
+                           const ucs_predict_price_t *price, double gap_ns,
+                           uint64_t gap_start, uint64_t now)
 {
-    uint64_t time = since + (uint64_t)ucs_predict_bound_get(bound, 0, caution);
-    double lack;
+    double decay                = order->tuning.plan_decay;
+    ucs_predict_course_t course = {.hold_ns = buffer->row_ns};
+    unsigned bound;
 
-    if (time <= least) {
-        return time;
-    }
-    lack = (bound->count < ORDER_LACKS) ?
-                   order->lacks[bound->count] :
-                   ucs_predict_bound_lack(order->params.miss_target,
-                                          bound->count);
-    return (lack > 0) ?
-                   since + (uint64_t)ucs_predict_bound_get(bound, lack,
-                                                           caution) :
-                   time;
-}
-
-/* While an iteration is learned much is missed, which says nothing of later; so
- * those that were used often enough have a caution of their own */
-static float *order_caution_of_all(ucs_predict_order_h order,
-                                   const order_buffer_t *buffer)
-{
-    return &order->cautions[buffer->duration.count >= order->tuning.sure];
-}
-
-static float order_caution(ucs_predict_order_h order,
-                           const order_buffer_t *buffer)
-{
-    return ucs_min(buffer->caution + *order_caution_of_all(order, buffer),
-                   1.0f);
-}
-
-/* Not before the bound after the start, nor before that after the end.
- * @return What is not later than @a least if that is not, either. */
-static uint64_t order_time(ucs_predict_order_h order, float caution,
-                           const order_follower_t *follower,
-                           const order_event_t *event, uint64_t least)
-{
-    uint64_t from_start, from_end = 0;
-
-    if ((event->end_ns != 0) && (follower->from_end.count > 0)) {
-        from_end = order_bound(order, caution, &follower->from_end,
-                               event->end_ns, least);
-        least    = ucs_max(least, from_end);
-    }
-    from_start = order_bound(order, caution, &follower->from_start,
-                             event->start_ns, least);
-    return ucs_max(from_start, from_end);
-}
-
-/* Given up, and now announced once more: is that to be believed? */
-static int order_buffer_revive(ucs_predict_order_h order,
-                               order_buffer_t *buffer,
-                               const order_follower_t *follower, uint64_t now)
-{
-    if (now <= buffer->until_ns) {
-        return 1;
-    }
-    /* A buffer with habits is not called by what came before it but once */
-    if ((buffer->vain == order->tuning.vain) ||
-        (!buffer->is_new && (follower->from_start.count == 1))) {
-        return 0;
-    }
-    ++buffer->vain;
-    if (buffer->is_new) {
-        buffer->gap_ns = (double)(now - buffer->start_ns); /* at least */
-    }
-    buffer->until_ns    = ucs_predict_sat_add(now,
-                                              order_patience(order, buffer));
-    buffer->deadline_ns = 0;
-    return 1;
-}
-
-static void order_announce(ucs_predict_order_h order,
-                           const order_event_t *event)
-{
-    uint64_t now         = ucs_max(event->start_ns, event->end_ns);
-    order_label_t *label = ucs_predict_lru_deref(&order->labels, event->label);
-    order_buffer_t *buffer;
-    uint64_t time;
-    unsigned i;
-
-    for (i = 0; (label != NULL) && (i < UCS_PREDICT_FOLLOWERS); ++i) {
-        buffer = ucs_predict_lru_deref(&order->buffers, label->buffers[i]);
-        /* What was used since has been announced for no later */
-        if ((buffer == NULL) || (buffer->start_ns > event->start_ns) ||
-            !order_buffer_revive(order, buffer, &label->followers[i], now)) {
-            continue;
+    for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
+        course.due_ns = -1;
+        if ((key->fired_ns != 0) && (key->delays.count > 0)) {
+            course.due_ns = (double)key->fired_ns - (double)gap_start +
+                            order_key_wait(order, key, bound, price);
+            course.due_ns = ucs_max(course.due_ns, 0);
         }
-        time = order_time(order, order_caution(order, buffer),
-                          &label->followers[i], event, buffer->deadline_ns);
-        if ((buffer->deadline_ns == 0) || (time > buffer->deadline_ns)) {
-            buffer->deadline_ns = time;
-            buffer->is_sure     = (label->followers[i].from_start.count >=
-                                  order->tuning.sure);
-            order_change(order, buffer);
-        }
+        key->cost[bound] = (float)(key->cost[bound] * decay +
+                                   ucs_predict_course_cost(&course, price,
+                                                           gap_ns));
+    }
+    key->weight = (float)(key->weight * decay + 1);
+    key->seen   = (key->seen << 1) | (key->fired_ns != 0);
+    key->age   += (key->age < 32);
+    if (key->fired_ns != 0) {
+        ucs_predict_delays_add(&key->delays,
+                               (float)ucs_predict_sat_sub(now, key->fired_ns));
     }
 }
 
-/* Ends become known late; what they announce is known from then on, that is,
- * before all that starts later */
-static void order_announce_ends(ucs_predict_order_h order, uint64_t now)
+/* @return Which occurrence of the label since the buffer's latest use the one
+ *         at @a position is; 0: too many to tell. */
+static unsigned order_occurrence(const order_label_t *label,
+                                 const order_buffer_t *buffer,
+                                 uint64_t position)
 {
-    unsigned count = 0;
+    uint32_t known = ucs_min(label->count, UCS_PREDICT_OCCURRENCES);
+    unsigned after = 0;
+    uint32_t i, since;
 
-    while ((count < order->num_ends) && (order->ends[count].end_ns <= now)) {
-        order_announce(order, &order->ends[count++]);
+    for (i = 0; i < known; ++i) {
+        since  = label->positions[i] - (uint32_t)buffer->position;
+        after += (since > 0) &&
+                 (since <= (uint32_t)(position - buffer->position));
     }
-    if (count == 0) {
-        return;
-    }
-    order->num_ends -= count;
-    memmove(order->ends, order->ends + count,
-            order->num_ends * sizeof(*order->ends));
+    return (after == UCS_PREDICT_OCCURRENCES) ? 0 : after;
 }
 
-static void order_end(ucs_predict_order_h order, order_buffer_t *buffer,
-                      uint64_t end_ns)
-{
-    order_event_t *event = &order->ring[buffer->position % ORDER_RING];
-    unsigned i;
-
-    if (order->info.uses - buffer->position >= ORDER_RING) {
-        event = NULL; /* long ago */
-    }
-    end_ns         = ucs_max(end_ns, buffer->start_ns + 1);
-    buffer->end_ns = end_ns;
-    ucs_predict_bound_update(&buffer->duration,
-                             (double)(end_ns - buffer->start_ns),
-                             &order->tuning);
-    if (event == NULL) {
-        return;
-    }
-
-    event->end_ns = end_ns;
-    if (order->num_ends == ORDER_ENDS) {
-        order_announce_ends(order, order->ends[0].end_ns);
-    }
-    for (i = order->num_ends; (i > 0) && (order->ends[i - 1].end_ns > end_ns);
-         --i) {
-        order->ends[i] = order->ends[i - 1];
-    }
-    order->ends[i] = *event;
-    ++order->num_ends;
-}
-
-/*
- * Learning
- */
-
-static int order_is_same(ucs_predict_ref_t a, ucs_predict_ref_t b)
-{
-    return memcmp(&a, &b, sizeof(a)) == 0;
-}
-
-/* @return The label's entry of the buffer, put where the one seen least was
- *         if need be; NULL if that is not to be had yet. */
-static order_follower_t *order_follower_new(ucs_predict_order_h order,
-                                            order_label_t *label,
-                                            ucs_predict_ref_t buffer)
-{
-    order_follower_t *least = &label->followers[0];
-    /* None is forgotten before */
-    int is_full = (order->buffers.count == order->buffers.max);
-    order_follower_t *follower;
-    unsigned i;
-
-    for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
-        follower = &label->followers[i];
-        if (is_full && (ucs_predict_lru_deref(&order->buffers,
-                                              label->buffers[i]) == NULL)) {
-            follower->from_start.count = 0;
-        }
-        if (follower->from_start.count < least->from_start.count) {
-            least = follower;
-        }
-    }
-
-    if (least->from_start.count > order->tuning.established) {
-        --least->from_start.count;
-        return NULL;
-    }
-    memset(least, 0, sizeof(*least));
-    label->buffers[least - label->followers] = buffer;
-    return least;
-}
-
-static order_follower_t *order_follower_get(ucs_predict_order_h order,
-                                            order_label_t *label,
-                                            ucs_predict_ref_t buffer)
+static int order_has_key(const order_label_t *owner, ucs_predict_ref_t label,
+                         uint32_t occurrence)
 {
     unsigned i;
 
-    for (i = 0; i < UCS_PREDICT_FOLLOWERS; ++i) {
-        if (order_is_same(label->buffers[i], buffer)) {
-            return &label->followers[i];
+    for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
+        if ((owner->keys[i].occurrence == occurrence) &&
+            (owner->keys[i].label.index == label.index) &&
+            (owner->keys[i].label.generation == label.generation)) {
+            return 1;
         }
     }
-    return order_follower_new(order, label, buffer);
+    return 0;
 }
 
-static void order_learn_from(ucs_predict_order_h order, order_label_t *label,
-                             const order_event_t *event,
-                             ucs_predict_ref_t buffer, uint64_t now)
+/* @return A key without a label, or the one that came least among those that
+ *         did not come in the latest gap; 0 if all did. */
+static unsigned order_key_free(const order_label_t *owner)
 {
-    order_follower_t *follower;
+    unsigned least = UCS_PREDICT_KEYS;
+    unsigned found = 0;
+    unsigned i, seen;
 
-    if (event->start_ns > now) {
-        return;
+    for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
+        if (owner->keys[i].label.generation == 0) {
+            return i;
+        }
+        seen = __builtin_popcount(owner->keys[i].seen);
+        if (!(owner->keys[i].seen & 1) && (seen < least)) {
+            least = seen;
+            found = i;
+        }
     }
-    follower = order_follower_get(order, label, buffer);
-    if (follower == NULL) {
-        return;
-    }
-    ucs_predict_bound_update(&follower->from_start,
-                             (double)(now - event->start_ns), &order->tuning);
-    if ((event->end_ns != 0) && (event->end_ns <= now)) {
-        ucs_predict_bound_update(&follower->from_end,
-                                 (double)(now - event->end_ns), &order->tuning);
-    }
+    return found;
 }
 
-/* Each label is learned from once, where it stands closest. The buffer's own
- * latest use comes last, however long ago that was. */
-static void order_learn(ucs_predict_order_h order, const order_buffer_t *buffer,
-                        uint64_t now)
+static void order_key_new(ucs_predict_order_h order, order_label_t *owner,
+                          ucs_predict_ref_t label, uint32_t occurrence,
+                          uint64_t delay)
 {
-    ucs_predict_ref_t ref  = ucs_predict_lru_ref(&order->buffers, buffer);
-    uint64_t uses          = order->info.uses;
-    uint64_t between       = uses - buffer->position;
-    order_label_t *label   = ucs_predict_lru_deref(&order->labels,
-                                                   buffer->label);
-    const order_event_t own = {
-        .label    = buffer->label,
-        .start_ns = buffer->start_ns,
-        .end_ns   = buffer->end_ns
-    };
+    unsigned i = order_key_free(owner);
+    order_key_t *key;
+
+    if (i == 0) {
+        return;
+    }
+    key = &owner->keys[i];
+    order_key_unlink(order, key);
+    memset(key, 0, sizeof(*key));
+    key->label      = label;
+    key->occurrence = occurrence;
+    key->seen       = 1;
+    key->age        = 1;
+    ucs_predict_delays_add(&key->delays, (float)delay);
+}
+
+/* Keys among the uses since the buffer's own latest one */
+static void order_find_keys(ucs_predict_order_h order,
+                            const order_buffer_t *buffer, order_label_t *owner,
+                            uint64_t now)
+{
+    uint64_t uses    = order->info.uses;
+    uint64_t between = uses - buffer->position;
     const order_event_t *event;
-    order_label_t *herald;
+    order_label_t *label;
+    uint32_t occurrence;
     unsigned i;
 
     for (i = 0; (i < ucs_static_array_size(order_distances)) &&
                 (order_distances[i] <= between); ++i) {
         event = &order->ring[(uses + 1 - order_distances[i]) % ORDER_RING];
-        herald = ucs_predict_lru_deref(&order->labels, event->label);
-        if ((herald != NULL) && (herald->taught != uses + 1)) {
-            herald->taught = uses + 1;
-            order_learn_from(order, herald, event, ref, now);
+        label = ucs_predict_lru_deref(&order->labels, event->label);
+        if ((label == NULL) || (event->start_ns > now)) {
+            continue;
+        }
+        occurrence = order_occurrence(label, buffer,
+                                      uses + 1 - order_distances[i]);
+        if ((occurrence > 0) &&
+            !order_has_key(owner, event->label, occurrence)) {
+            order_key_new(order, owner, event->label, occurrence,
+                          now - event->start_ns);
         }
     }
-    if (label != NULL) {
-        order_learn_from(order, label, &own, ref, now);
-        label->again = (label->learned == 0) ?
-                               between + 1.0 :
-                               (label->again + between + 1.0) / 2;
-        ++label->learned;
-    }
 }
 
-/* Beyond what is typical in ever larger steps: a target of many misses may be
- * met far beyond it only, where equal steps would take for ever */
-static void order_steer(float *caution, float step, float least)
+static void order_learn_again(ucs_predict_order_h order,
+                              const order_buffer_t *buffer,
+                              order_label_t *label)
 {
-    step    *= ucs_max(1.0f, -*caution);
-    *caution = ucs_min(ucs_max(*caution + step, least), 1.0f);
+    double between = (double)(order->info.uses - buffer->position) + 1;
+
+    label->again    = (label->learned == 0) ? between :
+                                              (label->again + between) / 2;
+    label->learned += (label->learned < UINT32_MAX);
 }
 
-/* What comes before its bound is a fault only if it was not ready */
+/* What the plans cost in the gap that ends at @a now */
 static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
+                        order_label_t *label, const ucs_predict_price_t *price,
                         uint64_t now, int is_ready)
 {
-    double target = order->params.miss_target;
-    int is_early;
-    float step;
+    uint64_t start = (buffer->end_ns != 0) ? buffer->end_ns : buffer->start_ns;
+    double gap_ns  = (double)ucs_predict_sat_sub(now, start);
+    double cost[UCS_PREDICT_PLAN_LAST];
+    ucs_predict_course_t course;
+    uint64_t due;
+    int plan, i;
 
-    if ((buffer->deadline_ns == 0) || (now > buffer->until_ns)) {
-        return;
+    for (plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
+        course.hold_ns = (plan == UCS_PREDICT_PLAN_RENT) ? price->rent_ns :
+                         (plan == UCS_PREDICT_PLAN_HOLD) ? buffer->hold_ns :
+                                                           buffer->row_ns;
+        due            = (plan == UCS_PREDICT_PLAN_KEY) ? buffer->key_due_ns :
+                         (plan >= UCS_PREDICT_PLAN_FIRST) ?
+                                buffer->bound_due_ns[plan -
+                                                     UCS_PREDICT_PLAN_FIRST] :
+                                0;
+        course.due_ns  = (due == 0) ? -1.0 :
+                                      (double)ucs_predict_sat_sub(due, start);
+        cost[plan]     = ucs_predict_course_cost(&course, price, gap_ns);
     }
-    is_early = !is_ready && (now < buffer->deadline_ns);
-    ++order->info.followed;
-    order->info.early += is_early;
-    /* While it was learned more was missed; to be made up for */
-    if (order->info.early > target * order->info.followed) {
-        target /= 2;
+    ++order->info.gaps[buffer->choice];
+    ucs_predict_judge_gap(&label->judge, cost,
+                          !is_ready && (cost[buffer->choice] < 1),
+                          &order->tuning, &buffer->scores);
+    ucs_predict_scores_gap(&order->scores, cost, &order->tuning);
+    for (i = 0; i < ORDER_KEY_LAST; ++i) {
+        if ((i < ORDER_KEY_FIRST) || (label->keys[i].label.generation != 0)) {
+            order_key_rate(order, buffer, &label->keys[i], price, gap_ns,
+                           start, now);
+        }
     }
-    step = is_early - (float)target;
-    order_steer(&buffer->caution, (float)order->tuning.steer * step,
-                -(float)order->tuning.steer_most *
-                        (float)order->params.miss_target);
-    /* Where they are many each says less of all */
-    step       *= ucs_min((float)order->tuning.steer_all,
-                          1.0f / (float)order->buffers.count);
-    order_steer(order_caution_of_all(order, buffer), step, 0);
+}
+
+/*
+ * A new gap
+ */
+
+/* Hold just longer than one of the latest gaps was, whichever is best for all
+ * of them, if a gap that is longer costs @a missed beside; 0: none is. */
+static double order_best_hold(ucs_predict_order_h order,
+                              const order_buffer_t *buffer,
+                              const ucs_predict_price_t *price, double missed)
+{
+    const ucs_predict_delays_t *gaps = &buffer->gaps;
+    double least  = gaps->count * missed;
+    double best   = 0;
+    double served = 0;
+    double cost;
+    unsigned i;
+
+    for (i = 0; i < gaps->count; ++i) {
+        served += gaps->sorted[i] / price->rent_ns;
+        cost    = served + (gaps->count - i - 1) *
+                               (missed + (gaps->sorted[i] / price->rent_ns));
+        if (cost < least) {
+            least = cost;
+            best  = gaps->sorted[i];
+        }
+    }
+    return order->tuning.hold_longer * best;
+}
+
+/* The key whose plan has cost least so far, a missed use being added to each */
+static void order_best_key(order_label_t *label)
+{
+    double least = 2;
+    const order_key_t *key;
+    unsigned i, bound;
+    double cost;
+
+    label->key = ORDER_KEY_LAST;
+    for (i = 0; i < ORDER_KEY_LAST; ++i) {
+        key = &label->keys[i];
+        if ((key->delays.count == 0) ||
+            ((i >= ORDER_KEY_FIRST) && (key->label.generation == 0))) {
+            continue;
+        }
+        for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
+            cost = (key->cost[bound] + 1) / (key->weight + 1);
+            if (cost < least) {
+                least        = cost;
+                label->key   = i;
+                label->bound = bound;
+            }
+        }
+    }
+}
+
+static void order_plan(ucs_predict_order_h order, order_buffer_t *buffer,
+                       order_label_t *label, const ucs_predict_price_t *price)
+{
+    unsigned i;
+
+    buffer->price      = *price;
+    buffer->key_due_ns = 0;
+    memset(buffer->bound_due_ns, 0, sizeof(buffer->bound_due_ns));
+    buffer->row_ns  = order_best_hold(order, buffer, price,
+                                      order->tuning.row_missed);
+    buffer->hold_ns = order_best_hold(order, buffer, price, 1);
+    order_best_key(label);
+    ucs_predict_judge_choose(&label->judge, &order->tuning, &buffer->scores,
+                             &order->scores);
+    buffer->choice = order->params.only_rent ? UCS_PREDICT_PLAN_RENT :
+                                               label->judge.choice;
+    for (i = 0; i < ORDER_KEY_LAST; ++i) {
+        label->keys[i].fired_ns = 0;
+        if ((i >= ORDER_KEY_FIRST) && (label->keys[i].label.generation != 0)) {
+            order_key_link(order, label, i);
+        }
+    }
+}
+
+/* The gap before this use is over */
+static void order_learn(ucs_predict_order_h order, order_buffer_t *buffer,
+                        const ucs_predict_price_t *price, uint64_t now,
+                        int is_ready)
+{
+    order_label_t *label = ucs_predict_lru_deref(&order->labels,
+                                                 buffer->label);
+
+    if (buffer->end_ns > buffer->start_ns) {
+        ucs_predict_delays_add(&buffer->durations,
+                               (float)(buffer->end_ns - buffer->start_ns));
+    }
+    if (label != NULL) {
+        order_judge(order, buffer, label, price, now, is_ready);
+        order_learn_again(order, buffer, label);
+        order_find_keys(order, buffer, label, now);
+        order_keys_unlink(order, label);
+    }
 }
 
 static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
-                        const ucs_predict_use_t *use)
+                        const ucs_predict_use_t *use,
+                        const ucs_predict_price_t *price, int is_ready)
 {
-    order_label_t *label = order_label_get(order, use);
+    order_label_t *label;
     order_event_t *event;
-    double gap;
 
     if (buffer->position != 0) {
-        gap           = (double)ucs_predict_sat_sub(use->start_ns,
-                                                    buffer->start_ns);
-        buffer->gap_ns = ucs_max(gap, buffer->gap_ns * order->tuning.gap_decay);
+        order_learn(order, buffer, price, use->start_ns, is_ready);
     }
-    buffer->is_new      = (buffer->position == 0);
-    buffer->position    = ++order->info.uses;
-    buffer->start_ns    = use->start_ns;
-    buffer->end_ns      = 0;
-    buffer->deadline_ns = 0;
-    buffer->vain        = 0;
-    buffer->label       = ucs_predict_lru_ref(&order->labels, label);
-    /* A new buffer may never come again; it is ready once it is announced */
-    buffer->until_ns    = (buffer->gap_ns > 0) ?
-                                 ucs_predict_sat_add(
-                                         use->start_ns,
-                                         order_patience(order, buffer)) :
-                                 0;
+
+    label            = order_label_get(order, buffer, use->path);
+    buffer->position = ++order->info.uses;
+    buffer->start_ns = use->start_ns;
+    buffer->end_ns   = 0;
+    buffer->label    = ucs_predict_lru_ref(&order->labels, label);
+    order_plan(order, buffer, label, price);
 
     event           = &order->ring[buffer->position % ORDER_RING];
     event->label    = buffer->label;
     event->start_ns = use->start_ns;
-    event->end_ns   = 0;
-    order_announce(order, event);
+    order_fire(order, buffer, label, ORDER_KEY_START, use->start_ns);
+    order_announce(order, label, use->start_ns);
+}
+
+/* Before it could be deregistered and registered again, or so soon that it is
+ * held in any case */
+static int order_is_in_row(const order_buffer_t *buffer,
+                           const ucs_predict_price_t *price, uint64_t start_ns)
+{
+    double row = ucs_max(order_turn(price), buffer->row_ns);
+
+    return start_ns < buffer->end_ns + (uint64_t)row;
+}
+
+static void order_end(ucs_predict_order_h order, order_buffer_t *buffer,
+                      uint64_t end_ns)
+{
+    order_label_t *label = ucs_predict_lru_deref(&order->labels,
+                                                 buffer->label);
+
+    buffer->end_ns = ucs_max(end_ns, buffer->start_ns + 1);
+    if (label != NULL) {
+        order_fire(order, buffer, label, ORDER_KEY_END, buffer->end_ns);
+    }
 }
 
 ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_use_t *use,
-                                           uint64_t end_ns, int is_ready)
+                                           uint64_t end_ns,
+                                           const ucs_predict_price_t *price,
+                                           int is_ready)
 {
-    order_buffer_t *buffer = order_buffer_get(order, use->address);
+    order_buffer_t *buffer = order_buffer_get(order, use->address,
+                                              use->length);
 
-    if ((buffer->position == 0) || (buffer->start_ns != use->start_ns)) {
-        order_announce_ends(order, use->start_ns);
-        order_judge(order, buffer, use->start_ns, is_ready);
-        order_learn(order, buffer, use->start_ns);
-        order_start(order, buffer, use);
+    if ((buffer->position == 0) || (buffer->latest_ns != use->start_ns)) {
+        if ((buffer->position != 0) && (buffer->end_ns != 0)) {
+            ucs_predict_delays_add(
+                    &buffer->gaps,
+                    (float)ucs_predict_sat_sub(use->start_ns, buffer->end_ns));
+        }
+        if ((buffer->position != 0) && (buffer->end_ns != 0) &&
+            order_is_in_row(buffer, price, use->start_ns)) {
+            buffer->end_ns = 0;
+        } else {
+            order_start(order, buffer, use, price, is_ready);
+        }
+        buffer->latest_ns = use->start_ns;
     }
     if ((end_ns != 0) && (buffer->end_ns == 0)) {
         order_end(order, buffer, end_ns);
@@ -593,41 +820,100 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
  * Forecast
  */
 
+/* The key of the plan has not come: when may it, and how long until it is
+ * certain that it will not? */
+static void order_forecast_watch(ucs_predict_order_h order,
+                                 const order_buffer_t *buffer,
+                                 const order_label_t *label,
+                                 ucs_predict_forecast_t *forecast)
+{
+    const order_key_t *own = &label->keys[ORDER_KEY_START];
+    const order_key_t *key = &label->keys[label->key];
+    double wait            = order_key_wait(order, key, label->bound,
+                                            &buffer->price);
+    double least           = order_key_delay(order, own, 0);
+    double most            = own->delays.sorted[own->delays.count - 1];
+
+    forecast->watch_ns = buffer->start_ns +
+                         (uint64_t)ucs_max(least - wait, 0);
+    forecast->every_ns = (uint64_t)(wait - buffer->price.register_ns);
+    forecast->until_ns = ucs_predict_sat_add(
+            buffer->start_ns,
+            ucs_predict_sat_ceil(most + buffer->price.rent_ns));
+}
+
 static void order_forecast(ucs_predict_order_h order,
                            const order_buffer_t *buffer,
                            ucs_predict_forecast_t *forecast)
 {
-    forecast->ref      = ucs_predict_lru_ref(&order->buffers, buffer);
-    forecast->start_ns = buffer->deadline_ns;
-    forecast->end_ns   = ucs_predict_sat_add(buffer->deadline_ns,
-                                             (uint64_t)buffer->duration.floor);
-    forecast->is_sure  = buffer->is_sure;
-    forecast->until_ns = ucs_max(buffer->until_ns,
-                                 ucs_predict_sat_add(buffer->deadline_ns,
-                                                     order->tuning.give_up_ns));
+    const order_label_t *label = ucs_predict_lru_deref(&order->labels,
+                                                       buffer->label);
+    int plan                   = buffer->choice;
+
+    memset(forecast, 0, sizeof(*forecast));
+    forecast->ref         = ucs_predict_lru_ref(&order->buffers, buffer);
+    forecast->duration_ns = (uint64_t)ucs_predict_delays_at(&buffer->durations,
+                                                            0);
+    forecast->expected_ns =
+            buffer->bound_due_ns[UCS_PREDICT_PLAN_EARLY -
+                                 UCS_PREDICT_PLAN_FIRST];
+    forecast->hold_ns = (uint64_t)buffer->row_ns;
+    if (plan == UCS_PREDICT_PLAN_RENT) {
+        forecast->hold_ns = (uint64_t)buffer->price.rent_ns;
+        forecast->is_kept = 1;
+    } else if (plan == UCS_PREDICT_PLAN_HOLD) {
+        forecast->hold_ns = (uint64_t)buffer->hold_ns;
+        forecast->is_kept = (forecast->hold_ns > 0);
+    } else if (plan == UCS_PREDICT_PLAN_KEY) {
+        forecast->due_ns = buffer->key_due_ns;
+        if ((forecast->due_ns == 0) && (label != NULL) &&
+            (label->key != ORDER_KEY_LAST)) {
+            order_forecast_watch(order, buffer, label, forecast);
+        }
+    } else if (plan >= UCS_PREDICT_PLAN_FIRST) {
+        forecast->due_ns = buffer->bound_due_ns[plan - UCS_PREDICT_PLAN_FIRST];
+    }
+    if (forecast->due_ns != 0) {
+        forecast->until_ns = ucs_predict_sat_add(
+                forecast->due_ns, (uint64_t)buffer->price.rent_ns);
+    }
 }
 
-unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
+unsigned ucs_predict_order_changed(ucs_predict_order_h order,
                                    ucs_predict_forecast_t *forecast,
                                    unsigned max)
 {
     unsigned count = 0;
     order_buffer_t *buffer;
 
-    order_announce_ends(order, now);
     while ((count < max) && (order->num_changed > 0)) {
         buffer = ucs_predict_lru_at(&order->buffers,
-                                   order->changed[--order->num_changed]);
+                                    order->changed[--order->num_changed]);
         buffer->is_changed = 0;
         order_forecast(order, buffer, &forecast[count++]);
     }
     return count;
 }
 
-int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
+int ucs_predict_order_forecast(ucs_predict_order_h order,
+                               ucs_predict_ref_t ref,
                                ucs_predict_forecast_t *forecast)
 {
-    order_buffer_t *buffer = ucs_predict_lru_find(&order->buffers, address);
+    const order_buffer_t *buffer = ucs_predict_lru_deref(&order->buffers, ref);
+
+    if (buffer == NULL) {
+        return 0;
+    }
+    order_forecast(order, buffer, forecast);
+    return 1;
+}
+
+int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
+                               size_t length,
+                               ucs_predict_forecast_t *forecast)
+{
+    const order_buffer_t *buffer = ucs_predict_lru_find(
+            &order->buffers, order_buffer_key(address, length));
 
     if (buffer == NULL) {
         return 0;
@@ -671,18 +957,44 @@ size_t ucs_predict_order_memory(ucs_predict_order_h order)
            ucs_predict_lru_memory(&order->labels);
 }
 
+/* Each key in the list of a label waits for it */
+static int order_keys_are_valid(ucs_predict_order_h order,
+                                const order_label_t *label, uint32_t *count_p)
+{
+    uint32_t prev = ORDER_NONE;
+    uint32_t number;
+    const order_key_t *key;
+
+    for (number = label->heard; number != ORDER_NONE; number = key->next) {
+        key = order_key_at(order, number);
+        if ((key->prev != prev) || !key->is_linked ||
+            (ucs_predict_lru_deref(&order->labels, key->label) != label)) {
+            return 0;
+        }
+        prev = number;
+        ++*count_p;
+    }
+    return 1;
+}
+
 int ucs_predict_order_is_valid(ucs_predict_order_h order)
 {
+    uint32_t changed = 0, listed = 0, linked = 0;
     const order_buffer_t *buffer;
-    uint32_t i, changed = 0;
+    const order_label_t *label;
+    uint32_t i, j;
 
     if (!ucs_predict_lru_is_valid(&order->buffers) ||
         !ucs_predict_lru_is_valid(&order->labels)) {
         return 0;
     }
-    for (i = 1; i < order->num_ends; ++i) {
-        if (order->ends[i].end_ns < order->ends[i - 1].end_ns) {
+    for (i = 0; i < order->labels.count; ++i) {
+        label = ucs_predict_lru_at(&order->labels, i);
+        if (!order_keys_are_valid(order, label, &listed)) {
             return 0;
+        }
+        for (j = ORDER_KEY_FIRST; j < ORDER_KEY_LAST; ++j) {
+            linked += label->keys[j].is_linked;
         }
     }
     for (i = 0; i < order->buffers.count; ++i) {
@@ -695,5 +1007,5 @@ int ucs_predict_order_is_valid(ucs_predict_order_h order)
             return 0;
         }
     }
-    return changed == order->num_changed;
+    return (changed == order->num_changed) && (listed == linked);
 }

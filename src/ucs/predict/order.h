@@ -5,38 +5,33 @@
 #define UCS_PREDICT_ORDER_H_
 
 #include <ucs/predict/callsite.h>
+#include <ucs/predict/plans.h>
 #include <ucs/predict/tuning.h>
 
 /**
  * @file order.h
  *
  * Prediction by the order of communications. Iteration times vary; what comes
- * after what hardly does, and how soon it can come has a sharp lower edge. So
- * each use announces others: *this buffer is not used again before so long
- * after that use*.
+ * after what hardly does. So the next use of a buffer is told by what came
+ * before its uses.
  *
- * **Announcements.** A *label* is a buffer used from a call site. Each label
- * keeps its followers: buffers whose next use came after it, with the least
- * delay seen, from its start and from its end. When a buffer is used, the
- * labels of the uses before are its heralds: of the latest 64, those at growing
- * distances, back to its own latest use, which is one as well. When a label
- * comes again it announces its followers, each not before its bound. Of all
- * that was announced for a buffer since its latest use the *latest* time holds:
- * each is a lower bound. (Max-plus: what is awaited is the last of several
- * conditions.) So nothing has to be followed step by step, an iteration that is
- * late puts off what depends on it by itself, and times change only when
- * something happens, never while nothing does.
+ * **Buffers** go by address and length: the same place that is used with
+ * another length is another buffer.
  *
- * **Bounds** grow with what is known, bound.h. They are lowered by *caution*,
- * steered for each buffer: up by a step at a use that came before its bound and
- * was not ready, and down by the target's share of that at each. So in balance
- * the target's share comes too soon; a buffer whose uses follow no order ends
- * up being held, and one that may often be missed has its bounds raised.
+ * **Keys.** A *label* is a buffer used from a call site. A key is the m-th
+ * occurrence of a label since the buffer's own latest use: where a label comes
+ * ten times between two uses, its nearest occurrence would announce the use
+ * nine times too soon. Each buffer keeps some keys, with the latest delays from
+ * them to its use; besides, the start and the end of its own latest use are
+ * keys that are always there. New ones are found among the latest 64 uses, at
+ * growing distances, and take the place of those that came no more.
  *
- * **Giving up.** What has not come after four times the buffer's longest recent
- * gap is given up, until it is announced once more; after two times in vain,
- * until it is used. A new buffer is not held, for it may never come again; when
- * what came before it comes again it is announced.
+ * **Plans** are made of them (plans.h), and judged. What is told of a buffer is
+ * the plan that is followed: for how long it is to stay registered after its
+ * use, and by when, if that is known yet, it is to be registered again.
+ *
+ * **Uses in a row.** What is used again sooner than it could be deregistered
+ * and registered in between is one use, for as long as that goes on.
  *
  * An object belongs to one thread at a time, allocates when it is created only,
  * and every call takes bounded time. Times are nanoseconds of any one monotonic
@@ -45,36 +40,46 @@
 
 BEGIN_C_DECLS
 
-/** Most followers of a label. */
-#define UCS_PREDICT_FOLLOWERS 16
+/** Keys of a buffer beside its own use. */
+#define UCS_PREDICT_KEYS 14
+
+/** Latest occurrences of a label that are remembered: a later one is no key. */
+#define UCS_PREDICT_OCCURRENCES 16
 
 typedef struct ucs_predict_order *ucs_predict_order_h;
 
 /** Parameters of @ref ucs_predict_order_create. */
 typedef struct ucs_predict_order_params {
-    uint32_t max_buffers;  /**< buffers remembered, 1 to 2^20; default 4096 */
+    uint32_t max_buffers; /**< buffers remembered, 1 to 2^20; default 4096 */
     uint32_t max_labels;  /**< labels remembered, 1 to 2^20; default 4096 */
-    double   miss_target; /**< share of uses that may come before their bound,
-                               above 0 and below 1; default 0.01 */
+    int      only_rent;   /**< follow no other plan; default 0 */
 
     const ucs_predict_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_predict_order_params_t;
 
-/** What is expected of a buffer. */
+/** What is to be done about a buffer. */
 typedef struct ucs_predict_forecast {
-    ucs_predict_ref_t ref;      /**< the buffer */
-    uint64_t          start_ns; /**< its next use does not start before this;
-                                     may lie in the past; 0: nothing is known */
-    uint64_t          end_ns;   /**< nor does it end before this */
-    uint64_t          until_ns; /**< when to give it up */
-    int               is_sure;  /**< the start was seen often enough */
+    ucs_predict_ref_t ref;         /**< the buffer */
+    uint64_t          expected_ns; /**< its next use does not start before this,
+                                        as far as is known; 0: nothing is */
+    uint64_t          hold_ns;     /**< how long it stays registered after its
+                                        latest use */
+    int               is_kept;     /**< so long that its end need not be looked
+                                        for */
+    uint64_t          due_ns;      /**< it is to be registered by then; 0: not
+                                        known, or not at all */
+    uint64_t          until_ns;    /**< and to be given up then */
+    uint64_t          duration_ns; /**< a use of it takes that long */
+    uint64_t          watch_ns;    /**< from then on a key may come that says
+                                        when it is due; 0: none will */
+    uint64_t          every_ns;    /**< and it must be heard of so soon */
 } ucs_predict_forecast_t;
 
-/** Figures. followed <= uses, early <= followed. */
+/** Figures. */
 typedef struct ucs_predict_order_info {
-    uint64_t uses;     /**< recorded */
-    uint64_t followed; /**< had been announced */
-    uint64_t early;    /**< among those: before their bound, and not ready */
+    uint64_t uses;     /**< recorded; those in a row are one */
+    uint64_t gaps[UCS_PREDICT_PLAN_LAST]; /**< in which each plan was
+                                               followed */
     uint32_t buffers;  /**< buffers remembered */
     uint32_t labels;   /**< labels remembered */
 } ucs_predict_order_info_t;
@@ -104,39 +109,49 @@ void ucs_predict_order_destroy(ucs_predict_order_h order);
 /**
  * Learn of one use, or of the end of one that was reported before without.
  * Uses are to be reported in the order of their starts; one that comes out of
- * order is learned from where it comes. The address stands for the buffer, the
- * path for the call site.
+ * order is learned from where it comes. Address and length stand for the
+ * buffer, the path for the call site.
  *
  * @param [in] use     Copied.
  * @param [in] end_ns  When it ended; 0: it is still under way.
- * @param [in] is_ready  The buffer was ready all the same if this use came
- *                       before its bound. Of no account for an end.
+ * @param [in] price   Of this buffer, now.
+ * @param [in] is_ready  The buffer was registered when this use came. Of no
+ *                       account for an end.
  *
  * @return The buffer. Stale once the buffer has been forgotten, which happens
  *         to the least recently used one when another is new.
  */
 ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_use_t *use,
-                                           uint64_t end_ns, int is_ready);
+                                           uint64_t end_ns,
+                                           const ucs_predict_price_t *price,
+                                           int is_ready);
 
 
 /**
  * The buffers of which something was recorded, or something else is expected,
  * since they were last told. To be called until it returns 0.
  *
- * @param [in]  now       All starts and ends until now have been recorded.
  * @param [out] forecast  Each buffer once, in no particular order.
  * @param [in]  max       Room in @a forecast, above 0.
  *
  * @return Number of buffers, at most @a max.
  */
-unsigned ucs_predict_order_changed(ucs_predict_order_h order, uint64_t now,
+unsigned ucs_predict_order_changed(ucs_predict_order_h order,
                                    ucs_predict_forecast_t *forecast,
                                    unsigned max);
 
 
 /** @return Nonzero, and the forecast as it stands, if the buffer is known. */
 int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
+                               size_t length,
+                               ucs_predict_forecast_t *forecast);
+
+
+/** The same of a buffer that is known to be known.
+ *  @return Zero if it has been forgotten. */
+int ucs_predict_order_forecast(ucs_predict_order_h order,
+                               ucs_predict_ref_t ref,
                                ucs_predict_forecast_t *forecast);
 
 
@@ -157,8 +172,8 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 
 
 /** What a buffer and a label take at most, bytes. */
-#define UCS_PREDICT_ORDER_BUFFER_BYTES 128
-#define UCS_PREDICT_ORDER_LABEL_BYTES  576
+#define UCS_PREDICT_ORDER_BUFFER_BYTES 512
+#define UCS_PREDICT_ORDER_LABEL_BYTES  2688
 
 /**
  * @return Bytes from creation to end: at most 16 KB, @ref

@@ -14,12 +14,29 @@
  *
  *     lambda = mu / leave-pinned bytes
  *
- * seconds.
+ * seconds. All that a buffer's plans cost is counted in one unit, its missed
+ * use: what the use loses when it has to register. Then holding has one number
+ * for each buffer, the *rent time*, for which it costs one missed use.
  *
  * Pure functions; times are nanoseconds.
  */
 
 BEGIN_C_DECLS
+
+/** What is the same for all plans of a buffer, at one moment. */
+typedef struct ucs_predict_price {
+    double rent_ns;     /**< holding for so long costs one missed use; above
+                             0 */
+    double register_ns; /**< so long before it is needed the helper has to
+                             begin a registration, its wake-up included */
+    double react_ns;    /**< after a use has ended, or something else happened,
+                             the helper knows of it */
+    double work;        /**< missed uses that it costs when the helper
+                             deregisters and registers once: 0 on a core that
+                             nobody else wants */
+    double look;        /**< likewise one look at what has happened */
+} ucs_predict_price_t;
+
 
 /**
  * For how long does holding a registration cost what registering costs? Who

@@ -14,7 +14,7 @@
  *
  * The constants that steer prediction, as a value that its objects are created
  * with. tuning_table.h has the rows. Not among them: sizes of arrays, and the
- * distances of heralds in order.c, which are a list.
+ * distances at which order.c looks for keys, which are a list.
  */
 
 BEGIN_C_DECLS

@@ -65,6 +65,17 @@ static ucs_regcache_answer_t ucs_regcache_ask(ucs_regcache_h cache,
  * Admission
  */
 
+void ucs_regcache_let_others(ucs_regcache_h cache)
+{
+    ucs_regcache_unlock(cache);
+    if (cache->env.yield != NULL) {
+        cache->env.yield(cache->env.arg);
+    } else {
+        sched_yield();
+    }
+    ucs_regcache_lock(cache);
+}
+
 /* Doomed regions, and what another thread is about to release or to have
  * registered without a user, will soon be evicted or evictable. The lock is let
  * go meanwhile. @return Zero if there is nothing to wait for. */
@@ -75,29 +86,33 @@ static int ucs_regcache_await_eviction(ucs_regcache_h cache)
     if (!is_reclaimable && (cache->account.transit == 0)) {
         return 0;
     }
-    ucs_regcache_unlock(cache);
     if (is_reclaimable) {
+        ucs_regcache_unlock(cache);
         ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
-    } else if (cache->env.yield != NULL) {
-        cache->env.yield(cache->env.arg);
+        ucs_regcache_lock(cache);
     } else {
-        sched_yield();
+        ucs_regcache_let_others(cache);
     }
-    ucs_regcache_lock(cache);
     return 1;
 }
 
-/* Under predict the helper takes what is free only: a lower bound of one use
- * against an estimate of another is no ground to give up what is there. The
- * lock is let go now and then. @return Nonzero if it fits, and is claimed. */
-static int ucs_regcache_admit_ahead(ucs_regcache_h cache, size_t length)
+/* Under a policy that minds the price the helper makes room by what is needed
+ * later than this one, and by nothing else. The lock is let go now and then.
+ * @return Nonzero if it fits, and is claimed. */
+static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
+                                    ucs_regcache_region_t *region)
 {
+    size_t length = ucs_regcache_pinned_length(region);
+
     if (ucs_regcache_is_twice(cache, length)) {
         return 0;
     }
-    while (!ucs_regcache_fits(cache, length)) {
-        if (cache->plan.ops->keeps_budget ||
-            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) == 0)) {
+    while (!ucs_regcache_fits(cache, length) ||
+           !ucs_regcache_soft_fits(cache, length)) {
+        if ((cache->plan.ops->minds_price ?
+                     ucs_regcache_evict_soft(cache, region) :
+                     ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST)) == 0) {
+            ucs_regcache_soft_give_up(region);
             return 0;
         }
     }
@@ -107,12 +122,14 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache, size_t length)
 /* A use is never refused for a ceiling of ours, but all that could give
  * something up are asked. The lock is let go now and then. @return Nonzero if
  * it fits; it is claimed in any case. */
-static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length)
+static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length,
+                                  uint64_t now)
 {
     unsigned asked = 0;
     ucs_regcache_answer_t answer;
     int is_local;
 
+    ucs_regcache_soft_make_room(cache, length, now);
     while (ucs_regcache_is_twice(cache, length) &&
            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
     }
@@ -154,8 +171,8 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
         (cache->account.small >= cache->tuning.small_max)) {
         ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
     }
-    fits = is_use ? ucs_regcache_admit_use(cache, length) :
-                    ucs_regcache_admit_ahead(cache, length);
+    fits = is_use ? ucs_regcache_admit_use(cache, length, now) :
+                    ucs_regcache_admit_ahead(cache, region);
     if (!fits && !is_use) {
         return 0;
     }

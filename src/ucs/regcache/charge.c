@@ -3,24 +3,25 @@
  */
 #include "regcache_int.h"
 
-#include <ucs/sys/math.h>
-
 /* What it spent before is charged at what is known now: who wanted the core is
  * known only afterwards */
 void ucs_regcache_charge(ucs_regcache_h cache)
 {
     ucs_regcache_charge_t *charge = &cache->charge;
-    uint64_t spent, lost;
+    uint64_t spent, took;
 
-    if ((cache->env.spent == NULL) || (cache->env.busy == NULL)) {
+    if (cache->env.spent == NULL) {
         return;
     }
-
-    spent        = cache->env.spent(cache->env.arg);
-    charge->busy = cache->env.busy(cache->env.arg);
-    if (spent > charge->spent) {
-        lost = (spent - charge->spent) * charge->busy;
-        ucs_add_relaxed(&charge->lost_ns, lost);
+    if (cache->env.busy != NULL) {
+        charge->busy = cache->env.busy(cache->env.arg);
+    }
+    spent = cache->env.spent(cache->env.arg);
+    took  = (spent > charge->spent) ? spent - charge->spent : 0;
+    ucs_add_relaxed(&charge->lost_ns, (uint64_t)(took * charge->busy));
+    if (charge->spent != 0) {
+        charge->step_ns += (took - charge->step_ns) /
+                           cache->tuning.step_memory;
     }
     charge->spent = spent;
 }

@@ -83,24 +83,45 @@ static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
     return NULL;
 }
 
-size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
+/* The victim is taken; the lock is let go meanwhile. @return Its bytes. */
+static size_t ucs_regcache_evict_victim(ucs_regcache_h cache,
+                                        ucs_regcache_region_t *victim)
 {
-    int is_any = (size_class == UCS_REGCACHE_CLASS_LAST);
-    ucs_regcache_region_t *victim;
-    size_t length;
-
-    victim = ucs_regcache_victim(cache, is_any ? 0 : size_class,
-                                 is_any ? size_class - 1 : size_class);
-    if (victim == NULL) {
-        return 0;
-    }
+    size_t length = ucs_regcache_pinned_length(victim);
 
     ++cache->account.evicted;
-    length = ucs_regcache_pinned_length(victim);
     ucs_regcache_unlock(cache);
     ucs_regcache_region_deregister(cache, victim, NULL);
     ucs_regcache_lock(cache);
     return length;
+}
+
+size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
+                               ucs_regcache_region_t *before)
+{
+    const ucs_heap_t *heap = &cache->lru[UCS_REGCACHE_CLASS_MANAGED];
+    ucs_regcache_region_t *victim;
+
+    victim = ucs_regcache_farthest(cache, heap);
+    if ((victim == NULL) ||
+        ((before != NULL) &&
+         (cache->plan.ops->distance(cache, victim) <=
+          cache->plan.ops->distance(cache, before))) ||
+        !ucs_regcache_region_take_idle(cache, victim)) {
+        return 0;
+    }
+    ucs_regcache_soft_give_up(victim);
+    return ucs_regcache_evict_victim(cache, victim);
+}
+
+size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
+{
+    int is_any = (size_class == UCS_REGCACHE_CLASS_LAST);
+    ucs_regcache_region_t *victim;
+
+    victim = ucs_regcache_victim(cache, is_any ? 0 : size_class,
+                                 is_any ? size_class - 1 : size_class);
+    return (victim == NULL) ? 0 : ucs_regcache_evict_victim(cache, victim);
 }
 
 void ucs_regcache_trim(ucs_regcache_h cache)

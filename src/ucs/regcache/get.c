@@ -182,6 +182,7 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
         region = ucs_regcache_coalesce(cache, region, &whole);
     }
     region         = ucs_regcache_region_begin(cache, region, &whole);
+    ucs_regcache_soft_missed(cache, region, request->now);
     lookup->region = region;
     ucs_regcache_inspect_begin(cache, region, &lookup->inspection);
     /* Nor is a region of before what was asked for: part of it may be gone, or

@@ -7,6 +7,19 @@
 
 #include <stdlib.h>
 
+/* The helper comes soon enough by itself, or else not at all: what is told it
+ * may wait, for a new buffer is rented. Where ranks want all cores a helper
+ * that is woken takes one from the partner, in the middle of the message.
+ *
+ * seq_cst [R-DUE]: with those in the helper's step. Either it sees that there is
+ * something to learn, or its time is seen here. */
+static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now)
+{
+    ucs_store_seq_cst(&cache->plan.is_news, 1);
+    return ucs_load_seq_cst(&cache->plan.next_due) >
+           now + cache->tuning.leisure_ns;
+}
+
 /* What the helper registered itself it looks after by itself; a use that it did
  * not foresee (@a wake) it must be told of. A hit never makes that call. */
 static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
@@ -17,7 +30,8 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
     } else {
         (void)ucs_dq_push(cache->use.queue, use);
     }
-    if (wake) {
+    if (wake && ((wake == UCS_REGCACHE_WAKE_NOW) ||
+                 ucs_regcache_comes_late(cache, use->end_ns))) {
         cache->env.wake(cache->env.arg);
     }
 }
@@ -141,7 +155,7 @@ ucs_regcache_use_over(ucs_regcache_h cache, ucs_regcache_region_t *region,
                               ucs_load_relaxed(&region->busy_ns) - busy);
             ucs_store_relaxed(&region->untimed, 0);
             if (wake) {
-                ucs_store_relaxed(&region->wake, 1);
+                ucs_store_relaxed(&region->wake, wake);
             }
             ucs_regcache_region_put(cache, region);
             return;

@@ -32,6 +32,9 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     cache->config.page_mask   = page_size - 1;
     cache->config.access_mask = params->access_mask ? params->access_mask :
                                                       UINT_MAX;
+    cache->config.max_slowdown = (params->max_slowdown > 0) ?
+                                         params->max_slowdown :
+                                         UCS_REGCACHE_MAX_SLOWDOWN;
     cache->created            = ucs_regcache_now(cache);
 
     cache->account.time = cache->created;
@@ -60,9 +63,6 @@ ucs_regcache_fill(const ucs_regcache_params_t *params,
                                               tuning->dq_length;
     filled.max_contexts = params->max_contexts ? params->max_contexts :
                                                  tuning->max_contexts;
-    filled.max_slowdown = (params->max_slowdown > 0) ?
-                                  params->max_slowdown :
-                                  UCS_REGCACHE_MAX_SLOWDOWN;
     return filled;
 }
 
@@ -111,11 +111,6 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
     if (status != UCS_OK) {
         goto err_destroy_dq;
     }
-    if (ucs_regcache_plan_is_used(cache) &&
-        (cache->config.max_pinned != SIZE_MAX)) {
-        cache->index.stretch = 1; /* a use takes the room that it needs */
-    }
-
     *cache_p = cache;
     return UCS_OK;
 

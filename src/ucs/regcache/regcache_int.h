@@ -87,6 +87,7 @@ typedef struct ucs_regcache_account {
     uint64_t transit;   /* those of which a thread is with the lower domain; it
                            will come back without waiting for another */
     uint64_t wanted;    /* those in transit that a use is registering */
+    uint64_t leaving;   /* those in transit that are DEREGISTERING */
     uint64_t leave_peak;
     double   leave_ns;
     double   in_use_ns; /* of what has been folded in */
@@ -104,6 +105,7 @@ typedef struct ucs_regcache_config {
     unsigned long         max_regions;
     size_t                page_mask;  /* page size - 1 */
     unsigned              access_mask;
+    double                max_slowdown;
 } ucs_regcache_config_t;
 
 /** What every use reads, and what it writes: in lines that no other reads. */
@@ -148,9 +150,21 @@ typedef struct ucs_regcache_cost {
 /** What the helper costs. It is the only one that writes this. */
 typedef struct ucs_regcache_charge {
     uint64_t          spent;   /* ns of its processor time, as last read */
+    double            step_ns; /* of it that a step takes, smoothed */
     double            busy;    /* share of it that others want, 0 to 1 */
     _Atomic(uint64_t) lost_ns; /* == sum of what it spent times that share */
 } ucs_regcache_charge_t;
+
+/** What may be pinned at once for what it is worth (soft.c). Protected by the
+ *  index lock. */
+typedef struct ucs_regcache_soft {
+    int      is_kept;   /* the policy minds the price of memory, and there is no
+                           ceiling of bytes */
+    uint64_t in_use;    /* bytes: the most that uses had registered at once */
+    uint64_t room;      /* bytes beside that */
+    uint64_t raises;    /* of that room */
+    uint64_t lost_ns;   /* by uses, for want of room */
+} ucs_regcache_soft_t;
 
 struct ucs_regcache {
     ucs_regcache_env_t     env;
@@ -179,6 +193,7 @@ struct ucs_regcache {
     ucs_regcache_reclaim_t reclaim;
     ucs_regcache_account_t account;
     ucs_regcache_cost_t    cost;
+    ucs_regcache_soft_t    soft;
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_charge_t  charge;
@@ -451,6 +466,17 @@ void ucs_regcache_deregister_all(ucs_regcache_h cache);
  *  domain's call. @return Bytes unpinned, 0 if nothing is idle. */
 size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class);
 
+/**
+ * Evict one managed region for the soft ceiling.
+ *
+ * @param [in] before  Only one whose next use is later than this one's; NULL:
+ *                     any.
+ *
+ * @return Bytes unpinned, 0 if there is none.
+ */
+size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
+                               ucs_regcache_region_t *before);
+
 /** Evict at least @a length bytes, or all that is idle. Outside of the lock.
  *  @return Bytes unpinned. */
 size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length);
@@ -464,6 +490,29 @@ void ucs_regcache_trim(ucs_regcache_h cache);
 /** Charge the helper for what it took from others since the last time. The
  *  helper only, in each of its steps. */
 void ucs_regcache_charge(ucs_regcache_h cache);
+
+/* --- soft.c: under the lock --- */
+
+/** @return The soft ceiling, bytes; 0: there is none. */
+uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache);
+
+/** @return Nonzero if so many more bytes stay below the soft ceiling. */
+int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length);
+
+/** A use is about to pin @a length bytes: evict what is idle until they stay
+ *  below the soft ceiling, or nothing is. The lock is let go meanwhile. */
+void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
+                                 uint64_t now);
+
+/** @return Until when a region is to stay registered, ns. */
+uint64_t ucs_regcache_soft_until(ucs_regcache_region_t *region);
+
+/** A region goes, or is not registered, for want of room. */
+void ucs_regcache_soft_give_up(ucs_regcache_region_t *region);
+
+/** A use finds its region not registered. */
+void ucs_regcache_soft_missed(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t now);
 
 /* --- coalesce.c --- */
 
@@ -490,6 +539,10 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
 void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by);
 
 /* --- admit.c: under the lock, which is let go now and then --- */
+
+/** Let go of the lock for a moment, for threads that are about to release
+ *  something. */
+void ucs_regcache_let_others(ucs_regcache_h cache);
 
 /**
  * Keep the ceilings: evict until a region fits, and count it as pinned before

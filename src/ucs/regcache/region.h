@@ -72,6 +72,13 @@ typedef enum ucs_regcache_idle {
     UCS_REGCACHE_IDLE_DROP   /* deregister at once */
 } ucs_regcache_idle_t;
 
+/** How soon the helper must hear of the end of a use. */
+typedef enum ucs_regcache_wake {
+    UCS_REGCACHE_WAKE_NONE,    /* it looks by itself */
+    UCS_REGCACHE_WAKE_LEISURE, /* it is to look by itself in a while */
+    UCS_REGCACHE_WAKE_NOW
+} ucs_regcache_wake_t;
+
 /** A use that is over, as the deregistration queue hands it to the helper. */
 typedef struct ucs_use {
     struct ucs_regcache_region *region; /**< compare the generation */
@@ -126,12 +133,17 @@ typedef struct ucs_regcache_region {
     _Atomic(uint32_t)           untimed;       /* uses are taken to be. 0: read
                                                   the clock */
     _Atomic(uint32_t)           shorts;        /* in a row, as read off it */
-    _Atomic(unsigned)           wake;       /* the last user wakes the helper */
+    _Atomic(unsigned)           wake;       /* ucs_regcache_wake_t: does the last
+                                               user wake the helper? */
 
     _Atomic(unsigned)           planned;       /* the helper wants it kept
                                                   DORMANT when it is
                                                   deregistered */
     _Atomic(unsigned)           speculative;   /* registered by the helper */
+
+    /* Until when it is to stay registered, as the helper has planned: */
+    _Atomic(uint64_t)           until;         /* ns */
+    _Atomic(uint64_t)           hold;          /* ns after its latest use */
 
     /* For the choice of what to evict, as the predictor counts uses: */
     _Atomic(uint64_t)           learned;       /* the latest that it knows of */
@@ -153,6 +165,8 @@ typedef struct ucs_regcache_region {
     uint64_t                    counted;       /* hits and joined, as in the
                                                   totals */
     uint64_t                    counted_busy;  /* busy_ns, likewise */
+    uint64_t                    lapsed;        /* ns: it would have stayed until
+                                                  then, had there been room */
 
     /* Owned by the helper; meaningful while items_gen is this generation */
     struct ucs_regcache_rq_item *items;

@@ -69,6 +69,9 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     ucs_store_relaxed(&region->learned_start, 0);
     ucs_store_relaxed(&region->next_use, 0);
     ucs_store_relaxed(&region->again, 0);
+    ucs_store_relaxed(&region->until, 0);
+    ucs_store_relaxed(&region->hold, 0);
+    region->lapsed = 0;
     if (ucs_unlikely(ucs_load_relaxed(&cache->distrust))) {
         return UCS_REGCACHE_WORD_DOOMED;
     }
@@ -80,12 +83,16 @@ ucs_regcache_region_t *
 ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           const ucs_regcache_request_t *request)
 {
-    uint64_t doomed = 0;
+    ucs_regcache_wake_t wake = UCS_REGCACHE_WAKE_NOW;
+    uint64_t doomed          = 0;
     uint64_t word;
 
     if (region == NULL) {
         region = ucs_regcache_region_alloc(cache);
         doomed = ucs_regcache_region_open(cache, region, request);
+        if (cache->plan.ops->minds_price) {
+            wake = UCS_REGCACHE_WAKE_LEISURE;
+        }
     } else {
         ucs_store_release(&region->access, /* [R-FIELDS] */
                           request->access | ucs_load_relaxed(&region->access));
@@ -94,7 +101,7 @@ ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_store_relaxed(&region->use_start, request->now);
     ucs_store_relaxed(&region->last_use, request->now);
     ucs_store_relaxed(&region->idle, ucs_regcache_region_idle(cache, region));
-    ucs_store_relaxed(&region->wake, 1);
+    ucs_store_relaxed(&region->wake, wake);
     word = ucs_load_relaxed(&region->word);
     /* release [R-LIVE]: pairs with the acquire in try_ref */
     ucs_store_release(
@@ -199,6 +206,7 @@ int ucs_regcache_region_take_idle(ucs_regcache_h cache,
     ucs_heap_remove(ucs_regcache_region_lru(cache, region), &region->lru);
     ucs_regcache_index_remove_memh(region);
     ++cache->account.transit;
+    ++cache->account.leaving;
     return 1;
 }
 
@@ -212,6 +220,7 @@ void ucs_regcache_region_withdraw(ucs_regcache_h cache,
                               word, UCS_REGCACHE_STATE_DEREGISTERING));
     ucs_regcache_index_remove_memh(region);
     ++cache->account.transit;
+    ++cache->account.leaving;
 }
 
 void ucs_regcache_region_retire(ucs_regcache_h cache,
@@ -220,6 +229,7 @@ void ucs_regcache_region_retire(ucs_regcache_h cache,
     uint64_t word = ucs_load_relaxed(&region->word);
 
     --cache->account.transit;
+    --cache->account.leaving;
     if (word & UCS_REGCACHE_WORD_DOOMED) {
         ucs_regcache_region_free(cache, region);
     } else if (ucs_load_relaxed(&region->planned) &&

@@ -120,6 +120,8 @@ static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
                          count[UCS_REGCACHE_STATE_LIVE] + account->transit);
     UCS_REGCACHE_REQUIRE(account->transit >=
                          count[UCS_REGCACHE_STATE_DEREGISTERING]);
+    UCS_REGCACHE_REQUIRE(account->leaving ==
+                         count[UCS_REGCACHE_STATE_DEREGISTERING]);
     UCS_REGCACHE_REQUIRE(account->transit <= sums->census.busy);
     UCS_REGCACHE_REQUIRE(account->wanted <= account->transit);
     UCS_REGCACHE_REQUIRE(account->small >= sums->small);

@@ -5,7 +5,6 @@
 #define UCS_REGCACHE_AWAIT_H_
 
 #include <ucs/regcache/plan/home.h>
-#include <ucs/regcache/plan/share.h>
 
 #include <ucs/predict/order.h>
 
@@ -14,28 +13,21 @@
  *
  * Brings the registration queue into line with what is forecast of a buffer:
  *
- *   soon     EXPECTED: stays registered, waited for
- *   later    PENDING: registered when the time has come
- *   in use   EXPECTED, so that its end is looked for
+ *   used not long ago   HELD: stays registered for a while
+ *   due soon            EXPECTED: stays registered, waited for
+ *   due later           PENDING: registered when the time has come
+ *   to be told          WATCHED: what says when it is due may come any time
+ *   in use              HELD, or EXPECTED if its end is looked for
  *
- * What is given up is deregistered, and not known to the queue until it is
- * announced again.
+ * What is given up is deregistered, and not known to the queue until something
+ * else is forecast.
  */
 
 BEGIN_C_DECLS
 
-/** What is the same for all buffers of a plan. */
-typedef struct ucs_regcache_await {
-    const ucs_regcache_share_t *share;
-    uint64_t                   lead; /* ns before its use that a buffer is to be
-                                        registered at most */
-    uint64_t                   now;  /* ns */
-} ucs_regcache_await_t;
-
 /** @param [in] home  Of the buffer; current. */
 void ucs_regcache_await(ucs_regcache_h cache, const ucs_regcache_home_t *home,
-                        const ucs_predict_forecast_t *forecast,
-                        const ucs_regcache_await_t *await);
+                        const ucs_predict_forecast_t *forecast, uint64_t now);
 
 END_C_DECLS
 

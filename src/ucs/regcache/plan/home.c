@@ -70,7 +70,8 @@ ucs_regcache_region_t *
 ucs_regcache_home_waits_in(const ucs_regcache_home_t *home,
                            const ucs_regcache_rq_item_t *item)
 {
-    return ((item->list == UCS_REGCACHE_RQ_EXPECTED) &&
+    return (((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
+             (item->list == UCS_REGCACHE_RQ_HELD)) &&
             ucs_regcache_rq_item_is_current(item)) ?
                    item->region :
                    home->region;

@@ -10,13 +10,17 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
     ucs_status_t status;
 
     plan->ops      = ucs_regcache_policy_get(params->policy);
-    plan->next_due = UCS_REGCACHE_TIME_NEVER;
+    ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
     plan->lateness = cache->tuning.lateness_ns;
+    plan->queue_length    = params->dq_length;
+    cache->charge.step_ns = cache->tuning.step_ns;
     if (!ucs_regcache_plan_is_used(cache)) {
         return UCS_OK;
     }
 
+    cache->soft.is_kept = plan->ops->minds_price &&
+                          (cache->config.max_pinned == SIZE_MAX);
     status = plan->ops->init(cache, params, &plan->state);
     if (status != UCS_OK) {
         return status;

@@ -56,6 +56,9 @@ uint64_t ucs_regcache_plan_earliest(ucs_regcache_region_t *region)
 
     for (item = ucs_regcache_rq_of_region(region); item != NULL;
          item = item->region_next) {
+        if (item->list == UCS_REGCACHE_RQ_WATCHED) {
+            continue; /* not before its time has been told */
+        }
         if (item->list != UCS_REGCACHE_RQ_PENDING) {
             return 0;
         }
@@ -71,7 +74,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     ucs_predict_terms_t terms;
     int is_taken;
 
-    if (cache->plan.ops->keeps_budget &&
+    if (cache->plan.ops->minds_price &&
         (cache->config.max_pinned != SIZE_MAX)) {
         return; /* memory that the user granted; evicted when it is needed */
     }

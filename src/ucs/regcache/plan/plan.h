@@ -20,7 +20,8 @@
  *   serve.c   what is due in the registration queue
  *   wakeup.c  when the helper steps next
  *   policy_*  what is expected when, by policy.h
- *   await.c, home.c, share.c, poll.c   parts of policies
+ *   await.c, home.c   parts of policies
+ *   price.c   what a region's registration is worth
  *   plan.c    what a region is expected for
  *   uses.c    batches of uses
  *   terms.c   what the helper's work on a region takes
@@ -60,9 +61,17 @@ typedef struct ucs_regcache_plan {
     ucs_regcache_backoff_t          backoff;
     uint64_t                        used_at;   /* ns, when a step last found a
                                                   use */
-    uint64_t                        next_due;  /* what the last step returned */
+    _Atomic(uint64_t)               next_due;  /* ns, what the last step
+                                                  returned */
+    _Atomic(int)                    is_news;   /* a use came that the helper is
+                                                  to hear of at leisure */
     uint64_t                        lateness;  /* ns, smoothed, of steps */
     uint64_t                        shared;    /* ns, until the core is free */
+    unsigned                        queue_length; /* of the queue of uses */
+    unsigned                        drained;   /* uses, since the last step */
+    uint64_t                        drained_at; /* ns, when that ended */
+    double                          leave_bytes; /* that would be left pinned,
+                                                    at the last step */
     int                             is_resting;
 } ucs_regcache_plan_t;
 

@@ -35,8 +35,10 @@ typedef struct ucs_regcache_policy_ops {
      *  UCS_REGCACHE_IDLE_QUEUE the policy needs a helper, which is told. */
     ucs_regcache_idle_t idle;
 
-    /** Under a ceiling of bytes idle regions stay until that is reached. */
-    int                 keeps_budget;
+    /** It holds what is worth its price. Under a ceiling of bytes, memory that
+     *  the user has granted, idle regions stay until that is reached; without
+     *  one there is a soft one (soft.c). */
+    int                 minds_price;
 
     /**
      * Set up what the policy keeps. Called by the thread that creates the
@@ -56,17 +58,15 @@ typedef struct ucs_regcache_policy_ops {
     /** Learn from one use, whose region may have gone since. */
     void         (*use)(ucs_regcache_h cache, const ucs_use_t *use);
 
-    /** @return When to look for the ends of uses that are expected, ns;
-     *          UCS_REGCACHE_TIME_NEVER: none is. */
-    uint64_t     (*poll)(ucs_regcache_h cache, uint64_t now);
-
-    /** @return Until when a region that is registered is waited for, ns. */
+    /** @return Until when a region that is registered, or in use, is waited
+     *          for, ns, after @a now. */
     uint64_t     (*until)(ucs_regcache_h cache,
                           const ucs_regcache_rq_item_t *item, uint64_t now);
 
-    /** A use did not come until then. */
-    void         (*unused)(ucs_regcache_h cache,
-                           const ucs_regcache_rq_item_t *item);
+    /** The time of an item that is not pending has come, and its region is
+     *  not in use: put the item off or cancel it. */
+    void         (*expired)(ucs_regcache_h cache, ucs_regcache_rq_item_t *item,
+                            uint64_t now);
 
     /** Add to a sorted batch the uses that are under way, with an end of 0, at
      *  most UCS_REGCACHE_UNDER_WAY. @return The number of uses in the batch. */
@@ -76,16 +76,6 @@ typedef struct ucs_regcache_policy_ops {
     /** All uses that are known have been learned from: bring the queue up to
      *  date. NULL: @a use does that itself. */
     void         (*plan)(ucs_regcache_h cache, uint64_t now);
-
-    /**
-     * The step is over: has the helper taken more of its core than is due?
-     *
-     * @param [in] bytes  What would be pinned if everything were left so.
-     *
-     * @return Until when the helper is to sleep unless a registration has been
-     *         promised, ns; 0: it may wake at any time.
-     */
-    uint64_t     (*rest)(ucs_regcache_h cache, size_t bytes, uint64_t now);
 
     /** @return Nonzero if a region stays DORMANT without an item, for the
      *          policy knows a buffer there. NULL: none does. Also called by

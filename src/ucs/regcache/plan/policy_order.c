@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "await.h"
-#include "poll.h"
+#include "price.h"
 #include "rank.h"
 
 #include <ucs/regcache/regcache_int.h>
@@ -19,12 +19,14 @@
 #define UCS_REGCACHE_ORDER_BATCH     32
 
 /*
- * The policy by the order of communications. The predictor tells of each buffer
- * before when it is not used; the queue is brought into line with that for each
- * buffer of which it has learned something (await.h). Uses under way are
- * learned from before they end: what follows them does not wait for that. The
- * times change with what is learned only, so the helper sleeps until the first
- * of them; it learns then, and puts off what was announced anew.
+ * The policies that mind the price of memory: predict, by the order of
+ * communications, and rent, which is the same without any prediction. The
+ * predictor tells of each buffer for how long it is to stay registered and by
+ * when it is to be registered again; the queue is brought into line with that
+ * for each buffer of which it has learned something (await.h). Uses under way
+ * are learned from before they end: what follows them does not wait for that.
+ * The times change with what is learned only, so the helper sleeps until the
+ * first of them; it learns then, and puts off what was announced anew.
  */
 
 /* The policy's own, in plan.state. Buffers are counted as the predictor counts
@@ -33,10 +35,6 @@ typedef struct ucs_regcache_order {
     ucs_predict_order_h  predictor;
     ucs_regcache_home_t  *homes;      /* by buffer */
     unsigned             num_homes;
-    double               miss_target; /* share of uses */
-    uint64_t             lead;        /* ns before a deadline, against steps
-                                         that are late now and then */
-    ucs_regcache_share_t share;
     _Atomic(uint64_t)    learned;     /* uses that the predictor knows; read by
                                          the thread that evicts */
 } ucs_regcache_order_t;
@@ -58,6 +56,7 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     ucs_predict_order_params_init(&predict);
     predict.max_buffers = params->max_contexts;
     predict.max_labels  = params->max_contexts;
+    predict.only_rent   = (params->policy == UCS_REGCACHE_POLICY_RENT);
     predict.tuning      = &cache->tuning.predict;
 
     order = calloc(1, sizeof(*order));
@@ -73,9 +72,6 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     if (status != UCS_OK) {
         goto err_free_homes;
     }
-
-    order->miss_target = predict.miss_target;
-    ucs_regcache_share_init(&order->share, 0, &cache->tuning);
     *state_p = order;
     return UCS_OK;
 
@@ -145,24 +141,6 @@ static void ucs_regcache_order_rank(ucs_regcache_order_t *order,
     ucs_regcache_rank_set(region, info.uses, next, start_ns);
 }
 
-/* Was the helper to have registered it by then? Twice the lead whenever a use
- * found it late, and less by a part of the target at each other, so that in
- * balance half the target's share of uses does. */
-static void ucs_regcache_order_judge(ucs_regcache_h cache,
-                                     const ucs_regcache_rq_item_t *item,
-                                     int is_ready, uint64_t start_ns)
-{
-    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
-
-    if (is_ready) {
-        order->lead -= order->lead * order->miss_target *
-                       cache->tuning.lead_decay;
-    } else if (start_ns >= item->deadline) {
-        order->lead = ucs_max(2 * order->lead, cache->tuning.lead_min_ns);
-        order->lead = ucs_min(order->lead, cache->tuning.slice_ns);
-    }
-}
-
 /* The use of a life that is over. If its buffer has come into the place of a
  * forgotten one, the plan will not come back to that. */
 static void ucs_regcache_order_use_gone(ucs_regcache_h cache,
@@ -173,6 +151,20 @@ static void ucs_regcache_order_use_gone(ucs_regcache_h cache,
         ucs_regcache_plan_cancel(cache, &cache->plan.rq.items[ref.index]);
         ucs_regcache_home_leave(cache, home);
     }
+}
+
+/* Was it registered when the use came, as far as the helper had a hand in
+ * it? */
+static int ucs_regcache_order_is_ready(const ucs_use_t *use)
+{
+    const ucs_regcache_rq_item_t *item;
+
+    if (ucs_regcache_region_gen(use->region) != use->generation) {
+        return 1; /* nobody knows any more */
+    }
+    item = ucs_regcache_rq_of_region(use->region);
+    return (item != NULL) && ((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
+                              (item->list == UCS_REGCACHE_RQ_HELD));
 }
 
 static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
@@ -186,21 +178,14 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
         .length   = use->length,
         .type     = ucs_load_relaxed(&region->access)
     };
-    const ucs_regcache_rq_item_t *item;
+    ucs_regcache_price_t price;
     ucs_regcache_home_t *home;
     ucs_predict_ref_t ref;
-    int is_ready;
 
-    item     = (ucs_regcache_region_gen(region) == use->generation) ?
-                       ucs_regcache_rq_of_region(region) :
-                       NULL;
-    is_ready = (item == NULL) || (item->list != UCS_REGCACHE_RQ_PENDING);
-    if ((item == NULL) ||
-        (order->homes[item->ref.index].begun != use->start_ns)) {
-        ucs_regcache_order_judge(cache, item, is_ready, use->start_ns);
-    }
+    ucs_regcache_price(cache, region, &price);
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
-                                    is_ready);
+                                    &price.buffer,
+                                    ucs_regcache_order_is_ready(use));
     home = &order->homes[ref.index];
     if (ucs_regcache_region_gen(region) != use->generation) {
         ucs_regcache_order_use_gone(cache, home, ref);
@@ -223,15 +208,10 @@ static void ucs_regcache_order_expect(ucs_regcache_h cache,
     ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
     uint32_t index              = forecast->ref.index;
     ucs_regcache_home_t *home   = &order->homes[index];
-    ucs_regcache_await_t await  = {
-        .share = &order->share,
-        .lead  = order->lead,
-        .now   = now
-    };
 
     if (ucs_regcache_home_is_current(home) &&
         (home->buffer == forecast->ref.generation)) {
-        ucs_regcache_await(cache, home, forecast, &await);
+        ucs_regcache_await(cache, home, forecast, now);
         ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[index]);
     }
 }
@@ -243,7 +223,7 @@ static void ucs_regcache_order_plan(ucs_regcache_h cache, uint64_t now)
     unsigned count, i;
 
     do {
-        count = ucs_predict_order_changed(order->predictor, now, forecasts,
+        count = ucs_predict_order_changed(order->predictor, forecasts,
                                           UCS_REGCACHE_ORDER_BATCH);
         for (i = 0; i < count; ++i) {
             ucs_regcache_order_expect(cache, &forecasts[i], now);
@@ -256,57 +236,36 @@ static void ucs_regcache_order_plan(ucs_regcache_h cache, uint64_t now)
 }
 
 /* What is still in use then is looked at again, but rarely */
-static uint64_t ucs_regcache_order_until(ucs_regcache_h cache UCS_V_UNUSED,
+static uint64_t ucs_regcache_order_until(ucs_regcache_h cache,
                                          const ucs_regcache_rq_item_t *item,
                                          uint64_t now)
 {
+    if (item->list == UCS_REGCACHE_RQ_HELD) {
+        return ucs_predict_sat_add(now, item->hold);
+    }
     return (item->until > now) ? item->until : now + cache->tuning.patrol_ns;
 }
 
-/* It may never come: what is known of it must not protect it */
-static void ucs_regcache_order_unused(ucs_regcache_h cache UCS_V_UNUSED,
-                                      const ucs_regcache_rq_item_t *item)
+/* A use that the helper has not heard of puts off the end of what is held */
+static void ucs_regcache_order_expired(ucs_regcache_h cache,
+                                       ucs_regcache_rq_item_t *item,
+                                       uint64_t now)
 {
-    ucs_regcache_rank_forget(item->region);
-}
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+    ucs_regcache_region_t *region = item->region;
+    ucs_predict_forecast_t forecast;
 
-/*
- * The next look
- */
-
-static uint64_t ucs_regcache_order_poll(ucs_regcache_h cache, uint64_t now)
-{
-    ucs_regcache_poll_t poll;
-    uint64_t interval;
-
-    ucs_regcache_poll_expected(cache, cache->tuning.order_poll_share,
-                               cache->tuning.order_poll_bytes, now, &poll);
-    if (poll.longest == 0) {
-        return ucs_max(poll.next, now + cache->tuning.order_poll_rest_ns);
+    if (ucs_predict_order_forecast(order->predictor, item->ref, &forecast)) {
+        ucs_regcache_order_expect(cache, &forecast, now);
     }
-    /* Under a ceiling what is known of each use counts when one is chosen to
-     * go, and it is not held for being late */
-    if (cache->config.max_pinned != SIZE_MAX) {
-        poll.next = ucs_min(poll.next, now + poll.shortest);
-        return ucs_max(poll.next, now + cache->tuning.order_poll_rest_ns);
+    if ((item->list != UCS_REGCACHE_RQ_NONE) &&
+        (item->list != UCS_REGCACHE_RQ_PENDING) && (item->time <= now)) {
+        ucs_regcache_plan_cancel(cache, item);
     }
-    poll.longest = ucs_min(poll.longest,
-                           cache->tuning.order_poll_spread * poll.shortest);
-    interval     = (3 * poll.shortest + poll.longest) / 4;
-    poll.next    = ucs_max(poll.next, now + cache->tuning.order_poll_wait_ns);
-    return ucs_min(poll.next, now + interval);
-}
-
-static uint64_t ucs_regcache_order_rest(ucs_regcache_h cache, size_t bytes,
-                                        uint64_t now)
-{
-    ucs_regcache_share_t *share = &ucs_regcache_order_of(cache)->share;
-
-    if (share->target <= 0) {
-        return 0;
+    /* It may never come: what is known of it must not protect it */
+    if (item->list == UCS_REGCACHE_RQ_NONE) {
+        ucs_regcache_rank_forget(region);
     }
-    return ucs_regcache_share_charge(share, cache->env.spent(cache->env.arg),
-                                     bytes, now);
 }
 
 /*
@@ -332,16 +291,14 @@ static int64_t ucs_regcache_order_distance(ucs_regcache_h cache,
 
 const ucs_regcache_policy_ops_t ucs_regcache_policy_order = {
     .idle         = UCS_REGCACHE_IDLE_QUEUE,
-    .keeps_budget = 1,
+    .minds_price = 1,
     .init         = ucs_regcache_order_init,
     .cleanup      = ucs_regcache_order_cleanup,
     .use          = ucs_regcache_order_use,
-    .poll         = ucs_regcache_order_poll,
     .until        = ucs_regcache_order_until,
-    .unused       = ucs_regcache_order_unused,
+    .expired      = ucs_regcache_order_expired,
     .under_way    = ucs_regcache_order_under_way,
     .plan         = ucs_regcache_order_plan,
-    .rest         = ucs_regcache_order_rest,
     .is_home      = ucs_regcache_order_is_home,
     .distance     = ucs_regcache_order_distance
 };

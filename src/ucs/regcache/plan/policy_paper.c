@@ -1,8 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "poll.h"
-
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/callsite.h>
@@ -135,21 +133,12 @@ static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
            ucs_predict_table_slack(ucs_regcache_paper_table(cache), item->ref);
 }
 
-static void ucs_regcache_paper_unused(ucs_regcache_h cache,
-                                      const ucs_regcache_rq_item_t *item)
+static void ucs_regcache_paper_expired(ucs_regcache_h cache,
+                                       ucs_regcache_rq_item_t *item,
+                                       uint64_t now UCS_V_UNUSED)
 {
     ucs_predict_table_unused(ucs_regcache_paper_table(cache), item->ref);
-}
-
-/* All that is expected is about to be used, so each is looked for by itself */
-static uint64_t ucs_regcache_paper_poll(ucs_regcache_h cache, uint64_t now)
-{
-    ucs_regcache_poll_t poll;
-
-    ucs_regcache_poll_expected(cache, cache->tuning.paper_poll_share, 0, now,
-                               &poll);
-    return (poll.longest == 0) ? poll.next :
-                                 ucs_min(poll.next, now + poll.shortest);
+    ucs_regcache_plan_cancel(cache, item);
 }
 
 const ucs_regcache_policy_ops_t ucs_regcache_policy_paper = {
@@ -157,7 +146,6 @@ const ucs_regcache_policy_ops_t ucs_regcache_policy_paper = {
     .init    = ucs_regcache_paper_init,
     .cleanup = ucs_regcache_paper_cleanup,
     .use     = ucs_regcache_paper_use,
-    .poll    = ucs_regcache_paper_poll,
     .until   = ucs_regcache_paper_until,
-    .unused  = ucs_regcache_paper_unused
+    .expired = ucs_regcache_paper_expired
 };

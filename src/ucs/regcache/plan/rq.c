@@ -197,8 +197,10 @@ void ucs_regcache_rq_registered(ucs_regcache_rq_t *rq,
     ucs_regcache_rq_link(rq, item, UCS_REGCACHE_RQ_EXPECTED);
 }
 
-void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
-                          ucs_predict_ref_t ref, uint64_t time)
+static void ucs_regcache_rq_put(ucs_regcache_rq_t *rq,
+                                ucs_regcache_region_t *region,
+                                ucs_predict_ref_t ref, uint64_t time,
+                                ucs_regcache_rq_list_t list)
 {
     ucs_regcache_rq_item_t *item = &rq->items[ref.index];
 
@@ -206,7 +208,19 @@ void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
     item->ref  = ref;
     item->time = time;
     ucs_regcache_rq_chain(item, region);
-    ucs_regcache_rq_link(rq, item, UCS_REGCACHE_RQ_HELD);
+    ucs_regcache_rq_link(rq, item, list);
+}
+
+void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
+                          ucs_predict_ref_t ref, uint64_t time)
+{
+    ucs_regcache_rq_put(rq, region, ref, time, UCS_REGCACHE_RQ_HELD);
+}
+
+void ucs_regcache_rq_watch(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
+                           ucs_predict_ref_t ref, uint64_t time)
+{
+    ucs_regcache_rq_put(rq, region, ref, time, UCS_REGCACHE_RQ_WATCHED);
 }
 
 void ucs_regcache_rq_extend(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item,
@@ -251,5 +265,6 @@ int ucs_regcache_rq_is_valid(const ucs_regcache_rq_t *rq)
 {
     return ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_PENDING) &&
            ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_EXPECTED) &&
-           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_HELD);
+           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_HELD) &&
+           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_WATCHED);
 }

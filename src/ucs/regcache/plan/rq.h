@@ -15,15 +15,17 @@
  *
  * Registration queue: what the helper expects, ordered by time (Li et al.
  * 2011, section 3.2). Each communication context has at most one item, which
- * is in one of three lists:
+ * is in one of four lists:
  *
  *   pending   the region is to be registered by `time`, the context's deadline
  *             less a margin; neighbours are moved earlier until the helper can
  *             serve one registration and one deregistration between them
  *   expected  the region is registered; if its use has not come by `time`
  *             (deadline + slack) the registration was in vain
- *   held      the region is kept registered until `time`, for nothing is known
- *             of its next use
+ *   held      the region is kept registered until `time`, for so long after its
+ *             latest use holding it is worth while
+ *   watched   the region is not registered; at `time` it is to be looked whether
+ *             what tells its next use has come
  *
  * The items of one region form a chain, headed in the region for as long as
  * its generation lasts. Owned by the helper: not thread-safe.
@@ -36,6 +38,7 @@ typedef enum ucs_regcache_rq_list {
     UCS_REGCACHE_RQ_PENDING,
     UCS_REGCACHE_RQ_EXPECTED,
     UCS_REGCACHE_RQ_HELD,
+    UCS_REGCACHE_RQ_WATCHED,
     UCS_REGCACHE_RQ_LAST
 } ucs_regcache_rq_list_t;
 
@@ -51,8 +54,8 @@ typedef struct ucs_regcache_rq_item {
     uint64_t                    deadline;     /* ns, as predicted */
     uint64_t                    use_end;      /* ns, when that use would end */
     uint64_t                    until;        /* ns, when it is given up */
-    uint64_t                    gap;          /* ns, from the latest use to the
-                                                 deadline; 0: not known */
+    uint64_t                    hold;         /* ns, after its latest use; 0: it
+                                                 is not to be held */
     ucs_regcache_rq_list_t      list;
     unsigned                    refused;      /* registrations in a row */
     unsigned                    skip;         /* uses without an expectation */
@@ -107,7 +110,12 @@ void ucs_regcache_rq_registered(ucs_regcache_rq_t *rq,
 void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
                           ucs_predict_ref_t ref, uint64_t time);
 
-/** Let an expected or held item expire later. */
+/** Look at @a time whether there is news of context @a ref, in place of what
+ *  that context had before. */
+void ucs_regcache_rq_watch(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
+                           ucs_predict_ref_t ref, uint64_t time);
+
+/** Let an item that is not pending expire later. */
 void ucs_regcache_rq_extend(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item,
                             uint64_t time);
 

@@ -73,7 +73,7 @@ ucs_regcache_serve_find(ucs_regcache_h cache, ucs_regcache_rq_item_t *item,
     *state_p = ucs_regcache_word_state(word);
     if (*state_p == UCS_REGCACHE_STATE_DORMANT) {
         ucs_store_relaxed(&found->speculative, 1);
-        ucs_store_relaxed(&found->wake, 0);
+        ucs_store_relaxed(&found->wake, UCS_REGCACHE_WAKE_NONE);
         ucs_store_relaxed(&found->idle, UCS_REGCACHE_IDLE_QUEUE);
         ucs_store_release(&found->word, /* [R-LIVE] */
                           ucs_regcache_word_set_state(
@@ -162,14 +162,10 @@ static void ucs_regcache_serve_expire(ucs_regcache_h cache,
     if (ucs_regcache_word_refs(word) > 0) {
         /* It came; its end will be in the DQ */
         ucs_regcache_rq_extend(&cache->plan.rq, item,
-                               ucs_max(cache->plan.ops->until(cache, item, now),
-                                       now + cache->tuning.poll_min_ns));
+                               cache->plan.ops->until(cache, item, now));
         return;
     }
-    if (cache->plan.ops->unused != NULL) {
-        cache->plan.ops->unused(cache, item);
-    }
-    ucs_regcache_plan_cancel(cache, item);
+    cache->plan.ops->expired(cache, item, now);
 }
 
 void ucs_regcache_serve_expired(ucs_regcache_h cache,

@@ -16,6 +16,7 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
 
     do {
         count = total = ucs_regcache_uses_drain(cache, uses);
+        cache->plan.drained += count;
         if ((policy->under_way != NULL) && (count < UCS_REGCACHE_BATCH)) {
             total = policy->under_way(cache, uses, count);
         }
@@ -35,35 +36,52 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     }
 }
 
+static void ucs_regcache_step_leave_bytes(ucs_regcache_h cache)
+{
+    ucs_regcache_lock(cache);
+    cache->plan.leave_bytes = (double)cache->memory.seen.bytes;
+    ucs_regcache_unlock(cache);
+}
+
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
     unsigned batches = (lost == cache->plan.sweep.lost) ?
                                cache->tuning.batches :
                                1;
+    uint64_t next;
+    int list;
 
+    /* seq_cst [R-DUE]: before the queue is looked at */
+    ucs_store_seq_cst(&cache->plan.is_news, 0);
     ucs_regcache_charge(cache);
     if (!ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_reclaim(cache);
         return UCS_REGCACHE_TIME_NEVER;
     }
 
-    ucs_regcache_terms_late(cache, now);
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
     ucs_regcache_step_learn(cache, batches, now);
+    /* Not before what it woke up for is served: on time it would find it too
+     * early, and sleep again */
+    ucs_regcache_terms_late(cache, now);
     ucs_regcache_sweep(cache, lost, ucs_regcache_now(cache));
-    ucs_regcache_serve_expired(cache, UCS_REGCACHE_RQ_EXPECTED,
-                              ucs_regcache_now(cache));
-    ucs_regcache_serve_expired(cache, UCS_REGCACHE_RQ_HELD,
-                              ucs_regcache_now(cache));
+    for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
+        ucs_regcache_serve_expired(cache, list, ucs_regcache_now(cache));
+    }
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
 
-    now                  = ucs_regcache_now(cache);
-    cache->plan.next_due = ucs_regcache_wakeup_next(cache, now);
+    ucs_regcache_step_leave_bytes(cache);
+    now  = ucs_regcache_now(cache);
+    next = ucs_regcache_wakeup_next(cache, now);
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
-        cache->plan.next_due = ucs_min(cache->plan.next_due,
-                                       now + cache->tuning.lot_rest_ns);
+        next = ucs_min(next, now + cache->tuning.lot_rest_ns);
+    }
+    ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
+    if (ucs_load_seq_cst(&cache->plan.is_news)) {   /* [R-DUE] */
+        next = ucs_min(next, now + cache->tuning.leisure_ns);
+        ucs_store_relaxed(&cache->plan.next_due, next);
     }
     ucs_regcache_assert_valid(cache);
-    return cache->plan.next_due;
+    return next;
 }

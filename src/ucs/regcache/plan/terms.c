@@ -32,13 +32,13 @@ void ucs_regcache_terms(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
 void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
 {
+    uint64_t due = ucs_load_relaxed(&cache->plan.next_due);
     int64_t late;
 
-    if ((cache->plan.next_due == UCS_REGCACHE_TIME_NEVER) ||
-        (now < cache->plan.next_due)) {
+    if ((due == UCS_REGCACHE_TIME_NEVER) || (now < due)) {
         return;
     }
-    late = ucs_min(now - cache->plan.next_due, cache->tuning.slice_ns);
+    late = ucs_min(now - due, cache->tuning.slice_ns);
     late = late - (int64_t)cache->plan.lateness;
     /* Up fast, down slowly: a missed deadline costs more than a page held */
     cache->plan.lateness += late / ((late > 0) ? 2 : 16);

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "price.h"
+
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/sys/math.h>
@@ -13,39 +15,54 @@ static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
                    ucs_min(idle, cache->tuning.away_max_ns));
 }
 
+/* When the queue of uses is reckoned half full. Where uses come so fast that
+ * this would take the helper more than its share of a core it learns from a
+ * sample. */
+static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
+{
+    double elapsed = (double)(now - cache->plan.drained_at);
+    double uses    = cache->plan.drained;
+    double wait;
+
+    cache->plan.drained    = 0;
+    cache->plan.drained_at = now;
+    if (uses == 0) {
+        return UCS_REGCACHE_TIME_NEVER;
+    }
+    wait = elapsed * cache->plan.queue_length / (2 * uses);
+    wait = ucs_max(wait, cache->charge.step_ns * cache->tuning.learn_rest);
+    return now + (uint64_t)ucs_min(wait, (double)cache->tuning.away_max_ns);
+}
+
 uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
 {
-    uint64_t next  = cache->plan.ops->poll(cache, now);
+    uint64_t next  = ucs_regcache_price_look(cache, now);
     uint64_t begin = UCS_REGCACHE_TIME_NEVER;
     ucs_regcache_rq_item_t *item;
     unsigned registered;
-    size_t bytes;
+    int list;
 
     item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_PENDING);
     ucs_regcache_lock(cache);
     registered = cache->lru[UCS_REGCACHE_CLASS_MANAGED].count;
-    bytes      = cache->memory.seen.bytes;
     if (item != NULL) {
         begin = ucs_regcache_terms_begin(cache, item);
     }
     ucs_regcache_unlock(cache);
+    if (cache->plan.drained > 0) {
+        /* More will come, and is not to wake it */
+        next = ucs_min(next, now + cache->tuning.leisure_ns);
+    }
     if (registered > 0) {
         next = ucs_min(next, now + ucs_regcache_wakeup_patrol(cache, now));
     }
-    if (ucs_dq_is_pending(cache->use.queue)) {
-        next = ucs_min(next, now + cache->tuning.poll_min_ns);
-    }
+    next = ucs_min(next, ucs_regcache_wakeup_queue(cache, now));
     next = ucs_min(next, cache->plan.sweep.at);
-    item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_EXPECTED);
-    if (item != NULL) {
-        next = ucs_min(next, item->time);
-    }
-    item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_HELD);
-    if (item != NULL) {
-        next = ucs_min(next, item->time);
-    }
-    if (cache->plan.ops->rest != NULL) {
-        next = ucs_max(next, cache->plan.ops->rest(cache, bytes, now));
+    for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
+        item = ucs_regcache_rq_first(&cache->plan.rq, list);
+        if (item != NULL) {
+            next = ucs_min(next, item->time);
+        }
     }
     return ucs_min(next, begin); /* what was promised is kept */
 }

@@ -5,16 +5,19 @@
 gtest_SOURCES += \
 	ucs/predict/alloc_count.h \
 	ucs/predict/alloc_count.cc \
+	ucs/predict/order_fixture.h \
 	ucs/predict/table_fixture.h \
-	ucs/predict/test_bound.cc \
 	ucs/predict/test_callsite.cc \
 	ucs/predict/test_callsite_memory.cc \
 	ucs/predict/test_callsite_model.cc \
 	ucs/predict/test_condition.cc \
 	ucs/predict/test_context.cc \
 	ucs/predict/test_cost.cc \
+	ucs/predict/test_delays.cc \
 	ucs/predict/test_lru.cc \
 	ucs/predict/test_order.cc \
+	ucs/predict/test_order_keys.cc \
 	ucs/predict/test_periodicity.cc \
+	ucs/predict/test_plans.cc \
 	ucs/predict/test_price.cc \
 	ucs/predict/test_signature.cc

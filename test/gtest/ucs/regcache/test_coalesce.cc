@@ -20,6 +20,14 @@ protected:
         w->open();
     }
 
+    /* Once there was so much in use that the soft ceiling is out of the way */
+    void make_room()
+    {
+        w->touch(BASE + 1024 * MB, 16 * MB);
+        w->advance(60000000000ul);
+        ASSERT_TRUE(w->live.empty());
+    }
+
     size_t pinned()
     {
         size_t sum = 0;
@@ -94,7 +102,7 @@ TEST_F(test_coalesce, region_that_a_short_request_registers_is_given_up)
     }
     w->advance(3000000000ul);
     ASSERT_EQ(0u, w->live.size());
-    w->touch(BASE, 8 * KB);
+    w->touch(BASE, 12 * KB);
     EXPECT_TRUE(w->is_registered(BASE, 24 * KB));
     w->advance(60000000000ul);
     EXPECT_EQ(0u, w->live.size());
@@ -103,6 +111,7 @@ TEST_F(test_coalesce, region_that_a_short_request_registers_is_given_up)
 TEST_F(test_coalesce, neighbours_that_come_and_go_stay_apart)
 {
     start(UCS_REGCACHE_POLICY_PREDICT);
+    make_room();
     w->touch(BASE, 128 * KB);
     w->touch(BASE + 120 * KB, 128 * KB);
     EXPECT_EQ(2u, w->live.size());

@@ -41,10 +41,10 @@ TEST(test_tuning, one_value_is_set)
 
     EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "lot", 4.5));
     EXPECT_EQ(4u, tuning.lot);
-    EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "bound_memory", 0.5));
-    EXPECT_EQ(0.5, tuning.predict.bound_memory);
+    EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "cost_horizon", 0.5));
+    EXPECT_EQ(0.5, tuning.predict.cost_horizon);
     tuning.lot                  = ucs_regcache_tuning_default.lot;
-    tuning.predict.bound_memory = ucs_predict_tuning_default.bound_memory;
+    tuning.predict.cost_horizon = ucs_predict_tuning_default.cost_horizon;
     EXPECT_EQ(0, memcmp(&ucs_regcache_tuning_default, &tuning, sizeof(tuning)));
 }
 
@@ -58,6 +58,6 @@ TEST(test_tuning, what_makes_no_sense_is_refused)
                   ucs_regcache_tuning_set(&tuning, "lot", value));
     }
     EXPECT_EQ(UCS_ERR_INVALID_PARAM,
-              ucs_regcache_tuning_set(&tuning, "far", 0));
+              ucs_regcache_tuning_set(&tuning, "soft_weight", 0));
     EXPECT_EQ(0, memcmp(&ucs_regcache_tuning_default, &tuning, sizeof(tuning)));
 }

@@ -1,0 +1,126 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_PREDICT_PLANS_H_
+#define UCS_PREDICT_PLANS_H_
+
+#include <ucs/predict/price.h>
+#include <ucs/predict/tuning.h>
+#include <ucs/sys/compiler_def.h>
+
+#include <stdint.h>
+
+/**
+ * @file plans.h
+ *
+ * Plans for the time between two uses of a buffer, side by side. Each says for
+ * how long the buffer stays registered after its use, and by when it is to be
+ * registered again. Each is judged by what it, made with what was known when
+ * the gap began, would have cost in that gap; the one that was cheapest so far
+ * is followed. So nothing is tuned to a past that it then is tested on, and a
+ * buffer of which little is known is rented.
+ *
+ * **A floor.** What is followed may not cost more than renting would have, but
+ * for an eighth and two missed uses: past that a buffer is rented, after its
+ * uses from that call site, until the allowance of the gaps that were rented
+ * has made up for it. A gap is judged when it is over, so one may go beyond
+ * that; it costs what its plan held, a registration in vain and the missed use.
+ * So for each call site of a buffer, whatever the program does,
+ *
+ *     cost <= 1.125 * rent + 2 + one gap
+ *          <= 1.125 * (2 + work) * offline keep-or-drop + 2 + one gap
+ *
+ * where work is what deregistering and registering takes of the helper
+ * (price.h), 0 on a core that nobody else wants; beside what the helper's
+ * delays cost. One gap is 3 + work where its plan held for the rent time at
+ * most.
+ *
+ * Costs are in missed uses.
+ */
+
+BEGIN_C_DECLS
+
+typedef enum ucs_predict_plan {
+    UCS_PREDICT_PLAN_RENT,   /**< hold for the rent time */
+    UCS_PREDICT_PLAN_DROP,   /**< do not hold */
+    UCS_PREDICT_PLAN_HOLD,   /**< hold for as long as was best in the latest
+                                  gaps */
+    UCS_PREDICT_PLAN_KEY,    /**< register so long after the key that told the
+                                  use best */
+    UCS_PREDICT_PLAN_FIRST,  /**< at the latest of the least delays after all
+                                  that announces the use */
+    UCS_PREDICT_PLAN_EARLY,  /**< the same by the tenth part of the delays */
+    UCS_PREDICT_PLAN_MIDDLE, /**< by the fourth part */
+    UCS_PREDICT_PLAN_LAST
+} ucs_predict_plan_t;
+
+/** Plans that foretell, and by which part of the delays. */
+#define UCS_PREDICT_BOUNDS (UCS_PREDICT_PLAN_LAST - UCS_PREDICT_PLAN_FIRST)
+extern const double ucs_predict_bound_shares[UCS_PREDICT_BOUNDS];
+
+/** What a plan comes to in a gap. Nanoseconds after the gap began. */
+typedef struct ucs_predict_course {
+    double hold_ns; /**< registered until then */
+    double due_ns;  /**< and from then on again; below 0: never */
+} ucs_predict_course_t;
+
+/** How plans have done. All zero: nothing is known. */
+typedef struct ucs_predict_scores {
+    float cost[UCS_PREDICT_PLAN_LAST]; /**< decayed sums */
+    float weight;                      /**< gaps, likewise */
+} ucs_predict_scores_t;
+
+/** Of a buffer after its uses from one call site. All zero: there was one. */
+typedef struct ucs_predict_judge {
+    ucs_predict_scores_t scores;
+    float                debt;   /**< what was followed has cost more than
+                                      renting, less what it may */
+    uint8_t              choice; /**< ucs_predict_plan_t that is followed */
+} ucs_predict_judge_t;
+
+
+/**
+ * @param [in] gap_ns  The next use came so long after the gap began.
+ *
+ * @return What the course costs in this gap. What is registered in vain is held
+ *         for the rent time at most.
+ */
+double ucs_predict_course_cost(const ucs_predict_course_t *course,
+                               const ucs_predict_price_t *price,
+                               double gap_ns);
+
+
+/** Scores of a buffer of which nothing is known, before any buffer is. */
+void ucs_predict_scores_init(ucs_predict_scores_t *all);
+
+
+/** A gap of any buffer is over. */
+void ucs_predict_scores_gap(ucs_predict_scores_t *all,
+                            const double cost[UCS_PREDICT_PLAN_LAST],
+                            const ucs_predict_tuning_t *tuning);
+
+
+/**
+ * A gap is over.
+ *
+ * @param [inout] cost    Of each plan; of the one that was followed @a extra
+ *                        is added, for the helper was late.
+ * @param [inout] buffer  Scores of the buffer from all call sites.
+ */
+void ucs_predict_judge_gap(ucs_predict_judge_t *judge,
+                           double cost[UCS_PREDICT_PLAN_LAST], double extra,
+                           const ucs_predict_tuning_t *tuning,
+                           ucs_predict_scores_t *buffer);
+
+
+/** Choose the plan for the next gap: the one that has cost least so far, after
+ *  such uses; where there were few, after all of the buffer; and where those
+ *  were few, of all buffers. */
+void ucs_predict_judge_choose(ucs_predict_judge_t *judge,
+                              const ucs_predict_tuning_t *tuning,
+                              const ucs_predict_scores_t *buffer,
+                              const ucs_predict_scores_t *all);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "price.h"
+
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/sys/math.h>
+
+#include <math.h>
+
+/* What a nanosecond of the helper's costs the application. A core that nobody
+ * else wants is not quite for nothing. */
+static double ucs_regcache_price_helper(ucs_regcache_h cache)
+{
+    return ucs_max(cache->charge.busy, cache->tuning.idle_price);
+}
+
+void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                        ucs_regcache_price_t *price)
+{
+    const ucs_predict_terms_t *terms = &price->terms;
+    double missed_ns, leave_bytes, work_ns;
+
+    ucs_regcache_lock(cache);
+    ucs_regcache_terms_locked(cache, region, &price->terms);
+    leave_bytes = (double)cache->memory.seen.bytes;
+    ucs_regcache_unlock(cache);
+
+    missed_ns = terms->register_ns * cache->tuning.miss_weight;
+    work_ns   = terms->register_ns + terms->deregister_ns +
+              2 * cache->charge.step_ns;
+
+    price->buffer.rent_ns = ucs_max(
+            ucs_predict_price_rent_ns(
+                    cache->config.max_slowdown, leave_bytes,
+                    (double)ucs_regcache_pinned_length(region), missed_ns),
+            1);
+    price->buffer.register_ns = ucs_predict_register_cost(terms);
+    price->buffer.react_ns    = terms->wakeup_ns;
+    price->buffer.work        = work_ns * ucs_regcache_price_helper(cache) /
+                         missed_ns;
+    price->buffer.look        = cache->charge.step_ns *
+                         ucs_regcache_price_helper(cache) / missed_ns;
+}
+
+uint64_t ucs_regcache_price_look(ucs_regcache_h cache, uint64_t now)
+{
+    uint64_t next      = UCS_REGCACHE_TIME_NEVER;
+    double bytes       = 0;
+    double late        = 0;
+    double leave_bytes = cache->plan.leave_bytes;
+    const ucs_regcache_rq_item_t *item;
+    double interval, length;
+
+    for (item = ucs_regcache_rq_first(&cache->plan.rq,
+                                      UCS_REGCACHE_RQ_EXPECTED);
+         item != NULL; item = item->next) {
+        if (!ucs_regcache_rq_item_is_current(item)) {
+            continue; /* nothing is registered for it */
+        }
+        if (item->use_end > now) {
+            next = ucs_min(next, item->use_end);
+            continue;
+        }
+        length = (double)ucs_regcache_pinned_length(item->region);
+        bytes += length;
+        late  += length * (double)(now - item->use_end);
+    }
+    if (bytes == 0) {
+        return next;
+    }
+    late     = late / bytes + cache->charge.step_ns;
+    interval = sqrt(2 * cache->charge.step_ns *
+                    ucs_regcache_price_helper(cache) * late * leave_bytes /
+                    (cache->config.max_slowdown * bytes));
+    interval = ucs_min(interval, (double)cache->tuning.patrol_ns);
+    return ucs_min(next, now + (uint64_t)interval + 1);
+}

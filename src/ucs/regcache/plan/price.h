@@ -1,0 +1,49 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_REGCACHE_PRICE_H_
+#define UCS_REGCACHE_PRICE_H_
+
+#include <ucs/regcache/region.h>
+#include <ucs/regcache/regcache.h>
+
+#include <ucs/predict/condition.h>
+#include <ucs/predict/price.h>
+
+/**
+ * @file price.h
+ *
+ * What a region's registration is worth now: the cost model, what would be left
+ * pinned, and how busy the helper's core is, as the predictor wants them.
+ */
+
+BEGIN_C_DECLS
+
+/** What holding and registering a region costs, and what the helper's work on
+ *  it takes. */
+typedef struct ucs_regcache_price {
+    ucs_predict_terms_t terms;
+    ucs_predict_price_t buffer;
+} ucs_regcache_price_t;
+
+/** Ask for all of it. Takes the index lock. */
+void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                        ucs_regcache_price_t *price);
+
+/**
+ * When is it time to look whether the uses have ended that are waited for? A
+ * look costs the helper's time, and each moment without one holds what nobody
+ * uses any more. The longer a use is late, the longer it may still be; with
+ * looks after the square root of
+ *
+ *     2 * look * late / (lambda * bytes)
+ *
+ * both costs are the same at the most likely end.
+ *
+ * @return ns; UCS_REGCACHE_TIME_NEVER if none is waited for.
+ */
+uint64_t ucs_regcache_price_look(ucs_regcache_h cache, uint64_t now);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,314 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "order_fixture.h"
+
+#include <algorithm>
+#include <random>
+
+namespace {
+
+class predict_order_keys : public predict_order {
+protected:
+    uint64_t any(uint64_t least, uint64_t most)
+    {
+        return least + random() % (most - least);
+    }
+
+    /* What is told of a buffer since it was last asked */
+    bool is_told(uintptr_t address)
+    {
+        ucs_predict_ref_t ref = forecast(address).ref;
+        auto told             = changed();
+        return std::any_of(told.begin(), told.end(), [&](auto &f) {
+            return f.ref.index == ref.index;
+        });
+    }
+
+    std::mt19937_64 random{1};
+};
+
+/* What comes at any time is told by what comes before it */
+TEST_F(predict_order_keys, what_goes_before_announces)
+{
+    for (int i = 0; i < 30; ++i) {
+        use(any(500 * MS, 2000 * MS), 0xb000);
+        use(200 * MS, 0xa000);
+    }
+    EXPECT_EQ(0u, forecast(0xa000).due_ns);
+    changed();
+    use(any(500 * MS, 2000 * MS), 0xb000);
+    EXPECT_TRUE(is_told(0xa000));
+    EXPECT_NEAR(now + 200 * MS, forecast(0xa000).due_ns, US);
+}
+
+/* By time alone nothing changes: when the key is late, so is the due */
+TEST_F(predict_order_keys, a_late_key_puts_off_what_it_announces)
+{
+    for (int i = 0; i < 30; ++i) {
+        use(any(500 * MS, 1000 * MS), 0xb000);
+        use(200 * MS, 0xa000);
+    }
+    changed();
+    now += 60000 * MS;
+    EXPECT_TRUE(changed().empty());
+    EXPECT_EQ(0u, forecast(0xa000).due_ns);
+    use(0, 0xb000);
+    EXPECT_NEAR(now + 200 * MS, forecast(0xa000).due_ns, US);
+}
+
+/* Until the key comes, it is said when to look for it, and how often */
+TEST_F(predict_order_keys, what_waits_for_a_key_is_watched)
+{
+    for (int i = 0; i < 30; ++i) {
+        use(any(500 * MS, 1000 * MS), 0xb000);
+        use(200 * MS, 0xa000);
+    }
+    ucs_predict_forecast_t f = forecast(0xa000);
+    ASSERT_EQ(0u, f.due_ns);
+    EXPECT_GT(f.watch_ns, now);
+    EXPECT_LT(f.watch_ns, now + 510 * MS); /* the soonest that the key comes */
+    EXPECT_NEAR(200 * MS, f.every_ns, MS);
+    EXPECT_GT(f.until_ns, now + 1000 * MS);
+}
+
+/* A label that comes ten times between two uses announces at the tenth only */
+TEST_F(predict_order_keys, the_tenth_occurrence_announces)
+{
+    for (int i = 0; i < 60; ++i) {
+        use(any(500 * MS, 2000 * MS), 0xc000);
+        for (int j = 1; j <= 10; ++j) {
+            use(any(5 * MS, 60 * MS), 0xb000);
+            if (i >= 40) {
+                EXPECT_EQ(j == 10, forecast(0xa000).due_ns != 0)
+                        << i << " " << j;
+            }
+        }
+        if (i >= 40) {
+            EXPECT_NEAR(now + 150 * MS, forecast(0xa000).due_ns, US);
+        }
+        use(150 * MS, 0xa000);
+    }
+}
+
+/* The same label is the first for one buffer and the third for another, as each
+ * counts from its own latest use */
+TEST_F(predict_order_keys, occurrences_count_from_the_buffers_own_use)
+{
+    for (int i = 0; i < 60; ++i) {
+        for (int j = 1; j <= 3; ++j) {
+            use(any(300 * MS, 900 * MS), 0xb000);
+            if (i >= 40) {
+                EXPECT_NEAR(now + 80 * MS, forecast(0xd000).due_ns, US);
+            }
+            use(80 * MS, 0xd000);
+            if (i >= 40) {
+                EXPECT_EQ(j == 3, forecast(0xc000).due_ns != 0);
+            }
+        }
+        if (i >= 40) {
+            EXPECT_NEAR(now + 170 * MS, forecast(0xc000).due_ns, US);
+        }
+        use(170 * MS, 0xc000);
+    }
+}
+
+/* More than are remembered: those are told from no other, and announce
+ * nothing */
+TEST_F(predict_order_keys, too_many_occurrences_are_no_key)
+{
+    for (int i = 0; i < 60; ++i) {
+        for (int j = 1; j <= 3 * UCS_PREDICT_OCCURRENCES; ++j) {
+            changed();
+            use(any(60 * MS, 90 * MS), 0xb000);
+            if ((i > 0) && (j >= UCS_PREDICT_OCCURRENCES)) {
+                EXPECT_FALSE(is_told(0xa000)) << i << " " << j;
+            }
+        }
+        use(150 * MS, 0xa000);
+        ASSERT_TRUE(ucs_predict_order_is_valid(order));
+    }
+}
+
+TEST_F(predict_order_keys, call_sites_tell_uses_of_a_buffer_apart)
+{
+    for (int i = 0; i < 30; ++i) {
+        use(200 * MS, 0xa000, 1);
+        if (i > 10) {
+            EXPECT_NEAR(now + 500 * MS, forecast(0xa000).due_ns, 100 * US);
+        }
+        use(500 * MS, 0xa000, 2);
+        if (i > 10) {
+            EXPECT_NEAR(now + 200 * MS, forecast(0xa000).due_ns, 100 * US);
+        }
+    }
+}
+
+/* The same buffer from two places: one of them announces */
+TEST_F(predict_order_keys, a_label_is_a_buffer_and_a_call_site)
+{
+    for (int i = 0; i < 60; ++i) {
+        use(any(500 * MS, 900 * MS), 0xb000, 1);
+        if (i >= 40) {
+            EXPECT_EQ(0u, forecast(0xa000).due_ns);
+        }
+        use(any(500 * MS, 900 * MS), 0xb000, 2);
+        if (i >= 40) {
+            EXPECT_NEAR(now + 150 * MS, forecast(0xa000).due_ns, US);
+        }
+        use(150 * MS, 0xa000);
+    }
+}
+
+TEST_F(predict_order_keys, address_and_length_name_a_buffer)
+{
+    for (int i = 0; i < 20; ++i) {
+        record(now, 0xa000, now + MS, 1, 1, LENGTH);
+        record(now + 300 * MS, 0xa000, now + 301 * MS, 1, 1, 2 * LENGTH);
+        now += 1000 * MS;
+    }
+    EXPECT_EQ(2u, info().buffers);
+    EXPECT_FALSE(is_known(0xa000, 3 * LENGTH));
+    EXPECT_NEAR(now, forecast(0xa000, LENGTH).due_ns, US);
+    EXPECT_NEAR(now + 300 * MS, forecast(0xa000, 2 * LENGTH).due_ns, US);
+}
+
+/* Sooner than it could be deregistered and registered again */
+TEST_F(predict_order_keys, a_row_of_uses_is_one_use)
+{
+    for (int i = 0; i < 20; ++i) {
+        use(300 * MS, 0xa000);
+        for (int j = 0; j < 30; ++j) {
+            use(100 * US, 0xa000);
+        }
+    }
+    EXPECT_EQ(20u, info().uses);
+    EXPECT_NEAR(now + 300 * MS, forecast(0xa000).due_ns, 100 * US);
+}
+
+/* An end in a row is not the last one: what is told by it is taken back */
+TEST_F(predict_order_keys, a_row_that_goes_on_is_under_way)
+{
+    for (int i = 0; i < 20; ++i) {
+        use(300 * MS, 0xa000);
+    }
+    uint64_t due = forecast(0xa000).due_ns;
+    for (int j = 0; j < 30; ++j) {
+        use(200 * US, 0xa000);
+    }
+    EXPECT_EQ(20u, info().uses);
+    EXPECT_GE(forecast(0xa000).due_ns, due);
+}
+
+/* What came in each of the latest gaps bounds the next use; what comes now and
+ * then does not */
+TEST_F(predict_order_keys, what_comes_now_and_then_is_no_bound)
+{
+    auto gap = [&](bool is_told) {
+        if (is_told) {
+            use(any(500 * MS, 1500 * MS), 0xb000);
+            use(150 * MS, 0xa000);
+        } else {
+            use(any(600 * MS, 1500 * MS), 0xa000);
+        }
+    };
+    for (int i = 0; i < 30; ++i) {
+        gap(true);
+    }
+    use(1500 * MS, 0xb000);
+    EXPECT_NEAR(now + 150 * MS, forecast(0xa000).expected_ns, US);
+    use(150 * MS, 0xa000);
+    gap(false);
+    use(1500 * MS, 0xb000);
+    EXPECT_LT(forecast(0xa000).expected_ns, now);
+    use(150 * MS, 0xa000);
+    for (unsigned i = 0; i < ucs_predict_tuning_default.key_steady; ++i) {
+        gap(true);
+    }
+    use(1500 * MS, 0xb000);
+    EXPECT_NEAR(now + 150 * MS, forecast(0xa000).expected_ns, US);
+}
+
+/* The program enters another phase: keys that come no more make room */
+TEST_F(predict_order_keys, keys_of_a_new_phase_take_the_places)
+{
+    for (int phase = 0; phase < 4; ++phase) {
+        for (int i = 0; i < 60; ++i) {
+            for (uintptr_t b = 1; b <= 20; ++b) {
+                use(any(20 * MS, 80 * MS),
+                    (b << 12) | (uintptr_t(phase) << 20));
+            }
+            if (i >= 40) {
+                EXPECT_NEAR(now + 150 * MS, forecast(0xa000000).due_ns, US)
+                        << phase << " " << i;
+            }
+            use(150 * MS, 0xa000000);
+        }
+    }
+}
+
+/* The label has been forgotten: who comes into its place does not announce what
+ * it did */
+TEST_F(predict_order_keys, a_forgotten_label_announces_nothing)
+{
+    params.max_labels = 4;
+    open();
+    for (int i = 0; i < 20; ++i) {
+        use(any(500 * MS, 2000 * MS), 0xb000);
+        use(200 * MS, 0xa000);
+    }
+    uint64_t due = 0;
+    for (uintptr_t c = 1; c <= 3; ++c) {
+        use(MS, c << 20);
+        due |= forecast(0xa000).due_ns;
+    }
+    ASSERT_TRUE(ucs_predict_order_is_valid(order));
+    use(MS, 4 << 20); /* forgets a's own label as well */
+    ASSERT_TRUE(ucs_predict_order_is_valid(order));
+    EXPECT_EQ(0u, due);
+    changed();
+    use(MS, 0xb000);
+    EXPECT_EQ(0u, forecast(0xa000).due_ns);
+    use(200 * MS, 0xa000);
+    ASSERT_TRUE(ucs_predict_order_is_valid(order));
+}
+
+/* A buffer is forgotten while its keys wait */
+TEST_F(predict_order_keys, a_forgotten_buffer_waits_for_nothing)
+{
+    params.max_buffers = 4;
+    open();
+    for (int i = 0; i < 20; ++i) {
+        use(any(500 * MS, 2000 * MS), 0xb000);
+        use(200 * MS, 0xa000);
+    }
+    for (uintptr_t c = 1; c <= 3; ++c) {
+        use(MS, c << 20);
+        use(MS, 0xb000);
+        ASSERT_TRUE(ucs_predict_order_is_valid(order));
+    }
+    EXPECT_FALSE(is_known(0xa000));
+    changed();
+    use(MS, 0xb000);
+    EXPECT_EQ(1u, changed().size());
+}
+
+/* Tables so small that each use forgets something that others wait for */
+TEST_F(predict_order_keys, links_survive_any_forgetting)
+{
+    for (uint32_t labels : {1, 2, 3, 7, 20}) {
+        for (uint32_t buffers : {1, 2, 5, 20}) {
+            params.max_labels  = labels;
+            params.max_buffers = buffers;
+            open();
+            for (int i = 0; i < 600; ++i) {
+                use(any(MS, 200 * MS), (1 + random() % 12) << 12,
+                    1 + random() % 3);
+                ASSERT_TRUE(ucs_predict_order_is_valid(order))
+                        << labels << " " << buffers << " " << i;
+            }
+        }
+    }
+}
+
+} // namespace

@@ -1,0 +1,303 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/predict/plans.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace {
+
+/*
+ * What a course costs. Holding for 100 costs one missed use, a registration
+ * takes 10, the helper hears of an end after 5, its work costs a quarter.
+ */
+class predict_course : public ::testing::Test {
+protected:
+    double cost(double hold, double due, double gap)
+    {
+        ucs_predict_course_t course = {hold, due};
+        return ucs_predict_course_cost(&course, &price, gap);
+    }
+
+    ucs_predict_price_t price = {100, 10, 5, 0.25, 0};
+};
+
+TEST_F(predict_course, rented)
+{
+    EXPECT_DOUBLE_EQ(0, cost(100, -1, 0));
+    EXPECT_DOUBLE_EQ(0.4, cost(100, -1, 40));
+    EXPECT_DOUBLE_EQ(1, cost(100, -1, 100));
+    EXPECT_DOUBLE_EQ(1 + 0.25 + 1, cost(100, -1, 101));
+    EXPECT_DOUBLE_EQ(1 + 0.25 + 1, cost(100, -1, 1e9));
+}
+
+/* It stays until the helper hears of it */
+TEST_F(predict_course, dropped)
+{
+    EXPECT_DOUBLE_EQ(0.03, cost(0, -1, 3));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, -1, 6));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, -1, 1e9));
+}
+
+TEST_F(predict_course, foretold)
+{
+    EXPECT_DOUBLE_EQ(0.03, cost(0, 60, 3));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, 60, 40));
+    /* nothing has begun: it registers by itself */
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, 60, 50));
+    /* it waits for half of it */
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 0.5, cost(0, 60, 55));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 0.1, cost(0, 60, 60));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 0.5, cost(0, 60, 100));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1.1, cost(0, 60, 160));
+    /* in vain: given up after the rent time */
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1.1 + 1, cost(0, 60, 161));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1.1 + 1, cost(0, 60, 1e9));
+}
+
+TEST_F(predict_course, held_for_a_while_and_foretold)
+{
+    EXPECT_DOUBLE_EQ(0.3, cost(50, 80, 30));
+    EXPECT_DOUBLE_EQ(0.5 + 0.25 + 1, cost(50, 80, 60));
+    EXPECT_DOUBLE_EQ(0.5 + 0.25 + 0.5, cost(50, 80, 75));
+    EXPECT_DOUBLE_EQ(0.5 + 0.25 + 0.2, cost(50, 80, 90));
+}
+
+/* Nobody would deregister what is to be registered again at once */
+TEST_F(predict_course, no_time_to_do_without)
+{
+    EXPECT_DOUBLE_EQ(0.4, cost(0, 12, 40));
+    EXPECT_DOUBLE_EQ(1.12, cost(0, 12, 112));
+    EXPECT_DOUBLE_EQ(1.12 + 1, cost(0, 12, 113));
+    EXPECT_DOUBLE_EQ(0.6, cost(50, 60, 60));
+}
+
+/*
+ * Judges
+ */
+
+class predict_judge : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ucs_predict_scores_init(&all);
+    }
+
+    /* A gap in which each plan costs @a cost, but @a plan @a special */
+    void gap(double cost, int plan, double special, double extra = 0)
+    {
+        double costs[UCS_PREDICT_PLAN_LAST];
+        std::fill(costs, costs + UCS_PREDICT_PLAN_LAST, cost);
+        costs[plan] = special;
+        ucs_predict_judge_gap(&judge, costs, extra, &tuning, &buffer);
+        ucs_predict_scores_gap(&all, costs, &tuning);
+    }
+
+    int choice()
+    {
+        ucs_predict_judge_choose(&judge, &tuning, &buffer, &all);
+        return judge.choice;
+    }
+
+    ucs_predict_tuning_t tuning = ucs_predict_tuning_default;
+    ucs_predict_scores_t all    = {};
+    ucs_predict_scores_t buffer = {};
+    ucs_predict_judge_t judge   = {};
+};
+
+TEST_F(predict_judge, of_which_nothing_is_known_is_rented)
+{
+    EXPECT_EQ(UCS_PREDICT_PLAN_RENT, choice());
+}
+
+TEST_F(predict_judge, the_cheapest_is_followed)
+{
+    for (int plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
+        judge  = {};
+        buffer = {};
+        ucs_predict_scores_init(&all);
+        for (int i = 0; i < 5; ++i) {
+            gap(1, plan, 0.1);
+        }
+        EXPECT_EQ(plan, choice());
+    }
+}
+
+TEST_F(predict_judge, what_was_cheapest_long_ago_is_not)
+{
+    for (int i = 0; i < 100; ++i) {
+        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
+    }
+    choice();
+    for (int i = 0; i < 30; ++i) {
+        gap(1, UCS_PREDICT_PLAN_HOLD, 0.1);
+        choice();
+    }
+    EXPECT_EQ(UCS_PREDICT_PLAN_HOLD, judge.choice);
+}
+
+TEST_F(predict_judge, a_new_call_site_goes_by_its_buffer)
+{
+    for (int i = 0; i < 10; ++i) {
+        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
+    }
+    ucs_predict_scores_init(&all);
+    judge = {};
+    EXPECT_EQ(UCS_PREDICT_PLAN_DROP, choice());
+}
+
+TEST_F(predict_judge, a_new_buffer_goes_by_all)
+{
+    for (int i = 0; i < 10; ++i) {
+        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
+    }
+    judge  = {};
+    buffer = {};
+    EXPECT_EQ(UCS_PREDICT_PLAN_DROP, choice());
+}
+
+TEST_F(predict_judge, lateness_of_the_helper_is_the_plans)
+{
+    for (int i = 0; i < 5; ++i) {
+        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
+    }
+    ASSERT_EQ(UCS_PREDICT_PLAN_DROP, choice());
+    for (int i = 0; i < 20; ++i) {
+        gap(0.5, UCS_PREDICT_PLAN_DROP, 0.1,
+            (judge.choice == UCS_PREDICT_PLAN_DROP) ? 1 : 0);
+        choice();
+    }
+    EXPECT_EQ(UCS_PREDICT_PLAN_RENT, judge.choice);
+}
+
+/* Past the credit it is rented, however good the plan was, until the allowance
+ * of the gaps that were rented has paid */
+TEST_F(predict_judge, debt_is_paid_by_renting)
+{
+    for (int i = 0; i < 100; ++i) {
+        gap(1, UCS_PREDICT_PLAN_DROP, 0.01);
+    }
+    ASSERT_EQ(UCS_PREDICT_PLAN_DROP, choice());
+    /* debt: 4 - 1.125, and the plan is still the best on average */
+    gap(1, UCS_PREDICT_PLAN_DROP, 4);
+    unsigned rented = 0;
+    while ((rented < 100) && (choice() == UCS_PREDICT_PLAN_RENT)) {
+        gap(1, UCS_PREDICT_PLAN_DROP, 0.01);
+        ++rented;
+    }
+    EXPECT_EQ(7u, rented);
+    EXPECT_EQ(UCS_PREDICT_PLAN_DROP, judge.choice);
+}
+
+/*
+ * The floor, which holds whatever the plans are: here, what is random or worst
+ * for the one that is followed.
+ */
+class predict_floor : public predict_judge {
+protected:
+    static double rented(double gap, const ucs_predict_price_t &price)
+    {
+        ucs_predict_course_t rent = {price.rent_ns, -1};
+        return ucs_predict_course_cost(&rent, &price, gap);
+    }
+
+    static double offline(double gap, const ucs_predict_price_t &price)
+    {
+        return std::min(gap / price.rent_ns, 1 + price.work);
+    }
+
+    double followed(double gap, const ucs_predict_price_t &price)
+    {
+        return ucs_predict_course_cost(&courses[judge.choice], &price, gap);
+    }
+
+    void draw(std::mt19937 &random, const ucs_predict_price_t &price)
+    {
+        std::uniform_real_distribution<double> part(0, 4);
+        for (ucs_predict_course_t &course : courses) {
+            course.hold_ns = price.rent_ns *
+                             ((random() % 2) ? part(random) : 0);
+            course.due_ns  = (random() % 2) ? price.rent_ns * part(random) : -1;
+        }
+        courses[UCS_PREDICT_PLAN_RENT] = {price.rent_ns, -1};
+        courses[UCS_PREDICT_PLAN_DROP] = {0, -1};
+    }
+
+    /* The gap that costs most more than renting does */
+    double worst(const ucs_predict_price_t &price)
+    {
+        const ucs_predict_course_t &course = courses[judge.choice];
+        double found = 0, most = -1e9;
+        for (double at : {course.hold_ns, course.due_ns,
+                          course.due_ns - price.register_ns,
+                          course.due_ns + price.rent_ns, price.react_ns,
+                          price.rent_ns}) {
+            for (double gap : {at * 0.999, at * 1.001 + 1}) {
+                double more = followed(gap, price) -
+                              rented(gap, price) * (1 + tuning.plan_allowance);
+                if ((gap > 0) && (more > most)) {
+                    most  = more;
+                    found = gap;
+                }
+            }
+        }
+        return found;
+    }
+
+    void run(unsigned seed, bool is_worst, double work)
+    {
+        ucs_predict_price_t price = {1e6, 1e4, 1e3, work, 0};
+        std::mt19937 random(seed);
+        std::lognormal_distribution<double> tail(0, 2);
+        double cost = 0, rent = 0, best = 0, most = 0;
+
+        judge = {};
+        for (unsigned i = 0; i < 2000; ++i) {
+            double costs[UCS_PREDICT_PLAN_LAST];
+            if (i % 50 == 0) {
+                draw(random, price);
+            }
+            choice();
+            double gap = is_worst ? worst(price) : price.rent_ns * tail(random);
+            for (int plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
+                costs[plan] = ucs_predict_course_cost(&courses[plan], &price,
+                                                      gap);
+            }
+            cost += costs[judge.choice];
+            most  = std::max(most, costs[judge.choice]);
+            rent += rented(gap, price);
+            best += offline(gap, price);
+            ucs_predict_judge_gap(&judge, costs, 0, &tuning, &buffer);
+            ucs_predict_scores_gap(&all, costs, &tuning);
+
+            double beside = tuning.plan_credit + most + 0.01;
+            ASSERT_LE(cost, (1 + tuning.plan_allowance) * rent + beside) << i;
+            ASSERT_LE(rent, (2 + work) * best + 0.01) << i;
+            ASSERT_LE(cost, (1 + tuning.plan_allowance) * (2 + work) * best +
+                                    beside)
+                    << i;
+        }
+    }
+
+    ucs_predict_course_t courses[UCS_PREDICT_PLAN_LAST];
+};
+
+TEST_F(predict_floor, holds_for_random_gaps)
+{
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        run(seed, false, (seed % 4) * 0.25);
+    }
+}
+
+TEST_F(predict_floor, holds_for_the_worst_gaps)
+{
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        run(seed, true, (seed % 4) * 0.25);
+    }
+}
+
+} // namespace

@@ -1,0 +1,222 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_fixture.h"
+
+#include <thread>
+
+/** The soft ceiling, which there is where the price of memory is minded. Idle
+ *  regions are rented for longer than any test takes. */
+class test_regcache_soft : public test_regcache {
+protected:
+    void SetUp() override
+    {
+        make(UCS_REGCACHE_POLICY_RENT);
+    }
+
+    void make(ucs_regcache_policy_t policy)
+    {
+        w                      = std::make_unique<regcache_world>(policy);
+        w->params.max_slowdown = 0.0005;
+        tuning                 = ucs_regcache_tuning_default;
+        tuning.soft_weight     = 0.01; /* nothing is soon dear enough */
+        w->params.tuning       = &tuning;
+    }
+
+    uint64_t ceiling()
+    {
+        return w->stats().soft_ceiling_bytes;
+    }
+
+    ucs_regcache_tuning_t tuning;
+};
+
+TEST_F(test_regcache_soft, begins_at_the_most_that_is_in_use_at_once)
+{
+    w->open();
+    EXPECT_EQ(0u, ceiling());
+    w->touch(buffer(0), MB);
+    EXPECT_EQ(MB, ceiling());
+    ucs_regcache_memh_t first  = w->get(buffer(0), MB);
+    ucs_regcache_memh_t second = w->get(buffer(1), 2 * MB);
+    EXPECT_EQ(3 * MB, ceiling());
+    w->put(first);
+    w->put(second);
+    w->touch(buffer(2), MB);
+    EXPECT_LT(ceiling(), 3 * MB + MB / 2);
+    EXPECT_GE(ceiling(), 3 * MB);
+}
+
+TEST_F(test_regcache_soft, a_use_evicts_before_it_passes_it)
+{
+    size_t most = 0;
+
+    w->open();
+    w->on_reg = [&](regcache_world::registration) {
+        most = std::max(most, w->live.size());
+        return UCS_OK;
+    };
+    for (unsigned i = 0; i < 5; ++i) {
+        w->touch(buffer(i), MB);
+        w->advance(MS);
+    }
+    EXPECT_EQ(0u, most) << "evicted only after pinning";
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(4u, w->stats().evicted);
+    EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+}
+
+TEST_F(test_regcache_soft, what_is_in_use_is_no_reason_to_wait)
+{
+    w->open();
+    ucs_regcache_memh_t first  = w->get(buffer(0), MB);
+    ucs_regcache_memh_t second = w->get(buffer(1), MB);
+    EXPECT_EQ(2u, w->live.size());
+    w->put(first);
+    w->put(second);
+}
+
+/* What uses lose for want of room pays for it in the end */
+TEST_F(test_regcache_soft, losses_raise_it)
+{
+    tuning.soft_weight = 1;
+    w->open();
+    unsigned i;
+    for (i = 0; (i < 10000) && (w->live.size() < 2); ++i) {
+        w->touch(buffer(i % 2), MB);
+        w->advance(MS);
+    }
+    EXPECT_GT(i, 2u) << "at once";
+    EXPECT_LT(i, 1000u);
+    EXPECT_GE(ceiling(), 2 * MB);
+    EXPECT_GT(w->stats().soft_ceiling_raises, 0u);
+}
+
+/* Room is never more than leaving all pinned takes */
+TEST_F(test_regcache_soft, room_is_bounded_by_what_would_be_left_pinned)
+{
+    tuning.soft_weight = 1e6;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(i % 4), MB);
+        w->advance(MS);
+    }
+    EXPECT_LE(ceiling(), 5 * MB);
+    EXPECT_EQ(4u, w->live.size());
+}
+
+/* Only what would have stayed until its next use was lost for want of room */
+TEST_F(test_regcache_soft, what_had_gone_anyway_is_no_loss)
+{
+    for (int is_late = 0; is_late < 2; ++is_late) {
+        SetUp();
+        w->params.max_slowdown = 0.005;
+        w->open();
+        w->touch(buffer(0), MB);
+        w->advance(MS);
+        w->touch(buffer(1), MB); /* buffer 0 gives way */
+        EXPECT_EQ(1u, w->stats().evicted);
+        uint64_t raises = w->stats().soft_ceiling_raises;
+        w->advance(is_late ? 60 * MS : MS);
+        w->touch(buffer(0), MB);
+        EXPECT_EQ(is_late, w->stats().soft_ceiling_raises == raises);
+    }
+}
+
+/* The helper is inside the deregistration of buffer 0 */
+TEST_F(test_regcache_soft, waits_for_what_is_leaving)
+{
+    w->open();
+    w->touch(buffer(0), MB);
+    w->advance(MS);
+    ASSERT_NE(UCS_REGCACHE_TIME_NEVER, w->next);
+
+    std::atomic<bool> is_asking{false};
+    std::thread user;
+    w->on_dereg = [&]() {
+        if (user.joinable()) {
+            return;
+        }
+        user = std::thread([&]() {
+            is_asking = true;
+            w->touch(buffer(1), MB);
+        });
+        while (!is_asking) {
+            std::this_thread::yield();
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    while (!user.joinable()) {
+        w->advance(100 * MS);
+    }
+    user.join();
+    w->on_dereg = nullptr;
+    EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+    EXPECT_EQ(0u, w->stats().evicted);
+}
+
+/* The first buffer is in use for longer than ever before when the other one is
+ * due: both together would pass what uses had registered at once */
+TEST_F(test_regcache_soft, the_helper_stays_below_it)
+{
+    for (int has_room = 0; has_room < 2; ++has_room) {
+        make(UCS_REGCACHE_POLICY_PREDICT);
+        w->params.max_slowdown = 0.005;
+        tuning.soft_weight     = has_room ? 1e6 : 0.01;
+        w->open();
+        for (unsigned i = 0; i < 40; ++i) {
+            w->use(buffer(0), MB, 10 * MS, 1);
+            w->advance(190 * MS);
+            EXPECT_LE(w->stats().pinned_bytes, ceiling());
+            w->use(buffer(1), MB, 10 * MS, 2);
+            EXPECT_LE(w->stats().pinned_bytes, ceiling());
+            w->advance(190 * MS);
+        }
+        if (has_room) { /* what was lost once is dear enough */
+            w->touch(buffer(2), 64 * 1024);
+            w->touch(buffer(3), 64 * 1024);
+        }
+        ucs_regcache_memh_t memh = w->get(buffer(0), MB, 1);
+        w->advance(205 * MS);
+        EXPECT_EQ(has_room, w->is_registered(buffer(1), MB));
+        w->put(memh);
+    }
+}
+
+/* A due buffer takes the place of one that is needed later */
+TEST_F(test_regcache_soft, the_helper_makes_room_by_what_is_needed_later)
+{
+    make(UCS_REGCACHE_POLICY_PREDICT);
+    w->params.max_slowdown = 0.005;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        for (unsigned b = 0; b < 4; ++b) {
+            w->use(buffer(b), MB, MS, b);
+            EXPECT_LE(w->stats().pinned_bytes, ceiling());
+            w->advance((10 + (i * 7 + b * 5) % 13) * MS);
+            EXPECT_LE(w->stats().pinned_bytes, ceiling());
+        }
+    }
+    EXPECT_LE(w->stats().pinned_peak_bytes, ceiling());
+    EXPECT_GT(w->stats().on_time, 100u);
+}
+
+TEST_F(test_regcache_soft, there_is_none_under_a_ceiling_and_other_policies)
+{
+    w->params.max_pinned = 64 * MB;
+    w->open();
+    w->touch(buffer(0), MB);
+    w->touch(buffer(1), MB);
+    EXPECT_EQ(0u, ceiling());
+    EXPECT_EQ(2u, w->live.size());
+
+    for (auto policy :
+         {UCS_REGCACHE_POLICY_PAPER, UCS_REGCACHE_POLICY_LRU}) {
+        make(policy);
+        w->open();
+        w->touch(buffer(0), MB);
+        w->touch(buffer(1), MB);
+        EXPECT_EQ(0u, ceiling());
+        EXPECT_EQ(2u, w->live.size());
+    }
+}
