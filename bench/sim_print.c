@@ -168,10 +168,12 @@ static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
             s->in_use_byte_ns / SIM_NSEC);
     fprintf(stream,
             "\"uses\": %lu, \"on_time\": %lu, \"late\": %lu, \"missed\": %lu, "
-            "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, \"lost_seconds\": %.9f, \"late_seconds\": %.9f, "
+            "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, "
+            "\"lost_seconds\": %.9f, \"late_seconds\": %.9f, "
             "\"over_ceiling\": %lu, \"max_pinned\": ",
             s->uses, s->on_time, s->late, s->missed, s->cold, s->wasted,
-            s->evicted, s->lost_ns / 1e9, s->late_ns / 1e9, s->over_ceiling);
+            s->evicted, s->lost_ns / SIM_NSEC, s->late_ns / SIM_NSEC,
+            s->over_ceiling);
     sim_json_ceiling(rows[i].max_pinned, stream);
 }
 

@@ -18,9 +18,10 @@
 #define SIM_MAX_SWITCHES 200000
 
 /* Points for which the index lock may be held: enough for what one use needs
- * among the few regions here, and for a lot of a walk, which is short here; not
- * for a walk over all regions, of which a chunk has 64 */
-#define SIM_MAX_HELD 100
+ * among the few regions here, the choice of what to evict for the soft ceiling
+ * included, and for a lot of a walk, which is short here; not for a walk over
+ * all regions, of which a chunk has 64 */
+#define SIM_MAX_HELD 120
 
 /* Points that an average schedule passes, for the placing of switches */
 #define SIM_TYPICAL_POINTS 3000

@@ -27,7 +27,7 @@ BEGIN_C_DECLS
 /** All zero: none. */
 typedef struct ucs_predict_delays {
     float   sorted[UCS_PREDICT_DELAYS]; /* ns, ascending */
-    uint8_t turns[UCS_PREDICT_DELAYS];  /* when each came, modulo their number */
+    uint8_t turns[UCS_PREDICT_DELAYS];  /* when each came, modulo that */
     uint8_t count;
     uint8_t oldest;                     /* turn that the next one takes */
 } ucs_predict_delays_t;

@@ -70,8 +70,6 @@ typedef struct ucs_regcache_plan {
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        drained;   /* uses, since the last step */
     uint64_t                        drained_at; /* ns, when that ended */
-    double                          leave_bytes; /* that would be left pinned,
-                                                    at the last step */
     int                             is_resting;
 } ucs_regcache_plan_t;
 

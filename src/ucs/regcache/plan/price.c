@@ -44,12 +44,12 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                          ucs_regcache_price_helper(cache) / missed_ns;
 }
 
-uint64_t ucs_regcache_price_look(ucs_regcache_h cache, uint64_t now)
+uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
+                                 uint64_t now)
 {
-    uint64_t next      = UCS_REGCACHE_TIME_NEVER;
-    double bytes       = 0;
-    double late        = 0;
-    double leave_bytes = cache->plan.leave_bytes;
+    uint64_t next = UCS_REGCACHE_TIME_NEVER;
+    double bytes  = 0;
+    double late   = 0;
     const ucs_regcache_rq_item_t *item;
     double interval, length;
 

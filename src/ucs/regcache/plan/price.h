@@ -40,9 +40,12 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
  *
  * both costs are the same at the most likely end.
  *
+ * @param [in] leave_bytes  That would be left pinned.
+ *
  * @return ns; UCS_REGCACHE_TIME_NEVER if none is waited for.
  */
-uint64_t ucs_regcache_price_look(ucs_regcache_h cache, uint64_t now);
+uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
+                                 uint64_t now);
 
 END_C_DECLS
 

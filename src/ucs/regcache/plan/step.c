@@ -36,13 +36,6 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     }
 }
 
-static void ucs_regcache_step_leave_bytes(ucs_regcache_h cache)
-{
-    ucs_regcache_lock(cache);
-    cache->plan.leave_bytes = (double)cache->memory.seen.bytes;
-    ucs_regcache_unlock(cache);
-}
-
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
@@ -71,7 +64,6 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
     }
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
 
-    ucs_regcache_step_leave_bytes(cache);
     now  = ucs_regcache_now(cache);
     next = ucs_regcache_wakeup_next(cache, now);
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {

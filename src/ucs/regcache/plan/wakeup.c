@@ -36,19 +36,23 @@ static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
 
 uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
 {
-    uint64_t next  = ucs_regcache_price_look(cache, now);
     uint64_t begin = UCS_REGCACHE_TIME_NEVER;
     ucs_regcache_rq_item_t *item;
+    double leave_bytes;
     unsigned registered;
+    uint64_t next;
     int list;
 
     item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_PENDING);
     ucs_regcache_lock(cache);
-    registered = cache->lru[UCS_REGCACHE_CLASS_MANAGED].count;
+    registered  = cache->lru[UCS_REGCACHE_CLASS_MANAGED].count;
+    leave_bytes = (double)cache->memory.seen.bytes;
     if (item != NULL) {
         begin = ucs_regcache_terms_begin(cache, item);
     }
     ucs_regcache_unlock(cache);
+
+    next = ucs_regcache_price_look(cache, leave_bytes, now);
     if (cache->plan.drained > 0) {
         /* More will come, and is not to wake it */
         next = ucs_min(next, now + cache->tuning.leisure_ns);
