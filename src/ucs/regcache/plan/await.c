@@ -140,6 +140,8 @@ void ucs_regcache_await(ucs_regcache_h cache, const ucs_regcache_home_t *home,
     if ((item->hold > 0) && (held > now)) {
         if (ucs_regcache_await_is_live(region)) {
             ucs_regcache_rq_hold(&cache->plan.rq, region, forecast->ref, held);
+        } else {
+            ucs_regcache_rq_remove(&cache->plan.rq, item);
         }
     } else if ((forecast->due_ns != 0) && (forecast->until_ns > now)) {
         ucs_regcache_await_due(cache, home, item, region, forecast, now);
