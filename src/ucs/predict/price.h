@@ -34,7 +34,6 @@ typedef struct ucs_predict_price {
     double work;        /**< missed uses that it costs when the helper
                              deregisters and registers once: 0 on a core that
                              nobody else wants */
-    double look;        /**< likewise one look at what has happened */
 } ucs_predict_price_t;
 
 

@@ -20,11 +20,12 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                         ucs_regcache_price_t *price)
 {
     const ucs_predict_terms_t *terms = &price->terms;
-    double missed_ns, leave_bytes, work_ns;
+    double missed_ns, leave_bytes, bytes, work_ns;
 
     ucs_regcache_lock(cache);
     ucs_regcache_terms_locked(cache, region, &price->terms);
     leave_bytes = (double)cache->memory.seen.bytes;
+    bytes       = (double)ucs_regcache_pinned_length(region);
     ucs_regcache_unlock(cache);
 
     missed_ns = terms->register_ns * cache->tuning.miss_weight;
@@ -33,15 +34,12 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
     price->buffer.rent_ns = ucs_max(
             ucs_predict_price_rent_ns(
-                    cache->config.max_slowdown, leave_bytes,
-                    (double)ucs_regcache_pinned_length(region), missed_ns),
+                    cache->config.max_slowdown, leave_bytes, bytes, missed_ns),
             1);
     price->buffer.register_ns = ucs_predict_register_cost(terms);
     price->buffer.react_ns    = terms->wakeup_ns;
     price->buffer.work        = work_ns * ucs_regcache_price_helper(cache) /
                          missed_ns;
-    price->buffer.look        = cache->charge.step_ns *
-                         ucs_regcache_price_helper(cache) / missed_ns;
 }
 
 uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
@@ -63,7 +61,8 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
             next = ucs_min(next, item->use_end);
             continue;
         }
-        length = (double)ucs_regcache_pinned_length(item->region);
+        /* Of this life or, for once, of the next: it may end meanwhile */
+        length = (double)ucs_regcache_region_length(item->region);
         bytes += length;
         late  += length * (double)(now - item->use_end);
     }
