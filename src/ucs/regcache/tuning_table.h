@@ -153,6 +153,10 @@ UCS_TUNING(double, learn_rest, 100, "steps",
            "that the helper rests before it looks for uses only to learn from "
            "them: its share of a core, 1 %",
            "below 1 %")
+UCS_TUNING(double, look_rest, 10, "steps",
+           "that the helper rests between two looks for an end at least, however "
+           "dear memory is",
+           "below 1 %")
 UCS_TUNING(double, soft_weight, 3, "times",
            "what a use is known to have lost for want of room under the soft "
            "ceiling that it counts: its partner waits as well, and plans that "

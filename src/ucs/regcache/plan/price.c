@@ -73,6 +73,8 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
     interval = sqrt(2 * cache->charge.step_ns *
                     ucs_regcache_price_helper(cache) * late * leave_bytes /
                     (cache->config.max_slowdown * bytes));
+    interval = ucs_max(interval, cache->charge.step_ns *
+                                         cache->tuning.look_rest);
     interval = ucs_min(interval, (double)cache->tuning.patrol_ns);
     return ucs_min(next, now + (uint64_t)interval + 1);
 }
