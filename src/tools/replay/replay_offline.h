@@ -9,7 +9,7 @@
 /**
  * @file replay_offline.h
  *
- * The yardstick of what memory is worth: whoever knew when each buffer is used
+ * The yardstick of what memory is worth: one who knew when each buffer is used
  * next and did not register ahead.
  */
 

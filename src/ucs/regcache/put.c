@@ -100,7 +100,7 @@ ucs_regcache_idle_rare(ucs_regcache_h cache, ucs_regcache_region_t *region,
 }
 
 /* @a word is what it was before the last reference went. What the region says
- * is read only now: whoever changed it while there was a user relies on it. */
+ * is read only now: the thread that changed it during a use relies on it. */
 static UCS_F_ALWAYS_INLINE void
 ucs_regcache_idle_region(ucs_regcache_h cache, ucs_regcache_region_t *region,
                          uint64_t word, unsigned wake, int is_first,

@@ -504,9 +504,6 @@ int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length);
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
                                  uint64_t now);
 
-/** @return Until when a region is to stay registered, ns. */
-uint64_t ucs_regcache_soft_until(ucs_regcache_region_t *region);
-
 /** A region goes, or is not registered, for want of room. */
 void ucs_regcache_soft_give_up(ucs_regcache_region_t *region);
 

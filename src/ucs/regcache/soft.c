@@ -72,7 +72,7 @@ void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
 }
 
 /* Until when it would have stayed registered */
-uint64_t ucs_regcache_soft_until(ucs_regcache_region_t *region)
+static uint64_t ucs_regcache_soft_until(ucs_regcache_region_t *region)
 {
     return ucs_max(ucs_load_relaxed(&region->until),
                    ucs_load_relaxed(&region->last_use) +

@@ -23,7 +23,7 @@ public:
     {
     }
 
-    /* Whoever knows the gap */
+    /* Of one who knows the gap */
     double best(double gap) const
     {
         return std::min(m_cost, m_lambda * gap);
