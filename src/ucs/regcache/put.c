@@ -11,8 +11,8 @@
  * may wait, for a new buffer is rented. Where ranks want all cores a helper
  * that is woken takes one from the partner, in the middle of the message.
  *
- * seq_cst [R-DUE]: with those in the helper's step. Either it sees that there is
- * something to learn, or its time is seen here. */
+ * seq_cst [R-DUE]: with those in the helper's step. Either it sees that there
+ * is something to learn, or its time is seen here. */
 static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now)
 {
     ucs_store_seq_cst(&cache->plan.is_news, 1);
