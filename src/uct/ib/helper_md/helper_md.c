@@ -49,6 +49,12 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
                                         flags, params, memh_p);
     }
 
+    if (ucs_unlikely(md->device != NULL) &&
+        uct_helper_device_is_mine(md->device, address, length, params)) {
+        return uct_helper_device_get(md->device, address, length, flags, params,
+                                     memh_p);
+    }
+
     status = ucs_regcache_get(md->cache, address, length, flags, sp, &memh);
     if (ucs_unlikely(status != UCS_OK)) {
         /* Nothing of ours shall be in the way, in any domain; then the domain
@@ -87,6 +93,21 @@ uct_helper_md_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
                              (uintptr_t)__builtin_frame_address(0), memh_p);
 }
 
+/* The handle is not the cache's: it is of a device's memory, or UCX's own */
+static UCS_F_NOINLINE ucs_status_t
+uct_helper_md_put_other(uct_helper_md_t *md,
+                        const uct_abi_md_mem_dereg_params_t *full,
+                        const uct_abi_md_mem_dereg_params_t *params)
+{
+    ucs_status_t status = UCS_ERR_NO_ELEM;
+
+    if (md->device != NULL) {
+        status = uct_helper_device_put(md->device, full->memh, full->comp);
+    }
+    return (status == UCS_ERR_NO_ELEM) ?
+           md->lower->mem_dereg(md->md, params) : status;
+}
+
 static UCS_F_NOINLINE ucs_status_t
 uct_helper_md_invalidate(uct_md_h uct_md,
                          const uct_abi_md_mem_dereg_params_t *params)
@@ -106,11 +127,8 @@ uct_helper_md_invalidate(uct_md_h uct_md,
 
     status = ucs_regcache_put(md->cache, full.memh,
                               (ucs_regcache_comp_t)full.comp);
-    if (status == UCS_ERR_NO_ELEM) {
-        return md->lower->mem_dereg(uct_md, params);
-    }
-
-    return status;
+    return (status == UCS_ERR_NO_ELEM) ?
+           uct_helper_md_put_other(md, &full, params) : status;
 }
 
 static ucs_status_t
@@ -133,7 +151,9 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
 
     status = ucs_regcache_put(md->cache, full.memh, NULL);
     if (ucs_unlikely(status == UCS_ERR_NO_ELEM)) {
-        return md->lower->mem_dereg(uct_md, params);
+        /* UCP gives a completion with any; here it means nothing */
+        full.comp = NULL;
+        return uct_helper_md_put_other(md, &full, params);
     }
 
     return status;
@@ -172,7 +192,9 @@ uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
     status = uct_helper_md_get(uct_md, address, length, flags, params, sp,
                                memh_p);
     if ((status != UCS_OK) || !uct_helper_md_is_managed(length, flags) ||
-        !uct_helper_md_is_mine(md)) {
+        !uct_helper_md_is_mine(md) ||
+        ((md->device != NULL) &&
+         uct_helper_device_is_mine(md->device, address, length, params))) {
         return status;
     }
 

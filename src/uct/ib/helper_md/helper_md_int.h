@@ -9,6 +9,7 @@
 #include <ucs/node/taken.h>
 #include <ucs/sys/process.h>
 #include "site.h"
+#include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/thread.h>
 
 #include <ucs/datastruct/list.h>
@@ -41,6 +42,7 @@ typedef struct uct_helper_md {
     _Atomic int              settled;     /* nothing is left to do about the
                                              thread */
     uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower one */
+    uct_helper_device_h      device;      /* NULL: host memory alone */
     double                   hit_cost;    /* what query() says, seconds */
     uct_md_h                 md;
     uct_helper_verify_func_t verify;      /* NULL unless set */

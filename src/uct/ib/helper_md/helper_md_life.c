@@ -164,12 +164,6 @@ static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,
     snprintf(md->name, sizeof(md->name), "%s", md_name);
     pthread_mutex_init(&md->child_lock, NULL);
     ucs_list_head_init(&md->child_memhs);
-
-    if (attr->reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
-        /* 1.13 does not tell a registration's memory type */
-        uct_helper_session_note("the domain also registers device memory, "
-                                "which is not told from host memory");
-    }
 }
 
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
@@ -201,6 +195,15 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_thread;
     }
 
+    status = uct_helper_device_create(uct_md, md->lower, &attr, &md->device);
+    if (status != UCS_OK) {
+        goto err_destroy_site;
+    }
+    if (attr.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
+        uct_helper_session_note("device memory is left registered between "
+                                "uses, and is not in these figures");
+    }
+
     md->node = uct_helper_node_open(config);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
@@ -215,6 +218,8 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
 
 err_release_node:
     uct_helper_node_close(md->node);
+    uct_helper_device_destroy(md->device);
+err_destroy_site:
     uct_helper_site_destroy(md->site);
 err_destroy_thread:
     ucs_thread_destroy(md->thread);
@@ -231,6 +236,7 @@ void uct_helper_md_release(uct_helper_md_t *md)
         ucs_node_part(md->node, md->cache);
     }
     ucs_regcache_destroy(md->cache);
+    uct_helper_device_destroy(md->device);
     /* This comes last, so that a rank that asks meanwhile waits until all has
      * gone. */
     if (ucs_load_relaxed(&md->listens)) {
