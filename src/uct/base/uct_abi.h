@@ -5,25 +5,82 @@
 #define UCT_ABI_H_
 
 #include <uct/api/uct.h>
-#include <ucs/config/parser.h>
+#include <ucs/sys/math.h>
+
+#include <string.h>
 
 /**
  * @file uct_abi.h
  *
- * What the helper has to know of libuct's inside and libucx-dev does not ship:
- * the operation table of a memory domain, the component and the parameters of
- * a deregistration. Layouts follow UCX v1.13 (src/uct/base/uct_md.h,
- * src/uct/base/uct_component.h, src/uct/api/v2/uct_v2.h). They hold for the
- * versions that @ref uct_abi_is_supported accepts and for no other; nothing
- * here may be used before that check has passed.
+ * What the helper has to know of UCX's inside and libucx-dev does not ship: the
+ * operation table of a memory domain, the attributes that it is asked for, the
+ * component and the parameters of registrations. They changed from release to
+ * release, so each generation has a row in uct_abi.c, and the running UCX says
+ * which one holds; the headers that this was built with say nothing.
+ * `test/abi/run` compares the rows with the sources of UCX.
  */
 
 BEGIN_C_DECLS
 
-/** First and last UCX release (major, minor) that these layouts describe. */
-#define UCT_ABI_MAJOR     1
-#define UCT_ABI_MINOR_MIN 13
-#define UCT_ABI_MINOR_MAX 13
+/** The major release that the rows are of. */
+#define UCT_ABI_MAJOR 1
+
+/** Slots of the largest operation table, with what IB's adds behind it. */
+#define UCT_ABI_MAX_SLOTS 14
+
+/** Slots that are named below; the others are only copied. */
+#define UCT_ABI_NAMED_SLOTS 9
+
+/** Bytes of the largest domain attributes, and some. */
+#define UCT_ABI_MD_ATTR_MAX 1024
+
+/** Room for the text of a release. */
+#define UCT_ABI_VERSION_MAX 32
+
+/** What differs between releases. All sizes and offsets are bytes. */
+typedef struct uct_abi {
+    unsigned   minor_min;        /**< first release of the generation: 1.X */
+    unsigned   minor_max;        /**< last one */
+    const char *tag;             /**< of the source that this was read from */
+    unsigned   num_slots;        /**< of struct uct_md_ops */
+    unsigned   num_ib_slots;     /**< behind them in IB's own table */
+    int        has_reg_params;   /**< mem_reg() takes parameters, not flags,
+                                      and query() the attributes' version 2 */
+    int        has_reg_mem_type; /**< they may tell the type of the memory */
+    size_t     attr_flags;       /**< where each lies in the attributes */
+    size_t     attr_reg_mem_types;
+    size_t     attr_detect_mem_types;
+    size_t     attr_reg_cost;
+    size_t     attr_local_cpus;
+    size_t     attr_size;        /**< of the attributes */
+    size_t     component_list;   /**< where struct uct_component is linked */
+    int        has_config_entry; /**< options are read by table entry, not by
+                                      table */
+    size_t     config_field;     /**< size of one option's description */
+    const char *reg_methods;     /**< IB's REG_METHODS unless set, NULL: it has
+                                      no cache of its own */
+    double     hit_cost;         /**< what UCP reckons a hit of UCX's own cache
+                                      to cost, seconds */
+    double     hit_cost_proto;   /**< the same with UCX_PROTO_ENABLE=y */
+} uct_abi_t;
+
+/** Fields of @ref uct_abi_md_mem_reg_params_t that are set. */
+enum {
+    UCT_ABI_MD_MEM_REG_FIELD_FLAGS         = UCS_BIT(0),
+    UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD     = UCS_BIT(1),
+    UCT_ABI_MD_MEM_REG_FIELD_DMABUF_OFFSET = UCS_BIT(2),
+    UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE      = UCS_BIT(3)
+};
+
+/** Parameters of a registration from 1.14 on: `uct_md_mem_reg_params_t`. The
+ *  last field came with 1.22; nobody sets its bit before. */
+typedef struct uct_abi_md_mem_reg_params {
+    uint64_t          field_mask;
+    uint64_t          flags;
+    int               dmabuf_fd;
+    size_t            dmabuf_offset;
+    ucs_memory_type_t mem_type;
+} uct_abi_md_mem_reg_params_t;
 
 /** Fields of @ref uct_abi_md_mem_dereg_params_t that are set. */
 enum {
@@ -34,6 +91,10 @@ enum {
 
 /** The region must be unreachable for the peer once `comp` has been called. */
 #define UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE UCS_BIT(0)
+
+/** Bits of a domain's flags of which any says that it can invalidate: in all,
+ *  or (from 1.15 on) for remote memory access and for atomics. */
+#define UCT_ABI_MD_FLAGS_INVALIDATE (UCS_BIT(8) | UCS_BIT(11) | UCS_BIT(12))
 
 /** Parameters of a deregistration: `uct_md_mem_dereg_params_t`. */
 typedef struct uct_abi_md_mem_dereg_params {
@@ -46,21 +107,30 @@ typedef struct uct_abi_md_mem_dereg_params {
 /** Slots that the helper hands through without looking at their arguments. */
 typedef void (*uct_abi_opaque_func_t)(void);
 
-/** Operation table of a memory domain: `struct uct_md_ops`, 11 slots. */
+/** Operation table of a memory domain: `struct uct_md_ops`. Which of two types
+ *  a slot has says @ref uct_abi_t::has_reg_params. A table of UCX's may end
+ *  anywhere behind the named slots: copy it with @ref uct_abi_md_ops_copy. */
 typedef struct uct_abi_md_ops {
     void                  (*close)(uct_md_h md);
-    ucs_status_t          (*query)(uct_md_h md, uct_md_attr_t *attr);
+    union {
+        ucs_status_t      (*query)(uct_md_h md, uct_md_attr_t *attr);
+        ucs_status_t      (*query_v2)(uct_md_h md, void *attr);
+    };
     uct_abi_opaque_func_t mem_alloc;
     uct_abi_opaque_func_t mem_free;
     uct_abi_opaque_func_t mem_advise;
-    ucs_status_t          (*mem_reg)(uct_md_h md, void *address, size_t length,
+    union {
+        ucs_status_t      (*mem_reg)(uct_md_h md, void *address, size_t length,
                                      unsigned flags, uct_mem_h *memh_p);
+        ucs_status_t      (*mem_reg_params)(
+                uct_md_h md, void *address, size_t length,
+                const uct_abi_md_mem_reg_params_t *params, uct_mem_h *memh_p);
+    };
     ucs_status_t          (*mem_dereg)(uct_md_h md,
                                        const uct_abi_md_mem_dereg_params_t *params);
     uct_abi_opaque_func_t mem_query;
     uct_abi_opaque_func_t mkey_pack;
-    uct_abi_opaque_func_t is_sockaddr_accessible;
-    uct_abi_opaque_func_t detect_memory_type;
+    uct_abi_opaque_func_t rest[UCT_ABI_MAX_SLOTS - UCT_ABI_NAMED_SLOTS];
 } uct_abi_md_ops_t;
 
 /** Memory domain: `struct uct_md`. */
@@ -69,10 +139,91 @@ typedef struct uct_abi_md {
     uct_component_h        component;
 } uct_abi_md_t;
 
-/** Head of `struct uct_component`; only the name is ever read. */
+/** Same as uct_md_open(). */
+typedef ucs_status_t (*uct_abi_md_open_func_t)(uct_component_h component,
+                                               const char *md_name,
+                                               const uct_md_config_t *config,
+                                               uct_md_h *md_p);
+
+/** Head of `struct uct_component`. */
 typedef struct uct_abi_component {
-    char name[UCT_COMPONENT_NAME_MAX];
+    char                   name[UCT_COMPONENT_NAME_MAX];
+    uct_abi_opaque_func_t  query_md_resources;
+    uct_abi_md_open_func_t md_open;
 } uct_abi_component_t;
+
+/** What the helper wants to know of a domain. */
+typedef struct uct_abi_md_attr {
+    uint64_t          flags;            /**< UCT_MD_FLAG_xx */
+    uint64_t          reg_mem_types;    /**< bits of ucs_memory_type_t */
+    uint64_t          detect_mem_types; /**< the same */
+    ucs_linear_func_t reg_cost;         /**< seconds over bytes */
+    ucs_cpu_set_t     local_cpus;
+} uct_abi_md_attr_t;
+
+/** Release of the running UCX. */
+typedef struct uct_abi_version {
+    unsigned major;
+    unsigned minor;
+    char     text[UCT_ABI_VERSION_MAX]; /**< for example "1.13.1", or
+                                             "unknown" */
+} uct_abi_version_t;
+
+/** The generation in force; set by @ref uct_abi_select, before any domain. */
+extern const uct_abi_t *uct_abi_running;
+
+
+/**
+ * Ask the libucp that is loaded in this process; libuct and libucs do not tell
+ * their release.
+ *
+ * @param [out] version  Always filled; 0.0 if there is no libucp.
+ */
+void uct_abi_version_get(uct_abi_version_t *version);
+
+
+/** @return The generation of release @a major.@a minor, NULL if unknown. */
+const uct_abi_t *uct_abi_find(unsigned major, unsigned minor);
+
+
+/** @return Row @a index of the generations, oldest first; NULL behind the last
+ *          one. */
+const uct_abi_t *uct_abi_row(unsigned index);
+
+
+/** From now on @a abi is in force. No domain is decorated; not thread-safe. */
+void uct_abi_select(const uct_abi_t *abi);
+
+
+/**
+ * Make sure that a generation is in force. A program that has no libucp yet, as
+ * tests of domains alone, has it loaded for the question.
+ *
+ * @return Nonzero if there is one.
+ */
+int uct_abi_is_known(void);
+
+
+/**
+ * Ask a domain through @a ops, in whichever form it takes.
+ *
+ * @return What the domain returns.
+ */
+ucs_status_t uct_abi_md_query(const uct_abi_md_ops_t *ops, uct_md_h md,
+                              uct_abi_md_attr_t *attr);
+
+
+/** Copy of the table @a src of a domain of @a component, all of its slots and
+ *  none behind it; what is not there becomes NULL. */
+void uct_abi_md_ops_copy(uct_abi_md_ops_t *dst, const uct_abi_md_ops_t *src,
+                         uct_component_h component);
+
+
+/** Register with @a flags through @a ops, host memory, in whichever form it
+ *  takes. */
+ucs_status_t uct_abi_mem_reg_flags(const uct_abi_md_ops_t *ops, uct_md_h md,
+                                   void *address, size_t length,
+                                   unsigned flags, uct_mem_h *memh_p);
 
 
 /** @return The layout behind the handle @a md; the domain stays UCX's. */
@@ -82,10 +233,54 @@ static inline uct_abi_md_t *uct_abi_md(uct_md_h md)
 }
 
 
+/** @return Name of @a component, NUL-terminated. */
+static inline const char *uct_abi_component_name(uct_component_h component)
+{
+    return ((const uct_abi_component_t*)component)->name;
+}
+
+
 /** @return Name of the component that opened @a md, NUL-terminated. */
 static inline const char *uct_abi_md_component_name(uct_md_h md)
 {
-    return ((const uct_abi_component_t*)uct_abi_md(md)->component)->name;
+    return uct_abi_component_name(uct_abi_md(md)->component);
+}
+
+
+/** @return The flags among the attributes @a attr of the running UCX. */
+static inline uint64_t *uct_abi_md_attr_flags(void *attr)
+{
+    return (uint64_t*)((char*)attr + uct_abi_running->attr_flags);
+}
+
+
+/** @return The cost of a registration among them. */
+static inline ucs_linear_func_t *uct_abi_md_attr_reg_cost(void *attr)
+{
+    return (ucs_linear_func_t*)((char*)attr + uct_abi_running->attr_reg_cost);
+}
+
+
+/** @return UCT_MD_MEM_xx of a registration with @a params. */
+static inline unsigned
+uct_abi_md_mem_reg_flags(const uct_abi_md_mem_reg_params_t *params)
+{
+    return (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_FLAGS) ?
+           (unsigned)params->flags : 0;
+}
+
+
+/** Register through @a ops as the caller asked: with @a params, or with
+ *  @a flags if there are none. */
+static inline ucs_status_t
+uct_abi_mem_reg_as_asked(const uct_abi_md_ops_t *ops, uct_md_h md,
+                         void *address, size_t length, unsigned flags,
+                         const uct_abi_md_mem_reg_params_t *params,
+                         uct_mem_h *memh_p)
+{
+    return (params != NULL) ?
+           ops->mem_reg_params(md, address, length, params, memh_p) :
+           ops->mem_reg(md, address, length, flags, memh_p);
 }
 
 
@@ -103,18 +298,6 @@ uct_abi_md_mem_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
     full->flags = (mask & UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS) ? params->flags : 0;
     full->comp  = (mask & UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION) ?
                   params->comp : NULL;
-}
-
-
-/**
- * @return Nonzero if the layouts in this file describe UCX release
- *         @a major.@a minor, as told by ucp_get_version() or
- *         uct_get_version-like calls of the running library.
- */
-static inline int uct_abi_is_supported(unsigned major, unsigned minor)
-{
-    return (major == UCT_ABI_MAJOR) && (minor >= UCT_ABI_MINOR_MIN) &&
-           (minor <= UCT_ABI_MINOR_MAX);
 }
 
 END_C_DECLS

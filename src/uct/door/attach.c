@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "attach.h"
-#include "version.h"
+#include "ucp_cache.h"
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define UCT_DOOR_IB              "ib"
 #define UCT_DOOR_CMA             "cma"
@@ -24,7 +25,6 @@
 #define UCT_DOOR_REG_METHODS     "REG_METHODS"
 #define UCT_DOOR_REG_METHODS_ENV "UCX_IB_REG_METHODS"
 #define UCT_DOOR_REG_DIRECT      "direct"
-#define UCT_DOOR_REG_DEFAULT     "rcache,odp,direct"
 #define UCT_DOOR_REG_MAX         128
 
 /* Options and version do not change while the process runs */
@@ -32,63 +32,88 @@ static pthread_once_t uct_door_once = PTHREAD_ONCE_INIT;
 static uct_helper_config_t uct_door_config;
 
 
-/* UCP's cache sits above the domain, and UCP has read its options by now. */
-static void uct_door_report_ucp_rcache(void)
+static int uct_door_env_asks(const char *name)
 {
-    const char *proto  = getenv("UCX_PROTO_ENABLE");
-    const char *rcache = getenv("UCX_RCACHE_ENABLE");
+    const char *value = getenv(name);
 
-    if ((proto == NULL) || (strchr("yY1", proto[0]) == NULL) ||
-        ((rcache != NULL) && (strchr("nN0", rcache[0]) != NULL))) {
-        return;
+    return (value != NULL) && (*value != '\0') &&
+           (strchr("nN0", *value) == NULL) && strcasecmp(value, "off");
+}
+
+/* An unknown release is not asked for anything, not even for options, for its
+ * parser may read another layout. */
+static int uct_door_choose_abi(void)
+{
+    uct_abi_version_t version;
+    const uct_abi_t *abi, *last = NULL;
+    unsigned i;
+
+    uct_abi_version_get(&version);
+    abi = uct_abi_find(version.major, version.minor);
+    uct_abi_select(abi);
+    if (abi != NULL) {
+        uct_helper_session_set_version(version.text);
+        return 1;
     }
 
-    ucs_helper_warn(
-            "UCX_PROTO_ENABLE=%s: UCP's own registration cache stays on "
-            "and keeps all memory registered; set UCX_RCACHE_ENABLE=n",
-            proto);
-    uct_helper_session_note("UCP's own registration cache was on: memory "
-                            "stayed registered above the helper");
+    /* A plugin may be there for all */
+    if (!uct_door_env_asks("UCX_MD_HELPER") &&
+        !uct_door_env_asks("UCX_MD_PIN")) {
+        return 0;
+    }
+
+    for (i = 0; uct_abi_row(i) != NULL; ++i) {
+        last = uct_abi_row(i);
+    }
+    ucs_helper_warn("the running UCX is version %s, the helper knows %d.%u to "
+                    "%d.%u: UCX_MD_HELPER and UCX_MD_PIN stay off",
+                    version.text, UCT_ABI_MAJOR, uct_abi_row(0)->minor_min,
+                    UCT_ABI_MAJOR, last->minor_max);
+    return 0;
 }
 
 static void uct_door_init(void)
 {
-    uct_door_version_t version;
+    if (!uct_door_choose_abi()) {
+        return;
+    }
 
     uct_helper_config_read(&uct_door_config);
-    if (!uct_door_config.helper && !uct_door_config.pin) {
-        return;
-    }
-
-    if (!uct_door_version_get(&version)) {
-        ucs_helper_warn("the running UCX is version %s, the helper knows %d.%d "
-                        "to %d.%d: UCX_MD_HELPER and UCX_MD_PIN stay off",
-                        version.text, UCT_ABI_MAJOR, UCT_ABI_MINOR_MIN,
-                        UCT_ABI_MAJOR, UCT_ABI_MINOR_MAX);
-        uct_door_config.helper = 0;
-        uct_door_config.pin    = 0;
-        return;
-    }
-
-    uct_helper_session_set_version(version.text);
     if (uct_door_config.helper) {
-        uct_door_report_ucp_rcache();
         (void)uct_helper_calls_listen();
     }
 }
 
-static int uct_door_is_component(uct_component_h component, const char *name)
+int uct_door_is_asked_for(void)
 {
-    return !strcmp(((const uct_abi_component_t*)component)->name, name);
+    pthread_once(&uct_door_once, uct_door_init);
+    return uct_door_config.helper || uct_door_config.pin;
 }
 
-/* @return Nonzero if UCX's cache is out of the way; *old then is what the
- * option was set to, or empty if nothing was changed. */
+/* Before anything is changed for a helper: can it be had at all? */
+static int uct_door_helper_comes(void)
+{
+    return uct_door_is_asked_for() && uct_door_config.helper &&
+           (uct_helper_md_check(&uct_door_config) == UCS_OK);
+}
+
+static int uct_door_is_component(uct_component_h component, const char *name)
+{
+    return !strcmp(uct_abi_component_name(component), name);
+}
+
+/* @return Nonzero if UCX's cache in the IB domain (up to 1.15) is out of the
+ * way; *old then is what the option was set to, or empty if nothing was
+ * changed. */
 static int uct_door_disable_rcache(void *config, char *old, size_t max)
 {
     char methods[UCT_DOOR_REG_MAX];
 
     *old = '\0';
+    if (uct_abi_running->reg_methods == NULL) {
+        return 1;
+    }
+
     if (uct_config_get(config, UCT_DOOR_REG_METHODS, methods,
                        sizeof(methods)) != UCS_OK) {
         return 0;
@@ -101,7 +126,7 @@ static int uct_door_disable_rcache(void *config, char *old, size_t max)
     /* ucx.conf can set the option as well, and then its value is not the
      * default. */
     if ((getenv(UCT_DOOR_REG_METHODS_ENV) != NULL) ||
-        strcmp(methods, UCT_DOOR_REG_DEFAULT)) {
+        strcmp(methods, uct_abi_running->reg_methods)) {
         return 0;
     }
 
@@ -123,18 +148,27 @@ static void uct_door_report_rcache(const char *md_name)
                             "stayed registered below the helper");
 }
 
+static ucs_status_t uct_door_attach_helper(uct_md_h md, const char *md_name)
+{
+    ucs_status_t status;
+
+    status = uct_helper_md_attach(md, md_name, &uct_door_config);
+    if (status == UCS_OK) {
+        uct_door_ucp_cache_report();
+    }
+    return status;
+}
+
 static ucs_status_t uct_door_open_ib(uct_component_h component,
                                      const char *md_name,
                                      const uct_md_config_t *config,
                                      uct_md_h *md_p,
-                                     uct_door_md_open_func_t real_open)
+                                     uct_abi_md_open_func_t real_open)
 {
     char methods[UCT_DOOR_REG_MAX];
     ucs_status_t status;
 
-    /* The check comes before the cache is switched off, so that nothing is
-     * changed for a helper that will not come. */
-    if (uct_helper_md_check(&uct_door_config) != UCS_OK) {
+    if (!uct_door_helper_comes()) {
         return real_open(component, md_name, config, md_p);
     }
 
@@ -144,7 +178,7 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
 
     status = real_open(component, md_name, config, md_p);
     if ((status != UCS_OK) ||
-        (uct_helper_md_attach(*md_p, md_name, &uct_door_config) == UCS_OK) ||
+        (uct_door_attach_helper(*md_p, md_name) == UCS_OK) ||
         (methods[0] == '\0')) {
         return status;
     }
@@ -184,7 +218,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
                                       const char *md_name,
                                       const uct_md_config_t *config,
                                       uct_md_h *md_p,
-                                      uct_door_md_open_func_t real_open)
+                                      uct_abi_md_open_func_t real_open)
 {
     const uct_pin_config_t pin_config = {
         .cost_base_ns     = uct_door_config.pin_base_ns,
@@ -200,8 +234,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
     }
 
     if (uct_door_config.helper &&
-        (uct_helper_md_attach(*md_p, UCT_DOOR_PIN_NAME, &uct_door_config) ==
-         UCS_OK) &&
+        (uct_door_attach_helper(*md_p, UCT_DOOR_PIN_NAME) == UCS_OK) &&
         (pin_config.verify != UCT_PIN_VERIFY_NO)) {
         uct_pin_md_delegate_verify(*md_p);
         uct_helper_md_set_verify(*md_p, uct_door_verify);
@@ -213,20 +246,35 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
 __attribute__((visibility("default"))) ucs_status_t
 uct_door_md_open(uct_component_h component, const char *md_name,
                  const uct_md_config_t *config, uct_md_h *md_p,
-                 uct_door_md_open_func_t real_open)
+                 uct_abi_md_open_func_t real_open)
 {
-    pthread_once(&uct_door_once, uct_door_init);
+    /* Both doors may be open: then this is the inner one, of the plugin */
+    static __thread int is_inside;
+    ucs_status_t status;
 
+    if (is_inside || !uct_door_is_asked_for()) {
+        return real_open(component, md_name, config, md_p);
+    }
+
+    is_inside = 1;
     if (uct_door_config.helper &&
         uct_door_is_component(component, UCT_DOOR_IB)) {
-        return uct_door_open_ib(component, md_name, config, md_p, real_open);
+        status = uct_door_open_ib(component, md_name, config, md_p, real_open);
+    } else if (uct_door_config.pin &&
+               uct_door_is_component(component, UCT_DOOR_CMA)) {
+        status = uct_door_open_cma(component, md_name, config, md_p, real_open);
+    } else {
+        status = real_open(component, md_name, config, md_p);
     }
+    is_inside = 0;
+    return status;
+}
 
-    if (uct_door_config.pin && uct_door_is_component(component, UCT_DOOR_CMA)) {
-        return uct_door_open_cma(component, md_name, config, md_p, real_open);
+__attribute__((visibility("default"))) void uct_door_ucp_config(void *config)
+{
+    if (uct_door_helper_comes()) {
+        uct_door_ucp_cache_disable(config);
     }
-
-    return real_open(component, md_name, config, md_p);
 }
 
 __attribute__((visibility("default"))) void uct_door_leader_left(void)

@@ -4,7 +4,7 @@
 #ifndef UCT_DOOR_ATTACH_H_
 #define UCT_DOOR_ATTACH_H_
 
-#include <uct/api/uct.h>
+#include <uct/base/uct_abi.h>
 
 /**
  * @file attach.h
@@ -17,19 +17,13 @@
 
 BEGIN_C_DECLS
 
-/** Same as uct_md_open(). */
-typedef ucs_status_t (*uct_door_md_open_func_t)(uct_component_h component,
-                                                const char *md_name,
-                                                const uct_md_config_t *config,
-                                                uct_md_h *md_p);
-
 
 /**
  * Open a memory domain and decorate it.
  *
  * Components "ib" and, with UCX_MD_PIN, "cma" are decorated. UCX's own
- * registration cache inside the IB domain is switched off by setting
- * REG_METHODS to "direct" in @a config, unless the user has set it.
+ * registration cache inside the IB domain (up to 1.15) is switched off by
+ * setting REG_METHODS to "direct" in @a config, unless the user has set it.
  *
  * @param [in] config     Must come from uct_md_config_read(). Its REG_METHODS
  *                        may be changed although it is const: there is no
@@ -40,7 +34,33 @@ typedef ucs_status_t (*uct_door_md_open_func_t)(uct_component_h component,
  */
 ucs_status_t uct_door_md_open(uct_component_h component, const char *md_name,
                               const uct_md_config_t *config, uct_md_h *md_p,
-                              uct_door_md_open_func_t real_open);
+                              uct_abi_md_open_func_t real_open);
+
+
+/**
+ * UCP has read its options: switch its own registration cache off, if a helper
+ * will come and the user has not said otherwise (environment or ucx.conf).
+ *
+ * @param [in] config  From ucp_config_read().
+ */
+void uct_door_ucp_config(void *config);
+
+
+/** @return Nonzero if environment or ucx.conf ask for the helper or for the
+ *          software NIC, and they can be had with this UCX. */
+int uct_door_is_asked_for(void);
+
+
+/**
+ * Way in for a plugin: from now on domains of @a component are opened by
+ * @ref uct_door_md_open, if the environment or ucx.conf asks for anything.
+ * Called by a plugin's constructor, under UCX's lock of its modules.
+ *
+ * @param [in] component  Its name, as "ib".
+ *
+ * @return Nonzero if they are.
+ */
+int uct_door_plug(const char *component);
 
 
 /** The process's first thread has left without ending the process. May be

@@ -28,6 +28,7 @@
 #define UCT_PRELOAD_INFO_TOOL  "ucx_info"
 #define UCT_PRELOAD_UCS        "libucs.so.0"
 #define UCT_PRELOAD_UCT        "libuct.so.0"
+#define UCT_PRELOAD_UCP        "libucp.so.0"
 #define UCT_PRELOAD_VERBS      "libibverbs.so.1"
 
 /* ibv_is_fork_initialized(): the kernel gives a child copies of what is
@@ -44,10 +45,22 @@ typedef int (*uct_preload_door_func_t)(void *component, const char *md_name,
                                        const void *config, void **md_p,
                                        uct_preload_open_func_t real_open);
 
+typedef void (*uct_preload_ucp_config_func_t)(void *config);
+
 int uct_md_open(void *component, const char *md_name, const void *config,
                 void **md_p);
 
+int ucp_config_read(const char *env_prefix, const char *filename,
+                    void **config_p);
+
 int ibv_fork_init(void);
+
+typedef int (*uct_preload_config_func_t)(const char *env_prefix,
+                                         const char *filename,
+                                         void **config_p);
+
+/* What UCP has read may still be changed by the helper; set once it is loaded */
+static _Atomic(uct_preload_ucp_config_func_t) uct_preload_ucp_config;
 
 
 /* What UCX takes for "no"; any other text is for the helper to judge */
@@ -134,6 +147,9 @@ static uct_preload_door_func_t uct_preload_load(void)
         return NULL;
     }
 
+    ucs_store_relaxed(&uct_preload_ucp_config,
+                      (uct_preload_ucp_config_func_t)
+                      dlsym(handle, "uct_door_ucp_config"));
     uct_leader_on_leave((uct_leader_func_t)dlsym(handle,
                                                  "uct_door_leader_left"));
     return (uct_preload_door_func_t)door;
@@ -195,6 +211,36 @@ uct_md_open(void *component, const char *md_name, const void *config,
     }
 
     return door(component, md_name, config, md_p, real);
+}
+
+/* UCP has a registration cache of its own, which would hide from a helper what
+ * is registered. Whether it gets one is an option, and UCP reads them here. */
+__attribute__((visibility("default"))) int
+ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
+{
+    uct_preload_config_func_t real = (uct_preload_config_func_t)
+            uct_preload_real(UCT_PRELOAD_UCP, "ucp_config_read");
+    uct_preload_ucp_config_func_t change;
+    int status;
+
+    if (real == NULL) {
+        return UCT_PRELOAD_ERR_UNSUPPORTED;
+    }
+
+    status = real(env_prefix, filename, config_p);
+    if ((status != 0) || !uct_preload_option_is_on("UCX_MD_HELPER")) {
+        return status;
+    }
+
+    uct_leader_watch();
+    if (uct_preload_door() != NULL) {
+        change = ucs_load_relaxed(&uct_preload_ucp_config);
+        if (change != NULL) {
+            change(*config_p);
+        }
+    }
+
+    return status;
 }
 
 /* UCX asks for fork support as it opens a domain, and from then on rdma-core

@@ -20,9 +20,11 @@ typedef struct uct_helper_child_memh {
 } uct_helper_child_memh_t;
 
 
-static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
-                                             size_t length, unsigned flags,
-                                             uct_mem_h *memh_p)
+static ucs_status_t
+uct_helper_child_register(uct_md_h uct_md, void *address, size_t length,
+                          unsigned flags,
+                          const uct_abi_md_mem_reg_params_t *params,
+                          uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     uct_helper_child_memh_t *own;
@@ -33,7 +35,8 @@ static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = md->lower->mem_reg(uct_md, address, length, flags, &own->memh);
+    status = uct_abi_mem_reg_as_asked(md->lower, uct_md, address, length, flags,
+                                      params, &own->memh);
     if (status != UCS_OK) {
         free(own);
         return status;
@@ -44,6 +47,23 @@ static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
     ucs_list_add_tail(&md->child_memhs, &own->list);
     pthread_mutex_unlock(&md->child_lock);
     return UCS_OK;
+}
+
+static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
+                                             size_t length, unsigned flags,
+                                             uct_mem_h *memh_p)
+{
+    return uct_helper_child_register(uct_md, address, length, flags, NULL,
+                                     memh_p);
+}
+
+static ucs_status_t
+uct_helper_child_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
+                                const uct_abi_md_mem_reg_params_t *params,
+                                uct_mem_h *memh_p)
+{
+    return uct_helper_child_register(uct_md, address, length, 0, params,
+                                     memh_p);
 }
 
 /* @return Nonzero if the registration was the child's; the caller then undoes
@@ -100,7 +120,11 @@ void uct_helper_child_enter(uct_helper_md_t *md)
     uct_helper_session_process();
     /* Other threads of the child may be here as well; all write the same */
     pthread_mutex_lock(&md->child_lock);
-    md->ops.mem_reg   = uct_helper_child_mem_reg;
+    if (uct_abi_running->has_reg_params) {
+        md->ops.mem_reg_params = uct_helper_child_mem_reg_params;
+    } else {
+        md->ops.mem_reg = uct_helper_child_mem_reg;
+    }
     md->ops.mem_dereg = uct_helper_child_mem_dereg;
     md->ops.close     = uct_helper_child_close;
     pthread_mutex_unlock(&md->child_lock);

@@ -18,9 +18,21 @@
  */
 
 
+/* UCX's own pools live until finalize; what other kinds of registrations there
+ * are (keys that are the same everywhere, all of memory) are not ours to manage
+ * either */
+static UCS_F_ALWAYS_INLINE int
+uct_helper_md_is_managed(size_t length, unsigned flags)
+{
+    return ucs_likely((length != 0) && !(flags & UCT_HELPER_MD_UNMANAGED));
+}
+
+/* The caller gave flags or, from 1.14 on, parameters, and what is not ours goes
+ * down as it came */
 static UCS_F_ALWAYS_INLINE ucs_status_t
-uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
-                  unsigned flags, uintptr_t sp, uct_mem_h *memh_p)
+uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
+                  const uct_abi_md_mem_reg_params_t *params, uintptr_t sp,
+                  uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     ucs_regcache_memh_t memh;
@@ -28,12 +40,19 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
 
     if (ucs_unlikely(!uct_helper_md_is_mine(md))) {
         uct_helper_child_enter(md);
-        return md->ops.mem_reg(uct_md, address, length, flags, memh_p);
+        return uct_abi_mem_reg_as_asked(&md->ops, uct_md, address, length,
+                                        flags, params, memh_p);
     }
 
-    /* UCX's own pools live until finalize; they are not ours to manage */
-    if (ucs_unlikely((flags & UCT_MD_MEM_FLAG_LOCK) || (length == 0))) {
-        return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
+    if (!uct_helper_md_is_managed(length, flags)) {
+        return uct_abi_mem_reg_as_asked(md->lower, uct_md, address, length,
+                                        flags, params, memh_p);
+    }
+
+    if (ucs_unlikely(md->device != NULL) &&
+        uct_helper_device_is_mine(md->device, address, length, params)) {
+        return uct_helper_device_get(md->device, address, length, flags, params,
+                                     memh_p);
     }
 
     status = ucs_regcache_get(md->cache, address, length, flags, sp, &memh);
@@ -44,7 +63,8 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length,
         if (ucs_regcache_status_is_exhausted(status)) {
             uct_helper_session_yield();
         }
-        return md->lower->mem_reg(uct_md, address, length, flags, memh_p);
+        return uct_abi_mem_reg_as_asked(md->lower, uct_md, address, length,
+                                        flags, params, memh_p);
     }
 
     *memh_p = memh;
@@ -59,8 +79,33 @@ static ucs_status_t uct_helper_md_mem_reg(uct_md_h uct_md, void *address,
                                           size_t length, unsigned flags,
                                           uct_mem_h *memh_p)
 {
-    return uct_helper_md_get(uct_md, address, length, flags,
+    return uct_helper_md_get(uct_md, address, length, flags, NULL,
                              (uintptr_t)__builtin_frame_address(0), memh_p);
+}
+
+static ucs_status_t
+uct_helper_md_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
+                             const uct_abi_md_mem_reg_params_t *params,
+                             uct_mem_h *memh_p)
+{
+    return uct_helper_md_get(uct_md, address, length,
+                             uct_abi_md_mem_reg_flags(params), params,
+                             (uintptr_t)__builtin_frame_address(0), memh_p);
+}
+
+/* The handle is not the cache's: it is of a device's memory, or UCX's own */
+static UCS_F_NOINLINE ucs_status_t
+uct_helper_md_put_other(uct_helper_md_t *md,
+                        const uct_abi_md_mem_dereg_params_t *full,
+                        const uct_abi_md_mem_dereg_params_t *params)
+{
+    ucs_status_t status = UCS_ERR_NO_ELEM;
+
+    if (md->device != NULL) {
+        status = uct_helper_device_put(md->device, full->memh, full->comp);
+    }
+    return (status == UCS_ERR_NO_ELEM) ?
+           md->lower->mem_dereg(md->md, params) : status;
 }
 
 static UCS_F_NOINLINE ucs_status_t
@@ -71,7 +116,7 @@ uct_helper_md_invalidate(uct_md_h uct_md,
     uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
-    if (!(md->lower_flags & UCT_MD_FLAG_INVALIDATE)) {
+    if (!(md->lower_flags & UCT_ABI_MD_FLAGS_INVALIDATE)) {
         return UCS_ERR_UNSUPPORTED;
     }
 
@@ -82,11 +127,8 @@ uct_helper_md_invalidate(uct_md_h uct_md,
 
     status = ucs_regcache_put(md->cache, full.memh,
                               (ucs_regcache_comp_t)full.comp);
-    if (status == UCS_ERR_NO_ELEM) {
-        return md->lower->mem_dereg(uct_md, params);
-    }
-
-    return status;
+    return (status == UCS_ERR_NO_ELEM) ?
+           uct_helper_md_put_other(md, &full, params) : status;
 }
 
 static ucs_status_t
@@ -109,7 +151,9 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
 
     status = ucs_regcache_put(md->cache, full.memh, NULL);
     if (ucs_unlikely(status == UCS_ERR_NO_ELEM)) {
-        return md->lower->mem_dereg(uct_md, params);
+        /* UCP gives a completion with any; here it means nothing */
+        full.comp = NULL;
+        return uct_helper_md_put_other(md, &full, params);
     }
 
     return status;
@@ -132,21 +176,25 @@ uct_helper_md_verify_mem_dereg(uct_md_h uct_md,
     return md->verified_dereg(uct_md, params);
 }
 
-/* While a trace is recorded these two are in the table instead */
+/* While a trace is recorded these are in the table instead */
 
-static ucs_status_t
-uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
-                             unsigned flags, uct_mem_h *memh_p)
+static UCS_F_ALWAYS_INLINE ucs_status_t
+uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
+                         unsigned flags,
+                         const uct_abi_md_mem_reg_params_t *params,
+                         uintptr_t sp, uct_mem_h *memh_p)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
-    uintptr_t sp        = (uintptr_t)__builtin_frame_address(0);
     uint64_t now        = ucs_clock_now();
     ucs_status_t status;
     uint64_t signature;
 
-    status = uct_helper_md_get(uct_md, address, length, flags, sp, memh_p);
-    if ((status != UCS_OK) || (flags & UCT_MD_MEM_FLAG_LOCK) ||
-        (length == 0) || !uct_helper_md_is_mine(md)) {
+    status = uct_helper_md_get(uct_md, address, length, flags, params, sp,
+                               memh_p);
+    if ((status != UCS_OK) || !uct_helper_md_is_managed(length, flags) ||
+        !uct_helper_md_is_mine(md) ||
+        ((md->device != NULL) &&
+         uct_helper_device_is_mine(md->device, address, length, params))) {
         return status;
     }
 
@@ -160,6 +208,27 @@ uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
     uct_helper_trace_use(now, (uintptr_t)address, length,
                          flags & UCT_MD_MEM_ACCESS_ALL, signature, *memh_p);
     return UCS_OK;
+}
+
+static ucs_status_t
+uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
+                             unsigned flags, uct_mem_h *memh_p)
+{
+    return uct_helper_md_get_traced(uct_md, address, length, flags, NULL,
+                                    (uintptr_t)__builtin_frame_address(0),
+                                    memh_p);
+}
+
+static ucs_status_t
+uct_helper_md_mem_reg_params_traced(uct_md_h uct_md, void *address,
+                                    size_t length,
+                                    const uct_abi_md_mem_reg_params_t *params,
+                                    uct_mem_h *memh_p)
+{
+    return uct_helper_md_get_traced(uct_md, address, length,
+                                    uct_abi_md_mem_reg_flags(params), params,
+                                    (uintptr_t)__builtin_frame_address(0),
+                                    memh_p);
 }
 
 static ucs_status_t
@@ -180,17 +249,30 @@ uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
     return status;
 }
 
+/* UCP is told what a hit costs, so that it chooses the protocols that it
+ * chooses with a cache of its own */
+static ucs_status_t uct_helper_md_change_attr(const uct_helper_md_t *md,
+                                              void *attr, ucs_status_t status)
+{
+    if (status == UCS_OK) {
+        *uct_abi_md_attr_reg_cost(attr) = ucs_linear_func_make(md->hit_cost, 0);
+    }
+    return status;
+}
+
 static ucs_status_t uct_helper_md_query(uct_md_h uct_md, uct_md_attr_t *attr)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
-    ucs_status_t status;
 
-    status = md->lower->query(uct_md, attr);
-    if (status == UCS_OK) {
-        attr->reg_cost = ucs_linear_func_make(UCT_HELPER_MD_HIT_COST, 0);
-    }
+    return uct_helper_md_change_attr(md, attr, md->lower->query(uct_md, attr));
+}
 
-    return status;
+static ucs_status_t uct_helper_md_query_v2(uct_md_h uct_md, void *attr)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+
+    return uct_helper_md_change_attr(md, attr,
+                                     md->lower->query_v2(uct_md, attr));
 }
 
 static void uct_helper_md_unwatch(uct_helper_md_t *md)
@@ -228,11 +310,26 @@ static void uct_helper_md_close(uct_md_h uct_md)
 
 static void uct_helper_md_set_ops(uct_helper_md_t *md)
 {
-    md->ops           = *md->lower;
+    uct_abi_md_ops_copy(&md->ops, md->lower, uct_abi_md(md->md)->component);
     md->ops.close     = uct_helper_md_close;
-    md->ops.query     = uct_helper_md_query;
-    md->ops.mem_reg   = uct_helper_md_mem_reg;
     md->ops.mem_dereg = uct_helper_md_mem_dereg;
+    if (uct_abi_running->has_reg_params) {
+        md->ops.query_v2       = uct_helper_md_query_v2;
+        md->ops.mem_reg_params = uct_helper_md_mem_reg_params;
+    } else {
+        md->ops.query   = uct_helper_md_query;
+        md->ops.mem_reg = uct_helper_md_mem_reg;
+    }
+}
+
+static void uct_helper_md_set_traced_ops(uct_helper_md_t *md)
+{
+    md->ops.mem_dereg = uct_helper_md_mem_dereg_traced;
+    if (uct_abi_running->has_reg_params) {
+        md->ops.mem_reg_params = uct_helper_md_mem_reg_params_traced;
+    } else {
+        md->ops.mem_reg = uct_helper_md_mem_reg_traced;
+    }
 }
 
 ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
@@ -255,6 +352,12 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     uct_helper_md_t *md = NULL;
     ucs_status_t status;
     int watches;
+
+    if (!uct_abi_is_known()) {
+        ucs_helper_warn("%s: this release of UCX is not known: the helper "
+                        "stays off", md_name);
+        return UCS_ERR_UNSUPPORTED;
+    }
 
     status = uct_helper_md_choose_monitor(config, &watches);
     if (status != UCS_OK) {
@@ -279,8 +382,7 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     uct_helper_trust_join(md->cache);
     uct_helper_session_enter(md);
     if (ucs_load_relaxed(&uct_helper_trace_is_on)) {
-        md->ops.mem_reg   = uct_helper_md_mem_reg_traced;
-        md->ops.mem_dereg = uct_helper_md_mem_dereg_traced;
+        uct_helper_md_set_traced_ops(md);
     }
     uct_abi_md(uct_md)->ops = &md->ops;
     ucs_helper_debug("%s: helper with policy %s", md_name,
@@ -311,11 +413,7 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
 
 ucs_regcache_h uct_helper_md_cache(uct_md_h uct_md)
 {
-    ucs_status_t (*mem_reg)(uct_md_h, void*, size_t, unsigned, uct_mem_h*) =
-            uct_abi_md(uct_md)->ops->mem_reg;
-
-    if (((mem_reg != uct_helper_md_mem_reg) &&
-         (mem_reg != uct_helper_md_mem_reg_traced)) ||
+    if ((uct_abi_md(uct_md)->ops->close != uct_helper_md_close) ||
         !uct_helper_md_is_mine(uct_helper_md_of(uct_md))) {
         return NULL;
     }

@@ -20,15 +20,6 @@
 BEGIN_C_DECLS
 
 /**
- * Cost of a registration that @a query reports, in seconds: a cache hit. It is
- * the figure that UCX reports for its own cache (uct_md_rcache_overhead() in
- * src/uct/base/uct_md.c of v1.13), so UCP chooses the protocols that it
- * chooses with that one.
- */
-#define UCT_HELPER_MD_HIT_COST 180e-9
-
-
-/**
  * See whether memory events arrive as config->monitor asks for, before anything
  * is changed for a helper. If less can be had than was asked for, or nothing,
  * that has been logged when this returns.
@@ -53,7 +44,7 @@ ucs_status_t uct_helper_md_check(const uct_helper_config_t *config);
  *
  * @return UCS_OK
  * @return UCS_ERR_UNSUPPORTED    Memory events do not arrive, see events.h and
- *                                monitor.h.
+ *                                monitor.h, or this UCX is not known.
  * @return UCS_ERR_NO_MEMORY
  * @return UCS_ERR_EXCEEDS_LIMIT  Too many domains.
  *         After any error the domain is as it was, and one line of warning has

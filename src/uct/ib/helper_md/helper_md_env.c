@@ -36,8 +36,8 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
     ucs_status_t status;
 
     ucs_helper_log_hush(1);
-    status = md->lower->mem_reg(md->md, address, length,
-                                flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
+    status = uct_abi_mem_reg_flags(md->lower, md->md, address, length,
+                                   flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
     ucs_helper_log_hush(0);
     ucs_cancel_restore(cancel);
     if (status == UCS_OK) {

@@ -9,6 +9,7 @@
 #include <ucs/node/taken.h>
 #include <ucs/sys/process.h>
 #include "site.h"
+#include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/thread.h>
 
 #include <ucs/datastruct/list.h>
@@ -27,6 +28,11 @@
 
 BEGIN_C_DECLS
 
+/** Flags of registrations that go straight to the domain below. The last two
+ *  are UCT_MD_MEM_SYMMETRIC_RKEY (1.16) and UCT_MD_MEM_GVA (1.18). */
+#define UCT_HELPER_MD_UNMANAGED \
+    (UCT_MD_MEM_FLAG_LOCK | UCS_BIT(10) | UCS_BIT(11))
+
 /** A decorated domain; what a hit touches comes first. */
 typedef struct uct_helper_md {
     uct_abi_md_ops_t         ops;         /* what md->ops points to */
@@ -36,6 +42,8 @@ typedef struct uct_helper_md {
     _Atomic int              settled;     /* nothing is left to do about the
                                              thread */
     uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower one */
+    uct_helper_device_h      device;      /* NULL: host memory alone */
+    double                   hit_cost;    /* what query() says, seconds */
     uct_md_h                 md;
     uct_helper_verify_func_t verify;      /* NULL unless set */
     ucs_status_t           (*verified_dereg)(

@@ -13,12 +13,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * A decorated domain from its creation to its release, without its operations.
  */
 
-#define UCT_HELPER_MD_NOTE_MAX 128
+#define UCT_HELPER_MD_NOTE_MAX  128
+#define UCT_HELPER_MD_PROTO_ENV "UCX_PROTO_ENABLE"
 
 
 /* This is said once in a process. */
@@ -136,37 +138,43 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     ucs_cancel_restore(cancel);
 }
 
+/* UCP's two generations of protocols reckon with different figures in some
+ * releases */
+static double uct_helper_md_hit_cost(void)
+{
+    const char *proto = getenv(UCT_HELPER_MD_PROTO_ENV);
+
+    return ((proto != NULL) && (*proto != '\0') &&
+            (strchr("yYtT1", *proto) != NULL)) ?
+           uct_abi_running->hit_cost_proto : uct_abi_running->hit_cost;
+}
+
 static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,
                                const char *md_name,
                                const uct_helper_config_t *config,
-                               const uct_md_attr_t *attr)
+                               const uct_abi_md_attr_t *attr)
 {
     md->process     = uct_helper_session_process();
     md->lower       = uct_abi_md(uct_md)->ops;
-    md->lower_flags = attr->cap.flags;
+    md->lower_flags = attr->flags;
+    md->hit_cost    = uct_helper_md_hit_cost();
     md->md          = uct_md;
     md->config      = *config;
     md->local_cpus  = attr->local_cpus;
     snprintf(md->name, sizeof(md->name), "%s", md_name);
     pthread_mutex_init(&md->child_lock, NULL);
     ucs_list_head_init(&md->child_memhs);
-
-    if (attr->cap.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
-        /* 1.13 does not tell a registration's memory type */
-        uct_helper_session_note("the domain also registers device memory, "
-                                "which is not told from host memory");
-    }
 }
 
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config,
                                   uct_helper_md_t **md_p)
 {
-    uct_md_attr_t attr;
+    uct_abi_md_attr_t attr;
     uct_helper_md_t *md;
     ucs_status_t status;
 
-    status = uct_abi_md(uct_md)->ops->query(uct_md, &attr);
+    status = uct_abi_md_query(uct_abi_md(uct_md)->ops, uct_md, &attr);
     if (status != UCS_OK) {
         return status;
     }
@@ -187,6 +195,15 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_thread;
     }
 
+    status = uct_helper_device_create(uct_md, md->lower, &attr, &md->device);
+    if (status != UCS_OK) {
+        goto err_destroy_site;
+    }
+    if (attr.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
+        uct_helper_session_note("device memory is left registered between "
+                                "uses, and is not in these figures");
+    }
+
     md->node = uct_helper_node_open(config);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
@@ -201,6 +218,8 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
 
 err_release_node:
     uct_helper_node_close(md->node);
+    uct_helper_device_destroy(md->device);
+err_destroy_site:
     uct_helper_site_destroy(md->site);
 err_destroy_thread:
     ucs_thread_destroy(md->thread);
@@ -217,6 +236,7 @@ void uct_helper_md_release(uct_helper_md_t *md)
         ucs_node_part(md->node, md->cache);
     }
     ucs_regcache_destroy(md->cache);
+    uct_helper_device_destroy(md->device);
     /* This comes last, so that a rank that asks meanwhile waits until all has
      * gone. */
     if (ucs_load_relaxed(&md->listens)) {

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "session.h"
+#include <uct/ib/helper_md/device/device.h>
 #include "helper_md_int.h"
 #include <uct/ib/helper_md/watch/events.h>
 #include <ucs/sys/log.h>
@@ -84,6 +85,7 @@ static void uct_helper_session_adopt(void)
     char version[sizeof(session->closed.ucx_version)];
 
     uct_helper_events_forget();
+    uct_helper_device_forget();
     uct_helper_monitor_forget();
     uct_helper_trust_forget();
     ucs_spawn_forget();

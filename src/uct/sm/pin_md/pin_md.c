@@ -128,21 +128,31 @@ static void uct_pin_md_close(uct_md_h md)
     lower->close(md);
 }
 
+/* NEED_MEMH makes UCP register the buffer of the side that moves the data,
+ * NEED_RKEY that of its peer */
+static ucs_status_t
+uct_pin_md_change_attr(const uct_pin_md_t *pin, void *attr, ucs_status_t status)
+{
+    if (status == UCS_OK) {
+        *uct_abi_md_attr_flags(attr)   |= UCT_MD_FLAG_NEED_MEMH |
+                                          UCT_MD_FLAG_NEED_RKEY;
+        *uct_abi_md_attr_reg_cost(attr) = pin->reg_cost;
+    }
+    return status;
+}
+
 static ucs_status_t uct_pin_md_query(uct_md_h md, uct_md_attr_t *attr)
 {
     uct_pin_md_t *pin = uct_pin_md_find(md);
-    ucs_status_t status;
 
-    status = pin->lower->query(md, attr);
-    if (status != UCS_OK) {
-        return status;
-    }
+    return uct_pin_md_change_attr(pin, attr, pin->lower->query(md, attr));
+}
 
-    /* NEED_MEMH makes UCP register the buffer of the side that moves the data,
-     * NEED_RKEY that of its peer */
-    attr->cap.flags |= UCT_MD_FLAG_NEED_MEMH | UCT_MD_FLAG_NEED_RKEY;
-    attr->reg_cost   = pin->reg_cost;
-    return UCS_OK;
+static ucs_status_t uct_pin_md_query_v2(uct_md_h md, void *attr)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return uct_pin_md_change_attr(pin, attr, pin->lower->query_v2(md, attr));
 }
 
 static ucs_status_t
@@ -216,9 +226,10 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
     uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
 }
 
-static ucs_status_t uct_pin_md_register(uct_md_h md, void *address,
-                                        size_t length, unsigned flags,
-                                        uct_mem_h *memh_p)
+static ucs_status_t
+uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
+                    const uct_abi_md_mem_reg_params_t *params,
+                    uct_mem_h *memh_p)
 {
     uct_pin_md_t *pin                         = uct_pin_md_find(md);
     uct_abi_md_mem_dereg_params_t lower_dereg = {
@@ -227,7 +238,8 @@ static ucs_status_t uct_pin_md_register(uct_md_h md, void *address,
     uct_pin_region_t *region;
     ucs_status_t status;
 
-    status = pin->lower->mem_reg(md, address, length, flags, &lower_dereg.memh);
+    status = uct_abi_mem_reg_as_asked(pin->lower, md, address, length, flags,
+                                      params, &lower_dereg.memh);
     if (status != UCS_OK) {
         return status;
     }
@@ -253,7 +265,22 @@ static ucs_status_t uct_pin_md_mem_reg(uct_md_h md, void *address,
     int cancel = ucs_cancel_disable();
     ucs_status_t status;
 
-    status = uct_pin_md_register(md, address, length, flags, memh_p);
+    status = uct_pin_md_register(md, address, length, flags, NULL, memh_p);
+    ucs_cancel_restore(cancel);
+    return status;
+}
+
+static ucs_status_t
+uct_pin_md_mem_reg_params(uct_md_h md, void *address, size_t length,
+                          const uct_abi_md_mem_reg_params_t *params,
+                          uct_mem_h *memh_p)
+{
+    int cancel = ucs_cancel_disable();
+    ucs_status_t status;
+
+    status = uct_pin_md_register(md, address, length,
+                                 uct_abi_md_mem_reg_flags(params), params,
+                                 memh_p);
     ucs_cancel_restore(cancel);
     return status;
 }
@@ -304,11 +331,16 @@ static void uct_pin_md_init_ops(uct_pin_md_t *pin)
 {
     /* Slots that are not replaced go to the domain below as they are: cma's
      * mkey_pack() and the like do not look at a memory handle */
-    pin->ops           = *pin->lower;
+    uct_abi_md_ops_copy(&pin->ops, pin->lower, uct_abi_md(pin->md)->component);
     pin->ops.close     = uct_pin_md_close;
-    pin->ops.query     = uct_pin_md_query;
-    pin->ops.mem_reg   = uct_pin_md_mem_reg;
     pin->ops.mem_dereg = uct_pin_md_mem_dereg;
+    if (uct_abi_running->has_reg_params) {
+        pin->ops.query_v2       = uct_pin_md_query_v2;
+        pin->ops.mem_reg_params = uct_pin_md_mem_reg_params;
+    } else {
+        pin->ops.query   = uct_pin_md_query;
+        pin->ops.mem_reg = uct_pin_md_mem_reg;
+    }
 }
 
 static uct_pin_md_t *uct_pin_md_alloc(uct_md_h md,
@@ -365,6 +397,12 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
 
     if (uct_pin_md_is_attached(md)) {
         return UCS_ERR_ALREADY_EXISTS;
+    }
+
+    if (!uct_abi_is_known()) {
+        ucs_warn("pin_md: this release of UCX is not known, memory will not be "
+                 "pinned");
+        return UCS_ERR_UNSUPPORTED;
     }
 
     pin = uct_pin_md_alloc(md, config);

@@ -107,8 +107,9 @@ typedef struct uct_pin_difference {
  * @return UCS_OK
  * @return UCS_ERR_INVALID_PARAM   A cost is negative or not a number.
  * @return UCS_ERR_ALREADY_EXISTS  The domain is decorated already.
- * @return UCS_ERR_UNSUPPORTED     io_uring is refused or too old. One line of
- *                                 warning has been logged.
+ * @return UCS_ERR_UNSUPPORTED     io_uring is refused or too old, or this UCX
+ *                                 is not known. One line of warning has been
+ *                                 logged.
  * @return UCS_ERR_EXCEEDS_LIMIT   Too many decorated domains in the process.
  * @return UCS_ERR_NO_MEMORY       No memory for the domain or its rings.
  *         After any error the domain is as it was.

@@ -6,6 +6,7 @@ gtest_SOURCES += \
 	uct/ib/helper_md/decorator_fixture.h \
 	uct/ib/helper_md/fake_lower.h \
 	uct/ib/helper_md/far_place.h \
+	uct/ib/helper_md/generation_lower.h \
 	uct/ib/helper_md/held_lock.h \
 	uct/ib/helper_md/json_check.h \
 	uct/ib/helper_md/log_capture.h \
@@ -17,7 +18,9 @@ gtest_SOURCES += \
 	uct/ib/helper_md/test_config.cc \
 	uct/ib/helper_md/test_decorator.cc \
 	uct/ib/helper_md/test_deserted.cc \
+	uct/ib/helper_md/test_device.cc \
 	uct/ib/helper_md/test_events.cc \
+	uct/ib/helper_md/test_generations.cc \
 	uct/ib/helper_md/test_listener.cc \
 	uct/ib/helper_md/test_monitor.cc \
 	uct/ib/helper_md/test_monitor_kept.cc \

@@ -381,9 +381,8 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
         return UCS_OK;
     }
 
-    status = ucs_config_parser_fill_opts(&options, uct_helper_options_table,
-                                         UCT_HELPER_ENV_PREFIX,
-                                         UCT_HELPER_TABLE_PREFIX, 0);
+    status = uct_abi_config_fill(&uct_helper_options, UCT_HELPER_ENV_PREFIX,
+                                 &options);
     if (status != UCS_OK) {
         uct_helper_config_set_defaults(config);
         ucs_helper_error("options cannot be read: %s; the helper stays off",
@@ -400,6 +399,6 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
         uct_helper_config_check_name(*variable);
     }
 
-    ucs_config_parser_release_opts(&options, uct_helper_options_table);
+    uct_abi_config_release(&options);
     return status;
 }

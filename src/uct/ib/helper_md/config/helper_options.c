@@ -108,6 +108,19 @@ ucs_config_field_t uct_helper_options_table[] = {
     {NULL}
 };
 
-UCS_CONFIG_REGISTER_TABLE(uct_helper_options_table, "Helper memory domain",
-                          UCT_HELPER_TABLE_PREFIX, uct_helper_options_t,
-                          &ucs_config_global_list)
+const uct_abi_config_t uct_helper_options = {
+    .name   = "Helper memory domain",
+    .prefix = UCT_HELPER_TABLE_PREFIX,
+    .fields = uct_helper_options_table,
+    .size   = sizeof(uct_helper_options_t)
+};
+
+__attribute__((constructor)) static void uct_helper_options_list(void)
+{
+    uct_abi_config_list(&uct_helper_options);
+}
+
+__attribute__((destructor)) static void uct_helper_options_unlist(void)
+{
+    uct_abi_config_unlist();
+}

@@ -6,7 +6,7 @@
 
 #include "helper_config.h"
 
-#include <ucs/config/parser.h>
+#include <uct/base/uct_abi_config.h>
 
 /**
  * @file helper_options.h
@@ -19,6 +19,10 @@
 BEGIN_C_DECLS
 
 extern ucs_config_field_t uct_helper_options_table[];
+
+
+/** The table in the form that the running UCX can read. */
+extern const uct_abi_config_t uct_helper_options;
 
 END_C_DECLS
 

@@ -5,6 +5,8 @@
 #include "quiet_fork.h"
 
 #include <ucs/sys/nearest.h>
+#include <uct/base/uct_abi.h>
+#include <uct/ib/helper_md/config/helper_options.h>
 #include <uct/ib/helper_md/config/values.h>
 
 #include <ucs/config/parser.h>
@@ -472,6 +474,9 @@ TEST(test_config_env, table_is_listed_with_help)
     const ucs_config_global_list_entry_t *entry;
     unsigned fields = 0;
 
+    /* As at the start of a program that has UCX already */
+    ASSERT_TRUE(uct_abi_is_known());
+    uct_abi_config_list(&uct_helper_options);
     ucs_list_for_each(entry, &ucs_config_global_list, list) {
         if ((entry->prefix == nullptr) ||
             strcmp(entry->prefix, UCT_HELPER_TABLE_PREFIX)) {

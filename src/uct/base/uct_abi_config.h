@@ -1,0 +1,59 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_ABI_CONFIG_H_
+#define UCT_ABI_CONFIG_H_
+
+#include <ucs/config/parser.h>
+
+/**
+ * @file uct_abi_config.h
+ *
+ * Options that UCX's own parser reads, whichever UCX runs: the description of
+ * an option grew, and so did the arguments of the functions that read it. The
+ * parser also lists what is registered (`ucx_info -c`) and compares with it
+ * what it does not know, so a table in another release's layout must never get
+ * there.
+ */
+
+BEGIN_C_DECLS
+
+/** A table of options as the headers describe it that this is built with. The
+ *  process has one of it. Constant after its registration. */
+typedef struct uct_abi_config {
+    const char         *name;   /**< heading in lists */
+    const char         *prefix; /**< of each option in this table */
+    ucs_config_field_t *fields; /**< ends with an option without name */
+    size_t             size;    /**< of the structure that is filled */
+} uct_abi_config_t;
+
+
+/** List @a config among UCX's options, if the running release is known.
+ *  Idempotent. Not thread-safe: for constructors. */
+void uct_abi_config_list(const uct_abi_config_t *config);
+
+
+/** The counterpart, for destructors. */
+void uct_abi_config_unlist(void);
+
+
+/**
+ * Fill @a opts from environment and ucx.conf. Not thread-safe.
+ *
+ * @param [in]  env_prefix  Before each variable.
+ * @param [out] opts        config->size bytes; strings in it are to be released
+ *                          with @ref uct_abi_config_release.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if the running UCX is unknown; what UCX's
+ *         parser returns; UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t uct_abi_config_fill(const uct_abi_config_t *config,
+                                 const char *env_prefix, void *opts);
+
+
+/** Release what @ref uct_abi_config_fill has put into @a opts. */
+void uct_abi_config_release(void *opts);
+
+END_C_DECLS
+
+#endif

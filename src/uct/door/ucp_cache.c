@@ -1,0 +1,126 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "ucp_cache.h"
+
+#include <uct/base/uct_abi.h>
+#include <uct/ib/helper_md/session.h>
+#include <ucs/sys/atomic.h>
+#include <ucs/sys/log.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UCT_DOOR_UCP_LIBRARY    "libucp.so.0"
+#define UCT_DOOR_RCACHE         "RCACHE_ENABLE"
+#define UCT_DOOR_RCACHE_ENV     "UCX_RCACHE_ENABLE"
+#define UCT_DOOR_RCACHE_DEFAULT "try"
+#define UCT_DOOR_PROTO_ENV      "UCX_PROTO_ENABLE"
+#define UCT_DOOR_PRINT_CONFIG   UCS_BIT(0) /* UCS_CONFIG_PRINT_CONFIG */
+
+/* The first release whose old protocols use UCP's cache as well */
+#define UCT_DOOR_RCACHE_MINOR 14
+
+typedef void (*uct_door_ucp_print_func_t)(const void *config, FILE *stream,
+                                          const char *title, unsigned flags);
+typedef ucs_status_t (*uct_door_ucp_modify_func_t)(void *config,
+                                                   const char *name,
+                                                   const char *value);
+
+/* Off in all options that came by here; unknown where none did, as behind a
+ * plugin, which is loaded later */
+static _Atomic(int) uct_door_ucp_cache_is_off;
+
+static _Atomic(int) uct_door_ucp_cache_said;
+
+
+static void *uct_door_ucp_symbol(const char *name)
+{
+    void *handle = dlopen(UCT_DOOR_UCP_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol;
+
+    if (handle == NULL) {
+        return NULL;
+    }
+
+    symbol = dlsym(handle, name);
+    dlclose(handle); /* others hold it */
+    return symbol;
+}
+
+/* What UCX takes for "no" */
+static int uct_door_is_no(const char *value)
+{
+    return !strncmp(value, "n", 1) || !strncmp(value, "N", 1) ||
+           !strncmp(value, "0", 1) || !strncmp(value, "off", 3);
+}
+
+/* UCP has no way to ask for one option, but it prints them */
+static int uct_door_ucp_cache_value(const void *config, char *value, size_t max)
+{
+    uct_door_ucp_print_func_t print = (uct_door_ucp_print_func_t)
+            uct_door_ucp_symbol("ucp_config_print");
+    char *text = NULL, *at;
+    size_t length;
+    FILE *stream;
+
+    stream = (print == NULL) ? NULL : open_memstream(&text, &length);
+    if (stream == NULL) {
+        return 0;
+    }
+
+    print(config, stream, NULL, UCT_DOOR_PRINT_CONFIG);
+    fclose(stream);
+    at = (text == NULL) ? NULL : strstr(text, UCT_DOOR_RCACHE "=");
+    if (at != NULL) {
+        at += strlen(UCT_DOOR_RCACHE "=");
+        snprintf(value, max, "%.*s", (int)strcspn(at, "\n"), at);
+    }
+    free(text);
+    return at != NULL;
+}
+
+void uct_door_ucp_cache_disable(void *config)
+{
+    uct_door_ucp_modify_func_t modify = (uct_door_ucp_modify_func_t)
+            uct_door_ucp_symbol("ucp_config_modify");
+    char value[16];
+    int is_off;
+
+    if ((modify == NULL) ||
+        !uct_door_ucp_cache_value(config, value, sizeof(value))) {
+        return;
+    }
+
+    is_off = uct_door_is_no(value) ||
+             (!strcmp(value, UCT_DOOR_RCACHE_DEFAULT) &&
+              (getenv(UCT_DOOR_RCACHE_ENV) == NULL) &&
+              (modify(config, UCT_DOOR_RCACHE, "n") == UCS_OK));
+    ucs_store_relaxed(&uct_door_ucp_cache_is_off, is_off);
+}
+
+void uct_door_ucp_cache_report(void)
+{
+    const char *proto = getenv(UCT_DOOR_PROTO_ENV);
+    const char *env   = getenv(UCT_DOOR_RCACHE_ENV);
+
+    if (ucs_load_relaxed(&uct_door_ucp_cache_is_off) ||
+        ((env != NULL) && uct_door_is_no(env)) ||
+        ((uct_abi_running->minor_min < UCT_DOOR_RCACHE_MINOR) &&
+         ((proto == NULL) || (strchr("yY1", *proto) == NULL))) ||
+        (ucs_add_relaxed(&uct_door_ucp_cache_said, 1) > 0)) {
+        return;
+    }
+
+    ucs_helper_warn("UCP's own registration cache is on and keeps all memory "
+                    "registered above the helper; set %s=n",
+                    UCT_DOOR_RCACHE_ENV);
+    uct_helper_session_note("UCP's own registration cache was on: memory "
+                            "stayed registered above the helper");
+}

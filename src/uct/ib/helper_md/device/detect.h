@@ -1,0 +1,40 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCT_HELPER_DETECT_H_
+#define UCT_HELPER_DETECT_H_
+
+#include <uct/api/uct.h>
+
+/**
+ * @file detect.h
+ *
+ * Is this memory a device's? UCX's cache of memory types knows what was
+ * allocated as such; where it does not, the domains that can detect types are
+ * asked, as UCP does: domains of our own, for UCP's may be closed at any time.
+ */
+
+BEGIN_C_DECLS
+
+/** Open the domains that detect types of memory, if they are not open yet.
+ *  Each call needs a @ref uct_helper_detect_close. Not from an event. */
+void uct_helper_detect_open(void);
+
+
+/** The counterpart; the last one closes the domains. */
+void uct_helper_detect_close(void);
+
+
+/**
+ * From any thread between the two calls above.
+ *
+ * @param [in] address  First of @a length bytes.
+ *
+ * @return Nonzero if the memory is not the host's, or is known not to be plain
+ *         host memory and no domain can tell what it is.
+ */
+int uct_helper_detect_is_device(const void *address, size_t length);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,507 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "device.h"
+#include "detect.h"
+
+#include <uct/ib/helper_md/session.h>
+#include <ucs/datastruct/list.h>
+#include <ucs/sys/atomic.h>
+#include <ucs/sys/cancel.h>
+
+#include <ucm/api/ucm.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* Domains of a process that may register a device's memory */
+#define UCT_HELPER_DEVICE_MAX 64
+
+/* After UCX's own look at types of memory, before its caches (1000) */
+#define UCT_HELPER_DEVICE_PRIORITY 900
+
+/* Freed device memory; and unmapped, for what was taken for a device's */
+#define UCT_HELPER_DEVICE_EVENTS \
+    (UCM_EVENT_MEM_TYPE_FREE | UCM_EVENT_VM_UNMAPPED)
+
+/* How often an event tries for the lock: each is tens of ns, the lock is held
+ * for less than a us with 100 regions. Half loses all regions to one event
+ * more often where threads are many; double has a signal handler wait twice
+ * as long. */
+#define UCT_HELPER_DEVICE_TRIES 1000
+
+/* UCT_MD_FLAG_REG_DMABUF, from 1.14 on */
+#define UCT_HELPER_DEVICE_FLAG_DMABUF UCS_BIT(10)
+
+/* Another one that waits for the end of a registration */
+typedef struct uct_helper_device_comp {
+    struct uct_helper_device_comp *next;
+    uct_completion_t              *comp;
+} uct_helper_device_comp_t;
+
+/* A registration, or one that is being made (no handle yet); while it is doomed
+ * no request finds it. Under the class's lock, but for what never changes. */
+typedef struct uct_helper_device_region {
+    ucs_list_link_t          list;
+    uintptr_t                start;
+    uintptr_t                end;
+    unsigned                 flags;
+    unsigned                 refs;
+    int                      is_doomed;
+    int                      is_ready;
+    uct_mem_h                memh;
+    uct_helper_device_comp_t *comps;
+} uct_helper_device_region_t;
+
+struct uct_helper_device {
+    uct_md_h               md;
+    const uct_abi_md_ops_t *lower;
+    int                    looks;   /* types of memory are asked for */
+    pthread_mutex_t        lock;    /* a leaf; nothing is called under it */
+    ucs_list_link_t        regions; /* the latest used first */
+    _Atomic(unsigned)      missed;  /* an event found the lock taken */
+    _Atomic(unsigned)      count;   /* regions, for events */
+};
+
+/* As in events.c: a class is inside an event only while readers > 0 */
+static struct {
+    _Atomic(uct_helper_device_h) device;
+    _Atomic(unsigned)            readers;
+} uct_helper_devices[UCT_HELPER_DEVICE_MAX];
+
+static pthread_once_t uct_helper_device_once = PTHREAD_ONCE_INIT;
+
+
+/* Under the lock */
+static void uct_helper_device_doom(uct_helper_device_h device, uintptr_t start,
+                                   uintptr_t end)
+{
+    uct_helper_device_region_t *region;
+
+    ucs_list_for_each(region, &device->regions, list) {
+        if ((region->start < end) && (start < region->end)) {
+            region->is_doomed = 1;
+        }
+    }
+}
+
+/* What events could not do because the lock was taken is made up for before
+ * anything is looked up: all regions go, for the places were not kept */
+static void uct_helper_device_lock(uct_helper_device_h device)
+{
+    pthread_mutex_lock(&device->lock);
+    if (ucs_swap_relaxed(&device->missed, 0)) {
+        uct_helper_device_doom(device, 0, UINTPTR_MAX);
+    }
+}
+
+static void uct_helper_device_unlock(uct_helper_device_h device)
+{
+    pthread_mutex_unlock(&device->lock);
+}
+
+/* The lock is held for a walk through a list at most, and this thread may hold
+ * it itself (a signal): so it is tried for a while, and then a mark is left */
+static void uct_helper_device_freed(uct_helper_device_h device,
+                                    uintptr_t start, uintptr_t end)
+{
+    unsigned tries;
+
+    if (ucs_load_relaxed(&device->count) == 0) {
+        return;
+    }
+
+    for (tries = 0; tries < UCT_HELPER_DEVICE_TRIES; ++tries) {
+        if (pthread_mutex_trylock(&device->lock) == 0) {
+            uct_helper_device_doom(device, start, end);
+            pthread_mutex_unlock(&device->lock);
+            return;
+        }
+    }
+
+    ucs_store_relaxed(&device->missed, 1);
+}
+
+static void uct_helper_device_event(ucm_event_type_t type, ucm_event_t *event,
+                                    void *arg)
+{
+    int is_free     = (type == UCM_EVENT_MEM_TYPE_FREE);
+    uintptr_t start = (uintptr_t)(is_free ? event->mem_type.address :
+                                            event->vm_unmapped.address);
+    size_t length   = is_free ? event->mem_type.size : event->vm_unmapped.size;
+    uct_helper_device_h device;
+    unsigned i;
+
+    (void)arg;
+    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
+        if (ucs_load_relaxed(&uct_helper_devices[i].device) == NULL) {
+            continue;
+        }
+
+        /* [D-READER] Either the add comes after the one in
+         * uct_helper_device_leave(), and then the NULL is seen below, or before
+         * it, and then that function waits for the sub. */
+        ucs_add_acq_rel(&uct_helper_devices[i].readers, 1);
+        device = ucs_load_acquire(&uct_helper_devices[i].device);
+        if (device != NULL) {
+            uct_helper_device_freed(device, start, start + length);
+        }
+        /* [D-READER] pairs with the add in uct_helper_device_leave() */
+        ucs_sub_acq_rel(&uct_helper_devices[i].readers, 1);
+    }
+}
+
+static void uct_helper_device_listen(void)
+{
+    (void)ucm_set_event_handler(UCT_HELPER_DEVICE_EVENTS,
+                                UCT_HELPER_DEVICE_PRIORITY,
+                                uct_helper_device_event, NULL);
+}
+
+static ucs_status_t uct_helper_device_join(uct_helper_device_h device)
+{
+    uct_helper_device_h none;
+    unsigned i;
+
+    pthread_once(&uct_helper_device_once, uct_helper_device_listen);
+    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
+        none = NULL;
+        /* [D-READER] publishes the class to uct_helper_device_event() */
+        if (ucs_cas_acq_rel(&uct_helper_devices[i].device, &none, device)) {
+            return UCS_OK;
+        }
+    }
+
+    return UCS_ERR_EXCEEDS_LIMIT;
+}
+
+static void uct_helper_device_leave(uct_helper_device_h device)
+{
+    uct_helper_device_h found;
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
+        found = device;
+        /* [D-READER] The cas stands before the add below */
+        if (!ucs_cas_acq_rel(&uct_helper_devices[i].device, &found, NULL)) {
+            continue;
+        }
+
+        /* [D-READER] pairs with the add and sub in uct_helper_device_event() */
+        while (ucs_add_acq_rel(&uct_helper_devices[i].readers, 0) != 0) {
+            sched_yield();
+        }
+    }
+}
+
+void uct_helper_device_forget(void)
+{
+    unsigned i;
+
+    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
+        ucs_store_relaxed(&uct_helper_devices[i].device, NULL);
+        ucs_store_relaxed(&uct_helper_devices[i].readers, 0);
+    }
+}
+
+ucs_status_t uct_helper_device_create(uct_md_h md,
+                                      const uct_abi_md_ops_t *lower,
+                                      const uct_abi_md_attr_t *attr,
+                                      uct_helper_device_h *device_p)
+{
+    int looks = (attr->reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) != 0;
+    uct_helper_device_h device;
+    ucs_status_t status;
+
+    *device_p = NULL;
+    if (!looks && !(attr->flags & UCT_HELPER_DEVICE_FLAG_DMABUF)) {
+        return UCS_OK;
+    }
+
+    device = calloc(1, sizeof(*device));
+    if (device == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    device->md    = md;
+    device->lower = lower;
+    device->looks = looks;
+    pthread_mutex_init(&device->lock, NULL);
+    ucs_list_head_init(&device->regions);
+    status = uct_helper_device_join(device);
+    if (status != UCS_OK) {
+        pthread_mutex_destroy(&device->lock);
+        free(device);
+        return status;
+    }
+
+    if (looks) {
+        uct_helper_detect_open();
+    }
+    *device_p = device;
+    return UCS_OK;
+}
+
+/* The region is in no list any more. The domain below calls one completion, the
+ * others are called here, after it. */
+static ucs_status_t
+uct_helper_device_deregister(uct_helper_device_h device,
+                             uct_helper_device_region_t *region)
+{
+    uct_abi_md_mem_dereg_params_t params = {
+        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
+        .memh       = region->memh
+    };
+    uct_helper_device_comp_t *waiting = region->comps, *next;
+    int cancel                        = ucs_cancel_disable();
+    ucs_status_t status;
+
+    if (waiting != NULL) {
+        params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
+                             UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
+        params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
+        params.comp        = waiting->comp;
+    }
+
+    status = device->lower->mem_dereg(device->md, &params);
+    for (; waiting != NULL; waiting = next) {
+        next = waiting->next;
+        if ((waiting->comp != params.comp) && (--waiting->comp->count == 0)) {
+            waiting->comp->func(waiting->comp);
+        }
+        free(waiting);
+    }
+    free(region);
+    ucs_cancel_restore(cancel);
+    return status;
+}
+
+/* Takes out one that is doomed and unused */
+static uct_helper_device_region_t *
+uct_helper_device_take_doomed(uct_helper_device_h device)
+{
+    uct_helper_device_region_t *region;
+
+    ucs_list_for_each(region, &device->regions, list) {
+        if (region->is_doomed && (region->refs == 0)) {
+            ucs_list_del(&region->list);
+            ucs_sub_relaxed(&device->count, 1);
+            return region;
+        }
+    }
+
+    return NULL;
+}
+
+/* Not from an event: the domain below may allocate */
+static void uct_helper_device_sweep(uct_helper_device_h device)
+{
+    uct_helper_device_region_t *region;
+
+    do {
+        uct_helper_device_lock(device);
+        region = uct_helper_device_take_doomed(device);
+        uct_helper_device_unlock(device);
+        if (region != NULL) {
+            uct_helper_device_deregister(device, region);
+        }
+    } while (region != NULL);
+}
+
+void uct_helper_device_destroy(uct_helper_device_h device)
+{
+    uct_helper_device_region_t *region, *next;
+
+    if (device == NULL) {
+        return;
+    }
+
+    uct_helper_device_leave(device);
+    ucs_list_for_each_safe(region, next, &device->regions, list) {
+        uct_helper_device_deregister(device, region);
+    }
+    if (device->looks) {
+        uct_helper_detect_close();
+    }
+    pthread_mutex_destroy(&device->lock);
+    free(device);
+}
+
+int uct_helper_device_is_mine(uct_helper_device_h device, const void *address,
+                              size_t length,
+                              const uct_abi_md_mem_reg_params_t *params)
+{
+    if ((params != NULL) &&
+        (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD) &&
+        (params->dmabuf_fd >= 0)) {
+        return 1;
+    }
+
+    if (!device->looks) {
+        return 0;
+    }
+
+    if ((params != NULL) &&
+        (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE) &&
+        (params->mem_type == UCS_MEMORY_TYPE_HOST)) {
+        return 0;
+    }
+
+    return uct_helper_detect_is_device(address, length);
+}
+
+/* Under the lock */
+static uct_helper_device_region_t *
+uct_helper_device_find(uct_helper_device_h device, uintptr_t start,
+                       uintptr_t end, unsigned access)
+{
+    uct_helper_device_region_t *region;
+
+    ucs_list_for_each(region, &device->regions, list) {
+        if (!region->is_doomed && region->is_ready && (region->start <= start) &&
+            (end <= region->end) && !(access & ~region->flags)) {
+            ++region->refs;
+            ucs_list_del(&region->list);
+            ucs_list_add_head(&device->regions, &region->list);
+            return region;
+        }
+    }
+
+    return NULL;
+}
+
+static void uct_helper_device_insert(uct_helper_device_h device,
+                                     uct_helper_device_region_t *region)
+{
+    uct_helper_device_lock(device);
+    ucs_list_add_head(&device->regions, &region->list);
+    ucs_add_relaxed(&device->count, 1);
+    uct_helper_device_unlock(device);
+}
+
+/* It is in the list before it is registered, so that events find it */
+static ucs_status_t
+uct_helper_device_register(uct_helper_device_h device, void *address,
+                           size_t length, unsigned flags,
+                           const uct_abi_md_mem_reg_params_t *params,
+                           uct_mem_h *memh_p)
+{
+    uct_helper_device_region_t *region = calloc(1, sizeof(*region));
+    ucs_status_t status;
+    uct_mem_h memh;
+
+    if (region == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    region->start = (uintptr_t)address;
+    region->end   = (uintptr_t)address + length;
+    region->flags = flags;
+    region->refs  = 1;
+    uct_helper_device_insert(device, region);
+    status = uct_abi_mem_reg_as_asked(device->lower, device->md, address,
+                                      length, flags, params, &memh);
+
+    uct_helper_device_lock(device);
+    if (status == UCS_OK) {
+        region->memh     = memh;
+        region->is_ready = 1;
+        *memh_p          = memh;
+    } else {
+        ucs_list_del(&region->list);
+        ucs_sub_relaxed(&device->count, 1);
+    }
+    uct_helper_device_unlock(device);
+
+    if (status != UCS_OK) {
+        free(region);
+    }
+    return status;
+}
+
+ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
+                                   size_t length, unsigned flags,
+                                   const uct_abi_md_mem_reg_params_t *params,
+                                   uct_mem_h *memh_p)
+{
+    int cancel = ucs_cancel_disable();
+    uct_helper_device_region_t *region;
+    ucs_status_t status = UCS_OK;
+
+    uct_helper_device_sweep(device);
+    uct_helper_device_lock(device);
+    region = uct_helper_device_find(device, (uintptr_t)address,
+                                    (uintptr_t)address + length,
+                                    flags & UCT_MD_MEM_ACCESS_ALL);
+    if (region != NULL) {
+        *memh_p = region->memh;
+    }
+    uct_helper_device_unlock(device);
+
+    if (region == NULL) {
+        status = uct_helper_device_register(device, address, length, flags,
+                                            params, memh_p);
+    }
+    ucs_cancel_restore(cancel);
+    return status;
+}
+
+/* Drops a reference of the region that @a memh names; whether it was the last
+ * one of a doomed region */
+static int uct_helper_device_unref(uct_helper_device_h device, uct_mem_h memh,
+                                   uct_helper_device_comp_t *waiting,
+                                   uct_helper_device_region_t **region_p)
+{
+    uct_helper_device_region_t *region;
+    int is_last = 0;
+
+    *region_p = NULL;
+    uct_helper_device_lock(device);
+    ucs_list_for_each(region, &device->regions, list) {
+        if ((region->memh != memh) || !region->is_ready || (region->refs == 0)) {
+            continue;
+        }
+
+        *region_p = region;
+        if (waiting != NULL) {
+            waiting->next     = region->comps;
+            region->comps     = waiting;
+            region->is_doomed = 1;
+        }
+        is_last = (--region->refs == 0) && region->is_doomed;
+        if (is_last) {
+            ucs_list_del(&region->list);
+            ucs_sub_relaxed(&device->count, 1);
+        }
+        break;
+    }
+    uct_helper_device_unlock(device);
+    return is_last;
+}
+
+ucs_status_t uct_helper_device_put(uct_helper_device_h device, uct_mem_h memh,
+                                   uct_completion_t *comp)
+{
+    uct_helper_device_comp_t *waiting = NULL;
+    uct_helper_device_region_t *region;
+
+    if (comp != NULL) {
+        waiting = malloc(sizeof(*waiting));
+        if (waiting == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        waiting->comp = comp;
+    }
+
+    if (uct_helper_device_unref(device, memh, waiting, &region)) {
+        return uct_helper_device_deregister(device, region);
+    }
+
+    if (region == NULL) {
+        free(waiting);
+        return UCS_ERR_NO_ELEM;
+    }
+
+    return UCS_OK;
+}

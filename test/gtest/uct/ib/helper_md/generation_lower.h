@@ -1,0 +1,249 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef TEST_GENERATION_LOWER_H_
+#define TEST_GENERATION_LOWER_H_
+
+#include <uct/base/uct_abi.h>
+
+#include <cstring>
+#include <vector>
+
+/**
+ * A memory domain in the layout of the generation that is in force: its table
+ * ends where that release's ends, and behind it lies what must not be read. It
+ * counts, and remembers what it was called with. One thread.
+ */
+class generation_lower {
+public:
+    static const uintptr_t BEHIND = 0xbad;
+
+    explicit generation_lower(const char *component, uint64_t flags = 0,
+                              uint64_t reg_mem_types =
+                                      UCS_BIT(UCS_MEMORY_TYPE_HOST)) :
+        m_flags(flags | UCT_MD_FLAG_REG), m_reg_mem_types(reg_mem_types)
+    {
+        memset(&m_component, 0, sizeof(m_component));
+        strcpy(m_component.name, component);
+        for (size_t i = 0; i < UCT_ABI_MAX_SLOTS; ++i) {
+            slot(i) = (i < num_slots()) ? 0x1000 + i : BEHIND;
+        }
+        m_ops.close     = close;
+        m_ops.mem_dereg = mem_dereg;
+        if (uct_abi_running->has_reg_params) {
+            m_ops.query_v2       = query_v2;
+            m_ops.mem_reg_params = mem_reg_params;
+        } else {
+            m_ops.query   = query;
+            m_ops.mem_reg = mem_reg;
+        }
+        m_md.super.ops       = &m_ops;
+        m_md.super.component = (uct_component_h)&m_component;
+        m_md.self            = this;
+    }
+
+    generation_lower(const generation_lower&) = delete;
+
+    uct_md_h md()
+    {
+        return (uct_md_h)&m_md.super;
+    }
+
+    /** Table as the domain has it now. */
+    const uct_abi_md_ops_t *now()
+    {
+        return m_md.super.ops;
+    }
+
+    const uct_abi_md_ops_t *own()
+    {
+        return &m_ops;
+    }
+
+    size_t num_slots() const
+    {
+        return uct_abi_running->num_slots +
+               (strcmp(m_component.name, "ib") ?
+                0 : uct_abi_running->num_ib_slots);
+    }
+
+    /** As UCP calls it: with flags or parameters. */
+    uct_mem_h reg(void *address, size_t length, unsigned flags)
+    {
+        uct_abi_md_mem_reg_params_t params;
+        uct_mem_h memh = nullptr;
+
+        if (!uct_abi_running->has_reg_params) {
+            return (now()->mem_reg(md(), address, length, flags, &memh) ==
+                    UCS_OK) ? memh : nullptr;
+        }
+
+        /* What is not in the mask must not be looked at */
+        memset(&params, 0, sizeof(params));
+        params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS;
+        params.flags      = flags;
+        asked_params      = &params;
+        return reg_params(address, length, &params);
+    }
+
+    uct_mem_h reg_params(void *address, size_t length,
+                         const uct_abi_md_mem_reg_params_t *params)
+    {
+        uct_mem_h memh = nullptr;
+
+        return (now()->mem_reg_params(md(), address, length, params, &memh) ==
+                UCS_OK) ? memh : nullptr;
+    }
+
+    ucs_status_t dereg(uct_mem_h memh)
+    {
+        uct_abi_md_mem_dereg_params_t params;
+
+        memset(&params, 0xff, sizeof(params));
+        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
+        params.memh       = memh;
+        return now()->mem_dereg(md(), &params);
+    }
+
+    /** @return Status of a query of the table in force, attributes in attr. */
+    ucs_status_t query_now()
+    {
+        memset(attr, 0, sizeof(attr));
+        return uct_abi_running->has_reg_params ?
+               now()->query_v2(md(), attr) :
+               now()->query(md(), (uct_md_attr_t*)attr);
+    }
+
+    uintptr_t slot_of(const uct_abi_md_ops_t *ops, size_t i) const
+    {
+        return reinterpret_cast<const uintptr_t*>(ops)[i];
+    }
+
+    unsigned               num_regs = 0, num_deregs = 0, num_closes = 0;
+    unsigned               num_invalidates = 0;
+    std::vector<uct_mem_h> live;
+    const uct_abi_md_mem_reg_params_t *asked_params  = nullptr;
+    const uct_abi_md_mem_reg_params_t *passed_params = nullptr;
+    uct_abi_md_mem_reg_params_t        last_params;
+    unsigned                           last_flags    = 0;
+    char                               attr[UCT_ABI_MD_ATTR_MAX];
+
+private:
+    struct md_t {
+        uct_abi_md_t     super;
+        generation_lower *self;
+    };
+
+    static generation_lower *of(uct_md_h md)
+    {
+        return reinterpret_cast<md_t*>(md)->self;
+    }
+
+    uintptr_t &slot(size_t i)
+    {
+        return reinterpret_cast<uintptr_t*>(&m_ops)[i];
+    }
+
+    static void close(uct_md_h md)
+    {
+        ++of(md)->num_closes;
+    }
+
+    void fill(void *to)
+    {
+        ucs_linear_func_t cost = ucs_linear_func_make(16e-6, 0.06e-9);
+        char *base             = (char*)to;
+
+        memcpy(base + uct_abi_running->attr_flags, &m_flags, sizeof(m_flags));
+        memcpy(base + uct_abi_running->attr_reg_mem_types, &m_reg_mem_types,
+               sizeof(m_reg_mem_types));
+        memcpy(base + uct_abi_running->attr_reg_cost, &cost, sizeof(cost));
+        memset(base + uct_abi_running->attr_local_cpus, 0xff,
+               sizeof(ucs_cpu_set_t));
+    }
+
+    static ucs_status_t query(uct_md_h md, uct_md_attr_t *to)
+    {
+        of(md)->fill(to);
+        return UCS_OK;
+    }
+
+    static ucs_status_t query_v2(uct_md_h md, void *to)
+    {
+        of(md)->fill(to);
+        return UCS_OK;
+    }
+
+    ucs_status_t register_it(unsigned flags, uct_mem_h *memh_p)
+    {
+        last_flags = flags;
+        *memh_p    = (uct_mem_h)(uintptr_t)(0x1000 + 16 * ++num_regs);
+        live.push_back(*memh_p);
+        return UCS_OK;
+    }
+
+    static ucs_status_t mem_reg(uct_md_h md, void *, size_t, unsigned flags,
+                                uct_mem_h *memh_p)
+    {
+        return of(md)->register_it(flags, memh_p);
+    }
+
+    static ucs_status_t
+    mem_reg_params(uct_md_h md, void *, size_t,
+                   const uct_abi_md_mem_reg_params_t *params,
+                   uct_mem_h *memh_p)
+    {
+        of(md)->passed_params = params;
+        of(md)->last_params   = *params;
+        return of(md)->register_it(uct_abi_md_mem_reg_flags(params), memh_p);
+    }
+
+    static ucs_status_t mem_dereg(uct_md_h md,
+                                  const uct_abi_md_mem_dereg_params_t *params)
+    {
+        generation_lower *self = of(md);
+
+        for (size_t i = 0; i < self->live.size(); ++i) {
+            if (self->live[i] != params->memh) {
+                continue;
+            }
+            self->live.erase(self->live.begin() + i);
+            ++self->num_deregs;
+            if ((params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS) &&
+                (params->flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE)) {
+                ++self->num_invalidates;
+                if (--params->comp->count == 0) {
+                    params->comp->func(params->comp);
+                }
+            }
+            return UCS_OK;
+        }
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    uint64_t            m_flags, m_reg_mem_types;
+    uct_abi_component_t m_component;
+    uct_abi_md_ops_t    m_ops;
+    md_t                m_md;
+};
+
+/** Puts a generation in force for the lifetime of the object. */
+class generation_in_force {
+public:
+    explicit generation_in_force(unsigned minor)
+    {
+        uct_abi_is_known();
+        m_before = uct_abi_running;
+        uct_abi_select(uct_abi_find(UCT_ABI_MAJOR, minor));
+    }
+
+    ~generation_in_force()
+    {
+        uct_abi_select(m_before);
+    }
+
+private:
+    const uct_abi_t *m_before;
+};
+
+#endif

@@ -1,0 +1,258 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "generation_lower.h"
+#include "plain_config.h"
+
+#include <uct/ib/helper_md/device/detect.h>
+#include <uct/ib/helper_md/helper_md.h>
+
+#include <ucm/api/ucm.h>
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+
+/* Exported by libucs and libucm, declared in headers that are not installed.
+ * 1.22 added a last argument to the first one, which earlier ones ignore. */
+extern "C" {
+void ucs_memtype_cache_update(const void *address, size_t size,
+                              ucs_memory_type_t mem_type, unsigned sys_dev,
+                              unsigned mem_flags);
+void ucs_memtype_cache_remove(const void *address, size_t size);
+void ucm_event_dispatch(ucm_event_type_t type, ucm_event_t *event);
+}
+
+static const unsigned ACCESS = UCT_MD_MEM_ACCESS_ALL;
+static const size_t   LENGTH = 64ul << 10;
+static const uint64_t TYPES  = UCS_BIT(UCS_MEMORY_TYPE_HOST) |
+                              UCS_BIT(UCS_MEMORY_TYPE_CUDA);
+
+/** A domain that registers a GPU's memory too. What stands for that memory is
+ *  called so in UCX's cache of memory types. */
+class test_device : public ::testing::Test {
+protected:
+    test_device() : m_generation(18)
+    {
+    }
+
+    void SetUp() override
+    {
+#if defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other";
+#endif
+        m_buffer = (char*)mmap(nullptr, 2 * LENGTH, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
+                               0);
+        ASSERT_NE(MAP_FAILED, m_buffer);
+        /* UCX makes its cache of types when it is first asked */
+        EXPECT_FALSE(uct_helper_detect_is_device(m_buffer, 2 * LENGTH));
+    }
+
+    void TearDown() override
+    {
+        if (m_buffer != nullptr) {
+            ucs_memtype_cache_remove(m_buffer, 2 * LENGTH);
+            munmap(m_buffer, 2 * LENGTH);
+        }
+    }
+
+    void attach(generation_lower &lower,
+                ucs_regcache_policy_t policy = UCS_REGCACHE_POLICY_ON_DEMAND)
+    {
+        uct_helper_config_t config = plain_config();
+
+        config.policy = policy;
+        ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
+    }
+
+    static void call_device(void *address, size_t length)
+    {
+        ucs_memtype_cache_update(address, length, UCS_MEMORY_TYPE_CUDA, 0, 0);
+    }
+
+    static void free_event(void *address, size_t length)
+    {
+        ucm_event_t event;
+
+        memset(&event, 0, sizeof(event));
+        event.mem_type.address  = address;
+        event.mem_type.size     = length;
+        event.mem_type.mem_type = UCS_MEMORY_TYPE_CUDA;
+        ucm_event_dispatch(UCM_EVENT_MEM_TYPE_FREE, &event);
+    }
+
+    static void use(generation_lower &lower, void *address,
+                    size_t length = LENGTH)
+    {
+        uct_mem_h memh = lower.reg(address, length, ACCESS);
+        ASSERT_NE(nullptr, memh);
+        EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    }
+
+    static size_t cache_uses(generation_lower &lower)
+    {
+        ucs_regcache_stats_t stats;
+
+        ucs_regcache_stats(uct_helper_md_cache(lower.md()), 0, &stats);
+        return stats.regions;
+    }
+
+    generation_in_force m_generation;
+    char                *m_buffer = nullptr;
+};
+
+TEST_F(test_device, stays_registered_under_any_policy)
+{
+    for (int policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        generation_lower lower("fake", 0, TYPES);
+        attach(lower, ucs_regcache_policy_t(policy));
+        call_device(m_buffer, LENGTH);
+        for (int i = 0; i < 5; ++i) {
+            use(lower, m_buffer);
+        }
+        EXPECT_EQ(1u, lower.num_regs) << policy;
+        EXPECT_EQ(0u, lower.num_deregs) << policy;
+        EXPECT_EQ(0u, cache_uses(lower)) << policy;
+        lower.now()->close(lower.md());
+        EXPECT_TRUE(lower.live.empty()) << policy;
+    }
+}
+
+TEST_F(test_device, host_memory_beside_it_is_as_ever)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    use(lower, m_buffer + LENGTH);
+    use(lower, m_buffer + LENGTH);
+    EXPECT_EQ(2u, lower.num_regs);
+    EXPECT_EQ(2u, lower.num_deregs);
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device, a_part_of_it_hits_another_access_does_not)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    uct_mem_h memh = lower.reg(m_buffer, LENGTH, UCT_MD_MEM_ACCESS_LOCAL_READ);
+    EXPECT_EQ(memh, lower.reg(m_buffer + 4096, 4096,
+                              UCT_MD_MEM_ACCESS_LOCAL_READ));
+    uct_mem_h other = lower.reg(m_buffer, LENGTH, ACCESS);
+    EXPECT_NE(memh, other);
+    EXPECT_EQ(2u, lower.num_regs);
+    for (uct_mem_h each : {memh, memh, other}) {
+        EXPECT_EQ(UCS_OK, lower.dereg(each));
+    }
+    EXPECT_EQ(0u, lower.num_deregs);
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device, free_drops_it)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    call_device(m_buffer, 2 * LENGTH);
+    use(lower, m_buffer);
+    use(lower, m_buffer + LENGTH);
+    free_event(m_buffer, LENGTH);
+    use(lower, m_buffer + LENGTH);
+    EXPECT_EQ(2u, lower.num_regs) << "the other one stays";
+    EXPECT_EQ(1u, lower.num_deregs);
+    use(lower, m_buffer);
+    EXPECT_EQ(3u, lower.num_regs);
+    lower.now()->close(lower.md());
+    EXPECT_TRUE(lower.live.empty());
+}
+
+TEST_F(test_device, free_in_a_use_drops_it_afterwards)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
+    free_event(m_buffer + 4096, 1);
+    EXPECT_EQ(0u, lower.num_deregs) << "it is in use";
+    uct_mem_h next = lower.reg(m_buffer, LENGTH, ACCESS);
+    EXPECT_NE(memh, next) << "what was freed must not be found";
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(1u, lower.num_deregs);
+    EXPECT_EQ(UCS_OK, lower.dereg(next));
+    EXPECT_EQ(1u, lower.num_deregs);
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device, a_descriptor_makes_it_a_devices)
+{
+    /* The domain takes descriptors (dmabuf), and no type but the host's */
+    generation_lower lower("fake", UCS_BIT(10));
+    uct_abi_md_mem_reg_params_t params;
+
+    attach(lower);
+    memset(&params, 0, sizeof(params));
+    params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
+                        UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD;
+    params.flags      = ACCESS;
+    params.dmabuf_fd  = 1;
+    uct_mem_h memh = lower.reg_params(m_buffer, LENGTH, &params);
+    EXPECT_EQ(&params, lower.passed_params) << "it is needed below";
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    params.dmabuf_fd = 2; /* each request opens one */
+    EXPECT_EQ(memh, lower.reg_params(m_buffer, LENGTH, &params));
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(1u, lower.num_regs);
+    EXPECT_EQ(0u, lower.num_deregs);
+
+    params.dmabuf_fd = -1; /* none: UCT_DMABUF_FD_INVALID */
+    memh = lower.reg_params(m_buffer + LENGTH, LENGTH, &params);
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(1u, lower.num_deregs) << "that is host memory, on demand";
+    lower.now()->close(lower.md());
+}
+
+static unsigned completions;
+
+static void note_completion(uct_completion_t *comp)
+{
+    (void)comp;
+    ++completions;
+}
+
+TEST_F(test_device, invalidation_waits_for_the_last_user)
+{
+    generation_lower lower("fake", UCT_MD_FLAG_INVALIDATE, TYPES);
+    uct_completion_t comp[2];
+    uct_abi_md_mem_dereg_params_t params;
+
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(memh, lower.reg(m_buffer, LENGTH, ACCESS));
+    }
+
+    completions = 0;
+    for (int i = 0; i < 2; ++i) {
+        comp[i].func      = note_completion;
+        comp[i].count     = 1;
+        comp[i].status    = UCS_OK;
+        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH |
+                            UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
+                            UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
+        params.memh       = memh;
+        params.flags      = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
+        params.comp       = &comp[i];
+        EXPECT_EQ(UCS_OK, lower.now()->mem_dereg(lower.md(), &params));
+    }
+    EXPECT_EQ(0u, completions);
+    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(2u, completions);
+    EXPECT_EQ(1u, lower.num_deregs);
+    EXPECT_EQ(1u, lower.num_invalidates);
+    lower.now()->close(lower.md());
+}
