@@ -58,3 +58,17 @@ tree_configure() {
         (cd "$dir" && ./config.status --recheck && ./config.status)
     fi
 }
+
+# tree_seed TOP: the seed of tests that are random. By default that of the commit
+# that is tested, so that a run of it can be repeated; where there is none, of
+# the hour. HELPER_MD_SEED names another.
+tree_seed() {
+    local commit
+    if [ -n "${HELPER_MD_SEED:-}" ]; then
+        echo "$HELPER_MD_SEED"
+    elif commit=$(git -C "$1" rev-parse --verify -q HEAD 2> /dev/null); then
+        echo $((16#${commit:0:8}))
+    else
+        echo $(($(date +%s) / 3600))
+    fi
+}

@@ -35,7 +35,8 @@ static void ucs_regcache_queue_all(ucs_regcache_h cache)
 }
 
 /* What was used meanwhile is in no queue: it is swept as after a queue that ran
- * over */
+ * over. From the beginning: a sweep that the rest interrupted has passed some of
+ * it already. */
 void ucs_regcache_resume(ucs_regcache_h cache)
 {
     if (!cache->plan.is_resting) {
@@ -43,6 +44,7 @@ void ucs_regcache_resume(ucs_regcache_h cache)
     }
 
     cache->plan.is_resting = 0;
+    cache->plan.sweep.walk = (ucs_regcache_walk_t){NULL, 0};
     cache->plan.sweep.at   = ucs_regcache_now(cache) +
                            2 * cache->tuning.stray_ns;
     ucs_store_relaxed(&cache->helper_refused, 0);

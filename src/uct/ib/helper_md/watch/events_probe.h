@@ -12,10 +12,19 @@
 /**
  * @file events_probe.h
  *
- * The self-test of the memory events. Each way out of a mapping is taken for
- * real, with a page of the probe's own, and its event must arrive: munmap(),
- * mmap() over it, mremap(), madvise(). Only brk() cannot be tried, for other
- * threads may be at it: its code is compared with what it was at the start.
+ * The self-test of the memory events. Each way out of a mapping is taken and its
+ * event must arrive: munmap(), mmap() over it, mremap(), madvise(). Only brk()
+ * cannot be tried, for other threads may be at it: its code is compared with
+ * what it was at the start.
+ *
+ * No mapping changes by it. The kernel refuses each call, for the address is
+ * odd, and the hooks have told of it by then: their event comes before the
+ * memory goes, or it would come too late (ucm_munmap(), ucm_mmap(),
+ * ucm_mremap(), ucm_madvise() of UCX 1.13 to 1.20). A page of the probe's own,
+ * mapped and unmapped, would lie where the kernel puts it, and that is where the
+ * program has just unmapped something. A program that maps there again with
+ * MAP_FIXED, as many do that manage their addresses themselves, would lose its
+ * own page by the probe.
  */
 
 BEGIN_C_DECLS
@@ -47,8 +56,7 @@ int uct_helper_events_probe_is_due(uint64_t now);
 
 
 /** Probe again, unless another thread is at it. As
- *  @ref uct_helper_events_probe_first; what cannot be tried for want of memory
- *  counts as seen. */
+ *  @ref uct_helper_events_probe_first. */
 ucs_status_t uct_helper_events_probe_again(uint64_t now,
                                            const char **reason_p);
 

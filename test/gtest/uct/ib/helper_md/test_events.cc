@@ -18,6 +18,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -270,7 +271,7 @@ TEST_F(test_events, loaded_object_is_looked_at)
     }));
 }
 
-TEST_F(test_events, probe_that_cannot_be_tried_is_no_loss)
+TEST_F(test_events, probe_needs_no_memory)
 {
     EXPECT_EQ(0, in_child([&]() {
         struct rlimit none = {1 << 20, 1 << 20};
@@ -279,7 +280,89 @@ TEST_F(test_events, probe_that_cannot_be_tried_is_no_loss)
 
         attach(lower);
         setrlimit(RLIMIT_AS, &none);
-        return (uct_helper_events_probe_again(SEC, &reason) == UCS_OK) ? 0 : 1;
+        if (uct_helper_events_probe_again(SEC, &reason) != UCS_OK) {
+            return 1;
+        }
+        patch("munmap", (void*)raw_munmap);
+        return (uct_helper_events_probe_again(SEC, &reason) == UCS_OK) ? 2 : 0;
+    }));
+}
+
+/*
+ * A program that manages addresses itself: where it has unmapped a page it maps
+ * another one, at a moment when the probe is at work
+ */
+
+struct mapper {
+    char     *place; /* where the next mapping of a page goes */
+    size_t   page;
+    unsigned events;
+    int      is_mapped;
+};
+
+static bool is_mapped(const mapper &program)
+{
+    unsigned char resident;
+
+    return mincore(program.place, program.page, &resident) == 0;
+}
+
+/* Within the probe's events: by now a page of its own would be mapped */
+static void map_again(ucm_event_type_t, ucm_event_t*, void *arg)
+{
+    mapper *program = static_cast<mapper*>(arg);
+
+    ++program->events;
+    if (!program->is_mapped) {
+        program->is_mapped = 1;
+        if (syscall(SYS_mmap, program->place, program->page,
+                    PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                    0) == (long)program->place) {
+            *program->place = 42;
+        }
+    }
+}
+
+/* Leaves a page to which the kernel would map the next */
+static char *leave_place(size_t page)
+{
+    long place = syscall(SYS_mmap, nullptr, page, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    syscall(SYS_munmap, place, page);
+    return (char*)place;
+}
+
+TEST_F(test_events, probe_takes_no_place_that_the_program_left)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        mapper program = {nullptr, size_t(sysconf(_SC_PAGESIZE)), 0, 0};
+        const char *reason;
+        fake_lower lower;
+
+        attach(lower);
+        if (ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED, 2000, map_again,
+                                  &program) != UCS_OK) {
+            return 2;
+        }
+        program.place = leave_place(program.page);
+        if (is_mapped(program)) {
+            return 1;
+        }
+        errno = 0;
+        if ((uct_helper_events_probe_again(SEC, &reason) != UCS_OK) ||
+            (errno != 0)) {
+            return 3;
+        }
+        ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, map_again, &program);
+        if (program.events < 4) {
+            return 4;
+        }
+        if (!is_mapped(program)) {
+            return 5; /* and who writes there dies */
+        }
+        return (*program.place == 42) ? 0 : 6;
     }));
 }
 
