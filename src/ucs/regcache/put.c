@@ -42,6 +42,9 @@ static void ucs_regcache_drop(ucs_regcache_h cache,
     uint64_t since = ucs_regcache_now(cache);
     int is_taken;
 
+    if (ucs_regcache_drop_later(cache, region)) {
+        return;
+    }
     ucs_regcache_lock(cache);
     is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);

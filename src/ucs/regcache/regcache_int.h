@@ -449,6 +449,15 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
 void ucs_regcache_region_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, uint64_t since);
 
+/**
+ * Have the helper deregister a large region whose last user has gone, for the
+ * caller would wait long. Outside of the lock.
+ *
+ * @return Zero if it is not large, or there is no helper: the caller does it.
+ */
+int ucs_regcache_drop_later(ucs_regcache_h cache,
+                            ucs_regcache_region_t *region);
+
 /** Deregister and free all that is on the reclaim list. Outside of the lock. */
 void ucs_regcache_reclaim(ucs_regcache_h cache);
 

@@ -66,6 +66,12 @@ UCS_TUNING(uint64_t, reclaim_max_bytes, 16ul << 20, "bytes",
            "application has given back",
            "below 1 %")
 
+UCS_TUNING(uint64_t, later_bytes, 64ul << 20, "bytes",
+           "from which a region that may not outlive its use is deregistered "
+           "by the helper, for the thread that ends the use would wait some "
+           "milliseconds",
+           "no recording has such regions")
+
 UCS_TUNING(uint64_t, stretch, 2, "times",
            "as long as a use that a dormant region serves",
            "half: predict +7 (+127), rent +6 (+127), paper +1 (+10); double: "

@@ -35,6 +35,7 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
     uct_mem_h memh;
     ucs_status_t status;
 
+    uct_helper_hands_populate(md, address, length, flags);
     ucs_helper_log_hush(1);
     status = uct_abi_mem_reg_flags(md->lower, md->md, address, length,
                                    flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);

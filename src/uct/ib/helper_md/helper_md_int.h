@@ -8,6 +8,7 @@
 #include <ucs/node/cpus.h>
 #include <ucs/node/taken.h>
 #include <ucs/sys/process.h>
+#include "hands.h"
 #include "site.h"
 #include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/thread.h>
@@ -63,6 +64,7 @@ typedef struct uct_helper_md {
     int                      is_resting;
     ucs_taken_t              taken;       /* from the application */
     int                      watches;     /* the monitor was started */
+    uct_helper_populated_t   populated;
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */
     /* In a forked child: what it registered itself. The lock is a leaf and

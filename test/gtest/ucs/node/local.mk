@@ -5,6 +5,7 @@
 gtest_SOURCES += \
 	ucs/node/node_fixture.h \
 	ucs/node/test_busy.cc \
+	ucs/node/test_hands.cc \
 	ucs/node/test_ledger.cc \
 	ucs/node/test_node.cc \
 	ucs/node/test_node_damage.cc \

@@ -64,6 +64,66 @@ protected:
     }
 };
 
+class test_inspect_large : public test_inspect {
+protected:
+    static constexpr size_t LARGE = 64ul << 20;
+
+    test_inspect_large() : test_inspect(UCS_REGCACHE_POLICY_PREDICT)
+    {
+        m_may_keep = false;
+    }
+};
+
+/* The thread that ends the use does not wait, and nobody finds it any more */
+TEST_F(test_inspect_large, goes_in_the_background)
+{
+    m_world.put(m_world.get(A, LARGE));
+    EXPECT_EQ(0u, m_world.deregs);
+    EXPECT_LT(0u, m_world.wakes);
+    EXPECT_FALSE(ucs_regcache_has_region(m_world.cache, A, A + LARGE));
+
+    /* Unmapped at once: the registration ends once */
+    ucs_regcache_unmapped(m_world.cache, A, LARGE);
+    m_world.advance(1);
+    EXPECT_EQ(1u, m_world.deregs);
+    EXPECT_EQ(0u, m_world.stats().pinned_bytes);
+
+    m_world.put(m_world.get(A, LARGE));
+    EXPECT_EQ(2u, m_world.regs);
+}
+
+TEST_F(test_inspect_large, a_user_that_comes_meanwhile_keeps_it)
+{
+    ucs_regcache_memh_t first  = m_world.get(A, LARGE);
+    ucs_regcache_memh_t second = m_world.get(A, LARGE);
+
+    m_world.put(first);
+    m_world.advance(1);
+    EXPECT_TRUE(m_world.is_registered(A, LARGE));
+    m_world.put(second);
+    EXPECT_TRUE(m_world.is_registered(A, LARGE));
+    m_world.advance(1);
+    EXPECT_FALSE(m_world.is_registered(A, LARGE));
+}
+
+/* What nobody has deregistered yet is not held against those who register */
+TEST_F(test_inspect_large, a_use_that_registers_does_not_pile_it_up)
+{
+    m_world.put(m_world.get(A, LARGE));
+    m_world.put(m_world.get(A + LARGE, LARGE));
+    EXPECT_EQ(1u, m_world.deregs);
+    EXPECT_GE(2 * LARGE, m_world.stats().pinned_peak_bytes);
+}
+
+TEST_F(test_inspect_large, by_the_caller_if_it_is_small_or_without_a_helper)
+{
+    m_world.put(m_world.get(A, LARGE - regcache_world::PAGE));
+    EXPECT_EQ(1u, m_world.deregs);
+    ucs_regcache_helper_refused(m_world.cache);
+    m_world.put(m_world.get(A, LARGE));
+    EXPECT_EQ(2u, m_world.deregs);
+}
+
 TEST_F(test_inspect_pinned, what_may_not_be_kept_goes_with_its_last_user)
 {
     m_may_keep = false;

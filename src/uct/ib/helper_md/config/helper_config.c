@@ -4,6 +4,7 @@
 #include "helper_config.h"
 #include "helper_options.h"
 #include "values.h"
+#include <uct/ib/helper_md/hands.h>
 #include <ucs/sys/log.h>
 #include <ucs/sys/nearest.h>
 
@@ -55,6 +56,8 @@ static const char *const uct_helper_monitor_words[] = {
 static const char *const uct_helper_report_words[] = {"stderr", "json:", NULL};
 
 static const char *const uct_helper_cpu_words[] = {"auto", NULL};
+
+static const char *const uct_helper_populate_words[] = {"off", "auto", NULL};
 
 static const char *const uct_helper_verify_words[] = {"sample", NULL};
 
@@ -180,6 +183,26 @@ uct_helper_read_verify(const char *text, void *value_p, const void *words)
     return 1;
 }
 
+static int
+uct_helper_read_populate(const char *text, void *value_p, const void *words)
+{
+    unsigned long count;
+    unsigned is_auto;
+
+    if (ucs_config_sscanf_enum(text, &is_auto, words)) {
+        *(unsigned*)value_p = is_auto ? UCT_HELPER_HANDS_AUTO : 0;
+        return 1;
+    }
+
+    if (!uct_helper_value_count(text, &count) || (count == 0) ||
+        (count > UCT_HELPER_HANDS_MAX)) {
+        return 0;
+    }
+
+    *(unsigned*)value_p = count;
+    return 1;
+}
+
 static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(helper, ucs_config_sscanf_on_off, NULL, helper, "y or n"),
     UCT_HELPER_RULE(policy, ucs_config_sscanf_enum, ucs_regcache_policy_names,
@@ -207,6 +230,9 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum, ucs_place_policy_names,
                     cpu_policy, "conservative, aggressive or auto"),
+    UCT_HELPER_RULE(populate_threads, uct_helper_read_populate,
+                    uct_helper_populate_words, populate_threads,
+                    "off, auto or a number from 1 to 16"),
     UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,
                     "error, warn, info or debug"),
     UCT_HELPER_RULE(pin, ucs_config_sscanf_on_off, NULL, pin, "y or n"),

@@ -82,6 +82,7 @@ typedef struct uct_helper_options {
     char *trace;
     char *cpu;
     char *cpu_policy;
+    char *populate_threads;
     char *log;
     char *pin;
     char *pin_cost;
@@ -104,6 +105,8 @@ typedef struct uct_helper_config {
     uct_helper_cpu_mode_t    cpu_mode;
     ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
     ucs_place_policy_t       cpu_policy;
+    unsigned                 populate_threads; /**< 0: off;
+                                                   UCT_HELPER_HANDS_AUTO */
     ucs_log_level_t          log_level;
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */

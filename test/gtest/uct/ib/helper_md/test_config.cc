@@ -37,6 +37,7 @@ protected:
         m_options.max_regions = text("inf");
         m_options.node_max_pinned = text("inf");
         m_options.cpu_policy  = text("auto");
+        m_options.populate_threads = text("off");
         m_options.monitor     = text("auto");
         m_options.report      = text("");
         m_options.trace       = text("");
@@ -128,6 +129,10 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
          "UCX_MD_HELPER_NODE_MAX_PINNED", "some"},
         {&uct_helper_options_t::cpu_policy, "UCX_MD_HELPER_CPU_POLICY",
          "greedy"},
+        {&uct_helper_options_t::populate_threads,
+         "UCX_MD_HELPER_POPULATE_THREADS", "0"},
+        {&uct_helper_options_t::populate_threads,
+         "UCX_MD_HELPER_POPULATE_THREADS", "17"},
         {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
         {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},
         {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},
@@ -141,6 +146,20 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         expect_error(entry.name, entry.value);
         EXPECT_EQ(0, m_config.helper) << entry.name;
         EXPECT_EQ(1, m_config.pin) << entry.name;
+    }
+}
+
+TEST_F(test_config, populate_threads_are_a_word_or_a_number)
+{
+    const struct {
+        const char *text;
+        unsigned   threads;
+    } good[] = {{"off", 0}, {"AUTO", UINT_MAX}, {"1", 1}, {"16", 16}};
+
+    for (const auto &entry : good) {
+        m_options.populate_threads = text(entry.text);
+        EXPECT_EQ(UCS_OK, parse()) << m_error;
+        EXPECT_EQ(entry.threads, m_config.populate_threads) << entry.text;
     }
 }
 

@@ -1,0 +1,437 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * A service as inference and training run it over UCX: it maps the pieces of
+ * one range one by one (ucp_mem_map), packs a key of each, a second process
+ * reads through some of the keys and compares, and the pieces are unmapped in
+ * random order. One JSON line: what was asked for, times, errors.
+ */
+
+#define _GNU_SOURCE
+#include "bench_util.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <ucp/api/ucp.h>
+#include <unistd.h>
+
+#define READ_MAX 4096 /* bytes of a piece that are read remotely */
+#define KEY_MAX  1024 /* bytes of a packed key or a worker's address */
+#define ALIGN    512  /* pieces begin at multiples, as tensors do */
+
+typedef struct options {
+    size_t      bytes;
+    size_t      pieces;
+    size_t      reads;
+    const char *order;
+    int         is_touched;
+    int         is_even; /* all pieces are of one length */
+} options_t;
+
+typedef struct piece {
+    char      *start;
+    size_t    length;
+    ucp_mem_h memh;
+} piece_t;
+
+/* What the reader is told of a piece */
+typedef struct offer {
+    uint64_t address;
+    uint64_t length;
+    uint64_t seed;
+    char     key[KEY_MAX];
+} offer_t;
+
+typedef struct side {
+    ucp_context_h context;
+    ucp_worker_h  worker;
+    int           fd;
+} side_t;
+
+
+__attribute__((noreturn)) static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "storm_service: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void check(ucs_status_t status, const char *what)
+{
+    if (status != UCS_OK) {
+        die(what, ucs_status_string(status));
+    }
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static void send_all(int fd, const void *data, size_t length)
+{
+    if (send(fd, data, length, MSG_NOSIGNAL) != (ssize_t)length) {
+        die("send", strerror(errno));
+    }
+}
+
+/* The other side may need this one's progress to answer */
+static void receive(side_t *side, void *data, size_t length)
+{
+    ssize_t ret;
+
+    do {
+        (void)ucp_worker_progress(side->worker);
+        ret = recv(side->fd, data, length, MSG_DONTWAIT);
+    } while ((ret < 0) && ((errno == EAGAIN) || (errno == EINTR)));
+    if (ret != (ssize_t)length) {
+        die("recv", "the other process has ended");
+    }
+}
+
+static void side_init(side_t *side, int fd)
+{
+    const ucp_params_t params               = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_RMA
+    };
+    const ucp_worker_params_t worker_params = {.field_mask = 0};
+
+    side->fd = fd;
+    check(ucp_init(&params, NULL, &side->context), "ucp_init");
+    check(ucp_worker_create(side->context, &worker_params, &side->worker),
+          "ucp_worker_create");
+}
+
+static void side_finish(side_t *side, void *request)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (UCS_PTR_IS_ERR(request)) {
+        check(UCS_PTR_STATUS(request), "request");
+    }
+    if (request == NULL) {
+        return;
+    }
+    do {
+        (void)ucp_worker_progress(side->worker);
+        status = ucp_request_check_status(request);
+    } while (status == UCS_INPROGRESS);
+    ucp_request_free(request);
+    check(status, "request");
+}
+
+static void fill(char *data, size_t length, uint64_t seed)
+{
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        data[i] = (char)(next_random(&seed) + i);
+    }
+}
+
+/*
+ * The reader
+ */
+
+/* @return 1 if what was read is not what the service has written */
+static uint64_t read_piece(side_t *side, ucp_ep_h ep, const offer_t *offer)
+{
+    const ucp_request_param_t param = {.op_attr_mask = 0};
+    char seen[READ_MAX], expected[READ_MAX];
+    ucp_rkey_h rkey;
+
+    memset(seen, 0, sizeof(seen));
+    check(ucp_ep_rkey_unpack(ep, offer->key, &rkey), "ucp_ep_rkey_unpack");
+    side_finish(side, ucp_get_nbx(ep, seen, offer->length, offer->address, rkey,
+                                  &param));
+    ucp_rkey_destroy(rkey);
+    fill(expected, offer->length, offer->seed);
+    return !!memcmp(seen, expected, offer->length);
+}
+
+static int reader_main(int fd, const options_t *options)
+{
+    const ucp_request_param_t close_param = {.op_attr_mask = 0};
+    ucp_ep_params_t ep_params               = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
+    };
+    char address[KEY_MAX];
+    uint64_t errors = 0;
+    offer_t offer;
+    side_t side;
+    ucp_ep_h ep;
+    size_t i;
+
+    side_init(&side, fd);
+    receive(&side, address, sizeof(address));
+    ep_params.address = (ucp_address_t*)address;
+    check(ucp_ep_create(side.worker, &ep_params, &ep), "ucp_ep_create");
+    for (i = 0; i < options->reads; ++i) {
+        receive(&side, &offer, sizeof(offer));
+        errors += read_piece(&side, ep, &offer);
+    }
+    side_finish(&side, ucp_ep_close_nbx(ep, &close_param));
+    send_all(fd, &errors, sizeof(errors));
+    receive(&side, &offer, 1);
+    ucp_worker_destroy(side.worker);
+    ucp_cleanup(side.context);
+    return 0;
+}
+
+/*
+ * The service
+ */
+
+/* The last piece takes what is left */
+static void cut(piece_t *pieces, char *data, const options_t *options)
+{
+    size_t mean    = options->bytes / options->pieces;
+    uint64_t state = 1;
+    size_t at      = 0;
+    size_t i;
+
+    for (i = 0; i < options->pieces; ++i) {
+        pieces[i].start  = data + at;
+        pieces[i].length = options->is_even ? mean :
+                           mean / 2 + next_random(&state) % mean / 2;
+        pieces[i].length = (pieces[i].length + ALIGN - 1) / ALIGN * ALIGN;
+        at              += pieces[i].length;
+    }
+    if (at > options->bytes) {
+        die("pieces", "too many for so few bytes");
+    }
+    pieces[i - 1].length += options->bytes - at;
+}
+
+static void shuffle(piece_t *pieces, size_t count)
+{
+    uint64_t state = 2;
+    piece_t piece;
+    size_t i, j;
+
+    for (i = count; i > 1; --i) {
+        j             = next_random(&state) % i;
+        piece         = pieces[j];
+        pieces[j]     = pieces[i - 1];
+        pieces[i - 1] = piece;
+    }
+}
+
+static void arrange(piece_t *pieces, const options_t *options)
+{
+    size_t i, last = options->pieces - 1;
+    piece_t piece;
+
+    if (!strcmp(options->order, "random")) {
+        shuffle(pieces, options->pieces);
+    } else if (!strcmp(options->order, "down")) {
+        for (i = 0; i < last - i; ++i) {
+            piece            = pieces[i];
+            pieces[i]        = pieces[last - i];
+            pieces[last - i] = piece;
+        }
+    }
+}
+
+static double map_all(side_t *side, piece_t *pieces, size_t count)
+{
+    ucp_mem_map_params_t params = {
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                      UCP_MEM_MAP_PARAM_FIELD_LENGTH
+    };
+    uint64_t start = bench_now();
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        params.address = pieces[i].start;
+        params.length  = pieces[i].length;
+        check(ucp_mem_map(side->context, &params, &pieces[i].memh),
+              "ucp_mem_map");
+    }
+    return (bench_now() - start) * 1e-9;
+}
+
+static double unmap_all(side_t *side, piece_t *pieces, size_t count)
+{
+    uint64_t start = bench_now();
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        check(ucp_mem_unmap(side->context, pieces[i].memh), "ucp_mem_unmap");
+    }
+    return (bench_now() - start) * 1e-9;
+}
+
+/* Written after it was registered: what is read is not a copy of before */
+static void offer_piece(side_t *side, const piece_t *piece, uint64_t seed)
+{
+    offer_t offer = {.address = (uintptr_t)piece->start,
+                     .length  = piece->length,
+                     .seed    = seed};
+    size_t length;
+    void *key;
+
+    if (offer.length > READ_MAX) {
+        offer.address += offer.length - READ_MAX; /* up to its end */
+        offer.length   = READ_MAX;
+    }
+    fill((char*)offer.address, offer.length, seed);
+    check(ucp_rkey_pack(side->context, piece->memh, &key, &length),
+          "ucp_rkey_pack");
+    if (length > KEY_MAX) {
+        die("ucp_rkey_pack", "a longer key than expected");
+    }
+    memcpy(offer.key, key, length);
+    ucp_rkey_buffer_release(key);
+    send_all(side->fd, &offer, sizeof(offer));
+}
+
+static uint64_t serve(side_t *side, piece_t *pieces, const options_t *options)
+{
+    char address[KEY_MAX] = "";
+    uint64_t errors;
+    ucp_address_t *own;
+    size_t length, i;
+
+    check(ucp_worker_get_address(side->worker, &own, &length),
+          "ucp_worker_get_address");
+    if (length > KEY_MAX) {
+        die("ucp_worker_get_address", "longer than expected");
+    }
+    memcpy(address, own, length);
+    ucp_worker_release_address(side->worker, own);
+    send_all(side->fd, address, sizeof(address));
+    for (i = 0; i < options->reads; ++i) {
+        (void)ucp_worker_progress(side->worker);
+        offer_piece(side, &pieces[i * options->pieces / options->reads], i);
+    }
+    receive(side, &errors, sizeof(errors));
+    send_all(side->fd, "", 1);
+    return errors;
+}
+
+static uint64_t service(int fd, const options_t *options)
+{
+    piece_t *pieces = calloc(options->pieces, sizeof(*pieces));
+    double mapped, unmapped;
+    uint64_t errors;
+    side_t side;
+    char *data;
+
+    data = mmap(NULL, options->bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if ((pieces == NULL) || (data == MAP_FAILED)) {
+        die("memory", strerror(errno));
+    }
+    if (options->is_touched) {
+        memset(data, 1, options->bytes);
+    }
+    cut(pieces, data, options);
+    arrange(pieces, options);
+    side_init(&side, fd);
+    mapped = map_all(&side, pieces, options->pieces);
+    errors = serve(&side, pieces, options);
+    shuffle(pieces, options->pieces);
+    unmapped = unmap_all(&side, pieces, options->pieces);
+    ucp_worker_destroy(side.worker);
+    ucp_cleanup(side.context);
+    munmap(data, options->bytes);
+    printf("{\"bench\":\"storm\",\"pid\":%d,\"bytes\":%zu,\"asked\":%zu,"
+           "\"reads\":%zu,\"errors\":%lu,\"order\":\"%s\","
+           "\"map_seconds\":%.6f,\"unmap_seconds\":%.6f}\n",
+           getpid(), options->bytes, options->pieces, options->reads, errors,
+           options->order, mapped, unmapped);
+    free(pieces);
+    return errors;
+}
+
+__attribute__((noreturn)) static void usage(int status)
+{
+    fprintf(status ? stderr : stdout,
+            "Usage: storm_service [options]\n"
+            "  --bytes SIZE     of the range [2g]\n"
+            "  --pieces N       that it is mapped in [1265]\n"
+            "  --piece SIZE     instead: all of this length\n"
+            "  --order ORDER    up, down or random [up]\n"
+            "  --reads N        by the second process [64]\n"
+            "  --untouched      pages are not in memory when they are mapped\n");
+    exit(status);
+}
+
+static size_t parse(const char *text)
+{
+    size_t value;
+
+    if ((text == NULL) || (bench_parse_size(text, &value) != 0) ||
+        (value == 0)) {
+        usage(2);
+    }
+    return value;
+}
+
+static options_t parse_options(char **argv)
+{
+    options_t options = {.bytes      = 2ul << 30,
+                         .pieces     = 1265,
+                         .reads      = 64,
+                         .order      = "up",
+                         .is_touched = 1};
+    size_t length     = 0;
+
+    while (*++argv != NULL) {
+        if (!strcmp(*argv, "--bytes")) {
+            options.bytes = parse(*++argv);
+        } else if (!strcmp(*argv, "--pieces")) {
+            options.pieces = parse(*++argv);
+        } else if (!strcmp(*argv, "--piece")) {
+            length = parse(*++argv);
+        } else if (!strcmp(*argv, "--reads")) {
+            options.reads = parse(*++argv);
+        } else if (!strcmp(*argv, "--order") && (argv[1] != NULL)) {
+            options.order = *++argv;
+        } else if (!strcmp(*argv, "--untouched")) {
+            options.is_touched = 0;
+        } else {
+            usage(strcmp(*argv, "--help") ? 2 : 0);
+        }
+    }
+    if (length > 0) {
+        options.pieces  = options.bytes / length;
+        options.is_even = 1;
+    }
+    if ((options.pieces == 0) || (options.pieces > options.bytes / ALIGN)) {
+        usage(2);
+    }
+    return options;
+}
+
+int main(int argc, char **argv)
+{
+    options_t options = parse_options(argv);
+    int fds[2], status;
+    uint64_t errors;
+    pid_t reader;
+
+    (void)argc;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) != 0) {
+        die("socketpair", strerror(errno));
+    }
+    reader = fork(); /* before UCX is there */
+    if (reader == 0) {
+        close(fds[0]);
+        return reader_main(fds[1], &options);
+    }
+    close(fds[1]);
+    errors = service(fds[0], &options);
+    if ((waitpid(reader, &status, 0) != reader) || (status != 0)) {
+        die("reader", "failed");
+    }
+    return errors > 0;
+}

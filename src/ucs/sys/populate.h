@@ -1,0 +1,58 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_POPULATE_H_
+#define UCS_POPULATE_H_
+
+#include <ucs/sys/compiler_def.h>
+
+#include <sched.h>
+#include <stddef.h>
+
+/**
+ * @file populate.h
+ *
+ * Bring the pages of a range into memory by several threads at once. Zeroing
+ * and mapping new pages is most of what registering a large new range takes,
+ * and one thread does it for all. Nothing here fails: what is not populated the
+ * registration populates, as it would without.
+ */
+
+BEGIN_C_DECLS
+
+/** Bytes that one thread populates before it takes more. At half, twice as many
+ *  system calls and no gain; at double, of a range of 256 MB two threads may
+ *  end a quarter of it apart. A multiple of a huge page. */
+#define UCS_POPULATE_CHUNK (32ul << 20)
+
+/** Threads at most, the caller included: what one memory controller serves; at
+ *  double they wait for each other, at half a node of many cores is not used. */
+#define UCS_POPULATE_HANDS_MAX 16u
+
+/** What came of it. */
+typedef struct ucs_populated {
+    size_t   bytes; /**< of chunks that were populated: were not in memory, as
+                         far as some of their pages tell, and the kernel did
+                         it */
+    unsigned hands; /**< threads that were at it, the caller included */
+} ucs_populated_t;
+
+
+/**
+ * Populate the whole pages of [@a address, @a address + @a length), as if each
+ * were written to. Needs Linux 5.14; before, nothing is done. Stops at the first
+ * page that cannot be had. From any thread that may be cancelled at none of
+ * this; starts threads and joins them before it returns, which have all signals
+ * blocked.
+ *
+ * @param [in] cpus   Where the threads may run; NULL: where the caller may. New
+ *                    pages come to lie near the thread that populates them.
+ * @param [in] hands  Threads at most, the caller included; 1: it alone, 0 does
+ *                    nothing.
+ */
+ucs_populated_t ucs_populate(void *address, size_t length,
+                             const cpu_set_t *cpus, unsigned hands);
+
+END_C_DECLS
+
+#endif
