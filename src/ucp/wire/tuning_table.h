@@ -1,0 +1,38 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_WIRE_TUNING_TABLE_H_
+#define UCP_WIRE_TUNING_TABLE_H_
+
+/**
+ * @file tuning_table.h
+ *
+ * The constants that steer wire_ucp.
+ */
+
+/** Messages have this number among UCP's active messages; the worker is ours
+ *  alone, so any would do. */
+#define UCP_WIRE_AM_ID 0
+
+/** Bytes of a caller's header. Half: too short for a header with a packed key
+ *  (a key for two domains has some 100 bytes). Double: nothing gained, the
+ *  header is copied once more. */
+#define UCP_WIRE_MAX_HEADER 512
+
+/** Bytes of a payload. All of it travels eagerly, in UCP's fragments of 8 KiB
+ *  or so. Half: twice the messages for what a caller copies. Double: a message
+ *  holds up those behind it for longer. */
+#define UCP_WIRE_MAX_PAYLOAD (64 * 1024)
+
+/** Messages of one peer that came before their turn and are kept; more are
+ *  not possible with the lanes that UCP has, and are a stranger's. Half and
+ *  double: the same. */
+#define UCP_WIRE_MAX_EARLY 4096
+
+/** Seconds that the end of a wire waits for operations and for endpoints to
+ *  close in peace, before they are closed by force. Half: a peer that is
+ *  descheduled for long may lose what was sent to it. Double: the end of a job
+ *  in which a peer has died is later. */
+#define UCP_WIRE_CLOSE_SECONDS 10
+
+#endif

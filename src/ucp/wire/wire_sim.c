@@ -1,0 +1,281 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/wire/wire_sim_int.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory of the network itself: a test machine that has none cannot go on */
+static void *ucp_wire_sim_alloc(void *old, size_t size)
+{
+    void *pointer = realloc(old, size);
+
+    if (pointer == NULL) {
+        abort();
+    }
+    return pointer;
+}
+
+static int ucp_wire_sim_before(const ucp_wire_sim_event_t *a,
+                               const ucp_wire_sim_event_t *b)
+{
+    return (a->time != b->time) ? (a->time < b->time) : (a->number < b->number);
+}
+
+void ucp_wire_sim_push(ucp_wire_sim_queue_t *queue, ucp_wire_sim_event_t *event)
+{
+    unsigned i, up;
+
+    if (queue->count == queue->capacity) {
+        queue->capacity = queue->capacity * 2 + 64;
+        queue->events   = ucp_wire_sim_alloc(
+                queue->events, queue->capacity * sizeof(*queue->events));
+    }
+    for (i = queue->count++; i > 0; i = up) {
+        up = (i - 1) / 2;
+        if (!ucp_wire_sim_before(event, queue->events[up])) {
+            break;
+        }
+        queue->events[i] = queue->events[up];
+    }
+    queue->events[i] = event;
+}
+
+ucp_wire_sim_event_t *ucp_wire_sim_pop(ucp_wire_sim_queue_t *queue)
+{
+    ucp_wire_sim_event_t *first = queue->events[0];
+    ucp_wire_sim_event_t *last  = queue->events[--queue->count];
+    unsigned i, down;
+
+    for (i = 0; (down = 2 * i + 1) < queue->count; i = down) {
+        if ((down + 1 < queue->count) &&
+            ucp_wire_sim_before(queue->events[down + 1], queue->events[down])) {
+            ++down;
+        }
+        if (!ucp_wire_sim_before(queue->events[down], last)) {
+            break;
+        }
+        queue->events[i] = queue->events[down];
+    }
+    queue->events[i] = last;
+    return first;
+}
+
+ucp_wire_sim_event_t *
+ucp_wire_sim_event(ucp_wire_sim_t *sim, ucp_wire_sim_kind_t kind,
+                   unsigned from, unsigned to, size_t extra)
+{
+    ucp_wire_sim_event_t *event;
+
+    event = ucp_wire_sim_alloc(NULL, sizeof(*event) + extra);
+    memset(event, 0, sizeof(*event));
+    event->number = sim->number++;
+    event->kind   = kind;
+    event->from   = from;
+    event->to     = to;
+    return event;
+}
+
+void ucp_wire_sim_complain(ucp_wire_sim_t *sim, const char *format, ...)
+{
+    va_list ap;
+
+    if (sim->errors++ == 0) {
+        va_start(ap, format);
+        vsnprintf(sim->error, sizeof(sim->error), format, ap);
+        va_end(ap);
+    }
+}
+
+/* splitmix64, by Vigna, public domain */
+uint64_t ucp_wire_sim_random(ucp_wire_sim_t *sim, uint64_t below)
+{
+    uint64_t z = (sim->random += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z = z ^ (z >> 31);
+    return (below == 0) ? 0 : z % below;
+}
+
+unsigned ucp_wire_sim_chance(ucp_wire_sim_t *sim, unsigned of_a_million)
+{
+    return (of_a_million > 0) &&
+           (ucp_wire_sim_random(sim, 1000000) < of_a_million);
+}
+
+ucp_wire_sim_t *ucp_wire_sim_create(const ucp_wire_sim_params_t *params)
+{
+    ucp_wire_sim_t *sim;
+    unsigned i;
+
+    sim = calloc(1, sizeof(*sim) + params->num_nodes * sizeof(sim->nodes[0]));
+    if (sim == NULL) {
+        return NULL;
+    }
+    sim->params = *params;
+    sim->random = params->seed;
+    for (i = 0; i < params->num_nodes; ++i) {
+        sim->nodes[i].sim  = sim;
+        sim->nodes[i].ways = calloc(params->num_nodes,
+                                    sizeof(*sim->nodes[i].ways));
+        if (sim->nodes[i].ways == NULL) {
+            ucp_wire_sim_destroy(sim);
+            return NULL;
+        }
+    }
+    return sim;
+}
+
+static void ucp_wire_sim_drop(ucp_wire_sim_queue_t *queue)
+{
+    while (queue->count > 0) {
+        free(ucp_wire_sim_pop(queue));
+    }
+    free(queue->events);
+}
+
+void ucp_wire_sim_destroy(ucp_wire_sim_t *sim)
+{
+    unsigned i;
+
+    for (i = 0; i < sim->params.num_nodes; ++i) {
+        ucp_wire_sim_drop(&sim->nodes[i].inbox);
+        free(sim->nodes[i].ways);
+        free(sim->nodes[i].slots);
+        free(sim->nodes[i].holes);
+    }
+    /* what a read was to be followed by belongs to the read */
+    for (i = 0; i < sim->links.count; ++i) {
+        free(sim->links.events[i]->then);
+    }
+    ucp_wire_sim_drop(&sim->links);
+    free(sim);
+}
+
+ucs_status_t ucp_wire_sim_open(ucp_wire_sim_t *sim, unsigned node,
+                               const ucp_wire_handlers_t *handlers,
+                               ucp_wire_t **wire_p)
+{
+    ucp_wire_sim_node_t *self = &sim->nodes[node];
+
+    if ((node >= sim->params.num_nodes) || self->open) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    self->open              = 1;
+    self->super.ops         = &ucp_wire_sim_ops;
+    self->super.handlers    = *handlers;
+    self->super.self        = node;
+    self->super.num_peers   = sim->params.num_nodes;
+    self->super.max_header  = 512;
+    self->super.max_payload = 65536;
+    *wire_p                 = &self->super;
+    return UCS_OK;
+}
+
+int ucp_wire_sim_next(ucp_wire_sim_t *sim)
+{
+    ucp_wire_sim_node_t *node;
+    uint64_t time, best_time;
+    unsigned i;
+    int best;
+
+    for (;;) {
+        best      = -1;
+        best_time = UINT64_MAX;
+        for (i = 0; i < sim->params.num_nodes; ++i) {
+            node = &sim->nodes[i];
+            if (!node->open || node->dead || (node->inbox.count == 0)) {
+                continue;
+            }
+            time = node->inbox.events[0]->time;
+            time = (time > node->clock) ? time : node->clock;
+            if (time < best_time) {
+                best      = i;
+                best_time = time;
+            }
+        }
+        if ((sim->links.count == 0) ||
+            ((best >= 0) && (sim->links.events[0]->time > best_time))) {
+            break;
+        }
+        sim->now = sim->links.events[0]->time;
+        ucp_wire_sim_move(sim, ucp_wire_sim_pop(&sim->links));
+    }
+    if (best >= 0) {
+        sim->nodes[best].clock = best_time;
+        sim->now = (best_time > sim->now) ? best_time : sim->now;
+    }
+    return best;
+}
+
+void ucp_wire_sim_work(ucp_wire_sim_t *sim, unsigned node, uint64_t ns)
+{
+    sim->nodes[node].clock += ns;
+}
+
+uint64_t ucp_wire_sim_time(ucp_wire_sim_t *sim, unsigned node)
+{
+    return sim->nodes[node].clock;
+}
+
+void ucp_wire_sim_kill(ucp_wire_sim_t *sim, unsigned node)
+{
+    uint64_t latency = sim->params.latency + 1;
+    ucp_wire_sim_event_t *event;
+    unsigned i;
+
+    if (sim->nodes[node].dead) {
+        return;
+    }
+    sim->nodes[node].dead = 1;
+    for (i = 0; i < sim->params.num_nodes; ++i) {
+        if (i != node) {
+            event       = ucp_wire_sim_event(sim, UCP_WIRE_SIM_FAILED, node, i,
+                                             0);
+            event->time = sim->now + latency +
+                          ucp_wire_sim_random(sim, 7 * latency);
+            ucp_wire_sim_push(&sim->nodes[i].inbox, event);
+        }
+    }
+}
+
+void ucp_wire_sim_fail_reg(ucp_wire_sim_t *sim, unsigned node, unsigned skip)
+{
+    sim->nodes[node].fail_reg = skip + 1;
+}
+
+void ucp_wire_sim_unmap(ucp_wire_sim_t *sim, unsigned node, const void *start,
+                        size_t length)
+{
+    ucp_wire_sim_node_t *self = &sim->nodes[node];
+
+    self->holes = ucp_wire_sim_alloc(self->holes, (self->num_holes + 1) *
+                                                          sizeof(*self->holes));
+    self->holes[self->num_holes].start = (uintptr_t)start;
+    self->holes[self->num_holes].end   = (uintptr_t)start + length;
+    ++self->num_holes;
+}
+
+unsigned ucp_wire_sim_errors(const ucp_wire_sim_t *sim)
+{
+    return sim->errors;
+}
+
+const char *ucp_wire_sim_error(const ucp_wire_sim_t *sim)
+{
+    return sim->error;
+}
+
+void ucp_wire_sim_get_stats(const ucp_wire_sim_t *sim, unsigned node,
+                            ucp_wire_sim_stats_t *stats)
+{
+    *stats = sim->nodes[node].stats;
+}

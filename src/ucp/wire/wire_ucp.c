@@ -1,0 +1,303 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/wire/wire_ucp_int.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t ucp_wire_ucp_time(ucp_wire_t *wire)
+{
+    struct timespec now;
+
+    (void)wire;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* UCP calls this from progress. The endpoint is closed later, by progress
+ * itself, for UCP may still be walking it. */
+static void ucp_wire_ucp_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ucp_wire_ucp_t *self = arg;
+    unsigned i;
+
+    for (i = 0; i < self->super.num_peers; ++i) {
+        if ((self->peers[i].ep == ep) && (self->peers[i].status == UCS_OK)) {
+            self->peers[i].status = status;
+            ++self->num_failed;
+        }
+    }
+}
+
+/* Close an endpoint. `force` drops what is under way, with an error. */
+static ucs_status_ptr_t ucp_wire_ucp_close(ucp_wire_ucp_peer_t *peer, int force)
+{
+    ucp_request_param_t param = {0};
+    ucs_status_ptr_t request;
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags        = force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    request            = ucp_ep_close_nbx(peer->ep, &param);
+    peer->ep           = NULL;
+    return request;
+}
+
+static void ucp_wire_ucp_tell_failed(ucp_wire_ucp_t *self)
+{
+    ucp_wire_ucp_peer_t *peer;
+    ucs_status_ptr_t request;
+    unsigned i;
+
+    for (i = 0; i < self->super.num_peers; ++i) {
+        peer = &self->peers[i];
+        if ((peer->status == UCS_OK) || peer->told) {
+            continue;
+        }
+        --self->num_failed;
+        peer->told = 1;
+        ucp_wire_ucp_forget_early(peer);
+        request = ucp_wire_ucp_close(peer, 1);
+        if (UCS_PTR_IS_PTR(request)) {
+            ucp_request_free(request);
+        }
+        self->super.handlers.failed(self->super.handlers.arg, i, peer->status);
+    }
+}
+
+static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+    unsigned count;
+
+    self->handed_up = 0;
+    count           = ucp_worker_progress(self->worker);
+    if (self->num_failed > 0) {
+        ucp_wire_ucp_tell_failed(self);
+        ++count;
+    }
+    return count + self->handed_up;
+}
+
+/* Progress until nothing is under way, or for as long as the table allows. */
+static void ucp_wire_ucp_drain(ucp_wire_ucp_t *self, ucs_status_ptr_t request)
+{
+    uint64_t end = ucp_wire_ucp_time(NULL) +
+                   UCP_WIRE_CLOSE_SECONDS * 1000000000ull;
+
+    while ((self->num_ops > 0) ||
+           (UCS_PTR_IS_PTR(request) &&
+            (ucp_request_check_status(request) == UCS_INPROGRESS))) {
+        ucp_worker_progress(self->worker);
+        if (ucp_wire_ucp_time(NULL) > end) {
+            break;
+        }
+    }
+}
+
+static void ucp_wire_ucp_ignore_am(void *arg, unsigned peer, const void *header,
+                                   size_t header_length, const void *payload,
+                                   size_t length)
+{
+    (void)arg, (void)peer, (void)header, (void)header_length, (void)payload;
+    (void)length;
+}
+
+static void ucp_wire_ucp_destroy(ucp_wire_t *wire)
+{
+    ucp_wire_ucp_t *self     = (ucp_wire_ucp_t*)wire;
+    ucs_status_ptr_t request = NULL;
+    ucp_wire_ucp_peer_t *peer;
+    unsigned i;
+
+    self->super.handlers.am = ucp_wire_ucp_ignore_am;
+    ucp_wire_ucp_drain(self, NULL);
+    for (i = 0; i < wire->num_peers; ++i) {
+        peer = &self->peers[i];
+        if (peer->ep != NULL) {
+            request = ucp_wire_ucp_close(peer, (peer->status != UCS_OK) ||
+                                                       (self->num_ops > 0));
+            ucp_wire_ucp_drain(self, request);
+            if (UCS_PTR_IS_PTR(request)) {
+                ucp_request_free(request);
+            }
+        }
+        ucp_wire_ucp_forget_early(peer);
+    }
+    ucp_worker_release_address(self->worker, self->address);
+    ucp_worker_destroy(self->worker);
+    ucp_cleanup(self->context);
+    free(self);
+}
+
+static const ucp_wire_ops_t ucp_wire_ucp_ops = {
+    .am_send     = ucp_wire_ucp_am_send,
+    .mem_reg     = ucp_wire_ucp_mem_reg,
+    .mem_dereg   = ucp_wire_ucp_mem_dereg,
+    .mem_pack    = ucp_wire_ucp_mem_pack,
+    .key_unpack  = ucp_wire_ucp_key_unpack,
+    .key_release = ucp_wire_ucp_key_release,
+    .put         = ucp_wire_ucp_put,
+    .get         = ucp_wire_ucp_get,
+    .flush       = ucp_wire_ucp_flush,
+    .progress    = ucp_wire_ucp_progress,
+    .time        = ucp_wire_ucp_time,
+    .destroy     = ucp_wire_ucp_destroy
+};
+
+static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
+                                              const char * const *option)
+{
+    ucp_params_t params = {0};
+    ucp_config_t *config;
+    ucs_status_t status;
+
+    status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (; (option != NULL) && (option[0] != NULL); option += 2) {
+        status = ucp_config_modify(config, option[0], option[1]);
+        if (status != UCS_OK) {
+            status = UCS_ERR_INVALID_PARAM;
+            goto out;
+        }
+    }
+    params.field_mask   = UCP_PARAM_FIELD_FEATURES |
+                          UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+    params.features     = UCP_FEATURE_AM | UCP_FEATURE_RMA;
+    params.estimated_num_eps = self->super.num_peers;
+    status              = ucp_init(&params, config, &self->context);
+out:
+    ucp_config_release(config);
+    return status;
+}
+
+static ucs_status_t ucp_wire_ucp_set_handler(ucp_wire_ucp_t *self)
+{
+    ucp_am_handler_param_t param = {0};
+
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    param.id         = UCP_WIRE_AM_ID;
+    param.flags      = UCP_AM_FLAG_WHOLE_MSG;
+    param.cb         = ucp_wire_ucp_arrived;
+    param.arg        = self;
+    return ucp_worker_set_am_recv_handler(self->worker, &param);
+}
+
+static void ucp_wire_ucp_set_limits(ucp_wire_ucp_t *self)
+{
+    ucp_worker_attr_t attr = {0};
+    size_t limit           = UCP_WIRE_MAX_HEADER;
+
+    attr.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+    if ((ucp_worker_query(self->worker, &attr) == UCS_OK) &&
+        (attr.max_am_header < limit + sizeof(ucp_wire_ucp_header_t))) {
+        limit = attr.max_am_header - sizeof(ucp_wire_ucp_header_t);
+    }
+    self->super.max_header  = limit;
+    self->super.max_payload = UCP_WIRE_MAX_PAYLOAD;
+}
+
+static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
+{
+    ucp_worker_params_t params = {0};
+    ucs_status_t status;
+
+    params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    status = ucp_worker_create(self->context, &params, &self->worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_wire_ucp_set_limits(self);
+    status = ucp_wire_ucp_set_handler(self);
+    if (status == UCS_OK) {
+        status = ucp_worker_get_address(self->worker, &self->address,
+                                        &self->address_length);
+    }
+    if (status != UCS_OK) {
+        ucp_worker_destroy(self->worker);
+    }
+    return status;
+}
+
+ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
+                                 ucp_wire_t **wire_p)
+{
+    ucp_wire_ucp_t *self;
+    ucs_status_t status;
+    unsigned i;
+
+    if ((params->self >= params->num_peers) || (params->handlers.am == NULL) ||
+        (params->handlers.failed == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    self = calloc(1, sizeof(*self) + params->num_peers * sizeof(*self->peers));
+    if (self == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    self->super.ops       = &ucp_wire_ucp_ops;
+    self->super.handlers  = params->handlers;
+    self->super.self      = params->self;
+    self->super.num_peers = params->num_peers;
+    for (i = 0; i < params->num_peers; ++i) {
+        ucs_list_head_init(&self->peers[i].early);
+    }
+
+    status = ucp_wire_ucp_init_context(self, params->config);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+    status = ucp_wire_ucp_init_worker(self);
+    if (status != UCS_OK) {
+        goto err_cleanup;
+    }
+    *wire_p = &self->super;
+    return UCS_OK;
+
+err_cleanup:
+    ucp_cleanup(self->context);
+err_free:
+    free(self);
+    return status;
+}
+
+void ucp_wire_ucp_address(ucp_wire_t *wire, const void **address_p,
+                          size_t *length_p)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+
+    *address_p = self->address;
+    *length_p  = self->address_length;
+}
+
+ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
+                                  const void *address)
+{
+    ucp_wire_ucp_t *self   = (ucp_wire_ucp_t*)wire;
+    ucp_ep_params_t params = {0};
+
+    if (peer >= wire->num_peers) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((self->peers[peer].ep != NULL) || self->peers[peer].told) {
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+    params.field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                             UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                             UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address         = address;
+    params.err_mode        = UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.cb  = ucp_wire_ucp_ep_failed;
+    params.err_handler.arg = self;
+    return ucp_ep_create(self->worker, &params, &self->peers[peer].ep);
+}

@@ -1,0 +1,69 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_WIRE_UCP_H_
+#define UCP_WIRE_UCP_H_
+
+#include <ucp/wire/wire.h>
+
+/**
+ * @file wire_ucp.h
+ *
+ * A wire over UCP's public functions: a context and a worker of its own, one
+ * endpoint for each peer, with error handling of the kind "peer". Addresses
+ * are exchanged by the caller.
+ */
+
+BEGIN_C_DECLS
+
+/** How to create one. */
+typedef struct ucp_wire_ucp_params {
+    unsigned            self;      /**< number of this process */
+    unsigned            num_peers; /**< above self */
+    ucp_wire_handlers_t handlers;
+    /** UCX options for this context alone, name and value by turns without the
+     *  prefix UCX_, NULL at the end; NULL: those of the environment. */
+    const char * const  *config;
+} ucp_wire_ucp_params_t;
+
+
+/**
+ * Create a wire without connections.
+ *
+ * @param [in]  params  Not needed after this returns.
+ * @param [out] wire_p  End it by @ref ucp_wire_destroy.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (self, handlers, an option), or what
+ *         UCP says.
+ */
+ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
+                                 ucp_wire_t **wire_p);
+
+
+/**
+ * @param [out] address_p  This process's address, to be handed to all peers;
+ *                         lives as long as the wire.
+ * @param [out] length_p   In bytes.
+ */
+void ucp_wire_ucp_address(ucp_wire_t *wire, const void **address_p,
+                          size_t *length_p);
+
+
+/**
+ * Connect to a peer, once, before anything is sent to it. All are to be
+ * connected before the first progress, for a handler may want to answer.
+ *
+ * @param [in] wire     Wire.
+ * @param [in] peer     Its number; `self` is one as well.
+ * @param [in] address  What @ref ucp_wire_ucp_address gave there. It is not
+ *                      needed after this returns. UCP trusts it.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_ALREADY_EXISTS, or what UCP
+ *         says.
+ */
+ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
+                                  const void *address);
+
+END_C_DECLS
+
+#endif

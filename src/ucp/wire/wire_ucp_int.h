@@ -1,0 +1,125 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_WIRE_UCP_INT_H_
+#define UCP_WIRE_UCP_INT_H_
+
+#include <ucp/wire/tuning_table.h>
+#include <ucp/wire/wire_ucp.h>
+
+#include <ucp/api/ucp.h>
+#include <ucs/datastruct/list.h>
+
+/** First word of each message, so that a stranger's is told apart. */
+#define UCP_WIRE_MAGIC 0x31574855u
+
+/** What goes before the caller's header: the bytes are this process's own
+ *  layout, for all processes of a job run the same program. */
+typedef struct ucp_wire_ucp_header {
+    uint32_t magic;
+    uint32_t from;
+    uint64_t number; /**< of the message, from this sender to this receiver */
+} ucp_wire_ucp_header_t;
+
+/** A message that came before the one that goes before it. */
+typedef struct ucp_wire_ucp_early {
+    ucs_list_link_t list;
+    uint64_t        number;
+    size_t          header_length;
+    size_t          length;
+    char            bytes[]; /**< header, then payload */
+} ucp_wire_ucp_early_t;
+
+typedef struct ucp_wire_ucp_peer {
+    ucp_ep_h        ep;         /**< NULL: not connected, or closed */
+    ucs_status_t    status;     /**< UCS_OK until it fails */
+    int             told;       /**< the handler `failed` has been called */
+    uint64_t        sent;       /**< messages */
+    uint64_t        received;   /**< messages handed up */
+    ucs_list_link_t early;      /**< by number */
+    unsigned        num_early;
+} ucp_wire_ucp_peer_t;
+
+typedef struct ucp_wire_ucp {
+    ucp_wire_t          super;
+    ucp_context_h       context;
+    ucp_worker_h        worker;
+    ucp_address_t       *address;
+    size_t              address_length;
+    unsigned            num_ops;    /**< whose completion is still to come */
+    unsigned            num_failed; /**< peers that failed and were not told */
+    unsigned            handed_up;  /**< messages, since progress began */
+    uint64_t            refused;    /**< messages that nobody of us sent */
+    ucp_wire_ucp_peer_t peers[];
+} ucp_wire_ucp_t;
+
+/** An operation under way. */
+typedef struct ucp_wire_ucp_op {
+    ucp_wire_ucp_t       *wire;
+    ucp_wire_done_func_t done; /**< may be NULL */
+    void                 *arg;
+    char                 bytes[]; /**< header, and payload where copied */
+} ucp_wire_ucp_op_t;
+
+struct ucp_wire_mem {
+    ucp_mem_h memh;
+    void      *packed; /**< NULL until it is asked for */
+    size_t    packed_length;
+};
+
+struct ucp_wire_key {
+    ucp_rkey_h rkey;
+};
+
+/** @return The peer if it is connected and well, else NULL and why not. */
+ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
+                                       ucs_status_t *status_p);
+
+/** Allocate an operation with @a extra bytes behind it; NULL: no memory. */
+ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
+                                   ucp_wire_done_func_t done, void *arg);
+
+/** Parameters by which UCP calls the operation's end. */
+void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param);
+
+/** What UCP answered to the start of the operation, as a status of ours; the
+ *  operation is released unless it is in progress. */
+ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
+                                   ucs_status_ptr_t result);
+
+/** The handler of messages for ucp_worker_set_am_recv_handler(). */
+ucs_status_t ucp_wire_ucp_arrived(void *arg, const void *header,
+                                  size_t header_length, void *data,
+                                  size_t length,
+                                  const ucp_am_recv_param_t *param);
+
+/** Forget messages that came early; the peer failed or the wire ends. */
+void ucp_wire_ucp_forget_early(ucp_wire_ucp_peer_t *peer);
+
+/* The operations; see wire.h */
+ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
+                                  const void *header, size_t header_length,
+                                  const void *payload, size_t length,
+                                  ucp_wire_done_func_t done, void *arg);
+ucs_status_t ucp_wire_ucp_mem_reg(ucp_wire_t *wire, void *address,
+                                  size_t length, ucp_wire_mem_t **mem_p);
+void ucp_wire_ucp_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem);
+ucs_status_t ucp_wire_ucp_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
+                                   const void **packed_p, size_t *length_p);
+ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
+                                     const void *packed, size_t length,
+                                     ucp_wire_key_t **key_p);
+void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key);
+ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
+                              ucp_wire_mem_t *mem, const void *buffer,
+                              size_t length, uint64_t remote,
+                              ucp_wire_key_t *key, ucp_wire_done_func_t done,
+                              void *arg);
+ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
+                              ucp_wire_mem_t *mem, void *buffer, size_t length,
+                              uint64_t remote, ucp_wire_key_t *key,
+                              ucp_wire_done_func_t done, void *arg);
+ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
+                                ucp_wire_done_func_t done, void *arg);
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/wire/wire_ucp_int.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
+                                       ucs_status_t *status_p)
+{
+    if (peer >= self->super.num_peers) {
+        *status_p = UCS_ERR_INVALID_PARAM;
+        return NULL;
+    }
+    if (self->peers[peer].status != UCS_OK) {
+        *status_p = self->peers[peer].status;
+        return NULL;
+    }
+    if (self->peers[peer].ep == NULL) {
+        *status_p = UCS_ERR_NOT_CONNECTED;
+        return NULL;
+    }
+    return &self->peers[peer];
+}
+
+ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
+                                   ucp_wire_done_func_t done, void *arg)
+{
+    ucp_wire_ucp_op_t *op = malloc(sizeof(*op) + extra);
+
+    if (op != NULL) {
+        op->wire = self;
+        op->done = done;
+        op->arg  = arg;
+    }
+    return op;
+}
+
+static void ucp_wire_ucp_op_ended(void *request, ucs_status_t status,
+                                  void *user_data)
+{
+    ucp_wire_ucp_op_t *op = user_data;
+
+    ucp_request_free(request);
+    --op->wire->num_ops;
+    if (op->done != NULL) {
+        op->done(op->arg, status);
+    }
+    free(op);
+}
+
+void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param)
+{
+    memset(param, 0, sizeof(*param));
+    param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                          UCP_OP_ATTR_FIELD_USER_DATA;
+    param->cb.send      = ucp_wire_ucp_op_ended;
+    param->user_data    = op;
+}
+
+ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
+                                   ucs_status_ptr_t result)
+{
+    if (UCS_PTR_IS_PTR(result)) {
+        ++op->wire->num_ops;
+        return UCS_INPROGRESS;
+    }
+    free(op);
+    return UCS_PTR_STATUS(result);
+}
+
+ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
+                                  const void *header, size_t header_length,
+                                  const void *payload, size_t length,
+                                  ucp_wire_done_func_t done, void *arg)
+{
+    ucp_wire_ucp_t *self        = (ucp_wire_ucp_t*)wire;
+    ucp_wire_ucp_header_t first = {UCP_WIRE_MAGIC, wire->self, 0};
+    size_t all                  = sizeof(first) + header_length;
+    ucp_wire_ucp_peer_t *to;
+    ucp_request_param_t param;
+    ucp_wire_ucp_op_t *op;
+    ucs_status_t status;
+
+    if ((header_length > wire->max_header) || (length > wire->max_payload)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    to = ucp_wire_ucp_peer(self, peer, &status);
+    if (to == NULL) {
+        return status;
+    }
+    op = ucp_wire_ucp_op(self, all + ((done == NULL) ? length : 0), done, arg);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    first.number = to->sent;
+    memcpy(op->bytes, &first, sizeof(first));
+    memcpy(op->bytes + sizeof(first), header, header_length);
+    if ((done == NULL) && (length > 0)) {
+        payload = memcpy(op->bytes + all, payload, length);
+    }
+    ucp_wire_ucp_op_param(op, &param);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags         = UCP_AM_SEND_FLAG_EAGER;
+    status              = ucp_wire_ucp_op_begun(
+            op, ucp_am_send_nbx(to->ep, UCP_WIRE_AM_ID, op->bytes, all, payload,
+                                length, &param));
+    to->sent           += !UCS_STATUS_IS_ERR(status);
+    return status;
+}
+
+ucs_status_t ucp_wire_ucp_mem_reg(ucp_wire_t *wire, void *address,
+                                  size_t length, ucp_wire_mem_t **mem_p)
+{
+    ucp_wire_ucp_t *self        = (ucp_wire_ucp_t*)wire;
+    ucp_mem_map_params_t params = {0};
+    ucp_wire_mem_t *mem;
+    ucs_status_t status;
+
+    mem = calloc(1, sizeof(*mem));
+    if (mem == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                        UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address    = address;
+    params.length     = length;
+    status            = ucp_mem_map(self->context, &params, &mem->memh);
+    if (status != UCS_OK) {
+        free(mem);
+        return status;
+    }
+    *mem_p = mem;
+    return UCS_OK;
+}
+
+void ucp_wire_ucp_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+
+    if (mem->packed != NULL) {
+        ucp_rkey_buffer_release(mem->packed);
+    }
+    ucp_mem_unmap(self->context, mem->memh);
+    free(mem);
+}
+
+ucs_status_t ucp_wire_ucp_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
+                                   const void **packed_p, size_t *length_p)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+    ucs_status_t status;
+
+    if (mem->packed == NULL) {
+        status = ucp_rkey_pack(self->context, mem->memh, &mem->packed,
+                               &mem->packed_length);
+        if (status != UCS_OK) {
+            mem->packed = NULL;
+            return status;
+        }
+    }
+    *packed_p = mem->packed;
+    *length_p = mem->packed_length;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
+                                     const void *packed, size_t length,
+                                     ucp_wire_key_t **key_p)
+{
+    ucp_wire_ucp_peer_t *from;
+    ucp_wire_key_t *key;
+    ucs_status_t status;
+
+    from = ucp_wire_ucp_peer((ucp_wire_ucp_t*)wire, peer, &status);
+    if (from == NULL) {
+        return status;
+    }
+    if (length < sizeof(uint64_t)) { /* less than its map of domains */
+        return UCS_ERR_INVALID_PARAM;
+    }
+    key = malloc(sizeof(*key));
+    if (key == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_ep_rkey_unpack(from->ep, packed, &key->rkey);
+    if (status != UCS_OK) {
+        free(key);
+        return status;
+    }
+    *key_p = key;
+    return UCS_OK;
+}
+
+void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
+{
+    (void)wire;
+    ucp_rkey_destroy(key->rkey);
+    free(key);
+}
+
+ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
+                              ucp_wire_mem_t *mem, const void *buffer,
+                              size_t length, uint64_t remote,
+                              ucp_wire_key_t *key, ucp_wire_done_func_t done,
+                              void *arg)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+    ucp_wire_ucp_peer_t *to;
+    ucp_request_param_t param;
+    ucp_wire_ucp_op_t *op;
+    ucs_status_t status;
+
+    to = ucp_wire_ucp_peer(self, peer, &status);
+    if (to == NULL) {
+        return status;
+    }
+    op = ucp_wire_ucp_op(self, 0, done, arg);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_wire_ucp_op_param(op, &param);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    param.memh          = mem->memh;
+    return ucp_wire_ucp_op_begun(op, ucp_put_nbx(to->ep, buffer, length, remote,
+                                                 key->rkey, &param));
+}
+
+ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
+                              ucp_wire_mem_t *mem, void *buffer, size_t length,
+                              uint64_t remote, ucp_wire_key_t *key,
+                              ucp_wire_done_func_t done, void *arg)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+    ucp_wire_ucp_peer_t *from;
+    ucp_request_param_t param;
+    ucp_wire_ucp_op_t *op;
+    ucs_status_t status;
+
+    from = ucp_wire_ucp_peer(self, peer, &status);
+    if (from == NULL) {
+        return status;
+    }
+    op = ucp_wire_ucp_op(self, 0, done, arg);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_wire_ucp_op_param(op, &param);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    param.memh          = mem->memh;
+    return ucp_wire_ucp_op_begun(op,
+                                 ucp_get_nbx(from->ep, buffer, length, remote,
+                                             key->rkey, &param));
+}
+
+ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
+                                ucp_wire_done_func_t done, void *arg)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+    ucp_wire_ucp_peer_t *to;
+    ucp_request_param_t param;
+    ucp_wire_ucp_op_t *op;
+    ucs_status_t status;
+
+    to = ucp_wire_ucp_peer(self, peer, &status);
+    if (to == NULL) {
+        return status;
+    }
+    op = ucp_wire_ucp_op(self, 0, done, arg);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_wire_ucp_op_param(op, &param);
+    return ucp_wire_ucp_op_begun(op, ucp_ep_flush_nbx(to->ep, &param));
+}
