@@ -13,6 +13,9 @@
 sim_world_t sim_world;
 int sim_has_covers;
 
+/* With covers: between an event and the unmapping at most */
+#define SIM_GOING_NS 200000ul
+
 static sim_slot_t *sim_slot(ucs_regcache_memh_t memh)
 {
     uintptr_t offset = (uintptr_t)memh - SIM_MEMH_BASE;
@@ -499,8 +502,9 @@ int sim_world_unmap(unsigned first, unsigned last)
     sim_range_set(first, last, 1, 0);
     sim_trace("unmap", start, (last - first) * SIM_PAGE);
     ucs_regcache_unmapped(sim_world.cache, start, (last - first) * SIM_PAGE);
-    if (sim_has_covers) {
-        sim_point(); /* what begins now must leave these pages out */
+    if (sim_has_covers && !is_mine) {
+        /* What begins now must leave these pages out, and several uses may */
+        sim_sleep(sim_rng_below(&sim_world.rng, SIM_GOING_NS));
     }
     if (!is_mine && sim_world_finds(start, start + (last - first) * SIM_PAGE)) {
         sim_violation("a region is found over memory that is being unmapped");
