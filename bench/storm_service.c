@@ -361,7 +361,7 @@ __attribute__((noreturn)) static void usage(int status)
             "  --piece SIZE     instead: all of this length\n"
             "  --order ORDER    up, down or random [up]\n"
             "  --reads N        by the second process [64]\n"
-            "  --untouched      pages are not in memory when they are mapped\n");
+            "  --untouched      no page is in memory when it is mapped\n");
     exit(status);
 }
 

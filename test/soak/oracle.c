@@ -38,6 +38,7 @@
 #define ORACLE_ELSEWHERE 16  /* uses memory that is no slot */
 #define ORACLE_COMMON    8   /* uses memory that others use as well */
 #define ORACLE_AROUND    1024 /* starts another process */
+#define ORACLE_ROW       8   /* registers neighbours, with --covers */
 #define ORACLE_TWIN      256 /* compares mappings with what they would be */
 
 /* In one of so many domains the program takes our descriptor away */
@@ -105,9 +106,8 @@ void oracle_fill(oracle_worker_t *worker, char *address, size_t length)
     }
 }
 
-static void oracle_print(const oracle_worker_t *worker,
-                         const oracle_slot_t *slot, uct_mem_h memh,
-                         const char *what)
+void oracle_print(const oracle_worker_t *worker, const oracle_slot_t *slot,
+                  uct_mem_h memh, const char *what)
 {
     char history[512];
     unsigned i;
@@ -315,6 +315,12 @@ static void oracle_cycle(oracle_worker_t *worker)
         return;
     }
 
+    if (worker->options->has_covers &&
+        (oracle_below(worker, ORACLE_ROW) == 0)) {
+        oracle_row(worker);
+        return;
+    }
+
     if ((oracle_below(worker, ORACLE_TWIN) == 0) && worker->options->has_rows) {
         oracle_twin(worker);
         return;
@@ -377,7 +383,7 @@ static void *oracle_work(void *arg)
 
 typedef struct oracle_totals {
     uint64_t cycles, stale, planted, found;
-    uint64_t on_time, uses, wasted, invalidated;
+    uint64_t on_time, uses, wasted, invalidated, covers;
 } oracle_totals_t;
 
 /* Wait for a worker as long as it makes progress */
@@ -457,6 +463,13 @@ static uint64_t oracle_quota(const oracle_options_t *options,
     return (left < ORACLE_EPOCH) ? left : ORACLE_EPOCH;
 }
 
+static ucs_regcache_cover_kind_t
+oracle_coalesce(const oracle_options_t *options)
+{
+    return options->has_covers ? UCS_REGCACHE_COVER_REMOTE :
+                                 UCS_REGCACHE_COVER_OFF;
+}
+
 static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                          uint64_t deadline, oracle_totals_t *totals)
 {
@@ -467,7 +480,8 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
     oracle_world_t *world    = oracle_world_open((ucs_regcache_policy_t)policy,
                                               options->hooks_only ?
                                                          UCT_HELPER_MONITOR_UCM :
-                                                         UCT_HELPER_MONITOR_AUTO);
+                                                         UCT_HELPER_MONITOR_AUTO,
+                                                 oracle_coalesce(options));
     uint64_t quota           = oracle_quota(options, totals);
     int taken                = ((options->seed + epoch) % ORACLE_TAKE == 0) ?
                                oracle_take_descriptor() : -1;
@@ -513,6 +527,7 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
     totals->on_time     += stats.on_time;
     totals->wasted      += stats.wasted;
     totals->invalidated += stats.invalidated;
+    totals->covers      += stats.covers;
     free(workers);
 }
 
@@ -561,10 +576,15 @@ static int oracle_run(const oracle_options_t *options)
            totals.cycles / elapsed, totals.cycles / oracle_cpu_seconds(),
            totals.uses, totals.on_time, totals.wasted,
            totals.invalidated);
+    if (options->has_covers) {
+        printf("oracle: %" PRIu64 " registrations for neighbours\n",
+               totals.covers);
+    }
     printf("cycles %" PRIu64 " stale %" PRIu64 " planted %" PRIu64 " found %"
            PRIu64 "\n", totals.cycles, totals.stale, totals.planted,
            totals.found);
     return (totals.stale == 0) && (totals.planted > 0) &&
+           (!options->has_covers || (totals.covers > 0)) &&
            (totals.found == totals.planted);
 }
 
@@ -578,6 +598,7 @@ static void oracle_usage(FILE *out)
             "  --epoch N        start with this one of the seed's domains [0]\n"
             "  --threads N      threads of the application [2]\n"
             "  --policy NAME    policy of the helper [one after the other]\n"
+            "  --covers         neighbours share registrations\n"
             "  --hooks-only     without what UCX's own hooks do not see, and\n"
             "                   without userfaultfd, which does\n"
             "The last line is `cycles N stale N planted N found N`; the exit\n"
@@ -623,6 +644,7 @@ static void oracle_parse(int argc, char **argv, oracle_options_t *options)
         {"epoch", required_argument, NULL, 'e'},
         {"threads", required_argument, NULL, 't'},
         {"policy", required_argument, NULL, 'p'},
+        {"covers", no_argument, NULL, 'C'},
         {"hooks-only", no_argument, NULL, 'o'},
         {"help", no_argument, NULL, 'h'},
         {}
@@ -650,6 +672,9 @@ static void oracle_parse(int argc, char **argv, oracle_options_t *options)
             break;
         case 'p':
             options->policy = oracle_parse_policy(optarg);
+            break;
+        case 'C':
+            options->has_covers = 1;
             break;
         case 'o':
             options->hooks_only = 1;

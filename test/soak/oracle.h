@@ -53,6 +53,7 @@ typedef struct oracle_options {
     int      hooks_only; /* without what UCX's own hooks do not see */
     int      has_stub;   /* the program's own calls are listened to */
     int      has_rows;   /* what touches a mapping can be asked for each time */
+    int      has_covers;    /* neighbours share registrations */
     int      policy;        /* -1: a different one in each epoch */
 } oracle_options_t;
 
@@ -142,11 +143,21 @@ void oracle_check(oracle_worker_t *worker, oracle_slot_t *slot, uct_mem_h memh,
 void oracle_use(oracle_worker_t *worker, oracle_slot_t *slot, char *address,
                 size_t length);
 
+/** Print a difference, @a slot may be NULL. Not more than a few in all. */
+void oracle_print(const oracle_worker_t *worker, const oracle_slot_t *slot,
+                  uct_mem_h memh, const char *what);
+
+/* --- oracle_row.c --- */
+
+/** Pieces of one range, registered one by one, disturbed and given back. */
+void oracle_row(oracle_worker_t *worker);
+
 /* --- oracle_world.c --- */
 
 /** Open a domain of policy @a policy; dies if that fails. */
 oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
-                                  uct_helper_monitor_t monitor);
+                                  uct_helper_monitor_t monitor,
+                                  ucs_regcache_cover_kind_t coalesce);
 
 /** Close it; @a stats are the cache's last figures. */
 void oracle_world_close(oracle_world_t *world, ucs_regcache_stats_t *stats);

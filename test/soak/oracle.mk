@@ -9,6 +9,7 @@ oracle_SOURCES = \
 	oracle_common.c \
 	oracle_disturb.c \
 	oracle_elsewhere.c \
+	oracle_row.c \
 	oracle_twin.c \
 	oracle_world.c \
 	own_ledger.h

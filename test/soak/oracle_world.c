@@ -69,12 +69,14 @@ uct_md_h oracle_md(oracle_world_t *world)
 }
 
 oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
-                                  uct_helper_monitor_t monitor)
+                                  uct_helper_monitor_t monitor,
+                                  ucs_regcache_cover_kind_t coalesce)
 {
     const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
     const uct_helper_config_t config  = {
              .policy          = policy,
              .monitor         = monitor,
+             .coalesce        = coalesce,
              .min_size        = ORACLE_MIN_SIZE,
              .max_pinned      = (policy == UCS_REGCACHE_POLICY_LRU) ?
                                         ORACLE_LRU_CEILING :

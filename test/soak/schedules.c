@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "schedules_program.h"
+#include "schedules_world.h"
 
 #include <getopt.h>
 #include <malloc.h>
@@ -40,6 +41,7 @@ static void sim_usage(void)
            "  --count N      schedules to run [100000]\n"
            "  --seed S       of the first; the others follow [1]\n"
            "  --policy P     of the cache; else the seed chooses\n"
+           "  --covers       neighbours share registrations\n"
            "  --replay SEED  run this one and print its steps\n"
            "  --fault I      with --replay: let call I fail; up to twice\n");
 }
@@ -172,6 +174,7 @@ static int sim_parse(int argc, char **argv)
         {"count", required_argument, NULL, 'c'},
         {"seed", required_argument, NULL, 's'},
         {"policy", required_argument, NULL, 'p'},
+        {"covers", no_argument, NULL, 'n'},
         {"replay", required_argument, NULL, 'r'},
         {"fault", required_argument, NULL, 'f'},
         {"help", no_argument, NULL, 'h'},
@@ -190,6 +193,9 @@ static int sim_parse(int argc, char **argv)
             break;
         case 'p':
             is_good = sim_parse_policy(optarg);
+            break;
+        case 'n':
+            sim_has_covers = 1;
             break;
         case 'r':
             sim_job.is_replay = 1;
@@ -236,7 +242,7 @@ static void sim_catch(void)
 
 int main(int argc, char **argv)
 {
-    char options[64];
+    char options[64] = "";
 
     if (!sim_parse(argc, argv)) {
         return 2;
@@ -247,6 +253,11 @@ int main(int argc, char **argv)
     if (sim_job.policy != UCS_REGCACHE_POLICY_LAST) {
         snprintf(options, sizeof(options), " --policy %s",
                  ucs_regcache_policy_names[sim_job.policy]);
+    }
+    if (sim_has_covers) {
+        strcat(options, " --covers");
+    }
+    if (options[0] != '\0') {
         sim_set_options(options);
     }
     sim_catch();

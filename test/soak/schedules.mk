@@ -32,6 +32,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/inspect.c \
 	../../src/ucs/regcache/plan/wakeup.c \
 	../../src/ucs/regcache/coalesce.c \
+	../../src/ucs/regcache/cover.c \
 	../../src/ucs/regcache/rest.c \
 	../../src/ucs/regcache/plan/policy_order.c \
 	../../src/ucs/regcache/plan/policy_paper.c \

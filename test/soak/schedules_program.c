@@ -360,6 +360,15 @@ static void sim_program_params(sim_rng_t *rng, ucs_regcache_policy_t policy)
     sim_world.tuning     = ucs_regcache_tuning_default;
     sim_world.tuning.lot = 4;
     params->tuning       = &sim_world.tuning;
+    if (sim_has_covers) {
+        /* Of the program's own two kinds of access one is a message's */
+        params->max_pinned = SIZE_MAX;
+        params->cover      = (ucs_regcache_cover_t){
+                     .kind        = UCS_REGCACHE_COVER_LOCAL + (i & 1),
+                     .remote_mask = SIM_ACCESS_RMA,
+                     .own_set     = SIM_ACCESS_RMA,
+                     .own_clear   = SIM_ACCESS_READ | SIM_ACCESS_WRITE};
+    }
 }
 
 /* What is idle is rented for longer than a program takes, or for a while of

@@ -11,6 +11,10 @@
 #define SIM_MEMH_STEP 64ul
 
 sim_world_t sim_world;
+int sim_has_covers;
+
+/* With covers: between an event and the unmapping at most */
+#define SIM_GOING_NS 200000ul
 
 static sim_slot_t *sim_slot(ucs_regcache_memh_t memh)
 {
@@ -278,6 +282,20 @@ static uint64_t sim_env_recall(void *arg, uintptr_t sp, uintptr_t address,
     return (address & SIM_PAGE) ? sp + 1 : 0;
 }
 
+/* All memory is of one kind, also while it is unmapped: a look that comes
+ * between an event and the unmapping finds it as it was. Of what a message
+ * would bring into memory some is there. */
+static int sim_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
+                           uintptr_t *end_p)
+{
+    (void)arg;
+    sim_point();
+    *start_p = SIM_BASE;
+    *end_p   = SIM_BASE + SIM_PAGES * SIM_PAGE;
+    return !(flags & UCS_REGCACHE_INSPECT_SPECULATE) ||
+           (sim_rng_below(&sim_world.rng, 2) == 0);
+}
+
 void sim_world_env(ucs_regcache_env_t *env)
 {
     env->mem_reg      = sim_mem_reg;
@@ -289,6 +307,9 @@ void sim_world_env(ucs_regcache_env_t *env)
     env->wake_waiters = sim_env_wake_waiters;
     env->walk         = sim_env_walk;
     env->recall       = sim_env_recall;
+    if (sim_has_covers) {
+        env->inspect = sim_env_inspect;
+    }
 }
 
 void sim_world_lock_step(void)
@@ -481,6 +502,10 @@ int sim_world_unmap(unsigned first, unsigned last)
     sim_range_set(first, last, 1, 0);
     sim_trace("unmap", start, (last - first) * SIM_PAGE);
     ucs_regcache_unmapped(sim_world.cache, start, (last - first) * SIM_PAGE);
+    if (sim_has_covers && !is_mine) {
+        /* What begins now must leave these pages out, and several uses may */
+        sim_sleep(sim_rng_below(&sim_world.rng, SIM_GOING_NS));
+    }
     if (!is_mine && sim_world_finds(start, start + (last - first) * SIM_PAGE)) {
         sim_violation("a region is found over memory that is being unmapped");
     }

@@ -78,6 +78,9 @@ typedef struct sim_world {
 
 extern sim_world_t sim_world;
 
+/** The option --covers. */
+extern int sim_has_covers;
+
 /** Environment of the cache. */
 void sim_world_env(ucs_regcache_env_t *env);
 

@@ -9,7 +9,8 @@
  * Neighbours may share a page, which then is. */
 static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
 {
-    return cache->account.pinned + length >
+    return (cache->config.cover.kind == UCS_REGCACHE_COVER_OFF) &&
+           cache->account.pinned + length >
            cache->memory.seen.bytes +
                    (cache->account.regions + 1) * (cache->config.page_mask + 1);
 }

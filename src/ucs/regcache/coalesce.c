@@ -106,6 +106,7 @@ static void ucs_regcache_coalesce_add(ucs_regcache_request_t *whole,
     whole->first   = ucs_min(whole->first, part->first);
     whole->last    = ucs_max(whole->last, part->last);
     whole->access |= ucs_load_relaxed(&part->access);
+    whole->is_cover |= part->is_cover;
 }
 
 ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,

@@ -114,6 +114,7 @@ void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
         ++cache->memory.events;
     }
     ucs_extents_remove(&cache->memory.kept, 0, UINTPTR_MAX);
+    ucs_extents_remove(&cache->memory.still, 0, UINTPTR_MAX);
     ucs_regcache_unlock(cache);
 
     /* To reclaim, and to look when it may be trusted again */

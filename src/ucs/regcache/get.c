@@ -178,8 +178,12 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_request_t whole = *request;
 
     ucs_regcache_see(cache, request);
+    ucs_regcache_cover_asked(cache, request);
     if (may_coalesce) {
         region = ucs_regcache_coalesce(cache, region, &whole);
+        if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {
+            whole.is_cover = 1;
+        }
     }
     region         = ucs_regcache_region_begin(cache, region, &whole);
     ucs_regcache_soft_missed(cache, region, request->now);
@@ -187,7 +191,8 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_inspect_begin(cache, region, &lookup->inspection);
     /* Nor is a region of before what was asked for: part of it may be gone, or
      * may be read only by now */
-    return ((ucs_load_relaxed(&region->start) == request->start) &&
+    return (!region->is_cover &&
+            (ucs_load_relaxed(&region->start) == request->start) &&
             (ucs_load_relaxed(&region->end) == request->end) &&
             (ucs_load_relaxed(&region->access) == request->access)) ?
                    UCS_REGCACHE_FOUND_NONE :
@@ -212,6 +217,9 @@ ucs_regcache_look_up(ucs_regcache_h cache,
             if (ucs_regcache_region_try_ref(region, request->start,
                                             request->end, request->access,
                                             &lookup->old)) {
+                if (region->is_cover) {
+                    ucs_regcache_cover_serves(cache, request);
+                }
                 return UCS_REGCACHE_FOUND_LIVE;
             }
             region = NULL; /* as many users as can be counted */
@@ -239,7 +247,15 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
     ucs_store_relaxed(&region->sp, request->sp);
     ucs_store_relaxed(&region->untimed, 0); /* registering is part of the use */
     if ((ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP) &&
-        !ucs_regcache_inspect(cache, 0, &lookup->inspection)) {
+        !ucs_regcache_inspect(cache,
+                              ucs_regcache_cover_question(cache, region,
+                                                          request->flags),
+                              &lookup->inspection)) {
+        if (region->is_cover) {
+            /* Nobody would hear what becomes of what nobody asked for */
+            ucs_regcache_register_refuse(cache, region);
+            return UCS_ERR_REJECTED;
+        }
         ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
         ucs_store_relaxed(&region->planned, 0);
     }

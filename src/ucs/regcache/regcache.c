@@ -17,6 +17,7 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
 {
     size_t page_size = params->page_size ? params->page_size :
                                            (size_t)sysconf(_SC_PAGESIZE);
+    ucs_status_t status;
 
     if ((params->policy >= UCS_REGCACHE_POLICY_LAST) ||
         (page_size & (page_size - 1)) || !(params->max_slowdown >= 0) ||
@@ -45,11 +46,12 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     ucs_extents_init(&cache->memory.seen);
     ucs_extents_init(&cache->memory.kept);
     ucs_extents_init(&cache->memory.barred);
+    status = ucs_regcache_cover_init(cache, params);
     ucs_predict_cost_init(&cache->cost.reg, cache->tuning.reg_page_ns,
                           cache->tuning.reg_ns, &cache->tuning.predict);
     ucs_predict_cost_init(&cache->cost.dereg, cache->tuning.dereg_page_ns,
                           cache->tuning.dereg_ns, &cache->tuning.predict);
-    return UCS_OK;
+    return status;
 }
 
 /* What the caller leaves to the defaults */
@@ -117,6 +119,7 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
 err_destroy_dq:
     ucs_dq_destroy(cache->use.queue);
 err_free:
+    ucs_extents_cleanup(&cache->memory.still);
     free(cache);
     return status;
 }
@@ -135,6 +138,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
     ucs_dq_destroy(cache->use.queue);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
+    ucs_extents_cleanup(&cache->memory.still);
     ucs_extents_cleanup(&cache->memory.barred);
     ucs_extents_cleanup(&cache->memory.kept);
     ucs_extents_cleanup(&cache->memory.seen);

@@ -77,6 +77,26 @@ typedef enum ucs_regcache_distrust {
                                          mappings */
 } ucs_regcache_distrust_t;
 
+/** Which uses may be registered together with what lies ahead of them. */
+typedef enum ucs_regcache_cover_kind {
+    UCS_REGCACHE_COVER_OFF,    /**< none */
+    UCS_REGCACHE_COVER_LOCAL,  /**< those that give others no access */
+    UCS_REGCACHE_COVER_REMOTE  /**< all: a key may grant more than was asked
+                                    for */
+} ucs_regcache_cover_kind_t;
+
+/** One registration for neighbours. All zeros: off. */
+typedef struct ucs_regcache_cover {
+    ucs_regcache_cover_kind_t kind;
+    unsigned                  remote_mask; /**< of a use's access, what it gives
+                                                others */
+    unsigned                  own_set;     /**< flags of what the program maps
+                                                itself: all of these ... */
+    unsigned                  own_clear;   /**< ... and none of these. Of
+                                                anything else only what is in
+                                                memory is registered ahead. */
+} ucs_regcache_cover_t;
+
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
 extern const char *ucs_regcache_policy_names[];
 
@@ -231,6 +251,9 @@ typedef struct ucs_regcache_params {
     unsigned              access_mask; /**< of a use's flags, those that allow
                                              something; a registration serves
                                              what it allows all of. 0: all */
+
+    ucs_regcache_cover_t  cover;       /**< none is made below a ceiling of
+                                             bytes */
 
     const ucs_regcache_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_regcache_params_t;

@@ -32,6 +32,7 @@
  *   register.c    one registration: admission, lower domain, publication
  *   admit.c       ceilings and budget: may this be pinned?
  *   coalesce.c    one registration a buffer
+ *   cover.c       one registration for neighbours
  *   evict.c       which idle region goes when others need what it pins
  *   rest.c        a helper that stands down
  *   charge.c      what the helper takes from others
@@ -96,6 +97,9 @@ typedef struct ucs_regcache_account {
     uint64_t over_ceiling, failed;
     uint64_t lock_takings;
     uint64_t lost_ns, late_ns;
+    uint64_t covers;    /* registrations of more than was asked for */
+    uint64_t spared;    /* first uses that found theirs made by that */
+    uint64_t spared_ns; /* that those would have taken, as modelled */
 } ucs_regcache_account_t;
 
 /** What the cache was created with. */
@@ -106,6 +110,7 @@ typedef struct ucs_regcache_config {
     size_t                page_mask;  /* page size - 1 */
     unsigned              access_mask;
     double                max_slowdown;
+    ucs_regcache_cover_t  cover;
 } ucs_regcache_config_t;
 
 /** What every use reads, and what it writes: in lines that no other reads. */
@@ -122,6 +127,9 @@ typedef struct ucs_regcache_memory {
     ucs_extents_t seen;   /* was registered once and is still mapped */
     ucs_extents_t kept;   /* its registration may outlive its use */
     ucs_extents_t barred; /* it may not */
+    ucs_extents_t still;  /* no event has touched it, or it was asked for since;
+                             empty without covers */
+    unsigned      cover_failures; /* covers that were refused */
     uint64_t      events; /* memory events so far */
 } ucs_regcache_memory_t;
 
@@ -222,6 +230,7 @@ typedef struct ucs_regcache_request {
     ucs_regcache_class_t size_class;
     uintptr_t            sp;         /* stack position of the call */
     uint64_t             now;        /* ns, when it came */
+    int                  is_cover;   /* more than anybody asked for */
 } ucs_regcache_request_t;
 
 /** What a use has lost beyond a hit and is not in the totals yet. */
@@ -544,6 +553,30 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
  *  meanwhile. */
 void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by);
 
+/* --- cover.c: under the lock, but for the first --- */
+
+/** @return UCS_OK or UCS_ERR_NO_MEMORY. */
+ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
+                                     const ucs_regcache_params_t *params);
+
+/** Enlarge what is to be registered by what lies ahead of it, if neighbours are
+ *  registered and covers are on. @return Nonzero if it is enlarged. */
+int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole);
+
+/** @return What is to be asked of the memory of a region that a use with these
+ *          flags registers, UCS_REGCACHE_INSPECT_xx. Outside of the lock, too. */
+unsigned ucs_regcache_cover_question(ucs_regcache_h cache,
+                                     const ucs_regcache_region_t *region,
+                                     unsigned flags);
+
+/** A use asks for a range: whatever an event did to it is over. */
+void ucs_regcache_cover_asked(ucs_regcache_h cache,
+                              const ucs_regcache_request_t *request);
+
+/** A use has found its range in a cover. */
+void ucs_regcache_cover_serves(ucs_regcache_h cache,
+                               const ucs_regcache_request_t *request);
+
 /* --- admit.c: under the lock, which is let go now and then --- */
 
 /** Let go of the lock for a moment, for threads that are about to release
@@ -592,6 +625,11 @@ ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
  */
 ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
                                          ucs_regcache_region_t *region);
+
+/** Register a region that is REGISTERING for a use not at all: it is not the
+ *  caller's any more. */
+void ucs_regcache_register_refuse(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region);
 
 /* --- valid.c --- */
 

@@ -42,8 +42,9 @@ static void ucs_regcache_lower_reg_use(ucs_regcache_h cache,
                                        ucs_regcache_attempt_t *attempt)
 {
     ucs_regcache_lower_reg(cache, attempt);
-    if (!ucs_regcache_status_is_exhausted(attempt->status)) {
-        return;
+    if (!ucs_regcache_status_is_exhausted(attempt->status) ||
+        attempt->region->is_cover) {
+        return; /* of a cover what was asked for can still be had */
     }
 
     ucs_store_relaxed(&cache->pressed, 1);
@@ -81,6 +82,7 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
     cache->account.transit -= attempt->is_admitted;
     cache->account.wanted  -= attempt->is_admitted && attempt->is_use;
     if (status == UCS_OK) {
+        cache->account.covers += region->is_cover;
         ucs_predict_cost_update(&cache->cost.reg,
                                 ucs_regcache_pages(cache, region),
                                 attempt->took);
@@ -90,6 +92,7 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
         if (attempt->is_admitted) {
             ucs_regcache_account_region(cache, region, -1, now);
             ++cache->account.failed;
+            cache->memory.cover_failures += region->is_cover;
         }
         ucs_regcache_region_fail(cache, region, status, attempt->is_use);
     }
@@ -146,4 +149,15 @@ ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
         }
     }
     return ucs_regcache_register_end(cache, &attempt);
+}
+
+void ucs_regcache_register_refuse(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region)
+{
+    uint32_t *word = ucs_regcache_region_wait_word(region);
+
+    ucs_regcache_lock(cache);
+    ucs_regcache_region_fail(cache, region, UCS_ERR_REJECTED, 1);
+    ucs_regcache_unlock(cache);
+    cache->env.wake_waiters(cache->env.arg, word);
 }

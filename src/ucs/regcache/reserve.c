@@ -13,7 +13,7 @@
  * which it was needed.
  */
 
-#define UCS_REGCACHE_RESERVE_SETS 3
+#define UCS_REGCACHE_RESERVE_SETS 4
 
 /* What is short, and what of it has been allocated */
 typedef struct ucs_regcache_supply {
@@ -29,7 +29,8 @@ typedef struct ucs_regcache_supply {
 static ucs_extents_t *ucs_regcache_reserve_set(ucs_regcache_h cache, unsigned i)
 {
     ucs_extents_t *sets[UCS_REGCACHE_RESERVE_SETS] = {
-            &cache->memory.seen, &cache->memory.kept, &cache->memory.barred};
+            &cache->memory.seen, &cache->memory.kept, &cache->memory.barred,
+            &cache->memory.still};
 
     return sets[i];
 }
@@ -39,6 +40,7 @@ static int ucs_regcache_supply_note(ucs_regcache_h cache,
                                     ucs_regcache_supply_t *supply)
 {
     unsigned regions = cache->store.num_regions;
+    ucs_extents_t *set;
     int is_short;
     unsigned i;
 
@@ -47,8 +49,11 @@ static int ucs_regcache_supply_note(ucs_regcache_h cache,
     regions += supply->wants_chunk ? UCS_REGCACHE_CHUNK : 0;
     is_short = supply->wants_chunk;
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
-        supply->wants_nodes[i] = ucs_regcache_reserve_set(cache, i)->spares <
-                                 UCS_EXTENTS_SPARES / 2;
+        set                    = ucs_regcache_reserve_set(cache, i);
+        supply->wants_nodes[i] = (set->spares < UCS_EXTENTS_SPARES / 2) &&
+                                 ((set != &cache->memory.still) ||
+                                  (cache->config.cover.kind !=
+                                   UCS_REGCACHE_COVER_OFF));
         is_short |= supply->wants_nodes[i];
     }
     /* Each LRU order must be able to hold every region that there is */

@@ -63,6 +63,7 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     region->first      = request->first;
     region->last       = request->last;
     region->size_class = request->size_class;
+    region->is_cover   = request->is_cover;
     ucs_store_relaxed(&region->shorts, 0);
     ucs_store_relaxed(&region->speculative, 0);
     ucs_store_relaxed(&region->learned, 0);
@@ -341,6 +342,7 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
     ucs_extents_remove(&cache->memory.seen, start, end);
     ucs_extents_remove(&cache->memory.kept, start, end);
     ucs_extents_remove(&cache->memory.barred, start, end);
+    ucs_extents_remove(&cache->memory.still, start, end);
     return reclaim;
 }
 

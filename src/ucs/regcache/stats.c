@@ -82,6 +82,9 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->lock_takings            = account->lock_takings;
     stats->lost_ns                 = account->lost_ns;
     stats->late_ns                 = account->late_ns;
+    stats->covers                  = account->covers;
+    stats->spared                  = account->spared;
+    stats->spared_ns               = account->spared_ns;
     stats->soft_ceiling_bytes      = ucs_regcache_soft_bytes(cache);
     stats->soft_ceiling_raises     = cache->soft.raises;
 }

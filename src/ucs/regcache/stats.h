@@ -61,6 +61,12 @@ typedef struct ucs_regcache_stats {
                                                   fill at most, in the end; 0:
                                                   the policy has none */
     uint64_t             soft_ceiling_raises;
+    uint64_t             covers;             /**< registrations of more than was
+                                                  asked for */
+    uint64_t             spared;             /**< first uses that found theirs
+                                                  made by that */
+    uint64_t             spared_ns;          /**< that these would have taken,
+                                                  modelled */
     uint64_t             lock_takings;       /**< of the index lock, those of
                                                   this call included */
 

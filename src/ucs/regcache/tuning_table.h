@@ -72,6 +72,16 @@ UCS_TUNING(uint64_t, later_bytes, 64ul << 20, "bytes",
            "milliseconds",
            "no recording has such regions")
 
+UCS_TUNING(uint64_t, cover_max, 2ul << 30, "bytes",
+           "of a registration that neighbours share: some NICs are slower in "
+           "registrations above 4 GiB, and twice as many of half a million "
+           "pages are nothing",
+           "no recording has such neighbours")
+UCS_TUNING(uint64_t, cover_failures, 8, "covers",
+           "that may be refused by the lower domain before none is asked for "
+           "any more: each costs a use a registration in vain",
+           "no recording has such neighbours")
+
 UCS_TUNING(uint64_t, stretch, 2, "times",
            "as long as a use that a dormant region serves",
            "half: predict +7 (+127), rent +6 (+127), paper +1 (+10); double: "

@@ -99,7 +99,8 @@ static void *ucs_populate_main(void *arg)
     return NULL;
 }
 
-/* Whom the system refuses is done without. @return Threads that were started. */
+/* A thread that the system refuses is done without. @return Threads that were
+ * started. */
 static unsigned ucs_populate_start(ucs_populate_work_t *work,
                                    pthread_t *threads, unsigned count)
 {

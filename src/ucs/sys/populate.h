@@ -26,7 +26,8 @@ BEGIN_C_DECLS
 #define UCS_POPULATE_CHUNK (32ul << 20)
 
 /** Threads at most, the caller included: what one memory controller serves; at
- *  double they wait for each other, at half a node of many cores is not used. */
+ *  double they wait for each other, at half a node of many cores is not
+ *  used. */
 #define UCS_POPULATE_HANDS_MAX 16u
 
 /** What came of it. */
@@ -40,10 +41,10 @@ typedef struct ucs_populated {
 
 /**
  * Populate the whole pages of [@a address, @a address + @a length), as if each
- * were written to. Needs Linux 5.14; before, nothing is done. Stops at the first
- * page that cannot be had. From any thread that may be cancelled at none of
- * this; starts threads and joins them before it returns, which have all signals
- * blocked.
+ * were written to. Needs Linux 5.14; before, nothing is done. Stops at the
+ * first page that cannot be had. From any thread that is not cancelled
+ * meanwhile; starts threads, which have all signals blocked, and joins them
+ * before it returns.
  *
  * @param [in] cpus   Where the threads may run; NULL: where the caller may. New
  *                    pages come to lie near the thread that populates them.

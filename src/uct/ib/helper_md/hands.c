@@ -94,8 +94,8 @@ int uct_helper_hands_note(const uct_helper_md_t *md, char *note, size_t max)
         return 0;
     }
     snprintf(note, max,
-             "%s: %lu bytes were brought into memory by up to %u threads before "
-             "they were registered",
+             "%s: %lu bytes were brought into memory by up to %u threads "
+             "before they were registered",
              md->name, bytes, ucs_load_relaxed(&md->populated.hands));
     return 1;
 }

@@ -228,6 +228,22 @@ static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
     return ucs_regcache_shrink(arg, length);
 }
 
+/* Of a node's budget nothing is taken that nobody asked for */
+static ucs_regcache_cover_t
+uct_helper_md_cover(const uct_helper_config_t *config)
+{
+    return (ucs_regcache_cover_t){
+            .kind        = (config->node_max_pinned == SIZE_MAX) ?
+                                   config->coalesce :
+                                   UCS_REGCACHE_COVER_OFF,
+            .remote_mask = UCT_MD_MEM_ACCESS_REMOTE_PUT |
+                           UCT_MD_MEM_ACCESS_REMOTE_GET |
+                           UCT_MD_MEM_ACCESS_REMOTE_ATOMIC,
+            .own_set     = UCT_MD_MEM_ACCESS_ALL,
+            .own_clear   = UCT_MD_MEM_FLAG_HIDE_ERRORS |
+                           UCT_MD_MEM_FLAG_NONBLOCK};
+}
+
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 {
     const ucs_regcache_params_t params = {
@@ -236,7 +252,8 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
             .min_size     = md->config.min_size,
             .max_pinned   = md->config.max_pinned,
             .max_regions  = md->config.max_regions,
-            .access_mask  = UCT_MD_MEM_ACCESS_ALL};
+            .access_mask  = UCT_MD_MEM_ACCESS_ALL,
+            .cover        = uct_helper_md_cover(&md->config)};
     const ucs_regcache_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,

@@ -118,6 +118,16 @@ static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
         uct_helper_report_add_note(figures, note);
     }
 
+    if (stats->covers > 0) {
+        snprintf(note, sizeof(note),
+                 "%lu uses asked, %lu registrations were made; %lu first uses "
+                 "were spared one by %lu for neighbours: %.3f s by the cost "
+                 "model",
+                 stats->uses, stats->register_model.samples, stats->spared,
+                 stats->covers, stats->spared_ns * UCT_HELPER_SESSION_NS);
+        uct_helper_report_add_note(figures, note);
+    }
+
     if (stats->failed > 0) {
         snprintf(note, sizeof(note),
                  "%lu registrations were refused by the lower domain",

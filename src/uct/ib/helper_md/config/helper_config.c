@@ -59,6 +59,13 @@ static const char *const uct_helper_cpu_words[] = {"auto", NULL};
 
 static const char *const uct_helper_populate_words[] = {"off", "auto", NULL};
 
+static const char *const uct_helper_coalesce_words[] = {
+    [UCS_REGCACHE_COVER_OFF]    = "off",
+    [UCS_REGCACHE_COVER_LOCAL]  = "local",
+    [UCS_REGCACHE_COVER_REMOTE] = "remote",
+    NULL
+};
+
 static const char *const uct_helper_verify_words[] = {"sample", NULL};
 
 static const char *const uct_helper_log_words[] = {"error", "warn", "info",
@@ -233,6 +240,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(populate_threads, uct_helper_read_populate,
                     uct_helper_populate_words, populate_threads,
                     "off, auto or a number from 1 to 16"),
+    UCT_HELPER_RULE(coalesce, ucs_config_sscanf_enum, uct_helper_coalesce_words,
+                    coalesce, "off, local or remote"),
     UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,
                     "error, warn, info or debug"),
     UCT_HELPER_RULE(pin, ucs_config_sscanf_on_off, NULL, pin, "y or n"),

@@ -83,6 +83,7 @@ typedef struct uct_helper_options {
     char *cpu;
     char *cpu_policy;
     char *populate_threads;
+    char *coalesce;
     char *log;
     char *pin;
     char *pin_cost;
@@ -105,6 +106,7 @@ typedef struct uct_helper_config {
     uct_helper_cpu_mode_t    cpu_mode;
     ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
     ucs_place_policy_t       cpu_policy;
+    ucs_regcache_cover_kind_t coalesce;
     unsigned                 populate_threads; /**< 0: off;
                                                    UCT_HELPER_HANDS_AUTO */
     ucs_log_level_t          log_level;

@@ -92,6 +92,15 @@ ucs_config_field_t uct_helper_options_table[] = {
      "  N    - so many, 1 to 16",
      offsetof(uct_helper_options_t, populate_threads), UCS_CONFIG_TYPE_STRING},
 
+    {"HELPER_COALESCE", "off",
+     "Register neighbours together, and what lies ahead of them in the same\n"
+     "mapping, so that the pieces of a range cost few registrations:\n"
+     "  off    - each piece by itself\n"
+     "  local  - uses that give others no access\n"
+     "  remote - all; a remote key may then grant more of the mapping than\n"
+     "           the program mapped",
+     offsetof(uct_helper_options_t, coalesce), UCS_CONFIG_TYPE_STRING},
+
     {"HELPER_LOG", "warn",
      "Log level of the helper: error, warn, info or debug.",
      offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},

@@ -56,6 +56,9 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->lost_ns                 += stats->lost_ns;
     sum->late_ns                 += stats->late_ns;
     sum->helper_lost_ns          += stats->helper_lost_ns;
+    sum->covers                  += stats->covers;
+    sum->spared                  += stats->spared;
+    sum->spared_ns               += stats->spared_ns;
     sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
     sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
     sum->hit_samples             += stats->hit_samples;

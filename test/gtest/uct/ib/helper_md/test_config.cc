@@ -38,6 +38,7 @@ protected:
         m_options.node_max_pinned = text("inf");
         m_options.cpu_policy  = text("auto");
         m_options.populate_threads = text("off");
+        m_options.coalesce    = text("off");
         m_options.monitor     = text("auto");
         m_options.report      = text("");
         m_options.trace       = text("");
@@ -133,6 +134,7 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
          "UCX_MD_HELPER_POPULATE_THREADS", "0"},
         {&uct_helper_options_t::populate_threads,
          "UCX_MD_HELPER_POPULATE_THREADS", "17"},
+        {&uct_helper_options_t::coalesce, "UCX_MD_HELPER_COALESCE", "on"},
         {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
         {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},
         {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},
@@ -161,6 +163,18 @@ TEST_F(test_config, populate_threads_are_a_word_or_a_number)
         EXPECT_EQ(UCS_OK, parse()) << m_error;
         EXPECT_EQ(entry.threads, m_config.populate_threads) << entry.text;
     }
+}
+
+TEST_F(test_config, coalesce_by_name)
+{
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCS_REGCACHE_COVER_OFF, m_config.coalesce);
+    m_options.coalesce = text("local");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCS_REGCACHE_COVER_LOCAL, m_config.coalesce);
+    m_options.coalesce = text("Remote");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(UCS_REGCACHE_COVER_REMOTE, m_config.coalesce);
 }
 
 TEST_F(test_config, slowdown_is_a_share_or_a_percentage)

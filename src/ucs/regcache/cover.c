@@ -1,0 +1,286 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_int.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+
+/*
+ * Neighbours share one registration. A program that maps the pieces of a range
+ * one by one registers the next piece together with what lies ahead of it: as
+ * much as its neighbours have registered so far, so that each registration is
+ * as long as all before, and n pieces cost as many as n has binary digits. What
+ * was handed out before stays as it is: handles live until their last user.
+ *
+ * Pages that nobody asked for may be unmapped and mapped anew without a use
+ * being there. The event comes before that, and dooms the cover; but a cover
+ * that is begun between the event and the unmapping itself would outlive it.
+ * So pages that an event has touched are in no cover until they are asked for,
+ * when whatever became of them is over (memory.still has all others).
+ */
+
+/* Neighbours that are looked at to either side: those before the covers are as
+ * many as pieces, and 64 of these make covers of 64 pieces from then on */
+#define UCS_REGCACHE_COVER_NEIGHBOURS 64
+
+ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
+                                     const ucs_regcache_params_t *params)
+{
+    ucs_itree_node_t *node;
+
+    ucs_extents_init(&cache->memory.still);
+    cache->config.cover = params->cover;
+    if (params->cover.kind == UCS_REGCACHE_COVER_OFF) {
+        return UCS_OK;
+    }
+
+    /* Events may come before anything else hands over nodes */
+    while (cache->memory.still.spares < UCS_EXTENTS_SPARES) {
+        node = malloc(sizeof(*node));
+        if (node == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        ucs_extents_give(&cache->memory.still, node);
+    }
+    ucs_extents_add(&cache->memory.still, cache->config.page_mask + 1,
+                    (UINTPTR_MAX >> 16) & ~cache->config.page_mask);
+    return UCS_OK;
+}
+
+/* The program's own mapping: its pages are wanted in memory */
+static int ucs_regcache_cover_is_own(ucs_regcache_h cache, unsigned flags)
+{
+    const ucs_regcache_cover_t *cover = &cache->config.cover;
+
+    return (cover->own_set != 0) &&
+           ((flags & (cover->own_set | cover->own_clear)) == cover->own_set);
+}
+
+/* A use that others may be given a key of gets what it asked for and no more,
+ * unless the user says otherwise. With a ceiling nothing is pinned that nobody
+ * asked for. */
+static int ucs_regcache_may_cover(ucs_regcache_h cache,
+                                  const ucs_regcache_request_t *request)
+{
+    const ucs_regcache_cover_t *cover = &cache->config.cover;
+
+    return (cover->kind != UCS_REGCACHE_COVER_OFF) &&
+           ((cover->kind == UCS_REGCACHE_COVER_REMOTE) ||
+            !(request->access & cover->remote_mask)) &&
+           (cache->config.max_pinned == SIZE_MAX) &&
+           (cache->memory.cover_failures < cache->tuning.cover_failures);
+}
+
+static int ucs_regcache_cover_is_neighbour(const ucs_regcache_region_t *region,
+                                           const ucs_regcache_request_t *whole)
+{
+    ucs_regcache_state_t state = ucs_regcache_word_state(
+            ucs_load_relaxed(&region->word));
+
+    return ((state == UCS_REGCACHE_STATE_LIVE) ||
+            (state == UCS_REGCACHE_STATE_REGISTERING)) &&
+           (region->size_class == UCS_REGCACHE_CLASS_MANAGED) &&
+           (ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP) &&
+           (ucs_load_relaxed(&region->access) == whole->access);
+}
+
+/* Where the row of registrations begins, each of which touches the next, that
+ * ends at the request */
+static uintptr_t
+ucs_regcache_cover_before(ucs_regcache_h cache,
+                          const ucs_regcache_request_t *whole)
+{
+    uintptr_t first = whole->first;
+    unsigned left   = UCS_REGCACHE_COVER_NEIGHBOURS;
+    ucs_regcache_region_t *region;
+
+    while ((left-- > 0) && (first > 0)) {
+        region = ucs_regcache_index_first(&cache->index, first - 1, first);
+        if ((region == NULL) || (region->first >= first) ||
+            !ucs_regcache_cover_is_neighbour(region, whole)) {
+            break;
+        }
+        first = region->first;
+    }
+    return first;
+}
+
+/* Likewise where it ends that begins behind the request */
+static uintptr_t
+ucs_regcache_cover_behind(ucs_regcache_h cache,
+                          const ucs_regcache_request_t *whole)
+{
+    size_t page    = cache->config.page_mask + 1;
+    uintptr_t last = whole->last;
+    unsigned left  = UCS_REGCACHE_COVER_NEIGHBOURS;
+    ucs_regcache_region_t *region;
+
+    while ((left-- > 0) && (last < UINTPTR_MAX - page)) {
+        region = ucs_regcache_index_first(&cache->index, last, last + page);
+        if ((region == NULL) || (region->last <= last) ||
+            !ucs_regcache_cover_is_neighbour(region, whole)) {
+            break;
+        }
+        last = region->last;
+    }
+    return last;
+}
+
+/* Cut [*start_p, *end_p) to what of a set is in one piece with @a address, a
+ * page */
+static void ucs_regcache_cover_cut(const ucs_extents_t *set, uintptr_t address,
+                                   uintptr_t *start_p, uintptr_t *end_p)
+{
+    const ucs_itree_node_t *part = ucs_itree_first(&set->tree, address,
+                                                   address + 1);
+
+    if (part == NULL) {
+        *start_p = address;
+        *end_p   = address;
+        return;
+    }
+    *start_p = ucs_max(*start_p, part->start);
+    *end_p   = ucs_min(*end_p, part->end);
+}
+
+/* The first region that overlaps [start, end) and pins it, or may do so without
+ * being asked again. One that is dormant is forgotten if the cover takes it
+ * in. */
+static ucs_regcache_region_t *
+ucs_regcache_cover_first(ucs_regcache_h cache, uintptr_t start, uintptr_t end)
+{
+    unsigned left = UCS_REGCACHE_COVER_NEIGHBOURS;
+    ucs_regcache_region_t *region;
+
+    region = ucs_regcache_index_first(&cache->index, start, end);
+    while ((region != NULL) && (left-- > 0) &&
+           (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+            UCS_REGCACHE_STATE_DORMANT)) {
+        region = ucs_regcache_index_next(&cache->index, region, start, end);
+    }
+    return region;
+}
+
+/* Enlarge to what is free of other regions, is memory of the kind that may be
+ * kept, and no event has touched. At the end that is not enlarged nothing is
+ * cut. */
+static void ucs_regcache_cover_behind_by(ucs_regcache_h cache,
+                                         ucs_regcache_request_t *whole,
+                                         size_t length)
+{
+    uintptr_t last  = whole->last - 1 - cache->config.page_mask;
+    uintptr_t end   = (length > UINTPTR_MAX - whole->last) ?
+                              whole->last :
+                              whole->last + length;
+    uintptr_t start = whole->first;
+    ucs_regcache_region_t *next;
+
+    if (cache->env.inspect != NULL) {
+        ucs_regcache_cover_cut(&cache->memory.kept, last, &start, &end);
+    }
+    ucs_regcache_cover_cut(&cache->memory.still, last, &start, &end);
+    if (end <= whole->last) {
+        return;
+    }
+    next = ucs_regcache_cover_first(cache, whole->last, end);
+    if (next != NULL) {
+        end = ucs_min(end, next->first);
+    }
+    if (end > whole->last) {
+        whole->last = end;
+        whole->end  = end;
+    }
+}
+
+/* Likewise. The regions that lie before are found from the lowest: what is
+ * enlarged ends where the last of them does. */
+static void ucs_regcache_cover_before_by(ucs_regcache_h cache,
+                                         ucs_regcache_request_t *whole,
+                                         size_t length)
+{
+    uintptr_t end   = whole->last;
+    uintptr_t start = (length > whole->first) ? whole->first :
+                                                whole->first - length;
+    unsigned left   = UCS_REGCACHE_COVER_NEIGHBOURS;
+    ucs_regcache_region_t *region;
+
+    if (cache->env.inspect != NULL) {
+        ucs_regcache_cover_cut(&cache->memory.kept, whole->first, &start, &end);
+    }
+    ucs_regcache_cover_cut(&cache->memory.still, whole->first, &start, &end);
+    while ((start < whole->first) &&
+           ((region = ucs_regcache_cover_first(cache, start, whole->first)) !=
+            NULL)) {
+        start = (left-- > 0) ? region->last : whole->first;
+    }
+    if (start < whole->first) {
+        whole->first = start;
+        whole->start = start;
+    }
+}
+
+int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
+{
+    uintptr_t before, behind;
+    size_t length, room;
+
+    if (!ucs_regcache_may_cover(cache, whole)) {
+        return 0;
+    }
+
+    before = ucs_regcache_cover_before(cache, whole);
+    behind = ucs_regcache_cover_behind(cache, whole);
+    length = whole->last - whole->first;
+    if (((before == whole->first) && (behind == whole->last)) ||
+        (length >= cache->tuning.cover_max)) {
+        return 0;
+    }
+
+    room   = cache->tuning.cover_max - length;
+    before = whole->first - before;
+    behind = behind - whole->last;
+    if (before >= behind) {
+        ucs_regcache_cover_behind_by(cache, whole, ucs_min(before, room));
+    } else {
+        ucs_regcache_cover_before_by(cache, whole, ucs_min(behind, room));
+    }
+    return whole->last - whole->first > length;
+}
+
+unsigned ucs_regcache_cover_question(ucs_regcache_h cache,
+                                     const ucs_regcache_region_t *region,
+                                     unsigned flags)
+{
+    return (region->is_cover && !ucs_regcache_cover_is_own(cache, flags)) ?
+                   UCS_REGCACHE_INSPECT_SPECULATE :
+                   0;
+}
+
+void ucs_regcache_cover_asked(ucs_regcache_h cache,
+                              const ucs_regcache_request_t *request)
+{
+    if (cache->config.cover.kind != UCS_REGCACHE_COVER_OFF) {
+        ucs_extents_add(&cache->memory.still, request->first, request->last);
+    }
+}
+
+void ucs_regcache_cover_serves(ucs_regcache_h cache,
+                               const ucs_regcache_request_t *request)
+{
+    size_t pages = (request->last - request->first) /
+                   (cache->config.page_mask + 1);
+
+    if ((request->size_class != UCS_REGCACHE_CLASS_MANAGED) ||
+        ucs_extents_covers(&cache->memory.seen, request->first,
+                           request->last)) {
+        return;
+    }
+    ucs_regcache_account(cache, request->now);
+    ucs_extents_add(&cache->memory.seen, request->first, request->last);
+    ucs_regcache_account(cache, request->now);
+    ++cache->account.spared;
+    cache->account.spared_ns += ucs_predict_cost_estimate(&cache->cost.reg,
+                                                            pages);
+}

@@ -1,0 +1,406 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_world.h"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace {
+
+constexpr size_t    KB    = 1024;
+constexpr size_t    MB    = 1024 * KB;
+constexpr size_t    PIECE = 64 * KB;
+constexpr uintptr_t BASE  = 0x10000000;
+
+/** Pieces of one range, each mapped by itself as the program does it. */
+class test_cover : public ::testing::Test {
+protected:
+    static constexpr unsigned OWN = regcache_world::ACCESS;
+    static constexpr unsigned MESSAGE = regcache_world::ACCESS |
+                                        regcache_world::NOT_ACCESS;
+    static constexpr unsigned LOCAL = regcache_world::LOCAL_READ |
+                                      regcache_world::LOCAL_WRITE;
+
+    explicit test_cover(
+            ucs_regcache_cover_kind_t kind = UCS_REGCACHE_COVER_REMOTE)
+    {
+        m_world.params.cover.kind        = kind;
+        m_world.params.cover.remote_mask = regcache_world::REMOTE_GET |
+                                           regcache_world::REMOTE_PUT;
+        m_world.params.cover.own_set     = OWN;
+        m_world.params.cover.own_clear   = regcache_world::NOT_ACCESS;
+    }
+
+    static uintptr_t piece(unsigned i)
+    {
+        return BASE + i * PIECE;
+    }
+
+    void map(unsigned i, unsigned flags = OWN)
+    {
+        ucs_regcache_memh_t memh = m_world.get(piece(i), PIECE, 1, flags);
+        m_memhs.push_back(memh);
+        const auto &found = m_world.live.at((uintptr_t)memh);
+        EXPECT_LE(found.start, piece(i));
+        EXPECT_GE(found.start + found.length, piece(i + 1));
+    }
+
+    void unmap_all(unsigned seed)
+    {
+        std::shuffle(m_memhs.begin(), m_memhs.end(), std::mt19937(seed));
+        for (ucs_regcache_memh_t memh : m_memhs) {
+            EXPECT_EQ(1u, m_world.live.count((uintptr_t)memh));
+            m_world.put(memh);
+        }
+        m_memhs.clear();
+    }
+
+    /** First byte behind all that is registered. */
+    uintptr_t end()
+    {
+        uintptr_t last = 0;
+        for (const auto &entry : m_world.live) {
+            last = std::max(last, entry.second.start + entry.second.length);
+        }
+        return last;
+    }
+
+    regcache_world m_world{UCS_REGCACHE_POLICY_LEAVE_PINNED};
+    std::vector<ucs_regcache_memh_t> m_memhs;
+};
+
+class test_cover_off : public test_cover {
+protected:
+    test_cover_off() : test_cover(UCS_REGCACHE_COVER_OFF) {}
+};
+
+class test_cover_local : public test_cover {
+protected:
+    test_cover_local() : test_cover(UCS_REGCACHE_COVER_LOCAL) {}
+};
+
+TEST_F(test_cover_off, each_piece_is_registered_by_itself)
+{
+    m_world.open();
+    for (unsigned i = 0; i < 64; ++i) {
+        map(i);
+        EXPECT_EQ(piece(i + 1), end());
+    }
+    EXPECT_EQ(64u, m_world.regs);
+    EXPECT_EQ(0u, m_world.stats().covers);
+    EXPECT_EQ(0u, m_world.stats().spared);
+    unmap_all(1);
+}
+
+TEST_F(test_cover, neighbours_cost_as_many_as_their_number_has_digits)
+{
+    m_world.open();
+    for (unsigned i = 0; i < 1265; ++i) {
+        map(i);
+    }
+    EXPECT_EQ(11u, m_world.regs); /* 1 + 2 + 4 + ... + 1024 */
+    EXPECT_EQ(10u, m_world.stats().covers);
+    /* Less those that a hint led there, which counts nothing */
+    EXPECT_LT(1265u - 100, m_world.stats().spared);
+    EXPECT_GE(1265u - 11, m_world.stats().spared);
+    EXPECT_LT(0u, m_world.stats().spared_ns);
+    unmap_all(1);
+}
+
+TEST_F(test_cover, downwards_too)
+{
+    m_world.open();
+    for (unsigned i = 1265; i > 0; --i) {
+        map(i);
+    }
+    EXPECT_EQ(11u, m_world.regs);
+    unmap_all(2);
+}
+
+/* Tensors begin where the one before ended, in the middle of a page */
+TEST_F(test_cover, pieces_that_share_a_page)
+{
+    const size_t length = 40 * KB + 512;
+
+    m_world.open();
+    for (unsigned i = 0; i < 256; ++i) {
+        m_memhs.push_back(m_world.get(BASE + i * length, length, 1, OWN));
+    }
+    EXPECT_GE(12u, m_world.regs);
+    unmap_all(3);
+}
+
+TEST_F(test_cover, in_random_order)
+{
+    std::vector<unsigned> order;
+
+    m_world.open();
+    for (unsigned i = 0; i < 1024; ++i) {
+        order.push_back(i);
+    }
+    std::shuffle(order.begin(), order.end(), std::mt19937(4));
+    for (unsigned i : order) {
+        map(i);
+    }
+    EXPECT_GT(1024u * 3 / 4, m_world.regs);
+    unmap_all(4);
+}
+
+/* With a helper they come and go as any region does */
+TEST_F(test_cover, by_a_policy_with_a_helper)
+{
+    m_world.params.policy = UCS_REGCACHE_POLICY_PREDICT;
+    m_world.open();
+    for (unsigned round = 0; round < 3; ++round) {
+        for (unsigned i = 0; i < 300; ++i) {
+            map(i);
+        }
+        m_world.advance(1000000);
+        unmap_all(round);
+        m_world.advance(60000000000ul);
+    }
+    EXPECT_GT(100u, m_world.regs);
+}
+
+/* What others may be given a key of is what the program has mapped: a read of
+ * the byte behind it finds nothing */
+TEST_F(test_cover_local, a_key_grants_no_more_than_was_mapped)
+{
+    m_world.open();
+    for (unsigned i = 0; i < 64; ++i) {
+        map(2 * i); /* with gaps */
+        EXPECT_FALSE(m_world.is_registered(piece(2 * i + 1), 1));
+        map(1000 + i);
+        EXPECT_FALSE(m_world.is_registered(piece(1001 + i), 1));
+    }
+    EXPECT_EQ(128u, m_world.regs);
+    unmap_all(5);
+}
+
+TEST_F(test_cover_local, uses_of_the_program_alone_are_covered)
+{
+    m_world.open();
+    for (unsigned i = 0; i < 64; ++i) {
+        map(i, LOCAL);
+    }
+    EXPECT_EQ(7u, m_world.regs);
+
+    /* and what a key is given of is not found in a cover */
+    map(10, OWN);
+    EXPECT_EQ(8u, m_world.regs);
+    unmap_all(6);
+}
+
+TEST_F(test_cover, not_of_neighbours_with_other_access)
+{
+    m_world.open();
+    map(0);
+    map(1, regcache_world::LOCAL_READ);
+    EXPECT_EQ(piece(2), end());
+    EXPECT_EQ(0u, m_world.stats().covers);
+    unmap_all(7);
+}
+
+TEST_F(test_cover, not_below_a_ceiling)
+{
+    m_world.params.max_pinned = 64 * MB;
+    m_world.open();
+    for (unsigned i = 0; i < 64; ++i) {
+        map(i);
+    }
+    EXPECT_EQ(64u, m_world.regs);
+    unmap_all(8);
+}
+
+TEST_F(test_cover, no_longer_than_they_may_be)
+{
+    ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
+
+    tuning.cover_max      = 8 * PIECE;
+    m_world.params.tuning = &tuning;
+    m_world.open();
+    for (unsigned i = 0; i < 128; ++i) {
+        map(i);
+    }
+    for (const auto &entry : m_world.live) {
+        EXPECT_GE(8 * PIECE, entry.second.length);
+    }
+    EXPECT_GE(4u + 128 / 8, m_world.regs);
+    unmap_all(9);
+}
+
+/* Nothing is pinned twice for a cover */
+TEST_F(test_cover, ends_where_the_next_registration_begins)
+{
+    m_world.open();
+    map(10);
+    for (unsigned i = 0; i < 10; ++i) {
+        map(i);
+    }
+    size_t sum = 0;
+    for (const auto &entry : m_world.live) {
+        sum += entry.second.length;
+    }
+    EXPECT_EQ(11 * PIECE, sum);
+    unmap_all(10);
+}
+
+/* The event comes before the unmapping: a cover that is begun in between would
+ * outlive it */
+TEST_F(test_cover, nothing_that_an_event_has_touched)
+{
+    m_world.open();
+    ucs_regcache_unmapped(m_world.cache, piece(5), 1);
+    for (unsigned i = 0; i < 5; ++i) {
+        map(i);
+        EXPECT_FALSE(m_world.is_registered(piece(5), 1)) << i;
+    }
+    map(5); /* asked for: what became of it is over */
+    EXPECT_TRUE(m_world.is_registered(piece(6), 1));
+    unmap_all(11);
+}
+
+TEST_F(test_cover, nothing_that_an_event_has_touched_below)
+{
+    m_world.open();
+    ucs_regcache_unmapped(m_world.cache, piece(5) + PIECE - 1, 1);
+    for (unsigned i = 12; i > 5; --i) {
+        map(i);
+        EXPECT_FALSE(m_world.is_registered(piece(6) - 1, 1)) << i;
+    }
+    unmap_all(12);
+}
+
+/* Nor after a time of distrust, for events were missed */
+TEST_F(test_cover, nothing_after_distrust_but_what_is_asked_for)
+{
+    m_world.open();
+    ucs_regcache_distrust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
+    ucs_regcache_trust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
+    for (unsigned i = 0; i < 16; ++i) {
+        map(i);
+        EXPECT_EQ(piece(i + 1), end());
+    }
+    unmap_all(13);
+}
+
+/* A page that nobody asked for goes: the cover is found no more, and serves
+ * those that have it */
+TEST_F(test_cover, an_event_on_a_gap_dooms_the_cover)
+{
+    m_world.open();
+    map(0);
+    map(1); /* and 2 */
+    ASSERT_TRUE(m_world.is_registered(piece(2), PIECE));
+    unsigned regs = m_world.regs;
+    ucs_regcache_unmapped(m_world.cache, piece(2), PIECE);
+    map(2);
+    EXPECT_EQ(regs + 1, m_world.regs);
+    unmap_all(14);
+    EXPECT_EQ(1u, m_world.stats().invalidated);
+}
+
+TEST_F(test_cover, an_event_on_a_gap_while_it_is_registered)
+{
+    m_world.open();
+    map(0);
+    m_world.on_reg = [this](regcache_world::registration reg) {
+        if (reg.length > PIECE) {
+            ucs_regcache_unmapped(m_world.cache, piece(2), PIECE);
+        }
+        return UCS_OK;
+    };
+    map(1);
+    m_world.on_reg = nullptr;
+    unsigned regs = m_world.regs;
+    map(2);
+    EXPECT_EQ(regs + 1, m_world.regs);
+    unmap_all(15);
+}
+
+/* What is not to be had costs a use nothing but the attempt, evicts nothing,
+ * and is not tried for ever */
+TEST_F(test_cover, refused_covers_leave_what_was_asked_for)
+{
+    unsigned refused = 0;
+
+    m_world.open();
+    m_world.touch(BASE + 1024 * MB, PIECE);
+    m_world.on_reg = [&](regcache_world::registration reg) {
+        refused += reg.length > PIECE;
+        return (reg.length > PIECE) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    };
+    for (unsigned i = 0; i < 64; ++i) {
+        map(i);
+    }
+    EXPECT_EQ(ucs_regcache_tuning_default.cover_failures, refused);
+    EXPECT_EQ(0u, m_world.stats().evicted);
+    EXPECT_EQ(65u, m_world.regs);
+    unmap_all(16);
+}
+
+class test_cover_memory : public test_cover {
+protected:
+    test_cover_memory()
+    {
+        m_world.on_inspect = [this](unsigned flags, uintptr_t *start_p,
+                                    uintptr_t *end_p) {
+            m_speculations += !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
+            if (!(flags & UCS_REGCACHE_INSPECT_SPECULATE)) {
+                *start_p = std::min(*start_p, m_start);
+                *end_p   = std::max(*end_p, m_end);
+                return m_may_keep;
+            }
+            return m_is_resident;
+        };
+    }
+
+    uintptr_t m_start        = BASE;
+    uintptr_t m_end          = BASE + 100 * PIECE;
+    bool      m_may_keep     = true;
+    bool      m_is_resident  = true;
+    unsigned  m_speculations = 0;
+};
+
+TEST_F(test_cover_memory, ends_with_the_mapping)
+{
+    m_world.open();
+    for (unsigned i = 0; i < 100; ++i) {
+        map(i);
+    }
+    EXPECT_EQ(m_end, end());
+    EXPECT_EQ(7u, m_world.regs);
+    EXPECT_EQ(0u, m_speculations);
+    unmap_all(17);
+}
+
+TEST_F(test_cover_memory, not_of_memory_that_may_not_be_kept)
+{
+    m_may_keep = false;
+    m_world.open();
+    for (unsigned i = 0; i < 16; ++i) {
+        map(i);
+        EXPECT_EQ(piece(i + 1), end());
+    }
+    unmap_all(18);
+}
+
+/* For a message nothing is brought into memory that it does not touch */
+TEST_F(test_cover_memory, of_messages_only_what_is_in_memory)
+{
+    m_is_resident = false;
+    m_world.open();
+    for (unsigned i = 0; i < 16; ++i) {
+        map(i, MESSAGE);
+        EXPECT_EQ(piece(i + 1), end());
+    }
+    EXPECT_LT(0u, m_speculations);
+    m_is_resident = true;
+    map(16, MESSAGE);
+    EXPECT_LT(piece(17), end());
+    unmap_all(19);
+}
+
+} // namespace

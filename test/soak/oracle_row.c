@@ -1,0 +1,145 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "oracle.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * Pieces of one range, registered one by one and held, as a service does it.
+ * Meanwhile pieces that nobody has asked for yet, but that a neighbour's
+ * registration may reach, are mapped anew, let go of, or taken away and mapped again. Each
+ * piece's registration must show what its address does, whatever became of the
+ * others. Given back in any order, and unmapped in parts.
+ */
+
+#define ORACLE_ROW_PIECES 12
+#define ORACLE_ROW_PAGES  3 /* of a piece: below and above the minimal size */
+
+typedef struct oracle_row {
+    char      *start;
+    size_t    length;                     /* of a piece */
+    uct_mem_h memhs[ORACLE_ROW_PIECES];   /* NULL: not registered */
+} oracle_row_t;
+
+
+static char *oracle_row_piece(const oracle_row_t *row, unsigned i)
+{
+    return row->start + i * row->length;
+}
+
+/* Only its own pages count: those of others come and go while it is held */
+static void oracle_row_check(oracle_worker_t *worker, const oracle_row_t *row,
+                             unsigned i)
+{
+    char *address = oracle_row_piece(row, i);
+    static __thread char seen[ORACLE_ROW_PAGES << 16];
+
+    if (uct_pin_md_read(oracle_md(worker->world), row->memhs[i],
+                        (uintptr_t)address, seen, row->length) != UCS_OK) {
+        oracle_die("uct_pin_md_read");
+    }
+    if (memcmp(seen, address, row->length) != 0) {
+        ++worker->stale;
+        oracle_print(worker, NULL, row->memhs[i], "stale in a row");
+    }
+}
+
+static void oracle_row_map(const oracle_row_t *row, char *address, int prot)
+{
+    if (mmap(address, row->length, prot,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != address) {
+        oracle_die("mmap of a piece");
+    }
+}
+
+/* Of a piece that nobody uses. The place is never free: another thread would
+ * get it. */
+static void oracle_row_disturb(oracle_worker_t *worker, oracle_row_t *row,
+                               unsigned i)
+{
+    char *address = oracle_row_piece(row, i);
+
+    switch (oracle_below(worker, 3)) {
+    case 0:
+        oracle_row_map(row, address, PROT_NONE);
+        /* fall through */
+    case 1:
+        oracle_row_map(row, address, PROT_READ | PROT_WRITE);
+        break;
+    default:
+        if (madvise(address, row->length, MADV_DONTNEED) != 0) {
+            oracle_die("madvise of a piece");
+        }
+        break;
+    }
+}
+
+static void oracle_row_use(oracle_worker_t *worker, oracle_row_t *row,
+                           unsigned i)
+{
+    if (row->memhs[i] == NULL) {
+        row->memhs[i] = oracle_get(worker->world, oracle_row_piece(row, i),
+                                   row->length);
+        oracle_fill(worker, oracle_row_piece(row, i), row->length);
+    }
+    oracle_row_check(worker, row, i);
+}
+
+static void oracle_row_end(oracle_worker_t *worker, oracle_row_t *row)
+{
+    unsigned i, first = oracle_below(worker, ORACLE_ROW_PIECES);
+    unsigned k;
+
+    for (k = 0; k < ORACLE_ROW_PIECES; ++k) {
+        i = (first + 5 * k) % ORACLE_ROW_PIECES; /* 5 and 12 are coprime */
+        if (row->memhs[i] == NULL) {
+            continue;
+        }
+        oracle_row_check(worker, row, i);
+        oracle_put(worker->world, row->memhs[i]);
+        row->memhs[i] = NULL;
+        if (oracle_below(worker, 3) == 0) {
+            oracle_row_disturb(worker, row, i);
+        }
+    }
+}
+
+void oracle_row(oracle_worker_t *worker)
+{
+    oracle_row_t row = {.length = ORACLE_ROW_PAGES * oracle_page};
+    int is_down      = oracle_below(worker, 2);
+    unsigned k, i, other;
+
+    row.start = mmap(NULL, ORACLE_ROW_PIECES * row.length,
+                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                     0);
+    if (row.start == MAP_FAILED) {
+        oracle_die("mmap of a row");
+    }
+
+    for (k = 0; k < 2 * ORACLE_ROW_PIECES; ++k) {
+        i = k % ORACLE_ROW_PIECES;
+        i = is_down ? ORACLE_ROW_PIECES - 1 - i : i;
+        oracle_row_use(worker, &row, i);
+        other = oracle_below(worker, ORACLE_ROW_PIECES);
+        if (oracle_below(worker, 3) > 0) {
+            continue;
+        }
+        if (row.memhs[other] == NULL) {
+            oracle_row_disturb(worker, &row, other);
+        } else {
+            oracle_put(worker->world, row.memhs[other]);
+            row.memhs[other] = NULL;
+        }
+    }
+    oracle_row_end(worker, &row);
+    if (munmap(row.start, ORACLE_ROW_PIECES * row.length) != 0) {
+        oracle_die("munmap of a row");
+    }
+}
