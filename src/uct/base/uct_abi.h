@@ -49,6 +49,7 @@ typedef struct uct_abi {
     int        has_reg_mem_type; /**< they may tell the type of the memory */
     size_t     attr_flags;       /**< where each lies in the attributes */
     size_t     attr_reg_mem_types;
+    size_t     attr_cache_mem_types; /**< 0: not there */
     size_t     attr_detect_mem_types;
     size_t     attr_reg_cost;
     size_t     attr_local_cpus;
@@ -145,11 +146,16 @@ typedef ucs_status_t (*uct_abi_md_open_func_t)(uct_component_h component,
                                                const uct_md_config_t *config,
                                                uct_md_h *md_p);
 
-/** Head of `struct uct_component`. */
+/** Head of `struct uct_component`; the last function came with 1.16. */
 typedef struct uct_abi_component {
     char                   name[UCT_COMPONENT_NAME_MAX];
     uct_abi_opaque_func_t  query_md_resources;
     uct_abi_md_open_func_t md_open;
+    uct_abi_opaque_func_t  cm_open;
+    uct_abi_opaque_func_t  rkey_unpack;
+    uct_abi_opaque_func_t  rkey_ptr;
+    uct_abi_opaque_func_t  rkey_release;
+    uct_abi_opaque_func_t  rkey_compare;
 } uct_abi_component_t;
 
 /** What the helper wants to know of a domain. */
@@ -251,6 +257,21 @@ static inline const char *uct_abi_md_component_name(uct_md_h md)
 static inline uint64_t *uct_abi_md_attr_flags(void *attr)
 {
     return (uint64_t*)((char*)attr + uct_abi_running->attr_flags);
+}
+
+
+/** Have UCP register, and let its own cache keep, host memory with a domain of
+ *  these attributes. */
+static inline void uct_abi_md_attr_add_host(void *attr)
+{
+    const size_t host = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+
+    *uct_abi_md_attr_flags(attr) |= UCT_MD_FLAG_REG;
+    *(uint64_t*)((char*)attr + uct_abi_running->attr_reg_mem_types) |= host;
+    if (uct_abi_running->attr_cache_mem_types != 0) {
+        *(uint64_t*)((char*)attr + uct_abi_running->attr_cache_mem_types) |=
+                host;
+    }
 }
 
 

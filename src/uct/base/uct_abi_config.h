@@ -18,6 +18,18 @@
 
 BEGIN_C_DECLS
 
+/** A string, as UCS_CONFIG_TYPE_STRING, without the function that 1.17 added and
+ *  earlier libraries lack. */
+#define UCT_ABI_CONFIG_STRING \
+    { \
+        .read    = ucs_config_sscanf_string, \
+        .write   = ucs_config_sprintf_string, \
+        .clone   = ucs_config_clone_string, \
+        .release = ucs_config_release_string, \
+        .help    = ucs_config_help_generic, \
+        .arg     = "string" \
+    }
+
 /** A table of options as the headers describe it that this is built with. The
  *  process has one of it. Constant after its registration. */
 typedef struct uct_abi_config {

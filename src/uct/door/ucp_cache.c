@@ -33,8 +33,13 @@ typedef ucs_status_t (*uct_door_ucp_modify_func_t)(void *config,
                                                    const char *name,
                                                    const char *value);
 
-/* Off in all options that came by here; unknown where none did, as behind a
- * plugin, which is loaded later */
+typedef ucs_status_t (*uct_door_ucp_read_func_t)(const char *env_prefix,
+                                                 const char *filename,
+                                                 void **config_p);
+typedef void (*uct_door_ucp_release_func_t)(void *config);
+
+/* Off in the options that came by here; none do behind a plugin, which is
+ * loaded later */
 static _Atomic(int) uct_door_ucp_cache_is_off;
 
 static _Atomic(int) uct_door_ucp_cache_said;
@@ -105,13 +110,34 @@ void uct_door_ucp_cache_disable(void *config)
     ucs_store_relaxed(&uct_door_ucp_cache_is_off, is_off);
 }
 
+/* As UCP would read it now, from the environment or ucx.conf */
+static int uct_door_ucp_cache_reads_off(void)
+{
+    uct_door_ucp_read_func_t read = (uct_door_ucp_read_func_t)
+            uct_door_ucp_symbol("ucp_config_read");
+    uct_door_ucp_release_func_t release = (uct_door_ucp_release_func_t)
+            uct_door_ucp_symbol("ucp_config_release");
+    char value[16];
+    void *config;
+    int is_off;
+
+    if ((read == NULL) || (release == NULL) ||
+        (read(NULL, NULL, &config) != UCS_OK)) {
+        return 0;
+    }
+
+    is_off = uct_door_ucp_cache_value(config, value, sizeof(value)) &&
+             uct_door_is_no(value);
+    release(config);
+    return is_off;
+}
+
 void uct_door_ucp_cache_report(void)
 {
     const char *proto = getenv(UCT_DOOR_PROTO_ENV);
-    const char *env   = getenv(UCT_DOOR_RCACHE_ENV);
 
     if (ucs_load_relaxed(&uct_door_ucp_cache_is_off) ||
-        ((env != NULL) && uct_door_is_no(env)) ||
+        uct_door_ucp_cache_reads_off() ||
         ((uct_abi_running->minor_min < UCT_DOOR_RCACHE_MINOR) &&
          ((proto == NULL) || (strchr("yY1", *proto) == NULL))) ||
         (ucs_add_relaxed(&uct_door_ucp_cache_said, 1) > 0)) {

@@ -39,6 +39,7 @@ typedef struct uct_pin_md {
     pid_t                  owner;      /* Only this process uses the rings */
     size_t                 page_size;
     int                    is_lazy;    /* The kernel unpins late */
+    int                    is_keyed;   /* The domain below registers, too */
     _Atomic(uint64_t)      serial;     /* Of the last registration */
     int                    is_delegated; /* The end of a use is told above */
     uct_pin_table_t        table;
@@ -137,6 +138,9 @@ uct_pin_md_change_attr(const uct_pin_md_t *pin, void *attr, ucs_status_t status)
         *uct_abi_md_attr_flags(attr)   |= UCT_MD_FLAG_NEED_MEMH |
                                           UCT_MD_FLAG_NEED_RKEY;
         *uct_abi_md_attr_reg_cost(attr) = pin->reg_cost;
+        if (!pin->is_keyed) {
+            uct_abi_md_attr_add_host(attr);
+        }
     }
     return status;
 }
@@ -236,10 +240,12 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
         .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH
     };
     uct_pin_region_t *region;
-    ucs_status_t status;
+    ucs_status_t status = UCS_OK;
 
-    status = uct_abi_mem_reg_as_asked(pin->lower, md, address, length, flags,
-                                      params, &lower_dereg.memh);
+    if (pin->is_keyed) {
+        status = uct_abi_mem_reg_as_asked(pin->lower, md, address, length,
+                                          flags, params, &lower_dereg.memh);
+    }
     if (status != UCS_OK) {
         return status;
     }
@@ -254,7 +260,9 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
     return UCS_OK;
 
 err_lower_dereg:
-    pin->lower->mem_dereg(md, &lower_dereg);
+    if (pin->is_keyed) {
+        pin->lower->mem_dereg(md, &lower_dereg);
+    }
     return status;
 }
 
@@ -285,6 +293,18 @@ uct_pin_md_mem_reg_params(uct_md_h md, void *address, size_t length,
     return status;
 }
 
+/* An invalidation of what has no keys is over at once */
+static void uct_pin_md_complete(const uct_abi_md_mem_dereg_params_t *params)
+{
+    uct_abi_md_mem_dereg_params_t full;
+
+    uct_abi_md_mem_dereg_unpack(params, &full);
+    if ((full.flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE) &&
+        (full.comp != NULL) && (--full.comp->count == 0)) {
+        full.comp->func(full.comp);
+    }
+}
+
 static ucs_status_t
 uct_pin_md_deregister(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
@@ -307,12 +327,16 @@ uct_pin_md_deregister(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
      * What it refuses stays registered, and so stays pinned. */
     region            = params->memh;
     lower_params.memh = region->lower_memh;
-    status            = pin->lower->mem_dereg(md, &lower_params);
+    status            = pin->is_keyed ?
+                        pin->lower->mem_dereg(md, &lower_params) : UCS_OK;
     if (status != UCS_OK) {
         return status;
     }
 
     uct_pin_md_unpin(pin, region);
+    if (!pin->is_keyed) {
+        uct_pin_md_complete(params);
+    }
     return UCS_OK;
 }
 
@@ -325,6 +349,56 @@ uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
     status = uct_pin_md_deregister(md, params);
     ucs_cancel_restore(cancel);
     return status;
+}
+
+/* From 1.19 on cma does not register at all, so keys are made here: they are
+ * empty, for the data move through virtual addresses. The types are those of
+ * the releases that need them, from 1.19 on. */
+
+static ucs_status_t
+uct_pin_md_mkey_pack(uct_md_h md, uct_mem_h memh, void *address, size_t length,
+                     const void *params, void *buffer)
+{
+    (void)md;
+    (void)memh;
+    (void)address;
+    (void)length;
+    (void)params;
+    (void)buffer;
+    return UCS_OK;
+}
+
+static ucs_status_t
+uct_pin_md_rkey_unpack(uct_component_h component, const void *buffer,
+                       const void *params, uct_rkey_t *rkey_p, void **handle_p)
+{
+    (void)component;
+    (void)buffer;
+    (void)params;
+    *rkey_p   = 0;
+    *handle_p = NULL;
+    return UCS_OK;
+}
+
+static ucs_status_t
+uct_pin_md_rkey_compare(uct_component_h component, uct_rkey_t rkey1,
+                        uct_rkey_t rkey2, const void *params, int *result_p)
+{
+    (void)component;
+    (void)params;
+    *result_p = (rkey1 > rkey2) - (rkey1 < rkey2);
+    return UCS_OK;
+}
+
+/* The component keeps them: a key may outlive the domain */
+static void uct_pin_md_make_keys(uct_pin_md_t *pin)
+{
+    uct_abi_component_t *component =
+            (uct_abi_component_t*)uct_abi_md(pin->md)->component;
+
+    pin->ops.mkey_pack      = (uct_abi_opaque_func_t)uct_pin_md_mkey_pack;
+    component->rkey_unpack  = (uct_abi_opaque_func_t)uct_pin_md_rkey_unpack;
+    component->rkey_compare = (uct_abi_opaque_func_t)uct_pin_md_rkey_compare;
 }
 
 static void uct_pin_md_init_ops(uct_pin_md_t *pin)
@@ -340,6 +414,9 @@ static void uct_pin_md_init_ops(uct_pin_md_t *pin)
     } else {
         pin->ops.query   = uct_pin_md_query;
         pin->ops.mem_reg = uct_pin_md_mem_reg;
+    }
+    if (!pin->is_keyed) {
+        uct_pin_md_make_keys(pin);
     }
 }
 
@@ -361,8 +438,20 @@ static uct_pin_md_t *uct_pin_md_alloc(uct_md_h md,
         (config->max_regions > UCT_PIN_MD_MAX_REGIONS)) {
         pin->config.max_regions = UCT_PIN_MD_MAX_REGIONS;
     }
-    uct_pin_md_init_ops(pin);
     return pin;
+}
+
+static ucs_status_t uct_pin_md_init_lower(uct_pin_md_t *pin)
+{
+    uct_abi_md_attr_t attr;
+    ucs_status_t status;
+
+    status = uct_abi_md_query(pin->lower, pin->md, &attr);
+    if (status == UCS_OK) {
+        pin->is_keyed = !!(attr.flags & UCT_MD_FLAG_REG);
+        uct_pin_md_init_ops(pin);
+    }
+    return status;
 }
 
 static void uct_pin_md_calibrate(uct_pin_md_t *pin)
@@ -408,6 +497,11 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
     pin = uct_pin_md_alloc(md, config);
     if (pin == NULL) {
         return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_pin_md_init_lower(pin);
+    if (status != UCS_OK) {
+        goto err_free;
     }
 
     status = uct_pin_table_init(&pin->table, pin->config.max_regions,

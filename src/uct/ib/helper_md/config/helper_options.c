@@ -7,6 +7,10 @@
 
 #include <stddef.h>
 
+/* Whichever headers this is built with, any known UCX can load it */
+#undef UCS_CONFIG_TYPE_STRING
+#define UCS_CONFIG_TYPE_STRING UCT_ABI_CONFIG_STRING
+
 ucs_config_field_t uct_helper_options_table[] = {
     {"HELPER", "n",
      "Keep registered only the memory that is about to be communicated: a\n"

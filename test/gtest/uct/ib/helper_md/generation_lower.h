@@ -44,6 +44,12 @@ public:
 
     generation_lower(const generation_lower&) = delete;
 
+    void take_registration_away()
+    {
+        m_flags         = 0;
+        m_reg_mem_types = 0;
+    }
+
     uct_md_h md()
     {
         return (uct_md_h)&m_md.super;

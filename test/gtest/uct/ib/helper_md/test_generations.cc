@@ -146,6 +146,31 @@ TEST_P(test_generations, software_nic_pins)
     EXPECT_TRUE(lower.live.empty());
 }
 
+/* As cma is from 1.19 on */
+TEST_P(test_generations, software_nic_over_a_domain_that_does_not_register)
+{
+    generation_lower lower("cma");
+    uct_pin_config_t config = {0, 0, 0, UCT_PIN_VERIFY_NO};
+
+    lower.take_registration_away();
+    ASSERT_EQ(UCS_OK, uct_pin_md_attach(lower.md(), &config));
+    ASSERT_EQ(UCS_OK, lower.query_now());
+    EXPECT_EQ(uint64_t(UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
+                       UCT_MD_FLAG_NEED_RKEY),
+              *uct_abi_md_attr_flags(lower.attr));
+    EXPECT_EQ(uint64_t(UCS_BIT(UCS_MEMORY_TYPE_HOST)),
+              *(uint64_t*)(lower.attr + uct_abi_running->attr_reg_mem_types));
+    EXPECT_NE(lower.own()->mkey_pack, lower.now()->mkey_pack);
+
+    uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
+    ASSERT_NE(nullptr, memh);
+    EXPECT_EQ(LENGTH, uct_pin_md_pinned_bytes(lower.md()));
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(0u, uct_pin_md_pinned_bytes(lower.md()));
+    EXPECT_EQ(0u, lower.num_regs) << "it would have refused";
+    lower.now()->close(lower.md());
+}
+
 INSTANTIATE_TEST_SUITE_P(minor, test_generations,
                          ::testing::Range(13u, 24u));
 

@@ -55,6 +55,7 @@ TEST_F(pin_md, query_asks_for_handles_on_both_sides)
     uct_md_attr_t attr = {};
 
     attach();
+    lower.queries = 0;
     ASSERT_EQ(UCS_OK, uct_abi_md(md())->ops->query(md(), &attr));
     EXPECT_EQ((uint64_t)(UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
                          UCT_MD_FLAG_NEED_RKEY),
