@@ -70,17 +70,32 @@ static void ucp_wire_ucp_tell_failed(ucp_wire_ucp_t *self)
     }
 }
 
+static void ucp_wire_ucp_hand_up_held(ucp_wire_ucp_t *self)
+{
+    unsigned i;
+
+    self->held = 0;
+    for (i = 0; i < self->super.num_peers; ++i) {
+        ucp_wire_ucp_hand_up_early(self, i);
+    }
+}
+
 static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
     unsigned count;
 
-    self->handed_up = 0;
-    count           = ucp_worker_progress(self->worker);
+    self->handed_up   = 0;
+    self->progressing = 1;
+    count             = ucp_worker_progress(self->worker);
+    if (self->held) {
+        ucp_wire_ucp_hand_up_held(self);
+    }
     if (self->num_failed > 0) {
         ucp_wire_ucp_tell_failed(self);
         ++count;
     }
+    self->progressing = 0;
     return count + self->handed_up;
 }
 

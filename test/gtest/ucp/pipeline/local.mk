@@ -5,4 +5,5 @@
 gtest_SOURCES += \
 	ucp/pipeline/pipeline_world.h \
 	ucp/pipeline/test_pipeline.cc \
-	ucp/pipeline/test_pipeline_random.cc
+	ucp/pipeline/test_pipeline_random.cc \
+	ucp/pipeline/test_pipeline_ucp.cc
