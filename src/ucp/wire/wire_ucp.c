@@ -70,17 +70,32 @@ static void ucp_wire_ucp_tell_failed(ucp_wire_ucp_t *self)
     }
 }
 
+static void ucp_wire_ucp_hand_up_held(ucp_wire_ucp_t *self)
+{
+    unsigned i;
+
+    self->held = 0;
+    for (i = 0; i < self->super.num_peers; ++i) {
+        ucp_wire_ucp_hand_up_early(self, i);
+    }
+}
+
 static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
     unsigned count;
 
-    self->handed_up = 0;
-    count           = ucp_worker_progress(self->worker);
+    self->handed_up   = 0;
+    self->progressing = 1;
+    count             = ucp_worker_progress(self->worker);
+    if (self->held) {
+        ucp_wire_ucp_hand_up_held(self);
+    }
     if (self->num_failed > 0) {
         ucp_wire_ucp_tell_failed(self);
         ++count;
     }
+    self->progressing = 0;
     return count + self->handed_up;
 }
 
@@ -150,16 +165,25 @@ static const ucp_wire_ops_t ucp_wire_ucp_ops = {
     .destroy     = ucp_wire_ucp_destroy
 };
 
+/* Shared memory tells of a peer's death only if it is asked to: UCX_POSIX_... and
+ * UCX_SYSV_ERROR_HANDLING, which UCP hands to each transport without prefix.
+ * Where there is none that knows the option UCX says so in a line of warning. */
+static const char * const ucp_wire_ucp_safe[] = {"MM_ERROR_HANDLING", "y", NULL};
+
 static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
                                               const char * const *option)
 {
-    ucp_params_t params = {0};
+    const char * const *safe = ucp_wire_ucp_safe;
+    ucp_params_t params      = {0};
     ucp_config_t *config;
     ucs_status_t status;
 
     status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) {
         return status;
+    }
+    for (; safe[0] != NULL; safe += 2) {
+        (void)ucp_config_modify(config, safe[0], safe[1]);
     }
     for (; (option != NULL) && (option[0] != NULL); option += 2) {
         status = ucp_config_modify(config, option[0], option[1]);
@@ -296,7 +320,9 @@ ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                              UCP_EP_PARAM_FIELD_ERR_HANDLER;
     params.address         = address;
-    params.err_mode        = UCP_ERR_HANDLING_MODE_PEER;
+    /* a process does not outlive itself, and UCP has no such handler for it */
+    params.err_mode        = (peer == wire->self) ? UCP_ERR_HANDLING_MODE_NONE :
+                                                    UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.cb  = ucp_wire_ucp_ep_failed;
     params.err_handler.arg = self;
     return ucp_ep_create(self->worker, &params, &self->peers[peer].ep);

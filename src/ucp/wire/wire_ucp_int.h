@@ -49,6 +49,9 @@ typedef struct ucp_wire_ucp {
     unsigned            num_ops;    /**< whose completion is still to come */
     unsigned            num_failed; /**< peers that failed and were not told */
     unsigned            handed_up;  /**< messages, since progress began */
+    int                 progressing;
+    int                 held;       /**< messages to this process itself came
+                                     *   while it was not progressing */
     uint64_t            refused;    /**< messages that nobody of us sent */
     ucp_wire_ucp_peer_t peers[];
 } ucp_wire_ucp_t;
@@ -92,6 +95,9 @@ ucs_status_t ucp_wire_ucp_arrived(void *arg, const void *header,
                                   size_t header_length, void *data,
                                   size_t length,
                                   const ucp_am_recv_param_t *param);
+
+/** Hand up what came early and whose turn has come. */
+void ucp_wire_ucp_hand_up_early(ucp_wire_ucp_t *self, unsigned from);
 
 /** Forget messages that came early; the peer failed or the wire ends. */
 void ucp_wire_ucp_forget_early(ucp_wire_ucp_peer_t *peer);

@@ -98,7 +98,7 @@ ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    first.number = to->sent;
+    first.number = to->sent++; /* a handler may send before this returns */
     memcpy(op->bytes, &first, sizeof(first));
     memcpy(op->bytes + sizeof(first), header, header_length);
     if ((done == NULL) && (length > 0)) {
@@ -110,7 +110,9 @@ ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
     status              = ucp_wire_ucp_op_begun(
             op, ucp_am_send_nbx(to->ep, UCP_WIRE_AM_ID, op->bytes, all, payload,
                                 length, &param));
-    to->sent           += !UCS_STATUS_IS_ERR(status);
+    if (UCS_STATUS_IS_ERR(status)) {
+        --to->sent;
+    }
     return status;
 }
 

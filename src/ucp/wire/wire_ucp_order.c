@@ -12,7 +12,8 @@
 
 /* UCP does not promise that messages of different sizes arrive in order, for
  * the pieces of a long one may take several lanes. So each has a number, and
- * one that comes before its turn waits here. */
+ * one that comes before its turn waits here. So does one that comes while the
+ * caller is not in progress, for then it does not expect a handler. */
 
 void ucp_wire_ucp_forget_early(ucp_wire_ucp_peer_t *peer)
 {
@@ -66,7 +67,7 @@ static void ucp_wire_ucp_hand_up(ucp_wire_ucp_t *self, unsigned from,
                             header_length, data, length);
 }
 
-static void ucp_wire_ucp_hand_up_early(ucp_wire_ucp_t *self, unsigned from)
+void ucp_wire_ucp_hand_up_early(ucp_wire_ucp_t *self, unsigned from)
 {
     ucp_wire_ucp_peer_t *peer = &self->peers[from];
     ucp_wire_ucp_early_t *early;
@@ -128,7 +129,9 @@ ucs_status_t ucp_wire_ucp_arrived(void *arg, const void *header,
     if ((peer->status != UCS_OK) || (first.number < peer->received)) {
         goto refuse;
     }
-    if (first.number > peer->received) {
+    /* what a process sends to itself comes while it sends: it waits */
+    self->held |= !self->progressing;
+    if ((first.number > peer->received) || !self->progressing) {
         status = ucp_wire_ucp_keep_early(peer, first.number, header,
                                          header_length, data, length);
         if (status != UCS_OK) {

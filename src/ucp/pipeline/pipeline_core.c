@@ -1,0 +1,137 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/pipeline/pipeline_int.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The life of a pipeline, over any wire */
+
+ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
+                                 const ucx_pipeline_options_t *options,
+                                 ucx_pipeline_h *pipeline_p)
+{
+    ucp_wire_handlers_t handlers = {ucp_pipeline_arrived,
+                                    ucp_pipeline_peer_failed, NULL};
+    ucx_pipeline_h self;
+    ucs_status_t status;
+
+    self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    pthread_mutex_init(&self->lock, NULL);
+    self->options = *options;
+    ucp_pipeline_cache_init(&self->cache);
+    ucs_list_head_init(&self->posted);
+    ucs_list_head_init(&self->unexpected);
+    ucs_list_head_init(&self->active);
+    ucs_list_head_init(&self->late);
+    handlers.arg = self;
+    status       = make_wire(arg, &handlers, &self->wire);
+    if (status != UCS_OK) {
+        free(self);
+        return status;
+    }
+    self->failed = calloc(self->wire->num_peers, sizeof(*self->failed));
+    if (self->failed == NULL) {
+        ucp_wire_destroy(self->wire);
+        free(self);
+        return UCS_ERR_NO_MEMORY;
+    }
+    self->options.eager = ucs_min(self->options.eager, self->wire->max_payload);
+    if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
+        self->hooked = ucp_pipeline_hook(self);
+        if (!self->hooked) { /* nobody tells of what is unmapped */
+            self->options.mode = UCX_PIPELINE_MODE_PIPELINE;
+        }
+    }
+    *pipeline_p = self;
+    return UCS_OK;
+}
+
+static void ucp_pipeline_end(ucx_pipeline_h self)
+{
+    ucp_pipeline_unexpected_t *message;
+    unsigned i;
+
+    if (self->hooked) {
+        ucp_pipeline_unhook(self);
+    }
+    while (!ucs_list_is_empty(&self->unexpected)) {
+        message = ucs_list_extract_head(&self->unexpected,
+                                        ucp_pipeline_unexpected_t, list);
+        free(message);
+    }
+    ucp_pipeline_cache_close(self);
+    ucp_wire_destroy(self->wire);
+    for (i = 0; i < self->num_slots; ++i) {
+        free(self->slots[i].req);
+    }
+    free(self->slots);
+    free(self->failed);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+void ucp_pipeline_abandon(ucx_pipeline_h self)
+{
+    unsigned i;
+
+    for (i = 0; i < self->wire->num_peers; ++i) {
+        ucp_pipeline_peer_failed(self, i, UCS_ERR_CANCELED);
+    }
+    ucp_pipeline_end(self);
+}
+
+ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h self)
+{
+    unsigned i;
+
+    pthread_mutex_lock(&self->lock);
+    if (self->num_requests > 0) {
+        pthread_mutex_unlock(&self->lock);
+        return UCS_ERR_BUSY;
+    }
+    for (i = 0; i < self->wire->num_peers; ++i) {
+        while (!ucs_list_is_empty(&self->late) && (self->failed[i] == UCS_OK)) {
+            ucp_pipeline_post_late(self);
+            ucp_wire_progress(self->wire);
+        }
+    }
+    pthread_mutex_unlock(&self->lock);
+    ucp_pipeline_end(self);
+    return UCS_OK;
+}
+
+ucp_wire_t *ucp_pipeline_wire(ucx_pipeline_h self)
+{
+    return self->wire;
+}
+
+unsigned ucx_pipeline_progress(ucx_pipeline_h self)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&self->lock);
+    ucp_pipeline_post_late(self);
+    count = ucp_wire_progress(self->wire);
+    pthread_mutex_unlock(&self->lock);
+    return count;
+}
+
+void ucx_pipeline_get_stats(ucx_pipeline_h self, ucx_pipeline_stats_t *stats)
+{
+    size_t size = ucs_min(stats->size, sizeof(self->stats));
+
+    pthread_mutex_lock(&self->lock);
+    self->stats.kept = self->cache.bytes;
+    memcpy(stats, &self->stats, size);
+    stats->size = size;
+    pthread_mutex_unlock(&self->lock);
+}

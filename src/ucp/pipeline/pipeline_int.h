@@ -1,0 +1,210 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_PIPELINE_INT_H_
+#define UCP_PIPELINE_INT_H_
+
+#include <ucp/pipeline/pipeline_core.h>
+#include <ucp/pipeline/tuning_table.h>
+
+#include <ucs/datastruct/list.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/lock.h>
+
+#include <pthread.h>
+
+#define UCP_PIPELINE_MAGIC 0x50495045u
+
+typedef enum {
+    UCP_PIPELINE_MATCH, /**< sender: tag, length, first bytes */
+    UCP_PIPELINE_ACK,   /**< receiver: matched; copy up to the offset. Length 0:
+                         *   nothing is wanted, the receive was too short */
+    UCP_PIPELINE_READY, /**< receiver: a fragment, with its key; no key: copy */
+    UCP_PIPELINE_DATA,  /**< sender: bytes of a piece that is copied */
+    UCP_PIPELINE_FIN,   /**< sender: a fragment has been written */
+    UCP_PIPELINE_ABORT  /**< sender: the rest will not come */
+} ucp_pipeline_type_t;
+
+/** Header of each message; behind it, of READY, the packed key. */
+typedef struct ucp_pipeline_header {
+    uint32_t magic;
+    uint32_t type;
+    uint64_t to;      /**< request at the receiver of this message; not MATCH */
+    uint64_t from;    /**< request at its sender */
+    uint64_t tag;     /**< MATCH */
+    uint64_t offset;  /**< of the bytes in the message */
+    uint64_t length;  /**< MATCH: of all; READY, FIN: of the fragment */
+    uint64_t address; /**< READY: of the fragment */
+} ucp_pipeline_header_t;
+
+/** A registration; all fields but `mem` are protected by the cache's lock. */
+typedef struct ucp_pipeline_reg {
+    ucs_list_link_t list;
+    uintptr_t       start, end;
+    ucp_wire_mem_t  *mem;
+    unsigned        uses;  /**< 0 or 1 */
+    int             stale; /**< not to be used again */
+} ucp_pipeline_reg_t;
+
+/** Invariant: bytes == sum of the lengths of the entries without uses. */
+typedef struct ucp_pipeline_cache {
+    ucs_lock_t      lock;    /**< held for a walk of the list; an unmap event
+                              *   takes it, so nothing is allocated under it;
+                              *   may be held: the pipeline's, or nothing */
+    ucs_list_link_t list;    /**< the least recently used first */
+    unsigned        count;
+    size_t          bytes;
+    int             closed;
+    _Atomic int     strike;  /**< a signal handler unmapped while its own
+                              *   thread held the lock: all are stale */
+} ucp_pipeline_cache_t;
+
+struct ucx_pipeline_request;
+
+/** Part of a message that moves in one way: copied or written. */
+typedef struct ucp_pipeline_piece {
+    ucs_list_link_t             list;
+    struct ucx_pipeline_request *req;
+    size_t                      offset, length;
+    size_t                      moved;  /**< copied: sent or received so far */
+    ucp_pipeline_reg_t          *reg;   /**< NULL: copied */
+    ucp_wire_key_t              *key;   /**< sender's, of the target */
+    unsigned                    ops;    /**< sender: under way */
+} ucp_pipeline_piece_t;
+
+typedef enum {
+    UCP_PIPELINE_SEND,
+    UCP_PIPELINE_RECV
+} ucp_pipeline_kind_t;
+
+/**
+ * A send, a receive, or a message that came before its receive.
+ *
+ * done == eager part + lengths of the pieces that are over; next == where the
+ * pieces that were begun end; done <= next <= total.
+ */
+struct ucx_pipeline_request {
+    ucs_list_link_t       list;      /**< posted or active */
+    struct ucx_pipeline   *pipeline;
+    ucp_pipeline_kind_t   kind;
+    uint64_t              id;
+    uint64_t              remote;    /**< the request at the peer */
+    unsigned              peer;
+    uint64_t              tag, mask;
+    char                  *buffer;
+    size_t                room;      /**< receive: of the buffer */
+    size_t                total;     /**< of the message */
+    size_t                done, next;
+    ucs_list_link_t       pieces;
+    unsigned              num_registered;
+    unsigned              ops;       /**< sender: under way, all pieces */
+    int                   posted;    /**< receive: not matched yet */
+    int                   acked;     /**< send: the peer has answered */
+    int                   complete;
+    ucs_status_t          status;
+};
+
+typedef struct ucp_pipeline_unexpected {
+    ucs_list_link_t list;
+    unsigned        peer;
+    uint64_t        tag, remote;
+    size_t          total, length; /**< length: came with it */
+    char            bytes[];
+} ucp_pipeline_unexpected_t;
+
+/** A message that the wire had no memory for; all to that peer wait behind. */
+typedef struct ucp_pipeline_late {
+    ucs_list_link_t      list;
+    unsigned             peer;
+    const void           *payload;
+    size_t               header_length, length;
+    ucp_wire_done_func_t done;
+    void                 *arg;
+    char                 header[];
+} ucp_pipeline_late_t;
+
+typedef struct ucp_pipeline_slot {
+    ucx_pipeline_request_h req; /**< NULL: free */
+    uint32_t               generation;
+    uint32_t               next_free; /**< index + 1 */
+} ucp_pipeline_slot_t;
+
+struct ucx_pipeline {
+    pthread_mutex_t        lock;    /**< all but the cache's entries */
+    ucp_wire_t             *wire;
+    ucx_pipeline_options_t options;
+    ucx_pipeline_stats_t   stats;
+    ucp_pipeline_cache_t   cache;
+    int                    hooked;  /**< listens to UCM */
+    ucs_list_link_t        posted;  /**< receives, the oldest first */
+    ucs_list_link_t        unexpected;
+    ucs_list_link_t        active;  /**< sends, and receives that matched */
+    ucs_list_link_t        late;
+    ucp_pipeline_slot_t    *slots;
+    uint32_t               num_slots, free_slot;
+    unsigned               num_requests;
+    ucs_status_t           *failed; /**< of each peer; UCS_OK: well */
+};
+
+/* pipeline_reg.c: all with the pipeline's lock held */
+ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
+                                         size_t whole_length, size_t offset,
+                                         size_t length);
+void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
+void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
+void ucp_pipeline_cache_close(ucx_pipeline_h self);
+
+/* pipeline_hook.c */
+int ucp_pipeline_hook(ucx_pipeline_h self);
+void ucp_pipeline_unhook(ucx_pipeline_h self);
+
+/* pipeline_request.c */
+ucx_pipeline_request_h ucp_pipeline_request_new(ucx_pipeline_h self,
+                                                ucp_pipeline_kind_t kind);
+void ucp_pipeline_request_delete(ucx_pipeline_request_h req);
+ucx_pipeline_request_h ucp_pipeline_request_find(ucx_pipeline_h self,
+                                                 uint64_t id, unsigned peer,
+                                                 ucp_pipeline_kind_t kind);
+void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
+                                   ucs_status_t status);
+ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
+                                             size_t end);
+void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece);
+
+/* pipeline_post.c */
+ucs_status_t ucp_pipeline_post(ucx_pipeline_h self, unsigned peer,
+                               ucp_pipeline_header_t *header, const void *key,
+                               size_t key_length, const void *payload,
+                               size_t length, ucp_wire_done_func_t done,
+                               void *arg);
+void ucp_pipeline_post_late(ucx_pipeline_h self);
+void ucp_pipeline_drop_late(ucx_pipeline_h self, unsigned peer,
+                            ucs_status_t status);
+
+/* pipeline_send.c, pipeline_recv.c: what came for a request */
+void ucp_pipeline_send_check(ucx_pipeline_request_h req);
+int ucp_pipeline_send_acked(ucx_pipeline_request_h req,
+                            const ucp_pipeline_header_t *header);
+int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
+                            const ucp_pipeline_header_t *header,
+                            const void *key, size_t key_length);
+ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req);
+void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
+                             uint64_t tag, uint64_t remote, size_t total,
+                             const void *bytes, size_t length);
+int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
+                           const ucp_pipeline_header_t *header,
+                           const void *bytes, size_t length);
+int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
+                          const ucp_pipeline_header_t *header);
+void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status);
+
+/* pipeline_match.c: the wire's handlers */
+void ucp_pipeline_arrived(void *arg, unsigned peer, const void *header,
+                          size_t header_length, const void *payload,
+                          size_t length);
+void ucp_pipeline_peer_failed(void *arg, unsigned peer, ucs_status_t status);
+int ucp_pipeline_match_unexpected(ucx_pipeline_h self,
+                                  ucx_pipeline_request_h req);
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/pipeline/pipeline_int.h>
+
+#include <string.h>
+
+/* The receiver's side. It decides how each byte travels, in order of offset;
+ * its pieces lie between what is done and what has not been begun. */
+
+static void ucp_pipeline_recv_check(ucx_pipeline_request_h req)
+{
+    if (req->done == req->total) {
+        ucp_pipeline_request_complete(req, UCS_OK);
+    }
+}
+
+/* Where the fragment ends that begins at `offset`: kept ones are aligned in
+ * memory, so that the next message meets the same ones */
+static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
+{
+    const ucx_pipeline_options_t *options = &req->pipeline->options;
+    uintptr_t address                     = (uintptr_t)req->buffer + offset;
+    size_t length                         = options->fragment;
+
+    if (options->mode == UCX_PIPELINE_MODE_CACHE) {
+        length -= address & (options->fragment - 1);
+    }
+    return ucs_min(offset + length, req->total);
+}
+
+/* Register the next fragment and tell the sender, without a key if it could
+ * not be registered */
+static void ucp_pipeline_recv_open(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self          = req->pipeline;
+    ucp_pipeline_header_t header = {0};
+    const void *key              = NULL;
+    size_t key_length            = 0;
+    ucp_pipeline_piece_t *piece;
+
+    piece = ucp_pipeline_piece_new(req, ucp_pipeline_recv_end(req, req->next));
+    if (piece == NULL) {
+        return; /* tried again when a piece is over; none is: see advance() */
+    }
+    piece->reg = ucp_pipeline_reg_get(self, req->buffer, req->total,
+                                      piece->offset, piece->length);
+    if (piece->reg != NULL) {
+        ++req->num_registered;
+        if ((ucp_wire_mem_pack(self->wire, piece->reg->mem, &key,
+                               &key_length) != UCS_OK) ||
+            (key_length > self->wire->max_header - sizeof(header))) {
+            key_length = 0;
+        }
+    }
+    if ((key_length == 0) && (piece->reg != NULL)) {
+        --req->num_registered;
+        ucp_pipeline_reg_put(self, piece->reg);
+        piece->reg = NULL;
+    }
+    header.type    = UCP_PIPELINE_READY;
+    header.to      = req->remote;
+    header.from    = req->id;
+    header.offset  = piece->offset;
+    header.length  = piece->length;
+    header.address = (uintptr_t)req->buffer + piece->offset;
+    (void)ucp_pipeline_post(self, req->peer, &header, key, key_length, NULL, 0,
+                            NULL, NULL); /* an error is the peer's failure */
+}
+
+static unsigned ucp_pipeline_recv_num_pieces(ucx_pipeline_request_h req)
+{
+    return (unsigned)ucs_list_length(&req->pieces);
+}
+
+static void ucp_pipeline_recv_advance(ucx_pipeline_request_h req)
+{
+    size_t before;
+
+    while ((req->next < req->total) &&
+           (ucp_pipeline_recv_num_pieces(req) < req->pipeline->options.depth)) {
+        before = req->next;
+        ucp_pipeline_recv_open(req);
+        if (req->next == before) { /* no memory for the piece itself */
+            if (ucs_list_is_empty(&req->pieces)) {
+                ucp_pipeline_recv_abort(req, UCS_ERR_NO_MEMORY);
+            }
+            return;
+        }
+    }
+}
+
+static void ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
+                                  size_t offset)
+{
+    ucp_pipeline_header_t header = {0};
+
+    header.type   = UCP_PIPELINE_ACK;
+    header.to     = req->remote;
+    header.from   = req->id;
+    header.length = wanted;
+    header.offset = offset;
+    (void)ucp_pipeline_post(req->pipeline, req->peer, &header, NULL, 0, NULL, 0,
+                            NULL, NULL);
+}
+
+static void ucp_pipeline_recv_truncated(ucx_pipeline_request_h req)
+{
+    if (req->done < req->total) {
+        ucp_pipeline_recv_ack(req, 0, req->total);
+    }
+    ucp_pipeline_request_complete(req, UCS_ERR_MESSAGE_TRUNCATED);
+}
+
+void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
+                             uint64_t tag, uint64_t remote, size_t total,
+                             const void *bytes, size_t length)
+{
+    ucx_pipeline_h self                   = req->pipeline;
+    const ucx_pipeline_options_t *options = &self->options;
+    size_t copied;
+
+    req->posted = 0;
+    req->peer   = peer;
+    req->tag    = tag;
+    req->remote = remote;
+    req->total  = total;
+    req->done   = length;
+    req->next   = length;
+    if (length > 0) {
+        memcpy(req->buffer, bytes, ucs_min(length, req->room));
+    }
+    if (total > req->room) {
+        ucp_pipeline_recv_truncated(req);
+        return;
+    }
+    ucs_list_del(&req->list);
+    ucs_list_add_tail(&self->active, &req->list);
+    if (length < total) {
+        copied = (options->mode == UCX_PIPELINE_MODE_COPY) ?
+                 total : ucs_min(total, options->rdma_offset);
+        copied = ucs_max(copied, length);
+        if ((copied > length) && (ucp_pipeline_piece_new(req, copied) == NULL)) {
+            ucp_pipeline_recv_ack(req, 0, total);
+            ucp_pipeline_request_complete(req, UCS_ERR_NO_MEMORY);
+            return;
+        }
+        ucp_pipeline_recv_ack(req, total, copied);
+        ucp_pipeline_recv_advance(req);
+    }
+    ucp_pipeline_recv_check(req);
+}
+
+/* A piece is over: the next one begins */
+static void ucp_pipeline_recv_piece_over(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_request_h req = piece->req;
+
+    req->done += piece->length;
+    ucp_pipeline_piece_delete(piece);
+    ucp_pipeline_recv_advance(req);
+    if (!req->complete) {
+        ucp_pipeline_recv_check(req);
+    }
+}
+
+int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
+                           const ucp_pipeline_header_t *header,
+                           const void *bytes, size_t length)
+{
+    ucp_pipeline_piece_t *piece;
+
+    if (length == 0) {
+        return 0;
+    }
+    ucs_list_for_each(piece, &req->pieces, list) {
+        if ((header->offset != piece->offset + piece->moved) ||
+            (length > piece->length - piece->moved)) {
+            continue;
+        }
+        memcpy(req->buffer + header->offset, bytes, length);
+        piece->moved += length;
+        if (piece->moved == piece->length) {
+            ucp_pipeline_recv_piece_over(piece);
+        }
+        return 1;
+    }
+    return 0;
+}
+
+int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
+                          const ucp_pipeline_header_t *header)
+{
+    ucp_pipeline_piece_t *piece;
+
+    ucs_list_for_each(piece, &req->pieces, list) {
+        if ((piece->offset == header->offset) && (piece->reg != NULL) &&
+            (piece->length == header->length) && (piece->moved == 0)) {
+            ucp_pipeline_recv_piece_over(piece);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status)
+{
+    ucp_pipeline_piece_t *piece, *next;
+
+    ucs_list_for_each_safe(piece, next, &req->pieces, list) {
+        ucp_pipeline_piece_delete(piece);
+    }
+    ucp_pipeline_request_complete(req, status);
+}

@@ -1,0 +1,204 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/pipeline/pipeline_int.h>
+
+#include <stdlib.h>
+
+/* Registrations, one a fragment, at once or kept. In mode cache all are in the
+ * cache's list, those in use as well. An unmap event may come on any thread at
+ * any time, so it only marks entries under the cache's lock; they are
+ * deregistered by the next call that finds them without uses. */
+
+void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache)
+{
+    ucs_lock_init(&cache->lock);
+    ucs_list_head_init(&cache->list);
+    cache->count  = 0;
+    cache->bytes  = 0;
+    cache->closed = 0;
+    atomic_init(&cache->strike, 0);
+}
+
+static void ucp_pipeline_reg_free(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
+{
+    ucp_wire_mem_dereg(self->wire, reg->mem);
+    free(reg);
+    --self->stats.registered;
+}
+
+/* The lock is held. The signal handler that struck ran on the thread that held
+ * the lock then, or is ordered before by what let that thread go on. */
+static void ucp_pipeline_cache_strike(ucp_pipeline_cache_t *cache)
+{
+    ucp_pipeline_reg_t *reg;
+
+    if (ucs_load_relaxed(&cache->strike)) {
+        ucs_store_relaxed(&cache->strike, 0);
+        ucs_list_for_each(reg, &cache->list, list) {
+            reg->stale = 1;
+        }
+    }
+}
+
+/* The next entry without uses that is to go, or NULL */
+static ucp_pipeline_reg_t *ucp_pipeline_cache_victim(ucx_pipeline_h self)
+{
+    ucp_pipeline_cache_t *cache = &self->cache;
+    ucp_pipeline_reg_t *reg, *victim = NULL;
+    int over;
+
+    ucs_lock(&cache->lock);
+    ucp_pipeline_cache_strike(cache);
+    over = cache->closed || (cache->bytes > self->options.cache_bytes) ||
+           (cache->count > UCP_PIPELINE_CACHE_ENTRIES);
+    ucs_list_for_each(reg, &cache->list, list) {
+        if ((reg->uses == 0) && (reg->stale || over)) {
+            ucs_list_del(&reg->list);
+            --cache->count;
+            cache->bytes -= reg->end - reg->start;
+            victim        = reg;
+            break;
+        }
+    }
+    ucs_unlock(&cache->lock);
+    return victim;
+}
+
+static void ucp_pipeline_cache_sweep(ucx_pipeline_h self)
+{
+    ucp_pipeline_reg_t *reg;
+
+    while ((reg = ucp_pipeline_cache_victim(self)) != NULL) {
+        ucp_pipeline_reg_free(self, reg);
+    }
+}
+
+void ucp_pipeline_cache_close(ucx_pipeline_h self)
+{
+    self->cache.closed = 1;
+    ucp_pipeline_cache_sweep(self);
+}
+
+void ucp_pipeline_unmapped(ucx_pipeline_h self, const void *start,
+                           size_t length)
+{
+    ucp_pipeline_cache_t *cache = &self->cache;
+    uintptr_t from = (uintptr_t)start, to = from + length;
+    ucp_pipeline_reg_t *reg;
+
+    if (ucs_lock_is_mine(&cache->lock)) {
+        ucs_store_relaxed(&cache->strike, 1); /* read by this very thread */
+        return;
+    }
+    ucs_lock(&cache->lock);
+    ucs_list_for_each(reg, &cache->list, list) {
+        if ((reg->start < to) && (from < reg->end)) {
+            reg->stale = 1;
+        }
+    }
+    ucs_unlock(&cache->lock);
+}
+
+/* Take an entry that covers the range and has no uses */
+static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
+                                                   uintptr_t start,
+                                                   uintptr_t end)
+{
+    ucp_pipeline_cache_t *cache = &self->cache;
+    ucp_pipeline_reg_t *reg, *found = NULL;
+
+    ucs_lock(&cache->lock);
+    ucp_pipeline_cache_strike(cache);
+    ucs_list_for_each(reg, &cache->list, list) {
+        if ((reg->uses == 0) && !reg->stale && (reg->start <= start) &&
+            (end <= reg->end)) {
+            reg->uses     = 1;
+            cache->bytes -= reg->end - reg->start;
+            found         = reg;
+            break;
+        }
+    }
+    ucs_unlock(&cache->lock);
+    return found;
+}
+
+/* Fresh, with one use. It is in the list before it is registered, so that an
+ * event in between is not missed. */
+static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
+                                                uintptr_t start, uintptr_t end)
+{
+    ucp_pipeline_cache_t *cache = &self->cache;
+    ucp_pipeline_reg_t *reg     = calloc(1, sizeof(*reg));
+    ucs_status_t status;
+
+    if (reg == NULL) {
+        return NULL;
+    }
+    reg->start = start;
+    reg->end   = end;
+    reg->uses  = 1;
+    ucs_lock(&cache->lock);
+    ucs_list_add_tail(&cache->list, &reg->list);
+    ++cache->count;
+    ucs_unlock(&cache->lock);
+    status = ucp_wire_mem_reg(self->wire, (void*)start, end - start, &reg->mem);
+    if (status != UCS_OK) {
+        ucs_lock(&cache->lock);
+        ucs_list_del(&reg->list);
+        --cache->count;
+        ucs_unlock(&cache->lock);
+        free(reg);
+        return NULL;
+    }
+    return reg;
+}
+
+ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
+                                         size_t whole_length, size_t offset,
+                                         size_t length)
+{
+    uintptr_t start = (uintptr_t)whole + offset, end = start + length;
+    uintptr_t mask  = self->options.fragment - 1;
+    ucp_pipeline_reg_t *reg;
+
+    if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
+        ucp_pipeline_cache_sweep(self);
+        reg = ucp_pipeline_cache_find(self, start, end);
+        if (reg != NULL) {
+            ++self->stats.reused;
+            return reg;
+        }
+        /* whole segments, as far as the user's buffer goes */
+        start = ucs_max(start & ~mask, (uintptr_t)whole);
+        end   = ucs_min((end + mask) & ~mask, (uintptr_t)whole + whole_length);
+    }
+    reg = ucp_pipeline_reg_new(self, start, end);
+    if (reg == NULL) {
+        ++self->stats.failed;
+        return NULL;
+    }
+    ++self->stats.registrations;
+    if (++self->stats.registered > self->stats.registered_peak) {
+        self->stats.registered_peak = self->stats.registered;
+    }
+    return reg;
+}
+
+void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
+{
+    ucp_pipeline_cache_t *cache = &self->cache;
+
+    ucs_lock(&cache->lock);
+    reg->uses      = 0;
+    reg->stale    |= self->options.mode != UCX_PIPELINE_MODE_CACHE;
+    cache->bytes  += reg->end - reg->start;
+    ucs_list_del(&reg->list);
+    ucs_list_add_tail(&cache->list, &reg->list);
+    ucs_unlock(&cache->lock);
+    ucp_pipeline_cache_sweep(self);
+}

@@ -1,0 +1,132 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/pipeline/pipeline_int.h>
+
+#include <stdlib.h>
+
+/* An id names a slot and its generation, so that what a peer says of a request
+ * that is gone, or of one that never was, is told apart. */
+
+static int ucp_pipeline_more_slots(ucx_pipeline_h self)
+{
+    uint32_t count = (self->num_slots == 0) ? 16 : 2 * self->num_slots, i;
+    ucp_pipeline_slot_t *slots;
+
+    slots = realloc(self->slots, count * sizeof(*slots));
+    if (slots == NULL) {
+        return 0;
+    }
+    for (i = self->num_slots; i < count; ++i) {
+        slots[i].req        = NULL;
+        slots[i].generation = 1;
+        slots[i].next_free  = self->free_slot;
+        self->free_slot     = i + 1;
+    }
+    self->slots     = slots;
+    self->num_slots = count;
+    return 1;
+}
+
+ucx_pipeline_request_h ucp_pipeline_request_new(ucx_pipeline_h self,
+                                                ucp_pipeline_kind_t kind)
+{
+    ucx_pipeline_request_h req;
+    ucp_pipeline_slot_t *slot;
+    uint32_t index;
+
+    if ((self->free_slot == 0) && !ucp_pipeline_more_slots(self)) {
+        return NULL;
+    }
+    req = calloc(1, sizeof(*req));
+    if (req == NULL) {
+        return NULL;
+    }
+    index           = self->free_slot - 1;
+    slot            = &self->slots[index];
+    self->free_slot = slot->next_free;
+    slot->req       = req;
+    req->pipeline   = self;
+    req->kind       = kind;
+    req->id         = ((uint64_t)slot->generation << 32) | index;
+    ucs_list_head_init(&req->list);
+    ucs_list_head_init(&req->pieces);
+    ++self->num_requests;
+    return req;
+}
+
+void ucp_pipeline_request_delete(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self       = req->pipeline;
+    uint32_t index            = (uint32_t)req->id;
+    ucp_pipeline_slot_t *slot = &self->slots[index];
+
+    slot->req = NULL;
+    ++slot->generation;
+    slot->next_free = self->free_slot;
+    self->free_slot = index + 1;
+    --self->num_requests;
+    free(req);
+}
+
+ucx_pipeline_request_h ucp_pipeline_request_find(ucx_pipeline_h self,
+                                                 uint64_t id, unsigned peer,
+                                                 ucp_pipeline_kind_t kind)
+{
+    uint32_t index = (uint32_t)id;
+    ucx_pipeline_request_h req;
+
+    if (index >= self->num_slots) {
+        return NULL;
+    }
+    req = self->slots[index].req;
+    if ((req == NULL) || (req->id != id) || (req->peer != peer) ||
+        (req->kind != kind) || req->posted || req->complete) {
+        return NULL;
+    }
+    return req;
+}
+
+void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
+                                   ucs_status_t status)
+{
+    ucs_list_del(&req->list);
+    ucs_list_head_init(&req->list);
+    req->posted   = 0;
+    req->status   = status;
+    req->complete = 1;
+}
+
+ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
+                                             size_t end)
+{
+    ucp_pipeline_piece_t *piece = calloc(1, sizeof(*piece));
+
+    if (piece != NULL) {
+        piece->req    = req;
+        piece->offset = req->next;
+        piece->length = end - req->next;
+        req->next     = end;
+        ucs_list_add_tail(&req->pieces, &piece->list);
+    }
+    return piece;
+}
+
+void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_h self = piece->req->pipeline;
+
+    if (piece->key != NULL) {
+        ucp_wire_key_release(self->wire, piece->key);
+    }
+    if (piece->reg != NULL) {
+        --piece->req->num_registered;
+        ucp_pipeline_reg_put(self, piece->reg);
+    }
+    ucs_list_del(&piece->list);
+    free(piece);
+}

@@ -1,0 +1,259 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/pipeline/pipeline_int.h>
+
+/* The sender's side. A request is complete when all its bytes have left and no
+ * operation of it is under way: until then its buffer is read. */
+
+static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece);
+
+static void ucp_pipeline_send_fail(ucx_pipeline_request_h req,
+                                   ucs_status_t status)
+{
+    if (req->status == UCS_OK) {
+        req->status = status;
+    }
+}
+
+void ucp_pipeline_send_check(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self          = req->pipeline;
+    ucp_pipeline_header_t header = {0};
+    ucp_pipeline_piece_t *piece, *next;
+
+    if (req->complete || (req->ops > 0)) {
+        return;
+    }
+    if (req->status != UCS_OK) {
+        ucs_list_for_each_safe(piece, next, &req->pieces, list) {
+            ucp_pipeline_piece_delete(piece);
+        }
+        if (req->acked && (self->failed[req->peer] == UCS_OK)) {
+            header.type = UCP_PIPELINE_ABORT;
+            header.to   = req->remote;
+            header.from = req->id;
+            (void)ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
+                                    NULL, NULL);
+        }
+        ucp_pipeline_request_complete(req, req->status);
+    } else if (req->done == req->total) {
+        ucp_pipeline_request_complete(req, UCS_OK);
+    }
+}
+
+static void ucp_pipeline_send_matched(void *arg, ucs_status_t status)
+{
+    ucx_pipeline_request_h req = arg;
+
+    --req->ops;
+    if (status != UCS_OK) {
+        ucp_pipeline_send_fail(req, status);
+    }
+    ucp_pipeline_send_check(req);
+}
+
+ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self          = req->pipeline;
+    ucp_pipeline_header_t header = {0};
+    ucs_status_t status;
+
+    header.type   = UCP_PIPELINE_MATCH;
+    header.from   = req->id;
+    header.tag    = req->tag;
+    header.length = req->total;
+    req->done     = ucs_min(req->total, self->options.eager);
+    req->next     = req->done;
+    status        = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
+                                      req->buffer, req->done,
+                                      ucp_pipeline_send_matched, req);
+    if (status == UCS_INPROGRESS) {
+        ++req->ops;
+    } else if (status != UCS_OK) {
+        return status;
+    }
+    self->stats.copied += req->done;
+    ucp_pipeline_send_check(req);
+    return UCS_OK;
+}
+
+/* The last operation of a piece is over */
+static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_request_h req   = piece->req;
+    ucx_pipeline_h self          = req->pipeline;
+    ucp_pipeline_header_t header = {0};
+    ucs_status_t status          = UCS_OK;
+
+    if (req->status != UCS_OK) {
+        return; /* send_check() deletes it */
+    }
+    if (piece->reg != NULL) {
+        self->stats.written += piece->length;
+        header.type          = UCP_PIPELINE_FIN;
+        header.to            = req->remote;
+        header.from          = req->id;
+        header.offset        = piece->offset;
+        header.length        = piece->length;
+        status = ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
+                                   NULL, NULL);
+    }
+    if (UCS_STATUS_IS_ERR(status)) {
+        ucp_pipeline_send_fail(req, status);
+        return;
+    }
+    req->done += piece->length;
+    ucp_pipeline_piece_delete(piece);
+}
+
+static void ucp_pipeline_send_op_over(void *arg, ucs_status_t status)
+{
+    ucp_pipeline_piece_t *piece = arg;
+    ucx_pipeline_request_h req  = piece->req;
+
+    --req->ops;
+    --piece->ops;
+    if (status != UCS_OK) {
+        ucp_pipeline_send_fail(req, status);
+    }
+    if (piece->reg == NULL) {
+        ucp_pipeline_send_pump(piece);
+    } else if (piece->ops == 0) {
+        ucp_pipeline_send_piece_over(piece);
+    }
+    ucp_pipeline_send_check(req);
+}
+
+/* Account for an operation just begun. Returns zero if it failed */
+static int ucp_pipeline_send_begun(ucp_pipeline_piece_t *piece,
+                                   ucs_status_t status)
+{
+    if (status == UCS_INPROGRESS) {
+        ++piece->ops;
+        ++piece->req->ops;
+    } else if (status != UCS_OK) {
+        ucp_pipeline_send_fail(piece->req, status);
+        return 0;
+    }
+    return 1;
+}
+
+static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_request_h req = piece->req;
+    ucx_pipeline_h self        = req->pipeline;
+    ucp_pipeline_header_t header;
+    size_t length;
+
+    while ((req->status == UCS_OK) && (piece->moved < piece->length) &&
+           (piece->ops < UCP_PIPELINE_COPIES)) {
+        length        = ucs_min(piece->length - piece->moved,
+                                (size_t)UCP_PIPELINE_COPY);
+        header        = (ucp_pipeline_header_t){0};
+        header.type   = UCP_PIPELINE_DATA;
+        header.to     = req->remote;
+        header.from   = req->id;
+        header.offset = piece->offset + piece->moved;
+        if (ucp_pipeline_send_begun(
+                    piece, ucp_pipeline_post(self, req->peer, &header, NULL, 0,
+                                             req->buffer + header.offset,
+                                             length, ucp_pipeline_send_op_over,
+                                             piece))) {
+            piece->moved       += length;
+            self->stats.copied += length;
+        }
+    }
+    if ((piece->ops == 0) && (piece->moved == piece->length)) {
+        ucp_pipeline_send_piece_over(piece);
+    }
+}
+
+int ucp_pipeline_send_acked(ucx_pipeline_request_h req,
+                            const ucp_pipeline_header_t *header)
+{
+    ucp_pipeline_piece_t *piece;
+
+    if (req->acked || (req->next >= req->total) ||
+        ((header->length != 0) && (header->length != req->total)) ||
+        (header->offset < req->next) || (header->offset > req->total)) {
+        return 0;
+    }
+    req->acked  = 1;
+    req->remote = header->from;
+    if (header->length == 0) {
+        req->acked = 0; /* the receive is over, nobody is to be told */
+        req->done  = req->total;
+        req->next  = req->total;
+    } else if (header->offset > req->next) {
+        piece = ucp_pipeline_piece_new(req, header->offset);
+        if (piece == NULL) {
+            ucp_pipeline_send_fail(req, UCS_ERR_NO_MEMORY);
+        } else {
+            ucp_pipeline_send_pump(piece);
+        }
+    }
+    ucp_pipeline_send_check(req);
+    return 1;
+}
+
+/* Write a fragment. The flush is begun at once: it ends when the bytes are
+ * visible there, and FIN may go. */
+static void ucp_pipeline_send_write(ucp_pipeline_piece_t *piece,
+                                    uint64_t address)
+{
+    ucx_pipeline_request_h req = piece->req;
+    ucp_wire_t *wire           = req->pipeline->wire;
+
+    if (ucp_pipeline_send_begun(
+                piece, ucp_wire_put(wire, req->peer, piece->reg->mem,
+                                    req->buffer + piece->offset, piece->length,
+                                    address, piece->key,
+                                    ucp_pipeline_send_op_over, piece))) {
+        ucp_pipeline_send_begun(piece,
+                                ucp_wire_flush(wire, req->peer,
+                                               ucp_pipeline_send_op_over,
+                                               piece));
+    }
+    if (piece->ops == 0) {
+        ucp_pipeline_send_piece_over(piece);
+    }
+}
+
+int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
+                            const ucp_pipeline_header_t *header,
+                            const void *key, size_t key_length)
+{
+    ucx_pipeline_h self = req->pipeline;
+    ucp_pipeline_piece_t *piece;
+
+    if (!req->acked || (req->status != UCS_OK) ||
+        (header->offset != req->next) || (header->length == 0) ||
+        (header->length > req->total - req->next)) {
+        return 0;
+    }
+    piece = ucp_pipeline_piece_new(req, req->next + header->length);
+    if (piece == NULL) {
+        ucp_pipeline_send_fail(req, UCS_ERR_NO_MEMORY);
+        ucp_pipeline_send_check(req);
+        return 1;
+    }
+    if ((key_length > 0) &&
+        (ucp_wire_key_unpack(self->wire, req->peer, key, key_length,
+                             &piece->key) == UCS_OK)) {
+        piece->reg = ucp_pipeline_reg_get(self, req->buffer, req->total,
+                                          piece->offset, piece->length);
+        req->num_registered += (piece->reg != NULL);
+    }
+    if (piece->reg != NULL) {
+        ucp_pipeline_send_write(piece, header->address);
+    } else { /* what cannot be registered is copied */
+        ucp_pipeline_send_pump(piece);
+    }
+    ucp_pipeline_send_check(req);
+    return 1;
+}

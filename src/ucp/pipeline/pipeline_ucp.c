@@ -1,0 +1,113 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/pipeline/pipeline_int.h>
+#include <ucp/wire/wire_ucp.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* The pipeline over UCP, and its options */
+
+void ucx_pipeline_options_init(ucx_pipeline_options_t *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->size        = sizeof(*options);
+    options->mode        = UCX_PIPELINE_MODE_PIPELINE;
+    options->eager       = UCP_PIPELINE_EAGER;
+    options->rdma_offset = UCP_PIPELINE_RDMA_OFFSET;
+    options->fragment    = UCP_PIPELINE_FRAGMENT;
+    options->depth       = UCP_PIPELINE_DEPTH;
+    options->cache_bytes = UCP_PIPELINE_CACHE_BYTES;
+}
+
+static ucs_status_t ucx_pipeline_refuse(const char *name, size_t value,
+                                        const char *allowed)
+{
+    fprintf(stderr, "ucx_pipeline: option %s is %zu, allowed is %s\n", name,
+            value, allowed);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+/* A program may have been compiled with a shorter or longer structure: what it
+ * does not have is at its default, and what we do not know is not read. */
+static ucs_status_t
+ucx_pipeline_options_check(const ucx_pipeline_options_t *from,
+                           ucx_pipeline_options_t *options)
+{
+    ucx_pipeline_options_init(options);
+    if (from == NULL) {
+        return UCS_OK;
+    }
+    if (from->size < sizeof(from->size) + sizeof(from->mode)) {
+        return ucx_pipeline_refuse("size", from->size,
+                                   "sizeof(ucx_pipeline_options_t)");
+    }
+    memcpy(options, from, ucs_min(from->size, sizeof(*options)));
+    options->size = sizeof(*options);
+    if ((unsigned)options->mode > UCX_PIPELINE_MODE_COPY) {
+        return ucx_pipeline_refuse("mode", options->mode,
+                                   "a UCX_PIPELINE_MODE_*");
+    }
+    if (options->eager > 65536) {
+        return ucx_pipeline_refuse("eager", options->eager, "0 to 65536");
+    }
+    if ((options->fragment < 4096) ||
+        ((options->fragment & (options->fragment - 1)) != 0)) {
+        return ucx_pipeline_refuse("fragment", options->fragment,
+                                   "a power of two, 4096 or more");
+    }
+    if ((options->depth < 1) || (options->depth > 1024)) {
+        return ucx_pipeline_refuse("depth", options->depth, "1 to 1024");
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucx_pipeline_make_wire(void *arg,
+                                           const ucp_wire_handlers_t *handlers,
+                                           ucp_wire_t **wire_p)
+{
+    ucp_wire_ucp_params_t *params = arg;
+
+    params->handlers = *handlers;
+    return ucp_wire_ucp_create(params, wire_p);
+}
+
+ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
+                                 const ucx_pipeline_options_t *options,
+                                 ucx_pipeline_h *pipeline_p)
+{
+    ucp_wire_ucp_params_t params = {0};
+    ucx_pipeline_options_t checked;
+    ucs_status_t status;
+
+    status = ucx_pipeline_options_check(options, &checked);
+    if (status != UCS_OK) {
+        return status;
+    }
+    params.self      = self;
+    params.num_peers = num_peers;
+    return ucp_pipeline_create(ucx_pipeline_make_wire, &params, &checked,
+                               pipeline_p);
+}
+
+void ucx_pipeline_address(ucx_pipeline_h pipeline, const void **address_p,
+                          size_t *length_p)
+{
+    ucp_wire_ucp_address(ucp_pipeline_wire(pipeline), address_p, length_p);
+}
+
+ucs_status_t ucx_pipeline_connect(ucx_pipeline_h pipeline, unsigned peer,
+                                  const void *address)
+{
+    ucs_status_t status;
+
+    pthread_mutex_lock(&pipeline->lock);
+    status = ucp_wire_ucp_connect(ucp_pipeline_wire(pipeline), peer, address);
+    pthread_mutex_unlock(&pipeline->lock);
+    return status;
+}

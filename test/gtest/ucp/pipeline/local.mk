@@ -1,0 +1,9 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+
+gtest_SOURCES += \
+	ucp/pipeline/pipeline_world.h \
+	ucp/pipeline/test_pipeline.cc \
+	ucp/pipeline/test_pipeline_random.cc \
+	ucp/pipeline/test_pipeline_ucp.cc

@@ -1,0 +1,179 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucp/pipeline/ucx_pipeline.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+/* Real UCP between processes of this machine. Each process is forked before
+ * anything of UCX has been touched by it, does its part, and says by its exit
+ * status at which step it found something wrong. */
+
+namespace {
+
+constexpr unsigned NUM = 3;
+
+#define STEP(_condition) \
+    do { \
+        if (!(_condition)) { \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #_condition); \
+            _exit(1); \
+        } \
+    } while (0)
+
+class process {
+public:
+    process(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode) :
+        m_self(self), m_pipes(pipes)
+    {
+        ucx_pipeline_options_t options;
+        ucx_pipeline_options_init(&options);
+        options.mode     = mode;
+        options.fragment = 65536;
+        STEP(ucx_pipeline_create(self, NUM, &options, &m_pipeline) == UCS_OK);
+        const void *address;
+        size_t length;
+        ucx_pipeline_address(m_pipeline, &address, &length);
+        for (unsigned to = 0; to < NUM; ++to) {
+            tell(to, &length, sizeof(length));
+            tell(to, address, length);
+        }
+        for (unsigned from = 0; from < NUM; ++from) {
+            hear(from, &length, sizeof(length));
+            std::vector<char> bytes(length);
+            hear(from, bytes.data(), length);
+            STEP(ucx_pipeline_connect(m_pipeline, from, bytes.data()) ==
+                 UCS_OK);
+        }
+    }
+
+    void tell(unsigned to, const void *bytes, size_t length)
+    {
+        STEP(write(m_pipes[m_self][to][1], bytes, length) == (ssize_t)length);
+    }
+
+    void hear(unsigned from, void *bytes, size_t length)
+    {
+        for (size_t got = 0; got < length;) {
+            ssize_t ret = read(m_pipes[from][m_self][0], (char*)bytes + got,
+                               length - got);
+            STEP(ret > 0);
+            got += ret;
+        }
+    }
+
+    /* Everybody to everybody, one message of this length for each pair, for
+     * two rounds with the same memory */
+    void exchange(size_t length)
+    {
+        std::vector<std::vector<char>> in(NUM, std::vector<char>(length));
+        std::vector<std::vector<char>> out(NUM, std::vector<char>(length));
+        for (unsigned round = 0; round < 2; ++round) {
+            std::vector<ucx_pipeline_request_h> reqs(2 * NUM);
+            for (unsigned i = 0; i < NUM; ++i) {
+                fill(out[i], m_self, i, round);
+                STEP(ucx_pipeline_recv(m_pipeline, i, 5, ~0ull, in[i].data(),
+                                       length, &reqs[i]) == UCS_OK);
+            }
+            for (unsigned i = 0; i < NUM; ++i) {
+                STEP(ucx_pipeline_send(m_pipeline, i, 5, out[i].data(), length,
+                                       &reqs[NUM + i]) == UCS_OK);
+            }
+            for (auto req : reqs) {
+                STEP(ucx_pipeline_wait(req, NULL) == UCS_OK);
+                STEP(ucx_pipeline_request_free(req) == UCS_OK);
+            }
+            for (unsigned i = 0; i < NUM; ++i) {
+                std::vector<char> expected(length);
+                fill(expected, i, m_self, round);
+                STEP(expected == in[i]);
+            }
+        }
+    }
+
+    /* Nobody ends while another may still need its progress: each sends a byte
+     * to each and has received one from each */
+    void finish(ucx_pipeline_mode_t mode)
+    {
+        ucx_pipeline_stats_t stats;
+        stats.size = sizeof(stats);
+        exchange(1);
+        ucx_pipeline_get_stats(m_pipeline, &stats);
+        STEP(stats.refused == 0);
+        STEP((stats.written > 0) == (mode != UCX_PIPELINE_MODE_COPY));
+        STEP((stats.reused > 0) == (mode == UCX_PIPELINE_MODE_CACHE));
+        STEP((mode == UCX_PIPELINE_MODE_CACHE) || (stats.registered == 0));
+        STEP(ucx_pipeline_destroy(m_pipeline) == UCS_OK);
+    }
+
+private:
+    static void fill(std::vector<char> &bytes, unsigned from, unsigned to,
+                     unsigned round)
+    {
+        for (size_t i = 0; i < bytes.size(); ++i) {
+            bytes[i] = (char)(i * 13 + (i >> 9) + from * 5 + to * 7 + round);
+        }
+    }
+
+    unsigned m_self;
+    int (*m_pipes)[NUM][2];
+    ucx_pipeline_h m_pipeline;
+};
+
+void run_process(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
+{
+    alarm(300); /* a process that hangs ends the test as a failure */
+    process me(self, pipes, mode);
+    for (size_t length : {0ul, 100ul, 20000ul, 100001ul, 1000003ul}) {
+        me.exchange(length);
+    }
+    me.finish(mode);
+    _exit(0);
+}
+
+class test_pipeline_ucp :
+    public ::testing::TestWithParam<ucx_pipeline_mode_t> {
+};
+
+} // namespace
+
+TEST_P(test_pipeline_ucp, everybody_to_everybody)
+{
+    int pipes[NUM][NUM][2];
+    std::vector<pid_t> pids;
+
+    for (auto &from : pipes) {
+        for (auto &to : from) {
+            ASSERT_EQ(0, pipe(to));
+        }
+    }
+    for (unsigned i = 0; i < NUM; ++i) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            setenv("UCX_TLS", "posix,sysv,cma,self", 1);
+            run_process(i, pipes, GetParam());
+        }
+        pids.push_back(pid);
+    }
+    for (auto &from : pipes) {
+        for (auto &to : from) {
+            close(to[0]);
+            close(to[1]);
+        }
+    }
+    for (pid_t pid : pids) {
+        int status = -1;
+        EXPECT_EQ(pid, waitpid(pid, &status, 0));
+        EXPECT_EQ(0, status);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(modes, test_pipeline_ucp,
+                         ::testing::Values(UCX_PIPELINE_MODE_PIPELINE,
+                                           UCX_PIPELINE_MODE_CACHE,
+                                           UCX_PIPELINE_MODE_COPY));

@@ -1,0 +1,6 @@
+#
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+
+gtest_SOURCES += \
+	ucp/wire/test_wire_sim.cc

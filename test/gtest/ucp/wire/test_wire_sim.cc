@@ -1,0 +1,181 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucp/wire/wire_sim.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+/* The virtual network itself: it delivers, and it finds what is wrong */
+class test_wire_sim : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ucp_wire_sim_params_t params = {};
+        params.num_nodes   = 2;
+        params.seed        = 7;
+        params.latency     = 1000;
+        params.jitter      = 5000;
+        params.ns_per_byte = 1;
+        sim = ucp_wire_sim_create(&params);
+        for (unsigned i = 0; i < 2; ++i) {
+            ucp_wire_handlers_t handlers = {arrived, failed, this};
+            ASSERT_EQ(UCS_OK, ucp_wire_sim_open(sim, i, &handlers, &wire[i]));
+        }
+    }
+
+    void TearDown() override
+    {
+        ucp_wire_destroy(wire[0]);
+        ucp_wire_destroy(wire[1]);
+        ucp_wire_sim_destroy(sim);
+    }
+
+    void run()
+    {
+        int node;
+        while ((node = ucp_wire_sim_next(sim)) >= 0) {
+            ucp_wire_progress(wire[node]);
+        }
+    }
+
+    /* Register both ends and write from the first to the second */
+    void put()
+    {
+        const void *packed;
+        size_t length;
+        ASSERT_EQ(UCS_OK, ucp_wire_mem_reg(wire[0], from, sizeof(from),
+                                           &mem[0]));
+        ASSERT_EQ(UCS_OK, ucp_wire_mem_reg(wire[1], to, sizeof(to), &mem[1]));
+        ASSERT_EQ(UCS_OK, ucp_wire_mem_pack(wire[1], mem[1], &packed, &length));
+        ASSERT_EQ(UCS_OK, ucp_wire_key_unpack(wire[0], 1, packed, length,
+                                              &key));
+        EXPECT_EQ(UCS_INPROGRESS,
+                  ucp_wire_put(wire[0], 1, mem[0], from, sizeof(from),
+                               (uintptr_t)to, key, count, &num_done));
+    }
+
+    void release()
+    {
+        ucp_wire_key_release(wire[0], key);
+        ucp_wire_mem_dereg(wire[0], mem[0]);
+        ucp_wire_mem_dereg(wire[1], mem[1]);
+    }
+
+    static void arrived(void *arg, unsigned, const void *header,
+                        size_t header_length, const void *payload,
+                        size_t length)
+    {
+        test_wire_sim *self = static_cast<test_wire_sim*>(arg);
+        self->text += std::string((const char*)header, header_length) +
+                      std::string((const char*)payload, length);
+    }
+
+    static void failed(void *arg, unsigned peer, ucs_status_t)
+    {
+        static_cast<test_wire_sim*>(arg)->num_failed += (peer == 1);
+    }
+
+    static void count(void *arg, ucs_status_t status)
+    {
+        *static_cast<int*>(arg) += (status == UCS_OK) ? 1 : 100;
+    }
+
+    ucp_wire_sim_t *sim;
+    ucp_wire_t *wire[2];
+    ucp_wire_mem_t *mem[2];
+    ucp_wire_key_t *key;
+    char from[100] = "data", to[100] = "";
+    std::string text;
+    int num_done = 0, num_failed = 0;
+};
+
+TEST_F(test_wire_sim, messages_arrive_in_order)
+{
+    std::string expected;
+    for (char c = 'a'; c <= 'z'; ++c) {
+        std::string payload((size_t)(c - 'a') * 7 % 50, '.');
+        expected += c + payload;
+        EXPECT_EQ(UCS_OK, ucp_wire_am_send(wire[0], 1, &c, 1, payload.data(),
+                                           payload.size(), NULL, NULL));
+    }
+    run();
+    EXPECT_EQ(expected, text);
+}
+
+TEST_F(test_wire_sim, a_flush_ends_after_the_put_landed)
+{
+    int flushed = 0;
+    put();
+    EXPECT_EQ(UCS_INPROGRESS, ucp_wire_flush(wire[0], 1, count, &flushed));
+    while (flushed == 0) {
+        ASSERT_GE(ucp_wire_sim_next(sim), 0);
+        ucp_wire_progress(wire[0]);
+    }
+    EXPECT_STREQ("data", to);
+    EXPECT_EQ(1, num_done);
+    release();
+    EXPECT_EQ(0u, ucp_wire_sim_errors(sim)) << ucp_wire_sim_error(sim);
+}
+
+TEST_F(test_wire_sim, a_get_brings_the_bytes)
+{
+    put();
+    run();
+    char back[100] = "";
+    ucp_wire_mem_t *mine;
+    EXPECT_EQ(UCS_OK, ucp_wire_mem_reg(wire[0], back, sizeof(back), &mine));
+    EXPECT_EQ(UCS_INPROGRESS,
+              ucp_wire_get(wire[0], 1, mine, back, sizeof(back), (uintptr_t)to,
+                           key, count, &num_done));
+    run();
+    EXPECT_STREQ("data", back);
+    EXPECT_EQ(2, num_done);
+    ucp_wire_mem_dereg(wire[0], mine);
+    release();
+    EXPECT_EQ(0u, ucp_wire_sim_errors(sim)) << ucp_wire_sim_error(sim);
+}
+
+TEST_F(test_wire_sim, a_put_to_memory_that_was_deregistered_is_found)
+{
+    put();
+    release();
+    run();
+    EXPECT_GT(ucp_wire_sim_errors(sim), 0u);
+    EXPECT_NE(nullptr, strstr(ucp_wire_sim_error(sim), "registration is gone"));
+    EXPECT_STREQ("", to);
+}
+
+TEST_F(test_wire_sim, a_put_to_memory_that_was_unmapped_is_found)
+{
+    put();
+    ucp_wire_sim_unmap(sim, 1, to + 50, 1);
+    run();
+    release();
+    EXPECT_NE(nullptr, strstr(ucp_wire_sim_error(sim), "unmapped"));
+}
+
+TEST_F(test_wire_sim, others_hear_of_a_death)
+{
+    put();
+    ucp_wire_sim_kill(sim, 1);
+    run();
+    EXPECT_EQ(1, num_failed);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET,
+              ucp_wire_am_send(wire[0], 1, "x", 1, NULL, 0, NULL, NULL));
+    EXPECT_STREQ("", to);
+    EXPECT_GT(num_done, 0);
+    release();
+}
+
+TEST_F(test_wire_sim, garbage_is_no_key)
+{
+    char garbage[24] = "garbage";
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              ucp_wire_key_unpack(wire[0], 1, garbage, sizeof(garbage), &key));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              ucp_wire_key_unpack(wire[0], 1, garbage, 3, &key));
+}
