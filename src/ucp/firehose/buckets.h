@@ -1,0 +1,165 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_FIREHOSE_BUCKETS_H_
+#define UCP_FIREHOSE_BUCKETS_H_
+
+#include "index.h"
+
+#include <ucs/datastruct/list.h>
+#include <ucs/sys/lock.h>
+
+/**
+ * @file buckets.h
+ *
+ * What of this process's memory is pinned, in buckets: aligned pieces of one
+ * size. A bucket is used by firehoses of peers (`remote`) and by transfers of
+ * this process (`local`); one that nobody uses stays pinned as a *victim* until
+ * its place is needed, oldest first.
+ *
+ * Invariants, see @ref ucp_firehose_buckets_is_valid; numbers are of buckets,
+ * each bucket is counted in exactly one of the four:
+ *   pinned == remote + local_only + victims + idle_doomed <= max_remote +
+ *                                                            max_victims
+ *   victims == length of the FIFO
+ *   victims == 0  or  local_only + victims <= max_victims
+ *
+ * Two locks. The caller's lock: all functions but ucp_firehose_buckets_doom()
+ * are called under one lock of the owner of the table. The index lock, the
+ * table's own: protects all that doom() changes (index, FIFO, flags, counters,
+ * lists). It is taken inside munmap() by a memory event, so that it is
+ * never held across an allocation, a system call or a call out; anything may be
+ * held when it is taken.
+ */
+
+BEGIN_C_DECLS
+
+/** What a bucket is wanted for. */
+typedef enum ucp_firehose_use {
+    UCP_FIREHOSE_LOCAL, /**< one transfer of this process */
+    UCP_FIREHOSE_REMOTE /**< a firehose that a peer pointed at it */
+} ucp_firehose_use_t;
+
+/** How memory is pinned. */
+typedef struct ucp_firehose_pin_ops {
+    /** @return UCS_OK and what is needed to use it in @a *pin_p;
+     *          UCS_ERR_INVALID_ADDR if not all of it is mapped for reading and
+     *          writing; UCS_ERR_NO_MEMORY or another error of the device. */
+    ucs_status_t (*pin)(void *arg, uint64_t address, size_t length,
+                        void **pin_p);
+    void (*unpin)(void *arg, void *pin);
+    void *arg;
+} ucp_firehose_pin_ops_t;
+
+typedef struct ucp_firehose_bucket {
+    ucp_firehose_elem_t elem;   /**< its key is the address; first member */
+    ucs_list_link_t     link;   /**< FIFO of victims, or a list of doomed */
+    ucs_list_link_t     holds;  /**< of the owner: who points here */
+    void                *pin;
+    uint64_t            doom;   /**< number of the doom, 0: lives */
+    uint32_t            remote; /**< firehoses that point here */
+    uint32_t            local;  /**< transfers from or to here */
+} ucp_firehose_bucket_t;
+
+typedef struct ucp_firehose_buckets {
+    ucs_lock_t             lock; /**< the index lock */
+    ucp_firehose_index_t   index;
+    ucp_firehose_bucket_t  *pool;
+    ucs_list_link_t        free;    /**< used before, and free again */
+    ucs_list_link_t        victims; /**< oldest first */
+    ucs_list_link_t        struck;  /**< doomed, the owner does not know yet */
+    ucs_list_link_t        doomed;  /**< and told, still pinned; oldest first */
+    ucp_firehose_pin_ops_t ops;
+    size_t                 size; /**< bytes of a bucket, a power of two */
+    size_t                 num_used;    /**< of the pool, from its start */
+    size_t                 max_remote;  /**< M, in buckets */
+    size_t                 max_victims; /**< MAXVICTIM, in buckets */
+    size_t                 most_victims; /**< what max_victims may become */
+    size_t                 pinned;
+    size_t                 num_remote;
+    size_t                 local_only;
+    size_t                 num_victims;
+    size_t                 idle_doomed;
+    size_t                 peak;     /**< the most that was pinned at once */
+    uint64_t               num_pins; /**< calls of pin that succeeded */
+    uint64_t               num_unpins;
+    uint64_t               num_revived;   /**< victims that were wanted again */
+    uint64_t               num_repins;    /**< of what was evicted lately */
+    uint64_t               num_dooms;     /**< last number of a doom */
+    uint64_t               *evicted;      /**< addresses, by hash */
+    size_t                 num_evicted;   /**< entries, a power of two or 0 */
+    _Atomic(int)           is_struck_all; /**< an event found the lock taken */
+} ucp_firehose_buckets_t;
+
+/**
+ * @param [in] size          Bytes of a bucket, a power of two.
+ * @param [in] max_remote    M in buckets.
+ * @param [in] max_victims   MAXVICTIM in buckets.
+ * @param [in] most_victims  At least @a max_victims: what it may be set to
+ *                           later.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t ucp_firehose_buckets_init(ucp_firehose_buckets_t *table,
+                                       size_t size, size_t max_remote,
+                                       size_t max_victims, size_t most_victims,
+                                       const ucp_firehose_pin_ops_t *ops);
+
+/** Unpin all and release the memory. No bucket may be in use. */
+void ucp_firehose_buckets_cleanup(ucp_firehose_buckets_t *table);
+
+/**
+ * Use a bucket; it is pinned if it was not.
+ *
+ * @param [in]  address   Start of the bucket.
+ * @param [out] bucket_p  Set on UCS_OK only; give it back by
+ *                        @ref ucp_firehose_buckets_put.
+ *
+ * @return UCS_OK; UCS_ERR_NO_RESOURCE: as much is in use as may be, try again
+ *         when something has been given back; or an error of `pin`.
+ */
+ucs_status_t ucp_firehose_buckets_get(ucp_firehose_buckets_t *table,
+                                      uint64_t address, ucp_firehose_use_t use,
+                                      ucp_firehose_bucket_t **bucket_p);
+
+/** A use is over. One that nobody uses any more becomes the youngest victim,
+ *  or is unpinned if it is doomed. */
+void ucp_firehose_buckets_put(ucp_firehose_buckets_t *table,
+                              ucp_firehose_bucket_t *bucket,
+                              ucp_firehose_use_t use);
+
+/**
+ * Memory is going away, or must not be reached any more. Takes out every bucket
+ * that overlaps the range, so that no later use finds it. Takes the time of the
+ * range's buckets, or of all, whichever are fewer. May be called by any thread,
+ * inside munmap() and in a signal handler: it allocates, frees and logs
+ * nothing. A handler that interrupts the holder of the index lock leaves a
+ * mark, and all is doomed before that lock is let go.
+ */
+void ucp_firehose_buckets_doom(ucp_firehose_buckets_t *table, uint64_t start,
+                               uint64_t end);
+
+/**
+ * @return A bucket that is doomed and has not been returned before, for the
+ *         owner to tell those that point to it; NULL: none left. Doomed
+ *         victims are unpinned here.
+ */
+ucp_firehose_bucket_t *
+ucp_firehose_buckets_next_struck(ucp_firehose_buckets_t *table);
+
+/** @return Nonzero while a bucket is pinned whose doom has this number or a
+ *          lower one, and those that are struck are not forgotten. */
+int ucp_firehose_buckets_is_doomed(ucp_firehose_buckets_t *table,
+                                   uint64_t doom);
+
+/** Set MAXVICTIM, at most `most_victims`; surplus victims are unpinned. */
+void ucp_firehose_buckets_set_victims(ucp_firehose_buckets_t *table,
+                                      size_t max_victims);
+
+/** @return Nonzero if the invariants hold; takes the time of all buckets. For
+ *          tests and debugging. */
+int ucp_firehose_buckets_is_valid(ucp_firehose_buckets_t *table);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,403 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "firehose_int.h"
+#include "mapped.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The engine's life and its turns.
+ */
+
+typedef ucp_firehose_peer_t peer_t;
+
+static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
+                                     size_t length, void **pin_p)
+{
+    ucx_firehose_h firehose = arg;
+    ucp_wire_mem_t *mem;
+    ucs_status_t status;
+
+    /* What registers without a look at the pages would fail at the peer, or in
+     * this process, when data move */
+    status = ucp_firehose_check_mapped(address, length);
+    if (status == UCS_OK) {
+        status = ucp_wire_mem_reg(firehose->wire, (void*)address, length, &mem);
+    }
+    if (status == UCS_OK) {
+        *pin_p = mem;
+    }
+    return status;
+}
+
+static void ucp_firehose_unpin(void *arg, void *pin)
+{
+    ucx_firehose_h firehose = arg;
+
+    ucp_wire_mem_dereg(firehose->wire, pin);
+}
+
+/* Relative to all of M and MAXVICTIM there are few buckets: at most as many as
+ * an index counts */
+static ucs_status_t ucp_firehose_size_up(ucx_firehose_h firehose,
+                                         const ucx_firehose_params_t *params)
+{
+    const ucp_firehose_pin_ops_t ops = {ucp_firehose_pin, ucp_firehose_unpin,
+                                        firehose};
+    size_t bucket = ucp_firehose_page_size();
+    size_t most, victims, lent;
+
+    if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_BUCKET) {
+        bucket = params->bucket;
+    }
+    if ((bucket < ucp_firehose_page_size()) || (bucket & (bucket - 1)) ||
+        (bucket > (UINT64_C(1) << 40))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    most = params->memory / bucket / UCP_FIREHOSE_VICTIM_PART;
+    most = (most > UCP_FIREHOSE_VICTIM_LEAST) ? most :
+                                                UCP_FIREHOSE_VICTIM_LEAST;
+    if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_VICTIMS) {
+        most = params->victims / bucket;
+    }
+    if (most == 0) {
+        return UCS_ERR_EXCEEDS_LIMIT;
+    }
+    victims = most;
+    if ((firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) &&
+        (most > UCP_FIREHOSE_VICTIM_LEAST)) {
+        victims = UCP_FIREHOSE_VICTIM_LEAST;
+    }
+    lent = (params->num_nodes > 1) ?
+                   params->memory / bucket / (params->num_nodes - 1) :
+                   0;
+    firehose->lent  = (lent < UINT32_MAX) ? lent : UINT32_MAX;
+    firehose->shift = __builtin_ctzl(bucket);
+    return ucp_firehose_buckets_init(&firehose->buckets, bucket,
+                                     (size_t)firehose->lent *
+                                             (params->num_nodes - 1),
+                                     victims, most, &ops);
+}
+
+static void ucp_firehose_peer_init(ucx_firehose_h firehose, unsigned node)
+{
+    peer_t *peer = &firehose->peers[node];
+
+    peer->firehose = firehose;
+    peer->node     = node;
+    ucs_list_head_init(&peer->free);
+    ucs_list_head_init(&peer->unused);
+    ucs_list_head_init(&peer->outbox);
+    ucs_list_head_init(&peer->waiting);
+    ucs_list_head_init(&peer->epochs);
+    ucs_list_head_init(&peer->grants);
+    ucs_list_head_init(&peer->revokes);
+}
+
+static ucs_status_t ucp_firehose_make_peers(ucx_firehose_h firehose)
+{
+    unsigned node;
+
+    firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
+    if (firehose->peers == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (node = 0; node < firehose->num_nodes; ++node) {
+        ucp_firehose_peer_init(firehose, node);
+    }
+    for (node = 0; (node < firehose->num_nodes) && (firehose->lent > 0);
+         ++node) {
+        if (node != firehose->node) {
+            /* Pages that are never touched cost nothing */
+            firehose->peers[node].holds =
+                    calloc(firehose->lent, sizeof(ucp_firehose_hold_t));
+            if (firehose->peers[node].holds == NULL) {
+                return UCS_ERR_NO_MEMORY;
+            }
+        }
+    }
+    return UCS_OK;
+}
+
+static void ucp_firehose_on_message(void *arg, unsigned node,
+                                    const void *header, size_t header_length,
+                                    const void *payload, size_t length)
+{
+    ucx_firehose_h firehose = arg;
+
+    if ((node < firehose->num_nodes) && (node != firehose->node)) {
+        ucp_firehose_peer_receive(&firehose->peers[node], header, header_length,
+                                  payload, length);
+    }
+}
+
+static void
+ucp_firehose_on_failure(void *arg, unsigned node, ucs_status_t status)
+{
+    ucx_firehose_h firehose = arg;
+
+    if (node < firehose->num_nodes) {
+        ucp_firehose_peer_fail(&firehose->peers[node],
+                               (status == UCS_OK) ? UCS_ERR_CONNECTION_RESET :
+                                                    status);
+    }
+}
+
+static void ucp_firehose_free(ucx_firehose_h firehose)
+{
+    ucp_firehose_epoch_t *epoch, *next;
+    peer_t *peer;
+    unsigned node;
+
+    for (node = 0; (firehose->peers != NULL) && (node < firehose->num_nodes);
+         ++node) {
+        peer = &firehose->peers[node];
+        ucs_list_for_each_safe(epoch, next, &peer->epochs, call.link) {
+            free(epoch); /* open, and nothing is in it */
+        }
+        ucp_firehose_fires_cleanup(peer);
+        free(peer->holds);
+    }
+    free(firehose->peers);
+    ucp_firehose_buckets_cleanup(&firehose->buckets);
+    if (firehose->wire != NULL) {
+        ucp_wire_destroy(firehose->wire);
+    }
+    free(firehose->packet);
+    pthread_mutex_destroy(&firehose->lock);
+    free(firehose);
+}
+
+static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
+{
+    ucx_firehose_h firehose = calloc(1, sizeof(*firehose));
+
+    if (firehose == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&firehose->lock, NULL);
+    ucs_list_head_init(&firehose->active);
+    ucs_list_head_init(&firehose->later);
+    ucs_list_head_init(&firehose->ready);
+    ucs_list_head_init(&firehose->starved);
+    ucs_list_head_init(&firehose->pending);
+    ucs_list_head_init(&firehose->done);
+    firehose->node      = params->node;
+    firehose->num_nodes = params->num_nodes;
+    if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_FLAGS) {
+        firehose->flags = params->flags;
+    }
+    return firehose;
+}
+
+ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
+                                 ucp_firehose_wire_func_t make_wire, void *arg,
+                                 ucx_firehose_h *firehose_p)
+{
+    ucp_wire_handlers_t handlers = {.am     = ucp_firehose_on_message,
+                                    .failed = ucp_firehose_on_failure};
+    ucx_firehose_h firehose;
+    ucs_status_t status;
+
+    if ((params->num_nodes == 0) || (params->node >= params->num_nodes)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    firehose = ucp_firehose_alloc(params);
+    if (firehose == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_firehose_size_up(firehose, params);
+    if (status != UCS_OK) {
+        pthread_mutex_destroy(&firehose->lock);
+        free(firehose);
+        return status;
+    }
+    status = ucp_firehose_make_peers(firehose);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+    handlers.arg = firehose;
+    status       = make_wire(arg, &handlers, &firehose->wire);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+    firehose->packet = malloc(firehose->wire->max_payload);
+    if (firehose->packet == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_free;
+    }
+    *firehose_p = firehose;
+    return UCS_OK;
+
+err_free:
+    ucp_firehose_free(firehose);
+    return status;
+}
+
+ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)
+{
+    peer_t *peer = &firehose->peers[node];
+
+    pthread_mutex_lock(&firehose->lock);
+    peer->is_greeted = 1;
+    peer->owes_hello = 1;
+    ucp_firehose_peer_activate(peer);
+    ucp_firehose_run(firehose);
+    pthread_mutex_unlock(&firehose->lock);
+    return UCS_OK;
+}
+
+void ucp_firehose_run(ucx_firehose_h firehose)
+{
+    ucp_firehose_op_t *op;
+    peer_t *peer;
+
+    do {
+        while (!ucs_list_is_empty(&firehose->ready)) {
+            op = ucs_list_extract_head(&firehose->ready, ucp_firehose_op_t,
+                                       call.link);
+            ucp_firehose_op_go_on(op);
+        }
+        ucp_firehose_starved_run(firehose);
+        ucp_firehose_holds_run(firehose);
+        while (!ucs_list_is_empty(&firehose->active)) {
+            peer = ucs_list_extract_head(&firehose->active, peer_t, active);
+            peer->is_active = 0;
+            ucp_firehose_peer_run(peer);
+        }
+    } while (!ucs_list_is_empty(&firehose->ready));
+}
+
+/* MAXVICTIM follows what it saves: it grows while pins bring back what was
+ * evicted a while ago, and shrinks while none does */
+static void ucp_firehose_adapt(ucx_firehose_h firehose)
+{
+    ucp_firehose_buckets_t *buckets = &firehose->buckets;
+    uint64_t pins   = buckets->num_pins - firehose->adapt_pins;
+    uint64_t repins = buckets->num_repins - firehose->adapt_repins;
+    size_t max      = buckets->max_victims;
+
+    if (!(firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) ||
+        (pins < UCP_FIREHOSE_ADAPT_PINS)) {
+        return;
+    }
+    if (repins * UCP_FIREHOSE_ADAPT_PART >= pins) {
+        ucp_firehose_buckets_set_victims(buckets, max + max / 8 + 1);
+    } else if ((repins == 0) && (max > UCP_FIREHOSE_VICTIM_LEAST)) {
+        ucp_firehose_buckets_set_victims(buckets, max - max / 8);
+    }
+    firehose->adapt_pins   = buckets->num_pins;
+    firehose->adapt_repins = buckets->num_repins;
+}
+
+/* Makes the calls of what has ended, without the lock */
+static unsigned ucp_firehose_make_calls(ucs_list_link_t *calls)
+{
+    unsigned count = 0;
+    ucp_firehose_call_t *call;
+
+    while (!ucs_list_is_empty(calls)) {
+        call = ucs_list_extract_head(calls, ucp_firehose_call_t, link);
+        if (call->done != NULL) {
+            call->done(call->arg, call->status);
+        }
+        free(call); /* the first member of what was allocated */
+        ++count;
+    }
+    return count;
+}
+
+unsigned ucx_firehose_progress(ucx_firehose_h firehose)
+{
+    ucs_list_link_t calls;
+    unsigned count;
+
+    ucs_list_head_init(&calls);
+    pthread_mutex_lock(&firehose->lock);
+    count = ucp_wire_progress(firehose->wire);
+    ucs_list_splice_tail(&firehose->active, &firehose->later);
+    ucs_list_head_init(&firehose->later);
+    ucp_firehose_holds_strike(firehose);
+    ucp_firehose_run(firehose);
+    ucp_firehose_adapt(firehose);
+    ucs_list_splice_tail(&calls, &firehose->done);
+    ucs_list_head_init(&firehose->done);
+    firehose->num_done = 0;
+    pthread_mutex_unlock(&firehose->lock);
+    return count + ucp_firehose_make_calls(&calls);
+}
+
+void ucp_firehose_stop(ucx_firehose_h firehose)
+{
+    unsigned node;
+
+    pthread_mutex_lock(&firehose->lock);
+    for (node = 0; node < firehose->num_nodes; ++node) {
+        ucp_firehose_peer_fail(&firehose->peers[node], UCS_ERR_CANCELED);
+    }
+    ucp_firehose_holds_strike(firehose);
+    ucp_firehose_run(firehose);
+    pthread_mutex_unlock(&firehose->lock);
+}
+
+int ucp_firehose_is_idle(ucx_firehose_h firehose)
+{
+    int is_idle;
+
+    pthread_mutex_lock(&firehose->lock);
+    is_idle = (firehose->transfers == 0) && (firehose->num_done == 0) &&
+              ucs_list_is_empty(&firehose->starved);
+    pthread_mutex_unlock(&firehose->lock);
+    return is_idle;
+}
+
+void ucp_firehose_destroy(ucx_firehose_h firehose)
+{
+    ucp_firehose_free(firehose);
+}
+
+void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,
+                           uint64_t end)
+{
+    ucp_firehose_buckets_doom(&firehose->buckets, start, end);
+}
+
+uint64_t
+ucp_firehose_revoke(ucx_firehose_h firehose, uint64_t start, uint64_t end)
+{
+    uint64_t doom;
+
+    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_buckets_doom(&firehose->buckets, start, end);
+    doom = firehose->buckets.num_dooms;
+    ucp_firehose_holds_strike(firehose);
+    ucp_firehose_run(firehose);
+    pthread_mutex_unlock(&firehose->lock);
+    return doom;
+}
+
+int ucp_firehose_is_released(ucx_firehose_h firehose, uint64_t doom)
+{
+    int is_released;
+
+    pthread_mutex_lock(&firehose->lock);
+    is_released = !ucp_firehose_buckets_is_doomed(&firehose->buckets, doom);
+    pthread_mutex_unlock(&firehose->lock);
+    return is_released;
+}
+
+int ucp_firehose_is_valid(ucx_firehose_h firehose)
+{
+    int is_valid;
+    unsigned node;
+
+    pthread_mutex_lock(&firehose->lock);
+    is_valid = ucp_firehose_buckets_is_valid(&firehose->buckets);
+    for (node = 0; node < firehose->num_nodes; ++node) {
+        is_valid &= ucp_firehose_fires_are_valid(&firehose->peers[node]);
+    }
+    pthread_mutex_unlock(&firehose->lock);
+    return is_valid;
+}

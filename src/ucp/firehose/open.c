@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "events.h"
+#include "firehose_int.h"
+
+#include <ucp/wire/wire_ucp.h>
+
+#include <sched.h>
+#include <time.h>
+
+/*
+ * An instance over UCP, with memory events and, on request, a thread.
+ */
+
+static ucs_status_t ucp_firehose_make_wire(void *arg,
+                                           const ucp_wire_handlers_t *handlers,
+                                           ucp_wire_t **wire_p)
+{
+    const ucx_firehose_params_t *params = arg;
+    const ucp_wire_ucp_params_t wire    = {
+           .self      = params->node,
+           .num_peers = params->num_nodes,
+           .handlers  = *handlers,
+           .config = (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_CONFIG) ?
+                            params->config :
+                            NULL
+    };
+
+    return ucp_wire_ucp_create(&wire, wire_p);
+}
+
+static void *ucp_firehose_thread(void *arg)
+{
+    const struct timespec idle = {.tv_nsec = UCP_FIREHOSE_IDLE_US * 1000};
+    ucx_firehose_h firehose    = arg;
+
+    /* relaxed: what matters is that it is seen at some time */
+    while (!ucs_load_relaxed(&firehose->thread_stops)) {
+        if (ucx_firehose_progress(firehose) == 0) {
+            nanosleep(&idle, NULL);
+        }
+    }
+    return NULL;
+}
+
+ucs_status_t
+ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
+{
+    ucx_firehose_h firehose;
+    ucs_status_t status;
+
+    status = ucp_firehose_create(params, ucp_firehose_make_wire, (void*)params,
+                                 &firehose);
+    if (status != UCS_OK) {
+        return status;
+    }
+    firehose->has_events = ucp_firehose_events_join(firehose) == UCS_OK;
+    if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
+        if (pthread_create(&firehose->thread, NULL, ucp_firehose_thread,
+                           firehose) != 0) {
+            ucp_firehose_events_leave(firehose);
+            ucp_firehose_destroy(firehose);
+            return UCS_ERR_NO_MEMORY;
+        }
+        firehose->has_thread = 1;
+    }
+    *fh_p = firehose;
+    return UCS_OK;
+}
+
+void ucx_firehose_close(ucx_firehose_h firehose)
+{
+    if (firehose->has_thread) {
+        ucs_store_relaxed(&firehose->thread_stops, 1);
+        pthread_join(firehose->thread, NULL);
+    }
+    ucp_firehose_stop(firehose);
+    while (!ucp_firehose_is_idle(firehose)) {
+        if (ucx_firehose_progress(firehose) == 0) {
+            sched_yield();
+        }
+    }
+    ucp_firehose_events_leave(firehose);
+    ucp_firehose_destroy(firehose);
+}
+
+void ucx_firehose_address(ucx_firehose_h firehose, const void **address_p,
+                          size_t *length_p)
+{
+    pthread_mutex_lock(&firehose->lock);
+    ucp_wire_ucp_address(firehose->wire, address_p, length_p);
+    pthread_mutex_unlock(&firehose->lock);
+}
+
+ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
+                                  const void *address)
+{
+    ucs_status_t status;
+
+    if ((node >= firehose->num_nodes) || (node == firehose->node)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    pthread_mutex_lock(&firehose->lock);
+    status = ucp_wire_ucp_connect(firehose->wire, node, address);
+    pthread_mutex_unlock(&firehose->lock);
+    return (status == UCS_OK) ? ucp_firehose_greet(firehose, node) : status;
+}

@@ -1,0 +1,220 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "firehose_int.h"
+
+typedef ucp_firehose_hold_t hold_t;
+typedef ucp_firehose_peer_t peer_t;
+
+static void
+ucp_firehose_hold_queue(hold_t *hold, ucp_firehose_hold_out_t is_out)
+{
+    peer_t *peer = hold->peer;
+
+    if (hold->is_out != UCP_FIREHOSE_OUT_NONE) {
+        ucs_list_del(&hold->out);
+    }
+    hold->is_out = is_out;
+    switch (is_out) {
+    case UCP_FIREHOSE_OUT_PENDING:
+        ucs_list_add_tail(&peer->firehose->pending, &hold->out);
+        break;
+    case UCP_FIREHOSE_OUT_GRANT:
+        ucs_list_add_tail(&peer->grants, &hold->out);
+        ucp_firehose_peer_activate(peer);
+        break;
+    case UCP_FIREHOSE_OUT_REVOKE:
+        ucs_list_add_tail(&peer->revokes, &hold->out);
+        ucp_firehose_peer_activate(peer);
+        break;
+    default:
+        break;
+    }
+}
+
+static void ucp_firehose_hold_detach(hold_t *hold)
+{
+    if (hold->bucket != NULL) {
+        ucs_list_del(&hold->link);
+        ucp_firehose_buckets_put(&hold->peer->firehose->buckets, hold->bucket,
+                                 UCP_FIREHOSE_REMOTE);
+        hold->bucket = NULL;
+    }
+}
+
+/* A move says as well that its sender has done with what the firehose pointed
+ * to, whether or not it was told that this was revoked */
+ucs_status_t
+ucp_firehose_hold_move(peer_t *peer, const ucp_firehose_entry_t *entry)
+{
+    ucx_firehose_h firehose = peer->firehose;
+    uint64_t inside         = (UINT64_C(1) << firehose->shift) - 1;
+    hold_t *hold;
+
+    if (entry->firehose >= firehose->lent) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    hold = &peer->holds[entry->firehose];
+    if ((entry->epoch != hold->epoch + 1) ||
+        (hold->is_out == UCP_FIREHOSE_OUT_PENDING) ||
+        (hold->is_out == UCP_FIREHOSE_OUT_GRANT)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    hold->epoch = entry->epoch;
+    hold->peer  = peer;
+    ucp_firehose_hold_detach(hold);
+    ucp_firehose_hold_queue(hold, UCP_FIREHOSE_OUT_NONE);
+    if (entry->bucket == UCP_FIREHOSE_NOWHERE) {
+        return UCS_OK;
+    }
+    if ((entry->bucket & inside) || (entry->bucket > INT64_MAX)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    hold->address = entry->bucket;
+    ucp_firehose_hold_queue(hold, UCP_FIREHOSE_OUT_PENDING);
+    return UCS_OK;
+}
+
+void ucp_firehose_holds_run(ucx_firehose_h firehose)
+{
+    ucp_firehose_bucket_t *bucket;
+    ucs_status_t status;
+    hold_t *hold;
+
+    while (!ucs_list_is_empty(&firehose->pending)) {
+        hold   = ucs_list_head(&firehose->pending, hold_t, out);
+        status = ucp_firehose_buckets_get(&firehose->buckets, hold->address,
+                                          UCP_FIREHOSE_REMOTE, &bucket);
+        if (status == UCS_ERR_NO_RESOURCE) {
+            return; /* a transfer of this process ends and gives one back */
+        }
+        hold->status = status;
+        if (status == UCS_OK) {
+            ++firehose->attr.moves;
+            hold->bucket = bucket;
+            ucs_list_add_tail(&bucket->holds, &hold->link);
+        }
+        ucp_firehose_hold_queue(hold, UCP_FIREHOSE_OUT_GRANT);
+    }
+}
+
+/* A grant that has not left is no promise yet */
+static void ucp_firehose_hold_strike(hold_t *hold)
+{
+    ++hold->peer->firehose->attr.revokes;
+    if (hold->is_out == UCP_FIREHOSE_OUT_GRANT) {
+        hold->status = UCS_ERR_INVALID_ADDR;
+        ucp_firehose_hold_detach(hold);
+    } else {
+        ucp_firehose_hold_queue(hold, UCP_FIREHOSE_OUT_REVOKE);
+    }
+}
+
+void ucp_firehose_holds_strike(ucx_firehose_h firehose)
+{
+    ucp_firehose_bucket_t *bucket;
+    hold_t *hold, *next;
+
+    while ((bucket = ucp_firehose_buckets_next_struck(&firehose->buckets)) !=
+           NULL) {
+        ucs_list_for_each_safe(hold, next, &bucket->holds, link) {
+            ucp_firehose_hold_strike(hold);
+        }
+    }
+}
+
+/* @return UCS_OK: it is in the message, whatever it says */
+static ucs_status_t ucp_firehose_hold_answer(hold_t *hold, uint32_t index,
+                                             ucp_firehose_message_t *message)
+{
+    ucp_wire_t *wire           = hold->peer->firehose->wire;
+    ucp_firehose_entry_t entry = {.firehose = index, .epoch = hold->epoch};
+    size_t length              = 0;
+
+    if (hold->status == UCS_OK) {
+        hold->status = ucp_wire_mem_pack(wire, hold->bucket->pin, &entry.key,
+                                         &length);
+        if ((hold->status == UCS_OK) && (length > wire->max_payload / 2)) {
+            hold->status = UCS_ERR_BUFFER_TOO_SMALL;
+        }
+    }
+    if (hold->status != UCS_OK) {
+        ucp_firehose_hold_detach(hold);
+        length = 0;
+    }
+    entry.status     = hold->status;
+    entry.key_length = length;
+    return ucp_firehose_message_add(message, &entry);
+}
+
+static void ucp_firehose_holds_send_grants(peer_t *peer)
+{
+    ucp_firehose_message_t message;
+    hold_t *hold;
+
+    while (!ucs_list_is_empty(&peer->grants)) {
+        ucp_firehose_message_begin(&message, UCP_FIREHOSE_GRANT,
+                                   peer->firehose->packet,
+                                   peer->firehose->wire->max_payload);
+        ucs_list_for_each(hold, &peer->grants, out) {
+            if ((message.count == UCP_FIREHOSE_MAX_MOVES) ||
+                (ucp_firehose_hold_answer(hold, hold - peer->holds,
+                                          &message) != UCS_OK)) {
+                break;
+            }
+        }
+        if (ucp_firehose_peer_send(peer, &message) != UCS_OK) {
+            return;
+        }
+        for (; message.count > 0; --message.count) {
+            ucp_firehose_hold_queue(ucs_list_head(&peer->grants, hold_t, out),
+                                    UCP_FIREHOSE_OUT_NONE);
+        }
+    }
+}
+
+static void ucp_firehose_holds_send_revokes(peer_t *peer)
+{
+    ucp_firehose_entry_t entry;
+    ucp_firehose_message_t message;
+    hold_t *hold;
+
+    while (!ucs_list_is_empty(&peer->revokes)) {
+        ucp_firehose_message_begin(&message, UCP_FIREHOSE_REVOKE,
+                                   peer->firehose->packet,
+                                   peer->firehose->wire->max_payload);
+        ucs_list_for_each(hold, &peer->revokes, out) {
+            entry.firehose = hold - peer->holds;
+            entry.epoch    = hold->epoch;
+            if (ucp_firehose_message_add(&message, &entry) != UCS_OK) {
+                break;
+            }
+        }
+        if (ucp_firehose_peer_send(peer, &message) != UCS_OK) {
+            return;
+        }
+        for (; message.count > 0; --message.count) {
+            ucp_firehose_hold_queue(ucs_list_head(&peer->revokes, hold_t, out),
+                                    UCP_FIREHOSE_OUT_NONE);
+        }
+    }
+}
+
+void ucp_firehose_holds_send(peer_t *peer)
+{
+    ucp_firehose_holds_send_grants(peer);
+    ucp_firehose_holds_send_revokes(peer);
+}
+
+/* The peer is lost: nothing of it can arrive any more */
+void ucp_firehose_holds_drop(peer_t *peer)
+{
+    uint32_t i;
+
+    for (i = 0; (peer->holds != NULL) && (i < peer->firehose->lent); ++i) {
+        if (peer->holds[i].peer != NULL) {
+            ucp_firehose_hold_detach(&peer->holds[i]);
+            ucp_firehose_hold_queue(&peer->holds[i], UCP_FIREHOSE_OUT_NONE);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "firehose_int.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+/*
+ * What a user calls. Each function takes the lock, begins something, does all
+ * that has become possible (ucp_firehose_run()) and lets the lock go.
+ */
+
+/* @return UCS_OK if something may be begun to the node; lock held */
+static ucs_status_t
+ucp_firehose_reach(ucx_firehose_h firehose, unsigned node)
+{
+    if ((node >= firehose->num_nodes) || (node == firehose->node)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (firehose->peers[node].is_failing) {
+        return firehose->peers[node].status;
+    }
+    return firehose->peers[node].is_greeted ? UCS_OK : UCS_ERR_NOT_CONNECTED;
+}
+
+/* Lock held. @return UCS_INPROGRESS, or how it ended: then it is forgotten */
+static ucs_status_t
+ucp_firehose_outcome(ucx_firehose_h firehose, ucp_firehose_call_t *call)
+{
+    ucs_status_t status = call->status;
+
+    if (!call->is_done) {
+        return UCS_INPROGRESS;
+    }
+    ucs_list_del(&call->link);
+    --firehose->num_done;
+    free(call); /* the first member of what was allocated */
+    return status;
+}
+
+static ucs_status_t
+ucp_firehose_move(ucx_firehose_h firehose, unsigned node, int is_put,
+                  char *local, uint64_t remote, size_t length,
+                  ucx_firehose_done_func_t done, void *arg)
+{
+    ucp_firehose_op_t *op;
+    ucs_status_t status;
+
+    if ((remote + length < remote) ||
+        ((uintptr_t)local + length < (uintptr_t)local)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    pthread_mutex_lock(&firehose->lock);
+    status = ucp_firehose_reach(firehose, node);
+    if ((status == UCS_OK) && (length > 0)) {
+        status = ucp_firehose_op_begin(&firehose->peers[node], is_put, local,
+                                       remote, length, done, arg, &op);
+        if (status == UCS_OK) {
+            ucp_firehose_run(firehose);
+            status = ucp_firehose_outcome(firehose, &op->call);
+        }
+    }
+    pthread_mutex_unlock(&firehose->lock);
+    return status;
+}
+
+ucs_status_t ucx_firehose_put_nb(ucx_firehose_h firehose, unsigned node,
+                                 const void *local, uint64_t remote,
+                                 size_t length, ucx_firehose_done_func_t done,
+                                 void *arg)
+{
+    return ucp_firehose_move(firehose, node, 1, (char*)local, remote, length,
+                             done, arg);
+}
+
+ucs_status_t ucx_firehose_get_nb(ucx_firehose_h firehose, unsigned node,
+                                 void *local, uint64_t remote, size_t length,
+                                 ucx_firehose_done_func_t done, void *arg)
+{
+    return ucp_firehose_move(firehose, node, 0, local, remote, length, done,
+                             arg);
+}
+
+static ucs_status_t
+ucp_firehose_order(ucx_firehose_h firehose, unsigned node, int is_fence,
+                   ucx_firehose_done_func_t done, void *arg)
+{
+    ucp_firehose_epoch_t *epoch;
+    ucs_status_t status;
+
+    pthread_mutex_lock(&firehose->lock);
+    status = ucp_firehose_reach(firehose, node);
+    if (status == UCS_OK) {
+        status = ucp_firehose_epoch_close(&firehose->peers[node], is_fence,
+                                          done, arg, &epoch);
+        if (status == UCS_INPROGRESS) {
+            ucp_firehose_run(firehose);
+            status = ucp_firehose_outcome(firehose, &epoch->call);
+        }
+    }
+    pthread_mutex_unlock(&firehose->lock);
+    return status;
+}
+
+ucs_status_t ucx_firehose_fence(ucx_firehose_h firehose, unsigned node)
+{
+    ucs_status_t status;
+
+    status = ucp_firehose_order(firehose, node, 1, NULL, NULL);
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
+}
+
+ucs_status_t ucx_firehose_flush_nb(ucx_firehose_h firehose, unsigned node,
+                                   ucx_firehose_done_func_t done, void *arg)
+{
+    return ucp_firehose_order(firehose, node, 0, done, arg);
+}
+
+/* What all flushes of one ucx_firehose_flush() have in common */
+typedef struct ucp_firehose_flushes {
+    _Atomic(unsigned) left;
+    _Atomic(int)      status; /* the first error, UCS_OK: none */
+} ucp_firehose_flushes_t;
+
+static void ucp_firehose_flushed(void *arg, ucs_status_t status)
+{
+    ucp_firehose_flushes_t *flushes = arg;
+    int none                        = UCS_OK;
+
+    if (status != UCS_OK) {
+        /* relaxed: the sub below orders it */
+        (void)ucs_cas_relaxed(&flushes->status, &none, status);
+    }
+    /* release [F-FLUSHED]: pairs with the load in ucx_firehose_flush() */
+    ucs_sub_acq_rel(&flushes->left, 1);
+}
+
+ucs_status_t ucx_firehose_flush(ucx_firehose_h firehose)
+{
+    ucp_firehose_flushes_t flushes;
+    ucs_status_t status;
+    unsigned node;
+
+    atomic_init(&flushes.left, firehose->num_nodes);
+    atomic_init(&flushes.status, UCS_OK);
+    for (node = 0; node < firehose->num_nodes; ++node) {
+        status = ucx_firehose_flush_nb(firehose, node, ucp_firehose_flushed,
+                                       &flushes);
+        if ((node == firehose->node) || (status == UCS_ERR_NOT_CONNECTED)) {
+            status = UCS_OK;
+        }
+        if (status != UCS_INPROGRESS) {
+            ucp_firehose_flushed(&flushes, status);
+        }
+    }
+    /* acquire [F-FLUSHED]: pairs with the sub in ucp_firehose_flushed(): it is
+     * the last that the thread there does with what lies on this stack */
+    while (ucs_load_acquire(&flushes.left) > 0) {
+        if (ucx_firehose_progress(firehose) == 0) {
+            sched_yield();
+        }
+    }
+    return (ucs_status_t)ucs_load_relaxed(&flushes.status);
+}
+
+static uint64_t ucp_firehose_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+ucs_status_t ucx_firehose_release(ucx_firehose_h firehose, const void *address,
+                                  size_t length, uint64_t timeout)
+{
+    const uint64_t start = (uintptr_t)address, begin = ucp_firehose_now();
+    uint64_t doom;
+
+    if (start + length < start) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    doom = ucp_firehose_revoke(firehose, start, start + length);
+    while (!ucp_firehose_is_released(firehose, doom)) {
+        if (ucp_firehose_now() - begin > timeout) {
+            return UCS_ERR_TIMED_OUT;
+        }
+        if (ucx_firehose_progress(firehose) == 0) {
+            sched_yield();
+        }
+    }
+    return UCS_OK;
+}
+
+void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
+{
+    const ucp_firehose_buckets_t *buckets = &firehose->buckets;
+    const size_t size                     = buckets->size;
+
+    pthread_mutex_lock(&firehose->lock);
+    *attr                 = firehose->attr;
+    attr->bucket          = size;
+    attr->pinned          = buckets->pinned * size;
+    attr->pinned_peak     = buckets->peak * size;
+    attr->pinned_max = (buckets->max_remote + buckets->most_victims) * size;
+    attr->victims_max     = buckets->max_victims * size;
+    attr->pins            = buckets->num_pins;
+    attr->unpins          = buckets->num_unpins;
+    attr->victims_revived = buckets->num_revived;
+    attr->has_events      = firehose->has_events;
+    pthread_mutex_unlock(&firehose->lock);
+}

@@ -1,0 +1,234 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "nodes.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct nodes_program {
+    const char   *name;
+    nodes_func_t func;
+    size_t       length; /* of each node's memory, in bytes */
+    int          killed; /* the node that does not live, -1: none */
+} nodes_program_t;
+
+static const nodes_program_t nodes_programs[] = {
+    {"cannon",  nodes_cannon,  4ul << 20, -1},
+    {"bitonic", nodes_bitonic, 4ul << 20, -1},
+    {"random",  nodes_random,  8ul << 20, -1},
+    {"killed",  nodes_killed,  1ul << 20, 2 },
+    {"unmap",   nodes_unmap,   1ul << 20, -1}
+};
+
+#define NODES_PROGRAMS (sizeof(nodes_programs) / sizeof(nodes_programs[0]))
+
+void nodes_barrier(nodes_t *nodes, unsigned count)
+{
+    _Atomic unsigned *arrived = &nodes->shared->arrived[count != nodes->count];
+    unsigned goal;
+
+    /* Counts up for ever: the nodes of one barrier are those of the next */
+    goal = (atomic_fetch_add(arrived, 1) / count + 1) * count;
+    while (atomic_load(arrived) < goal) {
+        if ((nodes->firehose == NULL) ||
+            (ucx_firehose_progress(nodes->firehose) == 0)) {
+            sched_yield();
+        }
+        if (atomic_load(&nodes->shared->failed) > 0) {
+            _exit(1); /* another one has told why */
+        }
+    }
+}
+
+static void nodes_done(void *arg, ucs_status_t status)
+{
+    nodes_t *nodes = arg;
+
+    NODES_CHECK(status == UCS_OK, "%s", ucs_status_string(status));
+}
+
+void nodes_put(nodes_t *nodes, unsigned node, const void *local, size_t offset,
+               size_t length)
+{
+    ucs_status_t status;
+
+    status = ucx_firehose_put_nb(nodes->firehose, node, local,
+                                 nodes->shared->memory[node] + offset, length,
+                                 nodes_done, nodes);
+    NODES_CHECK(!UCS_STATUS_IS_ERR(status), "put: %s",
+                ucs_status_string(status));
+}
+
+void nodes_get(nodes_t *nodes, unsigned node, void *local, size_t offset,
+               size_t length)
+{
+    ucs_status_t status;
+
+    status = ucx_firehose_get_nb(nodes->firehose, node, local,
+                                 nodes->shared->memory[node] + offset, length,
+                                 nodes_done, nodes);
+    NODES_CHECK(!UCS_STATUS_IS_ERR(status), "get: %s",
+                ucs_status_string(status));
+}
+
+void nodes_flush(nodes_t *nodes)
+{
+    ucs_status_t status = ucx_firehose_flush(nodes->firehose);
+
+    NODES_CHECK(status == UCS_OK, "flush: %s", ucs_status_string(status));
+}
+
+static void nodes_connect(nodes_t *nodes)
+{
+    ucx_firehose_params_t params = {
+        .field_mask = UCX_FIREHOSE_PARAM_FIELD_FLAGS,
+        .node       = nodes->self,
+        .num_nodes  = nodes->count,
+        .memory     = nodes->lent,
+        .flags      = nodes->flags
+    };
+    const void *address;
+    ucs_status_t status;
+    size_t length;
+    unsigned node;
+
+    status = ucx_firehose_open(&params, &nodes->firehose);
+    NODES_CHECK(status == UCS_OK, "open: %s", ucs_status_string(status));
+    ucx_firehose_address(nodes->firehose, &address, &length);
+    NODES_CHECK(length <= NODES_ADDRESS, "an address of %zu bytes", length);
+    memcpy(nodes->shared->address[nodes->self], address, length);
+    nodes->shared->memory[nodes->self] = (uintptr_t)nodes->memory;
+    nodes_barrier(nodes, nodes->count);
+    for (node = 0; node < nodes->count; ++node) {
+        if (node != nodes->self) {
+            status = ucx_firehose_connect(nodes->firehose, node,
+                                          nodes->shared->address[node]);
+            NODES_CHECK(status == UCS_OK, "connect: %s",
+                        ucs_status_string(status));
+        }
+    }
+}
+
+static void nodes_tell(nodes_t *nodes)
+{
+    ucx_firehose_attr_t attr;
+
+    ucx_firehose_query(nodes->firehose, &attr);
+    NODES_CHECK(attr.has_events, "UCX's memory hooks do not work");
+    NODES_CHECK(attr.pinned_peak <= attr.pinned_max,
+                "%zu bytes were pinned, %zu may be", attr.pinned_peak,
+                attr.pinned_max);
+    printf("# node %u: %lu hits, %lu misses, %lu joined, %lu moves, %lu pins, "
+           "%zu of %zu KiB pinned at most\n",
+           nodes->self, attr.hits, attr.misses, attr.joined, attr.moves,
+           attr.pins, attr.pinned_peak >> 10, attr.pinned_max >> 10);
+}
+
+static void *nodes_map(size_t length, int flags)
+{
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                        flags | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+    return memory;
+}
+
+static void nodes_live(nodes_t *nodes, const nodes_program_t *program)
+{
+    unsigned left = nodes->count - (program->killed >= 0);
+
+    nodes->shared->pids[nodes->self] = getpid();
+    nodes->memory                    = nodes_map(nodes->length, MAP_PRIVATE);
+    nodes_connect(nodes);
+    if (program->func(nodes) != 0) {
+        atomic_fetch_add(&nodes->shared->failed, 1);
+        _exit(1);
+    }
+    nodes_tell(nodes);
+    nodes_barrier(nodes, left);
+    ucx_firehose_close(nodes->firehose);
+    exit(0);
+}
+
+/* @return How many did not end as they should */
+static int nodes_wait(nodes_t *nodes, const nodes_program_t *program,
+                      const pid_t *pids)
+{
+    int status, wrong = 0;
+    unsigned i, node;
+    pid_t pid;
+
+    for (i = 0; i < nodes->count; ++i) {
+        do {
+            pid = waitpid(-1, &status, 0);
+        } while ((pid < 0) && (errno == EINTR));
+        for (node = 0; (node < nodes->count) && (pids[node] != pid); ++node) {
+        }
+        if ((int)node == program->killed) {
+            wrong += !WIFSIGNALED(status) || (WTERMSIG(status) != SIGKILL);
+        } else if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0)) {
+            printf("# node %u: status %#x\n", node, status);
+            atomic_fetch_add(&nodes->shared->failed, 1);
+            ++wrong;
+        }
+    }
+    return wrong;
+}
+
+static int nodes_run(nodes_t *nodes, const nodes_program_t *program)
+{
+    pid_t pids[NODES_MAX];
+
+    nodes->length = program->length;
+    nodes->shared = nodes_map(sizeof(*nodes->shared), MAP_SHARED);
+    nodes->bits   = nodes_map(nodes->count * nodes->length, MAP_SHARED);
+    fflush(stdout);
+    for (nodes->self = 0; nodes->self < nodes->count; ++nodes->self) {
+        pids[nodes->self] = fork();
+        if (pids[nodes->self] == 0) {
+            nodes_live(nodes, program);
+        } else if (pids[nodes->self] < 0) {
+            perror("fork");
+            exit(2);
+        }
+    }
+    return nodes_wait(nodes, program, pids);
+}
+
+int main(int argc, char **argv)
+{
+    nodes_t nodes = {.count = 2, .lent = 256 << 10};
+    unsigned i;
+
+    if (argc < 4) {
+        fprintf(stderr, "usage: nodes PROGRAM NODES KIB [thread|prefetch]\n");
+        return 2;
+    }
+    nodes.count = atoi(argv[2]);
+    nodes.lent  = strtoul(argv[3], NULL, 10) << 10;
+    for (i = 4; i < (unsigned)argc; ++i) {
+        nodes.flags |= (strcmp(argv[i], "thread") == 0) ?
+                               UCX_FIREHOSE_FLAG_THREAD :
+                               UCX_FIREHOSE_FLAG_PREFETCH;
+    }
+    for (i = 0; (i < NODES_PROGRAMS) && (nodes.count >= 2) &&
+                (nodes.count <= NODES_MAX);
+         ++i) {
+        if (strcmp(argv[1], nodes_programs[i].name) == 0) {
+            return nodes_run(&nodes, &nodes_programs[i]) > 0;
+        }
+    }
+    fprintf(stderr, "nodes: no program %s for %u nodes\n", argv[1],
+            nodes.count);
+    return 2;
+}
