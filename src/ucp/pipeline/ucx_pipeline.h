@@ -27,6 +27,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /** One end; owns a UCP context and a worker. */
 typedef struct ucx_pipeline *ucx_pipeline_h;
 
@@ -191,6 +193,8 @@ void ucx_pipeline_get_stats(ucx_pipeline_h pipeline,
  * @return UCS_OK, or UCS_ERR_BUSY: there are requests that are not freed.
  */
 ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h pipeline);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
