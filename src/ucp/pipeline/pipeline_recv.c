@@ -144,7 +144,8 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
         copied = (options->mode == UCX_PIPELINE_MODE_COPY) ?
                  total : ucs_min(total, options->rdma_offset);
         copied = ucs_max(copied, length);
-        if ((copied > length) && (ucp_pipeline_piece_new(req, copied) == NULL)) {
+        if ((copied > length) &&
+            (ucp_pipeline_piece_new(req, copied) == NULL)) {
             ucp_pipeline_recv_ack(req, 0, total);
             ucp_pipeline_request_complete(req, UCS_ERR_NO_MEMORY);
             return;

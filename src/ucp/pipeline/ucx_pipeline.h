@@ -27,6 +27,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /** One end; owns a UCP context and a worker. */
 typedef struct ucx_pipeline *ucx_pipeline_h;
 
@@ -38,7 +40,7 @@ typedef struct ucx_pipeline_request *ucx_pipeline_request_h;
 
 /** What is done with registrations. */
 typedef enum ucx_pipeline_mode {
-    UCX_PIPELINE_MODE_PIPELINE, /**< a fragment is deregistered when it is over */
+    UCX_PIPELINE_MODE_PIPELINE, /**< a fragment is deregistered once over */
     UCX_PIPELINE_MODE_CACHE,    /**< kept, and used again for the same memory */
     UCX_PIPELINE_MODE_COPY      /**< nothing is registered, all is copied */
 } ucx_pipeline_mode_t;
@@ -59,8 +61,8 @@ typedef struct ucx_pipeline_options {
 
 /** How an operation ended. */
 typedef struct ucx_pipeline_status {
-    ucs_status_t status; /**< UCS_OK; UCS_ERR_MESSAGE_TRUNCATED; UCS_ERR_CANCELED;
-                          *   else why the peer was lost */
+    ucs_status_t status; /**< UCS_OK; UCS_ERR_MESSAGE_TRUNCATED;
+                          *   UCS_ERR_CANCELED; else why the peer was lost */
     unsigned     peer;   /**< who sent, or to whom */
     uint64_t     tag;    /**< of the message */
     size_t       length; /**< bytes of the message, as it was sent */
@@ -165,8 +167,8 @@ ucs_status_t ucx_pipeline_wait(ucx_pipeline_request_h request,
 
 
 /**
- * Cancel a receive. It is complete then, with UCS_ERR_CANCELED, unless a message
- * has matched it.
+ * Cancel a receive. It is complete then, with UCS_ERR_CANCELED, unless a
+ * message has matched it.
  *
  * @return UCS_OK, UCS_ERR_BUSY (matched or complete: it ends by itself), or
  *         UCS_ERR_UNSUPPORTED (a send, which may be matched already).
@@ -191,6 +193,8 @@ void ucx_pipeline_get_stats(ucx_pipeline_h pipeline,
  * @return UCS_OK, or UCS_ERR_BUSY: there are requests that are not freed.
  */
 ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h pipeline);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

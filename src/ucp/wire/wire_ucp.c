@@ -165,10 +165,12 @@ static const ucp_wire_ops_t ucp_wire_ucp_ops = {
     .destroy     = ucp_wire_ucp_destroy
 };
 
-/* Shared memory tells of a peer's death only if it is asked to: UCX_POSIX_... and
- * UCX_SYSV_ERROR_HANDLING, which UCP hands to each transport without prefix.
- * Where there is none that knows the option UCX says so in a line of warning. */
-static const char * const ucp_wire_ucp_safe[] = {"MM_ERROR_HANDLING", "y", NULL};
+/* Shared memory tells of a peer's death only if it is asked to, by
+ * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
+ * transports by their common name. Where no transport knows the option, UCX
+ * says so in a line of warning. */
+static const char * const ucp_wire_ucp_safe[] = {"MM_ERROR_HANDLING", "y",
+                                                 NULL};
 
 static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
                                               const char * const *option)
