@@ -316,7 +316,8 @@ unsigned ucx_firehose_progress(ucx_firehose_h firehose)
 
     ucs_list_head_init(&calls);
     pthread_mutex_lock(&firehose->lock);
-    count = ucp_wire_progress(firehose->wire);
+    count  = ucp_wire_progress(firehose->wire);
+    count += !ucs_list_is_empty(&firehose->later); /* they are tried again */
     ucs_list_splice_tail(&firehose->active, &firehose->later);
     ucs_list_head_init(&firehose->later);
     ucp_firehose_holds_strike(firehose);
