@@ -349,7 +349,9 @@ int ucp_firehose_is_idle(ucx_firehose_h firehose)
 
     pthread_mutex_lock(&firehose->lock);
     is_idle = (firehose->transfers == 0) && (firehose->num_done == 0) &&
-              ucs_list_is_empty(&firehose->starved);
+              ucs_list_is_empty(&firehose->starved) &&
+              ucs_list_is_empty(&firehose->active) &&
+              ucs_list_is_empty(&firehose->later);
     pthread_mutex_unlock(&firehose->lock);
     return is_idle;
 }
