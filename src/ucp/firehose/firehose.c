@@ -316,7 +316,8 @@ unsigned ucx_firehose_progress(ucx_firehose_h firehose)
 
     ucs_list_head_init(&calls);
     pthread_mutex_lock(&firehose->lock);
-    count = ucp_wire_progress(firehose->wire);
+    count  = ucp_wire_progress(firehose->wire);
+    count += !ucs_list_is_empty(&firehose->later); /* they are tried again */
     ucs_list_splice_tail(&firehose->active, &firehose->later);
     ucs_list_head_init(&firehose->later);
     ucp_firehose_holds_strike(firehose);
@@ -348,7 +349,9 @@ int ucp_firehose_is_idle(ucx_firehose_h firehose)
 
     pthread_mutex_lock(&firehose->lock);
     is_idle = (firehose->transfers == 0) && (firehose->num_done == 0) &&
-              ucs_list_is_empty(&firehose->starved);
+              ucs_list_is_empty(&firehose->starved) &&
+              ucs_list_is_empty(&firehose->active) &&
+              ucs_list_is_empty(&firehose->later);
     pthread_mutex_unlock(&firehose->lock);
     return is_idle;
 }

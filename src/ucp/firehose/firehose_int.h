@@ -152,6 +152,7 @@ struct ucp_firehose_peer {
     ucs_list_link_t           waiting; /**< pieces that need a firehose */
     ucs_list_link_t           epochs;
     unsigned                  num_fences;
+    ucs_status_t              untold;   /**< what failed before a fence */
     uint64_t                  puts;     /**< begun; the number of the last */
     uint64_t                  flushed;  /**< all up to this are there */
     uint64_t                  flushing; /**< will be when the flush is over */

@@ -39,6 +39,8 @@ static epoch_t *ucp_firehose_epoch_open(ucp_firehose_peer_t *peer)
     if (epoch != NULL) {
         ucs_list_head_init(&epoch->held);
         ucs_list_add_tail(&peer->epochs, &epoch->call.link);
+        epoch->call.status = peer->untold;
+        peer->untold       = UCS_OK;
     }
     return epoch;
 }
@@ -249,7 +251,8 @@ ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer, int is_fence,
     epoch_t *epoch;
 
     *epoch_p = NULL;
-    if (ucs_list_is_empty(&peer->epochs) && (peer->flushed == peer->puts)) {
+    if (ucs_list_is_empty(&peer->epochs) && (peer->flushed == peer->puts) &&
+        (peer->untold == UCS_OK)) {
         return UCS_OK;
     }
     epoch = ucp_firehose_epoch_open(peer);
@@ -302,6 +305,19 @@ ucp_firehose_epoch_is_over(ucp_firehose_peer_t *peer, epoch_t *epoch)
     return ucp_firehose_peer_is_flushed(peer, epoch->need);
 }
 
+/* What failed before a fence is told by the flush that follows */
+static void
+ucp_firehose_epoch_hand_on(ucp_firehose_peer_t *peer, ucs_status_t status)
+{
+    epoch_t *next = ucp_firehose_peer_first_epoch(peer);
+    ucs_status_t *untold;
+
+    untold = (next == NULL) ? &peer->untold : &next->call.status;
+    if (*untold == UCS_OK) {
+        *untold = status;
+    }
+}
+
 void ucp_firehose_epochs_run(ucp_firehose_peer_t *peer)
 {
     epoch_t *epoch;
@@ -313,6 +329,7 @@ void ucp_firehose_epochs_run(ucp_firehose_peer_t *peer)
         ucs_list_del(&epoch->call.link);
         if (epoch->is_fence) {
             --peer->num_fences;
+            ucp_firehose_epoch_hand_on(peer, epoch->call.status);
             ucp_firehose_epochs_release(peer);
         }
         ucp_firehose_call_end(peer->firehose, &epoch->call);

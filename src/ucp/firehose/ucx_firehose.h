@@ -193,7 +193,7 @@ ucs_status_t ucx_firehose_fence(ucx_firehose_h firehose, unsigned node);
  * there.
  *
  * @return UCS_OK: so it is; UCS_INPROGRESS: @a done, if not NULL, is called
- *         with UCS_OK or the first error since the flush or fence before; or an
+ *         with UCS_OK or the first error since the flush before; or an
  *         error as of @ref ucx_firehose_fence.
  */
 ucs_status_t ucx_firehose_flush_nb(ucx_firehose_h firehose, unsigned node,

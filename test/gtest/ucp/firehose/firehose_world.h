@@ -105,7 +105,7 @@ public:
 
     void run()
     {
-        while (step() && !::testing::Test::HasFatalFailure()) {
+        while (step()) {
         }
     }
 
