@@ -83,6 +83,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->lost_ns                 = account->lost_ns;
     stats->late_ns                 = account->late_ns;
     stats->soft_ceiling_bytes      = ucs_regcache_soft_bytes(cache);
+    stats->floors                  = cache->floor.times;
     stats->soft_ceiling_raises     = cache->soft.raises;
 }
 

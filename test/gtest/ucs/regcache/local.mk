@@ -7,6 +7,7 @@ gtest_SOURCES += \
 	ucs/regcache/regcache_world.h \
 	ucs/regcache/regions.h \
 	ucs/regcache/test_coalesce.cc \
+	ucs/regcache/test_floor.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \
 	ucs/regcache/test_memory.cc \
