@@ -39,6 +39,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/put.c \
 	../../src/ucs/regcache/register.c \
 	../../src/ucs/regcache/evict.c \
+	../../src/ucs/regcache/floor.c \
 	../../src/ucs/regcache/soft.c \
 	../../src/ucs/regcache/stats.c \
 	../../src/ucs/regcache/tuning.c \

@@ -142,6 +142,7 @@ static void ucs_regcache_see(ucs_regcache_h cache,
     if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
         if (seen) {
             ++cache->account.missed;
+            ucs_regcache_floor_missed(cache, request);
         } else {
             ++cache->account.cold;
         }

@@ -34,6 +34,7 @@
  *   coalesce.c    one registration a buffer
  *   cover.c       one registration for neighbours
  *   evict.c       which idle region goes when others need what it pins
+ *   floor.c       leaves all pinned where the helper costs more than it saves
  *   rest.c        a helper that stands down
  *   charge.c      what the helper takes from others
  *   deregister.c  lower domain, reclaiming
@@ -174,6 +175,16 @@ typedef struct ucs_regcache_soft {
     uint64_t lost_ns;   /* by uses, for want of room */
 } ucs_regcache_soft_t;
 
+/** Whether all of it is worth what it costs (floor.c). Protected by the index
+ *  lock; only the helper changes is_on. */
+typedef struct ucs_regcache_floor {
+    int      is_kept;   /* as the soft ceiling at first */
+    int      is_on;     /* everything stays pinned */
+    uint64_t times;     /* that it was */
+    uint64_t lost_ns;   /* by uses that register what leaving pinned would have
+                           had, or make room for it; by the model */
+} ucs_regcache_floor_t;
+
 struct ucs_regcache {
     ucs_regcache_env_t     env;
     ucs_regcache_config_t  config;
@@ -202,6 +213,7 @@ struct ucs_regcache {
     ucs_regcache_account_t account;
     ucs_regcache_cost_t    cost;
     ucs_regcache_soft_t    soft;
+    ucs_regcache_floor_t   floor;
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_charge_t  charge;
@@ -508,6 +520,34 @@ void ucs_regcache_trim(ucs_regcache_h cache);
 /** Charge the helper for what it took from others since the last time. The
  *  helper only, in each of its steps. */
 void ucs_regcache_charge(ucs_regcache_h cache);
+
+/* --- floor.c --- */
+
+/** Set it up, once the soft ceiling is. */
+void ucs_regcache_floor_init(ucs_regcache_h cache);
+
+/** A use registers what was registered once. Under the lock. */
+void ucs_regcache_floor_missed(ucs_regcache_h cache,
+                               const ucs_regcache_request_t *request);
+
+/**
+ * Has it cost more so far than leaving everything pinned would have, by more
+ * than it may? The helper only, once its own time is charged; it stands down or
+ * resumes.
+ *
+ * @param [in] now  ns.
+ *
+ * @return 0; or when to look again, ns, if everything stays pinned: there is
+ *         nothing to do until then.
+ */
+uint64_t ucs_regcache_floor_holds(ucs_regcache_h cache, uint64_t now);
+
+/* --- rest.c --- */
+
+/** Stand down, or resume once no reason is left: see @ref ucs_regcache_rest.
+ *  The helper only. */
+void ucs_regcache_rest_for(ucs_regcache_h cache, ucs_regcache_rest_t why);
+void ucs_regcache_resume_from(ucs_regcache_h cache, ucs_regcache_rest_t why);
 
 /* --- soft.c: under the lock --- */
 

@@ -45,7 +45,7 @@ static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
                                  uint64_t now)
 {
-    uint64_t in_use;
+    uint64_t in_use, lost_ns;
     size_t bytes;
 
     if (!cache->soft.is_kept) {
@@ -60,11 +60,10 @@ void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
             ucs_regcache_let_others(cache);
             continue;
         }
-        ucs_regcache_soft_lost(cache,
-                               ucs_predict_cost_estimate(
-                                       &cache->cost.dereg,
-                                       bytes / (cache->config.page_mask + 1)),
-                               now);
+        lost_ns = ucs_predict_cost_estimate(
+                &cache->cost.dereg, bytes / (cache->config.page_mask + 1));
+        cache->floor.lost_ns += lost_ns;
+        ucs_regcache_soft_lost(cache, lost_ns, now);
     }
     /* All else is in use, or another thread is about to release it */
     in_use             = ucs_first_sum_get(&cache->use.bytes) + length;

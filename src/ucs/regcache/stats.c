@@ -86,6 +86,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->spared                  = account->spared;
     stats->spared_ns               = account->spared_ns;
     stats->soft_ceiling_bytes      = ucs_regcache_soft_bytes(cache);
+    stats->floors                  = cache->floor.times;
     stats->soft_ceiling_raises     = cache->soft.raises;
 }
 

@@ -46,6 +46,12 @@ typedef struct ucs_regcache_sweep {
     uint64_t            at;       /* ns, when it goes on or begins */
 } ucs_regcache_sweep_t;
 
+/** Why the helper has stood down; any of them. */
+typedef enum ucs_regcache_rest {
+    UCS_REGCACHE_REST_NODE  = 1, /* there is no core for it */
+    UCS_REGCACHE_REST_FLOOR = 2  /* it costs more than it saves (floor.c) */
+} ucs_regcache_rest_t;
+
 /** Holds registrations in advance back. */
 typedef struct ucs_regcache_backoff {
     uint64_t until; /* ns: none before */
@@ -70,7 +76,7 @@ typedef struct ucs_regcache_plan {
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        drained;   /* uses, since the last step */
     uint64_t                        drained_at; /* ns, when that ended */
-    int                             is_resting;
+    unsigned                        resting;   /* UCS_REGCACHE_REST_xx */
 } ucs_regcache_plan_t;
 
 

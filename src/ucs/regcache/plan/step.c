@@ -53,6 +53,12 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
         return UCS_REGCACHE_TIME_NEVER;
     }
 
+    next = ucs_regcache_floor_holds(cache, now);
+    if (next != 0) {
+        ucs_regcache_reclaim(cache);
+        return next;
+    }
+
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
     ucs_regcache_step_learn(cache, batches, now);
     /* Not before what it woke up for is served: on time it would find it too

@@ -8,6 +8,7 @@ gtest_SOURCES += \
 	ucs/regcache/regions.h \
 	ucs/regcache/test_coalesce.cc \
 	ucs/regcache/test_cover.cc \
+	ucs/regcache/test_floor.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \
 	ucs/regcache/test_memory.cc \
