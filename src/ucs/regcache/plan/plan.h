@@ -71,6 +71,8 @@ typedef struct ucs_regcache_plan {
     unsigned                        drained;   /* uses, since the last step */
     uint64_t                        drained_at; /* ns, when that ended */
     int                             is_resting;
+    uint64_t                        heard;      /* operations */
+    uint64_t                        idle_steps;
 } ucs_regcache_plan_t;
 
 
