@@ -4,6 +4,7 @@
 #include "attach.h"
 #include "version.h"
 
+#include <ucp/door/reader.h>
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
 #include <ucs/sys/deserted.h>
@@ -74,6 +75,7 @@ static void uct_door_init(void)
     if (uct_door_config.helper) {
         uct_door_report_ucp_rcache();
         (void)uct_helper_calls_listen();
+        (void)ucp_door_reader_start();
     }
 }
 
