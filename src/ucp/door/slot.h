@@ -74,6 +74,14 @@ static inline ucp_door_func_t ucp_door_slot_real(const ucp_door_slot_t *slot)
 END_C_DECLS
 
 
+/* An entry point jumps on, so that the return address behind it is the
+ * program's: also in a build without optimization or with a sanitizer */
+#ifdef __clang__
+#  define UCP_DOOR_JUMPS __attribute__((no_sanitize("thread")))
+#else
+#  define UCP_DOOR_JUMPS __attribute__((optimize("O2"), no_sanitize_thread))
+#endif
+
 /** The type of UCP's function, and UCP's function, in what the door does. */
 #define UCP_DOOR_REAL(_name) \
     ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
@@ -95,7 +103,7 @@ END_C_DECLS
         .first = (ucp_door_func_t)_name##_first, \
         .heard = (ucp_door_func_t)_name##_heard \
     }; \
-    __attribute__((visibility("default"))) _ret _name _params \
+    __attribute__((visibility("default"))) UCP_DOOR_JUMPS _ret _name _params \
     { \
         /* [O-REAL] The acquire pairs with the release of what found UCP's \
          * function: through the door, that function is there. */ \

@@ -54,6 +54,8 @@ struct ucs_thread {
     uint64_t          cpu_ns; /* written by the thread at its end */
 };
 
+static __thread int ucs_thread_self_is_helper;
+
 
 void ucs_thread_wake(ucs_thread_h thread)
 {
@@ -113,6 +115,11 @@ static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
     ucs_thread_wait(thread, bell, (until == UINT64_MAX) ? until : until - now);
 }
 
+int ucs_thread_is_helper(void)
+{
+    return ucs_thread_self_is_helper;
+}
+
 uint64_t ucs_thread_spent(void)
 {
     uint64_t ns;
@@ -127,6 +134,7 @@ static void *ucs_thread_main(void *arg)
     uint32_t bell       = 0;
     uint64_t next;
 
+    ucs_thread_self_is_helper = 1;
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);

@@ -112,6 +112,11 @@ int ucs_thread_is_running(ucs_thread_h thread);
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 
 
+/** @return Nonzero if the caller is a helper thread, not one of the program that
+ *          takes a step. */
+int ucs_thread_is_helper(void);
+
+
 /** @return Nanoseconds of processor time that the caller, the thread itself in
  *  a step, has used. */
 uint64_t ucs_thread_spent(void);
