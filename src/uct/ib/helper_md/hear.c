@@ -4,7 +4,10 @@
 #include "hear.h"
 #include "helper_md_int.h"
 
+#include <uct/ib/helper_md/report/trace_record.h>
+
 #include <ucs/sys/clock.h>
+#include <ucs/sys/compiler_def.h>
 
 #include <pthread.h>
 
@@ -51,6 +54,10 @@ static void uct_helper_hear_put(uct_helper_hear_log_t *log,
     unsigned i;
 
     for (i = 0; i < count; ++i) {
+        if (ucs_unlikely(ucs_load_acquire(/* [T-RING] */
+                                          &uct_helper_trace_is_on))) {
+            uct_helper_trace_operation(&operations[i]);
+        }
         log->operations[log->count++ % UCT_HELPER_HEAR_LOG] = operations[i];
     }
 }
