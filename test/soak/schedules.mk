@@ -44,7 +44,10 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/stats.c \
 	../../src/ucs/regcache/tuning.c \
 	../../src/ucs/regcache/plan/await.c \
+	../../src/ucs/regcache/plan/announce.c \
+	../../src/ucs/regcache/plan/hear.c \
 	../../src/ucs/regcache/plan/home.c \
+	../../src/ucs/regcache/plan/idle.c \
 	../../src/ucs/regcache/plan/init.c \
 	../../src/ucs/regcache/plan/plan.c \
 	../../src/ucs/regcache/plan/policy.c \

@@ -8,6 +8,7 @@
 #include <tools/tool.h>
 #include <tools/units.h>
 
+#include <ucs/predict/operation.h>
 #include <ucs/trace/trace.h>
 
 #include <ctype.h>
@@ -44,7 +45,11 @@ static void import_usage(FILE *stream)
             "       %s import --random SEED [--uses N] -o OUT\n\n"
             "Turn text traces, gzip'ed or not, into binary ones. One event a "
             "line:\n"
-            "  R|D SECONDS 0xADDRESS LENGTH SIGNATURE\n"
+            "  R|D SECONDS 0xADDRESS LENGTH SIGNATURE  registered, given back\n"
+            "  P|S SECONDS 0xADDRESS LENGTH [LABEL]    receive posted, send "
+            "begun;\n"
+            "                                          (nil) 0: no contiguous "
+            "data\n"
             "Or make a trace in which nothing can be foreseen.\n\n"
             "Options:\n"
             "  -o OUT         the file to write; with several FILEs, or if it "
@@ -97,6 +102,45 @@ static const char *import_parse_number(const char *text, int base,
     return (errno == 0) ? end : NULL;
 }
 
+/* The class of a size, in powers of two */
+static uint64_t import_size_class(uint64_t length)
+{
+    return (length == 0) ? 0 : 64 - __builtin_clzll(length);
+}
+
+/* The label of an operation in which no call site is told is its kind and the
+ * class of its size, as far as they go */
+static const char *import_parse_operation(const char *p,
+                                          ucs_trace_event_t *event, char kind)
+{
+    uint64_t label = 0;
+
+    event->kind   = UCS_TRACE_OPERATION;
+    event->access = (kind == 'P') ? UCS_OPERATION_RECEIVE : UCS_OPERATION_SEND;
+    p += strspn(p, " ");
+    if (!strncmp(p, "(nil)", 5)) {
+        p += 5;
+    } else {
+        p = import_parse_number(p, 16, &event->address);
+    }
+    p = (p != NULL) ? import_parse_number(p, 10, &event->length) : NULL;
+    if ((p == NULL) || (event->length > UINT64_MAX - event->address)) {
+        return "address and length are no range: a hexadecimal number or "
+               "(nil), and a decimal one";
+    }
+    if (p[strspn(p, " \r\n")] != '\0') {
+        p = import_parse_number(p, 16, &label);
+    }
+    if ((p == NULL) || (label > UINT32_MAX) ||
+        (p[strspn(p, " \r\n")] != '\0')) {
+        return "the label is no hexadecimal number of 32 bits at the end";
+    }
+    event->signature = (label != 0) ? label :
+                                      1 + event->access +
+                                      256 * import_size_class(event->length);
+    return NULL;
+}
+
 /* @return NULL, or what is wrong */
 static const char *import_parse_event(const char *line,
                                       ucs_trace_event_t *event)
@@ -104,14 +148,18 @@ static const char *import_parse_event(const char *line,
     const char *p = line + 2;
 
     memset(event, 0, sizeof(*event));
-    if (((line[0] != 'R') && (line[0] != 'D')) || (line[1] != ' ')) {
-        return "does not begin with 'R ' or 'D '";
+    if ((line[0] == '\0') || (strchr("RDPS", line[0]) == NULL) ||
+        (line[1] != ' ')) {
+        return "does not begin with 'R ', 'D ', 'P ' or 'S '";
     }
     event->kind = (line[0] == 'R') ? UCS_TRACE_USE : UCS_TRACE_RELEASE;
 
     p = import_parse_time(p + strspn(p, " "), &event->time_ns);
     if (p == NULL) {
         return "the time is no decimal number of seconds";
+    }
+    if ((line[0] == 'P') || (line[0] == 'S')) {
+        return import_parse_operation(p, event, line[0]);
     }
     p = import_parse_number(p, 16, &event->address);
     if (p == NULL) {

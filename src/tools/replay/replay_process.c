@@ -15,6 +15,9 @@
 /* A step that calls nobody takes this long, so that time goes on */
 #define REPLAY_STEP_NS 200
 
+/* A thread that waits takes its first step after so long */
+#define REPLAY_IDLE_NS 1000
+
 /* A registration at the lower domain; the handle is its address */
 typedef struct replay_memh {
     uint64_t           bytes;
@@ -237,10 +240,19 @@ static uint64_t replay_process_path(void *arg UCS_V_UNUSED, uintptr_t sp,
  * The helper
  */
 
+static void replay_process_hear(replay_process_t *process)
+{
+    ucs_regcache_hear(process->engine, process->said, process->said_count);
+    process->said_count = 0;
+}
+
 /* On the fiber */
 static void replay_process_step(replay_process_t *process)
 {
-    uint64_t next = ucs_regcache_step(process->engine, process->helper_ns);
+    uint64_t next;
+
+    replay_process_hear(process);
+    next = ucs_regcache_step(process->engine, process->helper_ns);
 
     process->helper_ns = replay_add_time(process->helper_ns, REPLAY_STEP_NS);
     if (next <= process->helper_ns) {
@@ -313,6 +325,70 @@ void replay_process_put(replay_process_t *process, ucs_regcache_memh_t memh)
     (void)ucs_regcache_put(process->engine, memh, NULL);
 }
 
+void replay_process_say(replay_process_t *process,
+                        const ucs_operation_t *operation)
+{
+    ucs_operation_t *said;
+
+    if (!process->has_helper || process->params->is_deaf) {
+        return;
+    }
+    process->said = tool_grow(process->said, process->said_count,
+                              &process->said_capacity, sizeof(*process->said));
+    said          = &process->said[process->said_count++];
+    *said         = *operation;
+    said->time    = process->main_ns;
+}
+
+/* @return When the next one is due */
+static uint64_t replay_process_idle_step(replay_process_t *process)
+{
+    uint64_t next;
+
+    replay_process_hear(process);
+    next = ucs_regcache_idle_step(process->engine, process->main_ns);
+    if (next <= process->main_ns) { /* it was left to the helper */
+        replay_process_wake(process);
+        next = process->due_ns;
+    }
+    process->main_ns = replay_add_time(process->main_ns, REPLAY_STEP_NS);
+    return next;
+}
+
+void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
+{
+    uint64_t lost_ns = process->lost_ns;
+    uint64_t next    = process->main_ns + REPLAY_IDLE_NS;
+    uint64_t helps;
+
+    if (!process->has_helper || process->params->no_idle ||
+        process->params->is_deaf) {
+        return;
+    }
+    while (next < until_ns) {
+        helps = replay_process_help_time(process);
+        if (helps <= next) {
+            replay_process_help(process);
+            continue;
+        }
+        if (process->fiber != NULL) {
+            next = helps; /* its step is under way */
+            continue;
+        }
+        if (process->main_ns < next) {
+            process->main_ns = next;
+        }
+        next = replay_process_idle_step(process);
+        if (next < process->main_ns) {
+            next = process->main_ns;
+        }
+    }
+    process->lost_ns = lost_ns;
+    if (process->main_ns > until_ns) {
+        process->lost_ns += process->main_ns - until_ns;
+    }
+}
+
 /*
  * Life
  */
@@ -334,7 +410,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
     };
     ucs_regcache_params_t engine = {
         .policy       = params->policy,
-        .min_size     = 0,
+        .min_size     = process->min_size,
         .max_pinned   = params->max_pinned,
         .max_regions  = ULONG_MAX,
         .dq_length    = process->dq_length,
@@ -353,6 +429,8 @@ ucs_status_t replay_process_open(replay_process_t *process)
     process->pinned     = 0;
     process->lost_ns    = 0;
     process->free_memhs = NULL;
+    process->said       = NULL;
+    process->said_count = process->said_capacity = 0;
     process->fiber      = NULL;
     process->is_helper  = 0;
 
@@ -369,6 +447,7 @@ void replay_process_close(replay_process_t *process)
 
     process->on_pinned = NULL;
     ucs_regcache_destroy(process->engine);
+    free(process->said);
     while ((memh = process->free_memhs) != NULL) {
         process->free_memhs = memh->next;
         free(memh);

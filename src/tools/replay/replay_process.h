@@ -46,6 +46,8 @@ typedef struct replay_params {
                                              default */
     const ucs_regcache_tuning_t *tuning; /**< NULL: the defaults */
     uint64_t              seed;        /**< of the lateness */
+    int                   is_deaf;     /**< operations are not told */
+    int                   no_idle;     /**< no idle steps while a rank waits */
 } replay_params_t;
 
 /** Stacks for helpers that are in the middle of a step; shared by processes of
@@ -70,6 +72,8 @@ typedef struct replay_process {
     const replay_params_t *params;
     replay_fibers_t       *fibers;
     size_t                page_size;
+    size_t                min_size;  /**< bytes; shorter receives are not
+                                          registered */
     unsigned              dq_length; /**< as the engine's, 0: default */
     unsigned              max_contexts;
     replay_pinned_func_t  on_pinned; /**< may be NULL */
@@ -90,6 +94,9 @@ typedef struct replay_process {
     uint64_t              random;
     uint64_t              pinned;    /* bytes at the lower domain */
     struct replay_memh    *free_memhs;
+    ucs_operation_t       *said;     /* since the latest step */
+    size_t                said_count;
+    size_t                said_capacity;
     struct replay_fiber   *fiber;    /* of the step that is under way */
     int                   is_helper; /* it runs, not the main thread */
 } replay_process_t;
@@ -114,6 +121,17 @@ void replay_process_settle(replay_process_t *process);
 ucs_regcache_memh_t replay_process_get(replay_process_t *process,
                                        uint64_t address, uint64_t length,
                                        unsigned access, uint64_t signature);
+
+/** The program says something at `main_ns`; the next step hears it. */
+void replay_process_say(replay_process_t *process,
+                        const ucs_operation_t *operation);
+
+/**
+ * The main thread waits from `main_ns` until @a until_ns, and takes steps
+ * meanwhile, as long as the helper is in none. What such a step takes it does
+ * not lose, unless it goes on after that.
+ */
+void replay_process_wait_until(replay_process_t *process, uint64_t until_ns);
 
 void replay_process_put(replay_process_t *process, ucs_regcache_memh_t memh);
 

@@ -21,6 +21,9 @@
 /* Events are counted in 32 bits, and each takes two bytes at least */
 #define REPLAY_READ_MAX UINT32_MAX
 
+/* Posted receives that are open at once, at most; of more the latest are */
+#define REPLAY_POSTS_MAX 256
+
 /* Uses that look the same: a release ends the first of those that are open */
 typedef struct replay_queue {
     uint32_t head; /* REPLAY_NONE: none is open */
@@ -233,6 +236,25 @@ static void replay_trace_add_release(replay_trace_t *trace,
  * Trace
  */
 
+/* A kind that a later version knows says nothing here */
+static void replay_trace_add_operation(replay_trace_t *trace,
+                                       const ucs_trace_event_t *e)
+{
+    uint32_t kind = e->access & UCS_TRACE_OPERATION_KIND;
+
+    if (kind < UCS_OPERATION_LAST) {
+        trace->operations[trace->operation_count++] = (ucs_operation_t){
+            .time    = e->time_ns,
+            .address = e->address,
+            .length  = e->length,
+            .label   = (uint32_t)e->signature,
+            .id      = e->id,
+            .kind    = kind,
+            .thread  = e->access / UCS_TRACE_OPERATION_THREAD
+        };
+    }
+}
+
 static void replay_trace_add(replay_trace_t *trace,
                              khash_t(replay_open) *open,
                              const ucs_trace_event_t *e, uint64_t min_size)
@@ -262,6 +284,41 @@ static void replay_trace_add(replay_trace_t *trace,
     case UCS_TRACE_LOST:
         trace->lost += e->length;
         break;
+    case UCS_TRACE_OPERATION:
+        replay_trace_add_operation(trace, e);
+        break;
+    }
+}
+
+/* Each posted receive has one use at most, the next of its range. Linear in
+ * what is open, which are few. */
+static void replay_trace_match_posts(replay_trace_t *trace)
+{
+    const ucs_operation_t *posts[REPLAY_POSTS_MAX];
+    const ucs_operation_t *operation;
+    size_t next  = 0;
+    size_t count = 0;
+    size_t i, j;
+
+    for (i = 0; i < trace->use_count; ++i) {
+        for (; (next < trace->operation_count) &&
+               (trace->operations[next].time <= trace->uses[i].start_ns);
+             ++next) {
+            operation = &trace->operations[next];
+            if ((operation->kind == UCS_OPERATION_RECEIVE) &&
+                (operation->length > 0)) {
+                posts[count++ % REPLAY_POSTS_MAX] = operation;
+            }
+        }
+        for (j = 0; (j < count) && (j < REPLAY_POSTS_MAX); ++j) {
+            if ((posts[j] != NULL) &&
+                (posts[j]->address == trace->uses[i].address) &&
+                (posts[j]->length >= trace->uses[i].length)) {
+                trace->uses[i].is_posted = 1;
+                posts[j]                 = NULL;
+                break;
+            }
+        }
     }
 }
 
@@ -288,9 +345,11 @@ void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
     memset(trace, 0, sizeof(*trace));
     trace->name      = tool_strdup(name);
     trace->page_size = raw->header.page_size;
+    trace->min_size  = min_size;
     trace->events    = tool_calloc(2 * count, sizeof(*trace->events));
     trace->uses      = tool_calloc(count, sizeof(*trace->uses));
     trace->unmaps    = tool_calloc(count, sizeof(*trace->unmaps));
+    trace->operations = tool_calloc(count, sizeof(*trace->operations));
     if (count > 0) {
         trace->start_ns = raw->events[0].time_ns;
         trace->end_ns   = raw->events[count - 1].time_ns;
@@ -301,6 +360,7 @@ void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
     }
     kh_destroy_inplace(replay_open, &open);
 
+    replay_trace_match_posts(trace);
     replay_trace_close(trace);
     replay_items_make(trace);
 }
@@ -311,6 +371,7 @@ void replay_trace_cleanup(replay_trace_t *trace)
     free(trace->events);
     free(trace->uses);
     free(trace->unmaps);
+    free(trace->operations);
     free(trace->items);
     free(trace->bounds);
     free(trace->cover_first);

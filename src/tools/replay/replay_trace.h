@@ -4,6 +4,7 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_TRACE_H_
 #define UCX_HELPER_TOOL_REPLAY_TRACE_H_
 
+#include <ucs/predict/operation.h>
 #include <ucs/trace/trace.h>
 
 #include <stddef.h>
@@ -43,6 +44,7 @@ typedef struct replay_use {
     uint32_t item;
     uint32_t next;      /**< the next open one that looks the same, while
                              releases are paired with uses */
+    uint8_t  is_posted; /**< it is of a receive that was posted before */
     uint8_t  is_cold;   /**< some page of it was not used before, or was
                              unmapped since */
 } replay_use_t;
@@ -67,6 +69,7 @@ typedef struct replay_unmap {
 typedef struct replay_trace {
     char           *name;
     uint32_t       page_size;
+    uint64_t       min_size; /**< bytes; shorter uses are left out */
     uint64_t       start_ns;
     uint64_t       end_ns;
     replay_event_t *events;
@@ -77,6 +80,9 @@ typedef struct replay_trace {
     size_t         unmap_count;
     replay_item_t  *items;
     size_t         item_count;
+    ucs_operation_t *operations; /**< that were heard, in order of time; they
+                                      are no events */
+    size_t         operation_count;
     uint64_t       *bounds;
     size_t         bound_count;
     size_t         segment_count;

@@ -12,6 +12,7 @@ typedef struct replay_world {
     const replay_trace_t *trace;
     replay_process_t     process;
     size_t               next;    /* event of the trace */
+    size_t               said;    /* operation of the trace */
     ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
     replay_curve_t       *curve;
     uint64_t             first_ns; /* lost in cold uses */
@@ -84,16 +85,63 @@ static void replay_world_event(replay_world_t *world)
     }
 }
 
+static int replay_world_is_saying(const replay_world_t *world)
+{
+    const replay_trace_t *trace = world->trace;
+
+    return (world->said < trace->operation_count) &&
+           ((world->next == trace->event_count) ||
+            (trace->operations[world->said].time <=
+             trace->events[world->next].time_ns));
+}
+
+static void replay_world_say(replay_world_t *world)
+{
+    const ucs_operation_t *operation =
+            &world->trace->operations[world->said++];
+
+    if (world->process.main_ns < operation->time) {
+        world->process.main_ns = operation->time;
+    }
+    replay_process_say(&world->process, operation);
+}
+
+/* Is the next event one that only comes while the rank is inside the library: a
+ * registration for a receive that was posted before, or the end of a use? What
+ * a recording does not say is taken for granted: since what it did last, the
+ * rank has waited for it. */
+static int replay_world_is_waiting(const replay_world_t *world)
+{
+    const replay_trace_t *trace = world->trace;
+    const replay_event_t *event = &trace->events[world->next];
+
+    return (trace->operation_count > 0) && !replay_world_is_saying(world) &&
+           ((event->kind == REPLAY_RELEASE) ||
+            ((event->kind == REPLAY_USE) &&
+             trace->uses[event->index].is_posted));
+}
+
 static void replay_world_go(replay_world_t *world)
 {
-    replay_process_t *process = &world->process;
+    replay_process_t *process   = &world->process;
+    const replay_trace_t *trace = world->trace;
     uint64_t main_ns;
+    int is_saying;
 
-    while (world->next < world->trace->event_count) {
-        main_ns = world->trace->events[world->next].time_ns;
+    while ((world->next < trace->event_count) ||
+           replay_world_is_saying(world)) {
+        is_saying = replay_world_is_saying(world);
+        main_ns   = is_saying ? trace->operations[world->said].time :
+                                trace->events[world->next].time_ns;
+        main_ns   = (main_ns < process->main_ns) ? process->main_ns : main_ns;
+        if (!is_saying && replay_world_is_waiting(world)) {
+            replay_process_wait_until(process, main_ns);
+        }
         main_ns = (main_ns < process->main_ns) ? process->main_ns : main_ns;
         if (replay_process_help_time(process) <= main_ns) {
             replay_process_help(process);
+        } else if (is_saying) {
+            replay_world_say(world);
         } else {
             replay_world_event(world);
         }
@@ -122,6 +170,7 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
             .params     = params,
             .fibers     = &fibers,
             .page_size  = trace->page_size,
+            .min_size   = trace->min_size,
             .main_ns    = trace->start_ns,
             .on_pinned  = (curve != NULL) ? replay_world_pinned : NULL,
             .pinned_arg = &world

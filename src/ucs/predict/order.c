@@ -23,19 +23,25 @@
 static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
                                            10, 12, 16, 20, 24, 32, 48, 64};
 
+/* Latest sounds, a power of two; what was before these is not looked at */
+#define ORDER_SOUND_RING 1024u
+
 /* Keys of a buffer that are always there: its own latest use's start and end.
- * They belong to no label. */
+ * They belong to no label. Those of sounds have places of their own: there are
+ * far more sounds than uses, and they would take all. */
 enum {
     ORDER_KEY_START,
     ORDER_KEY_END,
     ORDER_KEY_FIRST,
-    ORDER_KEY_LAST = ORDER_KEY_FIRST + UCS_PREDICT_KEYS
+    ORDER_KEY_SOUNDS = ORDER_KEY_FIRST + UCS_PREDICT_KEYS,
+    ORDER_KEY_LAST   = ORDER_KEY_SOUNDS + UCS_PREDICT_SOUND_KEYS
 };
 
 #define ORDER_NONE UINT32_MAX
 
 typedef struct order_key {
-    ucs_predict_ref_t    label;      /* generation 0: none */
+    ucs_predict_ref_t    label;      /* or sound, by the place of the key;
+                                        generation 0: none */
     uint32_t             next;       /* key of the same label, by its number;
                                         ORDER_NONE: the last */
     uint32_t             prev;
@@ -53,14 +59,25 @@ typedef struct order_key {
     ucs_predict_delays_t delays;     /* until the use */
 } order_key_t;
 
+/* What keys wait for: a label or a sound */
+typedef struct order_source {
+    uint32_t count; /* occurrences */
+    uint32_t heard; /* the first key that waits for it */
+} order_source_t;
+
+/* Something that the program does beside its uses, and which it does again */
+typedef struct order_sound {
+    ucs_predict_lru_node_t node;
+    order_source_t         source;
+} order_sound_t;
+
 /* What is known of the gaps that follow a use of a buffer from a call site */
 typedef struct order_label {
     ucs_predict_lru_node_t node;
     double                 again;   /* uses until the same buffer's next: the
                                        mean of the last and those before */
     uint32_t               learned; /* times that this was seen */
-    uint32_t               count;   /* occurrences */
-    uint32_t               heard;   /* the first key that waits for it */
+    order_source_t         source;
     uint32_t               positions[UCS_PREDICT_OCCURRENCES]; /* of the
                                                                   latest */
     ucs_predict_ref_t      buffer;
@@ -76,6 +93,7 @@ typedef struct order_buffer {
     uint64_t               latest_ns;  /* start of the latest in the row */
     uint64_t               end_ns;     /* 0: under way */
     uint64_t               position;   /* of that use; 0: none yet */
+    uint64_t               sounds;     /* until then */
     uint64_t               key_due_ns; /* by the plan of that name; 0: its key
                                           has not come */
     uint64_t               bound_due_ns[UCS_PREDICT_BOUNDS]; /* 0: nothing
@@ -101,6 +119,12 @@ typedef struct order_event {
     uint64_t          start_ns;
 } order_event_t;
 
+typedef struct order_noise {
+    ucs_predict_ref_t sound;
+    uint32_t          count; /* which occurrence of the sound */
+    uint64_t          time_ns;
+} order_noise_t;
+
 struct ucs_predict_order {
     ucs_predict_order_params_t params;
     ucs_predict_tuning_t       tuning;
@@ -111,6 +135,9 @@ struct ucs_predict_order {
     ucs_predict_scores_t       scores;      /* of all buffers */
     ucs_predict_order_info_t   info;        /* position: uses */
     order_event_t              ring[ORDER_RING];
+    ucs_predict_lru_t          sounds;
+    uint64_t                   num_sounds;  /* heard so far */
+    order_noise_t              noises[ORDER_SOUND_RING];
 };
 
 /*
@@ -167,9 +194,16 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     if (status != UCS_OK) {
         goto err_cleanup_buffers;
     }
+    status = ucs_predict_lru_init(&order->sounds, params->max_labels,
+                                  sizeof(order_sound_t));
+    if (status != UCS_OK) {
+        goto err_cleanup_labels;
+    }
     *order_p = order;
     return UCS_OK;
 
+err_cleanup_labels:
+    ucs_predict_lru_cleanup(&order->labels);
 err_cleanup_buffers:
     ucs_predict_lru_cleanup(&order->buffers);
 err_free_changed:
@@ -184,6 +218,7 @@ void ucs_predict_order_destroy(ucs_predict_order_h order)
     if (order == NULL) {
         return;
     }
+    ucs_predict_lru_cleanup(&order->sounds);
     ucs_predict_lru_cleanup(&order->labels);
     ucs_predict_lru_cleanup(&order->buffers);
     free(order->changed);
@@ -207,40 +242,62 @@ static order_key_t *order_key_at(ucs_predict_order_h order, uint32_t number)
     return &order_key_owner(order, number)->keys[number % ORDER_KEY_LAST];
 }
 
+static order_source_t *order_label_source(order_label_t *label)
+{
+    return (label == NULL) ? NULL : &label->source;
+}
+
+static order_source_t *order_sound_source(order_sound_t *sound)
+{
+    return (sound == NULL) ? NULL : &sound->source;
+}
+
+/* @return What the key in place @a i waits for; NULL: it has been forgotten */
+static order_source_t *order_key_source(ucs_predict_order_h order,
+                                        const order_key_t *key, unsigned i)
+{
+    return (i < ORDER_KEY_SOUNDS) ?
+                   order_label_source(
+                           ucs_predict_lru_deref(&order->labels, key->label)) :
+                   order_sound_source(
+                           ucs_predict_lru_deref(&order->sounds, key->label));
+}
+
 static void order_key_link(ucs_predict_order_h order, order_label_t *owner,
                            unsigned i)
 {
-    order_key_t *key     = &owner->keys[i];
-    order_label_t *label = ucs_predict_lru_deref(&order->labels, key->label);
-    uint32_t number      = (ucs_predict_lru_index(&order->labels, owner) *
+    order_key_t *key       = &owner->keys[i];
+    order_source_t *source = order_key_source(order, key, i);
+    uint32_t number        = (ucs_predict_lru_index(&order->labels, owner) *
                        ORDER_KEY_LAST) + i;
 
-    if (label == NULL) {
+    if (source == NULL) {
         key->label.generation = 0; /* it has been forgotten */
         return;
     }
-    key->base      = label->count;
+    key->base      = source->count;
     key->is_linked = 1;
     key->prev      = ORDER_NONE;
-    key->next      = label->heard;
-    if (label->heard != ORDER_NONE) {
-        order_key_at(order, label->heard)->prev = number;
+    key->next      = source->heard;
+    if (source->heard != ORDER_NONE) {
+        order_key_at(order, source->heard)->prev = number;
     }
-    label->heard = number;
+    source->heard = number;
 }
 
-static void order_key_unlink(ucs_predict_order_h order, order_key_t *key)
+/* What a key waits for is known for as long as the key is linked */
+static void order_key_unlink(ucs_predict_order_h order, order_label_t *owner,
+                             unsigned i)
 {
-    order_label_t *label;
+    order_key_t *key = &owner->keys[i];
 
     if (!key->is_linked) {
         return;
     }
-    label = ucs_predict_lru_at(&order->labels, key->label.index);
     if (key->prev != ORDER_NONE) {
         order_key_at(order, key->prev)->next = key->next;
     } else {
-        label->heard = key->next;
+        order_key_source(order, key, i)->heard = key->next;
     }
     if (key->next != ORDER_NONE) {
         order_key_at(order, key->next)->prev = key->prev;
@@ -253,7 +310,7 @@ static void order_keys_unlink(ucs_predict_order_h order, order_label_t *owner)
     unsigned i;
 
     for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
-        order_key_unlink(order, &owner->keys[i]);
+        order_key_unlink(order, owner, i);
     }
 }
 
@@ -309,12 +366,27 @@ static order_buffer_t *order_buffer_get(ucs_predict_order_h order,
     return buffer;
 }
 
+/* A label or sound is forgotten: its generation is not renewed yet, or has just
+ * been, so no key may look for it */
+static void order_source_leave(ucs_predict_order_h order,
+                               order_source_t *source)
+{
+    order_key_t *key;
+
+    while (source->heard != ORDER_NONE) {
+        key            = order_key_at(order, source->heard);
+        source->heard  = key->next;
+        key->is_linked = 0;
+        if (key->next != ORDER_NONE) {
+            order_key_at(order, key->next)->prev = ORDER_NONE;
+        }
+    }
+}
+
 /* A label is forgotten: nothing waits for it any more, nor it for others */
 static void order_label_leave(ucs_predict_order_h order, order_label_t *label)
 {
-    while (label->heard != ORDER_NONE) {
-        order_key_unlink(order, order_key_at(order, label->heard));
-    }
+    order_source_leave(order, &label->source);
     order_keys_unlink(order, label);
 }
 
@@ -329,12 +401,12 @@ static order_label_t *order_label_get(ucs_predict_order_h order,
     label = ucs_predict_lru_get(&order->labels, key ^ buffer->node.key,
                                 &is_new);
     if (is_new) {
-        if (label->count > 0) { /* not the first that has this place */
+        if (label->source.count > 0) { /* not the first that has this place */
             order_label_leave(order, label);
         }
         memset((char*)label + sizeof(label->node), 0,
                sizeof(*label) - sizeof(label->node));
-        label->heard  = ORDER_NONE;
+        label->source.heard = ORDER_NONE;
         label->buffer = ucs_predict_lru_ref(&order->buffers, buffer);
     }
     return label;
@@ -431,20 +503,18 @@ static void order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
     }
 }
 
-/* A label has come once more */
-static void order_announce(ucs_predict_order_h order, order_label_t *label,
-                           uint64_t now)
+/* A label or sound has come once more */
+static void order_source_announce(ucs_predict_order_h order,
+                                  order_source_t *source, uint64_t now)
 {
     order_label_t *owner;
     const order_key_t *key;
     uint32_t number;
 
-    label->positions[label->count % UCS_PREDICT_OCCURRENCES] =
-            (uint32_t)order->info.uses;
-    ++label->count;
-    for (number = label->heard; number != ORDER_NONE; number = key->next) {
+    ++source->count;
+    for (number = source->heard; number != ORDER_NONE; number = key->next) {
         key = order_key_at(order, number);
-        if (label->count - key->base == key->occurrence) {
+        if (source->count - key->base == key->occurrence) {
             owner = order_key_owner(order, number);
             order_fire(order,
                        ucs_predict_lru_at(&order->buffers,
@@ -452,6 +522,14 @@ static void order_announce(ucs_predict_order_h order, order_label_t *label,
                        owner, number % ORDER_KEY_LAST, now);
         }
     }
+}
+
+static void order_announce(ucs_predict_order_h order, order_label_t *label,
+                           uint64_t now)
+{
+    label->positions[label->source.count % UCS_PREDICT_OCCURRENCES] =
+            (uint32_t)order->info.uses;
+    order_source_announce(order, &label->source, now);
 }
 
 /*
@@ -494,7 +572,7 @@ static unsigned order_occurrence(const order_label_t *label,
                                  const order_buffer_t *buffer,
                                  uint64_t position)
 {
-    uint32_t known = ucs_min(label->count, UCS_PREDICT_OCCURRENCES);
+    uint32_t known = ucs_min(label->source.count, UCS_PREDICT_OCCURRENCES);
     unsigned after = 0;
     uint32_t i, since;
 
@@ -506,12 +584,13 @@ static unsigned order_occurrence(const order_label_t *label,
     return (after == UCS_PREDICT_OCCURRENCES) ? 0 : after;
 }
 
-static int order_has_key(const order_label_t *owner, ucs_predict_ref_t label,
+static int order_has_key(const order_label_t *owner, unsigned from,
+                         unsigned until, ucs_predict_ref_t label,
                          uint32_t occurrence)
 {
     unsigned i;
 
-    for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
+    for (i = from; i < until; ++i) {
         if ((owner->keys[i].occurrence == occurrence) &&
             (owner->keys[i].label.index == label.index) &&
             (owner->keys[i].label.generation == label.generation)) {
@@ -523,13 +602,14 @@ static int order_has_key(const order_label_t *owner, ucs_predict_ref_t label,
 
 /* @return A key without a label, or the one that came least among those that
  *         did not come in the latest gap; 0 if all did. */
-static unsigned order_key_free(const order_label_t *owner)
+static unsigned order_key_free(const order_label_t *owner, unsigned from,
+                               unsigned until)
 {
     unsigned least = UCS_PREDICT_KEYS;
     unsigned found = 0;
     unsigned i, seen;
 
-    for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
+    for (i = from; i < until; ++i) {
         if (owner->keys[i].label.generation == 0) {
             return i;
         }
@@ -543,17 +623,16 @@ static unsigned order_key_free(const order_label_t *owner)
 }
 
 static void order_key_new(ucs_predict_order_h order, order_label_t *owner,
-                          ucs_predict_ref_t label, uint32_t occurrence,
-                          uint64_t delay)
+                          unsigned i, ucs_predict_ref_t label,
+                          uint32_t occurrence, uint64_t delay)
 {
-    unsigned i = order_key_free(owner);
     order_key_t *key;
 
     if (i == 0) {
         return;
     }
     key = &owner->keys[i];
-    order_key_unlink(order, key);
+    order_key_unlink(order, owner, i);
     memset(key, 0, sizeof(*key));
     key->label      = label;
     key->occurrence = occurrence;
@@ -584,9 +663,67 @@ static void order_find_keys(ucs_predict_order_h order,
         occurrence = order_occurrence(label, buffer,
                                       uses + 1 - order_distances[i]);
         if ((occurrence > 0) &&
-            !order_has_key(owner, event->label, occurrence)) {
-            order_key_new(order, owner, event->label, occurrence,
-                          now - event->start_ns);
+            !order_has_key(owner, ORDER_KEY_FIRST, ORDER_KEY_SOUNDS,
+                           event->label, occurrence)) {
+            order_key_new(order, owner,
+                          order_key_free(owner, ORDER_KEY_FIRST,
+                                         ORDER_KEY_SOUNDS),
+                          event->label, occurrence, now - event->start_ns);
+        }
+    }
+}
+
+static const order_noise_t *order_noise_at(ucs_predict_order_h order,
+                                           uint64_t number)
+{
+    return &order->noises[number % ORDER_SOUND_RING];
+}
+
+/* @return Which occurrence of its sound a noise is since noise @a from */
+static uint32_t order_noise_occurrence(ucs_predict_order_h order, uint64_t from,
+                                       const order_noise_t *noise)
+{
+    const order_noise_t *first;
+
+    do {
+        first = order_noise_at(order, from++);
+    } while ((first->sound.index != noise->sound.index) ||
+             (first->sound.generation != noise->sound.generation));
+    return noise->count - first->count + 1;
+}
+
+/* Keys among the sounds since the buffer's own latest use: the latest after
+ * which there was time to register, and earlier ones at growing distances in
+ * time. If the use was so long ago that its sounds are not known any more, none
+ * is found. */
+static void order_find_sounds(ucs_predict_order_h order,
+                              const order_buffer_t *buffer,
+                              order_label_t *owner,
+                              const ucs_predict_price_t *price, uint64_t now)
+{
+    uint64_t number = order->num_sounds;
+    double least    = price->react_ns + price->register_ns;
+    const order_noise_t *noise;
+    uint32_t occurrence;
+    unsigned i;
+
+    if (number - buffer->sounds > ORDER_SOUND_RING) {
+        return;
+    }
+    i = order_key_free(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST);
+    while ((i != 0) && (number-- > buffer->sounds)) {
+        noise = order_noise_at(order, number);
+        if ((noise->time_ns > now) || (now - noise->time_ns < least)) {
+            continue;
+        }
+        least      = order->tuning.sound_distance * (now - noise->time_ns);
+        occurrence = order_noise_occurrence(order, buffer->sounds, noise);
+        if ((ucs_predict_lru_deref(&order->sounds, noise->sound) != NULL) &&
+            !order_has_key(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST,
+                           noise->sound, occurrence)) {
+            order_key_new(order, owner, i, noise->sound, occurrence,
+                          now - noise->time_ns);
+            i = order_key_free(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST);
         }
     }
 }
@@ -735,6 +872,7 @@ static void order_learn(ucs_predict_order_h order, order_buffer_t *buffer,
         order_judge(order, buffer, label, price, now, is_ready);
         order_learn_again(order, buffer, label);
         order_find_keys(order, buffer, label, now);
+        order_find_sounds(order, buffer, label, price, now);
         order_keys_unlink(order, label);
     }
 }
@@ -752,6 +890,7 @@ static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
 
     label            = order_label_get(order, buffer, use->path);
     buffer->position = ++order->info.uses;
+    buffer->sounds   = order->num_sounds;
     buffer->start_ns = use->start_ns;
     buffer->end_ns   = 0;
     buffer->label    = ucs_predict_lru_ref(&order->labels, label);
@@ -814,6 +953,31 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
     }
     order_change(order, buffer);
     return ucs_predict_lru_ref(&order->buffers, buffer);
+}
+
+void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
+                            uint64_t time_ns)
+{
+    order_sound_t *sound;
+    order_noise_t *noise;
+    int is_new;
+
+    sound = ucs_predict_lru_get(&order->sounds,
+                                (what ^ (what >> 29)) * UCS_HASH_ROUND_1,
+                                &is_new);
+    if (is_new) {
+        if (sound->source.count > 0) {
+            order_source_leave(order, &sound->source);
+        }
+        sound->source.count = 0;
+        sound->source.heard = ORDER_NONE;
+    }
+    order_source_announce(order, &sound->source, time_ns);
+
+    noise          = &order->noises[order->num_sounds++ % ORDER_SOUND_RING];
+    noise->sound   = ucs_predict_lru_ref(&order->sounds, sound);
+    noise->count   = sound->source.count;
+    noise->time_ns = time_ns;
 }
 
 /*
@@ -954,21 +1118,24 @@ size_t ucs_predict_order_memory(ucs_predict_order_h order)
     return sizeof(*order) +
            (order->params.max_buffers * sizeof(*order->changed)) +
            ucs_predict_lru_memory(&order->buffers) +
-           ucs_predict_lru_memory(&order->labels);
+           ucs_predict_lru_memory(&order->labels) +
+           ucs_predict_lru_memory(&order->sounds);
 }
 
-/* Each key in the list of a label waits for it */
+/* Each key in the list of a label or sound waits for it */
 static int order_keys_are_valid(ucs_predict_order_h order,
-                                const order_label_t *label, uint32_t *count_p)
+                                const order_source_t *source,
+                                uint32_t *count_p)
 {
     uint32_t prev = ORDER_NONE;
     uint32_t number;
     const order_key_t *key;
 
-    for (number = label->heard; number != ORDER_NONE; number = key->next) {
+    for (number = source->heard; number != ORDER_NONE; number = key->next) {
         key = order_key_at(order, number);
         if ((key->prev != prev) || !key->is_linked ||
-            (ucs_predict_lru_deref(&order->labels, key->label) != label)) {
+            (order_key_source(order, key, number % ORDER_KEY_LAST) !=
+             source)) {
             return 0;
         }
         prev = number;
@@ -982,15 +1149,23 @@ int ucs_predict_order_is_valid(ucs_predict_order_h order)
     uint32_t changed = 0, listed = 0, linked = 0;
     const order_buffer_t *buffer;
     const order_label_t *label;
+    const order_sound_t *sound;
     uint32_t i, j;
 
     if (!ucs_predict_lru_is_valid(&order->buffers) ||
-        !ucs_predict_lru_is_valid(&order->labels)) {
+        !ucs_predict_lru_is_valid(&order->labels) ||
+        !ucs_predict_lru_is_valid(&order->sounds)) {
         return 0;
+    }
+    for (i = 0; i < order->sounds.count; ++i) {
+        sound = ucs_predict_lru_at(&order->sounds, i);
+        if (!order_keys_are_valid(order, &sound->source, &listed)) {
+            return 0;
+        }
     }
     for (i = 0; i < order->labels.count; ++i) {
         label = ucs_predict_lru_at(&order->labels, i);
-        if (!order_keys_are_valid(order, label, &listed)) {
+        if (!order_keys_are_valid(order, &label->source, &listed)) {
             return 0;
         }
         for (j = ORDER_KEY_FIRST; j < ORDER_KEY_LAST; ++j) {

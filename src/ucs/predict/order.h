@@ -26,6 +26,11 @@
  * keys that are always there. New ones are found among the latest 64 uses, at
  * growing distances, and take the place of those that came no more.
  *
+ * **Sounds** are all else that the program is heard to do: messages that need no
+ * registration, receives that are posted. They are labels of another kind, with
+ * tables and keys of their own, so that what comes often does not displace what
+ * says most.
+ *
  * **Plans** are made of them (plans.h), and judged. What is told of a buffer is
  * the plan that is followed: for how long it is to stay registered after its
  * use, and by when, if that is known yet, it is to be registered again.
@@ -43,6 +48,9 @@ BEGIN_C_DECLS
 /** Keys of a buffer beside its own use. */
 #define UCS_PREDICT_KEYS 14
 
+/** Keys of a buffer among sounds. */
+#define UCS_PREDICT_SOUND_KEYS 8
+
 /** Latest occurrences of a label that are remembered: a later one is no key. */
 #define UCS_PREDICT_OCCURRENCES 16
 
@@ -51,7 +59,8 @@ typedef struct ucs_predict_order *ucs_predict_order_h;
 /** Parameters of @ref ucs_predict_order_create. */
 typedef struct ucs_predict_order_params {
     uint32_t max_buffers; /**< buffers remembered, 1 to 2^20; default 4096 */
-    uint32_t max_labels;  /**< labels remembered, 1 to 2^20; default 4096 */
+    uint32_t max_labels;  /**< labels remembered, and as many sounds, 1 to
+                               2^20; default 4096 */
     int      only_rent;   /**< follow no other plan; default 0 */
 
     const ucs_predict_tuning_t *tuning; /**< copied; NULL: the defaults */
@@ -129,6 +138,17 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
 
 
 /**
+ * The program has been heard to do something. In the order of the times, and
+ * with the uses in theirs.
+ *
+ * @param [in] what     Stands for what it was: the same value, the same sound.
+ * @param [in] time_ns  When.
+ */
+void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
+                            uint64_t time_ns);
+
+
+/**
  * The buffers of which something was recorded, or something else is expected,
  * since they were last told. To be called until it returns 0.
  *
@@ -173,10 +193,10 @@ void ucs_predict_order_info(ucs_predict_order_h order,
 
 /** What a buffer and a label take at most, bytes. */
 #define UCS_PREDICT_ORDER_BUFFER_BYTES 512
-#define UCS_PREDICT_ORDER_LABEL_BYTES  2688
+#define UCS_PREDICT_ORDER_LABEL_BYTES  3904
 
 /**
- * @return Bytes from creation to end: at most 16 KB, @ref
+ * @return Bytes from creation to end: at most 48 KB, @ref
  *         UCS_PREDICT_ORDER_BUFFER_BYTES for each of max_buffers and @ref
  *         UCS_PREDICT_ORDER_LABEL_BYTES for each of max_labels. What was never
  *         used is not touched.

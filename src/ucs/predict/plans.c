@@ -14,13 +14,14 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
     double dropped = (course->hold_ns > 0) ? course->hold_ns : price->react_ns;
     double due     = course->due_ns;
     double begin   = due - price->register_ns;
+    double missed  = 1 - price->saved;
     double cost, kept;
 
     if ((due >= 0) && (begin <= dropped)) {
         /* No time to do without: held until it is given up */
         kept = due + price->rent_ns;
         return (gap_ns <= kept) ? gap_ns / price->rent_ns :
-                                  (kept / price->rent_ns) + 1;
+                                  (kept / price->rent_ns) + missed;
     }
     if (gap_ns <= dropped) {
         return gap_ns / price->rent_ns;
@@ -28,14 +29,15 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
 
     cost = (dropped / price->rent_ns) + price->work;
     if ((due < 0) || (gap_ns <= begin)) {
-        return cost + 1;
+        return cost + missed;
     }
     if (gap_ns < due) {
         /* It waits for what is left of the registration */
-        return cost + ((due - gap_ns) / price->register_ns);
+        return cost + ucs_min((due - gap_ns) / price->register_ns, missed);
     }
     kept = ucs_min(gap_ns - begin, due - begin + price->rent_ns);
-    return cost + (kept / price->rent_ns) + (gap_ns > due + price->rent_ns);
+    return cost + (kept / price->rent_ns) +
+           ((gap_ns > due + price->rent_ns) ? missed : 0);
 }
 
 /* A little in favour of renting, whose cost is bounded */

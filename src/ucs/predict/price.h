@@ -34,6 +34,9 @@ typedef struct ucs_predict_price {
     double work;        /**< missed uses that it costs when the helper
                              deregisters and registers once: 0 on a core that
                              nobody else wants */
+    double saved;       /**< of a missed use, where the use was announced: so
+                             much less a use costs that a plan would have
+                             missed; 0: it was not */
 } ucs_predict_price_t;
 
 

@@ -87,3 +87,7 @@ UCS_TUNING(double, row_missed, 0.03, "missed uses",
            "that a gap costs which is foretold well: shorter ones are bridged "
            "by holding where that is cheaper",
            "half: predict -1 (-14); double: predict +4 (+51)")
+UCS_TUNING(double, sound_distance, 1.5, "times",
+           "as long before a use as the one before, that the next sound is "
+           "looked at for a key",
+           "not measured")

@@ -17,6 +17,9 @@ void ucs_regcache_charge(ucs_regcache_h cache)
         charge->busy = cache->env.busy(cache->env.arg);
     }
     spent = cache->env.spent(cache->env.arg);
+    if (spent == 0) {
+        return;
+    }
     took  = (spent > charge->spent) ? spent - charge->spent : 0;
     ucs_add_relaxed(&charge->lost_ns, (uint64_t)(took * charge->busy));
     if (charge->spent != 0) {

@@ -111,7 +111,7 @@ void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
     ucs_store_relaxed(&cache->distrust, before | reason);
     if (before == 0) {
         (void)ucs_regcache_strike_range(cache, 0, UINTPTR_MAX);
-        ++cache->memory.events;
+        ucs_regcache_note_event(cache, 0, UINTPTR_MAX, ucs_regcache_now(cache));
     }
     ucs_extents_remove(&cache->memory.kept, 0, UINTPTR_MAX);
     ucs_extents_remove(&cache->memory.still, 0, UINTPTR_MAX);

@@ -7,6 +7,7 @@
 #include "stats.h"
 #include "tuning.h"
 
+#include <ucs/predict/operation.h>
 #include <ucs/sys/claim.h>
 #include <ucs/sys/clock.h>
 #include <ucs/type/status.h>
@@ -169,7 +170,7 @@ typedef struct ucs_regcache_env {
     ucs_clock_view_t clock;
 
     /** Processor time that the helper has used so far, nanoseconds;
-     *  called by it. NULL: a step costs nothing that the cache should save. */
+     *  called in a step; 0 in one by another thread. NULL: a step costs nothing that the cache should save. */
     uint64_t     (*spent)(void *arg);
 
     /** Share of its processor time, 0 to 1, that others wanted at the time,
@@ -379,6 +380,27 @@ void ucs_regcache_gate_open(ucs_regcache_h cache);
  *         @ref UCS_REGCACHE_TIME_NEVER.
  */
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
+
+
+/**
+ * What the program has said at UCP's entry points. Called by the thread that
+ * steps, between steps. What it says of receives that were posted is acted upon
+ * in the next step.
+ *
+ * @param [in] operations  Those of one thread in the order of their times.
+ */
+void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
+                       unsigned count);
+
+
+/**
+ * A step by a thread that has nothing else to do, in place of the helper's: like
+ * @ref ucs_regcache_step, by one thread at a time with it. What is dearer than
+ * the bound is left to the helper.
+ *
+ * @return Likewise; @a now if something was left.
+ */
+uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now);
 
 
 /** @return Nonzero if the policy wants steps by a helper thread at all. */

@@ -123,6 +123,16 @@ typedef struct ucs_regcache_uses {
     ucs_hist_t        hit_ns; /* one in UCS_REGCACHE_HIT_SAMPLE */
 } ucs_regcache_uses_t;
 
+/** Memory events that are remembered, a power of two. */
+#define UCS_REGCACHE_EVENTS 64u
+
+/** A memory event: pages [start, end) at a time. */
+typedef struct ucs_regcache_event {
+    uintptr_t start;
+    uintptr_t end;
+    uint64_t  time; /* ns */
+} ucs_regcache_event_t;
+
 /** What is known of memory, by pages. Protected by the index lock. */
 typedef struct ucs_regcache_memory {
     ucs_extents_t seen;   /* was registered once and is still mapped */
@@ -132,6 +142,7 @@ typedef struct ucs_regcache_memory {
                              empty without covers */
     unsigned      cover_failures; /* covers that were refused */
     uint64_t      events; /* memory events so far */
+    ucs_regcache_event_t latest[UCS_REGCACHE_EVENTS]; /* by their number */
 } ucs_regcache_memory_t;
 
 /** Where regions come from. Protected by the index lock. */
@@ -423,6 +434,15 @@ int ucs_regcache_strike_range(ucs_regcache_h cache, uintptr_t start,
 /** The same, and forget what is known of the range's memory. */
 int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end, uint64_t now);
+
+/** Remember a memory event. */
+void ucs_regcache_note_event(ucs_regcache_h cache, uintptr_t start,
+                             uintptr_t end, uint64_t now);
+
+/** @return Nonzero if memory events may have come over a range at @a time (ns)
+ *          or since. */
+int ucs_regcache_was_struck(ucs_regcache_h cache, uintptr_t start,
+                            uintptr_t end, uint64_t time);
 
 /* --- events.c --- */
 

@@ -332,13 +332,48 @@ int ucs_regcache_strike_range(ucs_regcache_h cache, uintptr_t start,
     return reclaim;
 }
 
+void ucs_regcache_note_event(ucs_regcache_h cache, uintptr_t start,
+                             uintptr_t end, uint64_t now)
+{
+    ucs_regcache_event_t *event =
+            &cache->memory.latest[cache->memory.events % UCS_REGCACHE_EVENTS];
+
+    event->start = start;
+    event->end   = end;
+    event->time  = now;
+    ++cache->memory.events;
+}
+
+int ucs_regcache_was_struck(ucs_regcache_h cache, uintptr_t start,
+                            uintptr_t end, uint64_t time)
+{
+    uint64_t events = cache->memory.events;
+    uint64_t number = (events > UCS_REGCACHE_EVENTS) ?
+                              events - UCS_REGCACHE_EVENTS :
+                              0;
+    const ucs_regcache_event_t *event;
+
+    if ((number > 0) &&
+        (cache->memory.latest[number % UCS_REGCACHE_EVENTS].time >= time)) {
+        return 1; /* there may have been others before */
+    }
+    for (; number < events; ++number) {
+        event = &cache->memory.latest[number % UCS_REGCACHE_EVENTS];
+        if ((event->time >= time) && (event->start < end) &&
+            (event->end > start)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end, uint64_t now)
 {
     int reclaim = ucs_regcache_strike_range(cache, start, end);
 
     ucs_regcache_account(cache, now);
-    ++cache->memory.events;
+    ucs_regcache_note_event(cache, start, end, now);
     ucs_extents_remove(&cache->memory.seen, start, end);
     ucs_extents_remove(&cache->memory.kept, start, end);
     ucs_extents_remove(&cache->memory.barred, start, end);
@@ -357,7 +392,7 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
 static void ucs_regcache_strike_all(ucs_regcache_h cache)
 {
     cache->is_struck |= ucs_regcache_forget_range(cache, 0, UINTPTR_MAX,
-                                                  cache->account.time);
+                                                  ucs_regcache_now(cache));
     /* release [R-GATE]: pairs with the acquire in get */
     (void)ucs_and_acq_rel(&cache->gate, ~(uint32_t)UCS_REGCACHE_GATE_EVENT);
 }

@@ -73,6 +73,14 @@ typedef struct ucs_regcache_stats {
     uint64_t             lock_takings;       /**< of the index lock, those of
                                                   this call included */
 
+    uint64_t             heard;              /**< operations at UCP's entry
+                                                  points */
+    uint64_t             announced;          /**< receives of at least the
+                                                  minimal size among them */
+    uint64_t             announced_on_time;  /**< whose uses found them
+                                                  registered for that */
+    uint64_t             idle_steps;         /**< by threads that waited */
+
     uint64_t             hit_samples;
     uint64_t             hit_ns_p50;         /**< sampled; 0 without samples */
     uint64_t             hit_ns_p99;

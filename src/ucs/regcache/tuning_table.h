@@ -192,3 +192,9 @@ UCS_TUNING(double, soft_horizon_ns, 3e8, "ns",
            "first moments says little of the rest, and a peak is for ever",
            "half: predict 0 (+2), rent 0 (+3); double: predict 0 (-3), rent 0 "
            "(+3)")
+
+/* What the program says (plan/announce.h), and steps while it waits */
+UCS_TUNING(uint64_t, idle_work_ns, 5000, "ns",
+           "that the lower domain's calls of an idle step take at most: what is "
+           "dearer is the helper's; a rendezvous message takes about as long",
+           "not measured")

@@ -45,6 +45,7 @@ struct ucs_thread {
     /* Protects a step; taken by the thread with nothing held, and by fork
      * before the cache's own locks */
     pthread_mutex_t   step_lock;
+    uint64_t          next; /* ns: until then it may sleep; under that lock */
     /* Protects what follows; nothing else is taken while it is held but
      * what pthread_create() takes */
     pthread_mutex_t   life_lock;
@@ -52,6 +53,8 @@ struct ucs_thread {
     pthread_t         id;
     uint64_t          cpu_ns; /* written by the thread at its end */
 };
+
+static __thread int ucs_thread_self_is_helper;
 
 
 void ucs_thread_wake(ucs_thread_h thread)
@@ -112,6 +115,11 @@ static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
     ucs_thread_wait(thread, bell, (until == UINT64_MAX) ? until : until - now);
 }
 
+int ucs_thread_is_helper(void)
+{
+    return ucs_thread_self_is_helper;
+}
+
 uint64_t ucs_thread_spent(void)
 {
     uint64_t ns;
@@ -126,6 +134,7 @@ static void *ucs_thread_main(void *arg)
     uint32_t bell       = 0;
     uint64_t next;
 
+    ucs_thread_self_is_helper = 1;
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
@@ -144,7 +153,8 @@ static void *ucs_thread_main(void *arg)
             bell = ucs_load_relaxed(thread->bell);
         }
         pthread_mutex_lock(&thread->step_lock);
-        next = thread->step(thread->arg, ucs_clock_now());
+        next         = thread->step(thread->arg, ucs_clock_now());
+        thread->next = next;
         pthread_mutex_unlock(&thread->step_lock);
 
         ucs_clock_refine();
@@ -154,6 +164,24 @@ static void *ucs_thread_main(void *arg)
     thread->cpu_ns = ucs_thread_spent();
     ucs_spawn_leave();
     return NULL;
+}
+
+int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
+{
+    uint64_t next;
+    int is_sooner;
+
+    if (pthread_mutex_trylock(&thread->step_lock) != 0) {
+        return 0;
+    }
+    next         = step(arg, ucs_clock_now());
+    is_sooner    = (next < thread->next);
+    thread->next = is_sooner ? next : thread->next;
+    pthread_mutex_unlock(&thread->step_lock);
+    if (is_sooner) {
+        ucs_thread_wake(thread);
+    }
+    return 1;
 }
 
 ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
@@ -168,6 +196,7 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
 
     thread->step = step;
     thread->arg  = arg;
+    thread->next = UINT64_MAX;
     pthread_mutex_init(&thread->step_lock, NULL);
     pthread_mutex_init(&thread->life_lock, NULL);
     *thread_p = thread;

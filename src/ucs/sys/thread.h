@@ -86,6 +86,19 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 void ucs_thread_wake(ucs_thread_h thread);
 
 
+/**
+ * Take a step in the caller's thread, if none is under way and no fork.
+ * Does not wait. From any thread that is not in a step; the thread itself need
+ * not run, but must not be being destroyed.
+ *
+ * @param [in] step  What is run in place of the thread's own step. The thread
+ *                   is woken if this is due before the thread would come.
+ *
+ * @return Nonzero if a step was taken.
+ */
+int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg);
+
+
 /** Let the step in progress end and join the thread. Idempotent; not from a
  *  step. */
 void ucs_thread_stop(ucs_thread_h thread);
@@ -97,6 +110,11 @@ int ucs_thread_is_running(ucs_thread_h thread);
 
 /** @return Nanoseconds of processor time, kept after the thread is joined. */
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
+
+
+/** @return Nonzero if the caller is a helper thread, not one of the program that
+ *          takes a step. */
+int ucs_thread_is_helper(void);
 
 
 /** @return Nanoseconds of processor time that the caller, the thread itself in

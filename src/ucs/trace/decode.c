@@ -20,7 +20,10 @@ typedef struct ucs_trace_decoder {
     uint64_t          counted; /* events that END counts */
     size_t            capacity;
     ucs_trace_t       trace;
+    unsigned          records; /* that this version has */
+    uint32_t          id;      /* the latest of an operation */
     ucs_trace_event_t slots[UCS_TRACE_SLOTS];
+    ucs_trace_event_t said[UCS_TRACE_SLOTS]; /* of operations */
     ucs_trace_error_t *error;
 } ucs_trace_decoder_t;
 
@@ -92,6 +95,25 @@ static ucs_status_t ucs_trace_get_signature(ucs_trace_decoder_t *decoder,
     return UCS_OK;
 }
 
+/* @return Nonzero if @a value is what the encoder makes of a number */
+static int ucs_trace_get_id(ucs_trace_decoder_t *decoder, uint64_t value,
+                            uint32_t *id_p)
+{
+    uint64_t id;
+
+    *id_p = 0;
+    if (value == 0) {
+        return 1;
+    }
+    --value;
+    id = decoder->id + ((value >> 1) ^ -(value & 1));
+    if ((id == 0) || (id > UINT32_MAX)) {
+        return 0;
+    }
+    decoder->id = *id_p = (uint32_t)id;
+    return 1;
+}
+
 static ucs_status_t ucs_trace_get_operand(ucs_trace_decoder_t *decoder,
                                           unsigned operand,
                                           ucs_trace_event_t *event)
@@ -123,11 +145,30 @@ static ucs_status_t ucs_trace_get_operand(ucs_trace_decoder_t *decoder,
     case UCS_TRACE_COUNT:
         event->length = value;
         break;
+    case UCS_TRACE_EXTENT:
+        if (value > UINT64_MAX - event->address) {
+            return ucs_trace_invalid(decoder, "a range ends beyond the address "
+                                              "space");
+        }
+        event->length = value;
+        break;
     case UCS_TRACE_ACCESS:
         if (value > UINT32_MAX) {
             return ucs_trace_invalid(decoder, "access flags are out of range");
         }
         event->access = value;
+        break;
+    case UCS_TRACE_LABEL:
+        if (value > UINT32_MAX) {
+            return ucs_trace_invalid(decoder, "a label is out of range");
+        }
+        event->signature = value;
+        break;
+    case UCS_TRACE_ID:
+        if (!ucs_trace_get_id(decoder, value, &event->id)) {
+            return ucs_trace_invalid(decoder, "an operation's number is out of "
+                                              "range");
+        }
         break;
     case UCS_TRACE_SIGNATURE:
         event->signature = value;
@@ -161,7 +202,7 @@ static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
     ucs_trace_header_t *header = &decoder->trace.header;
     const uint8_t *p           = decoder->begin;
     size_t length              = (size_t)(decoder->end - p);
-    uint32_t mark, page;
+    uint32_t mark, page, version;
 
     if ((length == 0) || !ucs_trace_begins(p, length)) {
         return ucs_trace_fail(decoder, p, UCS_ERR_INVALID_PARAM,
@@ -180,14 +221,16 @@ static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
                               "the trace is in the other byte order" :
                               "the byte order mark is damaged");
     }
-    if ((ucs_trace_get_at(decoder, UCS_TRACE_AT_VERSION) !=
-         UCS_TRACE_VERSION) ||
+    version = ucs_trace_get_at(decoder, UCS_TRACE_AT_VERSION);
+    if ((version < UCS_TRACE_VERSION_MIN) || (version > UCS_TRACE_VERSION) ||
         (ucs_trace_get_at(decoder, UCS_TRACE_AT_SIZE) !=
          UCS_TRACE_HEADER_SIZE)) {
         return ucs_trace_fail(decoder, p + UCS_TRACE_AT_VERSION.at,
                               UCS_ERR_UNSUPPORTED,
                               "this version of the format is not known");
     }
+    decoder->records = (version == UCS_TRACE_VERSION) ? UCS_TRACE_REC_LAST :
+                                                       UCS_TRACE_REC_OPERATION;
     page = ucs_trace_get_at(decoder, UCS_TRACE_AT_PAGE_SIZE);
     if ((page < UCS_TRACE_PAGE_MIN) || (page > UCS_TRACE_PAGE_MAX) ||
         (page & (page - 1))) {
@@ -233,12 +276,15 @@ static ucs_status_t ucs_trace_add(ucs_trace_decoder_t *decoder,
 
 /* A record counts once it is whole */
 static ucs_status_t ucs_trace_get_define(ucs_trace_decoder_t *decoder,
-                                         ucs_trace_event_t *slot)
+                                         unsigned kind, uint64_t slot_at)
 {
+    ucs_trace_event_t *slot   = (kind == UCS_TRACE_REC_DEFINE) ?
+                                        &decoder->slots[slot_at] :
+                                        &decoder->said[slot_at];
     ucs_trace_event_t defined = {};
     ucs_status_t status;
 
-    status = ucs_trace_get_operands(decoder, UCS_TRACE_REC_DEFINE, &defined);
+    status = ucs_trace_get_operands(decoder, kind, &defined);
     if (status == UCS_OK) {
         *slot = defined;
     }
@@ -257,6 +303,8 @@ static ucs_status_t ucs_trace_get_event(ucs_trace_decoder_t *decoder,
             return ucs_trace_invalid(decoder, "a use refers to a slot that is "
                                               "not defined");
         }
+        event = *slot;
+    } else if (kind == UCS_TRACE_OPERATION) {
         event = *slot;
     }
     event.kind = kind;
@@ -304,18 +352,28 @@ static ucs_status_t ucs_trace_get_record(ucs_trace_decoder_t *decoder)
     }
     kind = key & UCS_TRACE_REC_MASK;
     key  = key >> UCS_TRACE_REC_BITS;
-    if ((kind >= UCS_TRACE_REC_LAST) || (key >= UCS_TRACE_SLOTS) ||
-        ((kind >= UCS_TRACE_REC_UNMAP) && (key > 0))) {
+    if ((kind >= decoder->records) || (key >= UCS_TRACE_SLOTS) ||
+        ((kind >= UCS_TRACE_REC_UNMAP) && (kind <= UCS_TRACE_REC_END) &&
+         (key > 0))) {
         return ucs_trace_invalid(decoder, "this is no record");
     }
 
-    if (kind == UCS_TRACE_REC_END) {
+    switch (kind) {
+    case UCS_TRACE_REC_END:
         return ucs_trace_get_end(decoder);
+    case UCS_TRACE_REC_DEFINE:
+    case UCS_TRACE_REC_SAY:
+        status = ucs_trace_get_define(decoder, kind, key);
+        break;
+    case UCS_TRACE_REC_OPERATION:
+        status = ucs_trace_get_event(decoder, UCS_TRACE_OPERATION,
+                                     &decoder->said[key]);
+        break;
+    default:
+        status = ucs_trace_get_event(decoder, kind - UCS_TRACE_REC_USE,
+                                     &decoder->slots[key]);
+        break;
     }
-    status = (kind == UCS_TRACE_REC_DEFINE) ?
-                     ucs_trace_get_define(decoder, &decoder->slots[key]) :
-                     ucs_trace_get_event(decoder, kind - UCS_TRACE_REC_USE,
-                                         &decoder->slots[key]);
     return (status == UCS_OK) ? UCS_INPROGRESS : status;
 }
 

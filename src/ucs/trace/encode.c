@@ -11,7 +11,9 @@
 struct ucs_trace_encoder {
     uint64_t          time_ns; /* of the event before */
     uint64_t          count;
+    uint32_t          id;      /* the latest of an operation */
     ucs_trace_event_t slots[UCS_TRACE_SLOTS];
+    ucs_trace_event_t said[UCS_TRACE_SLOTS]; /* of operations */
 };
 
 
@@ -50,6 +52,19 @@ static uint8_t *ucs_trace_put_time(ucs_trace_encoder_h encoder, uint8_t *p,
                                            (uint64_t)(delta >> 63));
 }
 
+static uint8_t *ucs_trace_put_id(ucs_trace_encoder_h encoder, uint8_t *p,
+                                 uint32_t id)
+{
+    int64_t delta = (int64_t)id - encoder->id;
+
+    if (id == 0) {
+        return ucs_trace_put_varint(p, 0);
+    }
+    encoder->id = id;
+    return ucs_trace_put_varint(p, 1 + (((uint64_t)delta << 1) ^
+                                        (uint64_t)(delta >> 63)));
+}
+
 static uint8_t *ucs_trace_put_record(ucs_trace_encoder_h encoder, uint8_t *p,
                                      unsigned kind, uint64_t slot,
                                      const ucs_trace_event_t *event)
@@ -67,6 +82,7 @@ static uint8_t *ucs_trace_put_record(ucs_trace_encoder_h encoder, uint8_t *p,
             break;
         case UCS_TRACE_LENGTH:
         case UCS_TRACE_COUNT:
+        case UCS_TRACE_EXTENT:
             p = ucs_trace_put_varint(p, event->length);
             break;
         case UCS_TRACE_ACCESS:
@@ -74,6 +90,12 @@ static uint8_t *ucs_trace_put_record(ucs_trace_encoder_h encoder, uint8_t *p,
             break;
         case UCS_TRACE_SIGNATURE:
             p = ucs_trace_put(p, event->signature, sizeof(event->signature));
+            break;
+        case UCS_TRACE_LABEL:
+            p = ucs_trace_put_varint(p, (uint32_t)event->signature);
+            break;
+        case UCS_TRACE_ID:
+            p = ucs_trace_put_id(encoder, p, event->id);
             break;
         }
     }
@@ -99,6 +121,30 @@ static int ucs_trace_is_known(const ucs_trace_event_t *slot,
            (slot->length == event->length) &&
            (slot->signature == event->signature) &&
            (slot->access == event->access);
+}
+
+/* @return Behind the definition of the event's slot, if it has one and it was
+ * not defined so */
+static uint8_t *ucs_trace_put_slot(ucs_trace_encoder_h encoder, uint8_t *p,
+                                   const ucs_trace_event_t *event,
+                                   unsigned *slot_p)
+{
+    int is_said              = (event->kind == UCS_TRACE_OPERATION);
+    ucs_trace_event_t *slots = is_said ? encoder->said : encoder->slots;
+
+    if (!is_said && (event->kind != UCS_TRACE_USE) &&
+        (event->kind != UCS_TRACE_RELEASE)) {
+        return p;
+    }
+    *slot_p = ucs_trace_slot_of(event);
+    if (!ucs_trace_is_known(&slots[*slot_p], event)) {
+        slots[*slot_p] = *event;
+        p = ucs_trace_put_record(encoder, p,
+                                 is_said ? UCS_TRACE_REC_SAY :
+                                           UCS_TRACE_REC_DEFINE,
+                                 *slot_p, event);
+    }
+    return p;
 }
 
 ucs_status_t ucs_trace_encoder_create(ucs_trace_encoder_h *encoder_p)
@@ -137,16 +183,8 @@ size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
                         const ucs_trace_event_t *event, void *buffer)
 {
     unsigned slot = 0;
-    uint8_t *p    = buffer;
+    uint8_t *p    = ucs_trace_put_slot(encoder, buffer, event, &slot);
 
-    if ((event->kind == UCS_TRACE_USE) || (event->kind == UCS_TRACE_RELEASE)) {
-        slot = ucs_trace_slot_of(event);
-        if (!ucs_trace_is_known(&encoder->slots[slot], event)) {
-            encoder->slots[slot] = *event;
-            p = ucs_trace_put_record(encoder, p, UCS_TRACE_REC_DEFINE, slot,
-                                     event);
-        }
-    }
     encoder->count += (event->kind != UCS_TRACE_LOST);
     p = ucs_trace_put_record(encoder, p, ucs_trace_record_of(event->kind), slot,
                              event);

@@ -14,8 +14,10 @@
  * @file trace.h
  *
  * The binary trace of one process: what was registered, given back and
- * unmapped, and when. Pure: buffers in, buffers out; docs/replay.md specifies
- * the bytes. Nothing here is thread safe; different objects are independent.
+ * unmapped, what the program said before that, and when. Pure: buffers in,
+ * buffers out; docs/replay.md specifies the bytes. Version 2, which has the
+ * operations, is written; version 1 is read as well. Nothing here is thread
+ * safe; different objects are independent.
  */
 
 BEGIN_C_DECLS
@@ -26,18 +28,29 @@ typedef enum ucs_trace_kind {
     UCS_TRACE_RELEASE, /**< it was given back: address, length, signature and
                             access are those of its use */
     UCS_TRACE_UNMAP,   /**< [address, address + length) is about to go */
-    UCS_TRACE_LOST     /**< @a length events are missing here */
+    UCS_TRACE_LOST,    /**< @a length events are missing here */
+    UCS_TRACE_OPERATION /**< something was said at UCP's entry points */
 } ucs_trace_kind_t;
 
 /** One event. */
 typedef struct ucs_trace_event {
     uint64_t         time_ns;   /**< monotonic clock */
     uint64_t         address;
-    uint64_t         length;    /**< bytes, above 0; events for LOST */
-    uint64_t         signature; /**< of the call path; USE and RELEASE only */
-    uint32_t         access;    /**< UCT_MD_MEM_ACCESS_xx; USE and RELEASE */
+    uint64_t         length;    /**< bytes, above 0 but for OPERATION; events
+                                     for LOST */
+    uint64_t         signature; /**< of the call path; USE and RELEASE; of
+                                     OPERATION, 32 bits */
+    uint32_t         access;    /**< UCT_MD_MEM_ACCESS_xx; USE and RELEASE; of
+                                     OPERATION, its kind, and 256 times its
+                                     thread */
     ucs_trace_kind_t kind;
+    uint32_t         id;        /**< pairs post and end; OPERATION */
 } ucs_trace_event_t;
+
+/** The part of an OPERATION's @a access that is its kind; the rest is the
+ *  thread. */
+#define UCS_TRACE_OPERATION_KIND   0xffu
+#define UCS_TRACE_OPERATION_THREAD 256u
 
 /** Bytes of a host's name, with the terminating zero. */
 #define UCS_TRACE_HOST_MAX 24
@@ -74,7 +87,7 @@ typedef struct ucs_trace_encoder *ucs_trace_encoder_h;
 
 
 /**
- * Create an encoder; about 200 KB.
+ * Create an encoder; about 400 KB.
  *
  * @param [out] encoder_p  Set only on success; owned by the caller.
  *

@@ -17,7 +17,8 @@
 #define UCS_TRACE_MAGIC       "UCXHMTRC"
 #define UCS_TRACE_MAGIC_SIZE  8
 #define UCS_TRACE_MARK        UINT32_C(0x01020304)
-#define UCS_TRACE_VERSION     1
+#define UCS_TRACE_VERSION     2
+#define UCS_TRACE_VERSION_MIN 1 /* without operations */
 #define UCS_TRACE_HEADER_SIZE 64
 
 #define UCS_TRACE_PAGE_MIN    UINT32_C(512)
@@ -50,6 +51,8 @@ enum {
     UCS_TRACE_REC_UNMAP,
     UCS_TRACE_REC_LOST,
     UCS_TRACE_REC_END,
+    UCS_TRACE_REC_OPERATION, /* from version 2 on */
+    UCS_TRACE_REC_SAY,       /* defines a slot of operations; likewise */
     UCS_TRACE_REC_LAST
 };
 #define UCS_TRACE_REC_BITS 3
@@ -63,7 +66,11 @@ typedef enum ucs_trace_operand {
     UCS_TRACE_LENGTH,   /* varint; of a range whose address came before */
     UCS_TRACE_COUNT,    /* varint, in place of a length */
     UCS_TRACE_ACCESS,   /* varint of 32 bits */
-    UCS_TRACE_SIGNATURE /* 8 bytes, as it has no small values */
+    UCS_TRACE_SIGNATURE, /* 8 bytes, as it has no small values */
+    UCS_TRACE_LABEL,     /* varint of 32 bits, in place of a signature */
+    UCS_TRACE_EXTENT,    /* varint, in place of a length: may be 0 */
+    UCS_TRACE_ID         /* varint: 0 for 0, else one more than the difference
+                            to the latest that was not, zigzag */
 } ucs_trace_operand_t;
 
 #define UCS_TRACE_OPERANDS_MAX 5
@@ -78,19 +85,24 @@ ucs_trace_operands[UCS_TRACE_REC_LAST][UCS_TRACE_OPERANDS_MAX] = {
     [UCS_TRACE_REC_UNMAP]   = {UCS_TRACE_TIME, UCS_TRACE_ADDRESS,
                                UCS_TRACE_LENGTH},
     [UCS_TRACE_REC_LOST]    = {UCS_TRACE_TIME, UCS_TRACE_COUNT},
-    /* Of all records of USE, RELEASE and UNMAP */
-    [UCS_TRACE_REC_END]     = {UCS_TRACE_COUNT}
+    /* Of all records of USE, RELEASE, UNMAP and OPERATION */
+    [UCS_TRACE_REC_END]       = {UCS_TRACE_COUNT},
+    [UCS_TRACE_REC_OPERATION] = {UCS_TRACE_TIME, UCS_TRACE_ID},
+    [UCS_TRACE_REC_SAY]       = {UCS_TRACE_ADDRESS, UCS_TRACE_EXTENT,
+                                 UCS_TRACE_ACCESS, UCS_TRACE_LABEL}
 };
 
-/* The record of an event, for the kinds stand in the same order */
+/* The record of an event, for the kinds stand in the same order up to LOST */
 static inline unsigned ucs_trace_record_of(ucs_trace_kind_t kind)
 {
-    return UCS_TRACE_REC_USE + (unsigned)kind;
+    return (kind == UCS_TRACE_OPERATION) ? UCS_TRACE_REC_OPERATION :
+                                           UCS_TRACE_REC_USE + (unsigned)kind;
 }
 
-/* What USE and RELEASE refer to, an event without time and kind: a process has
+/* What USE and RELEASE refer to, and in a table of its own OPERATION, an event without time and kind: a process has
  * few buffers and call sites, and uses them over and over. A slot whose length
- * is 0 is not defined. */
+ * is 0 is not defined; one of operations is there from the beginning, as all
+ * zeros. */
 #define UCS_TRACE_SLOTS 4096u
 
 #endif

@@ -4,6 +4,7 @@
 #include "attach.h"
 #include "ucp_cache.h"
 
+#include <ucp/door/reader.h>
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
 #include <ucs/sys/deserted.h>
@@ -81,6 +82,7 @@ static void uct_door_init(void)
     uct_helper_config_read(&uct_door_config);
     if (uct_door_config.helper) {
         (void)uct_helper_calls_listen();
+        (void)ucp_door_reader_start();
     }
 }
 

@@ -434,7 +434,7 @@ static void record(void *arg, uint32_t rank, uint64_t, int is_end,
 
     if (rank == r->rank) {
         r->events.push_back({time_ns, address, bytes, signature, access,
-                             is_end ? UCS_TRACE_RELEASE : UCS_TRACE_USE});
+                             is_end ? UCS_TRACE_RELEASE : UCS_TRACE_USE, 0});
     }
 }
 

@@ -43,7 +43,7 @@ protected:
     void add(ucs_trace_kind_t kind, uint64_t time_ns, uint64_t address,
              uint64_t length)
     {
-        m_events.push_back({time_ns, address, length, 77, 0, kind});
+        m_events.push_back({time_ns, address, length, 77, 0, kind, 0});
     }
 
     void use(uint64_t start_ns, uint64_t end_ns, unsigned index,

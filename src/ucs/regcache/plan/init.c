@@ -3,6 +3,8 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
+#include <stdlib.h>
+
 ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
                                     const ucs_regcache_params_t *params)
 {
@@ -11,6 +13,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 
     plan->ops      = ucs_regcache_policy_get(params->policy);
     ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
+    plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
     plan->lateness = cache->tuning.lateness_ns;
     plan->queue_length    = params->dq_length;
@@ -35,6 +38,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 
 void ucs_regcache_plan_cleanup(ucs_regcache_h cache)
 {
+    free(cache->plan.hearing);
     if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_rq_cleanup(&cache->plan.rq);
         cache->plan.ops->cleanup(cache->plan.state);

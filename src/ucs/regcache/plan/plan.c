@@ -78,6 +78,9 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
         (cache->config.max_pinned != SIZE_MAX)) {
         return; /* memory that the user granted; evicted when it is needed */
     }
+    if (ucs_regcache_announced_keeps(cache, region)) {
+        return;
+    }
 
     if (earliest != UCS_REGCACHE_TIME_NEVER) {
         ucs_regcache_terms(cache, region, &terms);
@@ -85,6 +88,10 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
                                         earliest)) {
             return;
         }
+    }
+
+    if (ucs_regcache_idle_leaves(cache, region)) {
+        return;
     }
 
     ucs_regcache_lock(cache);

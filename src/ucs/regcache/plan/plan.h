@@ -4,6 +4,7 @@
 #ifndef UCS_REGCACHE_PLAN_H_
 #define UCS_REGCACHE_PLAN_H_
 
+#include <ucs/regcache/plan/announce.h>
 #include <ucs/regcache/plan/policy.h>
 #include <ucs/predict/condition.h>
 
@@ -17,12 +18,15 @@
  *   step.c    the helper's step
  *   init.c    begin and end
  *   sweep.c   looks for regions whose last use was lost
+ *   hear.c    what the program says, in the order of time
+ *   announce.c  receives that it has posted
  *   serve.c   what is due in the registration queue
  *   wakeup.c  when the helper steps next
  *   policy_*  what is expected when, by policy.h
  *   await.c, home.c   parts of policies
  *   price.c   what a region's registration is worth
  *   plan.c    what a region is expected for
+ *   idle.c    what an idle step may do, and what it leaves
  *   uses.c    batches of uses
  *   terms.c   what the helper's work on a region takes
  *   rq.c      the registration queue
@@ -58,6 +62,31 @@ typedef struct ucs_regcache_backoff {
     uint64_t ns;    /* the latest; 0: all is well */
 } ucs_regcache_backoff_t;
 
+/** Operations that wait for the step that hears them, a power of two. */
+#define UCS_REGCACHE_SAID 1024u
+
+/** Regions that an idle step leaves to the helper. */
+#define UCS_REGCACHE_LEFT 64u
+
+/** What was said and is not heard yet, and what came of it. */
+typedef struct ucs_regcache_hearing {
+    ucs_operation_t          said[UCS_REGCACHE_SAID];
+    uint64_t                 count;     /* ever said */
+    uint64_t                 heard;     /* of them */
+    ucs_regcache_announced_t announced;
+} ucs_regcache_hearing_t;
+
+/** What an idle step may do, and what it left. */
+typedef struct ucs_regcache_idling {
+    uint64_t              budget;   /* ns; UINT64_MAX: this is the helper's */
+    int                   is_short; /* something was left undone */
+    unsigned              count;
+    struct {
+        ucs_regcache_region_t *region;
+        uint64_t              generation;
+    } left[UCS_REGCACHE_LEFT];         /* not deregistered */
+} ucs_regcache_idling_t;
+
 /** What the helper's step owns. */
 typedef struct ucs_regcache_plan {
     const ucs_regcache_policy_ops_t *ops;
@@ -77,6 +106,19 @@ typedef struct ucs_regcache_plan {
     unsigned                        drained;   /* uses, since the last step */
     uint64_t                        drained_at; /* ns, when that ended */
     unsigned                        resting;   /* UCS_REGCACHE_REST_xx */
+    unsigned                        access;     /* of the latest use learned;
+                                                   for buffers that were never
+                                                   used */
+    int                             is_known;   /* there was one */
+    int                             is_deaf;    /* nothing is to be foreseen */
+    ucs_regcache_hearing_t          *hearing;   /* NULL until something was
+                                                   said */
+    ucs_regcache_idling_t           idling;
+    _Atomic(uint64_t)               heard;      /* operations */
+    _Atomic(uint64_t)               announced;  /* receives among them */
+    _Atomic(uint64_t)               announced_on_time; /* whose uses found them
+                                                          registered for it */
+    _Atomic(uint64_t)               idle_steps;
 } ucs_regcache_plan_t;
 
 
@@ -170,6 +212,75 @@ int ucs_regcache_serve_next(ucs_regcache_h cache);
 /** Give up what did not come until now. */
 void ucs_regcache_serve_expired(ucs_regcache_h cache,
                                 ucs_regcache_rq_list_t list, uint64_t now);
+
+
+/** A registration in advance has failed for want of something: none for a
+ *  while. */
+void ucs_regcache_serve_back_off(ucs_regcache_h cache);
+
+/** @return Nonzero during that while. The uses that are due then register by
+ *          themselves. */
+int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
+
+
+/* --- hear.c --- */
+
+/** Hear what was said until @a time. */
+void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time);
+
+/** A use is about to be learned from: hear what came before, and see whether it
+ *  was announced. */
+void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use);
+
+
+/* --- announce.c --- */
+
+/** A receive is posted. */
+void ucs_regcache_announce(ucs_regcache_h cache,
+                           const ucs_operation_t *operation);
+
+/** It has ended, by whatever. */
+void ucs_regcache_announced_end(ucs_regcache_h cache,
+                                const ucs_operation_t *operation);
+
+/** A use has begun that may be the one that was announced. */
+void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use);
+
+/** Register what is due, and give up what did not come. */
+void ucs_regcache_announced_serve(ucs_regcache_h cache);
+
+/** @return Nonzero if a region stays registered for an announced use. */
+int ucs_regcache_announced_keeps(ucs_regcache_h cache,
+                                 const ucs_regcache_region_t *region);
+
+/** @return When @ref ucs_regcache_announced_serve is to be called, ns. */
+uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);
+
+/** Share of a missed use that the announcement of the use that is being learned
+ *  from saves. */
+double ucs_regcache_announced_saved(ucs_regcache_h cache);
+
+/** @return Nonzero if that use found its buffer registered for it was
+ *          announced. */
+int ucs_regcache_announced_is_ready(ucs_regcache_h cache);
+
+
+/* --- idle.c --- */
+
+/** @return Nonzero in an idle step. */
+int ucs_regcache_is_idling(ucs_regcache_h cache);
+
+/** Take @a ns of the idle step's time. @return Zero if there is not so much
+ *  left: the helper is to do it. The helper's own step has all time. */
+int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns);
+
+/** A region is to be deregistered. @return Nonzero if this is an idle step: the
+ *  helper will do it. */
+int ucs_regcache_idle_leaves(ucs_regcache_h cache,
+                             ucs_regcache_region_t *region);
+
+/** The helper: deregister what was left, unless it is wanted by now. */
+void ucs_regcache_idle_take_up(ucs_regcache_h cache);
 
 
 /* --- sweep.c --- */

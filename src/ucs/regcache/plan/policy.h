@@ -77,6 +77,11 @@ typedef struct ucs_regcache_policy_ops {
      *  date. NULL: @a use does that itself. */
     void         (*plan)(ucs_regcache_h cache, uint64_t now);
 
+    /** The program has been heard to do something; @a what stands for it. In
+     *  the order of times, with the uses in theirs. NULL: of no interest, and
+     *  no receive is registered in advance either. */
+    void         (*hear)(ucs_regcache_h cache, uint64_t what, uint64_t time);
+
     /** @return Nonzero if a region stays DORMANT without an item, for the
      *          policy knows a buffer there. NULL: none does. Also called by
      *          checks, when nobody else is inside the cache. */

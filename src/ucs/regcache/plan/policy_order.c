@@ -183,8 +183,10 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_predict_ref_t ref;
 
     ucs_regcache_price(cache, region, &price);
+    price.buffer.saved = ucs_regcache_announced_saved(cache);
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     &price.buffer,
+                                    ucs_regcache_announced_is_ready(cache) ||
                                     ucs_regcache_order_is_ready(use));
     home = &order->homes[ref.index];
     if (ucs_regcache_region_gen(region) != use->generation) {
@@ -199,6 +201,12 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     /* Until the plan says better */
     ucs_regcache_rq_hold(&cache->plan.rq, region, ref, UCS_REGCACHE_TIME_NEVER);
     ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[ref.index]);
+}
+
+static void ucs_regcache_order_hear(ucs_regcache_h cache, uint64_t what,
+                                    uint64_t time)
+{
+    ucs_predict_order_hear(ucs_regcache_order_of(cache)->predictor, what, time);
 }
 
 static void ucs_regcache_order_expect(ucs_regcache_h cache,
@@ -299,6 +307,7 @@ const ucs_regcache_policy_ops_t ucs_regcache_policy_order = {
     .expired      = ucs_regcache_order_expired,
     .under_way    = ucs_regcache_order_under_way,
     .plan         = ucs_regcache_order_plan,
+    .hear         = ucs_regcache_order_hear,
     .is_home      = ucs_regcache_order_is_home,
     .distance     = ucs_regcache_order_distance
 };

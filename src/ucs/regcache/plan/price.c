@@ -38,6 +38,7 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
             1);
     price->buffer.register_ns = ucs_predict_register_cost(terms);
     price->buffer.react_ns    = terms->wakeup_ns;
+    price->buffer.saved       = 0;
     price->buffer.work        = work_ns * ucs_regcache_price_helper(cache) /
                          missed_ns;
 }

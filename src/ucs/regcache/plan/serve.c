@@ -6,7 +6,7 @@
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
-static void ucs_regcache_serve_back_off(ucs_regcache_h cache)
+void ucs_regcache_serve_back_off(ucs_regcache_h cache)
 {
     uint64_t now = ucs_regcache_now(cache);
 
@@ -17,8 +17,7 @@ static void ucs_regcache_serve_back_off(ucs_regcache_h cache)
     cache->plan.backoff.until = now + cache->plan.backoff.ns;
 }
 
-/* The uses that are due meanwhile register by themselves */
-static int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache)
+int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache)
 {
     if (ucs_unlikely(ucs_load_relaxed(&cache->pressed))) {
         ucs_store_relaxed(&cache->pressed, 0);
@@ -139,7 +138,8 @@ int ucs_regcache_serve_next(ucs_regcache_h cache)
     if (ucs_regcache_rq_item_is_current(item)) {
         ucs_regcache_terms(cache, item->region, &terms);
         if (ucs_predict_may_delay(ucs_regcache_now(cache), &terms,
-                                  item->time)) {
+                                  item->time) ||
+            !ucs_regcache_idle_may(cache, terms.register_ns)) {
             return 0;
         }
     }

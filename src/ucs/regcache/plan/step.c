@@ -24,19 +24,22 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
             cache->plan.used_at = now;
         }
         for (i = 0; i < total; ++i) {
+            ucs_regcache_listen_use(cache, &uses[i]);
             policy->use(cache, &uses[i]);
             while ((policy->plan == NULL) && ucs_regcache_serve_next(cache)) {
             }
         }
     } while ((count == UCS_REGCACHE_BATCH) && (--batches > 0));
+    ucs_regcache_listen(cache, UCS_REGCACHE_TIME_NEVER);
     if (policy->plan != NULL) {
         policy->plan(cache, ucs_regcache_now(cache));
     }
+    ucs_regcache_announced_serve(cache);
     while (ucs_regcache_serve_next(cache)) {
     }
 }
 
-uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
+static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
     unsigned batches = (lost == cache->plan.sweep.lost) ?
@@ -47,7 +50,6 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 
     /* seq_cst [R-DUE]: before the queue is looked at */
     ucs_store_seq_cst(&cache->plan.is_news, 0);
-    ucs_regcache_charge(cache);
     if (!ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_reclaim(cache);
         return UCS_REGCACHE_TIME_NEVER;
@@ -63,7 +65,9 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
     ucs_regcache_step_learn(cache, batches, now);
     /* Not before what it woke up for is served: on time it would find it too
      * early, and sleep again */
-    ucs_regcache_terms_late(cache, now);
+    if (!ucs_regcache_is_idling(cache)) {
+        ucs_regcache_terms_late(cache, now);
+    }
     ucs_regcache_sweep(cache, lost, ucs_regcache_now(cache));
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
         ucs_regcache_serve_expired(cache, list, ucs_regcache_now(cache));
@@ -75,11 +79,40 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
         next = ucs_min(next, now + cache->tuning.lot_rest_ns);
     }
-    ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
+    if (!ucs_regcache_is_idling(cache)) {
+        ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
+    }
     if (ucs_load_seq_cst(&cache->plan.is_news)) {   /* [R-DUE] */
         next = ucs_min(next, now + cache->tuning.leisure_ns);
-        ucs_store_relaxed(&cache->plan.next_due, next);
+        if (!ucs_regcache_is_idling(cache)) {
+            ucs_store_relaxed(&cache->plan.next_due, next);
+        }
     }
     ucs_regcache_assert_valid(cache);
     return next;
+}
+
+uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
+{
+    cache->plan.idling.budget = UINT64_MAX;
+    ucs_regcache_charge(cache);
+    if (ucs_regcache_plan_is_used(cache)) {
+        ucs_regcache_idle_take_up(cache);
+    }
+    return ucs_regcache_step_within(cache, now);
+}
+
+/* Its time is the application's own, which has no other use for it: it is not
+ * charged, and says nothing of what a step of the helper takes */
+uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now)
+{
+    uint64_t next;
+
+    ucs_add_relaxed(&cache->plan.idle_steps, 1);
+    /* The helper's own next time is as it was: it tells how late that is */
+    cache->plan.idling.budget   = ucs_min(cache->tuning.idle_work_ns,
+                                          UINT64_MAX - 1);
+    cache->plan.idling.is_short = 0;
+    next                        = ucs_regcache_step_within(cache, now);
+    return cache->plan.idling.is_short ? now : next;
 }

@@ -62,6 +62,7 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     }
     next = ucs_min(next, ucs_regcache_wakeup_queue(cache, now));
     next = ucs_min(next, cache->plan.sweep.at);
+    next = ucs_min(next, ucs_regcache_announced_next(cache));
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
         item = ucs_regcache_rq_first(&cache->plan.rq, list);
         if (item != NULL) {

@@ -91,7 +91,8 @@ static uint64_t uct_helper_env_now(void *arg)
 static uint64_t uct_helper_env_spent(void *arg)
 {
     (void)arg;
-    return ucs_thread_spent();
+    /* In an idle step the time is the program's, which had nothing to do */
+    return ucs_thread_is_helper() ? ucs_thread_spent() : 0;
 }
 
 static double uct_helper_env_busy(void *arg)
@@ -100,7 +101,8 @@ static double uct_helper_env_busy(void *arg)
     uint64_t now        = ucs_clock_now();
     ucs_busy_count_t count;
 
-    if (ucs_taken_is_due(&md->taken, now) && ucs_busy_read(getpid(), &count)) {
+    if (ucs_thread_is_helper() && ucs_taken_is_due(&md->taken, now) &&
+        ucs_busy_read(getpid(), &count)) {
         ucs_taken_note(&md->taken, now, ucs_thread_spent(), &count);
     }
     return ucs_taken_share(&md->taken);

@@ -67,6 +67,8 @@ typedef struct uct_helper_md {
     uct_helper_populated_t   populated;
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */
+    struct uct_helper_md     *hear_next;  /* of those that idle steps serve */
+    uint64_t                 heard;       /* operations of the process's log */
     /* In a forked child: what it registered itself. The lock is a leaf and
      * is never taken in the parent, so the child finds it free. */
     pthread_mutex_t          child_lock;

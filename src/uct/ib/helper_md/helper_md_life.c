@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "hear.h"
 #include "helper_md_int.h"
 #include "node_process.h"
 #include "session.h"
@@ -68,6 +69,7 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
 
     uct_helper_events_recheck(now);
     uct_helper_trust_step(now);
+    uct_helper_hear_step(md);
     next = uct_helper_md_visit_node(md, now);
     if (next == 0) {
         next = ucs_regcache_step(md->cache, now);

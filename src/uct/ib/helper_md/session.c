@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "session.h"
+#include "hear.h"
 #include <uct/ib/helper_md/device/device.h>
 #include "helper_md_int.h"
 #include <uct/ib/helper_md/watch/events.h>
@@ -84,6 +85,7 @@ static void uct_helper_session_adopt(void)
     uct_helper_session_t *session = &uct_helper_session;
     char version[sizeof(session->closed.ucx_version)];
 
+    uct_helper_hear_forget();
     uct_helper_events_forget();
     uct_helper_device_forget();
     uct_helper_monitor_forget();
@@ -200,6 +202,7 @@ static void uct_helper_session_exit(void)
     /* This comes before the lock is taken: in a child the thread that holds it
      * may not exist. */
     ucs_process_id();
+    uct_helper_hear_stop();
     pthread_mutex_lock(&uct_helper_session_lock);
     ucs_list_for_each(md, &session->domains, list) {
         ucs_thread_stop(md->thread);
@@ -324,6 +327,7 @@ void uct_helper_session_enter(uct_helper_md_t *md)
     uct_helper_session_note_model(md);
     ucs_list_add_tail(&session->domains, &md->list);
     pthread_mutex_unlock(&uct_helper_session_lock);
+    uct_helper_hear_enter(md);
 }
 
 static const char *uct_helper_session_ceiling(const char *option)
@@ -361,6 +365,7 @@ void uct_helper_session_leave(uct_helper_md_t *md)
     uct_helper_session_t *session = &uct_helper_session;
     uint64_t now                  = ucs_clock_now();
 
+    uct_helper_hear_leave(md);
     uct_helper_session_warn(md, now);
     pthread_mutex_lock(&uct_helper_session_lock);
     uct_helper_session_collect(md, now, &session->closed);

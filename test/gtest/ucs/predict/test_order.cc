@@ -449,7 +449,7 @@ TEST_F(predict_order, memory_is_what_the_header_states)
             params.max_labels  = labels;
             open();
             EXPECT_LE(ucs_predict_order_memory(order),
-                      16384 +
+                      49152 +
                               UCS_PREDICT_ORDER_BUFFER_BYTES * size_t(places) +
                               UCS_PREDICT_ORDER_LABEL_BYTES * size_t(labels));
             /* and is no number of no use */

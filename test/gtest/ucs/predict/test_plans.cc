@@ -23,7 +23,7 @@ protected:
         return ucs_predict_course_cost(&course, &price, gap);
     }
 
-    ucs_predict_price_t price = {100, 10, 5, 0.25};
+    ucs_predict_price_t price = {100, 10, 5, 0.25, 0};
 };
 
 TEST_F(predict_course, rented)
@@ -250,7 +250,7 @@ protected:
 
     void run(unsigned seed, bool is_worst, double work)
     {
-        ucs_predict_price_t price = {1e6, 1e4, 1e3, work};
+        ucs_predict_price_t price = {1e6, 1e4, 1e3, work, 0};
         std::mt19937 random(seed);
         std::lognormal_distribution<double> tail(0, 2);
         double cost = 0, rent = 0, best = 0, most = 0;

@@ -16,6 +16,7 @@ gtest_SOURCES += \
 	ucs/regcache/test_regcache.cc \
 	ucs/regcache/test_regcache_lru.cc \
 	ucs/regcache/test_rq.cc \
+	ucs/regcache/test_hear.cc \
 	ucs/regcache/test_soft.cc \
 	ucs/regcache/test_tuning.cc \
 	ucs/regcache/test_use.cc

@@ -32,7 +32,15 @@ protected:
                                    uint64_t address, uint64_t length,
                                    uint64_t signature = 0, uint32_t access = 0)
     {
-        return {time_ns, address, length, signature, access, kind};
+        return {time_ns, address, length, signature, access, kind, 0};
+    }
+
+    static ucs_trace_event_t said(uint64_t time_ns, uint64_t address,
+                                  uint64_t length, uint32_t label,
+                                  uint32_t access, uint32_t id)
+    {
+        return {time_ns, address, length, label, access, UCS_TRACE_OPERATION,
+                id};
     }
 
     bytes encode(const std::vector<ucs_trace_event_t> &events)
@@ -82,7 +90,15 @@ protected:
         for (size_t i = 0; i < count; ++i) {
             now += random() % 1000000;
             now -= random() % 100; /* threads are a little out of order */
-            auto kind = ucs_trace_kind_t(random() % 4);
+            auto kind = ucs_trace_kind_t(random() % 5);
+            if (kind == UCS_TRACE_OPERATION) {
+                events.push_back(said(now, random() >> (random() % 40 + 1),
+                                      (random() % 3) * (random() % 4096),
+                                      random() % 64 ? random() % 5 : random(),
+                                      random() % 16,
+                                      random() % 2 ? random() : 0));
+                continue;
+            }
             auto e    = event(kind, now, random() >> (random() % 40 + 1),
                               random() % (1ul << (1 + random() % 40)) + 1,
                               random() % 64 ? 1 + random() % 5 : random(),
@@ -122,7 +138,40 @@ TEST_F(test_trace, what_is_encoded_is_decoded)
         EXPECT_EQ(events[i].length, m_trace.events[i].length) << i;
         EXPECT_EQ(events[i].signature, m_trace.events[i].signature) << i;
         EXPECT_EQ(events[i].access, m_trace.events[i].access) << i;
+        EXPECT_EQ(events[i].id, m_trace.events[i].id) << i;
     }
+}
+
+TEST_F(test_trace, operations_without_data_are_kept)
+{
+    ASSERT_EQ(UCS_OK, decode(encode({said(6000, 0, 0, 0, 2, UINT32_MAX),
+                                     said(6000, 0, 0, 0, 2, 1),
+                                     said(7000, 8, 0, UINT32_MAX, 256, 0)})));
+    ASSERT_EQ(3u, m_trace.count);
+    EXPECT_EQ(UINT32_MAX, m_trace.events[0].id);
+    EXPECT_EQ(1u, m_trace.events[1].id);
+    EXPECT_EQ(0u, m_trace.events[2].id);
+    EXPECT_EQ(8u, m_trace.events[2].address);
+    EXPECT_EQ(UINT32_MAX, m_trace.events[2].signature);
+}
+
+/* What is in files of before, which have no operations */
+TEST_F(test_trace, version_1_is_read)
+{
+    bytes file = encode({event(UCS_TRACE_USE, 6000, 4096, 8192, 7, 3),
+                         event(UCS_TRACE_UNMAP, 6500, 4096, 8192)});
+
+    ASSERT_EQ(2, file[12]);
+    file[12] = 1;
+    ASSERT_EQ(UCS_OK, decode(file)) << m_error.text;
+    ASSERT_EQ(2u, m_trace.count);
+    EXPECT_EQ(8192u, m_trace.events[1].length);
+
+    file     = encode({said(6000, 0, 0, 0, 0, 0)});
+    file[12] = 1;
+    expect_error(file, UCS_ERR_INVALID_PARAM, 64, "no record");
+    file[12] = 0;
+    expect_error(file, UCS_ERR_UNSUPPORTED, 12, "version");
 }
 
 TEST_F(test_trace, repeated_uses_take_few_bytes)
@@ -254,14 +303,19 @@ TEST_F(test_trace, damaged_records_are_told)
 
     ASSERT_EQ(64u, size);
     expect_error(with({1, 0}), UCS_ERR_INVALID_PARAM, 64, "not defined");
-    expect_error(with({6}), UCS_ERR_INVALID_PARAM, 64, "no record");
+    expect_error(with({0x0d}), UCS_ERR_INVALID_PARAM, 64, "no record");
+    expect_error(with({6, 0, 2}), UCS_ERR_INVALID_PARAM, 64, "number");
+    expect_error(with({7, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                       0xff, 1, 0, 0}), UCS_ERR_INVALID_PARAM, 64, "beyond");
+    expect_error(with({7, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x7f}),
+                 UCS_ERR_INVALID_PARAM, 64, "label");
     expect_error(with({0x80, 0x80, 0x04}), UCS_ERR_INVALID_PARAM, 64,
                  "no record"); /* slot out of range */
     expect_error(with({5, 1}), UCS_ERR_INVALID_PARAM, 64, "counts");
     expect_error(with({5, 0, 7}), UCS_ERR_INVALID_PARAM, 66, "after the end");
     expect_error(with({3, 0, 1, 0}), UCS_ERR_INVALID_PARAM, 64, "empty");
     /* Before the place where it is cut, too */
-    expect_error(with({6, 1}), UCS_ERR_INVALID_PARAM, 64, "no record");
+    expect_error(with({0x0d, 1}), UCS_ERR_INVALID_PARAM, 64, "no record");
     expect_error(with({5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                        2}), UCS_ERR_INVALID_PARAM, 64, "64 bits");
 }

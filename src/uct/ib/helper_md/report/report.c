@@ -61,6 +61,10 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->spared_ns               += stats->spared_ns;
     sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
     sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
+    sum->heard                   += stats->heard;
+    sum->announced               += stats->announced;
+    sum->announced_on_time       += stats->announced_on_time;
+    sum->idle_steps              += stats->idle_steps;
     sum->hit_samples             += stats->hit_samples;
     uct_helper_report_add_max(&sum->hit_ns_p50, stats->hit_ns_p50);
     uct_helper_report_add_max(&sum->hit_ns_p99, stats->hit_ns_p99);

@@ -101,6 +101,10 @@ static void uct_helper_report_json_uses(ucs_json_t *json,
     ucs_json_count(json, "wasted", stats->wasted);
     ucs_json_count(json, "evicted", stats->evicted);
     ucs_json_count(json, "invalidated", stats->invalidated);
+    ucs_json_count(json, "heard", stats->heard);
+    ucs_json_count(json, "announced", stats->announced);
+    ucs_json_count(json, "announced_on_time", stats->announced_on_time);
+    ucs_json_count(json, "idle_steps", stats->idle_steps);
     ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
 
     if (stats->hit_samples > 0) {
@@ -298,6 +302,13 @@ static void uct_helper_report_print_uses(FILE *stream,
     fprintf(stream,
             "  registrations    %lu wasted, %lu evicted, %lu invalidated\n",
             stats->wasted, stats->evicted, stats->invalidated);
+    if ((stats->heard > 0) || (stats->idle_steps > 0)) {
+        fprintf(stream,
+                "  heard            %lu operations, %lu receives announced, "
+                "%lu on time by it; %lu idle steps\n",
+                stats->heard, stats->announced, stats->announced_on_time,
+                stats->idle_steps);
+    }
     fprintf(stream,
             "  register         %.3f us + %.1f ns a page, deregister %.3f us + "
             "%.1f ns a page\n",

@@ -52,7 +52,8 @@ typedef struct uct_helper_trace_entry {
     uint64_t  signature;
     uint64_t  address;
     uint64_t  length;  /* bytes */
-    uint64_t  spare;   /* to the size of a record */
+    uint32_t  id;      /* of an operation */
+    uint32_t  spare;   /* to the size of a record */
 } uct_helper_trace_entry_t;
 
 UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
@@ -101,6 +102,22 @@ void uct_helper_trace_unmap(uint64_t address, size_t length)
         .time_ns = ucs_clock_now(),
         .address = address,
         .length  = length
+    };
+
+    uct_helper_trace_push(&entry);
+}
+
+void uct_helper_trace_operation(const ucs_operation_t *operation)
+{
+    const uct_helper_trace_entry_t entry = {
+        .kind      = UCS_TRACE_OPERATION,
+        .access    = operation->kind +
+                     operation->thread * UCS_TRACE_OPERATION_THREAD,
+        .time_ns   = operation->time,
+        .signature = operation->label,
+        .address   = operation->address,
+        .length    = operation->length,
+        .id        = operation->id
     };
 
     uct_helper_trace_push(&entry);
@@ -170,7 +187,8 @@ static void uct_helper_trace_entry(uct_helper_trace_t *trace,
         .address   = entry->address,
         .length    = entry->length,
         .signature = entry->signature,
-        .access    = entry->access
+        .access    = entry->access,
+        .id        = entry->id
     };
 
     trace->time_ns = event.time_ns;
@@ -190,7 +208,7 @@ static void uct_helper_trace_entry(uct_helper_trace_t *trace,
         break;
     default:
         /* The format has no empty range, and none that ends beyond */
-        if ((event.length == 0) ||
+        if (((event.length == 0) && (event.kind != UCS_TRACE_OPERATION)) ||
             (event.length > UINT64_MAX - event.address)) {
             return;
         }

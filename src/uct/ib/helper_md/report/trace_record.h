@@ -4,6 +4,7 @@
 #ifndef UCT_HELPER_TRACE_RECORD_H_
 #define UCT_HELPER_TRACE_RECORD_H_
 
+#include <ucs/predict/operation.h>
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
@@ -61,6 +62,9 @@ void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh);
 
 /** Memory is about to be unmapped. As above; from a memory event. */
 void uct_helper_trace_unmap(uint64_t address, size_t length);
+
+/** Something was said at UCP's entry points. As above. */
+void uct_helper_trace_operation(const ucs_operation_t *operation);
 
 /** Keep the writer quiet (for fork) and let it go on. */
 void uct_helper_trace_hold(void);

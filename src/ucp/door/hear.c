@@ -1,0 +1,269 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "state.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* Before glibc 2.34 a program without threads may lack these; then its only
+ * thread keeps its ring */
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
+
+static _Atomic(ucp_door_state_t*) ucp_door_state;
+
+__thread ucp_door_thread_t ucp_door_thread
+        __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+
+/*
+ * Opening
+ */
+
+ucp_door_state_t *ucp_door_get(void)
+{
+    return ucs_load_acquire(&ucp_door_state); /* [O-STATE] as ucp_door_make() */
+}
+
+static void ucp_door_thread_ends(void *arg)
+{
+    ucp_door_thread.ring    = NULL;
+    ucp_door_thread.is_over = 1;
+    ucp_door_ring_leave(arg);
+}
+
+static ucp_door_state_t *ucp_door_make(void)
+{
+    ucp_door_state_t *other = NULL;
+    ucp_door_state_t *state;
+
+    state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (state == MAP_FAILED) {
+        return NULL;
+    }
+
+    state->has_key = (pthread_key_create != NULL) &&
+                     (pthread_setspecific != NULL) &&
+                     (pthread_key_create(&state->key,
+                                         ucp_door_thread_ends) == 0);
+    /* [O-STATE] The release pairs with the acquire in ucp_door_get(): the state
+     * is whole. */
+    if (!ucs_cas_acq_rel(&ucp_door_state, &other, state)) {
+        munmap(state, sizeof(*state));
+        return other;
+    }
+
+    return state;
+}
+
+static unsigned ucp_door_drain(ucs_operation_t *into, unsigned max)
+{
+    return ucp_door_rings_drain(&ucp_door_get()->rings, into, max);
+}
+
+static void ucp_door_get_stats(ucp_door_stats_t *stats)
+{
+    ucp_door_state_t *state = ucp_door_get();
+
+    stats->lost       = ucp_door_rings_lost(&state->rings);
+    stats->walks      = ucs_load_relaxed(&state->labels.walks);
+    stats->idle_steps = ucs_load_relaxed(&state->idle_steps);
+    stats->unfollowed = ucs_load_relaxed(&state->unfollowed);
+}
+
+static void ucp_door_adopt(void)
+{
+    ucp_door_rings_adopt(&ucp_door_get()->rings, ucp_door_thread.ring);
+}
+
+__attribute__((visibility("default"))) const ucp_door_reader_t *
+ucp_door_open(const ucp_door_listener_t *listener)
+{
+    static const ucp_door_reader_t reader = {UCP_DOOR_VERSION, ucp_door_drain,
+                                             ucp_door_get_stats,
+                                             ucp_door_adopt};
+    ucp_door_state_t *state;
+
+    if (listener->version != UCP_DOOR_VERSION) {
+        return NULL;
+    }
+
+    state = ucp_door_get();
+    if ((state == NULL) && ((state = ucp_door_make()) == NULL)) {
+        return NULL;
+    }
+
+    /* [O-LISTEN] The release pairs with the acquire in ucp_door_listens(). */
+    ucs_store_release(&state->listener, listener);
+    ucp_door_slots_open();
+    return &reader;
+}
+
+static const ucp_door_listener_t *ucp_door_listens(ucp_door_state_t *state)
+{
+    return ucs_load_acquire(&state->listener); /* [O-LISTEN] */
+}
+
+/*
+ * Telling
+ */
+
+static uint64_t ucp_door_now(ucp_door_state_t *state)
+{
+    const ucp_door_listener_t *listener = ucp_door_listens(state);
+    struct timespec time;
+
+    if (listener->now != NULL) {
+        return listener->now();
+    }
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (time.tv_sec * UINT64_C(1000000000)) + time.tv_nsec;
+}
+
+static UCS_F_NOINLINE ucp_door_ring_t *ucp_door_ring_new(ucp_door_state_t *state)
+{
+    ucp_door_thread_t *thread = &ucp_door_thread;
+
+    if (!thread->is_over) {
+        thread->ring    = ucp_door_rings_take(&state->rings);
+        thread->is_over = (thread->ring == NULL);
+        if (state->has_key && (thread->ring != NULL)) {
+            (void)pthread_setspecific(state->key, thread->ring);
+        }
+    }
+
+    return thread->ring;
+}
+
+ucp_door_ring_t *ucp_door_ring(ucp_door_state_t *state)
+{
+    ucp_door_ring_t *ring = ucp_door_thread.ring;
+
+    if (ucs_unlikely(ring == NULL)) {
+        ring = ucp_door_ring_new(state);
+        if (ring == NULL) {
+            ucs_add_relaxed(&state->rings.unheard, 1);
+        }
+    }
+
+    return ring;
+}
+
+void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
+                   ucs_operation_kind_t kind, ucp_door_data_t data,
+                   const ucp_door_site_t *site, uint32_t id)
+{
+    ucs_operation_t operation = {
+        .address = data.address,
+        .length  = data.length,
+        .id      = id,
+        .kind    = kind,
+        .thread  = ring->number
+    };
+    uint64_t path;
+
+    operation.time  = ucp_door_now(state);
+    path            = ucp_door_labels_path(&state->labels,
+                                           ucp_door_listens(state)->walk, site,
+                                           ++ucp_door_thread.heard);
+    operation.label = ucp_door_label(path, kind, data.length);
+    ucp_door_ring_push(ring, &operation);
+}
+
+void ucp_door_tell_end(ucp_door_ticket_t ticket)
+{
+    ucp_door_state_t *state   = ucp_door_get();
+    ucp_door_ring_t *ring     = ucp_door_ring(state);
+    ucs_operation_t operation = {
+        .id     = (uint32_t)ticket,
+        .kind   = UCS_OPERATION_RECEIVED,
+        .thread = (uint32_t)(ticket >> 32)
+    };
+
+    if (ring != NULL) {
+        operation.time = ucp_door_now(state);
+        ucp_door_ring_push(ring, &operation);
+    }
+}
+
+ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
+                              ucp_datatype_t datatype)
+{
+    ucp_door_data_t data = {0, 0};
+
+    /* A size that overflows is for UCX to refuse */
+    if (((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG) &&
+        (buffer != NULL) &&
+        !__builtin_mul_overflow(count, datatype >> UCP_DATATYPE_SHIFT,
+                                &data.length)) {
+        data.address = (uintptr_t)buffer;
+    } else {
+        data.length = 0;
+    }
+
+    return data;
+}
+
+ucp_door_data_t ucp_door_param_data(const void *buffer, size_t count,
+                                    const ucp_request_param_t *param)
+{
+    uint32_t mask = param->op_attr_mask;
+
+    if (((mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
+         (param->memory_type != UCS_MEMORY_TYPE_HOST) &&
+         (param->memory_type != UCS_MEMORY_TYPE_UNKNOWN)) ||
+        ((mask & UCP_OP_ATTR_FIELD_MEMH) && (param->memh != NULL))) {
+        return (ucp_door_data_t){0, 0};
+    }
+
+    return ucp_door_data(buffer, count,
+                         (mask & UCP_OP_ATTR_FIELD_DATATYPE) ?
+                         param->datatype : ucp_dt_make_contig(1));
+}
+
+unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
+                        ucp_door_site_t site)
+{
+    ucp_door_state_t *state = ucp_door_get();
+    unsigned place          = ucp_door_thread.place;
+    ucp_door_ring_t *ring;
+
+    if (place == UCP_DOOR_IN_UCP) {
+        return place;
+    }
+
+    ucp_door_thread.place = UCP_DOOR_IN_UCP;
+    ring                  = ucp_door_ring(state);
+    if (ring != NULL) {
+        ucp_door_tell(state, ring, kind, data, &site, 0);
+    }
+
+    return place;
+}
+
+/*
+ * Idle steps
+ */
+
+void ucp_door_idle(void)
+{
+    ucp_door_state_t *state             = ucp_door_get();
+    const ucp_door_listener_t *listener = ucp_door_listens(state);
+    int saved                           = errno;
+
+    if (listener->idle_step == NULL) {
+        return;
+    }
+
+    /* What the step does at UCP's entry points, nobody is to hear */
+    ucp_door_thread.place = UCP_DOOR_IN_UCP;
+    ucs_add_relaxed(&state->idle_steps, 1);
+    (void)listener->idle_step();
+    ucp_door_leave(UCP_DOOR_OUTSIDE);
+    errno = saved;
+}

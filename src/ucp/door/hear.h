@@ -1,0 +1,157 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_DOOR_HEAR_H_
+#define UCP_DOOR_HEAR_H_
+
+#include "label.h"
+#include "posted.h"
+#include "ring.h"
+#include "slot.h"
+
+#include <ucp/api/ucp.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file hear.h
+ *
+ * What the entry points do when the door is open: tell operations, follow
+ * receives, take idle steps. Only what the program itself calls is told; UCP
+ * calls its own entry points, too, and those calls pass.
+ */
+
+BEGIN_C_DECLS
+
+/** Where a thread is, as seen from the door. */
+typedef enum ucp_door_place {
+    UCP_DOOR_OUTSIDE,     /* in the program */
+    UCP_DOOR_IN_PROGRESS, /* in progress, or in a completion function: what the
+                             program calls from there is told, but no idle step
+                             is taken */
+    UCP_DOOR_IN_UCP       /* in an operation: what comes from there is UCP's */
+} ucp_door_place_t;
+
+/** A thread of the program. */
+typedef struct ucp_door_thread {
+    ucp_door_ring_t *ring;     /* NULL: has none, or not yet */
+    unsigned         place;    /* ucp_door_place_t */
+    unsigned         empty;    /* progress calls in a row that found nothing */
+    unsigned         is_over;  /* no ring for it, now or ever */
+    uint64_t         heard;    /* operations */
+} ucp_door_thread_t;
+
+/** Contiguous data of an operation; address 0 if they are not, or not known. */
+typedef struct ucp_door_data {
+    uintptr_t address;
+    size_t    length;
+} ucp_door_data_t;
+
+/** A receive on its way through the door. */
+typedef struct ucp_door_receive {
+    const ucp_request_param_t *param;  /* for UCP: the program's, or the copy */
+    ucp_door_posted_t         *posted;
+    ucp_door_ticket_t          ticket; /* 0: its end is not followed */
+    ucp_door_wrap_t           *wrap;   /* NULL: followed by its request */
+    unsigned                   place;
+    int                        is_am;
+    ucp_request_param_t        copy;   /* with the door's own function */
+} ucp_door_receive_t;
+
+extern __thread ucp_door_thread_t ucp_door_thread
+        __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+
+/** From where the entry point was called; in that function itself. */
+#define UCP_DOOR_SITE \
+    ((ucp_door_site_t){(uintptr_t)__builtin_return_address(0), \
+                       (uintptr_t)__builtin_frame_address(0)})
+
+
+/** What datatype makes of a buffer. */
+ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
+                              ucp_datatype_t datatype);
+
+
+/** What @a param makes of one: a device's memory, and what the program has
+ *  registered itself, is as if not known. */
+ucp_door_data_t ucp_door_param_data(const void *buffer, size_t count,
+                                    const ucp_request_param_t *param);
+
+
+/**
+ * An entry point begins: the operation is told, unless the call is UCP's own.
+ *
+ * @return The place to go back to by @ref ucp_door_leave.
+ */
+unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
+                        ucp_door_site_t site);
+
+
+/**
+ * A receive begins: it is told, unless the call is UCP's own.
+ *
+ * @param [out] receive  Until @ref ucp_door_receive_end.
+ * @param [in]  param    The program's; NULL if it has none. UCP is to be given
+ *                       @a receive's instead.
+ * @param [in]  is_am    Of an active message, not of a tagged one.
+ */
+void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,
+                            ucp_door_site_t site,
+                            const ucp_request_param_t *param, int is_am);
+
+
+/** UCP has answered, with a request, NULL or an error. */
+void ucp_door_receive_end(ucp_door_receive_t *receive,
+                          ucs_status_ptr_t request);
+
+
+/** The end of the receive that @a request may belong to is told. */
+void ucp_door_request_ended(const void *request);
+
+
+/** @return Nonzero if an idle step is due after a call of progress that came
+ *          from the program and found @a count events. */
+static inline int ucp_door_is_idle(unsigned count)
+{
+    ucp_door_thread_t *thread = &ucp_door_thread;
+
+    if (count != 0) {
+        thread->empty = 0;
+        return 0;
+    }
+
+    return (++thread->empty & (UCP_DOOR_IDLE_CALLS - 1)) == 0;
+}
+
+
+/** Take it. */
+void ucp_door_idle(void);
+
+
+static inline void ucp_door_leave(unsigned place)
+{
+    ucp_door_thread.place = place;
+}
+
+END_C_DECLS
+
+
+/** What an entry point returns where UCP has no such function. */
+#define UCP_DOOR_NO_FUNCTION UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED)
+
+/** Define the entry point of an operation whose data are @a _data: what it is
+ *  called with is told, and nothing else. See UCP_DOOR_ENTRY. */
+#define UCP_DOOR_OPERATION(_ret, _name, _refusal, _kind, _data, _params, \
+                           _args) \
+    UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) \
+    { \
+        unsigned place = ucp_door_enter(_kind, _data, UCP_DOOR_SITE); \
+        _ret ret       = UCP_DOOR_REAL(_name) _args; \
+        \
+        ucp_door_leave(place); \
+        return ret; \
+    }
+
+#endif

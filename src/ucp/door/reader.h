@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_DOOR_READER_H_
+#define UCP_DOOR_READER_H_
+
+#include "door.h"
+
+/**
+ * @file reader.h
+ *
+ * The helper's side of the door: finds it in the process, opens it and has the
+ * helper hear from it. Part of the module that the stub loads.
+ */
+
+BEGIN_C_DECLS
+
+/**
+ * Open the door, if the process has one, and hand its reader to the helper.
+ * From any thread, once the helper is known to be wanted.
+ *
+ * @return Zero if there is none, or it cannot be opened; the helper then works
+ *         as it does without.
+ */
+int ucp_door_reader_start(void);
+
+
+/** As of @ref ucp_door_reader_t; 0 while the door is not open. */
+unsigned ucp_door_drain(ucs_operation_t *into, unsigned max);
+
+
+/**
+ * @param [out] stats  Zeroed while the door is not open.
+ *
+ * @return Nonzero if it is open.
+ */
+int ucp_door_reader_stats(ucp_door_stats_t *stats);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_DOOR_RING_H_
+#define UCP_DOOR_RING_H_
+
+#include "tuning.h"
+
+#include <ucs/predict/operation.h>
+#include <ucs/sys/atomic.h>
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file ring.h
+ *
+ * What threads say, on its way to the helper: a ring a thread that only this
+ * thread fills and only one reader at a time empties, without a lock. A full
+ * ring counts what it does not take; nobody waits, nothing is allocated.
+ */
+
+BEGIN_C_DECLS
+
+/** What is written by different threads lies so far apart. */
+#define UCP_DOOR_LINE 64
+
+typedef enum ucp_door_ring_state {
+    UCP_DOOR_RING_FREE,
+    UCP_DOOR_RING_OWNED, /* its thread fills it */
+    UCP_DOOR_RING_LEFT   /* its thread has ended: free once it is empty */
+} ucp_door_ring_state_t;
+
+/** Invariant: head <= tail <= head + UCP_DOOR_RING_LENGTH. */
+typedef struct ucp_door_ring {
+    /* Written by the owner alone */
+    _Atomic(uint64_t) tail __attribute__((aligned(UCP_DOOR_LINE)));
+    uint64_t          head_seen; /* head, as it was at the last look */
+    _Atomic(uint64_t) lost;
+    uint32_t          last_id;   /* of a receive; goes on with the next owner */
+    uint32_t          number;    /* of the ring, from 0: the thread's */
+    /* Written by the reader; of the state, by those who take and leave it */
+    _Atomic(uint64_t) head __attribute__((aligned(UCP_DOOR_LINE)));
+    _Atomic(unsigned) state;
+    ucs_operation_t   operations[UCP_DOOR_RING_LENGTH]
+            __attribute__((aligned(UCP_DOOR_LINE)));
+} ucp_door_ring_t;
+
+/** All zero is a set of free rings. */
+typedef struct ucp_door_rings {
+    _Atomic(unsigned) used;    /* rings [0, used) have ever had an owner */
+    _Atomic(unsigned) reading; /* nonzero: there is a reader */
+    _Atomic(uint64_t) unheard; /* operations of threads without a ring */
+    ucp_door_ring_t   rings[UCP_DOOR_RINGS];
+} ucp_door_rings_t;
+
+
+/** @return A ring that is the calling thread's from now on; NULL if all have
+ *          an owner. */
+ucp_door_ring_t *ucp_door_rings_take(ucp_door_rings_t *rings);
+
+
+/** The owner gives its ring back; what it has said is still heard. */
+void ucp_door_ring_leave(ucp_door_ring_t *ring);
+
+
+/**
+ * By the ring's owner. Waits for nothing.
+ *
+ * @param [in] operation  Copied, or counted as lost if the ring is full.
+ */
+void ucp_door_ring_push(ucp_door_ring_t *ring,
+                        const ucs_operation_t *operation);
+
+
+/**
+ * Move operations out of all rings, the earliest first as far as they have
+ * come. Any thread; one that finds another here takes nothing.
+ *
+ * @param [out] into  Room for @a max of them.
+ *
+ * @return How many.
+ */
+unsigned ucp_door_rings_drain(ucp_door_rings_t *rings, ucs_operation_t *into,
+                              unsigned max);
+
+
+/** @return Operations that found no place since the start. Any thread. */
+uint64_t ucp_door_rings_lost(ucp_door_rings_t *rings);
+
+
+/** In a forked child, whose only thread calls: what the parent's threads said
+ *  is forgotten, and their rings are free.
+ *
+ * @param [in] mine  The caller's own, which it keeps; may be NULL. */
+void ucp_door_rings_adopt(ucp_door_rings_t *rings, ucp_door_ring_t *mine);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+#include "slot.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#define UCP_DOOR_LIBRARY "libucp.so.0"
+
+static ucp_door_func_t ucp_door_find(const char *name, const void *caller);
+
+static ucp_door_find_func_t ucp_door_finder = ucp_door_find;
+
+/* Slots that were looked up; none leaves the list */
+static _Atomic(ucp_door_slot_t*) ucp_door_slots;
+static _Atomic(unsigned) ucp_door_is_open;
+
+
+static void *ucp_door_find_in(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *found  = NULL;
+
+    if (handle != NULL) {
+        found = dlsym(handle, name);
+        /* UCX stays as long as its user, which the door's caller is */
+        dlclose(handle);
+    }
+
+    return found;
+}
+
+/* The next in line, if UCX is in the global scope; else what the caller itself
+ * was linked with, which may be a UCX of another name as in a Python wheel; else
+ * the one that is loaded. */
+static ucp_door_func_t ucp_door_find(const char *name, const void *caller)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    Dl_info self, info;
+
+    if ((found == NULL) && dladdr(caller, &info) &&
+        (info.dli_fname != NULL) && (info.dli_fname[0] != '\0')) {
+        found = ucp_door_find_in(info.dli_fname, name);
+    }
+    if (found == NULL) {
+        found = ucp_door_find_in(UCP_DOOR_LIBRARY, name);
+    }
+
+    /* The program's own handle finds the door first */
+    if ((found != NULL) && dladdr(found, &info) &&
+        dladdr((void*)ucp_door_find, &self) &&
+        (info.dli_fbase == self.dli_fbase)) {
+        found = ucp_door_find_in(UCP_DOOR_LIBRARY, name);
+    }
+
+    return (ucp_door_func_t)found;
+}
+
+void ucp_door_slots_find_by(ucp_door_find_func_t find)
+{
+    ucp_door_finder = find;
+}
+
+static void ucp_door_slot_list(ucp_door_slot_t *slot)
+{
+    ucp_door_slot_t *head = ucs_load_relaxed(&ucp_door_slots);
+
+    if (ucs_swap_relaxed(&slot->listed, 1)) {
+        return;
+    }
+
+    do {
+        ucs_store_relaxed(&slot->next, head);
+        /* [O-SLOT] The release pairs with the acquire in
+         * ucp_door_slots_open(): the slot is whole. */
+    } while (!ucs_cas_acq_rel(&ucp_door_slots, &head, slot));
+}
+
+ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller)
+{
+    ucp_door_func_t real  = ucp_door_finder(slot->name, caller);
+    ucp_door_func_t first = slot->first;
+    ucp_door_func_t way;
+
+    if (real == NULL) {
+        return NULL;
+    }
+
+    ucs_store_relaxed(&slot->real, real);
+    ucp_door_slot_list(slot);
+    /* [O-OPEN] An add of nothing, ordered with the one that opens: either that
+     * comes later and finds this slot in the list, or this finds it open. */
+    way = ucs_add_acq_rel(&ucp_door_is_open, 0) ? slot->heard : real;
+    /* [O-REAL] The release pairs with the acquire of a call. */
+    ucs_cas_acq_rel(&slot->entry, &first, way);
+    return real;
+}
+
+void ucp_door_slots_open(void)
+{
+    ucp_door_slot_t *slot;
+
+    /* [O-OPEN] An add as that in ucp_door_slot_find(), which is ordered with
+     * it; slots that were listed before it are seen below. */
+    ucs_add_acq_rel(&ucp_door_is_open, 1);
+    /* [O-SLOT] pairs with the release in ucp_door_slot_list(). */
+    for (slot = ucs_load_acquire(&ucp_door_slots); slot != NULL;
+         slot = ucs_load_relaxed(&slot->next)) {
+        /* [O-REAL] The release pairs with the acquire of a call. */
+        ucs_store_release(&slot->entry, slot->heard);
+    }
+}

@@ -1,0 +1,125 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_DOOR_SLOT_H_
+#define UCP_DOOR_SLOT_H_
+
+#include <ucs/sys/atomic.h>
+
+#include <ucs/sys/compiler_def.h>
+
+/**
+ * @file slot.h
+ *
+ * The way from an entry point to UCP. Each has a slot whose first word is where
+ * a call goes next: to what looks UCP's function up, then, as long as the door
+ * is shut, to that function itself, and through the door once it is open. So a
+ * call that nobody hears costs a load and a jump.
+ */
+
+BEGIN_C_DECLS
+
+typedef void (*ucp_door_func_t)(void);
+
+/**
+ * Finds UCP's function.
+ *
+ * @param [in] caller  An address in what calls it, by which a library of UCX is
+ *                     found that only its users see.
+ *
+ * @return NULL if there is none.
+ */
+typedef ucp_door_func_t (*ucp_door_find_func_t)(const char *name,
+                                                const void *caller);
+
+typedef struct ucp_door_slot {
+    _Atomic(ucp_door_func_t)       entry; /* where a call goes: first at
+                                             first, then real or heard */
+    _Atomic(ucp_door_func_t)       real;  /* NULL: not looked up yet */
+    const char                    *name;
+    ucp_door_func_t                first;
+    ucp_door_func_t                heard;
+    _Atomic(unsigned)              listed;
+    _Atomic(struct ucp_door_slot*) next; /* in the list of those looked up */
+} ucp_door_slot_t;
+
+
+/**
+ * Look UCP's function up, and send later calls there or through the door. Any
+ * thread; it takes the loader's lock.
+ *
+ * @param [in] caller  As of @ref ucp_door_find_func_t.
+ *
+ * @return NULL if there is no such function.
+ */
+ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller);
+
+
+/** From now on calls go through the door. Any thread. */
+void ucp_door_slots_open(void);
+
+
+/** For tests: what finds UCP's functions, before the first of them is called.
+ */
+void ucp_door_slots_find_by(ucp_door_find_func_t find);
+
+
+/** @return UCP's function, which was looked up before the door was opened for
+ *          this slot. */
+static inline ucp_door_func_t ucp_door_slot_real(const ucp_door_slot_t *slot)
+{
+    return ucs_load_relaxed(&slot->real);
+}
+
+END_C_DECLS
+
+
+/* An entry point jumps on, so that the return address behind it is the
+ * program's: also in a build without optimization or with a sanitizer */
+#ifdef __clang__
+#  define UCP_DOOR_JUMPS __attribute__((no_sanitize("thread")))
+#else
+#  define UCP_DOOR_JUMPS __attribute__((optimize("O2"), no_sanitize_thread))
+#endif
+
+/** The type of UCP's function, and UCP's function, in what the door does. */
+#define UCP_DOOR_REAL(_name) \
+    ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
+
+/**
+ * Define an entry point. What follows in the file is its `_heard` function, of
+ * the same type, which does what the door does and calls UCP_DOOR_REAL(name).
+ *
+ * @param _refusal  What is returned if there is no such function in UCP.
+ * @param _params   The parameters, in parentheses.
+ * @param _args     Their names, in parentheses.
+ */
+#define UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) \
+    static _ret _name##_first _params; \
+    static _ret _name##_heard _params; \
+    static ucp_door_slot_t _name##_slot = { \
+        .entry = (ucp_door_func_t)_name##_first, \
+        .name  = #_name, \
+        .first = (ucp_door_func_t)_name##_first, \
+        .heard = (ucp_door_func_t)_name##_heard \
+    }; \
+    __attribute__((visibility("default"))) UCP_DOOR_JUMPS _ret _name _params \
+    { \
+        /* [O-REAL] The acquire pairs with the release of what found UCP's \
+         * function: through the door, that function is there. */ \
+        return ((__typeof__(&_name))ucs_load_acquire( \
+                &_name##_slot.entry)) _args; \
+    } \
+    static _ret _name##_first _params \
+    { \
+        __typeof__(&_name) real = (__typeof__(&_name))ucp_door_slot_find( \
+                &_name##_slot, __builtin_return_address(0)); \
+        if (real == NULL) { \
+            return _refusal; \
+        } \
+        return ((__typeof__(&_name))ucs_load_relaxed( \
+                &_name##_slot.entry)) _args; \
+    } \
+    static _ret _name##_heard _params
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "hear.h"
+
+/*
+ * Tagged messages
+ */
+
+
+UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_nb, UCP_DOOR_NO_FUNCTION,
+                   UCS_OPERATION_SEND, ucp_door_data(buffer, count, datatype),
+                   (ucp_ep_h ep, const void *buffer, size_t count,
+                    ucp_datatype_t datatype, ucp_tag_t tag,
+                    ucp_send_callback_t cb),
+                   (ep, buffer, count, datatype, tag, cb))
+
+UCP_DOOR_OPERATION(ucs_status_t, ucp_tag_send_nbr, UCS_ERR_UNSUPPORTED,
+                   UCS_OPERATION_SEND, ucp_door_data(buffer, count, datatype),
+                   (ucp_ep_h ep, const void *buffer, size_t count,
+                    ucp_datatype_t datatype, ucp_tag_t tag, void *req),
+                   (ep, buffer, count, datatype, tag, req))
+
+UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_nbx, UCP_DOOR_NO_FUNCTION,
+                   UCS_OPERATION_SEND,
+                   ucp_door_param_data(buffer, count, param),
+                   (ucp_ep_h ep, const void *buffer, size_t count,
+                    ucp_tag_t tag, const ucp_request_param_t *param),
+                   (ep, buffer, count, tag, param))
+
+UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_sync_nb,
+                   UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
+                   ucp_door_data(buffer, count, datatype),
+                   (ucp_ep_h ep, const void *buffer, size_t count,
+                    ucp_datatype_t datatype, ucp_tag_t tag,
+                    ucp_send_callback_t cb),
+                   (ep, buffer, count, datatype, tag, cb))
+
+UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_sync_nbx,
+                   UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
+                   ucp_door_param_data(buffer, count, param),
+                   (ucp_ep_h ep, const void *buffer, size_t count,
+                    ucp_tag_t tag, const ucp_request_param_t *param),
+                   (ep, buffer, count, tag, param))
+
+UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
+               (ucp_worker_h worker, void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
+                ucp_tag_recv_callback_t cb),
+               (worker, buffer, count, datatype, tag, tag_mask, cb))
+{
+    ucp_door_receive_t receive;
+    ucs_status_ptr_t ret;
+
+    ucp_door_receive_begin(&receive, ucp_door_data(buffer, count, datatype),
+                           UCP_DOOR_SITE, NULL, 0);
+    ret = UCP_DOOR_REAL(ucp_tag_recv_nb)(worker, buffer, count, datatype, tag,
+                                         tag_mask, cb);
+    ucp_door_receive_end(&receive, ret);
+    return ret;
+}
+
+/* The request is the program's memory, and is at work if UCX says so */
+UCP_DOOR_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
+               (ucp_worker_h worker, void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
+                void *req),
+               (worker, buffer, count, datatype, tag, tag_mask, req))
+{
+    ucp_door_receive_t receive;
+    ucs_status_t ret;
+
+    ucp_door_receive_begin(&receive, ucp_door_data(buffer, count, datatype),
+                           UCP_DOOR_SITE, NULL, 0);
+    ret = UCP_DOOR_REAL(ucp_tag_recv_nbr)(worker, buffer, count, datatype, tag,
+                                          tag_mask, req);
+    ucp_door_receive_end(&receive, UCS_STATUS_IS_ERR(ret) ?
+                                           UCS_STATUS_PTR(ret) : req);
+    return ret;
+}
+
+UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nbx, UCP_DOOR_NO_FUNCTION,
+               (ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                ucp_tag_t tag_mask, const ucp_request_param_t *param),
+               (worker, buffer, count, tag, tag_mask, param))
+{
+    ucp_door_receive_t receive;
+    ucs_status_ptr_t ret;
+
+    ucp_door_receive_begin(&receive, ucp_door_param_data(buffer, count, param),
+                           UCP_DOOR_SITE, param, 0);
+    ret = UCP_DOOR_REAL(ucp_tag_recv_nbx)(worker, buffer, count, tag, tag_mask,
+                                          receive.param);
+    ucp_door_receive_end(&receive, ret);
+    return ret;
+}
+
+UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb, UCP_DOOR_NO_FUNCTION,
+               (ucp_worker_h worker, void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_tag_message_h message,
+                ucp_tag_recv_callback_t cb),
+               (worker, buffer, count, datatype, message, cb))
+{
+    ucp_door_receive_t receive;
+    ucs_status_ptr_t ret;
+
+    ucp_door_receive_begin(&receive, ucp_door_data(buffer, count, datatype),
+                           UCP_DOOR_SITE, NULL, 0);
+    ret = UCP_DOOR_REAL(ucp_tag_msg_recv_nb)(worker, buffer, count, datatype,
+                                             message, cb);
+    ucp_door_receive_end(&receive, ret);
+    return ret;
+}
+
+UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx, UCP_DOOR_NO_FUNCTION,
+               (ucp_worker_h worker, void *buffer, size_t count,
+                ucp_tag_message_h message, const ucp_request_param_t *param),
+               (worker, buffer, count, message, param))
+{
+    ucp_door_receive_t receive;
+    ucs_status_ptr_t ret;
+
+    ucp_door_receive_begin(&receive, ucp_door_param_data(buffer, count, param),
+                           UCP_DOOR_SITE, param, 0);
+    ret = UCP_DOOR_REAL(ucp_tag_msg_recv_nbx)(worker, buffer, count, message,
+                                              receive.param);
+    ucp_door_receive_end(&receive, ret);
+    return ret;
+}

@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCP_DOOR_TUNING_H_
+#define UCP_DOOR_TUNING_H_
+
+/**
+ * @file tuning.h
+ *
+ * The constants of the door, each with its unit, the reason, and what half and
+ * double of it do. All sizes of tables are powers of two.
+ */
+
+/** Threads that are heard at a time. A job has a thread or a few a rank; memory
+ *  is touched only for those that speak. Half: of a job with more than 32
+ *  communicating threads some are not heard. Double: as much address space
+ *  again, 2.6 MB, and a drain looks at twice as many heads once they were all
+ *  in use. */
+#define UCP_DOOR_RINGS 64u
+
+/** Operations that wait in a thread's ring. The helper looks each 20 ms or as
+ *  ranks wait: 50,000 operations a second, what LU makes, fill it just then.
+ *  Half: faster programs lose half as early. Double: 40 KB more of the cache
+ *  are written round and round. */
+#define UCP_DOOR_RING_LENGTH 1024u
+
+/** Receives whose completion function is wrapped at a time. Half: programs with
+ *  more than 512 posted receives have the ends of some told when they free the
+ *  request. Double: 64 KB more. */
+#define UCP_DOOR_WRAPS 1024u
+
+/** Receives that are known by their request at a time. Half, double: as above,
+ *  but the end of one that finds no room is told at once. */
+#define UCP_DOOR_REQUESTS 1024u
+
+/** Bytes of the shortest receive whose end is followed: what is shorter than a
+ *  page nobody registers ahead, and a short message is not to pay for two
+ *  operations. Half, double: as many more, or fewer, are followed in vain. */
+#define UCP_DOOR_FOLLOW_MIN 4096u
+
+/** Neighbours at which a place in either table is looked for. Half: places are
+ *  refused in a table that is half full. Double: a free of a request that is
+ *  not in the table looks at two more cache lines. */
+#define UCP_DOOR_PROBES 8u
+
+/** Pairs of return address and stack position whose path is remembered, as a
+ *  power of two. 12: what a registration's call sites have. Half, double:
+ *  programs of more call sites walk more, or less, often. */
+#define UCP_DOOR_PATH_BITS 12
+
+/** Operations for one walk of the stack, once as many were walked as paths are
+ *  remembered. A walk takes about a microsecond. Half: a program of endlessly
+ *  many call sites pays twice as much. Double: it learns them half as fast. */
+#define UCP_DOOR_WALK_SHARE 16u
+
+/** Empty calls of progress in a row, a power of two, after which and after each
+ *  as many again the caller takes an idle step. An empty call takes some 100
+ *  ns, so a rank waits for longer than a message's latency by then. Half: idle
+ *  steps in what is latency, not waiting. Double: a microsecond or two later
+ *  in each wait. */
+#define UCP_DOOR_IDLE_CALLS 16u
+
+#endif

@@ -1,0 +1,706 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "price.h"
+
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/predict/saturate.h>
+#include <ucs/sys/hash.h>
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/*
+ * Delays
+ */
+
+/* By call site and place; by call site, if @a start is 0 */
+static ucs_regcache_announcer_t *
+ucs_regcache_announcer(ucs_regcache_announced_t *announced, uint32_t label,
+                       uintptr_t start)
+{
+    uint64_t key = (start ^ (((uint64_t)label + 1) << 32)) * UCS_HASH_ROUND_1;
+    ucs_regcache_announcer_t *site;
+
+    key ^= key >> 29;
+    site = &announced->sites[(key >> 17) % UCS_REGCACHE_ANNOUNCERS];
+    if (site->key != key) {
+        memset(site, 0, sizeof(*site));
+        site->key = key;
+    }
+    return site;
+}
+
+/* Messages may be shorter than what is posted for them, and need no
+ * registration at all. What is foreseen too long serves as well, but not if
+ * that is by far. Of a use no more is known than its region, in pages. @a end
+ * is that of the region, the start if no use came. */
+static ucs_regcache_announcer_t *ucs_regcache_announced_learn_length(
+        ucs_regcache_h cache, const ucs_regcache_announcement_t *announcement,
+        uintptr_t end, uint64_t start_ns)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    uintptr_t first    = ucs_regcache_page_down(cache, announcement->start);
+    uint64_t page      = cache->config.page_mask + 1;
+    uint64_t foreseen  = (ucs_regcache_page_up(cache, announcement->end) -
+                         first) / page;
+    uint64_t pages     = 0;
+    ucs_regcache_announcer_t *site;
+
+    if (end > announcement->start) {
+        pages = (ucs_regcache_page_up(cache, end) - first) / page;
+    }
+    foreseen       = (announcement->end > announcement->start) ? foreseen : 0;
+    site           = ucs_regcache_announcer(announced, announcement->label,
+                                            announcement->start);
+    site->is_wrong = (pages > foreseen) || (2 * pages < foreseen);
+    if (!announcement->has_acted) {
+        site->trust += (site->trust < 0) ? 0.1f : 0;
+    } else if (!site->is_wrong &&
+               (announcement->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+               (announcement->ready <= start_ns)) {
+        site->trust = ucs_min(site->trust + 0.25f, 1.0f);
+    } else {
+        site->trust = ucs_max(site->trust - 1, -3.0f);
+    }
+    if (site->posts == 0) {
+        announced->is_short = site->is_wrong;
+    }
+    site->pages[site->posts++ % UCS_REGCACHE_LENGTHS] =
+            (uint32_t)ucs_min(pages, UINT32_MAX);
+    return site;
+}
+
+/* @return How many of the latest are as those before the one @a back posts
+ *         ago */
+static unsigned
+ucs_regcache_announcer_alike(const ucs_regcache_announcer_t *site,
+                             unsigned back)
+{
+    unsigned known = ucs_min(site->posts, UCS_REGCACHE_LENGTHS);
+    unsigned alike = 0;
+
+    while ((back + alike + 1 < known) && (alike < UCS_REGCACHE_ALIKE) &&
+           (site->pages[(site->posts - 1 - alike) % UCS_REGCACHE_LENGTHS] ==
+            site->pages[(site->posts - 2 - alike - back) %
+                        UCS_REGCACHE_LENGTHS])) {
+        ++alike;
+    }
+    return alike;
+}
+
+/* What followed when the latest ones were as they are now, for the longest
+ * time; else the latest. There is one. */
+static uint32_t
+ucs_regcache_announcer_pages(const ucs_regcache_announcer_t *site,
+                             unsigned *alike_p)
+{
+    unsigned known = ucs_min(site->posts, UCS_REGCACHE_LENGTHS);
+    unsigned best  = 0;
+    unsigned back, alike;
+
+    *alike_p = 0;
+    for (back = 0; back + 1 < known; ++back) {
+        alike = ucs_regcache_announcer_alike(site, back);
+        if (alike > *alike_p) {
+            *alike_p = alike;
+            best     = back;
+        }
+    }
+    return site->pages[(site->posts - 1 - best) % UCS_REGCACHE_LENGTHS];
+}
+
+static void
+ucs_regcache_announced_learn(ucs_regcache_h cache,
+                             const ucs_regcache_announcement_t *announcement,
+                             const ucs_use_t *use)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    float delay = (float)(use->start_ns - announcement->posted);
+    ucs_regcache_announcer_t *site;
+
+    site = ucs_regcache_announced_learn_length(cache, announcement,
+                                               use->address + use->length,
+                                               use->start_ns);
+    ucs_predict_delays_add(&site->delays, delay);
+    ucs_predict_delays_add(
+            &ucs_regcache_announcer(announced, announcement->label, 0)->delays,
+            delay);
+    ucs_predict_delays_add(&announced->all, delay);
+}
+
+/* What is known best of when the use will come */
+static const ucs_predict_delays_t *
+ucs_regcache_announced_delays(ucs_regcache_announced_t *announced,
+                              const ucs_regcache_announcement_t *announcement)
+{
+    const ucs_predict_delays_t *delays;
+
+    delays = &ucs_regcache_announcer(announced, announcement->label,
+                                     announcement->start)->delays;
+    if (delays->count > 0) {
+        return delays;
+    }
+    delays = &ucs_regcache_announcer(announced, announcement->label, 0)->delays;
+    return (delays->count > 0) ? delays : &announced->all;
+}
+
+/*
+ * When to register
+ */
+
+/* What it costs, in missed uses, to begin @a after the post, if the use comes
+ * @a delay after it */
+static double
+ucs_regcache_announced_cost(const ucs_regcache_announcement_t *announcement,
+                            double after, double delay)
+{
+    double rent  = (double)announcement->rent;
+    double takes = (double)announcement->takes;
+
+    if (delay <= after) {
+        return 1;
+    }
+    if (delay < after + takes) {
+        return (after + takes - delay) / takes; /* it waits for the rest */
+    }
+    if (delay > after + rent) {
+        return 2; /* given up, and missed */
+    }
+    return (delay - after) / rent;
+}
+
+/* Of all delays that are known and have not passed */
+static double
+ucs_regcache_announced_mean(const ucs_regcache_announcement_t *announcement,
+                            const ucs_predict_delays_t *delays, double after,
+                            double passed)
+{
+    double sum     = 0;
+    unsigned count = 0;
+    unsigned i;
+
+    for (i = 0; i < delays->count; ++i) {
+        if (delays->sorted[i] > passed) {
+            sum += ucs_regcache_announced_cost(announcement, after,
+                                               delays->sorted[i]);
+            ++count;
+        }
+    }
+    return (count > 0) ? sum / count : 0;
+}
+
+/* At once, or just in time for one of the delays that are known. If nothing is,
+ * at once: at worst it costs a missed use more. */
+static void
+ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
+                            ucs_regcache_announcement_t *announcement,
+                            double share, double wait_least, uint64_t now)
+{
+    const ucs_predict_delays_t *delays =
+            ucs_regcache_announced_delays(announced, announcement);
+    double passed = (double)ucs_predict_sat_sub(now, announcement->posted);
+    double best   = passed;
+    double least, after, cost;
+    unsigned i;
+
+    /* What waiting saves is to be worth the helper's trouble */
+    least = ucs_regcache_announced_mean(announcement, delays, passed, passed) -
+            wait_least;
+    for (i = 0; i < delays->count; ++i) {
+        after = share * delays->sorted[i] - (double)announcement->takes -
+                (double)announcement->late;
+        if (after > passed) {
+            cost = ucs_regcache_announced_mean(announcement, delays, after,
+                                               passed);
+            if (cost < least) {
+                least = cost;
+                best  = after;
+            }
+        }
+    }
+    announcement->due   = announcement->posted + (uint64_t)best;
+    announcement->until = ucs_predict_sat_add(announcement->due,
+                                              announcement->rent);
+    announcement->state = (least < 1) ? UCS_REGCACHE_ANNOUNCED_WAITING :
+                                        UCS_REGCACHE_ANNOUNCED_PASSED;
+}
+
+static void
+ucs_regcache_announced_price(ucs_regcache_h cache,
+                             ucs_regcache_announcement_t *announcement)
+{
+    uintptr_t first = ucs_regcache_page_down(cache, announcement->start);
+    uintptr_t last  = ucs_regcache_page_up(cache, announcement->end);
+    double bytes    = (double)(last - first);
+    double leave_bytes;
+
+    ucs_regcache_lock(cache);
+    announcement->takes = ucs_predict_cost_estimate(
+            &cache->cost.reg, (last - first) / (cache->config.page_mask + 1));
+    leave_bytes = (double)cache->memory.seen.bytes;
+    ucs_regcache_unlock(cache);
+    announcement->takes = ucs_max(announcement->takes, 1);
+    announcement->late  = ucs_max(cache->plan.lateness, cache->plan.shared);
+    announcement->rent  = 1 + (uint64_t)ucs_predict_price_rent_ns(
+                                     cache->config.max_slowdown, leave_bytes,
+                                     bytes,
+                                     announcement->takes *
+                                             cache->tuning.miss_weight);
+}
+
+/*
+ * The list
+ */
+
+static void
+ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
+                           ucs_regcache_announcement_t *announcement,
+                           ucs_regcache_announced_state_t state)
+{
+    announced->open  -= announcement->state != UCS_REGCACHE_ANNOUNCED_NONE;
+    announced->ready -= announcement->state == UCS_REGCACHE_ANNOUNCED_READY;
+    announcement->state = state;
+    announced->open  += announcement->state != UCS_REGCACHE_ANNOUNCED_NONE;
+    announced->ready += announcement->state == UCS_REGCACHE_ANNOUNCED_READY;
+}
+
+/* It keeps its region no longer */
+static void ucs_regcache_announced_drop(ucs_regcache_h cache,
+                                        ucs_regcache_announcement_t *of,
+                                        ucs_regcache_announced_state_t state)
+{
+    int was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY);
+
+    ucs_regcache_announced_set(&cache->plan.hearing->announced, of, state);
+    if (was_ready && (ucs_regcache_region_gen(of->region) == of->generation)) {
+        ucs_regcache_plan_deregister(cache, of->region);
+    }
+}
+
+/* The place of the oldest */
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_room(ucs_regcache_h cache)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *room   = &announced->list[
+            announced->next++ % UCS_REGCACHE_ANNOUNCED];
+
+    ucs_regcache_announced_drop(cache, room, UCS_REGCACHE_ANNOUNCED_NONE);
+    return room;
+}
+
+/* It is over without a use */
+static void ucs_regcache_announced_unused(ucs_regcache_h cache,
+                                          ucs_regcache_announcement_t *of)
+{
+    if (!of->is_over) {
+        of->is_over = 1;
+        (void)ucs_regcache_announced_learn_length(cache, of, of->start, 0);
+    }
+}
+
+/* No two receives write to the same memory at once: if an earlier one was to,
+ * it is over, and its end was not told. What it has registered the new one may
+ * take over, so it ends when the step has looked at that. */
+static void
+ucs_regcache_announced_replace(ucs_regcache_h cache,
+                               const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    for (i = 0; (announced->open > 0) && (i < UCS_REGCACHE_ANNOUNCED); ++i) {
+        of = &announced->list[i];
+        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
+            (of->start < operation->address + operation->length) &&
+            (ucs_max(of->end, of->start + 1) > operation->address)) {
+            of->until    = 0;
+            of->is_over |= (of->id != 0); /* what its end would have told */
+            ucs_regcache_announced_unused(cache, of);
+        }
+    }
+}
+
+/* How much of it will be used, and is that sure? */
+static int
+ucs_regcache_announced_length(ucs_regcache_h cache,
+                              const ucs_operation_t *operation,
+                              ucs_regcache_announcement_t *announcement)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    const ucs_regcache_announcer_t *site = ucs_regcache_announcer(
+            announced, operation->label, operation->address);
+    uint64_t end = operation->address + operation->length;
+    unsigned alike;
+    uint64_t pages;
+
+    announcement->end = end;
+    if (site->posts == 0) {
+        return !announced->is_short;
+    }
+    pages = ucs_regcache_announcer_pages(site, &alike);
+    end   = (pages == 0) ?
+                    operation->address :
+                    ucs_min(end, ucs_regcache_page_down(cache,
+                                                        operation->address) +
+                                         pages * (cache->config.page_mask + 1));
+    announcement->end = end;
+    return (pages > 0) && (site->trust >= 0) &&
+           (!site->is_wrong || (alike == UCS_REGCACHE_ALIKE));
+}
+
+void ucs_regcache_announce(ucs_regcache_h cache,
+                           const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *announcement;
+    ucs_regcache_announced_state_t state;
+    int is_sure;
+
+    if ((operation->address == 0) ||
+        (operation->length < ucs_max(cache->config.min_size, 1)) ||
+        (operation->length > UINTPTR_MAX - operation->address) ||
+        ucs_load_relaxed(&cache->distrust)) {
+        return;
+    }
+    ucs_add_relaxed(&cache->plan.announced, 1);
+    ucs_regcache_announced_replace(cache, operation);
+    announcement         = ucs_regcache_announced_room(cache);
+    announcement->posted = operation->time;
+    announcement->start  = operation->address;
+    announcement->label  = operation->label;
+    is_sure = ucs_regcache_announced_length(cache, operation, announcement);
+    announcement->id     = operation->id;
+    announcement->thread = operation->thread;
+    announcement->is_over   = 0;
+    announcement->has_acted = 0;
+    ucs_regcache_announced_price(cache, announcement);
+    ucs_regcache_announced_plan(announced, announcement,
+                                cache->tuning.predict.bound_least,
+                                cache->tuning.predict.row_missed,
+                                ucs_regcache_now(cache));
+    state               = is_sure ? announcement->state :
+                                    UCS_REGCACHE_ANNOUNCED_PASSED;
+    announcement->state = UCS_REGCACHE_ANNOUNCED_NONE;
+    ucs_regcache_announced_set(announced, announcement, state);
+}
+
+/* The end may be heard of before the use is learned from that it is the end
+ * of; so it waits for the end of the step */
+void ucs_regcache_announced_end(ucs_regcache_h cache,
+                                const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    for (i = 0; (operation->id != 0) && (announced->open > 0) &&
+                (i < UCS_REGCACHE_ANNOUNCED); ++i) {
+        of = &announced->list[i];
+        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
+            (of->id == operation->id) && (of->thread == operation->thread)) {
+            of->until = 0;
+        }
+    }
+}
+
+/* The oldest that this may be the use of */
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
+                            uintptr_t start, uintptr_t end, uint64_t start_ns)
+{
+    ucs_regcache_announcement_t *found = NULL;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    for (i = 0; (announced->open > 0) && (i < UCS_REGCACHE_ANNOUNCED); ++i) {
+        of = &announced->list[i];
+        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) && !of->is_over &&
+            (of->posted <= start_ns) && (of->start >= start) &&
+            (of->start < end) &&
+            ((found == NULL) || (of->posted < found->posted))) {
+            found = of;
+        }
+    }
+    return found;
+}
+
+void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *of;
+    double cost;
+
+    announced->saved     = 0;
+    announced->was_ready = 0;
+    of = ucs_regcache_announced_find(announced, use->address,
+                                     use->address + use->length,
+                                     use->start_ns);
+    if (of == NULL) {
+        return;
+    }
+    ucs_regcache_announced_learn(cache, of, use);
+    announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+                           (of->ready <= use->start_ns);
+    ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
+    if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) ||
+        (of->state == UCS_REGCACHE_ANNOUNCED_READY)) {
+        cost = ucs_regcache_announced_cost(of,
+                                           (double)(of->due - of->posted),
+                                           (double)(use->start_ns -
+                                                    of->posted));
+        announced->saved = 1 - ucs_min(cost, 1);
+    }
+    ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_NONE);
+}
+
+double ucs_regcache_announced_saved(ucs_regcache_h cache)
+{
+    return (cache->plan.hearing == NULL) ? 0 :
+                                           cache->plan.hearing->announced.saved;
+}
+
+int ucs_regcache_announced_is_ready(ucs_regcache_h cache)
+{
+    return (cache->plan.hearing != NULL) &&
+           cache->plan.hearing->announced.was_ready;
+}
+
+int ucs_regcache_announced_keeps(ucs_regcache_h cache,
+                                 const ucs_regcache_region_t *region)
+{
+    const ucs_regcache_announced_t *announced;
+    const ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if ((cache->plan.hearing == NULL) ||
+        (cache->plan.hearing->announced.ready == 0)) {
+        return 0;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
+        of = &announced->list[i];
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+            (of->region == region)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/*
+ * Registration
+ */
+
+/* What is to be done for an announcement that is due */
+typedef enum ucs_regcache_announced_act {
+    UCS_REGCACHE_ANNOUNCED_PASS,     /* nothing, and never */
+    UCS_REGCACHE_ANNOUNCED_VOID,     /* likewise, and it says nothing of others:
+                                        the memory is another by now */
+    UCS_REGCACHE_ANNOUNCED_LATER,    /* nothing now */
+    UCS_REGCACHE_ANNOUNCED_KEEP,     /* it is registered */
+    UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
+} ucs_regcache_announced_act_t;
+
+/* REGISTERING, of nobody */
+static void ucs_regcache_announced_begin(ucs_regcache_region_t *region)
+{
+    ucs_store_relaxed(&region->speculative, 1);
+    ucs_store_relaxed(&region->wake, UCS_REGCACHE_WAKE_NOW);
+    ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_QUEUE);
+}
+
+/* A buffer that is not known. What overlaps it is another use's, and would be
+ * pinned twice. */
+static ucs_regcache_region_t *
+ucs_regcache_announced_open(ucs_regcache_h cache,
+                            const ucs_regcache_announcement_t *announcement,
+                            uint64_t now)
+{
+    ucs_regcache_request_t request = {
+        .start      = announcement->start,
+        .end        = announcement->end,
+        .first      = ucs_regcache_page_down(cache, announcement->start),
+        .last       = ucs_regcache_page_up(cache, announcement->end),
+        .access     = cache->plan.access,
+        .flags      = cache->plan.access,
+        .size_class = UCS_REGCACHE_CLASS_MANAGED,
+        .now        = now
+    };
+    ucs_regcache_region_t *region;
+
+    if (!cache->plan.is_known ||
+        (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
+         NULL)) {
+        return NULL;
+    }
+    ucs_regcache_account(cache, now);
+    ucs_extents_add(&cache->memory.seen, request.first, request.last);
+    region = ucs_regcache_region_begin(cache, NULL, &request);
+    ucs_regcache_announced_begin(region);
+    /* relaxed: the state changes under the lock alone, which is held */
+    ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
+    return region;
+}
+
+/* Under the lock, with a region in reserve */
+static ucs_regcache_announced_act_t
+ucs_regcache_announced_look(ucs_regcache_h cache,
+                            const ucs_regcache_announcement_t *announcement,
+                            ucs_regcache_region_t **region_p, uint64_t now)
+{
+    ucs_regcache_region_t *region;
+    uint64_t word;
+
+    if (ucs_regcache_was_struck(cache, announcement->start, announcement->end,
+                                announcement->posted)) {
+        return UCS_REGCACHE_ANNOUNCED_VOID;
+    }
+    region = ucs_regcache_index_find(&cache->index, announcement->start,
+                                     announcement->end,
+                                     cache->plan.access);
+    if (region == NULL) {
+        *region_p = ucs_regcache_announced_open(cache, announcement, now);
+        return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
+                                     UCS_REGCACHE_ANNOUNCED_REGISTER;
+    }
+
+    *region_p = region;
+    word      = ucs_load_relaxed(&region->word);
+    switch (ucs_regcache_word_state(word)) {
+    case UCS_REGCACHE_STATE_LIVE:
+        return (!ucs_load_relaxed(&region->speculative) &&
+                (ucs_load_relaxed(&region->use_start) >=
+                 announcement->posted)) ?
+                       UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
+                       UCS_REGCACHE_ANNOUNCED_KEEP;
+    case UCS_REGCACHE_STATE_DORMANT:
+        ucs_regcache_announced_begin(region);
+        ucs_store_release(&region->word, /* [R-LIVE] */
+                          ucs_regcache_word_set_state(
+                                  word, UCS_REGCACHE_STATE_REGISTERING));
+        return UCS_REGCACHE_ANNOUNCED_REGISTER;
+    case UCS_REGCACHE_STATE_REGISTERING:
+        return UCS_REGCACHE_ANNOUNCED_LATER;
+    default:
+        return UCS_REGCACHE_ANNOUNCED_PASS;
+    }
+}
+
+/* What is refused is not tried again: the use will. One that did not fit is
+ * DORMANT then, and known to nobody if it is new. */
+static ucs_status_t
+ucs_regcache_announced_register(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region)
+{
+    uint64_t generation = ucs_regcache_region_gen(region);
+    ucs_status_t status = ucs_regcache_register_ahead(cache, region);
+
+    if (ucs_regcache_status_is_exhausted(status)) {
+        ucs_regcache_serve_back_off(cache);
+    }
+    if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
+        !ucs_load_relaxed(&region->planned) &&
+        (ucs_regcache_region_gen(region) == generation)) {
+        ucs_regcache_plan_forget(cache, region);
+    }
+    return status;
+}
+
+/* In an idle step as well, however dear: what the thread does not do now it
+ * does when the receive comes */
+static void ucs_regcache_announced_due(ucs_regcache_h cache,
+                                       ucs_regcache_announcement_t *of,
+                                       uint64_t now)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announced_act_t act    = UCS_REGCACHE_ANNOUNCED_PASS;
+    ucs_regcache_announced_act_t act_first;
+    ucs_regcache_region_t *region;
+    uint64_t generation;
+
+    if (!ucs_regcache_serve_is_backing_off(cache) &&
+        ucs_regcache_needs_helper(cache) &&
+        (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
+        act        = ucs_regcache_announced_look(cache, of, &region, now);
+        generation = (act >= UCS_REGCACHE_ANNOUNCED_KEEP) ?
+                             ucs_regcache_region_gen(region) :
+                             0;
+        ucs_regcache_unlock(cache);
+    }
+    act_first    = act;
+    of->is_over |= (act == UCS_REGCACHE_ANNOUNCED_VOID);
+    if ((act == UCS_REGCACHE_ANNOUNCED_REGISTER) &&
+        (ucs_regcache_announced_register(cache, region) == UCS_OK)) {
+        act = UCS_REGCACHE_ANNOUNCED_KEEP;
+    }
+    if (act == UCS_REGCACHE_ANNOUNCED_KEEP) {
+        of->region     = region;
+        of->generation = generation;
+        of->ready      = ucs_regcache_now(cache);
+        of->has_acted  = (act_first == UCS_REGCACHE_ANNOUNCED_REGISTER);
+        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
+    } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
+        ucs_regcache_announced_set(announced, of,
+                                   UCS_REGCACHE_ANNOUNCED_PASSED);
+    }
+}
+
+void ucs_regcache_announced_serve(ucs_regcache_h cache)
+{
+    uint64_t now = ucs_regcache_now(cache);
+    ucs_regcache_announced_t *announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if ((cache->plan.hearing == NULL) ||
+        (cache->plan.hearing->announced.open == 0)) {
+        return;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
+        of = &announced->list[i];
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
+            (of->until != 0) && (of->until > now) && (of->due <= now)) {
+            ucs_regcache_announced_due(cache, of, now);
+        }
+    }
+    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
+        of = &announced->list[i];
+        if (of->state == UCS_REGCACHE_ANNOUNCED_NONE) {
+            continue;
+        }
+        if (of->until == 0) {
+            ucs_regcache_announced_unused(cache, of);
+            ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
+        } else if ((of->state != UCS_REGCACHE_ANNOUNCED_PASSED) &&
+                   (of->until <= now)) {
+            ucs_regcache_announced_drop(cache, of,
+                                        UCS_REGCACHE_ANNOUNCED_PASSED);
+        }
+    }
+}
+
+uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
+{
+    uint64_t next = UCS_REGCACHE_TIME_NEVER;
+    const ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if ((cache->plan.hearing == NULL) ||
+        (cache->plan.hearing->announced.open == 0)) {
+        return next;
+    }
+    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
+        of = &cache->plan.hearing->announced.list[i];
+        if (of->state == UCS_REGCACHE_ANNOUNCED_WAITING) {
+            next = ucs_min(next, of->due);
+        } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
+            next = ucs_min(next, of->until);
+        }
+    }
+    return next;
+}

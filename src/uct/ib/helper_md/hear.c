@@ -1,0 +1,231 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "hear.h"
+#include "helper_md_int.h"
+
+#include <uct/ib/helper_md/report/trace_record.h>
+
+#include <ucs/sys/clock.h>
+#include <ucs/sys/compiler_def.h>
+
+#include <pthread.h>
+
+/* Operations that are moved or handed on at once */
+#define UCT_HELPER_HEAR_BATCH 64u
+
+/* The log: operations [count - LOG, count). Its lock is held for the time of a
+ * copy and of a drain; under it no other is taken. */
+typedef struct uct_helper_hear_log {
+    pthread_mutex_t         lock;
+    uct_helper_drain_func_t drain;
+    uint64_t                count; /* ever put in */
+    ucs_operation_t         operations[UCT_HELPER_HEAR_LOG];
+} uct_helper_hear_log_t;
+
+/* Domains for idle steps. The lock is held during an idle step, and only tried
+ * for one; under it the domains' step locks are tried. */
+typedef struct uct_helper_hear_domains {
+    pthread_mutex_t  lock;
+    uint32_t         process; /* the number of the one that they are of */
+    uct_helper_md_t  *first;
+} uct_helper_hear_domains_t;
+
+static uct_helper_hear_log_t uct_helper_hear_log = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+static uct_helper_hear_domains_t uct_helper_hear_domains = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+/* Whether there is a domain at all: read without the lock, by callers that are
+ * in a hurry and that may come once too often or too few */
+static _Atomic(int) uct_helper_hear_is_open;
+
+
+/*
+ * The log
+ */
+
+static void uct_helper_hear_put(uct_helper_hear_log_t *log,
+                                const ucs_operation_t *operations,
+                                unsigned count)
+{
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        if (ucs_unlikely(ucs_load_acquire(/* [T-RING] */
+                                          &uct_helper_trace_is_on))) {
+            uct_helper_trace_operation(&operations[i]);
+        }
+        log->operations[log->count++ % UCT_HELPER_HEAR_LOG] = operations[i];
+    }
+}
+
+void uct_helper_hear(const ucs_operation_t *operations, unsigned count)
+{
+    uct_helper_hear_log_t *log = &uct_helper_hear_log;
+
+    if (!ucs_load_relaxed(&uct_helper_hear_is_open) ||
+        !ucs_process_is_known()) {
+        return;
+    }
+    pthread_mutex_lock(&log->lock);
+    uct_helper_hear_put(log, operations, count);
+    pthread_mutex_unlock(&log->lock);
+}
+
+void uct_helper_hear_from(uct_helper_drain_func_t drain)
+{
+    pthread_mutex_lock(&uct_helper_hear_log.lock);
+    uct_helper_hear_log.drain = drain;
+    pthread_mutex_unlock(&uct_helper_hear_log.lock);
+}
+
+/* Not more than the log holds: what comes faster than it is read waits */
+static void uct_helper_hear_drain(uct_helper_hear_log_t *log)
+{
+    ucs_operation_t operations[UCT_HELPER_HEAR_BATCH];
+    unsigned total = 0;
+    unsigned count;
+
+    if (log->drain == NULL) {
+        return;
+    }
+    do {
+        count  = log->drain(operations, UCT_HELPER_HEAR_BATCH);
+        total += count;
+        uct_helper_hear_put(log, operations, count);
+    } while ((count == UCT_HELPER_HEAR_BATCH) && (total < UCT_HELPER_HEAR_LOG));
+}
+
+/* Operations that the domain has not heard, at most a batch. @return How
+ * many. */
+static unsigned uct_helper_hear_take(uct_helper_md_t *md, int is_first,
+                                     ucs_operation_t *operations)
+{
+    uct_helper_hear_log_t *log = &uct_helper_hear_log;
+    unsigned count             = 0;
+
+    pthread_mutex_lock(&log->lock);
+    if (is_first) {
+        uct_helper_hear_drain(log);
+    }
+    if (log->count - md->heard > UCT_HELPER_HEAR_LOG) {
+        md->heard = log->count - UCT_HELPER_HEAR_LOG;
+    }
+    while ((count < UCT_HELPER_HEAR_BATCH) && (md->heard < log->count)) {
+        operations[count++] =
+                log->operations[md->heard++ % UCT_HELPER_HEAR_LOG];
+    }
+    pthread_mutex_unlock(&log->lock);
+    return count;
+}
+
+void uct_helper_hear_step(uct_helper_md_t *md)
+{
+    ucs_operation_t operations[UCT_HELPER_HEAR_BATCH];
+    unsigned total = 0;
+    unsigned count;
+
+    do {
+        count = uct_helper_hear_take(md, total == 0, operations);
+        if (count > 0) {
+            ucs_regcache_hear(md->cache, operations, count);
+        }
+        total += count;
+    } while ((count == UCT_HELPER_HEAR_BATCH) && (total < UCT_HELPER_HEAR_LOG));
+}
+
+/*
+ * Idle steps
+ */
+
+static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
+{
+    uct_helper_md_t *md = arg;
+
+    if (md->is_resting) {
+        return UCS_REGCACHE_TIME_NEVER;
+    }
+    uct_helper_hear_step(md);
+    return ucs_regcache_idle_step(md->cache, now);
+}
+
+int uct_helper_idle_step(void)
+{
+    uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
+    int done                           = 0;
+    uct_helper_md_t *md;
+    int cancel;
+
+    if (!ucs_load_relaxed(&uct_helper_hear_is_open) ||
+        !ucs_process_is_known() ||
+        (pthread_mutex_trylock(&domains->lock) != 0)) {
+        return 0;
+    }
+    cancel = ucs_cancel_disable();
+    if (ucs_process_is(domains->process)) {
+        for (md = domains->first; md != NULL; md = md->hear_next) {
+            done |= ucs_thread_try_step(md->thread, uct_helper_hear_idle, md);
+        }
+    }
+    ucs_cancel_restore(cancel);
+    pthread_mutex_unlock(&domains->lock);
+    return done;
+}
+
+/*
+ * Life
+ */
+
+void uct_helper_hear_enter(uct_helper_md_t *md)
+{
+    uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
+
+    pthread_mutex_lock(&uct_helper_hear_log.lock);
+    md->heard = uct_helper_hear_log.count;
+    pthread_mutex_unlock(&uct_helper_hear_log.lock);
+
+    pthread_mutex_lock(&domains->lock);
+    domains->process = md->process;
+    md->hear_next    = domains->first;
+    domains->first   = md;
+    ucs_store_relaxed(&uct_helper_hear_is_open, 1);
+    pthread_mutex_unlock(&domains->lock);
+}
+
+void uct_helper_hear_leave(uct_helper_md_t *md)
+{
+    uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
+    uct_helper_md_t **link;
+
+    pthread_mutex_lock(&domains->lock);
+    for (link = &domains->first; *link != NULL; link = &(*link)->hear_next) {
+        if (*link == md) {
+            *link = md->hear_next;
+            break;
+        }
+    }
+    ucs_store_relaxed(&uct_helper_hear_is_open, domains->first != NULL);
+    pthread_mutex_unlock(&domains->lock);
+}
+
+void uct_helper_hear_stop(void)
+{
+    uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
+
+    pthread_mutex_lock(&domains->lock);
+    domains->first = NULL;
+    ucs_store_relaxed(&uct_helper_hear_is_open, 0);
+    pthread_mutex_unlock(&domains->lock);
+}
+
+/* The locks may be held by threads that do not exist here */
+void uct_helper_hear_forget(void)
+{
+    ucs_store_relaxed(&uct_helper_hear_is_open, 0);
+    pthread_mutex_init(&uct_helper_hear_domains.lock, NULL);
+    pthread_mutex_init(&uct_helper_hear_log.lock, NULL);
+    uct_helper_hear_domains.first = NULL;
+}

@@ -1,0 +1,428 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "fake_ucp.h"
+
+#include <cerrno>
+#include <set>
+
+namespace fake_ucp {
+
+std::vector<call> calls;
+std::function<void()> inside;
+uint64_t answer;
+unsigned idle_steps;
+std::function<void()> in_idle_step;
+const ucp_door_reader_t *reader;
+
+std::map<std::string, ucp_door_func_t> &functions()
+{
+    static std::map<std::string, ucp_door_func_t> all;
+
+    return all;
+}
+
+#define FAKE_UCP_DEFINE(_name) \
+    struct tag_##_name { \
+        static const char *name() { return #_name; } \
+    }; \
+    static function<tag_##_name, decltype(_name)> fake_##_name;
+FAKE_UCP_FUNCTIONS(FAKE_UCP_DEFINE)
+
+static ucp_door_func_t find(const char *name, const void *)
+{
+    auto found = functions().find(name);
+
+    return (found == functions().end()) ? nullptr : found->second;
+}
+
+} // namespace fake_ucp
+
+uint64_t test_door::now()
+{
+    static uint64_t time;
+
+    return ++time;
+}
+
+uint64_t test_door::walk(uintptr_t, uintptr_t caller)
+{
+    return caller | 1;
+}
+
+int test_door::idle_step()
+{
+    ++fake_ucp::idle_steps;
+    if (fake_ucp::in_idle_step) {
+        fake_ucp::in_idle_step();
+    }
+    return 1;
+}
+
+void test_door::SetUp()
+{
+    static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, now, walk,
+                                                 idle_step};
+
+    ucp_door_slots_find_by(fake_ucp::find);
+    fake_ucp::reader = ucp_door_open(&listener);
+    ASSERT_NE(nullptr, fake_ucp::reader);
+    fake_ucp::inside       = nullptr;
+    fake_ucp::in_idle_step = nullptr;
+    progress(1); /* what came before is no longer in a row */
+    heard();
+    fake_ucp::calls.clear();
+    fake_ucp::idle_steps = 0;
+    fake_ucp::answer     = 0;
+}
+
+std::vector<ucs_operation_t> test_door::heard()
+{
+    std::vector<ucs_operation_t> all(4096);
+
+    all.resize(fake_ucp::reader->drain(all.data(), all.size()));
+    return all;
+}
+
+ucs_operation_t test_door::only(ucs_operation_kind_t kind, const void *address,
+                                size_t length)
+{
+    auto all = heard();
+
+    EXPECT_EQ(1u, all.size());
+    if (all.empty()) {
+        return ucs_operation_t();
+    }
+    EXPECT_EQ((uint32_t)kind, all[0].kind);
+    EXPECT_EQ((uint64_t)(uintptr_t)address, all[0].address);
+    EXPECT_EQ(length, all[0].length);
+    EXPECT_NE(0u, all[0].label);
+    EXPECT_NE(0u, all[0].time);
+    return all[0];
+}
+
+unsigned test_door::progress(unsigned count)
+{
+    fake_ucp::answer = count;
+    return ucp_worker_progress(made_up<struct ucp_worker>(0xe200));
+}
+
+/* The entry point calls UCP's function once, with what it was called with, and
+ * returns what that returns */
+#define EXPECT_FORWARDS(_name, ...) \
+    do { \
+        fake_ucp::calls.clear(); \
+        fake_ucp::answer = 0x1234500; \
+        forwards(#_name, _name, __VA_ARGS__); \
+    } while (0)
+
+template<class R, class... A, class... B>
+static void forwards(const char *name, R (*entry)(A...), B... arguments)
+{
+    std::vector<uint64_t> given = {fake_ucp::word((A)arguments)...};
+
+    if constexpr (std::is_void<R>::value) {
+        entry(arguments...);
+    } else {
+        EXPECT_EQ(fake_ucp::word(fake_ucp::result<R>()),
+                  fake_ucp::word(entry(arguments...))) << name;
+    }
+    ASSERT_EQ(1u, fake_ucp::calls.size()) << name;
+    EXPECT_EQ(name, fake_ucp::calls[0].name);
+    EXPECT_EQ(given, fake_ucp::calls[0].arguments) << name;
+}
+
+#define BYTES   ucp_dt_make_contig(1)
+#define DOUBLES ucp_dt_make_contig(8)
+
+TEST_F(test_door, sends)
+{
+    ucp_request_param_t param = {};
+    auto cb                   = made_up<void(void*, ucs_status_t)>(0xc100);
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype     = DOUBLES;
+    EXPECT_FORWARDS(ucp_tag_send_nb, ep, buffer, 100, DOUBLES, 7, cb);
+    only(UCS_OPERATION_SEND, buffer, 800);
+    EXPECT_FORWARDS(ucp_tag_send_nbr, ep, buffer, 100, BYTES, 7, request);
+    only(UCS_OPERATION_SEND, buffer, 100);
+    EXPECT_FORWARDS(ucp_tag_send_nbx, ep, buffer, 100, 7, &param);
+    only(UCS_OPERATION_SEND, buffer, 800);
+    EXPECT_FORWARDS(ucp_tag_send_sync_nb, ep, buffer, 100, DOUBLES, 7, cb);
+    only(UCS_OPERATION_SEND, buffer, 800);
+    EXPECT_FORWARDS(ucp_tag_send_sync_nbx, ep, buffer, 100, 7, &param);
+    only(UCS_OPERATION_SEND, buffer, 800);
+    EXPECT_FORWARDS(ucp_am_send_nb, ep, 3, buffer, 100, DOUBLES, cb, 1);
+    only(UCS_OPERATION_SEND, buffer, 800);
+    EXPECT_FORWARDS(ucp_am_send_nbx, ep, 3, request, 16, buffer, 100, &param);
+    EXPECT_EQ(0u, only(UCS_OPERATION_SEND, buffer, 800).id);
+}
+
+TEST_F(test_door, remote_memory)
+{
+    ucp_request_param_t param = {};
+    auto cb                   = made_up<void(void*, ucs_status_t)>(0xc100);
+
+    EXPECT_FORWARDS(ucp_put_nb, ep, buffer, 100, 0xabc, rkey, cb);
+    only(UCS_OPERATION_PUT, buffer, 100);
+    EXPECT_FORWARDS(ucp_put_nbi, ep, buffer, 100, 0xabc, rkey);
+    only(UCS_OPERATION_PUT, buffer, 100);
+    EXPECT_FORWARDS(ucp_put_nbx, ep, buffer, 100, 0xabc, rkey, &param);
+    only(UCS_OPERATION_PUT, buffer, 100);
+    EXPECT_FORWARDS(ucp_put, ep, buffer, 100, 0xabc, rkey);
+    only(UCS_OPERATION_PUT, buffer, 100);
+    EXPECT_FORWARDS(ucp_get_nb, ep, buffer, 100, 0xabc, rkey, cb);
+    only(UCS_OPERATION_GET, buffer, 100);
+    EXPECT_FORWARDS(ucp_get_nbi, ep, buffer, 100, 0xabc, rkey);
+    only(UCS_OPERATION_GET, buffer, 100);
+    EXPECT_FORWARDS(ucp_get_nbx, ep, buffer, 100, 0xabc, rkey, &param);
+    only(UCS_OPERATION_GET, buffer, 100);
+    EXPECT_FORWARDS(ucp_get, ep, buffer, 100, 0xabc, rkey);
+    only(UCS_OPERATION_GET, buffer, 100);
+    EXPECT_FORWARDS(ucp_atomic_post, ep, UCP_ATOMIC_POST_OP_ADD, 5, 8, 0xabc,
+                    rkey);
+    only(UCS_OPERATION_ATOMIC, nullptr, 0);
+    EXPECT_FORWARDS(ucp_atomic_fetch_nb, ep, UCP_ATOMIC_FETCH_OP_FADD, 5,
+                    buffer, 8, 0xabc, rkey, cb);
+    only(UCS_OPERATION_ATOMIC, buffer, 8);
+    EXPECT_FORWARDS(ucp_atomic_op_nbx, ep, UCP_ATOMIC_OP_ADD, buffer, 1, 0xabc,
+                    rkey, &param);
+    only(UCS_OPERATION_ATOMIC, buffer, 1);
+}
+
+TEST_F(test_door, requests)
+{
+    ucp_tag_recv_info_t info;
+
+    EXPECT_FORWARDS(ucp_request_free, request);
+    EXPECT_FORWARDS(ucp_request_release, request);
+    EXPECT_FORWARDS(ucp_request_cancel, worker, request);
+    EXPECT_FORWARDS(ucp_request_check_status, request);
+    EXPECT_FORWARDS(ucp_request_is_completed, request);
+    EXPECT_FORWARDS(ucp_request_test, request, &info);
+    EXPECT_FORWARDS(ucp_tag_recv_request_test, request, &info);
+    EXPECT_FORWARDS(ucp_worker_progress, worker);
+    EXPECT_EQ(0u, heard().size());
+}
+
+TEST_F(test_door, receives_without_a_parameter_block)
+{
+    auto cb      = made_up<void(void*, ucs_status_t, ucp_tag_recv_info_t*)>(
+            0xc200);
+    auto message = made_up<struct ucp_recv_desc>(0xc300);
+
+    EXPECT_FORWARDS(ucp_tag_recv_nb, worker, buffer, 8, DOUBLES, 1, 2, cb);
+    only(UCS_OPERATION_RECEIVE, buffer, 64);
+    fake_ucp::calls.clear();
+    fake_ucp::answer = UCS_OK;
+    EXPECT_EQ(UCS_OK, ucp_tag_recv_nbr(worker, buffer, 8, BYTES, 1, 2,
+                                       request));
+    EXPECT_EQ(fake_ucp::word(request), fake_ucp::calls.at(0).arguments.at(6));
+    only(UCS_OPERATION_RECEIVE, buffer, 8);
+    EXPECT_FORWARDS(ucp_tag_msg_recv_nb, worker, buffer, 8, DOUBLES, message,
+                    cb);
+    only(UCS_OPERATION_RECEIVE, buffer, 64);
+}
+
+/* Short ones are not followed, and their parameters pass as they are */
+TEST_F(test_door, short_receives)
+{
+    ucp_request_param_t param = {};
+    auto message              = made_up<struct ucp_recv_desc>(0xc300);
+
+    EXPECT_FORWARDS(ucp_tag_recv_nbx, worker, buffer, 4095, 1, 2, &param);
+    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, buffer, 4095).id);
+    EXPECT_FORWARDS(ucp_tag_msg_recv_nbx, worker, buffer, 8, message, &param);
+    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, buffer, 8).id);
+    EXPECT_FORWARDS(ucp_am_recv_data_nbx, worker, request, buffer, 8, &param);
+    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, buffer, 8).id);
+    ucp_request_free((void*)0x1234500);
+    EXPECT_EQ(0u, heard().size());
+}
+
+TEST_F(test_door, data_that_are_not_contiguous_or_not_known)
+{
+    ucp_request_param_t param = {};
+
+    for (ucp_datatype_t datatype : {(ucp_datatype_t)UCP_DATATYPE_IOV,
+                                    (ucp_datatype_t)0x5000 |
+                                    UCP_DATATYPE_GENERIC,
+                                    (ucp_datatype_t)UCP_DATATYPE_STRIDED}) {
+        EXPECT_FORWARDS(ucp_tag_send_nb, ep, buffer, 100, datatype, 7, nullptr);
+        only(UCS_OPERATION_SEND, nullptr, 0);
+    }
+
+    /* A size that no memory has */
+    EXPECT_FORWARDS(ucp_tag_send_nb, ep, buffer, SIZE_MAX / 2, DOUBLES, 7,
+                    nullptr);
+    only(UCS_OPERATION_SEND, nullptr, 0);
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    param.memory_type  = UCS_MEMORY_TYPE_CUDA;
+    EXPECT_FORWARDS(ucp_tag_send_nbx, ep, buffer, 100, 7, &param);
+    only(UCS_OPERATION_SEND, nullptr, 0);
+    param.memory_type = UCS_MEMORY_TYPE_HOST;
+    EXPECT_FORWARDS(ucp_tag_send_nbx, ep, buffer, 100, 7, &param);
+    only(UCS_OPERATION_SEND, buffer, 100);
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+    param.memh         = made_up<struct ucp_mem>(0xc400);
+    EXPECT_FORWARDS(ucp_tag_send_nbx, ep, buffer, 100, 7, &param);
+    only(UCS_OPERATION_SEND, nullptr, 0);
+
+    /* What the mask does not name is not looked at */
+    param.op_attr_mask = 0;
+    param.datatype     = UCP_DATATYPE_IOV;
+    EXPECT_FORWARDS(ucp_tag_send_nbx, ep, buffer, 100, 7, &param);
+    only(UCS_OPERATION_SEND, buffer, 100);
+}
+
+static __attribute__((noinline)) void send_from_here(ucp_ep_h ep, void *buffer)
+{
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    __asm__ volatile("");
+}
+
+TEST_F(test_door, call_sites_have_labels_of_their_own)
+{
+    std::set<uint32_t> loop, sites;
+
+    for (unsigned i = 0; i < 10; ++i) {
+        send_from_here(ep, buffer + i);
+    }
+    for (const auto &operation : heard()) {
+        loop.insert(operation.label);
+    }
+    EXPECT_EQ(1u, loop.size());
+
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    ucp_tag_send_nb(ep, buffer, 128, BYTES, 7, nullptr);
+    for (const auto &operation : heard()) {
+        sites.insert(operation.label);
+    }
+    EXPECT_EQ(3u, sites.size());
+    EXPECT_EQ(0u, sites.count(*loop.begin()));
+}
+
+/* UCX's own entry points call each other: one operation, not two */
+TEST_F(test_door, what_ucp_calls_itself_is_not_told)
+{
+    ucp_request_param_t param = {};
+
+    fake_ucp::inside = [&]() {
+        ucp_tag_recv_nbx(worker, buffer, 8192, 1, 2, &param);
+        ucp_tag_send_nbx(ep, buffer, 8192, 1, &param);
+    };
+    ucp_tag_recv_nb(worker, buffer, 8192, BYTES, 1, 2, nullptr);
+    ASSERT_EQ(3u, fake_ucp::calls.size());
+    EXPECT_EQ(fake_ucp::word(&param), fake_ucp::calls[1].arguments[5]);
+    /* It was over at once */
+    auto all = heard();
+    ASSERT_EQ(2u, all.size());
+    EXPECT_EQ(UCS_OPERATION_RECEIVE, all[0].kind);
+    EXPECT_EQ(UCS_OPERATION_RECEIVED, all[1].kind);
+
+    /* Afterwards the program is heard again */
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    only(UCS_OPERATION_SEND, buffer, 64);
+}
+
+TEST_F(test_door, what_a_program_calls_from_progress_is_told)
+{
+    fake_ucp::inside = [&]() {
+        ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    };
+    EXPECT_EQ(1u, progress(1));
+    only(UCS_OPERATION_SEND, buffer, 64);
+}
+
+TEST_F(test_door, idle_steps_after_empty_calls_in_a_row)
+{
+    for (unsigned round = 0; round < 5; ++round) {
+        for (unsigned i = 0; i < 15; ++i) {
+            EXPECT_EQ(0u, progress(0));
+        }
+        EXPECT_EQ(3u, progress(3));
+    }
+    EXPECT_EQ(0u, fake_ucp::idle_steps);
+
+    for (unsigned i = 0; i < 15; ++i) {
+        progress(0);
+    }
+    EXPECT_EQ(0u, fake_ucp::idle_steps);
+    progress(0);
+    EXPECT_EQ(1u, fake_ucp::idle_steps);
+    for (unsigned i = 0; i < 32; ++i) {
+        progress(0);
+    }
+    EXPECT_EQ(3u, fake_ucp::idle_steps);
+}
+
+/* Nested calls of progress, as of a completion function that may not but does,
+ * and those from inside an operation */
+TEST_F(test_door, idle_steps_are_of_outermost_calls)
+{
+    for (unsigned i = 0; i < 40; ++i) {
+        fake_ucp::inside = [&]() {
+            for (unsigned k = 0; k < 40; ++k) {
+                EXPECT_EQ(0u, progress(0));
+            }
+            fake_ucp::answer = 1;
+        };
+        EXPECT_EQ(1u, progress(0));
+        fake_ucp::inside = [&]() {
+            for (unsigned k = 0; k < 40; ++k) {
+                progress(0);
+            }
+        };
+        ucp_put(ep, buffer, 8, 0, rkey);
+    }
+    EXPECT_EQ(0u, fake_ucp::idle_steps);
+}
+
+/* A step that comes by progress itself neither nests nor is heard */
+TEST_F(test_door, an_idle_step_is_not_in_another)
+{
+    fake_ucp::in_idle_step = [&]() {
+        errno = ENOMEM;
+        ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+        for (unsigned k = 0; k < 40; ++k) {
+            progress(0);
+        }
+    };
+    errno = EAGAIN;
+    for (unsigned i = 0; i < 16; ++i) {
+        progress(0);
+    }
+    EXPECT_EQ(1u, fake_ucp::idle_steps);
+    EXPECT_EQ(EAGAIN, errno);
+    EXPECT_EQ(0u, heard().size());
+}
+
+TEST_F(test_door, another_version_hears_nothing)
+{
+    const ucp_door_listener_t other = {UCP_DOOR_VERSION + 1, nullptr, nullptr,
+                                       nullptr};
+
+    EXPECT_EQ(nullptr, ucp_door_open(&other));
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    only(UCS_OPERATION_SEND, buffer, 64);
+}
+
+/* No operation waits for the helper: a thread goes on, and what was not heard
+ * is counted */
+TEST_F(test_door, nobody_waits)
+{
+    const unsigned count = 5000;
+    ucp_door_stats_t before, after;
+
+    fake_ucp::reader->get_stats(&before);
+    for (unsigned i = 0; i < count; ++i) {
+        ucp_put_nbi(ep, buffer, 8, 0, rkey);
+    }
+    fake_ucp::reader->get_stats(&after);
+    EXPECT_EQ(count, fake_ucp::calls.size());
+    EXPECT_EQ(count, heard().size() + after.lost - before.lost);
+    EXPECT_GT(after.lost, before.lost);
+}

@@ -1,0 +1,251 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_fixture.h"
+
+/*
+ * What the program says before it registers, in virtual time: receives that are
+ * posted, and steps of a thread that waits.
+ */
+
+class test_hear : public ::testing::Test {
+protected:
+    static constexpr uintptr_t BUFFER = 0x10000000;
+    static constexpr uintptr_t OTHER  = 0x20000000;
+    static constexpr size_t    SIZE   = 64 << 10;
+    static constexpr uint64_t  MS     = 1000000;
+
+    /* Far more than memory events, and receives, that are remembered */
+    static constexpr unsigned EVENTS   = 100;
+    static constexpr unsigned RECEIVES = 400;
+
+    test_hear() : m_world(UCS_REGCACHE_POLICY_PREDICT)
+    {
+        m_world.now = 1000 * MS;
+        m_world.open();
+        /* What its uses allow is known from the first one on */
+        m_world.use(OTHER, SIZE, 1000);
+        m_world.advance(100 * MS);
+    }
+
+    void say(ucs_operation_kind_t kind, uintptr_t address, size_t length,
+             uint32_t id = 0)
+    {
+        const ucs_operation_t operation = {m_world.now, address, length,
+                                           1u + kind, id, kind, 0};
+
+        ucs_regcache_hear(m_world.cache, &operation, 1);
+    }
+
+    void post(uintptr_t address = BUFFER, size_t length = SIZE, uint32_t id = 0)
+    {
+        say(UCS_OPERATION_RECEIVE, address, length, id);
+    }
+
+    bool is_registered()
+    {
+        return m_world.is_registered(BUFFER, SIZE);
+    }
+
+    uint64_t announced()
+    {
+        return m_world.stats().announced;
+    }
+
+    uint64_t on_time()
+    {
+        return m_world.stats().announced_on_time;
+    }
+
+    regcache_world m_world;
+};
+
+TEST_F(test_hear, a_posted_receive_is_registered_before_its_first_use)
+{
+    auto cold = m_world.stats().cold;
+
+    post();
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    m_world.advance(1000);
+    m_world.use(BUFFER, SIZE, 1000);
+    m_world.advance(MS);
+    EXPECT_EQ(cold, m_world.stats().cold);
+    EXPECT_EQ(1u, announced());
+    EXPECT_EQ(1u, on_time());
+    EXPECT_EQ(1u, m_world.stats().heard);
+}
+
+TEST_F(test_hear, an_idle_step_registers_it_as_well)
+{
+    post();
+    ucs_regcache_idle_step(m_world.cache, m_world.now);
+    EXPECT_TRUE(is_registered());
+    EXPECT_EQ(1u, m_world.stats().idle_steps);
+}
+
+TEST_F(test_hear, short_receives_and_those_without_data_are_not)
+{
+    post(BUFFER, 16383);
+    post(0, 0);
+    m_world.step();
+    EXPECT_FALSE(m_world.is_registered(BUFFER, 16383));
+    EXPECT_EQ(0u, announced());
+    EXPECT_EQ(2u, m_world.stats().heard);
+}
+
+/* Cancelled, or completed without a registration */
+TEST_F(test_hear, its_end_is_the_end_of_it)
+{
+    post(BUFFER, SIZE, 7);
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    say(UCS_OPERATION_RECEIVED, 0, 0, 6); /* another's */
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    say(UCS_OPERATION_RECEIVED, 0, 0, 7);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+    EXPECT_EQ(0u, on_time());
+}
+
+TEST_F(test_hear, one_that_has_ended_already_is_never_registered)
+{
+    post(BUFFER, SIZE, 7);
+    say(UCS_OPERATION_RECEIVED, 0, 0, 7);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+TEST_F(test_hear, what_is_unmapped_meanwhile_is_not_registered)
+{
+    post();
+    m_world.advance(10);
+    ucs_regcache_unmapped(m_world.cache, BUFFER, SIZE);
+    m_world.advance(10);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+
+    /* Another mapping is there now, and says so itself */
+    m_world.advance(10);
+    post();
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    ucs_regcache_unmapped(m_world.cache, BUFFER, SIZE);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+TEST_F(test_hear, of_many_events_the_older_ones_count_as_any)
+{
+    post();
+    for (unsigned i = 0; i < EVENTS; ++i) {
+        m_world.advance(10);
+        ucs_regcache_unmapped(m_world.cache, OTHER + (64 << 20), 4096);
+    }
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+TEST_F(test_hear, what_cannot_be_registered_is_tried_once)
+{
+    auto failed = m_world.stats().failed;
+
+    m_world.on_reg = [](regcache_world::registration) {
+        return UCS_ERR_INVALID_ADDR;
+    };
+    post();
+    m_world.step();
+    EXPECT_EQ(failed + 1, m_world.stats().failed);
+    m_world.advance(1000 * MS);
+    EXPECT_EQ(failed + 1, m_world.stats().failed);
+    EXPECT_FALSE(is_registered());
+}
+
+/* Holding is paid by the hour */
+TEST_F(test_hear, a_partner_that_takes_seconds_is_not_waited_for)
+{
+    post();
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    m_world.advance(5000 * MS);
+    EXPECT_FALSE(is_registered());
+    m_world.use(BUFFER, SIZE, 1000);
+    m_world.advance(1000 * MS);
+    EXPECT_EQ(0u, on_time());
+}
+
+TEST_F(test_hear, the_second_of_two_at_one_buffer_counts)
+{
+    post(BUFFER, SIZE, 1);
+    post(BUFFER, SIZE, 2);
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    say(UCS_OPERATION_RECEIVED, 0, 0, 1);
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    say(UCS_OPERATION_RECEIVED, 0, 0, 2);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+TEST_F(test_hear, a_place_whose_posts_come_to_nothing_is_not_believed)
+{
+    for (unsigned i = 0; i < 4; ++i) {
+        post(BUFFER, SIZE, i + 1);
+        m_world.step();
+        say(UCS_OPERATION_RECEIVED, 0, 0, i + 1);
+        m_world.step();
+        m_world.advance(MS);
+    }
+    post(BUFFER, SIZE, 9);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+TEST_F(test_hear, more_receives_than_are_remembered_leave_nothing)
+{
+    for (unsigned i = 0; i < RECEIVES; ++i) {
+        post(BUFFER + i * 2 * SIZE);
+        if (i % 100 == 0) {
+            m_world.step();
+        }
+    }
+    m_world.step();
+    EXPECT_EQ(nullptr, m_world.invalid());
+    m_world.advance(100000 * MS);
+    for (unsigned i = 0; i < RECEIVES; ++i) {
+        EXPECT_FALSE(m_world.is_registered(BUFFER + i * 2 * SIZE, SIZE)) << i;
+    }
+}
+
+/* A deregistration is in no hurry, and dear */
+TEST_F(test_hear, an_idle_step_leaves_deregistrations_to_the_helper)
+{
+    uint64_t next;
+
+    post(BUFFER, SIZE, 7);
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    say(UCS_OPERATION_RECEIVED, 0, 0, 7);
+    next = ucs_regcache_idle_step(m_world.cache, m_world.now);
+    EXPECT_TRUE(is_registered());
+    EXPECT_LE(next, m_world.now);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+TEST_F(test_hear, rent_foresees_nothing)
+{
+    regcache_world world(UCS_REGCACHE_POLICY_RENT);
+    const ucs_operation_t operation = {1, BUFFER, SIZE, 1, 0,
+                                       UCS_OPERATION_RECEIVE, 0};
+
+    world.open();
+    world.use(OTHER, SIZE, 1000);
+    world.advance(MS);
+    ucs_regcache_hear(world.cache, &operation, 1);
+    world.step();
+    EXPECT_FALSE(world.is_registered(BUFFER, SIZE));
+    EXPECT_EQ(1u, world.stats().heard);
+}
