@@ -329,9 +329,42 @@ test_memory_events() {
         --gtest_filter='test_monitor*:*test_range*'
 }
 
+# UCX 1.18 with MPICH over a Soft-RoCE device aborts at a peer's end, or hangs in
+# MPI_Finalize(), in a few of a hundred runs, without any helper: a job that ends
+# so is run again, twice at the most, and the log says so. Any other failure is
+# one.
+mpi_run_once=$(declare -f mpi_run)
+eval "${mpi_run_once/mpi_run/mpi_run_once}"
+mpi_run() {
+    local try job rc
+    if ! ucx_info -v 2> /dev/null | grep -q 'Library version: 1\.18'; then
+        mpi_run_once "$@"
+        return
+    fi
+    job=$(mktemp) || return 1
+    for try in 1 2 3; do
+        mpi_run_for "${VM_JOB_TIMEOUT:-150}" "$@" > "$job" 2>&1
+        rc=$?
+        cat "$job"
+        if ! grep -q 'LAST_WQE_REACHED\|cb_id == UCS_CALLBACKQ_ID_NULL' \
+               "$job" &&
+           { [ $rc -ne 124 ] || ! grep -q ', OK$' "$job"; }; then
+            break
+        fi
+        echo "guest: run $try ended as UCX 1.18 is known to (exit code $rc)"
+        rm -f "$OUTDIR"/*.report.*.json
+    done
+    rm -f "$job"
+    return $rc
+}
+
 test_perftest() {
     local name=$1
     [ "$name" = tag_bw ] || name=ucp_$name
+    if ldd "$(command -v ucx_perftest)" | grep -q libmpi; then
+        mpi_run openmpi -n 2 ucx_perftest -t "$name" -s 1048576 -n 30 -w 3
+        return
+    fi
     perftest "$name" -s 1048576 -n 30 -w 3
 }
 

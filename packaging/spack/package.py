@@ -1,0 +1,36 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+from spack.package import *
+
+
+class UcxHelperMd(AutotoolsPackage):
+    """A helper memory domain for UCX that keeps pinned only the memory that is
+    about to be communicated."""
+
+    # No site of its own: the version is that of a tarball beside this file,
+    # made by "make dist"
+    homepage = "file://ucx-helper-md"
+    manual_download = True
+
+    license("BSD-3-Clause")
+
+    version("0.1.0")
+
+    variant("numa", default=True, description="Bind the helper near the NIC")
+
+    depends_on("c", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("ucx@1.13:1.23")
+    depends_on("liburing@2.3:")
+    depends_on("libunwind")
+    depends_on("jansson")
+    depends_on("zlib-api")
+    depends_on("numactl", when="+numa")
+
+    def configure_args(self):
+        args = [
+            "--with-openmpi-cc=no",
+            "--with-mpich-cc=no",
+            "--without-gtest",
+        ]
+        args += self.with_or_without("numa")
+        return args
