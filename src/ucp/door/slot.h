@@ -82,6 +82,14 @@ END_C_DECLS
 #  define UCP_DOOR_JUMPS __attribute__((optimize("O2"), no_sanitize_thread))
 #endif
 
+/* In a program of unit tests UCP's own functions are called, too: there the
+ * entry points go by other names for the linker */
+#ifdef UCP_DOOR_IN_TESTS
+#  define UCP_DOOR_SYMBOL(_name) __asm__("door_" #_name)
+#else
+#  define UCP_DOOR_SYMBOL(_name)
+#endif
+
 /** The type of UCP's function, and UCP's function, in what the door does. */
 #define UCP_DOOR_REAL(_name) \
     ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
@@ -95,6 +103,7 @@ END_C_DECLS
  * @param _args     Their names, in parentheses.
  */
 #define UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) \
+    _ret _name _params UCP_DOOR_SYMBOL(_name); \
     static _ret _name##_first _params; \
     static _ret _name##_heard _params; \
     static ucp_door_slot_t _name##_slot = { \

@@ -97,6 +97,11 @@ template<class Tag, class R, class... A> struct function<Tag, R(A...)> {
 
 } // namespace fake_ucp
 
+/* The names that the door's entry points have here (slot.h) */
+#define FAKE_UCP_SYMBOL(_name) \
+    extern "C" decltype(_name) _name __asm__("door_" #_name);
+FAKE_UCP_FUNCTIONS(FAKE_UCP_SYMBOL)
+
 class test_door : public ::testing::Test {
 protected:
     static uint64_t now();
