@@ -8,6 +8,7 @@
 #include "oracle.h"
 #include "own_ledger.h"
 
+#include <uct/base/uct_abi.h>
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/watch/calls.h>
 #include <uct/ib/helper_md/helper_md.h>
@@ -746,6 +747,8 @@ int main(int argc, char **argv)
     oracle_parse(argc, argv, &options);
     options.has_stub = oracle_load_stub(argv);
     options.has_rows = oracle_has_rows();
+    /* The domains are the oracle's own, in the first form, whatever UCX runs */
+    uct_abi_select(uct_abi_row(0));
     oracle_page      = sysconf(_SC_PAGESIZE);
     oracle_probe_monitor(&options);
     /* Fixed, or the first large free() would move it out of reach */

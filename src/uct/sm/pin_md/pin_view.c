@@ -59,6 +59,9 @@ int uct_pin_view_create(int fd, struct io_uring_params *params,
         goto err_close;
     }
 
+    /* liburing 2.9 leaves it at 0, and would call descriptor 0 */
+    view->ring.enter_ring_fd = fd;
+
     ret = io_uring_ring_dontfork(&view->ring);
     if (ret < 0) {
         goto err_unmap;
