@@ -7,15 +7,16 @@
 
 #include "oracle.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 /*
  * Pieces of one range, registered one by one and held, as a service does it.
  * Meanwhile pieces that nobody has asked for yet, but that a neighbour's
- * registration may reach, are mapped anew, let go of, or taken away and mapped again. Each
- * piece's registration must show what its address does, whatever became of the
- * others. Given back in any order, and unmapped in parts.
+ * registration may reach, are mapped anew, let go of, or taken away and mapped
+ * again. Each piece's registration must show what its address does, whatever
+ * became of the others. Given back in any order, and unmapped in parts.
  */
 
 #define ORACLE_ROW_PIECES 12
@@ -38,8 +39,11 @@ static void oracle_row_check(oracle_worker_t *worker, const oracle_row_t *row,
                              unsigned i)
 {
     char *address = oracle_row_piece(row, i);
-    static __thread char seen[ORACLE_ROW_PAGES << 16];
+    char *seen    = malloc(row->length);
 
+    if (seen == NULL) {
+        oracle_die("out of memory");
+    }
     if (uct_pin_md_read(oracle_md(worker->world), row->memhs[i],
                         (uintptr_t)address, seen, row->length) != UCS_OK) {
         oracle_die("uct_pin_md_read");
@@ -48,6 +52,7 @@ static void oracle_row_check(oracle_worker_t *worker, const oracle_row_t *row,
         ++worker->stale;
         oracle_print(worker, NULL, row->memhs[i], "stale in a row");
     }
+    free(seen);
 }
 
 static void oracle_row_map(const oracle_row_t *row, char *address, int prot)

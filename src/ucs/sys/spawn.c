@@ -6,14 +6,37 @@
 
 #include <ucs/sys/atomic.h>
 
+#include <errno.h>
 #include <signal.h>
 
 /* One beginning or end, and one thread: see ucs_spawn_ours() */
 #define UCS_SPAWN_CHANGE (UINT64_C(1) << 32)
 #define UCS_SPAWN_THREAD UINT64_C(1)
 
+/* Larger stacks than this are not tried, bytes */
+#define UCS_SPAWN_STACK_MAX (UINT64_C(1) << 30)
+
 static _Atomic(uint64_t) ucs_spawn_state;
 
+
+/* The C library takes a program's thread-local variables off the stack, and
+ * refuses one that does not hold them; it does not say how large they are */
+static int ucs_spawn_create(pthread_t *id_p, pthread_attr_t *attr,
+                            size_t stack_size, void *(*main_func)(void *arg),
+                            void *arg)
+{
+    int ret;
+
+    do {
+        if (stack_size > 0) {
+            pthread_attr_setstacksize(attr, stack_size);
+        }
+        ret         = pthread_create(id_p, attr, main_func, arg);
+        stack_size *= 2;
+    } while ((ret == EINVAL) && (stack_size > 0) &&
+             (stack_size <= UCS_SPAWN_STACK_MAX));
+    return ret;
+}
 
 int ucs_spawn(pthread_t *id_p, size_t stack_size, void *(*main_func)(void *arg),
               void *arg)
@@ -27,13 +50,10 @@ int ucs_spawn(pthread_t *id_p, size_t stack_size, void *(*main_func)(void *arg),
         return ret;
     }
 
-    if (stack_size > 0) {
-        pthread_attr_setstacksize(&attr, stack_size);
-    }
     /* The thread inherits the mask: blocking by itself would be too late */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(id_p, &attr, main_func, arg);
+    ret = ucs_spawn_create(id_p, &attr, stack_size, main_func, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return ret;

@@ -24,7 +24,8 @@ BEGIN_C_DECLS
  * on.
  *
  * @param [out] id_p        Set only on success; to be joined by the caller.
- * @param [in]  stack_size  Bytes; 0: the default.
+ * @param [in]  stack_size  Bytes; 0: the default. More is taken where the
+ *                          program's thread-local variables need it.
  *
  * @return 0, or what pthread_create() returned. Does not log.
  */

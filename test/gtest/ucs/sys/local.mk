@@ -9,4 +9,5 @@ gtest_SOURCES += \
 	ucs/sys/test_populate.cc \
 	ucs/sys/test_process.cc \
 	ucs/sys/test_sink.cc \
+	ucs/sys/test_spawn.cc \
 	ucs/sys/test_thread.cc
