@@ -44,6 +44,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/stats.c \
 	../../src/ucs/regcache/tuning.c \
 	../../src/ucs/regcache/plan/await.c \
+	../../src/ucs/regcache/plan/announcer.c \
 	../../src/ucs/regcache/plan/announce.c \
 	../../src/ucs/regcache/plan/hear.c \
 	../../src/ucs/regcache/plan/home.c \

@@ -176,11 +176,11 @@ UCS_TUNING(double, look_rest, 10, "steps",
 UCS_TUNING(double, floor_allowance, 0.125, "of leaving pinned",
            "that all may cost more than it in the long run; past that all is "
            "left pinned until this has made up for it",
-           "below 1 %")
+           "not measured: no recording comes to it")
 UCS_TUNING(double, floor_credit_ns, 1e9, "ns",
            "of run time: what leaving all pinned costs for so long may be lost "
            "beside that. Less, and a helper's start on a busy core is enough",
-           "below 1 %")
+           "not measured: no recording comes to it")
 UCS_TUNING(double, soft_weight, 3, "times",
            "what a use is known to have lost for want of room under the soft "
            "ceiling that it counts: its partner waits as well, and plans that "
