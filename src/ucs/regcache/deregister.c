@@ -94,26 +94,19 @@ static void ucs_regcache_region_finish(ucs_regcache_h cache,
  * else's for as long as they are pinned. */
 int ucs_regcache_drop_later(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
-    uint64_t word;
+    uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
 
-    if ((ucs_regcache_pinned_length(region) < cache->tuning.later_bytes) ||
+    if (!ucs_regcache_word_is_hit(word) || (ucs_regcache_word_refs(word) > 0) ||
+        (ucs_regcache_pinned_length(region) < cache->tuning.later_bytes) ||
         !ucs_regcache_needs_helper(cache)) {
         return 0;
     }
 
-    ucs_regcache_lock(cache);
-    word = ucs_load_acquire(&region->word); /* [R-PUT] */
-    if (!ucs_regcache_word_is_hit(word) || (ucs_regcache_word_refs(word) > 0)) {
-        ucs_regcache_unlock(cache);
-        return 1; /* it has another user, or a thread that takes it away */
-    }
     word = ucs_regcache_region_doom(cache, region);
     /* A user that came since finds the doom when it goes */
     if (ucs_regcache_word_refs(word) == 0) {
         ucs_regcache_region_reclaim(cache, region);
     }
-    ucs_regcache_unlock(cache);
-    cache->env.wake(cache->env.arg);
     return 1;
 }
 

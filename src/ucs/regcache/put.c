@@ -40,15 +40,15 @@ static void ucs_regcache_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {
     uint64_t since = ucs_regcache_now(cache);
-    int is_taken;
+    int is_left, is_taken;
 
-    if (ucs_regcache_drop_later(cache, region)) {
-        return;
-    }
     ucs_regcache_lock(cache);
-    is_taken = ucs_regcache_region_take_idle(cache, region);
+    is_left  = ucs_regcache_drop_later(cache, region);
+    is_taken = !is_left && ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
-    if (is_taken) {
+    if (is_left) {
+        cache->env.wake(cache->env.arg);
+    } else if (is_taken) {
         ucs_regcache_region_drop(cache, region, since);
     }
 }

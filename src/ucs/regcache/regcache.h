@@ -170,7 +170,8 @@ typedef struct ucs_regcache_env {
     ucs_clock_view_t clock;
 
     /** Processor time that the helper has used so far, nanoseconds;
-     *  called in a step; 0 in one by another thread. NULL: a step costs nothing that the cache should save. */
+     *  called in a step; 0 in one by another thread. NULL: a step costs
+     *  nothing that the cache should save. */
     uint64_t     (*spent)(void *arg);
 
     /** Share of its processor time, 0 to 1, that others wanted at the time,

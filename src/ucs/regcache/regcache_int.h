@@ -492,9 +492,10 @@ void ucs_regcache_region_drop(ucs_regcache_h cache,
 
 /**
  * Have the helper deregister a large region whose last user has gone, for the
- * caller would wait long. Outside of the lock.
+ * caller would wait long. Under the lock; the caller wakes the helper after it.
  *
- * @return Zero if it is not large, or there is no helper: the caller does it.
+ * @return Zero if it is not large or not idle, or if there is no helper: the
+ *         caller does it.
  */
 int ucs_regcache_drop_later(ucs_regcache_h cache,
                             ucs_regcache_region_t *region);

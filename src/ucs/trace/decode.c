@@ -153,16 +153,16 @@ static ucs_status_t ucs_trace_get_operand(ucs_trace_decoder_t *decoder,
         event->length = value;
         break;
     case UCS_TRACE_ACCESS:
-        if (value > UINT32_MAX) {
-            return ucs_trace_invalid(decoder, "access flags are out of range");
-        }
-        event->access = value;
-        break;
     case UCS_TRACE_LABEL:
         if (value > UINT32_MAX) {
-            return ucs_trace_invalid(decoder, "a label is out of range");
+            return ucs_trace_invalid(decoder, "access flags or a label are out "
+                                              "of range");
         }
-        event->signature = value;
+        if (operand == UCS_TRACE_ACCESS) {
+            event->access = value;
+        } else {
+            event->signature = value;
+        }
         break;
     case UCS_TRACE_ID:
         if (!ucs_trace_get_id(decoder, value, &event->id)) {

@@ -99,10 +99,10 @@ static inline unsigned ucs_trace_record_of(ucs_trace_kind_t kind)
                                            UCS_TRACE_REC_USE + (unsigned)kind;
 }
 
-/* What USE and RELEASE refer to, and in a table of its own OPERATION, an event without time and kind: a process has
- * few buffers and call sites, and uses them over and over. A slot whose length
- * is 0 is not defined; one of operations is there from the beginning, as all
- * zeros. */
+/* What USE and RELEASE refer to, and in a table of its own OPERATION, an event
+ * without time and kind: a process has few buffers and call sites, and uses them
+ * over and over. A slot whose length is 0 is not defined; one of operations is
+ * there from the beginning, as all zeros. */
 #define UCS_TRACE_SLOTS 4096u
 
 #endif

@@ -127,8 +127,8 @@ typedef struct uct_abi_md_ops {
                 uct_md_h md, void *address, size_t length,
                 const uct_abi_md_mem_reg_params_t *params, uct_mem_h *memh_p);
     };
-    ucs_status_t          (*mem_dereg)(uct_md_h md,
-                                       const uct_abi_md_mem_dereg_params_t *params);
+    ucs_status_t          (*mem_dereg)(
+            uct_md_h md, const uct_abi_md_mem_dereg_params_t *params);
     uct_abi_opaque_func_t mem_query;
     uct_abi_opaque_func_t mkey_pack;
     uct_abi_opaque_func_t rest[UCT_ABI_MAX_SLOTS - UCT_ABI_NAMED_SLOTS];

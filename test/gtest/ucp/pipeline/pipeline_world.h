@@ -11,6 +11,16 @@
 
 #include <vector>
 
+/* First line of a test in which UCM's hooks are installed: by a cache, or by UCP.
+ * UCM takes malloc() and operator delete over from ThreadSanitizer one by one,
+ * and that ends in its allocator. */
+#if defined(__SANITIZE_THREAD__)
+#  define PIPELINE_TEST_NEEDS_UCM() \
+    GTEST_SKIP() << "UCM's hooks and ThreadSanitizer exclude each other"
+#else
+#  define PIPELINE_TEST_NEEDS_UCM() (void)0
+#endif
+
 /* Some nodes of a virtual network, with a pipeline on each */
 class pipeline_world {
 public:

@@ -73,6 +73,7 @@ TEST_F(test_pipeline, at_most_depth_fragments_are_registered)
 
 TEST_F(test_pipeline, the_cache_registers_once)
 {
+    PIPELINE_TEST_NEEDS_UCM();
     start(UCX_PIPELINE_MODE_CACHE);
     transfer();
     uint64_t before = world->stats(1).registrations;
@@ -85,6 +86,7 @@ TEST_F(test_pipeline, the_cache_registers_once)
 
 TEST_F(test_pipeline, the_cache_forgets_what_is_unmapped)
 {
+    PIPELINE_TEST_NEEDS_UCM();
     start(UCX_PIPELINE_MODE_CACHE);
     transfer();
     ucp_pipeline_unmapped(world->nodes[1], target.data(), target.size());
@@ -95,6 +97,7 @@ TEST_F(test_pipeline, the_cache_forgets_what_is_unmapped)
 
 TEST_F(test_pipeline, the_cache_keeps_within_its_bytes)
 {
+    PIPELINE_TEST_NEEDS_UCM();
     options = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
     options.cache_bytes = 20000;
     world.reset(new pipeline_world(pipeline_world::network(2, 1), options));

@@ -271,6 +271,9 @@ class test_pipeline_random :
 
 TEST_P(test_pipeline_random, programs_by_seed)
 {
+    if (GetParam() == UCX_PIPELINE_MODE_CACHE) {
+        PIPELINE_TEST_NEEDS_UCM();
+    }
     for (uint64_t seed = 1; (seed <= 100) && !HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         program(seed, GetParam(), false).run();
@@ -279,6 +282,9 @@ TEST_P(test_pipeline_random, programs_by_seed)
 
 TEST_P(test_pipeline_random, programs_in_which_a_node_dies)
 {
+    if (GetParam() == UCX_PIPELINE_MODE_CACHE) {
+        PIPELINE_TEST_NEEDS_UCM();
+    }
     for (uint64_t seed = 1; (seed <= 100) && !HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         program(seed, GetParam(), true).run();

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "pipeline_world.h"
+
 #include <ucp/pipeline/ucx_pipeline.h>
 
 #include <gtest/gtest.h>
@@ -144,6 +146,7 @@ class test_pipeline_ucp :
 
 TEST_P(test_pipeline_ucp, everybody_to_everybody)
 {
+    PIPELINE_TEST_NEEDS_UCM();
     int pipes[NUM][NUM][2];
     std::vector<pid_t> pids;
 

@@ -6,6 +6,7 @@
 
 #include <uct/base/uct_abi.h>
 
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -132,7 +133,7 @@ public:
     const uct_abi_md_mem_reg_params_t *passed_params = nullptr;
     uct_abi_md_mem_reg_params_t        last_params;
     unsigned                           last_flags    = 0;
-    char                               attr[UCT_ABI_MD_ATTR_MAX];
+    alignas(std::max_align_t) char     attr[UCT_ABI_MD_ATTR_MAX];
 
 private:
     struct md_t {
