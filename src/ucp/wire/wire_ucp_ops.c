@@ -206,30 +206,47 @@ void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
     free(key);
 }
 
+/* What put and get need alike: the endpoint, and an operation on local memory */
+static ucs_status_t
+ucp_wire_ucp_move(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
+                  ucp_wire_done_func_t done, void *arg, ucp_ep_h *ep_p,
+                  ucp_request_param_t *param, ucp_wire_ucp_op_t **op_p)
+{
+    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
+    ucp_wire_ucp_peer_t *at;
+    ucs_status_t status;
+
+    at = ucp_wire_ucp_peer(self, peer, &status);
+    if (at == NULL) {
+        return status;
+    }
+    *op_p = ucp_wire_ucp_op(self, 0, done, arg);
+    if (*op_p == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_wire_ucp_op_param(*op_p, param);
+    param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    param->memh          = mem->memh;
+    *ep_p                = at->ep;
+    return UCS_OK;
+}
+
 ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
                               ucp_wire_mem_t *mem, const void *buffer,
                               size_t length, uint64_t remote,
                               ucp_wire_key_t *key, ucp_wire_done_func_t done,
                               void *arg)
 {
-    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
-    ucp_wire_ucp_peer_t *to;
     ucp_request_param_t param;
     ucp_wire_ucp_op_t *op;
     ucs_status_t status;
+    ucp_ep_h ep;
 
-    to = ucp_wire_ucp_peer(self, peer, &status);
-    if (to == NULL) {
+    status = ucp_wire_ucp_move(wire, peer, mem, done, arg, &ep, &param, &op);
+    if (status != UCS_OK) {
         return status;
     }
-    op = ucp_wire_ucp_op(self, 0, done, arg);
-    if (op == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    ucp_wire_ucp_op_param(op, &param);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    param.memh          = mem->memh;
-    return ucp_wire_ucp_op_begun(op, ucp_put_nbx(to->ep, buffer, length, remote,
+    return ucp_wire_ucp_op_begun(op, ucp_put_nbx(ep, buffer, length, remote,
                                                  key->rkey, &param));
 }
 
@@ -238,26 +255,17 @@ ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
                               uint64_t remote, ucp_wire_key_t *key,
                               ucp_wire_done_func_t done, void *arg)
 {
-    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
-    ucp_wire_ucp_peer_t *from;
     ucp_request_param_t param;
     ucp_wire_ucp_op_t *op;
     ucs_status_t status;
+    ucp_ep_h ep;
 
-    from = ucp_wire_ucp_peer(self, peer, &status);
-    if (from == NULL) {
+    status = ucp_wire_ucp_move(wire, peer, mem, done, arg, &ep, &param, &op);
+    if (status != UCS_OK) {
         return status;
     }
-    op = ucp_wire_ucp_op(self, 0, done, arg);
-    if (op == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    ucp_wire_ucp_op_param(op, &param);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    param.memh          = mem->memh;
-    return ucp_wire_ucp_op_begun(op,
-                                 ucp_get_nbx(from->ep, buffer, length, remote,
-                                             key->rkey, &param));
+    return ucp_wire_ucp_op_begun(op, ucp_get_nbx(ep, buffer, length, remote,
+                                                 key->rkey, &param));
 }
 
 ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
