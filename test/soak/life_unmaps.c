@@ -112,19 +112,22 @@ static unsigned long life_unmaps_warm_up(uct_md_h md, life_sample_t *sample)
 void life_unmaps(const life_options_t *options)
 {
     uct_md_h md = life_domain_open();
-    life_sample_t before, after;
+    life_sample_t before, half, after;
     unsigned long first;
 
     /* Each block a mapping of its own; setting it also keeps it there */
     mallopt(M_MMAP_THRESHOLD, LIFE_MIN_PAGES * LIFE_PAGE);
     first = life_unmaps_warm_up(md, &before);
-    life_unmaps_run(md, first, first + options->count);
+    life_unmaps_run(md, first, first + options->count / 2);
+    life_proc_sample(&half);
+    life_unmaps_run(md, first + options->count / 2, first + options->count);
     life_proc_sample(&after);
 
-    printf("unmaps %lu after %lu: rss %zu -> %zu fds %u -> %u vmas %u -> %u "
-           "locked %zu -> %zu\n", options->count, first, before.rss, after.rss,
-           before.fds, after.fds, before.vmas, after.vmas, before.locked,
+    printf("unmaps %lu after %lu: rss %zu -> %zu -> %zu fds %u -> %u "
+           "vmas %u -> %u locked %zu -> %zu\n", options->count, first,
+           before.rss, half.rss, after.rss, before.fds, after.fds, before.vmas, after.vmas, before.locked,
            after.locked);
-    life_proc_compare(&before, &after);
+    /* A leak goes on; tables that are filled late do not */
+    life_proc_compare(&half, &after);
     life_domain_close(md);
 }
