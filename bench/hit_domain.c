@@ -23,15 +23,20 @@ static void bench_lower_close(uct_md_h md)
 }
 
 
-static ucs_status_t bench_lower_query(uct_md_h md, uct_md_attr_t *attr)
+/* In the layout of the running UCX */
+static ucs_status_t bench_lower_query_v2(uct_md_h md, void *attr)
 {
     (void)md;
-    memset(attr, 0, sizeof(*attr));
-    attr->cap.max_reg          = SIZE_MAX;
-    attr->cap.flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH;
-    attr->cap.reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST);
-    attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    memset(attr, 0, uct_abi_running->attr_size);
+    *uct_abi_md_attr_flags(attr) |= UCT_MD_FLAG_NEED_MEMH;
+    uct_abi_md_attr_add_host(attr);
     return UCS_OK;
+}
+
+
+static ucs_status_t bench_lower_query(uct_md_h md, uct_md_attr_t *attr)
+{
+    return bench_lower_query_v2(md, attr);
 }
 
 
@@ -68,6 +73,16 @@ static ucs_status_t bench_lower_mem_reg(uct_md_h md, void *address,
 
 
 static ucs_status_t
+bench_lower_mem_reg_params(uct_md_h md, void *address, size_t length,
+                           const uct_abi_md_mem_reg_params_t *params,
+                           uct_mem_h *memh_p)
+{
+    (void)params;
+    return bench_lower_mem_reg(md, address, length, 0, memh_p);
+}
+
+
+static ucs_status_t
 bench_lower_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
     (void)md;
@@ -86,8 +101,13 @@ static bench_domain_t *bench_lower_open(const bench_domain_params_t *params)
 
     strcpy(domain->component.name, "bench");
     domain->ops.close       = bench_lower_close;
-    domain->ops.query       = bench_lower_query;
-    domain->ops.mem_reg     = bench_lower_mem_reg;
+    if (uct_abi_running->has_reg_params) {
+        domain->ops.query_v2       = bench_lower_query_v2;
+        domain->ops.mem_reg_params = bench_lower_mem_reg_params;
+    } else {
+        domain->ops.query   = bench_lower_query;
+        domain->ops.mem_reg = bench_lower_mem_reg;
+    }
     domain->ops.mem_dereg   = bench_lower_mem_dereg;
     domain->super.ops       = &domain->ops;
     domain->super.component = (uct_component_h)&domain->component;
@@ -102,6 +122,10 @@ ucs_status_t bench_domain_open(const bench_domain_params_t *params,
     uct_helper_config_t *config;
     bench_domain_t *domain;
     ucs_status_t status;
+
+    if (!uct_abi_is_known()) {
+        return UCS_ERR_UNSUPPORTED;
+    }
 
     /* Read as a job reads it, so that UCX_MD_HELPER_* can be tried here, too */
     setenv("UCX_MD_HELPER_POLICY", params->policy, 1);

@@ -59,8 +59,12 @@ bench_domain_use(bench_domain_t *domain, void *address, size_t length)
     const uct_abi_md_ops_t *ops          = domain->super.ops;
     ucs_status_t status;
 
-    status = ops->mem_reg(bench_domain_md(domain), address, length,
-                          UCT_MD_MEM_ACCESS_RMA, &params.memh);
+    status = !uct_abi_running->has_reg_params ?
+             ops->mem_reg(bench_domain_md(domain), address, length,
+                          UCT_MD_MEM_ACCESS_RMA, &params.memh) :
+             uct_abi_mem_reg_flags(ops, bench_domain_md(domain), address,
+                                   length, UCT_MD_MEM_ACCESS_RMA,
+                                   &params.memh);
     if (status != UCS_OK) {
         return status;
     }

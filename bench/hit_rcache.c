@@ -66,8 +66,10 @@ ucs_status_t bench_rcache_open(bench_rcache_t *rcache, size_t slow_length,
     };
     ucs_rcache_params_t params        = {
         .region_struct_size = sizeof(ucs_rcache_region_t),
+#ifdef HAVE_UCS_RCACHE_PARAMS_T_ALIGNMENT
         .alignment          = UCS_RCACHE_MIN_ALIGNMENT,
         .max_alignment      = (size_t)sysconf(_SC_PAGESIZE),
+#endif
         .ucm_events         = UCM_EVENT_VM_UNMAPPED,
         .ucm_event_priority = 1000,
         .ops                = &ops,

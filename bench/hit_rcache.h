@@ -4,6 +4,10 @@
 #ifndef BENCH_HIT_RCACHE_H_
 #define BENCH_HIT_RCACHE_H_
 
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
 #include <ucs/memory/rcache.h>
 #include <ucs/sys/atomic.h>
 
@@ -13,6 +17,13 @@
  * The yardstick: UCX's own registration cache over registrations that cost
  * nothing, created the way UCX's IB domain creates its own.
  */
+
+/* 1.17 made it an argument of each look-up */
+#ifdef HAVE_UCS_RCACHE_PARAMS_T_ALIGNMENT
+#  define BENCH_RCACHE_ALIGNMENT
+#else
+#  define BENCH_RCACHE_ALIGNMENT UCS_RCACHE_MIN_ALIGNMENT,
+#endif
 
 typedef struct bench_rcache {
     ucs_rcache_t     *cache;
@@ -34,7 +45,8 @@ bench_rcache_use(bench_rcache_t *rcache, void *address, size_t length)
     ucs_status_t status;
 
     status = ucs_rcache_get(rcache->cache, address, length,
-                            PROT_READ | PROT_WRITE, NULL, &region);
+                            BENCH_RCACHE_ALIGNMENT PROT_READ | PROT_WRITE,
+                            NULL, &region);
     if (status != UCS_OK) {
         return status;
     }

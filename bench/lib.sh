@@ -209,3 +209,21 @@ bench_init() {
     bench_helper=("$bench_build/src/tools/ucx-helper")
     bench_environment
 }
+
+# bench_update FILE NAME TABLES: put the file TABLES between FILE's lines
+# <!-- NAME --> and <!-- end of NAME -->; in place, so that whose the file is does
+# not change
+bench_update() {
+    local new
+    grep -qx "<!-- $2 -->" "$1" && grep -qx "<!-- end of $2 -->" "$1" ||
+        bench_die "$1 lacks the lines <!-- $2 --> and <!-- end of $2 -->"
+    new=$(mktemp) || exit 2
+    awk -v tables="$3" -v name="$2" '
+        $0 == "<!-- end of " name " -->" { is_old = 0 }
+        !is_old { print }
+        $0 == "<!-- " name " -->" {
+            is_old = 1
+            while ((getline line < tables) > 0) print line
+        }' "$1" > "$new" && cat "$new" > "$1"
+    rm -f "$new"
+}

@@ -6,7 +6,9 @@
  * A service as inference and training run it over UCX: it maps the pieces of
  * one range one by one (ucp_mem_map), packs a key of each, a second process
  * reads through some of the keys and compares, and the pieces are unmapped in
- * random order. One JSON line: what was asked for, times, errors.
+ * random order. With gaps every second piece is not mapped, and the second
+ * process tries to read from such by the key of the one before. One JSON line:
+ * what was asked for, times, errors.
  */
 
 #define _GNU_SOURCE
@@ -24,6 +26,7 @@
 #define READ_MAX 4096 /* bytes of a piece that are read remotely */
 #define KEY_MAX  1024 /* bytes of a packed key or a worker's address */
 #define ALIGN    512  /* pieces begin at multiples, as tensors do */
+#define GAP_OFFSET 4096 /* bytes behind a piece: in no page of it */
 
 typedef struct options {
     size_t      bytes;
@@ -31,7 +34,8 @@ typedef struct options {
     size_t      reads;
     const char *order;
     int         is_touched;
-    int         is_even; /* all pieces are of one length */
+    int         is_even;  /* all pieces are of one length */
+    int         has_gaps; /* every second one is not mapped */
 } options_t;
 
 typedef struct piece {
@@ -45,8 +49,21 @@ typedef struct offer {
     uint64_t address;
     uint64_t length;
     uint64_t seed;
+    uint64_t gap; /* an address that was not mapped, or 0 */
     char     key[KEY_MAX];
 } offer_t;
+
+/* What the reader has seen */
+typedef struct seen {
+    uint64_t errors;       /* reads of something else than was written */
+    uint64_t gaps_refused; /* reads of gaps that failed */
+} seen_t;
+
+/* What the process holds at a time */
+typedef struct held {
+    unsigned      mappings;  /* lines of /proc/self/maps */
+    unsigned long pinned_kb; /* VmPin of /proc/self/status */
+} held_t;
 
 typedef struct side {
     ucp_context_h context;
@@ -109,22 +126,27 @@ static void side_init(side_t *side, int fd)
           "ucp_worker_create");
 }
 
-static void side_finish(side_t *side, void *request)
+static ucs_status_t side_wait(side_t *side, void *request)
 {
     ucs_status_t status = UCS_OK;
 
     if (UCS_PTR_IS_ERR(request)) {
-        check(UCS_PTR_STATUS(request), "request");
+        return UCS_PTR_STATUS(request);
     }
     if (request == NULL) {
-        return;
+        return UCS_OK;
     }
     do {
         (void)ucp_worker_progress(side->worker);
         status = ucp_request_check_status(request);
     } while (status == UCS_INPROGRESS);
     ucp_request_free(request);
-    check(status, "request");
+    return status;
+}
+
+static void side_finish(side_t *side, void *request)
+{
+    check(side_wait(side, request), "request");
 }
 
 static void fill(char *data, size_t length, uint64_t seed)
@@ -156,14 +178,64 @@ static uint64_t read_piece(side_t *side, ucp_ep_h ep, const offer_t *offer)
     return !!memcmp(seen, expected, offer->length);
 }
 
+static void reader_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    (void)arg;
+    (void)ep;
+    (void)status; /* the read fails as well */
+}
+
+static ucp_ep_h reader_connect(side_t *side, const void *address, int may_fail)
+{
+    ucp_ep_params_t params = {
+        .field_mask  = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+        .address     = address,
+        .err_mode    = UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler = {.cb = reader_failed}
+    };
+    ucp_ep_h ep;
+
+    if (may_fail) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                             UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    }
+    check(ucp_ep_create(side->worker, &params, &ep), "ucp_ep_create");
+    return ep;
+}
+
+static void reader_close(side_t *side, ucp_ep_h ep, int is_failed)
+{
+    const ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = is_failed ? UCP_EP_CLOSE_FLAG_FORCE : 0
+    };
+
+    (void)side_wait(side, ucp_ep_close_nbx(ep, &param));
+}
+
+/* A refusal takes the connection along, so each has one of its own.
+ * @return 1 if the gap is refused */
+static uint64_t read_gap(side_t *side, const void *address,
+                         const offer_t *offer)
+{
+    const ucp_request_param_t param = {.op_attr_mask = 0};
+    ucp_ep_h ep                     = reader_connect(side, address, 1);
+    char seen[1];
+    ucp_rkey_h rkey;
+    ucs_status_t status;
+
+    check(ucp_ep_rkey_unpack(ep, offer->key, &rkey), "ucp_ep_rkey_unpack");
+    status = side_wait(side, ucp_get_nbx(ep, seen, sizeof(seen), offer->gap,
+                                         rkey, &param));
+    ucp_rkey_destroy(rkey);
+    reader_close(side, ep, status != UCS_OK);
+    return status != UCS_OK;
+}
+
 static int reader_main(int fd, const options_t *options)
 {
-    const ucp_request_param_t close_param = {.op_attr_mask = 0};
-    ucp_ep_params_t ep_params               = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
-    };
+    seen_t seen = {.errors = 0};
     char address[KEY_MAX];
-    uint64_t errors = 0;
     offer_t offer;
     side_t side;
     ucp_ep_h ep;
@@ -171,14 +243,16 @@ static int reader_main(int fd, const options_t *options)
 
     side_init(&side, fd);
     receive(&side, address, sizeof(address));
-    ep_params.address = (ucp_address_t*)address;
-    check(ucp_ep_create(side.worker, &ep_params, &ep), "ucp_ep_create");
+    ep = reader_connect(&side, address, 0);
     for (i = 0; i < options->reads; ++i) {
         receive(&side, &offer, sizeof(offer));
-        errors += read_piece(&side, ep, &offer);
+        seen.errors += read_piece(&side, ep, &offer);
+        if (offer.gap != 0) {
+            seen.gaps_refused += read_gap(&side, address, &offer);
+        }
     }
-    side_finish(&side, ucp_ep_close_nbx(ep, &close_param));
-    send_all(fd, &errors, sizeof(errors));
+    reader_close(&side, ep, 0);
+    send_all(fd, &seen, sizeof(seen));
     receive(&side, &offer, 1);
     ucp_worker_destroy(side.worker);
     ucp_cleanup(side.context);
@@ -210,6 +284,17 @@ static void cut(piece_t *pieces, char *data, const options_t *options)
     pieces[i - 1].length += options->bytes - at;
 }
 
+/* @return How many are left */
+static size_t leave_gaps(piece_t *pieces, size_t count)
+{
+    size_t i;
+
+    for (i = 0; 2 * i + 1 < count; ++i) {
+        pieces[i] = pieces[2 * i];
+    }
+    return i;
+}
+
 static void shuffle(piece_t *pieces, size_t count)
 {
     uint64_t state = 2;
@@ -224,13 +309,13 @@ static void shuffle(piece_t *pieces, size_t count)
     }
 }
 
-static void arrange(piece_t *pieces, const options_t *options)
+static void arrange(piece_t *pieces, size_t count, const options_t *options)
 {
-    size_t i, last = options->pieces - 1;
+    size_t i, last = count - 1;
     piece_t piece;
 
     if (!strcmp(options->order, "random")) {
-        shuffle(pieces, options->pieces);
+        shuffle(pieces, count);
     } else if (!strcmp(options->order, "down")) {
         for (i = 0; i < last - i; ++i) {
             piece            = pieces[i];
@@ -240,6 +325,7 @@ static void arrange(piece_t *pieces, const options_t *options)
     }
 }
 
+/* The key of each is packed at once, as NIXL and MPI's windows do */
 static double map_all(side_t *side, piece_t *pieces, size_t count)
 {
     ucp_mem_map_params_t params = {
@@ -247,13 +333,17 @@ static double map_all(side_t *side, piece_t *pieces, size_t count)
                       UCP_MEM_MAP_PARAM_FIELD_LENGTH
     };
     uint64_t start = bench_now();
-    size_t i;
+    size_t length, i;
+    void *key;
 
     for (i = 0; i < count; ++i) {
         params.address = pieces[i].start;
         params.length  = pieces[i].length;
         check(ucp_mem_map(side->context, &params, &pieces[i].memh),
               "ucp_mem_map");
+        check(ucp_rkey_pack(side->context, pieces[i].memh, &key, &length),
+              "ucp_rkey_pack");
+        ucp_rkey_buffer_release(key);
     }
     return (bench_now() - start) * 1e-9;
 }
@@ -270,13 +360,19 @@ static double unmap_all(side_t *side, piece_t *pieces, size_t count)
 }
 
 /* Written after it was registered: what is read is not a copy of before */
-static void offer_piece(side_t *side, const piece_t *piece, uint64_t seed)
+static void
+offer_piece(side_t *side, const piece_t *piece, uint64_t seed, int has_gap)
 {
     offer_t offer = {.address = (uintptr_t)piece->start,
                      .length  = piece->length,
                      .seed    = seed};
     size_t length;
     void *key;
+
+    if (has_gap) {
+        /* the middle of the piece behind, which is in no page of this one */
+        offer.gap = offer.address + offer.length + GAP_OFFSET;
+    }
 
     if (offer.length > READ_MAX) {
         offer.address += offer.length - READ_MAX; /* up to its end */
@@ -293,10 +389,11 @@ static void offer_piece(side_t *side, const piece_t *piece, uint64_t seed)
     send_all(side->fd, &offer, sizeof(offer));
 }
 
-static uint64_t serve(side_t *side, piece_t *pieces, const options_t *options)
+static seen_t serve(side_t *side, piece_t *pieces, size_t count,
+                    const options_t *options)
 {
     char address[KEY_MAX] = "";
-    uint64_t errors;
+    seen_t seen;
     ucp_address_t *own;
     size_t length, i;
 
@@ -310,46 +407,130 @@ static uint64_t serve(side_t *side, piece_t *pieces, const options_t *options)
     send_all(side->fd, address, sizeof(address));
     for (i = 0; i < options->reads; ++i) {
         (void)ucp_worker_progress(side->worker);
-        offer_piece(side, &pieces[i * options->pieces / options->reads], i);
+        offer_piece(side, &pieces[i * count / options->reads], i,
+                    options->has_gaps);
     }
-    receive(side, &errors, sizeof(errors));
+    receive(side, &seen, sizeof(seen));
     send_all(side->fd, "", 1);
-    return errors;
+    return seen;
 }
 
-static uint64_t service(int fd, const options_t *options)
+static held_t look(void)
 {
-    piece_t *pieces = calloc(options->pieces, sizeof(*pieces));
-    double mapped, unmapped;
-    uint64_t errors;
-    side_t side;
-    char *data;
+    held_t held = {.mappings = 0};
+    FILE *file;
+    char *line  = NULL;
+    size_t size = 0;
 
-    data = mmap(NULL, options->bytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if ((pieces == NULL) || (data == MAP_FAILED)) {
+    file = fopen("/proc/self/maps", "r");
+    while ((file != NULL) && (getline(&line, &size, file) >= 0)) {
+        ++held.mappings;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    file = fopen("/proc/self/status", "r");
+    while ((file != NULL) && (getline(&line, &size, file) >= 0)) {
+        (void)sscanf(line, "VmPin: %lu", &held.pinned_kb);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    free(line);
+    return held;
+}
+
+/* Bytes of the pages that the pieces touch, each page once */
+static size_t pages_of(const piece_t *pieces, size_t count)
+{
+    size_t page   = sysconf(_SC_PAGESIZE);
+    size_t length = 0;
+    uintptr_t end = 0; /* behind the last page that is counted */
+    uintptr_t first, last;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        first   = (uintptr_t)pieces[i].start / page * page;
+        last    = ((uintptr_t)pieces[i].start + pieces[i].length + page - 1) /
+                  page * page;
+        first   = (first < end) ? end : first;
+        length += (last > first) ? last - first : 0;
+        end     = last;
+    }
+    return length;
+}
+
+static char *get_memory(const options_t *options)
+{
+    char *data = mmap(NULL, options->bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (data == MAP_FAILED) {
         die("memory", strerror(errno));
     }
     if (options->is_touched) {
         memset(data, 1, options->bytes);
     }
+    return data;
+}
+
+static void print_held(const char *name, const held_t *held)
+{
+    printf(",\"mappings_%s\":%u,\"pinned_bytes_%s\":%lu", name,
+           held->mappings, name, held->pinned_kb << 10);
+}
+
+static uint64_t service(int fd, const options_t *options)
+{
+    piece_t *pieces = calloc(options->pieces, sizeof(*pieces));
+    size_t count    = options->pieces;
+    double mapped, unmapped, released, closed;
+    held_t before, during, after;
+    uint64_t start;
+    size_t pages;
+    seen_t seen;
+    side_t side;
+    char *data;
+
+    if (pieces == NULL) {
+        die("memory", strerror(errno));
+    }
+    data = get_memory(options);
     cut(pieces, data, options);
-    arrange(pieces, options);
+    if (options->has_gaps) {
+        count = leave_gaps(pieces, count);
+    }
+    pages = pages_of(pieces, count);
+    arrange(pieces, count, options);
     side_init(&side, fd);
-    mapped = map_all(&side, pieces, options->pieces);
-    errors = serve(&side, pieces, options);
-    shuffle(pieces, options->pieces);
-    unmapped = unmap_all(&side, pieces, options->pieces);
+    before = look();
+    mapped = map_all(&side, pieces, count);
+    during = look();
+    seen   = serve(&side, pieces, count, options);
+    shuffle(pieces, count);
+    unmapped = unmap_all(&side, pieces, count);
+    start    = bench_now();
+    munmap(data, options->bytes);
+    released = (bench_now() - start) * 1e-9;
+    after    = look();
+    start    = bench_now();
     ucp_worker_destroy(side.worker);
     ucp_cleanup(side.context);
-    munmap(data, options->bytes);
+    closed = (bench_now() - start) * 1e-9;
     printf("{\"bench\":\"storm\",\"pid\":%d,\"bytes\":%zu,\"asked\":%zu,"
-           "\"reads\":%zu,\"errors\":%lu,\"order\":\"%s\","
-           "\"map_seconds\":%.6f,\"unmap_seconds\":%.6f}\n",
-           getpid(), options->bytes, options->pieces, options->reads, errors,
-           options->order, mapped, unmapped);
+           "\"asked_bytes\":%zu,\"reads\":%zu,\"errors\":%lu,"
+           "\"gaps_refused\":%lu,\"order\":\"%s\",\"map_seconds\":%.6f,"
+           "\"unmap_seconds\":%.6f,\"munmap_seconds\":%.6f,"
+           "\"close_seconds\":%.6f",
+           getpid(), options->bytes, count, pages, options->reads, seen.errors,
+           seen.gaps_refused, options->order, mapped, unmapped, released,
+           closed);
+    print_held("before", &before);
+    print_held("during", &during);
+    print_held("after", &after);
+    printf("}\n");
     free(pieces);
-    return errors;
+    return seen.errors;
 }
 
 __attribute__((noreturn)) static void usage(int status)
@@ -361,7 +542,9 @@ __attribute__((noreturn)) static void usage(int status)
             "  --piece SIZE     instead: all of this length\n"
             "  --order ORDER    up, down or random [up]\n"
             "  --reads N        by the second process [64]\n"
-            "  --untouched      no page is in memory when it is mapped\n");
+            "  --untouched      no page is in memory when it is mapped\n"
+            "  --gaps           every second piece is not mapped, and the second\n"
+            "                   process tries to read there\n");
     exit(status);
 }
 
@@ -398,6 +581,8 @@ static options_t parse_options(char **argv)
             options.order = *++argv;
         } else if (!strcmp(*argv, "--untouched")) {
             options.is_touched = 0;
+        } else if (!strcmp(*argv, "--gaps")) {
+            options.has_gaps = 1;
         } else {
             usage(strcmp(*argv, "--help") ? 2 : 0);
         }

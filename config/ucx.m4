@@ -28,6 +28,8 @@ AC_DEFUN([HELPER_MD_CHECK_UCX], [
     LDFLAGS="$LDFLAGS $helper_md_ucx_ldflags"
     AC_CHECK_HEADERS([ucm/api/ucm.h ucs/config/parser.h uct/api/uct.h ucp/api/ucp.h], [],
         [AC_MSG_ERROR([UCX's headers are missing; on Debian: apt-get install libucx-dev])])
+    AC_CHECK_MEMBERS([ucs_rcache_params_t.alignment], [], [],
+        [[#include <ucs/memory/rcache.h>]])
     HELPER_MD_CHECK_UCX_LIB([ucm], [ucm_set_event_handler])
     HELPER_MD_CHECK_UCX_LIB([ucs], [ucs_status_string])
     HELPER_MD_CHECK_UCX_LIB([uct], [uct_md_open])

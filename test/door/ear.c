@@ -61,7 +61,7 @@ static uint64_t ear_walk(uintptr_t position, uintptr_t caller)
     return caller | 1;
 }
 
-static int ear_idle_step(void)
+static int ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 {
     ear_listen();
     return 1;

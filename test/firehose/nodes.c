@@ -17,14 +17,20 @@ typedef struct nodes_program {
     nodes_func_t func;
     size_t       length; /* of each node's memory, in bytes */
     int          killed; /* the node that does not live, -1: none */
+    void         (*before)(nodes_t *nodes); /* it is opened; may be NULL */
 } nodes_program_t;
 
 static const nodes_program_t nodes_programs[] = {
-    {"cannon",  nodes_cannon,  4ul << 20, -1},
-    {"bitonic", nodes_bitonic, 4ul << 20, -1},
-    {"random",  nodes_random,  8ul << 20, -1},
-    {"killed",  nodes_killed,  1ul << 20, 2 },
-    {"unmap",   nodes_unmap,   1ul << 20, -1}
+    {"cannon",  nodes_cannon,  4ul << 20, -1, NULL},
+    {"bitonic", nodes_bitonic, 4ul << 20, -1, NULL},
+    {"random",  nodes_random,  8ul << 20, -1, NULL},
+    {"killed",  nodes_killed,  1ul << 20, 2,  NULL},
+    {"unmap",   nodes_unmap,   1ul << 20, -1, NULL},
+    {"strict",  nodes_strict,  1ul << 20, -1, NULL},
+    {"race",    nodes_race,    1ul << 20, -1, NULL},
+    {"nothing", nodes_nothing, 1ul << 20, -1, nodes_nothing_before},
+    {"memlock", nodes_memlock, 1ul << 20, -1, nodes_memlock_before},
+    {"forked",  nodes_forked,  1ul << 20, -1, NULL}
 };
 
 #define NODES_PROGRAMS (sizeof(nodes_programs) / sizeof(nodes_programs[0]))
@@ -149,6 +155,9 @@ static void nodes_live(nodes_t *nodes, const nodes_program_t *program)
 
     nodes->shared->pids[nodes->self] = getpid();
     nodes->memory                    = nodes_map(nodes->length, MAP_PRIVATE);
+    if (program->before != NULL) {
+        program->before(nodes);
+    }
     nodes_connect(nodes);
     if (program->func(nodes) != 0) {
         atomic_fetch_add(&nodes->shared->failed, 1);
@@ -205,21 +214,34 @@ static int nodes_run(nodes_t *nodes, const nodes_program_t *program)
     return nodes_wait(nodes, program, pids);
 }
 
+static unsigned nodes_flag(const char *name)
+{
+    static const char * const names[] = {"thread", "adapt", "prefetch",
+                                         "strict"};
+    unsigned i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        if (strcmp(name, names[i]) == 0) {
+            return 1u << i; /* in the order of ucx_firehose_flags */
+        }
+    }
+    fprintf(stderr, "nodes: no flag %s\n", name);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     nodes_t nodes = {.count = 2, .lent = 256 << 10};
     unsigned i;
 
     if (argc < 4) {
-        fprintf(stderr, "usage: nodes PROGRAM NODES KIB [thread|prefetch]\n");
+        fprintf(stderr, "usage: nodes PROGRAM NODES KIB [FLAG...]\n");
         return 2;
     }
     nodes.count = atoi(argv[2]);
     nodes.lent  = strtoul(argv[3], NULL, 10) << 10;
     for (i = 4; i < (unsigned)argc; ++i) {
-        nodes.flags |= (strcmp(argv[i], "thread") == 0) ?
-                               UCX_FIREHOSE_FLAG_THREAD :
-                               UCX_FIREHOSE_FLAG_PREFETCH;
+        nodes.flags |= nodes_flag(argv[i]);
     }
     for (i = 0; (i < NODES_PROGRAMS) && (nodes.count >= 2) &&
                 (nodes.count <= NODES_MAX);

@@ -50,6 +50,13 @@ int nodes_bitonic(nodes_t *nodes);
 int nodes_random(nodes_t *nodes);
 int nodes_killed(nodes_t *nodes);
 int nodes_unmap(nodes_t *nodes);
+int nodes_strict(nodes_t *nodes);
+int nodes_race(nodes_t *nodes);
+void nodes_nothing_before(nodes_t *nodes);
+int nodes_nothing(nodes_t *nodes);
+void nodes_memlock_before(nodes_t *nodes);
+int nodes_memlock(nodes_t *nodes);
+int nodes_forked(nodes_t *nodes);
 
 /* Ends the process with a line that says what did not hold */
 #define NODES_CHECK(_is_true, _format, ...) \

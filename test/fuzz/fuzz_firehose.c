@@ -33,6 +33,7 @@ typedef struct fuzz_wire {
     void                 *arg[FUZZ_FLIGHT];
     uint8_t              has_failed[FUZZ_NODES];
     unsigned             refuse; /* sends to be refused */
+    uint64_t             now;
 } fuzz_wire_t;
 
 static fuzz_wire_t fuzz_wire;
@@ -154,6 +155,13 @@ static ucs_status_t fuzz_flush(ucp_wire_t *wire, unsigned peer,
     return fuzz_start(done, arg);
 }
 
+/* A microsecond a look */
+static uint64_t fuzz_time(ucp_wire_t *wire)
+{
+    (void)wire;
+    return fuzz_wire.now += 1000;
+}
+
 /* The first that was begun ends */
 static unsigned fuzz_progress(ucp_wire_t *wire)
 {
@@ -194,6 +202,7 @@ static ucs_status_t fuzz_make_wire(void *arg,
         .get         = fuzz_get,
         .flush       = fuzz_flush,
         .progress    = fuzz_progress,
+        .time        = fuzz_time,
         .destroy     = fuzz_destroy
     };
 
@@ -321,7 +330,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .num_nodes  = FUZZ_NODES,
         .memory     = 8 * 4096,
         .victims    = 2 * 4096,
-        .flags      = UCX_FIREHOSE_FLAG_PREFETCH
+        .flags      = UCX_FIREHOSE_FLAG_PREFETCH | UCX_FIREHOSE_FLAG_HISTORY |
+                      UCX_FIREHOSE_FLAG_PRICE
     };
     ucx_firehose_h firehose;
     size_t length;

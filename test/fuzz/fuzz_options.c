@@ -36,7 +36,8 @@ static void fuzz_options_parse(const uct_helper_options_t *options)
     FUZZ_CHECK(strchr(error, '\n') == NULL);
     FUZZ_CHECK(memchr(config.report.path, '\0', sizeof(config.report.path)) !=
                NULL);
-    FUZZ_CHECK((config.pin_base_ns >= 0) && (config.pin_per_page_ns >= 0));
+    FUZZ_CHECK((config.pin_base_ns >= 0) && (config.pin_per_page_ns >= 0) &&
+               (config.pin_told_ns >= 0));
     FUZZ_CHECK(config.policy < UCS_REGCACHE_POLICY_LAST);
 }
 

@@ -38,3 +38,12 @@ ground_stamp() {
 ground_is_ready() {
     [ "$(cat "$2/.ready" 2> /dev/null)" = "$(ground_stamp "$1")" ]
 }
+
+# ucx_enter PREFIX: what is started from now on finds that UCX first
+ucx_enter() {
+    [ -x "$1/bin/ucx_info" ] && [ -e "$1/lib/libucp.so.0" ] ||
+        { echo "no UCX in $1, which needs bin/ucx_info and" \
+               "lib/libucp.so.0" >&2; exit 1; }
+    export PATH=$1/bin:$PATH
+    export LD_LIBRARY_PATH=$1/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}

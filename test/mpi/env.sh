@@ -23,6 +23,13 @@ helper_preload() {
     export LD_PRELOAD=$HELPER_STUB
 }
 
+# ucx_version: of the UCX that a job would load; 1.13 has another word for it
+ucx_version() {
+    env -u LD_PRELOAD ucx_info -v 2> /dev/null |
+        sed -n 's/^# \(Library version: \|Version \)\([0-9.]*\).*/\2/p' |
+        head -n 1
+}
+
 has_mpi() {
     command -v "mpirun.$1" > /dev/null
 }
@@ -89,6 +96,68 @@ report_check() {
         -v price="$(json_get "$file" price_j)" \
         'BEGIN { exit !(late <= lost && helper <= cpu && price > 0) }' ||
         { echo "report $file: the prices do not add up"; return 1; }
+}
+
+# loop_run MPI ROUNDS COMPUTE_MS: the loop of Fig. 1 with three buffers of 1 MB, the
+# data verified; leaves fig1.out and its line of JSON, fig1.json
+loop_run() {
+    mpi_run "$1" -n 2 "$BUILDDIR/bench/mpi/fig1.$1" --size 1048576 --reuse \
+        --iterations "$2" --compute-ms "$3" > fig1.out ||
+        { cat fig1.out; return 1; }
+    grep '^{' fig1.out > fig1.json &&
+        jq -e '.sender.errors == 0 and .receiver.errors == 0' fig1.json
+}
+
+# loop_check ROUNDS POLICY FILE...: what each rank reports of that loop
+loop_check() {
+    local rounds=$1 policy=$2 file
+    shift 2
+    for file in "$@"; do
+        if [ "$policy" = on_demand ]; then
+            loop_counts "$file" "$rounds" || return 1
+        else
+            loop_memory "$file" "$rounds" "$policy" || return 1
+        fi
+    done
+}
+
+# loop_counts FILE ROUNDS: one registration and one deregistration a message at the
+# lower domain. A few of either may be announced, or left for the end.
+loop_counts() {
+    jq -c '{uses, registered: .register_model.samples,
+            deregistered: .deregister_model.samples}' "$1"
+    jq -e --argjson messages $((3 * $2)) '
+        def near: . >= $messages - 4 and . <= $messages + 4;
+        (.uses | near) and .uses >= $messages and .on_time <= 4 and
+        (.register_model.samples | near) and
+        (.deregister_model.samples | near)' "$1" > /dev/null
+}
+
+# loop_memory FILE ROUNDS POLICY: less memory than leave pinned in the same run,
+# and with leave pinned its hits; the time is told, not judged
+loop_memory() {
+    jq -c '{on_time, uses, hit_ns_p50, share:
+            (.pinned_byte_seconds / .leave_pinned_byte_seconds)}' "$1"
+    if [ "$3" = leave_pinned ]; then
+        jq -e ".on_time >= $((3 * $2 - 7))" "$1"
+    else
+        jq -e '.pinned_byte_seconds < .leave_pinned_byte_seconds' "$1"
+    fi > /dev/null
+}
+
+# hpcc verifies HPL, PTRANS, the random accesses and the FFT itself
+hpcc_check() {
+    local out=hpccoutf.txt
+    grep -q '^End of HPC Challenge tests' $out ||
+        { echo "not to the end"; return 1; }
+    grep -q '^Success=1$' $out || { echo "no Success=1"; return 1; }
+    grep -i 'FAILED$\|Failed\!' $out && return 1
+    grep 'Errors=' $out | grep -v '=0$' && return 1
+    grep 'tests completed and failed' $out | grep -v ' 0 tests' && return 1
+    [ "$(grep -c '[1-9][0-9]* tests completed and passed' $out)" -eq 2 ] ||
+        { echo "HPL and PTRANS did not both pass"; return 1; }
+    awk -F= '/^MPIFFT_maxErr=/ { found = ($2 < 1e-12) } END { exit !found }' \
+        $out || { echo "FFT error too large"; return 1; }
 }
 
 # perftest TEST ARGUMENTS...: server and client, each a process of its own.

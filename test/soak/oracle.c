@@ -465,10 +465,11 @@ static uint64_t oracle_quota(const oracle_options_t *options,
 }
 
 static ucs_regcache_cover_kind_t
-oracle_coalesce(const oracle_options_t *options)
+oracle_coalesce(const oracle_options_t *options, unsigned epoch)
 {
-    return options->has_covers ? UCS_REGCACHE_COVER_REMOTE :
-                                 UCS_REGCACHE_COVER_OFF;
+    return !options->has_covers ? UCS_REGCACHE_COVER_OFF :
+           (epoch % 2)          ? UCS_REGCACHE_COVER_LOCAL :
+                                  UCS_REGCACHE_COVER_REMOTE;
 }
 
 static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
@@ -482,7 +483,8 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                                               options->hooks_only ?
                                                          UCT_HELPER_MONITOR_UCM :
                                                          UCT_HELPER_MONITOR_AUTO,
-                                                 oracle_coalesce(options));
+                                                 oracle_coalesce(options,
+                                                                 epoch));
     uint64_t quota           = oracle_quota(options, totals);
     int taken                = ((options->seed + epoch) % ORACLE_TAKE == 0) ?
                                oracle_take_descriptor() : -1;
@@ -496,6 +498,7 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
         worker->world    = world;
         worker->index    = i;
         worker->epoch    = epoch;
+        worker->coalesce = oracle_coalesce(options, epoch);
         worker->random   = options->seed ^ ((uint64_t)epoch << 32) ^
                            ((uint64_t)(i + 1) << 56);
         worker->quota    = quota;

@@ -53,7 +53,9 @@ typedef struct oracle_options {
     int      hooks_only; /* without what UCX's own hooks do not see */
     int      has_stub;   /* the program's own calls are listened to */
     int      has_rows;   /* what touches a mapping can be asked for each time */
-    int      has_covers;    /* neighbours share registrations */
+    int      has_covers;    /* neighbours share registrations: all in one
+                               domain, those that give others no access in the
+                               next */
     int      policy;        /* -1: a different one in each epoch */
 } oracle_options_t;
 
@@ -87,6 +89,7 @@ typedef struct oracle_worker {
     oracle_world_t         *world;
     unsigned               index;
     unsigned               epoch;
+    ucs_regcache_cover_kind_t coalesce; /* of the domain */
     uint64_t               random;
     uint64_t               quota;       /* cycles to do */
     uint64_t               deadline;    /* ns, 0: none */
@@ -166,6 +169,11 @@ uct_md_h oracle_md(oracle_world_t *world);
 
 /** Register through the helper; dies if refused. */
 uct_mem_h oracle_get(oracle_world_t *world, void *address, size_t length);
+
+/** The same for this access, UCT_MD_MEM_ACCESS_xx; the above asks for all. */
+uct_mem_h oracle_get_access(oracle_world_t *world, void *address,
+                            size_t length, unsigned access);
+
 void oracle_put(oracle_world_t *world, uct_mem_h memh);
 
 /** @return Nonzero if the helper does not register it. */

@@ -119,12 +119,11 @@ void oracle_world_close(oracle_world_t *world, ucs_regcache_stats_t *stats)
 }
 
 static uct_mem_h oracle_reg(const uct_abi_md_ops_t *ops, uct_md_h md,
-                            void *address, size_t length)
+                            void *address, size_t length, unsigned access)
 {
     uct_mem_h memh;
 
-    if (ops->mem_reg(md, address, length, UCT_MD_MEM_ACCESS_ALL, &memh) !=
-        UCS_OK) {
+    if (ops->mem_reg(md, address, length, access, &memh) != UCS_OK) {
         oracle_die("a registration was refused");
     }
     return memh;
@@ -145,7 +144,14 @@ static void oracle_dereg(const uct_abi_md_ops_t *ops, uct_md_h md,
 
 uct_mem_h oracle_get(oracle_world_t *world, void *address, size_t length)
 {
-    return oracle_reg(world->super.ops, oracle_md(world), address, length);
+    return oracle_get_access(world, address, length, UCT_MD_MEM_ACCESS_ALL);
+}
+
+uct_mem_h oracle_get_access(oracle_world_t *world, void *address,
+                            size_t length, unsigned access)
+{
+    return oracle_reg(world->super.ops, oracle_md(world), address, length,
+                      access);
 }
 
 int oracle_is_refused(oracle_world_t *world, void *address, size_t length)
@@ -169,7 +175,8 @@ void oracle_put(oracle_world_t *world, uct_mem_h memh)
 
 uct_mem_h oracle_lower_get(oracle_world_t *world, void *address, size_t length)
 {
-    return oracle_reg(world->pin_ops, oracle_md(world), address, length);
+    return oracle_reg(world->pin_ops, oracle_md(world), address, length,
+                      UCT_MD_MEM_ACCESS_ALL);
 }
 
 void oracle_lower_put(oracle_world_t *world, uct_mem_h memh)

@@ -15,6 +15,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/predict/callsite.c \
 	../../src/ucs/predict/condition.c \
 	../../src/ucs/predict/cost.c \
+	../../src/ucs/predict/newcomers.c \
 	../../src/ucs/predict/order.c \
 	../../src/ucs/predict/plans.c \
 	../../src/ucs/predict/signature.c \

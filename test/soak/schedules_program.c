@@ -189,6 +189,74 @@ static void sim_thread_trust(sim_thread_t *thread)
     }
 }
 
+/* A thread that waits takes a step, if it can have it, and wakes the helper for
+ * what it leaves (ucs_thread_try_step()) */
+static void sim_thread_wait(sim_thread_t *thread)
+{
+    const ucs_regcache_spare_t spare = {
+        .ns       = sim_rng_below(&thread->rng, 2) * 1000 * SIM_US,
+        .is_alone = sim_world.is_alone
+    };
+    uint64_t next;
+
+    if ((sim_world.helper < 0) || !sim_world_try_lock_step()) {
+        return;
+    }
+    sim_trace("idle step", 0, 0);
+    sim_world_hear();
+    next = ucs_regcache_idle_step(sim_world.cache, sim_now(), &spare);
+    sim_trace("idle stepped", next, 0);
+    sim_world_unlock_step();
+    if (next < sim_world.due) {
+        sim_world.due         = next;
+        sim_world.is_notified = 1;
+        sim_wake(sim_world.helper);
+    }
+}
+
+static void sim_thread_say(sim_thread_t *thread, ucs_operation_kind_t kind,
+                           const sim_range_t *range, unsigned id)
+{
+    const ucs_operation_t operation = {
+        .time    = sim_now(),
+        .address = SIM_BASE + range->first * SIM_PAGE + range->before,
+        .length  = (range->last - range->first) * SIM_PAGE - range->before -
+                  range->behind,
+        .label   = 1 + kind,
+        .id      = id,
+        .kind    = kind,
+        .thread  = thread->number
+    };
+
+    sim_world_say(&operation);
+}
+
+/* A receive is posted; its use comes, or it ends without one, or its buffer is
+ * unmapped before */
+static void sim_thread_announce(sim_thread_t *thread)
+{
+    unsigned range = sim_thread_range(thread);
+    unsigned id    = sim_rng_below(&thread->rng, 3); /* 0: nobody tells */
+
+    sim_thread_say(thread, UCS_OPERATION_RECEIVE, &sim_ranges[range], id);
+    if (sim_rng_below(&thread->rng, 2) == 0) {
+        sim_thread_wait(thread);
+    }
+    sim_sleep(sim_rng_below(&thread->rng, 100 * SIM_US));
+    switch (sim_rng_below(&thread->rng, 4)) {
+    case 0:
+        break;
+    case 1:
+        (void)sim_world_unmap(sim_ranges[range].first,
+                              sim_ranges[range].first + 1);
+        break;
+    default:
+        sim_thread_use(thread, range);
+        break;
+    }
+    sim_thread_say(thread, UCS_OPERATION_RECEIVED, &sim_ranges[range], id);
+}
+
 static void sim_thread_stats(void)
 {
     ucs_regcache_stats_t stats;
@@ -201,7 +269,7 @@ static void sim_thread_stats(void)
 
 static void sim_thread_op(sim_thread_t *thread)
 {
-    switch (sim_rng_below(&thread->rng, 16)) {
+    switch (sim_rng_below(&thread->rng, 20)) {
     case 0 ... 4:
         sim_thread_use(thread, sim_thread_range(thread));
         break;
@@ -216,6 +284,12 @@ static void sim_thread_op(sim_thread_t *thread)
         break;
     case 14:
         sim_thread_trust(thread);
+        break;
+    case 15 ... 16:
+        sim_thread_wait(thread);
+        break;
+    case 17 ... 18:
+        sim_thread_announce(thread);
         break;
     default:
         sim_thread_stats();
@@ -312,7 +386,9 @@ static void sim_helper_main(void *arg)
         sim_world.is_notified = 0;
         sim_world_lock_step();
         sim_trace("step", 0, 0);
+        sim_world_hear();
         next = ucs_regcache_step(sim_world.cache, sim_now());
+        sim_world.due = next;
         sim_trace("stepped", next, 0);
         sim_world_unlock_step();
         if (sim_helper_is_done(next, &drain)) {
@@ -407,6 +483,8 @@ static void sim_program_world(uint64_t seed, ucs_regcache_policy_t policy)
     sim_world.device_limit = (sim_rng_below(&rng, 6) == 0) ? 3 : 0;
     sim_world.is_instant   = (sim_rng_below(&rng, 2) == 0);
     sim_world.step_owner   = -1;
+    sim_world.is_alone     = (seed & 1);
+    sim_world.due          = UCS_REGCACHE_TIME_NEVER;
     sim_world.helper       = -1;
     sim_signal = (sim_rng_below(&rng, 8) == 0) ? sim_handler : NULL;
     sim_rng_init(&sim_signal_rng, seed, 4);

@@ -5,6 +5,7 @@
 #include "schedules_inside.h"
 
 #include <limits.h>
+#include <string.h>
 
 /* Handles look like pointers, and come back as soon as they are free */
 #define SIM_MEMH_BASE 0x7000ul
@@ -61,7 +62,8 @@ static void sim_lower_work(size_t length)
 
 static int sim_lower_is_helper(void)
 {
-    return sim_current() == sim_world.helper;
+    return (sim_current() == sim_world.helper) ||
+           (sim_current() == sim_world.step_owner);
 }
 
 static void sim_lower_check_ceiling(size_t length)
@@ -318,6 +320,36 @@ void sim_world_lock_step(void)
         sim_spin("step mutex", 0);
     }
     sim_world.step_owner = sim_current();
+}
+
+int sim_world_try_lock_step(void)
+{
+    sim_point();
+    if (sim_world.step_owner >= 0) {
+        return 0;
+    }
+    sim_world.step_owner = sim_current();
+    return 1;
+}
+
+void sim_world_say(const ucs_operation_t *operation)
+{
+    sim_point();
+    if (sim_world.num_said < SIM_MAX_SAID) {
+        sim_world.said[sim_world.num_said++] = *operation;
+    }
+}
+
+void sim_world_hear(void)
+{
+    ucs_operation_t said[SIM_MAX_SAID];
+    unsigned count = sim_world.num_said;
+
+    memcpy(said, sim_world.said, sizeof(said));
+    sim_world.num_said = 0;
+    if (count > 0) {
+        ucs_regcache_hear(sim_world.cache, said, count);
+    }
 }
 
 void sim_world_unlock_step(void)

@@ -21,6 +21,7 @@
 #define SIM_BASE       0x100000ul
 #define SIM_MAX_SLOTS  64 /* registrations at once */
 #define SIM_MAX_COMPS  64
+#define SIM_MAX_SAID   32 /* operations that no step has heard */
 
 /** A page of the application. */
 typedef struct sim_page {
@@ -71,6 +72,10 @@ typedef struct sim_world {
     int                   helper;       /* fiber, -1: none */
     int                   is_notified;
     int                   step_owner;   /* fiber, -1: none */
+    int                   is_alone;     /* idle steps deregister, too */
+    uint64_t              due;          /* ns, of the helper's next step */
+    ucs_operation_t       said[SIM_MAX_SAID];
+    unsigned              num_said;
     uint64_t              gets;
     unsigned              full;         /* registrations refused for
                                            device_limit */
@@ -93,12 +98,20 @@ void sim_world_put(const sim_use_t *use);
 /** End a use and ask for invalidation. */
 void sim_world_invalidate(const sim_use_t *use);
 
+/** The program says something; the next step hears it. What there is no room
+ *  for is lost. */
+void sim_world_say(const ucs_operation_t *operation);
+
+/** In a step: hear it. */
+void sim_world_hear(void);
+
 /** Unmap pages [first, last) and map them again. @return Zero if somebody uses
  *  or unmaps them. */
 int sim_world_unmap(unsigned first, unsigned last);
 
-/** The helper's step mutex. */
+/** The helper's step mutex; @return nonzero if it could be had. */
 void sim_world_lock_step(void);
+int sim_world_try_lock_step(void);
 void sim_world_unlock_step(void);
 
 #endif

@@ -7,7 +7,8 @@
 # and powers off. Results leave as lines that carry the nonce of this run;
 # tests never see it.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/run/tmp LC_ALL=C
-# NONCE, TESTS, TEST_TIMEOUT, KERNEL_TREE, SRCDIR, BUILDDIR, SHELL_WANTED
+# NONCE, TESTS, TEST_TIMEOUT, KERNEL_TREE, SRCDIR, BUILDDIR, OTHER_UCX,
+# SHELL_WANTED
 source /run/out/config
 rm -f /run/out/config
 
@@ -57,7 +58,10 @@ run_test() {
 hostname guest
 echo "127.0.0.1 localhost guest" > /etc/hosts
 ulimit -l unlimited
-export SRCDIR BUILDDIR OUTDIR=/run/out
+export SRCDIR BUILDDIR OTHER_UCX OUTDIR=/run/out
+if [ -n "$OTHER_UCX" ]; then
+    export PATH=$OTHER_UCX/bin:$PATH LD_LIBRARY_PATH=$OTHER_UCX/lib
+fi
 cd /run/tmp || power_off
 
 mark BOOTED "$(uname -r)" "$(cut -d' ' -f1 /proc/uptime)s"

@@ -133,6 +133,10 @@ static int replay_trace_outcome(const replay_trace_t *trace,
     outcome->ranges     = trace->item_count;
     outcome->ceiling    = replay_ceiling_bytes(options, trace);
     outcome->small      = trace->small;
+    for (i = 0; i < trace->use_count; ++i) {
+        outcome->first_receives += trace->uses[i].is_cold &&
+                                   trace->uses[i].is_posted;
+    }
     outcome->unmatched  = trace->unmatched;
     outcome->open       = trace->open;
     outcome->lost       = trace->lost;

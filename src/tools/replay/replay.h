@@ -88,6 +88,7 @@ typedef struct replay_outcome {
     uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
     double       lead_byte_ns; /**< what one lead costs */
     uint64_t     small, unmatched, open, lost;
+    uint64_t     first_receives; /**< first uses that are of posted receives */
     replay_row_t rows[REPLAY_ROWS_MAX];
     size_t       row_count; /**< 0 with --accuracy */
     replay_accuracy_t accuracy[REPLAY_PREDICTORS];

@@ -23,6 +23,11 @@ static void replay_figures_sum(replay_figures_t *sum,
     sum->on_time           += figures->on_time;
     sum->late              += figures->late;
     sum->missed            += figures->missed;
+    sum->heard             += figures->heard;
+    sum->announced         += figures->announced;
+    sum->announced_on_time += figures->announced_on_time;
+    sum->announced_first   += figures->announced_first;
+    sum->idle_steps        += figures->idle_steps;
     sum->cold              += figures->cold;
     sum->wasted            += figures->wasted;
     sum->evicted           += figures->evicted;
@@ -61,6 +66,7 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         sum->total_ns  += outcomes[i].total_ns;
         sum->ranges    += outcomes[i].ranges;
         sum->small     += outcomes[i].small;
+        sum->first_receives += outcomes[i].first_receives;
         sum->unmatched += outcomes[i].unmatched;
         sum->open      += outcomes[i].open;
         sum->lost      += outcomes[i].lost;
@@ -356,6 +362,12 @@ static void replay_json_figures(json_t *object,
         {"wasted", json_integer(stats->wasted)},
         {"evicted", json_integer(stats->evicted)},
         {"invalidated", json_integer(stats->invalidated)},
+        {"heard", json_integer(stats->heard)},
+        {"announced", json_integer(stats->announced)},
+        {"announced_on_time", json_integer(stats->announced_on_time)},
+        {"announced_first", json_integer(stats->announced_first)},
+        {"first_receives", json_integer(outcome->first_receives)},
+        {"idle_steps", json_integer(stats->idle_steps)},
         {"lost_seconds", REPLAY_JSON_NS(row->lost_ns)},
         {"max_slowdown", json_real(options->params.max_slowdown)},
         {"price_j", json_real(replay_price(outcome, row, options))},

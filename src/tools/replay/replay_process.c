@@ -341,12 +341,14 @@ void replay_process_say(replay_process_t *process,
 }
 
 /* @return When the next one is due */
-static uint64_t replay_process_idle_step(replay_process_t *process)
+static uint64_t replay_process_idle_step(replay_process_t *process,
+                                         uint64_t spare_ns)
 {
+    const ucs_regcache_spare_t spare = {.ns = spare_ns};
     uint64_t next;
 
     replay_process_hear(process);
-    next = ucs_regcache_idle_step(process->engine, process->main_ns);
+    next = ucs_regcache_idle_step(process->engine, process->main_ns, &spare);
     if (next <= process->main_ns) { /* it was left to the helper */
         replay_process_wake(process);
         next = process->due_ns;
@@ -359,7 +361,8 @@ void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
 {
     uint64_t lost_ns = process->lost_ns;
     uint64_t next    = process->main_ns + REPLAY_IDLE_NS;
-    uint64_t helps;
+    uint64_t since   = process->main_ns;
+    uint64_t helps, before;
 
     if (!process->has_helper || process->params->no_idle ||
         process->params->is_deaf) {
@@ -378,7 +381,11 @@ void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
         if (process->main_ns < next) {
             process->main_ns = next;
         }
-        next = replay_process_idle_step(process);
+        before = process->main_ns;
+        next   = replay_process_idle_step(process, (since < before) ?
+                                                           before - since :
+                                                           0);
+        since += 2 * (process->main_ns - before); /* worked is not waited */
         if (next < process->main_ns) {
             next = process->main_ns;
         }

@@ -67,6 +67,13 @@ typedef struct tool_report {
     int64_t             wasted;
     int64_t             evicted;
     int64_t             invalidated;
+    /* Negative where an older helper did not tell */
+    int64_t             heard;
+    int64_t             heard_lost;
+    int64_t             announced;
+    int64_t             announced_on_time;
+    int64_t             idle_steps;
+    int64_t             helper_switches;
     double              helper_cpu_seconds;
     /* Negative where an older helper did not tell */
     double              lost_seconds;        /**< In uses, those that waited
@@ -77,6 +84,12 @@ typedef struct tool_report {
     double              price_j;             /**< Share of the run time */
     int64_t             soft_ceiling_bytes;
     int64_t             soft_ceiling_raises;
+    int64_t             floors;              /**< Times that all was left
+                                                  pinned for a while */
+    int64_t             registrations; /**< Made */
+    int64_t             covers;        /**< Of them, for neighbours as well */
+    int64_t             spared;        /**< First uses that had one by these */
+    double              spared_seconds; /**< That they would have waited */
     double              hit_ns_p50; /**< Negative when no hit was sampled */
     double              hit_ns_p99; /**< Negative when no hit was sampled */
     tool_report_model_t register_model;

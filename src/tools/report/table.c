@@ -261,6 +261,26 @@ static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
     fputc('\n', stream);
 }
 
+/* Nothing where an older helper wrote, or no helper thread ran, which hears */
+static void tool_table_print_heard(const tool_report_t *total, FILE *stream)
+{
+    if (total->heard > 0) {
+        fprintf(stream,
+                "heard: %jd operations of the program (%jd lost), %jd receives "
+                "announced, %jd of\nthose registered in time; %jd steps of "
+                "the helper were taken by ranks that waited\n",
+                (intmax_t)total->heard, (intmax_t)total->heard_lost,
+                (intmax_t)total->announced,
+                (intmax_t)total->announced_on_time,
+                (intmax_t)total->idle_steps);
+    } else if ((total->heard == 0) && (total->helper_cpu_seconds > 0)) {
+        fprintf(stream,
+                "nothing was heard at UCP's entry points: they could not be "
+                "interposed, or the\nprogram does not call them; the helper "
+                "went by registrations alone\n");
+    }
+}
+
 static void tool_table_print_price(const tool_merge_t *merge, FILE *stream)
 {
     const tool_report_t *total = &merge->total;
@@ -290,6 +310,25 @@ static void tool_table_print_price(const tool_merge_t *merge, FILE *stream)
                                    total->leave_pinned_peak_bytes, buf[5]),
             tool_units_print_fine_share(total->price_j, 1, buf[6]),
             tool_units_print_fine_share(total->max_slowdown, 1, buf[7]));
+}
+
+static void tool_table_print_covers(const tool_report_t *total, FILE *stream)
+{
+    char buf[2][TOOL_UNITS_MAX];
+
+    if ((total->covers <= 0) || (total->spared_seconds < 0) ||
+        (total->lost_seconds < 0)) {
+        return; /* none, or an older helper */
+    }
+    fprintf(stream,
+            "neighbours: %jd uses asked, %jd registrations made, %jd of them "
+            "for neighbours, which spared\n%jd first uses one: %s waited, %s "
+            "it would have been\n",
+            (intmax_t)total->uses, (intmax_t)total->registrations,
+            (intmax_t)total->covers, (intmax_t)total->spared,
+            tool_units_print_seconds(total->lost_seconds, buf[0]),
+            tool_units_print_seconds(total->lost_seconds +
+                                             total->spared_seconds, buf[1]));
 }
 
 static void tool_table_print_model(const char *what,
@@ -349,7 +388,9 @@ void tool_table_print(const tool_merge_t *merge, FILE *stream)
     tool_table_print_head(merge, stream);
     tool_table_print_saved(merge, stream);
     tool_table_print_missed(merge, stream);
+    tool_table_print_heard(&merge->total, stream);
     tool_table_print_price(merge, stream);
+    tool_table_print_covers(&merge->total, stream);
     tool_table_print_costs(&merge->total, stream);
     for (i = 0; i < merge->total.notes.count; ++i) {
         fprintf(stream, "note: %s\n", merge->total.notes.items[i]);

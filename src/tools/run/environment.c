@@ -128,7 +128,8 @@ static void tool_run_set_software_nic(tool_list_t *names)
 void tool_run_set_environment(const tool_run_t *run, tool_list_t *names)
 {
     static const char *const prefixes[] = {TOOL_ENV_HELPER, TOOL_ENV_PIN,
-                                           "HELPER_MD_MODULE_PATH"};
+                                           "HELPER_MD_MODULE_PATH",
+                                           "HELPER_MD_PIPELINE"};
     char **variable;
     char *name;
     size_t i;

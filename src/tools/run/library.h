@@ -7,7 +7,7 @@
 /**
  * @file library.h
  *
- * Where the library that is to be preloaded lies, installed or in the build
+ * Where the libraries that are to be preloaded lie, installed or in the build
  * tree.
  */
 
@@ -18,10 +18,12 @@
  *
  * $HELPER_MD_LIBDIR is unset afterwards: it is for this program only.
  *
- * @return The path, which the caller frees; NULL, after a message that says
+ * @param pipeline  Nonzero: libucx_pipeline_mpi.so as well, in front of it.
+ *
+ * @return What LD_PRELOAD is to hold, which the caller frees; NULL, after a message that says
  *         where it was looked for, when there is none or LD_PRELOAD could not
  *         hold it.
  */
-char *tool_library_find(void);
+char *tool_library_find(int pipeline);
 
 #endif

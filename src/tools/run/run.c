@@ -17,6 +17,7 @@
 /* Values of getopt_long beyond the settings' indices */
 enum {
     TOOL_RUN_OPT_SOFTWARE_NIC = TOOL_SETTING_COUNT,
+    TOOL_RUN_OPT_PIPELINE,
     TOOL_RUN_OPT_TRACE,
     TOOL_RUN_OPT_VERBOSE,
     TOOL_RUN_OPT_HELP,
@@ -37,11 +38,12 @@ static void tool_run_usage(void)
         printf("  %-24s %s\n", option, setting->help);
         free(option);
     }
-    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n\n"
+    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n\n"
            "Without --report the ranks' reports are merged into one table, "
            "which goes to\nstderr when the command ends. See "
            "ucx-helper(1).\n",
            "--trace DIR", "record a trace of each rank in this folder",
+           "--pipeline", "MPI programs' long messages go by the RDMA pipeline",
            "--software-nic", "pin for real on a machine without RDMA",
            "--verbose", "say what is set and run",
            "--help", "show this text");
@@ -52,6 +54,9 @@ static int tool_run_set_option(tool_run_t *run, int opt)
     switch (opt) {
     case TOOL_RUN_OPT_SOFTWARE_NIC:
         run->software_nic = 1;
+        return 0;
+    case TOOL_RUN_OPT_PIPELINE:
+        run->pipeline = 1;
         return 0;
     case TOOL_RUN_OPT_TRACE:
         run->trace = optarg;
@@ -101,6 +106,8 @@ static int tool_run_parse(tool_run_t *run, int argc, char **argv)
     }
     options[i++] = (struct option){"software-nic", no_argument, NULL,
                                    TOOL_RUN_OPT_SOFTWARE_NIC};
+    options[i++] = (struct option){"pipeline", no_argument, NULL,
+                                   TOOL_RUN_OPT_PIPELINE};
     options[i++] = (struct option){"trace", required_argument, NULL,
                                    TOOL_RUN_OPT_TRACE};
     options[i++] = (struct option){"verbose", no_argument, NULL,
@@ -227,7 +234,7 @@ int tool_run_main(int argc, char **argv)
         return status;
     }
 
-    run.library = tool_library_find();
+    run.library = tool_library_find(run.pipeline);
     if (run.library == NULL) {
         return TOOL_EXIT_FAILED;
     }

@@ -19,9 +19,10 @@ typedef struct tool_run {
     const char  *values[TOOL_SETTING_COUNT]; /**< NULL where not given */
     const char  *trace;                      /**< folder, NULL: no trace */
     int         software_nic;
+    int         pipeline;                    /**< its MPI layer as well */
     int         verbose;
     char *const *command;
-    char        *library;
+    char        *library;    /**< for LD_PRELOAD */
     char        *report_dir; /**< our own, NULL when ranks report elsewhere */
 } tool_run_t;
 

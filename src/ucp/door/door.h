@@ -21,7 +21,7 @@
 BEGIN_C_DECLS
 
 /** Of the two structures below: stub and module may be of different builds. */
-#define UCP_DOOR_VERSION 1u
+#define UCP_DOOR_VERSION 2u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -34,8 +34,9 @@ typedef struct ucp_door_listener {
     /* A signature of the return addresses above UCP's entry, never 0; of the
      * entry: stack position and return address */
     uint64_t (*walk)(uintptr_t position, uintptr_t caller);
-    /* An idle step: must not call UCP, nor wait */
-    int (*idle_step)(void);
+    /* An idle step, by a thread that has waited for so long, less what such
+     * steps took: must not call UCP, nor wait */
+    int (*idle_step)(uint64_t spare_ns);
 } ucp_door_listener_t;
 
 /** Figures of the door, since it was opened. */

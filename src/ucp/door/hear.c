@@ -254,16 +254,27 @@ void ucp_door_idle(void)
 {
     ucp_door_state_t *state             = ucp_door_get();
     const ucp_door_listener_t *listener = ucp_door_listens(state);
+    ucp_door_thread_t *thread           = &ucp_door_thread;
     int saved                           = errno;
+    uint64_t now, took;
 
     if (listener->idle_step == NULL) {
         return;
     }
 
+    now = ucp_door_now(state);
+    /* How long the first calls of a wait took is not known, and short */
+    thread->spare_ns = (thread->empty == UCP_DOOR_IDLE_CALLS) ?
+                               0 :
+                               thread->spare_ns + (now - thread->idle_at);
+
     /* What the step does at UCP's entry points, nobody is to hear */
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
     ucs_add_relaxed(&state->idle_steps, 1);
-    (void)listener->idle_step();
+    (void)listener->idle_step(thread->spare_ns);
     ucp_door_leave(UCP_DOOR_OUTSIDE);
+    thread->idle_at  = ucp_door_now(state);
+    took             = thread->idle_at - now;
+    thread->spare_ns = (thread->spare_ns > took) ? thread->spare_ns - took : 0;
     errno = saved;
 }

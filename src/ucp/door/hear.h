@@ -40,6 +40,8 @@ typedef struct ucp_door_thread {
     unsigned         empty;    /* progress calls in a row that found nothing */
     unsigned         is_over;  /* no ring for it, now or ever */
     uint64_t         heard;    /* operations */
+    uint64_t         idle_at;  /* ns, when the latest idle step ended */
+    uint64_t         spare_ns; /* waited before the next one, and not spent */
 } ucp_door_thread_t;
 
 /** Contiguous data of an operation; address 0 if they are not, or not known. */

@@ -58,6 +58,14 @@ int ucp_door_reader_stats(ucp_door_stats_t *stats)
     return 1;
 }
 
+static uint64_t ucp_door_reader_lost(void)
+{
+    ucp_door_stats_t stats;
+
+    (void)ucp_door_reader_stats(&stats);
+    return stats.lost;
+}
+
 /* The parent's operations are not the child's */
 static void ucp_door_reader_child(void)
 {
@@ -92,7 +100,7 @@ static void ucp_door_reader_find(void)
     /* [O-READY] The release pairs with the acquire in ucp_door_reader_get(). */
     ucs_store_release(&ucp_door_reader, reader);
     (void)pthread_atfork(NULL, NULL, ucp_door_reader_child);
-    uct_helper_hear_from(ucp_door_drain);
+    uct_helper_hear_from(ucp_door_drain, ucp_door_reader_lost);
 }
 
 int ucp_door_reader_start(void)

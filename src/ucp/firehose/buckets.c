@@ -40,7 +40,8 @@ ucs_status_t ucp_firehose_buckets_init(table_t *table, size_t size,
         return status;
     }
     /* Zeroed pages that are never touched cost nothing */
-    table->pool        = calloc(most + 1, sizeof(*table->pool));
+    table->pool        = ucp_firehose_table_alloc((most + 1) *
+                                                  sizeof(*table->pool));
     table->num_evicted = table->index.mask + 1;
     table->evicted     = calloc(table->num_evicted, sizeof(*table->evicted));
     if ((table->pool == NULL) || (table->evicted == NULL)) {
@@ -66,6 +67,8 @@ static void ucp_firehose_buckets_doom_one(table_t *table, bucket_t *bucket)
     --*ucp_firehose_buckets_class(table, bucket);
     if ((bucket->remote == 0) && (bucket->local == 0)) {
         ucs_list_del(&bucket->link); /* a victim no longer */
+    } else {
+        table->last_used = table->num_dooms;
     }
     bucket->doom = table->num_dooms;
     ++*ucp_firehose_buckets_class(table, bucket);
@@ -122,7 +125,8 @@ static void ucp_firehose_buckets_unlock(table_t *table)
      * for it is the same thread. One that comes between the look and the
      * unlocking is seen by the second look. */
     do {
-        if (ucs_swap_relaxed(&table->is_struck_all, 0)) {
+        if (ucs_unlikely(ucs_load_relaxed(&table->is_struck_all)) &&
+            ucs_swap_relaxed(&table->is_struck_all, 0)) {
             ucp_firehose_buckets_doom_range(table, 0, UINT64_MAX);
         }
         ucs_unlock(&table->lock);
@@ -130,20 +134,25 @@ static void ucp_firehose_buckets_unlock(table_t *table)
              ucs_lock_try(&table->lock));
 }
 
-void ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
+uint64_t
+ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
 {
+    uint64_t doom = 0;
+
     if (start >= end) {
-        return;
+        return 0;
     }
     if (ucs_lock_is_mine(&table->lock)) {
         ucs_store_relaxed(&table->is_struck_all, 1);
-        return;
+        return 0;
     }
     ucp_firehose_buckets_lock(table);
     if (table->index.count > 0) {
         ucp_firehose_buckets_doom_range(table, start, end);
+        doom = (table->last_used == table->num_dooms) ? table->num_dooms : 0;
     }
     ucp_firehose_buckets_unlock(table);
+    return doom;
 }
 
 static uint64_t *ucp_firehose_buckets_ghost(table_t *table, uint64_t address)
@@ -163,15 +172,40 @@ static void ucp_firehose_buckets_unpin(table_t *table, bucket_t *bucket)
     ucs_list_add_head(&table->free, &bucket->link);
 }
 
-/* The oldest victim goes; there is one */
+/* The oldest victim that was not touched lately; there is a victim */
+static bucket_t *ucp_firehose_buckets_oldest(table_t *table)
+{
+    unsigned chances = UCP_FIREHOSE_SECOND_CHANCES;
+    bucket_t *bucket;
+
+    do {
+        bucket = ucs_list_extract_head(&table->victims, bucket_t, link);
+        if (!bucket->is_recent) {
+            break;
+        }
+        bucket->is_recent = 0;
+        bucket->since     = table->now;
+        ucs_list_add_tail(&table->victims, &bucket->link);
+        bucket = NULL;
+    } while (chances-- > 0);
+    return (bucket != NULL) ? bucket :
+                              ucs_list_extract_head(&table->victims, bucket_t,
+                                                    link);
+}
+
 static void ucp_firehose_buckets_evict(table_t *table)
 {
-    bucket_t *bucket = ucs_list_head(&table->victims, bucket_t, link);
+    bucket_t *bucket = ucp_firehose_buckets_oldest(table);
+    uint64_t *ghost;
 
-    ucs_list_del(&bucket->link);
     --table->num_victims;
     ucp_firehose_index_remove(&table->index, &bucket->elem);
-    *ucp_firehose_buckets_ghost(table, bucket->elem.key) = bucket->elem.key;
+    ghost  = ucp_firehose_buckets_ghost(table, bucket->elem.key);
+    *ghost = bucket->elem.key;
+    if (table->worth != NULL) {
+        table->evicted_since[ghost - table->evicted] = bucket->since;
+        ucp_firehose_worth_evicted(table->worth);
+    }
     ucp_firehose_buckets_unpin(table, bucket);
 }
 
@@ -181,6 +215,12 @@ static void ucp_firehose_buckets_evict_surplus(table_t *table)
            (table->local_only + table->num_victims > table->max_victims)) {
         ucp_firehose_buckets_evict(table);
     }
+}
+
+static uint64_t
+ucp_firehose_buckets_idle(const table_t *table, uint64_t since)
+{
+    return (table->now > since) ? table->now - since : 0;
 }
 
 static int ucp_firehose_buckets_has_room(const table_t *table,
@@ -203,6 +243,11 @@ static void ucp_firehose_buckets_use(table_t *table, bucket_t *bucket,
     if ((bucket->remote == 0) && (bucket->local == 0)) {
         ucs_list_del(&bucket->link);
         ++table->num_revived;
+        if (table->worth != NULL) {
+            ucp_firehose_worth_revived(table->worth,
+                                       ucp_firehose_buckets_idle(
+                                               table, bucket->since));
+        }
     }
     --*ucp_firehose_buckets_class(table, bucket);
     ++*ucp_firehose_bucket_users(bucket, use);
@@ -271,6 +316,13 @@ ucp_firehose_buckets_pin(table_t *table, uint64_t address,
     if (*ghost == address) {
         *ghost = 0;
         ++table->num_repins;
+        if (table->worth != NULL) {
+            ucp_firehose_worth_repinned(
+                    table->worth,
+                    ucp_firehose_buckets_idle(
+                            table,
+                            table->evicted_since[ghost - table->evicted]));
+        }
     }
     *bucket_p = bucket;
     return UCS_OK;
@@ -305,6 +357,34 @@ ucs_status_t ucp_firehose_buckets_get(table_t *table, uint64_t address,
     return (status == UCS_ERR_CANCELED) ? UCS_ERR_INVALID_ADDR : status;
 }
 
+bucket_t *ucp_firehose_buckets_touch(table_t *table, uint64_t address)
+{
+    bucket_t *bucket;
+
+    ucp_firehose_buckets_lock(table);
+    bucket = (bucket_t*)ucp_firehose_index_find(&table->index, address);
+    if (bucket != NULL) {
+        if ((bucket->remote == 0) && (bucket->local == 0)) {
+            ++table->num_revived;
+        }
+        bucket->is_recent = 1;
+    }
+    ucp_firehose_buckets_unlock(table);
+    return bucket;
+}
+
+void ucp_firehose_buckets_hold(table_t *table, bucket_t *bucket)
+{
+    ucp_firehose_buckets_lock(table);
+    if ((bucket->remote == 0) && (bucket->local == 0) && (bucket->doom == 0)) {
+        ucs_list_del(&bucket->link); /* a victim no longer */
+    }
+    --*ucp_firehose_buckets_class(table, bucket);
+    ++bucket->local;
+    ++*ucp_firehose_buckets_class(table, bucket);
+    ucp_firehose_buckets_unlock(table);
+}
+
 void ucp_firehose_buckets_put(table_t *table, bucket_t *bucket,
                               ucp_firehose_use_t use)
 {
@@ -318,6 +398,8 @@ void ucp_firehose_buckets_put(table_t *table, bucket_t *bucket,
         ucp_firehose_buckets_unpin(table, bucket);
     } else {
         ++table->num_victims;
+        bucket->is_recent = 0;
+        bucket->since     = table->now;
         ucs_list_add_tail(&table->victims, &bucket->link);
     }
     ucp_firehose_buckets_evict_surplus(table);
@@ -371,6 +453,47 @@ void ucp_firehose_buckets_set_victims(table_t *table, size_t max_victims)
     ucp_firehose_buckets_unlock(table);
 }
 
+ucs_status_t
+ucp_firehose_buckets_judge(table_t *table, ucp_firehose_worth_t *worth)
+{
+    table->evicted_since = calloc(table->num_evicted,
+                                  sizeof(*table->evicted_since));
+    if (table->evicted_since == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_firehose_worth_init(worth, table->max_victims);
+    table->worth = worth;
+    return UCS_OK;
+}
+
+/* The oldest may have been touched since, and have become one of the youngest:
+ * then it is the next one's turn */
+void ucp_firehose_buckets_expire(table_t *table, uint64_t now)
+{
+    unsigned left = UCP_FIREHOSE_EXPIRE_MOST;
+    bucket_t *bucket;
+
+    ucp_firehose_buckets_lock(table);
+    table->now = now;
+    ucp_firehose_worth_choose(table->worth);
+    while ((table->num_victims > 0) && (left-- > 0)) {
+        bucket = ucs_list_head(&table->victims, bucket_t, link);
+        if (ucp_firehose_buckets_idle(table, bucket->since) <=
+            table->worth->keep_ns) {
+            break;
+        }
+        if (bucket->is_recent) {
+            bucket->is_recent = 0;
+            bucket->since     = now;
+            ucs_list_del(&bucket->link);
+            ucs_list_add_tail(&table->victims, &bucket->link);
+        } else {
+            ucp_firehose_buckets_evict(table);
+        }
+    }
+    ucp_firehose_buckets_unlock(table);
+}
+
 void ucp_firehose_buckets_cleanup(table_t *table)
 {
     if ((table->pool != NULL) && (table->evicted != NULL)) {
@@ -383,7 +506,10 @@ void ucp_firehose_buckets_cleanup(table_t *table)
         ucp_firehose_buckets_unlock(table);
     }
     free(table->evicted);
-    free(table->pool);
+    free(table->evicted_since);
+    ucp_firehose_table_free(table->pool,
+                            (table->max_remote + table->most_victims + 1) *
+                                    sizeof(*table->pool));
     ucp_firehose_index_cleanup(&table->index);
 }
 

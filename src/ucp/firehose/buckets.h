@@ -5,6 +5,7 @@
 #define UCP_FIREHOSE_BUCKETS_H_
 
 #include "index.h"
+#include "worth.h"
 
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/lock.h>
@@ -56,9 +57,11 @@ typedef struct ucp_firehose_bucket {
     ucs_list_link_t     link;   /**< FIFO of victims, or a list of doomed */
     ucs_list_link_t     holds;  /**< of the owner: who points here */
     void                *pin;
+    uint64_t            since;  /**< when it became a victim */
     uint64_t            doom;   /**< number of the doom, 0: lives */
     uint32_t            remote; /**< firehoses that point here */
     uint32_t            local;  /**< transfers from or to here */
+    uint8_t             is_recent; /**< touched since it became a victim */
 } ucp_firehose_bucket_t;
 
 typedef struct ucp_firehose_buckets {
@@ -86,7 +89,11 @@ typedef struct ucp_firehose_buckets {
     uint64_t               num_revived;   /**< victims that were wanted again */
     uint64_t               num_repins;    /**< of what was evicted lately */
     uint64_t               num_dooms;     /**< last number of a doom */
+    uint64_t               last_used;     /**< last doom of a bucket in use */
     uint64_t               *evicted;      /**< addresses, by hash */
+    uint64_t               *evicted_since; /**< their `since`; with `worth` */
+    ucp_firehose_worth_t   *worth;        /**< of the owner, or NULL */
+    uint64_t               now;  /**< ns; the owner's, as of its last turn */
     size_t                 num_evicted;   /**< entries, a power of two or 0 */
     _Atomic(int)           is_struck_all; /**< an event found the lock taken */
 } ucp_firehose_buckets_t;
@@ -122,6 +129,21 @@ ucs_status_t ucp_firehose_buckets_get(ucp_firehose_buckets_t *table,
                                       uint64_t address, ucp_firehose_use_t use,
                                       ucp_firehose_bucket_t **bucket_p);
 
+/**
+ * Find a bucket that is pinned, for a use that may be over before the caller's
+ * lock is let go: until then nothing unpins it, and nothing is to be given back.
+ * A victim that is touched goes later than its turn.
+ *
+ * @return The bucket, or NULL: it is not pinned.
+ */
+ucp_firehose_bucket_t *
+ucp_firehose_buckets_touch(ucp_firehose_buckets_t *table, uint64_t address);
+
+/** A transfer of what was touched goes on after the caller's lock is let go; give
+ *  it back by @ref ucp_firehose_buckets_put. It may be doomed by now. */
+void ucp_firehose_buckets_hold(ucp_firehose_buckets_t *table,
+                               ucp_firehose_bucket_t *bucket);
+
 /** A use is over. One that nobody uses any more becomes the youngest victim,
  *  or is unpinned if it is doomed. */
 void ucp_firehose_buckets_put(ucp_firehose_buckets_t *table,
@@ -135,9 +157,12 @@ void ucp_firehose_buckets_put(ucp_firehose_buckets_t *table,
  * inside munmap() and in a signal handler: it allocates, frees and logs
  * nothing. A handler that interrupts the holder of the index lock leaves a
  * mark, and all is doomed before that lock is let go.
+ *
+ * @return Number of this doom for @ref ucp_firehose_buckets_is_doomed if a
+ *         bucket was in use; 0: nobody used any.
  */
-void ucp_firehose_buckets_doom(ucp_firehose_buckets_t *table, uint64_t start,
-                               uint64_t end);
+uint64_t ucp_firehose_buckets_doom(ucp_firehose_buckets_t *table,
+                                   uint64_t start, uint64_t end);
 
 /**
  * @return A bucket that is doomed and has not been returned before, for the
@@ -155,6 +180,14 @@ int ucp_firehose_buckets_is_doomed(ucp_firehose_buckets_t *table,
 /** Set MAXVICTIM, at most `most_victims`; surplus victims are unpinned. */
 void ucp_firehose_buckets_set_victims(ucp_firehose_buckets_t *table,
                                       size_t max_victims);
+
+/** From now on victims are judged; @a worth stays the owner's. Once. @return
+ *  UCS_OK or UCS_ERR_NO_MEMORY. */
+ucs_status_t ucp_firehose_buckets_judge(ucp_firehose_buckets_t *table,
+                                        ucp_firehose_worth_t *worth);
+
+/** It is @a now: victims that are not worth their memory go, some at a time. */
+void ucp_firehose_buckets_expire(ucp_firehose_buckets_t *table, uint64_t now);
 
 /** @return Nonzero if the invariants hold; takes the time of all buckets. For
  *          tests and debugging. */

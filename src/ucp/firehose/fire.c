@@ -26,9 +26,14 @@ ucs_status_t ucp_firehose_fires_init(peer_t *peer,
         if (status != UCS_OK) {
             return status;
         }
-        peer->fires = calloc(num, sizeof(*peer->fires));
+        peer->fires = ucp_firehose_table_alloc(num * sizeof(*peer->fires));
         if (peer->fires == NULL) {
             return UCS_ERR_NO_MEMORY;
+        }
+        if (peer->firehose->flags & UCX_FIREHOSE_FLAG_HISTORY) {
+            /* Without memory for it there is no history */
+            (void)ucp_firehose_history_init(
+                    &peer->history, (size_t)num * UCP_FIREHOSE_HISTORY_PAIRS);
         }
     }
     peer->shift     = hello->shift;
@@ -49,6 +54,7 @@ static void ucp_firehose_fire_drop_key(peer_t *peer, fire_t *fire)
  * used least recently; NULL: all are in use */
 static fire_t *ucp_firehose_fire_take(peer_t *peer)
 {
+    unsigned chances = UCP_FIREHOSE_SECOND_CHANCES;
     fire_t *fire;
 
     if (!ucs_list_is_empty(&peer->free)) {
@@ -59,8 +65,13 @@ static fire_t *ucp_firehose_fire_take(peer_t *peer)
         ucs_list_head_init(&fire->waiters);
         return fire;
     }
-    if (!ucs_list_is_empty(&peer->unused)) {
+    while (!ucs_list_is_empty(&peer->unused)) {
         fire = ucs_list_extract_head(&peer->unused, fire_t, link);
+        if (fire->is_recent && (chances-- > 0)) {
+            fire->is_recent = 0;
+            ucs_list_add_tail(&peer->unused, &fire->link);
+            continue;
+        }
         ucp_firehose_index_remove(&peer->index, &fire->elem);
         return fire;
     }
@@ -71,8 +82,9 @@ static void
 ucp_firehose_fire_want(peer_t *peer, fire_t *fire, uint64_t bucket)
 {
     ++fire->epoch;
-    fire->state    = UCP_FIREHOSE_WANTED;
-    fire->is_ahead = 0;
+    fire->state     = UCP_FIREHOSE_WANTED;
+    fire->is_ahead  = 0;
+    fire->is_recent = 0;
     ucp_firehose_index_add(&peer->index, &fire->elem, bucket);
     ucs_list_add_tail(&peer->outbox, &fire->link);
     ucp_firehose_peer_activate(peer);
@@ -86,11 +98,51 @@ static void ucp_firehose_fire_release(peer_t *peer, fire_t *fire)
     ucp_firehose_peer_activate(peer);
 }
 
+/* @return Zero if no firehose can be had */
+static int ucp_firehose_fire_fetch(peer_t *peer, uint64_t bucket)
+{
+    fire_t *fire;
+
+    if (ucp_firehose_index_find(&peer->index, bucket) != NULL) {
+        return 1;
+    }
+    fire = ucp_firehose_fire_take(peer);
+    if (fire == NULL) {
+        return 0;
+    }
+    ucp_firehose_fire_want(peer, fire, bucket);
+    fire->is_ahead = 1;
+    return 1;
+}
+
+/* What followed in the past, if the half of it that is nearer is not there. As with
+ * a stride several go into one message with the miss. */
+static void ucp_firehose_fire_follow(peer_t *peer, uint64_t bucket)
+{
+    uint64_t ahead[UCP_FIREHOSE_PREFETCH_DEPTH];
+    unsigned count = 0, i;
+
+    if (peer->num_fires < 4 * UCP_FIREHOSE_PREFETCH_DEPTH) {
+        return;
+    }
+    while ((count < UCP_FIREHOSE_PREFETCH_DEPTH) &&
+           ucp_firehose_history_next(&peer->history, bucket, &bucket)) {
+        ahead[count++] = bucket;
+    }
+    if ((count > UCP_FIREHOSE_PREFETCH_DEPTH / 2) &&
+        (ucp_firehose_index_find(
+                 &peer->index, ahead[UCP_FIREHOSE_PREFETCH_DEPTH / 2 - 1]) !=
+         NULL)) {
+        return;
+    }
+    for (i = 0; (i < count) && ucp_firehose_fire_fetch(peer, ahead[i]); ++i) {
+    }
+}
+
 /* The buckets that follow, if the half of them that is nearer is not there */
 static void ucp_firehose_fire_fetch_ahead(peer_t *peer, uint64_t bucket)
 {
     uint64_t at = bucket;
-    fire_t *fire;
     unsigned i;
 
     if (peer->num_fires < 4 * UCP_FIREHOSE_PREFETCH_DEPTH) {
@@ -101,16 +153,9 @@ static void ucp_firehose_fire_fetch_ahead(peer_t *peer, uint64_t bucket)
         return;
     }
     for (i = 1; i <= UCP_FIREHOSE_PREFETCH_DEPTH; ++i) {
-        at = bucket + i * peer->miss_stride;
-        if (ucp_firehose_index_find(&peer->index, at) != NULL) {
-            continue;
-        }
-        fire = ucp_firehose_fire_take(peer);
-        if (fire == NULL) {
+        if (!ucp_firehose_fire_fetch(peer, bucket + i * peer->miss_stride)) {
             return;
         }
-        ucp_firehose_fire_want(peer, fire, at);
-        fire->is_ahead = 1;
     }
 }
 
@@ -119,6 +164,10 @@ static void ucp_firehose_fire_missed(peer_t *peer, uint64_t bucket)
 {
     int64_t stride = bucket - peer->miss_last;
 
+    if (peer->history.pairs != NULL) {
+        ucp_firehose_history_learn(&peer->history, bucket);
+        ucp_firehose_fire_follow(peer, bucket);
+    }
     if (!(peer->firehose->flags & UCX_FIREHOSE_FLAG_PREFETCH)) {
         return;
     }
@@ -130,11 +179,16 @@ static void ucp_firehose_fire_missed(peer_t *peer, uint64_t bucket)
     }
 }
 
-static void ucp_firehose_fire_use(peer_t *peer, fire_t *fire, piece_t *piece)
+void ucp_firehose_fire_hold(fire_t *fire)
 {
     if (fire->refs++ == 0) {
         ucs_list_del(&fire->link);
     }
+}
+
+static void ucp_firehose_fire_use(peer_t *peer, fire_t *fire, piece_t *piece)
+{
+    ucp_firehose_fire_hold(fire);
     ++peer->firehose->attr.hits;
     piece->fire = fire;
     if (fire->is_ahead) {
@@ -209,6 +263,7 @@ void ucp_firehose_fire_put(peer_t *peer, fire_t *fire)
     } else if (fire->state == UCP_FIREHOSE_REVOKED) {
         ucp_firehose_fire_release(peer, fire);
     } else {
+        fire->is_recent = 0;
         ucs_list_add_tail(&peer->unused, &fire->link);
         ucp_firehose_peer_activate(peer); /* for those that wait */
     }
@@ -377,8 +432,10 @@ void ucp_firehose_fires_fail(peer_t *peer)
 
 void ucp_firehose_fires_cleanup(peer_t *peer)
 {
-    free(peer->fires);
+    ucp_firehose_table_free(peer->fires,
+                            peer->num_fires * sizeof(*peer->fires));
     ucp_firehose_index_cleanup(&peer->index);
+    ucp_firehose_history_cleanup(&peer->history);
 }
 
 int ucp_firehose_fires_are_valid(peer_t *peer)

@@ -13,21 +13,40 @@
 
 typedef ucp_firehose_peer_t peer_t;
 
+/* @return ns, where the time is wanted */
+static uint64_t ucp_firehose_clock(ucx_firehose_h firehose)
+{
+    return (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) ?
+                   ucp_wire_time(firehose->wire) :
+                   0;
+}
+
 static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
                                      size_t length, void **pin_p)
 {
     ucx_firehose_h firehose = arg;
     ucp_wire_mem_t *mem;
     ucs_status_t status;
+    uint64_t start;
 
+    if ((firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
+        ucp_firehose_going_has(&firehose->going, address, address + length,
+                               ucp_firehose_warden_now())) {
+        return UCS_ERR_NO_RESOURCE; /* it is tried again */
+    }
     /* What registers without a look at the pages would fail at the peer, or in
      * this process, when data move */
     status = ucp_firehose_check_mapped(address, length);
+    start  = ucp_firehose_clock(firehose);
     if (status == UCS_OK) {
         status = ucp_wire_mem_reg(firehose->wire, (void*)address, length, &mem);
     }
     if (status == UCS_OK) {
         *pin_p = mem;
+        if (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) {
+            ucp_firehose_worth_pinned(&firehose->worth,
+                                      ucp_firehose_clock(firehose) - start);
+        }
     }
     return status;
 }
@@ -35,8 +54,13 @@ static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
 static void ucp_firehose_unpin(void *arg, void *pin)
 {
     ucx_firehose_h firehose = arg;
+    uint64_t start          = ucp_firehose_clock(firehose);
 
     ucp_wire_mem_dereg(firehose->wire, pin);
+    if (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) {
+        ucp_firehose_worth_unpinned(&firehose->worth,
+                                    ucp_firehose_clock(firehose) - start);
+    }
 }
 
 /* Relative to all of M and MAXVICTIM there are few buckets: at most as many as
@@ -81,44 +105,24 @@ static ucs_status_t ucp_firehose_size_up(ucx_firehose_h firehose,
                                      victims, most, &ops);
 }
 
-static void ucp_firehose_peer_init(ucx_firehose_h firehose, unsigned node)
+/* A node may have thousands of peers and reach a few of them: what has not been
+ * met is not touched, and costs no memory. @return The peer. */
+static peer_t *ucp_firehose_meet(ucx_firehose_h firehose, unsigned node)
 {
     peer_t *peer = &firehose->peers[node];
 
-    peer->firehose = firehose;
-    peer->node     = node;
-    ucs_list_head_init(&peer->free);
-    ucs_list_head_init(&peer->unused);
-    ucs_list_head_init(&peer->outbox);
-    ucs_list_head_init(&peer->waiting);
-    ucs_list_head_init(&peer->epochs);
-    ucs_list_head_init(&peer->grants);
-    ucs_list_head_init(&peer->revokes);
-}
-
-static ucs_status_t ucp_firehose_make_peers(ucx_firehose_h firehose)
-{
-    unsigned node;
-
-    firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
-    if (firehose->peers == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    if (peer->firehose == NULL) {
+        peer->firehose = firehose;
+        peer->node     = node;
+        ucs_list_head_init(&peer->free);
+        ucs_list_head_init(&peer->unused);
+        ucs_list_head_init(&peer->outbox);
+        ucs_list_head_init(&peer->waiting);
+        ucs_list_head_init(&peer->epochs);
+        ucs_list_head_init(&peer->grants);
+        ucs_list_head_init(&peer->revokes);
     }
-    for (node = 0; node < firehose->num_nodes; ++node) {
-        ucp_firehose_peer_init(firehose, node);
-    }
-    for (node = 0; (node < firehose->num_nodes) && (firehose->lent > 0);
-         ++node) {
-        if (node != firehose->node) {
-            /* Pages that are never touched cost nothing */
-            firehose->peers[node].holds =
-                    calloc(firehose->lent, sizeof(ucp_firehose_hold_t));
-            if (firehose->peers[node].holds == NULL) {
-                return UCS_ERR_NO_MEMORY;
-            }
-        }
-    }
-    return UCS_OK;
+    return peer;
 }
 
 static void ucp_firehose_on_message(void *arg, unsigned node,
@@ -127,9 +131,10 @@ static void ucp_firehose_on_message(void *arg, unsigned node,
 {
     ucx_firehose_h firehose = arg;
 
-    if ((node < firehose->num_nodes) && (node != firehose->node)) {
-        ucp_firehose_peer_receive(&firehose->peers[node], header, header_length,
-                                  payload, length);
+    if ((node < firehose->num_nodes) && (node != firehose->node) &&
+        (!firehose->is_stopped || (firehose->peers[node].firehose != NULL))) {
+        ucp_firehose_peer_receive(ucp_firehose_meet(firehose, node), header,
+                                  header_length, payload, length);
     }
 }
 
@@ -139,7 +144,7 @@ ucp_firehose_on_failure(void *arg, unsigned node, ucs_status_t status)
     ucx_firehose_h firehose = arg;
 
     if (node < firehose->num_nodes) {
-        ucp_firehose_peer_fail(&firehose->peers[node],
+        ucp_firehose_peer_fail(ucp_firehose_meet(firehose, node),
                                (status == UCS_OK) ? UCS_ERR_CONNECTION_RESET :
                                                     status);
     }
@@ -154,13 +159,17 @@ static void ucp_firehose_free(ucx_firehose_h firehose)
     for (node = 0; (firehose->peers != NULL) && (node < firehose->num_nodes);
          ++node) {
         peer = &firehose->peers[node];
+        if (peer->firehose == NULL) {
+            continue;
+        }
         ucs_list_for_each_safe(epoch, next, &peer->epochs, call.link) {
-            free(epoch); /* open, and nothing is in it */
+            ucp_firehose_item_put(firehose, epoch); /* nothing is in it */
         }
         ucp_firehose_fires_cleanup(peer);
         free(peer->holds);
     }
     free(firehose->peers);
+    ucp_firehose_items_cleanup(firehose);
     ucp_firehose_buckets_cleanup(&firehose->buckets);
     if (firehose->wire != NULL) {
         ucp_wire_destroy(firehose->wire);
@@ -178,12 +187,14 @@ static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
         return NULL;
     }
     pthread_mutex_init(&firehose->lock, NULL);
+    ucp_firehose_going_init(&firehose->going);
     ucs_list_head_init(&firehose->active);
     ucs_list_head_init(&firehose->later);
     ucs_list_head_init(&firehose->ready);
     ucs_list_head_init(&firehose->starved);
     ucs_list_head_init(&firehose->pending);
     ucs_list_head_init(&firehose->done);
+    ucs_list_head_init(&firehose->spare);
     firehose->node      = params->node;
     firehose->num_nodes = params->num_nodes;
     if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_FLAGS) {
@@ -214,7 +225,12 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
         free(firehose);
         return status;
     }
-    status = ucp_firehose_make_peers(firehose);
+    firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
+    status          = (firehose->peers == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    if ((status == UCS_OK) && (firehose->flags & UCX_FIREHOSE_FLAG_PRICE)) {
+        status = ucp_firehose_buckets_judge(&firehose->buckets,
+                                            &firehose->worth);
+    }
     if (status != UCS_OK) {
         goto err_free;
     }
@@ -238,14 +254,15 @@ err_free:
 
 ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)
 {
-    peer_t *peer = &firehose->peers[node];
+    peer_t *peer;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
+    peer             = ucp_firehose_meet(firehose, node);
     peer->is_greeted = 1;
     peer->owes_hello = 1;
     ucp_firehose_peer_activate(peer);
     ucp_firehose_run(firehose);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return UCS_OK;
 }
 
@@ -293,19 +310,58 @@ static void ucp_firehose_adapt(ucx_firehose_h firehose)
 }
 
 /* Makes the calls of what has ended, without the lock */
-static unsigned ucp_firehose_make_calls(ucs_list_link_t *calls)
+static unsigned
+ucp_firehose_make_calls(ucx_firehose_h firehose, ucs_list_link_t *calls)
 {
     unsigned count = 0;
     ucp_firehose_call_t *call;
 
-    while (!ucs_list_is_empty(calls)) {
-        call = ucs_list_extract_head(calls, ucp_firehose_call_t, link);
+    if (ucs_list_is_empty(calls)) {
+        return 0;
+    }
+    ucs_list_for_each(call, calls, link) {
         if (call->done != NULL) {
             call->done(call->arg, call->status);
         }
-        free(call); /* the first member of what was allocated */
         ++count;
     }
+    ucp_firehose_lock(firehose);
+    while (!ucs_list_is_empty(calls)) {
+        ucp_firehose_item_put(firehose,
+                              ucs_list_extract_head(calls, ucp_firehose_call_t,
+                                                    link));
+    }
+    ucp_firehose_unlock(firehose);
+    return count;
+}
+
+/* Lock held */
+static unsigned ucp_firehose_advance(ucx_firehose_h firehose)
+{
+    unsigned count;
+
+    count  = ucp_wire_progress(firehose->wire);
+    count += !ucs_list_is_empty(&firehose->later); /* they are tried again */
+    ucs_list_splice_tail(&firehose->active, &firehose->later);
+    ucs_list_head_init(&firehose->later);
+    ucp_firehose_holds_strike(firehose);
+    ucp_firehose_run(firehose);
+    ucp_firehose_adapt(firehose);
+    if (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) {
+        ucp_firehose_buckets_expire(&firehose->buckets,
+                                    ucp_wire_time(firehose->wire));
+    }
+    ucp_firehose_warden_tell(firehose);
+    return count;
+}
+
+unsigned ucp_firehose_turn(ucx_firehose_h firehose)
+{
+    unsigned count;
+
+    ucp_firehose_lock(firehose);
+    count = ucp_firehose_advance(firehose);
+    ucp_firehose_unlock(firehose);
     return count;
 }
 
@@ -315,44 +371,41 @@ unsigned ucx_firehose_progress(ucx_firehose_h firehose)
     unsigned count;
 
     ucs_list_head_init(&calls);
-    pthread_mutex_lock(&firehose->lock);
-    count  = ucp_wire_progress(firehose->wire);
-    count += !ucs_list_is_empty(&firehose->later); /* they are tried again */
-    ucs_list_splice_tail(&firehose->active, &firehose->later);
-    ucs_list_head_init(&firehose->later);
-    ucp_firehose_holds_strike(firehose);
-    ucp_firehose_run(firehose);
-    ucp_firehose_adapt(firehose);
+    ucp_firehose_lock(firehose);
+    count = ucp_firehose_advance(firehose);
     ucs_list_splice_tail(&calls, &firehose->done);
     ucs_list_head_init(&firehose->done);
     firehose->num_done = 0;
-    pthread_mutex_unlock(&firehose->lock);
-    return count + ucp_firehose_make_calls(&calls);
+    ucp_firehose_unlock(firehose);
+    return count + ucp_firehose_make_calls(firehose, &calls);
 }
 
 void ucp_firehose_stop(ucx_firehose_h firehose)
 {
     unsigned node;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
+    firehose->is_stopped = 1;
     for (node = 0; node < firehose->num_nodes; ++node) {
-        ucp_firehose_peer_fail(&firehose->peers[node], UCS_ERR_CANCELED);
+        if (firehose->peers[node].firehose != NULL) {
+            ucp_firehose_peer_fail(&firehose->peers[node], UCS_ERR_CANCELED);
+        }
     }
     ucp_firehose_holds_strike(firehose);
     ucp_firehose_run(firehose);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
 }
 
 int ucp_firehose_is_idle(ucx_firehose_h firehose)
 {
     int is_idle;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     is_idle = (firehose->transfers == 0) && (firehose->num_done == 0) &&
               ucs_list_is_empty(&firehose->starved) &&
               ucs_list_is_empty(&firehose->active) &&
               ucs_list_is_empty(&firehose->later);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return is_idle;
 }
 
@@ -364,7 +417,29 @@ void ucp_firehose_destroy(ucx_firehose_h firehose)
 void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,
                            uint64_t end)
 {
-    ucp_firehose_buckets_doom(&firehose->buckets, start, end);
+    unsigned place = UCP_FIREHOSE_GOING_MAX;
+    uint64_t doom;
+
+    if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
+        /* First, so that what is in the table since is pinned after this */
+        place = ucp_firehose_going_enter(&firehose->going, start, end);
+    }
+    doom = ucp_firehose_buckets_doom(&firehose->buckets, start, end);
+    if (doom != 0) {
+        ucp_firehose_warden_wait(firehose, doom);
+    }
+    if (place != UCP_FIREHOSE_GOING_MAX) {
+        ucp_firehose_going_leave(&firehose->going, place, start,
+                                 ucp_firehose_warden_now() +
+                                         UCP_FIREHOSE_GOING_MS *
+                                                 UINT64_C(1000000));
+    }
+}
+
+void
+ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end)
+{
+    ucp_firehose_going_renew(&firehose->going, start, end);
 }
 
 uint64_t
@@ -372,12 +447,12 @@ ucp_firehose_revoke(ucx_firehose_h firehose, uint64_t start, uint64_t end)
 {
     uint64_t doom;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     ucp_firehose_buckets_doom(&firehose->buckets, start, end);
     doom = firehose->buckets.num_dooms;
     ucp_firehose_holds_strike(firehose);
     ucp_firehose_run(firehose);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return doom;
 }
 
@@ -385,9 +460,9 @@ int ucp_firehose_is_released(ucx_firehose_h firehose, uint64_t doom)
 {
     int is_released;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     is_released = !ucp_firehose_buckets_is_doomed(&firehose->buckets, doom);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return is_released;
 }
 
@@ -396,11 +471,11 @@ int ucp_firehose_is_valid(ucx_firehose_h firehose)
     int is_valid;
     unsigned node;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     is_valid = ucp_firehose_buckets_is_valid(&firehose->buckets);
     for (node = 0; node < firehose->num_nodes; ++node) {
         is_valid &= ucp_firehose_fires_are_valid(&firehose->peers[node]);
     }
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return is_valid;
 }

@@ -23,8 +23,9 @@ BEGIN_C_DECLS
 typedef ucs_status_t (*ucp_firehose_wire_func_t)(
         void *arg, const ucp_wire_handlers_t *handlers, ucp_wire_t **wire_p);
 
-/** As ucx_firehose_open(), over another wire. No thread is started and no
- *  memory event is listened to. */
+/** As ucx_firehose_open(), over another wire. No thread is started, so that
+ *  what waits needs others to make progress, and no memory event is listened
+ *  to. */
 ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
                                  ucp_firehose_wire_func_t make_wire, void *arg,
                                  ucx_firehose_h *firehose_p);
@@ -41,10 +42,14 @@ int ucp_firehose_is_idle(ucx_firehose_h firehose);
 /** Release what is idle after @ref ucp_firehose_stop, with its wire. */
 void ucp_firehose_destroy(ucx_firehose_h firehose);
 
-/** What a memory event does: the range is being unmapped. Waits for nothing but
- *  the index lock. */
+/** What a memory event does: the range is being unmapped. Waits for the index
+ *  lock, and with UCX_FIREHOSE_FLAG_STRICT until no peer reaches for what of
+ *  the range was in use, for UCP_FIREHOSE_UNMAP_WAIT_MS at most. */
 void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,
                            uint64_t end);
+
+/** The other event: new memory has been mapped in the range. */
+void ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end);
 
 /** The first half of ucx_firehose_release(). @return The number of what is to
  *  be waited for by @ref ucp_firehose_is_released. */

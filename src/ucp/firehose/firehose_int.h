@@ -7,6 +7,8 @@
 #include "buckets.h"
 #include "firehose_core.h"
 #include "firehose_tuning.h"
+#include "going.h"
+#include "history.h"
 #include "message.h"
 #include "ucx_firehose.h"
 
@@ -18,13 +20,17 @@
  * @file firehose_int.h
  *
  * The engine. Files call down this list:
- *   open.c      over UCP, with memory events and a thread
+ *   open.c      over UCP, with memory events and threads
+ *   warden.c    what is unmapped is revoked before it goes
  *   ucx_firehose.c  what a user calls
  *   firehose.c  life of an instance, progress
+ *   hit.c       transfers that need nobody's leave, at once
  *   op.c        operations, their pieces, flush and fence
  *   fire.c      initiator: which firehose points where, misses, revokes
  *   serve.c     target: moves, grants, revokes
  *   peer.c      what of a peer waits to be sent; its failure
+ *   items.c     memory of operations, pieces and epochs
+ *   history.c, worth.c  which misses follow which; how long victims are kept
  *
  * What is below firehose.c runs under the instance's lock. No function calls
  * the user back: what ended goes to `done`, and is told when the lock has been
@@ -100,6 +106,8 @@ typedef struct ucp_firehose_fire {
     uint32_t            refs;     /**< pieces that use it */
     uint8_t             state;
     uint8_t             is_ahead; /**< moved ahead and not used yet */
+    uint8_t             is_recent; /**< used by a hit since it came into its
+                                    *   place in `unused` */
 } ucp_firehose_fire_t;
 
 /** What a hold is in a list for; it may be attached at the same time. */
@@ -129,7 +137,7 @@ typedef enum ucp_firehose_peer_state {
 } ucp_firehose_peer_state_t;
 
 struct ucp_firehose_peer {
-    ucx_firehose_h            firehose;
+    ucx_firehose_h            firehose; /**< NULL: never heard of, all zero */
     ucs_list_link_t           active; /**< there is something to do for it */
     unsigned                  node;
     int                       is_greeted; /**< we are connected to it */
@@ -159,18 +167,36 @@ struct ucp_firehose_peer {
     uint64_t                  miss_last; /**< bucket of the last miss */
     int64_t                   miss_stride;
     unsigned                  miss_run;
+    ucp_firehose_history_t    history; /**< of misses, if it is wanted */
 
     /* Target */
-    ucp_firehose_hold_t       *holds;
+    ucp_firehose_hold_t       *holds; /**< NULL until the first move */
     ucs_list_link_t           grants;
     ucs_list_link_t           revokes;
 };
+
+/** What an unmapping waits for, with UCX_FIREHOSE_FLAG_STRICT; warden.c. */
+typedef struct ucp_firehose_warden {
+    pthread_t         thread;
+    int               runs;
+    _Atomic(const void*) self;  /**< the thread, by ucs_lock_self() */
+    _Atomic(uint32_t) bell;     /**< counts what is asked of the thread */
+    _Atomic(uint32_t) news;     /**< counts turns that may have ended a wait */
+    _Atomic(uint32_t) waiters;  /**< unmappings that wait */
+    _Atomic(int)      stops;
+    _Atomic(uint64_t) unmaps;
+    _Atomic(uint64_t) late;
+} ucp_firehose_warden_t;
 
 struct ucx_firehose {
     pthread_mutex_t        lock; /**< all but the parameters; anything but it
                                   *   may be held when it is taken, and 
                                   *   only locks of UCX and the index lock
                                   *   after it */
+    _Atomic(const void*)   owner; /**< of the lock, by ucs_lock_self(); its
+                                   *   own thread alone trusts it */
+    ucp_firehose_warden_t  warden;
+    ucp_firehose_going_t   going; /**< with UCX_FIREHOSE_FLAG_STRICT */
     ucp_wire_t             *wire;
     ucp_firehose_buckets_t buckets;
     ucp_firehose_peer_t    *peers;
@@ -180,6 +206,7 @@ struct ucx_firehose {
     unsigned               shift; /**< log2 of the bucket */
     uint32_t               lent;  /**< F: firehoses that each peer has here */
     uint8_t                has_events;
+    uint8_t                is_stopped; /**< whom it has not met it ignores */
     size_t                 transfers;   /**< puts, gets, flushes under way */
     size_t                 num_done;    /**< in `done` */
     ucs_list_link_t        active;
@@ -188,10 +215,15 @@ struct ucx_firehose {
     ucs_list_link_t        starved; /**< pieces that need a local bucket */
     ucs_list_link_t        pending; /**< holds that need a bucket */
     ucs_list_link_t        done;    /**< calls to be made */
+    ucs_list_link_t        spare;   /**< items that are over; items.c */
+    size_t                 num_spare;
+    ucp_firehose_piece_t   *hit;    /**< of the next hit, with its operation;
+                                     *   or NULL */
     uint8_t                *packet; /**< a message that is being written */
     ucx_firehose_attr_t    attr;    /**< sums */
     uint64_t               adapt_pins;
     uint64_t               adapt_repins;
+    ucp_firehose_worth_t   worth; /**< of victims, if they are judged */
     pthread_t              thread;
     _Atomic(int)           thread_stops;
     uint8_t                has_thread;
@@ -220,7 +252,32 @@ ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer, int is_fence,
 /** End the epochs that may end. */
 void ucp_firehose_epochs_run(ucp_firehose_peer_t *peer);
 
+/** @return The epoch that new operations belong to, NULL: no memory. */
+ucp_firehose_epoch_t *ucp_firehose_op_epoch(ucp_firehose_peer_t *peer);
+/** The only piece of an operation is under way, with all that it holds; its
+ *  epoch is there. */
+void ucp_firehose_op_begun(ucp_firehose_piece_t *piece,
+                           ucp_firehose_peer_t *peer,
+                           ucx_firehose_done_func_t done, void *arg);
+/** The wire has moved a piece's data. */
+void ucp_firehose_piece_done(void *arg, ucs_status_t status);
+
+/* hit.c */
+/** @return UCS_OK: it is over, @a done is not called; UCS_INPROGRESS; or
+ *          UCS_ERR_NO_ELEM: nothing has been begun, for it is no hit. */
+ucs_status_t ucp_firehose_hit(ucp_firehose_peer_t *peer, int is_put,
+                              char *local, uint64_t remote, size_t length,
+                              ucx_firehose_done_func_t done, void *arg);
+
+/* items.c */
+/** @return Zeroed memory for an operation, a piece or an epoch; NULL: none. */
+void *ucp_firehose_item_get(ucx_firehose_h firehose);
+void ucp_firehose_item_put(ucx_firehose_h firehose, void *pointer);
+void ucp_firehose_items_cleanup(ucx_firehose_h firehose);
+
 /* fire.c */
+/** A piece more uses it. */
+void ucp_firehose_fire_hold(ucp_firehose_fire_t *fire);
 /** Find a firehose for a piece, or have it wait. */
 void ucp_firehose_fire_find(ucp_firehose_piece_t *piece);
 void ucp_firehose_fire_put(ucp_firehose_peer_t *peer,
@@ -270,6 +327,36 @@ void ucp_firehose_peer_receive(ucp_firehose_peer_t *peer, const void *header,
 
 /** Do all that has become possible. */
 void ucp_firehose_run(ucx_firehose_h firehose);
+
+/* firehose.c */
+/** What progress is but for the calls that are to be made. @return How much
+ *  happened. */
+unsigned ucp_firehose_turn(ucx_firehose_h firehose);
+
+/* warden.c */
+ucs_status_t ucp_firehose_warden_start(ucx_firehose_h firehose);
+/** When this returns its thread has ended, and no unmapping waits for long. */
+void ucp_firehose_warden_stop(ucx_firehose_h firehose);
+/** In an unmapping: wait until what this doom took is not in use any more. */
+void ucp_firehose_warden_wait(ucx_firehose_h firehose, uint64_t doom);
+/** @return Nanoseconds of the clock that waits are measured by. */
+uint64_t ucp_firehose_warden_now(void);
+/** Buckets may have been let go: those that wait are to look. */
+void ucp_firehose_warden_tell(ucx_firehose_h firehose);
+
+static inline void ucp_firehose_lock(ucx_firehose_h firehose)
+{
+    pthread_mutex_lock(&firehose->lock);
+    /* relaxed: compared by the thread that stored it; another one's is never
+     * equal to one's own */
+    ucs_store_relaxed(&firehose->owner, ucs_lock_self());
+}
+
+static inline void ucp_firehose_unlock(ucx_firehose_h firehose)
+{
+    ucs_store_relaxed(&firehose->owner, NULL); /* relaxed: as above */
+    pthread_mutex_unlock(&firehose->lock);
+}
 
 static inline ucp_firehose_epoch_t *
 ucp_firehose_peer_first_epoch(ucp_firehose_peer_t *peer)

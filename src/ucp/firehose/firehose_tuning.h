@@ -63,6 +63,61 @@
  *  moved in vain where a run ends. */
 #define UCP_FIREHOSE_PREFETCH_DEPTH 8
 
+/** Firehoses (and victims, where one is to go) that are passed over because they
+ *  were used since they came to the head of their list: hits leave a mark only,
+ *  which costs no more than the line that they read anyway. Half: what is in use
+ *  goes more often where nearly all is. Double: a miss looks at more of them. */
+#define UCP_FIREHOSE_SECOND_CHANCES 16
+
+/** Bytes from which on a table lies in large pages where the kernel lends them:
+ *  two of them. Half: two megabytes are touched where less than one is used.
+ *  Double: lookups in what is just smaller take up to twice as long. */
+#define UCP_FIREHOSE_HUGE_TABLE (4u << 20)
+
+/** Operations, pieces and epochs that are over and kept for the next ones, about
+ *  130 bytes each. Half: more is allocated where more than half as many
+ *  transfers end at a time. Double: so much more memory after a burst. */
+#define UCP_FIREHOSE_SPARE_ITEMS 1024
+
+/** Milliseconds that an unmapping waits for peers at most, with
+ *  UCX_FIREHOSE_FLAG_STRICT: an answer takes a few microseconds of a peer that
+ *  runs, and once in 152 more than 100 ms where 18 threads wanted two cores.
+ *  Half: a peer on a crowded machine is missed more often. Double: an unmapping that nobody can answer,
+ *  because its caller holds what the answer needs, takes twice as long. */
+#define UCP_FIREHOSE_UNMAP_WAIT_MS 1000
+
+/** Milliseconds after a memory event in which its range is not pinned, with
+ *  UCX_FIREHOSE_FLAG_STRICT, unless memory is mapped there anew: the thread
+ *  that unmaps has to come from the event into the kernel. Half: it must not be
+ *  kept from that for two turns of the scheduler. Double: a peer that reaches
+ *  for memory that madvise() has emptied waits twice as long. */
+#define UCP_FIREHOSE_GOING_MS 20
+
+/** The most that a pair of misses is trusted: so many times it may fail to come
+ *  until another takes its place. Half: chance replaces an order that holds.
+ *  Double: a new order is learnt twice as late. */
+#define UCP_FIREHOSE_HISTORY_TRUST 3
+
+/** Pairs of misses that are kept for each firehose: an order that misses is one of
+ *  more buckets than there are firehoses. Half: orders of more than 16 times as
+ *  many begin to be forgotten. Double: more memory, 24 bytes
+ *  each. */
+#define UCP_FIREHOSE_HISTORY_PAIRS 32
+
+/** What all of MAXVICTIM held all the time is worth, as a share of run time: the
+ *  helper's default of UCX_MD_HELPER_MAX_SLOWDOWN. Half: victims are kept for
+ *  twice as long. Double: half as long. */
+#define UCP_FIREHOSE_PRICE 0.005
+
+/** Reuses and evictions that are seen between two choices of how long victims are
+ *  kept; eight times as many are remembered. Half: follows sooner, and chance
+ *  more often. Double: later. */
+#define UCP_FIREHOSE_WORTH_SEEN 256
+
+/** Victims that are let go at one progress because they are not worth it. Half:
+ *  takes twice as long. Double: one progress lasts twice as long. */
+#define UCP_FIREHOSE_EXPIRE_MOST 16
+
 /** Microseconds that the progress thread sleeps after nothing has happened.
  *  Half: twice the processor time of an idle program. Double: a
  *  peer's miss waits twice as long. */

@@ -3,9 +3,37 @@
  */
 #include "index.h"
 
+#include "firehose_tuning.h"
+
 #include <ucs/sys/hash.h>
 
 #include <stdlib.h>
+#include <sys/mman.h>
+
+void *ucp_firehose_table_alloc(size_t size)
+{
+    void *table;
+
+    if (size < UCP_FIREHOSE_HUGE_TABLE) {
+        return calloc(1, size);
+    }
+    table = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(table, size, MADV_HUGEPAGE); /* a wish */
+    return table;
+}
+
+void ucp_firehose_table_free(void *table, size_t size)
+{
+    if (size < UCP_FIREHOSE_HUGE_TABLE) {
+        free(table);
+    } else if (table != NULL) {
+        munmap(table, size);
+    }
+}
 
 ucs_status_t ucp_firehose_index_init(ucp_firehose_index_t *index, size_t max)
 {
@@ -14,7 +42,7 @@ ucs_status_t ucp_firehose_index_init(ucp_firehose_index_t *index, size_t max)
     while (heads < max) {
         heads *= 2;
     }
-    index->heads = calloc(heads, sizeof(*index->heads));
+    index->heads = ucp_firehose_table_alloc(heads * sizeof(*index->heads));
     index->mask  = heads - 1;
     index->count = 0;
     return (index->heads == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
@@ -22,7 +50,8 @@ ucs_status_t ucp_firehose_index_init(ucp_firehose_index_t *index, size_t max)
 
 void ucp_firehose_index_cleanup(ucp_firehose_index_t *index)
 {
-    free(index->heads);
+    ucp_firehose_table_free(index->heads,
+                            (index->mask + 1) * sizeof(*index->heads));
     index->heads = NULL;
 }
 

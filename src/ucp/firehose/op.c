@@ -3,8 +3,6 @@
  */
 #include "firehose_int.h"
 
-#include <stdlib.h>
-
 typedef ucp_firehose_op_t op_t;
 typedef ucp_firehose_piece_t piece_t;
 typedef ucp_firehose_epoch_t epoch_t;
@@ -24,8 +22,7 @@ static void ucp_firehose_op_make_ready(op_t *op)
     }
 }
 
-/* @return The epoch that new operations belong to, NULL: no memory */
-static epoch_t *ucp_firehose_epoch_open(ucp_firehose_peer_t *peer)
+epoch_t *ucp_firehose_op_epoch(ucp_firehose_peer_t *peer)
 {
     epoch_t *epoch;
 
@@ -35,7 +32,7 @@ static epoch_t *ucp_firehose_epoch_open(ucp_firehose_peer_t *peer)
             return epoch;
         }
     }
-    epoch = calloc(1, sizeof(*epoch));
+    epoch = ucp_firehose_item_get(peer->firehose);
     if (epoch != NULL) {
         ucs_list_head_init(&epoch->held);
         ucs_list_add_tail(&peer->epochs, &epoch->call.link);
@@ -50,14 +47,14 @@ ucs_status_t ucp_firehose_op_begin(ucp_firehose_peer_t *peer, int is_put,
                                    ucx_firehose_done_func_t done, void *arg,
                                    op_t **op_p)
 {
-    op_t *op = calloc(1, sizeof(*op));
+    op_t *op = ucp_firehose_item_get(peer->firehose);
 
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    op->epoch = ucp_firehose_epoch_open(peer);
+    op->epoch = ucp_firehose_op_epoch(peer);
     if (op->epoch == NULL) {
-        free(op);
+        ucp_firehose_item_put(peer->firehose, op);
         return UCS_ERR_NO_MEMORY;
     }
     ++op->epoch->count;
@@ -75,6 +72,20 @@ ucs_status_t ucp_firehose_op_begin(ucp_firehose_peer_t *peer, int is_put,
     }
     *op_p = op;
     return UCS_OK;
+}
+
+void ucp_firehose_op_begun(piece_t *piece, ucp_firehose_peer_t *peer,
+                           ucx_firehose_done_func_t done, void *arg)
+{
+    op_t *op = piece->op;
+
+    op->epoch = ucp_firehose_op_epoch(peer);
+    ++op->epoch->count;
+    op->call.done = done;
+    op->call.arg  = arg;
+    op->peer      = peer;
+    op->pieces    = 1; /* and no bytes that are left to begin */
+    ++peer->firehose->transfers;
 }
 
 static void ucp_firehose_op_end(op_t *op)
@@ -110,15 +121,13 @@ static size_t ucp_firehose_op_step(const op_t *op)
 
 static void ucp_firehose_op_next(op_t *op)
 {
-    piece_t *piece = malloc(sizeof(*piece));
+    piece_t *piece = ucp_firehose_item_get(op->peer->firehose);
 
     if (piece == NULL) {
         op->call.status = UCS_ERR_NO_MEMORY;
         return;
     }
     piece->op     = op;
-    piece->fire   = NULL;
-    piece->bucket = NULL;
     piece->local  = op->local + op->begun;
     piece->remote = op->remote + op->begun;
     piece->length = ucp_firehose_op_step(op);
@@ -158,7 +167,7 @@ void ucp_firehose_piece_end(piece_t *piece, ucs_status_t status)
     if (piece->fire != NULL) {
         ucp_firehose_fire_put(op->peer, piece->fire);
     }
-    free(piece);
+    ucp_firehose_item_put(firehose, piece);
     --op->pieces;
     if ((status != UCS_OK) && (op->call.status == UCS_OK)) {
         op->call.status = status;
@@ -166,7 +175,7 @@ void ucp_firehose_piece_end(piece_t *piece, ucs_status_t status)
     ucp_firehose_op_make_ready(op);
 }
 
-static void ucp_firehose_piece_done(void *arg, ucs_status_t status)
+void ucp_firehose_piece_done(void *arg, ucs_status_t status)
 {
     piece_t *piece = arg;
 
@@ -255,7 +264,7 @@ ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer, int is_fence,
         (peer->untold == UCS_OK)) {
         return UCS_OK;
     }
-    epoch = ucp_firehose_epoch_open(peer);
+    epoch = ucp_firehose_op_epoch(peer);
     if (epoch == NULL) {
         return UCS_ERR_NO_MEMORY;
     }

@@ -55,18 +55,30 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
     if (status != UCS_OK) {
         return status;
     }
+    if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
+        status = ucp_firehose_warden_start(firehose);
+        if (status != UCS_OK) {
+            goto err_destroy;
+        }
+    }
     firehose->has_events = ucp_firehose_events_join(firehose) == UCS_OK;
     if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
         if (pthread_create(&firehose->thread, NULL, ucp_firehose_thread,
                            firehose) != 0) {
-            ucp_firehose_events_leave(firehose);
-            ucp_firehose_destroy(firehose);
-            return UCS_ERR_NO_MEMORY;
+            status = UCS_ERR_NO_MEMORY;
+            goto err_leave;
         }
         firehose->has_thread = 1;
     }
     *fh_p = firehose;
     return UCS_OK;
+
+err_leave:
+    ucp_firehose_events_leave(firehose);
+    ucp_firehose_warden_stop(firehose);
+err_destroy:
+    ucp_firehose_destroy(firehose);
+    return status;
 }
 
 void ucx_firehose_close(ucx_firehose_h firehose)
@@ -82,15 +94,16 @@ void ucx_firehose_close(ucx_firehose_h firehose)
         }
     }
     ucp_firehose_events_leave(firehose);
+    ucp_firehose_warden_stop(firehose);
     ucp_firehose_destroy(firehose);
 }
 
 void ucx_firehose_address(ucx_firehose_h firehose, const void **address_p,
                           size_t *length_p)
 {
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     ucp_wire_ucp_address(firehose->wire, address_p, length_p);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
 }
 
 ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
@@ -101,8 +114,8 @@ ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
     if ((node >= firehose->num_nodes) || (node == firehose->node)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     status = ucp_wire_ucp_connect(firehose->wire, node, address);
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return (status == UCS_OK) ? ucp_firehose_greet(firehose, node) : status;
 }

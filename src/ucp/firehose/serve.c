@@ -3,8 +3,20 @@
  */
 #include "firehose_int.h"
 
+#include <stdlib.h>
+
 typedef ucp_firehose_hold_t hold_t;
 typedef ucp_firehose_peer_t peer_t;
+
+/* The first of a list that is not empty. It is a function so that the head is read
+ * as ucs_list_is_empty() and ucs_list_del() reach it, through a pointer to a link:
+ * where a loop reads it as the peer's member, too, which UCX's macro does, gcc 12
+ * at -O2 moves that read out of the loop past ucs_list_del(), and the same grant
+ * is sent twice (gcc 14 and 16 and clang 14 do not). */
+static hold_t *ucp_firehose_holds_first(ucs_list_link_t *list)
+{
+    return ucs_list_head(list, hold_t, out);
+}
 
 static void
 ucp_firehose_hold_queue(hold_t *hold, ucp_firehose_hold_out_t is_out)
@@ -54,6 +66,13 @@ ucp_firehose_hold_move(peer_t *peer, const ucp_firehose_entry_t *entry)
     if (entry->firehose >= firehose->lent) {
         return UCS_ERR_INVALID_PARAM;
     }
+    if (peer->holds == NULL) {
+        /* Pages that are never touched cost nothing */
+        peer->holds = calloc(firehose->lent, sizeof(*peer->holds));
+        if (peer->holds == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
     hold = &peer->holds[entry->firehose];
     if ((entry->epoch != hold->epoch + 1) ||
         (hold->is_out == UCP_FIREHOSE_OUT_PENDING) ||
@@ -82,7 +101,7 @@ void ucp_firehose_holds_run(ucx_firehose_h firehose)
     hold_t *hold;
 
     while (!ucs_list_is_empty(&firehose->pending)) {
-        hold   = ucs_list_head(&firehose->pending, hold_t, out);
+        hold   = ucp_firehose_holds_first(&firehose->pending);
         status = ucp_firehose_buckets_get(&firehose->buckets, hold->address,
                                           UCP_FIREHOSE_REMOTE, &bucket);
         if (status == UCS_ERR_NO_RESOURCE) {
@@ -167,7 +186,7 @@ static void ucp_firehose_holds_send_grants(peer_t *peer)
             return;
         }
         for (; message.count > 0; --message.count) {
-            ucp_firehose_hold_queue(ucs_list_head(&peer->grants, hold_t, out),
+            ucp_firehose_hold_queue(ucp_firehose_holds_first(&peer->grants),
                                     UCP_FIREHOSE_OUT_NONE);
         }
     }
@@ -194,7 +213,7 @@ static void ucp_firehose_holds_send_revokes(peer_t *peer)
             return;
         }
         for (; message.count > 0; --message.count) {
-            ucp_firehose_hold_queue(ucs_list_head(&peer->revokes, hold_t, out),
+            ucp_firehose_hold_queue(ucp_firehose_holds_first(&peer->revokes),
                                     UCP_FIREHOSE_OUT_NONE);
         }
     }

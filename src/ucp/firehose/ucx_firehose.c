@@ -4,7 +4,6 @@
 #include "firehose_int.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 
 /*
@@ -36,8 +35,26 @@ ucp_firehose_outcome(ucx_firehose_h firehose, ucp_firehose_call_t *call)
     }
     ucs_list_del(&call->link);
     --firehose->num_done;
-    free(call); /* the first member of what was allocated */
+    ucp_firehose_item_put(firehose, call); /* first member of the item */
     return status;
+}
+
+/* Lock held; the long way, by which all goes that is no hit */
+static ucs_status_t
+ucp_firehose_begin(ucp_firehose_peer_t *peer, int is_put, char *local,
+                   uint64_t remote, size_t length,
+                   ucx_firehose_done_func_t done, void *arg)
+{
+    ucp_firehose_op_t *op;
+    ucs_status_t status;
+
+    status = ucp_firehose_op_begin(peer, is_put, local, remote, length, done,
+                                   arg, &op);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_firehose_run(peer->firehose);
+    return ucp_firehose_outcome(peer->firehose, &op->call);
 }
 
 static ucs_status_t
@@ -45,24 +62,24 @@ ucp_firehose_move(ucx_firehose_h firehose, unsigned node, int is_put,
                   char *local, uint64_t remote, size_t length,
                   ucx_firehose_done_func_t done, void *arg)
 {
-    ucp_firehose_op_t *op;
-    ucs_status_t status;
+    ucp_firehose_peer_t *peer = &firehose->peers[node];
+    ucs_status_t status, hit;
 
     if ((remote + length < remote) ||
         ((uintptr_t)local + length < (uintptr_t)local)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     status = ucp_firehose_reach(firehose, node);
     if ((status == UCS_OK) && (length > 0)) {
-        status = ucp_firehose_op_begin(&firehose->peers[node], is_put, local,
-                                       remote, length, done, arg, &op);
-        if (status == UCS_OK) {
-            ucp_firehose_run(firehose);
-            status = ucp_firehose_outcome(firehose, &op->call);
-        }
+        hit    = ucp_firehose_hit(peer, is_put, local, remote, length, done,
+                                  arg);
+        status = (hit != UCS_ERR_NO_ELEM) ?
+                         hit :
+                         ucp_firehose_begin(peer, is_put, local, remote, length,
+                                            done, arg);
     }
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return status;
 }
 
@@ -90,7 +107,7 @@ ucp_firehose_order(ucx_firehose_h firehose, unsigned node, int is_fence,
     ucp_firehose_epoch_t *epoch;
     ucs_status_t status;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     status = ucp_firehose_reach(firehose, node);
     if (status == UCS_OK) {
         status = ucp_firehose_epoch_close(&firehose->peers[node], is_fence,
@@ -100,7 +117,7 @@ ucp_firehose_order(ucx_firehose_h firehose, unsigned node, int is_fence,
             status = ucp_firehose_outcome(firehose, &epoch->call);
         }
     }
-    pthread_mutex_unlock(&firehose->lock);
+    ucp_firehose_unlock(firehose);
     return status;
 }
 
@@ -199,7 +216,7 @@ void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
     const ucp_firehose_buckets_t *buckets = &firehose->buckets;
     const size_t size                     = buckets->size;
 
-    pthread_mutex_lock(&firehose->lock);
+    ucp_firehose_lock(firehose);
     *attr                 = firehose->attr;
     attr->bucket          = size;
     attr->pinned          = buckets->pinned * size;
@@ -210,5 +227,8 @@ void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
     attr->unpins          = buckets->num_unpins;
     attr->victims_revived = buckets->num_revived;
     attr->has_events      = firehose->has_events;
-    pthread_mutex_unlock(&firehose->lock);
+    /* relaxed: they count, and order nothing */
+    attr->unmaps          = ucs_load_relaxed(&firehose->warden.unmaps);
+    attr->unmaps_late     = ucs_load_relaxed(&firehose->warden.late);
+    ucp_firehose_unlock(firehose);
 }

@@ -59,8 +59,18 @@ enum ucx_firehose_flags {
                                           *   callbacks but those said below */
     UCX_FIREHOSE_FLAG_ADAPT    = 1 << 1, /**< MAXVICTIM is a bound: as much of
                                           *   it is used as saves pins */
-    UCX_FIREHOSE_FLAG_PREFETCH = 1 << 2  /**< misses by a constant distance move
+    UCX_FIREHOSE_FLAG_PREFETCH = 1 << 2, /**< misses by a constant distance move
                                           *   the next firehoses ahead */
+    UCX_FIREHOSE_FLAG_STRICT   = 1 << 3, /**< unmapping what peers reach waits
+                                          *   until they do not any more, for
+                                          *   1 s at most; a thread sees to
+                                          *   it, which makes no callbacks */
+    UCX_FIREHOSE_FLAG_HISTORY  = 1 << 4, /**< so do misses in an order that was
+                                          *   seen twice */
+    UCX_FIREHOSE_FLAG_PRICE    = 1 << 5  /**< MAXVICTIM is a bound: a victim is
+                                          *   kept while it is worth its memory,
+                                          *   by what pinning it anew costs and
+                                          *   how soon victims are used again */
 };
 
 /** How to open one. */
@@ -104,6 +114,9 @@ typedef struct ucx_firehose_attr {
     uint64_t unpins;         /**< buckets unpinned */
     uint64_t victims_revived;/**< uses of a bucket that was still pinned */
     uint64_t revokes;        /**< firehoses that were taken back here */
+    uint64_t unmaps;         /**< unmappings that found memory in use here */
+    uint64_t unmaps_late;    /**< of these, went on before all had let go: not
+                              *   strict, or a peer did not answer in time */
     int      has_events;     /**< 0: UCX's memory hooks do not work here,
                               *   and memory must be released before it is
                               *   unmapped */

@@ -44,6 +44,7 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
         free(self);
         return UCS_ERR_NO_MEMORY;
     }
+    ucp_pipeline_tune_init(self);
     self->options.eager = ucs_min(self->options.eager, self->wire->max_payload);
     if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
         self->hooked = ucp_pipeline_hook(self);
@@ -120,6 +121,7 @@ unsigned ucx_pipeline_progress(ucx_pipeline_h self)
 
     pthread_mutex_lock(&self->lock);
     ucp_pipeline_post_late(self);
+    ucp_pipeline_cache_look(self);
     count = ucp_wire_progress(self->wire);
     pthread_mutex_unlock(&self->lock);
     return count;

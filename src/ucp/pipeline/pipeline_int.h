@@ -34,7 +34,8 @@ typedef struct ucp_pipeline_header {
     uint64_t tag;     /**< MATCH */
     uint64_t offset;  /**< of the bytes in the message */
     uint64_t length;  /**< MATCH: of all; READY, FIN: of the fragment */
-    uint64_t address; /**< READY: of the fragment */
+    uint64_t address; /**< READY: of the fragment. MATCH: what a byte costs on
+                       *   the wire, in 1/UCP_PIPELINE_WIRE_UNIT ns */
 } ucp_pipeline_header_t;
 
 /** A registration; all fields but `mem` are protected by the cache's lock. */
@@ -44,6 +45,7 @@ typedef struct ucp_pipeline_reg {
     ucp_wire_mem_t  *mem;
     unsigned        uses;  /**< 0 or 1 */
     int             stale; /**< not to be used again */
+    uint64_t        idle;  /**< without uses since then, the wire's time */
 } ucp_pipeline_reg_t;
 
 /** Invariant: bytes == sum of the lengths of the entries without uses. */
@@ -55,9 +57,20 @@ typedef struct ucp_pipeline_cache {
     unsigned        count;
     size_t          bytes;
     int             closed;
+    size_t          peak;    /**< of `bytes`, and of those in use */
+    size_t          used;    /**< bytes of entries in use */
     _Atomic int     strike;  /**< a signal handler unmapped while its own
                               *   thread held the lock: all are stale */
 } ucp_pipeline_cache_t;
+
+/** What costs are known, and what follows; 0: not known. */
+typedef struct ucp_pipeline_tune {
+    int      is_derived;       /**< the fragment is */
+    size_t   fragment;
+    double   base_ns, byte_ns; /**< to register and deregister */
+    double   wire_ns;          /**< a byte, of writes that were alone */
+    double   used_ns;          /**< of which the fragment was derived */
+} ucp_pipeline_tune_t;
 
 struct ucx_pipeline_request;
 
@@ -70,6 +83,8 @@ typedef struct ucp_pipeline_piece {
     ucp_pipeline_reg_t          *reg;   /**< NULL: copied */
     ucp_wire_key_t              *key;   /**< sender's, of the target */
     unsigned                    ops;    /**< sender: under way */
+    uint64_t                    alone;  /**< sender: when it was written, if
+                                         *   nothing else was; else 0 */
 } ucp_pipeline_piece_t;
 
 typedef enum {
@@ -96,6 +111,7 @@ struct ucx_pipeline_request {
     size_t                total;     /**< of the message */
     size_t                done, next;
     ucs_list_link_t       pieces;
+    unsigned              num_pieces;
     unsigned              num_registered;
     unsigned              ops;       /**< sender: under way, all pieces */
     int                   posted;    /**< receive: not matched yet */
@@ -107,8 +123,8 @@ struct ucx_pipeline_request {
 typedef struct ucp_pipeline_unexpected {
     ucs_list_link_t list;
     unsigned        peer;
-    uint64_t        tag, remote;
-    size_t          total, length; /**< length: came with it */
+    ucp_pipeline_header_t header;
+    size_t          length; /**< came with it */
     char            bytes[];
 } ucp_pipeline_unexpected_t;
 
@@ -135,6 +151,9 @@ struct ucx_pipeline {
     ucx_pipeline_options_t options;
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
+    ucp_pipeline_tune_t    tune;
+    unsigned               num_writes; /**< pieces that are being written */
+    uint64_t               swept;      /**< when entries were looked through */
     int                    hooked;  /**< listens to UCM */
     ucs_list_link_t        posted;  /**< receives, the oldest first */
     ucs_list_link_t        unexpected;
@@ -153,6 +172,18 @@ ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
 void ucp_pipeline_cache_close(ucx_pipeline_h self);
+int ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start,
+                           size_t length);
+void ucp_pipeline_cache_look(ucx_pipeline_h self);
+
+/* pipeline_tune.c */
+void ucp_pipeline_tune_init(ucx_pipeline_h self);
+double ucp_pipeline_tune_cost(double base_ns, double byte_ns, double wire_ns,
+                              size_t fragment);
+void ucp_pipeline_tune_match(ucx_pipeline_h self, uint64_t told);
+void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length, uint64_t ns);
+uint64_t ucp_pipeline_tune_tell(ucx_pipeline_h self);
+double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length);
 
 /* pipeline_hook.c */
 int ucp_pipeline_hook(ucx_pipeline_h self);
@@ -190,7 +221,7 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
                             const void *key, size_t key_length);
 ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req);
 void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
-                             uint64_t tag, uint64_t remote, size_t total,
+                             const ucp_pipeline_header_t *header,
                              const void *bytes, size_t length);
 int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
                            const ucp_pipeline_header_t *header,

@@ -30,8 +30,7 @@ static int ucp_pipeline_match_posted(ucx_pipeline_h self, unsigned peer,
     }
     ucs_list_for_each(req, &self->posted, list) {
         if (ucp_pipeline_matches(req, peer, header->tag)) {
-            ucp_pipeline_recv_match(req, peer, header->tag, header->from,
-                                    header->length, bytes, length);
+            ucp_pipeline_recv_match(req, peer, header, bytes, length);
             return 1;
         }
     }
@@ -42,9 +41,7 @@ static int ucp_pipeline_match_posted(ucx_pipeline_h self, unsigned peer,
         return 1;
     }
     unexpected->peer   = peer;
-    unexpected->tag    = header->tag;
-    unexpected->remote = header->from;
-    unexpected->total  = header->length;
+    unexpected->header = *header;
     unexpected->length = length;
     if (length > 0) {
         memcpy(unexpected->bytes, bytes, length);
@@ -59,16 +56,42 @@ int ucp_pipeline_match_unexpected(ucx_pipeline_h self,
     ucp_pipeline_unexpected_t *message;
 
     ucs_list_for_each(message, &self->unexpected, list) {
-        if (ucp_pipeline_matches(req, message->peer, message->tag)) {
+        if (ucp_pipeline_matches(req, message->peer, message->header.tag)) {
             ucs_list_del(&message->list);
-            ucp_pipeline_recv_match(req, message->peer, message->tag,
-                                    message->remote, message->total,
+            ucp_pipeline_recv_match(req, message->peer, &message->header,
                                     message->bytes, message->length);
             free(message);
             return 1;
         }
     }
     return 0;
+}
+
+int ucx_pipeline_probe(ucx_pipeline_h self, unsigned peer, uint64_t tag,
+                       uint64_t mask, ucx_pipeline_status_t *status)
+{
+    struct ucx_pipeline_request wanted = {
+        .peer = peer, .tag = tag, .mask = mask
+    };
+    ucp_pipeline_unexpected_t *message;
+    int found = 0;
+
+    pthread_mutex_lock(&self->lock);
+    ucs_list_for_each(message, &self->unexpected, list) {
+        found = ucp_pipeline_matches(&wanted, message->peer,
+                                     message->header.tag);
+        if (found) {
+            if (status != NULL) {
+                status->status = UCS_OK;
+                status->peer   = message->peer;
+                status->tag    = message->header.tag;
+                status->length = message->header.length;
+            }
+            break;
+        }
+    }
+    pthread_mutex_unlock(&self->lock);
+    return found;
 }
 
 /* @return Zero if no correct peer sends this now */
@@ -145,7 +168,8 @@ void ucp_pipeline_peer_failed(void *arg, unsigned peer, ucs_status_t status)
         }
     }
     ucs_list_for_each_safe(message, next_message, &self->unexpected, list) {
-        if ((message->peer == peer) && (message->length < message->total)) {
+        if ((message->peer == peer) &&
+            (message->length < message->header.length)) {
             ucs_list_del(&message->list);
             free(message);
         }

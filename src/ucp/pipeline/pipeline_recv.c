@@ -25,10 +25,10 @@ static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
 {
     const ucx_pipeline_options_t *options = &req->pipeline->options;
     uintptr_t address                     = (uintptr_t)req->buffer + offset;
-    size_t length                         = options->fragment;
+    size_t length                         = req->pipeline->tune.fragment;
 
     if (options->mode == UCX_PIPELINE_MODE_CACHE) {
-        length -= address & (options->fragment - 1);
+        length -= address & (length - 1);
     }
     return ucs_min(offset + length, req->total);
 }
@@ -72,17 +72,32 @@ static void ucp_pipeline_recv_open(ucx_pipeline_request_h req)
                             NULL, NULL); /* an error is the peer's failure */
 }
 
-static unsigned ucp_pipeline_recv_num_pieces(ucx_pipeline_request_h req)
+/* Is the fragment that begins at `offset` registered already? */
+static int ucp_pipeline_recv_is_kept(ucx_pipeline_request_h req, size_t offset)
 {
-    return (unsigned)ucs_list_length(&req->pieces);
+    return (offset < req->total) &&
+           (req->pipeline->options.mode == UCX_PIPELINE_MODE_CACHE) &&
+           ucp_pipeline_cache_has(req->pipeline, req->buffer + offset,
+                                  ucp_pipeline_recv_end(req, offset) - offset);
+}
+
+/* At most depth pieces at a time. What is kept takes no registration, so more
+ * of that may be under way: the link is not to wait for an answer. */
+static int ucp_pipeline_recv_may_open(ucx_pipeline_request_h req)
+{
+    unsigned depth = req->pipeline->options.depth;
+
+    return (req->next < req->total) &&
+           ((req->num_pieces < depth) ||
+            ((req->num_pieces < depth + UCP_PIPELINE_AHEAD) &&
+             ucp_pipeline_recv_is_kept(req, req->next)));
 }
 
 static void ucp_pipeline_recv_advance(ucx_pipeline_request_h req)
 {
     size_t before;
 
-    while ((req->next < req->total) &&
-           (ucp_pipeline_recv_num_pieces(req) < req->pipeline->options.depth)) {
+    while (ucp_pipeline_recv_may_open(req)) {
         before = req->next;
         ucp_pipeline_recv_open(req);
         if (req->next == before) { /* no memory for the piece itself */
@@ -116,18 +131,40 @@ static void ucp_pipeline_recv_truncated(ucx_pipeline_request_h req)
     ucp_pipeline_request_complete(req, UCS_ERR_MESSAGE_TRUNCATED);
 }
 
+/* Up to where a message is copied: what covers the time until the first
+ * fragment moves, and nothing if that one is kept, or the second: then the
+ * buffer comes again, and the first one is to be kept as well */
+static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
+{
+    const ucx_pipeline_options_t *options = &req->pipeline->options;
+    size_t offset                         = options->rdma_offset;
+    size_t second;
+
+    if (options->mode == UCX_PIPELINE_MODE_COPY) {
+        return req->total;
+    }
+    if (offset == UCX_PIPELINE_DERIVED) {
+        second = ucp_pipeline_recv_end(req, req->next);
+        offset = (ucp_pipeline_recv_is_kept(req, req->next) ||
+                  ucp_pipeline_recv_is_kept(req, second)) ?
+                 0 : ucs_min(req->pipeline->tune.fragment,
+                             (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+    }
+    return ucs_max(ucs_min(req->total, offset), req->next);
+}
+
 void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
-                             uint64_t tag, uint64_t remote, size_t total,
+                             const ucp_pipeline_header_t *header,
                              const void *bytes, size_t length)
 {
-    ucx_pipeline_h self                   = req->pipeline;
-    const ucx_pipeline_options_t *options = &self->options;
-    size_t copied;
+    ucx_pipeline_h self = req->pipeline;
+    size_t total        = header->length, copied;
 
+    ucp_pipeline_tune_match(self, header->address);
     req->posted = 0;
     req->peer   = peer;
-    req->tag    = tag;
-    req->remote = remote;
+    req->tag    = header->tag;
+    req->remote = header->from;
     req->total  = total;
     req->done   = length;
     req->next   = length;
@@ -141,9 +178,7 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
     ucs_list_del(&req->list);
     ucs_list_add_tail(&self->active, &req->list);
     if (length < total) {
-        copied = (options->mode == UCX_PIPELINE_MODE_COPY) ?
-                 total : ucs_min(total, options->rdma_offset);
-        copied = ucs_max(copied, length);
+        copied = ucp_pipeline_recv_copied(req);
         if ((copied > length) &&
             (ucp_pipeline_piece_new(req, copied) == NULL)) {
             ucp_pipeline_recv_ack(req, 0, total);

@@ -20,6 +20,8 @@ void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache)
     ucs_list_head_init(&cache->list);
     cache->count  = 0;
     cache->bytes  = 0;
+    cache->used   = 0;
+    cache->peak   = 0;
     cache->closed = 0;
     atomic_init(&cache->strike, 0);
 }
@@ -45,10 +47,20 @@ static void ucp_pipeline_cache_strike(ucp_pipeline_cache_t *cache)
     }
 }
 
+/* Has it been idle for longer than it is worth? */
+static int ucp_pipeline_reg_is_due(ucx_pipeline_h self,
+                                   const ucp_pipeline_reg_t *reg, uint64_t now)
+{
+    return (now > reg->idle) &&
+           (now - reg->idle >
+            ucp_pipeline_tune_rent(self, reg->end - reg->start));
+}
+
 /* The next entry without uses that is to go, or NULL */
 static ucp_pipeline_reg_t *ucp_pipeline_cache_victim(ucx_pipeline_h self)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
+    uint64_t now                = ucp_wire_time(self->wire);
     ucp_pipeline_reg_t *reg, *victim = NULL;
     int over;
 
@@ -57,7 +69,8 @@ static ucp_pipeline_reg_t *ucp_pipeline_cache_victim(ucx_pipeline_h self)
     over = cache->closed || (cache->bytes > self->options.cache_bytes) ||
            (cache->count > UCP_PIPELINE_CACHE_ENTRIES);
     ucs_list_for_each(reg, &cache->list, list) {
-        if ((reg->uses == 0) && (reg->stale || over)) {
+        if ((reg->uses == 0) &&
+            (reg->stale || over || ucp_pipeline_reg_is_due(self, reg, now))) {
             ucs_list_del(&reg->list);
             --cache->count;
             cache->bytes -= reg->end - reg->start;
@@ -76,6 +89,41 @@ static void ucp_pipeline_cache_sweep(ucx_pipeline_h self)
     while ((reg = ucp_pipeline_cache_victim(self)) != NULL) {
         ucp_pipeline_reg_free(self, reg);
     }
+}
+
+void ucp_pipeline_cache_look(ucx_pipeline_h self)
+{
+    uint64_t now;
+
+    if (self->cache.count == 0) {
+        return;
+    }
+    now = ucp_wire_time(self->wire);
+    if (now - self->swept > UCP_PIPELINE_LOOK_NS) {
+        self->swept = now;
+        ucp_pipeline_cache_sweep(self);
+    }
+}
+
+int ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start,
+                           size_t length)
+{
+    ucp_pipeline_cache_t *cache = &self->cache;
+    uintptr_t from              = (uintptr_t)start;
+    ucp_pipeline_reg_t *reg;
+    int has = 0;
+
+    ucs_lock(&cache->lock);
+    ucp_pipeline_cache_strike(cache);
+    ucs_list_for_each(reg, &cache->list, list) {
+        if ((reg->uses == 0) && !reg->stale && (reg->start <= from) &&
+            (from + length <= reg->end)) {
+            has = 1;
+            break;
+        }
+    }
+    ucs_unlock(&cache->lock);
+    return has;
 }
 
 void ucp_pipeline_cache_close(ucx_pipeline_h self)
@@ -119,6 +167,7 @@ static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
             (end <= reg->end)) {
             reg->uses     = 1;
             cache->bytes -= reg->end - reg->start;
+            cache->used  += reg->end - reg->start;
             found         = reg;
             break;
         }
@@ -145,12 +194,14 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     ucs_lock(&cache->lock);
     ucs_list_add_tail(&cache->list, &reg->list);
     ++cache->count;
+    cache->used += end - start;
     ucs_unlock(&cache->lock);
     status = ucp_wire_mem_reg(self->wire, (void*)start, end - start, &reg->mem);
     if (status != UCS_OK) {
         ucs_lock(&cache->lock);
         ucs_list_del(&reg->list);
         --cache->count;
+        cache->used -= end - start;
         ucs_unlock(&cache->lock);
         free(reg);
         return NULL;
@@ -163,7 +214,7 @@ ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
                                          size_t length)
 {
     uintptr_t start = (uintptr_t)whole + offset, end = start + length;
-    uintptr_t mask  = self->options.fragment - 1;
+    uintptr_t mask  = self->tune.fragment - 1;
     ucp_pipeline_reg_t *reg;
 
     if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
@@ -193,10 +244,15 @@ void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
 
+    uint64_t now                = ucp_wire_time(self->wire);
+
     ucs_lock(&cache->lock);
     reg->uses      = 0;
+    reg->idle      = now;
     reg->stale    |= self->options.mode != UCX_PIPELINE_MODE_CACHE;
+    cache->used   -= reg->end - reg->start;
     cache->bytes  += reg->end - reg->start;
+    cache->peak    = ucs_max(cache->peak, cache->bytes + cache->used);
     ucs_list_del(&reg->list);
     ucs_list_add_tail(&cache->list, &reg->list);
     ucs_unlock(&cache->lock);

@@ -112,6 +112,7 @@ ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
         piece->length = end - req->next;
         req->next     = end;
         ucs_list_add_tail(&req->pieces, &piece->list);
+        ++req->num_pieces;
     }
     return piece;
 }
@@ -123,10 +124,14 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
     if (piece->key != NULL) {
         ucp_wire_key_release(self->wire, piece->key);
     }
+    if ((piece->reg != NULL) && (piece->req->kind == UCP_PIPELINE_SEND)) {
+        --self->num_writes;
+    }
     if (piece->reg != NULL) {
         --piece->req->num_registered;
         ucp_pipeline_reg_put(self, piece->reg);
     }
     ucs_list_del(&piece->list);
+    --piece->req->num_pieces;
     free(piece);
 }

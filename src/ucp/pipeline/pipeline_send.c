@@ -46,6 +46,7 @@ void ucp_pipeline_send_check(ucx_pipeline_request_h req)
     }
 }
 
+/* MATCH or FIN has left */
 static void ucp_pipeline_send_matched(void *arg, ucs_status_t status)
 {
     ucx_pipeline_request_h req = arg;
@@ -66,8 +67,12 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
     header.type   = UCP_PIPELINE_MATCH;
     header.from   = req->id;
     header.tag    = req->tag;
-    header.length = req->total;
-    req->done     = ucs_min(req->total, self->options.eager);
+    header.length  = req->total;
+    header.address = ucp_pipeline_tune_tell(self);
+    req->done      = req->total;
+    if (req->total > self->options.eager) { /* the answer is waited for */
+        req->done = ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
+    }
     req->next     = req->done;
     status        = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
                                       req->buffer, req->done,
@@ -94,14 +99,20 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
         return; /* send_check() deletes it */
     }
     if (piece->reg != NULL) {
+        if (piece->alone > 0) {
+            ucp_pipeline_tune_written(self, piece->length,
+                                      ucp_wire_time(self->wire) - piece->alone);
+        }
         self->stats.written += piece->length;
         header.type          = UCP_PIPELINE_FIN;
         header.to            = req->remote;
         header.from          = req->id;
         header.offset        = piece->offset;
         header.length        = piece->length;
+        /* the request ends no earlier: its user may make no progress then */
         status = ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
-                                   NULL, NULL);
+                                   ucp_pipeline_send_matched, req);
+        req->ops += (status == UCS_INPROGRESS);
     }
     if (UCS_STATUS_IS_ERR(status)) {
         ucp_pipeline_send_fail(req, status);
@@ -209,6 +220,10 @@ static void ucp_pipeline_send_write(ucp_pipeline_piece_t *piece,
     ucx_pipeline_request_h req = piece->req;
     ucp_wire_t *wire           = req->pipeline->wire;
 
+    if (req->pipeline->num_writes == 0) {
+        piece->alone = ucp_wire_time(wire);
+    }
+    ++req->pipeline->num_writes;
     if (ucp_pipeline_send_begun(
                 piece, ucp_wire_put(wire, req->peer, piece->reg->mem,
                                     req->buffer + piece->offset, piece->length,
@@ -245,8 +260,10 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
     if ((key_length > 0) &&
         (ucp_wire_key_unpack(self->wire, req->peer, key, key_length,
                              &piece->key) == UCS_OK)) {
-        piece->reg = ucp_pipeline_reg_get(self, req->buffer, req->total,
-                                          piece->offset, piece->length);
+        /* no more than the fragment: its ends are the receiver's segments, and
+         * what lies around belongs to the fragments beside it */
+        piece->reg = ucp_pipeline_reg_get(self, req->buffer + piece->offset,
+                                          piece->length, 0, piece->length);
         req->num_registered += (piece->reg != NULL);
     }
     if (piece->reg != NULL) {

@@ -16,13 +16,14 @@
 void ucx_pipeline_options_init(ucx_pipeline_options_t *options)
 {
     memset(options, 0, sizeof(*options));
-    options->size        = sizeof(*options);
-    options->mode        = UCX_PIPELINE_MODE_PIPELINE;
-    options->eager       = UCP_PIPELINE_EAGER;
-    options->rdma_offset = UCP_PIPELINE_RDMA_OFFSET;
-    options->fragment    = UCP_PIPELINE_FRAGMENT;
-    options->depth       = UCP_PIPELINE_DEPTH;
-    options->cache_bytes = UCP_PIPELINE_CACHE_BYTES;
+    options->size         = sizeof(*options);
+    options->mode         = UCX_PIPELINE_MODE_CACHE;
+    options->eager        = UCP_PIPELINE_EAGER;
+    options->rdma_offset  = UCX_PIPELINE_DERIVED;
+    options->fragment     = 0;
+    options->depth        = UCP_PIPELINE_DEPTH;
+    options->cache_bytes  = UCP_PIPELINE_CACHE_BYTES;
+    options->max_slowdown = UCP_PIPELINE_MAX_SLOWDOWN;
 }
 
 static ucs_status_t ucx_pipeline_refuse(const char *name, size_t value,
@@ -56,13 +57,20 @@ ucx_pipeline_options_check(const ucx_pipeline_options_t *from,
     if (options->eager > 65536) {
         return ucx_pipeline_refuse("eager", options->eager, "0 to 65536");
     }
-    if ((options->fragment < 4096) ||
-        ((options->fragment & (options->fragment - 1)) != 0)) {
+    if ((options->fragment != 0) &&
+        ((options->fragment < 4096) ||
+         ((options->fragment & (options->fragment - 1)) != 0))) {
         return ucx_pipeline_refuse("fragment", options->fragment,
-                                   "a power of two, 4096 or more");
+                                   "0 (derived) or a power of two, 4096 or "
+                                   "more");
     }
     if ((options->depth < 1) || (options->depth > 1024)) {
         return ucx_pipeline_refuse("depth", options->depth, "1 to 1024");
+    }
+    if (!((options->max_slowdown >= 0) && (options->max_slowdown <= 1))) {
+        fprintf(stderr, "ucx_pipeline: option max_slowdown is %g, allowed is 0 "
+                "to 1\n", options->max_slowdown);
+        return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;
 }

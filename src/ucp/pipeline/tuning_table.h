@@ -8,25 +8,72 @@
  * @file tuning_table.h
  *
  * Defaults of the options and the constants that steer, each with what half
- * and double do. The defaults are Open MPI's of the paper's time in spirit;
- * they have not been swept.
+ * and double do, by the sweep of docs/paper_b.md.
  */
 
 /** Bytes. Half: messages of 8 KiB wait for an acknowledgement. Double: more is
  *  kept, copied, for messages that nobody waits for yet. */
 #define UCP_PIPELINE_EAGER (16 * 1024)
 
-/** Bytes. Half: the link is idle while the first fragment is registered.
- *  Double: more is copied that could have been written. */
-#define UCP_PIPELINE_RDMA_OFFSET (128 * 1024)
+/** Bytes of a longer message that go with its header. Half: nothing changes.
+ *  Double: the answer, for which the link waits, is later by two copies. */
+#define UCP_PIPELINE_FIRST 1024
 
-/** Bytes. Half: twice the base costs of registering. Double: what does not
- *  overlap, the first fragment's registration, is longer. */
-#define UCP_PIPELINE_FRAGMENT (1024 * 1024)
+/** Bytes copied at most until the first fragment moves, where that is derived
+ *  (as many as a fragment has). Half: with dear registrations the link is idle
+ *  at the start. Double: a processor copies while it could register. */
+#define UCP_PIPELINE_RDMA_OFFSET_MAX (512 * 1024)
 
-/** Fragments. Half: two hide one another only if registering is cheap. Double:
- *  more memory pinned, no more overlap. */
-#define UCP_PIPELINE_DEPTH 4
+/** Bytes, until a write has shown what the link costs. Half and double: as in
+ *  the sweep of docs/paper_b.md, for one message. */
+#define UCP_PIPELINE_FRAGMENT (256 * 1024)
+
+/** Bytes, between which a fragment is derived. Half of the least: pieces by the
+ *  hundred. Double of the most: more of a message does not overlap. */
+#define UCP_PIPELINE_FRAGMENT_MIN (64 * 1024)
+#define UCP_PIPELINE_FRAGMENT_MAX (4 * 1024 * 1024)
+
+/** Bytes of the message that a fragment is derived for. Half: fragments shorter
+ *  by a third. Double: longer by as much. */
+#define UCP_PIPELINE_TUNE_LENGTH (8.0 * 1024 * 1024)
+
+/** Nanoseconds of a processor for a piece beside its registration: three
+ *  messages, a write and a flush. Half and double: as of a base cost. */
+#define UCP_PIPELINE_PIECE_NS 2500.0
+
+/** Share of the cost below which another fragment is taken. Half (of what is
+ *  missing to 1): kept registrations are given up more often. Double: a tenth
+ *  more time before one is. */
+#define UCP_PIPELINE_TUNE_WORTH 0.95
+
+/** Registrations of each length at the start, of which the fastest counts. Half:
+ *  a first touch may be taken for the cost. Double: a longer start. */
+#define UCP_PIPELINE_PROBES 4
+
+/** What a byte costs on the wire is told in this part of a nanosecond. */
+#define UCP_PIPELINE_WIRE_UNIT 1024.0
+
+/** Slower writes raise that by a share of the difference. Half: one that others
+ *  slowed counts more. Double: a link that became slower is seen later. */
+#define UCP_PIPELINE_WIRE_SAMPLES 16
+
+/** What all memory that is kept is worth, as a share of time: the default, and
+ *  that of UCX_MD_HELPER_MAX_SLOWDOWN. Half: unused memory stays twice
+ *  as long. Double: half as long. */
+#define UCP_PIPELINE_MAX_SLOWDOWN 0.005
+
+/** Nanoseconds between looks for what is not worth its rent. Half: the list is
+ *  walked twice as often. Double: such memory stays a little longer. */
+#define UCP_PIPELINE_LOOK_NS 1000000
+
+/** Fragments of a message registered at a time. Half: a quarter less bandwidth
+ *  where fragments are short. Double: twice the memory, no more overlap. */
+#define UCP_PIPELINE_DEPTH 8
+
+/** Fragments that are kept, under way beyond the depth. FIN travels behind what
+ *  is written already, so the link waits once each time that all are asked for.
+ *  Half: twice for 32 MiB in fragments of 64 KiB. Double: longer lists. */
+#define UCP_PIPELINE_AHEAD 256
 
 /** Bytes kept, mode cache. Half and double: as the user's memory allows. */
 #define UCP_PIPELINE_CACHE_BYTES (256ul * 1024 * 1024)

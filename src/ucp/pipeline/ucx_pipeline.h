@@ -38,10 +38,14 @@ typedef struct ucx_pipeline_request *ucx_pipeline_request_h;
 /** Receive from any process. */
 #define UCX_PIPELINE_ANY_SOURCE (~0u)
 
+/** Of an option: derived from costs that are measured. */
+#define UCX_PIPELINE_DERIVED ((size_t)-1)
+
 /** What is done with registrations. */
 typedef enum ucx_pipeline_mode {
     UCX_PIPELINE_MODE_PIPELINE, /**< a fragment is deregistered once over */
-    UCX_PIPELINE_MODE_CACHE,    /**< kept, and used again for the same memory */
+    UCX_PIPELINE_MODE_CACHE,    /**< kept, and used again for the same memory,
+                                 *   for as long as that is worth its price */
     UCX_PIPELINE_MODE_COPY      /**< nothing is registered, all is copied */
 } ucx_pipeline_mode_t;
 
@@ -49,14 +53,19 @@ typedef enum ucx_pipeline_mode {
 typedef struct ucx_pipeline_options {
     size_t              size;        /**< sizeof() of this, as compiled */
     ucx_pipeline_mode_t mode;
-    size_t              eager;       /**< bytes that go with the match header,
-                                      *   0 to 65536 */
+    size_t              eager;       /**< bytes of a message that goes whole with
+                                      *   the match header, 0 to 65536 */
     size_t              rdma_offset; /**< bytes from which on fragments are
-                                      *   registered; those before are copied */
-    size_t              fragment;    /**< bytes, a power of two, 4096 or more */
+                                      *   registered; those before are copied;
+                                      *   or UCX_PIPELINE_DERIVED */
+    size_t              fragment;    /**< bytes, a power of two, 4096 or more;
+                                      *   0: derived */
     unsigned            depth;       /**< fragments of a message registered at
                                       *   a time at each end, 1 to 1024 */
     size_t              cache_bytes; /**< kept while unused, mode cache */
+    double              max_slowdown; /**< what all that is kept is worth, as a
+                                       *   share of time, 0 to 1: unused for
+                                       *   longer it goes; 0: it stays */
 } ucx_pipeline_options_t;
 
 /** How an operation ended. */
@@ -144,6 +153,19 @@ ucs_status_t ucx_pipeline_recv(ucx_pipeline_h pipeline, unsigned peer,
                                uint64_t tag, uint64_t mask, void *buffer,
                                size_t length,
                                ucx_pipeline_request_h *request_p);
+
+
+/**
+ * Look for the oldest message, of those that have come and that no receive has
+ * matched, of which `(its tag ^ tag) & mask` is 0. Without progress.
+ *
+ * @param [in]  peer    As of @ref ucx_pipeline_recv.
+ * @param [out] status  Set if there is one; may be NULL.
+ *
+ * @return Nonzero if there is one.
+ */
+int ucx_pipeline_probe(ucx_pipeline_h pipeline, unsigned peer, uint64_t tag,
+                       uint64_t mask, ucx_pipeline_status_t *status);
 
 
 /** Let things happen. @return How much did; 0: nothing. */

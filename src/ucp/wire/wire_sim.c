@@ -46,6 +46,7 @@ void ucp_wire_sim_push(ucp_wire_sim_queue_t *queue, ucp_wire_sim_event_t *event)
         queue->events[i] = queue->events[up];
     }
     queue->events[i] = event;
+    queue->first     = queue->events[0]->time;
 }
 
 ucp_wire_sim_event_t *ucp_wire_sim_pop(ucp_wire_sim_queue_t *queue)
@@ -65,6 +66,7 @@ ucp_wire_sim_event_t *ucp_wire_sim_pop(ucp_wire_sim_queue_t *queue)
         queue->events[i] = queue->events[down];
     }
     queue->events[i] = last;
+    queue->first     = queue->events[0]->time; /* the last one's if it was */
     return first;
 }
 
@@ -195,7 +197,7 @@ int ucp_wire_sim_next(ucp_wire_sim_t *sim)
             if (!node->open || node->dead || (node->inbox.count == 0)) {
                 continue;
             }
-            time = node->inbox.events[0]->time;
+            time = node->inbox.first;
             time = (time > node->clock) ? time : node->clock;
             if (time < best_time) {
                 best      = i;

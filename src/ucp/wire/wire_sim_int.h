@@ -13,6 +13,8 @@ typedef struct ucp_wire_sim_queue {
     ucp_wire_sim_event_t **events; /**< binary heap */
     unsigned             count;
     unsigned             capacity;
+    uint64_t             first; /**< time of the first event, if there is one:
+                                 *   all nodes' are looked at again and again */
 } ucp_wire_sim_queue_t;
 
 /** A key, as it travels and unpacked. */

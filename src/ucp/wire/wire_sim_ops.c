@@ -408,7 +408,7 @@ static uint64_t ucp_wire_sim_clock(ucp_wire_t *wire)
 /* End the operations that are still on the links */
 static void ucp_wire_sim_cut(ucp_wire_sim_t *sim, unsigned from)
 {
-    ucp_wire_sim_queue_t rest = {NULL, 0, 0};
+    ucp_wire_sim_queue_t rest = {0};
     ucp_wire_sim_event_t *event;
 
     while (sim->links.count > 0) {

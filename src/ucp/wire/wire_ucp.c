@@ -7,6 +7,7 @@
 
 #include <ucp/wire/wire_ucp_int.h>
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -147,6 +148,7 @@ static void ucp_wire_ucp_destroy(ucp_wire_t *wire)
     ucp_worker_release_address(self->worker, self->address);
     ucp_worker_destroy(self->worker);
     ucp_cleanup(self->context);
+    ucp_wire_ucp_forget_ops(self);
     free(self);
 }
 
@@ -167,16 +169,49 @@ static const ucp_wire_ops_t ucp_wire_ucp_ops = {
 
 /* Shared memory tells of a peer's death only if it is asked to, by
  * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
- * transports by their common name. Where no transport knows the option, UCX
- * says so in a line of warning. */
+ * transports by their common name. What is deregistered is to be unpinned, not
+ * kept in a cache of UCX's: protocols above this one count what is pinned, and
+ * no access by an old key is to find what was left. Where no transport knows an
+ * option, UCX says so in a line of warning. */
 static const char * const ucp_wire_ucp_safe[] = {"MM_ERROR_HANDLING", "y",
-                                                 NULL};
+                                                 "RCACHE_ENABLE", "n", NULL};
+
+/* The cache of UCX's InfiniBand domains, up to 1.15 */
+static const char * const ucp_wire_ucp_direct[] = {"IB_REG_METHODS", "direct",
+                                                   NULL};
+
+static void
+ucp_wire_ucp_set(ucp_config_t *config, const char * const *option)
+{
+    for (; option[0] != NULL; option += 2) {
+        (void)ucp_config_modify(config, option[0], option[1]);
+    }
+}
+
+/* Where there is no such device UCX would warn of an option nobody knows */
+static int ucp_wire_ucp_has_ib_cache(void)
+{
+    unsigned major, minor, release, count = 0;
+    DIR *devices;
+
+    ucp_get_version(&major, &minor, &release);
+    devices = ((major == 1) && (minor < 16)) ?
+                      opendir("/sys/class/infiniband") :
+                      NULL;
+    if (devices == NULL) {
+        return 0;
+    }
+    while ((count < 3) && (readdir(devices) != NULL)) {
+        ++count; /* the first two are . and .. */
+    }
+    closedir(devices);
+    return count == 3;
+}
 
 static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
                                               const char * const *option)
 {
-    const char * const *safe = ucp_wire_ucp_safe;
-    ucp_params_t params      = {0};
+    ucp_params_t params = {0};
     ucp_config_t *config;
     ucs_status_t status;
 
@@ -184,8 +219,9 @@ static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
     if (status != UCS_OK) {
         return status;
     }
-    for (; safe[0] != NULL; safe += 2) {
-        (void)ucp_config_modify(config, safe[0], safe[1]);
+    ucp_wire_ucp_set(config, ucp_wire_ucp_safe);
+    if (ucp_wire_ucp_has_ib_cache()) {
+        ucp_wire_ucp_set(config, ucp_wire_ucp_direct);
     }
     for (; (option != NULL) && (option[0] != NULL); option += 2) {
         status = ucp_config_modify(config, option[0], option[1]);

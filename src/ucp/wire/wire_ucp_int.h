@@ -46,6 +46,9 @@ typedef struct ucp_wire_ucp {
     ucp_worker_h        worker;
     ucp_address_t       *address;
     size_t              address_length;
+    struct ucp_wire_ucp_op *spare;  /**< operations without extra bytes that
+                                     *   are over; as many as were under way
+                                     *   at once */
     unsigned            num_ops;    /**< whose completion is still to come */
     unsigned            num_failed; /**< peers that failed and were not told */
     unsigned            handed_up;  /**< messages, since progress began */
@@ -59,6 +62,8 @@ typedef struct ucp_wire_ucp {
 /** An operation under way. */
 typedef struct ucp_wire_ucp_op {
     ucp_wire_ucp_t       *wire;
+    struct ucp_wire_ucp_op *next; /**< spare */
+    int                  is_bare; /**< it has no extra bytes */
     ucp_wire_done_func_t done; /**< may be NULL */
     void                 *arg;
     char                 bytes[]; /**< header, and payload where copied */
@@ -81,6 +86,9 @@ ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
 /** Allocate an operation with @a extra bytes behind it; NULL: no memory. */
 ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
                                    ucp_wire_done_func_t done, void *arg);
+
+/** Release what is spare. */
+void ucp_wire_ucp_forget_ops(ucp_wire_ucp_t *self);
 
 /** Parameters by which UCP calls the operation's end. */
 void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param);

@@ -31,14 +31,42 @@ ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
 ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
                                    ucp_wire_done_func_t done, void *arg)
 {
-    ucp_wire_ucp_op_t *op = malloc(sizeof(*op) + extra);
+    ucp_wire_ucp_op_t *op = (extra == 0) ? self->spare : NULL;
 
     if (op != NULL) {
-        op->wire = self;
-        op->done = done;
-        op->arg  = arg;
+        self->spare = op->next;
+    } else {
+        op = malloc(sizeof(*op) + extra);
+        if (op == NULL) {
+            return NULL;
+        }
+        op->wire    = self;
+        op->is_bare = extra == 0;
     }
+    op->done = done;
+    op->arg  = arg;
     return op;
+}
+
+/* What moves data all the time allocates nothing */
+static void ucp_wire_ucp_op_release(ucp_wire_ucp_op_t *op)
+{
+    if (op->is_bare) {
+        op->next        = op->wire->spare;
+        op->wire->spare = op;
+    } else {
+        free(op);
+    }
+}
+
+void ucp_wire_ucp_forget_ops(ucp_wire_ucp_t *self)
+{
+    ucp_wire_ucp_op_t *op;
+
+    while ((op = self->spare) != NULL) {
+        self->spare = op->next;
+        free(op);
+    }
 }
 
 static void ucp_wire_ucp_op_ended(void *request, ucs_status_t status,
@@ -51,12 +79,12 @@ static void ucp_wire_ucp_op_ended(void *request, ucs_status_t status,
     if (op->done != NULL) {
         op->done(op->arg, status);
     }
-    free(op);
+    ucp_wire_ucp_op_release(op);
 }
 
 void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param)
 {
-    memset(param, 0, sizeof(*param));
+    /* UCP reads the fields that the mask names and no others */
     param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                           UCP_OP_ATTR_FIELD_USER_DATA;
     param->cb.send      = ucp_wire_ucp_op_ended;
@@ -70,7 +98,7 @@ ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
         ++op->wire->num_ops;
         return UCS_INPROGRESS;
     }
-    free(op);
+    ucp_wire_ucp_op_release(op);
     return UCS_PTR_STATUS(result);
 }
 

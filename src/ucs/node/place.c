@@ -15,6 +15,7 @@ _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
 const char *ucs_place_policy_names[] = {
         [UCS_PLACE_POLICY_CONSERVATIVE] = "conservative",
         [UCS_PLACE_POLICY_AGGRESSIVE]   = "aggressive",
+        [UCS_PLACE_POLICY_IDLE]         = "idle",
         [UCS_PLACE_POLICY_AUTO]         = "auto",
         [UCS_PLACE_POLICY_LAST]         = NULL};
 
@@ -23,6 +24,7 @@ const char *ucs_place_reasons[] = {
         [UCS_PLACE_IDLE]    = "a core is idle",
         [UCS_PLACE_LIGHT]   = "it takes little of the ranks' cores",
         [UCS_PLACE_ALL]     = "the policy lets every rank have one",
+        [UCS_PLACE_WAITS]   = "its rank does the work while it waits",
         [UCS_PLACE_NO_CORE] = "no core is idle",
         [UCS_PLACE_HEAVY]   = "it took more than a tenth of a core and none "
                               "is idle",
@@ -150,8 +152,11 @@ static int ucs_place_is_crowded(const ucs_place_rank_t *ranks, unsigned count,
 
 static ucs_place_why_t ucs_place_why(const ucs_place_rank_t *self,
                                      ucs_place_policy_t policy, int has_idle,
-                                     int is_crowded)
+                                     int is_crowded, int hears_waits)
 {
+    if (hears_waits && (policy == UCS_PLACE_POLICY_IDLE)) {
+        return UCS_PLACE_WAITS;
+    }
     if (has_idle) {
         return UCS_PLACE_IDLE;
     }
@@ -159,8 +164,10 @@ static ucs_place_why_t ucs_place_why(const ucs_place_rank_t *self,
     switch (policy) {
     case UCS_PLACE_POLICY_AGGRESSIVE:
         return UCS_PLACE_ALL;
+    case UCS_PLACE_POLICY_IDLE:
     case UCS_PLACE_POLICY_AUTO:
-        return is_crowded                        ? UCS_PLACE_CROWDED :
+        return hears_waits                       ? UCS_PLACE_WAITS :
+               is_crowded                        ? UCS_PLACE_CROWDED :
                (self->load > UCS_PLACE_LOAD_MAX) ? UCS_PLACE_HEAVY :
                                                    UCS_PLACE_LIGHT;
     default:
@@ -181,8 +188,13 @@ void ucs_place_decide(const ucs_place_rank_t *ranks, unsigned count,
     is_floating = ucs_place_idle(ranks, count, allowed, place);
     is_crowded  = ucs_place_is_crowded(ranks, count, allowed, place);
     place->why  = ucs_place_why(&ranks[self], policy,
-                                position < place->idle_cores, is_crowded);
+                                position < place->idle_cores, is_crowded,
+                                topology->hears_waits);
     place->runs = place->why < UCS_PLACE_NO_CORE;
+    if (place->why == UCS_PLACE_WAITS) {
+        place->patience_ns = is_crowded ? UCS_PLACE_CROWDED_PATIENCE_NS :
+                                          UCS_PLACE_PATIENCE_NS;
+    }
     if (!place->runs || is_floating || (place->idle_cores == 0)) {
         return;
     }

@@ -21,11 +21,13 @@ BEGIN_C_DECLS
 
 /** The ranks that have a helper when there are fewer idle cores than ranks. */
 typedef enum ucs_place_policy {
-    UCS_PLACE_POLICY_AUTO,         /**< as conservative, and all others whose
-                                        helper hardly runs */
+    UCS_PLACE_POLICY_AUTO,         /**< as conservative; all others as idle,
+                                        or if their helper hardly runs */
     UCS_PLACE_POLICY_CONSERVATIVE, /**< one rank for each idle core: those that
                                         need the most memory */
     UCS_PLACE_POLICY_AGGRESSIVE,   /**< all; helpers share cores */
+    UCS_PLACE_POLICY_IDLE,         /**< all, while they wait; as auto where
+                                        that is not heard */
     UCS_PLACE_POLICY_LAST
 } ucs_place_policy_t;
 
@@ -51,6 +53,15 @@ extern const char *ucs_place_policy_names[];
  *  of what is measured on present processors. */
 #define UCS_PLACE_SWITCH_NS 5000
 
+/** For how long a helper leaves its steps to a rank that takes them while it
+ *  waits, ns. A rank that took none for as long as a time slice computes. */
+#define UCS_PLACE_PATIENCE_NS UINT64_C(5000000)
+
+/** The same where the ranks want more than there is, ns: one that waits may have
+ *  lost its core for some slices, and a helper that wakes takes one from
+ *  another rank for a slice. */
+#define UCS_PLACE_CROWDED_PATIENCE_NS UINT64_C(20000000)
+
 /** Nowhere in particular. */
 #define UCS_PLACE_ANY (-1)
 
@@ -73,6 +84,7 @@ typedef enum ucs_place_why {
     UCS_PLACE_IDLE,    /**< runs: a core is idle */
     UCS_PLACE_LIGHT,   /**< runs: it takes little */
     UCS_PLACE_ALL,     /**< runs: the policy lets all of them */
+    UCS_PLACE_WAITS,   /**< runs: its rank takes its steps while it waits */
     UCS_PLACE_NO_CORE, /**< rests: no core is idle */
     UCS_PLACE_HEAVY,   /**< rests: it took much, and no core is idle */
     UCS_PLACE_CROWDED  /**< rests: the ranks want more than there is */
@@ -93,6 +105,8 @@ typedef struct ucs_place {
                                      n * (t_slice + t_cs) */
     unsigned        idle_cores; /**< of the node */
     cpu_set_t       idle;       /**< processors that no rank is bound to */
+    uint64_t        patience_ns; /**< for which the helper leaves its steps to a
+                                      rank that took one; 0: for none */
 } ucs_place_t;
 
 /** What this process can know of the node's processors. */
@@ -100,6 +114,8 @@ typedef struct ucs_place_topology {
     cpu_set_t allowed;                    /**< the helper may run on these */
     uint8_t   distances[UCS_LEDGER_CPUS]; /**< from the device, any unit; 0:
                                                near */
+    int       hears_waits;                /**< the rank takes steps while it
+                                               waits */
 } ucs_place_topology_t;
 
 

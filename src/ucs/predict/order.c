@@ -4,6 +4,7 @@
 #include "order.h"
 #include "delays.h"
 #include "lru.h"
+#include "newcomers.h"
 #include "saturate.h"
 
 #include <ucs/sys/hash.h>
@@ -105,6 +106,7 @@ typedef struct order_buffer {
     ucs_predict_ref_t      label;      /* of the latest use */
     uint8_t                choice;     /* ucs_predict_plan_t */
     uint8_t                is_changed;
+    uint8_t                newcomer;   /* number of newcomers.h */
     ucs_predict_delays_t   durations;
     ucs_predict_delays_t   gaps;       /* those in a row as well */
 } order_buffer_t;
@@ -133,6 +135,7 @@ struct ucs_predict_order {
     uint32_t                   *changed;    /* indices of buffers */
     uint32_t                   num_changed;
     ucs_predict_scores_t       scores;      /* of all buffers */
+    ucs_predict_newcomers_t    newcomers;
     ucs_predict_order_info_t   info;        /* position: uses */
     order_event_t              ring[ORDER_RING];
     ucs_predict_lru_t          sounds;
@@ -764,6 +767,10 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
                                       (double)ucs_predict_sat_sub(due, start);
         cost[plan]     = ucs_predict_course_cost(&course, price, gap_ns);
     }
+    ucs_predict_newcomers_return(&order->newcomers, buffer->newcomer,
+                                 buffer->start_ns, now,
+                                 order->tuning.plan_decay_all);
+    buffer->newcomer = 0;
     ++order->info.gaps[buffer->choice];
     ucs_predict_judge_gap(&label->judge, cost,
                           !is_ready && (cost[buffer->choice] < 1),
@@ -806,6 +813,25 @@ static double order_best_hold(ucs_predict_order_h order,
     return order->tuning.hold_longer * best;
 }
 
+/* Of a buffer that was not used before nothing is known but how those before it
+ * fared */
+static void order_choose_first(ucs_predict_order_h order,
+                               order_buffer_t *buffer, order_label_t *label,
+                               const ucs_predict_price_t *price)
+{
+    unsigned number;
+    int is_rented;
+
+    is_rented = ucs_predict_newcomers_add(&order->newcomers, buffer->start_ns,
+                                          price->rent_ns,
+                                          order->tuning.plan_credit,
+                                          order->tuning.plan_decay_all,
+                                          &number);
+    buffer->newcomer    = number;
+    label->judge.choice = is_rented ? UCS_PREDICT_PLAN_RENT :
+                                      UCS_PREDICT_PLAN_DROP;
+}
+
 /* The key whose plan has cost least so far, a missed use being added to each */
 static void order_best_key(order_label_t *label)
 {
@@ -833,7 +859,8 @@ static void order_best_key(order_label_t *label)
 }
 
 static void order_plan(ucs_predict_order_h order, order_buffer_t *buffer,
-                       order_label_t *label, const ucs_predict_price_t *price)
+                       order_label_t *label, const ucs_predict_price_t *price,
+                       int is_first)
 {
     unsigned i;
 
@@ -844,8 +871,12 @@ static void order_plan(ucs_predict_order_h order, order_buffer_t *buffer,
                                       order->tuning.row_missed);
     buffer->hold_ns = order_best_hold(order, buffer, price, 1);
     order_best_key(label);
-    ucs_predict_judge_choose(&label->judge, &order->tuning, &buffer->scores,
-                             &order->scores);
+    if (is_first) {
+        order_choose_first(order, buffer, label, price);
+    } else {
+        ucs_predict_judge_choose(&label->judge, &order->tuning,
+                                 &buffer->scores, &order->scores);
+    }
     buffer->choice = order->params.only_rent ? UCS_PREDICT_PLAN_RENT :
                                                label->judge.choice;
     for (i = 0; i < ORDER_KEY_LAST; ++i) {
@@ -881,10 +912,11 @@ static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
                         const ucs_predict_use_t *use,
                         const ucs_predict_price_t *price, int is_ready)
 {
+    int is_first = (buffer->position == 0);
     order_label_t *label;
     order_event_t *event;
 
-    if (buffer->position != 0) {
+    if (!is_first) {
         order_learn(order, buffer, price, use->start_ns, is_ready);
     }
 
@@ -894,7 +926,7 @@ static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
     buffer->start_ns = use->start_ns;
     buffer->end_ns   = 0;
     buffer->label    = ucs_predict_lru_ref(&order->labels, label);
-    order_plan(order, buffer, label, price);
+    order_plan(order, buffer, label, price, is_first);
 
     event           = &order->ring[buffer->position % ORDER_RING];
     event->label    = buffer->label;

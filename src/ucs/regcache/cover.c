@@ -14,6 +14,13 @@
  * as long as all before, and n pieces cost as many as n has binary digits. What
  * was handed out before stays as it is: handles live until their last user.
  *
+ * One that maps the pieces in any order has no neighbours to show what it is
+ * about. What it has registered in the same mapping shows it: each piece is
+ * registered with as much around it as that, so that the registrations double
+ * what is covered until what is left are holes, each of which is filled by one.
+ * They are of memory alone that is there, and of so much that a share of it has
+ * been asked for.
+ *
  * Pages that nobody asked for may be unmapped and mapped anew without a use
  * being there. The event comes before that, and dooms the cover; but a cover
  * that is begun between the event and the unmapping itself would outlive it.
@@ -221,39 +228,136 @@ static void ucs_regcache_cover_before_by(ucs_regcache_h cache,
     }
 }
 
-int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
+/* The mapping of an address, as far as it is known. @return NULL if nothing is
+ * known, or nothing counted. */
+static ucs_regcache_field_t *ucs_regcache_cover_field(ucs_regcache_h cache,
+                                                      uintptr_t address)
 {
-    uintptr_t before, behind;
-    size_t length, room;
+    const ucs_itree_node_t *mapping = ucs_itree_first(
+            &cache->memory.kept.tree, address, address + 1);
+    ucs_regcache_field_t *field;
 
-    if (!ucs_regcache_may_cover(cache, whole)) {
+    for (field = cache->memory.fields; mapping != NULL; ++field) {
+        if (field == cache->memory.fields + UCS_REGCACHE_FIELDS) {
+            return NULL;
+        }
+        if ((field->at >= mapping->start) && (field->at < mapping->end)) {
+            return field;
+        }
+    }
+    return NULL;
+}
+
+/* The first use of a piece that the program maps itself */
+static void ucs_regcache_cover_count(ucs_regcache_h cache,
+                                     const ucs_regcache_request_t *request)
+{
+    ucs_regcache_field_t *field = ucs_regcache_cover_field(cache,
+                                                           request->first);
+
+    if ((field == NULL) &&
+        ucs_extents_covers(&cache->memory.kept, request->first,
+                           request->last)) {
+        field  = &cache->memory.fields[cache->memory.fields_begun++ %
+                                       UCS_REGCACHE_FIELDS];
+        *field = (ucs_regcache_field_t){.at = request->first};
+    }
+    if (field != NULL) {
+        field->asked += request->last - request->first;
+    }
+}
+
+/* How much of a mapping is to be registered around a piece */
+static size_t
+ucs_regcache_cover_scatter(ucs_regcache_h cache,
+                           const ucs_regcache_field_t *field)
+{
+    size_t most;
+
+    if ((field == NULL) || (field->refused >= cache->tuning.cover_failures)) {
         return 0;
     }
+    most = (field->asked > SIZE_MAX / cache->tuning.cover_scatter) ?
+                   SIZE_MAX :
+                   field->asked * cache->tuning.cover_scatter;
+    return ucs_min(field->covered, most - ucs_min(most, field->covered));
+}
 
-    before = ucs_regcache_cover_before(cache, whole);
-    behind = ucs_regcache_cover_behind(cache, whole);
-    length = whole->last - whole->first;
-    if (((before == whole->first) && (behind == whole->last)) ||
-        (length >= cache->tuning.cover_max)) {
-        return 0;
-    }
+/* As much to either side as there is, @a length in all. By multiples of the
+ * piece: what lies across an end of a cover needs a registration of its own, and
+ * pieces of one length mostly lie at multiples of it. */
+static void ucs_regcache_cover_around_by(ucs_regcache_h cache,
+                                         ucs_regcache_request_t *whole,
+                                         size_t length)
+{
+    size_t piece = whole->last - whole->first;
+    size_t end   = piece + length / piece * piece;
 
-    room   = cache->tuning.cover_max - length;
-    before = whole->first - before;
-    behind = behind - whole->last;
-    if (before >= behind) {
+    ucs_regcache_cover_before_by(cache, whole, length / 2 / piece * piece);
+    ucs_regcache_cover_behind_by(cache, whole,
+                                 end - (whole->last - whole->first));
+    ucs_regcache_cover_before_by(cache, whole,
+                                 end - (whole->last - whole->first));
+}
+
+static void ucs_regcache_cover_enlarge(ucs_regcache_h cache,
+                                       ucs_regcache_request_t *whole,
+                                       size_t scatter)
+{
+    size_t before = whole->first - ucs_regcache_cover_before(cache, whole);
+    size_t behind = ucs_regcache_cover_behind(cache, whole) - whole->last;
+    size_t room   = cache->tuning.cover_max - (whole->last - whole->first);
+
+    if (scatter > ucs_max(before, behind)) {
+        whole->is_scattered = 1;
+        ucs_regcache_cover_around_by(cache, whole, ucs_min(scatter, room));
+    } else if (before >= behind) {
         ucs_regcache_cover_behind_by(cache, whole, ucs_min(before, room));
     } else {
         ucs_regcache_cover_before_by(cache, whole, ucs_min(behind, room));
     }
+}
+
+int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
+{
+    ucs_regcache_field_t *field = NULL;
+    size_t length               = whole->last - whole->first;
+
+    if (!ucs_regcache_may_cover(cache, whole)) {
+        return 0;
+    }
+    if (ucs_regcache_cover_is_own(cache, whole->flags)) {
+        field = ucs_regcache_cover_field(cache, whole->first);
+    }
+    if (length < cache->tuning.cover_max) {
+        ucs_regcache_cover_enlarge(cache, whole,
+                                   ucs_regcache_cover_scatter(cache, field));
+    }
+    if (field != NULL) {
+        field->covered += whole->last - whole->first;
+    }
     return whole->last - whole->first > length;
+}
+
+void ucs_regcache_cover_refused(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region)
+{
+    ucs_regcache_field_t *field = ucs_regcache_cover_field(cache,
+                                                           region->first);
+
+    if ((field != NULL) && region->is_scattered) {
+        ++field->refused;
+        field->covered -= ucs_min(field->covered,
+                                  ucs_regcache_pinned_length(region));
+    }
 }
 
 unsigned ucs_regcache_cover_question(ucs_regcache_h cache,
                                      const ucs_regcache_region_t *region,
                                      unsigned flags)
 {
-    return (region->is_cover && !ucs_regcache_cover_is_own(cache, flags)) ?
+    return (region->is_cover &&
+            (region->is_scattered || !ucs_regcache_cover_is_own(cache, flags))) ?
                    UCS_REGCACHE_INSPECT_SPECULATE :
                    0;
 }
@@ -261,8 +365,14 @@ unsigned ucs_regcache_cover_question(ucs_regcache_h cache,
 void ucs_regcache_cover_asked(ucs_regcache_h cache,
                               const ucs_regcache_request_t *request)
 {
-    if (cache->config.cover.kind != UCS_REGCACHE_COVER_OFF) {
-        ucs_extents_add(&cache->memory.still, request->first, request->last);
+    if (cache->config.cover.kind == UCS_REGCACHE_COVER_OFF) {
+        return;
+    }
+    ucs_extents_add(&cache->memory.still, request->first, request->last);
+    if (ucs_regcache_cover_is_own(cache, request->flags) &&
+        !ucs_extents_covers(&cache->memory.seen, request->first,
+                            request->last)) {
+        ucs_regcache_cover_count(cache, request);
     }
 }
 
@@ -276,6 +386,9 @@ void ucs_regcache_cover_serves(ucs_regcache_h cache,
         ucs_extents_covers(&cache->memory.seen, request->first,
                            request->last)) {
         return;
+    }
+    if (ucs_regcache_cover_is_own(cache, request->flags)) {
+        ucs_regcache_cover_count(cache, request);
     }
     ucs_regcache_account(cache, request->now);
     ucs_extents_add(&cache->memory.seen, request->first, request->last);

@@ -8,10 +8,11 @@
 /*
  * The floor under the whole cache. To leave everything pinned is always a
  * choice, and costs what all of the memory is worth. What was lost and held so
- * far may cost an eighth more than that, and a credit; beyond it everything
- * stays pinned and the helper rests, until the eighth has made up for it. Each
- * buffer's own floor (plans.h) cannot see what the helper's work costs all of
- * them where cores are wanted.
+ * far may cost an eighth more than that, and a credit: a missed use of each
+ * buffer, from which to learn, and something for the helper's start. Beyond it
+ * everything stays pinned and the helper rests, until the eighth has made up for
+ * it. Each buffer's own floor (plans.h) cannot see what the helper's work costs
+ * all of them where cores are wanted.
  */
 
 void ucs_regcache_floor_init(ucs_regcache_h cache)
@@ -19,20 +20,30 @@ void ucs_regcache_floor_init(ucs_regcache_h cache)
     cache->floor.is_kept = cache->soft.is_kept;
 }
 
-/* A registration that leaving pinned would have saved. By the model: one that
- * was preempted, or whose pages were not there yet, is no fault of the
- * policy. */
-void ucs_regcache_floor_missed(ucs_regcache_h cache,
-                               const ucs_regcache_request_t *request)
+/* By the model: a registration that was preempted, or whose pages were not there
+ * yet, is no fault of the policy */
+static uint64_t ucs_regcache_floor_cost(ucs_regcache_h cache,
+                                        const ucs_regcache_request_t *request)
 {
     size_t pages = (request->last - request->first) /
                    (cache->config.page_mask + 1);
 
+    return ucs_predict_cost_estimate(&cache->cost.reg, pages);
+}
+
+void ucs_regcache_floor_came(ucs_regcache_h cache,
+                             const ucs_regcache_request_t *request)
+{
+    cache->floor.came_ns += ucs_regcache_floor_cost(cache, request);
+}
+
+void ucs_regcache_floor_missed(ucs_regcache_h cache,
+                               const ucs_regcache_request_t *request)
+{
     if (cache->floor.is_kept &&
         !ucs_extents_covers(&cache->memory.barred, request->first,
                             request->last)) {
-        cache->floor.lost_ns += ucs_predict_cost_estimate(&cache->cost.reg,
-                                                          pages);
+        cache->floor.lost_ns += ucs_regcache_floor_cost(cache, request);
     }
 }
 
@@ -63,11 +74,17 @@ static uint64_t ucs_regcache_floor_rest(ucs_regcache_h cache)
     return ucs_max((uint64_t)ucs_min(rest, 1e18), cache->tuning.patrol_ns);
 }
 
+/* Of a job whose iterations take seconds the first ones, in which all is learned,
+ * take as much time as the whole of another */
+static double ucs_regcache_floor_credit(ucs_regcache_h cache)
+{
+    return cache->config.max_slowdown * cache->tuning.floor_credit_ns +
+           (double)cache->floor.came_ns;
+}
+
 uint64_t ucs_regcache_floor_holds(ucs_regcache_h cache, uint64_t now)
 {
     ucs_regcache_floor_t *floor = &cache->floor;
-    double credit               = cache->config.max_slowdown *
-                    cache->tuning.floor_credit_ns;
     int was_on                  = floor->is_on;
     double debt;
 
@@ -77,7 +94,7 @@ uint64_t ucs_regcache_floor_holds(ucs_regcache_h cache, uint64_t now)
 
     ucs_regcache_lock(cache);
     debt          = ucs_regcache_floor_debt(cache, now);
-    floor->is_on  = (debt > (was_on ? 0 : credit)) &&
+    floor->is_on  = (debt > (was_on ? 0 : ucs_regcache_floor_credit(cache))) &&
                    (was_on || ucs_regcache_needs_helper(cache));
     floor->times += floor->is_on && !was_on;
     /* Leaving pinned has no ceiling */

@@ -145,6 +145,7 @@ static void ucs_regcache_see(ucs_regcache_h cache,
             ucs_regcache_floor_missed(cache, request);
         } else {
             ++cache->account.cold;
+            ucs_regcache_floor_came(cache, request);
         }
     }
     ucs_regcache_account(cache, request->now);
@@ -178,8 +179,8 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
 {
     ucs_regcache_request_t whole = *request;
 
-    ucs_regcache_see(cache, request);
     ucs_regcache_cover_asked(cache, request);
+    ucs_regcache_see(cache, request);
     if (may_coalesce) {
         region = ucs_regcache_coalesce(cache, region, &whole);
         if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {

@@ -394,14 +394,23 @@ void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
 
 
+/** What an idle step may take. */
+typedef struct ucs_regcache_spare {
+    uint64_t ns;       /**< by the lower domain's calls: for so long the caller
+                            has waited already */
+    int      is_alone; /**< the helper does not come while there are idle
+                            steps: they deregister as well */
+} ucs_regcache_spare_t;
+
 /**
  * A step by a thread that has nothing else to do, in place of the helper's: like
  * @ref ucs_regcache_step, by one thread at a time with it. What is dearer than
- * the bound is left to the helper.
+ * @a spare says is left to the helper, or to a later idle step.
  *
  * @return Likewise; @a now if something was left.
  */
-uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now);
+uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
+                                const ucs_regcache_spare_t *spare);
 
 
 /** @return Nonzero if the policy wants steps by a helper thread at all. */

@@ -133,6 +133,18 @@ typedef struct ucs_regcache_event {
     uint64_t  time; /* ns */
 } ucs_regcache_event_t;
 
+/** Mappings in which the program's own pieces are counted. With more at a time
+ *  the oldest begins anew, which costs covers. */
+#define UCS_REGCACHE_FIELDS 8
+
+/** A mapping in which the program maps pieces itself (cover.c). */
+typedef struct ucs_regcache_field {
+    uintptr_t at;      /* an address in it; 0: there is none */
+    size_t    asked;   /* bytes of first uses */
+    size_t    covered; /* bytes that were registered for these */
+    unsigned  refused; /* covers that would have brought in memory */
+} ucs_regcache_field_t;
+
 /** What is known of memory, by pages. Protected by the index lock. */
 typedef struct ucs_regcache_memory {
     ucs_extents_t seen;   /* was registered once and is still mapped */
@@ -141,6 +153,8 @@ typedef struct ucs_regcache_memory {
     ucs_extents_t still;  /* no event has touched it, or it was asked for since;
                              empty without covers */
     unsigned      cover_failures; /* covers that were refused */
+    ucs_regcache_field_t fields[UCS_REGCACHE_FIELDS];
+    unsigned      fields_begun;   /* ever */
     uint64_t      events; /* memory events so far */
     ucs_regcache_event_t latest[UCS_REGCACHE_EVENTS]; /* by their number */
 } ucs_regcache_memory_t;
@@ -194,6 +208,8 @@ typedef struct ucs_regcache_floor {
     uint64_t times;     /* that it was */
     uint64_t lost_ns;   /* by uses that register what leaving pinned would have
                            had, or make room for it; by the model */
+    uint64_t came_ns;   /* by uses of memory that was new, which nobody can
+                           save; by the model */
 } ucs_regcache_floor_t;
 
 struct ucs_regcache {
@@ -254,6 +270,7 @@ typedef struct ucs_regcache_request {
     uintptr_t            sp;         /* stack position of the call */
     uint64_t             now;        /* ns, when it came */
     int                  is_cover;   /* more than anybody asked for */
+    int                  is_scattered; /* likewise, and beyond neighbours */
 } ucs_regcache_request_t;
 
 /** What a use has lost beyond a hit and is not in the totals yet. */
@@ -547,6 +564,10 @@ void ucs_regcache_charge(ucs_regcache_h cache);
 /** Set it up, once the soft ceiling is. */
 void ucs_regcache_floor_init(ucs_regcache_h cache);
 
+/** A use registers memory that was not registered before. Under the lock. */
+void ucs_regcache_floor_came(ucs_regcache_h cache,
+                             const ucs_regcache_request_t *request);
+
 /** A use registers what was registered once. Under the lock. */
 void ucs_regcache_floor_missed(ucs_regcache_h cache,
                                const ucs_regcache_request_t *request);
@@ -621,8 +642,13 @@ ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
                                      const ucs_regcache_params_t *params);
 
 /** Enlarge what is to be registered by what lies ahead of it, if neighbours are
- *  registered and covers are on. @return Nonzero if it is enlarged. */
+ *  registered and covers are on, or around it, if other pieces of the mapping
+ *  are. @return Nonzero if it is enlarged. */
 int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole);
+
+/** The inspection has said no to a cover. */
+void ucs_regcache_cover_refused(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region);
 
 /** @return What is to be asked of the memory of a region that a use with these
  *          flags registers, UCS_REGCACHE_INSPECT_xx. Outside of the lock, too. */
@@ -630,7 +656,8 @@ unsigned ucs_regcache_cover_question(ucs_regcache_h cache,
                                      const ucs_regcache_region_t *region,
                                      unsigned flags);
 
-/** A use asks for a range: whatever an event did to it is over. */
+/** A use asks for a range, which is not in memory.seen yet if this is the first:
+ *  whatever an event did to it is over. */
 void ucs_regcache_cover_asked(ucs_regcache_h cache,
                               const ucs_regcache_request_t *request);
 

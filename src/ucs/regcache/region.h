@@ -121,8 +121,9 @@ typedef struct ucs_regcache_region {
                                                   byte of the first */
     uintptr_t                   last;          /* behind the last */
     ucs_regcache_class_t        size_class;
-    int                         is_cover;      /* of pages, too, that nobody
+    uint8_t                     is_cover;      /* of pages, too, that nobody
                                                   asked for */
+    uint8_t                     is_scattered;  /* and that no neighbours show */
 
     _Atomic(uint64_t)           hits;          /* since registration, written
                                                   only by the user that made the

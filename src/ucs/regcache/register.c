@@ -157,6 +157,7 @@ void ucs_regcache_register_refuse(ucs_regcache_h cache,
     uint32_t *word = ucs_regcache_region_wait_word(region);
 
     ucs_regcache_lock(cache);
+    ucs_regcache_cover_refused(cache, region);
     ucs_regcache_region_fail(cache, region, UCS_ERR_REJECTED, 1);
     ucs_regcache_unlock(cache);
     cache->env.wake_waiters(cache->env.arg, word);

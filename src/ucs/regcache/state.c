@@ -60,10 +60,11 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     ucs_store_release(&region->start, request->start);   /* [R-FIELDS] */
     ucs_store_release(&region->end, request->end);       /* [R-FIELDS] */
     ucs_store_release(&region->access, request->access); /* [R-FIELDS] */
-    region->first      = request->first;
-    region->last       = request->last;
-    region->size_class = request->size_class;
-    region->is_cover   = request->is_cover;
+    region->first        = request->first;
+    region->last         = request->last;
+    region->size_class   = request->size_class;
+    region->is_cover     = request->is_cover;
+    region->is_scattered = request->is_scattered;
     ucs_store_relaxed(&region->shorts, 0);
     ucs_store_relaxed(&region->speculative, 0);
     ucs_store_relaxed(&region->learned, 0);

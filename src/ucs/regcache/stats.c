@@ -101,6 +101,7 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     ucs_regcache_stats_account(cache, stats);
     ucs_regcache_stats_model(&cache->cost.reg, &stats->register_model);
     ucs_regcache_stats_model(&cache->cost.dereg, &stats->deregister_model);
+    stats->registrations = stats->register_model.samples;
     ucs_regcache_unlock(cache);
 
     stats->in_use_byte_ns   += in_use;
@@ -110,6 +111,7 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     stats->heard             = ucs_load_relaxed(&cache->plan.heard);
     stats->announced         = ucs_load_relaxed(&cache->plan.announced);
     stats->announced_on_time = ucs_load_relaxed(&cache->plan.announced_on_time);
+    stats->announced_first   = ucs_load_relaxed(&cache->plan.announced_first);
     stats->idle_steps        = ucs_load_relaxed(&cache->plan.idle_steps);
     stats->hit_samples       = ucs_hist_samples(&cache->use.hit_ns);
     stats->hit_ns_p50        = ucs_hist_quantile(&cache->use.hit_ns, 0.5);

@@ -77,6 +77,13 @@ UCS_TUNING(uint64_t, cover_max, 2ul << 30, "bytes",
            "registrations above 4 GiB, and twice as many of half a million "
            "pages are nothing",
            "no recording has such neighbours")
+UCS_TUNING(uint64_t, cover_scatter, 64, "times",
+           "what the program has asked for of a mapping, in any order: that much "
+           "of it is registered for that at most. So at least one byte in 64 was "
+           "asked for, and 1,265 pieces cost some 18 registrations",
+           "no recording has such neighbours; simulated, 1,265 and 65,536 "
+           "pieces: half: 32 and 1,374 registrations for 18 and 687; double: 16 "
+           "and 359")
 UCS_TUNING(uint64_t, cover_failures, 8, "covers",
            "that may be refused by the lower domain before none is asked for "
            "any more: each costs a use a registration in vain",
@@ -179,7 +186,8 @@ UCS_TUNING(double, floor_allowance, 0.125, "of leaving pinned",
            "not measured: no recording comes to it")
 UCS_TUNING(double, floor_credit_ns, 1e9, "ns",
            "of run time: what leaving all pinned costs for so long may be lost "
-           "beside that. Less, and a helper's start on a busy core is enough",
+           "beside that and a missed use of each buffer. Less, and a helper's "
+           "start on a busy core is enough",
            "not measured: no recording comes to it")
 UCS_TUNING(double, soft_weight, 3, "times",
            "what a use is known to have lost for want of room under the soft "

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* RUSAGE_THREAD */
+#endif
 #include "thread.h"
 #include "futex.h"
 #include "log.h"
@@ -8,12 +11,14 @@
 
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define UCS_STACK_SIZE (512ul << 10)
@@ -26,7 +31,10 @@
 enum {
     UCS_THREAD_AWAKE,    /* runs a step, or is about to */
     UCS_THREAD_NOTIFIED, /* must run one more step */
-    UCS_THREAD_ASLEEP    /* waits on the word */
+    UCS_THREAD_STIRRED,  /* must look again when it is to come */
+    UCS_THREAD_ASLEEP,   /* waits on the word */
+    UCS_THREAD_DOZING    /* likewise, for its patience at most: others take its
+                            steps meanwhile, and a wake-up can wait */
 };
 
 typedef enum ucs_thread_life {
@@ -45,13 +53,20 @@ struct ucs_thread {
     /* Protects a step; taken by the thread with nothing held, and by fork
      * before the cache's own locks */
     pthread_mutex_t   step_lock;
-    uint64_t          next; /* ns: until then it may sleep; under that lock */
+    /* Under that lock, nanoseconds */
+    uint64_t          next;       /* until then no step is due */
+    uint64_t          patience;   /* 0: it leaves its steps to nobody */
+    uint64_t          left_until; /* until then it leaves them to others */
+    uint64_t          armed;      /* until then it sleeps unless it is woken */
+    int               is_called;  /* a wake-up that no step has served */
+    uint32_t          bell_seen;
     /* Protects what follows; nothing else is taken while it is held but
      * what pthread_create() takes */
     pthread_mutex_t   life_lock;
     ucs_thread_life_t life;
     pthread_t         id;
     uint64_t          cpu_ns; /* written by the thread at its end */
+    uint64_t          switches; /* likewise */
 };
 
 static __thread int ucs_thread_self_is_helper;
@@ -60,30 +75,49 @@ static __thread int ucs_thread_self_is_helper;
 void ucs_thread_wake(ucs_thread_h thread)
 {
     /* release [R-WAKE]: pairs with the acquire in ucs_thread_main(): what was
-     * queued before is seen by the step that follows */
+     * queued before is seen by the step that follows. One that dozes will see
+     * it, too, when its time is over. */
     if (ucs_swap_acq_rel(&thread->word, UCS_THREAD_NOTIFIED) ==
         UCS_THREAD_ASLEEP) {
         ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
     }
 }
 
+/* It is to come sooner than it said. Not if it has been woken, or dozes: then
+ * it looks by itself. */
+static void ucs_thread_stir(ucs_thread_h thread)
+{
+    uint32_t word = ucs_load_relaxed(&thread->word);
+
+    while ((word == UCS_THREAD_AWAKE) || (word == UCS_THREAD_ASLEEP)) {
+        /* release [R-WAKE]: pairs with the acquire in ucs_thread_main() */
+        if (ucs_cas_acq_rel(&thread->word, &word, UCS_THREAD_STIRRED)) {
+            if (word == UCS_THREAD_ASLEEP) {
+                ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
+            }
+            return;
+        }
+    }
+}
+
 /* @return Zero if the kernel cannot */
-static int
-ucs_thread_wait_both(ucs_thread_h thread, uint32_t bell, uint64_t left)
+static int ucs_thread_wait_both(ucs_thread_h thread, uint32_t word,
+                                uint32_t bell, uint64_t left)
 {
     const ucs_futex_word_t words[] = {
-        {&thread->word, UCS_THREAD_ASLEEP, UCS_FUTEX_PRIVATE},
+        {&thread->word, word, UCS_FUTEX_PRIVATE},
         {thread->bell, bell, UCS_FUTEX_SHARED}
     };
 
     return ucs_futex_wait_both(words, left);
 }
 
-static void ucs_thread_wait(ucs_thread_h thread, uint32_t bell, uint64_t left)
+static void ucs_thread_wait(ucs_thread_h thread, uint32_t word, uint32_t bell,
+                            uint64_t left)
 {
     if (thread->bell != NULL) {
         if (!thread->no_waitv) {
-            if (ucs_thread_wait_both(thread, bell, left)) {
+            if (ucs_thread_wait_both(thread, word, bell, left)) {
                 return;
             }
             thread->no_waitv = 1;
@@ -91,11 +125,12 @@ static void ucs_thread_wait(ucs_thread_h thread, uint32_t bell, uint64_t left)
         left = (left < UCS_BELL_NS) ? left : UCS_BELL_NS;
     }
 
-    ucs_futex_wait(&thread->word, UCS_THREAD_ASLEEP, left, UCS_FUTEX_PRIVATE);
+    ucs_futex_wait(&thread->word, word, left, UCS_FUTEX_PRIVATE);
 }
 
 /* @a bell was read before the step: a change since keeps the thread awake */
-static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
+static void ucs_thread_sleep(ucs_thread_h thread, uint32_t word, uint64_t until,
+                             uint32_t bell)
 {
     uint32_t awake = UCS_THREAD_AWAKE;
     uint64_t now;
@@ -108,11 +143,12 @@ static void ucs_thread_sleep(ucs_thread_h thread, uint64_t until, uint32_t bell)
     /* acquire [R-WAKE]: pairs with the release in ucs_thread_wake(); fails if
      * a wake-up came since the step began, whose queue entry that step may
      * have missed */
-    if (!ucs_cas_acq_rel(&thread->word, &awake, UCS_THREAD_ASLEEP)) {
+    if (!ucs_cas_acq_rel(&thread->word, &awake, word)) {
         return;
     }
 
-    ucs_thread_wait(thread, bell, (until == UINT64_MAX) ? until : until - now);
+    ucs_thread_wait(thread, word, bell,
+                    (until == UINT64_MAX) ? until : until - now);
 }
 
 int ucs_thread_is_helper(void)
@@ -128,11 +164,48 @@ uint64_t ucs_thread_spent(void)
     return ns;
 }
 
+/* Under the step's lock: a step, unless others take them. A wake-up that came
+ * before one of theirs is served by it; any other one by a step of its own, as
+ * soon as they have not come for its patience.
+ *
+ * @return How it sleeps, until thread->armed. */
+static uint32_t
+ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
+{
+    uint64_t now = ucs_clock_now();
+
+    thread->is_called |= is_called;
+    if ((now >= thread->left_until) || (bell != thread->bell_seen)) {
+        thread->is_called = 0;
+        thread->bell_seen = bell;
+        thread->next      = thread->step(thread->arg, now);
+        thread->armed     = ucs_max(thread->next, thread->left_until);
+        return UCS_THREAD_ASLEEP;
+    }
+
+    if (thread->is_called || (thread->next <= thread->left_until)) {
+        thread->armed = thread->left_until;
+        return UCS_THREAD_DOZING;
+    }
+    thread->armed = thread->next;
+    return UCS_THREAD_ASLEEP;
+}
+
+static uint64_t ucs_thread_count_switches(void)
+{
+    struct rusage usage;
+
+    return (getrusage(RUSAGE_THREAD, &usage) == 0) ?
+                   (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw) : 0;
+}
+
 static void *ucs_thread_main(void *arg)
 {
     ucs_thread_h thread = arg;
     uint32_t bell       = 0;
-    uint64_t next;
+    uint32_t word;
+    uint64_t until;
+    int is_called;
 
     ucs_thread_self_is_helper = 1;
     ucs_spawn_enter();
@@ -143,7 +216,8 @@ static void *ucs_thread_main(void *arg)
         /* acquire [R-WAKE]: pairs with the release in ucs_thread_wake(). A
          * request to stop comes before its wake-up, so it is looked at after
          * this */
-        ucs_swap_acq_rel(&thread->word, UCS_THREAD_AWAKE);
+        is_called = (ucs_swap_acq_rel(&thread->word, UCS_THREAD_AWAKE) ==
+                     UCS_THREAD_NOTIFIED);
         if (ucs_load_relaxed(&thread->stop)) {
             break;
         }
@@ -153,15 +227,16 @@ static void *ucs_thread_main(void *arg)
             bell = ucs_load_relaxed(thread->bell);
         }
         pthread_mutex_lock(&thread->step_lock);
-        next         = thread->step(thread->arg, ucs_clock_now());
-        thread->next = next;
+        word  = ucs_thread_turn(thread, is_called, bell);
+        until = thread->armed;
         pthread_mutex_unlock(&thread->step_lock);
 
         ucs_clock_refine();
-        ucs_thread_sleep(thread, next, bell);
+        ucs_thread_sleep(thread, word, until, bell);
     }
 
-    thread->cpu_ns = ucs_thread_spent();
+    thread->cpu_ns   = ucs_thread_spent();
+    thread->switches = ucs_thread_count_switches();
     ucs_spawn_leave();
     return NULL;
 }
@@ -174,14 +249,27 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
     if (pthread_mutex_trylock(&thread->step_lock) != 0) {
         return 0;
     }
-    next         = step(arg, ucs_clock_now());
-    is_sooner    = (next < thread->next);
-    thread->next = is_sooner ? next : thread->next;
+    thread->is_called = 0;
+    next              = step(arg, ucs_clock_now());
+    if (thread->patience != 0) {
+        thread->left_until = ucs_clock_now() + thread->patience;
+        thread->next       = next;
+        is_sooner = (ucs_max(next, thread->left_until) < thread->armed);
+    } else {
+        is_sooner    = (next < thread->next);
+        thread->next = is_sooner ? next : thread->next;
+    }
     pthread_mutex_unlock(&thread->step_lock);
     if (is_sooner) {
-        ucs_thread_wake(thread);
+        ucs_thread_stir(thread);
     }
     return 1;
+}
+
+void ucs_thread_set_patience(ucs_thread_h thread, uint64_t ns)
+{
+    thread->patience   = ns;
+    thread->left_until = (ns != 0) ? thread->left_until : 0;
 }
 
 ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
@@ -194,9 +282,10 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
         return UCS_ERR_NO_MEMORY;
     }
 
-    thread->step = step;
-    thread->arg  = arg;
-    thread->next = UINT64_MAX;
+    thread->step  = step;
+    thread->arg   = arg;
+    thread->next  = UINT64_MAX;
+    thread->armed = UINT64_MAX;
     pthread_mutex_init(&thread->step_lock, NULL);
     pthread_mutex_init(&thread->life_lock, NULL);
     *thread_p = thread;
@@ -267,6 +356,8 @@ void ucs_thread_stop(ucs_thread_h thread)
     if (thread->life == UCS_THREAD_RUNNING) {
         ucs_store_relaxed(&thread->stop, 1);
         ucs_thread_wake(thread);
+        /* Also one that dozes */
+        ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
         pthread_join(thread->id, NULL);
     }
     thread->life = UCS_THREAD_STOPPED;
@@ -296,6 +387,16 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     }
     pthread_mutex_unlock(&thread->life_lock);
     return cpu_ns;
+}
+
+uint64_t ucs_thread_switches(ucs_thread_h thread)
+{
+    uint64_t switches;
+
+    pthread_mutex_lock(&thread->life_lock);
+    switches = (thread->life == UCS_THREAD_STOPPED) ? thread->switches : 0;
+    pthread_mutex_unlock(&thread->life_lock);
+    return switches;
 }
 
 void ucs_thread_hold(ucs_thread_h thread)

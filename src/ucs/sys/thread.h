@@ -92,11 +92,25 @@ void ucs_thread_wake(ucs_thread_h thread);
  * not run, but must not be being destroyed.
  *
  * @param [in] step  What is run in place of the thread's own step. The thread
- *                   is woken if this is due before the thread would come.
+ *                   is woken if this is due before the thread would come. To
+ *                   one that has patience this counts as a step of its own: it
+ *                   must return all that the thread is to come for.
  *
  * @return Nonzero if a step was taken.
  */
 int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg);
+
+
+/**
+ * Have the thread leave its steps to those that others take, for as long as the
+ * latest of them is younger than @a ns: it sleeps although something is due or it
+ * was woken, and comes when none came for so long. A bell it always answers.
+ *
+ * @param [in] ns  0: it takes its steps itself, as at first.
+ *
+ * From a step.
+ */
+void ucs_thread_set_patience(ucs_thread_h thread, uint64_t ns);
 
 
 /** Let the step in progress end and join the thread. Idempotent; not from a
@@ -110,6 +124,11 @@ int ucs_thread_is_running(ucs_thread_h thread);
 
 /** @return Nanoseconds of processor time, kept after the thread is joined. */
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
+
+
+/** @return Times that the thread lost or gave up its processor; 0 before it has
+ *          been stopped. */
+uint64_t ucs_thread_switches(ucs_thread_h thread);
 
 
 /** @return Nonzero if the caller is a helper thread, not one of the program that

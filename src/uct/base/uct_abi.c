@@ -20,6 +20,10 @@
 #define UCT_ABI_HIT_COST_IB  180e-9
 #define UCT_ABI_HIT_COST_UCP 50e-9
 
+/* What a user says instead; 1.16 and 1.17 have the option and do not read it */
+#define UCT_ABI_HIT_COST_ENV_IB  "UCX_IB_RCACHE_OVERHEAD"
+#define UCT_ABI_HIT_COST_ENV_UCP "UCX_RCACHE_OVERHEAD"
+
 /*
  * One row for each stretch of releases whose layouts are the same, read from
  * the tag that is named, and compared with those in between: uct_md.h,
@@ -42,7 +46,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_reg_cost = 56, .attr_local_cpus = 96, .attr_size = 224,
      .component_list = 176, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS_ODP,
-     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB},
+     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
 
     {.minor_min = 14, .minor_max = 14, .tag = "v1.14.1",
      .num_slots = 12, .num_ib_slots = 0, .has_reg_params = 1,
@@ -51,7 +56,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_reg_cost = 80, .attr_local_cpus = 120, .attr_size = 512,
      .component_list = 176, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS_ODP,
-     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB},
+     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
 
     {.minor_min = 15, .minor_max = 15, .tag = "v1.15.0",
      .num_slots = 12, .num_ib_slots = 0, .has_reg_params = 1,
@@ -60,7 +66,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_reg_cost = 88, .attr_local_cpus = 128, .attr_size = 520,
      .component_list = 192, .has_config_entry = 1, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS,
-     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
+     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
 
     {.minor_min = 16, .minor_max = 16, .tag = "v1.16.0",
      .num_slots = 11, .num_ib_slots = 1, .has_reg_params = 1,
@@ -84,7 +91,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_detect_mem_types = 64,
      .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 536,
      .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
+     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP},
 
     {.minor_min = 21, .minor_max = 21, .tag = "v1.21.0",
      .num_slots = 12, .num_ib_slots = 1, .has_reg_params = 1,
@@ -92,7 +100,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_detect_mem_types = 64,
      .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 536,
      .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
+     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP},
 
     {.minor_min = 22, .minor_max = 22, .tag = "v1.22.0",
      .num_slots = 12, .num_ib_slots = 1, .has_reg_params = 1,
@@ -101,7 +110,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_detect_mem_types = 64,
      .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 544,
      .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
+     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP},
 
     {.minor_min = 23, .minor_max = 23, .tag = "9466d104a3",
      .num_slots = 13, .num_ib_slots = 1, .has_reg_params = 1,
@@ -110,7 +120,8 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_detect_mem_types = 64,
      .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 544,
      .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP}
+     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
+     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP}
 };
 
 #define UCT_ABI_NUM_ROWS (sizeof(uct_abi_rows) / sizeof(uct_abi_rows[0]))

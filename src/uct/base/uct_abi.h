@@ -63,6 +63,9 @@ typedef struct uct_abi {
     double     hit_cost;         /**< what UCP reckons a hit of UCX's own cache
                                       to cost, seconds */
     double     hit_cost_proto;   /**< the same with UCX_PROTO_ENABLE=y */
+    const char *hit_cost_env;    /**< variable that says it instead, NULL: none.
+                                      Where the two above differ it says the
+                                      first alone */
 } uct_abi_t;
 
 /** Fields of @ref uct_abi_md_mem_reg_params_t that are set. */

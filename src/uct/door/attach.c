@@ -225,6 +225,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
     const uct_pin_config_t pin_config = {
         .cost_base_ns     = uct_door_config.pin_base_ns,
         .cost_per_page_ns = uct_door_config.pin_per_page_ns,
+        .told_ns          = uct_door_config.pin_told_ns,
         .verify           = uct_door_pin_verify()
     };
     ucs_status_t status;

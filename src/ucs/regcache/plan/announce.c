@@ -242,6 +242,7 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     announcement->thread = operation->thread;
     announcement->is_over   = 0;
     announcement->has_acted = 0;
+    announcement->is_first  = 0;
     ucs_regcache_announced_price(cache, announcement);
     ucs_regcache_announced_plan(announced, announcement,
                                 cache->tuning.predict.bound_least,
@@ -311,6 +312,8 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
+    ucs_add_relaxed(&cache->plan.announced_first,
+                    announced->was_ready && of->is_first);
     if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) ||
         (of->state == UCS_REGCACHE_ANNOUNCED_READY)) {
         cost = ucs_regcache_announced_cost(of,
@@ -319,7 +322,13 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
                                                     of->posted));
         announced->saved = 1 - ucs_min(cost, 1);
     }
-    ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_NONE);
+    if ((of->region == use->region) && (of->generation == use->generation)) {
+        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_NONE);
+    } else {
+        /* A use that came while the helper registered has one of its own, and
+         * nobody else knows of the helper's */
+        ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
+    }
 }
 
 double ucs_regcache_announced_saved(ucs_regcache_h cache)
@@ -414,7 +423,7 @@ ucs_regcache_announced_open(ucs_regcache_h cache,
 /* Under the lock, with a region in reserve */
 static ucs_regcache_announced_act_t
 ucs_regcache_announced_look(ucs_regcache_h cache,
-                            const ucs_regcache_announcement_t *announcement,
+                            ucs_regcache_announcement_t *announcement,
                             ucs_regcache_region_t **region_p, uint64_t now)
 {
     ucs_regcache_region_t *region;
@@ -429,6 +438,7 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
                                      cache->plan.access);
     if (region == NULL) {
         *region_p = ucs_regcache_announced_open(cache, announcement, now);
+        announcement->is_first = (*region_p != NULL);
         return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
                                      UCS_REGCACHE_ANNOUNCED_REGISTER;
     }

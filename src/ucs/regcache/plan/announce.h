@@ -71,6 +71,7 @@ typedef struct ucs_regcache_announcement {
     uint32_t                       thread;
     uint32_t                       is_over;    /* no use can be its own */
     uint32_t                       has_acted;  /* it was READY */
+    uint32_t                       is_first;   /* nobody knew the buffer */
     ucs_regcache_announced_state_t state;
     ucs_regcache_region_t          *region;    /* READY */
     uint64_t                       generation; /* likewise */

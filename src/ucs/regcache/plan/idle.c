@@ -3,6 +3,22 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
+#include <ucs/sys/math.h>
+
+/* So that a wait is at worst twice as long for what is done in it: an idle step
+ * takes no longer than the rank has waited already, for waits that have lasted
+ * go on (the bound of ski rental). In short ones nothing dear is begun. */
+void ucs_regcache_idle_begin(ucs_regcache_h cache,
+                             const ucs_regcache_spare_t *spare)
+{
+    ucs_regcache_idling_t *idling = &cache->plan.idling;
+
+    idling->budget   = ucs_min(ucs_max(spare->ns, cache->tuning.idle_work_ns),
+                               UINT64_MAX - 1);
+    idling->is_alone = spare->is_alone;
+    idling->is_short = 0;
+}
+
 int ucs_regcache_is_idling(ucs_regcache_h cache)
 {
     return cache->plan.idling.budget != UINT64_MAX;
@@ -23,6 +39,20 @@ int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)
     return 1;
 }
 
+/* Where the helper does not come meanwhile: as soon after the use as it would,
+ * if there is time */
+static int ucs_regcache_idle_drops(ucs_regcache_h cache,
+                                   ucs_regcache_region_t *region)
+{
+    ucs_predict_terms_t terms;
+
+    ucs_regcache_terms(cache, region, &terms);
+    return cache->plan.idling.is_alone &&
+           (ucs_load_relaxed(&region->last_use) + terms.wakeup_ns <=
+            ucs_regcache_now(cache)) &&
+           ucs_regcache_idle_may(cache, terms.deregister_ns);
+}
+
 /* An idle step may come so soon after a use that the next one would miss what
  * the plans reckon the helper has not got around to by then; and a
  * deregistration is in no hurry. What there is no room to note is done: nobody
@@ -33,26 +63,30 @@ int ucs_regcache_idle_leaves(ucs_regcache_h cache,
     ucs_regcache_idling_t *idling = &cache->plan.idling;
 
     if (!ucs_regcache_is_idling(cache) ||
-        (idling->count == UCS_REGCACHE_LEFT)) {
+        (idling->count == UCS_REGCACHE_LEFT) ||
+        ucs_regcache_idle_drops(cache, region)) {
         return 0;
     }
-    idling->is_short                           = 1;
+    idling->is_short                       = 1;
     idling->left[idling->count].region     = region;
     idling->left[idling->count].generation = ucs_regcache_region_gen(region);
     ++idling->count;
     return 1;
 }
 
+/* What is left again in an idle step comes behind those that are looked at: it
+ * takes the place of one that has been */
 void ucs_regcache_idle_take_up(ucs_regcache_h cache)
 {
     ucs_regcache_idling_t *idling = &cache->plan.idling;
-    ucs_regcache_region_t *region;
+    unsigned count                = idling->count;
+    unsigned i;
 
-    while (idling->count > 0) {
-        region = idling->left[--idling->count].region;
-        if (ucs_regcache_region_gen(region) ==
-            idling->left[idling->count].generation) {
-            ucs_regcache_plan_deregister(cache, region);
+    idling->count = 0;
+    for (i = 0; i < count; ++i) {
+        if (ucs_regcache_region_gen(idling->left[i].region) ==
+            idling->left[i].generation) {
+            ucs_regcache_plan_deregister(cache, idling->left[i].region);
         }
     }
 }

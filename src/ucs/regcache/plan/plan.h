@@ -80,6 +80,8 @@ typedef struct ucs_regcache_hearing {
 /** What an idle step may do, and what it left. */
 typedef struct ucs_regcache_idling {
     uint64_t              budget;   /* ns; UINT64_MAX: this is the helper's */
+    int                   is_alone; /* the helper does not come meanwhile */
+    int                   was_alone; /* and was kept from it: it is not late */
     int                   is_short; /* something was left undone */
     unsigned              count;
     struct {
@@ -119,6 +121,7 @@ typedef struct ucs_regcache_plan {
     _Atomic(uint64_t)               announced;  /* receives among them */
     _Atomic(uint64_t)               announced_on_time; /* whose uses found them
                                                           registered for it */
+    _Atomic(uint64_t)               announced_first; /* first ones of them */
     _Atomic(uint64_t)               idle_steps;
 } ucs_regcache_plan_t;
 
@@ -268,6 +271,10 @@ int ucs_regcache_announced_is_ready(ucs_regcache_h cache);
 
 /* --- idle.c --- */
 
+/** An idle step begins. */
+void ucs_regcache_idle_begin(ucs_regcache_h cache,
+                             const ucs_regcache_spare_t *spare);
+
 /** @return Nonzero in an idle step. */
 int ucs_regcache_is_idling(ucs_regcache_h cache);
 
@@ -275,12 +282,12 @@ int ucs_regcache_is_idling(ucs_regcache_h cache);
  *  left: the helper is to do it. The helper's own step has all time. */
 int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns);
 
-/** A region is to be deregistered. @return Nonzero if this is an idle step: the
- *  helper will do it. */
+/** A region is to be deregistered. @return Nonzero if this is
+ *  an idle step that leaves it: the helper will do it, or a later one. */
 int ucs_regcache_idle_leaves(ucs_regcache_h cache,
                              ucs_regcache_region_t *region);
 
-/** The helper: deregister what was left, unless it is wanted by now. */
+/** Deregister what was left, unless it is wanted by now. */
 void ucs_regcache_idle_take_up(ucs_regcache_h cache);
 
 

@@ -65,9 +65,11 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     ucs_regcache_step_learn(cache, batches, now);
     /* Not before what it woke up for is served: on time it would find it too
      * early, and sleep again */
-    if (!ucs_regcache_is_idling(cache)) {
+    if (!ucs_regcache_is_idling(cache) && !cache->plan.idling.was_alone) {
         ucs_regcache_terms_late(cache, now);
     }
+    cache->plan.idling.was_alone = ucs_regcache_is_idling(cache) &&
+                                   cache->plan.idling.is_alone;
     ucs_regcache_sweep(cache, lost, ucs_regcache_now(cache));
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
         ucs_regcache_serve_expired(cache, list, ucs_regcache_now(cache));
@@ -104,15 +106,17 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 
 /* Its time is the application's own, which has no other use for it: it is not
  * charged, and says nothing of what a step of the helper takes */
-uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now)
+uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
+                                const ucs_regcache_spare_t *spare)
 {
     uint64_t next;
 
     ucs_add_relaxed(&cache->plan.idle_steps, 1);
     /* The helper's own next time is as it was: it tells how late that is */
-    cache->plan.idling.budget   = ucs_min(cache->tuning.idle_work_ns,
-                                          UINT64_MAX - 1);
-    cache->plan.idling.is_short = 0;
-    next                        = ucs_regcache_step_within(cache, now);
+    ucs_regcache_idle_begin(cache, spare);
+    if (spare->is_alone && ucs_regcache_plan_is_used(cache)) {
+        ucs_regcache_idle_take_up(cache);
+    }
+    next = ucs_regcache_step_within(cache, now);
     return cache->plan.idling.is_short ? now : next;
 }

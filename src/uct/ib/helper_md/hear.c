@@ -8,6 +8,7 @@
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
 
 #include <pthread.h>
 
@@ -19,6 +20,7 @@
 typedef struct uct_helper_hear_log {
     pthread_mutex_t         lock;
     uct_helper_drain_func_t drain;
+    uct_helper_lost_func_t  lost;
     uint64_t                count; /* ever put in */
     ucs_operation_t         operations[UCT_HELPER_HEAR_LOG];
 } uct_helper_hear_log_t;
@@ -75,11 +77,23 @@ void uct_helper_hear(const ucs_operation_t *operations, unsigned count)
     pthread_mutex_unlock(&log->lock);
 }
 
-void uct_helper_hear_from(uct_helper_drain_func_t drain)
+void uct_helper_hear_from(uct_helper_drain_func_t drain,
+                          uct_helper_lost_func_t lost)
 {
     pthread_mutex_lock(&uct_helper_hear_log.lock);
     uct_helper_hear_log.drain = drain;
+    uct_helper_hear_log.lost  = lost;
     pthread_mutex_unlock(&uct_helper_hear_log.lock);
+}
+
+uint64_t uct_helper_hear_lost(void)
+{
+    uct_helper_lost_func_t lost;
+
+    pthread_mutex_lock(&uct_helper_hear_log.lock);
+    lost = uct_helper_hear_log.lost;
+    pthread_mutex_unlock(&uct_helper_hear_log.lock);
+    return (lost != NULL) ? lost() : 0;
 }
 
 /* Not more than the log holds: what comes faster than it is read waits */
@@ -141,20 +155,45 @@ void uct_helper_hear_step(uct_helper_md_t *md)
  * Idle steps
  */
 
+/* An idle step of a domain */
+typedef struct uct_helper_hear_idle {
+    uct_helper_md_t *md;
+    uint64_t        spare_ns; /* of all domains, likewise */
+} uct_helper_hear_idle_t;
+
 static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
 {
-    uct_helper_md_t *md = arg;
+    uct_helper_hear_idle_t *idle  = arg;
+    uct_helper_md_t *md           = idle->md;
+    ucs_regcache_spare_t spare    = {.ns       = idle->spare_ns,
+                                     .is_alone = md->is_alone};
+    uint64_t next, took;
 
     if (md->is_resting) {
         return UCS_REGCACHE_TIME_NEVER;
     }
     uct_helper_hear_step(md);
-    return ucs_regcache_idle_step(md->cache, now);
+    next           = ucs_regcache_idle_step(md->cache, now, &spare);
+    took           = ucs_clock_now() - now;
+    idle->spare_ns = (idle->spare_ns > took) ? idle->spare_ns - took : 0;
+    /* It is the thread that looks after the node and after itself */
+    return md->is_alone ? ucs_min(next, md->turn_at) : next;
 }
 
-int uct_helper_idle_step(void)
+int uct_helper_hear_has_waits(void)
+{
+    int has_waits;
+
+    pthread_mutex_lock(&uct_helper_hear_log.lock);
+    has_waits = (uct_helper_hear_log.drain != NULL);
+    pthread_mutex_unlock(&uct_helper_hear_log.lock);
+    return has_waits;
+}
+
+int uct_helper_idle_step(uint64_t spare_ns)
 {
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
+    uct_helper_hear_idle_t idle        = {.spare_ns = spare_ns};
     int done                           = 0;
     uct_helper_md_t *md;
     int cancel;
@@ -167,7 +206,9 @@ int uct_helper_idle_step(void)
     cancel = ucs_cancel_disable();
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
-            done |= ucs_thread_try_step(md->thread, uct_helper_hear_idle, md);
+            idle.md = md;
+            done   |= ucs_thread_try_step(md->thread, uct_helper_hear_idle,
+                                          &idle);
         }
     }
     ucs_cancel_restore(cancel);

@@ -43,14 +43,24 @@ typedef unsigned (*uct_helper_drain_func_t)(ucs_operation_t *into,
                                             unsigned max);
 
 
+/** How many operations were lost on the way, in all. Any thread. */
+typedef uint64_t (*uct_helper_lost_func_t)(void);
+
+
 /**
  * Have steps and idle steps ask @a drain for operations before anything else.
  * The domains that are open then and later hear them.
  *
  * @param [in] drain  Valid until it is replaced; NULL: nobody is asked. When
  *                    this returns, what was here before is not running.
+ * @param [in] lost   Valid for as long; NULL: it is not known.
  */
-void uct_helper_hear_from(uct_helper_drain_func_t drain);
+void uct_helper_hear_from(uct_helper_drain_func_t drain,
+                          uct_helper_lost_func_t lost);
+
+
+/** @return Operations of the process that were not heard for want of room. */
+uint64_t uct_helper_hear_lost(void);
 
 
 /**
@@ -64,16 +74,26 @@ void uct_helper_hear(const ucs_operation_t *operations, unsigned count);
 
 /**
  * One step of the caches of all open domains, by a thread that would wait
- * otherwise. It takes nothing upon itself that is dearer than the cache's bound
- * (`idle_work_ns` among its constants): for that it wakes the helper thread.
+ * otherwise. It takes nothing upon itself that is dearer than the wait has
+ * been, or than the cache's bound (`idle_work_ns` among its constants): that is
+ * left to the helper thread, which is woken unless it leaves its steps to these
+ * (@ref ucs_thread_set_patience).
  *
  * Waits for nothing: where a step is under way, in whatever thread, or the
  * process is a forked child, nothing is done. Any thread but one that is inside
  * a registration, a memory event, a signal handler or a step.
  *
+ * @param [in] spare_ns  For how long the thread has waited, less what steps
+ *                       meanwhile took.
+ *
  * @return Nonzero if a step was taken.
  */
-int uct_helper_idle_step(void);
+int uct_helper_idle_step(uint64_t spare_ns);
+
+
+/** @return Nonzero if something tells of threads that wait: there are idle
+ *          steps if there are any such threads. */
+int uct_helper_hear_has_waits(void);
 
 
 /** A domain is open, with its cache and thread. Nothing is held. */

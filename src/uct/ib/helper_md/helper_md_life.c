@@ -6,6 +6,7 @@
 #include "node_process.h"
 #include "session.h"
 #include <ucs/sys/log.h>
+#include <uct/ib/helper_md/config/values.h>
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/watch/trust.h>
@@ -144,11 +145,24 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
  * releases */
 static double uct_helper_md_hit_cost(void)
 {
-    const char *proto = getenv(UCT_HELPER_MD_PROTO_ENV);
+    const uct_abi_t *abi = uct_abi_running;
+    const char *proto    = getenv(UCT_HELPER_MD_PROTO_ENV);
+    const char *text     = NULL;
+    double told_ns;
 
-    return ((proto != NULL) && (*proto != '\0') &&
-            (strchr("yYtT1", *proto) != NULL)) ?
-           uct_abi_running->hit_cost_proto : uct_abi_running->hit_cost;
+    if ((proto != NULL) && (*proto != '\0') &&
+        (strchr("yYtT1", *proto) != NULL) &&
+        (abi->hit_cost_proto != abi->hit_cost)) {
+        return abi->hit_cost_proto;
+    }
+
+    if (abi->hit_cost_env != NULL) {
+        text = getenv(abi->hit_cost_env);
+    }
+
+    /* "auto" is no time */
+    return ((text != NULL) && uct_helper_value_told(text, &told_ns) &&
+            (told_ns > 0)) ? told_ns * 1e-9 : abi->hit_cost;
 }
 
 static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,

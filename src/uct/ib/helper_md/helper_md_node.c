@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "hear.h"
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
 
@@ -118,7 +119,8 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     uint64_t cpu_ns = ucs_thread_spent();
     ucs_place_t place;
 
-    md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;
+    md->work.cpu_ns           = cpu_ns - md->turn_cpu_ns;
+    md->topology->hears_waits = uct_helper_hear_has_waits();
     if (ucs_node_turn(md->node, now, &md->work, md->topology, &place)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
@@ -126,6 +128,8 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     md->turn_cpu_ns = cpu_ns;
     md->work.steps  = 0;
     uct_helper_md_move(md, &place);
+    md->is_alone = (place.patience_ns != 0);
+    ucs_thread_set_patience(md->thread, place.patience_ns);
     ucs_regcache_set_shared(md->cache, place.shared_ns);
     if (md->is_resting == place.runs) {
         md->is_resting = !place.runs;

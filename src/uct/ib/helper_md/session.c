@@ -120,16 +120,6 @@ static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
         uct_helper_report_add_note(figures, note);
     }
 
-    if (stats->covers > 0) {
-        snprintf(note, sizeof(note),
-                 "%lu uses asked, %lu registrations were made; %lu first uses "
-                 "were spared one by %lu for neighbours: %.3f s by the cost "
-                 "model",
-                 stats->uses, stats->register_model.samples, stats->spared,
-                 stats->covers, stats->spared_ns * UCT_HELPER_SESSION_NS);
-        uct_helper_report_add_note(figures, note);
-    }
-
     if (stats->failed > 0) {
         snprintf(note, sizeof(note),
                  "%lu registrations were refused by the lower domain",
@@ -152,6 +142,7 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
     uct_helper_report_add_domain(figures, md->name);
     figures->policy              = ucs_regcache_policy_names[md->config.policy];
     figures->max_slowdown        = md->config.max_slowdown;
+    figures->helper_switches    += ucs_thread_switches(md->thread);
     figures->helper_cpu_seconds += ucs_thread_cpu_ns(md->thread) *
                                    UCT_HELPER_SESSION_NS;
 }
@@ -169,7 +160,8 @@ static void uct_helper_session_write(uint64_t now)
         return;
     }
 
-    figures = session->closed;
+    figures            = session->closed;
+    figures.heard_lost = uct_helper_hear_lost();
     ucs_list_for_each(md, &session->domains, list) {
         uct_helper_session_collect(md, now, &figures);
     }

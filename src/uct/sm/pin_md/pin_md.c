@@ -462,6 +462,11 @@ static void uct_pin_md_calibrate(uct_pin_md_t *pin)
                  "after their deregistration, VmPin will lag");
     }
 
+    if (pin->config.told_ns > 0) {
+        pin->reg_cost = ucs_linear_func_make(pin->config.told_ns * 1e-9, 0);
+        return;
+    }
+
     pin->reg_cost = uct_pin_cost_measure(&pin->table, &pin->config,
                                          pin->is_lazy ?
                                          UCT_PIN_MD_COST_TRIES_LAZY :
@@ -480,7 +485,8 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
     uct_pin_md_t *pin;
 
     /* Written so that a NaN fails too */
-    if (!(config->cost_base_ns >= 0) || !(config->cost_per_page_ns >= 0)) {
+    if (!(config->cost_base_ns >= 0) || !(config->cost_per_page_ns >= 0) ||
+        !(config->told_ns >= 0)) {
         return UCS_ERR_INVALID_PARAM;
     }
 

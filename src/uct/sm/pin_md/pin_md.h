@@ -74,6 +74,13 @@ typedef struct uct_pin_config {
      * when the decorator above says so.
      */
     uct_pin_verify_t verify;
+
+    /**
+     * What query() says that a registration costs, in nanoseconds, not below 0;
+     * 0: what was measured at the start, with the modelled cost. UCX chooses its
+     * protocols by that figure, and what is measured differs from run to run.
+     */
+    double   told_ns;
 } uct_pin_config_t;
 
 /** First difference between a registration and its virtual address. */

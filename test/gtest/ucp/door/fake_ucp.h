@@ -37,6 +37,8 @@ extern std::vector<call> calls;
 extern std::function<void()> inside;
 extern uint64_t answer;
 extern unsigned idle_steps;
+extern uint64_t spare_ns; /* as the latest one was told */
+extern uint64_t time;     /* ns, what the door is told, and one more */
 extern std::function<void()> in_idle_step;
 extern const ucp_door_reader_t *reader;
 std::map<std::string, ucp_door_func_t> &functions();
@@ -106,7 +108,7 @@ class test_door : public ::testing::Test {
 protected:
     static uint64_t now();
     static uint64_t walk(uintptr_t position, uintptr_t caller);
-    static int idle_step();
+    static int idle_step(uint64_t spare_ns);
     void SetUp() override;
 
     /* What was told since the last look */

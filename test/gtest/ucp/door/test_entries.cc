@@ -12,6 +12,8 @@ std::vector<call> calls;
 std::function<void()> inside;
 uint64_t answer;
 unsigned idle_steps;
+uint64_t spare_ns;
+uint64_t time;
 std::function<void()> in_idle_step;
 const ucp_door_reader_t *reader;
 
@@ -40,9 +42,7 @@ static ucp_door_func_t find(const char *name, const void *)
 
 uint64_t test_door::now()
 {
-    static uint64_t time;
-
-    return ++time;
+    return ++fake_ucp::time;
 }
 
 uint64_t test_door::walk(uintptr_t, uintptr_t caller)
@@ -50,9 +50,10 @@ uint64_t test_door::walk(uintptr_t, uintptr_t caller)
     return caller | 1;
 }
 
-int test_door::idle_step()
+int test_door::idle_step(uint64_t spare_ns)
 {
     ++fake_ucp::idle_steps;
+    fake_ucp::spare_ns = spare_ns;
     if (fake_ucp::in_idle_step) {
         fake_ucp::in_idle_step();
     }
@@ -357,6 +358,30 @@ TEST_F(test_door, idle_steps_after_empty_calls_in_a_row)
         progress(0);
     }
     EXPECT_EQ(3u, fake_ucp::idle_steps);
+}
+
+/* What was waited, less what steps took meanwhile; of each wait anew */
+TEST_F(test_door, an_idle_step_knows_how_long_the_wait_has_been)
+{
+    auto wait = [&](uint64_t ns) {
+        fake_ucp::time += ns;
+        for (unsigned i = 0; i < 16; ++i) {
+            progress(0);
+        }
+        return fake_ucp::spare_ns;
+    };
+
+    EXPECT_EQ(0u, wait(1000));
+    EXPECT_EQ(1001u, wait(1000)); /* a look at the clock is a nanosecond */
+    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 1500; };
+    EXPECT_EQ(2001u, wait(1000));
+    fake_ucp::in_idle_step = nullptr;
+    EXPECT_EQ(1501u, wait(1000));
+    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 5000; };
+    EXPECT_EQ(2501u, wait(1000));
+    EXPECT_EQ(1001u, wait(1000));
+    progress(1);
+    EXPECT_EQ(0u, wait(1000));
 }
 
 /* Nested calls of progress, as of a completion function that may not but does,

@@ -5,6 +5,10 @@
 gtest_SOURCES += \
 	ucp/firehose/firehose_world.h \
 	ucp/firehose/test_firehose.cc \
+	ucp/firehose/test_firehose_ahead.cc \
 	ucp/firehose/test_firehose_buckets.cc \
+	ucp/firehose/test_firehose_hit.cc \
 	ucp/firehose/test_firehose_message.cc \
-	ucp/firehose/test_firehose_random.cc
+	ucp/firehose/test_firehose_protocol.cc \
+	ucp/firehose/test_firehose_random.cc \
+	ucp/firehose/test_firehose_threads.cc

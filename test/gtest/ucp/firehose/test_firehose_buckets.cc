@@ -221,6 +221,18 @@ TEST_F(test_firehose_buckets, what_is_doomed_is_not_found_again)
     put(fresh, UCP_FIREHOSE_REMOTE);
 }
 
+/* So long a range is looked for among all buckets */
+TEST_F(test_firehose_buckets, a_range_ends_before_its_end)
+{
+    auto inside = remote(99), behind = remote(100);
+
+    ucp_firehose_buckets_doom(&table, 1, 100 * SIZE);
+    EXPECT_EQ(inside, ucp_firehose_buckets_next_struck(&table));
+    EXPECT_EQ(nullptr, ucp_firehose_buckets_next_struck(&table));
+    put(inside, UCP_FIREHOSE_REMOTE);
+    put(behind, UCP_FIREHOSE_REMOTE);
+}
+
 TEST_F(test_firehose_buckets, a_doomed_victim_goes_at_the_next_look)
 {
     put(remote(1), UCP_FIREHOSE_REMOTE);
@@ -273,6 +285,7 @@ static void signal_doom(int)
 TEST_F(test_firehose_buckets, a_signal_handler_may_doom)
 {
     struct itimerval often = {{0, 50}, {0, 50}}, never = {};
+    struct itimerval at_last = {{0, 0}, {5, 0}}; /* seconds of processor */
     struct sigaction action = {}, before;
 
     signal_table      = &table;
@@ -280,6 +293,8 @@ TEST_F(test_firehose_buckets, a_signal_handler_may_doom)
     action.sa_handler = signal_doom;
     action.sa_flags   = SA_RESTART;
     ASSERT_EQ(0, sigaction(SIGALRM, &action, &before));
+    /* A handler that waits for its own thread is ended by SIGPROF */
+    ASSERT_EQ(0, setitimer(ITIMER_PROF, &at_last, nullptr));
     ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, nullptr));
     for (unsigned i = 0; signal_count < 300; ++i) {
         ucp_firehose_bucket_t *bucket;
@@ -292,6 +307,7 @@ TEST_F(test_firehose_buckets, a_signal_handler_may_doom)
         }
     }
     ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, nullptr));
+    ASSERT_EQ(0, setitimer(ITIMER_PROF, &never, nullptr));
     ASSERT_EQ(0, sigaction(SIGALRM, &before, nullptr));
     EXPECT_GT(table.num_dooms, 0u);
 }

@@ -140,3 +140,37 @@ TEST_F(test_firehose_message, what_is_cut_short_or_too_long_is_told)
     header[1] = UCP_FIREHOSE_VERSION + 1;
     EXPECT_EQ(UCS_ERR_UNSUPPORTED, read(sizeof(header), length));
 }
+
+/* An entry that does not end within the message is not read, though the bytes
+ * behind it are there */
+TEST_F(test_firehose_message, nothing_is_read_behind_the_message)
+{
+    const char key[] = "0123456789";
+
+    for (int kind = UCP_FIREHOSE_HELLO; kind < UCP_FIREHOSE_KIND_LAST; ++kind) {
+        ucp_firehose_entry_t entry = {};
+        ucp_firehose_message_t message;
+
+        entry.key        = key;
+        entry.key_length = sizeof(key);
+        pass((ucp_firehose_kind_t)kind, {entry});
+        for (size_t cut = 0; cut < length; ++cut) {
+            ASSERT_EQ(UCS_OK, ucp_firehose_message_open(&message, header,
+                                                        sizeof(header), bytes,
+                                                        cut));
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+                      ucp_firehose_message_next(&message, &entry))
+                    << kind << " " << cut;
+        }
+    }
+}
+
+TEST_F(test_firehose_message, kinds_that_there_are_not)
+{
+    for (int kind : {0, (int)UCP_FIREHOSE_KIND_LAST, 255}) {
+        header[0] = kind;
+        header[1] = UCP_FIREHOSE_VERSION;
+        header[2] = header[3] = 0;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, read(sizeof(header), 0)) << kind;
+    }
+}

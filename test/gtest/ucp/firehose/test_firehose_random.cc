@@ -27,10 +27,12 @@ protected:
         random.seed(seed);
         opts.seed          = seed;
         opts.nodes         = 2 + below(3);
-        opts.memory        = (opts.nodes - 1) * (1 + below(12));
+        opts.memory        = (opts.nodes - 1) * (1 + below(12)) *
+                             (below(4) == 0 ? 8 : 1);
         opts.victims       = 1 + below(6);
         opts.arena         = opts.nodes * SLICE / PAGE;
-        opts.flags         = below(4) * UCX_FIREHOSE_FLAG_ADAPT;
+        opts.flags         = below(4) * UCX_FIREHOSE_FLAG_ADAPT |
+                             below(4) * UCX_FIREHOSE_FLAG_HISTORY;
         opts.jitter        = below(2) * 20000;
         opts.inline_chance = below(3) * 400000;
         if (fails) {

@@ -3,4 +3,5 @@
 #
 
 gtest_SOURCES += \
-	ucp/wire/test_wire_sim.cc
+	ucp/wire/test_wire_sim.cc \
+	ucp/wire/test_wire_ucp.cc

@@ -181,6 +181,44 @@ TEST_F(test_place, without_an_idle_core)
     EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
 }
 
+/* A rank that waits has time for its helper's work, however many there are */
+TEST_F(test_place, where_waiting_is_heard_ranks_do_it_themselves)
+{
+    set_cores(2);
+    for (unsigned i = 0; i < 2; ++i) {
+        add(-1, 100);
+    }
+    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_PLACE_POLICY_AUTO).why);
+    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_PLACE_POLICY_IDLE).why);
+    EXPECT_EQ(0u, decide(0, UCS_PLACE_POLICY_IDLE).patience_ns);
+    m_topology.hears_waits = 1;
+    for (auto policy : {UCS_PLACE_POLICY_AUTO, UCS_PLACE_POLICY_IDLE}) {
+        auto place = decide(0, policy);
+        EXPECT_EQ(UCS_PLACE_WAITS, place.why);
+        EXPECT_TRUE(place.runs);
+        EXPECT_EQ(UCS_PLACE_PATIENCE_NS, place.patience_ns);
+    }
+    EXPECT_EQ(UCS_PLACE_ALL, decide(0, UCS_PLACE_POLICY_AGGRESSIVE).why);
+    EXPECT_EQ(UCS_PLACE_NO_CORE, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).why);
+
+    add(-1, 100);
+    EXPECT_EQ(UCS_PLACE_CROWDED_PATIENCE_NS,
+              decide(0, UCS_PLACE_POLICY_AUTO).patience_ns);
+    m_ranks[0].load = UCS_PLACE_LOAD_MAX + 1;
+    EXPECT_EQ(3u, runners(UCS_PLACE_POLICY_AUTO).size());
+}
+
+/* On a core of its own a helper disturbs nobody, unless the user says so */
+TEST_F(test_place, with_an_idle_core_only_idle_leaves_the_work_to_waits)
+{
+    set_cores(2);
+    add(0, 100);
+    m_topology.hears_waits = 1;
+    EXPECT_EQ(UCS_PLACE_IDLE, decide(0, UCS_PLACE_POLICY_AUTO).why);
+    EXPECT_EQ(0u, decide(0, UCS_PLACE_POLICY_AUTO).patience_ns);
+    EXPECT_EQ(UCS_PLACE_WAITS, decide(0, UCS_PLACE_POLICY_IDLE).why);
+}
+
 /* Ranks that wait for each other's time slices have no time for a helper */
 TEST_F(test_place, more_ranks_than_cores_have_no_helper_under_auto)
 {

@@ -15,6 +15,7 @@ gtest_SOURCES += \
 	ucs/predict/test_cost.cc \
 	ucs/predict/test_delays.cc \
 	ucs/predict/test_lru.cc \
+	ucs/predict/test_newcomers.cc \
 	ucs/predict/test_order.cc \
 	ucs/predict/test_order_keys.cc \
 	ucs/predict/test_periodicity.cc \

@@ -376,6 +376,109 @@ TEST_F(test_cover_memory, ends_with_the_mapping)
     unmap_all(17);
 }
 
+class test_cover_scattered : public test_cover_memory {
+protected:
+    test_cover_scattered()
+    {
+        m_end = piece(PIECES);
+        for (unsigned i = 0; i < PIECES; ++i) {
+            m_order.push_back(i);
+        }
+        std::shuffle(m_order.begin(), m_order.end(), std::mt19937(4));
+    }
+
+    /** Bytes that are registered. */
+    size_t covered()
+    {
+        size_t sum = 0;
+        for (const auto &entry : m_world.live) {
+            sum += entry.second.length;
+        }
+        return sum;
+    }
+
+    static constexpr unsigned PIECES = 1265;
+    std::vector<unsigned> m_order;
+};
+
+/* The registrations double what is covered, and what is left are holes */
+TEST_F(test_cover_scattered, few_in_any_order)
+{
+    m_world.open();
+    for (unsigned i : m_order) {
+        map(i);
+    }
+    EXPECT_GE(40u, m_world.regs);
+    EXPECT_EQ(PIECES * PIECE, covered()); /* nothing is pinned twice */
+    unmap_all(20);
+}
+
+/* Most of what is pinned may be what nobody asks for, but not all. Neighbours
+ * add to it. */
+TEST_F(test_cover_scattered, a_share_of_it_is_asked_for)
+{
+    ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
+    unsigned asked               = 0;
+
+    tuning.cover_scatter  = 4;
+    m_world.params.tuning = &tuning;
+    m_world.open();
+    for (unsigned i : m_order) {
+        map(i);
+        ++asked;
+        EXPECT_GE((5 * asked + 1) * PIECE, covered()) << asked;
+    }
+    EXPECT_GE(PIECES / 3, m_world.regs);
+    unmap_all(21);
+}
+
+/* Nothing is brought into memory for it, and that is not tried for ever */
+TEST_F(test_cover_scattered, only_of_what_is_in_memory)
+{
+    m_is_resident = false;
+    m_world.open();
+    map(1000);
+    for (unsigned i = 0; i < 20; ++i) {
+        map(30 * i);
+        EXPECT_FALSE(m_world.is_registered(piece(30 * i + 1), 1)) << i;
+    }
+    EXPECT_EQ(ucs_regcache_tuning_default.cover_failures, m_speculations);
+    EXPECT_EQ(21u, m_world.regs);
+    unmap_all(22);
+}
+
+/* Nor for messages, which say nothing of what is to come */
+TEST_F(test_cover_scattered, only_for_what_the_program_maps)
+{
+    m_world.open();
+    map(1000);
+    map(1100);
+    map(1200);
+    size_t before = covered();
+    EXPECT_LT(3 * PIECE, before);
+    for (unsigned i = 0; i < 30; ++i) {
+        map(30 * i, MESSAGE);
+    }
+    EXPECT_EQ(before + 30 * PIECE, covered());
+    unmap_all(23);
+}
+
+/* What is registered in one mapping says nothing of another */
+TEST_F(test_cover_scattered, each_mapping_by_itself)
+{
+    m_world.open();
+    for (unsigned i : m_order) {
+        map(i);
+    }
+    m_start = piece(2 * PIECES);
+    m_end   = piece(3 * PIECES);
+    size_t before = covered();
+    map(2 * PIECES + 500);
+    map(2 * PIECES + 600);
+    EXPECT_EQ(before + 2 * PIECE, covered());
+    unmap_all(24);
+}
+
 TEST_F(test_cover_memory, not_of_memory_that_may_not_be_kept)
 {
     m_may_keep = false;

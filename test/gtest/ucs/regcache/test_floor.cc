@@ -52,6 +52,7 @@ protected:
 
         return (1 + tuning->floor_allowance) * left_pinned(stats) +
                MU * tuning->floor_credit_ns +
+               stats.cold * reg_ns() +
                (stats.floors + 1) * BUFFERS * 2 * reg_ns() + w->step_ns;
     }
 
@@ -122,6 +123,27 @@ TEST_F(test_regcache_floor, helper_rests_until_it_is_worn_off)
     EXPECT_TRUE(ucs_regcache_needs_helper(w->cache));
     w->advance(10000 * MS);
     EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
+/* At first the soft ceiling has room for what uses had at once, and to learn that
+ * more room pays costs more than a second of memory does. A missed use of each
+ * buffer is allowed, so that this is learned. */
+TEST_F(test_regcache_floor, what_is_learned_may_cost_a_missed_use_of_each)
+{
+    w                      = std::make_unique<regcache_world>(
+            UCS_REGCACHE_POLICY_PREDICT);
+    w->params.max_slowdown = MU / 100; /* all for a second costs 50 us */
+    w->open();
+    for (unsigned iteration = 0; iteration < 12; ++iteration) {
+        for (unsigned i = 0; i < BUFFERS; ++i) {
+            w->use(buffer(i), MB, MS / 10);
+        }
+        EXPECT_EQ(0u, w->stats().floors) << iteration;
+        w->advance(100 * MS);
+    }
+    EXPECT_GT(w->stats().missed, 0u);
+    EXPECT_GT(w->stats().soft_ceiling_raises, 0u);
+    EXPECT_GT(w->stats().on_time, 10 * BUFFERS);
 }
 
 /* Neither reason for a rest ends the other */

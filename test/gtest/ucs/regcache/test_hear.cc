@@ -42,6 +42,14 @@ protected:
         say(UCS_OPERATION_RECEIVE, address, length, id);
     }
 
+    /* By a thread that has waited for so long */
+    uint64_t idle_step(uint64_t spare_ns = 0, int is_alone = 0)
+    {
+        const ucs_regcache_spare_t idle = {spare_ns, is_alone};
+
+        return ucs_regcache_idle_step(m_world.cache, m_world.now, &idle);
+    }
+
     bool is_registered()
     {
         return m_world.is_registered(BUFFER, SIZE);
@@ -79,7 +87,7 @@ TEST_F(test_hear, a_posted_receive_is_registered_before_its_first_use)
 TEST_F(test_hear, an_idle_step_registers_it_as_well)
 {
     post();
-    ucs_regcache_idle_step(m_world.cache, m_world.now);
+    idle_step();
     EXPECT_TRUE(is_registered());
     EXPECT_EQ(1u, m_world.stats().idle_steps);
 }
@@ -228,10 +236,27 @@ TEST_F(test_hear, an_idle_step_leaves_deregistrations_to_the_helper)
     m_world.step();
     ASSERT_TRUE(is_registered());
     say(UCS_OPERATION_RECEIVED, 0, 0, 7);
-    next = ucs_regcache_idle_step(m_world.cache, m_world.now);
+    next = idle_step();
     EXPECT_TRUE(is_registered());
     EXPECT_LE(next, m_world.now);
     m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
+/* The helper does not come meanwhile: as soon as it would, if the wait has lasted
+ * for as long as that takes */
+TEST_F(test_hear, alone_an_idle_step_deregisters_in_a_wait_that_lasts)
+{
+    post(BUFFER, SIZE, 7);
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    say(UCS_OPERATION_RECEIVED, 0, 0, 7);
+    m_world.advance(MS);
+    EXPECT_LE(idle_step(MS, 0), m_world.now);
+    EXPECT_TRUE(is_registered());
+    EXPECT_LE(idle_step(0, 1), m_world.now);
+    EXPECT_TRUE(is_registered());
+    idle_step(MS, 1);
     EXPECT_FALSE(is_registered());
 }
 

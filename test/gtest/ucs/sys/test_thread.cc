@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <fstream>
@@ -65,7 +66,7 @@ protected:
     /* State of the helper as the kernel sees it */
     char state()
     {
-        std::ifstream file("/proc/self/task/" + std::to_string(m_tid) +
+        std::ifstream file("/proc/self/task/" + std::to_string(m_tid.load()) +
                            "/stat");
         std::string text((std::istreambuf_iterator<char>(file)),
                          std::istreambuf_iterator<char>());
@@ -83,7 +84,7 @@ protected:
     std::mutex              m_lock; /* protects what follows */
     std::condition_variable m_changed;
     unsigned                m_steps = 0;
-    pid_t                   m_tid   = 0;
+    std::atomic<pid_t>      m_tid{0};
 };
 
 TEST_F(test_thread, does_nothing_before_it_is_started)
@@ -346,4 +347,123 @@ TEST(test_wait, stress_waiters_are_woken)
         waiter.join();
     }
     EXPECT_EQ(last, word);
+}
+
+/*
+ * A thread that leaves its steps to others
+ */
+
+class test_thread_patience : public test_thread {
+protected:
+    static constexpr uint64_t MS      = 1000000;
+    static constexpr uint64_t FOREVER = 100000 * MS;
+
+    uint64_t on_step(uint64_t now) override
+    {
+        ucs_thread_set_patience(m_thread, m_patience);
+        return test_thread::on_step(now);
+    }
+
+    static uint64_t idle(void *arg, uint64_t now)
+    {
+        uint64_t due = *static_cast<uint64_t*>(arg);
+
+        return (due == UINT64_MAX) ? due : now + due;
+    }
+
+    /* A step of a thread that waits; the next one is due after so long */
+    void idle_step(uint64_t due = UINT64_MAX)
+    {
+        while (!ucs_thread_try_step(m_thread, idle, &due)) {
+            std::this_thread::yield();
+        }
+    }
+
+    void start(uint64_t patience)
+    {
+        m_patience = patience;
+        ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+        await_steps(1);
+        await_sleep();
+    }
+
+    /* The thread has come so often, in time */
+    bool has_come(unsigned count)
+    {
+        std::unique_lock<std::mutex> guard(m_lock);
+
+        return m_changed.wait_for(guard, std::chrono::seconds(10),
+                                  [&] { return m_steps >= count; });
+    }
+
+    uint64_t m_patience = 0;
+};
+
+TEST_F(test_thread_patience, it_does_not_come_while_others_take_its_steps)
+{
+    start(FOREVER);
+    idle_step();
+    for (unsigned i = 0; i < 20; ++i) {
+        ucs_thread_wake(m_thread);
+        idle_step(0);
+        await_sleep();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(1u, steps());
+}
+
+/* And is not kept from its end */
+TEST_F(test_thread_patience, one_that_dozes_is_stopped)
+{
+    start(FOREVER);
+    idle_step(0);
+    ucs_thread_wake(m_thread);
+    await_sleep();
+    ucs_thread_stop(m_thread);
+    EXPECT_FALSE(ucs_thread_is_running(m_thread));
+    EXPECT_EQ(1u, steps());
+}
+
+TEST_F(test_thread_patience, a_wake_up_that_no_other_step_served_is_not_lost)
+{
+    start(5 * MS);
+    for (unsigned i = 1; i <= 20; ++i) {
+        idle_step();
+        ucs_thread_wake(m_thread);
+        ASSERT_TRUE(has_come(i + 1));
+    }
+}
+
+TEST_F(test_thread_patience, what_an_idle_step_leaves_is_not_lost)
+{
+    start(5 * MS);
+    for (unsigned i = 1; i <= 20; ++i) {
+        await_sleep();
+        idle_step((i % 2) * MS);
+        ASSERT_TRUE(has_come(i + 1));
+    }
+}
+
+/* Without a wake-up and with nothing due there is nothing to come for */
+TEST_F(test_thread_patience, what_an_idle_step_served_is_not_done_again)
+{
+    start(MS);
+    idle_step();
+    await_sleep();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(1u, steps());
+}
+
+TEST_F(test_thread_patience, its_bell_is_answered_in_any_case)
+{
+    uint32_t bell = 0;
+
+    ucs_thread_set_bell(m_thread, &bell);
+    start(FOREVER);
+    idle_step(0);
+    await_sleep();
+    __atomic_store_n(&bell, 1, __ATOMIC_SEQ_CST);
+    ucs_futex_wake(reinterpret_cast<_Atomic(uint32_t)*>(&bell), 1,
+                   UCS_FUTEX_SHARED);
+    EXPECT_TRUE(has_come(2));
 }

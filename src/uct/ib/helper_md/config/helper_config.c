@@ -171,6 +171,13 @@ uct_helper_read_cost(const char *text, void *value_p, const void *words)
 }
 
 static int
+uct_helper_read_told(const char *text, void *value_p, const void *words)
+{
+    (void)words;
+    return uct_helper_value_told(text, value_p);
+}
+
+static int
 uct_helper_read_verify(const char *text, void *value_p, const void *words)
 {
     unsigned is_sample;
@@ -236,7 +243,7 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(cpu, uct_helper_read_cpu, uct_helper_cpu_words, cpu_mode,
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum, ucs_place_policy_names,
-                    cpu_policy, "conservative, aggressive or auto"),
+                    cpu_policy, "conservative, aggressive, idle or auto"),
     UCT_HELPER_RULE(populate_threads, uct_helper_read_populate,
                     uct_helper_populate_words, populate_threads,
                     "off, auto or a number from 1 to 16"),
@@ -247,6 +254,9 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(pin, ucs_config_sscanf_on_off, NULL, pin, "y or n"),
     UCT_HELPER_RULE(pin_cost, uct_helper_read_cost, NULL, pin_base_ns,
                     "two times such as 5us,100ns, at most 1s and 1ms, or "
+                    "nothing"),
+    UCT_HELPER_RULE(pin_reg_cost, uct_helper_read_told, NULL, pin_told_ns,
+                    "a time such as 180ns, above 0 and at most 1s, or "
                     "nothing"),
     UCT_HELPER_RULE(pin_verify, uct_helper_read_verify,
                     uct_helper_verify_words, pin_verify, "y, n or sample")

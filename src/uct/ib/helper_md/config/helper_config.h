@@ -87,6 +87,7 @@ typedef struct uct_helper_options {
     char *log;
     char *pin;
     char *pin_cost;
+    char *pin_reg_cost;
     char *pin_verify;
 } uct_helper_options_t;
 
@@ -113,6 +114,8 @@ typedef struct uct_helper_config {
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
+    double                   pin_told_ns;     /**< what UCX is told, 0: what was
+                                                   measured */
     uct_helper_pin_verify_t  pin_verify;
 } uct_helper_config_t;
 

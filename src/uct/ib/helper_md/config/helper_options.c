@@ -85,7 +85,9 @@ ucs_config_field_t uct_helper_options_table[] = {
      "Which ranks of a node have a helper:\n"
      "  conservative - one for each idle core, those that need most memory\n"
      "  aggressive   - all\n"
-     "  auto         - as conservative, and all whose helper hardly runs",
+     "  idle         - all, whose work the rank does itself while it waits\n"
+     "  auto         - as conservative, and all others as idle; where waiting\n"
+     "                 is not heard, those whose helper hardly runs",
      offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_POPULATE_THREADS", "off",
@@ -119,6 +121,12 @@ ucs_config_field_t uct_helper_options_table[] = {
      "MODELLED cost added to each registration of the software NIC, as\n"
      "BASE,PER_PAGE, for example 5us,100ns; empty: none.",
      offsetof(uct_helper_options_t, pin_cost), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN_REG_COST", "",
+     "What the software NIC tells UCX that a registration costs, for example\n"
+     "180ns, which is what UCX reckons a hit in the IB domain's own cache to\n"
+     "cost; empty: what it measured, and PIN_COST.",
+     offsetof(uct_helper_options_t, pin_reg_cost), UCS_CONFIG_TYPE_STRING},
 
     {"PIN_VERIFY", "n",
      "Testing aid of the software NIC: compare, at the end of each use, what\n"

@@ -212,6 +212,22 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
     return 1;
 }
 
+int uct_helper_value_told(const char *text, double *told_ns_p)
+{
+    double told_ns = 0;
+
+    if (*text != '\0') {
+        text = uct_helper_value_time(text, &told_ns);
+        if ((text == NULL) || (*text != '\0') || (told_ns == 0) ||
+            (told_ns > UCT_HELPER_COST_BASE_MAX_NS)) {
+            return 0;
+        }
+    }
+
+    *told_ns_p = told_ns;
+    return 1;
+}
+
 /* A word and a colon name a form, so an unknown one is mistyped; a file whose
  * name begins so is written with its folder. */
 static int uct_helper_value_has_form(const char *text)

@@ -40,6 +40,10 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
                           double *per_page_ns_p);
 
 
+/** A UCX time above 0 and of a second at most, in nanoseconds. Empty text: 0. */
+int uct_helper_value_told(const char *text, double *told_ns_p);
+
+
 /** stderr, FILE, json:FILE, the words in any case; empty: no report. A FILE
  *  that begins with letters and a colon is refused: that is a mistyped form. */
 int uct_helper_value_report(const char *text, uct_helper_report_dest_t *dest);

@@ -28,8 +28,9 @@ static uct_md_h uct_helper_detect_mds[UCT_HELPER_DETECT_MAX];
 static unsigned uct_helper_detect_num_mds;
 
 
-/* The number of "unknown" differs between releases */
-static int uct_helper_detect_is_unknown(unsigned type)
+/* The number of "unknown" differs between releases, and the list of names ends
+ * with a NULL behind it */
+int uct_helper_detect_is_unknown(ucs_memory_type_t type)
 {
     return (ucs_memory_type_names[type] == NULL) ||
            !strcmp(ucs_memory_type_names[type], UCT_HELPER_DETECT_UNKNOWN);

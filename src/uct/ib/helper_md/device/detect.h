@@ -26,6 +26,14 @@ void uct_helper_detect_close(void);
 
 
 /**
+ * @param [in] type  As UCX's functions return it, or a caller of a domain's says.
+ *
+ * @return Nonzero if the running UCX has no such type but "unknown".
+ */
+int uct_helper_detect_is_unknown(ucs_memory_type_t type);
+
+
+/**
  * From any thread between the two calls above.
  *
  * @param [in] address  First of @a length bytes.

@@ -8,6 +8,7 @@
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/cancel.h>
+#include <ucs/sys/log.h>
 
 #include <ucm/api/ucm.h>
 
@@ -71,6 +72,9 @@ static struct {
 } uct_helper_devices[UCT_HELPER_DEVICE_MAX];
 
 static pthread_once_t uct_helper_device_once = PTHREAD_ONCE_INIT;
+
+/* Whether UCM tells of what is freed; constant after the once above */
+static ucs_status_t uct_helper_device_hears;
 
 
 /* Under the lock */
@@ -154,9 +158,15 @@ static void uct_helper_device_event(ucm_event_type_t type, ucm_event_t *event,
 
 static void uct_helper_device_listen(void)
 {
-    (void)ucm_set_event_handler(UCT_HELPER_DEVICE_EVENTS,
-                                UCT_HELPER_DEVICE_PRIORITY,
-                                uct_helper_device_event, NULL);
+    uct_helper_device_hears =
+            ucm_set_event_handler(UCT_HELPER_DEVICE_EVENTS,
+                                  UCT_HELPER_DEVICE_PRIORITY,
+                                  uct_helper_device_event, NULL);
+    if (uct_helper_device_hears != UCS_OK) {
+        ucs_helper_warn("UCX cannot tell when device memory is freed (%s): it "
+                        "is registered for each use",
+                        ucs_status_string(uct_helper_device_hears));
+    }
 }
 
 static ucs_status_t uct_helper_device_join(uct_helper_device_h device)
@@ -338,17 +348,15 @@ int uct_helper_device_is_mine(uct_helper_device_h device, const void *address,
         return 1;
     }
 
-    if (!device->looks) {
-        return 0;
-    }
-
+    /* From 1.22 on the caller tells, and may know what no cache does: UCP hands
+     * down what the program said of a request */
     if ((params != NULL) &&
         (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE) &&
-        (params->mem_type == UCS_MEMORY_TYPE_HOST)) {
-        return 0;
+        !uct_helper_detect_is_unknown(params->mem_type)) {
+        return params->mem_type != UCS_MEMORY_TYPE_HOST;
     }
 
-    return uct_helper_detect_is_device(address, length);
+    return device->looks && uct_helper_detect_is_device(address, length);
 }
 
 /* Under the lock */
@@ -399,6 +407,8 @@ uct_helper_device_register(uct_helper_device_h device, void *address,
     region->end   = (uintptr_t)address + length;
     region->flags = flags;
     region->refs  = 1;
+    /* Nobody would say when it goes stale, so it ends with its use */
+    region->is_doomed = (uct_helper_device_hears != UCS_OK);
     uct_helper_device_insert(device, region);
     status = uct_abi_mem_reg_as_asked(device->lower, device->md, address,
                                       length, flags, params, &memh);

@@ -56,11 +56,13 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->lost_ns                 += stats->lost_ns;
     sum->late_ns                 += stats->late_ns;
     sum->helper_lost_ns          += stats->helper_lost_ns;
+    sum->registrations           += stats->registrations;
     sum->covers                  += stats->covers;
     sum->spared                  += stats->spared;
     sum->spared_ns               += stats->spared_ns;
     sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
     sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
+    sum->floors                  += stats->floors;
     sum->heard                   += stats->heard;
     sum->announced               += stats->announced;
     sum->announced_on_time       += stats->announced_on_time;

@@ -26,6 +26,10 @@ typedef struct uct_helper_figures {
     ucs_regcache_stats_t stats;
     double               elapsed_seconds; /**< while any domain was open */
     double               helper_cpu_seconds;
+    uint64_t             helper_switches; /**< of the helper threads, at their
+                                               end */
+    uint64_t             heard_lost;      /**< operations of the program that
+                                               were not heard */
     const char           *policy;
     double               max_slowdown;    /**< share of the run time that all
                                                leave pinned holds is worth */

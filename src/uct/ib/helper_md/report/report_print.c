@@ -102,10 +102,12 @@ static void uct_helper_report_json_uses(ucs_json_t *json,
     ucs_json_count(json, "evicted", stats->evicted);
     ucs_json_count(json, "invalidated", stats->invalidated);
     ucs_json_count(json, "heard", stats->heard);
+    ucs_json_count(json, "heard_lost", figures->heard_lost);
     ucs_json_count(json, "announced", stats->announced);
     ucs_json_count(json, "announced_on_time", stats->announced_on_time);
     ucs_json_count(json, "idle_steps", stats->idle_steps);
     ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
+    ucs_json_count(json, "helper_switches", figures->helper_switches);
 
     if (stats->hit_samples > 0) {
         ucs_json_count(json, "hit_ns_p50", stats->hit_ns_p50);
@@ -130,6 +132,19 @@ static void uct_helper_report_json_price(ucs_json_t *json,
     ucs_json_number(json, "price_j", uct_helper_report_price(figures));
     ucs_json_count(json, "soft_ceiling_bytes", stats->soft_ceiling_bytes);
     ucs_json_count(json, "soft_ceiling_raises", stats->soft_ceiling_raises);
+    ucs_json_count(json, "floors", stats->floors);
+}
+
+/* What was asked for and what was made, what was waited and what was not */
+static void uct_helper_report_json_covers(ucs_json_t *json,
+                                          const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+
+    ucs_json_count(json, "registrations", stats->registrations);
+    ucs_json_count(json, "covers", stats->covers);
+    ucs_json_count(json, "spared", stats->spared);
+    ucs_json_number(json, "spared_seconds", stats->spared_ns * UCT_HELPER_NS);
 }
 
 static const char *uct_helper_report_state(const ucs_node_figures_t *node)
@@ -219,6 +234,7 @@ void uct_helper_report_print_json(FILE *stream,
     uct_helper_report_json_memory(&json, figures);
     uct_helper_report_json_uses(&json, figures);
     uct_helper_report_json_price(&json, figures);
+    uct_helper_report_json_covers(&json, figures);
     uct_helper_report_json_node(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
@@ -287,6 +303,11 @@ static void uct_helper_report_print_price(FILE *stream,
             "together, where leaving all pinned costs %.3f %%\n",
             100 * uct_helper_report_price(figures),
             100 * figures->max_slowdown);
+    if (stats->floors > 0) {
+        fprintf(stream,
+                "  floor            %lu times all stayed pinned for a while, "
+                "for the rest had cost more\n", stats->floors);
+    }
 }
 
 static void uct_helper_report_print_uses(FILE *stream,
@@ -304,10 +325,10 @@ static void uct_helper_report_print_uses(FILE *stream,
             stats->wasted, stats->evicted, stats->invalidated);
     if ((stats->heard > 0) || (stats->idle_steps > 0)) {
         fprintf(stream,
-                "  heard            %lu operations, %lu receives announced, "
-                "%lu on time by it; %lu idle steps\n",
-                stats->heard, stats->announced, stats->announced_on_time,
-                stats->idle_steps);
+                "  heard            %lu operations (%lu lost), %lu receives "
+                "announced, %lu on time by it; %lu idle steps\n",
+                stats->heard, figures->heard_lost, stats->announced,
+                stats->announced_on_time, stats->idle_steps);
     }
     fprintf(stream,
             "  register         %.3f us + %.1f ns a page, deregister %.3f us + "
@@ -323,6 +344,18 @@ static void uct_helper_report_print_uses(FILE *stream,
                 stats->hit_ns_p99);
     }
     fputc('\n', stream);
+}
+
+static void uct_helper_report_print_covers(FILE *stream,
+                                           const ucs_regcache_stats_t *stats)
+{
+    fprintf(stream,
+            "  neighbours       %lu uses asked, %lu registrations made, %lu of "
+            "them for neighbours, which spared %lu first uses one: %.6f s "
+            "waited, %.6f s it would have been\n",
+            stats->uses, stats->registrations, stats->covers, stats->spared,
+            stats->lost_ns * UCT_HELPER_NS,
+            (stats->lost_ns + stats->spared_ns) * UCT_HELPER_NS);
 }
 
 static void uct_helper_report_print_node(FILE *stream,
@@ -367,6 +400,9 @@ void uct_helper_report_print_text(FILE *stream,
     uct_helper_report_print_memory(stream, figures);
     uct_helper_report_print_price(stream, figures);
     uct_helper_report_print_uses(stream, figures);
+    if (figures->stats.covers > 0) {
+        uct_helper_report_print_covers(stream, &figures->stats);
+    }
     if (figures->has_node) {
         uct_helper_report_print_node(stream, &figures->node);
     }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 /**
@@ -128,6 +129,8 @@ public:
 
     unsigned               num_regs = 0, num_deregs = 0, num_closes = 0;
     unsigned               num_invalidates = 0;
+    ucs_status_t           reg_status = UCS_OK;
+    std::function<void()>  in_reg; /* called while a registration is made */
     std::vector<uct_mem_h> live;
     const uct_abi_md_mem_reg_params_t *asked_params  = nullptr;
     const uct_abi_md_mem_reg_params_t *passed_params = nullptr;
@@ -183,6 +186,12 @@ private:
 
     ucs_status_t register_it(unsigned flags, uct_mem_h *memh_p)
     {
+        if (in_reg) {
+            in_reg();
+        }
+        if (reg_status != UCS_OK) {
+            return reg_status;
+        }
         last_flags = flags;
         *memh_p    = (uct_mem_h)(uintptr_t)(0x1000 + 16 * ++num_regs);
         live.push_back(*memh_p);

@@ -46,6 +46,7 @@ protected:
         m_options.log         = text("warn");
         m_options.pin         = text("y");
         m_options.pin_cost    = text("");
+        m_options.pin_reg_cost = text("");
         m_options.pin_verify  = text("n");
     }
 
@@ -215,6 +216,14 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
     EXPECT_EQ(0, m_config.pin);
     EXPECT_EQ(1, m_config.helper);
 
+    for (const char *bad : {"0", "0ns", "-1us", "nan", "2s", "1us,1ns"}) {
+        set_defaults();
+        m_options.pin_reg_cost = text(bad);
+        expect_error("UCX_MD_PIN_REG_COST", bad);
+        EXPECT_EQ(0, m_config.pin);
+        EXPECT_EQ(1, m_config.helper);
+    }
+
     set_defaults();
     m_options.pin_verify = text("always");
     expect_error("UCX_MD_PIN_VERIFY", "always");
@@ -225,6 +234,18 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
     m_options.pin = text("2");
     expect_error("UCX_MD_PIN:", "2");
     EXPECT_EQ(0, m_config.pin);
+}
+
+TEST_F(test_config, what_the_software_nic_tells)
+{
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(0.0, m_config.pin_told_ns);
+    m_options.pin_reg_cost = text("180ns");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(180.0, m_config.pin_told_ns);
+    m_options.pin_reg_cost = text("1s");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(1e9, m_config.pin_told_ns);
 }
 
 TEST_F(test_config, pin_verify_by_name)

@@ -5,6 +5,7 @@
 #include "plain_config.h"
 
 #include <uct/ib/helper_md/device/detect.h>
+#include <uct/ib/helper_md/device/device.h>
 #include <uct/ib/helper_md/helper_md.h>
 
 #include <ucm/api/ucm.h>
@@ -65,9 +66,24 @@ protected:
         ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
     }
 
-    static void call_device(void *address, size_t length)
+    static void call_device(void *address, size_t length,
+                            ucs_memory_type_t type = UCS_MEMORY_TYPE_CUDA)
     {
-        ucs_memtype_cache_update(address, length, UCS_MEMORY_TYPE_CUDA, 0, 0);
+        ucs_memtype_cache_update(address, length, type, 0, 0);
+    }
+
+    /* As UCP from 1.22 on, which says what the program said */
+    static uct_mem_h reg_told(generation_lower &lower, void *address,
+                              ucs_memory_type_t type)
+    {
+        uct_abi_md_mem_reg_params_t params;
+
+        memset(&params, 0, sizeof(params));
+        params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
+                            UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE;
+        params.flags      = ACCESS;
+        params.mem_type   = type;
+        return lower.reg_params(address, LENGTH, &params);
     }
 
     static void free_event(void *address, size_t length)
@@ -148,6 +164,146 @@ TEST_F(test_device, a_part_of_it_hits_another_access_does_not)
     }
     EXPECT_EQ(0u, lower.num_deregs);
     lower.now()->close(lower.md());
+}
+
+TEST_F(test_device, every_type_of_it_stays)
+{
+    const ucs_memory_type_t types[] = {
+        UCS_MEMORY_TYPE_CUDA, UCS_MEMORY_TYPE_CUDA_MANAGED,
+        UCS_MEMORY_TYPE_ROCM, UCS_MEMORY_TYPE_ROCM_MANAGED
+    };
+
+    for (ucs_memory_type_t type : types) {
+        generation_lower lower("fake", 0, TYPES | UCS_BIT(type));
+        attach(lower);
+        call_device(m_buffer, LENGTH, type);
+        use(lower, m_buffer);
+        use(lower, m_buffer);
+        EXPECT_EQ(1u, lower.num_regs) << type;
+        EXPECT_EQ(0u, lower.num_deregs) << type;
+        lower.now()->close(lower.md());
+    }
+}
+
+TEST_F(test_device, a_part_that_is_the_hosts_is_no_hindrance)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    /* A request over both is none for the cache of host memory */
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    use(lower, m_buffer + LENGTH / 2);
+    use(lower, m_buffer + LENGTH / 2);
+    EXPECT_EQ(0u, cache_uses(lower));
+    lower.now()->close(lower.md());
+    EXPECT_TRUE(lower.live.empty());
+}
+
+TEST_F(test_device, what_the_caller_says_comes_first)
+{
+    generation_in_force generation(22);
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    for (int i = 0; i < 2; ++i) { /* no cache of types knows it */
+        uct_mem_h memh = reg_told(lower, m_buffer, UCS_MEMORY_TYPE_CUDA);
+        EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    }
+    EXPECT_EQ(1u, lower.num_regs);
+    EXPECT_EQ(0u, lower.num_deregs);
+
+    call_device(m_buffer + LENGTH, LENGTH);
+    EXPECT_EQ(UCS_OK, lower.dereg(reg_told(lower, m_buffer + LENGTH,
+                                           UCS_MEMORY_TYPE_HOST)));
+    EXPECT_EQ(1u, lower.num_deregs) << "on demand";
+
+    /* One that says nothing: the cache of types is asked */
+    EXPECT_EQ(UCS_OK, lower.dereg(reg_told(lower, m_buffer + LENGTH,
+                                           UCS_MEMORY_TYPE_UNKNOWN)));
+    EXPECT_EQ(1u, lower.num_deregs) << "it stays";
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device, a_domain_of_host_memory_believes_the_caller_too)
+{
+    generation_in_force generation(22);
+    generation_lower lower("fake", UCS_BIT(10));
+
+    attach(lower);
+    uct_mem_h memh = reg_told(lower, m_buffer, UCS_MEMORY_TYPE_CUDA);
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(0u, cache_uses(lower));
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device, free_while_it_is_being_registered)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    lower.in_reg   = [this] { free_event(m_buffer, LENGTH); };
+    uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
+    lower.in_reg   = nullptr;
+    EXPECT_NE(memh, lower.reg(m_buffer, LENGTH, ACCESS));
+    EXPECT_EQ(UCS_OK, lower.dereg(memh));
+    EXPECT_EQ(1u, lower.num_deregs) << "it was stale from the start";
+    lower.now()->close(lower.md());
+    EXPECT_TRUE(lower.live.empty());
+}
+
+TEST_F(test_device, a_refusal_leaves_nothing)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    call_device(m_buffer, LENGTH);
+    lower.reg_status = UCS_ERR_NO_MEMORY;
+    EXPECT_EQ(nullptr, lower.reg(m_buffer, LENGTH, ACCESS));
+    free_event(m_buffer, LENGTH);
+    lower.reg_status = UCS_OK;
+    use(lower, m_buffer);
+    EXPECT_EQ(1u, lower.num_regs);
+    lower.now()->close(lower.md());
+    EXPECT_TRUE(lower.live.empty());
+}
+
+/* Without UCM's events nobody says what goes stale. In a process of its own, for
+ * UCM is asked once. */
+static int uses_without_events(void *address)
+{
+    generation_lower lower("fake", 0, TYPES);
+    uct_helper_device_h device;
+    uct_abi_md_mem_reg_params_t params = {};
+    uct_abi_md_attr_t attr;
+    uct_mem_h memh;
+
+    params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS;
+    params.flags      = ACCESS;
+    ucm_global_opts.enable_events = 0;
+    if ((uct_abi_md_query(lower.own(), lower.md(), &attr) != UCS_OK) ||
+        (uct_helper_device_create(lower.md(), lower.own(), &attr, &device) !=
+         UCS_OK)) {
+        return 2;
+    }
+
+    for (int i = 0; i < 3; ++i) {
+        if ((uct_helper_device_get(device, address, LENGTH, ACCESS, &params,
+                                   &memh) != UCS_OK) ||
+            (uct_helper_device_put(device, memh, nullptr) != UCS_OK)) {
+            return 3;
+        }
+    }
+    uct_helper_device_destroy(device);
+    return ((lower.num_regs == 3) && (lower.num_deregs == 3)) ? 0 : 4;
+}
+
+TEST_F(test_device, without_events_each_use_registers)
+{
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(_exit(uses_without_events(m_buffer)),
+                testing::ExitedWithCode(0), "");
 }
 
 TEST_F(test_device, free_drops_it)

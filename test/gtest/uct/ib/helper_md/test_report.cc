@@ -116,11 +116,14 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "leave_pinned_peak_bytes", "leave_pinned_byte_seconds",
         "in_use_byte_seconds", "in_use_peak_bytes", "uses", "on_time", "late",
         "missed", "cold", "wasted", "evicted", "invalidated", "heard",
+        "heard_lost",
         "announced", "announced_on_time", "idle_steps",
         "lost_seconds", "late_seconds", "helper_lost_seconds", "max_slowdown",
-        "price_j", "soft_ceiling_bytes", "soft_ceiling_raises",
-        "helper_cpu_seconds", "hit_ns_p50", "hit_ns_p99", "register_model",
-        "deregister_model", "notes", "node_ranks", "node_pinned_peak_bytes",
+        "price_j", "soft_ceiling_bytes", "soft_ceiling_raises", "floors",
+        "registrations", "covers", "spared", "spared_seconds",
+        "helper_cpu_seconds", "helper_switches", "hit_ns_p50", "hit_ns_p99",
+        "register_model", "deregister_model", "notes", "node_ranks",
+        "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
         "helper_rests", "helper_cpu", "idle_cores", "helper_state",
         "helper_since_seconds", "helper_why", "helper_rest_seconds",
@@ -177,9 +180,13 @@ TEST_F(test_report, both_terms_and_their_price)
     EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
     stats.soft_ceiling_bytes  = 1 << 20;
     stats.soft_ceiling_raises = 2;
+    stats.floors              = 3;
     text                      = print(uct_helper_report_print_text);
     EXPECT_NE(std::string::npos,
               text.find("; soft ceiling 1.00 MiB, raised 2 times")) << text;
+    EXPECT_NE(std::string::npos, text.find("floor            3 times")) << text;
+    EXPECT_EQ("3", json_check(print(uct_helper_report_print_json))
+                           .value("floors"));
 }
 
 /* No time, no memory: figures all the same */
@@ -191,6 +198,33 @@ TEST_F(test_report, the_price_of_nothing)
     m_figures.stats.lost_ns   = 1000;
     EXPECT_EQ(0, uct_helper_report_price(&m_figures));
     EXPECT_TRUE(json_check(print(uct_helper_report_print_json)).is_valid());
+}
+
+/* What was asked for and made, waited and spared */
+TEST_F(test_report, what_neighbours_share)
+{
+    ucs_regcache_stats_t stats = {};
+    std::string text           = print(uct_helper_report_print_text);
+    EXPECT_EQ(std::string::npos, text.find("neighbours")) << text;
+
+    stats.registrations = 3;
+    stats.covers        = 2;
+    stats.spared        = 7;
+    stats.spared_ns     = 30000000;
+    stats.lost_ns       = 10000000;
+    uct_helper_report_add(&m_figures.stats, &stats);
+    uct_helper_report_add(&m_figures.stats, &stats); /* of two domains */
+    text = print(uct_helper_report_print_text);
+    EXPECT_NE(std::string::npos,
+              text.find("neighbours       10 uses asked, 6 registrations made, "
+                        "4 of them for neighbours, which spared 14 first uses "
+                        "one: 0.020000 s waited, 0.080000 s it would have "
+                        "been")) << text;
+    json_check json(print(uct_helper_report_print_json));
+    EXPECT_EQ("6", json.value("registrations"));
+    EXPECT_EQ("4", json.value("covers"));
+    EXPECT_EQ("14", json.value("spared"));
+    EXPECT_EQ("0.06", json.value("spared_seconds"));
 }
 
 TEST_F(test_report, what_the_node_says)

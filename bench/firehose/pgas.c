@@ -1,0 +1,458 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "pgas.h"
+
+#include "../bench_util.h"
+
+#include <ucp/wire/wire_ucp.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of so many puts one is waited for and timed, so that the others stay under way
+ * as the paper's do */
+#define PGAS_SAMPLE 61
+
+typedef struct pgas_program {
+    const char *name;
+    void       (*func)(pgas_t *pgas);
+    size_t     length;
+} pgas_program_t;
+
+static const pgas_program_t pgas_programs[] = {
+    {"cannon",   program_cannon,   64ul << 20 },
+    {"bitonic",  program_bitonic,  64ul << 20 },
+    {"random",   program_random,   256ul << 20},
+    {"overhead", program_overhead, 1ul << 20  }
+};
+
+static const char * const pgas_ways[PGAS_WAY_LAST] = {
+    [PGAS_FIREHOSE]         = "firehose",
+    [PGAS_RENDEZVOUS]       = "rendezvous",
+    [PGAS_RENDEZVOUS_UNPIN] = "rendezvous-unpin"
+};
+
+/* UCP's wire, whose registrations may take longer than they do: UCP's functions
+ * with another one for these */
+static struct {
+    ucp_wire_ops_t       ops;
+    const ucp_wire_ops_t *real;
+    uint64_t             pin_base;
+} pgas_wire;
+
+void pgas_die(const pgas_t *pgas, const char *what, ucs_status_t status)
+{
+    fprintf(stderr, "node %u: %s: %s\n", pgas->self, what,
+            ucs_status_string(status));
+    atomic_fetch_add(&pgas->shared->failed, 1);
+    _exit(1);
+}
+
+static ucs_status_t pgas_mem_reg(ucp_wire_t *wire, void *address, size_t length,
+                                 ucp_wire_mem_t **mem_p)
+{
+    uint64_t end = bench_cpu_now() + pgas_wire.pin_base;
+
+    while (bench_cpu_now() < end) {
+    }
+    return pgas_wire.real->mem_reg(wire, address, length, mem_p);
+}
+
+static ucs_status_t pgas_make_wire(void *arg,
+                                   const ucp_wire_handlers_t *handlers,
+                                   ucp_wire_t **wire_p)
+{
+    pgas_t *pgas                       = arg;
+    const ucp_wire_ucp_params_t params = {.self      = pgas->self,
+                                          .num_peers = pgas->options->nodes,
+                                          .handlers  = *handlers};
+    ucs_status_t status;
+
+    status = ucp_wire_ucp_create(&params, wire_p);
+    if ((status == UCS_OK) && (pgas->options->pin_base > 0)) {
+        pgas_wire.real        = (*wire_p)->ops;
+        pgas_wire.ops         = *pgas_wire.real;
+        pgas_wire.ops.mem_reg = pgas_mem_reg;
+        pgas_wire.pin_base    = pgas->options->pin_base;
+        (*wire_p)->ops        = &pgas_wire.ops;
+    }
+    pgas->wire = *wire_p;
+    return status;
+}
+
+unsigned pgas_progress(pgas_t *pgas)
+{
+    unsigned count = (pgas->firehose != NULL) ?
+                             ucx_firehose_progress(pgas->firehose) :
+                             ucp_wire_progress(pgas->wire);
+
+    if (count == 0) {
+        sched_yield();
+    }
+    if (atomic_load(&pgas->shared->failed) > 0) {
+        _exit(1); /* another one has told why */
+    }
+    return count;
+}
+
+void pgas_barrier(pgas_t *pgas)
+{
+    unsigned count = pgas->options->nodes, goal;
+
+    goal = (atomic_fetch_add(&pgas->shared->arrived, 1) / count + 1) * count;
+    while (atomic_load(&pgas->shared->arrived) < goal) {
+        pgas_progress(pgas);
+    }
+}
+
+static void pgas_flushed(void *arg, ucs_status_t status)
+{
+    *(ucs_status_t*)arg = status;
+}
+
+/* Until what was put to one node is there */
+static void pgas_flush_node(pgas_t *pgas, unsigned node)
+{
+    ucs_status_t status = UCS_INPROGRESS, begun;
+
+    if (pgas->firehose != NULL) {
+        begun = ucx_firehose_flush_nb(pgas->firehose, node, pgas_flushed,
+                                      &status);
+    } else {
+        rendezvous_wait(pgas->rendezvous);
+        begun = ucp_wire_flush(pgas->wire, node, pgas_flushed, &status);
+    }
+    status = (begun == UCS_INPROGRESS) ? status : begun;
+    while (status == UCS_INPROGRESS) {
+        pgas_progress(pgas);
+    }
+    if (status != UCS_OK) {
+        pgas_die(pgas, "flush", status);
+    }
+}
+
+void pgas_flush(pgas_t *pgas)
+{
+    unsigned node;
+
+    for (node = 0; node < pgas->options->nodes; ++node) {
+        if (node != pgas->self) {
+            pgas_flush_node(pgas, node);
+        }
+    }
+}
+
+static uint64_t pgas_misses(pgas_t *pgas)
+{
+    ucx_firehose_attr_t attr;
+
+    if (pgas->firehose == NULL) {
+        return 0;
+    }
+    ucx_firehose_query(pgas->firehose, &attr);
+    return attr.misses + attr.joined;
+}
+
+static void pgas_put_one(pgas_t *pgas, unsigned node, const void *local,
+                         uint64_t remote, size_t length)
+{
+    ucs_status_t status;
+
+    ++pgas->result->puts;
+    if (pgas->firehose == NULL) {
+        rendezvous_put(pgas->rendezvous, node, local, remote, length);
+        return;
+    }
+    status = ucx_firehose_put_nb(pgas->firehose, node, local, remote, length,
+                                 NULL, NULL);
+    if (UCS_STATUS_IS_ERR(status)) {
+        pgas_die(pgas, "put", status);
+    }
+}
+
+/* From a silent wire until the data are there */
+static void pgas_put_timed(pgas_t *pgas, unsigned node, const void *local,
+                           uint64_t remote, size_t length)
+{
+    pgas_result_t *result = pgas->result;
+    uint64_t before, start;
+
+    pgas_flush_node(pgas, node);
+    before = pgas_misses(pgas);
+    start  = bench_now();
+    pgas_put_one(pgas, node, local, remote, length);
+    pgas_flush_node(pgas, node);
+    start = bench_now() - start;
+    if (pgas_misses(pgas) == before) {
+        ++result->hit_samples;
+        result->hit_ns += start;
+    } else {
+        ++result->miss_samples;
+        result->miss_ns += start;
+    }
+}
+
+void pgas_put(pgas_t *pgas, unsigned node, const void *local, size_t offset,
+              size_t length)
+{
+    uint64_t remote = pgas->shared->memory[node] + offset;
+    size_t at, step, room;
+
+    /* By pages at either end, as firehose would do itself */
+    for (at = 0; at < length; at += step) {
+        step = length - at;
+        room = PGAS_PAGE - (remote + at) % PGAS_PAGE;
+        step = (room < step) ? room : step;
+        room = PGAS_PAGE - ((uintptr_t)local + at) % PGAS_PAGE;
+        step = (room < step) ? room : step;
+        if (++pgas->sampled == PGAS_SAMPLE) {
+            pgas->sampled = 0;
+            pgas_put_timed(pgas, node, (const char*)local + at, remote + at,
+                           step);
+        } else {
+            pgas_put_one(pgas, node, (const char*)local + at, remote + at,
+                         step);
+        }
+    }
+}
+
+static void *pgas_map(size_t length, int flags)
+{
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                        flags | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+    return memory;
+}
+
+static ucs_status_t pgas_open(pgas_t *pgas)
+{
+    const pgas_options_t *options = pgas->options;
+    ucx_firehose_params_t params  = {
+         .field_mask = UCX_FIREHOSE_PARAM_FIELD_FLAGS |
+                       ((options->victims > 0) ?
+                                UCX_FIREHOSE_PARAM_FIELD_VICTIMS :
+                                0),
+         .node       = pgas->self,
+         .num_nodes  = options->nodes,
+         .memory     = options->lent,
+         .victims    = options->victims,
+         .flags      = options->flags
+    };
+
+    if (options->way == PGAS_FIREHOSE) {
+        return ucp_firehose_create(&params, pgas_make_wire, pgas,
+                                   &pgas->firehose);
+    }
+    pgas->rendezvous = rendezvous_create(pgas);
+    return pgas_make_wire(pgas, rendezvous_handlers(pgas->rendezvous),
+                          &pgas->wire);
+}
+
+static void pgas_connect(pgas_t *pgas)
+{
+    ucs_status_t status = pgas_open(pgas);
+    const void *address;
+    size_t length;
+    unsigned node;
+
+    if (status != UCS_OK) {
+        pgas_die(pgas, "open", status);
+    }
+    ucp_wire_ucp_address(pgas->wire, &address, &length);
+    memcpy(pgas->shared->address[pgas->self], address, length);
+    pgas->shared->memory[pgas->self] = (uintptr_t)pgas->memory;
+    pgas_barrier(pgas);
+    for (node = 0; node < pgas->options->nodes; ++node) {
+        if (node != pgas->self) {
+            status = ucp_wire_ucp_connect(pgas->wire, node,
+                                          pgas->shared->address[node]);
+            if ((status == UCS_OK) && (pgas->firehose != NULL)) {
+                status = ucp_firehose_greet(pgas->firehose, node);
+            }
+            if (status != UCS_OK) {
+                pgas_die(pgas, "connect", status);
+            }
+        }
+    }
+}
+
+static void pgas_close(pgas_t *pgas)
+{
+    ucx_firehose_attr_t attr;
+
+    if (pgas->firehose == NULL) {
+        rendezvous_destroy(pgas->rendezvous, pgas->result);
+        pgas_barrier(pgas);
+        return;
+    }
+    ucx_firehose_query(pgas->firehose, &attr);
+    pgas->result->hits     = attr.hits;
+    pgas->result->misses   = attr.misses + attr.joined;
+    pgas->result->foreseen = attr.foreseen;
+    pgas->result->pins     = attr.pins;
+    pgas->result->unpins   = attr.unpins;
+    pgas->result->peak     = attr.pinned_peak;
+    pgas->result->bound    = attr.pinned_max;
+    pgas_barrier(pgas);
+}
+
+static void pgas_live(pgas_t *pgas, const pgas_program_t *program)
+{
+    uint64_t start;
+
+    pgas->result = &pgas->shared->result[pgas->self];
+    pgas->memory = pgas_map(pgas->length, MAP_PRIVATE);
+    pgas_connect(pgas);
+    pgas_barrier(pgas);
+    start = bench_now();
+    program->func(pgas);
+    pgas_flush(pgas);
+    pgas_barrier(pgas);
+    pgas->result->seconds = (bench_now() - start) * 1e-9;
+    pgas_close(pgas);
+    _exit(0); /* nothing of it is measured any more */
+}
+
+static int pgas_wait(unsigned count)
+{
+    int status, wrong = 0;
+
+    while (count > 0) {
+        if (waitpid(-1, &status, 0) > 0) {
+            --count;
+            wrong += !WIFEXITED(status) || (WEXITSTATUS(status) != 0);
+        } else if (errno != EINTR) {
+            return 1;
+        }
+    }
+    return wrong;
+}
+
+static void pgas_print(const pgas_t *pgas, const char *program)
+{
+    const pgas_options_t *options = pgas->options;
+    pgas_result_t all             = {0}, *one;
+    unsigned node;
+
+    for (node = 0; node < options->nodes; ++node) {
+        one               = &pgas->shared->result[node];
+        all.puts         += one->puts;
+        all.hits         += one->hits;
+        all.misses       += one->misses;
+        all.foreseen     += one->foreseen;
+        all.pins         += one->pins;
+        all.unpins       += one->unpins;
+        all.hit_samples  += one->hit_samples;
+        all.miss_samples += one->miss_samples;
+        all.hit_ns       += one->hit_ns;
+        all.miss_ns      += one->miss_ns;
+        all.extra[0]     += one->extra[0];
+        all.extra[1]     += one->extra[1];
+        all.peak    = (one->peak > all.peak) ? one->peak : all.peak;
+        all.bound   = (one->bound > all.bound) ? one->bound : all.bound;
+        all.seconds = (one->seconds > all.seconds) ? one->seconds : all.seconds;
+    }
+    printf("{\"bench\":\"firehose\",\"program\":\"%s\",\"way\":\"%s\","
+           "\"nodes\":%u,\"lent\":%zu,\"working_set\":%zu,\"flags\":%u,"
+           "\"pin_ns_modelled\":%lu,\"seconds\":%.6f,\"puts\":%lu,"
+           "\"hits\":%lu,\"misses\":%lu,\"foreseen\":%lu,\"pins\":%lu,"
+           "\"unpins\":%lu,\"pinned_peak\":%lu,\"pinned_max\":%lu,"
+           "\"hit_samples\":%lu,\"hit_us\":%.3f,\"miss_samples\":%lu,"
+           "\"miss_us\":%.3f,\"extra\":[%.2f,%.2f]}\n",
+           program, pgas_ways[options->way], options->nodes, options->lent,
+           options->working_set, options->flags, options->pin_base,
+           all.seconds, all.puts, all.hits, all.misses, all.foreseen, all.pins,
+           all.unpins, all.peak, all.bound, all.hit_samples,
+           all.hit_ns / (all.hit_samples + !all.hit_samples) / 1000,
+           all.miss_samples,
+           all.miss_ns / (all.miss_samples + !all.miss_samples) / 1000,
+           all.extra[0], all.extra[1]);
+}
+
+static int pgas_run(pgas_t *pgas, const pgas_program_t *program)
+{
+    pgas->length = program->length;
+    pgas->shared = pgas_map(sizeof(*pgas->shared), MAP_SHARED);
+    for (pgas->self = 0; pgas->self < pgas->options->nodes; ++pgas->self) {
+        switch (fork()) {
+        case 0:
+            pgas_live(pgas, program);
+            break;
+        case -1:
+            perror("fork");
+            exit(2);
+        default:
+            break;
+        }
+    }
+    if (pgas_wait(pgas->options->nodes) > 0) {
+        return 1;
+    }
+    pgas_print(pgas, program->name);
+    return 0;
+}
+
+static int pgas_parse(int argc, char **argv, pgas_options_t *options)
+{
+    int option, way;
+
+    while ((option = getopt(argc, argv, "w:n:m:v:f:p:s:r:W:")) != -1) {
+        switch (option) {
+        case 'w':
+            for (way = 0; (way < PGAS_WAY_LAST) &&
+                          (strcmp(pgas_ways[way], optarg) != 0);
+                 ++way) {
+            }
+            options->way = way;
+            break;
+        case 'n': options->nodes = atoi(optarg); break;
+        case 'm': bench_parse_size(optarg, &options->lent); break;
+        case 'v': bench_parse_size(optarg, &options->victims); break;
+        case 'f': options->flags = atoi(optarg); break;
+        case 'p': options->pin_base = atoll(optarg); break;
+        case 's': options->size = atoll(optarg); break;
+        case 'r': options->rounds = atoll(optarg); break;
+        case 'W': bench_parse_size(optarg, &options->working_set); break;
+        default: return -1;
+        }
+    }
+    return ((options->nodes < 2) || (options->nodes > PGAS_MAX) ||
+            (options->way == PGAS_WAY_LAST) || (optind + 1 != argc)) ?
+                   -1 :
+                   0;
+}
+
+int main(int argc, char **argv)
+{
+    pgas_options_t options = {.nodes = 2, .lent = 16ul << 20, .size = 64,
+                              .rounds = 1, .working_set = 1ul << 20};
+    pgas_t pgas            = {.options = &options};
+    unsigned i;
+
+    if (pgas_parse(argc, argv, &options) != 0) {
+        fprintf(stderr,
+                "usage: firehose_pgas [-w firehose|rendezvous|"
+                "rendezvous-unpin] [-n NODES, 2 to 8] [-m M] [-v MAXVICTIM] "
+                "[-f FLAGS] [-p NS more a pin] [-s SIZE] [-r ROUNDS] "
+                "[-W WORKING-SET] cannon|bitonic|random|overhead\n");
+        return 2;
+    }
+    for (i = 0; i < sizeof(pgas_programs) / sizeof(pgas_programs[0]); ++i) {
+        if (strcmp(argv[optind], pgas_programs[i].name) == 0) {
+            return pgas_run(&pgas, &pgas_programs[i]);
+        }
+    }
+    fprintf(stderr, "firehose_pgas: no program %s\n", argv[optind]);
+    return 2;
+}

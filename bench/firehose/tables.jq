@@ -1,0 +1,105 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# The tables of a summary of bench/paper_c, in Markdown
+def fixed(digits):
+    (. * pow(10; digits) | round) as $n
+    | if digits == 0 then ($n | tostring)
+      else ($n | fabs | tostring | until(length > digits; "0" + .)) as $s
+          | (if $n < 0 then "-" else "" end)
+            + $s[:($s | length) - digits] + "." + $s[($s | length) - digits:]
+      end;
+def section($name): [.rows[] | select(.section == $name)];
+def share: .hits / ([.hits + .misses + (.joined // 0), 1] | max) * 100;
+def line(cells): "| " + (cells | join(" | ")) + " |";
+def table(heads; rows):
+    if (rows | length) == 0 then empty
+    else line(heads), line(heads | map("---")), (rows[]), "" end;
+def name_of_flags:
+    {"0": "none", "2": "by counts", "4": "by distance", "16": "by order",
+     "20": "both", "32": "by price"}[tostring];
+. as $all
+| "Measured \(.date) over \(.transports), \(.cpus) processors, \(.level) form; a "
++ "registration takes \(.pin_ns_modelled / 1000) us more than it does, **modelled**, "
++ "where UCP is used.", "",
+(section("cost") | if length > 0 then
+    "Processor time of a hit, over a wire that does nothing:", "",
+    table(["buckets pinned", "hit, 64 of them in use, ns",
+           "hit, all in use by turns, ns", "miss, both ends, ns"];
+        [.[0].rows[] | line([(.buckets | tostring), (.hit_few_ns | fixed(0)),
+            (.hit_all_ns | fixed(0)), (.miss_ns | fixed(0))])])
+ else empty end),
+(section("overhead") | if length > 0 then
+    "Processor time of an 8-byte put that hits, ns, with firehose and by "
+    + "`ucp_put_nbx()` alone (three runs): "
+    + (map("\(.extra[0] | fixed(0)) and \(.extra[1] | fixed(0))") | join("; "))
+    + ".", ""
+ else empty end),
+(section("programs") | if length > 0 then
+    "The paper's programs, the same puts by each way:", "",
+    table(["program", "way", "puts", "run time, s", "hit or put, us", "miss, us",
+           "hits", "pins", "unpins"];
+        [.[] | line([.program, .way, (.puts | tostring), (.seconds | fixed(2)),
+            (.hit_us | fixed(0)),
+            (if .miss_samples > 0 then (.miss_us | fixed(0)) else "-" end),
+            (if .way == "firehose" then (share | fixed(2)) + " %" else "-" end),
+            (.pins | tostring), (.unpins | tostring)])])
+ else empty end),
+(section("hits") | if length > 0 then
+    "Hit rates of longer runs (the paper: 99.8 % and 99.98 %):", "",
+    table(["program", "puts", "hits", "firehoses moved or waited for",
+           "run time, s", "time a put, us"];
+        [.[] | line([.program, (.puts | tostring), (share | fixed(3)) + " %",
+            (.misses | tostring), (.seconds | fixed(1)),
+            (.seconds / .puts * 1e6 * .nodes | fixed(2))])])
+ else empty end),
+(section("random") | if length > 0 then
+    "Random 8-byte puts, M = 4 MiB and MAXVICTIM = 1 MiB (rendezvous has no bound):",
+    "",
+    table(["working set / M", "firehose: hits", "time a put, us",
+           "rendezvous, us", "rendezvous with unpin, us"];
+        group_by(.working_set)
+        | map((map({key: .way, value: .}) | from_entries) as $w
+            | $w.firehose as $f
+            | def each: .seconds / .puts * 1e6 * .nodes | fixed(1);
+              line([($f.working_set / $f.lent | tostring),
+                ($f | share | fixed(1)) + " %", ($f | each),
+                ($w.rendezvous | each), ($w["rendezvous-unpin"] | each)])))
+ else empty end),
+(section("processes") | if length > 0 then
+    "Bitonic sort by processes:", "",
+    table(["processes", "puts", "hits", "time a put, us"];
+        [.[] | line([(.nodes | tostring), (.puts | tostring),
+            (share | fixed(2)) + " %",
+            (.seconds / .puts * 1e6 * .nodes | fixed(2))])])
+ else empty end),
+(section("ahead") | if length > 0 then
+    "Firehoses moved ahead (virtual network, 4 nodes, each put waited for; the set "
+    + "is three times what its firehoses reach; times **modelled**):", "",
+    table(["pattern", "prefetch", "hits", "moves", "modelled ms"];
+        [.[] | line([.pattern, (.flags | name_of_flags),
+            (share | fixed(1)) + " %", (.moves | tostring),
+            (.modelled_ms | fixed(1))])])
+ else empty end),
+(section("price") | if length > 0 then
+    "How long victims are kept (virtual network, 4 nodes; phases with and without "
+    + "reuse; **modelled**). J is what pinning takes as a share of run time, and "
+    + "0.5 % times the share of M + MAXVICTIM that is pinned over time:", "",
+    table(["seconds", "victims kept", "pins", "pinning / run time",
+           "held", "J"];
+        [.[] | line([(.modelled_ms / 1000 | fixed(0)),
+            (if .flags == 0 then "all" else (.flags | name_of_flags) end),
+            (.pins | tostring), (.pin_share * 100 | fixed(2)) + " %",
+            (.held_share * 100 | fixed(1)) + " %",
+            ((.pin_share + 0.005 * .held_share) * 100 | fixed(2)) + " %"])])
+ else empty end),
+(section("nodes") | if length > 0 then
+    "By nodes, in the virtual network, M = 64 MiB of each (times **modelled**):", "",
+    table(["nodes", "F", "random: hits", "ms", "Cannon: hits", "ms",
+           "bitonic: hits", "ms"];
+        group_by(.nodes)
+        | map((map({key: .pattern, value: .}) | from_entries) as $w
+            | line([($w.random.nodes | tostring),
+                ($w.random | .lent / 4096 / (.nodes - 1) | floor | tostring)]
+              + ([$w.random, $w.cannon, $w.bitonic]
+                 | map((share | fixed(1)) + " %", (.modelled_ms | fixed(2)))))))
+ else empty end)

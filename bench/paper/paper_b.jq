@@ -1,0 +1,80 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# Points of bench/pipeline_model, slurped: the tables of docs/paper_b.md.
+
+def round1: if . == null then "–" else . * 10 | round / 10 end;
+def percent: . * 1000 | round / 10 | if . >= 0 then "+\(.) %" else "\(.) %" end;
+def systems: ["leave_pinned", "leave_pinned_put", "on_demand", "copy",
+              "pipeline", "caching", "helper"];
+def names: {leave_pinned: "leave pinned",
+            leave_pinned_put: "leave pinned, both ends at once",
+            on_demand: "no leave pinned", copy: "copy in/out",
+            pipeline: "pipeline", caching: "caching pipeline (default)",
+            helper: "the helper, plain UCP messages"};
+def row: "| " + (map(tostring) | join(" | ")) + " |";
+def head: row, (map(if . == "" or . == "system" then "---" else "---:" end)
+               | row);
+
+# Reuses from which on leave pinned is faster, or null
+def behind($a; $b):
+    [$a[] as $x | $b[] | select(.reuses == $x.reuses and .mbps > $x.mbps)
+     | .reuses] | min;
+
+. as $all | [.[].costs] | unique[] as $costs
+| [$all[] | select(.costs == $costs)] as $points
+| def of($what; $system):
+      [$points[] | select(.what == $what and .system == $system)];
+  def at($system; $reuses):
+      of("reuse"; $system) | map(select(.reuses == $reuses))[0].mbps // null;
+  "## Costs of \($costs), modelled", "",
+  (if of("reuse"; "caching") != [] then
+     (["goal", "paper", "here", "met"] | head),
+     (at("leave_pinned"; 0) as $base |
+      (["pipeline over leave pinned, no reuse", "+67 %",
+        (at("pipeline"; 0) / $base - 1 | percent),
+        (if at("pipeline"; 0) / $base >= 1.67 then "yes" else "no" end)] | row),
+      (["caching pipeline over leave pinned, no reuse", "–",
+        (at("caching"; 0) / $base - 1 | percent),
+        (if at("caching"; 0) / $base >= 1.67 then "yes" else "no" end)] | row)),
+     (behind(of("reuse"; "pipeline"); of("reuse"; "leave_pinned")) as $n |
+      ["reuses until leave pinned draws level with the pipeline", "40–50",
+       ($n // "none to 100" | tostring), "–"] | row),
+     (behind(of("reuse"; "caching"); of("reuse"; "leave_pinned")) as $n |
+      ["the same with the default", "–", ($n // "none to 100" | tostring),
+       (if $n == null then "yes" else "no" end)] | row),
+     "", "Bandwidth of 8 MiB by reuses, 10^6 bytes a second, and bytes " +
+     "registered at most:", "",
+     (["system", "0", "1", "5", "20", "50", "100", "MiB"] | head),
+     (systems[] as $s |
+      [names[$s], (0, 1, 5, 20, 50, 100 | . as $n | at($s; $n) | round1),
+       (of("reuse"; $s)[0].peak / 1048576 | round1)] | row), ""
+   else empty end),
+  (if of("size"; "caching") != [] then
+     "Ping-pong, buffers used for the first time | for the ninth time: one " +
+     "way in µs to 16 KiB, 10^6 bytes a second from 64 KiB:", "",
+     (["system", "1 B", "16 KiB", "64 KiB", "1 MiB", "16 MiB"] | head),
+     (systems[] as $s |
+      [names[$s], ((1, 16384) as $n | of("size"; $s)
+                   | map(select(.size == $n))[0]
+                   | "\(.fresh_us | round1) / \(.reused_us | round1)"),
+       ((65536, 1048576, 16777216) as $n | of("size"; $s)
+        | map(select(.size == $n))[0]
+        | "\(.fresh_mbps | round) / \(.reused_mbps | round)")] | row), ""
+   else empty end),
+  (if of("beff"; "caching") != [] then
+     "b_eff's patterns, eight nodes, 10^6 bytes a second together:", "",
+     (["system", "b_eff", "at 8 MiB", "rings", "random", "MiB"] | head),
+     (systems[] as $s | of("beff"; $s)[0] |
+      [names[$s], (.beff | round), (.lmax_all | round), (.lmax_rings | round),
+       (.lmax_random | round), (.peak / 1048576 | round1)] | row), ""
+   else empty end),
+  (if of("sweep"; "caching") != [] then
+     "The sweep: 8 MiB, bandwidth after 0 and after 10 reuses:", "",
+     (["", "pipeline", "", "caching", ""] | head),
+     ([$points[] | select(.what == "sweep") | "\(.option) \(.value)"]
+      | reduce .[] as $x ([]; if index([$x]) then . else . + [$x] end))[] as $k
+     | [$k, (("pipeline", "caching") as $s | (0, 10) as $n
+        | of("sweep"; $s) | map(select("\(.option) \(.value)" == $k and
+                                       .reuses == $n))[0].mbps | round1)]
+     | row
+   else empty end), ""

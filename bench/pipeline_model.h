@@ -1,0 +1,106 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef BENCH_PIPELINE_MODEL_H_
+#define BENCH_PIPELINE_MODEL_H_
+
+#include <ucp/pipeline/pipeline_core.h>
+#include <ucp/wire/wire_sim.h>
+#include <tools/replay/replay_process.h>
+
+/**
+ * @file pipeline_model.h
+ *
+ * Ways to move a message, side by side over one virtual network at modelled
+ * costs: the pipeline of src/ucp/pipeline as it is, and a rendezvous as UCP's,
+ * whose registrations go through the registration cache of this tree under one
+ * of its policies. docs/paper_b.md has what is modelled and what is not.
+ */
+
+BEGIN_C_DECLS
+
+/** The paper's systems; its "leave pinned" twice, see pipeline_rndv.c. */
+typedef enum {
+    PIPE_LEAVE_PINNED,     /**< the sender registers, then the receiver */
+    PIPE_LEAVE_PINNED_PUT, /**< both register at once */
+    PIPE_ON_DEMAND,        /**< as the first, deregistered after each use */
+    PIPE_HELPER,           /**< as the first, by the policy `predict` */
+    PIPE_COPY,             /**< copied through buffers that are registered */
+    PIPE_PIPELINE,         /**< each fragment deregistered once it is over */
+    PIPE_CACHING,          /**< fragments are kept */
+    PIPE_NUM_SYSTEMS
+} pipe_system_t;
+
+extern const char *pipe_system_names[PIPE_NUM_SYSTEMS];
+
+/** One machine and its network. */
+typedef struct pipe_costs {
+    const char    *name;
+    double        wire_ns;     /**< a byte on a link */
+    double        copy_ns;     /**< a byte copied, of a processor */
+    uint64_t      latency_ns;  /**< link to link */
+    uint64_t      op_ns;       /**< of a processor, for each operation */
+    replay_cost_t reg, dereg;  /**< of a registration */
+} pipe_costs_t;
+
+typedef struct pipe_world pipe_world_t;
+typedef struct pipe_request pipe_request_t;
+
+/** Say what is wrong, and end the program with 2. */
+void pipe_die(const char *format, ...)
+        __attribute__((format(printf, 1, 2), noreturn));
+
+/** What a node does next, called when all it began is complete: it begins
+ *  sends and receives, @return zero if there is nothing left to do. */
+typedef int (*pipe_script_func_t)(void *arg, pipe_world_t *world,
+                                  unsigned node);
+
+/** @param [in] options  Of the pipelines; NULL: defaults. The mode is the
+ *                       system's. */
+pipe_world_t *pipe_world_open(pipe_system_t system, const pipe_costs_t *costs,
+                              const ucx_pipeline_options_t *options,
+                              unsigned num_nodes);
+
+/** The network must have found nothing wrong, or the program ends. */
+void pipe_world_close(pipe_world_t *world);
+
+/** Messages between two nodes match in the order in which they are begun. */
+void pipe_send(pipe_world_t *world, unsigned node, unsigned peer,
+               const void *buffer, size_t length);
+void pipe_recv(pipe_world_t *world, unsigned node, unsigned peer, void *buffer,
+               size_t length);
+
+/** Run until every node's script has ended. @return Nanoseconds that took. */
+uint64_t pipe_world_run(pipe_world_t *world, pipe_script_func_t script,
+                        void *arg);
+
+/** @return The time of a node in nanoseconds. */
+uint64_t pipe_world_time(const pipe_world_t *world, unsigned node);
+
+/** @return Bytes that were registered at most, of the node with most. */
+size_t pipe_world_peak(const pipe_world_t *world);
+
+/*
+ * pipeline_rndv.c
+ */
+
+/** A node that sends as UCP does, and its cache. */
+typedef struct pipe_rndv pipe_rndv_t;
+typedef struct pipe_rndv_request pipe_rndv_request_t;
+
+pipe_rndv_t *pipe_rndv_open(ucp_wire_sim_t *sim, unsigned node,
+                            pipe_system_t system, const pipe_costs_t *costs,
+                            replay_fibers_t *fibers);
+void pipe_rndv_close(pipe_rndv_t *self);
+pipe_rndv_request_t *pipe_rndv_send(pipe_rndv_t *self, unsigned peer,
+                                    const void *buffer, size_t length);
+pipe_rndv_request_t *pipe_rndv_recv(pipe_rndv_t *self, unsigned peer,
+                                    void *buffer, size_t length);
+int pipe_rndv_test(const pipe_rndv_request_t *req);
+void pipe_rndv_free(pipe_rndv_request_t *req);
+unsigned pipe_rndv_progress(pipe_rndv_t *self);
+size_t pipe_rndv_peak(const pipe_rndv_t *self);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "layer.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The herald: what announces a message that goes by the pipeline */
+
+_Static_assert(sizeof(mpi_layer_herald_t) <= MPI_LAYER_HERALD_BYTES,
+               "a herald does not fit");
+
+/* FNV-1a. A herald that is looked at while it is being written does not pass */
+static uint32_t mpi_layer_herald_check(const mpi_layer_herald_t *herald)
+{
+    const uint8_t *bytes = (const uint8_t*)herald;
+    uint32_t hash        = UINT32_C(2166136261);
+    size_t i;
+
+    for (i = 0; i < offsetof(mpi_layer_herald_t, check); ++i) {
+        hash = (hash ^ bytes[i]) * UINT32_C(16777619);
+    }
+    return hash;
+}
+
+void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length)
+{
+    mpi_layer_herald_t herald;
+
+    memset(&herald, 0, sizeof(herald));
+    memcpy(herald.magic, mpi_layer.magic, sizeof(herald.magic));
+    herald.tag    = tag;
+    herald.length = length;
+    herald.source = (uint32_t)mpi_layer.rank;
+    herald.check  = mpi_layer_herald_check(&herald);
+    memset(to, 0, MPI_LAYER_HERALD_BYTES);
+    memcpy(to, &herald, sizeof(herald));
+}
+
+int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald)
+{
+    if (memcmp(from, mpi_layer.magic, sizeof(mpi_layer.magic))) {
+        return 0;
+    }
+    memcpy(herald, from, sizeof(*herald));
+    return (herald->check == mpi_layer_herald_check(herald)) &&
+           (herald->source < (uint32_t)mpi_layer.size);
+}
+
+/* 17 bits of the communicator, 16 of the message's number there, 31 of the tag:
+ * MPI's are not negative */
+uint64_t mpi_layer_tag(const mpi_layer_comm_t *comm, uint32_t number, int tag)
+{
+    return ((uint64_t)comm->id << 47) | ((uint64_t)(number & 0xffff) << 31) |
+           (uint64_t)tag;
+}

@@ -1,0 +1,278 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "layer.h"
+#include "options.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/*
+ * Begin and end. All ranks agree, or none of them has the layer: what the one
+ * sends the other must be able to read.
+ */
+
+mpi_layer_t mpi_layer;
+
+void mpi_layer_say(const char *format, ...)
+{
+    va_list arguments;
+
+    if (mpi_layer.verbose) {
+        fprintf(stderr, MPI_PIPELINE_LINE "rank %d: ", mpi_layer.rank);
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputc('\n', stderr);
+    }
+}
+
+/* As the MPI does it: the communicator's handler decides */
+int mpi_layer_error(MPI_Comm comm, int code)
+{
+    PMPI_Comm_call_errhandler(comm, code);
+    return code;
+}
+
+/* --- Begin ---------------------------------------------------------------- */
+
+/* Addresses of devices' memory cannot be told from others here */
+static int mpi_layer_has_devices(void)
+{
+    static const char *const libraries[] = {"libcuda.so.1", "libamdhip64.so.6",
+                                            "libamdhip64.so.5",
+                                            "libze_loader.so.1", NULL};
+    const char *const *library;
+
+    for (library = libraries; *library != NULL; ++library) {
+        if (dlopen(*library, RTLD_LAZY | RTLD_NOLOAD) != NULL) {
+            mpi_layer_say("all stays with the MPI: the program has loaded %s, "
+                          "and memory of devices is not the layer's", *library);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What rank 0 says goes for all */
+typedef struct mpi_layer_terms {
+    uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
+    uint64_t min_bytes;
+} mpi_layer_terms_t;
+
+static int mpi_layer_agree_terms(const mpi_layer_options_t *options)
+{
+    mpi_layer_terms_t terms;
+    int good = 1;
+
+    memset(&terms, 0, sizeof(terms));
+    terms.min_bytes = options->min_bytes;
+    if (mpi_layer.rank == 0) {
+        good = getrandom(terms.magic, sizeof(terms.magic), 0) ==
+               (ssize_t)sizeof(terms.magic);
+    }
+    PMPI_Bcast(&terms, sizeof(terms), MPI_BYTE, 0, MPI_COMM_WORLD);
+    memcpy(mpi_layer.magic, terms.magic, sizeof(terms.magic));
+    mpi_layer.min_bytes = terms.min_bytes;
+    return good;
+}
+
+static int mpi_layer_all(int good)
+{
+    int all;
+
+    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
+static int mpi_layer_connect_all(const char *addresses, int length)
+{
+    int i;
+
+    for (i = 0; i < mpi_layer.size; ++i) {
+        if (ucx_pipeline_connect(mpi_layer.pipeline, i,
+                                 addresses + (size_t)i * length) != UCS_OK) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* All addresses in slots of one length: the longest one's */
+static int mpi_layer_connect(void)
+{
+    const void *address;
+    char *mine, *all;
+    size_t length;
+    int own, longest, good;
+
+    ucx_pipeline_address(mpi_layer.pipeline, &address, &length);
+    own = (int)length;
+    PMPI_Allreduce(&own, &longest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    mine = calloc(1, longest);
+    all  = malloc((size_t)longest * mpi_layer.size);
+    good = mpi_layer_all((mine != NULL) && (all != NULL));
+    if (good) {
+        memcpy(mine, address, length);
+        PMPI_Allgather(mine, longest, MPI_BYTE, all, longest, MPI_BYTE,
+                       MPI_COMM_WORLD);
+        good = mpi_layer_all(mpi_layer_connect_all(all, longest));
+    }
+    free(mine);
+    free(all);
+    return good;
+}
+
+static int mpi_layer_create(const mpi_layer_options_t *options)
+{
+    ucs_status_t status;
+
+    status = ucx_pipeline_create(mpi_layer.rank, mpi_layer.size,
+                                 &options->pipeline, &mpi_layer.pipeline);
+    if (status != UCS_OK) {
+        fprintf(stderr, MPI_PIPELINE_LINE "all stays with the MPI: %s\n",
+                ucs_status_string(status));
+    }
+    if (!mpi_layer_all(status == UCS_OK)) {
+        if (status == UCS_OK) {
+            ucx_pipeline_destroy(mpi_layer.pipeline);
+        }
+        return 0;
+    }
+    return 1;
+}
+
+/* Calls of the MPI's progress, some of which may be for other transports */
+#define MPI_LAYER_TRIES 1000
+
+/* An MPI that is not over UCX would not call what carries the pipeline on */
+static int mpi_layer_is_carried(void)
+{
+    int good = 0, i, found;
+
+    for (i = 0; (i < MPI_LAYER_TRIES) && !good; ++i) {
+        REAL_MPI(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found,
+                         MPI_STATUS_IGNORE);
+        /* relaxed: counted by this thread */
+        good = ucs_load_relaxed(&mpi_layer.num_progress) > 0;
+    }
+    if (!good) {
+        mpi_layer_say("all stays with the MPI, which does not use UCX");
+    }
+    return mpi_layer_all(good);
+}
+
+static void mpi_layer_begin(int level)
+{
+    mpi_layer_options_t options;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &mpi_layer.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &mpi_layer.size);
+    mpi_layer.multiple = (level == MPI_THREAD_MULTIPLE);
+    if (!mpi_layer_all(mpi_layer_options_read(&options) &&
+                       !mpi_layer_has_devices()) || (mpi_layer.size == 1)) {
+        return;
+    }
+    mpi_layer.progress = mpi_layer.door->set_progress(mpi_layer_hook);
+    if (!mpi_layer_all(mpi_layer_agree_terms(&options) &&
+                       (mpi_layer.progress != NULL)) ||
+        !mpi_layer_is_carried() || !mpi_layer_create(&options)) {
+        mpi_layer.door->set_progress(NULL);
+        return;
+    }
+    if (!mpi_layer_connect()) {
+        fprintf(stderr, MPI_PIPELINE_LINE "all stays with the MPI: not all "
+                        "ranks can be connected\n");
+        mpi_layer.door->set_progress(NULL);
+        ucx_pipeline_destroy(mpi_layer.pipeline);
+        return;
+    }
+    mpi_layer_comm_setup();
+    REAL_MPI(Comm_dup)(MPI_COMM_WORLD, &mpi_layer.aside);
+    REAL_MPI(Comm_dup)(MPI_COMM_SELF, &mpi_layer.alone);
+    mpi_layer.on = 1;
+    mpi_layer_comm_agree(MPI_COMM_WORLD);
+    mpi_layer_say("messages from %zu bytes on go by the pipeline",
+                  mpi_layer.min_bytes);
+}
+
+int mpi_layer_Init(int *argc, char ***argv)
+{
+    int result = REAL_MPI(Init)(argc, argv);
+
+    if (result == MPI_SUCCESS) {
+        mpi_layer_begin(MPI_THREAD_SINGLE);
+    }
+    return result;
+}
+
+int mpi_layer_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int result = REAL_MPI(Init_thread)(argc, argv, required, provided);
+
+    if (result == MPI_SUCCESS) {
+        mpi_layer_begin(*provided);
+    }
+    return result;
+}
+
+/* --- End ------------------------------------------------------------------ */
+
+static void mpi_layer_say_stats(void)
+{
+    ucx_pipeline_stats_t stats = {.size = sizeof(stats)};
+
+    ucx_pipeline_get_stats(mpi_layer.pipeline, &stats);
+    mpi_layer_say("%lu bytes written, %lu copied, %lu registrations, %lu "
+                  "reused, %lu failed, %lu messages refused",
+                  (unsigned long)stats.written, (unsigned long)stats.copied,
+                  (unsigned long)stats.registrations,
+                  (unsigned long)stats.reused, (unsigned long)stats.failed,
+                  (unsigned long)stats.refused);
+}
+
+/* What a program has forgotten stays where it is: the pipeline says that it is
+ * busy, and goes with the process */
+int mpi_layer_Finalize(void)
+{
+    if (mpi_layer.on) {
+        while (mpi_layer_ops_end_freed() > 0) {
+            mpi_layer_pump();
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        mpi_layer.on = 0;
+        mpi_layer_progress_end();
+        mpi_layer_say_stats();
+        PMPI_Comm_free(&mpi_layer.aside);
+        PMPI_Comm_free(&mpi_layer.alone);
+        (void)ucx_pipeline_destroy(mpi_layer.pipeline);
+    }
+    return REAL_MPI(Finalize)();
+}
+
+/* --- The stub's call ------------------------------------------------------ */
+
+#define MPI_LAYER_SLOT(_name) \
+    door->slots[MPI_PIPELINE_##_name] = (mpi_pipeline_func_t)mpi_layer_##_name;
+
+void mpi_pipeline_open(const mpi_pipeline_door_t *door);
+
+__attribute__((visibility("default"))) void
+mpi_pipeline_open(const mpi_pipeline_door_t *door)
+{
+    static mpi_pipeline_door_t kept;
+
+    kept           = *door;
+    mpi_layer.door = &kept;
+    mpi_layer.real = door->real;
+    pthread_mutex_init(&mpi_layer.send_lock, NULL);
+    pthread_mutex_init(&mpi_layer.lock, NULL);
+    pthread_mutex_init(&mpi_layer.step_lock, NULL);
+    ucs_list_head_init(&mpi_layer.posted);
+    ucs_store_relaxed(&mpi_layer.next_comm, 1); /* relaxed: one thread yet */
+    MPI_PIPELINE_ENTRIES(MPI_LAYER_SLOT)
+}

@@ -1,0 +1,229 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef MPI_PIPELINE_LAYER_H_
+#define MPI_PIPELINE_LAYER_H_
+
+#include "entries.h"
+#include "tuning_table.h"
+
+#include <mpi.h>
+
+#include <ucp/pipeline/ucx_pipeline.h>
+#include <ucs/datastruct/list.h>
+#include <ucs/sys/atomic.h>
+
+#include <pthread.h>
+#include <stdint.h>
+
+/**
+ * @file layer.h
+ *
+ * The module: compiled once for each MPI. A long message is announced by a
+ * short one, the *herald*, that the MPI itself carries and matches, so that
+ * order, wildcards and probes are the MPI's own; its bytes go by the pipeline.
+ * Whatever is received may turn out to be a herald, which lies in the
+ * receive's buffer then. See docs/pipeline.md.
+ *
+ * Calls go down this list: wrappers (init.c, send.c, receive.c, complete.c,
+ * probe.c, comm.c) to operations (op.c) to progress (progress.c).
+ */
+
+/** The MPI's own function. */
+#define REAL_MPI(_name) \
+    ((__typeof__(&PMPI_##_name))mpi_layer.real[MPI_PIPELINE_##_name])
+
+/* Each wrapper has the prototype of what it stands in front of */
+#define MPI_LAYER_DECLARE(_name) __typeof__(PMPI_##_name) mpi_layer_##_name;
+MPI_PIPELINE_ENTRIES(MPI_LAYER_DECLARE)
+
+#define MPI_LAYER_MAGIC_BYTES 16
+
+/** What a herald says. No ordinary message has its length, as far as the layer
+ *  sees it sent, and none its magic, which is drawn by lot for each job. */
+typedef struct mpi_layer_herald {
+    uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
+    uint64_t tag;    /**< by which the pipeline knows the message */
+    uint64_t length; /**< of it, in bytes */
+    uint32_t source; /**< sender, by its rank in MPI_COMM_WORLD */
+    uint32_t check;  /**< of all above */
+} mpi_layer_herald_t;
+
+/** Bytes of a herald on its way: a length that programs have no use for. */
+#define MPI_LAYER_HERALD_BYTES 67
+
+/** What the layer keeps with a communicator whose messages it may take. */
+typedef struct mpi_layer_comm {
+    uint32_t         id;   /**< agreed by its members; no two that a process
+                            *   is a member of have the same */
+    _Atomic uint32_t next; /**< of the next message */
+    int              size;
+    int              world[]; /**< rank in MPI_COMM_WORLD of each rank */
+} mpi_layer_comm_t;
+
+typedef enum {
+    MPI_LAYER_IDLE,    /**< persistent, not started */
+    MPI_LAYER_POSTED,  /**< receive: the MPI has matched nothing yet */
+    MPI_LAYER_MOVING,  /**< in the pipeline's hands */
+    MPI_LAYER_ARRIVED, /**< all is there; the status is the layer's */
+    MPI_LAYER_PLAIN    /**< an ordinary message, or an error of the MPI's */
+} mpi_layer_state_t;
+
+/** A message that MPI_Mprobe took out of the MPI's queue, as long as a herald:
+ *  it was looked at, and sent to this process itself again. */
+typedef struct mpi_layer_taken {
+    struct mpi_layer_taken *next;
+    MPI_Message            message; /**< the program's handle */
+    MPI_Request            request; /**< of the send to oneself */
+    int                    source, tag;
+    char                   bytes[MPI_LAYER_HERALD_BYTES];
+} mpi_layer_taken_t;
+
+/** A request that the layer knows more of: of the MPI's, or generalized. */
+typedef struct mpi_layer_op {
+    struct mpi_layer_op    *next;      /**< with the same place in the table */
+    struct mpi_layer_op    *next_freed;
+    ucs_list_link_t        list;       /**< posted ones */
+    MPI_Request            request;
+    MPI_Request            herald_request; /**< send: of the herald */
+    mpi_layer_state_t      state;      /**< POSTED to MOVING by any thread,
+                                        *   under the lock */
+    int                    is_send;
+    int                    persistent;
+    int                    releasing;  /**< the MPI is asked to free it */
+    int                    busy;       /**< counted in num_busy */
+    int                    owns;       /**< `bytes` is the layer's */
+    MPI_Comm               comm;
+    char                   *bytes;     /**< contiguous: the program's buffer,
+                                        *   or what stands in for it */
+    size_t                 room;       /**< bytes there */
+    void                   *buffer;    /**< the program's, if `bytes` stands in
+                                        *   for it: with count and type */
+    int                    count;
+    MPI_Datatype           type;       /**< a duplicate, or null */
+    ucx_pipeline_request_h moving;
+    ucx_pipeline_status_t  status;
+    int                    error;      /**< MPI error code */
+    mpi_layer_taken_t      *taken;     /**< whose source and tag it has */
+    char                   herald[MPI_LAYER_HERALD_BYTES];
+} mpi_layer_op_t;
+
+#define MPI_LAYER_BUCKETS 1024
+
+/** The layer of a process. */
+typedef struct mpi_layer {
+    mpi_pipeline_func_t          *real;
+    const mpi_pipeline_door_t    *door;
+    mpi_pipeline_progress_func_t progress;  /**< UCP's own */
+    _Atomic uint64_t             num_progress; /**< calls, by the MPI */
+    int                          on;        /**< after init, on all ranks */
+    int                          verbose;
+    int                          multiple;  /**< MPI_THREAD_MULTIPLE */
+    int                          rank, size; /**< in MPI_COMM_WORLD */
+    size_t                       min_bytes; /**< the same on all ranks */
+    uint8_t                      magic[MPI_LAYER_MAGIC_BYTES];
+    int                          keyval;
+    MPI_Comm                     aside;     /**< of MPI_COMM_WORLD, for
+                                             *   nothing but progress */
+    MPI_Comm                     alone;     /**< of MPI_COMM_SELF */
+    ucx_pipeline_h               pipeline;
+    _Atomic uint32_t             next_comm;
+    pthread_mutex_t              send_lock; /**< herald and message leave in
+                                             *   one order; may be held while
+                                             *   the MPI is called; nothing is
+                                             *   held when it is taken */
+    pthread_mutex_t              lock;      /**< table, lists, POSTED to
+                                             *   MOVING; the MPI is not called
+                                             *   under it; next: pipeline's */
+    pthread_mutex_t              step_lock; /**< one step at a time; only
+                                             *   tried; `lock` is below */
+    mpi_layer_op_t               *table[MPI_LAYER_BUCKETS];
+    ucs_list_link_t              posted;    /**< may find a herald */
+    mpi_layer_op_t               *freed;    /**< by the program, not complete */
+    mpi_layer_taken_t            *taken;    /**< not received yet */
+    _Atomic unsigned             num_ops;   /**< in the table */
+    _Atomic unsigned             num_busy;  /**< need the pipeline's progress */
+} mpi_layer_t;
+
+extern mpi_layer_t mpi_layer;
+
+/* init.c */
+void mpi_layer_say(const char *format, ...)
+        __attribute__((format(printf, 1, 2)));
+int mpi_layer_error(MPI_Comm comm, int code);
+
+/* comm.c */
+int mpi_layer_comm_setup(void);
+mpi_layer_comm_t *mpi_layer_comm_get(MPI_Comm comm);
+void mpi_layer_comm_agree(MPI_Comm comm);
+
+/* type.c */
+int mpi_layer_type_is_contiguous(MPI_Datatype type);
+int mpi_layer_type_spread(const void *bytes, size_t length, void *buffer,
+                          int count, MPI_Datatype type);
+
+/* herald.c */
+void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length);
+int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald);
+uint64_t mpi_layer_tag(const mpi_layer_comm_t *comm, uint32_t number, int tag);
+#define MPI_LAYER_TAG_NUMBER_MASK (UINT64_C(0xffff) << 31)
+
+/* op.c: requests */
+mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm);
+void mpi_layer_op_delete(mpi_layer_op_t *op);
+int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, int count,
+                          MPI_Datatype type);
+void mpi_layer_op_add(mpi_layer_op_t *op, MPI_Request request);
+mpi_layer_op_t *mpi_layer_op_find(MPI_Request request);
+void mpi_layer_op_post(mpi_layer_op_t *op);
+void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy);
+void mpi_layer_op_receive(mpi_layer_op_t *op,
+                          const mpi_layer_herald_t *herald);
+int mpi_layer_op_is_ready(mpi_layer_op_t *op);
+void mpi_layer_op_release(mpi_layer_op_t *op, int releasing);
+void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status);
+int mpi_layer_op_finish(mpi_layer_op_t *op);
+void mpi_layer_op_set_free(mpi_layer_op_t *op);
+int mpi_layer_ops_end_freed(void);
+
+/** @return Nonzero if there may be requests in the table. */
+static inline int mpi_layer_has_ops(void)
+{
+    /* relaxed: a thread sees the requests that it was given */
+    return ucs_load_relaxed(&mpi_layer.num_ops) > 0;
+}
+
+/* progress.c */
+unsigned mpi_layer_hook(void *worker);
+void mpi_layer_pump(void);
+void mpi_layer_peek(void);
+void mpi_layer_progress_end(void);
+
+/* probe.c */
+void mpi_layer_taken_end(mpi_layer_taken_t *taken, MPI_Status *status);
+
+/* send.c */
+int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
+                         MPI_Comm comm);
+
+/* receive.c */
+mpi_layer_op_t *mpi_layer_receive_op(void *buffer, int count,
+                                     MPI_Datatype type, int source,
+                                     MPI_Comm comm);
+int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
+                            MPI_Request request);
+
+/** Arguments of a receive: bytes in the place of what is not in one piece. */
+#define MPI_LAYER_RECEIVES(_op, _buffer, _count, _type) \
+    ((_op)->owns ? (void*)(_op)->bytes : (_buffer)), \
+    ((_op)->owns ? (int)(_op)->room : (_count)), \
+    ((_op)->owns ? MPI_BYTE : (_type))
+
+int mpi_layer_receive_settle(void *buffer, int count, MPI_Datatype type,
+                             MPI_Comm comm, MPI_Status *status);
+
+/* complete.c */
+int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
+                      MPI_Status *status);
+
+#endif

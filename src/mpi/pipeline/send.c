@@ -1,0 +1,257 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "layer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Sends. What is long and lies in one piece goes by the pipeline, and so does
+ * what is as long as a herald, whatever its type: a probe must be able to tell
+ * a herald by its length. All else goes by the MPI as it came.
+ *
+ * The request that the program gets is a generalized one: the MPIs hand out
+ * one and the same handle for all sends that were over at once.
+ */
+
+typedef int (*mpi_layer_isend_func_t)(const void*, int, MPI_Datatype, int, int,
+                                      MPI_Comm, MPI_Request*);
+
+int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
+                         MPI_Comm comm)
+{
+    const mpi_layer_comm_t *members;
+    size_t length;
+    int size;
+
+    if (!mpi_layer.on || (dest < 0) || (tag < 0) || (count <= 0) ||
+        (type == MPI_DATATYPE_NULL) || (comm == MPI_COMM_NULL) ||
+        (PMPI_Type_size(type, &size) != MPI_SUCCESS) || (size <= 0)) {
+        return 0;
+    }
+    length = (size_t)count * size;
+    if ((length < mpi_layer.min_bytes) && (length != MPI_LAYER_HERALD_BYTES)) {
+        return 0;
+    }
+    members = mpi_layer_comm_get(comm);
+    return (members != NULL) && (dest < members->size) &&
+           (members->world[dest] != mpi_layer.rank) &&
+           ((length == MPI_LAYER_HERALD_BYTES) ||
+            mpi_layer_type_is_contiguous(type));
+}
+
+/* The bytes of the message, or a copy of them */
+static char *mpi_layer_send_bytes(mpi_layer_op_t *op, const void *buffer,
+                                  int count, MPI_Datatype type, int copy)
+{
+    MPI_Aint lower, extent;
+    int position = 0;
+
+    if (copy || !mpi_layer_type_is_contiguous(type)) {
+        op->bytes = malloc(op->room);
+        op->owns  = 1;
+        if ((op->bytes == NULL) ||
+            (PMPI_Pack(buffer, count, type, op->bytes, (int)op->room, &position,
+                       MPI_COMM_SELF) != MPI_SUCCESS)) {
+            return NULL;
+        }
+    } else {
+        PMPI_Type_get_true_extent(type, &lower, &extent);
+        op->bytes = (char*)buffer + lower;
+    }
+    return op->bytes;
+}
+
+/* Message and herald leave in one order to the eyes of all receivers */
+static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
+                               mpi_layer_isend_func_t isend)
+{
+    mpi_layer_comm_t *members = mpi_layer_comm_get(op->comm);
+    int result                = MPI_ERR_OTHER;
+    ucs_status_t status;
+    uint64_t number;
+
+    pthread_mutex_lock(&mpi_layer.send_lock);
+    /* relaxed: send_lock is held */
+    number = mpi_layer_tag(members, ucs_add_relaxed(&members->next, 1), tag);
+    mpi_layer_herald_write(op->herald, number, op->room);
+    status = ucx_pipeline_send(mpi_layer.pipeline, members->world[dest], number,
+                               op->bytes, op->room, &op->moving);
+    if (status == UCS_OK) {
+        result = isend(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, dest, tag,
+                       op->comm, &op->herald_request);
+    }
+    pthread_mutex_unlock(&mpi_layer.send_lock);
+    if (status != UCS_OK) {
+        fprintf(stderr, MPI_PIPELINE_LINE "rank %d: a message of %zu bytes to "
+                        "rank %d of MPI_COMM_WORLD cannot be sent: %s\n",
+                mpi_layer.rank, op->room, members->world[dest],
+                ucs_status_string(status));
+    }
+    return result;
+}
+
+/* What is taken must go this way, so that a failure is the caller's */
+static int mpi_layer_send_begin(const void *buffer, int count,
+                                MPI_Datatype type, int dest, int tag,
+                                MPI_Comm comm, mpi_layer_isend_func_t isend,
+                                int copy, mpi_layer_op_t **op_p)
+{
+    mpi_layer_op_t *op = mpi_layer_op_new(comm);
+    int size, result;
+
+    if (op == NULL) {
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
+    }
+    PMPI_Type_size(type, &size);
+    op->is_send = 1;
+    op->room    = (size_t)size * count;
+    if (mpi_layer_send_bytes(op, buffer, count, type, copy) == NULL) {
+        mpi_layer_op_delete(op);
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
+    }
+    result = mpi_layer_send_both(op, dest, tag, isend);
+    if (result != MPI_SUCCESS) {
+        if (op->moving == NULL) { /* else the pipeline reads what is there */
+            mpi_layer_op_delete(op);
+        }
+        return mpi_layer_error(comm, result);
+    }
+    op->state = MPI_LAYER_MOVING;
+    mpi_layer_op_set_busy(op, 1);
+    *op_p = op;
+    return MPI_SUCCESS;
+}
+
+static int mpi_layer_send_wait(const void *buffer, int count, MPI_Datatype type,
+                               int dest, int tag, MPI_Comm comm,
+                               mpi_layer_isend_func_t isend)
+{
+    mpi_layer_op_t *op;
+    int result;
+
+    result = mpi_layer_send_begin(buffer, count, type, dest, tag, comm, isend,
+                                  0, &op);
+    if (result != MPI_SUCCESS) {
+        return result;
+    }
+    while (!mpi_layer_op_is_ready(op)) {
+        mpi_layer_pump();
+    }
+    result = op->error;
+    mpi_layer_op_delete(op);
+    return (result == MPI_SUCCESS) ? result : mpi_layer_error(comm, result);
+}
+
+static int mpi_layer_send_query(void *arg, MPI_Status *status)
+{
+    (void)arg;
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG    = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+static int mpi_layer_send_free(void *arg)
+{
+    (void)arg; /* the operation ends when the layer has seen the request go */
+    return MPI_SUCCESS;
+}
+
+static int mpi_layer_send_cancel(void *arg, int complete)
+{
+    (void)arg, (void)complete;
+    return MPI_SUCCESS;
+}
+
+static int mpi_layer_send_request(const void *buffer, int count,
+                                  MPI_Datatype type, int dest, int tag,
+                                  MPI_Comm comm, mpi_layer_isend_func_t isend,
+                                  int copy, MPI_Request *request)
+{
+    mpi_layer_op_t *op;
+    int result;
+
+    result = mpi_layer_send_begin(buffer, count, type, dest, tag, comm, isend,
+                                  copy, &op);
+    if (result != MPI_SUCCESS) {
+        return result;
+    }
+    result = PMPI_Grequest_start(mpi_layer_send_query, mpi_layer_send_free,
+                                 mpi_layer_send_cancel, op, request);
+    if (result != MPI_SUCCESS) {
+        return result; /* the message is on its way all the same */
+    }
+    mpi_layer_op_add(op, *request);
+    return MPI_SUCCESS;
+}
+
+#define MPI_LAYER_SENDS(_name, _isend) \
+    int mpi_layer_##_name(const void *buffer, int count, MPI_Datatype type, \
+                          int dest, int tag, MPI_Comm comm) \
+    { \
+        if (mpi_layer_send_takes(count, type, dest, tag, comm)) { \
+            return mpi_layer_send_wait(buffer, count, type, dest, tag, comm, \
+                                       REAL_MPI(_isend)); \
+        } \
+        return REAL_MPI(_name)(buffer, count, type, dest, tag, comm); \
+    }
+
+/* Ready mode: where a receive is posted, standard mode does as well */
+MPI_LAYER_SENDS(Send, Isend)
+MPI_LAYER_SENDS(Rsend, Isend)
+MPI_LAYER_SENDS(Ssend, Issend)
+
+#define MPI_LAYER_ISENDS(_name, _isend) \
+    int mpi_layer_##_name(const void *buffer, int count, MPI_Datatype type, \
+                          int dest, int tag, MPI_Comm comm, \
+                          MPI_Request *request) \
+    { \
+        if (mpi_layer_send_takes(count, type, dest, tag, comm)) { \
+            return mpi_layer_send_request(buffer, count, type, dest, tag, \
+                                          comm, REAL_MPI(_isend), 0, request); \
+        } \
+        return REAL_MPI(_name)(buffer, count, type, dest, tag, comm, request); \
+    }
+
+MPI_LAYER_ISENDS(Isend, Isend)
+MPI_LAYER_ISENDS(Irsend, Isend)
+MPI_LAYER_ISENDS(Issend, Issend)
+
+/* Buffered mode copies, so the layer takes nothing but what it must */
+static int mpi_layer_bsend_takes(int count, MPI_Datatype type, int dest,
+                                 int tag, MPI_Comm comm)
+{
+    int size;
+
+    return mpi_layer.on && (type != MPI_DATATYPE_NULL) && (count > 0) &&
+           (PMPI_Type_size(type, &size) == MPI_SUCCESS) &&
+           ((size_t)size * count == MPI_LAYER_HERALD_BYTES) &&
+           mpi_layer_send_takes(count, type, dest, tag, comm);
+}
+
+int mpi_layer_Bsend(const void *buffer, int count, MPI_Datatype type, int dest,
+                    int tag, MPI_Comm comm)
+{
+    MPI_Request request;
+    int result;
+
+    if (!mpi_layer_bsend_takes(count, type, dest, tag, comm)) {
+        return REAL_MPI(Bsend)(buffer, count, type, dest, tag, comm);
+    }
+    result = mpi_layer_send_request(buffer, count, type, dest, tag, comm,
+                                    REAL_MPI(Isend), 1, &request);
+    return (result != MPI_SUCCESS) ? result : mpi_layer_Request_free(&request);
+}
+
+int mpi_layer_Ibsend(const void *buffer, int count, MPI_Datatype type, int dest,
+                     int tag, MPI_Comm comm, MPI_Request *request)
+{
+    if (!mpi_layer_bsend_takes(count, type, dest, tag, comm)) {
+        return REAL_MPI(Ibsend)(buffer, count, type, dest, tag, comm, request);
+    }
+    return mpi_layer_send_request(buffer, count, type, dest, tag, comm,
+                                  REAL_MPI(Isend), 1, request);
+}

@@ -1,0 +1,144 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "firehose_int.h"
+
+#include <ucs/sys/futex.h>
+
+#include <sched.h>
+#include <time.h>
+
+/*
+ * With UCX_FIREHOSE_FLAG_STRICT what is unmapped is revoked before it goes. The
+ * thread that unmaps can neither send nor receive, for UCX allocates when it
+ * does, and the caller may be the allocator. So it rings for a thread that
+ * progresses, and sleeps until the buckets are let go. What keeps that thread
+ * from it (a lock of the allocator, or of the program, that the caller holds; a
+ * peer that makes no progress) cannot be told from here: the wait has a limit.
+ */
+
+uint64_t ucp_firehose_warden_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Part of each progress, not of the warden's alone */
+void ucp_firehose_warden_tell(ucx_firehose_h firehose)
+{
+    ucp_firehose_warden_t *warden = &firehose->warden;
+
+    /* relaxed: the index lock orders it. A thread that found a bucket in use
+     * under that lock had counted itself before, and the bucket has been let go
+     * under the lock since. */
+    if (ucs_unlikely(ucs_load_relaxed(&warden->waiters) > 0)) {
+        /* release [F-NEWS]: pairs with the load in
+         * ucp_firehose_warden_await() */
+        ucs_add_acq_rel(&warden->news, 1);
+        ucs_futex_wake_all(&warden->news, UCS_FUTEX_PRIVATE);
+    }
+}
+
+static int ucp_firehose_warden_may_wait(ucx_firehose_h firehose)
+{
+    const void *self = ucs_lock_self();
+
+    /* relaxed: the thread compares with what itself would have stored */
+    return (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
+           (ucs_load_relaxed(&firehose->owner) != self) &&
+           (ucs_load_relaxed(&firehose->warden.self) != self);
+}
+
+static int ucp_firehose_warden_await(ucx_firehose_h firehose, uint64_t doom)
+{
+    const uint64_t end = ucp_firehose_warden_now() +
+                         UCP_FIREHOSE_UNMAP_WAIT_MS * UINT64_C(1000000);
+    ucp_firehose_warden_t *warden = &firehose->warden;
+    uint64_t now;
+    uint32_t news;
+
+    for (;;) {
+        /* acquire [F-NEWS]: the look that follows is not older than this, so
+         * that what it misses changes the word that is slept on */
+        news = ucs_load_acquire(&warden->news);
+        if (!ucp_firehose_buckets_is_doomed(&firehose->buckets, doom)) {
+            return 1;
+        }
+        now = ucp_firehose_warden_now();
+        if (now >= end) {
+            return 0;
+        }
+        ucs_futex_wait(&warden->news, news, end - now, UCS_FUTEX_PRIVATE);
+    }
+}
+
+void ucp_firehose_warden_wait(ucx_firehose_h firehose, uint64_t doom)
+{
+    ucp_firehose_warden_t *warden = &firehose->warden;
+    int is_over                   = 0;
+
+    (void)ucs_add_relaxed(&warden->unmaps, 1); /* relaxed: it counts */
+    if (ucp_firehose_warden_may_wait(firehose)) {
+        (void)ucs_add_relaxed(&warden->waiters, 1); /* the bell releases it */
+        /* release [F-BELL]: pairs with the load in ucp_firehose_warden_main(),
+         * which finds what was struck before */
+        ucs_add_acq_rel(&warden->bell, 1);
+        ucs_futex_wake(&warden->bell, 1, UCS_FUTEX_PRIVATE);
+        is_over = ucp_firehose_warden_await(firehose, doom);
+        (void)ucs_sub_relaxed(&warden->waiters, 1); /* it releases nothing */
+    }
+    if (!is_over) {
+        (void)ucs_add_relaxed(&warden->late, 1); /* relaxed: it counts */
+    }
+}
+
+static void *ucp_firehose_warden_main(void *arg)
+{
+    ucx_firehose_h firehose       = arg;
+    ucp_firehose_warden_t *warden = &firehose->warden;
+    uint32_t bell;
+
+    /* relaxed: compared by this thread alone */
+    ucs_store_relaxed(&warden->self, ucs_lock_self());
+    for (;;) {
+        bell = ucs_load_acquire(&warden->bell); /* acquire [F-BELL] */
+        /* relaxed: what matters is that it is seen after the bell */
+        if (ucs_load_relaxed(&warden->stops)) {
+            return NULL;
+        }
+        if (ucs_load_relaxed(&warden->waiters) == 0) {
+            ucs_futex_wait(&warden->bell, bell, UCS_FUTEX_FOREVER,
+                           UCS_FUTEX_PRIVATE);
+        } else if (ucp_firehose_turn(firehose) == 0) {
+            sched_yield();
+        }
+    }
+}
+
+ucs_status_t ucp_firehose_warden_start(ucx_firehose_h firehose)
+{
+    ucp_firehose_warden_t *warden = &firehose->warden;
+
+    if (pthread_create(&warden->thread, NULL, ucp_firehose_warden_main,
+                       firehose) != 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    warden->runs = 1;
+    return UCS_OK;
+}
+
+void ucp_firehose_warden_stop(ucx_firehose_h firehose)
+{
+    ucp_firehose_warden_t *warden = &firehose->warden;
+
+    if (warden->runs) {
+        ucs_store_relaxed(&warden->stops, 1);
+        /* release [F-BELL]: with the store above */
+        ucs_add_acq_rel(&warden->bell, 1);
+        ucs_futex_wake(&warden->bell, 1, UCS_FUTEX_PRIVATE);
+        pthread_join(warden->thread, NULL);
+        warden->runs = 0;
+    }
+}

@@ -1,0 +1,254 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "firehose_world.h"
+
+extern "C" {
+#include <ucp/firehose/buckets.h>
+#include <ucp/firehose/firehose_tuning.h>
+}
+
+/* The short way of what hits, and what it leaves behind */
+class test_firehose_hit : public ::testing::Test {
+protected:
+    typedef firehose_world::options options;
+    static constexpr size_t PAGE = firehose_world::PAGE;
+
+    static void put(firehose_world &world, size_t page, size_t source,
+                    firehose_result &result)
+    {
+        result.begin(ucx_firehose_put_nb(world.nodes[0], 1,
+                                         world.locals[0] + source,
+                                         world.at(1, page * PAGE + 64), 8,
+                                         firehose_result::done, &result));
+    }
+
+    static void put(firehose_world &world, size_t page, size_t source = 0)
+    {
+        firehose_result result;
+
+        put(world, page, source, result);
+        world.run();
+        ASSERT_EQ(UCS_OK, result.status);
+    }
+
+    static uint64_t misses(firehose_world &world)
+    {
+        return world.attr(0).misses;
+    }
+};
+
+/* Whether the wire ends at once (a million of a million) or later (none) */
+TEST_F(test_firehose_hit, data_and_counts_both_ways_of_ending)
+{
+    for (unsigned chance : {0u, 500000u, 1000000u}) {
+        options opts;
+        opts.inline_chance = chance;
+        firehose_world world(opts);
+        std::vector<firehose_result> results(200);
+
+        put(world, 3);
+        for (size_t i = 0; i < results.size(); ++i) {
+            world.locals[0][8 * i] = 'a' + i % 26;
+            results[i].begin(ucx_firehose_put_nb(
+                    world.nodes[0], 1, world.locals[0] + 8 * i,
+                    world.at(1, 3 * PAGE + 8 * i), 8, firehose_result::done,
+                    &results[i]));
+        }
+        firehose_result flushed;
+        flushed.begin(ucx_firehose_flush_nb(world.nodes[0], 1,
+                                            firehose_result::done, &flushed));
+        world.run();
+        EXPECT_EQ(UCS_OK, flushed.status);
+        for (size_t i = 0; i < results.size(); ++i) {
+            EXPECT_EQ(UCS_OK, results[i].status);
+            EXPECT_LE(results[i].calls, 1u);
+            EXPECT_EQ('a' + (int)(i % 26), world.arenas[1][3 * PAGE + 8 * i]);
+        }
+        EXPECT_EQ(200u, world.attr(0).hits);
+        EXPECT_EQ(1u, world.attr(0).misses);
+    }
+}
+
+TEST_F(test_firehose_hit, gets_too)
+{
+    options opts;
+    firehose_world world(opts);
+    firehose_result first, second;
+
+    memset(world.arenas[1] + 5 * PAGE, 'x', 100);
+    first.begin(ucx_firehose_get_nb(world.nodes[0], 1, world.locals[0],
+                                    world.at(1, 5 * PAGE), 50,
+                                    firehose_result::done, &first));
+    world.run();
+    second.begin(ucx_firehose_get_nb(world.nodes[0], 1, world.locals[0] + 50,
+                                     world.at(1, 5 * PAGE + 50), 50,
+                                     firehose_result::done, &second));
+    world.run();
+    EXPECT_EQ(UCS_OK, first.status);
+    EXPECT_EQ(UCS_OK, second.status);
+    EXPECT_EQ(0, memcmp(world.locals[0], world.arenas[1] + 5 * PAGE, 100));
+    EXPECT_EQ(1u, world.attr(0).hits);
+}
+
+/* What comes after a fence does not take the short way past it */
+TEST_F(test_firehose_hit, a_fence_holds)
+{
+    options opts;
+    opts.jitter = 100000;
+    firehose_world world(opts);
+
+    put(world, 2);
+    for (unsigned round = 0; round < 50; ++round) {
+        firehose_result results[2];
+
+        world.locals[0][0] = 1;
+        world.locals[0][8] = 2 + round;
+        put(world, 2, 0, results[0]);
+        EXPECT_EQ(UCS_OK, ucx_firehose_fence(world.nodes[0], 1));
+        put(world, 2, 8, results[1]);
+        world.run();
+        firehose_result flushed;
+        flushed.begin(ucx_firehose_flush_nb(world.nodes[0], 1,
+                                            firehose_result::done, &flushed));
+        world.run();
+        ASSERT_EQ((char)(2 + round), world.arenas[1][2 * PAGE + 64]);
+    }
+}
+
+/* One bucket that is hit between any two misses is never the one that goes */
+TEST_F(test_firehose_hit, what_is_hit_stays)
+{
+    options opts;
+    opts.memory        = 4;
+    opts.inline_chance = 1000000;
+    firehose_world world(opts);
+    uint64_t before;
+
+    put(world, 0);
+    for (size_t page = 1; page < 40; ++page) {
+        put(world, page);
+        before = misses(world);
+        put(world, 0);
+        EXPECT_EQ(before, misses(world)) << page;
+    }
+    EXPECT_EQ(40u, misses(world));
+}
+
+/* Where all were hit, a miss still finds one, and looks at a few only */
+TEST_F(test_firehose_hit, all_hit_and_one_more)
+{
+    const size_t count = 3 * UCP_FIREHOSE_SECOND_CHANCES;
+    options opts;
+    opts.memory        = count;
+    opts.inline_chance = 1000000;
+    firehose_world world(opts);
+
+    for (size_t page = 0; page < count; ++page) {
+        put(world, page);
+    }
+    for (size_t page = 0; page < count; ++page) {
+        put(world, page);
+    }
+    EXPECT_EQ(count, misses(world));
+    put(world, count);
+    EXPECT_EQ(count + 1, misses(world));
+}
+
+/* The table by itself */
+class test_firehose_touch : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ucp_firehose_pin_ops_t ops = {pin, unpin, this};
+
+        ASSERT_EQ(UCS_OK, ucp_firehose_buckets_init(&table, 4096, 8, 4, 4,
+                                                    &ops));
+    }
+
+    void TearDown() override
+    {
+        EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
+        ucp_firehose_buckets_cleanup(&table);
+        EXPECT_EQ(0, pinned);
+    }
+
+    static ucs_status_t
+    pin(void *arg, uint64_t address, size_t length, void **pin_p)
+    {
+        (void)address;
+        (void)length;
+        ++static_cast<test_firehose_touch *>(arg)->pinned;
+        *pin_p = arg;
+        return UCS_OK;
+    }
+
+    static void unpin(void *arg, void *)
+    {
+        --static_cast<test_firehose_touch *>(arg)->pinned;
+    }
+
+    void use(uint64_t address)
+    {
+        ucp_firehose_bucket_t *bucket;
+
+        ASSERT_EQ(UCS_OK, ucp_firehose_buckets_get(&table, address,
+                                                   UCP_FIREHOSE_LOCAL,
+                                                   &bucket));
+        ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
+    }
+
+    ucp_firehose_buckets_t table;
+    int pinned = 0;
+};
+
+TEST_F(test_firehose_touch, only_what_is_pinned)
+{
+    EXPECT_EQ(nullptr, ucp_firehose_buckets_touch(&table, 4096));
+    use(4096);
+    EXPECT_NE(nullptr, ucp_firehose_buckets_touch(&table, 4096));
+    ucp_firehose_buckets_doom(&table, 4096, 4097);
+    EXPECT_EQ(nullptr, ucp_firehose_buckets_touch(&table, 4096));
+}
+
+TEST_F(test_firehose_touch, a_victim_that_is_touched_goes_later)
+{
+    for (uint64_t i = 1; i <= 4; ++i) {
+        use(i * 4096);
+    }
+    EXPECT_NE(nullptr, ucp_firehose_buckets_touch(&table, 4096));
+    use(5 * 4096);
+    EXPECT_NE(nullptr, ucp_firehose_buckets_touch(&table, 4096));
+    EXPECT_EQ(nullptr, ucp_firehose_buckets_touch(&table, 2 * 4096));
+    EXPECT_EQ(4, pinned);
+}
+
+TEST_F(test_firehose_touch, held_and_given_back)
+{
+    use(4096);
+    ucp_firehose_bucket_t *bucket = ucp_firehose_buckets_touch(&table, 4096);
+    ucp_firehose_buckets_hold(&table, bucket);
+    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
+    ucp_firehose_buckets_hold(&table, bucket); /* a second transfer */
+    ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
+    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
+    ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
+    EXPECT_EQ(1, pinned);
+}
+
+/* The memory goes between the look and the transfer that goes on */
+TEST_F(test_firehose_touch, doomed_before_it_is_held)
+{
+    use(4096);
+    ucp_firehose_bucket_t *bucket = ucp_firehose_buckets_touch(&table, 4096);
+    ucp_firehose_buckets_doom(&table, 4096, 8192);
+    ucp_firehose_buckets_hold(&table, bucket);
+    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
+    EXPECT_EQ(1, pinned);
+    EXPECT_EQ(bucket, ucp_firehose_buckets_next_struck(&table));
+    EXPECT_EQ(1, pinned);
+    EXPECT_TRUE(ucp_firehose_buckets_is_doomed(&table, table.num_dooms));
+    ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
+    EXPECT_EQ(0, pinned);
+    EXPECT_FALSE(ucp_firehose_buckets_is_doomed(&table, table.num_dooms));
+}
