@@ -214,8 +214,8 @@ static void sim_thread_wait(sim_thread_t *thread)
     }
 }
 
-static void sim_thread_say(sim_thread_t *thread, ucs_operation_kind_t kind,
-                           const sim_range_t *range, unsigned id)
+static int sim_thread_say(sim_thread_t *thread, ucs_operation_kind_t kind,
+                          const sim_range_t *range, unsigned id)
 {
     const ucs_operation_t operation = {
         .time    = sim_now(),
@@ -228,7 +228,7 @@ static void sim_thread_say(sim_thread_t *thread, ucs_operation_kind_t kind,
         .thread  = thread->number
     };
 
-    sim_world_say(&operation);
+    return sim_world_say(&operation);
 }
 
 /* A receive is posted; its use comes, or it ends without one, or its buffer is
@@ -238,7 +238,10 @@ static void sim_thread_announce(sim_thread_t *thread)
     unsigned range = sim_thread_range(thread);
     unsigned id    = sim_rng_below(&thread->rng, 3); /* 0: nobody tells */
 
-    sim_thread_say(thread, UCS_OPERATION_RECEIVE, &sim_ranges[range], id);
+    if (!sim_thread_say(thread, UCS_OPERATION_RECEIVE, &sim_ranges[range],
+                        id)) {
+        return;
+    }
     if (sim_rng_below(&thread->rng, 2) == 0) {
         sim_thread_wait(thread);
     }
@@ -254,7 +257,8 @@ static void sim_thread_announce(sim_thread_t *thread)
         sim_thread_use(thread, range);
         break;
     }
-    sim_thread_say(thread, UCS_OPERATION_RECEIVED, &sim_ranges[range], id);
+    (void)sim_thread_say(thread, UCS_OPERATION_RECEIVED, &sim_ranges[range],
+                         id);
 }
 
 static void sim_thread_stats(void)

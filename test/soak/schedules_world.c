@@ -332,14 +332,6 @@ int sim_world_try_lock_step(void)
     return 1;
 }
 
-void sim_world_say(const ucs_operation_t *operation)
-{
-    sim_point();
-    if (sim_world.num_said < SIM_MAX_SAID) {
-        sim_world.said[sim_world.num_said++] = *operation;
-    }
-}
-
 void sim_world_hear(void)
 {
     ucs_operation_t said[SIM_MAX_SAID];
@@ -369,6 +361,24 @@ static int sim_range_is_going(unsigned first, unsigned last)
         }
     }
     return 0;
+}
+
+int sim_world_say(const ucs_operation_t *operation)
+{
+    unsigned first = sim_page_of(operation->address);
+    unsigned last  = sim_page_of(operation->address + operation->length - 1);
+
+    sim_point();
+    if ((operation->kind == UCS_OPERATION_RECEIVE) &&
+        sim_range_is_going(first, last + 1)) {
+        return 0;
+    }
+    sim_trace((operation->kind == UCS_OPERATION_RECEIVE) ? "posts" : "ends",
+              operation->address, operation->length);
+    if (sim_world.num_said < SIM_MAX_SAID) {
+        sim_world.said[sim_world.num_said++] = *operation;
+    }
+    return 1;
 }
 
 static void sim_range_count(uintptr_t start, uintptr_t end, int sign)

@@ -99,8 +99,9 @@ void sim_world_put(const sim_use_t *use);
 void sim_world_invalidate(const sim_use_t *use);
 
 /** The program says something; the next step hears it. What there is no room
- *  for is lost. */
-void sim_world_say(const ucs_operation_t *operation);
+ *  for is lost. @return Zero if somebody unmaps what a receive is to be posted
+ *  to: no program may begin that, as it may not begin a use. */
+int sim_world_say(const ucs_operation_t *operation);
 
 /** In a step: hear it. */
 void sim_world_hear(void);
