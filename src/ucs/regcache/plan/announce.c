@@ -357,8 +357,10 @@ int ucs_regcache_announced_keeps(ucs_regcache_h cache,
     announced = &cache->plan.hearing->announced;
     for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
         of = &announced->list[i];
+        /* Its place may be another's by now, whose end nobody would see to */
         if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
-            (of->region == region)) {
+            (of->region == region) &&
+            (of->generation == ucs_regcache_region_gen(of->region))) {
             return 1;
         }
     }

@@ -144,6 +144,28 @@ TEST_F(test_hear, what_is_unmapped_meanwhile_is_not_registered)
     EXPECT_FALSE(is_registered());
 }
 
+/* They are larger, so that they are given up while the announcement still holds;
+ * it does so the longer the more memory there is */
+TEST_F(test_hear, what_takes_the_place_of_one_that_was_unmapped_is_given_up)
+{
+    auto larger = 64 * SIZE;
+
+    m_world.use(2 * OTHER, 1024 * SIZE, 1000);
+    m_world.advance(10000 * MS);
+    post();
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    ucs_regcache_unmapped(m_world.cache, BUFFER, SIZE);
+    m_world.step();
+    for (unsigned i = 1; i <= 4; ++i) {
+        m_world.use(OTHER + i * larger, larger, 1000);
+    }
+    m_world.advance(10000 * MS);
+    for (unsigned i = 1; i <= 4; ++i) {
+        EXPECT_FALSE(m_world.is_registered(OTHER + i * larger, larger)) << i;
+    }
+}
+
 TEST_F(test_hear, of_many_events_the_older_ones_count_as_any)
 {
     post();
