@@ -17,6 +17,8 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/predict/cost.c \
 	../../src/ucs/predict/newcomers.c \
 	../../src/ucs/predict/order.c \
+	../../src/ucs/predict/order_due.c \
+	../../src/ucs/predict/order_keys.c \
 	../../src/ucs/predict/plans.c \
 	../../src/ucs/predict/signature.c \
 	../../src/ucs/predict/tuning.c \

@@ -26,10 +26,10 @@
  * keys that are always there. New ones are found among the latest 64 uses, at
  * growing distances, and take the place of those that came no more.
  *
- * **Sounds** are all else that the program is heard to do: messages that need no
- * registration, receives that are posted. They are labels of another kind, with
- * tables and keys of their own, so that what comes often does not displace what
- * says most.
+ * **Sounds** are all else that the program is heard to do: messages that need
+ * no registration, receives that are posted. They are labels of another kind,
+ * with tables and keys of their own, so that what comes often does not displace
+ * what says most.
  *
  * **Plans** are made of them (plans.h), and judged. What is told of a buffer is
  * the plan that is followed: for how long it is to stay registered after its
