@@ -173,12 +173,63 @@ static void case_tags(void)
     }
 }
 
+/* Some or all of the receives complete, in one of many ways. The ways that take
+ * one by one begin with the last of the @a left ones.
+ * @return How many have completed; which ones, and how, is written down. */
+static int posted_complete(int way, int left, MPI_Request *requests,
+                           int *indices, MPI_Status *statuses)
+{
+    int count = 1;
+    int i, flag;
+
+    switch (way) {
+    case 0:
+    case 5:
+        flag = 1;
+        if (way == 0) {
+            MPI_Waitall(NUM_MIXED, requests, statuses);
+        } else {
+            MPI_Testall(NUM_MIXED, requests, &flag, statuses);
+        }
+        for (i = 0; i < NUM_MIXED; ++i) {
+            indices[i] = i;
+        }
+        return flag ? NUM_MIXED : 0;
+    case 1:
+        MPI_Waitany(NUM_MIXED, requests, &indices[0], &statuses[0]);
+        return 1;
+    case 2:
+        MPI_Waitsome(NUM_MIXED, requests, &count, indices, statuses);
+        return count;
+    case 3:
+        MPI_Testany(NUM_MIXED, requests, &indices[0], &flag, &statuses[0]);
+        return flag;
+    case 4:
+        MPI_Testsome(NUM_MIXED, requests, &count, indices, statuses);
+        return count;
+    case 6:
+        indices[0] = left - 1;
+        MPI_Wait(&requests[left - 1], &statuses[0]);
+        return 1;
+    default:
+        indices[0] = left - 1;
+        MPI_Request_get_status(requests[left - 1], &flag, &statuses[0]);
+        if (!flag) {
+            return 0;
+        }
+        check_status(&statuses[0], 0, 9, mixed[left - 1]);
+        MPI_Test(&requests[left - 1], &flag, &statuses[0]);
+        CHECK(flag);
+        return 1;
+    }
+}
+
 /* Receives posted first, completed in many ways */
 static void case_posted(int way)
 {
     MPI_Request requests[NUM_MIXED];
     MPI_Status statuses[NUM_MIXED];
-    int indices[NUM_MIXED], i, k, count, flag, left = NUM_MIXED;
+    int indices[NUM_MIXED], i, k, count, left = NUM_MIXED;
 
     if (rank == 1) {
         for (i = 0; i < NUM_MIXED; ++i) {
@@ -197,50 +248,7 @@ static void case_posted(int way)
         MPI_Barrier(MPI_COMM_WORLD);
     }
     while ((rank == 1) && (left > 0)) {
-        count = 1;
-        switch (way) {
-        case 0:
-            MPI_Waitall(NUM_MIXED, requests, statuses);
-            count = NUM_MIXED;
-            for (i = 0; i < count; ++i) {
-                indices[i] = i;
-            }
-            break;
-        case 1:
-            MPI_Waitany(NUM_MIXED, requests, &indices[0], &statuses[0]);
-            break;
-        case 2:
-            MPI_Waitsome(NUM_MIXED, requests, &count, indices, statuses);
-            break;
-        case 3:
-            MPI_Testany(NUM_MIXED, requests, &indices[0], &flag, &statuses[0]);
-            count = flag;
-            break;
-        case 4:
-            MPI_Testsome(NUM_MIXED, requests, &count, indices, statuses);
-            break;
-        case 5:
-            MPI_Testall(NUM_MIXED, requests, &flag, statuses);
-            count = flag ? NUM_MIXED : 0;
-            for (i = 0; i < count; ++i) {
-                indices[i] = i;
-            }
-            break;
-        case 6:
-            indices[0] = left - 1;
-            MPI_Wait(&requests[left - 1], &statuses[0]);
-            break;
-        default:
-            indices[0] = left - 1;
-            MPI_Request_get_status(requests[left - 1], &flag, &statuses[0]);
-            if (!flag) {
-                count = 0;
-                break;
-            }
-            check_status(&statuses[0], 0, 9, mixed[left - 1]);
-            MPI_Test(&requests[left - 1], &flag, &statuses[0]);
-            CHECK(flag);
-        }
+        count = posted_complete(way, left, requests, indices, statuses);
         for (k = 0; k < count; ++k) {
             i = indices[k];
             CHECK((i >= 0) && (i < NUM_MIXED));
@@ -505,60 +513,60 @@ static void case_inter(void)
     MPI_Comm_free(&half);
 }
 
-/* Where the receiver's or the sender's bytes do not lie in one piece */
-static void case_types(void)
+enum { TYPE_BLOCKS = LONG / 64 };
+
+/* Dense bytes to such with gaps, posted or not, and back; @a way from 0 to 3 */
+static void types_between(int way, MPI_Datatype dense, MPI_Datatype gaps)
 {
-    enum { BLOCKS = LONG / 64 };
-    MPI_Datatype gaps, dense, pair;
     MPI_Request request;
     MPI_Status status;
-    int i, k, count;
+    int i, count;
 
-    MPI_Type_vector(BLOCKS, 64, 128, MPI_BYTE, &gaps);
-    MPI_Type_contiguous(LONG / 16, MPI_DOUBLE, &pair);
-    MPI_Type_dup(pair, &dense);
-    MPI_Type_commit(&gaps);
-    MPI_Type_commit(&dense);
-    MPI_Type_commit(&pair);
-    for (k = 0; k < 4; ++k) { /* dense to gaps, posted or not, and back */
-        if (rank == 0) {
-            fill(rooms[0], LONG, k);
-            if (k % 2 == 0) {
-                MPI_Send(rooms[0], 2, dense, 1, 1, MPI_COMM_WORLD);
-            } else {
-                memset(rooms[1], 0, 2 * LONG);
-                for (i = 0; i < BLOCKS; ++i) {
-                    memcpy(rooms[1] + 128 * i, rooms[0] + 64 * i, 64);
-                }
-                MPI_Send(rooms[1], 1, gaps, 1, 1, MPI_COMM_WORLD);
+    if (rank == 0) {
+        fill(rooms[0], LONG, way);
+        if (way % 2 == 0) {
+            MPI_Send(rooms[0], 2, dense, 1, 1, MPI_COMM_WORLD);
+        } else {
+            memset(rooms[1], 0, 2 * LONG);
+            for (i = 0; i < TYPE_BLOCKS; ++i) {
+                memcpy(rooms[1] + 128 * i, rooms[0] + 64 * i, 64);
             }
-        } else if (rank == 1) {
-            fresh(0);
-            if (k < 2) {
-                MPI_Recv(rooms[0], 1, gaps, 0, 1, MPI_COMM_WORLD, &status);
-            } else {
-                MPI_Irecv(rooms[0], 1, gaps, 0, 1, MPI_COMM_WORLD, &request);
-            }
+            MPI_Send(rooms[1], 1, gaps, 1, 1, MPI_COMM_WORLD);
         }
-        if (k >= 2) { /* the receiver stands here while the message comes */
-            MPI_Barrier(MPI_COMM_WORLD);
-        }
-        if (rank == 1) {
-            if (k >= 2) {
-                MPI_Wait(&request, &status);
-            }
-            MPI_Get_count(&status, gaps, &count);
-            CHECK(count == 1);
-            for (i = 0; i < LONG; ++i) {
-                if (rooms[0][i / 64 * 128 + i % 64] != content(k, i)) {
-                    fail("byte %d of a type with gaps", i);
-                }
-                CHECK((i % 64 > 0) || (i / 64 == BLOCKS - 1) ||
-                      (rooms[0][i / 64 * 128 + 64] == UNTOUCHED));
-            }
+    } else if (rank == 1) {
+        fresh(0);
+        if (way < 2) {
+            MPI_Recv(rooms[0], 1, gaps, 0, 1, MPI_COMM_WORLD, &status);
+        } else {
+            MPI_Irecv(rooms[0], 1, gaps, 0, 1, MPI_COMM_WORLD, &request);
         }
     }
-    /* a part of a type, and a short one */
+    if (way >= 2) { /* the receiver stands here while the message comes */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == 1) {
+        if (way >= 2) {
+            MPI_Wait(&request, &status);
+        }
+        MPI_Get_count(&status, gaps, &count);
+        CHECK(count == 1);
+        for (i = 0; i < LONG; ++i) {
+            if (rooms[0][i / 64 * 128 + i % 64] != content(way, i)) {
+                fail("byte %d of a type with gaps", i);
+            }
+            CHECK((i % 64 > 0) || (i / 64 == TYPE_BLOCKS - 1) ||
+                  (rooms[0][i / 64 * 128 + 64] == UNTOUCHED));
+        }
+    }
+}
+
+/* A part of a type, and a short one */
+static void types_in_part(MPI_Datatype gaps)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int count;
+
     if (rank == 0) {
         MPI_Send(fill(rooms[0], LONG / 2, 7), LONG / 2, MPI_BYTE, 1, 1,
                  MPI_COMM_WORLD);
@@ -574,6 +582,24 @@ static void case_types(void)
         CHECK(rooms[0][128 + 2] == content(8, ODD - 1));
         CHECK(rooms[0][128 + 3] == UNTOUCHED);
     }
+}
+
+/* Where the receiver's or the sender's bytes do not lie in one piece */
+static void case_types(void)
+{
+    MPI_Datatype gaps, dense, pair;
+    int way;
+
+    MPI_Type_vector(TYPE_BLOCKS, 64, 128, MPI_BYTE, &gaps);
+    MPI_Type_contiguous(LONG / 16, MPI_DOUBLE, &pair);
+    MPI_Type_dup(pair, &dense);
+    MPI_Type_commit(&gaps);
+    MPI_Type_commit(&dense);
+    MPI_Type_commit(&pair);
+    for (way = 0; way < 4; ++way) {
+        types_between(way, dense, gaps);
+    }
+    types_in_part(gaps);
     MPI_Type_free(&gaps);
     MPI_Type_free(&dense);
     MPI_Type_free(&pair);

@@ -472,23 +472,11 @@ oracle_coalesce(const oracle_options_t *options, unsigned epoch)
                                   UCS_REGCACHE_COVER_REMOTE;
 }
 
-static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
-                         uint64_t deadline, oracle_totals_t *totals)
+static void oracle_prepare(const oracle_options_t *options,
+                           oracle_world_t *world, unsigned epoch,
+                           uint64_t quota, uint64_t deadline,
+                           oracle_worker_t *workers)
 {
-    int policy               = (options->policy >= 0) ? options->policy :
-                                                        (int)((options->seed + epoch) %
-                                                UCS_REGCACHE_POLICY_LAST);
-    oracle_worker_t *workers = calloc(options->threads, sizeof(*workers));
-    oracle_world_t *world    = oracle_world_open((ucs_regcache_policy_t)policy,
-                                              options->hooks_only ?
-                                                         UCT_HELPER_MONITOR_UCM :
-                                                         UCT_HELPER_MONITOR_AUTO,
-                                                 oracle_coalesce(options,
-                                                                 epoch));
-    uint64_t quota           = oracle_quota(options, totals);
-    int taken                = ((options->seed + epoch) % ORACLE_TAKE == 0) ?
-                               oracle_take_descriptor() : -1;
-    ucs_regcache_stats_t stats;
     oracle_worker_t *worker;
     unsigned i;
 
@@ -505,6 +493,32 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
         worker->deadline = deadline;
         worker->pidfd    = -1;
     }
+}
+
+static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
+                         uint64_t deadline, oracle_totals_t *totals)
+{
+    int policy               = (options->policy >= 0) ?
+                                       options->policy :
+                                       (int)((options->seed + epoch) %
+                                             UCS_REGCACHE_POLICY_LAST);
+    uct_helper_monitor_t monitor = options->hooks_only ?
+                                           UCT_HELPER_MONITOR_UCM :
+                                           UCT_HELPER_MONITOR_AUTO;
+    oracle_worker_t *workers = calloc(options->threads, sizeof(*workers));
+    oracle_world_t *world    = oracle_world_open((ucs_regcache_policy_t)policy,
+                                                 monitor,
+                                                 oracle_coalesce(options,
+                                                                 epoch));
+    int taken                = ((options->seed + epoch) % ORACLE_TAKE == 0) ?
+                                       oracle_take_descriptor() :
+                                       -1;
+    ucs_regcache_stats_t stats;
+    oracle_worker_t *worker;
+    unsigned i;
+
+    oracle_prepare(options, world, epoch, oracle_quota(options, totals),
+                   deadline, workers);
     oracle_common_open(&workers[0]);
     for (i = 0; i < options->threads; ++i) {
         worker = &workers[i];

@@ -82,7 +82,7 @@ static unsigned mpi_pipeline_stub_first_progress(void *worker)
     mpi_pipeline_progress_func_t first = mpi_pipeline_stub_first_progress;
     mpi_pipeline_progress_func_t real  = mpi_pipeline_stub_find_progress();
 
-    if (real == NULL) { /* whoever calls it has it, so this does not happen */
+    if (real == NULL) { /* a caller of it has it, so this does not happen */
         abort();
     }
     /* Not over a hook that has come in between */

@@ -114,6 +114,25 @@ static int ucs_trace_get_id(ucs_trace_decoder_t *decoder, uint64_t value,
     return 1;
 }
 
+/* A range lies within the address space, and has a byte unless it may be
+ * empty */
+static ucs_status_t ucs_trace_get_range(ucs_trace_decoder_t *decoder,
+                                        int may_be_empty, uint64_t length,
+                                        ucs_trace_event_t *event)
+{
+    if (!may_be_empty &&
+        ((length == 0) || (length > UINT64_MAX - event->address))) {
+        return ucs_trace_invalid(decoder, "a range is empty or ends beyond "
+                                          "the address space");
+    }
+    if (length > UINT64_MAX - event->address) {
+        return ucs_trace_invalid(decoder, "a range ends beyond the address "
+                                          "space");
+    }
+    event->length = length;
+    return UCS_OK;
+}
+
 static ucs_status_t ucs_trace_get_operand(ucs_trace_decoder_t *decoder,
                                           unsigned operand,
                                           ucs_trace_event_t *event)
@@ -137,19 +156,10 @@ static ucs_status_t ucs_trace_get_operand(ucs_trace_decoder_t *decoder,
         event->address = value;
         break;
     case UCS_TRACE_LENGTH:
-        if ((value == 0) || (value > UINT64_MAX - event->address)) {
-            return ucs_trace_invalid(decoder, "a range is empty or ends beyond "
-                                              "the address space");
-        }
-        /* fall through */
-    case UCS_TRACE_COUNT:
-        event->length = value;
-        break;
     case UCS_TRACE_EXTENT:
-        if (value > UINT64_MAX - event->address) {
-            return ucs_trace_invalid(decoder, "a range ends beyond the address "
-                                              "space");
-        }
+        return ucs_trace_get_range(decoder, operand == UCS_TRACE_EXTENT, value,
+                                   event);
+    case UCS_TRACE_COUNT:
         event->length = value;
         break;
     case UCS_TRACE_ACCESS:
