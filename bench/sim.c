@@ -7,6 +7,7 @@
 #include <tools/options.h>
 #include <tools/tool.h>
 #include <tools/units.h>
+#include <ucs/node/place.h>
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -213,6 +214,17 @@ static int sim_parse_engines(void *field, const char *value)
     return (engines > 0) ? ret : -1;
 }
 
+static int sim_parse_helper(void *field, const char *value)
+{
+    sim_options_t *options = field;
+    int is_idle            = !strcmp(value, sim_helper_names[SIM_HELPER_IDLE]);
+
+    options->params.helper = is_idle ? SIM_HELPER_IDLE : SIM_HELPER_THREAD;
+    options->patience_ns   = is_idle ? UCS_PLACE_PATIENCE_NS : 0;
+    return (is_idle || !strcmp(value, sim_helper_names[SIM_HELPER_THREAD])) ?
+                   0 : -1;
+}
+
 #define SIM_OFFSET(_field) offsetof(sim_options_t, _field)
 
 static const tool_option_t sim_options[] = {
@@ -253,6 +265,9 @@ static const tool_option_t sim_options[] = {
      "N%        each phase of computation takes longer by |normal| [1%]"},
     {"lru", sim_parse_lru, 0, "N% above 0",
      "N%        ceiling of lru: this share of leave pinned's peak [50%]"},
+    {"helper", sim_parse_helper, 0, "thread, idle",
+     "H         who does its work: a thread, or the rank while it waits, which\n"
+     "            hears operations as well [thread]"},
     {"engines", sim_parse_engines, 0, "1 to 1048576",
      "N         ranks that have an engine [all that fit in --memory]"},
     {"memory", tool_option_size, SIM_OFFSET(memory),
@@ -340,7 +355,8 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
         tool_message("sim: '%s' is not an option", argv[optind]);
         ret = TOOL_EXIT_USAGE;
     }
-    options->params.process = replay->params;
+    options->params.process             = replay->params;
+    options->params.process.patience_ns = options->patience_ns;
     memcpy(options->policies, replay->policies, sizeof(replay->policies));
     options->policy_count = replay->policy_count;
     return ret;

@@ -33,8 +33,11 @@ typedef struct sim_options {
     sim_alltoall_t        alltoall;
     double                lru_share; /* of leave pinned's peak, for lru */
     uint64_t              memory;    /* bytes for engines */
+    uint64_t              patience_ns; /* of the thread beside idle steps */
     int                   is_json;
 } sim_options_t;
+
+extern const char *const sim_helper_names[];
 
 /** One policy, on one pattern and number of ranks. */
 typedef struct sim_row {

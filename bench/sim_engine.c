@@ -72,12 +72,14 @@ static ucs_status_t sim_engine_open(sim_world_t *world, uint32_t index)
     replay_params_t *process      = &world->process_params[index];
     unsigned events               = sim_engine_events(world->shape, params);
 
-    *process       = params->process;
+    *process         = params->process;
+    process->is_deaf = (params->helper == SIM_HELPER_THREAD);
     process->seed ^= index * UCS_HASH_FACTOR;
 
     engine->process.params       = process;
     engine->process.fibers       = &world->fibers;
     engine->process.page_size    = SIM_PAGE;
+    engine->process.min_size     = params->network.eager_bytes;
     engine->process.dq_length    = params->is_small ? SIM_SMALL_DQ : 0;
     engine->process.max_contexts = events;
     return replay_process_open(&engine->process);
@@ -232,6 +234,67 @@ void sim_engine_end(sim_world_t *world, sim_request_t *request)
 }
 
 /*
+ * What is said, and what is done while a rank waits
+ */
+
+/* As the door's: the place, the kind, and the class of the size */
+static uint32_t sim_engine_label(const sim_request_t *request,
+                                 ucs_operation_kind_t kind)
+{
+    uint64_t size  = 63 - __builtin_clzll(request->bytes | 1);
+    uint64_t state = request->site ^ ((uint64_t)kind << 32) ^ (size << 40);
+
+    return (uint32_t)replay_random(&state) | 1;
+}
+
+static int sim_engine_hears(const sim_world_t *world, const sim_rank_t *rank)
+{
+    return (rank->engine != NULL) && (world->params->helper == SIM_HELPER_IDLE);
+}
+
+void sim_engine_say(sim_world_t *world, sim_request_t *request,
+                    ucs_operation_kind_t kind)
+{
+    sim_rank_t *rank          = request->rank;
+    ucs_operation_t operation = {.kind = kind};
+
+    if (!sim_engine_hears(world, rank)) {
+        return;
+    }
+    if (kind == UCS_OPERATION_RECEIVE) {
+        request->id = ++rank->posts;
+    }
+    operation.id = request->id;
+    if (kind != UCS_OPERATION_RECEIVED) {
+        operation.address = request->address;
+        operation.length  = request->bytes;
+        operation.label   = sim_engine_label(request, kind);
+    }
+    sim_engine_help(&rank->engine->process, rank->now_ns);
+    replay_process_say(&rank->engine->process, &operation);
+}
+
+uint64_t sim_engine_wait(sim_world_t *world, sim_rank_t *rank)
+{
+    if (!sim_engine_hears(world, rank)) {
+        return UCS_REGCACHE_TIME_NEVER;
+    }
+    sim_engine_help(&rank->engine->process, rank->now_ns);
+    return replay_process_wait(&rank->engine->process);
+}
+
+uint64_t sim_engine_idle(sim_world_t *world, sim_rank_t *rank)
+{
+    uint64_t next;
+
+    sim_engine_help(&rank->engine->process, rank->now_ns);
+    next         = replay_process_wait_step(&rank->engine->process);
+    rank->now_ns = rank->engine->process.main_ns;
+    ++world->result->idle_steps;
+    return next;
+}
+
+/*
  * Figures
  */
 
@@ -245,6 +308,8 @@ static void sim_engine_add(sim_result_t *result, const ucs_regcache_stats_t *s)
     sum->missed                  += s->missed;
     sum->cold                    += s->cold;
     sum->wasted                  += s->wasted;
+    sum->announced               += s->announced;
+    sum->announced_on_time       += s->announced_on_time;
     sum->evicted                 += s->evicted;
     sum->over_ceiling            += s->over_ceiling;
     sum->lost_ns                 += s->lost_ns;

@@ -11,14 +11,15 @@
  * @file sim_int.h
  *
  * Inside of the simulator, each file above those after it: sim_world.c (a run),
- * sim_net.c (messages), sim_engine.c (registrations), sim_rank.c (when a rank
- * goes on).
+ * sim_net.c (messages), sim_rank.c (when a rank goes on, what it does while it
+ * waits), sim_engine.c (registrations).
  */
 
 BEGIN_C_DECLS
 
 enum {
     SIM_EVENT_RANK,    /* arg: a rank whose time it is */
+    SIM_EVENT_IDLE,    /* arg: a rank that waits, and may step */
     SIM_EVENT_SUBMIT,  /* a message is handed to its sender's NIC */
     SIM_EVENT_TRANSMIT /* its first byte leaves */
 };
@@ -45,6 +46,7 @@ typedef struct sim_request {
     uint64_t           address, bytes;
     ucs_regcache_memh_t memh;
     uint64_t           use;
+    uint32_t           id;   /* of a receive, pairs post and end */
 } sim_request_t;
 
 typedef struct sim_message {
@@ -83,12 +85,15 @@ typedef struct sim_rank {
     sim_cursor_t    at;
     uint64_t        now_ns;
     uint64_t        due_ns;     /* of its event in the queue, or NEVER */
+    uint64_t        idle_ns;    /* of its next idle step; NEVER: it has not
+                                   begun to wait */
     uint64_t        tx_free_ns; /* of its NIC's two sides */
     uint64_t        rx_free_ns;
     uint64_t        random;
     uint64_t        compute_ns;
     uint32_t        open;       /* requests */
     uint64_t        uses;       /* begun */
+    uint32_t        posts;      /* receives so far */
     sim_list_t      posted;     /* receives, by time */
     sim_list_t      inbox;      /* packets, by arrival */
     sim_list_t      unexpected; /* those that had no receive */
@@ -113,6 +118,8 @@ typedef struct sim_world {
     uint32_t           stride;    /* ranks for one engine */
     replay_fibers_t    fibers;
     sim_queue_t        queue;
+    sim_queue_t        idles;     /* idle steps, which bring nothing about:
+                                     without other events the run is over */
     sim_pool_t         messages;
     sim_pool_t         requests;
     uint32_t           ended;
@@ -122,6 +129,15 @@ typedef struct sim_world {
 
 /** Let the rank go on at @a time_ns, if it would not go on before. */
 void sim_rank_schedule(sim_world_t *world, sim_rank_t *rank, uint64_t time_ns);
+
+/** The rank waits from its time on, if it did not before. */
+void sim_rank_wait(sim_world_t *world, sim_rank_t *rank);
+
+/** It does so no longer, or what came begins its wait anew. */
+void sim_rank_unwait(sim_rank_t *rank);
+
+/** The rank takes an idle step, if it still waits for it. */
+void sim_rank_idle(sim_world_t *world, sim_rank_t *rank, uint64_t now_ns);
 
 /* sim_net.c */
 void sim_net_init(sim_world_t *world);
@@ -145,6 +161,16 @@ void sim_engines_stats(sim_world_t *world);
 void sim_engines_close(sim_world_t *world);
 void sim_engine_begin(sim_world_t *world, sim_request_t *request);
 void sim_engine_end(sim_world_t *world, sim_request_t *request);
+
+/** The rank says what it begins, or that a receive has ended. */
+void sim_engine_say(sim_world_t *world, sim_request_t *request,
+                    ucs_operation_kind_t kind);
+
+/** The rank begins to wait. @return When its first step is due, or NEVER. */
+uint64_t sim_engine_wait(sim_world_t *world, sim_rank_t *rank);
+
+/** It takes one. @return When the next is due. */
+uint64_t sim_engine_idle(sim_world_t *world, sim_rank_t *rank);
 
 END_C_DECLS
 

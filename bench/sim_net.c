@@ -223,6 +223,7 @@ void sim_net_send(sim_world_t *world, sim_request_t *send)
     sim_message_t *message       = sim_message_new(world, send);
     sim_rank_t *rank             = send->rank;
 
+    sim_engine_say(world, send, UCS_OPERATION_SEND);
     rank->now_ns += network->overhead_ns;
     if (sim_net_is_eager(world, send->bytes)) {
         message->packet = SIM_PACKET_EAGER;
@@ -245,6 +246,7 @@ void sim_net_send(sim_world_t *world, sim_request_t *send)
 static void sim_net_received(sim_world_t *world, sim_request_t *recv,
                              uint64_t bytes)
 {
+    sim_engine_say(world, recv, UCS_OPERATION_RECEIVED);
     --recv->rank->open;
     ++world->result->receives;
     world->result->received_bytes += bytes;
@@ -279,6 +281,7 @@ void sim_net_post(sim_world_t *world, sim_request_t *recv)
     sim_rank_t *rank = recv->rank;
     sim_message_t *message, *before = NULL;
 
+    sim_engine_say(world, recv, UCS_OPERATION_RECEIVE);
     ++rank->open;
     for (message = rank->unexpected.head; message != NULL;
          before = message, message = message->next) {

@@ -11,6 +11,12 @@
 #define SIM_MIB  1048576.0
 
 
+const char *const sim_helper_names[] = {
+    [SIM_HELPER_THREAD] = "thread",
+    [SIM_HELPER_IDLE]   = "idle"
+};
+
+
 static const char *sim_row_name(const sim_row_t *row)
 {
     return (row->policy == SIM_NO_POLICY) ?
@@ -55,14 +61,15 @@ void sim_print_params(const sim_options_t *options, FILE *stream)
             "registration %.0f ns + %.0f ns a page, deregistration %.0f ns + "
             "%.0f ns a page, helper late by %.0f ns (median);\n"
             "%.3g flop/s a rank, noise %.1f %%, seed %lu. "
-            "Class %c, %s.\n",
+            "Class %c, %s, helper: %s.\n",
             p->network.latency_ns, p->network.overhead_ns, p->network.gap_ns,
             p->network.byte_ns, p->network.eager_bytes,
             p->process.register_cost.base_ns, p->process.register_cost.page_ns,
             p->process.deregister_cost.base_ns,
             p->process.deregister_cost.page_ns, p->process.lateness_ns,
             p->flops, 100 * p->noise, p->process.seed, options->letter,
-            options->is_weak ? "weak scaling" : "strong scaling");
+            options->is_weak ? "weak scaling" : "strong scaling",
+            (p->helper == SIM_HELPER_IDLE) ? "ranks that wait" : "a thread");
 }
 
 static void sim_print_head(const sim_shape_t *shape, const sim_row_t *rows,
@@ -136,13 +143,14 @@ static void sim_json_model(const sim_options_t *options, FILE *stream)
             "\"modelled\": true, \"latency_ns\": %lu, \"overhead_ns\": %lu, "
             "\"gap_ns\": %lu, \"byte_ns\": %g, \"rendezvous_bytes\": %lu, "
             "\"register_ns\": [%g, %g], \"deregister_ns\": [%g, %g], "
-            "\"lateness_ns\": %g, \"flops\": %g, \"noise\": %g, \"seed\": %lu",
+            "\"lateness_ns\": %g, \"flops\": %g, \"noise\": %g, \"seed\": %lu, "
+            "\"helper\": \"%s\"",
             p->network.latency_ns, p->network.overhead_ns, p->network.gap_ns,
             p->network.byte_ns, p->network.eager_bytes,
             p->process.register_cost.base_ns, p->process.register_cost.page_ns,
             p->process.deregister_cost.base_ns,
             p->process.deregister_cost.page_ns, p->process.lateness_ns,
-            p->flops, p->noise, p->process.seed);
+            p->flops, p->noise, p->process.seed, sim_helper_names[p->helper]);
 }
 
 static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
@@ -170,10 +178,11 @@ static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
             "\"uses\": %lu, \"on_time\": %lu, \"late\": %lu, \"missed\": %lu, "
             "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, "
             "\"lost_seconds\": %.9f, \"late_seconds\": %.9f, "
-            "\"over_ceiling\": %lu, \"max_pinned\": ",
+            "\"over_ceiling\": %lu, \"idle_steps\": %lu, \"announced\": %lu, "
+            "\"announced_on_time\": %lu, \"max_pinned\": ",
             s->uses, s->on_time, s->late, s->missed, s->cold, s->wasted,
             s->evicted, s->lost_ns / SIM_NSEC, s->late_ns / SIM_NSEC,
-            s->over_ceiling);
+            s->over_ceiling, r->idle_steps, s->announced, s->announced_on_time);
     sim_json_ceiling(rows[i].max_pinned, stream);
 }
 

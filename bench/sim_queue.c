@@ -65,6 +65,11 @@ static size_t sim_queue_first_child(const sim_queue_t *queue, size_t at)
     return first;
 }
 
+uint64_t sim_queue_next(const sim_queue_t *queue)
+{
+    return (queue->count > 0) ? queue->events[0].time_ns : UINT64_MAX;
+}
+
 int sim_queue_pop(sim_queue_t *queue, sim_event_t *event)
 {
     size_t at = 0, child;

@@ -69,15 +69,19 @@ static void sim_rank_sync(sim_world_t *world, sim_rank_t *rank,
         sync->latest_ns = rank->now_ns;
     }
     if (++sync->count < op->bytes) {
+        sim_rank_wait(world, rank);
         return;
     }
     end = sync->latest_ns + sim_sync_rounds(op->bytes) *
                                     (2 * network->overhead_ns +
                                      network->latency_ns);
     for (rank = sync->ranks; rank != NULL; rank = next) {
-        next         = rank->sync_next;
-        rank->state  = SIM_RUNNING;
-        rank->now_ns = end;
+        next        = rank->sync_next;
+        rank->state = SIM_RUNNING;
+        sim_rank_unwait(rank);
+        if (rank->now_ns < end) { /* or it is still in an idle step */
+            rank->now_ns = end;
+        }
         sim_rank_schedule(world, rank, end);
     }
     memset(sync, 0, sizeof(*sync));
@@ -112,15 +116,19 @@ static int sim_rank_progress(sim_world_t *world, sim_rank_t *rank)
 
     if (rank->open == 0) {
         rank->state = SIM_RUNNING;
+        sim_rank_unwait(rank);
         return 1;
     }
     if (message == NULL) {
+        sim_rank_wait(world, rank);
         return 0; /* the rank that sends one wakes it */
     }
     if (message->time_ns > rank->now_ns) {
+        sim_rank_wait(world, rank);
         sim_rank_schedule(world, rank, message->time_ns);
         return 0;
     }
+    sim_rank_unwait(rank);
     sim_net_take(world, rank);
     return 1;
 }
@@ -186,9 +194,10 @@ static void sim_world_ranks(sim_world_t *world)
     memset(world->ranks, 0, count * sizeof(*world->ranks));
     memset(world->syncs, 0, count * sizeof(*world->syncs));
     for (i = 0; i < count; ++i) {
-        world->ranks[i].index  = i;
-        world->ranks[i].due_ns = SIM_NEVER;
-        world->ranks[i].random = world->params->process.seed + i;
+        world->ranks[i].index   = i;
+        world->ranks[i].due_ns  = SIM_NEVER;
+        world->ranks[i].idle_ns = SIM_NEVER;
+        world->ranks[i].random  = world->params->process.seed + i;
         (void)replay_random(&world->ranks[i].random);
         world->ranks[i].random ^= world->params->process.seed << 32;
         sim_cursor_init(world->shape, &world->ranks[i].at);
@@ -222,14 +231,26 @@ static void sim_world_progress(const sim_world_t *world, uint64_t now_ns,
             world->params->iterations, now_ns / SIM_NSEC, world->ended);
 }
 
+/* Idle steps come after all else of their time, and end with all else */
+static int sim_world_next(sim_world_t *world, sim_event_t *event)
+{
+    int is_idle = (world->queue.count > 0) &&
+                  (sim_queue_next(&world->idles) <
+                   sim_queue_next(&world->queue));
+
+    return sim_queue_pop(is_idle ? &world->idles : &world->queue, event);
+}
+
 static void sim_world_go(sim_world_t *world)
 {
     double shown = sim_clock();
     sim_event_t event;
     sim_rank_t *rank;
 
-    while (sim_queue_pop(&world->queue, &event)) {
-        if (event.kind != SIM_EVENT_RANK) {
+    while (sim_world_next(world, &event)) {
+        if (event.kind == SIM_EVENT_IDLE) {
+            sim_rank_idle(world, event.arg, event.time_ns);
+        } else if (event.kind != SIM_EVENT_RANK) {
             sim_net_event(world, &event);
         } else {
             rank = event.arg;
@@ -270,6 +291,7 @@ static void sim_world_cleanup(sim_world_t *world)
     sim_engines_close(world);
     replay_fibers_cleanup(&world->fibers);
     sim_net_cleanup(world);
+    sim_queue_cleanup(&world->idles);
     sim_queue_cleanup(&world->queue);
     free(world->syncs);
     free(world->ranks);
@@ -310,6 +332,7 @@ ucs_status_t sim_world_run(const sim_shape_t *shape, const sim_params_t *params,
         result->engines = (shape->ranks + world.stride - 1) / world.stride;
     }
     sim_queue_init(&world.queue);
+    sim_queue_init(&world.idles);
     replay_fibers_init(&world.fibers);
     sim_net_init(&world);
     sim_world_ranks(&world);

@@ -36,6 +36,15 @@ typedef void (*sim_use_func_t)(void *arg, uint32_t rank, uint64_t use,
                                uint64_t bytes, unsigned access,
                                uint64_t signature);
 
+/** Who does the helper's work. */
+typedef enum sim_helper {
+    SIM_HELPER_THREAD, /**< a thread that hears registrations alone */
+    SIM_HELPER_IDLE    /**< the rank itself while it waits, as with
+                            UCX_MD_HELPER_CPU_POLICY=idle: operations are
+                            heard, and the thread steps only if the rank has
+                            not for the patience of @a process */
+} sim_helper_t;
+
 typedef struct sim_params {
     sim_network_t   network;
     replay_params_t process;      /**< costs, lateness, policy, ceiling; the
@@ -44,6 +53,7 @@ typedef struct sim_params {
     double          flops;        /**< of a rank, a second */
     double          noise;        /**< a compute phase takes longer by this
                                        share of |N(0, 1)| */
+    sim_helper_t    helper;
     uint32_t        engines;      /**< ranks that have one; 0: all */
     int             is_small;     /**< engines with tables that fit */
     int             is_quiet;     /**< no progress on stderr */
@@ -68,6 +78,7 @@ typedef struct sim_result {
     uint64_t             guessed;      /**< those whose model rank was not there
                                             yet */
     uint64_t             events;
+    uint64_t             idle_steps;   /**< of ranks that waited */
 
     /* Of the ranks with engine */
     ucs_regcache_stats_t stats;        /**< counts: sums; byte figures: means */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 static const char *const ear_names[] = {"send", "receive", "received", "put",
-                                        "get", "atomic"};
+                                        "get", "atomic", "map", "unmap"};
 static const ucp_door_reader_t *ear_reader;
 static _Atomic(unsigned long) ear_heard[UCS_OPERATION_LAST];
 static _Atomic(unsigned long) ear_strange;

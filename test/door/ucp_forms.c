@@ -22,7 +22,7 @@
 #define FOLLOWED   4096 /* receives of so many bytes have their end told */
 #define WATCHDOG_S 60
 
-enum { SEND, RECEIVE, RECEIVED, PUT, GET, ATOMIC, KINDS };
+enum { SEND, RECEIVE, RECEIVED, PUT, GET, ATOMIC, MAP, UNMAP, KINDS };
 
 enum { SEND_NB, SEND_NBR, SEND_NBX, SYNC_NB, SYNC_NBX, SEND_FORMS };
 
@@ -36,7 +36,8 @@ typedef struct {
 } end_t;
 
 static const char *const kind_names[KINDS] = {"send", "receive", "received",
-                                              "put", "get", "atomic"};
+                                              "put", "get", "atomic", "map",
+                                              "unmap"};
 static unsigned long called[KINDS];
 static ucp_context_h context;
 static ucp_worker_h worker;
@@ -332,6 +333,59 @@ static void cancels(void)
     fprintf(out, "cancelled: %d\n", finish(request));
 }
 
+/* --- streams -------------------------------------------------------------- */
+
+static void streamed_nb(void *request, ucs_status_t status, size_t length)
+{
+    (void)request;
+    (void)status;
+    (void)length;
+}
+
+/* Receives may end with less than there was room for */
+static void receive_stream(size_t bytes)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = UCP_STREAM_RECV_FLAG_WAITALL
+    };
+    size_t length             = 0;
+    ucs_status_ptr_t request;
+
+    memset(room, 0, bytes);
+    ++called[RECEIVE];
+    request = ucp_stream_recv_nbx(ep, room, bytes / 2, &length, &param);
+    check(finish(request), "stream_recv_nbx");
+    ++called[RECEIVE];
+    request = ucp_stream_recv_nb(ep, room + bytes / 2, bytes / 2,
+                                 ucp_dt_make_contig(1), streamed_nb, &length,
+                                 UCP_STREAM_RECV_FLAG_WAITALL);
+    check(finish(request), "stream_recv_nb");
+    fprintf(out, "stream came %zu: %08x\n", bytes, sum_of(room, bytes));
+}
+
+static void streams(void)
+{
+    static const size_t sizes[] = {8, 20000, MAX_BYTES};
+    ucp_request_param_t param   = {.op_attr_mask = 0};
+    unsigned i;
+
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        if (rank == 0) {
+            fill(data, sizes[i], 60 + i);
+            called[SEND] += 2;
+            check(finish(ucp_stream_send_nbx(ep, data, sizes[i] / 2, &param)),
+                  "stream_send_nbx");
+            check(finish(ucp_stream_send_nb(ep, data + sizes[i] / 2,
+                                            sizes[i] / 2, ucp_dt_make_contig(1),
+                                            sent_nb, 0)), "stream_send_nb");
+        } else {
+            receive_stream(sizes[i]);
+        }
+        barrier();
+    }
+}
+
 /* --- active messages ------------------------------------------------------ */
 
 static end_t am_end;
@@ -422,6 +476,7 @@ static ucp_mem_h map_room(void)
     ucp_mem_h memh;
     size_t length;
 
+    ++called[MAP];
     CHECK(ucp_mem_map(context, &params, &memh));
     CHECK(ucp_rkey_pack(context, memh, &packed, &length));
     transfer(1, &address, sizeof(address));
@@ -523,7 +578,7 @@ static void open_ucp(void)
     const ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
         .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA |
-                      UCP_FEATURE_AMO64
+                      UCP_FEATURE_AMO64 | UCP_FEATURE_STREAM
     };
     const ucp_worker_params_t worker_params = {.field_mask = 0};
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE};
@@ -542,6 +597,7 @@ static void close_ucp(ucp_mem_h memh)
 {
     barrier();
     ucp_rkey_destroy(rkey);
+    ++called[UNMAP];
     CHECK(ucp_mem_unmap(context, memh));
     (void)finish(ucp_ep_close_nb(ep, UCP_EP_CLOSE_MODE_FLUSH));
     barrier();
@@ -566,6 +622,7 @@ static void run_side(const char *name)
     tagged_messages();
     truncations();
     cancels();
+    streams();
     active_messages();
     memh = map_room();
     puts_and_gets();

@@ -208,7 +208,7 @@ static void replay_process_block(replay_process_t *process)
     }
 }
 
-static void replay_process_wait(void *arg, uint32_t *word, uint32_t value)
+static void replay_process_sleep(void *arg, uint32_t *word, uint32_t value)
 {
     replay_process_t *process = arg;
 
@@ -265,23 +265,29 @@ static void replay_process_step(replay_process_t *process)
     }
 }
 
-static void replay_process_begin(replay_process_t *process)
-{
-    if (process->helper_ns < process->due_ns) {
-        process->helper_ns = process->due_ns;
-    }
-    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
-    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
-    process->fiber      = replay_fibers_get(process->fibers);
-    process->fiber->arg = process;
-}
-
 uint64_t replay_process_help_time(const replay_process_t *process)
 {
     if (!process->has_helper) {
         return UCS_REGCACHE_TIME_NEVER;
     }
-    return (process->fiber != NULL) ? process->resume_ns : process->due_ns;
+    if (process->fiber != NULL) {
+        return process->resume_ns;
+    }
+    return (process->due_ns < process->left_until_ns) ? process->left_until_ns :
+                                                        process->due_ns;
+}
+
+static void replay_process_begin(replay_process_t *process)
+{
+    uint64_t due_ns = replay_process_help_time(process);
+
+    if (process->helper_ns < due_ns) {
+        process->helper_ns = due_ns;
+    }
+    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
+    process->fiber      = replay_fibers_get(process->fibers);
+    process->fiber->arg = process;
 }
 
 void replay_process_help(replay_process_t *process)
@@ -344,53 +350,66 @@ void replay_process_say(replay_process_t *process,
 static uint64_t replay_process_idle_step(replay_process_t *process,
                                          uint64_t spare_ns)
 {
-    const ucs_regcache_spare_t spare = {.ns = spare_ns};
+    uint64_t patience_ns             = process->params->patience_ns;
+    const ucs_regcache_spare_t spare = {.ns       = spare_ns,
+                                        .is_alone = (patience_ns != 0)};
     uint64_t next;
 
     replay_process_hear(process);
     next = ucs_regcache_idle_step(process->engine, process->main_ns, &spare);
+    if (patience_ns != 0) {
+        process->left_until_ns = replay_add_time(process->main_ns, patience_ns);
+    }
     if (next <= process->main_ns) { /* it was left to the helper */
         replay_process_wake(process);
-        next = process->due_ns;
+        next = (patience_ns != 0) ? process->main_ns + REPLAY_IDLE_NS :
+                                    process->due_ns;
     }
     process->main_ns = replay_add_time(process->main_ns, REPLAY_STEP_NS);
     return next;
 }
 
-void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
+uint64_t replay_process_wait(replay_process_t *process)
 {
-    uint64_t lost_ns = process->lost_ns;
-    uint64_t next    = process->main_ns + REPLAY_IDLE_NS;
-    uint64_t since   = process->main_ns;
-    uint64_t helps, before;
-
     if (!process->has_helper || process->params->no_idle ||
         process->params->is_deaf) {
-        return;
+        return UCS_REGCACHE_TIME_NEVER;
     }
+    process->wait_ns = process->main_ns;
+    return process->main_ns + REPLAY_IDLE_NS;
+}
+
+uint64_t replay_process_wait_step(replay_process_t *process)
+{
+    uint64_t before  = process->main_ns;
+    uint64_t lost_ns = process->lost_ns;
+    uint64_t next;
+
+    while (replay_process_help_time(process) <= before) {
+        replay_process_help(process);
+    }
+    if (process->fiber != NULL) {
+        return replay_process_help_time(process); /* its step is under way */
+    }
+    next = replay_process_idle_step(process, (process->wait_ns < before) ?
+                                                     before - process->wait_ns :
+                                                     0);
+    /* Worked is not waited */
+    process->wait_ns += 2 * (process->main_ns - before);
+    process->lost_ns  = lost_ns;
+    return (next < process->main_ns) ? process->main_ns : next;
+}
+
+void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
+{
+    uint64_t next = replay_process_wait(process);
+
     while (next < until_ns) {
-        helps = replay_process_help_time(process);
-        if (helps <= next) {
-            replay_process_help(process);
-            continue;
-        }
-        if (process->fiber != NULL) {
-            next = helps; /* its step is under way */
-            continue;
-        }
         if (process->main_ns < next) {
             process->main_ns = next;
         }
-        before = process->main_ns;
-        next   = replay_process_idle_step(process, (since < before) ?
-                                                           before - since :
-                                                           0);
-        since += 2 * (process->main_ns - before); /* worked is not waited */
-        if (next < process->main_ns) {
-            next = process->main_ns;
-        }
+        next = replay_process_wait_step(process);
     }
-    process->lost_ns = lost_ns;
     if (process->main_ns > until_ns) {
         process->lost_ns += process->main_ns - until_ns;
     }
@@ -409,7 +428,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .mem_dereg    = replay_process_dereg,
         .now          = replay_process_now,
         .wake         = replay_process_wake,
-        .wait         = replay_process_wait,
+        .wait         = replay_process_sleep,
         .wake_waiters = replay_process_wake_waiters,
         .yield        = replay_process_yield,
         .walk         = replay_process_path,
@@ -428,18 +447,20 @@ ucs_status_t replay_process_open(replay_process_t *process)
     };
     ucs_status_t status;
 
-    process->helper_ns  = process->main_ns;
-    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
-    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
-    process->resume_ns  = UCS_REGCACHE_TIME_NEVER;
-    process->random     = params->seed;
-    process->pinned     = 0;
-    process->lost_ns    = 0;
-    process->free_memhs = NULL;
-    process->said       = NULL;
-    process->said_count = process->said_capacity = 0;
-    process->fiber      = NULL;
-    process->is_helper  = 0;
+    process->helper_ns     = process->main_ns;
+    process->wait_ns       = process->main_ns;
+    process->left_until_ns = 0;
+    process->due_ns        = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns      = UCS_REGCACHE_TIME_NEVER;
+    process->resume_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->random        = params->seed;
+    process->pinned        = 0;
+    process->lost_ns       = 0;
+    process->free_memhs    = NULL;
+    process->said          = NULL;
+    process->said_count    = process->said_capacity = 0;
+    process->fiber         = NULL;
+    process->is_helper     = 0;
 
     status = ucs_regcache_create(&engine, &env, &process->engine);
     if (status == UCS_OK) {

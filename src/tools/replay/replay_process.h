@@ -48,6 +48,9 @@ typedef struct replay_params {
     uint64_t              seed;        /**< of the lateness */
     int                   is_deaf;     /**< operations are not told */
     int                   no_idle;     /**< no idle steps while a rank waits */
+    uint64_t              patience_ns; /**< for so long after an idle step the
+                                            helper takes none; 0: it shares the
+                                            work with them */
 } replay_params_t;
 
 /** Stacks for helpers that are in the middle of a step; shared by processes of
@@ -91,6 +94,10 @@ typedef struct replay_process {
     uint64_t              due_ns;    /* when the helper runs its next step */
     uint64_t              woken_ns;  /* NEVER, or since when it is asked to */
     uint64_t              resume_ns; /* in a step: when it goes on */
+    uint64_t              left_until_ns; /* until then idle steps go before its
+                                            own */
+    uint64_t              wait_ns;   /* main thread's: since when it waits,
+                                        less what it worked meanwhile */
     uint64_t              random;
     uint64_t              pinned;    /* bytes at the lower domain */
     struct replay_memh    *free_memhs;
@@ -125,6 +132,22 @@ ucs_regcache_memh_t replay_process_get(replay_process_t *process,
 /** The program says something at `main_ns`; the next step hears it. */
 void replay_process_say(replay_process_t *process,
                         const ucs_operation_t *operation);
+
+/**
+ * The main thread begins to wait at `main_ns`.
+ *
+ * @return When its first step is due; UCS_REGCACHE_TIME_NEVER if it takes none.
+ */
+uint64_t replay_process_wait(replay_process_t *process);
+
+/**
+ * The main thread, which still waits, takes the step that is due at `main_ns`,
+ * if the helper is in none. `main_ns` is later on return, and what was spent is
+ * not counted as lost.
+ *
+ * @return When the next one is due, not before `main_ns`.
+ */
+uint64_t replay_process_wait_step(replay_process_t *process);
 
 /**
  * The main thread waits from `main_ns` until @a until_ns, and takes steps

@@ -6,12 +6,43 @@
 #include <ucp/api/ucp_compat.h>
 
 /*
- * Put, get and atomics. What an atomic of the older kind works with lies in no
- * memory of the program, or in the word of its result.
+ * Memory that the program registers by itself; put, get and atomics. What an
+ * atomic of the older kind works with lies in no memory of the program, or in
+ * the word of its result.
  */
 
 #define UCP_DOOR_BYTES ucp_dt_make_contig(1)
 
+
+/* What UCX is to allocate has no address yet. A program that was built with an
+ * older UCX has shorter parameters, so what it did not set is not read. */
+static ucp_door_data_t ucp_door_map_data(const ucp_mem_map_params_t *params)
+{
+    const uint64_t fields = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                            UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    uint64_t mask         = params->field_mask;
+
+    if (((mask & fields) != fields) ||
+        ((mask & UCP_MEM_MAP_PARAM_FIELD_FLAGS) &&
+         (params->flags & UCP_MEM_MAP_ALLOCATE)) ||
+        ((mask & UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE) &&
+         (params->memory_type != UCS_MEMORY_TYPE_HOST) &&
+         (params->memory_type != UCS_MEMORY_TYPE_UNKNOWN))) {
+        return (ucp_door_data_t){0, 0};
+    }
+
+    return ucp_door_data(params->address, params->length, UCP_DOOR_BYTES);
+}
+
+UCP_DOOR_OPERATION(ucs_status_t, ucp_mem_map, UCS_ERR_UNSUPPORTED,
+                   UCS_OPERATION_MAP, ucp_door_map_data(params),
+                   (ucp_context_h context, const ucp_mem_map_params_t *params,
+                    ucp_mem_h *memh_p),
+                   (context, params, memh_p))
+
+UCP_DOOR_OPERATION(ucs_status_t, ucp_mem_unmap, UCS_ERR_UNSUPPORTED,
+                   UCS_OPERATION_UNMAP, ucp_door_data(NULL, 0, UCP_DOOR_BYTES),
+                   (ucp_context_h context, ucp_mem_h memh), (context, memh))
 
 UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_put_nb, UCP_DOOR_NO_FUNCTION,
                    UCS_OPERATION_PUT,

@@ -20,6 +20,8 @@ typedef enum ucs_operation_kind {
     UCS_OPERATION_PUT,
     UCS_OPERATION_GET,
     UCS_OPERATION_ATOMIC,
+    UCS_OPERATION_MAP,       /* the program registers memory by itself */
+    UCS_OPERATION_UNMAP,     /* and deregisters it; of no address */
     UCS_OPERATION_LAST
 } ucs_operation_kind_t;
 

@@ -417,6 +417,79 @@ TEST_F(test_sim, borrowed_delays)
 }
 
 /*
+ * The rank as its own helper
+ */
+
+TEST_F(test_sim, a_rank_that_waits_is_its_own_helper)
+{
+    /* One computes and then sends; the other posts, and waits for it */
+    s_program.assign(2, {});
+    s_program[0] = {compute(1e6), message(SIM_OP_SEND, 1, 1 << 20), wait()};
+    s_program[1] = {message(SIM_OP_RECV, 0, 1 << 20), wait()};
+    m_params.iterations     = 30;
+    m_params.process.policy = UCS_REGCACHE_POLICY_PREDICT;
+
+    sim_result_t thread = run_program();
+    EXPECT_EQ(0u, thread.idle_steps);
+    EXPECT_EQ(0u, thread.stats.announced);
+
+    m_params.helper              = SIM_HELPER_IDLE;
+    m_params.process.patience_ns = 5000000;
+    sim_result_t idle            = run_program();
+    EXPECT_GT(idle.idle_steps, 30u);
+    EXPECT_EQ(thread.stats.uses, idle.stats.uses);
+    /* Every post but those of the warm-up finds its buffer registered, by a
+     * receiver that has nothing else to do */
+    EXPECT_EQ(30u, idle.stats.announced);
+    EXPECT_GT(idle.stats.announced_on_time, 20u);
+}
+
+/* Without a helper in the policy there is nothing to step */
+TEST_F(test_sim, on_demand_has_no_idle_steps)
+{
+    m_params.process.policy = UCS_REGCACHE_POLICY_ON_DEMAND;
+    alltoall(4, 1 << 20, 3);
+    sim_result_t thread = run_program();
+    m_params.helper     = SIM_HELPER_IDLE;
+    sim_result_t idle   = run_program();
+    EXPECT_EQ(0u, idle.idle_steps);
+    EXPECT_EQ(thread.time_ns, idle.time_ns);
+}
+
+/* Ranks that step while they wait receive all that is sent; the same twice */
+TEST_F(test_sim, patterns_are_closed_with_idle_steps)
+{
+    m_params.helper              = SIM_HELPER_IDLE;
+    m_params.process.policy      = UCS_REGCACHE_POLICY_PREDICT;
+    m_params.process.patience_ns = 5000000;
+    m_params.iterations          = 3;
+    m_params.noise               = 0.05;
+    for (const char *name : {"ft", "cg", "mg", "is", "lu", "sp", "amg"}) {
+        sim_shape_t shape = shape_of(name, 16);
+        sim_result_t one  = run(shape);
+        sim_result_t two  = run(shape);
+
+        EXPECT_GT(one.idle_steps, 0u) << name;
+        EXPECT_TRUE(is_same(one, two)) << name;
+        EXPECT_EQ(one.idle_steps, two.idle_steps) << name;
+    }
+}
+
+/* Idle steps bring nothing about: ranks that only step are stuck */
+TEST_F(test_sim, deadlock_is_told_with_idle_steps)
+{
+    m_params.helper              = SIM_HELPER_IDLE;
+    m_params.process.policy      = UCS_REGCACHE_POLICY_PREDICT;
+    m_params.process.patience_ns = 5000000;
+    s_program.assign(2, {});
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+        s_program[rank] = {message(SIM_OP_RECV, 1 - rank, 1 << 20), wait(),
+                           message(SIM_OP_SEND, 1 - rank, 1 << 20), wait()};
+    }
+    EXPECT_EQ(2u, run_program(false).stuck);
+}
+
+/*
  * What one rank of a simulated kernel did, replayed as a trace, gives the same
  * figures: the two drive the same process.
  */

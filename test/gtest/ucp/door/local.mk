@@ -8,4 +8,5 @@ gtest_SOURCES += \
 	ucp/door/test_label.cc \
 	ucp/door/test_posted.cc \
 	ucp/door/test_receives.cc \
-	ucp/door/test_ring.cc
+	ucp/door/test_ring.cc \
+	ucp/door/test_threads.cc

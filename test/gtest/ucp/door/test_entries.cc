@@ -11,9 +11,10 @@ namespace fake_ucp {
 std::vector<call> calls;
 std::function<void()> inside;
 uint64_t answer;
-unsigned idle_steps;
-uint64_t spare_ns;
-uint64_t time;
+std::atomic<bool> is_crowded;
+std::atomic<unsigned> idle_steps;
+std::atomic<uint64_t> spare_ns;
+std::atomic<uint64_t> time;
 std::function<void()> in_idle_step;
 const ucp_door_reader_t *reader;
 
@@ -70,6 +71,7 @@ void test_door::SetUp()
     ASSERT_NE(nullptr, fake_ucp::reader);
     fake_ucp::inside       = nullptr;
     fake_ucp::in_idle_step = nullptr;
+    fake_ucp::is_crowded   = false;
     progress(1); /* what came before is no longer in a row */
     heard();
     fake_ucp::calls.clear();
@@ -189,6 +191,74 @@ TEST_F(test_door, remote_memory)
     EXPECT_FORWARDS(ucp_atomic_op_nbx, ep, UCP_ATOMIC_OP_ADD, buffer, 1, 0xabc,
                     rkey, &param);
     only(UCS_OPERATION_ATOMIC, buffer, 1);
+}
+
+/* What the program registers itself: an operation of its own kind, by what the
+ * mask says is there */
+TEST_F(test_door, memory_that_the_program_maps)
+{
+    ucp_mem_map_params_t params = {};
+    auto context                = made_up<struct ucp_context>(0xc500);
+    auto memh                   = made_up<struct ucp_mem>(0xc600);
+    uint64_t all = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                   UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+
+    params.address     = buffer;
+    params.length      = 5000;
+    params.flags       = UCP_MEM_MAP_ALLOCATE;
+    params.memory_type = UCS_MEMORY_TYPE_CUDA;
+    params.field_mask  = all;
+    EXPECT_FORWARDS(ucp_mem_map, context, &params, &memh);
+    EXPECT_EQ(0u, only(UCS_OPERATION_MAP, buffer, 5000).id);
+
+    for (uint64_t mask : {(uint64_t)UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                          (uint64_t)UCP_MEM_MAP_PARAM_FIELD_ADDRESS,
+                          all | UCP_MEM_MAP_PARAM_FIELD_FLAGS,
+                          all | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE}) {
+        params.field_mask = mask;
+        EXPECT_FORWARDS(ucp_mem_map, context, &params, &memh);
+        only(UCS_OPERATION_MAP, nullptr, 0);
+    }
+
+    EXPECT_FORWARDS(ucp_mem_unmap, context, memh);
+    EXPECT_EQ(0u, only(UCS_OPERATION_UNMAP, nullptr, 0).id);
+}
+
+/* What UCX does by its own maps is not the program's */
+TEST_F(test_door, what_ucp_maps_itself_is_not_told)
+{
+    ucp_mem_map_params_t params = {};
+    auto context                = made_up<struct ucp_context>(0xc500);
+    ucp_mem_h memh;
+
+    fake_ucp::inside = [&]() {
+        ucp_mem_map(context, &params, &memh);
+        ucp_mem_unmap(context, memh);
+    };
+    ucp_put(ep, buffer, 8, 0, rkey);
+    ASSERT_EQ(3u, fake_ucp::calls.size());
+    only(UCS_OPERATION_PUT, buffer, 8);
+}
+
+/* A stream's receive has no data, for they are copied, and no end is awaited */
+TEST_F(test_door, streams)
+{
+    ucp_request_param_t param = {};
+    auto sent                 = made_up<void(void*, ucs_status_t)>(0xc100);
+    auto received = made_up<void(void*, ucs_status_t, size_t)>(0xc200);
+    size_t length;
+
+    EXPECT_FORWARDS(ucp_stream_send_nb, ep, buffer, 100, DOUBLES, sent, 1);
+    only(UCS_OPERATION_SEND, buffer, 800);
+    EXPECT_FORWARDS(ucp_stream_send_nbx, ep, buffer, 100, &param);
+    only(UCS_OPERATION_SEND, buffer, 100);
+    EXPECT_FORWARDS(ucp_stream_recv_nb, ep, buffer, 8192, BYTES, received,
+                    &length, 1);
+    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, nullptr, 0).id);
+    EXPECT_FORWARDS(ucp_stream_recv_nbx, ep, buffer, 8192, &length, &param);
+    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, nullptr, 0).id);
+    ucp_request_free((void*)0x1234500);
+    EXPECT_EQ(0u, heard().size());
 }
 
 TEST_F(test_door, requests)
@@ -368,7 +438,7 @@ TEST_F(test_door, an_idle_step_knows_how_long_the_wait_has_been)
         for (unsigned i = 0; i < 16; ++i) {
             progress(0);
         }
-        return fake_ucp::spare_ns;
+        return fake_ucp::spare_ns.load();
     };
 
     EXPECT_EQ(0u, wait(1000));

@@ -19,6 +19,7 @@ static struct {
     size_t              length;
     void               *user_data;
     bool                sends;
+    unsigned            progresses;
 } got;
 
 static void tag_callback(void *request, ucs_status_t status,
@@ -31,6 +32,9 @@ static void tag_callback(void *request, ucs_status_t status,
     got.user_data = user_data;
     if (got.sends) {
         ucp_tag_send_nb(nullptr, &got, 16, ucp_dt_make_contig(1), 0, nullptr);
+    }
+    for (unsigned i = 0; i < got.progresses; ++i) {
+        EXPECT_EQ(0u, ucp_worker_progress(nullptr));
     }
 }
 
@@ -129,6 +133,25 @@ TEST_F(test_door_receive, completion_function)
 }
 
 /* UCX gives NULL to a completion function without an argument */
+/* It may not call progress, but some do: such calls are not outermost, whatever
+ * thread of UCX's the function is called by */
+TEST_F(test_door_receive, no_idle_step_in_a_completion_function)
+{
+    keep_what_is_given();
+    post();
+    fake_ucp::answer = 0; /* nothing is ever found */
+    got.progresses   = 40;
+    complete(UCS_OK, 100);
+    EXPECT_EQ(1u, got.calls);
+    EXPECT_EQ(0u, fake_ucp::idle_steps);
+
+    /* Afterwards the program waits itself */
+    for (unsigned i = 0; i < 16; ++i) {
+        progress(0);
+    }
+    EXPECT_EQ(1u, fake_ucp::idle_steps);
+}
+
 TEST_F(test_door_receive, completion_function_without_an_argument)
 {
     param.op_attr_mask &= ~UCP_OP_ATTR_FIELD_USER_DATA;

@@ -22,6 +22,7 @@ gtest_SOURCES += \
 	uct/ib/helper_md/test_events.cc \
 	uct/ib/helper_md/test_generations.cc \
 	uct/ib/helper_md/test_hands.cc \
+	uct/ib/helper_md/test_hear.cc \
 	uct/ib/helper_md/test_listener.cc \
 	uct/ib/helper_md/test_monitor.cc \
 	uct/ib/helper_md/test_monitor_kept.cc \

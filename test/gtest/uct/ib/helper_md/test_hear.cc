@@ -1,0 +1,166 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "decorator_fixture.h"
+
+#include <uct/ib/helper_md/hear.h>
+#include <ucs/sys/clock.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+/*
+ * Idle steps from the program's threads, beside what a domain lives through.
+ */
+
+class test_idle : public test_decorator {
+protected:
+    /* A step that nobody else is in: the helper's own may be under way */
+    static int step()
+    {
+        int done = 0;
+
+        for (unsigned i = 0; !done && (i < 10000); ++i) {
+            done = uct_helper_idle_step(0);
+            std::this_thread::yield();
+        }
+        return done;
+    }
+
+    /* Threads that wait all the time */
+    void begin(unsigned count)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            m_threads.emplace_back([this]() {
+                while (!m_is_over) {
+                    m_steps += uct_helper_idle_step(1000000);
+                    std::this_thread::yield();
+                }
+            });
+        }
+    }
+
+    void end()
+    {
+        m_is_over = true;
+        for (auto &thread : m_threads) {
+            thread.join();
+        }
+        m_threads.clear();
+    }
+
+    static void say(ucs_operation_kind_t kind, void *address, uint32_t id)
+    {
+        ucs_operation_t operation = {};
+
+        operation.time    = ucs_clock_now();
+        operation.kind    = kind;
+        operation.id      = id;
+        operation.address = (uintptr_t)address;
+        operation.length  = TEST_LENGTH;
+        operation.label   = 77;
+        uct_helper_hear(&operation, 1);
+    }
+
+    std::vector<std::thread> m_threads;
+    std::atomic<bool>        m_is_over{false};
+    std::atomic<uint64_t>    m_steps{0};
+};
+
+TEST_F(test_idle, of_open_domains_alone)
+{
+    fake_lower lower;
+
+    EXPECT_EQ(0, uct_helper_idle_step(0));
+    attach(lower);
+    EXPECT_NE(0, step());
+    close(lower);
+    EXPECT_EQ(0, uct_helper_idle_step(0));
+}
+
+/* What MPI_Finalize() does while another thread still waits: a domain goes that
+ * idle steps may be in, and none is taken of one that is gone */
+TEST_F(test_idle, a_domain_closes_under_threads_that_wait)
+{
+    begin(2);
+    for (unsigned i = 0; i < 20; ++i) {
+        fake_lower one, other;
+
+        attach(one);
+        attach(other);
+        EXPECT_EQ(UCS_OK, dereg(one, reg(one, m_buffer, TEST_LENGTH)));
+        close(one);
+        EXPECT_EQ(UCS_OK, dereg(other, reg(other, m_buffer, TEST_LENGTH)));
+        close(other);
+    }
+    end();
+    EXPECT_EQ(0, uct_helper_idle_step(0));
+}
+
+/* As with MPI_THREAD_MULTIPLE: threads post, register and give back, while
+ * others wait and do the helper's work. Each registration is there while it is
+ * used, and none is given back twice. */
+TEST_F(test_idle, threads_register_while_others_step)
+{
+    const unsigned num_threads = 3, rounds = 400;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> gone{0};
+    fake_lower lower;
+
+    m_config.policy = UCS_REGCACHE_POLICY_PREDICT;
+    attach(lower);
+    begin(2);
+    for (unsigned t = 0; t < num_threads; ++t) {
+        threads.emplace_back([&, t]() {
+            void *buffer = map(nullptr);
+
+            for (unsigned i = 0; i < rounds; ++i) {
+                say(UCS_OPERATION_RECEIVE, buffer, (t << 16) + i + 1);
+                uct_mem_h memh = reg(lower, buffer, TEST_LENGTH);
+                gone += !lower.is_live(memh);
+                std::this_thread::yield();
+                gone += !lower.is_live(memh);
+                EXPECT_EQ(UCS_OK, dereg(lower, memh));
+                say(UCS_OPERATION_RECEIVED, nullptr, (t << 16) + i + 1);
+            }
+            munmap(buffer, TEST_LENGTH);
+        });
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    end();
+    EXPECT_EQ(0u, gone);
+    EXPECT_NE(0u, m_steps);
+    close(lower);
+}
+
+/* A child has no part in the parent's domains, but it may have its own, also if
+ * a thread of the parent was in an idle step as it was born */
+TEST_F(test_idle, a_child_steps_for_itself)
+{
+    fake_lower lower;
+
+    attach(lower);
+    begin(1);
+    for (unsigned i = 0; (i < 6) && !HasFailure(); ++i) {
+        EXPECT_EQ(0, in_child([this]() {
+            fake_lower own;
+            int is_stepped;
+
+            if (uct_helper_idle_step(0)) {
+                return 2;
+            }
+            attach(own);
+            is_stepped = step();
+            close(own);
+            /* A leak checker would look for the parent's threads */
+            _exit((is_stepped && !HasFailure()) ? 0 : 3);
+            return 0;
+        }));
+    }
+    end();
+    EXPECT_NE(0u, m_steps);
+    close(lower);
+}
