@@ -40,7 +40,7 @@ typedef struct uct_helper_md {
     ucs_regcache_h           cache;
     const uct_abi_md_ops_t   *lower;
     uint32_t                 process;     /* number of the one that opened it */
-    _Atomic(int)             settled;     /* nothing is left to do about the
+    _Atomic int              settled;     /* nothing is left to do about the
                                              thread */
     uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower one */
     uct_helper_device_h      device;      /* NULL: host memory alone */

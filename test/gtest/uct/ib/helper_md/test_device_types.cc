@@ -4,7 +4,7 @@
 #include "device_fixture.h"
 #include "far_place.h"
 
-#include <uct/ib/helper_md/helper_md_int.h>
+#include <uct/ib/helper_md/watch/monitor.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -41,12 +41,16 @@ static mapping_t mapping_of(const void *address)
     return mapping;
 }
 
-static uint64_t stack_walks(generation_lower &lower)
+/* Whether the kernel lets this process watch memory */
+static bool can_watch()
 {
-    uct_helper_site_stats_t stats;
+    const char *reason;
 
-    uct_helper_site_stats(uct_helper_md_of(lower.md())->site, &stats);
-    return stats.walks;
+    if (uct_helper_monitor_start(&reason) != UCS_OK) {
+        return false;
+    }
+    uct_helper_monitor_stop();
+    return true;
 }
 
 /** Memory of a device that this process can map and not read, as that of some
@@ -106,7 +110,7 @@ TEST_F(test_device_untouched, neither_watched_nor_copied_nor_walked)
         }
         EXPECT_EQ(m_device, lower.last_address) << policy << ": a copy's";
         EXPECT_EQ(1u, lower.num_regs) << policy;
-        EXPECT_EQ(0u, stack_walks(lower)) << policy;
+        EXPECT_EQ(0u, uct_helper_md_walks(lower.md())) << policy;
         mapping_t mapping = mapping_of(m_device);
         EXPECT_FALSE(mapping.is_watched) << policy;
         EXPECT_EQ(0u, mapping.kb_present) << policy;
@@ -114,23 +118,24 @@ TEST_F(test_device_untouched, neither_watched_nor_copied_nor_walked)
     }
 }
 
-/* The test above looks at the right things: host memory is watched and walked */
+/* The test above looks at the right things: the host's is watched and walked */
 TEST_F(test_device_untouched, host_memory_is_both)
 {
     generation_lower lower("fake", 0, TYPES);
+    bool watches = can_watch();
 
     attach_watching(lower, UCS_REGCACHE_POLICY_PREDICT);
     use(lower, m_host);
-    EXPECT_LT(0u, stack_walks(lower));
+    EXPECT_LT(0u, uct_helper_md_walks(lower.md()));
     mapping_t mapping = mapping_of(m_host);
-    EXPECT_EQ(uct_helper_md_of(lower.md())->watches != 0, mapping.is_watched);
+    EXPECT_EQ(watches, mapping.is_watched);
     EXPECT_LE(LENGTH >> 10, mapping.kb_present);
     lower.now()->close(lower.md());
 }
 
-/** One of UCX's domains that detects a type, which none does without a GPU: that
- *  of the transport to oneself, with two functions of its table replaced. The
- *  layouts are those of the running UCX. */
+/** One of UCX's domains that detects a type, which none does without a GPU:
+ *  that of the transport to oneself, with two functions of its table replaced.
+ *  The layouts are those of the running UCX. */
 class test_device_detect : public test_device {
 protected:
     void SetUp() override
@@ -145,8 +150,8 @@ protected:
         ASSERT_NE(nullptr, m_component);
         md_open              = m_component->md_open;
         m_component->md_open = open_detecting;
-        answer               = [](const void *) { return UCS_MEMORY_TYPE_CUDA; };
         num_open = num_asked = 0;
+        answer   = [](const void *) { return UCS_MEMORY_TYPE_CUDA; };
     }
 
     void TearDown() override
