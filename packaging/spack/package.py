@@ -1,4 +1,8 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+import os
+
+from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+
 from spack.package import *
 
 
@@ -6,9 +10,10 @@ class UcxHelperMd(AutotoolsPackage):
     """A helper memory domain for UCX that keeps pinned only the memory that is
     about to be communicated."""
 
-    # No site of its own: the version is that of a tarball beside this file,
-    # made by "make dist"
+    # No site of its own: the tarball that "make dist" makes lies in the folder
+    # that spack is called in, and what it is compared with is its maker's to say
     homepage = "file://ucx-helper-md"
+    url = f"file://{os.getcwd()}/ucx-helper-md-0.1.0.tar.xz"
     manual_download = True
 
     license("BSD-3-Clause")
@@ -18,6 +23,7 @@ class UcxHelperMd(AutotoolsPackage):
     variant("numa", default=True, description="Bind the helper near the NIC")
 
     depends_on("c", type="build")
+    depends_on("cxx", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("ucx@1.13:1.23")
     depends_on("liburing@2.3:")

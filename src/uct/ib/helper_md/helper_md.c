@@ -440,3 +440,13 @@ int uct_helper_md_has_thread(uct_md_h uct_md)
     return (uct_helper_md_cache(uct_md) != NULL) &&
            ucs_thread_is_running(uct_helper_md_of(uct_md)->thread);
 }
+
+uint64_t uct_helper_md_walks(uct_md_h uct_md)
+{
+    uct_helper_site_stats_t stats = {0};
+
+    if (uct_helper_md_cache(uct_md) != NULL) {
+        uct_helper_site_stats(uct_helper_md_of(uct_md)->site, &stats);
+    }
+    return stats.walks;
+}

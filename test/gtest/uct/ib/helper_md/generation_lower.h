@@ -136,6 +136,7 @@ public:
     const uct_abi_md_mem_reg_params_t *passed_params = nullptr;
     uct_abi_md_mem_reg_params_t        last_params;
     unsigned                           last_flags    = 0;
+    void                               *last_address = nullptr;
     alignas(std::max_align_t) char     attr[UCT_ABI_MD_ATTR_MAX];
 
 private:
@@ -184,7 +185,7 @@ private:
         return UCS_OK;
     }
 
-    ucs_status_t register_it(unsigned flags, uct_mem_h *memh_p)
+    ucs_status_t register_it(void *address, unsigned flags, uct_mem_h *memh_p)
     {
         if (in_reg) {
             in_reg();
@@ -192,26 +193,28 @@ private:
         if (reg_status != UCS_OK) {
             return reg_status;
         }
-        last_flags = flags;
-        *memh_p    = (uct_mem_h)(uintptr_t)(0x1000 + 16 * ++num_regs);
+        last_flags   = flags;
+        last_address = address;
+        *memh_p      = (uct_mem_h)(uintptr_t)(0x1000 + 16 * ++num_regs);
         live.push_back(*memh_p);
         return UCS_OK;
     }
 
-    static ucs_status_t mem_reg(uct_md_h md, void *, size_t, unsigned flags,
-                                uct_mem_h *memh_p)
+    static ucs_status_t mem_reg(uct_md_h md, void *address, size_t,
+                                unsigned flags, uct_mem_h *memh_p)
     {
-        return of(md)->register_it(flags, memh_p);
+        return of(md)->register_it(address, flags, memh_p);
     }
 
     static ucs_status_t
-    mem_reg_params(uct_md_h md, void *, size_t,
+    mem_reg_params(uct_md_h md, void *address, size_t,
                    const uct_abi_md_mem_reg_params_t *params,
                    uct_mem_h *memh_p)
     {
         of(md)->passed_params = params;
         of(md)->last_params   = *params;
-        return of(md)->register_it(uct_abi_md_mem_reg_flags(params), memh_p);
+        return of(md)->register_it(address, uct_abi_md_mem_reg_flags(params),
+                                   memh_p);
     }
 
     static ucs_status_t mem_dereg(uct_md_h md,

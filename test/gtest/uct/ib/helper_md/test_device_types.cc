@@ -1,0 +1,323 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "device_fixture.h"
+#include "far_place.h"
+
+#include <uct/ib/helper_md/watch/monitor.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+
+/* What the kernel says of the mapping that the address lies in */
+struct mapping_t {
+    bool     is_watched = false; /* by userfaultfd */
+    unsigned kb_present = ~0u;
+};
+
+static mapping_t mapping_of(const void *address)
+{
+    std::ifstream file("/proc/self/smaps");
+    bool is_inside = false;
+    mapping_t mapping;
+    std::string line;
+    uintptr_t start, end;
+
+    while (std::getline(file, line)) {
+        if (sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) ==
+            2) {
+            is_inside = (start <= (uintptr_t)address) &&
+                        (end > (uintptr_t)address);
+        } else if (is_inside) {
+            (void)sscanf(line.c_str(), "Rss: %u kB", &mapping.kb_present);
+            mapping.is_watched |= (line.compare(0, 8, "VmFlags:") == 0) &&
+                                  ((line.find(" uw") != std::string::npos) ||
+                                   (line.find(" um") != std::string::npos));
+        }
+    }
+    return mapping;
+}
+
+/* Whether the kernel lets this process watch memory */
+static bool can_watch()
+{
+    const char *reason;
+
+    if (uct_helper_monitor_start(&reason) != UCS_OK) {
+        return false;
+    }
+    uct_helper_monitor_stop();
+    return true;
+}
+
+/** Memory of a device that this process can map and not read, as that of some
+ *  is: what copies it, looks at it or makes its pages present dies or shows. */
+class test_device_untouched : public test_device {
+protected:
+    void SetUp() override
+    {
+        test_device::SetUp();
+        if (!IsSkipped()) {
+            m_device = map(PROT_NONE);
+            m_host   = map(PROT_READ | PROT_WRITE);
+            memset(m_host, 1, LENGTH);
+        }
+    }
+
+    void TearDown() override
+    {
+        if (m_device != nullptr) {
+            ucs_memtype_cache_remove(m_device, LENGTH);
+            munmap(m_device, LENGTH);
+            munmap(m_host, LENGTH);
+        }
+        test_device::TearDown();
+    }
+
+    /* Nothing is merged with what lies beside it */
+    static char *map(int protection)
+    {
+        void *address = mmap(far_place(LENGTH), LENGTH, protection,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                             0);
+        EXPECT_NE(MAP_FAILED, address);
+        return (char*)address;
+    }
+
+    void attach_watching(generation_lower &lower, ucs_regcache_policy_t policy)
+    {
+        uct_helper_config_t config = plain_config();
+
+        config.policy  = policy;
+        config.monitor = UCT_HELPER_MONITOR_AUTO;
+        ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
+    }
+
+    char *m_device = nullptr, *m_host = nullptr;
+};
+
+TEST_F(test_device_untouched, neither_watched_nor_copied_nor_walked)
+{
+    for (int policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        generation_lower lower("fake", 0, TYPES);
+        attach_watching(lower, ucs_regcache_policy_t(policy));
+        call_device(m_device, LENGTH);
+        for (int i = 0; i < 3; ++i) {
+            use(lower, m_device);
+        }
+        EXPECT_EQ(m_device, lower.last_address) << policy << ": a copy's";
+        EXPECT_EQ(1u, lower.num_regs) << policy;
+        EXPECT_EQ(0u, uct_helper_md_walks(lower.md())) << policy;
+        mapping_t mapping = mapping_of(m_device);
+        EXPECT_FALSE(mapping.is_watched) << policy;
+        EXPECT_EQ(0u, mapping.kb_present) << policy;
+        lower.now()->close(lower.md());
+    }
+}
+
+/* The test above looks at the right things: the host's is watched and walked */
+TEST_F(test_device_untouched, host_memory_is_both)
+{
+    generation_lower lower("fake", 0, TYPES);
+    bool watches = can_watch();
+
+    attach_watching(lower, UCS_REGCACHE_POLICY_PREDICT);
+    use(lower, m_host);
+    EXPECT_LT(0u, uct_helper_md_walks(lower.md()));
+    mapping_t mapping = mapping_of(m_host);
+    EXPECT_EQ(watches, mapping.is_watched);
+    EXPECT_LE(LENGTH >> 10, mapping.kb_present);
+    lower.now()->close(lower.md());
+}
+
+/** One of UCX's domains that detects a type, which none does without a GPU:
+ *  that of the transport to oneself, with two functions of its table replaced.
+ *  The layouts are those of the running UCX. */
+class test_device_detect : public test_device {
+protected:
+    void SetUp() override
+    {
+        test_device::SetUp();
+        if (IsSkipped()) {
+            return;
+        }
+
+        uct_abi_select(running());
+        m_component = component();
+        ASSERT_NE(nullptr, m_component);
+        md_open              = m_component->md_open;
+        m_component->md_open = open_detecting;
+        num_open = num_asked = 0;
+        answer   = [](const void *) { return UCS_MEMORY_TYPE_CUDA; };
+    }
+
+    void TearDown() override
+    {
+        if (m_component != nullptr) {
+            m_component->md_open = md_open;
+        }
+        test_device::TearDown();
+    }
+
+    static const uct_abi_t *running()
+    {
+        uct_abi_version_t version;
+
+        uct_abi_version_get(&version);
+        return uct_abi_find(version.major, version.minor);
+    }
+
+    static uct_abi_component_t *component()
+    {
+        uct_abi_component_t *found = nullptr;
+        uct_component_h *components;
+        unsigned count;
+
+        EXPECT_EQ(UCS_OK, uct_query_components(&components, &count));
+        for (unsigned i = 0; i < count; ++i) {
+            if (!strcmp(uct_abi_component_name(components[i]), "self")) {
+                found = (uct_abi_component_t*)components[i];
+            }
+        }
+        uct_release_component_list(components);
+        return found;
+    }
+
+    static ucs_status_t open_detecting(uct_component_h component,
+                                       const char *md_name,
+                                       const uct_md_config_t *config,
+                                       uct_md_h *md_p)
+    {
+        ucs_status_t status = md_open(component, md_name, config, md_p);
+
+        if (status != UCS_OK) {
+            return status;
+        }
+
+        own = uct_abi_md(*md_p)->ops;
+        uct_abi_md_ops_copy(&ops, own, component);
+        ops.close             = close;
+        *(void**)&ops.query   = (void*)query;
+        *(void**)&ops.rest[DETECT - UCT_ABI_NAMED_SLOTS] = (void*)detect;
+        uct_abi_md(*md_p)->ops = &ops;
+        ++num_open;
+        return UCS_OK;
+    }
+
+    static void close(uct_md_h md)
+    {
+        --num_open;
+        uct_abi_md(md)->ops = own;
+        own->close(md);
+    }
+
+    /* Either version of the attributes: what differs is where a field lies */
+    static ucs_status_t query(uct_md_h md, void *attr)
+    {
+        uint64_t types      = UCS_BIT(UCS_MEMORY_TYPE_CUDA);
+        ucs_status_t status = own->query_v2(md, attr);
+
+        memcpy((char*)attr + uct_abi_running->attr_detect_mem_types, &types,
+               sizeof(types));
+        return status;
+    }
+
+    static ucs_status_t detect(uct_md_h, const void *address, size_t,
+                               ucs_memory_type_t *type_p)
+    {
+        ++num_asked;
+        *type_p = answer(address);
+        return (*type_p == UCS_MEMORY_TYPE_LAST) ? UCS_ERR_INVALID_ADDR :
+                                                   UCS_OK;
+    }
+
+    /* UCX knows that it is not plain host memory, and not more: what it puts
+     * there when a device's library allocates in a way that tells no type */
+    static void call_unknown(void *address, size_t length)
+    {
+        int type = UCS_MEMORY_TYPE_HOST;
+
+        while (!uct_helper_detect_is_unknown((ucs_memory_type_t)type)) {
+            ++type;
+        }
+        call_device(address, length, (ucs_memory_type_t)type);
+    }
+
+    static const unsigned DETECT = 10; /* slot, in all releases */
+
+    static uct_abi_md_open_func_t            md_open;
+    static const uct_abi_md_ops_t            *own;
+    static uct_abi_md_ops_t                  ops;
+    static std::function<ucs_memory_type_t(const void*)> answer;
+    static unsigned                          num_open, num_asked;
+    uct_abi_component_t                      *m_component = nullptr;
+};
+
+uct_abi_md_open_func_t  test_device_detect::md_open;
+const uct_abi_md_ops_t *test_device_detect::own;
+uct_abi_md_ops_t        test_device_detect::ops;
+unsigned                test_device_detect::num_open;
+unsigned                test_device_detect::num_asked;
+std::function<ucs_memory_type_t(const void*)> test_device_detect::answer;
+
+TEST_F(test_device_detect, a_domain_tells_what_the_cache_does_not)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    EXPECT_EQ(1u, num_open);
+    call_unknown(m_buffer, LENGTH);
+    use(lower, m_buffer);
+    use(lower, m_buffer);
+    EXPECT_EQ(2u, num_asked);
+    EXPECT_EQ(1u, lower.num_regs);
+    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(0u, cache_uses(lower));
+
+    free_event(m_buffer, LENGTH);
+    use(lower, m_buffer);
+    EXPECT_EQ(2u, lower.num_regs) << "it was freed";
+    lower.now()->close(lower.md());
+    EXPECT_EQ(0u, num_open) << "the domain is not left open";
+}
+
+TEST_F(test_device_detect, a_domain_may_say_that_it_is_the_hosts)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    answer = [](const void *) { return UCS_MEMORY_TYPE_HOST; };
+    call_unknown(m_buffer, LENGTH);
+    use(lower, m_buffer);
+    EXPECT_EQ(1u, num_asked);
+    EXPECT_EQ(1u, lower.num_deregs) << "on demand";
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device_detect, what_nobody_can_tell_is_a_devices)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    answer = [](const void *) { return UCS_MEMORY_TYPE_LAST; };
+    call_unknown(m_buffer, LENGTH);
+    use(lower, m_buffer);
+    EXPECT_EQ(1u, num_asked);
+    EXPECT_EQ(0u, lower.num_deregs);
+    lower.now()->close(lower.md());
+}
+
+TEST_F(test_device_detect, no_domain_is_asked_of_plain_memory)
+{
+    generation_lower lower("fake", 0, TYPES);
+
+    attach(lower);
+    use(lower, m_buffer);
+    call_device(m_buffer + LENGTH, LENGTH);
+    use(lower, m_buffer + LENGTH);
+    EXPECT_EQ(0u, num_asked);
+    lower.now()->close(lower.md());
+}
