@@ -263,18 +263,20 @@ static int reader_main(int fd, const options_t *options)
  * The service
  */
 
-/* The last piece takes what is left */
+/* Half to one and a half of the mean of what is left; the last takes all of
+ * that, and is no longer than others */
 static void cut(piece_t *pieces, char *data, const options_t *options)
 {
-    size_t mean    = options->bytes / options->pieces;
     uint64_t state = 1;
     size_t at      = 0;
-    size_t i;
+    size_t mean, i;
 
     for (i = 0; i < options->pieces; ++i) {
+        mean             = (options->bytes - at) / (options->pieces - i);
         pieces[i].start  = data + at;
-        pieces[i].length = options->is_even ? mean :
-                           mean / 2 + next_random(&state) % mean / 2;
+        pieces[i].length = (options->is_even || (i == options->pieces - 1)) ?
+                                   mean :
+                                   mean / 2 + next_random(&state) % mean;
         pieces[i].length = (pieces[i].length + ALIGN - 1) / ALIGN * ALIGN;
         at              += pieces[i].length;
     }

@@ -205,16 +205,23 @@ static int cost_recent_spread(const ucs_predict_cost_t *c)
     return var > (c->tuning->cost_spread * mean * mean);
 }
 
-/* The model has been wrong: only the recent samples count from here on */
-static void cost_restart(ucs_predict_cost_t *c)
+/* The line of the recent samples alone */
+static cost_candidate_t cost_of_recent(const ucs_predict_cost_t *c)
 {
     cost_candidate_t best = {c->a, c->b, __builtin_inf()};
-    unsigned i;
 
     cost_consider_scales(c, &best);
     if (cost_recent_spread(c)) {
         cost_consider_shapes(c, &best);
     }
+    return best;
+}
+
+/* The model has been wrong: only the recent samples count from here on */
+static void cost_restart(ucs_predict_cost_t *c)
+{
+    const cost_candidate_t best = cost_of_recent(c);
+    unsigned i;
 
     c->a       = best.a;
     c->b       = best.b;
@@ -249,6 +256,18 @@ void ucs_predict_cost_update(ucs_predict_cost_t *c, size_t pages, uint64_t ns)
 uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages)
 {
     return ucs_predict_sat_ceil(cost_line(c, (double)pages));
+}
+
+void ucs_predict_cost_line(const ucs_predict_cost_t *c, double *a, double *b)
+{
+    cost_candidate_t line = {.a = c->a, .b = c->b};
+
+    /* With so many a wrong prior has been left */
+    if (c->samples < 2 * UCS_PREDICT_COST_RECENT) {
+        line = cost_of_recent(c);
+    }
+    *a = line.a;
+    *b = line.b;
 }
 
 void ucs_predict_cost_get(const ucs_predict_cost_t *c, double *a, double *b,

@@ -109,6 +109,18 @@ uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages);
 
 
 /**
+ * What operations cost, for a sum over what is past: the model, or while there
+ * are so few samples that it may still be a wrong prior's, the line through
+ * these, by the least sum of absolute relative deviations. Not for decisions:
+ * two samples, one of them an outlier, make a line as well.
+ *
+ * @param [out] a  Nanoseconds a page.
+ * @param [out] b  Nanoseconds an operation.
+ */
+void ucs_predict_cost_line(const ucs_predict_cost_t *c, double *a, double *b);
+
+
+/**
  * The model's numbers, for a report.
  *
  * @param [out] a        Nanoseconds a page; NULL if not wanted.

@@ -19,7 +19,10 @@
  * registered with as much around it as that, so that the registrations double
  * what is covered until what is left are holes, each of which is filled by one.
  * They are of memory alone that is there, and of so much that a share of it has
- * been asked for.
+ * been asked for. Where one ends at another a piece of the program may lie
+ * across, and would need a registration of its own: where pieces differ, each
+ * cover reaches into the next by as much as the longest piece so far, so that
+ * one of the two has it whole.
  *
  * Pages that nobody asked for may be unmapped and mapped anew without a use
  * being there. The event comes before that, and dooms the cover; but a cover
@@ -248,6 +251,21 @@ static ucs_regcache_field_t *ucs_regcache_cover_field(ucs_regcache_h cache,
     return NULL;
 }
 
+/* Pieces of one length at multiples of it need no care where covers end */
+static void ucs_regcache_cover_measure(ucs_regcache_field_t *field,
+                                       const ucs_regcache_request_t *request)
+{
+    size_t length = request->last - request->first;
+    uintptr_t off = (request->first > field->at) ?
+                            request->first - field->at :
+                            field->at - request->first;
+
+    field->is_uneven |= ((field->asked > 0) && (length != field->longest)) ||
+                        (off % length != 0);
+    field->longest = ucs_max(field->longest, length);
+    field->asked  += length;
+}
+
 /* The first use of a piece that the program maps itself */
 static void ucs_regcache_cover_count(ucs_regcache_h cache,
                                      const ucs_regcache_request_t *request)
@@ -263,7 +281,7 @@ static void ucs_regcache_cover_count(ucs_regcache_h cache,
         *field = (ucs_regcache_field_t){.at = request->first};
     }
     if (field != NULL) {
-        field->asked += request->last - request->first;
+        ucs_regcache_cover_measure(field, request);
     }
 }
 
@@ -300,17 +318,37 @@ static void ucs_regcache_cover_around_by(ucs_regcache_h cache,
                                  end - (whole->last - whole->first));
 }
 
-static void ucs_regcache_cover_enlarge(ucs_regcache_h cache,
-                                       ucs_regcache_request_t *whole,
-                                       size_t scatter)
+/* Of a row that was registered around a few pieces most may not be asked for,
+ * and what is registered ahead for it is not brought into memory either.
+ * @return Nonzero if that was tried in vain too often. */
+static int ucs_regcache_cover_is_vain(ucs_regcache_h cache,
+                                      const ucs_regcache_field_t *field,
+                                      size_t row,
+                                      ucs_regcache_request_t *whole)
 {
-    size_t before = whole->first - ucs_regcache_cover_before(cache, whole);
-    size_t behind = ucs_regcache_cover_behind(cache, whole) - whole->last;
-    size_t room   = cache->tuning.cover_max - (whole->last - whole->first);
+    /* Uses that a hint led to a cover are not among those that asked */
+    whole->is_scattered = (field != NULL) && (row - row / 4 > field->asked);
+    return whole->is_scattered &&
+           (field->refused >= cache->tuning.cover_failures);
+}
 
-    if (scatter > ucs_max(before, behind)) {
+/* A row that holds half of what was registered in the mapping tells more than
+ * the rest: pieces come in order, be it with pages that they share */
+static void ucs_regcache_cover_enlarge(ucs_regcache_h cache,
+                                       const ucs_regcache_field_t *field,
+                                       ucs_regcache_request_t *whole)
+{
+    size_t scatter = ucs_regcache_cover_scatter(cache, field);
+    size_t before  = whole->first - ucs_regcache_cover_before(cache, whole);
+    size_t behind  = ucs_regcache_cover_behind(cache, whole) - whole->last;
+    size_t room    = cache->tuning.cover_max - (whole->last - whole->first);
+    size_t row     = ucs_max(before, behind);
+
+    if (scatter / 2 > row) {
         whole->is_scattered = 1;
         ucs_regcache_cover_around_by(cache, whole, ucs_min(scatter, room));
+    } else if (ucs_regcache_cover_is_vain(cache, field, row, whole)) {
+        return;
     } else if (before >= behind) {
         ucs_regcache_cover_behind_by(cache, whole, ucs_min(before, room));
     } else {
@@ -318,10 +356,57 @@ static void ucs_regcache_cover_enlarge(ucs_regcache_h cache,
     }
 }
 
+/* What is pinned at an end: nothing is brought into memory beyond it */
+static size_t
+ucs_regcache_cover_pinned(ucs_regcache_h cache, uintptr_t from, int is_before)
+{
+    const ucs_regcache_region_t *region = ucs_regcache_index_first(
+            &cache->index, from - is_before, from - is_before + 1);
+
+    if ((region == NULL) ||
+        (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) !=
+         UCS_REGCACHE_STATE_LIVE)) {
+        return 0;
+    }
+    return is_before ? from - region->first : region->last - from;
+}
+
+/* Reach into the registrations at the ends that were enlarged, by a quarter at
+ * most: what is pinned twice stays a small part of all */
+static void ucs_regcache_cover_overlap(ucs_regcache_h cache,
+                                       ucs_regcache_request_t *whole,
+                                       const ucs_regcache_request_t *asked,
+                                       size_t longest)
+{
+    size_t max      = cache->tuning.cover_max;
+    size_t length   = whole->last - whole->first;
+    size_t room     = max - ucs_min(length, max);
+    size_t most     = ucs_min(longest, ucs_min(length / 4, room / 2)) &
+                      ~cache->config.page_mask;
+    uintptr_t start = whole->first;
+    uintptr_t end   = whole->last;
+
+    if (whole->first < asked->first) {
+        start -= ucs_min(most, ucs_regcache_cover_pinned(cache, start, 1));
+    }
+    if (whole->last > asked->last) {
+        end += ucs_min(most, ucs_regcache_cover_pinned(cache, end, 0));
+    }
+    if (cache->env.inspect != NULL) {
+        ucs_regcache_cover_cut(&cache->memory.kept, whole->first, &start, &end);
+    }
+    ucs_regcache_cover_cut(&cache->memory.still, whole->first, &start, &end);
+    whole->first = ucs_min(whole->first, start);
+    whole->last  = ucs_max(whole->last, end);
+    whole->start = ucs_min(whole->start, whole->first);
+    whole->end   = ucs_max(whole->end, whole->last);
+}
+
 int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
 {
-    ucs_regcache_field_t *field = NULL;
-    size_t length               = whole->last - whole->first;
+    const ucs_regcache_request_t asked = *whole;
+    ucs_regcache_field_t *field        = NULL;
+    size_t length                      = whole->last - whole->first;
 
     if (!ucs_regcache_may_cover(cache, whole)) {
         return 0;
@@ -330,13 +415,17 @@ int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
         field = ucs_regcache_cover_field(cache, whole->first);
     }
     if (length < cache->tuning.cover_max) {
-        ucs_regcache_cover_enlarge(cache, whole,
-                                   ucs_regcache_cover_scatter(cache, field));
+        ucs_regcache_cover_enlarge(cache, field, whole);
     }
     if (field != NULL) {
         field->covered += whole->last - whole->first;
+        if (field->is_uneven) {
+            ucs_regcache_cover_overlap(cache, whole, &asked, field->longest);
+        }
     }
-    return whole->last - whole->first > length;
+    whole->ahead = (whole->last - whole->first - length) /
+                   (cache->config.page_mask + 1);
+    return whole->ahead > 0;
 }
 
 void ucs_regcache_cover_refused(ucs_regcache_h cache,
@@ -394,6 +483,5 @@ void ucs_regcache_cover_serves(ucs_regcache_h cache,
     ucs_extents_add(&cache->memory.seen, request->first, request->last);
     ucs_regcache_account(cache, request->now);
     ++cache->account.spared;
-    cache->account.spared_ns += ucs_predict_cost_estimate(&cache->cost.reg,
-                                                            pages);
+    cache->account.spared_pages += pages;
 }

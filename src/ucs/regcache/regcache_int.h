@@ -100,7 +100,9 @@ typedef struct ucs_regcache_account {
     uint64_t lost_ns, late_ns;
     uint64_t covers;    /* registrations of more than was asked for */
     uint64_t spared;    /* first uses that found theirs made by that */
-    uint64_t spared_ns; /* that those would have taken, as modelled */
+    uint64_t spared_pages; /* that those would have registered */
+    uint64_t ahead_pages; /* that covers have registered beyond what was asked
+                             for at the time */
 } ucs_regcache_account_t;
 
 /** What the cache was created with. */
@@ -142,6 +144,8 @@ typedef struct ucs_regcache_field {
     uintptr_t at;      /* an address in it; 0: there is none */
     size_t    asked;   /* bytes of first uses */
     size_t    covered; /* bytes that were registered for these */
+    size_t    longest; /* bytes of a piece, in whole pages */
+    int       is_uneven; /* pieces differ, or lie across their multiples */
     unsigned  refused; /* covers that would have brought in memory */
 } ucs_regcache_field_t;
 
@@ -271,6 +275,7 @@ typedef struct ucs_regcache_request {
     uint64_t             now;        /* ns, when it came */
     int                  is_cover;   /* more than anybody asked for */
     int                  is_scattered; /* likewise, and beyond neighbours */
+    size_t               ahead;        /* pages beyond what was asked for */
 } ucs_regcache_request_t;
 
 /** What a use has lost beyond a hit and is not in the totals yet. */

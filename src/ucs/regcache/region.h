@@ -168,6 +168,8 @@ typedef struct ucs_regcache_region {
     uint64_t                    counted;       /* hits and joined, as in the
                                                   totals */
     uint64_t                    counted_busy;  /* busy_ns, likewise */
+    size_t                      ahead;         /* pages beyond what is asked for,
+                                                  until they are counted */
     uint64_t                    lapsed;        /* ns: it would have stayed until
                                                   then, had there been room */
 

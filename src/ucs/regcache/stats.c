@@ -3,6 +3,8 @@
  */
 #include "regcache_int.h"
 
+#include <ucs/predict/saturate.h>
+
 #include <string.h>
 
 static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
@@ -57,6 +59,20 @@ static double ucs_regcache_stats_walk(ucs_regcache_h cache, uint64_t now)
     return in_use;
 }
 
+/* At the cost that is known now: while covers are made the model is new, and
+ * they are so few that it would never be right in time. What pages took that
+ * were registered ahead was waited for already. */
+static uint64_t ucs_regcache_stats_spared(ucs_regcache_h cache)
+{
+    const ucs_regcache_account_t *account = &cache->account;
+    double pages = (double)account->spared_pages - account->ahead_pages;
+    double a, b, ns;
+
+    ucs_predict_cost_line(&cache->cost.reg, &a, &b);
+    ns = a * pages + b * account->spared;
+    return (ns > 0) ? ucs_predict_sat_ceil(ns) : 0;
+}
+
 static void ucs_regcache_stats_account(ucs_regcache_h cache,
                                        ucs_regcache_stats_t *stats)
 {
@@ -84,7 +100,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->late_ns                 = account->late_ns;
     stats->covers                  = account->covers;
     stats->spared                  = account->spared;
-    stats->spared_ns               = account->spared_ns;
+    stats->spared_ns               = ucs_regcache_stats_spared(cache);
     stats->soft_ceiling_bytes      = ucs_regcache_soft_bytes(cache);
     stats->floors                  = cache->floor.times;
     stats->soft_ceiling_raises     = cache->soft.raises;

@@ -109,6 +109,47 @@ TEST_F(test_cover, neighbours_cost_as_many_as_their_number_has_digits)
     unmap_all(1);
 }
 
+/* At a NIC's modelled cost, which is far from what the model begins with */
+TEST_F(test_cover, would_have_waited_what_each_by_itself_takes)
+{
+    const uint64_t base = 1880000, page = 32;
+    const uint64_t alone = 1265 * (base + page * PIECE / regcache_world::PAGE);
+
+    m_world.on_reg = [&](regcache_world::registration reg) {
+        m_world.now += base + page * reg.length / regcache_world::PAGE;
+        return UCS_OK;
+    };
+    m_world.open();
+    for (unsigned i = 0; i < 1265; ++i) {
+        map(i);
+    }
+    const ucs_regcache_stats_t stats = m_world.stats();
+    EXPECT_LT(alone * 2 / 3, stats.lost_ns + stats.spared_ns);
+    EXPECT_GT(alone * 3 / 2, stats.lost_ns + stats.spared_ns);
+    EXPECT_GT(alone / 20, stats.lost_ns);
+    unmap_all(1);
+}
+
+/* Where pages are all that counts nothing is spared */
+TEST_F(test_cover, pages_that_were_waited_for_are_not_spared)
+{
+    const uint64_t page  = 10000;
+    const uint64_t alone = 1265 * page * PIECE / regcache_world::PAGE;
+
+    m_world.on_reg = [&](regcache_world::registration reg) {
+        m_world.now += page * reg.length / regcache_world::PAGE;
+        return UCS_OK;
+    };
+    m_world.open();
+    for (unsigned i = 0; i < 1265; ++i) {
+        map(i);
+    }
+    const ucs_regcache_stats_t stats = m_world.stats();
+    EXPECT_LT(alone * 2 / 3, stats.lost_ns + stats.spared_ns);
+    EXPECT_GT(alone * 5 / 3, stats.lost_ns + stats.spared_ns);
+    unmap_all(1);
+}
+
 TEST_F(test_cover, downwards_too)
 {
     m_world.open();
@@ -376,6 +417,21 @@ TEST_F(test_cover_memory, ends_with_the_mapping)
     unmap_all(17);
 }
 
+/* Pieces that share a page come in order as well: no look at what lies around
+ * them is needed */
+TEST_F(test_cover_memory, in_order_by_neighbours_alone)
+{
+    const size_t length = 40 * KB + 512;
+
+    m_world.open();
+    for (unsigned i = 0; i < 100; ++i) {
+        m_memhs.push_back(m_world.get(BASE + i * length, length, 1, OWN));
+    }
+    EXPECT_EQ(0u, m_speculations);
+    EXPECT_GE(10u, m_world.regs);
+    unmap_all(26);
+}
+
 class test_cover_scattered : public test_cover_memory {
 protected:
     test_cover_scattered()
@@ -413,6 +469,38 @@ TEST_F(test_cover_scattered, few_in_any_order)
     unmap_all(20);
 }
 
+/* Pieces that differ lie across the ends of the registrations: one of two that
+ * touch has such a piece whole */
+TEST_F(test_cover_scattered, few_of_pieces_that_differ)
+{
+    std::vector<std::pair<uintptr_t, size_t>> pieces;
+    std::mt19937 random(5);
+    uintptr_t at = BASE;
+
+    while (at < m_end) {
+        size_t length = PIECE / 2 + random() % PIECE / 512 * 512;
+        pieces.emplace_back(at, std::min(length, size_t(m_end - at)));
+        at += length;
+    }
+    std::shuffle(pieces.begin(), pieces.end(), std::mt19937(6));
+    m_world.open();
+    m_may_keep = false; /* and touches what may */
+    m_memhs.push_back(m_world.get(m_start - PIECE, PIECE, 1, OWN));
+    m_memhs.push_back(m_world.get(m_end, PIECE, 1, OWN));
+    m_may_keep = true;
+    for (const auto &piece : pieces) {
+        m_memhs.push_back(m_world.get(piece.first, piece.second, 1, OWN));
+    }
+    EXPECT_GT(pieces.size() / 50, m_world.regs);
+    EXPECT_GT(PIECES * PIECE * 21 / 20, covered()); /* little of it twice */
+    for (const auto &entry : m_world.live) {
+        uintptr_t end = entry.second.start + entry.second.length;
+        EXPECT_TRUE((entry.second.start >= m_start) || (end <= m_start));
+        EXPECT_TRUE((end <= m_end) || (entry.second.start >= m_end));
+    }
+    unmap_all(25);
+}
+
 /* Most of what is pinned may be what nobody asks for, but not all. Neighbours
  * add to it. */
 TEST_F(test_cover_scattered, a_share_of_it_is_asked_for)
@@ -445,6 +533,25 @@ TEST_F(test_cover_scattered, only_of_what_is_in_memory)
     EXPECT_EQ(ucs_regcache_tuning_default.cover_failures, m_speculations);
     EXPECT_EQ(21u, m_world.regs);
     unmap_all(22);
+}
+
+/* Nor next to a row of which little was asked for */
+TEST_F(test_cover_scattered, only_of_what_is_in_memory_beside_a_row)
+{
+    unsigned next = 1200;
+
+    m_world.open();
+    for (unsigned i : {100, 300, 600, 900, 1200}) {
+        map(i);
+    }
+    while (m_world.is_registered(piece(next), 1)) {
+        ++next;
+    }
+    ASSERT_LT(1202u, next);
+    m_is_resident = false;
+    map(next);
+    EXPECT_FALSE(m_world.is_registered(piece(next + 1), 1));
+    unmap_all(27);
 }
 
 /* Nor for messages, which say nothing of what is to come */
