@@ -4,7 +4,8 @@
 # do not depend on the machine as times do
 def share: .hits / ([.hits + .misses + (.joined // 0), 1] | max) * 100;
 def rates: [.[0].rows[] | select(.hits != null and (.way // "firehose") == "firehose")
-    | {key: "\(.section) \(.program // .pattern) \(.nodes) \(.working_set) \(.flags)",
+    | {key: ("\(.section) \(.program // .pattern) \(.nodes) \(.working_set) "
+             + "\(.flags) \(.sample // 61)"),
        value: share}] | from_entries;
 ($before | rates) as $old | ($now | rates) as $new
 | [$old | keys[] | select($new[.] != null)

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of so many puts one is waited for and timed, so that the others stay under way
- * as the paper's do */
+/* Of so many puts one is waited for and timed, so that the others stay under
+ * way; -S sets it */
 #define PGAS_SAMPLE 61
 
 typedef struct pgas_program {
@@ -212,7 +212,7 @@ void pgas_put(pgas_t *pgas, unsigned node, const void *local, size_t offset,
         step = (room < step) ? room : step;
         room = PGAS_PAGE - ((uintptr_t)local + at) % PGAS_PAGE;
         step = (room < step) ? room : step;
-        if (++pgas->sampled == PGAS_SAMPLE) {
+        if (++pgas->sampled == pgas->options->sample) {
             pgas->sampled = 0;
             pgas_put_timed(pgas, node, (const char*)local + at, remote + at,
                            step);
@@ -298,7 +298,8 @@ static void pgas_close(pgas_t *pgas)
     }
     ucx_firehose_query(pgas->firehose, &attr);
     pgas->result->hits     = attr.hits;
-    pgas->result->misses   = attr.misses + attr.joined;
+    pgas->result->misses   = attr.misses;
+    pgas->result->joined   = attr.joined;
     pgas->result->foreseen = attr.foreseen;
     pgas->result->pins     = attr.pins;
     pgas->result->unpins   = attr.unpins;
@@ -350,6 +351,7 @@ static void pgas_print(const pgas_t *pgas, const char *program)
         all.puts         += one->puts;
         all.hits         += one->hits;
         all.misses       += one->misses;
+        all.joined       += one->joined;
         all.foreseen     += one->foreseen;
         all.pins         += one->pins;
         all.unpins       += one->unpins;
@@ -365,15 +367,19 @@ static void pgas_print(const pgas_t *pgas, const char *program)
     }
     printf("{\"bench\":\"firehose\",\"program\":\"%s\",\"way\":\"%s\","
            "\"nodes\":%u,\"lent\":%zu,\"working_set\":%zu,\"flags\":%u,"
-           "\"pin_ns_modelled\":%lu,\"seconds\":%.6f,\"puts\":%lu,"
-           "\"hits\":%lu,\"misses\":%lu,\"foreseen\":%lu,\"pins\":%lu,"
+           "\"sample\":%lu,\"pin_ns_modelled\":%lu,\"seconds\":%.6f,"
+           "\"puts\":%lu,"
+           "\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,"
+           "\"foreseen\":%lu,\"pins\":%lu,"
            "\"unpins\":%lu,\"pinned_peak\":%lu,\"pinned_max\":%lu,"
            "\"hit_samples\":%lu,\"hit_us\":%.3f,\"miss_samples\":%lu,"
            "\"miss_us\":%.3f,\"extra\":[%.2f,%.2f]}\n",
            program, pgas_ways[options->way], options->nodes, options->lent,
-           options->working_set, options->flags, options->pin_base,
-           all.seconds, all.puts, all.hits, all.misses, all.foreseen, all.pins,
-           all.unpins, all.peak, all.bound, all.hit_samples,
+           options->working_set, options->flags, options->sample,
+           options->pin_base,
+           all.seconds, all.puts, all.hits, all.misses, all.joined,
+           all.foreseen, all.pins, all.unpins, all.peak, all.bound,
+           all.hit_samples,
            all.hit_ns / (all.hit_samples + !all.hit_samples) / 1000,
            all.miss_samples,
            all.miss_ns / (all.miss_samples + !all.miss_samples) / 1000,
@@ -407,7 +413,7 @@ static int pgas_parse(int argc, char **argv, pgas_options_t *options)
 {
     int option, way;
 
-    while ((option = getopt(argc, argv, "w:n:m:v:f:p:s:r:W:")) != -1) {
+    while ((option = getopt(argc, argv, "w:n:m:v:f:p:s:r:S:W:")) != -1) {
         switch (option) {
         case 'w':
             for (way = 0; (way < PGAS_WAY_LAST) &&
@@ -423,12 +429,14 @@ static int pgas_parse(int argc, char **argv, pgas_options_t *options)
         case 'p': options->pin_base = atoll(optarg); break;
         case 's': options->size = atoll(optarg); break;
         case 'r': options->rounds = atoll(optarg); break;
+        case 'S': options->sample = atoll(optarg); break;
         case 'W': bench_parse_size(optarg, &options->working_set); break;
         default: return -1;
         }
     }
     return ((options->nodes < 2) || (options->nodes > PGAS_MAX) ||
-            (options->way == PGAS_WAY_LAST) || (optind + 1 != argc)) ?
+            (options->way == PGAS_WAY_LAST) || (options->sample < 1) ||
+            (optind + 1 != argc)) ?
                    -1 :
                    0;
 }
@@ -436,7 +444,8 @@ static int pgas_parse(int argc, char **argv, pgas_options_t *options)
 int main(int argc, char **argv)
 {
     pgas_options_t options = {.nodes = 2, .lent = 16ul << 20, .size = 64,
-                              .rounds = 1, .working_set = 1ul << 20};
+                              .rounds = 1, .sample = PGAS_SAMPLE,
+                              .working_set = 1ul << 20};
     pgas_t pgas            = {.options = &options};
     unsigned i;
 
@@ -445,6 +454,7 @@ int main(int argc, char **argv)
                 "usage: firehose_pgas [-w firehose|rendezvous|"
                 "rendezvous-unpin] [-n NODES, 2 to 8] [-m M] [-v MAXVICTIM] "
                 "[-f FLAGS] [-p NS more a pin] [-s SIZE] [-r ROUNDS] "
+                "[-S PUTS of which one is waited for] "
                 "[-W WORKING-SET] cannon|bitonic|random|overhead\n");
         return 2;
     }

@@ -27,6 +27,7 @@ typedef enum pgas_way {
 typedef struct pgas_result {
     uint64_t puts;
     uint64_t hits, misses; /**< PGAS_FIREHOSE only */
+    uint64_t joined;       /**< puts that waited for a firehose under way */
     uint64_t foreseen;
     uint64_t pins, unpins;
     uint64_t peak, bound; /**< bytes pinned */
@@ -56,6 +57,7 @@ typedef struct pgas_options {
     uint64_t   pin_base;  /**< ns that a pin takes more than it does: MODELLED */
     uint64_t   size;      /**< as a program likes */
     uint64_t   rounds;
+    uint64_t   sample;    /**< of so many puts one is waited for */
     size_t     working_set;
 } pgas_options_t;
 

@@ -35,7 +35,7 @@ static ucs_status_t limits_move(nodes_t *nodes, int is_put, size_t page)
                                           nodes->memory, remote, 100,
                                           limits_done, (void*)&ended);
     while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-        ucx_firehose_progress(nodes->firehose);
+        nodes_progress(nodes);
     }
     return (status == UCS_INPROGRESS) ? ended : status;
 }
@@ -155,7 +155,7 @@ static void forked_await(nodes_t *nodes, pid_t child)
     int status = 0;
 
     while (waitpid(child, &status, WNOHANG) == 0) {
-        ucx_firehose_progress(nodes->firehose);
+        nodes_progress(nodes);
     }
     NODES_CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0),
                 "the child ended with %#x", status);

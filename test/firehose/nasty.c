@@ -3,7 +3,6 @@
  */
 #include "nodes.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +65,18 @@ int nodes_random(nodes_t *nodes)
     return 0;
 }
 
+/* Puts that are waited for one by one. Each takes some turns of the scheduler
+ * where other work runs beside. */
+enum { KILLED_AFTER = 200 };
+
+/* Who waits for the dead one's answer hears of its death by UCX's keepalive,
+ * every 20 seconds unless it is told otherwise */
+void nodes_killed_before(nodes_t *nodes)
+{
+    (void)nodes;
+    setenv("UCX_KEEPALIVE_INTERVAL", "1s", 0);
+}
+
 static void killed_done(void *arg, ucs_status_t status)
 {
     *(ucs_status_t*)arg = status;
@@ -84,15 +95,15 @@ static void killed_until_error(nodes_t *nodes)
                 nodes->shared->memory[2] + i % 200 * 5000, 3000, killed_done,
                 &ended);
         while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-            ucx_firehose_progress(nodes->firehose);
+            nodes_progress(nodes);
         }
         if (status == UCS_INPROGRESS) {
             status = ended;
         }
-        if ((i == 500) && (nodes->self == 0)) {
+        if ((i == KILLED_AFTER) && (nodes->self == 0)) {
             kill(nodes->shared->pids[2], SIGKILL);
         }
-        ucx_firehose_progress(nodes->firehose);
+        nodes_progress(nodes);
     }
     printf("# node %u: %s after %u puts\n", nodes->self,
            ucs_status_string(status), i);
@@ -107,7 +118,7 @@ int nodes_killed(nodes_t *nodes)
     nodes_barrier(nodes, nodes->count);
     if (nodes->self == 2) {
         for (;;) {
-            ucx_firehose_progress(nodes->firehose);
+            nodes_progress(nodes);
         }
     }
     killed_until_error(nodes);
@@ -139,7 +150,7 @@ static ucs_status_t unmap_put(nodes_t *nodes, unsigned node, const void *local,
                                  nodes->shared->number[node], length,
                                  killed_done, &ended);
     while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-        ucx_firehose_progress(nodes->firehose);
+        nodes_progress(nodes);
     }
     return (status == UCS_INPROGRESS) ? ended : status;
 }

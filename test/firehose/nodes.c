@@ -24,7 +24,7 @@ static const nodes_program_t nodes_programs[] = {
     {"cannon",  nodes_cannon,  4ul << 20, -1, NULL},
     {"bitonic", nodes_bitonic, 4ul << 20, -1, NULL},
     {"random",  nodes_random,  8ul << 20, -1, NULL},
-    {"killed",  nodes_killed,  1ul << 20, 2,  NULL},
+    {"killed",  nodes_killed,  1ul << 20, 2,  nodes_killed_before},
     {"unmap",   nodes_unmap,   1ul << 20, -1, NULL},
     {"strict",  nodes_strict,  1ul << 20, -1, NULL},
     {"race",    nodes_race,    1ul << 20, -1, NULL},
@@ -35,6 +35,14 @@ static const nodes_program_t nodes_programs[] = {
 
 #define NODES_PROGRAMS (sizeof(nodes_programs) / sizeof(nodes_programs[0]))
 
+void nodes_progress(nodes_t *nodes)
+{
+    if ((nodes->firehose == NULL) ||
+        (ucx_firehose_progress(nodes->firehose) == 0)) {
+        sched_yield();
+    }
+}
+
 void nodes_barrier(nodes_t *nodes, unsigned count)
 {
     _Atomic unsigned *arrived = &nodes->shared->arrived[count != nodes->count];
@@ -43,10 +51,7 @@ void nodes_barrier(nodes_t *nodes, unsigned count)
     /* Counts up for ever: the nodes of one barrier are those of the next */
     goal = (atomic_fetch_add(arrived, 1) / count + 1) * count;
     while (atomic_load(arrived) < goal) {
-        if ((nodes->firehose == NULL) ||
-            (ucx_firehose_progress(nodes->firehose) == 0)) {
-            sched_yield();
-        }
+        nodes_progress(nodes);
         if (atomic_load(&nodes->shared->failed) > 0) {
             _exit(1); /* another one has told why */
         }

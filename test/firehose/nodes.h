@@ -48,6 +48,7 @@ typedef int (*nodes_func_t)(nodes_t *nodes);
 int nodes_cannon(nodes_t *nodes);
 int nodes_bitonic(nodes_t *nodes);
 int nodes_random(nodes_t *nodes);
+void nodes_killed_before(nodes_t *nodes);
 int nodes_killed(nodes_t *nodes);
 int nodes_unmap(nodes_t *nodes);
 int nodes_strict(nodes_t *nodes);
@@ -67,6 +68,10 @@ int nodes_forked(nodes_t *nodes);
             _exit(1); \
         } \
     } while (0)
+
+/* Who finds nothing to be done lets others run, for there are more nodes than
+ * processors */
+void nodes_progress(nodes_t *nodes);
 
 /* All of the first `count` nodes arrive, with progress meanwhile */
 void nodes_barrier(nodes_t *nodes, unsigned count);

@@ -98,7 +98,7 @@ static void unmapped_reach(nodes_t *nodes, unsigned peer, uint64_t number)
                 unmapped_hits(nodes) - hits);
     unmapped_tell(nodes, number);
     while (ended == UCS_INPROGRESS) {
-        ucx_firehose_progress(nodes->firehose);
+        nodes_progress(nodes);
     }
     NODES_CHECK(ended == UCS_OK, "put: %s", ucs_status_string(ended));
     nodes_flush(nodes);

@@ -34,24 +34,30 @@ has_mpi() {
     command -v "mpirun.$1" > /dev/null
 }
 
+# mpi_launcher openmpi|mpich: words
+mpi_launcher() {
+    case $1 in
+    openmpi) echo "mpirun.openmpi --oversubscribe" ;;
+    mpich)   echo mpirun.mpich ;;
+    esac
+}
+
 # mpi_run openmpi|mpich ARGUMENTS-OF-MPIRUN...
 mpi_run() {
-    local mpi=$1
+    local launcher
+    launcher=$(mpi_launcher "$1")
     shift
-    case $mpi in
-    openmpi) mpirun.openmpi --oversubscribe "$@" ;;
-    mpich)   mpirun.mpich "$@" ;;
-    esac
+    # shellcheck disable=SC2086 # words are meant to split
+    $launcher "$@"
 }
 
 # mpi_run_for SECONDS openmpi|mpich ARGUMENTS-OF-MPIRUN...: then it is ended
 mpi_run_for() {
-    local seconds=$1 mpi=$2
+    local seconds=$1 launcher
+    launcher=$(mpi_launcher "$2")
     shift 2
-    case $mpi in
-    openmpi) timeout -k 2 "$seconds" mpirun.openmpi --oversubscribe "$@" ;;
-    mpich)   timeout -k 2 "$seconds" mpirun.mpich "$@" ;;
-    esac
+    # shellcheck disable=SC2086
+    timeout -k 2 "$seconds" $launcher "$@"
 }
 
 # json_get FILE KEY: a plain value of a flat object

@@ -501,49 +501,23 @@ static int firehose_mpi_complete(MPI_Win win)
     return status;
 }
 
-/* Complete here, then by the MPI; the first error is told */
-#define FIREHOSE_MPI_THEN(_win, _call) \
-    do { \
-        int firehose_mpi_here  = firehose_mpi_complete(_win); \
-        int firehose_mpi_there = (_call); \
-        return (firehose_mpi_here == MPI_SUCCESS) ? firehose_mpi_there : \
-                                                    firehose_mpi_here; \
-    } while (0)
+/* A function of MPI that completes transfers: here, then by the MPI; the first
+ * error is told */
+#define FIREHOSE_MPI_COMPLETES(_function, _params, _args) \
+    FIREHOSE_MPI_API int MPI_##_function _params \
+    { \
+        int here  = firehose_mpi_complete(win); \
+        int there = PMPI_##_function _args; \
+        return (here == MPI_SUCCESS) ? there : here; \
+    }
 
-FIREHOSE_MPI_API int MPI_Win_flush(int rank, MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_flush(rank, win));
-}
-
-FIREHOSE_MPI_API int MPI_Win_flush_all(MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_flush_all(win));
-}
-
-FIREHOSE_MPI_API int MPI_Win_flush_local(int rank, MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_flush_local(rank, win));
-}
-
-FIREHOSE_MPI_API int MPI_Win_flush_local_all(MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_flush_local_all(win));
-}
-
-FIREHOSE_MPI_API int MPI_Win_unlock_all(MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_unlock_all(win));
-}
-
-FIREHOSE_MPI_API int MPI_Win_fence(int assertion, MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_fence(assertion, win));
-}
-
-FIREHOSE_MPI_API int MPI_Win_complete(MPI_Win win)
-{
-    FIREHOSE_MPI_THEN(win, PMPI_Win_complete(win));
-}
+FIREHOSE_MPI_COMPLETES(Win_flush, (int rank, MPI_Win win), (rank, win))
+FIREHOSE_MPI_COMPLETES(Win_flush_all, (MPI_Win win), (win))
+FIREHOSE_MPI_COMPLETES(Win_flush_local, (int rank, MPI_Win win), (rank, win))
+FIREHOSE_MPI_COMPLETES(Win_flush_local_all, (MPI_Win win), (win))
+FIREHOSE_MPI_COMPLETES(Win_unlock_all, (MPI_Win win), (win))
+FIREHOSE_MPI_COMPLETES(Win_fence, (int asserted, MPI_Win win), (asserted, win))
+FIREHOSE_MPI_COMPLETES(Win_complete, (MPI_Win win), (win))
 
 /* A rank has one lock of another at a time */
 static void firehose_mpi_exclude(MPI_Win win, int rank, int is_exclusive)
@@ -564,8 +538,12 @@ MPI_Win_lock(int type, int rank, int assertion, MPI_Win win)
 
 FIREHOSE_MPI_API int MPI_Win_unlock(int rank, MPI_Win win)
 {
+    int here, there;
+
     firehose_mpi_exclude(win, rank, 0); /* what failed here is done again */
-    FIREHOSE_MPI_THEN(win, PMPI_Win_unlock(rank, win));
+    here  = firehose_mpi_complete(win);
+    there = PMPI_Win_unlock(rank, win);
+    return (here == MPI_SUCCESS) ? there : here;
 }
 
 static void firehose_mpi_report(window_t *window)

@@ -4,6 +4,8 @@
 #ifndef UCX_HELPER_TOOL_LIBRARY_H_
 #define UCX_HELPER_TOOL_LIBRARY_H_
 
+#include "launcher.h"
+
 /**
  * @file library.h
  *
@@ -19,11 +21,15 @@
  * $HELPER_MD_LIBDIR is unset afterwards: it is for this program only.
  *
  * @param pipeline  Nonzero: libucx_pipeline_mpi.so as well, in front of it.
+ * @param firehose  Nonzero: the libucx_firehose_mpi.so of the launcher's MPI
+ *                  as well, in front of both. There is one for Open MPI and
+ *                  one for Hydra (MPICH) and none for other launchers.
+ * @param launcher  Who starts the job.
  *
- * @return What LD_PRELOAD is to hold, which the caller frees; NULL, after a message that says
- *         where it was looked for, when there is none or LD_PRELOAD could not
- *         hold it.
+ * @return What LD_PRELOAD is to hold, which the caller frees; NULL, after a
+ *         message that says what could not be found and where it was looked
+ *         for, or that LD_PRELOAD could not hold it.
  */
-char *tool_library_find(int pipeline);
+char *tool_library_find(int pipeline, int firehose, tool_launcher_t launcher);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */#include "job.h"
+ */
+#include "job.h"
 #include "launcher.h"
 #include "library.h"
 #include "run.h"
@@ -18,6 +19,7 @@
 enum {
     TOOL_RUN_OPT_SOFTWARE_NIC = TOOL_SETTING_COUNT,
     TOOL_RUN_OPT_PIPELINE,
+    TOOL_RUN_OPT_FIREHOSE,
     TOOL_RUN_OPT_TRACE,
     TOOL_RUN_OPT_VERBOSE,
     TOOL_RUN_OPT_HELP,
@@ -38,12 +40,14 @@ static void tool_run_usage(void)
         printf("  %-24s %s\n", option, setting->help);
         free(option);
     }
-    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n\n"
+    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n"
+           "  %-24s %s\n\n"
            "Without --report the ranks' reports are merged into one table, "
            "which goes to\nstderr when the command ends. See "
            "ucx-helper(1).\n",
            "--trace DIR", "record a trace of each rank in this folder",
            "--pipeline", "MPI programs' long messages go by the RDMA pipeline",
+           "--firehose", "MPI programs' puts to dynamic windows go by firehose",
            "--software-nic", "pin for real on a machine without RDMA",
            "--verbose", "say what is set and run",
            "--help", "show this text");
@@ -57,6 +61,9 @@ static int tool_run_set_option(tool_run_t *run, int opt)
         return 0;
     case TOOL_RUN_OPT_PIPELINE:
         run->pipeline = 1;
+        return 0;
+    case TOOL_RUN_OPT_FIREHOSE:
+        run->firehose = 1;
         return 0;
     case TOOL_RUN_OPT_TRACE:
         run->trace = optarg;
@@ -108,6 +115,8 @@ static int tool_run_parse(tool_run_t *run, int argc, char **argv)
                                    TOOL_RUN_OPT_SOFTWARE_NIC};
     options[i++] = (struct option){"pipeline", no_argument, NULL,
                                    TOOL_RUN_OPT_PIPELINE};
+    options[i++] = (struct option){"firehose", no_argument, NULL,
+                                   TOOL_RUN_OPT_FIREHOSE};
     options[i++] = (struct option){"trace", required_argument, NULL,
                                    TOOL_RUN_OPT_TRACE};
     options[i++] = (struct option){"verbose", no_argument, NULL,
@@ -234,16 +243,16 @@ int tool_run_main(int argc, char **argv)
         return status;
     }
 
-    run.library = tool_library_find(run.pipeline);
-    if (run.library == NULL) {
-        return TOOL_EXIT_FAILED;
-    }
-
     path = tool_launcher_resolve(run.command[0]);
     if (path != NULL) {
         launcher = tool_launcher_detect(path);
     }
     free(path);
+
+    run.library = tool_library_find(run.pipeline, run.firehose, launcher);
+    if (run.library == NULL) {
+        return TOOL_EXIT_FAILED;
+    }
 
     tool_run_warn_report(&run, launcher);
     tool_run_make_report_dir(&run);

@@ -20,6 +20,7 @@ typedef struct tool_run {
     const char  *trace;                      /**< folder, NULL: no trace */
     int         software_nic;
     int         pipeline;                    /**< its MPI layer as well */
+    int         firehose;                    /**< its MPI layer as well */
     int         verbose;
     char *const *command;
     char        *library;    /**< for LD_PRELOAD */

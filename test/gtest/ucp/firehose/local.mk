@@ -3,6 +3,7 @@
 #
 
 gtest_SOURCES += \
+	ucp/firehose/firehose_protocol.h \
 	ucp/firehose/firehose_world.h \
 	ucp/firehose/test_firehose.cc \
 	ucp/firehose/test_firehose_ahead.cc \
