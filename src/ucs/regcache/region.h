@@ -168,6 +168,9 @@ typedef struct ucs_regcache_region {
     uint64_t                    counted;       /* hits and joined, as in the
                                                   totals */
     uint64_t                    counted_busy;  /* busy_ns, likewise */
+    uint64_t                    pins;          /* registrations of this life */
+    uint64_t                    unpinned;      /* the latest, as policies that
+                                                  keep count them */
     uint64_t                    lapsed;        /* ns: it would have stayed until
                                                   then, had there been room */
 

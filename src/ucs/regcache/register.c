@@ -82,7 +82,8 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
     cache->account.transit -= attempt->is_admitted;
     cache->account.wanted  -= attempt->is_admitted && attempt->is_use;
     if (status == UCS_OK) {
-        cache->account.covers += region->is_cover;
+        cache->account.covers   += region->is_cover;
+        cache->account.repinned += (region->pins++ > 0);
         ucs_predict_cost_update(&cache->cost.reg,
                                 ucs_regcache_pages(cache, region),
                                 attempt->took);
