@@ -385,13 +385,24 @@ TEST_F(test_regcache_overlap, declarations_are_bounded)
     EXPECT_EQ(DECLARED + 2, declared);
     EXPECT_TRUE(ucs_regcache_has_region(w.cache, buffer(5 * DECLARED - 3),
                                         buffer(5 * DECLARED - 3) + SIZE));
-    /* One that has been pinned again since is not */
-    for (unsigned i = 0; i < 5 * DECLARED; ++i) {
-        use(5 * DECLARED - 1);
-        use(i % 3);
-        use(10 + i % 2);
+}
+
+/* It was unpinned longest ago, and is registered by now */
+TEST_F(test_regcache_overlap, one_that_is_pinned_is_not_forgotten)
+{
+    w.params.max_contexts = DECLARED;
+    open_with_room_for(2);
+    use(0);
+    use(1);
+    use(2); /* unpins 0 */
+    use(0);
+    for (unsigned i = 0; i < 2 * DECLARED; ++i) {
+        use(10 + i);
+        use(0);
     }
     EXPECT_EQ(nullptr, w.invalid());
+    EXPECT_TRUE(is_pinned(0));
+    EXPECT_EQ(1u, w.stats().repinned);
 }
 
 TEST_F(test_regcache_overlap, one_that_was_pinned_since_is_not_the_oldest)
