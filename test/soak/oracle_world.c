@@ -17,7 +17,7 @@
  * leave-pinned cache */
 #define ORACLE_MIN_SIZE 8192
 
-/* Of the policy with a ceiling: less than the slots of two workers */
+/* Of the policies with a ceiling: less than the slots of two workers */
 #define ORACLE_LRU_CEILING (512ul << 10)
 
 
@@ -78,7 +78,8 @@ oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
              .monitor         = monitor,
              .coalesce        = coalesce,
              .min_size        = ORACLE_MIN_SIZE,
-             .max_pinned      = (policy == UCS_REGCACHE_POLICY_LRU) ?
+             .max_pinned      = ((policy == UCS_REGCACHE_POLICY_LRU) ||
+                                 (policy == UCS_REGCACHE_POLICY_OVERLAP)) ?
                                         ORACLE_LRU_CEILING :
                                         SIZE_MAX,
              .max_regions     = ULONG_MAX,

@@ -38,6 +38,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/cover.c \
 	../../src/ucs/regcache/rest.c \
 	../../src/ucs/regcache/plan/policy_order.c \
+	../../src/ucs/regcache/plan/policy_overlap.c \
 	../../src/ucs/regcache/plan/policy_paper.c \
 	../../src/ucs/regcache/put.c \
 	../../src/ucs/regcache/register.c \

@@ -325,11 +325,14 @@ static void sim_thread_main(void *arg)
 }
 
 /* What the user granted predict and rent make use of, and look after for
- * ever */
+ * ever; overlap keeps what there is room for */
 static size_t sim_granted(void)
 {
     ucs_regcache_policy_t policy = sim_world.params.policy;
 
+    if (policy == UCS_REGCACHE_POLICY_OVERLAP) {
+        return sim_world.params.max_pinned;
+    }
     return (((policy == UCS_REGCACHE_POLICY_PREDICT) ||
              (policy == UCS_REGCACHE_POLICY_RENT)) &&
             (sim_world.params.max_pinned != SIZE_MAX)) ?

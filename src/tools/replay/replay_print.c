@@ -26,12 +26,14 @@ static void replay_figures_sum(replay_figures_t *sum,
     sum->heard             += figures->heard;
     sum->announced         += figures->announced;
     sum->announced_on_time += figures->announced_on_time;
+    sum->announced_late    += figures->announced_late;
     sum->announced_first   += figures->announced_first;
     sum->idle_steps        += figures->idle_steps;
     sum->cold              += figures->cold;
     sum->wasted            += figures->wasted;
     sum->evicted           += figures->evicted;
     sum->invalidated       += figures->invalidated;
+    sum->repinned          += figures->repinned;
     sum->over_ceiling      += figures->over_ceiling;
     sum->pinned_peak_bytes += figures->pinned_peak_bytes;
     sum->pinned_byte_ns    += figures->pinned_byte_ns;
@@ -362,9 +364,11 @@ static void replay_json_figures(json_t *object,
         {"wasted", json_integer(stats->wasted)},
         {"evicted", json_integer(stats->evicted)},
         {"invalidated", json_integer(stats->invalidated)},
+        {"repinned", json_integer(stats->repinned)},
         {"heard", json_integer(stats->heard)},
         {"announced", json_integer(stats->announced)},
         {"announced_on_time", json_integer(stats->announced_on_time)},
+        {"announced_late", json_integer(stats->announced_late)},
         {"announced_first", json_integer(stats->announced_first)},
         {"first_receives", json_integer(outcome->first_receives)},
         {"idle_steps", json_integer(stats->idle_steps)},

@@ -72,6 +72,7 @@ typedef struct tool_report {
     int64_t             heard_lost;
     int64_t             announced;
     int64_t             announced_on_time;
+    int64_t             announced_late;
     int64_t             idle_steps;
     int64_t             helper_switches;
     double              helper_cpu_seconds;
@@ -87,6 +88,7 @@ typedef struct tool_report {
     int64_t             floors;              /**< Times that all was left
                                                   pinned for a while */
     int64_t             registrations; /**< Made */
+    int64_t             repinned;      /**< Of them, of what was given up */
     int64_t             covers;        /**< Of them, for neighbours as well */
     int64_t             spared;        /**< First uses that had one by these */
     double              spared_seconds; /**< That they would have waited */

@@ -73,7 +73,8 @@ static int tool_check_pin_cost(const char *value)
 
 const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
     {"policy", "UCX_MD_HELPER_POLICY", "POLICY", "when to register",
-     "predict, paper, rent, leave_pinned, on_demand or lru", NULL,
+     "predict, paper, rent, leave_pinned, on_demand, lru "
+     "or overlap", NULL,
      ucs_regcache_policy_names},
     {"max-slowdown", "UCX_MD_HELPER_MAX_SLOWDOWN", "PERCENT",
      "of the run time that all memory left pinned would be worth",

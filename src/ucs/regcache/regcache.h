@@ -66,6 +66,10 @@ typedef enum ucs_regcache_policy {
     UCS_REGCACHE_POLICY_ON_DEMAND,    /**< deregister at once */
     UCS_REGCACHE_POLICY_LRU,          /**< keep, evict the least recently used
                                          when a ceiling would be passed */
+    UCS_REGCACHE_POLICY_OVERLAP,      /**< register when a receive is posted,
+                                         while the partner does so; keep; what
+                                         is given up under pressure is
+                                         registered again (Goglin 2009) */
     UCS_REGCACHE_POLICY_LAST
 } ucs_regcache_policy_t;
 

@@ -98,6 +98,7 @@ typedef struct ucs_regcache_account {
     uint64_t over_ceiling, failed;
     uint64_t lock_takings;
     uint64_t lost_ns, late_ns;
+    uint64_t repinned;  /* registrations of regions that had been given up */
     uint64_t covers;    /* registrations of more than was asked for */
     uint64_t spared;    /* first uses that found theirs made by that */
     uint64_t spared_pages; /* that those would have registered */

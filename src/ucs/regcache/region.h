@@ -170,6 +170,9 @@ typedef struct ucs_regcache_region {
     uint64_t                    counted_busy;  /* busy_ns, likewise */
     size_t                      ahead;         /* pages beyond what is asked for,
                                                   until they are counted */
+    uint64_t                    pins;          /* registrations of this life */
+    uint64_t                    unpinned;      /* the latest, as policies that
+                                                  keep count them */
     uint64_t                    lapsed;        /* ns: it would have stayed until
                                                   then, had there been room */
 

@@ -84,6 +84,7 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
     if (status == UCS_OK) {
         cache->account.covers      += region->is_cover;
         cache->account.ahead_pages += region->ahead;
+        cache->account.repinned    += (region->pins++ > 0);
         region->ahead               = 0;
         ucs_predict_cost_update(&cache->cost.reg,
                                 ucs_regcache_pages(cache, region),

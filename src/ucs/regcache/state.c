@@ -74,6 +74,12 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     ucs_store_relaxed(&region->again, 0);
     ucs_store_relaxed(&region->until, 0);
     ucs_store_relaxed(&region->hold, 0);
+    /* Whoever unpins it, the declaration stays */
+    ucs_store_relaxed(&region->planned,
+                      cache->plan.ops->keeps &&
+                              (request->size_class ==
+                               UCS_REGCACHE_CLASS_MANAGED));
+    region->pins   = 0;
     region->lapsed = 0;
     if (ucs_unlikely(ucs_load_relaxed(&cache->distrust))) {
         return UCS_REGCACHE_WORD_DOOMED;
@@ -86,7 +92,9 @@ ucs_regcache_region_t *
 ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           const ucs_regcache_request_t *request)
 {
-    ucs_regcache_wake_t wake = UCS_REGCACHE_WAKE_NOW;
+    ucs_regcache_wake_t wake = cache->plan.ops->keeps ?
+                                       UCS_REGCACHE_WAKE_LEISURE :
+                                       UCS_REGCACHE_WAKE_NOW;
     uint64_t doomed          = 0;
     uint64_t word;
 
@@ -171,6 +179,21 @@ static void ucs_regcache_region_abandon(ucs_regcache_h cache,
                                              UCS_REGCACHE_WORD_DOOMED);
 }
 
+/* Not doomed, and nobody waits for it */
+static void ucs_regcache_region_rest(ucs_regcache_h cache,
+                                     ucs_regcache_region_t *region)
+{
+    uint64_t word = ucs_load_relaxed(&region->word);
+
+    /* release [R-LIVE]: pairs with the acquire in try_ref and in waiters */
+    ucs_store_release(&region->word,
+                      ucs_regcache_word_set_state(word,
+                                                  UCS_REGCACHE_STATE_DORMANT));
+    if (cache->plan.ops->unpinned != NULL) {
+        cache->plan.ops->unpinned(cache, region);
+    }
+}
+
 /* What did not fit, and no thread waits for, may come later. */
 void ucs_regcache_region_fail(ucs_regcache_h cache,
                               ucs_regcache_region_t *region,
@@ -181,10 +204,7 @@ void ucs_regcache_region_fail(ucs_regcache_h cache,
     if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
         (ucs_regcache_word_refs(word) == 0) &&
         !(word & UCS_REGCACHE_WORD_DOOMED)) {
-        /* release [R-LIVE]: pairs with the acquire in waiters */
-        ucs_store_release(
-                &region->word,
-                ucs_regcache_word_set_state(word, UCS_REGCACHE_STATE_DORMANT));
+        ucs_regcache_region_rest(cache, region);
     } else {
         ucs_regcache_region_abandon(cache, region, refs);
     }
@@ -237,10 +257,7 @@ void ucs_regcache_region_retire(ucs_regcache_h cache,
         ucs_regcache_region_free(cache, region);
     } else if (ucs_load_relaxed(&region->planned) &&
                (ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP)) {
-        /* release [R-LIVE]: pairs with the acquire in try_ref */
-        ucs_store_release(
-                &region->word,
-                ucs_regcache_word_set_state(word, UCS_REGCACHE_STATE_DORMANT));
+        ucs_regcache_region_rest(cache, region);
     } else {
         ucs_regcache_region_forget(cache, region);
     }

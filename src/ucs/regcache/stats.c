@@ -98,6 +98,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->lock_takings            = account->lock_takings;
     stats->lost_ns                 = account->lost_ns;
     stats->late_ns                 = account->late_ns;
+    stats->repinned                = account->repinned;
     stats->covers                  = account->covers;
     stats->spared                  = account->spared;
     stats->spared_ns               = ucs_regcache_stats_spared(cache);
@@ -127,6 +128,7 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     stats->heard             = ucs_load_relaxed(&cache->plan.heard);
     stats->announced         = ucs_load_relaxed(&cache->plan.announced);
     stats->announced_on_time = ucs_load_relaxed(&cache->plan.announced_on_time);
+    stats->announced_late    = ucs_load_relaxed(&cache->plan.announced_late);
     stats->announced_first   = ucs_load_relaxed(&cache->plan.announced_first);
     stats->idle_steps        = ucs_load_relaxed(&cache->plan.idle_steps);
     stats->hit_samples       = ucs_hist_samples(&cache->use.hit_ns);

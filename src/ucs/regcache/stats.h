@@ -65,6 +65,8 @@ typedef struct ucs_regcache_stats {
                                                   all else had cost more */
     uint64_t             soft_ceiling_raises;
     uint64_t             registrations;      /**< made, in all */
+    uint64_t             repinned;           /**< of regions that had been given
+                                                  up and not forgotten */
     uint64_t             covers;             /**< registrations of more than was
                                                   asked for */
     uint64_t             spared;             /**< first uses that found theirs
@@ -80,6 +82,8 @@ typedef struct ucs_regcache_stats {
                                                   minimal size among them */
     uint64_t             announced_on_time;  /**< whose uses found them
                                                   registered for that */
+    uint64_t             announced_late;     /**< whose uses came while they were
+                                                  being registered for that */
     uint64_t             announced_first;    /**< first uses among those */
     uint64_t             idle_steps;         /**< by threads that waited */
 

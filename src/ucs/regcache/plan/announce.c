@@ -124,11 +124,17 @@ ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
                            ucs_regcache_announcement_t *announcement,
                            ucs_regcache_announced_state_t state)
 {
-    announced->open  -= announcement->state != UCS_REGCACHE_ANNOUNCED_NONE;
-    announced->ready -= announcement->state == UCS_REGCACHE_ANNOUNCED_READY;
-    announcement->state = state;
-    announced->open  += announcement->state != UCS_REGCACHE_ANNOUNCED_NONE;
-    announced->ready += announcement->state == UCS_REGCACHE_ANNOUNCED_READY;
+    int was_ready = (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
+    int is_ready  = (state == UCS_REGCACHE_ANNOUNCED_READY);
+
+    announced->open        -= announcement->state !=
+                              UCS_REGCACHE_ANNOUNCED_NONE;
+    announced->ready       -= was_ready;
+    announced->ready_bytes -= was_ready ? announcement->bytes : 0;
+    announcement->state     = state;
+    announced->open        += state != UCS_REGCACHE_ANNOUNCED_NONE;
+    announced->ready       += is_ready;
+    announced->ready_bytes += is_ready ? announcement->bytes : 0;
 }
 
 /* It keeps its region no longer */
@@ -203,6 +209,9 @@ ucs_regcache_announced_length(ucs_regcache_h cache,
     uint64_t pages;
 
     announcement->end = end;
+    if (cache->plan.ops->keeps) {
+        return 1; /* it is the buffer that is declared */
+    }
     if (site->posts == 0) {
         return !announced->is_short;
     }
@@ -244,10 +253,16 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     announcement->has_acted = 0;
     announcement->is_first  = 0;
     ucs_regcache_announced_price(cache, announcement);
-    ucs_regcache_announced_plan(announced, announcement,
-                                cache->tuning.predict.bound_least,
-                                cache->tuning.predict.row_missed,
-                                ucs_regcache_now(cache));
+    if (cache->plan.ops->keeps) {
+        announcement->due   = announcement->posted;
+        announcement->until = UCS_REGCACHE_TIME_NEVER;
+        announcement->state = UCS_REGCACHE_ANNOUNCED_WAITING;
+    } else {
+        ucs_regcache_announced_plan(announced, announcement,
+                                    cache->tuning.predict.bound_least,
+                                    cache->tuning.predict.row_missed,
+                                    ucs_regcache_now(cache));
+    }
     state               = is_sure ? announcement->state :
                                     UCS_REGCACHE_ANNOUNCED_PASSED;
     announcement->state = UCS_REGCACHE_ANNOUNCED_NONE;
@@ -312,6 +327,9 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
+    ucs_add_relaxed(&cache->plan.announced_late,
+                    (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+                            of->has_acted && !announced->was_ready);
     ucs_add_relaxed(&cache->plan.announced_first,
                     announced->was_ready && of->is_first);
     if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) ||
@@ -381,11 +399,14 @@ typedef enum ucs_regcache_announced_act {
     UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
 } ucs_regcache_announced_act_t;
 
-/* REGISTERING, of nobody */
-static void ucs_regcache_announced_begin(ucs_regcache_region_t *region)
+/* REGISTERING, of nobody. Of what stays the helper need not hear at once. */
+static void ucs_regcache_announced_begin(ucs_regcache_h cache,
+                                         ucs_regcache_region_t *region)
 {
     ucs_store_relaxed(&region->speculative, 1);
-    ucs_store_relaxed(&region->wake, UCS_REGCACHE_WAKE_NOW);
+    ucs_store_relaxed(&region->wake, cache->plan.ops->keeps ?
+                                             UCS_REGCACHE_WAKE_LEISURE :
+                                             UCS_REGCACHE_WAKE_NOW);
     ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_QUEUE);
 }
 
@@ -416,7 +437,7 @@ ucs_regcache_announced_open(ucs_regcache_h cache,
     ucs_regcache_account(cache, now);
     ucs_extents_add(&cache->memory.seen, request.first, request.last);
     region = ucs_regcache_region_begin(cache, NULL, &request);
-    ucs_regcache_announced_begin(region);
+    ucs_regcache_announced_begin(cache, region);
     /* relaxed: the state changes under the lock alone, which is held */
     ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
     return region;
@@ -455,7 +476,7 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
                        UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
                        UCS_REGCACHE_ANNOUNCED_KEEP;
     case UCS_REGCACHE_STATE_DORMANT:
-        ucs_regcache_announced_begin(region);
+        ucs_regcache_announced_begin(cache, region);
         ucs_store_release(&region->word, /* [R-LIVE] */
                           ucs_regcache_word_set_state(
                                   word, UCS_REGCACHE_STATE_REGISTERING));
@@ -487,6 +508,40 @@ ucs_regcache_announced_register(ucs_regcache_h cache,
     return status;
 }
 
+/* Where all stays that fits, what receives wait for is not given up for the
+ * sake of others that are posted, or of several that are each would find its
+ * buffer given up. Nor is it what was used longest ago. @return Zero if there
+ * is no room beside it: later. */
+static int ucs_regcache_announced_fits(ucs_regcache_h cache,
+                                       ucs_regcache_announcement_t *of,
+                                       uint64_t now)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    size_t bytes = ucs_regcache_page_up(cache, of->end) -
+                   ucs_regcache_page_down(cache, of->start);
+    ucs_regcache_announcement_t *other;
+    unsigned i;
+
+    of->bytes = bytes;
+    if (!cache->plan.ops->keeps) {
+        return 1;
+    }
+    if ((announced->ready_bytes + bytes > cache->config.max_pinned) ||
+        (announced->ready >= cache->config.max_regions)) {
+        of->due = UCS_REGCACHE_TIME_NEVER;
+        return 0;
+    }
+    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
+        other = &announced->list[i];
+        if ((other->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+            (ucs_regcache_region_gen(other->region) == other->generation)) {
+            /* relaxed: for the choice of what to evict, of which any will do */
+            ucs_store_relaxed(&other->region->last_use, now + 1);
+        }
+    }
+    return 1;
+}
+
 /* In an idle step as well, however dear: what the thread does not do now it
  * does when the receive comes */
 static void ucs_regcache_announced_due(ucs_regcache_h cache,
@@ -499,6 +554,9 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
     ucs_regcache_region_t *region;
     uint64_t generation;
 
+    if (!ucs_regcache_announced_fits(cache, of, now)) {
+        return;
+    }
     if (!ucs_regcache_serve_is_backing_off(cache) &&
         ucs_regcache_needs_helper(cache) &&
         (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
@@ -541,7 +599,8 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
     for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
         of = &announced->list[i];
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
-            (of->until != 0) && (of->until > now) && (of->due <= now)) {
+            (of->until != 0) && (of->until > now) &&
+            ((of->due <= now) || cache->plan.ops->keeps)) {
             ucs_regcache_announced_due(cache, of, now);
         }
     }

@@ -17,7 +17,9 @@
  * partner's. From how long it took before, after posts at the same call site
  * and place, follows when registering pays: at once, after a while, or not at
  * all. What is registered is given up when holding it has cost as much as a
- * missed use: a partner may take seconds.
+ * missed use: a partner may take seconds. Under a policy that keeps what is
+ * registered none of this is asked: the buffer is registered at the post, whole,
+ * and stays.
  *
  *   WAITING  to be registered at `due`
  *   READY    it is registered, and stays so until `until`
@@ -64,6 +66,7 @@ typedef struct ucs_regcache_announcement {
                                                   missed use */
     uint64_t                       takes;      /* ns, registering it */
     uint64_t                       late;       /* ns, that the helper may be */
+    size_t                         bytes;      /* that it pins; READY */
     uintptr_t                      start;
     uintptr_t                      end;
     uint32_t                       label;
@@ -94,6 +97,8 @@ typedef struct ucs_regcache_announced {
     unsigned                    next;      /* place of the next one */
     unsigned                    open;      /* that are not NONE */
     unsigned                    ready;     /* that are READY */
+    size_t                      ready_bytes; /* of these, two that share a buffer
+                                                counted as two */
     ucs_regcache_announcer_t    sites[UCS_REGCACHE_ANNOUNCERS];
     ucs_predict_delays_t        all;       /* of all of them */
     int                         is_short;  /* the latest use of a first post at

@@ -19,12 +19,14 @@ static void ucs_regcache_hear_one(ucs_regcache_h cache,
         ucs_regcache_announced_end(cache, operation);
         return;
     }
-    cache->plan.ops->hear(cache,
-                          operation->address ^
-                                  ((uint64_t)operation->label *
-                                   UCS_HASH_ROUND_1) ^
-                                  operation->kind,
-                          operation->time);
+    if (cache->plan.ops->hear != NULL) {
+        cache->plan.ops->hear(cache,
+                              operation->address ^
+                                      ((uint64_t)operation->label *
+                                       UCS_HASH_ROUND_1) ^
+                                      operation->kind,
+                              operation->time);
+    }
     if (operation->kind == UCS_OPERATION_RECEIVE) {
         ucs_regcache_announce(cache, operation);
     }
@@ -65,8 +67,8 @@ void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
     unsigned i;
 
     ucs_add_relaxed(&plan->heard, count);
-    if (!ucs_regcache_plan_is_used(cache) || (plan->ops->hear == NULL) ||
-        plan->is_deaf) {
+    if (!ucs_regcache_plan_is_used(cache) || plan->is_deaf ||
+        ((plan->ops->hear == NULL) && !plan->ops->keeps)) {
         return;
     }
     if (plan->hearing == NULL) {

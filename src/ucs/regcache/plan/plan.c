@@ -74,6 +74,9 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     ucs_predict_terms_t terms;
     int is_taken;
 
+    if (cache->plan.ops->keeps) {
+        return; /* evicted when it is needed, as what follows */
+    }
     if (cache->plan.ops->minds_price &&
         (cache->config.max_pinned != SIZE_MAX)) {
         return; /* memory that the user granted; evicted when it is needed */

@@ -121,6 +121,8 @@ typedef struct ucs_regcache_plan {
     _Atomic(uint64_t)               announced;  /* receives among them */
     _Atomic(uint64_t)               announced_on_time; /* whose uses found them
                                                           registered for it */
+    _Atomic(uint64_t)               announced_late;  /* came while they were
+                                                          being registered */
     _Atomic(uint64_t)               announced_first; /* first ones of them */
     _Atomic(uint64_t)               idle_steps;
 } ucs_regcache_plan_t;

@@ -17,7 +17,8 @@ static const ucs_regcache_policy_ops_t *const ucs_regcache_policies[] = {
     [UCS_REGCACHE_POLICY_RENT]         = &ucs_regcache_policy_order,
     [UCS_REGCACHE_POLICY_LEAVE_PINNED] = &ucs_regcache_policy_leave_pinned,
     [UCS_REGCACHE_POLICY_ON_DEMAND]    = &ucs_regcache_policy_on_demand,
-    [UCS_REGCACHE_POLICY_LRU]          = &ucs_regcache_policy_leave_pinned
+    [UCS_REGCACHE_POLICY_LRU]          = &ucs_regcache_policy_leave_pinned,
+    [UCS_REGCACHE_POLICY_OVERLAP]      = &ucs_regcache_policy_overlap
 };
 
 const char *ucs_regcache_policy_names[] = {
@@ -27,6 +28,7 @@ const char *ucs_regcache_policy_names[] = {
     [UCS_REGCACHE_POLICY_LEAVE_PINNED] = "leave_pinned",
     [UCS_REGCACHE_POLICY_ON_DEMAND]    = "on_demand",
     [UCS_REGCACHE_POLICY_LRU]          = "lru",
+    [UCS_REGCACHE_POLICY_OVERLAP]      = "overlap",
     [UCS_REGCACHE_POLICY_LAST]         = NULL
 };
 

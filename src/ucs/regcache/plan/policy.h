@@ -28,8 +28,9 @@
 
 BEGIN_C_DECLS
 
-/** A policy. The functions from @a init to @a until are set if @a idle is
- *  UCS_REGCACHE_IDLE_QUEUE; the others may be NULL. */
+/** A policy. If @a idle is UCS_REGCACHE_IDLE_QUEUE, @a init and @a cleanup are
+ *  set, and @a until and @a expired are unless the policy puts nothing into the
+ *  registration queue; the others may be NULL. */
 typedef struct ucs_regcache_policy_ops {
     /** What the last user of a region does with it. With
      *  UCS_REGCACHE_IDLE_QUEUE the policy needs a helper, which is told. */
@@ -39,6 +40,11 @@ typedef struct ucs_regcache_policy_ops {
      *  the user has granted, idle regions stay until that is reached; without
      *  one there is a soft one (soft.c). */
     int                 minds_price;
+
+    /** What is registered stays until others need what it pins. A receive that
+     *  is posted is registered at once. A region is a declaration: unpinned it
+     *  stays DORMANT. With UCS_REGCACHE_IDLE_QUEUE only. */
+    int                 keeps;
 
     /**
      * Set up what the policy keeps. Called by the thread that creates the
@@ -55,7 +61,8 @@ typedef struct ucs_regcache_policy_ops {
     /** Release it. Called by the thread that destroys the cache. */
     void         (*cleanup)(void *state);
 
-    /** Learn from one use, whose region may have gone since. */
+    /** Learn from one use, whose region may have gone since. NULL: there is
+     *  nothing to learn. */
     void         (*use)(ucs_regcache_h cache, const ucs_use_t *use);
 
     /** @return Until when a region that is registered, or in use, is waited
@@ -79,7 +86,8 @@ typedef struct ucs_regcache_policy_ops {
 
     /** The program has been heard to do something; @a what stands for it. In
      *  the order of times, with the uses in theirs. NULL: of no interest, and
-     *  no receive is registered in advance either. */
+     *  unless the policy @a keeps no receive is registered in advance
+     *  either. */
     void         (*hear)(ucs_regcache_h cache, uint64_t what, uint64_t time);
 
     /** @return Nonzero if a region stays DORMANT without an item, for the
@@ -87,6 +95,11 @@ typedef struct ucs_regcache_policy_ops {
      *          checks, when nobody else is inside the cache. */
     int          (*is_home)(ucs_regcache_h cache,
                             const ucs_regcache_region_t *region);
+
+    /** A region has become DORMANT. May forget others that are. Called by any
+     *  thread, under the index lock. NULL: of no interest. */
+    void         (*unpinned)(ucs_regcache_h cache,
+                             ucs_regcache_region_t *region);
 
     /** @return How far the next use of an idle region is, the farthest to be
      *          evicted first. NULL: the least recently used goes first. Called
@@ -97,6 +110,7 @@ typedef struct ucs_regcache_policy_ops {
 
 extern const ucs_regcache_policy_ops_t ucs_regcache_policy_order;
 extern const ucs_regcache_policy_ops_t ucs_regcache_policy_paper;
+extern const ucs_regcache_policy_ops_t ucs_regcache_policy_overlap;
 
 /** @return The policy of this value, which is below
  *          UCS_REGCACHE_POLICY_LAST. */

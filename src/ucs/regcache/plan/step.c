@@ -25,7 +25,9 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         }
         for (i = 0; i < total; ++i) {
             ucs_regcache_listen_use(cache, &uses[i]);
-            policy->use(cache, &uses[i]);
+            if (policy->use != NULL) {
+                policy->use(cache, &uses[i]);
+            }
             while ((policy->plan == NULL) && ucs_regcache_serve_next(cache)) {
             }
         }

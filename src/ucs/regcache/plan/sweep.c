@@ -80,6 +80,11 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
  * again. A sweep that is under way has looked at some already and goes on. */
 void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost, uint64_t now)
 {
+    if (cache->plan.ops->keeps) {
+        cache->plan.sweep.lost = lost;
+        cache->plan.sweep.at   = UCS_REGCACHE_TIME_NEVER;
+        return; /* they are where they belong */
+    }
     if (lost != cache->plan.sweep.lost) {
         cache->plan.sweep.lost = lost;
         if (cache->plan.sweep.walk.chunk == NULL) {

@@ -7,6 +7,12 @@
 
 #include <ucs/sys/math.h>
 
+/* What is kept is looked after only while a ceiling is passed */
+static int ucs_regcache_wakeup_patrols(ucs_regcache_h cache)
+{
+    return !cache->plan.ops->keeps || ucs_load_relaxed(&cache->is_over);
+}
+
 static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t idle = (now > cache->plan.used_at) ? now - cache->plan.used_at : 0;
@@ -57,7 +63,7 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
         /* More will come, and is not to wake it */
         next = ucs_min(next, now + cache->tuning.leisure_ns);
     }
-    if (registered > 0) {
+    if ((registered > 0) && ucs_regcache_wakeup_patrols(cache)) {
         next = ucs_min(next, now + ucs_regcache_wakeup_patrol(cache, now));
     }
     next = ucs_min(next, ucs_regcache_wakeup_queue(cache, now));

@@ -113,6 +113,38 @@ TEST_F(test_pipeline, at_most_depth_fragments_are_registered)
     EXPECT_EQ(100000u - 2048, world->pipeline_stats(0).written);
 }
 
+/* What the policy overlap does beside UCP's own rendezvous: the receiver's first
+ * fragment is registered during the handshake, the sender's next ones while data
+ * moves */
+TEST_F(test_pipeline, registrations_overlap_handshake_and_data)
+{
+    bool is_moving = false, is_met = false;
+
+    start(UCX_PIPELINE_MODE_PIPELINE);
+    uint64_t before_out = world->stats(0).registrations;
+    uint64_t before_in  = world->stats(1).registrations;
+    size_t fragments    = (source.size() - options.rdma_offset +
+                           options.fragment - 1) / options.fragment;
+    auto in  = recv(target, 1);
+    auto out = send(source, 1);
+    for (int quiet = 0; quiet < 20; quiet = world->step() ? 0 : quiet + 1) {
+        uint64_t sent = world->stats(0).registrations - before_out;
+        if (!is_met && (world->stats(1).registrations > before_in)) {
+            is_met = true;
+            /* What came with the match is there, and nothing else yet */
+            EXPECT_EQ('t', target[options.eager]);
+            EXPECT_EQ(0u, sent);
+        }
+        is_moving |= (sent > 0) && (sent < fragments) &&
+                     (target[options.rdma_offset] == 's');
+    }
+    EXPECT_TRUE(is_met);
+    EXPECT_TRUE(is_moving);
+    EXPECT_EQ(UCS_OK, end(out));
+    EXPECT_EQ(UCS_OK, end(in));
+    EXPECT_EQ(source, target);
+}
+
 TEST_F(test_pipeline, the_cache_registers_once)
 {
     PIPELINE_TEST_NEEDS_UCM();

@@ -13,6 +13,7 @@ gtest_SOURCES += \
 	ucs/regcache/test_limits.cc \
 	ucs/regcache/test_memory.cc \
 	ucs/regcache/test_policy_order.cc \
+	ucs/regcache/test_policy_overlap.cc \
 	ucs/regcache/test_regcache.cc \
 	ucs/regcache/test_regcache_lru.cc \
 	ucs/regcache/test_rq.cc \

@@ -221,7 +221,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(helper, ucs_config_sscanf_on_off, NULL, helper, "y or n"),
     UCT_HELPER_RULE(policy, ucs_config_sscanf_enum, ucs_regcache_policy_names,
                     policy,
-                    "predict, paper, rent, leave_pinned, on_demand or lru"),
+                    "predict, paper, rent, leave_pinned, on_demand, lru "
+                    "or overlap"),
     UCT_HELPER_RULE(max_slowdown, uct_helper_read_share, NULL, max_slowdown,
                     UCT_HELPER_SHARES),
     UCT_HELPER_RULE(min_size, uct_helper_read_size, NULL, min_size,

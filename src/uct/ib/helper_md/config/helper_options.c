@@ -27,7 +27,10 @@ ucs_config_field_t uct_helper_options_table[] = {
      "                 would, then deregister; predicts nothing\n"
      "  leave_pinned - keep until the memory is unmapped\n"
      "  on_demand    - deregister at once\n"
-     "  lru          - keep, evict the least recently used at a ceiling",
+     "  lru          - keep, evict the least recently used at a ceiling\n"
+     "  overlap      - register when a receive is posted, while the partner\n"
+     "                 does so, and keep; what is given up at a ceiling is\n"
+     "                 registered again",
      offsetof(uct_helper_options_t, policy), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_MAX_SLOWDOWN", "0.5%",

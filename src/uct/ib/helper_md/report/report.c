@@ -57,6 +57,7 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->late_ns                 += stats->late_ns;
     sum->helper_lost_ns          += stats->helper_lost_ns;
     sum->registrations           += stats->registrations;
+    sum->repinned                += stats->repinned;
     sum->covers                  += stats->covers;
     sum->spared                  += stats->spared;
     sum->spared_ns               += stats->spared_ns;
@@ -66,6 +67,7 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->heard                   += stats->heard;
     sum->announced               += stats->announced;
     sum->announced_on_time       += stats->announced_on_time;
+    sum->announced_late          += stats->announced_late;
     sum->idle_steps              += stats->idle_steps;
     sum->hit_samples             += stats->hit_samples;
     uct_helper_report_add_max(&sum->hit_ns_p50, stats->hit_ns_p50);

@@ -105,6 +105,7 @@ static void uct_helper_report_json_uses(ucs_json_t *json,
     ucs_json_count(json, "heard_lost", figures->heard_lost);
     ucs_json_count(json, "announced", stats->announced);
     ucs_json_count(json, "announced_on_time", stats->announced_on_time);
+    ucs_json_count(json, "announced_late", stats->announced_late);
     ucs_json_count(json, "idle_steps", stats->idle_steps);
     ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
     ucs_json_count(json, "helper_switches", figures->helper_switches);
@@ -142,6 +143,7 @@ static void uct_helper_report_json_covers(ucs_json_t *json,
     const ucs_regcache_stats_t *stats = &figures->stats;
 
     ucs_json_count(json, "registrations", stats->registrations);
+    ucs_json_count(json, "repinned", stats->repinned);
     ucs_json_count(json, "covers", stats->covers);
     ucs_json_count(json, "spared", stats->spared);
     ucs_json_number(json, "spared_seconds", stats->spared_ns * UCT_HELPER_NS);
@@ -321,14 +323,17 @@ static void uct_helper_report_print_uses(FILE *stream,
             stats->uses, stats->on_time, stats->late, stats->missed,
             stats->cold);
     fprintf(stream,
-            "  registrations    %lu wasted, %lu evicted, %lu invalidated\n",
-            stats->wasted, stats->evicted, stats->invalidated);
+            "  registrations    %lu wasted, %lu evicted, %lu invalidated, "
+            "%lu made again\n",
+            stats->wasted, stats->evicted, stats->invalidated,
+            stats->repinned);
     if ((stats->heard > 0) || (stats->idle_steps > 0)) {
         fprintf(stream,
                 "  heard            %lu operations (%lu lost), %lu receives "
-                "announced, %lu on time by it; %lu idle steps\n",
+                "announced, %lu on time by it, %lu too early; %lu idle steps\n",
                 stats->heard, figures->heard_lost, stats->announced,
-                stats->announced_on_time, stats->idle_steps);
+                stats->announced_on_time, stats->announced_late,
+                stats->idle_steps);
     }
     fprintf(stream,
             "  register         %.3f us + %.1f ns a page, deregister %.3f us + "

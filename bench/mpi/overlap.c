@@ -1,0 +1,269 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#define _GNU_SOURCE
+#include "../bench_util.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * Communications of the kind of the Intel MPI Benchmarks, by size, each in two
+ * ways: the same buffers every time, and buffers that were mapped and touched
+ * just before, which no cache can know. Mapping is not timed. Prints one JSON
+ * line.
+ */
+
+#define OVERLAP_WARM_UP   5
+#define OVERLAP_MAX_ROWS  64
+#define OVERLAP_MAX_RANKS 16
+
+typedef struct overlap {
+    int  rank;
+    int  num_ranks;
+    int  iterations;
+    char *out, *in;  /* num_ranks messages each */
+} overlap_t;
+
+typedef struct overlap_pattern {
+    const char *name;
+    /* @a size bytes; floats where it reduces */
+    void       (*communicate)(const overlap_t *overlap, int size);
+} overlap_pattern_t;
+
+typedef struct overlap_row {
+    const char *pattern;
+    size_t     size;
+    int        is_fresh;
+    double     median_us;
+} overlap_row_t;
+
+
+static void overlap_pingpong(const overlap_t *overlap, int size)
+{
+    if (overlap->rank == 0) {
+        MPI_Send(overlap->out, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(overlap->in, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    } else if (overlap->rank == 1) {
+        MPI_Recv(overlap->in, size, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        MPI_Send(overlap->out, size, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+static int overlap_neighbour(const overlap_t *overlap, int distance)
+{
+    return (overlap->rank + overlap->num_ranks + distance) % overlap->num_ranks;
+}
+
+static void overlap_sendrecv(const overlap_t *overlap, int size)
+{
+    MPI_Sendrecv(overlap->out, size, MPI_BYTE, overlap_neighbour(overlap, 1), 0,
+                 overlap->in, size, MPI_BYTE, overlap_neighbour(overlap, -1), 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void overlap_exchange(const overlap_t *overlap, int size)
+{
+    MPI_Status statuses[4]; /* compilers warn of what MPICH has for none */
+    MPI_Request requests[4];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        MPI_Irecv(overlap->in + (size_t)i * size, size, MPI_BYTE,
+                  overlap_neighbour(overlap, 1 - 2 * i), i, MPI_COMM_WORLD,
+                  &requests[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        MPI_Isend(overlap->out, size, MPI_BYTE,
+                  overlap_neighbour(overlap, 2 * i - 1), i, MPI_COMM_WORLD,
+                  &requests[2 + i]);
+    }
+    MPI_Waitall(4, requests, statuses);
+}
+
+static void overlap_allgatherv(const overlap_t *overlap, int size)
+{
+    int counts[OVERLAP_MAX_RANKS], places[OVERLAP_MAX_RANKS];
+    int i;
+
+    for (i = 0; i < overlap->num_ranks; ++i) {
+        counts[i] = size;
+        places[i] = i * size;
+    }
+    MPI_Allgatherv(overlap->out, size, MPI_BYTE, overlap->in, counts, places,
+                   MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void overlap_bcast(const overlap_t *overlap, int size)
+{
+    MPI_Bcast(overlap->out, size, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void overlap_reduce(const overlap_t *overlap, int size)
+{
+    MPI_Reduce(overlap->out, overlap->in, size / (int)sizeof(float), MPI_FLOAT,
+               MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void overlap_allreduce(const overlap_t *overlap, int size)
+{
+    MPI_Allreduce(overlap->out, overlap->in, size / (int)sizeof(float),
+                  MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void overlap_reduce_scatter(const overlap_t *overlap, int size)
+{
+    int counts[OVERLAP_MAX_RANKS];
+    int i;
+
+    for (i = 0; i < overlap->num_ranks; ++i) {
+        counts[i] = size / (int)sizeof(float) / overlap->num_ranks;
+    }
+    MPI_Reduce_scatter(overlap->out, overlap->in, counts, MPI_FLOAT, MPI_SUM,
+                       MPI_COMM_WORLD);
+}
+
+static const overlap_pattern_t overlap_patterns[] = {
+    {"pingpong", overlap_pingpong},
+    {"sendrecv", overlap_sendrecv},
+    {"exchange", overlap_exchange},
+    {"allgatherv", overlap_allgatherv},
+    {"bcast", overlap_bcast},
+    {"reduce", overlap_reduce},
+    {"allreduce", overlap_allreduce},
+    {"reduce_scatter", overlap_reduce_scatter}
+};
+
+#define OVERLAP_NUM_PATTERNS \
+    (sizeof(overlap_patterns) / sizeof(overlap_patterns[0]))
+
+
+static char *overlap_map(size_t length)
+{
+    char *address = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    if (address == MAP_FAILED) {
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    return address;
+}
+
+static void overlap_measure(overlap_t *overlap,
+                            const overlap_pattern_t *pattern,
+                            overlap_row_t *row)
+{
+    size_t length = row->size * (size_t)overlap->num_ranks;
+    double *times = calloc(overlap->iterations, sizeof(*times));
+    uint64_t start;
+    int i;
+
+    if (times == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    overlap->out = overlap_map(length);
+    overlap->in  = overlap_map(length);
+    for (i = -OVERLAP_WARM_UP; i < overlap->iterations; ++i) {
+        if (row->is_fresh) {
+            munmap(overlap->out, length);
+            munmap(overlap->in, length);
+            overlap->out = overlap_map(length);
+            overlap->in  = overlap_map(length);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        start = bench_now();
+        pattern->communicate(overlap, (int)row->size);
+        if (i >= 0) {
+            times[i] = (double)(bench_now() - start) * 1e-3;
+        }
+    }
+    bench_sort(times, overlap->iterations);
+    row->pattern   = pattern->name;
+    row->median_us = bench_quantile(times, overlap->iterations, 0.5);
+    free(times);
+    munmap(overlap->out, length);
+    munmap(overlap->in, length);
+}
+
+static void overlap_print(const overlap_t *overlap, const overlap_row_t *rows,
+                          unsigned count, const double *pids)
+{
+    unsigned i;
+
+    printf("{\"bench\":\"overlap\",\"iterations\":%d,\"rows\":[",
+           overlap->iterations);
+    for (i = 0; i < count; ++i) {
+        printf("%s{\"pattern\":\"%s\",\"size\":%zu,\"fresh\":%s,"
+               "\"median_us\":%.3f}",
+               (i > 0) ? "," : "", rows[i].pattern, rows[i].size,
+               rows[i].is_fresh ? "true" : "false", rows[i].median_us);
+    }
+    printf("],\"rank\":[");
+    for (i = 0; i < (unsigned)overlap->num_ranks; ++i) {
+        printf("%s{\"pid\":%.0f}", (i > 0) ? "," : "", pids[i]);
+    }
+    printf("]}\n");
+}
+
+/* overlap ITERATIONS PATTERN[,...]|all SIZE... */
+static int overlap_run(overlap_t *overlap, const char *patterns, char **sizes,
+                       int num_sizes)
+{
+    overlap_row_t rows[OVERLAP_MAX_ROWS];
+    double pids[OVERLAP_MAX_RANKS];
+    double own     = (double)getpid();
+    unsigned count = 0;
+    unsigned i;
+    int s, is_fresh;
+
+    for (i = 0; i < OVERLAP_NUM_PATTERNS; ++i) {
+        if (strcmp(patterns, "all") &&
+            strcmp(patterns, overlap_patterns[i].name)) {
+            continue;
+        }
+        for (s = 0; s < num_sizes; ++s) {
+            for (is_fresh = 0; is_fresh < 2; ++is_fresh) {
+                if ((count == OVERLAP_MAX_ROWS) ||
+                    (bench_parse_size(sizes[s], &rows[count].size) != 0) ||
+                    (rows[count].size > (64ul << 20))) {
+                    return 2;
+                }
+                rows[count].is_fresh = is_fresh;
+                overlap_measure(overlap, &overlap_patterns[i], &rows[count]);
+                ++count;
+            }
+        }
+    }
+    MPI_Gather(&own, 1, MPI_DOUBLE, pids, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (overlap->rank == 0) {
+        overlap_print(overlap, rows, count, pids);
+    }
+    return (count > 0) ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    overlap_t overlap = {.iterations = (argc > 1) ? atoi(argv[1]) : 0};
+    int status        = 2;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &overlap.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &overlap.num_ranks);
+    if ((argc > 3) && (overlap.iterations > 0) && (overlap.num_ranks > 1) &&
+        (overlap.num_ranks <= OVERLAP_MAX_RANKS)) {
+        status = overlap_run(&overlap, argv[2], argv + 3, argc - 3);
+    }
+    if ((status != 0) && (overlap.rank == 0)) {
+        fprintf(stderr, "overlap ITERATIONS all|PATTERN SIZE...: needs 2 to %d "
+                "ranks; at most %d rows\n",
+                OVERLAP_MAX_RANKS, OVERLAP_MAX_ROWS);
+    }
+    MPI_Finalize();
+    return status;
+}

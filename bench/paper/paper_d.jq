@@ -1,0 +1,82 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# Summary of bench/paper_d: the tables of docs/paper_d.md.
+
+def round1: if . == null then "–" else . * 10 | round / 10 end;
+def percent: if . == null then "not run"
+             else . * 1000 | round / 10 | "\(.) %" end;
+def row: "| " + (map(tostring) | join(" | ")) + " |";
+def ways: if . then "just mapped" else "again" end;
+def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
+
+. as $all
+| def of($section; $pattern; $size; $fresh; $loaded; $policy):
+      [$all.rows[] | select(.section == $section and .pattern == $pattern and
+          .size == $size and .fresh == $fresh and .loaded == $loaded and
+          .policy == $policy)][0].median_us;
+  # MB/s of a message there and one back
+  def rate($size; $us): if $us == null then null else 2 * $size / $us end;
+  def gain($before; $after):
+      if $before == null or $after == null then null
+      else ($before - $after) / $before end;
+  def paper: {sendrecv: ["8.4 %", "5.5 %"], allgatherv: ["7.5 %", "6.8 %"],
+              bcast: ["4.4 %", "2 %"], reduce: ["7.6 %", "0.2 %"],
+              allreduce: ["2.2 %", "-0.6 %"],
+              reduce_scatter: ["7.9 %", "-0.8 %"],
+              exchange: ["-1.4 %", "-2.7 %"]};
+
+  "Two ranks of \($all.mpi) on \($all.cpus) processors, software NIC, "
+  + "\($all.date), medians of \($all.rounds) rounds in turns.",
+  "",
+  "| pin and unpin (table 1) | base, µs | ns a page | GB/s |",
+  "| --- | ---: | ---: | ---: |",
+  (["Opteron 265, paper", 4.2, 720, 5.5] | row),
+  (["Xeon E5460, paper", 1.3, 150, 26.5] | row),
+  (if $all.pins == null then empty
+   else ["here, software NIC", ($all.pins.base_us | round1),
+         ($all.pins.page_ns | round1),
+         (4096 / $all.pins.page_ns | round1)] | row end),
+  "",
+  "| ping-pong, MB/s | buffers | leave pinned | overlap | on demand | overlap over on demand |",
+  "| --- | --- | ---: | ---: | ---: | ---: |",
+  ([false, true][] as $fresh
+   | ([$all.rows[] | select(.section == "sizes") | .size] | unique[]) as $size
+   | of("sizes"; "pingpong"; $size; $fresh; false; "leave_pinned") as $kept
+   | of("sizes"; "pingpong"; $size; $fresh; false; "overlap") as $ours
+   | of("sizes"; "pingpong"; $size; $fresh; false; "on_demand") as $demand
+   | [($size | bytes), ($fresh | ways), (rate($size; $kept) | round1),
+      (rate($size; $ours) | round1), (rate($size; $demand) | round1),
+      (if $ours == null or $demand == null then null
+       else $demand / $ours - 1 end | percent)] | row),
+  "",
+  "Time saved over pinning on demand (table 2), 1 MiB:",
+  "",
+  "| | cache, paper | overlap, paper | leave pinned | overlap | just mapped: leave pinned | overlap |",
+  "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+  (("sendrecv", "allgatherv", "bcast", "reduce", "allreduce",
+    "reduce_scatter", "exchange") as $name
+   | def saved($fresh; $policy):
+         gain(of("communications"; $name; 1048576; $fresh; false; "on_demand");
+              of("communications"; $name; 1048576; $fresh; false; $policy))
+         | percent;
+     [$name, paper[$name][0], paper[$name][1], saved(false; "leave_pinned"),
+      saved(false; "overlap"), saved(true; "leave_pinned"),
+      saved(true; "overlap")] | row),
+  "",
+  "| a process spins on the helper's core, ping-pong 1 MiB | buffers | idle, MB/s | loaded, MB/s | left |",
+  "| --- | --- | ---: | ---: | ---: |",
+  (["paper, overlap", "", "1000", "50", "5 %"] | row),
+  (("overlap", "leave_pinned") as $policy | [false, true][] as $fresh
+   | rate(1048576; of("loaded"; "pingpong"; 1048576; $fresh; false; $policy))
+     as $idle
+   | rate(1048576; of("loaded"; "pingpong"; 1048576; $fresh; true; $policy))
+     as $busy
+   | [$policy, ($fresh | ways), ($idle | round1), ($busy | round1),
+      (if $idle == null or $busy == null then null else $busy / $idle end
+       | percent)] | row),
+  "",
+  "| all runs | uses | on time | late | missed | cold | receives posted | pinned by then | waited for the rest | pinned again |",
+  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+  ($all.counts[]
+   | [.policy, .uses, .on_time, .late, .missed, .cold, .announced,
+      .announced_on_time, .announced_late, .repinned] | row)
