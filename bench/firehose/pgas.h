@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * What the paper's programs put by: some processes of one machine, and three ways
- * to reach memory that nobody pinned in advance, over the same wire.
+ * What the paper's programs put by: some processes of one machine, and three
+ * ways to reach memory that nobody pinned in advance, over the same wire.
  */
 #ifndef BENCH_FIREHOSE_PGAS_H_
 #define BENCH_FIREHOSE_PGAS_H_
@@ -18,7 +18,7 @@
 
 typedef enum pgas_way {
     PGAS_FIREHOSE,
-    PGAS_RENDEZVOUS,       /**< asks before each put; the target keeps its pins */
+    PGAS_RENDEZVOUS,       /**< asks before each put; the target keeps pins */
     PGAS_RENDEZVOUS_UNPIN, /**< and unpins after each put */
     PGAS_WAY_LAST
 } pgas_way_t;
@@ -54,7 +54,7 @@ typedef struct pgas_options {
     size_t     lent;      /**< M in bytes */
     size_t     victims;   /**< MAXVICTIM in bytes; 0: the default */
     unsigned   flags;     /**< of firehose */
-    uint64_t   pin_base;  /**< ns that a pin takes more than it does: MODELLED */
+    uint64_t   pin_base;  /**< ns that a pin takes more: MODELLED */
     uint64_t   size;      /**< as a program likes */
     uint64_t   rounds;
     uint64_t   sample;    /**< of so many puts one is waited for */
@@ -70,7 +70,7 @@ typedef struct pgas {
     ucp_wire_t           *wire;
     ucx_firehose_h       firehose;
     struct rendezvous    *rendezvous;
-    uint64_t             sampled; /**< puts since the last that was waited for */
+    uint64_t             sampled; /**< puts since one was waited for */
     pgas_result_t        *result;
 } pgas_t;
 

@@ -3,6 +3,8 @@
  */
 #include "state.h"
 
+#include <ucs/sys/math.h>
+
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -256,17 +258,24 @@ void ucp_door_idle(void)
     const ucp_door_listener_t *listener = ucp_door_listens(state);
     ucp_door_thread_t *thread           = &ucp_door_thread;
     int saved                           = errno;
-    uint64_t now, took;
+    uint64_t now, waited, took;
 
     if (listener->idle_step == NULL) {
         return;
     }
 
     now = ucp_door_now(state);
-    /* How long the first calls of a wait took is not known, and short */
-    thread->spare_ns = (thread->empty == UCP_DOOR_IDLE_CALLS) ?
-                               0 :
-                               thread->spare_ns + (now - thread->idle_at);
+    if (thread->empty == UCP_DOOR_IDLE_CALLS) {
+        /* How long the first calls of a wait took is not known, and short */
+        thread->spare_ns = 0;
+        thread->idle_at  = now;
+        return;
+    }
+    waited = now - thread->idle_at;
+    if (waited < UCP_DOOR_IDLE_SHARE * thread->idle_ns) {
+        return;
+    }
+    thread->spare_ns += waited;
 
     /* What the step does at UCP's entry points, nobody is to hear */
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
@@ -275,6 +284,8 @@ void ucp_door_idle(void)
     ucp_door_leave(UCP_DOOR_OUTSIDE);
     thread->idle_at  = ucp_door_now(state);
     took             = thread->idle_at - now;
+    thread->idle_ns  = (thread->idle_ns == 0) ? took :
+                                                ucs_min(thread->idle_ns, took);
     thread->spare_ns = (thread->spare_ns > took) ? thread->spare_ns - took : 0;
     errno = saved;
 }

@@ -40,7 +40,9 @@ typedef struct ucp_door_thread {
     unsigned         empty;    /* progress calls in a row that found nothing */
     unsigned         is_over;  /* no ring for it, now or ever */
     uint64_t         heard;    /* operations */
-    uint64_t         idle_at;  /* ns, when the latest idle step ended */
+    uint64_t         idle_at;  /* ns, when the latest idle step of this wait
+                                  ended, or else the first look at the clock */
+    uint64_t         idle_ns;  /* the shortest idle step so far; 0: none */
     uint64_t         spare_ns; /* waited before the next one, and not spent */
 } ucp_door_thread_t;
 
@@ -113,8 +115,8 @@ void ucp_door_receive_end(ucp_door_receive_t *receive,
 void ucp_door_request_ended(const void *request);
 
 
-/** @return Nonzero if an idle step is due after a call of progress that came
- *          from the program and found @a count events. */
+/** @return Nonzero if an idle step may be due (@ref ucp_door_idle) after a call
+ *          of progress that came from the program and found @a count events. */
 static inline int ucp_door_is_idle(unsigned count)
 {
     ucp_door_thread_t *thread = &ucp_door_thread;
@@ -128,7 +130,7 @@ static inline int ucp_door_is_idle(unsigned count)
 }
 
 
-/** Take it. */
+/** Take it, if the thread has waited for long enough to pay for it. */
 void ucp_door_idle(void);
 
 

@@ -54,10 +54,16 @@
 #define UCP_DOOR_WALK_SHARE 16u
 
 /** Empty calls of progress in a row, a power of two, after which and after each
- *  as many again the caller takes an idle step. An empty call takes some 100
- *  ns, so a rank waits for longer than a message's latency by then. Half: idle
- *  steps in what is latency, not waiting. Double: a microsecond or two later
- *  in each wait. */
+ *  as many again the door looks at the clock, which takes some 20 ns; an empty
+ *  call takes 3 (shared memory) to 100 ns. Half: short waits pay twice as much
+ *  for looks. Double: idle steps begin up to two microseconds later. */
 #define UCP_DOOR_IDLE_CALLS 16u
+
+/** How much longer than an idle step takes that finds nothing a thread has
+ *  waited before it takes one: a wait is at worst by one part in so many longer.
+ *  Half: an 8-byte message between two ranks that take turns may meet a step in
+ *  each wait (a step takes 0.3 us, the wait on a NIC 2 us). Double: the helper's
+ *  work begins some 3 us later in waits of 25 us and more. */
+#define UCP_DOOR_IDLE_SHARE 8u
 
 #endif

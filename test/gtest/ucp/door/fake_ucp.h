@@ -118,6 +118,7 @@ protected:
     static uint64_t now();
     static uint64_t walk(uintptr_t position, uintptr_t caller);
     static int idle_step(uint64_t spare_ns);
+    static uint64_t wait(uint64_t ns);
     void SetUp() override;
 
     /* What was told since the last look */

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <set>
+#include <thread>
 
 namespace fake_ucp {
 
@@ -71,6 +72,7 @@ void test_door::SetUp()
     ASSERT_NE(nullptr, fake_ucp::reader);
     fake_ucp::inside       = nullptr;
     fake_ucp::in_idle_step = nullptr;
+    fake_ucp::spare_ns     = 0;
     fake_ucp::is_crowded   = false;
     progress(1); /* what came before is no longer in a row */
     heard();
@@ -408,7 +410,29 @@ TEST_F(test_door, what_a_program_calls_from_progress_is_told)
     only(UCS_OPERATION_SEND, buffer, 64);
 }
 
-TEST_F(test_door, idle_steps_after_empty_calls_in_a_row)
+/* Empty calls until the door looks at the clock, @a ns after the latest ones */
+uint64_t test_door::wait(uint64_t ns)
+{
+    fake_ucp::time += ns;
+    for (unsigned i = 0; i < 16; ++i) {
+        progress(0);
+    }
+    return fake_ucp::spare_ns;
+}
+
+/* By a thread that has not taken one before: what they take is known of each */
+#define TEST_IDLE(_name) \
+    class test_door_##_name : public test_door { \
+    protected: \
+        void in_thread(); \
+    }; \
+    TEST_F(test_door_##_name, by_a_new_thread) \
+    { \
+        std::thread([&]() { in_thread(); }).join(); \
+    } \
+    void test_door_##_name::in_thread()
+
+TEST_IDLE(idle_steps_after_empty_calls_in_a_row)
 {
     for (unsigned round = 0; round < 5; ++round) {
         for (unsigned i = 0; i < 15; ++i) {
@@ -422,36 +446,57 @@ TEST_F(test_door, idle_steps_after_empty_calls_in_a_row)
         progress(0);
     }
     EXPECT_EQ(0u, fake_ucp::idle_steps);
-    progress(0);
-    EXPECT_EQ(1u, fake_ucp::idle_steps);
-    for (unsigned i = 0; i < 32; ++i) {
-        progress(0);
+    for (unsigned i = 0; i < 17; ++i) {
+        progress(0); /* the first look says when the wait began */
     }
+    EXPECT_EQ(1u, fake_ucp::idle_steps);
+}
+
+/* A step that finds nothing takes at most an eighth of a wait */
+TEST_IDLE(an_idle_step_is_worth_its_time)
+{
+    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 299; }; /* and a look */
+    wait(100000);
+    EXPECT_EQ(0u, fake_ucp::idle_steps);
+    wait(100); /* what one takes is not known yet */
+    EXPECT_EQ(1u, fake_ucp::idle_steps);
+    wait(2000);
+    EXPECT_EQ(1u, fake_ucp::idle_steps);
+    wait(398); /* 2,400 with two looks */
+    EXPECT_EQ(2u, fake_ucp::idle_steps);
+
+    /* One that found work says nothing of the next */
+    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 50000; };
+    wait(2400);
     EXPECT_EQ(3u, fake_ucp::idle_steps);
+    wait(2400);
+    EXPECT_EQ(4u, fake_ucp::idle_steps);
+
+    /* Messages that come one after another, each sooner than a step is worth */
+    for (unsigned i = 0; i < 100; ++i) {
+        progress(1);
+        wait(2000);
+        wait(2000);
+    }
+    EXPECT_EQ(4u, fake_ucp::idle_steps);
 }
 
 /* What was waited, less what steps took meanwhile; of each wait anew */
-TEST_F(test_door, an_idle_step_knows_how_long_the_wait_has_been)
+TEST_IDLE(an_idle_step_knows_how_long_the_wait_has_been)
 {
-    auto wait = [&](uint64_t ns) {
-        fake_ucp::time += ns;
-        for (unsigned i = 0; i < 16; ++i) {
-            progress(0);
-        }
-        return fake_ucp::spare_ns.load();
-    };
-
-    EXPECT_EQ(0u, wait(1000));
+    EXPECT_EQ(0u, wait(1000)); /* none yet */
     EXPECT_EQ(1001u, wait(1000)); /* a look at the clock is a nanosecond */
-    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 1500; };
     EXPECT_EQ(2001u, wait(1000));
+    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 1500; };
+    EXPECT_EQ(3001u, wait(1000));
     fake_ucp::in_idle_step = nullptr;
-    EXPECT_EQ(1501u, wait(1000));
-    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 5000; };
     EXPECT_EQ(2501u, wait(1000));
+    fake_ucp::in_idle_step = [&]() { fake_ucp::time += 5000; };
+    EXPECT_EQ(3501u, wait(1000));
     EXPECT_EQ(1001u, wait(1000));
     progress(1);
-    EXPECT_EQ(0u, wait(1000));
+    wait(1000);
+    EXPECT_EQ(1001u, wait(1000));
 }
 
 /* Nested calls of progress, as of a completion function that may not but does,
@@ -477,7 +522,7 @@ TEST_F(test_door, idle_steps_are_of_outermost_calls)
 }
 
 /* A step that comes by progress itself neither nests nor is heard */
-TEST_F(test_door, an_idle_step_is_not_in_another)
+TEST_IDLE(an_idle_step_is_not_in_another)
 {
     fake_ucp::in_idle_step = [&]() {
         errno = ENOMEM;
@@ -487,7 +532,7 @@ TEST_F(test_door, an_idle_step_is_not_in_another)
         }
     };
     errno = EAGAIN;
-    for (unsigned i = 0; i < 16; ++i) {
+    for (unsigned i = 0; i < 32; ++i) {
         progress(0);
     }
     EXPECT_EQ(1u, fake_ucp::idle_steps);

@@ -97,7 +97,10 @@ TEST_F(test_door_threads, all_speak_and_step)
     fake_ucp::in_idle_step();
     fake_ucp::in_idle_step = nullptr;
 
-    EXPECT_EQ(num_threads * rounds, fake_ucp::idle_steps);
+    /* The first of each thread comes in any case; the others if enough of the
+     * time, which all move, has passed */
+    EXPECT_GE(fake_ucp::idle_steps, num_threads);
+    EXPECT_LE(fake_ucp::idle_steps, num_threads * rounds);
     EXPECT_EQ(0u, strange);
     EXPECT_EQ(0u, unordered);
     EXPECT_EQ((uint64_t)num_threads * rounds * count, heard + lost() - before);
