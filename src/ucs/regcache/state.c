@@ -74,7 +74,7 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     ucs_store_relaxed(&region->again, 0);
     ucs_store_relaxed(&region->until, 0);
     ucs_store_relaxed(&region->hold, 0);
-    /* Whoever unpins it, the declaration stays */
+    /* Also when it is unpinned the declaration stays */
     ucs_store_relaxed(&region->planned,
                       cache->plan.ops->keeps &&
                               (request->size_class ==
