@@ -9,11 +9,12 @@
 /*
  * Decoupled, overlapped pinning (Goglin, CAC'09). A buffer is declared by the
  * post of its receive, or by its first use, and the region that this opens is
- * the declaration. Whoever has time pins it at the post, so that this overlaps
- * what the sender and the handshake take (announce.c); a use that comes before
- * waits for the rest. What is pinned stays, and is unpinned under pressure
- * alone, the least recently used first. The region is DORMANT then, and the
- * next post or use pins it again. Nothing is predicted.
+ * the declaration. A rank that waits, or the helper's thread, pins it at the
+ * post, so that this overlaps what the sender and the handshake take
+ * (announce.c); a use that comes before waits for the rest. What is pinned
+ * stays, and is unpinned under pressure alone, the least recently used first.
+ * The region is DORMANT then, and the next post or use pins it again. Nothing
+ * is predicted.
  *
  * Declarations that are not pinned are bounded: of too many the one that was
  * unpinned longest ago is forgotten.
