@@ -53,6 +53,21 @@ static int ucs_regcache_idle_drops(ucs_regcache_h cache,
            ucs_regcache_idle_may(cache, terms.deregister_ns);
 }
 
+static int ucs_regcache_idle_has_left(const ucs_regcache_idling_t *idling,
+                                      ucs_regcache_region_t *region)
+{
+    uint64_t generation = ucs_regcache_region_gen(region);
+    unsigned i;
+
+    for (i = 0; i < idling->count; ++i) {
+        if ((idling->left[i].region == region) &&
+            (idling->left[i].generation == generation)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* An idle step may come so soon after a use that the next one would miss what
  * the plans reckon the helper has not got around to by then; and a
  * deregistration is in no hurry. What there is no room to note is done: nobody
@@ -63,8 +78,16 @@ int ucs_regcache_idle_leaves(ucs_regcache_h cache,
     ucs_regcache_idling_t *idling = &cache->plan.idling;
 
     if (!ucs_regcache_is_idling(cache) ||
-        (idling->count == UCS_REGCACHE_LEFT) ||
         ucs_regcache_idle_drops(cache, region)) {
+        return 0;
+    }
+    /* A buffer is used often before the helper comes, and noted once: else the
+     * room goes to one, and is none for the others */
+    if (ucs_regcache_idle_has_left(idling, region)) {
+        idling->is_short = 1;
+        return 1;
+    }
+    if (idling->count == UCS_REGCACHE_LEFT) {
         return 0;
     }
     idling->is_short                       = 1;

@@ -282,6 +282,32 @@ TEST_F(test_hear, alone_an_idle_step_deregisters_in_a_wait_that_lasts)
     EXPECT_FALSE(is_registered());
 }
 
+/* A buffer that is used much more often than the helper comes takes one place
+ * of what it is left, so that there is room for all, and the next use finds it */
+TEST_F(test_hear, what_is_left_again_and_again_is_left_once)
+{
+    uint64_t missed;
+
+    for (unsigned i = 1; i < 10; ++i) { /* new buffers are not worth holding */
+        m_world.use(OTHER + i * 2 * SIZE, SIZE, 1000);
+        m_world.advance(100 * MS);
+        m_world.step();
+    }
+    m_world.use(BUFFER, SIZE, 1000);
+    idle_step();
+    missed = m_world.stats().missed;
+    for (unsigned i = 0; i < RECEIVES; ++i) {
+        m_world.now += 1000; /* and the helper does not come */
+        m_world.use(BUFFER, SIZE, 1000);
+        idle_step();
+        ASSERT_TRUE(is_registered()) << i;
+    }
+    EXPECT_EQ(missed, m_world.stats().missed);
+    m_world.advance(100 * MS);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+}
+
 TEST_F(test_hear, rent_foresees_nothing)
 {
     regcache_world world(UCS_REGCACHE_POLICY_RENT);
