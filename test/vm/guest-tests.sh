@@ -26,6 +26,7 @@ list_tests() {
         echo "helper-disturb-$mpi"
         echo "helper-fork-$mpi"
         echo "helper-count-$mpi"
+        echo "helper-overlap-$mpi"
     done
     for mpi in openmpi mpich; do
         echo "pipeline-$mpi"
@@ -114,6 +115,18 @@ door_check() {
         heard=$(json_get "$file" heard)
         echo "report: heard $heard"
         [ "$heard" -gt 0 ] || return 1
+    done
+}
+
+# posts_check NAME: receives were posted that are registered at their post
+posts_check() {
+    local file announced
+    for file in "$OUTDIR/$1".report.*.json; do
+        announced=$(json_get "$file" announced)
+        echo "report: $announced receives posted," \
+             "$(json_get "$file" announced_on_time) registered by their use," \
+             "$(json_get "$file" announced_late) being registered"
+        [ "$announced" -gt 0 ] || return 1
     done
 }
 
@@ -235,6 +248,13 @@ test_helper() {
         mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" \
             --iterations "$rounds" --max-size 1m --gap-ms 5 \
             --thread ucx-helper && door_check "helper-verify-$mpi" ||
+            return 1 ;;
+    overlap)
+        need "$mpi" verify
+        export UCX_MD_HELPER_POLICY=overlap
+        mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" \
+            --iterations "$rounds" --max-size 1m --gap-ms 5 \
+            --thread ucx-helper && posts_check "helper-overlap-$mpi" ||
             return 1 ;;
     large)
         need "$mpi" verify

@@ -398,6 +398,20 @@ void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
 
 
+/**
+ * A receive was posted that the next step will hear of: should the helper be
+ * woken for it? Any thread, outside of steps; the index lock is only tried.
+ *
+ * @param [in] length  Bytes.
+ *
+ * @return Nonzero if the policy has the buffer registered at once, it is not,
+ *         and its registration takes longer than a wake-up (`wake_ns` among the
+ *         constants).
+ */
+int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
+                                size_t length);
+
+
 /** What an idle step may take. */
 typedef struct ucs_regcache_spare {
     uint64_t ns;       /**< by the lower domain's calls: for so long the caller

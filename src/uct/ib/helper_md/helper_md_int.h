@@ -61,7 +61,7 @@ typedef struct uct_helper_md {
     uint64_t                 turn_at;     /* ns */
     uint64_t                 turn_cpu_ns;
     int                      bound_cpu;   /* plus one, 0: to none yet */
-    int                      is_resting;
+    _Atomic(int)             is_resting;
     int                      is_alone;    /* idle steps go before its own */
     ucs_taken_t              taken;       /* from the application */
     int                      watches;     /* the monitor was started */

@@ -50,7 +50,8 @@ protected:
         m_threads.clear();
     }
 
-    static void say(ucs_operation_kind_t kind, void *address, uint32_t id)
+    static void say(ucs_operation_kind_t kind, void *address, uint32_t id,
+                    size_t length = TEST_LENGTH)
     {
         ucs_operation_t operation = {};
 
@@ -58,7 +59,7 @@ protected:
         operation.kind    = kind;
         operation.id      = id;
         operation.address = (uintptr_t)address;
-        operation.length  = TEST_LENGTH;
+        operation.length  = length;
         operation.label   = 77;
         uct_helper_hear(&operation, 1);
     }
@@ -134,6 +135,50 @@ TEST_F(test_idle, threads_register_while_others_step)
     EXPECT_EQ(0u, gone);
     EXPECT_NE(0u, m_steps);
     close(lower);
+}
+
+/* A receive is posted, and the program does something else: the helper comes by
+ * itself. What is registered needs nobody. */
+TEST_F(test_idle, a_post_wakes_the_helper)
+{
+    const size_t length = 4ul << 20;
+    fake_lower lower;
+    void *buffers[2];
+
+    m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
+    for (auto &buffer : buffers) {
+        buffer = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        ASSERT_NE(MAP_FAILED, buffer);
+    }
+    attach(lower);
+    /* Slow enough to be worth it */
+    lower.on_reg = [](void*, size_t) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return UCS_OK;
+    };
+    for (unsigned i = 0; i < 20; ++i) {
+        EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffers[0], length)));
+        munmap(buffers[0], length);
+        EXPECT_EQ(buffers[0],
+                  mmap(buffers[0], length, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_FIXED,
+                       -1, 0));
+    }
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffers[0], length)));
+    unsigned count = lower.reg_count();
+    say(UCS_OPERATION_RECEIVE, buffers[1], 1, length);
+    uct_helper_posted((uintptr_t)buffers[1], length);
+    for (unsigned i = 0; (lower.reg_count() == count) && (i < 10000); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(count + 1, lower.reg_count());
+
+    close(lower);
+    uct_helper_posted((uintptr_t)buffers[1], length); /* of nobody */
+    for (auto buffer : buffers) {
+        munmap(buffer, length);
+    }
 }
 
 /* A child has no part in the parent's domains, but it may have its own, also if
