@@ -144,6 +144,9 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
     }
     while (!ucs_regcache_fits(cache, length) ||
            !ucs_regcache_soft_fits(cache, length)) {
+        if (cache->plan.ops->keeps && ucs_regcache_finish_leaving(cache)) {
+            continue;
+        }
         if ((cache->plan.ops->minds_price ?
                      ucs_regcache_evict_soft(cache, region) :
                      ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST)) == 0) {

@@ -350,6 +350,18 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
     return status;
 }
 
+void ucs_thread_set_batch(ucs_thread_h thread)
+{
+    const struct sched_param param = {0};
+
+    pthread_mutex_lock(&thread->life_lock);
+    if (thread->life == UCS_THREAD_RUNNING) {
+        /* Else it is as before: nothing is wrong */
+        (void)pthread_setschedparam(thread->id, SCHED_BATCH, &param);
+    }
+    pthread_mutex_unlock(&thread->life_lock);
+}
+
 void ucs_thread_stop(ucs_thread_h thread)
 {
     pthread_mutex_lock(&thread->life_lock);

@@ -130,6 +130,11 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     cancel = ucs_cancel_disable();
     status = ucs_thread_start(md->thread);
     if (status == UCS_OK) {
+        if (md->config.policy == UCS_REGCACHE_POLICY_OVERLAP) {
+            /* Woken at a post it would pin where the rank goes on, and the rank
+             * wait */
+            ucs_thread_set_batch(md->thread);
+        }
         uct_helper_md_bind(md);
         uct_helper_md_listen(md);
     } else {
