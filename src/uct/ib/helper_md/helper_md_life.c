@@ -235,6 +235,7 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_site;
     }
 
+    uct_helper_md_check_paging(md);
     md->node = uct_helper_node_open(config);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
