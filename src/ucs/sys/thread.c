@@ -352,11 +352,14 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 
 void ucs_thread_set_batch(ucs_thread_h thread)
 {
-    const struct sched_param param = {0};
+    struct sched_param param;
+    int policy;
 
     pthread_mutex_lock(&thread->life_lock);
-    if (thread->life == UCS_THREAD_RUNNING) {
-        /* Else it is as before: nothing is wrong */
+    if ((thread->life == UCS_THREAD_RUNNING) &&
+        (pthread_getschedparam(thread->id, &policy, &param) == 0) &&
+        (policy == SCHED_OTHER)) {
+        /* Where that fails it is as before: nothing is wrong */
         (void)pthread_setschedparam(thread->id, SCHED_BATCH, &param);
     }
     pthread_mutex_unlock(&thread->life_lock);
