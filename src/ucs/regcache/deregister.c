@@ -110,25 +110,6 @@ int ucs_regcache_drop_later(ucs_regcache_h cache, ucs_regcache_region_t *region)
     return 1;
 }
 
-uint64_t ucs_regcache_reclaim_ns(ucs_regcache_h cache)
-{
-    uint64_t ns = 0;
-    ucs_regcache_region_t *region;
-
-    /* relaxed: a measure */
-    if (ucs_load_relaxed(&cache->reclaim.count) == 0) {
-        return 0;
-    }
-    ucs_regcache_lock(cache);
-    region = cache->reclaim.list;
-    if (region != NULL) {
-        ns = 1 + ucs_predict_cost_estimate(&cache->cost.dereg,
-                                           ucs_regcache_pages(cache, region));
-    }
-    ucs_regcache_unlock(cache);
-    return ns;
-}
-
 void ucs_regcache_reclaim_some(ucs_regcache_h cache, unsigned max)
 {
     ucs_regcache_region_t *region;

@@ -529,10 +529,6 @@ void ucs_regcache_reclaim(ucs_regcache_h cache);
 /** The same, of @a max regions at most. */
 void ucs_regcache_reclaim_some(ucs_regcache_h cache, unsigned max);
 
-/** @return What the next of them will take by the model, ns; 0: there is none.
- *          Takes the lock. */
-uint64_t ucs_regcache_reclaim_ns(ucs_regcache_h cache);
-
 /** Deregister every region that is LIVE, with users or without; what waits for
  *  an invalidation is told. No other thread is inside the cache. */
 void ucs_regcache_deregister_all(ucs_regcache_h cache);

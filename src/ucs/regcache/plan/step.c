@@ -41,24 +41,6 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     }
 }
 
-/* What was unmapped. In an idle step after what a message waits for, and no more
- * than the wait pays for: freeing the pages takes as long as pinning them. */
-static void ucs_regcache_step_reclaim(ucs_regcache_h cache)
-{
-    uint64_t ns;
-
-    if (!ucs_regcache_is_idling(cache)) {
-        ucs_regcache_reclaim_some(cache, cache->tuning.lot);
-        return;
-    }
-    while ((ns = ucs_regcache_reclaim_ns(cache)) > 0) {
-        if (!ucs_regcache_idle_may(cache, ns)) {
-            return;
-        }
-        ucs_regcache_reclaim_some(cache, 1);
-    }
-}
-
 static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
@@ -81,9 +63,7 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
         return next;
     }
 
-    if (!ucs_regcache_is_idling(cache)) {
-        ucs_regcache_reclaim_some(cache, cache->tuning.lot);
-    }
+    ucs_regcache_reclaim_some(cache, cache->tuning.lot);
     ucs_regcache_step_learn(cache, batches, now);
     /* Not before what it woke up for is served: on time it would find it too
      * early, and sleep again */
@@ -96,7 +76,7 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
         ucs_regcache_serve_expired(cache, list, ucs_regcache_now(cache));
     }
-    ucs_regcache_step_reclaim(cache);
+    ucs_regcache_reclaim_some(cache, cache->tuning.lot);
 
     now  = ucs_regcache_now(cache);
     next = ucs_regcache_wakeup_next(cache, now);

@@ -176,29 +176,6 @@ TEST_F(test_regcache_overlap, without_a_ceiling_nothing_is_pinned_again)
     EXPECT_EQ(0u, w.stats().evicted);
 }
 
-/* A message that is waited for goes before what was unmapped, and that only if
- * the wait has lasted as long as it takes */
-TEST_F(test_regcache_overlap, a_wait_deregisters_what_it_has_time_for)
-{
-    ucs_regcache_spare_t spare = {};
-
-    open();
-    for (unsigned i = 0; i < 4; ++i) {
-        use(i);
-    }
-    w.step();
-    ucs_regcache_unmapped(w.cache, buffer(0), 3 * 2 * SIZE);
-    say(UCS_OPERATION_RECEIVE, 5, 0); /* the helper does not come */
-    unsigned deregs = w.deregs;
-    ucs_regcache_idle_step(w.cache, w.now, &spare);
-    EXPECT_TRUE(is_pinned(5));
-    unsigned least = w.deregs - deregs;
-    EXPECT_LT(least, 3u);
-    spare.ns = MS;
-    ucs_regcache_idle_step(w.cache, w.now, &spare);
-    EXPECT_EQ(deregs + 3, w.deregs);
-}
-
 /* Also where more waits than a use is to finish */
 TEST_F(test_regcache_overlap, nor_for_much_that_was_unmapped)
 {
