@@ -44,7 +44,7 @@ static int door_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 static int door_open(void)
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, door_now,
-                                                 NULL, door_idle_step};
+                                                 NULL, door_idle_step, NULL};
     ucp_door_open_func_t open;
 
     ucs_clock_init();

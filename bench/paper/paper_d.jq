@@ -49,6 +49,28 @@ def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
       (if $ours == null or $demand == null then null
        else $demand / $ours - 1 end | percent)] | row),
   "",
+  "The ping-pong with just mapped buffers, µs there and back; with unmapping: and what unmapping them took.",
+  "",
+  "| | leave pinned | overlap | on demand | with unmapping: leave pinned | overlap | on demand | overlap over on demand |",
+  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+  (([$all.rows[] | select(.section == "sizes") | .size] | unique[]) as $size
+   | def row($policy): [$all.rows[] | select(.section == "sizes" and
+         .size == $size and .fresh and .policy == $policy)][0];
+     [row("leave_pinned", "overlap", "on_demand")] as $ways
+   | [($size | bytes), ($ways[] | .median_us | round1),
+      ($ways[] | .whole_us | round1),
+      (if $ways[1].whole_us == null or $ways[2].whole_us == null then null
+       else $ways[2].whole_us / $ways[1].whole_us - 1 end | percent)] | row),
+  "",
+  "A receive is posted, the program is elsewhere for 1 ms with its core free, and then sends and waits; 1 MiB, µs beside that.",
+  "",
+  "| buffers | leave pinned | overlap | on demand |",
+  "| --- | ---: | ---: | ---: |",
+  ([false, true][] as $fresh
+   | [($fresh | ways), (("leave_pinned", "overlap", "on_demand") as $policy
+      | of("communications"; "posted"; 1048576; $fresh; false; $policy)
+      | round1)] | row),
+  "",
   "Time saved over pinning on demand (table 2), 1 MiB:",
   "",
   "| | cache, paper | overlap, paper | leave pinned | overlap | just mapped: leave pinned | overlap |",
@@ -62,6 +84,13 @@ def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
      [$name, paper[$name][0], paper[$name][1], saved(false; "leave_pinned"),
       saved(false; "overlap"), saved(true; "leave_pinned"),
       saved(true; "overlap")] | row),
+  ($all.is // [] | map({key: .policy, value: .}) | from_entries) as $is
+  | if $is.on_demand == null then empty
+    else ["IS (paper: class C on 4, here \($is.on_demand.class) on 2)",
+          "4.2 %", "1.9 %",
+          (gain($is.on_demand.seconds; $is.leave_pinned.seconds) | percent),
+          (gain($is.on_demand.seconds; $is.overlap.seconds) | percent),
+          "", ""] | row end,
   "",
   "| a process spins on the helper's core, ping-pong 1 MiB | buffers | idle, MB/s | loaded, MB/s | left |",
   "| --- | --- | ---: | ---: | ---: |",

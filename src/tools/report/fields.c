@@ -62,6 +62,7 @@ const tool_field_t tool_fields[] = {
     TOOL_FIELD(floors, TOLD_WHOLE),
     TOOL_FIELD(registrations, TOLD_WHOLE),
     TOOL_FIELD(repinned, TOLD_WHOLE),
+    TOOL_FIELD(prefetched, TOLD_WHOLE),
     TOOL_FIELD(covers, TOLD_WHOLE),
     TOOL_FIELD(spared, TOLD_WHOLE),
     TOOL_FIELD(spared_seconds, TOLD),

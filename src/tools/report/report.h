@@ -89,6 +89,7 @@ typedef struct tool_report {
                                                   pinned for a while */
     int64_t             registrations; /**< Made */
     int64_t             repinned;      /**< Of them, of what was given up */
+    int64_t             prefetched;    /**< Of them, by a device that pages */
     int64_t             covers;        /**< Of them, for neighbours as well */
     int64_t             spared;        /**< First uses that had one by these */
     double              spared_seconds; /**< That they would have waited */

@@ -193,6 +193,17 @@ void ucp_door_tell_end(ucp_door_ticket_t ticket)
     }
 }
 
+void ucp_door_posted(ucp_door_data_t data)
+{
+    const ucp_door_listener_t *listener = ucp_door_listens(ucp_door_get());
+    int saved                           = errno;
+
+    if (listener->posted != NULL) {
+        listener->posted(data.address, data.length);
+        errno = saved;
+    }
+}
+
 ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
                               ucp_datatype_t datatype)
 {

@@ -57,6 +57,7 @@ typedef struct ucp_door_receive {
     const ucp_request_param_t *param;  /* for UCP: the program's, or the copy */
     ucp_door_posted_t         *posted;
     ucp_door_ticket_t          ticket; /* 0: its end is not followed */
+    ucp_door_data_t            data;
     ucp_door_wrap_t           *wrap;   /* NULL: followed by its request */
     unsigned                   place;
     int                        is_am;

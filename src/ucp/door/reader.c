@@ -77,7 +77,8 @@ static void ucp_door_reader_find(void)
     static ucp_door_listener_t listener = {
         .version   = UCP_DOOR_VERSION,
         .now       = ucp_door_reader_now,
-        .idle_step = uct_helper_idle_step
+        .idle_step = uct_helper_idle_step,
+        .posted    = uct_helper_posted
     };
     const ucp_door_reader_t *reader;
     ucp_door_open_func_t open;

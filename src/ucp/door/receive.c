@@ -146,6 +146,7 @@ static void ucp_door_receive_tell(ucp_door_receive_t *receive,
     }
 
     receive->posted = &state->posted;
+    receive->data   = data;
     if (data.length >= UCP_DOOR_FOLLOW_MIN) {
         id              = ucp_door_ring_id(ring);
         receive->ticket = ucp_door_ticket(ring->number, id);
@@ -200,8 +201,11 @@ void ucp_door_receive_end(ucp_door_receive_t *receive, ucs_status_ptr_t request)
         /* Nobody waits for its end */
     } else if ((request == NULL) || UCS_PTR_IS_ERR(request)) {
         ucp_door_receive_over(receive);
-    } else if (receive->wrap == NULL) {
-        ucp_door_receive_follow(receive, request);
+    } else {
+        if (receive->wrap == NULL) {
+            ucp_door_receive_follow(receive, request);
+        }
+        ucp_door_posted(receive->data);
     }
 
     ucp_door_leave(receive->place);

@@ -45,6 +45,11 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
                    const ucp_door_site_t *site, uint32_t id);
 
 
+/** A receive that was told waits for its message: whoever has time may register
+ *  its buffer meanwhile. */
+void ucp_door_posted(ucp_door_data_t data);
+
+
 /** Tell that a receive has ended. By any thread, which speaks for the one that
  *  posted it. */
 void ucp_door_tell_end(ucp_door_ticket_t ticket);

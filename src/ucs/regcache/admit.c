@@ -5,14 +5,27 @@
 
 #include <sched.h>
 
-/* What would pin more than leaving everything pinned pins something twice.
- * Neighbours may share a page, which then is. */
+/* What would pin more than leaving everything pinned pins something twice, or
+ * what was unmapped. Neighbours may share a page, which then is. @return Bytes
+ * beyond that. */
+static uint64_t ucs_regcache_excess(ucs_regcache_h cache, size_t length)
+{
+    uint64_t pinned = cache->account.pinned + length;
+    uint64_t left   = cache->memory.seen.bytes +
+                      (cache->account.regions + 1) *
+                              (cache->config.page_mask + 1);
+
+    return ((cache->config.cover.kind == UCS_REGCACHE_COVER_OFF) &&
+            (pinned > left)) ?
+                   pinned - left :
+                   0;
+}
+
+/* What was unmapped, and waits for its deregistration, is nowhere else */
 static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
 {
-    return (cache->config.cover.kind == UCS_REGCACHE_COVER_OFF) &&
-           cache->account.pinned + length >
-           cache->memory.seen.bytes +
-                   (cache->account.regions + 1) * (cache->config.page_mask + 1);
+    return ucs_regcache_excess(cache, length) >
+           ucs_load_relaxed(&cache->reclaim.bytes);
 }
 
 /* The cache's own ceilings */
@@ -97,6 +110,27 @@ static int ucs_regcache_await_eviction(ucs_regcache_h cache)
     return 1;
 }
 
+/* Nothing that may be used again is given up for what was unmapped and pins until
+ * it is deregistered: a use that would pin beside it finishes that, or waits for
+ * another thread that does, if it is not more than a use has to do. The lock is
+ * let go meanwhile. @return Zero if there is nothing to finish. */
+static int ucs_regcache_finish_leaving(ucs_regcache_h cache)
+{
+    if (ucs_load_relaxed(&cache->reclaim.count) >= cache->tuning.reclaim_max) {
+        return 0;
+    }
+    if (cache->reclaim.list != NULL) {
+        ucs_regcache_unlock(cache);
+        ucs_regcache_reclaim_some(cache, 1);
+        ucs_regcache_lock(cache);
+    } else if (cache->account.leaving > 0) {
+        ucs_regcache_let_others(cache);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
 /* Under a policy that minds the price the helper makes room by what is needed
  * later than this one, and by nothing else. The lock is let go now and then.
  * @return Nonzero if it fits, and is claimed. */
@@ -110,6 +144,9 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
     }
     while (!ucs_regcache_fits(cache, length) ||
            !ucs_regcache_soft_fits(cache, length)) {
+        if (cache->plan.ops->keeps && ucs_regcache_finish_leaving(cache)) {
+            continue;
+        }
         if ((cache->plan.ops->minds_price ?
                      ucs_regcache_evict_soft(cache, region) :
                      ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST)) == 0) {
@@ -131,6 +168,9 @@ static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length,
     int is_local;
 
     ucs_regcache_soft_make_room(cache, length, now);
+    while ((ucs_regcache_excess(cache, length) > 0) &&
+           ucs_regcache_finish_leaving(cache)) {
+    }
     while (ucs_regcache_is_twice(cache, length) &&
            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
     }

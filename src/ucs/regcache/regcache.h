@@ -163,6 +163,15 @@ typedef struct ucs_regcache_env {
     ucs_status_t (*mem_dereg)(void *arg, ucs_regcache_memh_t memh,
                               ucs_regcache_comp_t comp);
 
+    /**
+     * Have the device learn where the pages of a registration are, which it
+     * would find out by faults otherwise. Called in a step, for what was
+     * registered ahead and nobody uses yet. The memory may have been unmapped
+     * since. NULL, or if it returns 0: registrations do.
+     */
+    int          (*prefetch)(void *arg, ucs_regcache_memh_t memh, void *address,
+                             size_t length);
+
     /** Complete one more invalidation of a registration that @a mem_dereg has
      *  invalidated. NULL: none is ever asked for. */
     void         (*complete)(void *arg, ucs_regcache_comp_t comp);
@@ -396,6 +405,20 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
  */
 void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
+
+
+/**
+ * A receive was posted that the next step will hear of: should the helper be
+ * woken for it? Any thread, outside of steps; the index lock is only tried.
+ *
+ * @param [in] length  Bytes.
+ *
+ * @return Nonzero if the policy has the buffer registered at once, it is not,
+ *         and its registration takes longer than a wake-up (`wake_ns` among the
+ *         constants).
+ */
+int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
+                                size_t length);
 
 
 /** What an idle step may take. */

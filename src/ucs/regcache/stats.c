@@ -99,6 +99,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->lost_ns                 = account->lost_ns;
     stats->late_ns                 = account->late_ns;
     stats->repinned                = account->repinned;
+    stats->prefetched              = ucs_load_relaxed(&cache->plan.prefetched);
     stats->covers                  = account->covers;
     stats->spared                  = account->spared;
     stats->spared_ns               = ucs_regcache_stats_spared(cache);

@@ -206,3 +206,8 @@ UCS_TUNING(uint64_t, idle_work_ns, 5000, "ns",
            "that the lower domain's calls of an idle step take at most: what is "
            "dearer is the helper's; a rendezvous message takes about as long",
            "not measured")
+UCS_TUNING(uint64_t, wake_ns, 20000, "ns",
+           "from which on a registration at the post is worth to wake the helper "
+           "for: the system call takes the rank some 2 us, and the helper comes "
+           "5 to 50 us later",
+           "not measured: recordings hold no wake-ups")

@@ -350,6 +350,21 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
     return status;
 }
 
+void ucs_thread_set_batch(ucs_thread_h thread)
+{
+    struct sched_param param;
+    int policy;
+
+    pthread_mutex_lock(&thread->life_lock);
+    if ((thread->life == UCS_THREAD_RUNNING) &&
+        (pthread_getschedparam(thread->id, &policy, &param) == 0) &&
+        (policy == SCHED_OTHER)) {
+        /* Where that fails it is as before: nothing is wrong */
+        (void)pthread_setschedparam(thread->id, SCHED_BATCH, &param);
+    }
+    pthread_mutex_unlock(&thread->life_lock);
+}
+
 void ucs_thread_stop(ucs_thread_h thread)
 {
     pthread_mutex_lock(&thread->life_lock);

@@ -81,6 +81,12 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread);
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 
 
+/** Have the running thread take no core from one that runs when it is woken: it
+ *  comes where a core is free, or in its turn. For work that is in no hurry. One
+ *  that was given a scheduling policy by the user keeps it. */
+void ucs_thread_set_batch(ucs_thread_h thread);
+
+
 /** Make the thread run a step soon. Wait-free, does not allocate; a system
  *  call only if the thread is asleep. From any thread. */
 void ucs_thread_wake(ucs_thread_h thread);

@@ -122,7 +122,9 @@ typedef struct uct_abi_md_ops {
     };
     uct_abi_opaque_func_t mem_alloc;
     uct_abi_opaque_func_t mem_free;
-    uct_abi_opaque_func_t mem_advise;
+    ucs_status_t          (*mem_advise)(uct_md_h md, uct_mem_h memh,
+                                        void *address, size_t length,
+                                        uct_mem_advice_t advice);
     union {
         ucs_status_t      (*mem_reg)(uct_md_h md, void *address, size_t length,
                                      unsigned flags, uct_mem_h *memh_p);

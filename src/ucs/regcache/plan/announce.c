@@ -385,6 +385,47 @@ int ucs_regcache_announced_keeps(ucs_regcache_h cache,
     return 0;
 }
 
+/* Under the lock: as ucs_regcache_announced_look() will find it */
+static int ucs_regcache_announced_is_missing(ucs_regcache_h cache,
+                                             uintptr_t start, uintptr_t end)
+{
+    ucs_regcache_region_t *region = ucs_regcache_index_find(&cache->index,
+                                                            start, end, 0);
+
+    return (region == NULL) ?
+                   (ucs_regcache_index_first(&cache->index, start, end) ==
+                    NULL) :
+                   (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+                    UCS_REGCACHE_STATE_DORMANT);
+}
+
+/* Of a program that registers nothing, nothing is registered ahead. Where the
+ * lock is busy somebody works on this cache: a wake-up too many at worst. */
+int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
+                                size_t length)
+{
+    uintptr_t end = address + length;
+    size_t pages;
+    int is_urgent;
+
+    if (!cache->plan.ops->keeps || (length < cache->config.min_size) ||
+        (end < address) || !ucs_regcache_needs_helper(cache)) {
+        return 0;
+    }
+    if (!ucs_regcache_try_lock(cache)) {
+        return 1;
+    }
+    pages     = (ucs_regcache_page_up(cache, end) -
+                 ucs_regcache_page_down(cache, address)) /
+                (cache->config.page_mask + 1);
+    is_urgent = (cache->cost.reg.samples > 0) &&
+                (ucs_predict_cost_estimate(&cache->cost.reg, pages) >
+                 cache->tuning.wake_ns) &&
+                ucs_regcache_announced_is_missing(cache, address, end);
+    ucs_regcache_unlock(cache);
+    return is_urgent;
+}
+
 /*
  * Registration
  */

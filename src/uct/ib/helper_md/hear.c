@@ -169,7 +169,8 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
                                      .is_alone = md->is_alone};
     uint64_t next, took;
 
-    if (md->is_resting) {
+    /* relaxed: the step's lock orders it */
+    if (ucs_load_relaxed(&md->is_resting)) {
         return UCS_REGCACHE_TIME_NEVER;
     }
     uct_helper_hear_step(md);
@@ -190,6 +191,15 @@ int uct_helper_hear_has_waits(void)
     return has_waits;
 }
 
+/* @return Nonzero if the lock has been taken: not where it is held, for an idle
+ * step is under way */
+static int uct_helper_hear_try_domains(void)
+{
+    return ucs_load_relaxed(&uct_helper_hear_is_open) &&
+           ucs_process_is_known() &&
+           (pthread_mutex_trylock(&uct_helper_hear_domains.lock) == 0);
+}
+
 int uct_helper_idle_step(uint64_t spare_ns)
 {
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
@@ -198,9 +208,7 @@ int uct_helper_idle_step(uint64_t spare_ns)
     uct_helper_md_t *md;
     int cancel;
 
-    if (!ucs_load_relaxed(&uct_helper_hear_is_open) ||
-        !ucs_process_is_known() ||
-        (pthread_mutex_trylock(&domains->lock) != 0)) {
+    if (!uct_helper_hear_try_domains()) {
         return 0;
     }
     cancel = ucs_cancel_disable();
@@ -214,6 +222,27 @@ int uct_helper_idle_step(uint64_t spare_ns)
     ucs_cancel_restore(cancel);
     pthread_mutex_unlock(&domains->lock);
     return done;
+}
+
+/* The step that is woken drains what was posted */
+void uct_helper_posted(uintptr_t address, size_t length)
+{
+    uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
+    uct_helper_md_t *md;
+
+    if ((address == 0) || !uct_helper_hear_try_domains()) {
+        return;
+    }
+    if (ucs_process_is(domains->process)) {
+        for (md = domains->first; md != NULL; md = md->hear_next) {
+            /* relaxed: of one that rests by now the wake-up is in vain */
+            if (!ucs_load_relaxed(&md->is_resting) &&
+                ucs_regcache_post_is_urgent(md->cache, address, length)) {
+                ucs_thread_wake(md->thread);
+            }
+        }
+    }
+    pthread_mutex_unlock(&domains->lock);
 }
 
 /*

@@ -8,6 +8,8 @@
 
 #include <ucs/sys/compiler_def.h>
 
+#include <stddef.h>
+
 /**
  * @file hear.h
  *
@@ -89,6 +91,19 @@ void uct_helper_hear(const ucs_operation_t *operations, unsigned count);
  * @return Nonzero if a step was taken.
  */
 int uct_helper_idle_step(uint64_t spare_ns);
+
+
+/**
+ * A receive was posted, and its message has not come: wake the helper of each
+ * domain that is to register its buffer now, sleeps, and would be told too late
+ * by anything else. Takes no step and waits for nothing; a system call only to
+ * wake. Any thread but one that is inside a registration, a memory event, a
+ * signal handler or a step.
+ *
+ * @param [in] address  0: nothing is done.
+ * @param [in] length   Bytes.
+ */
+void uct_helper_posted(uintptr_t address, size_t length);
 
 
 /** @return Nonzero if something tells of threads that wait: there are idle

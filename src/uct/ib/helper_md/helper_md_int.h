@@ -61,10 +61,11 @@ typedef struct uct_helper_md {
     uint64_t                 turn_at;     /* ns */
     uint64_t                 turn_cpu_ns;
     int                      bound_cpu;   /* plus one, 0: to none yet */
-    int                      is_resting;
+    _Atomic(int)             is_resting;
     int                      is_alone;    /* idle steps go before its own */
     ucs_taken_t              taken;       /* from the application */
     int                      watches;     /* the monitor was started */
+    int                      pages;       /* registrations pin nothing */
     uct_helper_populated_t   populated;
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */
@@ -120,6 +121,11 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 /** Create md->cache, with the domain's node if it has a ledger. Thread and call
  *  sites exist already. */
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
+
+
+/** Find out whether registrations are to declare memory without pinning it.
+ *  Before the cache is there. */
+void uct_helper_md_check_paging(uct_helper_md_t *md);
 
 
 /** Have the cache distrust memory if the domain below marks what it

@@ -130,6 +130,11 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     cancel = ucs_cancel_disable();
     status = ucs_thread_start(md->thread);
     if (status == UCS_OK) {
+        if (md->config.policy == UCS_REGCACHE_POLICY_OVERLAP) {
+            /* Woken at a post it would pin where the rank goes on, and the rank
+             * wait */
+            ucs_thread_set_batch(md->thread);
+        }
         uct_helper_md_bind(md);
         uct_helper_md_listen(md);
     } else {
@@ -230,6 +235,7 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_destroy_site;
     }
 
+    uct_helper_md_check_paging(md);
     md->node = uct_helper_node_open(config);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {

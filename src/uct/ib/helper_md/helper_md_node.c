@@ -131,12 +131,13 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     md->is_alone = (place.patience_ns != 0);
     ucs_thread_set_patience(md->thread, place.patience_ns);
     ucs_regcache_set_shared(md->cache, place.shared_ns);
-    if (md->is_resting == place.runs) {
-        md->is_resting = !place.runs;
+    /* relaxed: written here alone */
+    if (ucs_load_relaxed(&md->is_resting) == place.runs) {
+        ucs_store_relaxed(&md->is_resting, !place.runs);
         ucs_helper_debug("%s: the helper %s: %s; %u idle cores", md->name,
                          place.runs ? "resumes" : "rests",
                          ucs_place_reasons[place.why], place.idle_cores);
-        if (md->is_resting) {
+        if (!place.runs) {
             ucs_regcache_rest(md->cache);
         } else {
             ucs_regcache_resume(md->cache);
@@ -156,5 +157,5 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
         md->turn_at = now + UCS_NODE_TURN_NS;
         uct_helper_md_turn(md, now);
     }
-    return md->is_resting ? md->turn_at : 0;
+    return ucs_load_relaxed(&md->is_resting) ? md->turn_at : 0;
 }

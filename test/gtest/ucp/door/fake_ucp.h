@@ -19,6 +19,7 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 /*
@@ -43,6 +44,8 @@ extern std::atomic<unsigned> idle_steps;
 extern std::atomic<uint64_t> spare_ns; /* as the latest one was told */
 extern std::atomic<uint64_t> time; /* ns, what the door is told, and one more */
 extern std::function<void()> in_idle_step;
+/* What the listener was told of receives that wait */
+extern std::vector<std::pair<uintptr_t, size_t>> posted;
 extern const ucp_door_reader_t *reader;
 std::map<std::string, ucp_door_func_t> &functions();
 
@@ -118,6 +121,7 @@ protected:
     static uint64_t now();
     static uint64_t walk(uintptr_t position, uintptr_t caller);
     static int idle_step(uint64_t spare_ns);
+    static void posted(uintptr_t address, size_t length);
     static uint64_t wait(uint64_t ns);
     void SetUp() override;
 

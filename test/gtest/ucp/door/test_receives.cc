@@ -3,6 +3,7 @@
  */
 #include "fake_ucp.h"
 
+#include <cerrno>
 #include <thread>
 
 /*
@@ -130,6 +131,31 @@ TEST_F(test_door_receive, completion_function)
     /* The request is no receive's any more */
     ucp_request_free(request);
     EXPECT_EQ(0u, heard().size());
+}
+
+/* Once UCP has it, for it may find the message there and register at once; not
+ * of one that is over by then, is short or is not a buffer */
+TEST_F(test_door_receive, what_waits_for_its_message_is_told)
+{
+    bool was_told = true;
+
+    fake_ucp::inside = [&]() { was_told = !fake_ucp::posted.empty(); };
+    errno            = 0;
+    post();
+    EXPECT_FALSE(was_told);
+    EXPECT_EQ(0, errno);
+    ASSERT_EQ(1u, fake_ucp::posted.size());
+    EXPECT_EQ((uintptr_t)buffer, fake_ucp::posted[0].first);
+    EXPECT_EQ(sizeof(buffer), fake_ucp::posted[0].second);
+
+    fake_ucp::answer = 0;
+    post();
+    fake_ucp::answer = fake_ucp::word(UCS_STATUS_PTR(UCS_ERR_NO_MEMORY));
+    post();
+    fake_ucp::answer = fake_ucp::word(request);
+    ucp_tag_recv_nbx(worker, buffer, 4095, 5, 6, &param);
+    EXPECT_EQ(1u, fake_ucp::posted.size());
+    heard();
 }
 
 /* UCX gives NULL to a completion function without an argument */

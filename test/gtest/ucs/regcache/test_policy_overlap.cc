@@ -110,6 +110,88 @@ TEST_F(test_regcache_overlap, by_a_thread_that_waits_as_well)
     EXPECT_TRUE(is_pinned(0));
 }
 
+/* The helper is woken for a post of what it is to register now, and for no
+ * other: not for what is registered or being so, is shorter than a wake-up, or
+ * is not registered ahead. */
+TEST_F(test_regcache_overlap, a_post_wakes_the_helper)
+{
+    constexpr size_t LONG = 512 * regcache_world::PAGE; /* 26.6 us */
+
+    w.open();
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, BASE, LONG));
+    for (unsigned i = 0; i < 4; ++i) {
+        w.use(buffer(1000 + 100 * i), LONG, 1000); /* what that takes */
+    }
+    w.step();
+    EXPECT_TRUE(ucs_regcache_post_is_urgent(w.cache, BASE, LONG));
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, BASE, SIZE));
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, UINTPTR_MAX - SIZE,
+                                             LONG));
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, buffer(1000), LONG));
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, buffer(1000) - SIZE,
+                                             LONG));
+
+    /* Declared, and unpinned for others */
+    EXPECT_NE(0u, ucs_regcache_shrink(w.cache, LONG));
+    EXPECT_TRUE(ucs_regcache_post_is_urgent(w.cache, buffer(1000), LONG));
+
+    w.on_reg = [&](regcache_world::registration) {
+        EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, buffer(1000), LONG));
+        return UCS_OK;
+    };
+    w.use(buffer(1000), LONG, 1000);
+    w.on_reg = nullptr;
+    ucs_regcache_helper_refused(w.cache);
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, BASE, LONG));
+}
+
+/* Another policy foresees when it is due */
+TEST(test_regcache_no_overlap, a_post_wakes_nobody)
+{
+    regcache_world w(UCS_REGCACHE_POLICY_PREDICT);
+    constexpr size_t LONG = 512 * regcache_world::PAGE;
+
+    w.open();
+    for (unsigned i = 0; i < 4; ++i) {
+        w.use(0x10000000 + 2 * i * LONG, LONG, 1000);
+    }
+    EXPECT_FALSE(ucs_regcache_post_is_urgent(w.cache, 0x20000000, LONG));
+}
+
+/* What was unmapped pins until it has been deregistered. That goes before what
+ * may be used again does, or else that would be pinned again without need. */
+TEST_F(test_regcache_overlap, without_a_ceiling_nothing_is_pinned_again)
+{
+    open();
+    use(0);
+    for (unsigned i = 0; i < 20; ++i) {
+        use(1);
+        ucs_regcache_unmapped(w.cache, buffer(1), SIZE);
+        w.touch(buffer(1), SIZE); /* the helper has not come by now */
+        EXPECT_TRUE(is_pinned(0)) << i;
+        EXPECT_LE(w.stats().pinned_bytes, 3 * SIZE);
+        use(0);
+    }
+    EXPECT_EQ(0u, w.stats().repinned);
+    EXPECT_EQ(0u, w.stats().evicted);
+}
+
+/* Also where more waits than a use is to finish */
+TEST_F(test_regcache_overlap, nor_for_much_that_was_unmapped)
+{
+    open();
+    use(0);
+    for (unsigned i = 200; i < 400; ++i) {
+        use(i);
+    }
+    ucs_regcache_unmapped(w.cache, buffer(200), 200 * 2 * SIZE);
+    w.touch(buffer(1), SIZE);
+    EXPECT_TRUE(is_pinned(0));
+    EXPECT_EQ(0u, w.stats().evicted);
+    w.advance(100 * MS);
+    EXPECT_EQ(3 * SIZE, w.stats().pinned_bytes);
+}
+
 /* Whatever the price says, and however often no message came */
 TEST_F(test_regcache_overlap, it_stays_whatever_becomes_of_the_receive)
 {
@@ -340,6 +422,51 @@ TEST_F(test_regcache_overlap, an_invalid_segment_fails_when_it_is_used)
     post(0);
     w.step();
     EXPECT_TRUE(is_pinned(0));
+}
+
+/* Where the device pages: once a registration, of what is posted, and before a
+ * use can find it; what a use declares itself its device brings in by faults */
+TEST_F(test_regcache_overlap, what_is_posted_is_prefetched)
+{
+    std::vector<uintptr_t> told;
+    bool is_unmapped = false;
+
+    w.on_prefetch = [&](uintptr_t address, size_t length) {
+        EXPECT_EQ(SIZE, length);
+        told.push_back(address);
+        if (is_unmapped) {
+            ucs_regcache_unmapped(w.cache, address, length);
+        }
+        return !is_unmapped;
+    };
+    open_with_room_for(2);
+    use(0);
+    EXPECT_TRUE(told.empty());
+    post(1, 1);
+    w.step();
+    EXPECT_EQ(std::vector<uintptr_t>{buffer(1)}, told);
+    use(1);
+    end(1, 1);
+    post(1, 2);
+    w.step();
+    EXPECT_EQ(1u, told.size()); /* it is there */
+    end(1, 2);
+    w.step();
+
+    use(2);
+    use(3); /* 1 had to go */
+    w.step();
+    post(1, 3);
+    w.step();
+    EXPECT_EQ((std::vector<uintptr_t>{buffer(1), buffer(1)}), told);
+    EXPECT_EQ(2u, w.stats().prefetched);
+
+    is_unmapped = true;
+    post(5, 4);
+    w.step();
+    EXPECT_FALSE(is_pinned(5));
+    EXPECT_EQ(2u, w.stats().prefetched);
+    w.close(); /* what is looked at lives as long */
 }
 
 /* Unpinned or not, of unmapped memory nothing is left */

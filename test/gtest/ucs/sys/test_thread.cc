@@ -171,6 +171,18 @@ TEST_F(test_thread, can_be_bound)
     EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
 }
 
+/* Woken, it takes no core from the thread that wakes it */
+TEST_F(test_thread, can_be_in_no_hurry)
+{
+    ucs_thread_set_batch(m_thread); /* does nothing: it does not run */
+    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(1);
+    int before = sched_getscheduler(m_tid);
+    ucs_thread_set_batch(m_thread);
+    EXPECT_EQ((before == SCHED_OTHER) ? SCHED_BATCH : before,
+              sched_getscheduler(m_tid));
+}
+
 class test_thread_timed : public test_thread {
 protected:
     uint64_t on_step(uint64_t now) override

@@ -84,6 +84,7 @@ typedef struct uct_helper_options {
     char *cpu_policy;
     char *populate_threads;
     char *coalesce;
+    char *odp;
     char *log;
     char *pin;
     char *pin_cost;
@@ -108,6 +109,7 @@ typedef struct uct_helper_config {
     ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
     ucs_place_policy_t       cpu_policy;
     ucs_regcache_cover_kind_t coalesce;
+    int                      odp;             /**< if the device pages */
     unsigned                 populate_threads; /**< 0: off;
                                                    UCT_HELPER_HANDS_AUTO */
     ucs_log_level_t          log_level;

@@ -58,6 +58,7 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->helper_lost_ns          += stats->helper_lost_ns;
     sum->registrations           += stats->registrations;
     sum->repinned                += stats->repinned;
+    sum->prefetched              += stats->prefetched;
     sum->covers                  += stats->covers;
     sum->spared                  += stats->spared;
     sum->spared_ns               += stats->spared_ns;

@@ -144,6 +144,7 @@ static void uct_helper_report_json_covers(ucs_json_t *json,
 
     ucs_json_count(json, "registrations", stats->registrations);
     ucs_json_count(json, "repinned", stats->repinned);
+    ucs_json_count(json, "prefetched", stats->prefetched);
     ucs_json_count(json, "covers", stats->covers);
     ucs_json_count(json, "spared", stats->spared);
     ucs_json_number(json, "spared_seconds", stats->spared_ns * UCT_HELPER_NS);

@@ -39,6 +39,7 @@ protected:
         m_options.cpu_policy  = text("auto");
         m_options.populate_threads = text("off");
         m_options.coalesce    = text("off");
+        m_options.odp         = text("n");
         m_options.monitor     = text("auto");
         m_options.report      = text("");
         m_options.trace       = text("");
@@ -136,6 +137,7 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&uct_helper_options_t::populate_threads,
          "UCX_MD_HELPER_POPULATE_THREADS", "17"},
         {&uct_helper_options_t::coalesce, "UCX_MD_HELPER_COALESCE", "on"},
+        {&uct_helper_options_t::odp, "UCX_MD_HELPER_ODP", "auto"},
         {&uct_helper_options_t::max_regions, "UCX_MD_HELPER_MAX_REGIONS", "0"},
         {&uct_helper_options_t::monitor, "UCX_MD_HELPER_MONITOR", "kernel"},
         {&uct_helper_options_t::report, "UCX_MD_HELPER_REPORT", "json:"},

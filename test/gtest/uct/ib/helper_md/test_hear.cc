@@ -4,6 +4,7 @@
 #include "decorator_fixture.h"
 
 #include <uct/ib/helper_md/hear.h>
+#include <ucs/regcache/stats.h>
 #include <ucs/sys/clock.h>
 
 #include <atomic>
@@ -50,7 +51,8 @@ protected:
         m_threads.clear();
     }
 
-    static void say(ucs_operation_kind_t kind, void *address, uint32_t id)
+    static void say(ucs_operation_kind_t kind, void *address, uint32_t id,
+                    size_t length = TEST_LENGTH)
     {
         ucs_operation_t operation = {};
 
@@ -58,7 +60,7 @@ protected:
         operation.kind    = kind;
         operation.id      = id;
         operation.address = (uintptr_t)address;
-        operation.length  = TEST_LENGTH;
+        operation.length  = length;
         operation.label   = 77;
         uct_helper_hear(&operation, 1);
     }
@@ -134,6 +136,225 @@ TEST_F(test_idle, threads_register_while_others_step)
     EXPECT_EQ(0u, gone);
     EXPECT_NE(0u, m_steps);
     close(lower);
+}
+
+/* A receive is posted, and the program does something else: the helper comes by
+ * itself. What is registered needs nobody. */
+TEST_F(test_idle, a_post_wakes_the_helper)
+{
+    const size_t length = 4ul << 20;
+    fake_lower lower;
+    void *buffers[2];
+
+    m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
+    for (auto &buffer : buffers) {
+        buffer = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        ASSERT_NE(MAP_FAILED, buffer);
+    }
+    attach(lower);
+    /* Slow enough to be worth it */
+    lower.on_reg = [](void*, size_t) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return UCS_OK;
+    };
+    for (unsigned i = 0; i < 20; ++i) {
+        EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffers[0], length)));
+        munmap(buffers[0], length);
+        EXPECT_EQ(buffers[0],
+                  mmap(buffers[0], length, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_FIXED,
+                       -1, 0));
+    }
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffers[0], length)));
+    unsigned count = lower.reg_count();
+    say(UCS_OPERATION_RECEIVE, buffers[1], 1, length);
+    uct_helper_posted((uintptr_t)buffers[1], length);
+    for (unsigned i = 0; (lower.reg_count() == count) && (i < 10000); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(count + 1, lower.reg_count());
+
+    close(lower);
+    uct_helper_posted((uintptr_t)buffers[1], length); /* of nobody */
+    for (auto buffer : buffers) {
+        munmap(buffer, length);
+    }
+}
+
+/* Where nothing is mapped, or nothing is any more, the post declares all the
+ * same. The use gets the lower domain's own answer, which is asked as without
+ * the helper: what it says of an error is not hidden. */
+TEST_F(test_idle, an_invalid_segment_fails_at_its_use)
+{
+    fake_lower lower;
+    uct_mem_h memh;
+
+    m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
+    lower.on_reg    = [](void *address, size_t length) {
+        std::vector<unsigned char> pages(length / 4096);
+
+        return (mincore(address, length, pages.data()) == 0) ?
+                       UCS_OK : UCS_ERR_INVALID_ADDR;
+    };
+    attach(lower);
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+    void *buffer = map(nullptr);
+    say(UCS_OPERATION_RECEIVE, buffer, 1);
+    EXPECT_NE(0, step());
+    EXPECT_EQ(2u, lower.live_count());
+    munmap(buffer, TEST_LENGTH);
+    say(UCS_OPERATION_RECEIVE, buffer, 2); /* it is none */
+    EXPECT_NE(0, step());
+
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR,
+              ops(lower)->mem_reg(lower.md(), buffer, TEST_LENGTH, access,
+                                  &memh));
+    EXPECT_FALSE(lower.last_reg_flags() & UCT_MD_MEM_FLAG_HIDE_ERRORS);
+
+    /* It has become one */
+    EXPECT_EQ(buffer, map(buffer));
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffer, TEST_LENGTH)));
+    close(lower);
+    munmap(buffer, TEST_LENGTH);
+}
+
+/*
+ * On-demand paging: a device that pages pins nothing.
+ */
+
+class test_paging : public test_idle {
+protected:
+    static constexpr size_t LENGTH = 1ul << 20;
+
+    void SetUp() override
+    {
+        test_idle::SetUp();
+        m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
+        m_config.odp    = 1;
+    }
+
+    /* That nobody has touched */
+    static void *map_untouched()
+    {
+        void *address = mmap(nullptr, LENGTH, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        EXPECT_NE(MAP_FAILED, address);
+        return address;
+    }
+
+    static unsigned resident(void *address)
+    {
+        std::vector<unsigned char> pages(LENGTH / 4096);
+        unsigned count = 0;
+
+        EXPECT_EQ(0, mincore(address, LENGTH, pages.data()));
+        for (unsigned char page : pages) {
+            count += page & 1;
+        }
+        return count;
+    }
+
+    /* A use that shows the helper what is asked for, then a post */
+    void use_and_post(fake_lower &lower, void *used, void *posted)
+    {
+        EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, used, LENGTH)));
+        EXPECT_NE(0, step());
+        say(UCS_OPERATION_RECEIVE, posted, 1, LENGTH);
+        EXPECT_NE(0, step());
+    }
+
+    uint64_t prefetched(fake_lower &lower)
+    {
+        ucs_regcache_stats_t stats;
+
+        ucs_regcache_stats(uct_helper_md_cache(lower.md()), ucs_clock_now(),
+                           &stats);
+        return stats.prefetched;
+    }
+};
+
+TEST_F(test_paging, memory_is_declared_and_prefetched_and_never_pinned)
+{
+    fake_lower lower("fake", UCT_MD_FLAG_ADVISE);
+    void *used   = map_untouched();
+    void *posted = map_untouched();
+
+    lower.bring_in(true);
+    attach(lower);
+    use_and_post(lower, used, posted);
+    EXPECT_EQ(0u, lower.pinned_count());
+    EXPECT_EQ(3u, lower.declared_count()); /* a page to see whether it does */
+    EXPECT_EQ(0u, resident(used));
+    EXPECT_EQ(0u, resident(posted));
+    ASSERT_EQ(1u, lower.advised().size());
+    EXPECT_EQ(posted, lower.advised()[0].address);
+    EXPECT_EQ(LENGTH, lower.advised()[0].length);
+    EXPECT_EQ(1u, prefetched(lower));
+
+    /* The use of it finds it, and has it declared no second time */
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, posted, LENGTH)));
+    EXPECT_EQ(3u, lower.declared_count());
+    close(lower);
+    munmap(used, LENGTH);
+    munmap(posted, LENGTH);
+}
+
+/* It takes the flag, and pins */
+TEST_F(test_paging, a_device_that_does_not_page_pins)
+{
+    fake_lower lower("fake", UCT_MD_FLAG_ADVISE);
+    void *used = map_untouched();
+
+    lower.bring_in(false);
+    attach(lower);
+    uct_mem_h memh = reg(lower, used, LENGTH);
+    EXPECT_FALSE(lower.find(memh).flags & UCT_MD_MEM_FLAG_NONBLOCK);
+    EXPECT_EQ(LENGTH / 4096, resident(used));
+    EXPECT_EQ(UCS_OK, dereg(lower, memh));
+    EXPECT_EQ(0u, lower.declared_count());
+    EXPECT_TRUE(lower.advised().empty());
+    close(lower);
+    munmap(used, LENGTH);
+}
+
+TEST_F(test_paging, unless_asked_for_nothing_is_declared)
+{
+    fake_lower lower("fake", UCT_MD_FLAG_ADVISE), cannot;
+    void *used = map_untouched(), *posted = map(nullptr);
+
+    m_config.odp = 0;
+    lower.bring_in(true);
+    attach(lower);
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, used, LENGTH)));
+    EXPECT_NE(0, step());
+    say(UCS_OPERATION_RECEIVE, posted, 1);
+    EXPECT_NE(0, step());
+    EXPECT_EQ(0u, lower.declared_count());
+    EXPECT_EQ(2u, lower.pinned_count());
+    EXPECT_TRUE(lower.advised().empty());
+    EXPECT_EQ(0u, prefetched(lower));
+    close(lower);
+
+    /* One that takes no advice is not asked */
+    m_config.odp = 1;
+    cannot.bring_in(true);
+    attach(cannot);
+    EXPECT_EQ(UCS_OK, dereg(cannot, reg(cannot, used, LENGTH)));
+    EXPECT_EQ(0u, cannot.declared_count());
+    close(cannot);
+
+    /* Other policies register when a use is due, and pin */
+    m_config.policy = UCS_REGCACHE_POLICY_PREDICT;
+    fake_lower other("fake", UCT_MD_FLAG_ADVISE);
+    other.bring_in(true);
+    attach(other);
+    EXPECT_EQ(UCS_OK, dereg(other, reg(other, used, LENGTH)));
+    EXPECT_EQ(0u, other.declared_count());
+    close(other);
+    munmap(used, LENGTH);
+    munmap(posted, TEST_LENGTH);
 }
 
 /* A child has no part in the parent's domains, but it may have its own, also if
