@@ -70,7 +70,8 @@ static int ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 __attribute__((constructor)) static void ear_open(void)
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, ear_now,
-                                                 ear_walk, ear_idle_step};
+                                                 ear_walk, ear_idle_step,
+                                                 {NULL, NULL}};
     ucp_door_open_func_t open;
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);

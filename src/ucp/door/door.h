@@ -5,6 +5,7 @@
 #define UCP_DOOR_H_
 
 #include <ucs/predict/operation.h>
+#include <ucs/sys/clock.h>
 
 #include <ucs/sys/compiler_def.h>
 
@@ -21,7 +22,7 @@
 BEGIN_C_DECLS
 
 /** Of the two structures below: stub and module may be of different builds. */
-#define UCP_DOOR_VERSION 2u
+#define UCP_DOOR_VERSION 3u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -37,6 +38,8 @@ typedef struct ucp_door_listener {
     /* An idle step, by a thread that has waited for so long, less what such
      * steps took: must not call UCP, nor wait */
     int (*idle_step)(uint64_t spare_ns);
+    /* As now, and without a call; zeroed: that cannot be had */
+    ucs_clock_view_t clock;
 } ucp_door_listener_t;
 
 /** Figures of the door, since it was opened. */
