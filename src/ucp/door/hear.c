@@ -187,13 +187,14 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
     ucp_door_memo_t *memo =
             &ucp_door_thread.memos[(site.caller ^ site.position) %
                                    UCP_DOOR_MEMOS];
+    uint64_t now               = ucp_door_now(state);
     ucs_operation_t *operation = ucp_door_ring_room(ring);
 
     ++ucp_door_thread.heard;
     if (operation == NULL) {
         return;
     }
-    operation->time    = ucp_door_now(state);
+    operation->time    = now;
     operation->address = data.address;
     operation->length  = data.length;
     operation->id      = id;
