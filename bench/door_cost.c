@@ -36,6 +36,11 @@ static uint64_t door_now(void)
     return ucs_clock_now();
 }
 
+static uint64_t door_walk(uintptr_t position UCS_V_UNUSED, uintptr_t caller)
+{
+    return caller | 1;
+}
+
 static int door_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 {
     return 0;
@@ -43,11 +48,13 @@ static int door_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 
 static int door_open(void)
 {
-    static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, door_now,
-                                                 NULL, door_idle_step, NULL};
+    static ucp_door_listener_t listener = {UCP_DOOR_VERSION, door_now,
+                                           door_walk, door_idle_step,
+                                           NULL, {NULL, NULL}};
     ucp_door_open_func_t open;
 
     ucs_clock_init();
+    listener.clock = ucs_clock_view();
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
     door_reader = (open == NULL) ? NULL : open(&listener);
     return door_reader != NULL;

@@ -21,6 +21,7 @@ static const char *const ear_names[] = {"send", "receive", "received", "put",
 static const ucp_door_reader_t *ear_reader;
 static _Atomic(unsigned long) ear_heard[UCS_OPERATION_LAST];
 static _Atomic(unsigned long) ear_strange;
+static _Atomic(uint64_t) ear_threads; /* a bit for each that was heard */
 
 
 static void ear_listen(void)
@@ -33,6 +34,7 @@ static void ear_listen(void)
             if (operations[i].kind < UCS_OPERATION_LAST) {
                 ++ear_heard[operations[i].kind];
             }
+            ear_threads |= UINT64_C(1) << (operations[i].thread % 64);
             /* All but ends have a label, and length comes with an address */
             ear_strange += (operations[i].kind >= UCS_OPERATION_LAST) ||
                            ((operations[i].label == 0) !=
@@ -70,7 +72,8 @@ static int ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 __attribute__((constructor)) static void ear_open(void)
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, ear_now,
-                                                 ear_walk, ear_idle_step, NULL};
+                                                 ear_walk, ear_idle_step,
+                                                 NULL, {NULL, NULL}};
     ucp_door_open_func_t open;
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
@@ -105,7 +108,9 @@ __attribute__((destructor)) static void ear_write(void)
     for (i = 0; i < UCS_OPERATION_LAST; ++i) {
         fprintf(file, "%s %lu\n", ear_names[i], ear_heard[i]);
     }
-    fprintf(file, "strange %lu\nlost %lu\nidle %lu\n", ear_strange,
-            (unsigned long)stats.lost, (unsigned long)stats.idle_steps);
+    fprintf(file, "strange %lu\nlost %lu\nidle %lu\nthreads %d\n",
+            ear_strange, (unsigned long)stats.lost,
+            (unsigned long)stats.idle_steps,
+            __builtin_popcountll(ear_threads));
     fclose(file);
 }

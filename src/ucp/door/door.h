@@ -5,6 +5,7 @@
 #define UCP_DOOR_H_
 
 #include <ucs/predict/operation.h>
+#include <ucs/sys/clock.h>
 
 #include <ucs/sys/compiler_def.h>
 
@@ -41,6 +42,8 @@ typedef struct ucp_door_listener {
     /* A receive of a page or more was told, and UCP has it and is not done
      * with it: must not call UCP, nor wait */
     void (*posted)(uintptr_t address, size_t length);
+    /* As now, and without a call; zeroed: that cannot be had */
+    ucs_clock_view_t clock;
 } ucp_door_listener_t;
 
 /** Figures of the door, since it was opened. */

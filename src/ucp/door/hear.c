@@ -118,7 +118,12 @@ static uint64_t ucp_door_now(ucp_door_state_t *state)
 {
     const ucp_door_listener_t *listener = ucp_door_listens(state);
     struct timespec time;
+    uint64_t ns;
 
+    if (ucs_likely((listener->clock.index != NULL) &&
+                   ucs_clock_try_read(listener->clock, &ns))) {
+        return ns;
+    }
     if (listener->now != NULL) {
         return listener->now();
     }
@@ -156,40 +161,68 @@ ucp_door_ring_t *ucp_door_ring(ucp_door_state_t *state)
     return ring;
 }
 
+/* What all threads know of the site, which this one then remembers */
+static UCS_F_NOINLINE uint32_t ucp_door_learn(ucp_door_state_t *state,
+                                              ucp_door_memo_t *memo,
+                                              ucp_door_site_t site,
+                                              unsigned what, size_t length)
+{
+    uint64_t path = ucp_door_labels_path(&state->labels,
+                                         ucp_door_listens(state)->walk, &site,
+                                         ucp_door_thread.heard);
+    uint32_t label = ucp_door_label(path, what >> UCP_DOOR_SIZE_BITS, length);
+
+    if (ucp_door_labels_know(&state->labels, &site)) {
+        *memo = (ucp_door_memo_t){.site = site, .what = what, .label = label};
+    }
+    return label;
+}
+
 void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
                    ucs_operation_kind_t kind, ucp_door_data_t data,
-                   const ucp_door_site_t *site, uint32_t id)
+                   ucp_door_site_t site, uint32_t id)
 {
-    ucs_operation_t operation = {
-        .address = data.address,
-        .length  = data.length,
-        .id      = id,
-        .kind    = kind,
-        .thread  = ring->number
-    };
-    uint64_t path;
+    unsigned what = (kind << UCP_DOOR_SIZE_BITS) |
+                    ucp_door_label_size(data.length);
+    ucp_door_memo_t *memo =
+            &ucp_door_thread.memos[(site.caller ^ site.position) %
+                                   UCP_DOOR_MEMOS];
+    uint64_t now               = ucp_door_now(state);
+    ucs_operation_t *operation = ucp_door_ring_room(ring);
 
-    operation.time  = ucp_door_now(state);
-    path            = ucp_door_labels_path(&state->labels,
-                                           ucp_door_listens(state)->walk, site,
-                                           ++ucp_door_thread.heard);
-    operation.label = ucp_door_label(path, kind, data.length);
-    ucp_door_ring_push(ring, &operation);
+    ++ucp_door_thread.heard;
+    if (operation == NULL) {
+        return;
+    }
+    operation->time    = now;
+    operation->address = data.address;
+    operation->length  = data.length;
+    operation->id      = id;
+    operation->kind    = kind;
+    operation->thread  = ring->number;
+    operation->label   = ((memo->site.caller == site.caller) &&
+                        (memo->site.position == site.position) &&
+                        (memo->what == what)) ?
+                               memo->label :
+                               ucp_door_learn(state, memo, site, what,
+                                              data.length);
+    ucp_door_ring_fill(ring);
 }
 
 void ucp_door_tell_end(ucp_door_ticket_t ticket)
 {
     ucp_door_state_t *state   = ucp_door_get();
     ucp_door_ring_t *ring     = ucp_door_ring(state);
-    ucs_operation_t operation = {
-        .id     = (uint32_t)ticket,
-        .kind   = UCS_OPERATION_RECEIVED,
-        .thread = (uint32_t)(ticket >> 32)
-    };
+    ucs_operation_t *operation;
 
-    if (ring != NULL) {
-        operation.time = ucp_door_now(state);
-        ucp_door_ring_push(ring, &operation);
+    if ((ring != NULL) && ((operation = ucp_door_ring_room(ring)) != NULL)) {
+        *operation = (ucs_operation_t){
+            .time   = ucp_door_now(state),
+            .id     = (uint32_t)ticket,
+            .kind   = UCS_OPERATION_RECEIVED,
+            .thread = (uint32_t)(ticket >> 32)
+        };
+        ucp_door_ring_fill(ring);
     }
 }
 
@@ -253,7 +286,7 @@ unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
     ring                  = ucp_door_ring(state);
     if (ring != NULL) {
-        ucp_door_tell(state, ring, kind, data, &site, 0);
+        ucp_door_tell(state, ring, kind, data, site, 0);
     }
 
     return place;

@@ -33,6 +33,14 @@ typedef enum ucp_door_place {
     UCP_DOOR_IN_UCP       /* in an operation: what comes from there is UCP's */
 } ucp_door_place_t;
 
+/** The label of a site's operations of one kind and size, as one thread
+ *  remembers it. All zero: of no site. */
+typedef struct ucp_door_memo {
+    ucp_door_site_t site;
+    uint32_t        what; /* kind, and ucp_door_label_size() in the low bits */
+    uint32_t        label;
+} ucp_door_memo_t;
+
 /** A thread of the program. */
 typedef struct ucp_door_thread {
     ucp_door_ring_t *ring;     /* NULL: has none, or not yet */
@@ -44,6 +52,7 @@ typedef struct ucp_door_thread {
                                   ended, or else the first look at the clock */
     uint64_t         idle_ns;  /* the shortest idle step so far; 0: none */
     uint64_t         spare_ns; /* waited before the next one, and not spent */
+    ucp_door_memo_t  memos[UCP_DOOR_MEMOS];
 } ucp_door_thread_t;
 
 /** Contiguous data of an operation; address 0 if they are not, or not known. */

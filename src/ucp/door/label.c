@@ -57,9 +57,20 @@ uint64_t ucp_door_labels_path(ucp_door_labels_t *labels,
     return path;
 }
 
+int ucp_door_labels_know(const ucp_door_labels_t *labels,
+                         const ucp_door_site_t *site)
+{
+    uint64_t key                = ucp_door_path_key(site);
+    const ucp_door_path_t *memo = &labels->paths[key >>
+                                                 (64 - UCP_DOOR_PATH_BITS)];
+
+    return (ucs_load_relaxed(&memo->check) ^ ucs_load_relaxed(&memo->path)) ==
+           key;
+}
+
 uint32_t ucp_door_label(uint64_t path, unsigned kind, size_t length)
 {
-    unsigned size = (length == 0) ? 0 : 64 - (unsigned)__builtin_clzll(length);
+    unsigned size = ucp_door_label_size(length);
     uint32_t label;
 
     label = (uint32_t)(ucs_hash_mix(path ^ ((kind * 65u + size + 1) *

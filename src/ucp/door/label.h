@@ -53,6 +53,17 @@ typedef struct ucp_door_site {
 } ucp_door_site_t;
 
 
+/** Bits of @ref ucp_door_label_size. */
+#define UCP_DOOR_SIZE_BITS 7
+
+
+/** @return The place of the highest bit of a length, from 1; 0 for 0. */
+static inline unsigned ucp_door_label_size(size_t length)
+{
+    return (length == 0) ? 0 : 64 - (unsigned)__builtin_clzll(length);
+}
+
+
 /**
  * Any thread.
  *
@@ -66,6 +77,12 @@ typedef struct ucp_door_site {
 uint64_t ucp_door_labels_path(ucp_door_labels_t *labels,
                               ucp_door_walk_func_t walk,
                               const ucp_door_site_t *site, uint64_t heard);
+
+
+/** @return Nonzero if the path of the site is remembered: it will not be
+ *          another one by and by. */
+int ucp_door_labels_know(const ucp_door_labels_t *labels,
+                         const ucp_door_site_t *site);
 
 
 /** @return The label, never 0: of operations of one path and kind, those whose

@@ -83,6 +83,8 @@ static void ucp_door_reader_find(void)
     const ucp_door_reader_t *reader;
     ucp_door_open_func_t open;
 
+    listener.clock = ucs_clock_view();
+
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
     if (open == NULL) {
         return;

@@ -151,7 +151,7 @@ static void ucp_door_receive_tell(ucp_door_receive_t *receive,
         id              = ucp_door_ring_id(ring);
         receive->ticket = ucp_door_ticket(ring->number, id);
     }
-    ucp_door_tell(state, ring, UCS_OPERATION_RECEIVE, data, &site, id);
+    ucp_door_tell(state, ring, UCS_OPERATION_RECEIVE, data, site, id);
 }
 
 void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,

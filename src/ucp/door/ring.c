@@ -3,8 +3,6 @@
  */
 #include "ring.h"
 
-#define UCP_DOOR_RING_MASK (UCP_DOOR_RING_LENGTH - 1)
-
 /* One ring as the reader sees it: what came after the look comes next time */
 typedef struct ucp_door_view {
     ucp_door_ring_t *ring;
@@ -50,23 +48,18 @@ void ucp_door_ring_leave(ucp_door_ring_t *ring)
     ucs_store_release(&ring->state, UCP_DOOR_RING_LEFT);
 }
 
-void ucp_door_ring_push(ucp_door_ring_t *ring, const ucs_operation_t *operation)
+int ucp_door_ring_look(ucp_door_ring_t *ring)
 {
     uint64_t tail = ucs_load_relaxed(&ring->tail);
 
+    /* [O-FREE] The acquire pairs with the reader's release: it has read what is
+     * overwritten now. */
+    ring->head_seen = ucs_load_acquire(&ring->head);
     if ((tail - ring->head_seen) == UCP_DOOR_RING_LENGTH) {
-        /* [O-FREE] The acquire pairs with the reader's release: it has read
-         * what is overwritten now. */
-        ring->head_seen = ucs_load_acquire(&ring->head);
-        if ((tail - ring->head_seen) == UCP_DOOR_RING_LENGTH) {
-            ucs_store_relaxed(&ring->lost, ucs_load_relaxed(&ring->lost) + 1);
-            return;
-        }
+        ucs_store_relaxed(&ring->lost, ucs_load_relaxed(&ring->lost) + 1);
+        return 0;
     }
-
-    ring->operations[tail & UCP_DOOR_RING_MASK] = *operation;
-    /* [O-FILL] The release pairs with the reader's acquire of the tail. */
-    ucs_store_release(&ring->tail, tail + 1);
+    return 1;
 }
 
 static unsigned ucp_door_rings_look(ucp_door_rings_t *rings,

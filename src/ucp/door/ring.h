@@ -24,6 +24,8 @@
 
 BEGIN_C_DECLS
 
+#define UCP_DOOR_RING_MASK (UCP_DOOR_RING_LENGTH - 1)
+
 /** What is written by different threads lies so far apart. */
 #define UCP_DOOR_LINE 64
 
@@ -66,13 +68,39 @@ ucp_door_ring_t *ucp_door_rings_take(ucp_door_rings_t *rings);
 void ucp_door_ring_leave(ucp_door_ring_t *ring);
 
 
-/**
- * By the ring's owner. Waits for nothing.
+/** Of @ref ucp_door_ring_room: the ring was full when the owner last looked.
  *
- * @param [in] operation  Copied, or counted as lost if the ring is full.
+ * @return Zero if it still is: the operation has been counted as lost. */
+int ucp_door_ring_look(ucp_door_ring_t *ring);
+
+
+/**
+ * By the ring's owner. Waits for nothing. What is to be said is written where
+ * the reader will find it: a copy of words that were stored just now makes the
+ * processor wait for them.
+ *
+ * @return The place of the next operation, until @ref ucp_door_ring_fill; NULL
+ *         if the ring is full: the operation has been counted as lost.
  */
-void ucp_door_ring_push(ucp_door_ring_t *ring,
-                        const ucs_operation_t *operation);
+static inline ucs_operation_t *ucp_door_ring_room(ucp_door_ring_t *ring)
+{
+    uint64_t tail = ucs_load_relaxed(&ring->tail);
+
+    if (ucs_unlikely((tail - ring->head_seen) == UCP_DOOR_RING_LENGTH) &&
+        !ucp_door_ring_look(ring)) {
+        return NULL;
+    }
+
+    return &ring->operations[tail & UCP_DOOR_RING_MASK];
+}
+
+
+/** By the ring's owner: what it has written to its room is to be read. */
+static inline void ucp_door_ring_fill(ucp_door_ring_t *ring)
+{
+    /* [O-FILL] The release pairs with the reader's acquire of the tail. */
+    ucs_store_release(&ring->tail, ucs_load_relaxed(&ring->tail) + 1);
+}
 
 
 /**

@@ -42,7 +42,7 @@ ucp_door_ring_t *ucp_door_ring(ucp_door_state_t *state);
 /** Tell an operation, by the owner of @a ring. @a id is a receive's, or 0. */
 void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
                    ucs_operation_kind_t kind, ucp_door_data_t data,
-                   const ucp_door_site_t *site, uint32_t id);
+                   ucp_door_site_t site, uint32_t id);
 
 
 /** A receive that was told waits for its message: whoever has time may register

@@ -48,6 +48,11 @@
  *  programs of more call sites walk more, or less, often. */
 #define UCP_DOOR_PATH_BITS 12
 
+/** Sites whose labels a thread remembers by itself, a power of two: a look there
+ *  takes 2 ns, and 10 at what all threads know. Half: loops of more than a few
+ *  calls have the dearer look. Double: 192 bytes more for each thread. */
+#define UCP_DOOR_MEMOS 8u
+
 /** Operations for one walk of the stack, once as many were walked as paths are
  *  remembered. A walk takes about a microsecond. Half: a program of endlessly
  *  many call sites pays twice as much. Double: it learns them half as fast. */

@@ -27,6 +27,12 @@
  * at this often */
 #define UCS_BELL_NS 5000000ul
 
+/* Times its patience after which the thread takes a step of its own although
+ * others take them, for some work is the thread's alone, such as the node's. Half:
+ * twice as many switches while ranks wait. Double: where waits end that have
+ * lasted for as long, it may be late by 0.16 s, or 0.64 s on crowded cores. */
+#define UCS_THREAD_OWN 16u
+
 /* What a wake-up and the thread tell each other, in one word */
 enum {
     UCS_THREAD_AWAKE,    /* runs a step, or is about to */
@@ -57,6 +63,8 @@ struct ucs_thread {
     uint64_t          next;       /* until then no step is due */
     uint64_t          patience;   /* 0: it leaves its steps to nobody */
     uint64_t          left_until; /* until then it leaves them to others */
+    uint64_t          left_since; /* others have taken them without a gap */
+    uint64_t          own_at;     /* then it takes one of its own in any case */
     uint64_t          armed;      /* until then it sleeps unless it is woken */
     int               is_called;  /* a wake-up that no step has served */
     uint32_t          bell_seen;
@@ -164,27 +172,42 @@ uint64_t ucs_thread_spent(void)
     return ns;
 }
 
+/* Others take its steps. To look whether they still do costs two switches, so it
+ * looks after as long as they have come: steps that have come for so long go on
+ * (the bound of ski rental), and if they do not, the thread is late for no longer
+ * than it was spared. */
+static uint64_t ucs_thread_doze(const struct ucs_thread *thread, uint64_t now)
+{
+    uint64_t until = now + (now - ucs_min(now, thread->left_since));
+
+    return ucs_min(ucs_max(until, thread->left_until), thread->own_at);
+}
+
 /* Under the step's lock: a step, unless others take them. A wake-up that came
  * before one of theirs is served by it; any other one by a step of its own, as
- * soon as they have not come for its patience.
+ * soon as it finds that they have not come for its patience, or at the time of
+ * its own.
  *
  * @return How it sleeps, until thread->armed. */
 static uint32_t
 ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
 {
     uint64_t now = ucs_clock_now();
+    uint64_t until;
 
     thread->is_called |= is_called;
-    if ((now >= thread->left_until) || (bell != thread->bell_seen)) {
+    if ((now >= ucs_min(thread->left_until, thread->own_at)) ||
+        (bell != thread->bell_seen)) {
         thread->is_called = 0;
         thread->bell_seen = bell;
         thread->next      = thread->step(thread->arg, now);
-        thread->armed     = ucs_max(thread->next, thread->left_until);
-        return UCS_THREAD_ASLEEP;
+        thread->own_at    = now + UCS_THREAD_OWN * thread->patience;
     }
 
-    if (thread->is_called || (thread->next <= thread->left_until)) {
-        thread->armed = thread->left_until;
+    until = ucs_thread_doze(thread, now);
+    if ((now < thread->left_until) &&
+        (thread->is_called || (thread->next <= until))) {
+        thread->armed = until;
         return UCS_THREAD_DOZING;
     }
     thread->armed = thread->next;
@@ -243,7 +266,7 @@ static void *ucs_thread_main(void *arg)
 
 int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
 {
-    uint64_t next;
+    uint64_t next, now;
     int is_sooner;
 
     if (pthread_mutex_trylock(&thread->step_lock) != 0) {
@@ -252,7 +275,11 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
     thread->is_called = 0;
     next              = step(arg, ucs_clock_now());
     if (thread->patience != 0) {
-        thread->left_until = ucs_clock_now() + thread->patience;
+        now = ucs_clock_now();
+        if (now >= thread->left_until) {
+            thread->left_since = now; /* the first for a while */
+        }
+        thread->left_until = now + thread->patience;
         thread->next       = next;
         is_sooner = (ucs_max(next, thread->left_until) < thread->armed);
     } else {

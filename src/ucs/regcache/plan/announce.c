@@ -251,6 +251,7 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     announcement->thread = operation->thread;
     announcement->is_over   = 0;
     announcement->has_acted = 0;
+    announcement->in_wait   = 0;
     announcement->is_first  = 0;
     ucs_regcache_announced_price(cache, announcement);
     if (cache->plan.ops->keeps) {
@@ -309,6 +310,20 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     return found;
 }
 
+/* What a registration in the rank's own wait has cost of the use that it was
+ * for, in missed uses: the message may have come in the midst of it, and waited
+ * for the rest. When it did nobody knows: half of it, if it was there at the end,
+ * and the less the longer the rank went on waiting. */
+static double
+ucs_regcache_announced_overhang(const ucs_regcache_announcement_t *of,
+                                const ucs_use_t *use)
+{
+    double takes = (double)of->takes;
+    double after = (double)ucs_predict_sat_sub(use->start_ns, of->ready);
+
+    return of->in_wait ? ucs_max(takes - after, 0) / (2 * takes) : 0;
+}
+
 void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
@@ -337,7 +352,8 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
         cost = ucs_regcache_announced_cost(of,
                                            (double)(of->due - of->posted),
                                            (double)(use->start_ns -
-                                                    of->posted));
+                                                    of->posted)) +
+               ucs_regcache_announced_overhang(of, use);
         announced->saved = 1 - ucs_min(cost, 1);
     }
     if ((of->region == use->region) && (of->generation == use->generation)) {
@@ -618,6 +634,7 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
         of->generation = generation;
         of->ready      = ucs_regcache_now(cache);
         of->has_acted  = (act_first == UCS_REGCACHE_ANNOUNCED_REGISTER);
+        of->in_wait    = of->has_acted && ucs_regcache_is_idling(cache);
         ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
     } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
         ucs_regcache_announced_set(announced, of,

@@ -74,6 +74,8 @@ typedef struct ucs_regcache_announcement {
     uint32_t                       thread;
     uint32_t                       is_over;    /* no use can be its own */
     uint32_t                       has_acted;  /* it was READY */
+    uint32_t                       in_wait;    /* registered by the rank itself,
+                                                  in an idle step */
     uint32_t                       is_first;   /* nobody knew the buffer */
     ucs_regcache_announced_state_t state;
     ucs_regcache_region_t          *region;    /* READY */

@@ -74,7 +74,7 @@ void test_door::posted(uintptr_t address, size_t length)
 void test_door::SetUp()
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, now, walk,
-                                                 idle_step, posted};
+                                                  idle_step, posted, {}};
 
     ucp_door_slots_find_by(fake_ucp::find);
     fake_ucp::reader = ucp_door_open(&listener);
@@ -550,10 +550,45 @@ TEST_IDLE(an_idle_step_is_not_in_another)
     EXPECT_EQ(0u, heard().size());
 }
 
+/* From one place, which a thread remembers */
+TEST_F(test_door, a_size_and_a_kind_have_labels_of_their_own)
+{
+    std::vector<uint32_t> first, again;
+
+    for (auto *labels : {&first, &again}) {
+        for (size_t length : {8, 16, 4000, 5000}) {
+            ucp_tag_send_nb(ep, buffer, length, BYTES, 7, nullptr);
+        }
+        for (const auto &operation : heard()) {
+            labels->push_back(operation.label);
+        }
+    }
+    ASSERT_EQ(4u, first.size());
+    EXPECT_EQ(4u, std::set<uint32_t>(first.begin(), first.end()).size());
+    EXPECT_EQ(first, again);
+}
+
+TEST_F(test_door, a_clock_is_read_without_a_call)
+{
+    static ucs_clock_scale_t scales[2] = {{0, 0, 0}, {0, 12345, 0}};
+    static _Atomic(unsigned) index     = 1;
+    static const ucp_door_listener_t other = {
+        UCP_DOOR_VERSION, [] () -> uint64_t { return 7; }, walk, idle_step,
+        nullptr, {&index, scales}
+    };
+
+    ASSERT_NE(nullptr, ucp_door_open(&other));
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    EXPECT_EQ(12345u, heard().at(0).time);
+    ucs_store_relaxed(&index, 0u); /* no such clock after all */
+    ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
+    EXPECT_EQ(7u, heard().at(0).time);
+}
+
 TEST_F(test_door, another_version_hears_nothing)
 {
     const ucp_door_listener_t other = {UCP_DOOR_VERSION + 1, nullptr, nullptr,
-                                       nullptr, nullptr};
+                                       nullptr, nullptr, {}};
 
     EXPECT_EQ(nullptr, ucp_door_open(&other));
     ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);

@@ -41,8 +41,12 @@ protected:
     void push(ucp_door_ring_t *ring, uint32_t thread, uint64_t i)
     {
         ucs_operation_t operation = of(thread, i);
+        ucs_operation_t *room     = ucp_door_ring_room(ring);
 
-        ucp_door_ring_push(ring, &operation);
+        if (room != nullptr) {
+            *room = operation;
+            ucp_door_ring_fill(ring);
+        }
     }
 
     std::unique_ptr<ucp_door_rings_t> rings;

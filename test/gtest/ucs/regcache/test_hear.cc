@@ -3,6 +3,9 @@
  */
 #include "regcache_fixture.h"
 
+/* Of plan.h, which is C's: what an announcement has saved of its use */
+extern "C" double ucs_regcache_announced_saved(ucs_regcache_h cache);
+
 /*
  * What the program says before it registers, in virtual time: receives that are
  * posted, and steps of a thread that waits.
@@ -53,6 +56,29 @@ protected:
     bool is_registered()
     {
         return m_world.is_registered(BUFFER, SIZE);
+    }
+
+    /* What the announcement of a use saves that comes so long after it was
+     * registered, in the rank's wait or by the helper */
+    double saved(bool in_wait, uint64_t after)
+    {
+        /* What registering takes is known */
+        for (unsigned i = 1; i <= 32; ++i) {
+            m_world.use(OTHER + i * 16 * SIZE, SIZE + i * 4096, 1000);
+            m_world.step();
+        }
+        m_world.now += 100 * MS;
+        post();
+        if (in_wait) {
+            idle_step(MS);
+        } else {
+            m_world.step();
+        }
+        EXPECT_TRUE(is_registered());
+        m_world.now += after;
+        m_world.use(BUFFER, SIZE, 1000);
+        m_world.step();
+        return ucs_regcache_announced_saved(m_world.cache);
     }
 
     uint64_t announced()
@@ -306,6 +332,22 @@ TEST_F(test_hear, what_is_left_again_and_again_is_left_once)
     m_world.advance(100 * MS);
     m_world.step();
     EXPECT_FALSE(is_registered());
+}
+
+/* The message that came in the midst of it has waited for the rest */
+TEST_F(test_hear, a_registration_in_a_wait_may_have_kept_its_message_waiting)
+{
+    EXPECT_LE(saved(true, 0), 0.6);
+}
+
+TEST_F(test_hear, in_a_wait_that_went_on_it_has_not)
+{
+    EXPECT_GE(saved(true, MS / 5), 0.7);
+}
+
+TEST_F(test_hear, the_helper_beside_the_rank_keeps_none_waiting)
+{
+    EXPECT_GE(saved(false, 0), 0.7);
 }
 
 TEST_F(test_hear, rent_foresees_nothing)

@@ -3,6 +3,7 @@
  */
 #include <uct/ib/helper_md/log_capture.h>
 
+#include <ucs/sys/clock.h>
 #include <ucs/sys/futex.h>
 #include <ucs/sys/thread.h>
 
@@ -464,6 +465,55 @@ TEST_F(test_thread_patience, what_an_idle_step_served_is_not_done_again)
     await_sleep();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_EQ(1u, steps());
+}
+
+/* Each look at whether others still take the steps is a wake-up */
+TEST_F(test_thread_patience, it_looks_ever_more_rarely)
+{
+    uint64_t patience = 20 * MS;
+    uint64_t begin;
+
+    start(patience);
+    begin = ucs_clock_now();
+    while (ucs_clock_now() - begin < 40 * patience) {
+        ucs_thread_wake(m_thread);
+        idle_step(0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ucs_thread_stop(m_thread);
+    EXPECT_LT(ucs_thread_switches(m_thread), 20u);
+}
+
+TEST_F(test_thread_patience, it_comes_in_the_end_whoever_takes_its_steps)
+{
+    std::atomic<bool> is_over{false};
+
+    start(100 * MS);
+    std::thread other([&] {
+        while (!is_over) {
+            idle_step(0);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    });
+    EXPECT_TRUE(has_come(2));
+    is_over = true;
+    other.join();
+}
+
+/* After a gap it looks as often as at first: it is not to be late for as long as
+ * was waited once */
+TEST_F(test_thread_patience, waits_that_had_ended_do_not_count)
+{
+    uint64_t begin;
+
+    start(200 * MS);
+    idle_step(); /* nothing is due: it sleeps on */
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    ASSERT_EQ(1u, steps());
+    idle_step(0);
+    begin = ucs_clock_now();
+    ASSERT_TRUE(has_come(2));
+    EXPECT_LT(ucs_clock_now() - begin, 700 * MS);
 }
 
 TEST_F(test_thread_patience, its_bell_is_answered_in_any_case)
