@@ -9,6 +9,10 @@
  * The event comes before the unmapping, and a look at the mappings that comes
  * in between finds the page as it was: so the look cannot guard, and the set of
  * pages that no event has touched does.
+ *
+ * A cover takes the page if nothing else has it, or reaches into one that has
+ * pinned it (ucs_regcache_cover_overlap()). So several may pin the page at once,
+ * and an event has to find all of them.
  */
 
 #ifndef USERS
@@ -34,10 +38,23 @@ byte state[USERS];       /* of a user's cover, as look-up sees it */
 byte pins[USERS];        /* mapping that it pins */
 bit  doomed[USERS];
 
+/* May a cover be begun that takes the page, and one that reaches into it? */
+#ifdef MUTANT_COVER_WITHOUT_STILL
+#define MAY_TAKE    (kept && !taken)
+#else
+#define MAY_TAKE    (kept && still && !taken)
+#endif
+#ifdef MUTANT_OVERLAP_OF_WHAT_IS_GONE
+#define MAY_OVERLAP (kept && held)
+#else
+#define MAY_OVERLAP (kept && still && live)
+#endif
+
 active [USERS] proctype user()
 {
     byte left = COVERS;
-    byte before, pinned;
+    byte before, pinned, i;
+    bit  taken, live, held; /* by others, in look-up; or until their last user */
 
     do
     :: left > 0 ->
@@ -56,16 +73,28 @@ active [USERS] proctype user()
         fi;
         /* ucs_regcache_begin(), under the index lock */
         atomic {
+            i     = 0;
+            taken = 0;
+            live  = 0;
+            held  = 0;
+            do
+            :: i < USERS ->
+                taken = taken || state[i] != NONE;
+                live  = live || state[i] == LIVE;
+                held  = held || pins[i] != 0;
+                i++
+            :: else -> break
+            od;
+            i = 0;
             if
-#ifdef MUTANT_COVER_WITHOUT_STILL
-            :: kept && state[_pid] == NONE ->
-#else
-            :: kept && still && state[_pid] == NONE ->
-#endif
+            :: state[_pid] == NONE && (MAY_TAKE || MAY_OVERLAP) ->
                 state[_pid]  = REGISTERING;
                 doomed[_pid] = 0
             :: else
-            fi
+            fi;
+            taken = 0;
+            live  = 0;
+            held  = 0
         }
         if
         :: state[_pid] == REGISTERING ->
@@ -107,7 +136,11 @@ active proctype other()
                 fi;
 #endif
                 if
-                :: state[i] == LIVE -> state[i] = NONE
+                :: state[i] == LIVE ->
+                    state[i] = NONE
+#ifdef MUTANT_EVENT_DOOMS_ONE
+                    ; break
+#endif
                 :: else
                 fi;
                 i++
