@@ -551,7 +551,7 @@ TEST_F(test_pipeline_refused, by_a_sender)
     ASSERT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[1], 0, 1, source.data(),
                                         source.size(), &out));
     world->run();
-    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 128, 4096, 0})); /* too early */
+    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 512, 4096, 0})); /* too early */
     EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 2048, 99999, 0}));
     EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 0, 100000, 0}));
     EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 100001, 100000, 0}));
