@@ -10,6 +10,7 @@
  *   ends unmap     mode cache: buffers whose registrations are kept are
  *                  unmapped, and others come at their addresses
  *   ends unseen    the same by a system call that UCM does not see: must fail
+ * A second argument sets the bytes of a fragment.
  */
 
 #include <ucx_pipeline.h>
@@ -36,6 +37,7 @@ static const char *side;
 static volatile sig_atomic_t child_status = -1;
 static ucx_pipeline_h pipeline;
 static int link_fd;
+static size_t fragment; /* 0: derived */
 
 
 __attribute__((noreturn, format(printf, 1, 2)))
@@ -75,6 +77,7 @@ static void begin(int self, ucx_pipeline_mode_t mode)
 
     ucx_pipeline_options_init(&options);
     options.mode         = mode;
+    options.fragment     = (fragment > 0) ? fragment : options.fragment;
     options.max_slowdown = 0; /* registering costs next to nothing here */
     CHECK(ucx_pipeline_create(self, 2, &options, &pipeline) == UCS_OK);
     ucx_pipeline_address(pipeline, &address, &length);
@@ -261,16 +264,18 @@ static void run(int self, const char *what)
 
 int main(int argc, char **argv)
 {
-    const char *what = (argc == 2) ? argv[1] : "";
+    const char *what = (argc >= 2) ? argv[1] : "";
     int fds[2], is_kill;
     pid_t child;
 
     is_kill = !strcmp(what, "receiver") || !strcmp(what, "sender");
     if (!is_kill && strcmp(what, "unmap") && strcmp(what, "unseen")) {
-        fprintf(stderr, "usage: ends receiver|sender|unmap|unseen\n");
+        fprintf(stderr, "usage: ends receiver|sender|unmap|unseen "
+                        "[FRAGMENT]\n");
         return 2;
     }
-    side = "start";
+    fragment = (argc >= 3) ? strtoul(argv[2], NULL, 10) : 0;
+    side     = "start";
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
     signal(SIGCHLD, on_child);
     child   = fork();

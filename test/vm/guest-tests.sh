@@ -557,7 +557,7 @@ test_firehose() {
 }
 
 # The example of libucx_pipeline: 8 MB in pieces, first and last byte looked at
-test_pipeline() {
+test_pipeline_example() {
     local dir=$BUILDDIR/src/ucp/pipeline/.libs
     [ -x "$dir/pipeline_example" ] || skip "pipeline_example is not built"
     LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
@@ -606,6 +606,7 @@ run_test() {
     case $name in
     rdma)              test_rdma ;;
     verify-*)          test_verify "${name#verify-}" ;;
+    pipeline-example)  test_pipeline_example ;;
     pipeline-*)        test_pipeline "${name#pipeline-}" ;;
     pinwatch-*-*)      name=${name#pinwatch-}
                        test_pinwatch "${name%-*}" "${name#*-}" ;;
@@ -628,7 +629,6 @@ run_test() {
                        test_loop "$1" "${name%-*}" "${name#*-}" ;;
     helper-*-*)        name=${name#helper-}
                        test_helper "${name%-*}" "${name#*-}" ;;
-    pipeline-example)  test_pipeline ;;
     perftest-*)        test_perftest "${name#perftest-}" ;;
     *)                 echo "no test $name"; return 1 ;;
     esac

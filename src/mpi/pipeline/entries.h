@@ -10,7 +10,7 @@
  * The functions of MPI that the layer stands in front of, without their
  * prefix, in the order of the stub's slots. The assembler reads this, too.
  */
-#define MPI_PIPELINE_ENTRIES(_) \
+#define MPI_PIPELINE_ENTRIES_3(_) \
     _(Init) \
     _(Init_thread) \
     _(Finalize) \
@@ -58,6 +58,32 @@
     _(Dist_graph_create) \
     _(Dist_graph_create_adjacent) \
     _(Intercomm_merge)
+
+/* Those of MPI 4, which an MPI may lack */
+#define MPI_PIPELINE_ENTRIES_4(_) \
+    _(Send_c) \
+    _(Ssend_c) \
+    _(Rsend_c) \
+    _(Isend_c) \
+    _(Issend_c) \
+    _(Irsend_c) \
+    _(Bsend_c) \
+    _(Ibsend_c) \
+    _(Recv_c) \
+    _(Irecv_c) \
+    _(Recv_init_c) \
+    _(Mrecv_c) \
+    _(Imrecv_c) \
+    _(Sendrecv_c) \
+    _(Sendrecv_replace_c) \
+    _(Isendrecv) \
+    _(Isendrecv_c) \
+    _(Isendrecv_replace) \
+    _(Isendrecv_replace_c)
+
+#define MPI_PIPELINE_ENTRIES(_) \
+    MPI_PIPELINE_ENTRIES_3(_) \
+    MPI_PIPELINE_ENTRIES_4(_)
 
 #ifndef __ASSEMBLER__
 

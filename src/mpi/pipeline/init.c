@@ -274,5 +274,5 @@ mpi_pipeline_open(const mpi_pipeline_door_t *door)
     pthread_mutex_init(&mpi_layer.step_lock, NULL);
     ucs_list_head_init(&mpi_layer.posted);
     ucs_store_relaxed(&mpi_layer.next_comm, 1); /* relaxed: one thread yet */
-    MPI_PIPELINE_ENTRIES(MPI_LAYER_SLOT)
+    MPI_LAYER_ENTRIES(MPI_LAYER_SLOT)
 }

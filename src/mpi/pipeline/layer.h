@@ -35,7 +35,12 @@
 
 /* Each wrapper has the prototype of what it stands in front of */
 #define MPI_LAYER_DECLARE(_name) __typeof__(PMPI_##_name) mpi_layer_##_name;
-MPI_PIPELINE_ENTRIES(MPI_LAYER_DECLARE)
+#if MPI_VERSION >= 4
+#  define MPI_LAYER_ENTRIES(_) MPI_PIPELINE_ENTRIES(_)
+#else
+#  define MPI_LAYER_ENTRIES(_) MPI_PIPELINE_ENTRIES_3(_)
+#endif
+MPI_LAYER_ENTRIES(MPI_LAYER_DECLARE)
 
 #define MPI_LAYER_MAGIC_BYTES 16
 
@@ -101,7 +106,8 @@ typedef struct mpi_layer_op {
                                         *   for it: with count and type */
     int                    count;
     MPI_Datatype           type;       /**< a duplicate, or null */
-    ucx_pipeline_request_h moving;
+    ucx_pipeline_request_h moving;     /**< NULL: the MPI carries it, as what
+                                        *   it calls the herald */
     ucx_pipeline_status_t  status;
     int                    error;      /**< MPI error code */
     mpi_layer_taken_t      *taken;     /**< whose source and tag it has */
@@ -200,14 +206,21 @@ void mpi_layer_peek(void);
 void mpi_layer_progress_end(void);
 
 /* probe.c */
+mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message);
 void mpi_layer_taken_end(mpi_layer_taken_t *taken, MPI_Status *status);
 
 /* send.c */
 int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
                          MPI_Comm comm);
+int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
+                        int dest, int tag, MPI_Comm comm);
 
 /* receive.c */
-mpi_layer_op_t *mpi_layer_receive_op(void *buffer, int count,
+size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type);
+int mpi_layer_receive_may_take(size_t room, int source, MPI_Comm comm);
+int mpi_layer_receive_both(MPI_Request requests[2], int source,
+                           MPI_Status *status);
+mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
                                      MPI_Datatype type, int source,
                                      MPI_Comm comm);
 int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
@@ -219,7 +232,7 @@ int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
     ((_op)->owns ? (int)(_op)->room : (_count)), \
     ((_op)->owns ? MPI_BYTE : (_type))
 
-int mpi_layer_receive_settle(void *buffer, int count, MPI_Datatype type,
+int mpi_layer_receive_settle(void *buffer, MPI_Count count, MPI_Datatype type,
                              MPI_Comm comm, MPI_Status *status);
 
 /* complete.c */

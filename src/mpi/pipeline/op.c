@@ -249,7 +249,7 @@ static int mpi_layer_op_is_announced(mpi_layer_op_t *op)
 
 static int mpi_layer_op_is_moved(mpi_layer_op_t *op)
 {
-    if (!ucx_pipeline_test(op->moving, &op->status) ||
+    if (((op->moving != NULL) && !ucx_pipeline_test(op->moving, &op->status)) ||
         !mpi_layer_op_is_announced(op)) {
         return 0;
     }
@@ -259,7 +259,9 @@ static int mpi_layer_op_is_moved(mpi_layer_op_t *op)
     } else {
         mpi_layer_op_spread(op, op->status.length);
     }
-    ucx_pipeline_request_free(op->moving);
+    if (op->moving != NULL) {
+        ucx_pipeline_request_free(op->moving);
+    }
     if (op->is_send && (op->request != MPI_REQUEST_NULL)) {
         PMPI_Grequest_complete(op->request);
     }

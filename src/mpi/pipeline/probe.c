@@ -128,7 +128,7 @@ static int mpi_layer_take(MPI_Message *message, MPI_Status *status)
 }
 
 /* Out of the list */
-static mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message)
+mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message)
 {
     mpi_layer_taken_t **place, *taken;
 

@@ -13,7 +13,7 @@
  * to begin while the program stands in some other function.
  */
 
-static size_t mpi_layer_receive_room(int count, MPI_Datatype type)
+size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type)
 {
     int size;
 
@@ -24,7 +24,7 @@ static size_t mpi_layer_receive_room(int count, MPI_Datatype type)
     return (size_t)size * count;
 }
 
-static int mpi_layer_receive_may_take(size_t room, int source, MPI_Comm comm)
+int mpi_layer_receive_may_take(size_t room, int source, MPI_Comm comm)
 {
     return mpi_layer.on && (room >= MPI_LAYER_HERALD_BYTES) &&
            (source != MPI_PROC_NULL) && (comm != MPI_COMM_NULL);
@@ -42,7 +42,8 @@ static char *mpi_layer_receive_start(void *buffer, MPI_Datatype type)
 
 /* The bytes that the MPI has put where the type says, which are as many as a
  * herald has. @return Nonzero if they are one */
-static int mpi_layer_receive_gather(void *buffer, int count, MPI_Datatype type,
+static int mpi_layer_receive_gather(void *buffer, MPI_Count count,
+                                    MPI_Datatype type,
                                     mpi_layer_herald_t *herald)
 {
     int size, packed, result, position = 0;
@@ -56,12 +57,12 @@ static int mpi_layer_receive_gather(void *buffer, int count, MPI_Datatype type,
     if (count > (MPI_LAYER_HERALD_BYTES + size - 1) / size) {
         count = (MPI_LAYER_HERALD_BYTES + size - 1) / size;
     }
-    PMPI_Pack_size(count, type, MPI_COMM_SELF, &packed);
+    PMPI_Pack_size((int)count, type, MPI_COMM_SELF, &packed);
     bytes = malloc(packed);
     if (bytes == NULL) {
         return 0;
     }
-    result = (PMPI_Pack(buffer, count, type, bytes, packed, &position,
+    result = (PMPI_Pack(buffer, (int)count, type, bytes, packed, &position,
                         MPI_COMM_SELF) == MPI_SUCCESS) &&
              mpi_layer_herald_read(bytes, herald);
     free(bytes);
@@ -88,7 +89,7 @@ static int mpi_layer_receive_long(mpi_layer_op_t *op,
 
 /* What the MPI has received: if it is a herald, receive its message. The status
  * is not to be ignored. */
-int mpi_layer_receive_settle(void *buffer, int count, MPI_Datatype type,
+int mpi_layer_receive_settle(void *buffer, MPI_Count count, MPI_Datatype type,
                              MPI_Comm comm, MPI_Status *status)
 {
     mpi_layer_herald_t herald;
@@ -107,7 +108,8 @@ int mpi_layer_receive_settle(void *buffer, int count, MPI_Datatype type,
     op->room = mpi_layer_receive_room(count, type);
     if (mpi_layer_type_is_contiguous(type)) {
         op->bytes = mpi_layer_receive_start(buffer, type);
-    } else if (!mpi_layer_op_stand_in(op, buffer, count, type)) {
+    } else if ((count > INT_MAX) ||
+               !mpi_layer_op_stand_in(op, buffer, (int)count, type)) {
         mpi_layer_op_delete(op);
         return mpi_layer_error(comm, MPI_ERR_NO_MEM);
     }
@@ -156,7 +158,7 @@ int mpi_layer_Recv(void *buffer, int count, MPI_Datatype type, int source,
 /* --- Those that do not ---------------------------------------------------- */
 
 /* @return NULL: the MPI's alone */
-mpi_layer_op_t *mpi_layer_receive_op(void *buffer, int count,
+mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
                                      MPI_Datatype type, int source,
                                      MPI_Comm comm)
 {
@@ -174,7 +176,7 @@ mpi_layer_op_t *mpi_layer_receive_op(void *buffer, int count,
     if (mpi_layer_type_is_contiguous(type)) {
         op->bytes = mpi_layer_receive_start(buffer, type);
     } else if ((room > INT_MAX) ||
-               !mpi_layer_op_stand_in(op, buffer, count, type)) {
+               !mpi_layer_op_stand_in(op, buffer, (int)count, type)) {
         mpi_layer_op_delete(op);
         return NULL;
     }
@@ -255,13 +257,40 @@ int mpi_layer_Startall(int count, MPI_Request requests[])
 
 /* --- Both ways ------------------------------------------------------------ */
 
+static void mpi_layer_receive_nobody(MPI_Status *status)
+{
+    status->MPI_SOURCE = MPI_PROC_NULL; /* MPICH's Waitall does not say so */
+    status->MPI_TAG    = MPI_ANY_TAG;
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+}
+
+/* Wait for a receive and a send, whose status is nobody's */
+int mpi_layer_receive_both(MPI_Request requests[2], int source,
+                           MPI_Status *status)
+{
+    MPI_Status statuses[2];
+    int result = mpi_layer_Waitall(2, requests, statuses);
+
+    if (result == MPI_ERR_IN_STATUS) {
+        result = (statuses[0].MPI_ERROR != MPI_SUCCESS) ?
+                 statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    }
+    if (source == MPI_PROC_NULL) {
+        mpi_layer_receive_nobody(&statuses[0]);
+    }
+    if (status != MPI_STATUS_IGNORE) {
+        *status = statuses[0];
+    }
+    return result;
+}
+
 int mpi_layer_Sendrecv(const void *send, int send_count, MPI_Datatype send_type,
                        int dest, int send_tag, void *receive, int count,
                        MPI_Datatype type, int source, int tag, MPI_Comm comm,
                        MPI_Status *status)
 {
-    MPI_Status statuses[2];
     MPI_Request requests[2];
+    MPI_Status own;
     int result;
 
     if (!mpi_layer.on) {
@@ -271,39 +300,26 @@ int mpi_layer_Sendrecv(const void *send, int send_count, MPI_Datatype send_type,
     }
     if (!mpi_layer.multiple && !mpi_layer_send_takes(send_count, send_type,
                                                      dest, send_tag, comm)) {
+        status = (status == MPI_STATUS_IGNORE) ? &own : status;
         result = REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
                                     receive, count, type, source, tag, comm,
-                                    &statuses[0]);
-        if ((result == MPI_SUCCESS) && (source != MPI_PROC_NULL)) {
+                                    status);
+        if (source == MPI_PROC_NULL) {
+            mpi_layer_receive_nobody(status);
+        } else if (result == MPI_SUCCESS) {
             result = mpi_layer_receive_settle(receive, count, type, comm,
-                                              &statuses[0]);
+                                              status);
         }
-    } else {
-        result = mpi_layer_Irecv(receive, count, type, source, tag, comm,
-                                 &requests[0]);
-        if (result != MPI_SUCCESS) {
-            return result;
-        }
+        return result;
+    }
+    result = mpi_layer_Irecv(receive, count, type, source, tag, comm,
+                             &requests[0]);
+    if (result == MPI_SUCCESS) {
         result = mpi_layer_Isend(send, send_count, send_type, dest, send_tag,
                                  comm, &requests[1]);
-        if (result != MPI_SUCCESS) {
-            return result;
-        }
-        result = mpi_layer_Waitall(2, requests, statuses);
-        if (result == MPI_ERR_IN_STATUS) {
-            result = (statuses[0].MPI_ERROR != MPI_SUCCESS) ?
-                     statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
-        }
     }
-    if (source == MPI_PROC_NULL) { /* MPICH's Waitall does not say so */
-        statuses[0].MPI_SOURCE = MPI_PROC_NULL;
-        statuses[0].MPI_TAG    = MPI_ANY_TAG;
-        PMPI_Status_set_elements(&statuses[0], MPI_BYTE, 0);
-    }
-    if (status != MPI_STATUS_IGNORE) {
-        *status = statuses[0];
-    }
-    return result;
+    return (result != MPI_SUCCESS) ? result :
+           mpi_layer_receive_both(requests, source, status);
 }
 
 int mpi_layer_Sendrecv_replace(void *buffer, int count, MPI_Datatype type,

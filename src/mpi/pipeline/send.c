@@ -92,6 +92,13 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
     return result;
 }
 
+/* The MPI carries what the layer has copied and does not take */
+static int mpi_layer_send_plain(mpi_layer_op_t *op, int dest, int tag)
+{
+    return REAL_MPI(Isend)(op->bytes, (int)op->room, MPI_BYTE, dest, tag,
+                           op->comm, &op->herald_request);
+}
+
 /* What is taken must go this way, so that a failure is the caller's */
 static int mpi_layer_send_begin(const void *buffer, int count,
                                 MPI_Datatype type, int dest, int tag,
@@ -111,7 +118,9 @@ static int mpi_layer_send_begin(const void *buffer, int count,
         mpi_layer_op_delete(op);
         return mpi_layer_error(comm, MPI_ERR_NO_MEM);
     }
-    result = mpi_layer_send_both(op, dest, tag, isend);
+    result = (!copy || mpi_layer_send_takes(count, type, dest, tag, comm)) ?
+             mpi_layer_send_both(op, dest, tag, isend) :
+             mpi_layer_send_plain(op, dest, tag);
     if (result != MPI_SUCCESS) {
         if (op->moving == NULL) { /* else the pipeline reads what is there */
             mpi_layer_op_delete(op);
@@ -232,18 +241,25 @@ static int mpi_layer_bsend_takes(int count, MPI_Datatype type, int dest,
            mpi_layer_send_takes(count, type, dest, tag, comm);
 }
 
-int mpi_layer_Bsend(const void *buffer, int count, MPI_Datatype type, int dest,
-                    int tag, MPI_Comm comm)
+/* From a copy of at most INT_MAX bytes, whoever carries it: the buffer is the
+ * caller's again at once */
+int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
+                        int dest, int tag, MPI_Comm comm)
 {
     MPI_Request request;
     int result;
 
-    if (!mpi_layer_bsend_takes(count, type, dest, tag, comm)) {
-        return REAL_MPI(Bsend)(buffer, count, type, dest, tag, comm);
-    }
     result = mpi_layer_send_request(buffer, count, type, dest, tag, comm,
                                     REAL_MPI(Isend), 1, &request);
     return (result != MPI_SUCCESS) ? result : mpi_layer_Request_free(&request);
+}
+
+int mpi_layer_Bsend(const void *buffer, int count, MPI_Datatype type, int dest,
+                    int tag, MPI_Comm comm)
+{
+    return mpi_layer_bsend_takes(count, type, dest, tag, comm) ?
+           mpi_layer_send_copy(buffer, count, type, dest, tag, comm) :
+           REAL_MPI(Bsend)(buffer, count, type, dest, tag, comm);
 }
 
 int mpi_layer_Ibsend(const void *buffer, int count, MPI_Datatype type, int dest,

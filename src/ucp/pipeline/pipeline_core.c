@@ -26,7 +26,8 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
         return UCS_ERR_NO_MEMORY;
     }
     pthread_mutex_init(&self->lock, NULL);
-    self->options = *options;
+    self->options  = *options;
+    self->allocate = calloc;
     ucp_pipeline_cache_init(&self->cache);
     ucs_list_head_init(&self->posted);
     ucs_list_head_init(&self->unexpected);
@@ -80,6 +81,12 @@ static void ucp_pipeline_end(ucx_pipeline_h self)
     free(self);
 }
 
+void ucp_pipeline_set_allocate(ucx_pipeline_h self,
+                               ucp_pipeline_allocate_func_t allocate)
+{
+    self->allocate = allocate;
+}
+
 void ucp_pipeline_abandon(ucx_pipeline_h self)
 {
     unsigned i;
@@ -121,6 +128,7 @@ unsigned ucx_pipeline_progress(ucx_pipeline_h self)
 
     pthread_mutex_lock(&self->lock);
     ucp_pipeline_post_late(self);
+    ucp_pipeline_resume(self);
     ucp_pipeline_cache_look(self);
     count = ucp_wire_progress(self->wire);
     pthread_mutex_unlock(&self->lock);

@@ -115,7 +115,8 @@ struct ucx_pipeline_request {
     unsigned              num_registered;
     unsigned              ops;       /**< sender: under way, all pieces */
     int                   posted;    /**< receive: not matched yet */
-    int                   acked;     /**< send: the peer has answered */
+    int                   acked;     /**< send: the peer has answered; receive:
+                                      *   the peer has been answered */
     int                   complete;
     ucs_status_t          status;
 };
@@ -148,6 +149,8 @@ typedef struct ucp_pipeline_slot {
 struct ucx_pipeline {
     pthread_mutex_t        lock;    /**< all but the cache's entries */
     ucp_wire_t             *wire;
+    ucp_pipeline_allocate_func_t allocate; /**< for what a message needs on its
+                                            *   way */
     ucx_pipeline_options_t options;
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
@@ -159,6 +162,8 @@ struct ucx_pipeline {
     ucs_list_link_t        unexpected;
     ucs_list_link_t        active;  /**< sends, and receives that matched */
     ucs_list_link_t        late;
+    int                    is_starved; /**< a request is to go on when there is
+                                        *   memory again */
     ucp_pipeline_slot_t    *slots;
     uint32_t               num_slots, free_slot;
     unsigned               num_requests;
@@ -209,6 +214,7 @@ ucs_status_t ucp_pipeline_post(ucx_pipeline_h self, unsigned peer,
                                size_t length, ucp_wire_done_func_t done,
                                void *arg);
 void ucp_pipeline_post_late(ucx_pipeline_h self);
+void ucp_pipeline_resume(ucx_pipeline_h self);
 void ucp_pipeline_drop_late(ucx_pipeline_h self, unsigned peer,
                             ucs_status_t status);
 
@@ -228,6 +234,7 @@ int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
                            const void *bytes, size_t length);
 int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
                           const ucp_pipeline_header_t *header);
+void ucp_pipeline_recv_resume(ucx_pipeline_request_h req);
 void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status);
 
 /* pipeline_match.c: the wire's handlers */

@@ -31,8 +31,9 @@ ucp_pipeline_keep_late(ucx_pipeline_h self, unsigned peer, const char *header,
                        size_t header_length, const void *payload,
                        size_t length, ucp_wire_done_func_t done, void *arg)
 {
-    ucp_pipeline_late_t *late = malloc(sizeof(*late) + header_length);
+    ucp_pipeline_late_t *late;
 
+    late = self->allocate(1, sizeof(*late) + header_length);
     if (late == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -91,6 +92,26 @@ void ucp_pipeline_post_late(ucx_pipeline_h self)
             late->done(late->arg, status);
         }
         free(late);
+    }
+}
+
+/* Where there was no memory to keep a message either, or for what it would tell
+ * of, the request is as it was before, and tries again at the next progress: a
+ * message that nobody is told to be lost leaves both sides waiting */
+void ucp_pipeline_resume(ucx_pipeline_h self)
+{
+    ucx_pipeline_request_h req, next;
+
+    if (!self->is_starved) {
+        return;
+    }
+    self->is_starved = 0;
+    ucs_list_for_each_safe(req, next, &self->active, list) {
+        if (req->kind == UCP_PIPELINE_RECV) {
+            ucp_pipeline_recv_resume(req);
+        } else {
+            ucp_pipeline_send_check(req);
+        }
     }
 }
 

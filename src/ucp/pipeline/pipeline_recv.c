@@ -33,9 +33,20 @@ static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
     return ucs_min(offset + length, req->total);
 }
 
+/* A piece that nobody was told of begins again later: its bytes are asked for
+ * in the order of their offset */
+static void ucp_pipeline_recv_take_back(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_request_h req = piece->req;
+
+    req->next = piece->offset;
+    ucp_pipeline_piece_delete(piece);
+    req->pipeline->is_starved = 1;
+}
+
 /* Register the next fragment and tell the sender, without a key if it could
- * not be registered */
-static void ucp_pipeline_recv_open(ucx_pipeline_request_h req)
+ * not be registered. @return Zero if there is no memory for it yet */
+static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
     ucp_pipeline_header_t header = {0};
@@ -45,7 +56,8 @@ static void ucp_pipeline_recv_open(ucx_pipeline_request_h req)
 
     piece = ucp_pipeline_piece_new(req, ucp_pipeline_recv_end(req, req->next));
     if (piece == NULL) {
-        return; /* tried again when a piece is over; none is: see advance() */
+        self->is_starved = 1;
+        return 0;
     }
     piece->reg = ucp_pipeline_reg_get(self, req->buffer, req->total,
                                       piece->offset, piece->length);
@@ -68,8 +80,12 @@ static void ucp_pipeline_recv_open(ucx_pipeline_request_h req)
     header.offset  = piece->offset;
     header.length  = piece->length;
     header.address = (uintptr_t)req->buffer + piece->offset;
-    (void)ucp_pipeline_post(self, req->peer, &header, key, key_length, NULL, 0,
-                            NULL, NULL); /* an error is the peer's failure */
+    if (ucp_pipeline_post(self, req->peer, &header, key, key_length, NULL, 0,
+                          NULL, NULL) == UCS_ERR_NO_MEMORY) {
+        ucp_pipeline_recv_take_back(piece);
+        return 0;
+    }
+    return 1; /* any other error is the peer's failure */
 }
 
 /* Is the fragment that begins at `offset` registered already? */
@@ -95,22 +111,13 @@ static int ucp_pipeline_recv_may_open(ucx_pipeline_request_h req)
 
 static void ucp_pipeline_recv_advance(ucx_pipeline_request_h req)
 {
-    size_t before;
-
-    while (ucp_pipeline_recv_may_open(req)) {
-        before = req->next;
-        ucp_pipeline_recv_open(req);
-        if (req->next == before) { /* no memory for the piece itself */
-            if (ucs_list_is_empty(&req->pieces)) {
-                ucp_pipeline_recv_abort(req, UCS_ERR_NO_MEMORY);
-            }
-            return;
-        }
+    while (ucp_pipeline_recv_may_open(req) && ucp_pipeline_recv_open(req)) {
     }
 }
 
-static void ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
-                                  size_t offset)
+/* @return Zero if there is no memory for it yet */
+static int ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
+                                 size_t offset)
 {
     ucp_pipeline_header_t header = {0};
 
@@ -119,16 +126,13 @@ static void ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
     header.from   = req->id;
     header.length = wanted;
     header.offset = offset;
-    (void)ucp_pipeline_post(req->pipeline, req->peer, &header, NULL, 0, NULL, 0,
-                            NULL, NULL);
-}
-
-static void ucp_pipeline_recv_truncated(ucx_pipeline_request_h req)
-{
-    if (req->done < req->total) {
-        ucp_pipeline_recv_ack(req, 0, req->total);
+    req->acked    = ucp_pipeline_post(req->pipeline, req->peer, &header, NULL,
+                                      0, NULL, 0, NULL, NULL) !=
+                    UCS_ERR_NO_MEMORY;
+    if (!req->acked) {
+        req->pipeline->is_starved = 1;
     }
-    ucp_pipeline_request_complete(req, UCS_ERR_MESSAGE_TRUNCATED);
+    return req->acked;
 }
 
 /* Up to where a message is copied: what covers the time until the first
@@ -153,42 +157,68 @@ static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
     return ucs_max(ucs_min(req->total, offset), req->next);
 }
 
+/* Answer the sender and begin, or be told to again */
+static void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_piece_t *piece = NULL;
+    size_t copied;
+
+    if (req->total > req->room) {
+        if ((req->done == req->total) ||
+            ucp_pipeline_recv_ack(req, 0, req->total)) {
+            ucp_pipeline_request_complete(req, UCS_ERR_MESSAGE_TRUNCATED);
+        }
+        return;
+    }
+    if (req->done < req->total) {
+        copied = ucp_pipeline_recv_copied(req);
+        if (copied > req->next) {
+            piece = ucp_pipeline_piece_new(req, copied);
+            if (piece == NULL) {
+                req->pipeline->is_starved = 1;
+                return;
+            }
+        }
+        if (!ucp_pipeline_recv_ack(req, req->total, copied)) {
+            if (piece != NULL) {
+                ucp_pipeline_recv_take_back(piece);
+            }
+            return;
+        }
+        ucp_pipeline_recv_advance(req);
+    }
+    ucp_pipeline_recv_check(req);
+}
+
 void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
                              const ucp_pipeline_header_t *header,
                              const void *bytes, size_t length)
 {
     ucx_pipeline_h self = req->pipeline;
-    size_t total        = header->length, copied;
 
     ucp_pipeline_tune_match(self, header->address);
     req->posted = 0;
     req->peer   = peer;
     req->tag    = header->tag;
     req->remote = header->from;
-    req->total  = total;
+    req->total  = header->length;
     req->done   = length;
     req->next   = length;
     if (length > 0) {
         memcpy(req->buffer, bytes, ucs_min(length, req->room));
     }
-    if (total > req->room) {
-        ucp_pipeline_recv_truncated(req);
-        return;
-    }
     ucs_list_del(&req->list);
     ucs_list_add_tail(&self->active, &req->list);
-    if (length < total) {
-        copied = ucp_pipeline_recv_copied(req);
-        if ((copied > length) &&
-            (ucp_pipeline_piece_new(req, copied) == NULL)) {
-            ucp_pipeline_recv_ack(req, 0, total);
-            ucp_pipeline_request_complete(req, UCS_ERR_NO_MEMORY);
-            return;
-        }
-        ucp_pipeline_recv_ack(req, total, copied);
+    ucp_pipeline_recv_begin(req);
+}
+
+void ucp_pipeline_recv_resume(ucx_pipeline_request_h req)
+{
+    if (!req->acked) {
+        ucp_pipeline_recv_begin(req);
+    } else {
         ucp_pipeline_recv_advance(req);
     }
-    ucp_pipeline_recv_check(req);
 }
 
 /* A piece is over: the next one begins */

@@ -37,8 +37,11 @@ void ucp_pipeline_send_check(ucx_pipeline_request_h req)
             header.type = UCP_PIPELINE_ABORT;
             header.to   = req->remote;
             header.from = req->id;
-            (void)ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
-                                    NULL, NULL);
+            if (ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
+                                  NULL, NULL) == UCS_ERR_NO_MEMORY) {
+                self->is_starved = 1; /* the receiver would wait for ever */
+                return;
+            }
         }
         ucp_pipeline_request_complete(req, req->status);
     } else if (req->done == req->total) {

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#define UCP_WIRE_CLOSE_NS (UCP_WIRE_CLOSE_SECONDS * 1000000000ull)
+
 static uint64_t ucp_wire_ucp_time(ucp_wire_t *wire)
 {
     struct timespec now;
@@ -52,7 +54,6 @@ static ucs_status_ptr_t ucp_wire_ucp_close(ucp_wire_ucp_peer_t *peer, int force)
 static void ucp_wire_ucp_tell_failed(ucp_wire_ucp_t *self)
 {
     ucp_wire_ucp_peer_t *peer;
-    ucs_status_ptr_t request;
     unsigned i;
 
     for (i = 0; i < self->super.num_peers; ++i) {
@@ -63,11 +64,34 @@ static void ucp_wire_ucp_tell_failed(ucp_wire_ucp_t *self)
         --self->num_failed;
         peer->told = 1;
         ucp_wire_ucp_forget_early(peer);
-        request = ucp_wire_ucp_close(peer, 1);
-        if (UCS_PTR_IS_PTR(request)) {
-            ucp_request_free(request);
-        }
+        peer->closing = ucp_wire_ucp_close(peer, 1);
+        peer->give_up = ucp_wire_ucp_time(NULL) + UCP_WIRE_CLOSE_NS;
+        ++self->num_closing;
         self->super.handlers.failed(self->super.handlers.arg, i, peer->status);
+    }
+}
+
+/* A peer's operations are over once its endpoint is gone, whether UCP says so
+ * or not */
+static void ucp_wire_ucp_end_closing(ucp_wire_ucp_t *self)
+{
+    ucp_wire_ucp_peer_t *peer;
+    unsigned i;
+
+    for (i = 0; i < self->super.num_peers; ++i) {
+        peer = &self->peers[i];
+        if ((peer->give_up == 0) ||
+            (UCS_PTR_IS_PTR(peer->closing) &&
+             (ucp_request_check_status(peer->closing) == UCS_INPROGRESS) &&
+             (ucp_wire_ucp_time(NULL) < peer->give_up))) {
+            continue;
+        }
+        if (UCS_PTR_IS_PTR(peer->closing)) {
+            ucp_request_free(peer->closing);
+        }
+        peer->give_up = 0;
+        --self->num_closing;
+        ucp_wire_ucp_lose_ops(self, i);
     }
 }
 
@@ -96,6 +120,9 @@ static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
         ucp_wire_ucp_tell_failed(self);
         ++count;
     }
+    if (self->num_closing > 0) {
+        ucp_wire_ucp_end_closing(self);
+    }
     self->progressing = 0;
     return count + self->handed_up;
 }
@@ -103,8 +130,7 @@ static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
 /* Progress until nothing is under way, or for as long as the table allows. */
 static void ucp_wire_ucp_drain(ucp_wire_ucp_t *self, ucs_status_ptr_t request)
 {
-    uint64_t end = ucp_wire_ucp_time(NULL) +
-                   UCP_WIRE_CLOSE_SECONDS * 1000000000ull;
+    uint64_t end = ucp_wire_ucp_time(NULL) + UCP_WIRE_CLOSE_NS;
 
     while ((self->num_ops > 0) ||
            (UCS_PTR_IS_PTR(request) &&
@@ -142,6 +168,9 @@ static void ucp_wire_ucp_destroy(ucp_wire_t *wire)
             if (UCS_PTR_IS_PTR(request)) {
                 ucp_request_free(request);
             }
+        }
+        if ((peer->give_up > 0) && UCS_PTR_IS_PTR(peer->closing)) {
+            ucp_request_free(peer->closing);
         }
         ucp_wire_ucp_forget_early(peer);
     }
@@ -311,8 +340,10 @@ ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
     self->super.handlers  = params->handlers;
     self->super.self      = params->self;
     self->super.num_peers = params->num_peers;
+    ucs_list_head_init(&self->lost);
     for (i = 0; i < params->num_peers; ++i) {
         ucs_list_head_init(&self->peers[i].early);
+        ucs_list_head_init(&self->peers[i].ops);
     }
 
     status = ucp_wire_ucp_init_context(self, params->config);

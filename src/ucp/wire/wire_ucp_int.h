@@ -38,6 +38,10 @@ typedef struct ucp_wire_ucp_peer {
     uint64_t        received;   /**< messages handed up */
     ucs_list_link_t early;      /**< by number */
     unsigned        num_early;
+    ucs_list_link_t ops;        /**< under way */
+    void            *closing;   /**< request by which UCP closes a peer that
+                                 *   failed; NULL: nothing is closing */
+    uint64_t        give_up;    /**< when closing has taken too long, ns */
 } ucp_wire_ucp_peer_t;
 
 typedef struct ucp_wire_ucp {
@@ -51,6 +55,10 @@ typedef struct ucp_wire_ucp {
                                      *   at once */
     unsigned            num_ops;    /**< whose completion is still to come */
     unsigned            num_failed; /**< peers that failed and were not told */
+    unsigned            num_closing; /**< peers that failed and whose operations
+                                     *   may not be over */
+    ucs_list_link_t     lost;       /**< operations that were given up; UCP may
+                                     *   still look at them */
     unsigned            handed_up;  /**< messages, since progress began */
     int                 progressing;
     int                 held;       /**< messages to this process itself came
@@ -61,7 +69,10 @@ typedef struct ucp_wire_ucp {
 
 /** An operation under way. */
 typedef struct ucp_wire_ucp_op {
+    ucs_list_link_t      list;    /**< its peer's, or lost */
     ucp_wire_ucp_t       *wire;
+    unsigned             peer;
+    int                  is_lost; /**< `done` was called without UCP's word */
     struct ucp_wire_ucp_op *next; /**< spare */
     int                  is_bare; /**< it has no extra bytes */
     ucp_wire_done_func_t done; /**< may be NULL */
@@ -83,11 +94,17 @@ struct ucp_wire_key {
 ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
                                        ucs_status_t *status_p);
 
-/** Allocate an operation with @a extra bytes behind it; NULL: no memory. */
-ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
-                                   ucp_wire_done_func_t done, void *arg);
+/** Allocate an operation to a peer, with @a extra bytes behind it; NULL: no
+ *  memory. */
+ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, unsigned peer,
+                                   size_t extra, ucp_wire_done_func_t done,
+                                   void *arg);
 
-/** Release what is spare. */
+/** End the operations of a peer whose endpoint is gone and which UCP has not
+ *  ended. */
+void ucp_wire_ucp_lose_ops(ucp_wire_ucp_t *self, unsigned peer);
+
+/** Release what is spare or lost; UCP's worker is gone. */
 void ucp_wire_ucp_forget_ops(ucp_wire_ucp_t *self);
 
 /** Parameters by which UCP calls the operation's end. */

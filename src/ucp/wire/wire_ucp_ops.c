@@ -28,8 +28,9 @@ ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
     return &self->peers[peer];
 }
 
-ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
-                                   ucp_wire_done_func_t done, void *arg)
+ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, unsigned peer,
+                                   size_t extra, ucp_wire_done_func_t done,
+                                   void *arg)
 {
     ucp_wire_ucp_op_t *op = (extra == 0) ? self->spare : NULL;
 
@@ -43,8 +44,10 @@ ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, size_t extra,
         op->wire    = self;
         op->is_bare = extra == 0;
     }
-    op->done = done;
-    op->arg  = arg;
+    op->peer    = peer;
+    op->is_lost = 0;
+    op->done    = done;
+    op->arg     = arg;
     return op;
 }
 
@@ -63,6 +66,9 @@ void ucp_wire_ucp_forget_ops(ucp_wire_ucp_t *self)
 {
     ucp_wire_ucp_op_t *op;
 
+    while (!ucs_list_is_empty(&self->lost)) {
+        free(ucs_list_extract_head(&self->lost, ucp_wire_ucp_op_t, list));
+    }
     while ((op = self->spare) != NULL) {
         self->spare = op->next;
         free(op);
@@ -75,11 +81,32 @@ static void ucp_wire_ucp_op_ended(void *request, ucs_status_t status,
     ucp_wire_ucp_op_t *op = user_data;
 
     ucp_request_free(request);
-    --op->wire->num_ops;
-    if (op->done != NULL) {
-        op->done(op->arg, status);
+    ucs_list_del(&op->list);
+    if (!op->is_lost) {
+        --op->wire->num_ops;
+        if (op->done != NULL) {
+            op->done(op->arg, status);
+        }
     }
     ucp_wire_ucp_op_release(op);
+}
+
+/* UCP 1.13 never ends some of the puts and flushes that were under way over
+ * shared memory when the peer died, and who waits for them waits for ever */
+void ucp_wire_ucp_lose_ops(ucp_wire_ucp_t *self, unsigned peer)
+{
+    ucp_wire_ucp_peer_t *gone = &self->peers[peer];
+    ucp_wire_ucp_op_t *op;
+
+    while (!ucs_list_is_empty(&gone->ops)) {
+        op = ucs_list_extract_head(&gone->ops, ucp_wire_ucp_op_t, list);
+        ucs_list_add_tail(&self->lost, &op->list);
+        op->is_lost = 1;
+        --self->num_ops;
+        if (op->done != NULL) {
+            op->done(op->arg, gone->status);
+        }
+    }
 }
 
 void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param)
@@ -96,6 +123,7 @@ ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
 {
     if (UCS_PTR_IS_PTR(result)) {
         ++op->wire->num_ops;
+        ucs_list_add_tail(&op->wire->peers[op->peer].ops, &op->list);
         return UCS_INPROGRESS;
     }
     ucp_wire_ucp_op_release(op);
@@ -122,7 +150,8 @@ ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
     if (to == NULL) {
         return status;
     }
-    op = ucp_wire_ucp_op(self, all + ((done == NULL) ? length : 0), done, arg);
+    op = ucp_wire_ucp_op(self, peer, all + ((done == NULL) ? length : 0), done,
+                         arg);
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -248,7 +277,7 @@ ucp_wire_ucp_move(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
     if (at == NULL) {
         return status;
     }
-    *op_p = ucp_wire_ucp_op(self, 0, done, arg);
+    *op_p = ucp_wire_ucp_op(self, peer, 0, done, arg);
     if (*op_p == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -309,7 +338,7 @@ ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
     if (to == NULL) {
         return status;
     }
-    op = ucp_wire_ucp_op(self, 0, done, arg);
+    op = ucp_wire_ucp_op(self, peer, 0, done, arg);
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }

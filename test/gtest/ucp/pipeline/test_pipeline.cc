@@ -8,11 +8,13 @@
 
 class test_pipeline : public ::testing::Test {
 protected:
-    void start(ucx_pipeline_mode_t mode, unsigned num_nodes = 2)
+    void start(ucx_pipeline_mode_t mode, unsigned send_fails = 0,
+               unsigned num_nodes = 2)
     {
         options = pipeline_world::options(mode);
-        world.reset(new pipeline_world(pipeline_world::network(num_nodes, 1),
-                                       options));
+        auto network       = pipeline_world::network(num_nodes, 1);
+        network.send_fails = send_fails;
+        world.reset(new pipeline_world(network, options));
     }
 
     ucx_pipeline_request_h send(const std::vector<char> &bytes, uint64_t tag)
@@ -279,6 +281,72 @@ TEST_F(test_pipeline, a_fragment_that_cannot_be_registered_is_copied)
     EXPECT_EQ(2048u + 2 * 4096, world->pipeline_stats(0).copied);
 }
 
+/* Two allocations of three fail */
+static void *short_of_memory(size_t count, size_t size)
+{
+    static unsigned calls;
+    return (++calls % 3 == 0) ? calloc(count, size) : nullptr;
+}
+
+/* The receiver's answers are not lost where the wire takes nothing and there is
+ * no memory to keep them either: they are given later */
+TEST_F(test_pipeline, what_a_receiver_without_memory_asks_for_is_asked_later)
+{
+    for (ucx_pipeline_mode_t mode :
+         {UCX_PIPELINE_MODE_PIPELINE, UCX_PIPELINE_MODE_COPY}) {
+        start(mode, 900000);
+        ucp_pipeline_set_allocate(world->nodes[1], short_of_memory);
+        std::vector<char> room(60000);
+        for (uint64_t tag = 0; tag < 20; ++tag) {
+            auto truncated     = recv(room, 2 * tag);
+            auto in            = recv(target, 2 * tag + 1);
+            auto out_truncated = send(source, 2 * tag);
+            auto out           = send(source, 2 * tag + 1);
+            for (int i = 0; i < 5000; ++i) {
+                world->step();
+            }
+            ASSERT_EQ(UCS_OK, end(out_truncated));
+            ASSERT_EQ(UCS_ERR_MESSAGE_TRUNCATED, end(truncated));
+            ASSERT_EQ(UCS_OK, end(out));
+            ASSERT_EQ(UCS_OK, end(in));
+            EXPECT_EQ(source, target);
+            target.assign(target.size(), 't');
+        }
+        EXPECT_EQ(0u, world->pipeline_stats(0).refused);
+        EXPECT_EQ(0u, world->pipeline_stats(1).refused);
+        EXPECT_EQ(0u, world->stats(1).registered);
+    }
+}
+
+/* A sender that gives up has to tell, whenever it can */
+TEST_F(test_pipeline, a_sender_without_memory_does_not_leave_a_receiver_waiting)
+{
+    unsigned lost = 0;
+    start(UCX_PIPELINE_MODE_PIPELINE, 300000);
+    ucp_pipeline_set_allocate(world->nodes[0], short_of_memory);
+    for (uint64_t tag = 0; tag < 100; ++tag) {
+        ucx_pipeline_request_h out;
+        auto in = recv(target, tag);
+        ucs_status_t status = UCS_ERR_NO_MEMORY;
+        while (status == UCS_ERR_NO_MEMORY) {
+            status = ucx_pipeline_send(world->nodes[0], 1, tag, source.data(),
+                                       source.size(), &out);
+        }
+        ASSERT_EQ(UCS_OK, status);
+        for (int i = 0; i < 2000; ++i) {
+            world->step();
+        }
+        status = end(out);
+        ASSERT_TRUE((status == UCS_OK) || (status == UCS_ERR_NO_MEMORY));
+        ASSERT_EQ((status == UCS_OK) ? UCS_OK : UCS_ERR_CONNECTION_RESET,
+                  end(in));
+        lost += status != UCS_OK;
+    }
+    EXPECT_GT(lost, 0u);
+    EXPECT_EQ(0u, world->stats(0).registered);
+    EXPECT_EQ(0u, world->stats(1).registered);
+}
+
 TEST_F(test_pipeline, a_longer_message_is_truncated_and_the_sender_ends)
 {
     start(UCX_PIPELINE_MODE_PIPELINE);
@@ -344,7 +412,7 @@ TEST_F(test_pipeline, a_probe_tells_of_the_oldest_that_a_receive_would_take)
 
 TEST_F(test_pipeline, who_waits_for_a_dead_peer_is_told)
 {
-    start(UCX_PIPELINE_MODE_PIPELINE, 3);
+    start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
     std::vector<char> other(100);
     auto named = recv(target, 1), any = recv(other, 2, UCX_PIPELINE_ANY_SOURCE);
     world->kill(0);
@@ -404,6 +472,97 @@ TEST_F(test_pipeline, empty_messages_and_messages_to_oneself)
     EXPECT_EQ(UCS_OK, end(self_in));
     EXPECT_EQ(UCS_OK, end(self_out));
     EXPECT_EQ(source, target);
+}
+
+/* A peer that sends whatever it likes: headers as on the wire */
+class test_pipeline_refused : public test_pipeline {
+protected:
+    enum { MATCH, ACK, READY, DATA, FIN, ABORT };
+
+    struct header {
+        uint32_t magic, type;
+        uint64_t to, from, tag, offset, length, address;
+    };
+
+    void from_wire(header what, const std::vector<char> &payload = {},
+                   unsigned node = 0, size_t size = sizeof(header))
+    {
+        EXPECT_GE(ucp_wire_am_send(ucp_pipeline_wire(world->nodes[node]), 1,
+                                   &what, size, payload.data(), payload.size(),
+                                   NULL, NULL),
+                  UCS_OK);
+        world->run();
+    }
+
+    /* To each request that there may be; the message is right but for that */
+    bool is_refused(header what, size_t bytes = 0, unsigned node = 0)
+    {
+        uint64_t before = world->pipeline_stats(1).refused;
+        for (uint64_t index = 0; index < NUM_IDS; ++index) {
+            what.magic = MAGIC;
+            what.to    = (1ull << 32) | index;
+            from_wire(what, std::vector<char>(bytes, 'x'), node);
+        }
+        return world->pipeline_stats(1).refused == before + NUM_IDS;
+    }
+
+    void lose_peers(ucx_pipeline_request_h req)
+    {
+        for (unsigned node : {0u, 2u}) {
+            world->kill(node);
+        }
+        world->run();
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, end(req));
+    }
+
+    static const uint32_t MAGIC   = 0x50495045;
+    static const unsigned NUM_IDS = 16;
+};
+
+TEST_F(test_pipeline_refused, by_a_receiver)
+{
+    start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
+    auto in = recv(target, 1);
+    /* less of a header, another's magic, more bytes than the message has */
+    from_wire({MAGIC, MATCH, 0, 7, 1, 0, 100000, 0}, {}, 0, 55);
+    from_wire({MAGIC + 1, MATCH, 0, 7, 1, 0, 100000, 0});
+    from_wire({MAGIC, MATCH, 0, 7, 1, 0, 4, 0}, std::vector<char>(5, 'x'));
+    EXPECT_EQ(3u, world->pipeline_stats(1).refused);
+    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 0, 0, 0}, 100)); /* not matched */
+    from_wire({MAGIC, MATCH, 0, 7, 1, 0, 100000, 0},
+              std::vector<char>(512, 's'));
+    /* it waits for bytes 512 to 2048, and for fragments of 4096 from there */
+    EXPECT_TRUE(is_refused({0, 99, 0, 7, 0, 512, 0, 0}, 100));
+    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 512, 0, 0}, 100, 2));
+    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 513, 0, 0}, 100));
+    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 512, 0, 0}, 1537));
+    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 512, 1536, 0}));
+    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 2049, 4096, 0}));
+    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 2048, 4095, 0}));
+    EXPECT_FALSE(is_refused({0, FIN, 0, 7, 0, 2048, 4096, 0}));
+    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 2048, 4096, 0})); /* again */
+    lose_peers(in);
+}
+
+TEST_F(test_pipeline_refused, by_a_sender)
+{
+    ucx_pipeline_request_h out;
+    start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
+    ASSERT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[1], 0, 1, source.data(),
+                                        source.size(), &out));
+    world->run();
+    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 512, 4096, 0})); /* too early */
+    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 2048, 99999, 0}));
+    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 0, 100000, 0}));
+    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 100001, 100000, 0}));
+    EXPECT_FALSE(is_refused({0, ACK, 0, 7, 0, 2048, 100000, 0}));
+    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 4096, 100000, 0})); /* again */
+    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2049, 4096, 0}));
+    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2048, 0, 0}));
+    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2048, 97953, 0}));
+    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2048, 4096, 0}, 0, 2));
+    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 2048, 0, 0}, 100));
+    lose_peers(out);
 }
 
 TEST(test_pipeline_options, what_is_not_allowed_is_refused)
