@@ -91,8 +91,8 @@ static void ucp_wire_ucp_op_ended(void *request, ucs_status_t status,
     ucp_wire_ucp_op_release(op);
 }
 
-/* UCP 1.13 never ends some of the puts and flushes that were under way over
- * shared memory when the peer died, and who waits for them waits for ever */
+/* UCP 1.13.1 never ends some of what was under way over shared memory when the
+ * peer died, and a caller that waits for it would wait for ever */
 void ucp_wire_ucp_lose_ops(ucp_wire_ucp_t *self, unsigned peer)
 {
     ucp_wire_ucp_peer_t *gone = &self->peers[peer];
