@@ -555,6 +555,9 @@ TEST_F(test_door, a_size_and_a_kind_have_labels_of_their_own)
 {
     std::vector<uint32_t> first, again;
 
+    /* The first call of all, which looks the function up, may come from there */
+    ucp_tag_send_nb(ep, buffer, 8, BYTES, 7, nullptr);
+    (void)heard();
     for (auto *labels : {&first, &again}) {
         for (size_t length : {8, 16, 4000, 5000}) {
             ucp_tag_send_nb(ep, buffer, length, BYTES, 7, nullptr);

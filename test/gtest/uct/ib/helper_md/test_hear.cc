@@ -167,6 +167,8 @@ TEST_F(test_idle, a_post_wakes_the_helper)
                        -1, 0));
     }
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffers[0], length)));
+    /* Until it has looked after that, and sleeps */
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     unsigned count = lower.reg_count();
     say(UCS_OPERATION_RECEIVE, buffers[1], 1, length);
     uct_helper_posted((uintptr_t)buffers[1], length);
