@@ -241,8 +241,8 @@ static int mpi_layer_bsend_takes(int count, MPI_Datatype type, int dest,
            mpi_layer_send_takes(count, type, dest, tag, comm);
 }
 
-/* From a copy of at most INT_MAX bytes, whoever carries it: the buffer is the
- * caller's again at once */
+/* From a copy of at most INT_MAX bytes, by the pipeline or by MPI: the buffer
+ * is the caller's again at once */
 int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
                         int dest, int tag, MPI_Comm comm)
 {

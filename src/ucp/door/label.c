@@ -15,6 +15,19 @@ static uint64_t ucp_door_path_key(const ucp_door_site_t *site)
                         (site->position * UCS_HASH_FACTOR_2)) | 1;
 }
 
+/* Where the path of a key is remembered, if it is */
+static size_t ucp_door_path_place(uint64_t key)
+{
+    return key >> (64 - UCP_DOOR_PATH_BITS);
+}
+
+static int ucp_door_path_is(const ucp_door_path_t *memo, uint64_t key,
+                            uint64_t *path_p)
+{
+    *path_p = ucs_load_relaxed(&memo->path);
+    return (ucs_load_relaxed(&memo->check) ^ *path_p) == key;
+}
+
 /* A program of ever new paths is not walked through at each operation */
 static int ucp_door_labels_may_walk(ucp_door_labels_t *labels, uint64_t heard)
 {
@@ -40,10 +53,10 @@ uint64_t ucp_door_labels_path(ucp_door_labels_t *labels,
                               const ucp_door_site_t *site, uint64_t heard)
 {
     uint64_t key          = ucp_door_path_key(site);
-    ucp_door_path_t *memo = &labels->paths[key >> (64 - UCP_DOOR_PATH_BITS)];
-    uint64_t path         = ucs_load_relaxed(&memo->path);
+    ucp_door_path_t *memo = &labels->paths[ucp_door_path_place(key)];
+    uint64_t path;
 
-    if ((ucs_load_relaxed(&memo->check) ^ path) == key) {
+    if (ucp_door_path_is(memo, key, &path)) {
         return path;
     }
 
@@ -60,12 +73,11 @@ uint64_t ucp_door_labels_path(ucp_door_labels_t *labels,
 int ucp_door_labels_know(const ucp_door_labels_t *labels,
                          const ucp_door_site_t *site)
 {
-    uint64_t key                = ucp_door_path_key(site);
-    const ucp_door_path_t *memo = &labels->paths[key >>
-                                                 (64 - UCP_DOOR_PATH_BITS)];
+    uint64_t key = ucp_door_path_key(site);
+    uint64_t path;
 
-    return (ucs_load_relaxed(&memo->check) ^ ucs_load_relaxed(&memo->path)) ==
-           key;
+    return ucp_door_path_is(&labels->paths[ucp_door_path_place(key)], key,
+                            &path);
 }
 
 uint32_t ucp_door_label(uint64_t path, unsigned kind, size_t length)

@@ -45,8 +45,8 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
                    ucp_door_site_t site, uint32_t id);
 
 
-/** A receive that was told waits for its message: whoever has time may register
- *  its buffer meanwhile. */
+/** A receive that was told waits for its message: the helper, or a rank that
+ *  waits, may register its buffer meanwhile. */
 void ucp_door_posted(ucp_door_data_t data);
 
 
