@@ -216,6 +216,9 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
                                 0;
         course.due_ns  = (due == 0) ? -1.0 :
                                       (double)ucs_predict_sat_sub(due, start);
+        course.drops   = (plan == UCS_PREDICT_PLAN_DROP) &&
+                         (course.hold_ns == 0) &&
+                         ucs_predict_price_drops(price);
         cost[plan]     = ucs_predict_course_cost(&course, price, gap_ns);
     }
     ucs_predict_newcomers_return(&order->newcomers, buffer->newcomer,
@@ -304,6 +307,9 @@ static void order_plan(ucs_predict_order_h order, order_buffer_t *buffer,
     }
     buffer->choice = order->params.only_rent ? UCS_PREDICT_PLAN_RENT :
                                                label->judge.choice;
+    buffer->drops  = (buffer->choice != UCS_PREDICT_PLAN_DROP) ?
+                             0 :
+                             ucs_min(buffer->drops + 1, ORDER_DROPS);
     for (i = 0; i < ORDER_KEY_LAST; ++i) {
         label->keys[i].fired_ns = 0;
         if ((i >= ORDER_KEY_FIRST) && (label->keys[i].label.generation != 0)) {
@@ -366,7 +372,10 @@ static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
 static int order_is_in_row(const order_buffer_t *buffer,
                            const ucs_predict_price_t *price, uint64_t start_ns)
 {
-    double row = ucs_max(ucs_predict_order_turn(price), buffer->row_ns);
+    double turn = ucs_predict_order_drops(buffer) ?
+                          0 :
+                          ucs_predict_order_turn(price);
+    double row  = ucs_max(turn, buffer->row_ns);
 
     return start_ns < buffer->end_ns + (uint64_t)row;
 }

@@ -38,6 +38,11 @@
  * **Uses in a row.** What is used again sooner than it could be deregistered
  * and registered in between is one use, for as long as that goes on.
  *
+ * **Drops.** The helper hears of a use when it is over, and where cores are
+ * taken its coming costs more than a deregistration. A buffer that was not to be
+ * held after its latest two uses is deregistered by the thread that ends the
+ * next one, and the helper learns of it later.
+ *
  * An object belongs to one thread at a time, allocates when it is created only,
  * and every call takes bounded time. Times are nanoseconds of any one monotonic
  * clock.
@@ -82,6 +87,8 @@ typedef struct ucs_predict_forecast {
     uint64_t          watch_ns;    /**< from then on a key may come that says
                                         when it is due; 0: none will */
     uint64_t          every_ns;    /**< and it must be heard of so soon */
+    int               drops;       /**< the thread that ends its next use is to
+                                        deregister it */
 } ucs_predict_forecast_t;
 
 /** Figures. */

@@ -135,6 +135,7 @@ static void order_forecast(ucs_predict_order_h order,
             buffer->bound_due_ns[UCS_PREDICT_PLAN_EARLY -
                                  UCS_PREDICT_PLAN_FIRST];
     forecast->hold_ns = (uint64_t)buffer->row_ns;
+    forecast->drops   = ucs_predict_order_drops(buffer);
     if (plan == UCS_PREDICT_PLAN_RENT) {
         forecast->hold_ns = (uint64_t)buffer->price.rent_ns;
         forecast->is_kept = 1;

@@ -38,6 +38,10 @@ enum {
 
 #define ORDER_NONE UINT32_MAX
 
+/* Plans in a row to do without a buffer, after which its next use is taken to
+ * be followed by another: of uses that alternate one would be missed */
+#define ORDER_DROPS 2
+
 typedef struct order_key {
     ucs_predict_ref_t    label;      /* or sound, by the place of the key;
                                         generation 0: none */
@@ -105,6 +109,8 @@ typedef struct order_buffer {
     uint8_t                choice;     /* ucs_predict_plan_t */
     uint8_t                is_changed;
     uint8_t                newcomer;   /* number of newcomers.h */
+    uint8_t                drops;      /* plans in a row to do without it, two
+                                          at most */
     ucs_predict_delays_t   durations;
     ucs_predict_delays_t   gaps;       /* those in a row as well */
 } order_buffer_t;
@@ -148,6 +154,14 @@ static inline uint64_t ucs_predict_order_buffer_key(uintptr_t address,
 static inline double ucs_predict_order_turn(const ucs_predict_price_t *price)
 {
     return price->react_ns + 2 * price->register_ns;
+}
+
+/** @return Nonzero if the thread that ends the buffer's next use is to
+ *          deregister it. What is to be held for a moment it cannot. */
+static inline int ucs_predict_order_drops(const order_buffer_t *buffer)
+{
+    return (buffer->drops == ORDER_DROPS) && (buffer->row_ns == 0) &&
+           ucs_predict_price_drops(&buffer->price);
 }
 
 /*

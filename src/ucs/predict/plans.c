@@ -10,8 +10,11 @@ const double ucs_predict_bound_shares[UCS_PREDICT_BOUNDS] = {0, 0.1, 0.25};
 double ucs_predict_course_cost(const ucs_predict_course_t *course,
                                const ucs_predict_price_t *price, double gap_ns)
 {
-    /* What is not held at all goes when the helper hears of it */
-    double dropped = (course->hold_ns > 0) ? course->hold_ns : price->react_ns;
+    /* What is not held at all goes when the helper hears of it, unless it is
+     * gone by then */
+    double dropped = course->drops         ? 0 :
+                     (course->hold_ns > 0) ? course->hold_ns :
+                                             price->react_ns;
     double due     = course->due_ns;
     double begin   = due - price->register_ns;
     double missed  = 1 - price->saved;
@@ -27,8 +30,13 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
         return gap_ns / price->rent_ns;
     }
 
-    cost = (dropped / price->rent_ns) + price->work;
-    if ((due < 0) || (gap_ns <= begin)) {
+    cost = dropped / price->rent_ns;
+    if (due < 0) {
+        return cost + (course->drops ? price->drop_work : price->end_work) +
+               missed;
+    }
+    cost += price->work;
+    if (gap_ns <= begin) {
         return cost + missed;
     }
     if (gap_ns < due) {

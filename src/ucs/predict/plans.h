@@ -28,12 +28,11 @@
  * So for each call site of a buffer, whatever the program does,
  *
  *     cost <= 1.125 * rent + 2 + one gap
- *          <= 1.125 * (2 + work) * offline keep-or-drop + 2 + one gap
+ *          <= 1.125 * (2 + end work) * offline keep-or-drop + 2 + one gap
  *
- * where work is what deregistering and registering takes of the helper
- * (price.h), 0 on a core that nobody else wants; beside what the helper's
- * delays cost. One gap is 3 + work where its plan held for the rent time at
- * most.
+ * where end work is what a deregistration takes of the helper (price.h), 0 on a
+ * core that nobody else wants; beside what the helper's delays cost. One gap is
+ * 3 + work where its plan held for the rent time at most.
  *
  * Costs are in missed uses.
  */
@@ -62,6 +61,7 @@ extern const double ucs_predict_bound_shares[UCS_PREDICT_BOUNDS];
 typedef struct ucs_predict_course {
     double hold_ns; /**< registered until then */
     double due_ns;  /**< and from then on again; below 0: never */
+    int    drops;   /**< the thread that ends the use deregisters it */
 } ucs_predict_course_t;
 
 /** How plans have done. All zero: nothing is known. */

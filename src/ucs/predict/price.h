@@ -37,7 +37,19 @@ typedef struct ucs_predict_price {
     double saved;       /**< of a missed use, where the use was announced: so
                              much less a use costs that a plan would have
                              missed; 0: it was not */
+    double end_work;    /**< as @a work, where it deregisters and has nothing to
+                             register */
+    double drop_work;   /**< where the thread that ends a use deregisters before
+                             it goes on */
 } ucs_predict_price_t;
+
+
+/** @return Nonzero if what is not to be held is better deregistered by the
+ *          thread that ends its use than by the helper. */
+static inline int ucs_predict_price_drops(const ucs_predict_price_t *price)
+{
+    return price->drop_work < price->end_work;
+}
 
 
 /**

@@ -47,6 +47,15 @@ void ucs_regcache_floor_missed(ucs_regcache_h cache,
     }
 }
 
+void ucs_regcache_floor_dropped(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region)
+{
+    if (cache->floor.is_kept) {
+        cache->floor.lost_ns += ucs_predict_cost_estimate(
+                &cache->cost.dereg, ucs_regcache_pages(cache, region));
+    }
+}
+
 /* Under the lock: ns that have been lost so far, memory at its price among
  * them, beyond what leaving pinned would have cost and an eighth */
 static double ucs_regcache_floor_debt(ucs_regcache_h cache, uint64_t now)

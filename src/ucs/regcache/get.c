@@ -261,7 +261,7 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
         ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
         ucs_store_relaxed(&region->planned, 0);
     }
-    if (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_QUEUE) {
+    if (ucs_regcache_idle_is_queued(ucs_load_relaxed(&region->idle))) {
         (void)cache->env.walk(cache->env.arg, request->sp,
                               ucs_load_relaxed(&region->start),
                               ucs_regcache_region_length(region));

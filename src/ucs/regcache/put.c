@@ -4,6 +4,7 @@
 #include "regcache_int.h"
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
 
 #include <stdlib.h>
 
@@ -12,12 +13,19 @@
  * that is woken takes one from the partner, in the middle of the message.
  *
  * seq_cst [R-DUE]: with those in the helper's step. Either it sees that there
- * is something to learn, or its time is seen here. */
-static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now)
+ * is something to learn, or its time is seen here. Of two that tell at once the
+ * more patient may win, once. */
+static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
+                                   unsigned wake)
 {
-    ucs_store_seq_cst(&cache->plan.is_news, 1);
-    return ucs_load_seq_cst(&cache->plan.next_due) >
-           now + cache->tuning.leisure_ns;
+    uint64_t patience = (wake == UCS_REGCACHE_WAKE_RARELY) ?
+                                cache->tuning.patrol_ns :
+                                ucs_load_relaxed(&cache->plan.leisure);
+    uint64_t before   = ucs_load_relaxed(&cache->plan.patience);
+
+    ucs_store_seq_cst(&cache->plan.patience,
+                      (before == 0) ? patience : ucs_min(before, patience));
+    return ucs_load_seq_cst(&cache->plan.next_due) > now + patience;
 }
 
 /* What the helper registered itself it looks after by itself; a use that it did
@@ -31,20 +39,24 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
         (void)ucs_dq_push(cache->use.queue, use);
     }
     if (wake && ((wake == UCS_REGCACHE_WAKE_NOW) ||
-                 ucs_regcache_comes_late(cache, use->end_ns))) {
+                 ucs_regcache_comes_late(cache, use->end_ns, wake))) {
         cache->env.wake(cache->env.arg);
     }
 }
 
+/* @a may_leave: to the helper, which is told nothing else */
 static void ucs_regcache_drop(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region)
+                              ucs_regcache_region_t *region, int may_leave)
 {
     uint64_t since = ucs_regcache_now(cache);
     int is_left, is_taken;
 
     ucs_regcache_lock(cache);
-    is_left  = ucs_regcache_drop_later(cache, region);
+    is_left  = may_leave && ucs_regcache_drop_later(cache, region);
     is_taken = !is_left && ucs_regcache_region_take_idle(cache, region);
+    if (is_taken && !may_leave) {
+        ucs_regcache_floor_dropped(cache, region);
+    }
     ucs_regcache_unlock(cache);
     if (is_left) {
         cache->env.wake(cache->env.arg);
@@ -87,14 +99,18 @@ void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
 /* What is not just kept or queued; @a idle is what the region says */
 static UCS_F_NOINLINE void
 ucs_regcache_idle_rare(ucs_regcache_h cache, ucs_regcache_region_t *region,
-                       uint64_t word, unsigned idle)
+                       uint64_t word, unsigned idle, unsigned wake,
+                       int is_first, const ucs_use_t *use)
 {
     uint64_t since;
 
     if (word & UCS_REGCACHE_WORD_DOOMED) {
         ucs_regcache_doomed(cache, region);
     } else if (idle == UCS_REGCACHE_IDLE_DROP) {
-        ucs_regcache_drop(cache, region);
+        ucs_regcache_drop(cache, region, 1);
+    } else if (idle == UCS_REGCACHE_IDLE_BOTH) {
+        ucs_regcache_queue(cache, use, wake, is_first);
+        ucs_regcache_drop(cache, region, 0);
     } else {
         since = ucs_regcache_now(cache);
         ucs_regcache_trim(cache);
@@ -113,10 +129,10 @@ ucs_regcache_idle_region(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
     /* is_over is relaxed: a measure, the ceiling is looked at under the lock */
     if (ucs_unlikely((word & UCS_REGCACHE_WORD_DOOMED) ||
-                     (idle == UCS_REGCACHE_IDLE_DROP) ||
+                     (idle >= UCS_REGCACHE_IDLE_DROP) ||
                      ((idle == UCS_REGCACHE_IDLE_KEEP) &&
                       ucs_load_relaxed(&cache->is_over)))) {
-        ucs_regcache_idle_rare(cache, region, word, idle);
+        ucs_regcache_idle_rare(cache, region, word, idle, wake, is_first, use);
     } else if (idle == UCS_REGCACHE_IDLE_QUEUE) {
         ucs_regcache_queue(cache, use, wake, is_first);
     }

@@ -574,6 +574,11 @@ void ucs_regcache_floor_init(ucs_regcache_h cache);
 void ucs_regcache_floor_came(ucs_regcache_h cache,
                              const ucs_regcache_request_t *request);
 
+/** The thread that ends a use deregisters a region which the policy does not
+ *  hold. Under the lock. */
+void ucs_regcache_floor_dropped(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region);
+
 /** A use registers what was registered once. Under the lock. */
 void ucs_regcache_floor_missed(ucs_regcache_h cache,
                                const ucs_regcache_request_t *request);

@@ -69,12 +69,23 @@ typedef enum ucs_regcache_class {
 typedef enum ucs_regcache_idle {
     UCS_REGCACHE_IDLE_KEEP,  /* nothing: the region stays registered */
     UCS_REGCACHE_IDLE_QUEUE, /* one entry into the deregistration queue */
-    UCS_REGCACHE_IDLE_DROP   /* deregister at once */
+    UCS_REGCACHE_IDLE_DROP,  /* deregister at once */
+    UCS_REGCACHE_IDLE_BOTH   /* one entry, and deregister at once: it may be
+                                expected again */
 } ucs_regcache_idle_t;
+
+/** @return Nonzero if the helper is told of the use. */
+static inline int ucs_regcache_idle_is_queued(unsigned idle)
+{
+    return (idle == UCS_REGCACHE_IDLE_QUEUE) ||
+           (idle == UCS_REGCACHE_IDLE_BOTH);
+}
 
 /** How soon the helper must hear of the end of a use. */
 typedef enum ucs_regcache_wake {
     UCS_REGCACHE_WAKE_NONE,    /* it looks by itself */
+    UCS_REGCACHE_WAKE_RARELY,  /* it is to look by itself some time: there is
+                                  nothing to be done but to learn */
     UCS_REGCACHE_WAKE_LEISURE, /* it is to look by itself in a while */
     UCS_REGCACHE_WAKE_NOW
 } ucs_regcache_wake_t;
@@ -142,6 +153,11 @@ typedef struct ucs_regcache_region {
     _Atomic(unsigned)           planned;       /* the helper wants it kept
                                                   DORMANT when it is
                                                   deregistered */
+    _Atomic(unsigned)           drops;         /* it wants it deregistered by
+                                                  the thread that ends a use
+                                                  which registered it. A hint:
+                                                  of a life before it is
+                                                  harmless */
     _Atomic(unsigned)           speculative;   /* registered by the helper */
 
     /* Until when it is to stay registered, as the helper has planned: */

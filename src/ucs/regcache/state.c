@@ -49,7 +49,23 @@ ucs_regcache_region_idle(ucs_regcache_h cache,
     if (ucs_regcache_plan_is_used(cache) && !ucs_regcache_needs_helper(cache)) {
         return UCS_REGCACHE_IDLE_KEEP;
     }
-    return cache->plan.ops->idle;
+    return ucs_load_relaxed(&region->drops) ? UCS_REGCACHE_IDLE_BOTH :
+                                              cache->plan.ops->idle;
+}
+
+/* How soon the helper is to hear of the use that registers a region, which was
+ * none before if @a is_new */
+static ucs_regcache_wake_t
+ucs_regcache_region_wake(ucs_regcache_h cache,
+                         const ucs_regcache_region_t *region, int is_new)
+{
+    if (ucs_load_relaxed(&region->drops)) {
+        return UCS_REGCACHE_WAKE_RARELY;
+    }
+    return (cache->plan.ops->keeps ||
+            (is_new && cache->plan.ops->minds_price)) ?
+                   UCS_REGCACHE_WAKE_LEISURE :
+                   UCS_REGCACHE_WAKE_NOW;
 }
 
 /* A region for what is asked for. @return The doom that it is born with. */
@@ -67,6 +83,7 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     region->is_scattered = request->is_scattered;
     region->ahead        = request->ahead;
     ucs_store_relaxed(&region->shorts, 0);
+    ucs_store_relaxed(&region->drops, 0);
     ucs_store_relaxed(&region->speculative, 0);
     ucs_store_relaxed(&region->learned, 0);
     ucs_store_relaxed(&region->learned_start, 0);
@@ -92,18 +109,13 @@ ucs_regcache_region_t *
 ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           const ucs_regcache_request_t *request)
 {
-    ucs_regcache_wake_t wake = cache->plan.ops->keeps ?
-                                       UCS_REGCACHE_WAKE_LEISURE :
-                                       UCS_REGCACHE_WAKE_NOW;
-    uint64_t doomed          = 0;
+    int is_new      = (region == NULL);
+    uint64_t doomed = 0;
     uint64_t word;
 
-    if (region == NULL) {
+    if (is_new) {
         region = ucs_regcache_region_alloc(cache);
         doomed = ucs_regcache_region_open(cache, region, request);
-        if (cache->plan.ops->minds_price) {
-            wake = UCS_REGCACHE_WAKE_LEISURE;
-        }
     } else {
         ucs_store_release(&region->access, /* [R-FIELDS] */
                           request->access | ucs_load_relaxed(&region->access));
@@ -112,7 +124,8 @@ ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_store_relaxed(&region->use_start, request->now);
     ucs_store_relaxed(&region->last_use, request->now);
     ucs_store_relaxed(&region->idle, ucs_regcache_region_idle(cache, region));
-    ucs_store_relaxed(&region->wake, wake);
+    ucs_store_relaxed(&region->wake,
+                      ucs_regcache_region_wake(cache, region, is_new));
     word = ucs_load_relaxed(&region->word);
     /* release [R-LIVE]: pairs with the acquire in try_ref */
     ucs_store_release(

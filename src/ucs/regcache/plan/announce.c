@@ -92,6 +92,25 @@ ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
                                         UCS_REGCACHE_ANNOUNCED_PASSED;
 }
 
+/* What the helper's coming costs may be more than a missed use. Idle steps
+ * register it in any case. */
+static void
+ucs_regcache_announced_worth(ucs_regcache_h cache,
+                             ucs_regcache_announcement_t *announcement)
+{
+    double missed = announcement->takes * cache->tuning.miss_weight;
+    double price  = ucs_regcache_price_helper(cache);
+    double comes  = price * cache->charge.step_ns;
+
+    announcement->is_worth = !cache->plan.ops->minds_price ||
+                             (comes + price * announcement->takes < missed);
+    announcement->patience = cache->plan.ops->minds_price ?
+                                     ucs_predict_sat_ceil(
+                                             comes / missed *
+                                             announcement->rent) :
+                                     0;
+}
+
 static void
 ucs_regcache_announced_price(ucs_regcache_h cache,
                              ucs_regcache_announcement_t *announcement)
@@ -113,6 +132,7 @@ ucs_regcache_announced_price(ucs_regcache_h cache,
                                      bytes,
                                      announcement->takes *
                                              cache->tuning.miss_weight);
+    ucs_regcache_announced_worth(cache, announcement);
 }
 
 /*
@@ -690,10 +710,10 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
     }
     for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
         of = &cache->plan.hearing->announced.list[i];
-        if (of->state == UCS_REGCACHE_ANNOUNCED_WAITING) {
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && of->is_worth) {
             next = ucs_min(next, of->due);
         } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
-            next = ucs_min(next, of->until);
+            next = ucs_min(next, ucs_predict_sat_add(of->until, of->patience));
         }
     }
     return next;

@@ -120,7 +120,20 @@ static void ucs_regcache_await_word(ucs_regcache_h cache,
     ucs_regcache_plan_deregister(cache, region);
 }
 
-void ucs_regcache_await(ucs_regcache_h cache, const ucs_regcache_home_t *home,
+/* What other buffers share, or the user has granted room for, a thread that ends
+ * a use does not deregister */
+static int ucs_regcache_await_drops(ucs_regcache_h cache,
+                                    const ucs_regcache_home_t *home,
+                                    const ucs_predict_forecast_t *forecast)
+{
+    return forecast->drops && home->is_whole &&
+           (cache->config.max_pinned == SIZE_MAX) &&
+           (ucs_regcache_plan_earliest(home->region) ==
+            UCS_REGCACHE_TIME_NEVER);
+}
+
+static void
+ucs_regcache_await_next(ucs_regcache_h cache, const ucs_regcache_home_t *home,
                         const ucs_predict_forecast_t *forecast, uint64_t now)
 {
     ucs_regcache_rq_item_t *item  = &cache->plan.rq.items[forecast->ref.index];
@@ -148,4 +161,12 @@ void ucs_regcache_await(ucs_regcache_h cache, const ucs_regcache_home_t *home,
     } else {
         ucs_regcache_await_word(cache, home, item, region, forecast, now);
     }
+}
+
+void ucs_regcache_await(ucs_regcache_h cache, const ucs_regcache_home_t *home,
+                        const ucs_predict_forecast_t *forecast, uint64_t now)
+{
+    ucs_regcache_await_next(cache, home, forecast, now);
+    ucs_store_relaxed(&home->region->drops,
+                      ucs_regcache_await_drops(cache, home, forecast));
 }

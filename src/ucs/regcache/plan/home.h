@@ -23,6 +23,7 @@ typedef struct ucs_regcache_home {
     uint64_t              begun;      /* ns, start of the latest use learned */
     uint32_t              buffer;     /* generation of the buffer */
     int                   refused;    /* the helper is not to register it now */
+    int                   is_whole;   /* the region is as long as the buffer */
 } ucs_regcache_home_t;
 
 /** @return Nonzero if the region still lives the life that it is the home

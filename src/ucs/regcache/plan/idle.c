@@ -1,8 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "price.h"
+
 #include <ucs/regcache/regcache_int.h>
 
+#include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
 /* So that a wait is at worst twice as long for what is done in it: an idle step
@@ -84,13 +87,16 @@ int ucs_regcache_idle_leaves(ucs_regcache_h cache,
     /* A buffer is used often before the helper comes, and noted once: else the
      * room goes to one, and is none for the others */
     if (ucs_regcache_idle_has_left(idling, region)) {
-        idling->is_short = 1;
         return 1;
     }
     if (idling->count == UCS_REGCACHE_LEFT) {
         return 0;
     }
-    idling->is_short                       = 1;
+    /* A later idle step does it for nothing */
+    idling->due = ucs_min(
+            idling->due,
+            ucs_predict_sat_add(ucs_load_relaxed(&region->last_use),
+                                ucs_regcache_price_patience(cache, region)));
     idling->left[idling->count].region     = region;
     idling->left[idling->count].generation = ucs_regcache_region_gen(region);
     ++idling->count;
@@ -106,6 +112,7 @@ void ucs_regcache_idle_take_up(ucs_regcache_h cache)
     unsigned i;
 
     idling->count = 0;
+    idling->due   = UCS_REGCACHE_TIME_NEVER;
     for (i = 0; i < count; ++i) {
         if (ucs_regcache_region_gen(idling->left[i].region) ==
             idling->left[i].generation) {

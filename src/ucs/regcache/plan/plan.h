@@ -83,6 +83,7 @@ typedef struct ucs_regcache_idling {
     int                   is_alone; /* the helper does not come meanwhile */
     int                   was_alone; /* and was kept from it: it is not late */
     int                   is_short; /* something was left undone */
+    uint64_t              due;      /* ns: what is left is the helper's then */
     unsigned              count;
     struct {
         ucs_regcache_region_t *region;
@@ -101,12 +102,17 @@ typedef struct ucs_regcache_plan {
                                                   use */
     _Atomic(uint64_t)               next_due;  /* ns, what the last step
                                                   returned */
-    _Atomic(int)                    is_news;   /* a use came that the helper is
-                                                  to hear of at leisure */
+    _Atomic(uint64_t)               leisure;   /* ns, in which it is to hear of a
+                                                  use that is not pressing */
+    _Atomic(uint64_t)               patience;  /* ns, in which the helper is to
+                                                  hear of a use that came; 0:
+                                                  of none */
     uint64_t                        lateness;  /* ns, smoothed, of steps */
     uint64_t                        shared;    /* ns, until the core is free */
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        drained;   /* uses, since the last step */
+    int                             is_pressing; /* after one of them something
+                                                  may be left to be done */
     uint64_t                        drained_at; /* ns, when that ended */
     unsigned                        resting;   /* UCS_REGCACHE_REST_xx */
     unsigned                        access;     /* of the latest use learned;

@@ -196,7 +196,9 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
 
     home->refused = !ucs_regcache_rq_may_expect(&cache->plan.rq, ref);
     ucs_regcache_home_settle(cache, home, ref, region, use->generation);
-    home->begun = use->start_ns;
+    home->begun    = use->start_ns;
+    home->is_whole = (use->address == ucs_load_relaxed(&region->start)) &&
+                     (use->length == ucs_regcache_region_length(region));
     ucs_regcache_order_rank(order, ref, region, use->start_ns);
     /* Until the plan says better */
     ucs_regcache_rq_hold(&cache->plan.rq, region, ref, UCS_REGCACHE_TIME_NEVER);

@@ -5,13 +5,14 @@
 
 #include <ucs/regcache/regcache_int.h>
 
+#include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
 #include <math.h>
 
 /* What a nanosecond of the helper's costs the application. A core that nobody
  * else wants is not quite for nothing. */
-static double ucs_regcache_price_helper(ucs_regcache_h cache)
+double ucs_regcache_price_helper(ucs_regcache_h cache)
 {
     return ucs_max(cache->charge.busy, cache->tuning.idle_price);
 }
@@ -20,7 +21,7 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                         ucs_regcache_price_t *price)
 {
     const ucs_predict_terms_t *terms = &price->terms;
-    double missed_ns, leave_bytes, bytes, work_ns;
+    double missed_ns, leave_bytes, bytes, work_ns, end_ns;
 
     ucs_regcache_lock(cache);
     ucs_regcache_terms_locked(cache, region, &price->terms);
@@ -29,8 +30,8 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_unlock(cache);
 
     missed_ns = terms->register_ns * cache->tuning.miss_weight;
-    work_ns   = terms->register_ns + terms->deregister_ns +
-              2 * cache->charge.step_ns;
+    end_ns    = terms->deregister_ns + cache->charge.step_ns;
+    work_ns   = terms->register_ns + cache->charge.step_ns + end_ns;
 
     price->buffer.rent_ns = ucs_max(
             ucs_predict_price_rent_ns(
@@ -41,6 +42,35 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     price->buffer.saved       = 0;
     price->buffer.work        = work_ns * ucs_regcache_price_helper(cache) /
                          missed_ns;
+    price->buffer.end_work    = end_ns * ucs_regcache_price_helper(cache) /
+                             missed_ns;
+    /* It is as much in the way as a registration */
+    price->buffer.drop_work   = terms->deregister_ns *
+                              cache->tuning.miss_weight / missed_ns;
+}
+
+uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
+                                     ucs_regcache_region_t *region)
+{
+    ucs_regcache_price_t price;
+
+    if (!cache->plan.ops->minds_price) {
+        return 0;
+    }
+    ucs_regcache_price(cache, region, &price);
+    return ucs_predict_sat_ceil(price.buffer.end_work * price.buffer.rent_ns);
+}
+
+uint64_t ucs_regcache_price_rest(ucs_regcache_h cache)
+{
+    double rest;
+
+    if (!cache->plan.ops->minds_price) {
+        return 0;
+    }
+    rest = cache->charge.step_ns * ucs_regcache_price_helper(cache) * 2 /
+           (cache->config.max_slowdown * cache->tuning.floor_allowance);
+    return (uint64_t)ucs_min(rest, (double)cache->tuning.patrol_ns);
 }
 
 uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
@@ -59,7 +89,11 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
             continue; /* nothing is registered for it */
         }
         if (item->use_end > now) {
-            next = ucs_min(next, item->use_end);
+            next = ucs_min(next,
+                           ucs_predict_sat_add(
+                                   item->use_end,
+                                   ucs_regcache_price_patience(cache,
+                                                               item->region)));
             continue;
         }
         /* Of this life or, for once, of the next: it may end meanwhile */

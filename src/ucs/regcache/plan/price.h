@@ -30,6 +30,29 @@ typedef struct ucs_regcache_price {
 void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                         ucs_regcache_price_t *price);
 
+/** @return What a nanosecond of the helper's costs the application, 0 to 1. */
+double ucs_regcache_price_helper(ucs_regcache_h cache);
+
+/**
+ * For how long may what is not to be held any more wait for the helper? Somebody
+ * may deregister it meanwhile who is there anyway; by then holding it has cost
+ * as much as the helper's coming, which is ski rental once more. Takes the index
+ * lock.
+ *
+ * @return ns; 0 under policies that do not mind the price.
+ */
+uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
+                                     ucs_regcache_region_t *region);
+
+/**
+ * For how long does the helper rest before it looks at what is not pressing?
+ * So that its looks take, of cores that others want, half of what all may cost
+ * beyond leaving it pinned (floor.c).
+ *
+ * @return ns, up to the patrol's; 0 under policies that do not mind the price.
+ */
+uint64_t ucs_regcache_price_rest(ucs_regcache_h cache);
+
 /**
  * When is it time to look whether the uses have ended that are waited for? A
  * look costs the helper's time, and each moment without one holds what nobody

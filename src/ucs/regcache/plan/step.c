@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "price.h"
+
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/sys/math.h>
@@ -17,6 +19,10 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     do {
         count = total = ucs_regcache_uses_drain(cache, uses);
         cache->plan.drained += count;
+        for (i = 0; i < count; ++i) {
+            cache->plan.is_pressing |= !ucs_load_relaxed(
+                    &uses[i].region->drops);
+        }
         if ((policy->under_way != NULL) && (count < UCS_REGCACHE_BATCH)) {
             total = policy->under_way(cache, uses, count);
         }
@@ -47,11 +53,11 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     unsigned batches = (lost == cache->plan.sweep.lost) ?
                                cache->tuning.batches :
                                1;
-    uint64_t next;
+    uint64_t next, patience;
     int list;
 
     /* seq_cst [R-DUE]: before the queue is looked at */
-    ucs_store_seq_cst(&cache->plan.is_news, 0);
+    ucs_store_seq_cst(&cache->plan.patience, 0);
     if (!ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_reclaim(cache);
         return UCS_REGCACHE_TIME_NEVER;
@@ -86,8 +92,9 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     if (!ucs_regcache_is_idling(cache)) {
         ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
     }
-    if (ucs_load_seq_cst(&cache->plan.is_news)) {   /* [R-DUE] */
-        next = ucs_min(next, now + cache->tuning.leisure_ns);
+    patience = ucs_load_seq_cst(&cache->plan.patience); /* [R-DUE] */
+    if (patience != 0) {
+        next = ucs_min(next, now + patience);
         if (!ucs_regcache_is_idling(cache)) {
             ucs_store_relaxed(&cache->plan.next_due, next);
         }
@@ -100,6 +107,9 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
     cache->plan.idling.budget = UINT64_MAX;
     ucs_regcache_charge(cache);
+    ucs_store_relaxed(&cache->plan.leisure,
+                      ucs_max(ucs_regcache_price_rest(cache),
+                              cache->tuning.leisure_ns));
     if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_idle_take_up(cache);
     }
@@ -120,5 +130,7 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
         ucs_regcache_idle_take_up(cache);
     }
     next = ucs_regcache_step_within(cache, now);
-    return cache->plan.idling.is_short ? now : next;
+    return cache->plan.idling.is_short ?
+                   now :
+                   ucs_min(next, cache->plan.idling.due);
 }

@@ -5,6 +5,7 @@
 
 #include <ucs/regcache/regcache_int.h>
 
+#include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
 /* What is kept is looked after only while a ceiling is passed */
@@ -40,6 +41,23 @@ static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
     return now + (uint64_t)ucs_min(wait, (double)cache->tuning.away_max_ns);
 }
 
+/* What is to be given up may wait. Of the first only it is asked how long: it
+ * is a rule of thumb for those behind it. */
+static uint64_t ucs_regcache_wakeup_expired(ucs_regcache_h cache,
+                                            ucs_regcache_rq_list_t list)
+{
+    ucs_regcache_rq_item_t *item = ucs_regcache_rq_first(&cache->plan.rq, list);
+
+    if (item == NULL) {
+        return UCS_REGCACHE_TIME_NEVER;
+    }
+    return (list == UCS_REGCACHE_RQ_WATCHED) ?
+                   item->time :
+                   ucs_predict_sat_add(
+                           item->time,
+                           ucs_regcache_price_patience(cache, item->region));
+}
+
 uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t begin = UCS_REGCACHE_TIME_NEVER;
@@ -61,8 +79,12 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     next = ucs_regcache_price_look(cache, leave_bytes, now);
     if (cache->plan.drained > 0) {
         /* More will come, and is not to wake it */
-        next = ucs_min(next, now + cache->tuning.leisure_ns);
+        next = ucs_min(next, now + (cache->plan.is_pressing ?
+                                            ucs_load_relaxed(
+                                                    &cache->plan.leisure) :
+                                            cache->tuning.patrol_ns));
     }
+    cache->plan.is_pressing = 0;
     if ((registered > 0) && ucs_regcache_wakeup_patrols(cache)) {
         next = ucs_min(next, now + ucs_regcache_wakeup_patrol(cache, now));
     }
@@ -70,10 +92,7 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     next = ucs_min(next, cache->plan.sweep.at);
     next = ucs_min(next, ucs_regcache_announced_next(cache));
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
-        item = ucs_regcache_rq_first(&cache->plan.rq, list);
-        if (item != NULL) {
-            next = ucs_min(next, item->time);
-        }
+        next = ucs_min(next, ucs_regcache_wakeup_expired(cache, list));
     }
     return ucs_min(next, begin); /* what was promised is kept */
 }

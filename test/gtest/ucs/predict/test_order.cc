@@ -294,7 +294,7 @@ class predict_order_floor : public predict_order {
 protected:
     double cost_of(double hold, double due, uint64_t gap)
     {
-        ucs_predict_course_t course = {hold, due};
+        ucs_predict_course_t course = {hold, due, 0};
         return ucs_predict_course_cost(&course, &price, gap);
     }
 
@@ -488,6 +488,68 @@ TEST_F(predict_order, failed_allocation_is_reported)
     EXPECT_EQ(nullptr, none);
 }
 
+/* Gaps that nothing tells, and longer than memory is worth holding for */
+class predict_order_drops : public predict_order {
+protected:
+    /* @return After how many uses the thread that ends the next is to drop it */
+    unsigned count_drops()
+    {
+        std::mt19937 random(1);
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < 60; ++i) {
+            use((70 + random() % 2000) * MS, 0x1000);
+            ucs_predict_forecast_t f = forecast(0x1000);
+            EXPECT_TRUE(!f.drops || ((f.hold_ns == 0) && (f.due_ns == 0)));
+            count += f.drops;
+        }
+        return count;
+    }
+};
+
+/* Where the helper's coming costs more than a deregistration */
+TEST_F(predict_order_drops, by_the_thread_that_ends_the_use)
+{
+    price.end_work = 0.3;
+    open();
+    EXPECT_LT(30u, count_drops());
+
+    /* Until it comes so soon that it is to be held */
+    for (unsigned i = 0; (i < 30) && !forecast(0x1000).drops; ++i) {
+        use((500 + i * i) * MS, 0x1000);
+    }
+    ASSERT_TRUE(forecast(0x1000).drops);
+    for (unsigned i = 0; (i < 20) && forecast(0x1000).drops; ++i) {
+        use(90 * US, 0x1000);
+    }
+    EXPECT_FALSE(forecast(0x1000).drops);
+    EXPECT_LT(0u, forecast(0x1000).hold_ns);
+}
+
+TEST_F(predict_order_drops, by_the_helper_where_that_costs_less)
+{
+    open();
+    EXPECT_EQ(0u, count_drops());
+    EXPECT_LT(30u, info().gaps[UCS_PREDICT_PLAN_DROP]);
+}
+
+/* After uses that are held in turn with those that are not, it is not known
+ * which comes */
+TEST_F(predict_order_drops, not_after_one)
+{
+    price.end_work = 0.3;
+    open();
+    use(MS, 0x1000);
+    unsigned count = 0;
+    for (unsigned i = 0; i < 100; ++i) {
+        use((i % 2) ? 2 * MS : (500 + 37 * (i % 23)) * MS, 0x1000,
+            1 + i % 2);
+        count += forecast(0x1000).drops;
+    }
+    EXPECT_GE(2u, count);
+    EXPECT_LT(20u, info().gaps[UCS_PREDICT_PLAN_DROP]);
+}
+
 /* Random programs: whatever comes, the object stays valid, and each buffer that
  * changed is named once, in bounds */
 TEST_F(predict_order, random_programs_keep_the_invariants)
@@ -502,6 +564,8 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
             uint64_t back = (random() % 9) ? 0 : 3 * MS;
             price.rent_ns = (1 + random() % 100) * MS;
             price.work    = (random() % 8) / 4.0;
+            price.end_work  = price.work / 2;
+            price.drop_work = (random() % 4) / 4.0;
             ucs_predict_ref_t ref =
                     record(now - back, 0x1000ul * (b + 1),
                            (random() % 4) ? now - back + US : 0,

@@ -13,17 +13,19 @@ namespace {
 
 /*
  * What a course costs. Holding for 100 costs one missed use, a registration
- * takes 10, the helper hears of an end after 5, its work costs a quarter.
+ * takes 10, the helper hears of an end after 5, its work costs a quarter, that of
+ * a deregistration alone 0.15, or an eighth to the thread that ends a use.
  */
 class predict_course : public ::testing::Test {
 protected:
     double cost(double hold, double due, double gap)
     {
-        ucs_predict_course_t course = {hold, due};
+        ucs_predict_course_t course = {hold, due, drops};
         return ucs_predict_course_cost(&course, &price, gap);
     }
 
-    ucs_predict_price_t price = {100, 10, 5, 0.25, 0};
+    int drops                 = 0;
+    ucs_predict_price_t price = {100, 10, 5, 0.25, 0, 0.15, 0.125};
 };
 
 TEST_F(predict_course, rented)
@@ -31,16 +33,27 @@ TEST_F(predict_course, rented)
     EXPECT_DOUBLE_EQ(0, cost(100, -1, 0));
     EXPECT_DOUBLE_EQ(0.4, cost(100, -1, 40));
     EXPECT_DOUBLE_EQ(1, cost(100, -1, 100));
-    EXPECT_DOUBLE_EQ(1 + 0.25 + 1, cost(100, -1, 101));
-    EXPECT_DOUBLE_EQ(1 + 0.25 + 1, cost(100, -1, 1e9));
+    EXPECT_DOUBLE_EQ(1 + 0.15 + 1, cost(100, -1, 101));
+    EXPECT_DOUBLE_EQ(1 + 0.15 + 1, cost(100, -1, 1e9));
 }
 
 /* It stays until the helper hears of it */
 TEST_F(predict_course, dropped)
 {
     EXPECT_DOUBLE_EQ(0.03, cost(0, -1, 3));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, -1, 6));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, -1, 1e9));
+    EXPECT_DOUBLE_EQ(0.05 + 0.15 + 1, cost(0, -1, 6));
+    EXPECT_DOUBLE_EQ(0.05 + 0.15 + 1, cost(0, -1, 1e9));
+}
+
+/* It is gone when the use is over */
+TEST_F(predict_course, dropped_by_the_thread_that_ends_the_use)
+{
+    drops = 1;
+    EXPECT_TRUE(ucs_predict_price_drops(&price));
+    EXPECT_DOUBLE_EQ(0.125 + 1, cost(0, -1, 3));
+    EXPECT_DOUBLE_EQ(0.125 + 1, cost(0, -1, 1e9));
+    price.end_work = price.drop_work;
+    EXPECT_FALSE(ucs_predict_price_drops(&price));
 }
 
 TEST_F(predict_course, foretold)
@@ -201,13 +214,14 @@ class predict_floor : public predict_judge {
 protected:
     static double rented(double gap, const ucs_predict_price_t &price)
     {
-        ucs_predict_course_t rent = {price.rent_ns, -1};
+        ucs_predict_course_t rent = {price.rent_ns, -1, 0};
         return ucs_predict_course_cost(&rent, &price, gap);
     }
 
     static double offline(double gap, const ucs_predict_price_t &price)
     {
-        return std::min(gap / price.rent_ns, 1 + price.work);
+        return std::min(gap / price.rent_ns,
+                        1 + std::min(price.end_work, price.drop_work));
     }
 
     double followed(double gap, const ucs_predict_price_t &price)
@@ -223,8 +237,9 @@ protected:
                              ((random() % 2) ? part(random) : 0);
             course.due_ns  = (random() % 2) ? price.rent_ns * part(random) : -1;
         }
-        courses[UCS_PREDICT_PLAN_RENT] = {price.rent_ns, -1};
-        courses[UCS_PREDICT_PLAN_DROP] = {0, -1};
+        courses[UCS_PREDICT_PLAN_RENT] = {price.rent_ns, -1, 0};
+        courses[UCS_PREDICT_PLAN_DROP] = {0, -1,
+                                          ucs_predict_price_drops(&price)};
     }
 
     /* The gap that costs most more than renting does */
@@ -250,7 +265,8 @@ protected:
 
     void run(unsigned seed, bool is_worst, double work)
     {
-        ucs_predict_price_t price = {1e6, 1e4, 1e3, work, 0};
+        ucs_predict_price_t price = {1e6, 1e4,      1e3, work,
+                                     0,   work / 2, (seed % 3) * 0.1};
         std::mt19937 random(seed);
         std::lognormal_distribution<double> tail(0, 2);
         double cost = 0, rent = 0, best = 0, most = 0;
@@ -276,8 +292,9 @@ protected:
 
             double beside = tuning.plan_credit + most + 0.01;
             ASSERT_LE(cost, (1 + tuning.plan_allowance) * rent + beside) << i;
-            ASSERT_LE(rent, (2 + work) * best + 0.01) << i;
-            ASSERT_LE(cost, (1 + tuning.plan_allowance) * (2 + work) * best +
+            ASSERT_LE(rent, (2 + price.end_work) * best + 0.01) << i;
+            ASSERT_LE(cost, (1 + tuning.plan_allowance) *
+                                            (2 + price.end_work) * best +
                                     beside)
                     << i;
         }

@@ -286,7 +286,8 @@ TEST_F(test_hear, an_idle_step_leaves_deregistrations_to_the_helper)
     say(UCS_OPERATION_RECEIVED, 0, 0, 7);
     next = idle_step();
     EXPECT_TRUE(is_registered());
-    EXPECT_LE(next, m_world.now);
+    /* When holding it has cost as much as the helper's coming, little here */
+    EXPECT_LE(next, m_world.now + MS);
     m_world.step();
     EXPECT_FALSE(is_registered());
 }
