@@ -3,4 +3,9 @@
 #
 
 gtest_SOURCES += \
-	tools/test_replay.cc
+	tools/replay_fixture.h \
+	tools/test_keep_or_drop.cc \
+	tools/test_rent.cc \
+	tools/test_replay.cc \
+	tools/test_replay_caches.cc \
+	tools/test_replay_periodicity.cc

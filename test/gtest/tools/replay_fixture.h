@@ -1,0 +1,132 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef REPLAY_FIXTURE_H_
+#define REPLAY_FIXTURE_H_
+
+#include <tools/replay/replay_accuracy.h>
+#include <tools/replay/replay_model.h>
+#include <tools/replay/replay_offline.h>
+#include <tools/replay/replay_trace.h>
+#include <tools/replay/replay_warp.h>
+#include <tools/replay/replay_world.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+/** A trace written by hand, and what the models and the engine make of it. */
+class test_replay : public ::testing::Test {
+protected:
+    static constexpr uint64_t PAGE = 4096;
+    static constexpr uint64_t MS   = 1000000;
+
+    ~test_replay()
+    {
+        if (m_is_prepared) {
+            replay_trace_cleanup(&m_trace);
+        }
+    }
+
+    static uint64_t buffer(unsigned index)
+    {
+        return 0x10000000 + uint64_t(index) * 0x100000;
+    }
+
+    void add(ucs_trace_kind_t kind, uint64_t time_ns, uint64_t address,
+             uint64_t length)
+    {
+        m_events.push_back({time_ns, address, length, 77, 0, kind, 0});
+    }
+
+    void use(uint64_t start_ns, uint64_t end_ns, unsigned index,
+             uint64_t length = PAGE)
+    {
+        add(UCS_TRACE_USE, start_ns, buffer(index), length);
+        add(UCS_TRACE_RELEASE, end_ns, buffer(index), length);
+    }
+
+    /* One use after the other, each over before the next begins */
+    void use_all(const std::vector<unsigned> &sequence)
+    {
+        uint64_t now = MS;
+
+        for (unsigned index : sequence) {
+            use(now, now + 10000, index);
+            now += MS;
+        }
+    }
+
+    /* Each buffer at a place of the program of its own */
+    void set_paths()
+    {
+        for (ucs_trace_event_t &event : m_events) {
+            event.signature = event.address / 0x1000;
+        }
+    }
+
+    void prepare(uint64_t min_size = 0)
+    {
+        ucs_trace_t raw = {};
+
+        if (m_is_prepared) {
+            replay_trace_cleanup(&m_trace);
+        }
+        raw.header.page_size = PAGE;
+        raw.count            = m_events.size();
+        raw.events           = (ucs_trace_event_t*)malloc(
+                (raw.count + 1) * sizeof(*raw.events));
+        std::copy(m_events.begin(), m_events.end(), raw.events);
+        replay_trace_sort(&raw);
+        ASSERT_EQ(0, replay_warp_apply(&m_warp, "test", &raw));
+        replay_trace_prepare(&raw, "test", min_size, &m_trace);
+        ucs_trace_cleanup(&raw);
+        m_is_prepared = true;
+    }
+
+    replay_figures_t cache(replay_victim_t victim, uint64_t capacity)
+    {
+        replay_figures_t figures;
+
+        replay_model_cache(&m_trace, victim, capacity, &figures);
+        EXPECT_EQ(figures.uses,
+                  figures.on_time + figures.missed + figures.cold);
+        return figures;
+    }
+
+    replay_params_t params(ucs_regcache_policy_t policy)
+    {
+        replay_params_t result = {};
+
+        result.policy                  = policy;
+        result.max_pinned              = UINT64_MAX;
+        result.register_cost.base_ns   = 500;
+        result.register_cost.page_ns   = 50;
+        result.deregister_cost.base_ns = 170;
+        result.deregister_cost.page_ns = 17;
+        result.seed                    = 1;
+        return result;
+    }
+
+    ucs_regcache_stats_t run(const replay_params_t &p)
+    {
+        ucs_regcache_stats_t stats;
+
+        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr,
+                                           &m_spent));
+        EXPECT_EQ(stats.uses, stats.on_time + stats.late + stats.missed +
+                                      stats.cold);
+        EXPECT_EQ(m_trace.use_count, stats.uses);
+        return stats;
+    }
+
+    std::vector<ucs_trace_event_t> m_events;
+    replay_warp_t                  m_warp        = {};
+    replay_trace_t                 m_trace       = {};
+    replay_spent_t                 m_spent       = {};
+    bool                           m_is_prepared = false;
+};
+
+#endif
