@@ -11,13 +11,16 @@ gtest_SOURCES += \
 	ucs/regcache/test_floor.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \
+	ucs/regcache/test_lost_uses.cc \
 	ucs/regcache/test_memory.cc \
 	ucs/regcache/test_policy_order.cc \
 	ucs/regcache/test_policy_overlap.cc \
 	ucs/regcache/test_regcache.cc \
 	ucs/regcache/test_regcache_lru.cc \
+	ucs/regcache/test_room.cc \
 	ucs/regcache/test_rq.cc \
 	ucs/regcache/test_hear.cc \
 	ucs/regcache/test_soft.cc \
+	ucs/regcache/test_speculation.cc \
 	ucs/regcache/test_tuning.cc \
 	ucs/regcache/test_use.cc

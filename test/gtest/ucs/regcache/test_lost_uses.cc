@@ -1,0 +1,180 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_fixture.h"
+
+#include <vector>
+
+TEST_F(test_regcache, full_queue_loses_uses_but_no_region)
+{
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    EXPECT_EQ(100u, w->live.size());
+    w->advance(30 * MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
+/* More regions than the helper looks at before it lets the index lock go, which
+ * it does between any two steps: each is found all the same, also those that
+ * move to the places of others meanwhile */
+TEST_F(test_regcache, strays_among_many_regions_are_found_bit_by_bit)
+{
+    const unsigned count = 3000;
+    unsigned before      = 0;
+    unsigned most        = 0;
+    unsigned pieces      = 0;
+
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    w->on_sleep = [&]() {
+        most    = std::max(most, w->deregs - before);
+        pieces += (w->deregs > before);
+        before  = w->deregs;
+        if (pieces % 4 == 1) { /* places are freed and taken again */
+            ucs_regcache_unmapped(w->cache, buffer(pieces), 16 * MB);
+            w->touch(buffer(count + pieces), MB);
+        }
+        return 0;
+    };
+    w->advance(500 * MS);
+    w->on_sleep = nullptr;
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+    EXPECT_GT(pieces, 10u);
+    EXPECT_LT(most, 300u);
+}
+
+/* Nor does it look at the next ones at once: the lock is not fair, and a thread
+ * that wants it would have to be lucky */
+TEST_F(test_regcache, helper_sleeps_while_it_looks_for_strays)
+{
+    const unsigned count = 3000;
+    unsigned looks       = 0;
+    unsigned hasty       = 0;
+
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    std::vector<ucs_regcache_memh_t> memhs;
+    for (unsigned i = 0; i < count; ++i) { /* in use: none is a stray */
+        memhs.push_back(w->get(buffer(i), MB));
+    }
+    for (unsigned i = 0; i < 20; ++i) {
+        w->touch(buffer(count + i), MB);
+    }
+    w->advance(9 * MS);
+    w->on_sleep = [&]() {
+        ++looks;
+        hasty += (w->next < w->now + MS / 10);
+        return 0;
+    };
+    w->advance(20 * MS);
+    w->on_sleep = nullptr;
+    EXPECT_GE(looks, count / 256);
+    EXPECT_EQ(0u, hasty);
+    for (ucs_regcache_memh_t memh : memhs) {
+        w->put(memh);
+    }
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
+/* What is lost during a sweep may lie where that has been already */
+TEST_F(test_regcache, uses_lost_during_a_sweep_are_looked_for_after_it)
+{
+    const unsigned count = 3000;
+
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    /* Places are given out from the end, so what comes now is where the sweep
+     * has been */
+    while (w->deregs < count / 2) {
+        w->advance(MS / 10);
+    }
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(count + i), MB);
+    }
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
+/* A rest interrupts a sweep. What is used at rest is in no queue, and lies where
+ * that sweep has been already. */
+TEST_F(test_regcache, uses_at_rest_are_looked_for_after_it)
+{
+    const unsigned count = 3000;
+
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < count; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    while (w->deregs < count / 2) {
+        w->advance(MS / 10);
+    }
+    ASSERT_FALSE(w->live.empty()) << "the sweep is over";
+    ucs_regcache_rest(w->cache);
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(count + i), MB);
+    }
+    w->now += 100 * MS;
+    ucs_regcache_resume(w->cache);
+    w->step();
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
+/* A region whose next use lies far ahead is in the queue of registrations: the
+ * end of its present use is lost, and that one is years away */
+TEST_F(test_regcache, lost_use_of_a_region_expected_later)
+{
+    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+    w->params.dq_length = 8;
+    w->open();
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(100), MB);
+        w->advance(100000 * MS);
+    }
+    w->use(buffer(100), MB);
+    w->advance(MS);
+    ASSERT_FALSE(w->is_registered(buffer(100), MB));
+    ASSERT_NE(UCS_REGCACHE_TIME_NEVER, w->next) << "no further use is expected";
+    for (unsigned i = 0; i < 8; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    w->touch(buffer(100), MB);
+    w->advance(30 * MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
+/* A helper that is not let run: what the application unmaps meanwhile must not
+ * pile up, neither regions nor bytes */
+TEST_F(test_regcache, unmapped_memory_does_not_wait_for_a_late_helper)
+{
+    const size_t lengths[] = {16 << 10, 256 << 10, 8 * MB, 64 * MB};
+
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (size_t length : lengths) {
+        for (unsigned i = 0; i < 300; ++i) {
+            w->touch(buffer(i), length);
+            ucs_regcache_unmapped(w->cache, buffer(i), length);
+            ASSERT_LE(w->live.size(), 65u);
+            ASSERT_LE(w->live.size() * length, 16 * MB + length) << i;
+        }
+        w->advance(MS);
+        EXPECT_TRUE(w->live.empty());
+    }
+}

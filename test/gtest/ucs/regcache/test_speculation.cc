@@ -1,0 +1,85 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "regcache_fixture.h"
+
+#include <thread>
+
+TEST_F(test_regcache, failed_speculation_is_quiet_and_harmless)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+    bool is_speculating = true;
+    w->on_reg           = [&](regcache_world::registration) {
+        return is_speculating ? UCS_ERR_NO_MEMORY : UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    w->use(buffer(0), MB, MS);
+    EXPECT_EQ(1u, w->stats().failed);
+}
+
+TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+
+    std::atomic<bool> is_waiting{false};
+    std::thread user;
+    w->on_wait = [&]() {
+        is_waiting = true;
+    };
+    w->on_reg = [&](regcache_world::registration) {
+        user = std::thread([&]() {
+            w->touch(buffer(0), MB);
+        });
+        while (!is_waiting) {
+            std::this_thread::yield();
+        }
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    user.join();
+    w->on_reg = nullptr;
+    EXPECT_EQ(1u, w->stats().late);
+    EXPECT_EQ(0u, w->stats().wasted);
+}
+
+TEST_F(test_regcache, waiter_of_a_failed_speculation_registers_itself)
+{
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 6; ++i) {
+        w->use(buffer(0), MB, MS);
+        w->advance(99 * MS);
+    }
+    w->use(buffer(0), MB, MS);
+
+    std::atomic<bool> is_waiting{false};
+    std::thread user;
+    w->on_wait = [&]() {
+        is_waiting = true;
+    };
+    w->on_reg = [&](regcache_world::registration) {
+        if (!user.joinable()) {
+            user = std::thread([&]() { w->touch(buffer(0), MB); });
+            while (!is_waiting) {
+                std::this_thread::yield();
+            }
+            return UCS_ERR_NO_MEMORY;
+        }
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    user.join();
+    w->on_reg = nullptr;
+    EXPECT_EQ(0u, w->stats().late);
+    EXPECT_EQ(1u, w->stats().failed);
+}
