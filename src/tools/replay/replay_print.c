@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,6 +332,41 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
 }
 
 /* The report's keys, see docs/report.md, and the replay's own */
+/* Counts that are printed by the name that they have */
+static void replay_json_counts(json_t *object, const replay_figures_t *stats)
+{
+#define REPLAY_COUNT(_name) {#_name, offsetof(replay_figures_t, _name)}
+    static const struct {
+        const char *key;
+        size_t     offset;
+    } counts[] = {
+        REPLAY_COUNT(uses),
+        REPLAY_COUNT(on_time),
+        REPLAY_COUNT(late),
+        REPLAY_COUNT(missed),
+        REPLAY_COUNT(cold),
+        REPLAY_COUNT(wasted),
+        REPLAY_COUNT(evicted),
+        REPLAY_COUNT(invalidated),
+        REPLAY_COUNT(repinned),
+        REPLAY_COUNT(heard),
+        REPLAY_COUNT(announced),
+        REPLAY_COUNT(announced_on_time),
+        REPLAY_COUNT(announced_late),
+        REPLAY_COUNT(announced_first),
+        REPLAY_COUNT(idle_steps),
+        REPLAY_COUNT(over_ceiling)
+    };
+#undef REPLAY_COUNT
+    const uint64_t *count;
+    size_t i;
+
+    for (i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+        count = (const uint64_t*)((const char*)stats + counts[i].offset);
+        json_object_set_new(object, counts[i].key, json_integer(*count));
+    }
+}
+
 static void replay_json_figures(json_t *object,
                                 const replay_outcome_t *outcome,
                                 const replay_row_t *row,
@@ -356,26 +392,10 @@ static void replay_json_figures(json_t *object,
         {"lead_byte_seconds", REPLAY_JSON_NS(outcome->lead_byte_ns)},
         {"bound_byte_seconds", REPLAY_JSON_NS(bound)},
         {"bound_met", json_boolean(stats->pinned_byte_ns <= bound)},
-        {"uses", json_integer(stats->uses)},
-        {"on_time", json_integer(stats->on_time)},
-        {"late", json_integer(stats->late)},
-        {"missed", json_integer(stats->missed)},
-        {"cold", json_integer(stats->cold)},
-        {"wasted", json_integer(stats->wasted)},
-        {"evicted", json_integer(stats->evicted)},
-        {"invalidated", json_integer(stats->invalidated)},
-        {"repinned", json_integer(stats->repinned)},
-        {"heard", json_integer(stats->heard)},
-        {"announced", json_integer(stats->announced)},
-        {"announced_on_time", json_integer(stats->announced_on_time)},
-        {"announced_late", json_integer(stats->announced_late)},
-        {"announced_first", json_integer(stats->announced_first)},
         {"first_receives", json_integer(outcome->first_receives)},
-        {"idle_steps", json_integer(stats->idle_steps)},
         {"lost_seconds", REPLAY_JSON_NS(row->lost_ns)},
         {"max_slowdown", json_real(options->params.max_slowdown)},
         {"price_j", json_real(replay_price(outcome, row, options))},
-        {"over_ceiling", json_integer(stats->over_ceiling)},
         {"lru_same_on_time", json_integer(row->lru.on_time)},
         {"lru_same_byte_seconds", REPLAY_JSON_NS(row->lru.pinned_byte_ns)},
         {"opt_same_on_time", json_integer(row->opt.on_time)},
@@ -390,6 +410,7 @@ static void replay_json_figures(json_t *object,
     for (i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
         json_object_set_new(object, fields[i].key, fields[i].value);
     }
+    replay_json_counts(object, stats);
     replay_json_asked(object, row);
 }
 

@@ -39,8 +39,8 @@
  * and registered in between is one use, for as long as that goes on.
  *
  * **Drops.** The helper hears of a use when it is over, and where cores are
- * taken its coming costs more than a deregistration. A buffer that was not to be
- * held after its latest two uses is deregistered by the thread that ends the
+ * taken its coming costs more than a deregistration. A buffer that was not to
+ * be held after its latest two uses is deregistered by the thread that ends the
  * next one, and the helper learns of it later.
  *
  * An object belongs to one thread at a time, allocates when it is created only,

@@ -22,10 +22,12 @@ static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
                                 cache->tuning.patrol_ns :
                                 ucs_load_relaxed(&cache->plan.leisure);
     uint64_t before   = ucs_load_relaxed(&cache->plan.patience);
+    uint64_t due;
 
-    ucs_store_seq_cst(&cache->plan.patience,
-                      (before == 0) ? patience : ucs_min(before, patience));
-    return ucs_load_seq_cst(&cache->plan.next_due) > now + patience;
+    before = (before == 0) ? patience : ucs_min(before, patience);
+    ucs_store_seq_cst(&cache->plan.patience, before); /* [R-DUE] */
+    due    = ucs_load_seq_cst(&cache->plan.next_due); /* [R-DUE] */
+    return due > now + patience;
 }
 
 /* What the helper registered itself it looks after by itself; a use that it did

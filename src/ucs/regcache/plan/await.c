@@ -120,8 +120,8 @@ static void ucs_regcache_await_word(ucs_regcache_h cache,
     ucs_regcache_plan_deregister(cache, region);
 }
 
-/* What other buffers share, or the user has granted room for, a thread that ends
- * a use does not deregister */
+/* What other buffers share, or the user has granted room for, a thread that
+ * ends a use does not deregister */
 static int ucs_regcache_await_drops(ucs_regcache_h cache,
                                     const ucs_regcache_home_t *home,
                                     const ucs_predict_forecast_t *forecast)

@@ -102,11 +102,10 @@ typedef struct ucs_regcache_plan {
                                                   use */
     _Atomic(uint64_t)               next_due;  /* ns, what the last step
                                                   returned */
-    _Atomic(uint64_t)               leisure;   /* ns, in which it is to hear of a
-                                                  use that is not pressing */
-    _Atomic(uint64_t)               patience;  /* ns, in which the helper is to
-                                                  hear of a use that came; 0:
-                                                  of none */
+    _Atomic(uint64_t)               leisure;   /* ns, in which it is to hear of
+                                                  a use that is not pressing */
+    _Atomic(uint64_t)               patience;  /* ns, in which it is to hear of
+                                                  one that came; 0: none did */
     uint64_t                        lateness;  /* ns, smoothed, of steps */
     uint64_t                        shared;    /* ns, until the core is free */
     unsigned                        queue_length; /* of the queue of uses */

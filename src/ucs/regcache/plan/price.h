@@ -34,10 +34,10 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
 double ucs_regcache_price_helper(ucs_regcache_h cache);
 
 /**
- * For how long may what is not to be held any more wait for the helper? Somebody
- * may deregister it meanwhile who is there anyway; by then holding it has cost
- * as much as the helper's coming, which is ski rental once more. Takes the index
- * lock.
+ * For how long may what is not to be held any more wait for the helper? A step
+ * that is taken for something else may deregister it meanwhile; by then holding
+ * it has cost as much as the helper's coming, which is ski rental once more.
+ * Takes the index lock.
  *
  * @return ns; 0 under policies that do not mind the price.
  */
