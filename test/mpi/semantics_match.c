@@ -71,19 +71,28 @@ void case_any_source(void)
     }
 }
 
+/* All under way at once, of one tag */
+static void send_mixed(void)
+{
+    MPI_Request requests[NUM_MIXED];
+    int i;
+
+    for (i = 0; i < NUM_MIXED; ++i) {
+        MPI_Isend(fill(rooms[i], mixed[i], i), mixed[i], MPI_BYTE, 1, 2,
+                  MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Waitall(NUM_MIXED, requests, MPI_STATUSES_IGNORE);
+}
+
 /* A probe tells the length; what is received then is what was probed for */
 static void case_probe(int nonblocking)
 {
-    MPI_Request requests[NUM_MIXED], posted;
+    MPI_Request posted;
     MPI_Status status;
     int i, flag, count;
 
     if (rank == 0) {
-        for (i = 0; i < NUM_MIXED; ++i) {
-            MPI_Isend(fill(rooms[i], mixed[i], i), mixed[i], MPI_BYTE, 1, 2,
-                      MPI_COMM_WORLD, &requests[i]);
-        }
-        MPI_Waitall(NUM_MIXED, requests, MPI_STATUSES_IGNORE);
+        send_mixed();
     } else if (rank == 1) {
         /* the first is matched by a receive that nobody looks at yet */
         MPI_Irecv(fresh(1), LONGER, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &posted);
@@ -115,16 +124,12 @@ void case_iprobes(void) { case_probe(1); }
 void case_mprobe(void)
 {
     MPI_Message messages[NUM_MIXED];
-    MPI_Request requests[NUM_MIXED];
+    MPI_Request request;
     MPI_Status status;
     int i, flag;
 
     if (rank == 0) {
-        for (i = 0; i < NUM_MIXED; ++i) {
-            MPI_Isend(fill(rooms[i], mixed[i], i), mixed[i], MPI_BYTE, 1, 2,
-                      MPI_COMM_WORLD, &requests[i]);
-        }
-        MPI_Waitall(NUM_MIXED, requests, MPI_STATUSES_IGNORE);
+        send_mixed();
     } else if (rank == 1) {
         for (i = 0; i < NUM_MIXED; ++i) {
             if (i % 2 == 0) {
@@ -143,8 +148,8 @@ void case_mprobe(void)
                 MPI_Mrecv(fresh(0), LONGER, MPI_BYTE, &messages[i], &status);
             } else {
                 MPI_Imrecv(fresh(0), LONGER, MPI_BYTE, &messages[i],
-                           &requests[0]);
-                MPI_Wait(&requests[0], &status);
+                           &request);
+                MPI_Wait(&request, &status);
             }
             CHECK(messages[i] == MPI_MESSAGE_NULL);
             check_status(&status, 0, 2, mixed[i]);

@@ -50,6 +50,7 @@ libschedules_cache_a_SOURCES = \
 	../../src/ucs/regcache/plan/await.c \
 	../../src/ucs/regcache/plan/announcer.c \
 	../../src/ucs/regcache/plan/announce.c \
+	../../src/ucs/regcache/plan/announce_plan.c \
 	../../src/ucs/regcache/plan/hear.c \
 	../../src/ucs/regcache/plan/home.c \
 	../../src/ucs/regcache/plan/idle.c \

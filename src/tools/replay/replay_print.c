@@ -331,7 +331,6 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
     }
 }
 
-/* The report's keys, see docs/report.md, and the replay's own */
 /* Counts that are printed by the name that they have */
 static void replay_json_counts(json_t *object, const replay_figures_t *stats)
 {
@@ -367,6 +366,7 @@ static void replay_json_counts(json_t *object, const replay_figures_t *stats)
     }
 }
 
+/* The report's keys, see docs/report.md, and the replay's own */
 static void replay_json_figures(json_t *object,
                                 const replay_outcome_t *outcome,
                                 const replay_row_t *row,

@@ -73,12 +73,16 @@ static double ucs_regcache_floor_debt(ucs_regcache_h cache, uint64_t now)
     return lost - kept * (1 + cache->tuning.floor_allowance);
 }
 
-/* Looks take half of what the floor lets all cost more, at most, or it would
- * never be worn off */
+double ucs_regcache_floor_between(ucs_regcache_h cache, double look_ns)
+{
+    return look_ns * 2 /
+           (cache->config.max_slowdown * cache->tuning.floor_allowance);
+}
+
+/* With more looks it would never be worn off */
 static uint64_t ucs_regcache_floor_rest(ucs_regcache_h cache)
 {
-    double rest = cache->charge.step_ns * 2 /
-                  (cache->config.max_slowdown * cache->tuning.floor_allowance);
+    double rest = ucs_regcache_floor_between(cache, cache->charge.step_ns);
 
     return ucs_max((uint64_t)ucs_min(rest, 1e18), cache->tuning.patrol_ns);
 }

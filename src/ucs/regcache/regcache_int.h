@@ -570,6 +570,10 @@ void ucs_regcache_charge(ucs_regcache_h cache);
 /** Set it up, once the soft ceiling is. */
 void ucs_regcache_floor_init(ucs_regcache_h cache);
 
+/** @return ns between two looks that cost the application @a look_ns each, so
+ *          that they take half of what the floor lets all cost more. */
+double ucs_regcache_floor_between(ucs_regcache_h cache, double look_ns);
+
 /** A use registers memory that was not registered before. Under the lock. */
 void ucs_regcache_floor_came(ucs_regcache_h cache,
                              const ucs_regcache_request_t *request);

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <random>
 #include <vector>
 
 /** A trace written by hand, and what the models and the engine make of it. */
@@ -57,6 +58,18 @@ protected:
             use(now, now + 10000, index);
             now += MS;
         }
+    }
+
+    /* Of twenty buffers, in no order */
+    void use_at_random(unsigned seed)
+    {
+        std::mt19937 random(seed);
+        std::vector<unsigned> sequence;
+
+        for (unsigned i = 0; i < 500; ++i) {
+            sequence.push_back(random() % 20);
+        }
+        use_all(sequence);
     }
 
     /* Each buffer at a place of the program of its own */

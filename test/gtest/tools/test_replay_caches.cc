@@ -163,14 +163,9 @@ TEST_F(test_replay, opt_keeps_what_a_part_of_is_used_next)
 
 TEST_F(test_replay, cache_at_does_not_spend_more_than_is_asked)
 {
-    std::mt19937 random(4);
-    std::vector<unsigned> sequence;
     replay_figures_t leave, lru;
 
-    for (unsigned i = 0; i < 500; ++i) {
-        sequence.push_back(random() % 20);
-    }
-    use_all(sequence);
+    use_at_random(4);
     prepare();
     replay_model_leave(&m_trace, &leave, nullptr);
     for (double share : {0.2, 0.5, 0.9}) {

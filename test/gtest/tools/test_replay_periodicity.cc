@@ -4,7 +4,6 @@
 #include "replay_fixture.h"
 
 #include <cmath>
-#include <random>
 
 /* Where every use but the first could be early by the whole lead */
 TEST_F(test_replay, lead_is_paid_once_a_warm_use_and_not_beyond_the_gap)
@@ -56,14 +55,9 @@ TEST_F(test_replay, periodicity_holds_one_lead_of_what_is_periodic)
 TEST_F(test_replay, periodicity_without_a_period_registers_on_demand)
 {
     replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
-    std::mt19937 random(3);
-    std::vector<unsigned> sequence;
     replay_figures_t limit, figures;
 
-    for (unsigned i = 0; i < 500; ++i) {
-        sequence.push_back(random() % 20);
-    }
-    use_all(sequence);
+    use_at_random(3);
     prepare();
     replay_model_limit(&m_trace, &limit, nullptr);
     replay_model_periodicity(&m_trace, &p, 64, &figures);

@@ -20,6 +20,7 @@
  *   sweep.c   looks for regions whose last use was lost
  *   hear.c    what the program says, in the order of time
  *   announce.c  receives that it has posted
+ *   announce_plan.c when they are registered
  *   announcer.c what was learned of the sites that post
  *   serve.c   what is due in the registration queue
  *   wakeup.c  when the helper steps next

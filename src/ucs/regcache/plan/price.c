@@ -68,8 +68,8 @@ uint64_t ucs_regcache_price_rest(ucs_regcache_h cache)
     if (!cache->plan.ops->minds_price) {
         return 0;
     }
-    rest = cache->charge.step_ns * ucs_regcache_price_helper(cache) * 2 /
-           (cache->config.max_slowdown * cache->tuning.floor_allowance);
+    rest = ucs_regcache_floor_between(
+            cache, cache->charge.step_ns * ucs_regcache_price_helper(cache));
     return (uint64_t)ucs_min(rest, (double)cache->tuning.patrol_ns);
 }
 

@@ -18,6 +18,29 @@ protected:
         w->open();
     }
 
+    /* A policy that foretells expects the next use 99 ms after the last of
+     * these, which is over */
+    void use_each_tenth_of_a_second(unsigned b = 0)
+    {
+        for (unsigned i = 0; i < 6; ++i) {
+            w->use(buffer(b), MB, MS);
+            w->advance(99 * MS);
+        }
+        w->use(buffer(b), MB, MS);
+    }
+
+    /* More uses than there is room for in the queue to the helper, each of
+     * another buffer */
+    void overrun_queue(unsigned count)
+    {
+        w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
+        w->params.dq_length = 8;
+        w->open();
+        for (unsigned i = 0; i < count; ++i) {
+            w->touch(buffer(i), MB);
+        }
+    }
+
     static uintptr_t buffer(unsigned i)
     {
         return 0x10000000 + i * 16 * MB;

@@ -7,12 +7,7 @@
 
 TEST_F(test_regcache, full_queue_loses_uses_but_no_region)
 {
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.dq_length = 8;
-    w->open();
-    for (unsigned i = 0; i < 100; ++i) {
-        w->touch(buffer(i), MB);
-    }
+    overrun_queue(100);
     EXPECT_EQ(100u, w->live.size());
     w->advance(30 * MS);
     EXPECT_TRUE(w->live.empty());
@@ -28,12 +23,7 @@ TEST_F(test_regcache, strays_among_many_regions_are_found_bit_by_bit)
     unsigned most        = 0;
     unsigned pieces      = 0;
 
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.dq_length = 8;
-    w->open();
-    for (unsigned i = 0; i < count; ++i) {
-        w->touch(buffer(i), MB);
-    }
+    overrun_queue(count);
     w->on_sleep = [&]() {
         most    = std::max(most, w->deregs - before);
         pieces += (w->deregs > before);
@@ -92,12 +82,7 @@ TEST_F(test_regcache, uses_lost_during_a_sweep_are_looked_for_after_it)
 {
     const unsigned count = 3000;
 
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.dq_length = 8;
-    w->open();
-    for (unsigned i = 0; i < count; ++i) {
-        w->touch(buffer(i), MB);
-    }
+    overrun_queue(count);
     /* Places are given out from the end, so what comes now is where the sweep
      * has been */
     while (w->deregs < count / 2) {
@@ -116,12 +101,7 @@ TEST_F(test_regcache, uses_at_rest_are_looked_for_after_it)
 {
     const unsigned count = 3000;
 
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.dq_length = 8;
-    w->open();
-    for (unsigned i = 0; i < count; ++i) {
-        w->touch(buffer(i), MB);
-    }
+    overrun_queue(count);
     while (w->deregs < count / 2) {
         w->advance(MS / 10);
     }

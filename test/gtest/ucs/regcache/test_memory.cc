@@ -58,11 +58,7 @@ TEST_F(test_regcache, unmap_cancels_a_pending_registration)
     /* Mapped all the time, or what is unmapped would be refused as the only
      * thing that was ever seen: no more is pinned than that */
     w->use(buffer(1), 4 * MB, MS);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
     w->advance(50 * MS);
     ASSERT_TRUE(w->live.empty());
     unsigned before = w->regs;
@@ -75,11 +71,7 @@ TEST_F(test_regcache, unmap_cancels_a_pending_registration)
 TEST_F(test_regcache, unmap_dooms_a_registration_in_progress)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
     unsigned unmaps = 0;
     w->on_reg       = [&](regcache_world::registration) {
         ++unmaps;
@@ -98,11 +90,7 @@ TEST_F(test_regcache, unmap_dooms_a_registration_in_progress)
 TEST_F(test_regcache, unmap_during_a_registration_that_fails)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
     w->on_reg = [&](regcache_world::registration) {
         ucs_regcache_unmapped(w->cache, buffer(0), MB);
         return UCS_ERR_INVALID_ADDR;
@@ -132,11 +120,7 @@ TEST_F(test_regcache, unmap_during_a_use_waits_for_its_end)
 TEST_F(test_regcache, unmap_during_deregistration_forgets_the_plan)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
     w->on_dereg = [&]() {
         ucs_regcache_unmapped(w->cache, buffer(0), MB);
     };

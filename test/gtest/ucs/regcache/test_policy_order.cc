@@ -316,11 +316,7 @@ TEST_F(test_regcache_order, lost_end_of_a_use_under_way)
 {
     w->params.dq_length = 8;
     w->open();
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(100), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(100), MB, MS);
+    use_each_tenth_of_a_second(100);
     w->advance(20 * MS);
     ASSERT_FALSE(w->is_registered(buffer(100), MB));
 

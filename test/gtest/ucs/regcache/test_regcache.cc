@@ -182,11 +182,7 @@ TEST_F(test_regcache, registration_of_a_forgotten_context_is_dropped)
     w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
     w->params.max_contexts = 4;
     w->open();
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
     w->advance(50 * MS);
     while (!w->is_registered(buffer(0), MB)) {
         w->advance(MS);

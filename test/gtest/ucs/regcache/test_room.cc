@@ -150,12 +150,7 @@ TEST_F(test_regcache, one_use_does_not_reclaim_all)
 {
     const unsigned count = 3000;
 
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.dq_length = 8;
-    w->open();
-    for (unsigned i = 0; i < count; ++i) {
-        w->touch(buffer(i), MB);
-    }
+    overrun_queue(count);
     ASSERT_EQ(0u, w->deregs);
     ucs_regcache_unmapped(w->cache, buffer(0), count * 16 * MB);
     w->touch(buffer(count), MB);

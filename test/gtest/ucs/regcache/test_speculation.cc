@@ -8,11 +8,7 @@
 TEST_F(test_regcache, failed_speculation_is_quiet_and_harmless)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
     bool is_speculating = true;
     w->on_reg           = [&](regcache_world::registration) {
         return is_speculating ? UCS_ERR_NO_MEMORY : UCS_OK;
@@ -26,11 +22,7 @@ TEST_F(test_regcache, failed_speculation_is_quiet_and_harmless)
 TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
 
     std::atomic<bool> is_waiting{false};
     std::thread user;
@@ -56,11 +48,7 @@ TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
 TEST_F(test_regcache, waiter_of_a_failed_speculation_registers_itself)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
-    w->use(buffer(0), MB, MS);
+    use_each_tenth_of_a_second();
 
     std::atomic<bool> is_waiting{false};
     std::thread user;
