@@ -48,7 +48,7 @@ hit_path_build() {
     libs=$(sed -n 's/^\(URING\|UNWIND\|NUMA\)_LIBS = //p' "$BUILDDIR/Makefile")
     # shellcheck disable=SC2086 # words are meant to split
     gcc -O2 $define -I"$srcdir/src" -I"$1/include" \
-        -o hit_path "$srcdir"/bench/hit_*.c -L"$1/lib" \
+        -o hit_path "$srcdir"/bench/hit/hit_*.c -L"$1/lib" \
         "$BUILDDIR/src/uct/sm/pin_md/.libs/libuct_pin_md.a" \
         -Wl,--start-group $archives -Wl,--end-group \
         -luct -lucs -lucm $libs -lpthread -ldl -lm > build.log 2>&1

@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <bench/sim_queue.h>
-#include <bench/sim_world.h>
+#include <bench/simulator/sim_queue.h>
+#include <bench/simulator/sim_world.h>
 #include <tools/replay/replay_trace.h>
 #include <tools/replay/replay_world.h>
 

@@ -10,7 +10,7 @@
  * and to unmap what is watched: medians in nanoseconds.
  */
 
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/watch/range.h>

@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "bench_util.h"
-#include "hit_domain.h"
+#include "../bench_util.h"
+#include "../hit/hit_domain.h"
 
 #include <uct/ib/helper_md/report/trace_record.h>
 

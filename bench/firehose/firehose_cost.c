@@ -6,7 +6,7 @@
  * the target gives is one small file mapped again and again: many buckets, little
  * memory. Prints one JSON line.
  */
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <ucp/firehose/firehose_core.h>
 #include <ucp/wire/wire_null.h>

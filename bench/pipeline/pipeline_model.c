@@ -3,7 +3,7 @@
  */
 #include "pipeline_patterns.h"
 
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <stdio.h>
 #include <string.h>

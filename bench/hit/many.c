@@ -10,7 +10,7 @@
  * a domain that costs nothing, so what is seen is the helper and the scheduler.
  */
 
-#include "bench_util.h"
+#include "../bench_util.h"
 #include "hit_domain.h"
 
 #include <getopt.h>

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "hit_bench.h"
 #include "hit_count.h"
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * would.
  */
 
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <ucp/api/ucp.h>
 #include <ucp/door/door.h>

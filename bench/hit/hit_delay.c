@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "hit_bench.h"
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <pthread.h>
 #include <string.h>

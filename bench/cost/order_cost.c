@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <ucs/predict/order.h>
 

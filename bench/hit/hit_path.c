@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "hit_bench.h"
 #include "hit_print.h"
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <getopt.h>
 #include <stdio.h>

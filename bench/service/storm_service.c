@@ -12,7 +12,7 @@
  */
 
 #define _GNU_SOURCE
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <errno.h>
 #include <stdio.h>

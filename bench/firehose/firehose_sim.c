@@ -7,7 +7,7 @@
  * it does not matter. They go in rounds with a barrier, as the paper's programs do.
  * Prints one JSON line.
  */
-#include "bench_util.h"
+#include "../bench_util.h"
 
 #include <ucp/firehose/firehose_core.h>
 #include <ucp/wire/wire_sim.h>
