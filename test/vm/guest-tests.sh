@@ -344,7 +344,7 @@ test_plugin() {
 
 # Random programs that pull memory away, beside the events of this UCX and kernel
 test_oracle() {
-    local oracle=$BUILDDIR/test/soak/oracle
+    local oracle=$BUILDDIR/test/oracle/oracle
     [ -x "$oracle" ] || skip "the oracle is not built"
     helper_is_built || skip "the helper is not built"
     helper_preload

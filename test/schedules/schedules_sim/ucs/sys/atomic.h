@@ -11,8 +11,8 @@
 /**
  * @file atomic.h
  *
- * Stands before the production header on the include path of test/soak/
- * schedules, which compiles the cache a second time: the same interface with
+ * Stands before the production header on the include path of
+ * test/schedules, which compiles the cache a second time: the same interface with
  * a scheduling point before each operation. Fibers share one thread, so what
  * is explored is every interleaving of these operations under sequential
  * consistency, not what weaker orders would add (ThreadSanitizer looks there).

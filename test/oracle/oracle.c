@@ -6,7 +6,7 @@
 #endif
 
 #include "oracle.h"
-#include "own_ledger.h"
+#include "../own_ledger.h"
 
 #include <uct/base/uct_abi.h>
 #include <ucs/sys/clock.h>

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "life.h"
-#include "own_ledger.h"
+#include "../own_ledger.h"
 
 #include <getopt.h>
 #include <stdio.h>

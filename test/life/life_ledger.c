@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "life.h"
-#include "own_ledger.h"
+#include "../own_ledger.h"
 
 #include <ucs/node/node.h>
 
