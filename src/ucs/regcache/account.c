@@ -1,7 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
 #include "regcache_int.h"
+#include "request.h"
 
 void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
 {

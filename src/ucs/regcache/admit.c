@@ -1,7 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
+#include "ceiling.h"
 #include "regcache_int.h"
+#include "release.h"
+#include "valid.h"
 
 #include <sched.h>
 

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "charge.h"
 #include "regcache_int.h"
 
 /* What it spent before is charged at what is known now: who wanted the core is

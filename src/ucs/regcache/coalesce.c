@@ -1,7 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "index.h"
 #include "regcache_int.h"
+#include "register.h"
+#include "release.h"
+#include "request.h"
+#include "state.h"
+#include "valid.h"
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>

@@ -1,7 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
 #include "regcache_int.h"
+#include "release.h"
+#include "request.h"
+#include "state.h"
+#include "valid.h"
 
 #include <limits.h>
 #include <stdlib.h>

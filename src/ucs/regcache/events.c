@@ -2,6 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_int.h"
+#include "state.h"
+#include "valid.h"
 
 #include <ucs/sys/compiler_def.h>
 

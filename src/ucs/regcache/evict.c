@@ -1,7 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "ceiling.h"
+#include "lru.h"
 #include "regcache_int.h"
+#include "release.h"
+#include "state.h"
+#include "valid.h"
 
 #include <ucs/sys/math.h>
 

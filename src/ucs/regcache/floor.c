@@ -1,7 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
+#include "charge.h"
 #include "regcache_int.h"
+#include "request.h"
+#include "valid.h"
 
 #include <ucs/sys/math.h>
 

@@ -1,7 +1,18 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
+#include "ceiling.h"
+#include "charge.h"
+#include "index.h"
+#include "known_memory.h"
 #include "regcache_int.h"
+#include "register.h"
+#include "release.h"
+#include "request.h"
+#include "state.h"
+#include "store.h"
+#include "valid.h"
 
 #include <ucs/sys/compiler_def.h>
 

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "known_memory.h"
 #include "regcache_int.h"
 
 void ucs_regcache_inspect_begin(ucs_regcache_h cache,

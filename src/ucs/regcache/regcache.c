@@ -1,7 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "index.h"
+#include "known_memory.h"
 #include "regcache_int.h"
+#include "release.h"
 #include <ucs/regcache/plan/home.h>
 #include <ucs/predict/order.h>
 

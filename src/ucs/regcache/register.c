@@ -1,7 +1,14 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
+#include "ceiling.h"
+#include "known_memory.h"
 #include "regcache_int.h"
+#include "register.h"
+#include "request.h"
+#include "state.h"
+#include "valid.h"
 
 /* A registration on its way */
 typedef struct ucs_regcache_attempt {

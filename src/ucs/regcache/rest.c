@@ -1,7 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "charge.h"
+#include "index.h"
 #include "regcache_int.h"
+#include "release.h"
+#include "valid.h"
 
 /* What is in the queue's hands stays there: an end of a use that nobody takes
  * out of the queue leaves its region registered */

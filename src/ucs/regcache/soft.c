@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "ceiling.h"
 #include "regcache_int.h"
 
 #include <ucs/sys/math.h>

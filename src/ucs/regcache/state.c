@@ -1,7 +1,14 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
+#include "index.h"
+#include "known_memory.h"
+#include "lru.h"
 #include "regcache_int.h"
+#include "request.h"
+#include "state.h"
+#include "valid.h"
 
 #include <ucs/sys/compiler_def.h>
 

@@ -1,7 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "account.h"
+#include "ceiling.h"
 #include "regcache_int.h"
+#include "valid.h"
 
 #include <ucs/predict/saturate.h>
 

@@ -6,6 +6,8 @@
 
 #include "regcache.h"
 
+#include <assert.h>
+
 /**
  * @file valid.h
  *
@@ -60,6 +62,13 @@ int ucs_regcache_has_region(ucs_regcache_h cache, uintptr_t start,
  *  Likewise. */
 unsigned ucs_regcache_count_users(ucs_regcache_h cache,
                                   ucs_regcache_memh_t memh);
+
+/** In debug builds: all equations hold. Outside of the lock. */
+#ifdef ENABLE_ASSERT
+#  define ucs_regcache_assert_valid(_cache) assert(ucs_regcache_is_valid(_cache))
+#else
+#  define ucs_regcache_assert_valid(_cache) ((void)(_cache))
+#endif
 
 END_C_DECLS
 

@@ -4,7 +4,14 @@
 #include "announce_plan.h"
 #include "announcer.h"
 
+#include <ucs/regcache/account.h>
+#include <ucs/regcache/index.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register.h>
+#include <ucs/regcache/request.h>
+#include <ucs/regcache/state.h>
+#include <ucs/regcache/store.h>
+#include <ucs/regcache/valid.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

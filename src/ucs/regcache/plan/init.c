@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
 
 #include <stdlib.h>

@@ -1,7 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <ucs/regcache/index.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/release.h>
+#include <ucs/regcache/state.h>
+#include <ucs/regcache/valid.h>
 
 #include <ucs/sys/math.h>
 

@@ -3,7 +3,9 @@
  */
 #include "price.h"
 
+#include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

@@ -1,7 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <ucs/regcache/index.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register.h>
+#include <ucs/regcache/store.h>
+#include <ucs/regcache/valid.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>

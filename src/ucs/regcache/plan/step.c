@@ -3,7 +3,10 @@
  */
 #include "price.h"
 
+#include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/release.h>
+#include <ucs/regcache/valid.h>
 
 #include <ucs/sys/math.h>
 

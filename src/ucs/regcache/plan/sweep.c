@@ -2,6 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/release.h>
+#include <ucs/regcache/state.h>
+#include <ucs/regcache/valid.h>
 
 /* Under the lock: idle for a while, and not about to be used. That a use is
  * expected later does not matter: the one that was lost would have had the
