@@ -117,10 +117,32 @@ typedef struct oracle_disturbance {
     void       (*run)(oracle_worker_t *worker, oracle_slot_t *slot);
 } oracle_disturbance_t;
 
+/** Bytes of a page, set once before anything else is called. */
 extern size_t oracle_page;
 
 
-/* --- oracle.c --- */
+/* --- oracle_epoch.c --- */
+
+/** Domain after domain, as long as the options say, with the figures printed.
+ *  @return Nonzero if nothing was stale and all that was planted was found. */
+int oracle_run(const oracle_options_t *options);
+
+/* --- oracle_work.c --- */
+
+/** A worker's thread: cycles until its quota or its deadline. @a arg is the
+ *  oracle_worker_t. */
+void *oracle_work(void *arg);
+
+/* --- oracle_plant.c --- */
+
+/** Plant a fault in a slot, which the comparison has to find; the slot is
+ *  mapped anew afterwards. */
+void oracle_plant(oracle_worker_t *worker, oracle_slot_t *slot);
+
+/* --- oracle_util.c --- */
+
+/** @return ns of the monotonic clock. */
+uint64_t oracle_now(void);
 
 uint64_t oracle_random(oracle_worker_t *worker);
 
@@ -132,6 +154,8 @@ static inline uint64_t oracle_below(oracle_worker_t *worker, uint64_t bound)
 
 /** The test itself cannot go on. Does not return. */
 void oracle_die(const char *what);
+
+/* --- oracle_use.c --- */
 
 /** New content, at both ends of each page: whatever is seen of an earlier page
  *  differs from it. */
