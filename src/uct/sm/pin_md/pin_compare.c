@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "pin_md_int.h"
+#include "pin_verify.h"
+
+#include <ucs/debug/log_def.h>
+#include <ucs/sys/cancel.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+
+/* The pinned region of a handle, NULL if there is nothing to look at */
+static uct_pin_region_t *uct_pin_md_visible(const uct_pin_md_t *pin,
+                                            uct_mem_h memh)
+{
+    uct_pin_region_t *region = memh;
+
+    return ((pin != NULL) && (pin->config.verify != UCT_PIN_VERIFY_NO) &&
+            uct_pin_md_is_owner(pin) && (region->ring != NULL)) ?
+           region : NULL;
+}
+
+int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
+                       uct_pin_difference_t *difference)
+{
+    uct_pin_md_t *pin        = uct_pin_md_find(md);
+    uct_pin_region_t *region = uct_pin_md_visible(pin, memh);
+    int cancel, differs;
+
+    if (region == NULL) {
+        return 0;
+    }
+
+    cancel  = ucs_cancel_disable();
+    differs = uct_pin_verify_compare(region, pin->config.verify,
+                                     pin->page_size, difference);
+    ucs_cancel_restore(cancel);
+    return differs;
+}
+
+void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max)
+{
+    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
+
+    if (region == NULL) {
+        snprintf(text, max, "not pinned by this process");
+        return;
+    }
+
+    uct_pin_verify_history(region, text, max);
+}
+
+void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
+                      const uct_pin_difference_t *difference)
+{
+    char history[512];
+
+    uct_pin_md_history(md, memh, history, sizeof(history));
+    ucs_error("pin_md: stale registration: the byte at %p is 0x%02x through "
+              "the registration and 0x%02x through the virtual address; %s",
+              (void*)difference->address, difference->seen, difference->shown,
+              history);
+    abort();
+}
+
+/* @return UCS_OK if the range lies within the registered pages */
+static ucs_status_t uct_pin_md_check_range(const uct_pin_region_t *region,
+                                           uintptr_t address, size_t length)
+{
+    uintptr_t start = (uintptr_t)((region != NULL) ? region->address : NULL);
+
+    if (region == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    return ((address < start) || (length > region->length) ||
+            (address - start > region->length - length)) ?
+           UCS_ERR_INVALID_PARAM : UCS_OK;
+}
+
+static ucs_status_t
+uct_pin_md_copy(uct_md_h md, uct_mem_h memh, uct_pin_view_way_t way,
+                uintptr_t address, void *data, size_t length)
+{
+    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
+    ucs_status_t status      = uct_pin_md_check_range(region, address, length);
+    int cancel, ret;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    cancel = ucs_cancel_disable();
+    ret    = uct_pin_region_copy(region, way,
+                                 address - (uintptr_t)region->address, data,
+                                 length);
+    ucs_cancel_restore(cancel);
+    return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                             void *data, size_t length)
+{
+    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_READ, address, data, length);
+}
+
+ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                              const void *data, size_t length)
+{
+    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_WRITE, address, (void*)data,
+                           length);
+}
+
+uint64_t uct_pin_md_serial(uct_mem_h memh)
+{
+    return ((uct_pin_region_t*)memh)->serial;
+}
