@@ -201,19 +201,15 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
     uint64_t start = (buffer->end_ns != 0) ? buffer->end_ns : buffer->start_ns;
     double gap_ns  = (double)ucs_predict_sat_sub(now, start);
     double cost[UCS_PREDICT_PLAN_LAST];
+    /* Its own latest use, if nothing else */
+    int is_foretold = label->keys[ORDER_KEY_START].delays.count > 0;
     ucs_predict_course_t course;
     uint64_t due;
     int plan, i;
 
     for (plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
-        course.hold_ns = (plan == UCS_PREDICT_PLAN_RENT) ? price->rent_ns :
-                         (plan == UCS_PREDICT_PLAN_HOLD) ? buffer->hold_ns :
-                                                           buffer->row_ns;
-        due            = (plan == UCS_PREDICT_PLAN_KEY) ? buffer->key_due_ns :
-                         (plan >= UCS_PREDICT_PLAN_FIRST) ?
-                                buffer->bound_due_ns[plan -
-                                                     UCS_PREDICT_PLAN_FIRST] :
-                                0;
+        course.hold_ns = ucs_predict_order_hold(buffer, price, plan);
+        due            = ucs_predict_order_due(buffer, plan);
         course.due_ns  = (due == 0) ? -1.0 :
                                       (double)ucs_predict_sat_sub(due, start);
         course.drops   = (plan == UCS_PREDICT_PLAN_DROP) &&
@@ -227,9 +223,9 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
     buffer->newcomer = 0;
     ++order->info.gaps[buffer->choice];
     ucs_predict_judge_gap(&label->judge, cost,
-                          !is_ready && (cost[buffer->choice] < 1),
+                          !is_ready && (cost[buffer->choice] < 1), is_foretold,
                           &order->tuning, &buffer->scores);
-    ucs_predict_scores_gap(&order->scores, cost, &order->tuning);
+    ucs_predict_scores_gap(&order->scores, cost, is_foretold, &order->tuning);
     for (i = 0; i < ORDER_KEY_LAST; ++i) {
         if ((i < ORDER_KEY_FIRST) || (label->keys[i].label.generation != 0)) {
             ucs_predict_order_key_rate(order, buffer, &label->keys[i], price,

@@ -22,6 +22,34 @@ void ucs_predict_order_change(ucs_predict_order_h order,
     }
 }
 
+double ucs_predict_order_hold(const order_buffer_t *buffer,
+                              const ucs_predict_price_t *price, int plan)
+{
+    switch (plan) {
+    case UCS_PREDICT_PLAN_RENT:
+        return price->rent_ns;
+    case UCS_PREDICT_PLAN_HOLD:
+        return buffer->hold_ns;
+    case UCS_PREDICT_PLAN_BURST:
+        return ucs_max(buffer->hold_ns, buffer->row_ns);
+    default:
+        return buffer->row_ns;
+    }
+}
+
+static int order_plan_has_key(int plan)
+{
+    return ucs_predict_plan_foretells(plan) && (plan < UCS_PREDICT_PLAN_FIRST);
+}
+
+uint64_t ucs_predict_order_due(const order_buffer_t *buffer, int plan)
+{
+    if (plan >= UCS_PREDICT_PLAN_FIRST) {
+        return buffer->bound_due_ns[plan - UCS_PREDICT_PLAN_FIRST];
+    }
+    return order_plan_has_key(plan) ? buffer->key_due_ns : 0;
+}
+
 static int order_follows(const order_buffer_t *buffer, int plan)
 {
     return buffer->choice == plan;
@@ -55,7 +83,7 @@ void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
         buffer->key_due_ns =
                 now + (uint64_t)ucs_predict_order_key_wait(
                               order, key, label->bound, &buffer->price);
-        is_changed = order_follows(buffer, UCS_PREDICT_PLAN_KEY);
+        is_changed = order_plan_has_key(buffer->choice);
     }
     if (ucs_predict_order_key_is_steady(order, key)) {
         for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
@@ -134,22 +162,16 @@ static void order_forecast(ucs_predict_order_h order,
     forecast->expected_ns =
             buffer->bound_due_ns[UCS_PREDICT_PLAN_EARLY -
                                  UCS_PREDICT_PLAN_FIRST];
-    forecast->hold_ns = (uint64_t)buffer->row_ns;
+    forecast->hold_ns = (uint64_t)ucs_predict_order_hold(buffer, &buffer->price,
+                                                         plan);
+    forecast->due_ns  = ucs_predict_order_due(buffer, plan);
     forecast->drops   = ucs_predict_order_drops(buffer);
-    if (plan == UCS_PREDICT_PLAN_RENT) {
-        forecast->hold_ns = (uint64_t)buffer->price.rent_ns;
-        forecast->is_kept = 1;
-    } else if (plan == UCS_PREDICT_PLAN_HOLD) {
-        forecast->hold_ns = (uint64_t)buffer->hold_ns;
-        forecast->is_kept = (forecast->hold_ns > 0);
-    } else if (plan == UCS_PREDICT_PLAN_KEY) {
-        forecast->due_ns = buffer->key_due_ns;
-        if ((forecast->due_ns == 0) && (label != NULL) &&
-            (label->key != ORDER_KEY_LAST)) {
-            order_forecast_watch(order, buffer, label, forecast);
-        }
-    } else if (plan >= UCS_PREDICT_PLAN_FIRST) {
-        forecast->due_ns = buffer->bound_due_ns[plan - UCS_PREDICT_PLAN_FIRST];
+    forecast->is_kept = ((plan == UCS_PREDICT_PLAN_RENT) ||
+                         (plan == UCS_PREDICT_PLAN_HOLD)) &&
+                        (forecast->hold_ns > 0);
+    if ((forecast->due_ns == 0) && order_plan_has_key(plan) &&
+        (label != NULL) && (label->key != ORDER_KEY_LAST)) {
+        order_forecast_watch(order, buffer, label, forecast);
     }
     if (forecast->due_ns != 0) {
         forecast->until_ns = ucs_predict_sat_add(

@@ -97,7 +97,7 @@ typedef struct order_buffer {
     uint64_t               end_ns;     /* 0: under way */
     uint64_t               position;   /* of that use; 0: none yet */
     uint64_t               sounds;     /* until then */
-    uint64_t               key_due_ns; /* by the plan of that name; 0: its key
+    uint64_t               key_due_ns; /* by the plans that go by one key; 0: it
                                           has not come */
     uint64_t               bound_due_ns[UCS_PREDICT_BOUNDS]; /* 0: nothing
                                                                 tells */
@@ -252,6 +252,14 @@ void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
  *  come. */
 void ucs_predict_order_source_announce(ucs_predict_order_h order,
                                        order_source_t *source, uint64_t now);
+
+/** @return For how long a plan holds a buffer after its latest use, ns. */
+double ucs_predict_order_hold(const order_buffer_t *buffer,
+                              const ucs_predict_price_t *price, int plan);
+
+/** @return By when a plan has it registered again, as far as is known by now;
+ *          0: nothing is. */
+uint64_t ucs_predict_order_due(const order_buffer_t *buffer, int plan);
 
 /** A buffer has something to tell (@ref ucs_predict_order_changed). */
 void ucs_predict_order_change(ucs_predict_order_h order,

@@ -56,31 +56,47 @@ void ucs_predict_scores_init(ucs_predict_scores_t *all)
     for (plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
         all->cost[plan] = (plan == UCS_PREDICT_PLAN_RENT) ? 0.9f : 1;
     }
-    all->weight = 1;
+    all->weight   = 1;
+    all->foretold = 1;
 }
 
 static void ucs_predict_scores_add(ucs_predict_scores_t *scores,
                                    const double cost[UCS_PREDICT_PLAN_LAST],
-                                   double decay)
+                                   int is_foretold, double decay)
 {
     int plan;
 
     for (plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
-        scores->cost[plan] = (float)(scores->cost[plan] * decay + cost[plan]);
+        if (is_foretold || !ucs_predict_plan_foretells(plan)) {
+            scores->cost[plan] = (float)(scores->cost[plan] * decay +
+                                         cost[plan]);
+        }
     }
     scores->weight = (float)(scores->weight * decay + 1);
+    if (is_foretold) {
+        scores->foretold = (float)(scores->foretold * decay + 1);
+    }
+}
+
+/* @return By how many gaps a plan has been judged */
+static float ucs_predict_scores_weight(const ucs_predict_scores_t *scores,
+                                       int plan)
+{
+    return ucs_predict_plan_foretells(plan) ? scores->foretold :
+                                              scores->weight;
 }
 
 void ucs_predict_scores_gap(ucs_predict_scores_t *all,
                             const double cost[UCS_PREDICT_PLAN_LAST],
+                            int is_foretold,
                             const ucs_predict_tuning_t *tuning)
 {
-    ucs_predict_scores_add(all, cost, tuning->plan_decay_all);
+    ucs_predict_scores_add(all, cost, is_foretold, tuning->plan_decay_all);
 }
 
 void ucs_predict_judge_gap(ucs_predict_judge_t *judge,
                            double cost[UCS_PREDICT_PLAN_LAST], double extra,
-                           const ucs_predict_tuning_t *tuning,
+                           int is_foretold, const ucs_predict_tuning_t *tuning,
                            ucs_predict_scores_t *buffer)
 {
     cost[judge->choice] += extra;
@@ -88,14 +104,16 @@ void ucs_predict_judge_gap(ucs_predict_judge_t *judge,
                            cost[UCS_PREDICT_PLAN_RENT] *
                                    (1 + tuning->plan_allowance));
     judge->debt  = ucs_max(judge->debt, 0.0f);
-    ucs_predict_scores_add(&judge->scores, cost, tuning->plan_decay);
-    ucs_predict_scores_add(buffer, cost, tuning->plan_decay);
+    ucs_predict_scores_add(&judge->scores, cost, is_foretold,
+                           tuning->plan_decay);
+    ucs_predict_scores_add(buffer, cost, is_foretold, tuning->plan_decay);
 }
 
 static float ucs_predict_scores_mean(const ucs_predict_scores_t *scores,
                                      int plan, float prior)
 {
-    return (scores->cost[plan] + prior) / (scores->weight + 1);
+    return (scores->cost[plan] + prior) /
+           (ucs_predict_scores_weight(scores, plan) + 1);
 }
 
 void ucs_predict_judge_choose(ucs_predict_judge_t *judge,
@@ -112,7 +130,7 @@ void ucs_predict_judge_choose(ucs_predict_judge_t *judge,
         return;
     }
     for (plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
-        cost = all->cost[plan] / all->weight;
+        cost = all->cost[plan] / ucs_predict_scores_weight(all, plan);
         cost = ucs_predict_scores_mean(buffer, plan, cost);
         cost = ucs_predict_scores_mean(&judge->scores, plan, cost);
         if ((plan == 0) || (cost < least)) {

@@ -18,7 +18,9 @@
  * registered again. Each is judged by what it, made with what was known when
  * the gap began, would have cost in that gap; the one that was cheapest so far
  * is followed. So nothing is tuned to a past that it then is tested on, and a
- * buffer of which little is known is rented.
+ * buffer of which little is known is rented. A plan that foretells is not
+ * judged by a gap in which there was nothing yet to foretell it by, which says
+ * nothing of the gaps that follow.
  *
  * **A floor.** What is followed may not cost more than renting would have, but
  * for an eighth and two missed uses: past that a buffer is rented, after its
@@ -46,6 +48,8 @@ typedef enum ucs_predict_plan {
                                   gaps */
     UCS_PREDICT_PLAN_KEY,    /**< register so long after the key that told the
                                   use best */
+    UCS_PREDICT_PLAN_BURST,  /**< hold as that plan does, and then as the key
+                                  tells: for uses that come several at once */
     UCS_PREDICT_PLAN_FIRST,  /**< at the latest of the least delays after all
                                   that announces the use */
     UCS_PREDICT_PLAN_EARLY,  /**< the same by the tenth part of the delays */
@@ -53,7 +57,7 @@ typedef enum ucs_predict_plan {
     UCS_PREDICT_PLAN_LAST
 } ucs_predict_plan_t;
 
-/** Plans that foretell, and by which part of the delays. */
+/** Plans that go by bounds, and by which part of the delays. */
 #define UCS_PREDICT_BOUNDS (UCS_PREDICT_PLAN_LAST - UCS_PREDICT_PLAN_FIRST)
 extern const double ucs_predict_bound_shares[UCS_PREDICT_BOUNDS];
 
@@ -68,6 +72,8 @@ typedef struct ucs_predict_course {
 typedef struct ucs_predict_scores {
     float cost[UCS_PREDICT_PLAN_LAST]; /**< decayed sums */
     float weight;                      /**< gaps, likewise */
+    float foretold;                    /**< those of them that something could
+                                            have foretold, likewise */
 } ucs_predict_scores_t;
 
 /** Of a buffer after its uses from one call site. All zero: there was one. */
@@ -94,22 +100,36 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
 void ucs_predict_scores_init(ucs_predict_scores_t *all);
 
 
-/** A gap of any buffer is over. */
+/** @return Nonzero if a plan says when the next use comes. */
+static inline int ucs_predict_plan_foretells(int plan)
+{
+    return plan >= UCS_PREDICT_PLAN_KEY;
+}
+
+
+/**
+ * A gap of any buffer is over.
+ *
+ * @param [in] is_foretold  Something was known to foretell its end by. If not,
+ *                          plans that foretell are not judged by it.
+ */
 void ucs_predict_scores_gap(ucs_predict_scores_t *all,
                             const double cost[UCS_PREDICT_PLAN_LAST],
+                            int is_foretold,
                             const ucs_predict_tuning_t *tuning);
 
 
 /**
  * A gap is over.
  *
- * @param [inout] cost    Of each plan; of the one that was followed @a extra
- *                        is added, for the helper was late.
- * @param [inout] buffer  Scores of the buffer from all call sites.
+ * @param [inout] cost       Of each plan; of the one that was followed @a extra
+ *                           is added, for the helper was late.
+ * @param [in] is_foretold   As of @ref ucs_predict_scores_gap.
+ * @param [inout] buffer     Scores of the buffer from all call sites.
  */
 void ucs_predict_judge_gap(ucs_predict_judge_t *judge,
                            double cost[UCS_PREDICT_PLAN_LAST], double extra,
-                           const ucs_predict_tuning_t *tuning,
+                           int is_foretold, const ucs_predict_tuning_t *tuning,
                            ucs_predict_scores_t *buffer);
 
 

@@ -49,6 +49,30 @@ TEST_F(predict_order, short_gaps_are_bridged)
     EXPECT_LT(info().uses, 5u); /* they have become a row */
 }
 
+/* One to three uses close to each other, whose number nothing tells, then a long
+ * gap whose end is announced: held through the first, done without in the other */
+TEST_F(predict_order, bursts_are_held_through_and_then_foretold)
+{
+    std::mt19937 random(1);
+
+    for (int i = 0; i < 60; ++i) {
+        use(190 * MS, 0x5000);
+        for (unsigned more = random() % 3 + 1; more > 0; --more) {
+            use((more == 1) ? 10 * MS : 3 * MS, 0x1000, 0x77);
+        }
+    }
+    ucs_predict_forecast_t f = forecast(0x1000);
+    EXPECT_GE(f.hold_ns, 3 * MS);
+    EXPECT_LE(f.hold_ns, 20 * MS);
+    EXPECT_FALSE(f.is_kept);
+    EXPECT_EQ(0u, f.due_ns); /* not announced yet */
+    EXPECT_NE(0u, f.watch_ns);
+
+    use(190 * MS, 0x5000);
+    EXPECT_NE(0u, forecast(0x1000).due_ns);
+    EXPECT_GT(info().gaps[UCS_PREDICT_PLAN_BURST], 30u);
+}
+
 /* Of what never comes a second time nothing is held any more */
 TEST_F(predict_order, fresh_buffers_come_to_be_dropped)
 {

@@ -101,13 +101,15 @@ protected:
     }
 
     /* A gap in which each plan costs @a cost, but @a plan @a special */
-    void gap(double cost, int plan, double special, double extra = 0)
+    void gap(double cost, int plan, double special, double extra = 0,
+             int is_foretold = 1)
     {
         double costs[UCS_PREDICT_PLAN_LAST];
         std::fill(costs, costs + UCS_PREDICT_PLAN_LAST, cost);
         costs[plan] = special;
-        ucs_predict_judge_gap(&judge, costs, extra, &tuning, &buffer);
-        ucs_predict_scores_gap(&all, costs, &tuning);
+        ucs_predict_judge_gap(&judge, costs, extra, is_foretold, &tuning,
+                              &buffer);
+        ucs_predict_scores_gap(&all, costs, is_foretold, &tuning);
     }
 
     int choice()
@@ -137,6 +139,21 @@ TEST_F(predict_judge, the_cheapest_is_followed)
             gap(1, plan, 0.1);
         }
         EXPECT_EQ(plan, choice());
+    }
+}
+
+/* First gaps say of plans that foretell only that there was nothing to go by */
+TEST_F(predict_judge, what_nothing_could_foretell_judges_the_others_alone)
+{
+    for (int is_foretold = 0; is_foretold < 2; ++is_foretold) {
+        judge  = {};
+        buffer = {};
+        ucs_predict_scores_init(&all);
+        for (int i = 0; i < 20; ++i) {
+            gap(1.2, UCS_PREDICT_PLAN_DROP, 1.1, 0, is_foretold);
+        }
+        EXPECT_EQ(is_foretold ? UCS_PREDICT_PLAN_DROP : UCS_PREDICT_PLAN_KEY,
+                  choice());
     }
 }
 
@@ -287,8 +304,9 @@ protected:
             most  = std::max(most, costs[judge.choice]);
             rent += rented(gap, price);
             best += offline(gap, price);
-            ucs_predict_judge_gap(&judge, costs, 0, &tuning, &buffer);
-            ucs_predict_scores_gap(&all, costs, &tuning);
+            ucs_predict_judge_gap(&judge, costs, 0, random() % 8 != 0, &tuning,
+                                  &buffer);
+            ucs_predict_scores_gap(&all, costs, 1, &tuning);
 
             double beside = tuning.plan_credit + most + 0.01;
             ASSERT_LE(cost, (1 + tuning.plan_allowance) * rent + beside) << i;
