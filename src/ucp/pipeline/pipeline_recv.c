@@ -19,16 +19,29 @@ static void ucp_pipeline_recv_check(ucx_pipeline_request_h req)
     }
 }
 
-/* Where the fragment ends that begins at `offset`: kept ones are aligned in
- * memory, so that the next message meets the same ones */
+/* Bytes from `offset` on that are registered already */
+static size_t ucp_pipeline_recv_is_kept(ucx_pipeline_request_h req,
+                                        size_t offset)
+{
+    return ((offset < req->total) &&
+            (req->pipeline->options.mode == UCX_PIPELINE_MODE_CACHE)) ?
+           ucp_pipeline_cache_has(req->pipeline, req->buffer + offset) : 0;
+}
+
+/* Where the fragment ends that begins at `offset`: with what is kept there,
+ * whatever size fragments had then; others are aligned in memory, so that the
+ * next message meets the same ones */
 static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
 {
     const ucx_pipeline_options_t *options = &req->pipeline->options;
     uintptr_t address                     = (uintptr_t)req->buffer + offset;
-    size_t length                         = req->pipeline->tune.fragment;
+    size_t length = ucp_pipeline_recv_is_kept(req, offset);
 
-    if (options->mode == UCX_PIPELINE_MODE_CACHE) {
-        length -= address & (length - 1);
+    if (length == 0) {
+        length = req->pipeline->tune.fragment;
+        if (options->mode == UCX_PIPELINE_MODE_CACHE) {
+            length -= address & (length - 1);
+        }
     }
     return ucs_min(offset + length, req->total);
 }
@@ -86,15 +99,6 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
         return 0;
     }
     return 1; /* any other error is the peer's failure */
-}
-
-/* Is the fragment that begins at `offset` registered already? */
-static int ucp_pipeline_recv_is_kept(ucx_pipeline_request_h req, size_t offset)
-{
-    return (offset < req->total) &&
-           (req->pipeline->options.mode == UCX_PIPELINE_MODE_CACHE) &&
-           ucp_pipeline_cache_has(req->pipeline, req->buffer + offset,
-                                  ucp_pipeline_recv_end(req, offset) - offset);
 }
 
 /* At most depth pieces at a time. What is kept takes no registration, so more
@@ -196,7 +200,7 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
 {
     ucx_pipeline_h self = req->pipeline;
 
-    ucp_pipeline_tune_match(self, header->address);
+    ucp_pipeline_tune_match(self, header);
     req->posted = 0;
     req->peer   = peer;
     req->tag    = header->tag;

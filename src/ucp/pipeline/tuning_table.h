@@ -53,6 +53,10 @@
 /** What a byte costs on the wire is told in this part of a nanosecond. */
 #define UCP_PIPELINE_WIRE_UNIT 1024.0
 
+/** Nanoseconds between two calls for progress from which on a process had nothing
+ *  to do. Half and double: below what any work takes. */
+#define UCP_PIPELINE_PAUSE_NS 1000
+
 /** Slower writes raise that by a share of the difference. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
 #define UCP_PIPELINE_WIRE_SAMPLES 16
@@ -70,10 +74,15 @@
  *  where fragments are short. Double: twice the memory, no more overlap. */
 #define UCP_PIPELINE_DEPTH 8
 
-/** Fragments that are kept, under way beyond the depth. FIN travels behind what
- *  is written already, so the link waits once each time that all are asked for.
- *  Half: twice for 32 MiB in fragments of 64 KiB. Double: longer lists. */
+/** Fragments that are kept, under way beyond the depth, so that the link does
+ *  not wait for each to be asked for. Half: it waits twice for 32 MiB in fragments
+ *  of 64 KiB. Double: longer lists. */
 #define UCP_PIPELINE_AHEAD 256
+
+/** Fragments of a message that are being written at a time, in b_eff's rings of
+ *  docs/paper_b.md at the costs of 2006. Half: nothing changes. Double: a tenth
+ *  less, as answers to others travel behind what was given to the link. */
+#define UCP_PIPELINE_WRITES 4
 
 /** Bytes kept, mode cache. Half and double: as the user's memory allows. */
 #define UCP_PIPELINE_CACHE_BYTES (256ul * 1024 * 1024)
