@@ -14,15 +14,25 @@
 /* Messages with other buffers before those that count */
 #define PIPE_WARM_UP 2
 
+/* Segments that are kept lie at multiples of their size: memory begins at one of
+ * the longest, so that every run has the same ones */
+#define PIPE_ALIGNMENT (4ul << 20)
+
 static char *pipe_map(size_t length)
 {
-    char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+    size_t pages = (length + PIPE_PAGE - 1) & ~(PIPE_PAGE - 1), before;
+    char *memory = mmap(NULL, pages + PIPE_ALIGNMENT, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (memory == MAP_FAILED) {
         pipe_die("no memory for buffers of %zu bytes", length);
     }
-    return memory;
+    before = -(uintptr_t)memory & (PIPE_ALIGNMENT - 1);
+    if (before > 0) {
+        munmap(memory, before);
+    }
+    munmap(memory + before + pages, PIPE_ALIGNMENT - before);
+    return memory + before;
 }
 
 /* Buffers lie apart, each at the start of a page */

@@ -157,6 +157,19 @@ static int ucp_pipeline_send_begun(ucp_pipeline_piece_t *piece,
     return 1;
 }
 
+/* Bytes of a message with copied data: so few that one is copied out while
+ * another travels and a third is copied in */
+static size_t ucp_pipeline_send_copy_length(const ucp_pipeline_piece_t *piece)
+{
+    size_t length = UCP_PIPELINE_COPY_MIN;
+
+    while ((length < UCP_PIPELINE_COPY) &&
+           (length * UCP_PIPELINE_COPY_PARTS < piece->length)) {
+        length *= 2;
+    }
+    return ucs_min(piece->length - piece->moved, length);
+}
+
 static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
 {
     ucx_pipeline_request_h req = piece->req;
@@ -166,8 +179,7 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
 
     while ((req->status == UCS_OK) && (piece->moved < piece->length) &&
            (piece->ops < UCP_PIPELINE_COPIES)) {
-        length        = ucs_min(piece->length - piece->moved,
-                                (size_t)UCP_PIPELINE_COPY);
+        length        = ucp_pipeline_send_copy_length(piece);
         header        = (ucp_pipeline_header_t){0};
         header.type   = UCP_PIPELINE_DATA;
         header.to     = req->remote;

@@ -91,6 +91,11 @@
  *  possible, a wire's payload is no longer. */
 #define UCP_PIPELINE_COPY (32 * 1024)
 
+/** Such messages of a piece, and the bytes of one at least. Half: 64 KiB take a
+ *  quarter longer, as less of it overlaps. Double: messages by the dozen. */
+#define UCP_PIPELINE_COPY_PARTS 8
+#define UCP_PIPELINE_COPY_MIN (4 * 1024)
+
 /** Messages of a copied piece under way. Half: the link may run dry. Double: a
  *  control message waits behind more. */
 #define UCP_PIPELINE_COPIES 4
