@@ -70,6 +70,13 @@ typedef struct ucp_pipeline_range {
     double least, most;
 } ucp_pipeline_range_t;
 
+/** A buffer whose messages are copied. */
+typedef struct ucp_pipeline_seen {
+    uintptr_t start;
+    size_t    length;
+    double    lost_ns; /**< by copying, since it was seen first */
+} ucp_pipeline_seen_t;
+
 /** What costs are known, and what follows. */
 typedef struct ucp_pipeline_tune {
     int                  is_derived; /**< the fragment is */
@@ -81,6 +88,8 @@ typedef struct ucp_pipeline_tune {
     ucp_pipeline_range_t used;       /**< of which the fragment was derived */
     uint64_t             busy_ns;    /**< a clock that runs while this process
                                       *   registers and deregisters */
+    double               copy_ns;    /**< a byte */
+    ucp_pipeline_seen_t  seen[UCP_PIPELINE_SEEN];
     uint64_t             since;      /**< progress has been made without a pause
                                       *   since then */
     uint64_t             looked;     /**< when progress ended; 0: it found
@@ -210,6 +219,9 @@ void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length,
 void ucp_pipeline_tune_look(ucx_pipeline_h self);
 void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count);
 void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header);
+void ucp_pipeline_tune_copied(ucx_pipeline_h self, size_t length, uint64_t ns);
+int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
+                           size_t length);
 double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length);
 
 /* pipeline_hook.c */

@@ -139,24 +139,38 @@ static int ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
     return req->acked;
 }
 
-/* Up to where a message is copied: what covers the time until the first
- * fragment moves, and nothing if that one is kept, or the second: then the
- * buffer comes again, and the first one is to be kept as well */
+/* Up to where a message is copied, if that is derived: what covers the time
+ * until the first fragment moves, and nothing if that one is kept, or the second:
+ * then the buffer comes again, and the first one is to be kept as well. A message
+ * that would be copied as a whole is not once its buffer has come often enough. */
+static size_t ucp_pipeline_recv_offset(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self = req->pipeline;
+    size_t offset       = ucs_min(self->tune.fragment,
+                                  (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+
+    if (self->options.mode != UCX_PIPELINE_MODE_CACHE) {
+        return offset;
+    }
+    if (ucp_pipeline_recv_is_kept(req, req->next) ||
+        ucp_pipeline_recv_is_kept(req, ucp_pipeline_recv_end(req, req->next)) ||
+        ((req->total <= offset) &&
+         ucp_pipeline_tune_buys(self, req->buffer, req->total))) {
+        return 0;
+    }
+    return offset;
+}
+
 static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
 {
     const ucx_pipeline_options_t *options = &req->pipeline->options;
     size_t offset                         = options->rdma_offset;
-    size_t second;
 
     if (options->mode == UCX_PIPELINE_MODE_COPY) {
         return req->total;
     }
     if (offset == UCX_PIPELINE_DERIVED) {
-        second = ucp_pipeline_recv_end(req, req->next);
-        offset = (ucp_pipeline_recv_is_kept(req, req->next) ||
-                  ucp_pipeline_recv_is_kept(req, second)) ?
-                 0 : ucs_min(req->pipeline->tune.fragment,
-                             (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+        offset = ucp_pipeline_recv_offset(req);
     }
     return ucs_max(ucs_min(req->total, offset), req->next);
 }

@@ -175,6 +175,8 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
     ucx_pipeline_request_h req = piece->req;
     ucx_pipeline_h self        = req->pipeline;
     ucp_pipeline_header_t header;
+    ucs_status_t status;
+    uint64_t start;
     size_t length;
 
     while ((req->status == UCS_OK) && (piece->moved < piece->length) &&
@@ -185,11 +187,13 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
         header.to     = req->remote;
         header.from   = req->id;
         header.offset = piece->offset + piece->moved;
-        if (ucp_pipeline_send_begun(
-                    piece, ucp_pipeline_post(self, req->peer, &header, NULL, 0,
-                                             req->buffer + header.offset,
-                                             length, ucp_pipeline_send_op_over,
-                                             piece))) {
+        start  = ucp_wire_time(self->wire);
+        status = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
+                                   req->buffer + header.offset, length,
+                                   ucp_pipeline_send_op_over, piece);
+        if (ucp_pipeline_send_begun(piece, status)) {
+            ucp_pipeline_tune_copied(self, length,
+                                     ucp_wire_time(self->wire) - start);
             piece->moved       += length;
             self->stats.copied += length;
         }

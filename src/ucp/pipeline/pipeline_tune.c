@@ -192,6 +192,55 @@ void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header)
     header->address = (uint64_t)(self->tune.wire.most * UCP_PIPELINE_WIRE_UNIT);
 }
 
+/* A message with `length` bytes took that long to be given to the wire */
+void ucp_pipeline_tune_copied(ucx_pipeline_h self, size_t length, uint64_t ns)
+{
+    ucp_pipeline_tune_t *tune = &self->tune;
+    double byte_ns            = (double)ns / length;
+
+    if (length >= UCP_PIPELINE_COPY_MIN) {
+        tune->copy_ns += (tune->copy_ns == 0) ? byte_ns :
+                         (byte_ns - tune->copy_ns) / UCP_PIPELINE_WIRE_SAMPLES;
+    }
+}
+
+/* How much longer a message takes that is copied than one that is written to
+ * and from memory that is registered: the copies are what takes longest, or the
+ * first and the last part's are not hidden behind the wire */
+static double ucp_pipeline_tune_excess(const ucp_pipeline_tune_t *tune,
+                                       size_t length)
+{
+    double copy  = tune->copy_ns;
+    double wire  = (tune->used.most > 0) ? tune->used.most : copy;
+    double parts = (copy + ucs_min(copy, wire)) / UCP_PIPELINE_COPY_PARTS;
+
+    return length * (ucs_max(copy, wire) + parts - wire) -
+           UCP_PIPELINE_PIECE_NS;
+}
+
+/* A message is to be copied into this buffer. Has that been done so often that
+ * it would have paid to register it, and the one that it comes from? Then it is
+ * worth it now: whatever comes, no more than twice what had to be is lost. */
+int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
+                           size_t length)
+{
+    ucp_pipeline_tune_t *tune = &self->tune;
+    uintptr_t start           = (uintptr_t)buffer;
+    ucp_pipeline_seen_t *seen;
+
+    seen = &tune->seen[(start / UCP_PIPELINE_SEEN_PAGE) % UCP_PIPELINE_SEEN];
+    if ((seen->start != start) || (seen->length != length)) {
+        *seen = (ucp_pipeline_seen_t){start, length, 0};
+    }
+    if ((seen->lost_ns > 0) &&
+        (seen->lost_ns >= 2 * (tune->base_ns + tune->byte_ns * length))) {
+        seen->lost_ns = 0;
+        return 1;
+    }
+    seen->lost_ns += ucs_max(ucp_pipeline_tune_excess(tune, length), 0);
+    return 0;
+}
+
 /* How long memory that nobody uses may stay for what it costs to register it
  * again: all that was ever kept is worth a share of the time */
 double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length)

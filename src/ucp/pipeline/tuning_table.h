@@ -57,6 +57,11 @@
  *  to do. Half and double: below what any work takes. */
 #define UCP_PIPELINE_PAUSE_NS 1000
 
+/** Buffers whose copies are added up, by the page on which they begin. Half: of
+ *  more than half as many one takes the other's place. Double: a kilobyte more. */
+#define UCP_PIPELINE_SEEN 64
+#define UCP_PIPELINE_SEEN_PAGE 4096
+
 /** Slower writes raise that by a share of the difference. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
 #define UCP_PIPELINE_WIRE_SAMPLES 16

@@ -268,11 +268,12 @@ TEST_F(test_pipeline, fragments_follow_from_costs)
 class test_pipeline_ring : public test_pipeline {
 protected:
     void start_ring(ucx_pipeline_mode_t mode, unsigned count, double wire,
-                    double page, uint64_t base)
+                    double page, uint64_t base, double copy = 0)
     {
         auto network           = pipeline_world::network(count, 1);
         network.jitter         = 0;
         network.send_cost      = 500;
+        network.copy_per_byte  = copy;
         network.ns_per_byte    = wire;
         network.reg_base       = base;
         network.reg_per_page   = page;
@@ -349,6 +350,45 @@ TEST_F(test_pipeline_ring, the_wire_is_not_blamed_for_a_busy_process)
     uint64_t before = world->stats(0).puts;
     turn();
     EXPECT_LE(world->stats(0).puts - before, 2 * (8u << 20) / (512u << 10));
+}
+
+TEST_F(test_pipeline_ring, a_short_buffer_that_comes_often_is_registered)
+{
+    PIPELINE_TEST_NEEDS_UCM();
+    start_ring(UCX_PIPELINE_MODE_CACHE, 2, 1.346, 1980, 7000, 1.28);
+    set_length(64 << 10);
+    turn(); /* the probes at the start have registered, too */
+    uint64_t before = world->stats(0).registrations;
+    turn();
+    turn();
+    EXPECT_EQ(before, world->stats(0).registrations);
+    for (int i = 0; i < 10; ++i) {
+        turn();
+    }
+    EXPECT_LT(before, world->stats(0).registrations);
+    before        = world->stats(0).registrations;
+    size_t copied = world->pipeline_stats(0).copied;
+    turn();
+    EXPECT_EQ(before, world->stats(0).registrations);
+    EXPECT_GT(4u << 10, world->pipeline_stats(0).copied - copied);
+}
+
+TEST_F(test_pipeline, copies_of_a_short_message_overlap)
+{
+    auto network          = pipeline_world::network(2, 1);
+    network.jitter        = 0;
+    network.ns_per_byte   = 1;
+    network.copy_per_byte = 1;
+    ucx_pipeline_options_init(&options);
+    options.mode = UCX_PIPELINE_MODE_COPY;
+    world.reset(new pipeline_world(network, options));
+    source.assign(64 << 10, 's');
+    target.assign(64 << 10, 't');
+    uint64_t start = ucp_wire_sim_time(world->sim, 1);
+    transfer();
+    /* out, across and in, one after the other, would be three times as long */
+    EXPECT_LT(ucp_wire_sim_time(world->sim, 1) - start,
+              1.5 * source.size());
 }
 
 TEST_F(test_pipeline_ring, a_message_does_not_hold_up_what_is_answered)
