@@ -249,10 +249,20 @@ def distribution_figures:
         $s | each_mpi(of(.mpi)[0] | select(. != null)
                       | {v: (.mean_ratio | values - 1)}));
 
+# The paper's two numbers are of its pipeline without leave pinned and with it
 def pipeline_figures:
-    {where: "Fig. 9, 10", what: "memory against the RDMA pipeline",
-     paper: "−3.84 % (not pinned), −21.04 % (pinned)", goal: "", unit: "text",
-     ours: [{text: "no pipeline here yet"}], met: null};
+    . as $s
+    | (["pipeline", "−3.84 %"], ["caching", "−21.04 %"]) as [$policy, $paper]
+    | (["reuse", "Fig. 9"], ["fresh", "Fig. 10"]) as [$case, $where]
+    | ("peak", "average") as $what
+    | figure($where; "\($what) of the helper against the \($policy | if . == "caching"
+             then "caching pipeline" else "RDMA pipeline" end), \($case), 1m";
+        if $what == "average" then $paper else "–" end; ""; "<="; null; "change";
+        each_mpi(. as $m | $s | own("pipeline"; $case; $m.mpi)[0][$what] as $own
+                 | [$s.rows[] | select(.section == "pipeline" and
+                      .case == $case and .mpi == $m.mpi and
+                      .policy == $policy)][0][$what] as $other
+                 | {v: (ratio($own; $other) | values - 1)}));
 
 def figures:
     kernel_means, kernel_peaks, loop_figures, limit_figures, overhead_figures,

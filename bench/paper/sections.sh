@@ -12,6 +12,7 @@ accuracy      Fig. 5: predictors on recordings of the kernels
 overhead      section 4.3: what a use costs the main thread
 distribution  Fig. 8, Table 1: helpers on idle cores (bench/cpu_policy)
 reuse         Fig. 9: buffers reused, by message size
+pipeline      Fig. 9, 10: the same loops with the RDMA pipeline, memory
 no_reuse      Fig. 10: fresh buffers, by message size
 buffers       the same loop, by the number of buffers
 compute       the same loop, by the time of computation
@@ -208,6 +209,16 @@ plan_no_reuse() {
     done
 }
 
+# Of 1 MB, with buffers that are reused and with fresh ones. What the pipeline
+# holds, nothing else keeps: its fragments go through the helper's domain on demand
+plan_pipeline() {
+    local policies="leave_pinned $main pipeline caching"
+    plan_loop pipeline reuse 1 "$policies" 1m "$iterations" 3 "$compute"
+    plan_loop pipeline fresh 0 "$policies" 1m \
+        $((messages > 1000 ? 333 : (messages + 2) / 3)) 3 "$fresh_compute" \
+        --no-reuse
+}
+
 some_policies="leave_pinned paper predict"
 
 plan_buffers() {
@@ -384,16 +395,25 @@ paper_step() {
 
 # SECTION CASE MPI RANKS PAIR POLICY X COMMAND
 step_job() {
-    local IFS=$' \t\n' options=() cap
+    local IFS=$' \t\n' options=() policy=$6 status=0
+    case $6 in
+    pipeline) export HELPER_MD_PIPELINE_MODE=pipeline ;;
+    caching) export HELPER_MD_PIPELINE_MODE=cache ;;
+    esac
+    if [ -n "${HELPER_MD_PIPELINE_MODE:-}" ]; then
+        options=(--pipeline) policy=on_demand
+    fi
     if [ "$6" = lru ] && [ "${main_peak:-0}" != 0 ]; then
         options=(--max-pinned "$main_peak")
     fi
     # shellcheck disable=SC2086 # words are meant to split
-    bench_job "$out/run.json" "$3" "$4" "$6" $(paper_cost "$1") \
-        "${options[@]}" -- $8 || return 1
+    bench_job "$out/run.json" "$3" "$4" "$policy" $(paper_cost "$1") \
+        "${options[@]}" -- $8 || status=$?
+    unset HELPER_MD_PIPELINE_MODE
+    [ $status = 0 ] || return 1
     jq -c --arg section "$1" --arg case "$2" --argjson pair "$5" \
-        --argjson x "$7" --argjson cpus "$(nproc)" \
-        '{$section, $case, $x, $pair, $cpus} + .' "$out/run.json" \
+        --argjson x "$7" --argjson cpus "$(nproc)" --arg policy "$6" \
+        '{$section, $case, $x, $pair, $cpus} + . + {$policy}' "$out/run.json" \
         >> "$out/runs.jsonl" || return 1
     if [ "$6" = "$main" ]; then
         main_peak=$(jq '[.ranks[].pinned_peak_bytes] | max // 0' \

@@ -5,7 +5,7 @@ include "stats";
 include "format";
 
 def order: {bounce: 0, on_demand: 1, leave_pinned: 2, paper: 3, predict: 4,
-            rent: 5, lru: 6}[.];
+            rent: 5, lru: 6, pipeline: 7, caching: 8}[.];
 
 def section_table($section; $mpi):
     [.rows[] | select(.section == $section and .mpi == $mpi)]

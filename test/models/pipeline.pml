@@ -3,7 +3,8 @@
  *
  * The pipeline's protocol (src/ucp/pipeline): one sender, one receiver, two
  * messages one after the other, each with a piece that is copied and FRAGS
- * fragments that are written, at most DEPTH registered at a time. Messages
+ * fragments that are written, at most DEPTH registered and at most WRITES being
+ * written at a time. Messages
  * arrive in order, puts pass them. A receive is posted before or after its
  * message comes, may be canceled and may be too short; either end fails to
  * register, the sender fails by itself, and with DEATHS one end dies. When
@@ -15,6 +16,9 @@
 #endif
 #ifndef DEPTH
 #define DEPTH 2
+#endif
+#ifndef WRITES
+#define WRITES 1
 #endif
 #ifndef DEATHS
 #define DEATHS 0
@@ -48,7 +52,7 @@ bool source_registered[ALL], target_registered[ALL];
 byte sender = IDLE;
 byte sent = NOBODY;   /* message of the request */
 byte next_message;
-byte send_next, send_done, send_ops;
+byte send_next, send_done, send_ops, send_waits;
 bool send_failed;     /* its status is an error: it ends without operations */
 bool sender_dead, receiver_lost; /* lost: the sender was told */
 byte failures;
@@ -99,6 +103,7 @@ inline send_end_failed()
     sender      = IDLE;
     sent        = NOBODY;
     send_failed = false;
+    send_waits  = 0;
     send_ops    = 0
 }
 
@@ -125,8 +130,7 @@ inline send_ready(message, piece, has_key)
         if
         :: has_key ->
             source_registered[AT(sent, piece)] = true;
-            put[AT(sent, piece)] = POSTED;
-            send_ops++
+            send_waits++
         :: true -> /* no key, or nothing to be had here */
 #ifdef MUTANT_UNREGISTERED_IS_LEFT
             skip
@@ -177,6 +181,21 @@ end:
         :: else
         fi;
         piece = 0; message = 0; has_key = false; type = 0 }
+    /* ucp_pipeline_send_write(): a fragment that waits, in any order */
+#ifndef MUTANT_WAITING_IS_LEFT
+    :: atomic { !sender_dead && (sender == ACKED) && !send_failed &&
+                (send_waits > 0) && (send_ops < WRITES) ->
+        select(piece : 1 .. PIECES - 1);
+        if
+        :: source_registered[AT(sent, piece)] &&
+           (put[AT(sent, piece)] == NO_PUT) ->
+            put[AT(sent, piece)] = POSTED;
+            send_waits--;
+            send_ops++
+        :: else
+        fi;
+        piece = 0 }
+#endif
     /* A put and its flush are over; without a peer both end with an error */
     :: atomic { !sender_dead && (send_ops > 0) ->
         select(piece : 1 .. PIECES - 1);

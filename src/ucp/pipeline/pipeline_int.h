@@ -32,10 +32,12 @@ typedef struct ucp_pipeline_header {
     uint64_t to;      /**< request at the receiver of this message; not MATCH */
     uint64_t from;    /**< request at its sender */
     uint64_t tag;     /**< MATCH */
-    uint64_t offset;  /**< of the bytes in the message */
+    uint64_t offset;  /**< of the bytes in the message. MATCH: what a byte
+                       *   costs on the wire at least, in
+                       *   1/UCP_PIPELINE_WIRE_UNIT ns */
     uint64_t length;  /**< MATCH: of all; READY, FIN: of the fragment */
     uint64_t address; /**< READY: of the fragment. MATCH: what a byte costs on
-                       *   the wire, in 1/UCP_PIPELINE_WIRE_UNIT ns */
+                       *   the wire at most */
 } ucp_pipeline_header_t;
 
 /** A registration; all fields but `mem` are protected by the cache's lock. */
@@ -63,13 +65,35 @@ typedef struct ucp_pipeline_cache {
                               *   thread held the lock: all are stale */
 } ucp_pipeline_cache_t;
 
-/** What costs are known, and what follows; 0: not known. */
+/** Between which a cost lies: 0 <= least <= most; most 0: not known. */
+typedef struct ucp_pipeline_range {
+    double least, most;
+} ucp_pipeline_range_t;
+
+/** A buffer whose messages are copied. */
+typedef struct ucp_pipeline_seen {
+    uintptr_t start;
+    size_t    length;
+    double    lost_ns; /**< by copying, since it was seen first */
+} ucp_pipeline_seen_t;
+
+/** What costs are known, and what follows. */
 typedef struct ucp_pipeline_tune {
-    int      is_derived;       /**< the fragment is */
-    size_t   fragment;
-    double   base_ns, byte_ns; /**< to register and deregister */
-    double   wire_ns;          /**< a byte, of writes that were alone */
-    double   used_ns;          /**< of which the fragment was derived */
+    int                  is_derived; /**< the fragment is */
+    size_t               fragment;
+    double               base_ns;    /**< to register and deregister; 0: not */
+    double               byte_ns;    /*   known */
+    ucp_pipeline_range_t wire;       /**< ns a byte, of writes that were
+                                      *   alone */
+    ucp_pipeline_range_t used;       /**< of which the fragment was derived */
+    uint64_t             busy_ns;    /**< a clock that runs while this process
+                                      *   registers and deregisters */
+    double               copy_ns;    /**< a byte */
+    ucp_pipeline_seen_t  seen[UCP_PIPELINE_SEEN];
+    uint64_t             since;      /**< progress has been made without a pause
+                                      *   since then */
+    uint64_t             looked;     /**< when progress ended; 0: it found
+                                      *   nothing */
 } ucp_pipeline_tune_t;
 
 struct ucx_pipeline_request;
@@ -82,9 +106,12 @@ typedef struct ucp_pipeline_piece {
     size_t                      moved;  /**< copied: sent or received so far */
     ucp_pipeline_reg_t          *reg;   /**< NULL: copied */
     ucp_wire_key_t              *key;   /**< sender's, of the target */
+    uint64_t                    address; /**< sender's, of the target */
+    int                         waits;  /**< sender: to be written */
     unsigned                    ops;    /**< sender: under way */
     uint64_t                    alone;  /**< sender: when it was written, if
                                          *   nothing else was; else 0 */
+    uint64_t                    busy;   /**< the tune's busy_ns then */
 } ucp_pipeline_piece_t;
 
 typedef enum {
@@ -113,6 +140,7 @@ struct ucx_pipeline_request {
     ucs_list_link_t       pieces;
     unsigned              num_pieces;
     unsigned              num_registered;
+    unsigned              num_writes; /**< sender: pieces being written */
     unsigned              ops;       /**< sender: under way, all pieces */
     int                   posted;    /**< receive: not matched yet */
     int                   acked;     /**< send: the peer has answered; receive:
@@ -156,6 +184,8 @@ struct ucx_pipeline {
     ucp_pipeline_cache_t   cache;
     ucp_pipeline_tune_t    tune;
     unsigned               num_writes; /**< pieces that are being written */
+    unsigned               num_waits;  /**< pieces that are registered at both
+                                        *   ends and wait to be written */
     uint64_t               swept;      /**< when entries were looked through */
     int                    hooked;  /**< listens to UCM */
     ucs_list_link_t        posted;  /**< receives, the oldest first */
@@ -177,17 +207,21 @@ ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
 void ucp_pipeline_cache_close(ucx_pipeline_h self);
-int ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start,
-                           size_t length);
+size_t ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start);
 void ucp_pipeline_cache_look(ucx_pipeline_h self);
 
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);
-double ucp_pipeline_tune_cost(double base_ns, double byte_ns, double wire_ns,
-                              size_t fragment);
-void ucp_pipeline_tune_match(ucx_pipeline_h self, uint64_t told);
-void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length, uint64_t ns);
-uint64_t ucp_pipeline_tune_tell(ucx_pipeline_h self);
+void ucp_pipeline_tune_match(ucx_pipeline_h self,
+                             const ucp_pipeline_header_t *header);
+void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length,
+                               uint64_t start, uint64_t busy_ns);
+void ucp_pipeline_tune_look(ucx_pipeline_h self);
+void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count);
+void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header);
+void ucp_pipeline_tune_copied(ucx_pipeline_h self, size_t length, uint64_t ns);
+int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
+                           size_t length);
 double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length);
 
 /* pipeline_hook.c */
@@ -226,6 +260,7 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
                             const ucp_pipeline_header_t *header,
                             const void *key, size_t key_length);
 ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req);
+void ucp_pipeline_send_write(ucx_pipeline_h self);
 void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
                              const ucp_pipeline_header_t *header,
                              const void *bytes, size_t length);

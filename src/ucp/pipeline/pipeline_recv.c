@@ -19,16 +19,29 @@ static void ucp_pipeline_recv_check(ucx_pipeline_request_h req)
     }
 }
 
-/* Where the fragment ends that begins at `offset`: kept ones are aligned in
- * memory, so that the next message meets the same ones */
+/* Bytes from `offset` on that are registered already */
+static size_t ucp_pipeline_recv_is_kept(ucx_pipeline_request_h req,
+                                        size_t offset)
+{
+    return ((offset < req->total) &&
+            (req->pipeline->options.mode == UCX_PIPELINE_MODE_CACHE)) ?
+           ucp_pipeline_cache_has(req->pipeline, req->buffer + offset) : 0;
+}
+
+/* Where the fragment ends that begins at `offset`: with what is kept there,
+ * whatever size fragments had then; others are aligned in memory, so that the
+ * next message meets the same ones */
 static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
 {
     const ucx_pipeline_options_t *options = &req->pipeline->options;
     uintptr_t address                     = (uintptr_t)req->buffer + offset;
-    size_t length                         = req->pipeline->tune.fragment;
+    size_t length = ucp_pipeline_recv_is_kept(req, offset);
 
-    if (options->mode == UCX_PIPELINE_MODE_CACHE) {
-        length -= address & (length - 1);
+    if (length == 0) {
+        length = req->pipeline->tune.fragment;
+        if (options->mode == UCX_PIPELINE_MODE_CACHE) {
+            length -= address & (length - 1);
+        }
     }
     return ucs_min(offset + length, req->total);
 }
@@ -88,15 +101,6 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
     return 1; /* any other error is the peer's failure */
 }
 
-/* Is the fragment that begins at `offset` registered already? */
-static int ucp_pipeline_recv_is_kept(ucx_pipeline_request_h req, size_t offset)
-{
-    return (offset < req->total) &&
-           (req->pipeline->options.mode == UCX_PIPELINE_MODE_CACHE) &&
-           ucp_pipeline_cache_has(req->pipeline, req->buffer + offset,
-                                  ucp_pipeline_recv_end(req, offset) - offset);
-}
-
 /* At most depth pieces at a time. What is kept takes no registration, so more
  * of that may be under way: the link is not to wait for an answer. */
 static int ucp_pipeline_recv_may_open(ucx_pipeline_request_h req)
@@ -135,24 +139,38 @@ static int ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
     return req->acked;
 }
 
-/* Up to where a message is copied: what covers the time until the first
- * fragment moves, and nothing if that one is kept, or the second: then the
- * buffer comes again, and the first one is to be kept as well */
+/* Up to where a message is copied, if that is derived: what covers the time
+ * until the first fragment moves, and nothing if that one is kept, or the second:
+ * then the buffer comes again, and the first one is to be kept as well. A message
+ * that would be copied as a whole is not once its buffer has come often enough. */
+static size_t ucp_pipeline_recv_offset(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self = req->pipeline;
+    size_t offset       = ucs_min(self->tune.fragment,
+                                  (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+
+    if (self->options.mode != UCX_PIPELINE_MODE_CACHE) {
+        return offset;
+    }
+    if (ucp_pipeline_recv_is_kept(req, req->next) ||
+        ucp_pipeline_recv_is_kept(req, ucp_pipeline_recv_end(req, req->next)) ||
+        ((req->total <= offset) &&
+         ucp_pipeline_tune_buys(self, req->buffer, req->total))) {
+        return 0;
+    }
+    return offset;
+}
+
 static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
 {
     const ucx_pipeline_options_t *options = &req->pipeline->options;
     size_t offset                         = options->rdma_offset;
-    size_t second;
 
     if (options->mode == UCX_PIPELINE_MODE_COPY) {
         return req->total;
     }
     if (offset == UCX_PIPELINE_DERIVED) {
-        second = ucp_pipeline_recv_end(req, req->next);
-        offset = (ucp_pipeline_recv_is_kept(req, req->next) ||
-                  ucp_pipeline_recv_is_kept(req, second)) ?
-                 0 : ucs_min(req->pipeline->tune.fragment,
-                             (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+        offset = ucp_pipeline_recv_offset(req);
     }
     return ucs_max(ucs_min(req->total, offset), req->next);
 }
@@ -196,7 +214,7 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
 {
     ucx_pipeline_h self = req->pipeline;
 
-    ucp_pipeline_tune_match(self, header->address);
+    ucp_pipeline_tune_match(self, header);
     req->posted = 0;
     req->peer   = peer;
     req->tag    = header->tag;

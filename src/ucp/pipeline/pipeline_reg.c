@@ -28,7 +28,10 @@ void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache)
 
 static void ucp_pipeline_reg_free(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 {
+    uint64_t start = ucp_wire_time(self->wire);
+
     ucp_wire_mem_dereg(self->wire, reg->mem);
+    self->tune.busy_ns += ucp_wire_time(self->wire) - start;
     free(reg);
     --self->stats.registered;
 }
@@ -105,25 +108,25 @@ void ucp_pipeline_cache_look(ucx_pipeline_h self)
     }
 }
 
-int ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start,
-                           size_t length)
+/* Bytes from `start` on that one entry without uses has */
+size_t ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
     uintptr_t from              = (uintptr_t)start;
     ucp_pipeline_reg_t *reg;
-    int has = 0;
+    size_t length = 0;
 
     ucs_lock(&cache->lock);
     ucp_pipeline_cache_strike(cache);
     ucs_list_for_each(reg, &cache->list, list) {
         if ((reg->uses == 0) && !reg->stale && (reg->start <= from) &&
-            (from + length <= reg->end)) {
-            has = 1;
+            (from < reg->end)) {
+            length = reg->end - from;
             break;
         }
     }
     ucs_unlock(&cache->lock);
-    return has;
+    return length;
 }
 
 void ucp_pipeline_cache_close(ucx_pipeline_h self)
@@ -184,6 +187,7 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     ucp_pipeline_cache_t *cache = &self->cache;
     ucp_pipeline_reg_t *reg     = calloc(1, sizeof(*reg));
     ucs_status_t status;
+    uint64_t began;
 
     if (reg == NULL) {
         return NULL;
@@ -196,7 +200,9 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     ++cache->count;
     cache->used += end - start;
     ucs_unlock(&cache->lock);
+    began  = ucp_wire_time(self->wire);
     status = ucp_wire_mem_reg(self->wire, (void*)start, end - start, &reg->mem);
+    self->tune.busy_ns += ucp_wire_time(self->wire) - began;
     if (status != UCS_OK) {
         ucs_lock(&cache->lock);
         ucs_list_del(&reg->list);

@@ -124,7 +124,11 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
     if (piece->key != NULL) {
         ucp_wire_key_release(self->wire, piece->key);
     }
-    if ((piece->reg != NULL) && (piece->req->kind == UCP_PIPELINE_SEND)) {
+    if (piece->waits) {
+        --self->num_waits;
+    } else if ((piece->reg != NULL) &&
+               (piece->req->kind == UCP_PIPELINE_SEND)) {
+        --piece->req->num_writes;
         --self->num_writes;
     }
     if (piece->reg != NULL) {

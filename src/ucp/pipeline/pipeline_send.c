@@ -70,9 +70,9 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
     header.type   = UCP_PIPELINE_MATCH;
     header.from   = req->id;
     header.tag    = req->tag;
-    header.length  = req->total;
-    header.address = ucp_pipeline_tune_tell(self);
-    req->done      = req->total;
+    header.length = req->total;
+    ucp_pipeline_tune_tell(self, &header);
+    req->done     = req->total;
     if (req->total > self->options.eager) { /* the answer is waited for */
         req->done = ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
     }
@@ -103,8 +103,8 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
     }
     if (piece->reg != NULL) {
         if (piece->alone > 0) {
-            ucp_pipeline_tune_written(self, piece->length,
-                                      ucp_wire_time(self->wire) - piece->alone);
+            ucp_pipeline_tune_written(self, piece->length, piece->alone,
+                                      self->tune.busy_ns - piece->busy);
         }
         self->stats.written += piece->length;
         header.type          = UCP_PIPELINE_FIN;
@@ -157,27 +157,43 @@ static int ucp_pipeline_send_begun(ucp_pipeline_piece_t *piece,
     return 1;
 }
 
+/* Bytes of a message with copied data: so few that one is copied out while
+ * another travels and a third is copied in */
+static size_t ucp_pipeline_send_copy_length(const ucp_pipeline_piece_t *piece)
+{
+    size_t length = UCP_PIPELINE_COPY_MIN;
+
+    while ((length < UCP_PIPELINE_COPY) &&
+           (length * UCP_PIPELINE_COPY_PARTS < piece->length)) {
+        length *= 2;
+    }
+    return ucs_min(piece->length - piece->moved, length);
+}
+
 static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
 {
     ucx_pipeline_request_h req = piece->req;
     ucx_pipeline_h self        = req->pipeline;
     ucp_pipeline_header_t header;
+    ucs_status_t status;
+    uint64_t start;
     size_t length;
 
     while ((req->status == UCS_OK) && (piece->moved < piece->length) &&
            (piece->ops < UCP_PIPELINE_COPIES)) {
-        length        = ucs_min(piece->length - piece->moved,
-                                (size_t)UCP_PIPELINE_COPY);
+        length        = ucp_pipeline_send_copy_length(piece);
         header        = (ucp_pipeline_header_t){0};
         header.type   = UCP_PIPELINE_DATA;
         header.to     = req->remote;
         header.from   = req->id;
         header.offset = piece->offset + piece->moved;
-        if (ucp_pipeline_send_begun(
-                    piece, ucp_pipeline_post(self, req->peer, &header, NULL, 0,
-                                             req->buffer + header.offset,
-                                             length, ucp_pipeline_send_op_over,
-                                             piece))) {
+        start  = ucp_wire_time(self->wire);
+        status = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
+                                   req->buffer + header.offset, length,
+                                   ucp_pipeline_send_op_over, piece);
+        if (ucp_pipeline_send_begun(piece, status)) {
+            ucp_pipeline_tune_copied(self, length,
+                                     ucp_wire_time(self->wire) - start);
             piece->moved       += length;
             self->stats.copied += length;
         }
@@ -217,28 +233,71 @@ int ucp_pipeline_send_acked(ucx_pipeline_request_h req,
 
 /* Write a fragment. The flush is begun at once: it ends when the bytes are
  * visible there, and FIN may go. */
-static void ucp_pipeline_send_write(ucp_pipeline_piece_t *piece,
-                                    uint64_t address)
+static void ucp_pipeline_send_put(ucp_pipeline_piece_t *piece)
 {
     ucx_pipeline_request_h req = piece->req;
-    ucp_wire_t *wire           = req->pipeline->wire;
+    ucx_pipeline_h self        = req->pipeline;
 
-    if (req->pipeline->num_writes == 0) {
-        piece->alone = ucp_wire_time(wire);
+    piece->waits = 0;
+    --self->num_waits;
+    ++req->num_writes;
+    if (self->num_writes++ == 0) {
+        piece->alone = ucp_wire_time(self->wire);
+        piece->busy  = self->tune.busy_ns;
     }
-    ++req->pipeline->num_writes;
     if (ucp_pipeline_send_begun(
-                piece, ucp_wire_put(wire, req->peer, piece->reg->mem,
+                piece, ucp_wire_put(self->wire, req->peer, piece->reg->mem,
                                     req->buffer + piece->offset, piece->length,
-                                    address, piece->key,
+                                    piece->address, piece->key,
                                     ucp_pipeline_send_op_over, piece))) {
         ucp_pipeline_send_begun(piece,
-                                ucp_wire_flush(wire, req->peer,
+                                ucp_wire_flush(self->wire, req->peer,
                                                ucp_pipeline_send_op_over,
                                                piece));
     }
     if (piece->ops == 0) {
         ucp_pipeline_send_piece_over(piece);
+    }
+}
+
+/* The oldest fragment of the message that was written from least recently */
+static ucp_pipeline_piece_t *ucp_pipeline_send_next(ucx_pipeline_h self)
+{
+    ucx_pipeline_request_h req;
+    ucp_pipeline_piece_t *piece;
+
+    ucs_list_for_each(req, &self->active, list) {
+        if ((req->kind != UCP_PIPELINE_SEND) || (req->status != UCS_OK) ||
+            (req->num_writes >= UCP_PIPELINE_WRITES)) {
+            continue;
+        }
+        ucs_list_for_each(piece, &req->pieces, list) {
+            if (piece->waits) {
+                return piece;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Write what waits. What this process answers to others travels behind what it
+ * has given to its link, so that is never more than some fragments: a whole
+ * message at once had every node of a ring wait for its neighbours' answers. */
+void ucp_pipeline_send_write(ucx_pipeline_h self)
+{
+    ucx_pipeline_request_h req;
+    ucp_pipeline_piece_t *piece;
+
+    while (self->num_waits > 0) {
+        piece = ucp_pipeline_send_next(self);
+        if (piece == NULL) {
+            break; /* what waits is of messages that failed */
+        }
+        req = piece->req;
+        ucs_list_del(&req->list);
+        ucs_list_add_tail(&self->active, &req->list);
+        ucp_pipeline_send_put(piece);
+        ucp_pipeline_send_check(req);
     }
 }
 
@@ -270,7 +329,9 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
         req->num_registered += (piece->reg != NULL);
     }
     if (piece->reg != NULL) {
-        ucp_pipeline_send_write(piece, header->address);
+        piece->address = header->address;
+        piece->waits   = 1;
+        ++self->num_waits;
     } else { /* what cannot be registered is copied */
         ucp_pipeline_send_pump(piece);
     }

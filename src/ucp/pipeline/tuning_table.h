@@ -53,6 +53,15 @@
 /** What a byte costs on the wire is told in this part of a nanosecond. */
 #define UCP_PIPELINE_WIRE_UNIT 1024.0
 
+/** Nanoseconds between two calls for progress from which on a process had nothing
+ *  to do. Half and double: below what any work takes. */
+#define UCP_PIPELINE_PAUSE_NS 1000
+
+/** Buffers whose copies are added up, by the page on which they begin. Half: of
+ *  more than half as many one takes the other's place. Double: a kilobyte more. */
+#define UCP_PIPELINE_SEEN 64
+#define UCP_PIPELINE_SEEN_PAGE 4096
+
 /** Slower writes raise that by a share of the difference. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
 #define UCP_PIPELINE_WIRE_SAMPLES 16
@@ -70,10 +79,15 @@
  *  where fragments are short. Double: twice the memory, no more overlap. */
 #define UCP_PIPELINE_DEPTH 8
 
-/** Fragments that are kept, under way beyond the depth. FIN travels behind what
- *  is written already, so the link waits once each time that all are asked for.
- *  Half: twice for 32 MiB in fragments of 64 KiB. Double: longer lists. */
+/** Fragments that are kept, under way beyond the depth, so that the link does
+ *  not wait for each to be asked for. Half: it waits twice for 32 MiB in fragments
+ *  of 64 KiB. Double: longer lists. */
 #define UCP_PIPELINE_AHEAD 256
+
+/** Fragments of a message that are being written at a time, in b_eff's rings of
+ *  docs/paper_b.md at the costs of 2006. Half: nothing changes. Double: a tenth
+ *  less, as answers to others travel behind what was given to the link. */
+#define UCP_PIPELINE_WRITES 4
 
 /** Bytes kept, mode cache. Half and double: as the user's memory allows. */
 #define UCP_PIPELINE_CACHE_BYTES (256ul * 1024 * 1024)
@@ -81,6 +95,11 @@
 /** Bytes of a message with copied data. Half: twice the messages. Double: not
  *  possible, a wire's payload is no longer. */
 #define UCP_PIPELINE_COPY (32 * 1024)
+
+/** Such messages of a piece, and the bytes of one at least. Half: 64 KiB take a
+ *  quarter longer, as less of it overlaps. Double: messages by the dozen. */
+#define UCP_PIPELINE_COPY_PARTS 8
+#define UCP_PIPELINE_COPY_MIN (4 * 1024)
 
 /** Messages of a copied piece under way. Half: the link may run dry. Double: a
  *  control message waits behind more. */

@@ -151,6 +151,8 @@ void ucp_wire_sim_destroy(ucp_wire_sim_t *sim)
     for (i = 0; i < sim->params.num_nodes; ++i) {
         ucp_wire_sim_drop(&sim->nodes[i].inbox);
         free(sim->nodes[i].ways);
+        free(sim->nodes[i].out.busy);
+        free(sim->nodes[i].in.busy);
         free(sim->nodes[i].slots);
         free(sim->nodes[i].holes);
     }

@@ -74,12 +74,22 @@ typedef struct ucp_wire_sim_way {
     int      failed;       /**< the node was told that the other is dead */
 } ucp_wire_sim_way_t;
 
+/** When a direction of a link is busy, in order; no two touch. */
+typedef struct ucp_wire_sim_span {
+    uint64_t start, end;
+} ucp_wire_sim_span_t;
+
+typedef struct ucp_wire_sim_calendar {
+    ucp_wire_sim_span_t *busy;
+    unsigned            count, capacity;
+} ucp_wire_sim_calendar_t;
+
 typedef struct ucp_wire_sim_node {
     ucp_wire_t           super;
     ucp_wire_sim_t       *sim;
     int                  open, dead;
     uint64_t             clock;
-    uint64_t             out_free, in_free; /**< the link is free from then */
+    ucp_wire_sim_calendar_t out, in; /**< of its link */
     ucp_wire_sim_queue_t inbox;
     ucp_wire_sim_way_t   *ways;
     ucp_wire_sim_slot_t  *slots;
@@ -128,6 +138,11 @@ uint64_t ucp_wire_sim_random(ucp_wire_sim_t *sim, uint64_t below);
 void ucp_wire_sim_move(ucp_wire_sim_t *sim, ucp_wire_sim_event_t *event);
 int ucp_wire_sim_covers(ucp_wire_sim_t *sim, const ucp_wire_sim_ref_t *ref,
                         uint64_t address, size_t length, const char *what);
+
+/* wire_sim_link.c: when bytes that are ready at `start` have left `from`'s link;
+ * and when they are at the other end */
+uint64_t ucp_wire_sim_link(ucp_wire_sim_node_t *from, unsigned to,
+                           uint64_t start, size_t length, uint64_t *arrives_p);
 
 /* wire_sim_ops.c */
 extern const ucp_wire_ops_t ucp_wire_sim_ops;

@@ -33,25 +33,6 @@ static ucs_status_t ucp_wire_sim_reach(ucp_wire_sim_node_t *node, unsigned peer)
     return node->ways[peer].failed ? UCS_ERR_CONNECTION_RESET : UCS_OK;
 }
 
-/* When bytes that are ready at `start` have left `from`'s link, and when they
- * are at the other end */
-static uint64_t ucp_wire_sim_link(ucp_wire_sim_node_t *from, unsigned to,
-                                  uint64_t start, size_t length,
-                                  uint64_t *arrives_p)
-{
-    ucp_wire_sim_t *sim       = from->sim;
-    ucp_wire_sim_node_t *peer = &sim->nodes[to];
-    uint64_t wire             = (uint64_t)(sim->params.ns_per_byte * length);
-    uint64_t arrives;
-
-    from->out_free = ucp_wire_sim_later(from->out_free, start) + wire;
-    arrives        = from->out_free + sim->params.latency;
-    arrives        = ucp_wire_sim_later(arrives, peer->in_free + wire);
-    peer->in_free  = arrives;
-    *arrives_p     = arrives + ucp_wire_sim_random(sim, sim->params.jitter + 1);
-    return from->out_free;
-}
-
 static ucs_status_t
 ucp_wire_sim_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
                      size_t header_length, const void *payload, size_t length,

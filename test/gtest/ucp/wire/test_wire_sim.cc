@@ -179,3 +179,60 @@ TEST_F(test_wire_sim, garbage_is_no_key)
     EXPECT_EQ(UCS_ERR_INVALID_PARAM,
               ucp_wire_key_unpack(wire[0], 1, garbage, 3, &key));
 }
+
+TEST(test_wire_sim_links, what_waits_for_its_sender_holds_up_nobody_else)
+{
+    /* Node 0 sends to 1, then to 2. While the second message waits for the
+     * first, node 2 hears of node 3. */
+    ucp_wire_sim_params_t params = {};
+    params.num_nodes   = 4;
+    params.latency     = 1000;
+    params.ns_per_byte = 1;
+    ucp_wire_sim_t *sim = ucp_wire_sim_create(&params);
+    std::vector<ucp_wire_t*> wires(4);
+    std::vector<std::pair<unsigned, uint64_t>> came;
+    struct node {
+        ucp_wire_sim_t *sim;
+        std::vector<std::pair<unsigned, uint64_t>> *came;
+
+        static void arrived(void *arg, unsigned peer, const void*, size_t,
+                            const void*, size_t)
+        {
+            node *self = static_cast<node*>(arg);
+            self->came->emplace_back(peer, ucp_wire_sim_time(self->sim, 2));
+        }
+
+        static void ignored(void*, unsigned, const void*, size_t, const void*,
+                            size_t)
+        {
+        }
+
+        static void failed(void*, unsigned, ucs_status_t)
+        {
+        }
+    } two = {sim, &came};
+    for (unsigned i = 0; i < 4; ++i) {
+        auto arrived = (i == 2) ? node::arrived : node::ignored;
+        ucp_wire_handlers_t handlers = {arrived, node::failed, &two};
+        ASSERT_EQ(UCS_OK, ucp_wire_sim_open(sim, i, &handlers, &wires[i]));
+    }
+    std::string bytes(60000, '.');
+    char header = 'h';
+    for (unsigned to : {1, 2}) {
+        EXPECT_EQ(UCS_OK, ucp_wire_am_send(wires[0], to, &header, 1,
+                                           bytes.data(), bytes.size(), NULL,
+                                           NULL));
+    }
+    EXPECT_EQ(UCS_OK, ucp_wire_am_send(wires[3], 2, &header, 1, bytes.data(),
+                                       100, NULL, NULL));
+    for (int next; (next = ucp_wire_sim_next(sim)) >= 0;) {
+        ucp_wire_progress(wires[next]);
+    }
+    ASSERT_EQ(2u, came.size());
+    EXPECT_EQ(3u, came[0].first);
+    EXPECT_LT(came[0].second, 2000u);
+    for (auto wire : wires) {
+        ucp_wire_destroy(wire);
+    }
+    ucp_wire_sim_destroy(sim);
+}
