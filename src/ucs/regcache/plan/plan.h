@@ -70,6 +70,15 @@ typedef struct ucs_regcache_backoff {
 /** Regions that an idle step leaves to the helper. */
 #define UCS_REGCACHE_LEFT 64u
 
+/** Does the cache learn from what is said that is too short to be registered?
+ *  A use that registers makes it, whatever it was; the step makes all else of
+ *  it. */
+typedef enum ucs_regcache_listening {
+    UCS_REGCACHE_LISTENS_NOT,
+    UCS_REGCACHE_LISTENS,
+    UCS_REGCACHE_LISTENS_ANEW /**< a use has begun that no step knows of */
+} ucs_regcache_listening_t;
+
 /** What was said and is not heard yet, and what came of it. */
 typedef struct ucs_regcache_hearing {
     ucs_operation_t          said[UCS_REGCACHE_SAID];
@@ -122,6 +131,7 @@ typedef struct ucs_regcache_plan {
     int                             is_deaf;    /* nothing is to be foreseen */
     ucs_regcache_hearing_t          *hearing;   /* NULL until something was
                                                    said */
+    _Atomic(unsigned)               listening;  /* ucs_regcache_listening_t */
     ucs_regcache_idling_t           idling;
     _Atomic(uint64_t)               heard;      /* operations */
     _Atomic(uint64_t)               announced;  /* receives among them */
@@ -237,6 +247,19 @@ int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
 
 
 /* --- hear.c --- */
+
+/** A use registers: what is said from now on may foretell its buffer's next
+ *  one. Any thread; wait-free. */
+void ucs_regcache_listen_begin(ucs_regcache_h cache);
+
+/** A step begins to learn. */
+void ucs_regcache_listen_anew(ucs_regcache_h cache);
+
+/** It has learned: is there anything left that sounds may foretell? */
+void ucs_regcache_listen_on(ucs_regcache_h cache);
+
+/** Nobody is inside the cache any more, and nothing more is heard. */
+void ucs_regcache_listen_end(ucs_regcache_h cache);
 
 /** Hear what was said until @a time. */
 void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time);

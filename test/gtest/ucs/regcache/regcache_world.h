@@ -93,7 +93,17 @@ public:
         env.walk         = [](void*, uintptr_t sp, uintptr_t, size_t) {
             return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
         };
-        env.recall = env.walk;
+        env.recall = [](void *arg, uintptr_t sp, uintptr_t, size_t) {
+            std::function<void()> once;
+            std::swap(once, self(arg)->on_recall);
+            if (once) {
+                once();
+            }
+            return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
+        };
+        env.listen = [](void *arg, int listens) {
+            self(arg)->listens += listens ? 1 : -1;
+        };
         if (on_inspect) {
             env.inspect = [](void *arg, unsigned flags, uintptr_t *start_p,
                              uintptr_t *end_p) {
@@ -231,6 +241,10 @@ public:
     std::function<ucs_status_t(registration)> on_reg;
     std::function<void()>                     on_dereg;
     std::function<void()>                     on_wait;
+    /* Called once, when the next use is learned from */
+    std::function<void()>                     on_recall;
+    /* Begun to listen less ended */
+    std::atomic<int>                          listens{0};
     /* By how much the helper will be late to wake up, ns */
     std::function<uint64_t()>                 on_sleep;
     /* If set before open(): the device pages, and is told of pages */

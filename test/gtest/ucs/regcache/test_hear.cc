@@ -365,3 +365,143 @@ TEST_F(test_hear, rent_foresees_nothing)
     EXPECT_FALSE(world.is_registered(BUFFER, SIZE));
     EXPECT_EQ(1u, world.stats().heard);
 }
+
+/*
+ * Does it learn from what is too short to be registered?
+ */
+
+class test_listen : public test_hear {
+protected:
+    /* One more than are looked at for keys */
+    static constexpr unsigned SOUNDS = 1025;
+
+    void sounds(unsigned count)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            ++m_world.now;
+            say(UCS_OPERATION_SEND, 0x30000000, 8);
+        }
+    }
+
+    void silence()
+    {
+        m_world.step();
+        sounds(SOUNDS);
+        m_world.step();
+        ASSERT_EQ(0, m_world.listens);
+    }
+};
+
+TEST_F(test_listen, not_before_the_first_use)
+{
+    regcache_world world(UCS_REGCACHE_POLICY_PREDICT);
+
+    world.open();
+    EXPECT_EQ(world.params.min_size, ucs_regcache_hears_from(world.cache));
+    world.step();
+    EXPECT_EQ(0, world.listens);
+    world.touch(BUFFER, 4096); /* one of UCX's own is none */
+    EXPECT_EQ(0, world.listens);
+    auto memh = world.get(BUFFER, SIZE);
+    EXPECT_EQ(1, world.listens) << "what follows its begin may foretell it";
+    world.put(memh);
+    world.step();
+    EXPECT_EQ(1, world.listens);
+    world.close();
+    EXPECT_EQ(0, world.listens);
+}
+
+TEST_F(test_listen, for_so_many_sounds_as_are_looked_at)
+{
+    m_world.step();
+    sounds(SOUNDS - 1);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+    sounds(1);
+    m_world.step();
+    EXPECT_EQ(0, m_world.listens);
+    m_world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(1, m_world.listens);
+    m_world.step();
+    sounds(SOUNDS - 1);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* Which registers nothing, and is heard of when it is over */
+TEST_F(test_listen, again_after_a_use_that_found_its_buffer)
+{
+    m_world.close();
+    m_world.params.max_pinned = 1 << 30; /* it stays */
+    m_world.open();
+    m_world.use(BUFFER, SIZE, 1000);
+    silence();
+    m_world.advance(100 * MS); /* else it is one use with the one before */
+    ASSERT_TRUE(is_registered());
+    m_world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(0, m_world.listens);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* A use that is under way for long: none of its sounds is lost */
+TEST_F(test_listen, while_a_use_is_under_way)
+{
+    silence();
+    auto memh = m_world.get(BUFFER, SIZE);
+
+    sounds(SOUNDS - 1);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+    m_world.put(memh);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* In the midst of the step that is about to say that nothing is left to be
+ * foretold */
+TEST_F(test_listen, a_use_that_begins_in_a_step_is_not_passed_over)
+{
+    m_world.use(OTHER, SIZE, 1000);
+    m_world.on_recall = [&]() { m_world.touch(BUFFER, SIZE); };
+    sounds(2 * SOUNDS);
+    m_world.step();
+    EXPECT_FALSE(m_world.on_recall);
+    EXPECT_EQ(1, m_world.listens);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* One after the other; a thousand short messages in between */
+TEST_F(test_listen, begins_and_ends_come_in_pairs)
+{
+    for (unsigned i = 0; i < 50; ++i) {
+        m_world.use(BUFFER + i * 4 * SIZE, SIZE, 1000);
+        EXPECT_EQ(1, m_world.listens);
+        if (i % 3 != 0) {
+            silence();
+        }
+    }
+    m_world.close();
+    EXPECT_EQ(0, m_world.listens);
+}
+
+TEST_F(test_listen, policies_that_foretell_nothing_do_not)
+{
+    for (auto policy : {UCS_REGCACHE_POLICY_RENT, UCS_REGCACHE_POLICY_PAPER,
+                        UCS_REGCACHE_POLICY_LRU}) {
+        regcache_world world(policy);
+
+        world.open();
+        world.use(BUFFER, SIZE, 1000);
+        world.step();
+        EXPECT_EQ(0, world.listens);
+        EXPECT_EQ(UINT64_MAX, ucs_regcache_hears_from(world.cache));
+    }
+    regcache_world world(UCS_REGCACHE_POLICY_OVERLAP);
+
+    world.open();
+    world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(0, world.listens);
+    EXPECT_EQ(world.params.min_size, ucs_regcache_hears_from(world.cache));
+}
