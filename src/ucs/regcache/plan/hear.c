@@ -28,8 +28,9 @@ static void ucs_regcache_listen_tell(ucs_regcache_h cache, int listens)
     }
 }
 
-void ucs_regcache_listen_begin(ucs_regcache_h cache)
+void ucs_regcache_listen_begin(ucs_regcache_h cache, unsigned access)
 {
+    ucs_store_relaxed(&cache->plan.asked, access | UCS_REGCACHE_ASKED);
     if ((cache->plan.ops->listens != NULL) && !cache->plan.is_deaf &&
         (ucs_swap_relaxed(&cache->plan.listening, UCS_REGCACHE_LISTENS_ANEW) ==
          UCS_REGCACHE_LISTENS_NOT)) {
@@ -98,6 +99,8 @@ static void ucs_regcache_hear_one(ucs_regcache_h cache,
     }
     if (operation->kind == UCS_OPERATION_RECEIVE) {
         ucs_regcache_announce(cache, operation);
+    } else if (operation->kind == UCS_OPERATION_SEND) {
+        ucs_regcache_announced_sent(cache, operation);
     }
 }
 
@@ -120,8 +123,6 @@ void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time)
 
 void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use)
 {
-    cache->plan.access   = ucs_load_relaxed(&use->region->access);
-    cache->plan.is_known = 1;
     if (cache->plan.hearing == NULL) {
         return;
     }

@@ -64,6 +64,9 @@ typedef struct ucs_regcache_backoff {
     uint64_t ns;    /* the latest; 0: all is well */
 } ucs_regcache_backoff_t;
 
+/** Beside the access of a use that registered: there was one. */
+#define UCS_REGCACHE_ASKED (UINT64_C(1) << 32)
+
 /** Operations that wait for the step that hears them, a power of two. */
 #define UCS_REGCACHE_SAID 1024u
 
@@ -124,10 +127,10 @@ typedef struct ucs_regcache_plan {
                                                   may be left to be done */
     uint64_t                        drained_at; /* ns, when that ended */
     unsigned                        resting;   /* UCS_REGCACHE_REST_xx */
-    unsigned                        access;     /* of the latest use learned;
+    _Atomic(uint64_t)               asked;      /* access of the latest use that
+                                                   registered, and one bit more;
                                                    for buffers that were never
-                                                   used */
-    int                             is_known;   /* there was one */
+                                                   used; 0: there was none */
     int                             is_deaf;    /* nothing is to be foreseen */
     ucs_regcache_hearing_t          *hearing;   /* NULL until something was
                                                    said */
@@ -249,8 +252,9 @@ int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
 /* --- hear.c --- */
 
 /** A use registers: what is said from now on may foretell its buffer's next
- *  one. Any thread; wait-free. */
-void ucs_regcache_listen_begin(ucs_regcache_h cache);
+ *  one, and with what access receives will be used that wait for their first.
+ *  Any thread; wait-free. */
+void ucs_regcache_listen_begin(ucs_regcache_h cache, unsigned access);
 
 /** A step begins to learn. */
 void ucs_regcache_listen_anew(ucs_regcache_h cache);
@@ -274,6 +278,10 @@ void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use);
 /** A receive is posted. */
 void ucs_regcache_announce(ucs_regcache_h cache,
                            const ucs_operation_t *operation);
+
+/** A message is sent. */
+void ucs_regcache_announced_sent(ucs_regcache_h cache,
+                                 const ucs_operation_t *operation);
 
 /** It has ended, by whatever. */
 void ucs_regcache_announced_end(ucs_regcache_h cache,

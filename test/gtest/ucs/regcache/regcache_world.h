@@ -70,6 +70,9 @@ public:
         env.complete     = complete;
         env.now          = [](void *arg) {
             ++self(arg)->reads;
+            if (self(arg)->on_now) {
+                self(arg)->on_now();
+            }
             return self(arg)->now.load();
         };
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
@@ -93,14 +96,7 @@ public:
         env.walk         = [](void*, uintptr_t sp, uintptr_t, size_t) {
             return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
         };
-        env.recall = [](void *arg, uintptr_t sp, uintptr_t, size_t) {
-            std::function<void()> once;
-            std::swap(once, self(arg)->on_recall);
-            if (once) {
-                once();
-            }
-            return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
-        };
+        env.recall = env.walk;
         env.listen = [](void *arg, int listens) {
             self(arg)->listens += listens ? 1 : -1;
         };
@@ -241,8 +237,8 @@ public:
     std::function<ucs_status_t(registration)> on_reg;
     std::function<void()>                     on_dereg;
     std::function<void()>                     on_wait;
-    /* Called once, when the next use is learned from */
-    std::function<void()>                     on_recall;
+    /* Called before each look at the clock */
+    std::function<void()>                     on_now;
     /* Begun to listen less ended */
     std::atomic<int>                          listens{0};
     /* By how much the helper will be late to wake up, ns */
