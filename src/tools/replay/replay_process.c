@@ -222,6 +222,13 @@ static void replay_process_yield(void *arg)
     replay_process_block(arg);
 }
 
+static void replay_process_listen(void *arg, int listens)
+{
+    replay_process_t *process = arg;
+
+    ucs_operation_listen(&process->wants, listens);
+}
+
 static void replay_process_wake_waiters(void *arg UCS_V_UNUSED,
                                         uint32_t *word UCS_V_UNUSED)
 {
@@ -336,7 +343,9 @@ void replay_process_say(replay_process_t *process,
 {
     ucs_operation_t *said;
 
-    if (!process->has_helper || process->params->is_deaf) {
+    if (!process->has_helper || process->params->is_deaf ||
+        !ucs_operation_is_wanted(&process->wants, operation->kind,
+                                 operation->length)) {
         return;
     }
     process->said = tool_grow(process->said, process->said_count,
@@ -429,6 +438,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .now          = replay_process_now,
         .wake         = replay_process_wake,
         .wait         = replay_process_sleep,
+        .listen       = replay_process_listen,
         .wake_waiters = replay_process_wake_waiters,
         .yield        = replay_process_yield,
         .walk         = replay_process_path,
@@ -458,6 +468,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
     process->lost_ns       = 0;
     process->free_memhs    = NULL;
     process->said          = NULL;
+    ucs_store_relaxed(&process->wants.all, 0);
     process->said_count    = process->said_capacity = 0;
     process->fiber         = NULL;
     process->is_helper     = 0;
@@ -465,6 +476,8 @@ ucs_status_t replay_process_open(replay_process_t *process)
     status = ucs_regcache_create(&engine, &env, &process->engine);
     if (status == UCS_OK) {
         process->has_helper = ucs_regcache_needs_helper(process->engine);
+        ucs_store_relaxed(&process->wants.least,
+                          ucs_regcache_hears_from(process->engine));
     }
     return status;
 }

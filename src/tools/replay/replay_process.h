@@ -101,6 +101,7 @@ typedef struct replay_process {
     uint64_t              random;
     uint64_t              pinned;    /* bytes at the lower domain */
     struct replay_memh    *free_memhs;
+    ucs_operation_wants_t wants;     /* what the engine wants to hear */
     ucs_operation_t       *said;     /* since the latest step */
     size_t                said_count;
     size_t                said_capacity;

@@ -23,7 +23,7 @@
 BEGIN_C_DECLS
 
 /** Of the two structures below: stub and module may be of different builds. */
-#define UCP_DOOR_VERSION 3u
+#define UCP_DOOR_VERSION 4u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -44,6 +44,8 @@ typedef struct ucp_door_listener {
     void (*posted)(uintptr_t address, size_t length);
     /* As now, and without a call; zeroed: that cannot be had */
     ucs_clock_view_t clock;
+    /* What is to be told; NULL: everything */
+    ucs_operation_wants_t *wants;
 } ucp_door_listener_t;
 
 /** Figures of the door, since it was opened. */

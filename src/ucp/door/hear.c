@@ -17,6 +17,9 @@
 
 static _Atomic(ucp_door_state_t*) ucp_door_state;
 
+static ucs_operation_wants_t ucp_door_wants_all = {.all = 1};
+_Atomic(ucs_operation_wants_t*) ucp_door_wants = &ucp_door_wants_all;
+
 __thread ucp_door_thread_t ucp_door_thread
         __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -99,6 +102,10 @@ ucp_door_open(const ucp_door_listener_t *listener)
         return NULL;
     }
 
+    /* [O-WANTS] The release pairs with the acquire in ucp_door_passes(). */
+    ucs_store_release(&ucp_door_wants, (listener->wants != NULL) ?
+                                               listener->wants :
+                                               &ucp_door_wants_all);
     /* [O-LISTEN] The release pairs with the acquire in ucp_door_listens(). */
     ucs_store_release(&state->listener, listener);
     ucp_door_slots_open();
@@ -284,8 +291,8 @@ unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
     }
 
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
-    ring                  = ucp_door_ring(state);
-    if (ring != NULL) {
+    if (ucp_door_is_wanted(kind, data.length) &&
+        ((ring = ucp_door_ring(state)) != NULL)) {
         ucp_door_tell(state, ring, kind, data, site, 0);
     }
 

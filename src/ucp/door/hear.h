@@ -83,6 +83,57 @@ extern __thread ucp_door_thread_t ucp_door_thread
                        (uintptr_t)__builtin_frame_address(0)})
 
 
+/** What the helper wants to be told. */
+extern _Atomic(ucs_operation_wants_t*) ucp_door_wants
+        __attribute__((visibility("hidden")));
+
+
+/** @return Nonzero if an operation is to be told. */
+static inline int ucp_door_is_wanted(ucs_operation_kind_t kind, size_t length)
+{
+    /* [O-WANTS] The acquire pairs with the release in ucp_door_open(). */
+    return ucs_operation_is_wanted(ucs_load_acquire(&ucp_door_wants), kind,
+                                   length);
+}
+
+
+/**
+ * @param [in] most  No more bytes are the operation's data.
+ *
+ * @return Nonzero if nobody wants to be told, for there is nothing to foretell:
+ *         the call is handed on, and nothing else.
+ */
+static inline int ucp_door_passes(size_t most)
+{
+    return !ucp_door_is_wanted(UCS_OPERATION_SEND, most);
+}
+
+
+/** The most bytes that a buffer may have; 0 if they are not contiguous. */
+static inline size_t ucp_door_most(size_t count, ucp_datatype_t datatype)
+{
+    return ((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG) ?
+                   count * (datatype >> UCP_DATATYPE_SHIFT) :
+                   0;
+}
+
+
+/** The same by @a param; SIZE_MAX where UCX may call the program's completion
+ *  function inside the operation. */
+static inline size_t ucp_door_param_most(size_t count,
+                                         const ucp_request_param_t *param)
+{
+    uint32_t mask = param->op_attr_mask;
+
+    if (mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) {
+        return SIZE_MAX;
+    }
+    return (mask & UCP_OP_ATTR_FIELD_DATATYPE) ?
+                   ucp_door_most(count, param->datatype) :
+                   count;
+}
+
+
 /** What datatype makes of a buffer. */
 ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
                               ucp_datatype_t datatype);
@@ -155,11 +206,8 @@ END_C_DECLS
 /** What an entry point returns where UCP has no such function. */
 #define UCP_DOOR_NO_FUNCTION UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED)
 
-/** Define the entry point of an operation whose data are @a _data: what it is
- *  called with is told, and nothing else. See UCP_DOOR_ENTRY. */
-#define UCP_DOOR_OPERATION(_ret, _name, _refusal, _kind, _data, _params, \
-                           _args) \
-    UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) \
+/* What an entry point does that tells its operation */
+#define UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args) \
     { \
         unsigned place = ucp_door_enter(_kind, _data, UCP_DOOR_SITE); \
         _ret ret       = UCP_DOOR_REAL(_name) _args; \
@@ -167,5 +215,20 @@ END_C_DECLS
         ucp_door_leave(place); \
         return ret; \
     }
+
+/** Define the entry point of an operation whose data are @a _data: what it is
+ *  called with is told, and nothing else. See UCP_DOOR_ENTRY. */
+#define UCP_DOOR_OPERATION(_ret, _name, _refusal, _kind, _data, _params, \
+                           _args) \
+    UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) \
+    UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args)
+
+/** The same of one that is passed by where @a _most bytes are too few. See
+ *  UCP_DOOR_PASSING_ENTRY. */
+#define UCP_DOOR_PASSING(_ret, _name, _refusal, _kind, _most, _data, _params, \
+                         _args) \
+    UCP_DOOR_PASSING_ENTRY(_ret, _name, _refusal, ucp_door_passes(_most), \
+                           _params, _args) \
+    UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args)
 
 #endif

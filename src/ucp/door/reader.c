@@ -84,6 +84,7 @@ static void ucp_door_reader_find(void)
     ucp_door_open_func_t open;
 
     listener.clock = ucs_clock_view();
+    listener.wants = uct_helper_hear_wants();
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
     if (open == NULL) {

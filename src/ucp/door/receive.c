@@ -138,10 +138,11 @@ static void ucp_door_receive_tell(ucp_door_receive_t *receive,
                                   ucp_door_data_t data, ucp_door_site_t site)
 {
     ucp_door_state_t *state = ucp_door_get();
-    ucp_door_ring_t *ring   = ucp_door_ring(state);
     uint32_t id             = 0;
+    ucp_door_ring_t *ring;
 
-    if (ring == NULL) {
+    if (!ucp_door_is_wanted(UCS_OPERATION_RECEIVE, data.length) ||
+        ((ring = ucp_door_ring(state)) == NULL)) {
         return;
     }
 

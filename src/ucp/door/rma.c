@@ -44,28 +44,28 @@ UCP_DOOR_OPERATION(ucs_status_t, ucp_mem_unmap, UCS_ERR_UNSUPPORTED,
                    UCS_OPERATION_UNMAP, ucp_door_data(NULL, 0, UCP_DOOR_BYTES),
                    (ucp_context_h context, ucp_mem_h memh), (context, memh))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_put_nb, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_PUT,
-                   ucp_door_data(buffer, length, UCP_DOOR_BYTES),
-                   (ucp_ep_h ep, const void *buffer, size_t length,
-                    uint64_t remote_addr, ucp_rkey_h rkey,
-                    ucp_send_callback_t cb),
-                   (ep, buffer, length, remote_addr, rkey, cb))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_put_nb, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_PUT, length,
+                 ucp_door_data(buffer, length, UCP_DOOR_BYTES),
+                 (ucp_ep_h ep, const void *buffer, size_t length,
+                  uint64_t remote_addr, ucp_rkey_h rkey,
+                  ucp_send_callback_t cb),
+                 (ep, buffer, length, remote_addr, rkey, cb))
 
-UCP_DOOR_OPERATION(ucs_status_t, ucp_put_nbi, UCS_ERR_UNSUPPORTED,
-                   UCS_OPERATION_PUT,
-                   ucp_door_data(buffer, length, UCP_DOOR_BYTES),
-                   (ucp_ep_h ep, const void *buffer, size_t length,
-                    uint64_t remote_addr, ucp_rkey_h rkey),
-                   (ep, buffer, length, remote_addr, rkey))
+UCP_DOOR_PASSING(ucs_status_t, ucp_put_nbi, UCS_ERR_UNSUPPORTED,
+                 UCS_OPERATION_PUT, length,
+                 ucp_door_data(buffer, length, UCP_DOOR_BYTES),
+                 (ucp_ep_h ep, const void *buffer, size_t length,
+                  uint64_t remote_addr, ucp_rkey_h rkey),
+                 (ep, buffer, length, remote_addr, rkey))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_put_nbx, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_PUT,
-                   ucp_door_param_data(buffer, count, param),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    uint64_t remote_addr, ucp_rkey_h rkey,
-                    const ucp_request_param_t *param),
-                   (ep, buffer, count, remote_addr, rkey, param))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_put_nbx, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_PUT, ucp_door_param_most(count, param),
+                 ucp_door_param_data(buffer, count, param),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  uint64_t remote_addr, ucp_rkey_h rkey,
+                  const ucp_request_param_t *param),
+                 (ep, buffer, count, remote_addr, rkey, param))
 
 UCP_DOOR_OPERATION(ucs_status_t, ucp_put, UCS_ERR_UNSUPPORTED,
                    UCS_OPERATION_PUT,
@@ -74,28 +74,28 @@ UCP_DOOR_OPERATION(ucs_status_t, ucp_put, UCS_ERR_UNSUPPORTED,
                     uint64_t remote_addr, ucp_rkey_h rkey),
                    (ep, buffer, length, remote_addr, rkey))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_get_nb, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_GET,
-                   ucp_door_data(buffer, length, UCP_DOOR_BYTES),
-                   (ucp_ep_h ep, void *buffer, size_t length,
-                    uint64_t remote_addr, ucp_rkey_h rkey,
-                    ucp_send_callback_t cb),
-                   (ep, buffer, length, remote_addr, rkey, cb))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_get_nb, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_GET, length,
+                 ucp_door_data(buffer, length, UCP_DOOR_BYTES),
+                 (ucp_ep_h ep, void *buffer, size_t length,
+                  uint64_t remote_addr, ucp_rkey_h rkey,
+                  ucp_send_callback_t cb),
+                 (ep, buffer, length, remote_addr, rkey, cb))
 
-UCP_DOOR_OPERATION(ucs_status_t, ucp_get_nbi, UCS_ERR_UNSUPPORTED,
-                   UCS_OPERATION_GET,
-                   ucp_door_data(buffer, length, UCP_DOOR_BYTES),
-                   (ucp_ep_h ep, void *buffer, size_t length,
-                    uint64_t remote_addr, ucp_rkey_h rkey),
-                   (ep, buffer, length, remote_addr, rkey))
+UCP_DOOR_PASSING(ucs_status_t, ucp_get_nbi, UCS_ERR_UNSUPPORTED,
+                 UCS_OPERATION_GET, length,
+                 ucp_door_data(buffer, length, UCP_DOOR_BYTES),
+                 (ucp_ep_h ep, void *buffer, size_t length,
+                  uint64_t remote_addr, ucp_rkey_h rkey),
+                 (ep, buffer, length, remote_addr, rkey))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_get_nbx, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_GET,
-                   ucp_door_param_data(buffer, count, param),
-                   (ucp_ep_h ep, void *buffer, size_t count,
-                    uint64_t remote_addr, ucp_rkey_h rkey,
-                    const ucp_request_param_t *param),
-                   (ep, buffer, count, remote_addr, rkey, param))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_get_nbx, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_GET, ucp_door_param_most(count, param),
+                 ucp_door_param_data(buffer, count, param),
+                 (ucp_ep_h ep, void *buffer, size_t count,
+                  uint64_t remote_addr, ucp_rkey_h rkey,
+                  const ucp_request_param_t *param),
+                 (ep, buffer, count, remote_addr, rkey, param))
 
 UCP_DOOR_OPERATION(ucs_status_t, ucp_get, UCS_ERR_UNSUPPORTED,
                    UCS_OPERATION_GET,
@@ -104,25 +104,25 @@ UCP_DOOR_OPERATION(ucs_status_t, ucp_get, UCS_ERR_UNSUPPORTED,
                     uint64_t remote_addr, ucp_rkey_h rkey),
                    (ep, buffer, length, remote_addr, rkey))
 
-UCP_DOOR_OPERATION(ucs_status_t, ucp_atomic_post, UCS_ERR_UNSUPPORTED,
-                   UCS_OPERATION_ATOMIC,
-                   ucp_door_data(NULL, op_size, UCP_DOOR_BYTES),
-                   (ucp_ep_h ep, ucp_atomic_post_op_t opcode, uint64_t value,
-                    size_t op_size, uint64_t remote_addr, ucp_rkey_h rkey),
-                   (ep, opcode, value, op_size, remote_addr, rkey))
+UCP_DOOR_PASSING(ucs_status_t, ucp_atomic_post, UCS_ERR_UNSUPPORTED,
+                 UCS_OPERATION_ATOMIC, op_size,
+                 ucp_door_data(NULL, op_size, UCP_DOOR_BYTES),
+                 (ucp_ep_h ep, ucp_atomic_post_op_t opcode, uint64_t value,
+                  size_t op_size, uint64_t remote_addr, ucp_rkey_h rkey),
+                 (ep, opcode, value, op_size, remote_addr, rkey))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_atomic_fetch_nb, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_ATOMIC,
-                   ucp_door_data(result, op_size, UCP_DOOR_BYTES),
-                   (ucp_ep_h ep, ucp_atomic_fetch_op_t opcode, uint64_t value,
-                    void *result, size_t op_size, uint64_t remote_addr,
-                    ucp_rkey_h rkey, ucp_send_callback_t cb),
-                   (ep, opcode, value, result, op_size, remote_addr, rkey, cb))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_atomic_fetch_nb, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_ATOMIC, op_size,
+                 ucp_door_data(result, op_size, UCP_DOOR_BYTES),
+                 (ucp_ep_h ep, ucp_atomic_fetch_op_t opcode, uint64_t value,
+                  void *result, size_t op_size, uint64_t remote_addr,
+                  ucp_rkey_h rkey, ucp_send_callback_t cb),
+                 (ep, opcode, value, result, op_size, remote_addr, rkey, cb))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_atomic_op_nbx, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_ATOMIC,
-                   ucp_door_param_data(buffer, count, param),
-                   (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer,
-                    size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
-                    const ucp_request_param_t *param),
-                   (ep, opcode, buffer, count, remote_addr, rkey, param))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_atomic_op_nbx, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_ATOMIC, ucp_door_param_most(count, param),
+                 ucp_door_param_data(buffer, count, param),
+                 (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer,
+                  size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
+                  const ucp_request_param_t *param),
+                 (ep, opcode, buffer, count, remote_addr, rkey, param))

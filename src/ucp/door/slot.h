@@ -131,4 +131,17 @@ END_C_DECLS
     } \
     static _ret _name##_heard _params
 
+
+/** The same of a function that calls neither the program nor an entry point of
+ *  UCP that the door would hear: while @a _passes, which is asked at each call,
+ *  it is called as if the door were shut. */
+#define UCP_DOOR_PASSING_ENTRY(_ret, _name, _refusal, _passes, _params, _args) \
+    static _ret _name##_told _params; \
+    UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) UCP_DOOR_JUMPS; \
+    static _ret _name##_heard _params \
+    { \
+        return (_passes) ? UCP_DOOR_REAL(_name) _args : _name##_told _args; \
+    } \
+    static UCS_F_NOINLINE _ret _name##_told _params
+
 #endif

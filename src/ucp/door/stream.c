@@ -13,19 +13,20 @@
 #define UCP_DOOR_COPIED ((ucp_door_data_t){0, 0})
 
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_send_nb, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_SEND, ucp_door_data(buffer, count, datatype),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    ucp_datatype_t datatype, ucp_send_callback_t cb,
-                    unsigned flags),
-                   (ep, buffer, count, datatype, cb, flags))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_stream_send_nb, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
+                 ucp_door_data(buffer, count, datatype),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  ucp_datatype_t datatype, ucp_send_callback_t cb,
+                  unsigned flags),
+                 (ep, buffer, count, datatype, cb, flags))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_send_nbx, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_SEND,
-                   ucp_door_param_data(buffer, count, param),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    const ucp_request_param_t *param),
-                   (ep, buffer, count, param))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_stream_send_nbx, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_SEND, ucp_door_param_most(count, param),
+                 ucp_door_param_data(buffer, count, param),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  const ucp_request_param_t *param),
+                 (ep, buffer, count, param))
 
 UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nb, UCP_DOOR_NO_FUNCTION,
                    UCS_OPERATION_RECEIVE, UCP_DOOR_COPIED,

@@ -8,40 +8,44 @@
  */
 
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_nb, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_SEND, ucp_door_data(buffer, count, datatype),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    ucp_datatype_t datatype, ucp_tag_t tag,
-                    ucp_send_callback_t cb),
-                   (ep, buffer, count, datatype, tag, cb))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_nb, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
+                 ucp_door_data(buffer, count, datatype),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  ucp_datatype_t datatype, ucp_tag_t tag,
+                  ucp_send_callback_t cb),
+                 (ep, buffer, count, datatype, tag, cb))
 
-UCP_DOOR_OPERATION(ucs_status_t, ucp_tag_send_nbr, UCS_ERR_UNSUPPORTED,
-                   UCS_OPERATION_SEND, ucp_door_data(buffer, count, datatype),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    ucp_datatype_t datatype, ucp_tag_t tag, void *req),
-                   (ep, buffer, count, datatype, tag, req))
+UCP_DOOR_PASSING(ucs_status_t, ucp_tag_send_nbr, UCS_ERR_UNSUPPORTED,
+                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
+                 ucp_door_data(buffer, count, datatype),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  ucp_datatype_t datatype, ucp_tag_t tag, void *req),
+                 (ep, buffer, count, datatype, tag, req))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_nbx, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_SEND,
-                   ucp_door_param_data(buffer, count, param),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    ucp_tag_t tag, const ucp_request_param_t *param),
-                   (ep, buffer, count, tag, param))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_nbx, UCP_DOOR_NO_FUNCTION,
+                 UCS_OPERATION_SEND, ucp_door_param_most(count, param),
+                 ucp_door_param_data(buffer, count, param),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  ucp_tag_t tag, const ucp_request_param_t *param),
+                 (ep, buffer, count, tag, param))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_sync_nb,
-                   UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
-                   ucp_door_data(buffer, count, datatype),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    ucp_datatype_t datatype, ucp_tag_t tag,
-                    ucp_send_callback_t cb),
-                   (ep, buffer, count, datatype, tag, cb))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_sync_nb,
+                 UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
+                 ucp_door_most(count, datatype),
+                 ucp_door_data(buffer, count, datatype),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  ucp_datatype_t datatype, ucp_tag_t tag,
+                  ucp_send_callback_t cb),
+                 (ep, buffer, count, datatype, tag, cb))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_tag_send_sync_nbx,
-                   UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
-                   ucp_door_param_data(buffer, count, param),
-                   (ucp_ep_h ep, const void *buffer, size_t count,
-                    ucp_tag_t tag, const ucp_request_param_t *param),
-                   (ep, buffer, count, tag, param))
+UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_sync_nbx,
+                 UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
+                 ucp_door_param_most(count, param),
+                 ucp_door_param_data(buffer, count, param),
+                 (ucp_ep_h ep, const void *buffer, size_t count,
+                  ucp_tag_t tag, const ucp_request_param_t *param),
+                 (ep, buffer, count, tag, param))
 
 UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
                (ucp_worker_h worker, void *buffer, size_t count,
@@ -61,11 +65,12 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
 }
 
 /* The request is the program's memory, and is at work if UCX says so */
-UCP_DOOR_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
-               (ucp_worker_h worker, void *buffer, size_t count,
-                ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
-                void *req),
-               (worker, buffer, count, datatype, tag, tag_mask, req))
+UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
+                       ucp_door_passes(ucp_door_most(count, datatype)),
+                       (ucp_worker_h worker, void *buffer, size_t count,
+                        ucp_datatype_t datatype, ucp_tag_t tag,
+                        ucp_tag_t tag_mask, void *req),
+                       (worker, buffer, count, datatype, tag, tag_mask, req))
 {
     ucp_door_receive_t receive;
     ucs_status_t ret;
@@ -79,10 +84,12 @@ UCP_DOOR_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
     return ret;
 }
 
-UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nbx, UCP_DOOR_NO_FUNCTION,
-               (ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
-                ucp_tag_t tag_mask, const ucp_request_param_t *param),
-               (worker, buffer, count, tag, tag_mask, param))
+UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nbx, UCP_DOOR_NO_FUNCTION,
+                       ucp_door_passes(ucp_door_param_most(count, param)),
+                       (ucp_worker_h worker, void *buffer, size_t count,
+                        ucp_tag_t tag, ucp_tag_t tag_mask,
+                        const ucp_request_param_t *param),
+                       (worker, buffer, count, tag, tag_mask, param))
 {
     ucp_door_receive_t receive;
     ucs_status_ptr_t ret;
@@ -112,10 +119,13 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb, UCP_DOOR_NO_FUNCTION,
     return ret;
 }
 
-UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx, UCP_DOOR_NO_FUNCTION,
-               (ucp_worker_h worker, void *buffer, size_t count,
-                ucp_tag_message_h message, const ucp_request_param_t *param),
-               (worker, buffer, count, message, param))
+UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx,
+                       UCP_DOOR_NO_FUNCTION,
+                       ucp_door_passes(ucp_door_param_most(count, param)),
+                       (ucp_worker_h worker, void *buffer, size_t count,
+                        ucp_tag_message_h message,
+                        const ucp_request_param_t *param),
+                       (worker, buffer, count, message, param))
 {
     ucp_door_receive_t receive;
     ucs_status_ptr_t ret;

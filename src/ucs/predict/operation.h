@@ -10,6 +10,9 @@
 #ifndef UCS_PREDICT_OPERATION_H
 #define UCS_PREDICT_OPERATION_H
 
+#include <ucs/sys/atomic.h>
+
+#include <stddef.h>
 #include <stdint.h>
 
 
@@ -45,5 +48,44 @@ typedef struct ucs_operation {
     uint32_t kind;     /* ucs_operation_kind_t */
     uint32_t thread;   /* number of the thread that called, from 0 */
 } ucs_operation_t;
+
+
+/**
+ * Which operations those who learn from them want to be told. Read by the
+ * threads that speak, at each operation, and written when it changes; so nothing
+ * else that is written is to share its cache line. Relaxed at both ends: what is
+ * told does not depend on anything that was written before, and a thread sees
+ * what it has changed itself.
+ */
+typedef struct ucs_operation_wants {
+    _Atomic(uint64_t) all;   /* nonzero: any. So many as learn from them: they
+                                begin and end by themselves */
+    _Atomic(uint64_t) least; /* else those of so many bytes at least */
+} ucs_operation_wants_t;
+
+
+/**
+ * Any thread. Some kinds are wanted at all times: they are rare, or end what was
+ * told before.
+ *
+ * @param [in] length  Bytes of the operation's data.
+ *
+ * @return Nonzero if an operation is to be told.
+ */
+static inline int ucs_operation_is_wanted(ucs_operation_wants_t *wants,
+                                          uint32_t kind, uint64_t length)
+{
+    return (ucs_load_relaxed(&wants->all) != 0) ||
+           (length >= ucs_load_relaxed(&wants->least)) ||
+           (kind == UCS_OPERATION_RECEIVED) || (kind >= UCS_OPERATION_MAP);
+}
+
+
+/** One that wants any begins to, or ends it. Any thread. */
+static inline void ucs_operation_listen(ucs_operation_wants_t *wants,
+                                        int listens)
+{
+    ucs_add_relaxed(&wants->all, listens ? 1 : UINT64_MAX);
+}
 
 #endif

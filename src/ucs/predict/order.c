@@ -347,6 +347,7 @@ static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
         order_learn(order, buffer, price, use->start_ns, is_ready);
     }
 
+    ucs_predict_order_begin(order);
     label            = order_label_get(order, buffer, use->path);
     buffer->position = ++order->info.uses;
     buffer->sounds   = order->num_sounds;
@@ -419,6 +420,30 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
     return ucs_predict_lru_ref(&order->buffers, buffer);
 }
 
+void ucs_predict_order_begin(ucs_predict_order_h order)
+{
+    order->sounds_from = order->num_sounds;
+    order->listens     = !order->params.only_rent;
+}
+
+int ucs_predict_order_listens(ucs_predict_order_h order)
+{
+    return order->listens;
+}
+
+/* What is not heard is not counted either: no key may count on across it */
+static void order_listen_no_more(ucs_predict_order_h order)
+{
+    order_sound_t *sound;
+    uint32_t i;
+
+    order->listens = 0;
+    for (i = 0; i < order->sounds.count; ++i) {
+        sound = ucs_predict_lru_at(&order->sounds, i);
+        ucs_predict_order_source_leave(order, &sound->source);
+    }
+}
+
 void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
                             uint64_t time_ns)
 {
@@ -426,6 +451,9 @@ void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
     order_noise_t *noise;
     int is_new;
 
+    if (!order->listens) {
+        return;
+    }
     sound = ucs_predict_lru_get(&order->sounds,
                                 (what ^ (what >> 29)) * UCS_HASH_ROUND_1,
                                 &is_new);
@@ -442,6 +470,9 @@ void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
     noise->sound   = ucs_predict_lru_ref(&order->sounds, sound);
     noise->count   = sound->source.count;
     noise->time_ns = time_ns;
+    if (order->num_sounds - order->sounds_from > ORDER_SOUND_RING) {
+        order_listen_no_more(order);
+    }
 }
 
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,

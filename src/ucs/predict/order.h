@@ -144,9 +144,23 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            int is_ready);
 
 
+/** A use has begun that is to be recorded: what is heard from now on may be
+ *  keys of the gap that follows it. */
+void ucs_predict_order_begin(ucs_predict_order_h order);
+
+
+/**
+ * @return Nonzero if sounds may foretell anything now. Among the latest 1024
+ *         before a use keys are found; so there are none of a buffer that was
+ *         never used, nor beyond so many sounds since any buffer was used last.
+ *         Those are not waited for either, for they were found within as many.
+ */
+int ucs_predict_order_listens(ucs_predict_order_h order);
+
+
 /**
  * The program has been heard to do something. In the order of the times, and
- * with the uses in theirs.
+ * with the uses in theirs. Of no account unless the predictor listens.
  *
  * @param [in] what     Stands for what it was: the same value, the same sound.
  * @param [in] time_ns  When.

@@ -139,6 +139,8 @@ struct ucs_predict_order {
     order_event_t              ring[ORDER_RING];
     ucs_predict_lru_t          sounds;
     uint64_t                   num_sounds;  /* heard so far */
+    uint64_t                   sounds_from; /* heard when a gap last began */
+    int                        listens;     /* to sounds */
     order_noise_t              noises[ORDER_SOUND_RING];
 };
 

@@ -80,6 +80,10 @@ uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache);
 /** @return Nonzero if so many more bytes stay below the soft ceiling. */
 int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length);
 
+/** So many bytes are registered, or about to be, for the first uses of receives
+ *  that the program has posted: for it they are in use from then on. */
+void ucs_regcache_soft_posted(ucs_regcache_h cache, size_t posted);
+
 /** A use is about to pin @a length bytes: evict what is idle until they stay
  *  below the soft ceiling, or nothing is. The lock is let go meanwhile. */
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,

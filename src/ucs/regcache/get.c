@@ -273,6 +273,7 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
         ucs_store_relaxed(&region->planned, 0);
     }
     if (ucs_regcache_idle_is_queued(ucs_load_relaxed(&region->idle))) {
+        ucs_regcache_listen_begin(cache, request->access);
         (void)cache->env.walk(cache->env.arg, request->sp,
                               ucs_load_relaxed(&region->start),
                               ucs_regcache_region_length(region));

@@ -200,6 +200,15 @@ typedef struct ucs_regcache_env {
      *  changes. */
     void         (*wait)(void *arg, uint32_t *word, uint32_t value);
 
+    /**
+     * The cache begins (nonzero), or ceases (0), to learn from operations that
+     * are too short to be registered; at first it does not. Ended as often as
+     * begun, at the latest by @ref ucs_regcache_destroy; two of different
+     * threads may come in either order. Any thread; wait-free. NULL: it is told
+     * all of them anyway.
+     */
+    void         (*listen)(void *arg, int listens);
+
     /** Wake all that wait on @a word. */
     void         (*wake_waiters)(void *arg, uint32_t *word);
 
@@ -405,6 +414,13 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
  */
 void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
+
+
+/** @return Bytes from which on operations are worth telling
+ *          (@ref ucs_regcache_hear) at any time; UINT64_MAX: none are. What is
+ *          shorter is so while the environment's `listen` says it. Does not
+ *          change. */
+uint64_t ucs_regcache_hears_from(ucs_regcache_h cache);
 
 
 /**

@@ -9,10 +9,11 @@
 /*
  * The soft ceiling. The average forgets a moment, a limit does not; so what
  * lies idle may lift the most that is pinned at once only if that pays. The
- * ceiling begins at the most that uses themselves had registered at once. What
- * they lose because of it is added up, and there is so much more room as that
- * would have paid for since the beginning, at the same price as all memory: ski
- * rental once more, at most twice too late.
+ * ceiling begins at the most that uses themselves had registered at once, those
+ * among them that are posted and will be a buffer's first. What they lose because
+ * of it is added up, and there is so much more room as that would have paid for
+ * since the beginning, at the same price as all memory: ski rental once more, at
+ * most twice too late.
  */
 
 uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache)
@@ -68,6 +69,13 @@ void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
     }
     /* All else is in use, or another thread is about to release it */
     in_use             = ucs_first_sum_get(&cache->use.bytes) + length;
+    cache->soft.in_use = ucs_max(cache->soft.in_use, in_use);
+}
+
+void ucs_regcache_soft_posted(ucs_regcache_h cache, size_t posted)
+{
+    uint64_t in_use = ucs_first_sum_get(&cache->use.bytes) + posted;
+
     cache->soft.in_use = ucs_max(cache->soft.in_use, in_use);
 }
 

@@ -116,6 +116,7 @@ ucs_regcache_announced_length(ucs_regcache_h cache,
         return 1; /* it is the buffer that is declared */
     }
     if (site->posts == 0) {
+        announcement->is_new = 1;
         return !announced->is_short;
     }
     pages = ucs_regcache_announcer_pages(site, &alike);
@@ -127,6 +128,41 @@ ucs_regcache_announced_length(ucs_regcache_h cache,
     announcement->end = end;
     return (pages > 0) && (site->trust >= 0) &&
            (!site->is_wrong || (alike == UCS_REGCACHE_ALIKE));
+}
+
+/* By what access a buffer will be used that nobody has used yet, and how much of
+ * what is posted at a place for the first time, other uses tell: programs post
+ * more than they are sent, and a rank is sent what it sends, or was sent before.
+ * @return Zero as long as there was none. */
+static int
+ucs_regcache_announced_is_clear(ucs_regcache_h cache,
+                                const ucs_regcache_announcement_t *of)
+{
+    return (ucs_load_relaxed(&cache->plan.asked) != 0) &&
+           (!of->is_new || (cache->plan.hearing->announced.longest > 0));
+}
+
+/* When is it to be registered? What is not clear waits until it is.
+ * @return WAITING or PASSED. */
+static ucs_regcache_announced_state_t
+ucs_regcache_announced_settle(ucs_regcache_h cache,
+                              ucs_regcache_announcement_t *of)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+
+    of->is_settled = ucs_regcache_announced_is_clear(cache, of);
+    of->due        = of->posted;
+    of->until      = UCS_REGCACHE_TIME_NEVER;
+    if (of->is_settled && of->is_new) {
+        of->end = ucs_min(of->end, of->start + announced->longest);
+    }
+    ucs_regcache_announced_price(cache, of);
+    return (of->is_settled && !cache->plan.ops->keeps) ?
+                   ucs_regcache_announced_plan(
+                           announced, of, cache->tuning.predict.bound_least,
+                           cache->tuning.predict.row_missed,
+                           ucs_regcache_now(cache)) :
+                   UCS_REGCACHE_ANNOUNCED_WAITING;
 }
 
 void ucs_regcache_announce(ucs_regcache_h cache,
@@ -149,6 +185,7 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     announcement->posted = operation->time;
     announcement->start  = operation->address;
     announcement->label  = operation->label;
+    announcement->is_new = 0;
     is_sure = ucs_regcache_announced_length(cache, operation, announcement);
     announcement->id     = operation->id;
     announcement->thread = operation->thread;
@@ -156,21 +193,19 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     announcement->has_acted = 0;
     announcement->in_wait   = 0;
     announcement->is_first  = 0;
-    ucs_regcache_announced_price(cache, announcement);
-    if (cache->plan.ops->keeps) {
-        announcement->due   = announcement->posted;
-        announcement->until = UCS_REGCACHE_TIME_NEVER;
-        announcement->state = UCS_REGCACHE_ANNOUNCED_WAITING;
-    } else {
-        ucs_regcache_announced_plan(announced, announcement,
-                                    cache->tuning.predict.bound_least,
-                                    cache->tuning.predict.row_missed,
-                                    ucs_regcache_now(cache));
+    state = ucs_regcache_announced_settle(cache, announcement);
+    ucs_regcache_announced_set(announced, announcement,
+                               is_sure ? state : UCS_REGCACHE_ANNOUNCED_PASSED);
+}
+
+void ucs_regcache_announced_sent(ucs_regcache_h cache,
+                                 const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+
+    if (operation->length >= cache->config.min_size) {
+        announced->longest = ucs_max(announced->longest, operation->length);
     }
-    state               = is_sure ? announcement->state :
-                                    UCS_REGCACHE_ANNOUNCED_PASSED;
-    announcement->state = UCS_REGCACHE_ANNOUNCED_NONE;
-    ucs_regcache_announced_set(announced, announcement, state);
 }
 
 /* The end may be heard of before the use is learned from that it is the end
@@ -375,27 +410,28 @@ static void ucs_regcache_announced_begin(ucs_regcache_h cache,
 static ucs_regcache_region_t *
 ucs_regcache_announced_open(ucs_regcache_h cache,
                             const ucs_regcache_announcement_t *announcement,
-                            uint64_t now)
+                            unsigned access, uint64_t now)
 {
     ucs_regcache_request_t request = {
         .start      = announcement->start,
         .end        = announcement->end,
         .first      = ucs_regcache_page_down(cache, announcement->start),
         .last       = ucs_regcache_page_up(cache, announcement->end),
-        .access     = cache->plan.access,
-        .flags      = cache->plan.access,
+        .access     = access,
+        .flags      = access,
         .size_class = UCS_REGCACHE_CLASS_MANAGED,
         .now        = now
     };
     ucs_regcache_region_t *region;
 
-    if (!cache->plan.is_known ||
-        (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
-         NULL)) {
+    if (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
+        NULL) {
         return NULL;
     }
     ucs_regcache_account(cache, now);
     ucs_extents_add(&cache->memory.seen, request.first, request.last);
+    ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
+                                            request.last - request.first);
     region = ucs_regcache_region_begin(cache, NULL, &request);
     ucs_regcache_announced_begin(cache, region);
     /* relaxed: the state changes under the lock alone, which is held */
@@ -409,6 +445,7 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
                             ucs_regcache_announcement_t *announcement,
                             ucs_regcache_region_t **region_p, uint64_t now)
 {
+    unsigned access = (unsigned)ucs_load_relaxed(&cache->plan.asked);
     ucs_regcache_region_t *region;
     uint64_t word;
 
@@ -417,10 +454,10 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
         return UCS_REGCACHE_ANNOUNCED_VOID;
     }
     region = ucs_regcache_index_find(&cache->index, announcement->start,
-                                     announcement->end,
-                                     cache->plan.access);
+                                     announcement->end, access);
     if (region == NULL) {
-        *region_p = ucs_regcache_announced_open(cache, announcement, now);
+        *region_p = ucs_regcache_announced_open(cache, announcement, access,
+                                                now);
         announcement->is_first = (*region_p != NULL);
         return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
                                      UCS_REGCACHE_ANNOUNCED_REGISTER;
@@ -514,7 +551,13 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
     ucs_regcache_region_t *region;
     uint64_t generation;
 
-    if (!ucs_regcache_announced_fits(cache, of, now)) {
+    if (!of->is_settled) {
+        ucs_regcache_announced_set(announced, of,
+                                   ucs_regcache_announced_settle(cache, of));
+    }
+    if (!of->is_settled || (of->state != UCS_REGCACHE_ANNOUNCED_WAITING) ||
+        ((of->due > now) && !cache->plan.ops->keeps) ||
+        !ucs_regcache_announced_fits(cache, of, now)) {
         return;
     }
     if (!ucs_regcache_serve_is_backing_off(cache) &&
@@ -593,7 +636,8 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
     }
     for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
         of = &cache->plan.hearing->announced.list[i];
-        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && of->is_worth) {
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && of->is_worth &&
+            ucs_regcache_announced_is_clear(cache, of)) {
             next = ucs_min(next, of->due);
         } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
             next = ucs_min(next, ucs_predict_sat_add(of->until, of->patience));

@@ -17,8 +17,10 @@
  * partner's. From how long it took before, after posts at the same call site
  * and place, follows when registering pays: at once, after a while, or not at
  * all. What is registered is given up when holding it has cost as much as a
- * missed use: a partner may take seconds. Under a policy that keeps what is
- * registered none of this is asked: the buffer is registered at the post, whole,
+ * missed use: a partner may take seconds. How much of the first post at a place
+ * will be used, and by what access what nobody has used yet, other messages and
+ * uses tell; until then it waits. Under a policy that keeps what is registered
+ * nothing but the access is asked: the buffer is registered at the post, whole,
  * and stays.
  *
  *   WAITING  to be registered at `due`
@@ -80,6 +82,12 @@ typedef struct ucs_regcache_announcement {
     uint32_t                       in_wait;    /* registered by the rank itself,
                                                   in an idle step */
     uint32_t                       is_first;   /* nobody knew the buffer */
+    uint32_t                       is_new;     /* nor what the place is used
+                                                  for: how much of it, other
+                                                  messages tell */
+    uint32_t                       is_settled; /* it is known by what access and
+                                                  how far it will be used, so
+                                                  `due` and `until` are */
     ucs_regcache_announced_state_t state;
     ucs_regcache_region_t          *region;    /* READY */
     uint64_t                       generation; /* likewise */
@@ -106,6 +114,8 @@ typedef struct ucs_regcache_announced {
                                                 counted as two */
     ucs_regcache_announcer_t    sites[UCS_REGCACHE_ANNOUNCERS];
     ucs_predict_delays_t        all;       /* of all of them */
+    uint64_t                    longest;   /* bytes of the longest message that
+                                              was sent or received */
     int                         is_short;  /* the latest use of a first post at
                                               a place was shorter than that */
     double                      saved;     /* of the use being learned from */

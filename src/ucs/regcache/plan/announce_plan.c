@@ -50,9 +50,10 @@ ucs_regcache_announced_mean(const ucs_regcache_announcement_t *announcement,
     return (count > 0) ? sum / count : 0;
 }
 
-void ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
-                                 ucs_regcache_announcement_t *announcement,
-                                 double share, double wait_least, uint64_t now)
+ucs_regcache_announced_state_t
+ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
+                            ucs_regcache_announcement_t *announcement,
+                            double share, double wait_least, uint64_t now)
 {
     const ucs_predict_delays_t *delays =
             ucs_regcache_announced_delays(announced, announcement);
@@ -79,8 +80,8 @@ void ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
     announcement->due   = announcement->posted + (uint64_t)best;
     announcement->until = ucs_predict_sat_add(announcement->due,
                                               announcement->rent);
-    announcement->state = (least < 1) ? UCS_REGCACHE_ANNOUNCED_WAITING :
-                                        UCS_REGCACHE_ANNOUNCED_PASSED;
+    return (least < 1) ? UCS_REGCACHE_ANNOUNCED_WAITING :
+                         UCS_REGCACHE_ANNOUNCED_PASSED;
 }
 
 /* What the helper's coming costs may be more than a missed use. Idle steps
@@ -114,6 +115,9 @@ void ucs_regcache_announced_price(ucs_regcache_h cache,
     announcement->takes = ucs_predict_cost_estimate(
             &cache->cost.reg, (last - first) / (cache->config.page_mask + 1));
     leave_bytes = (double)cache->memory.seen.bytes;
+    if (!ucs_extents_covers(&cache->memory.seen, first, last)) {
+        leave_bytes += bytes; /* it will be seen */
+    }
     ucs_regcache_unlock(cache);
     announcement->takes = ucs_max(announcement->takes, 1);
     announcement->late  = ucs_max(cache->plan.lateness, cache->plan.shared);

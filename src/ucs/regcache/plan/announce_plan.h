@@ -30,17 +30,19 @@ ucs_regcache_announced_cost(const ucs_regcache_announcement_t *announcement,
 
 
 /**
- * Set when registering begins and until when it is held, or that it does not
- * pay: at once, or just in time for one of the delays that are known. If none
+ * Set when registering begins and until when it is held: at once, or just in time for one of the delays that are known. If none
  * is, at once: at worst it costs a missed use more. After @ref
  * ucs_regcache_announced_price.
  *
  * @param [in] share       Of a delay that the next one is taken to be at least.
  * @param [in] wait_least  Missed uses that waiting has to save.
+ *
+ * @return WAITING, or PASSED: it does not pay.
  */
-void ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
-                                 ucs_regcache_announcement_t *announcement,
-                                 double share, double wait_least, uint64_t now);
+ucs_regcache_announced_state_t
+ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
+                            ucs_regcache_announcement_t *announcement,
+                            double share, double wait_least, uint64_t now);
 
 END_C_DECLS
 

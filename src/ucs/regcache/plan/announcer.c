@@ -113,6 +113,9 @@ ucs_regcache_announced_learn(ucs_regcache_h cache,
     float delay = (float)(use->start_ns - announcement->posted);
     ucs_regcache_announcer_t *site;
 
+    announced->longest = ucs_max(announced->longest,
+                                 use->address + use->length -
+                                         announcement->start);
     site = ucs_regcache_announced_learn_length(cache, announcement,
                                                use->address + use->length,
                                                use->start_ns);

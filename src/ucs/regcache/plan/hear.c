@@ -4,12 +4,82 @@
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/sys/hash.h>
+#include <ucs/sys/math.h>
 
 #include <stdlib.h>
 
 /*
  * What the program says is put aside, and heard when the uses that came before
  * it have been learned from: what follows what is all that the predictor knows.
+ */
+
+/*
+ * Where nothing is to be foretold nobody needs to hear what is too short to be
+ * registered, and who says it is told so. All of it is one word of the cache,
+ * which is changed by read-modify-write alone: none is overwritten, so who is
+ * told of a beginning is told of its end, and a use that begins while a step
+ * ends is not passed over. Relaxed: nothing is published by it.
+ */
+
+static void ucs_regcache_listen_tell(ucs_regcache_h cache, int listens)
+{
+    if (cache->env.listen != NULL) {
+        cache->env.listen(cache->env.arg, listens);
+    }
+}
+
+void ucs_regcache_listen_begin(ucs_regcache_h cache, unsigned access)
+{
+    ucs_store_relaxed(&cache->plan.asked, access | UCS_REGCACHE_ASKED);
+    if ((cache->plan.ops->listens != NULL) && !cache->plan.is_deaf &&
+        (ucs_swap_relaxed(&cache->plan.listening, UCS_REGCACHE_LISTENS_ANEW) ==
+         UCS_REGCACHE_LISTENS_NOT)) {
+        ucs_regcache_listen_tell(cache, 1);
+    }
+}
+
+void ucs_regcache_listen_anew(ucs_regcache_h cache)
+{
+    unsigned before = UCS_REGCACHE_LISTENS_ANEW;
+
+    if (ucs_cas_relaxed(&cache->plan.listening, &before,
+                        UCS_REGCACHE_LISTENS)) {
+        cache->plan.ops->begin(cache);
+    }
+}
+
+void ucs_regcache_listen_on(ucs_regcache_h cache)
+{
+    const ucs_regcache_policy_ops_t *ops = cache->plan.ops;
+    int listens     = (ops->listens != NULL) && !cache->plan.is_deaf &&
+                      ops->listens(cache);
+    unsigned before = listens ? UCS_REGCACHE_LISTENS_NOT : UCS_REGCACHE_LISTENS;
+    unsigned after  = listens ? UCS_REGCACHE_LISTENS : UCS_REGCACHE_LISTENS_NOT;
+
+    if (ucs_cas_relaxed(&cache->plan.listening, &before, after)) {
+        ucs_regcache_listen_tell(cache, listens);
+    }
+}
+
+void ucs_regcache_listen_end(ucs_regcache_h cache)
+{
+    if (ucs_swap_relaxed(&cache->plan.listening, UCS_REGCACHE_LISTENS_NOT) !=
+        UCS_REGCACHE_LISTENS_NOT) {
+        ucs_regcache_listen_tell(cache, 0);
+    }
+}
+
+uint64_t ucs_regcache_hears_from(ucs_regcache_h cache)
+{
+    const ucs_regcache_plan_t *plan = &cache->plan;
+
+    return (!plan->is_deaf && ((plan->ops->hear != NULL) || plan->ops->keeps)) ?
+                   ucs_max(cache->config.min_size, 1) :
+                   UINT64_MAX;
+}
+
+/*
+ * Hearing
  */
 
 static void ucs_regcache_hear_one(ucs_regcache_h cache,
@@ -29,6 +99,8 @@ static void ucs_regcache_hear_one(ucs_regcache_h cache,
     }
     if (operation->kind == UCS_OPERATION_RECEIVE) {
         ucs_regcache_announce(cache, operation);
+    } else if (operation->kind == UCS_OPERATION_SEND) {
+        ucs_regcache_announced_sent(cache, operation);
     }
 }
 
@@ -51,8 +123,6 @@ void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time)
 
 void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use)
 {
-    cache->plan.access   = ucs_load_relaxed(&use->region->access);
-    cache->plan.is_known = 1;
     if (cache->plan.hearing == NULL) {
         return;
     }

@@ -41,6 +41,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 
 void ucs_regcache_plan_cleanup(ucs_regcache_h cache)
 {
+    ucs_regcache_listen_end(cache);
     free(cache->plan.hearing);
     if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_rq_cleanup(&cache->plan.rq);

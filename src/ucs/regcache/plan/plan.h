@@ -64,11 +64,23 @@ typedef struct ucs_regcache_backoff {
     uint64_t ns;    /* the latest; 0: all is well */
 } ucs_regcache_backoff_t;
 
+/** Beside the access of a use that registered: there was one. */
+#define UCS_REGCACHE_ASKED (UINT64_C(1) << 32)
+
 /** Operations that wait for the step that hears them, a power of two. */
 #define UCS_REGCACHE_SAID 1024u
 
 /** Regions that an idle step leaves to the helper. */
 #define UCS_REGCACHE_LEFT 64u
+
+/** Does the cache learn from what is said that is too short to be registered?
+ *  A use that registers makes it, whatever it was; the step makes all else of
+ *  it. */
+typedef enum ucs_regcache_listening {
+    UCS_REGCACHE_LISTENS_NOT,
+    UCS_REGCACHE_LISTENS,
+    UCS_REGCACHE_LISTENS_ANEW /**< a use has begun that no step knows of */
+} ucs_regcache_listening_t;
 
 /** What was said and is not heard yet, and what came of it. */
 typedef struct ucs_regcache_hearing {
@@ -115,13 +127,14 @@ typedef struct ucs_regcache_plan {
                                                   may be left to be done */
     uint64_t                        drained_at; /* ns, when that ended */
     unsigned                        resting;   /* UCS_REGCACHE_REST_xx */
-    unsigned                        access;     /* of the latest use learned;
+    _Atomic(uint64_t)               asked;      /* access of the latest use that
+                                                   registered, and one bit more;
                                                    for buffers that were never
-                                                   used */
-    int                             is_known;   /* there was one */
+                                                   used; 0: there was none */
     int                             is_deaf;    /* nothing is to be foreseen */
     ucs_regcache_hearing_t          *hearing;   /* NULL until something was
                                                    said */
+    _Atomic(unsigned)               listening;  /* ucs_regcache_listening_t */
     ucs_regcache_idling_t           idling;
     _Atomic(uint64_t)               heard;      /* operations */
     _Atomic(uint64_t)               announced;  /* receives among them */
@@ -238,6 +251,20 @@ int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
 
 /* --- hear.c --- */
 
+/** A use registers: what is said from now on may foretell its buffer's next
+ *  one, and with what access receives will be used that wait for their first.
+ *  Any thread; wait-free. */
+void ucs_regcache_listen_begin(ucs_regcache_h cache, unsigned access);
+
+/** A step begins to learn. */
+void ucs_regcache_listen_anew(ucs_regcache_h cache);
+
+/** It has learned: is there anything left that sounds may foretell? */
+void ucs_regcache_listen_on(ucs_regcache_h cache);
+
+/** Nobody is inside the cache any more, and nothing more is heard. */
+void ucs_regcache_listen_end(ucs_regcache_h cache);
+
 /** Hear what was said until @a time. */
 void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time);
 
@@ -251,6 +278,10 @@ void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use);
 /** A receive is posted. */
 void ucs_regcache_announce(ucs_regcache_h cache,
                            const ucs_operation_t *operation);
+
+/** A message is sent. */
+void ucs_regcache_announced_sent(ucs_regcache_h cache,
+                                 const ucs_operation_t *operation);
 
 /** It has ended, by whatever. */
 void ucs_regcache_announced_end(ucs_regcache_h cache,

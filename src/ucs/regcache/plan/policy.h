@@ -90,6 +90,14 @@ typedef struct ucs_regcache_policy_ops {
      *  either. */
     void         (*hear)(ucs_regcache_h cache, uint64_t what, uint64_t time);
 
+    /** @return Nonzero if what is heard may be of interest now, whatever
+     *          @a hear it is. With @a hear only. */
+    int          (*listens)(ucs_regcache_h cache);
+
+    /** A use has begun that will be learned from, after which what is heard may
+     *  be of interest again. With @a listens only. */
+    void         (*begin)(ucs_regcache_h cache);
+
     /** @return Nonzero if a region stays DORMANT without an item, for the
      *          policy knows a buffer there. NULL: none does. Also called by
      *          checks, when nobody else is inside the cache. */

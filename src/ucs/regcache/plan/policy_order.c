@@ -212,6 +212,16 @@ static void ucs_regcache_order_hear(ucs_regcache_h cache, uint64_t what,
     ucs_predict_order_hear(ucs_regcache_order_of(cache)->predictor, what, time);
 }
 
+static int ucs_regcache_order_listens(ucs_regcache_h cache)
+{
+    return ucs_predict_order_listens(ucs_regcache_order_of(cache)->predictor);
+}
+
+static void ucs_regcache_order_begin(ucs_regcache_h cache)
+{
+    ucs_predict_order_begin(ucs_regcache_order_of(cache)->predictor);
+}
+
 static void ucs_regcache_order_expect(ucs_regcache_h cache,
                                       const ucs_predict_forecast_t *forecast,
                                       uint64_t now)
@@ -311,6 +321,8 @@ const ucs_regcache_policy_ops_t ucs_regcache_policy_order = {
     .under_way    = ucs_regcache_order_under_way,
     .plan         = ucs_regcache_order_plan,
     .hear         = ucs_regcache_order_hear,
+    .listens      = ucs_regcache_order_listens,
+    .begin        = ucs_regcache_order_begin,
     .is_home      = ucs_regcache_order_is_home,
     .distance     = ucs_regcache_order_distance
 };

@@ -19,6 +19,7 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     ucs_use_t uses[UCS_REGCACHE_BATCH + UCS_REGCACHE_UNDER_WAY];
     unsigned count, total, i;
 
+    ucs_regcache_listen_anew(cache);
     do {
         count = total = ucs_regcache_uses_drain(cache, uses);
         cache->plan.drained += count;
@@ -42,6 +43,7 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         }
     } while ((count == UCS_REGCACHE_BATCH) && (--batches > 0));
     ucs_regcache_listen(cache, UCS_REGCACHE_TIME_NEVER);
+    ucs_regcache_listen_on(cache);
     if (policy->plan != NULL) {
         policy->plan(cache, ucs_regcache_now(cache));
     }

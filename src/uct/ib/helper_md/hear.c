@@ -40,6 +40,14 @@ static uct_helper_hear_domains_t uct_helper_hear_domains = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+/* A whole line, which nothing else is written to. Its least is written under the
+ * domains' lock. */
+static struct {
+    ucs_operation_wants_t wants;
+} __attribute__((aligned(64))) uct_helper_hear_line = {
+    .wants = {.least = UINT64_MAX}
+};
+
 /* Whether there is a domain at all: read without the lock, by callers that are
  * in a hurry and that may come once too often or too few */
 static _Atomic(int) uct_helper_hear_is_open;
@@ -84,6 +92,16 @@ void uct_helper_hear_from(uct_helper_drain_func_t drain,
     uct_helper_hear_log.drain = drain;
     uct_helper_hear_log.lost  = lost;
     pthread_mutex_unlock(&uct_helper_hear_log.lock);
+}
+
+ucs_operation_wants_t *uct_helper_hear_wants(void)
+{
+    return &uct_helper_hear_line.wants;
+}
+
+void uct_helper_hear_listen(int listens)
+{
+    ucs_operation_listen(uct_helper_hear_wants(), listens);
 }
 
 uint64_t uct_helper_hear_lost(void)
@@ -249,6 +267,20 @@ void uct_helper_posted(uintptr_t address, size_t length)
  * Life
  */
 
+/* A recording has what the program said; it begins before any domain */
+static void uct_helper_hear_set_least(const uct_helper_hear_domains_t *domains)
+{
+    uint64_t least = UINT64_MAX;
+    const uct_helper_md_t *md;
+
+    for (md = domains->first; md != NULL; md = md->hear_next) {
+        least = ucs_load_relaxed(&uct_helper_trace_is_on) ?
+                        0 :
+                        ucs_min(least, ucs_regcache_hears_from(md->cache));
+    }
+    ucs_store_relaxed(&uct_helper_hear_line.wants.least, least);
+}
+
 void uct_helper_hear_enter(uct_helper_md_t *md)
 {
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
@@ -261,6 +293,7 @@ void uct_helper_hear_enter(uct_helper_md_t *md)
     domains->process = md->process;
     md->hear_next    = domains->first;
     domains->first   = md;
+    uct_helper_hear_set_least(domains);
     ucs_store_relaxed(&uct_helper_hear_is_open, 1);
     pthread_mutex_unlock(&domains->lock);
 }
@@ -277,6 +310,7 @@ void uct_helper_hear_leave(uct_helper_md_t *md)
             break;
         }
     }
+    uct_helper_hear_set_least(domains);
     ucs_store_relaxed(&uct_helper_hear_is_open, domains->first != NULL);
     pthread_mutex_unlock(&domains->lock);
 }
@@ -287,6 +321,7 @@ void uct_helper_hear_stop(void)
 
     pthread_mutex_lock(&domains->lock);
     domains->first = NULL;
+    uct_helper_hear_set_least(domains);
     ucs_store_relaxed(&uct_helper_hear_is_open, 0);
     pthread_mutex_unlock(&domains->lock);
 }
@@ -298,4 +333,6 @@ void uct_helper_hear_forget(void)
     pthread_mutex_init(&uct_helper_hear_domains.lock, NULL);
     pthread_mutex_init(&uct_helper_hear_log.lock, NULL);
     uct_helper_hear_domains.first = NULL;
+    ucs_store_relaxed(&uct_helper_hear_line.wants.all, 0);
+    ucs_store_relaxed(&uct_helper_hear_line.wants.least, UINT64_MAX);
 }

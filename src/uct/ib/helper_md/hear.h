@@ -30,6 +30,7 @@ BEGIN_C_DECLS
 
 typedef struct uct_helper_md uct_helper_md_t;
 
+
 /**
  * Moves operations that were heard out of where they wait.
  *
@@ -59,6 +60,16 @@ typedef uint64_t (*uct_helper_lost_func_t)(void);
  */
 void uct_helper_hear_from(uct_helper_drain_func_t drain,
                           uct_helper_lost_func_t lost);
+
+
+/** @return What the domains of this process want to be told; while something is
+ *          recorded, everything. Lives as long as the process. */
+ucs_operation_wants_t *uct_helper_hear_wants(void);
+
+
+/** A domain begins to learn from what is too short to be registered, or ends
+ *  it. Any thread; wait-free. */
+void uct_helper_hear_listen(int listens);
 
 
 /** @return Operations of the process that were not heard for want of room. */

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "hear.h"
 #include "helper_md_int.h"
 #include <ucs/sys/log.h>
 #include "node_process.h"
@@ -142,6 +143,12 @@ static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value)
 {
     (void)arg;
     ucs_futex_spin_and_wait((_Atomic(uint32_t)*)word, value);
+}
+
+static void uct_helper_env_listen(void *arg, int listens)
+{
+    (void)arg;
+    uct_helper_hear_listen(listens);
 }
 
 static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
@@ -337,6 +344,7 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .busy         = uct_helper_env_busy,
         .wake         = uct_helper_env_wake,
         .wait         = uct_helper_env_wait,
+        .listen       = uct_helper_env_listen,
         .wake_waiters = uct_helper_env_wake_waiters,
         .walk         = uct_helper_env_walk,
         .recall       = uct_helper_env_recall,

@@ -44,6 +44,8 @@ extern std::atomic<unsigned> idle_steps;
 extern std::atomic<uint64_t> spare_ns; /* as the latest one was told */
 extern std::atomic<uint64_t> time; /* ns, what the door is told, and one more */
 extern std::function<void()> in_idle_step;
+/* What is to be told; everything, unless a test says otherwise */
+extern ucs_operation_wants_t wants;
 /* What the listener was told of receives that wait */
 extern std::vector<std::pair<uintptr_t, size_t>> posted;
 extern const ucp_door_reader_t *reader;

@@ -9,4 +9,5 @@ gtest_SOURCES += \
 	ucp/door/test_posted.cc \
 	ucp/door/test_receives.cc \
 	ucp/door/test_ring.cc \
-	ucp/door/test_threads.cc
+	ucp/door/test_threads.cc \
+	ucp/door/test_wanted.cc

@@ -17,6 +17,7 @@ std::atomic<unsigned> idle_steps;
 std::atomic<uint64_t> spare_ns;
 std::atomic<uint64_t> time;
 std::function<void()> in_idle_step;
+ucs_operation_wants_t wants;
 std::vector<std::pair<uintptr_t, size_t>> posted;
 const ucp_door_reader_t *reader;
 
@@ -74,8 +75,11 @@ void test_door::posted(uintptr_t address, size_t length)
 void test_door::SetUp()
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, now, walk,
-                                                  idle_step, posted, {}};
+                                                  idle_step, posted, {},
+                                                  &fake_ucp::wants};
 
+    ucs_store_relaxed(&fake_ucp::wants.all, 1u);
+    ucs_store_relaxed(&fake_ucp::wants.least, UINT64_MAX);
     ucp_door_slots_find_by(fake_ucp::find);
     fake_ucp::reader = ucp_door_open(&listener);
     ASSERT_NE(nullptr, fake_ucp::reader);
@@ -577,7 +581,7 @@ TEST_F(test_door, a_clock_is_read_without_a_call)
     static _Atomic(unsigned) index     = 1;
     static const ucp_door_listener_t other = {
         UCP_DOOR_VERSION, [] () -> uint64_t { return 7; }, walk, idle_step,
-        nullptr, {&index, scales}
+        nullptr, {&index, scales}, nullptr
     };
 
     ASSERT_NE(nullptr, ucp_door_open(&other));
@@ -591,7 +595,7 @@ TEST_F(test_door, a_clock_is_read_without_a_call)
 TEST_F(test_door, another_version_hears_nothing)
 {
     const ucp_door_listener_t other = {UCP_DOOR_VERSION + 1, nullptr, nullptr,
-                                       nullptr, nullptr, {}};
+                                       nullptr, nullptr, {}, nullptr};
 
     EXPECT_EQ(nullptr, ucp_door_open(&other));
     ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);

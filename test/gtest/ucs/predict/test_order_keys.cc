@@ -311,4 +311,43 @@ TEST_F(predict_order_keys, links_survive_any_forgetting)
     }
 }
 
+/* What is not listened to is not counted: a key that waited for the second of
+ * two sounds would take one of later for it */
+TEST_F(predict_order_keys, a_sound_after_silence_is_not_the_one_waited_for)
+{
+    auto cycle = [&]() {
+        use(300 * MS, 0xa000);
+        for (int i = 0; i < 2; ++i) {
+            ucs_predict_order_hear(order, 7, now += any(50 * MS, 900 * MS));
+        }
+        now += 100 * MS;
+    };
+
+    EXPECT_FALSE(ucs_predict_order_listens(order));
+    for (int i = 0; i < 40; ++i) {
+        cycle();
+    }
+    use(300 * MS, 0xa000);
+    EXPECT_TRUE(ucs_predict_order_listens(order));
+    ucs_predict_order_hear(order, 7, now += 300 * MS);
+    EXPECT_EQ(0u, forecast(0xa000).due_ns);
+    ucs_predict_order_hear(order, 7, now += 300 * MS);
+    ASSERT_NE(0u, forecast(0xa000).due_ns); /* so it is foretold */
+
+    use(300 * MS, 0xa000);
+    ucs_predict_order_hear(order, 7, now += 300 * MS);
+    for (int i = 0; i < 2000; ++i) {
+        ucs_predict_order_hear(order, 8, now += US);
+    }
+    EXPECT_FALSE(ucs_predict_order_listens(order));
+    use(MS, 0xb000);
+    EXPECT_TRUE(ucs_predict_order_listens(order));
+    ucs_predict_order_hear(order, 7, now += MS);
+    EXPECT_EQ(0u, forecast(0xa000).due_ns);
+    use(300 * MS, 0xa000);
+    ucs_predict_order_hear(order, 7, now += 300 * MS);
+    ucs_predict_order_hear(order, 7, now += 300 * MS);
+    EXPECT_NE(0u, forecast(0xa000).due_ns); /* and is again */
+}
+
 } // namespace

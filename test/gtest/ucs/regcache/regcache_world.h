@@ -70,6 +70,9 @@ public:
         env.complete     = complete;
         env.now          = [](void *arg) {
             ++self(arg)->reads;
+            if (self(arg)->on_now) {
+                self(arg)->on_now();
+            }
             return self(arg)->now.load();
         };
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
@@ -94,6 +97,9 @@ public:
             return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
         };
         env.recall = env.walk;
+        env.listen = [](void *arg, int listens) {
+            self(arg)->listens += listens ? 1 : -1;
+        };
         if (on_inspect) {
             env.inspect = [](void *arg, unsigned flags, uintptr_t *start_p,
                              uintptr_t *end_p) {
@@ -231,6 +237,10 @@ public:
     std::function<ucs_status_t(registration)> on_reg;
     std::function<void()>                     on_dereg;
     std::function<void()>                     on_wait;
+    /* Called before each look at the clock */
+    std::function<void()>                     on_now;
+    /* Begun to listen less ended */
+    std::atomic<int>                          listens{0};
     /* By how much the helper will be late to wake up, ns */
     std::function<uint64_t()>                 on_sleep;
     /* If set before open(): the device pages, and is told of pages */

@@ -26,7 +26,9 @@ protected:
     {
         m_world.now = 1000 * MS;
         m_world.open();
-        /* What its uses allow is known from the first one on */
+        /* What its uses allow, and how long its messages are, is known from
+         * the first one on */
+        send();
         m_world.use(OTHER, SIZE, 1000);
         m_world.advance(100 * MS);
     }
@@ -38,6 +40,11 @@ protected:
                                            1u + kind, id, kind, 0};
 
         ucs_regcache_hear(m_world.cache, &operation, 1);
+    }
+
+    void send(size_t length = SIZE)
+    {
+        say(UCS_OPERATION_SEND, OTHER, length);
     }
 
     void post(uintptr_t address = BUFFER, size_t length = SIZE, uint32_t id = 0)
@@ -96,7 +103,7 @@ protected:
 
 TEST_F(test_hear, a_posted_receive_is_registered_before_its_first_use)
 {
-    auto cold = m_world.stats().cold;
+    auto before = m_world.stats();
 
     post();
     m_world.step();
@@ -104,10 +111,10 @@ TEST_F(test_hear, a_posted_receive_is_registered_before_its_first_use)
     m_world.advance(1000);
     m_world.use(BUFFER, SIZE, 1000);
     m_world.advance(MS);
-    EXPECT_EQ(cold, m_world.stats().cold);
+    EXPECT_EQ(before.cold, m_world.stats().cold);
     EXPECT_EQ(1u, announced());
     EXPECT_EQ(1u, on_time());
-    EXPECT_EQ(1u, m_world.stats().heard);
+    EXPECT_EQ(before.heard + 1, m_world.stats().heard);
 }
 
 TEST_F(test_hear, an_idle_step_registers_it_as_well)
@@ -120,12 +127,14 @@ TEST_F(test_hear, an_idle_step_registers_it_as_well)
 
 TEST_F(test_hear, short_receives_and_those_without_data_are_not)
 {
+    auto before = m_world.stats().heard;
+
     post(BUFFER, 16383);
     post(0, 0);
     m_world.step();
     EXPECT_FALSE(m_world.is_registered(BUFFER, 16383));
     EXPECT_EQ(0u, announced());
-    EXPECT_EQ(2u, m_world.stats().heard);
+    EXPECT_EQ(before + 2, m_world.stats().heard);
 }
 
 /* Cancelled, or completed without a registration */
@@ -364,4 +373,256 @@ TEST_F(test_hear, rent_foresees_nothing)
     world.step();
     EXPECT_FALSE(world.is_registered(BUFFER, SIZE));
     EXPECT_EQ(1u, world.stats().heard);
+}
+
+/*
+ * The first posts of a program, before it has used any buffer
+ */
+
+class test_first_post : public test_hear {
+protected:
+    void SetUp() override
+    {
+        m_world.close();
+        m_world.open();
+    }
+};
+
+TEST_F(test_first_post, another_use_tells_by_what_access_it_is_registered)
+{
+    send();
+    post();
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+    EXPECT_GT(m_world.next, m_world.now) << "the helper does not sleep";
+
+    auto memh = m_world.get(OTHER, SIZE); /* as far as it will go by itself */
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    m_world.put(memh);
+    auto cold = m_world.stats().cold;
+    m_world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(cold, m_world.stats().cold);
+}
+
+TEST_F(test_first_post, as_much_is_registered_as_was_sent)
+{
+    post(BUFFER, 16 * SIZE);
+    send();
+    auto memh = m_world.get(OTHER, SIZE);
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    EXPECT_FALSE(m_world.is_registered(BUFFER, SIZE + 1));
+    m_world.put(memh);
+}
+
+TEST_F(test_first_post, or_received_before)
+{
+    post();
+    m_world.use(BUFFER, SIZE, 1000);
+    m_world.advance(100 * MS);
+    post(BUFFER + 64 * SIZE, 2 * SIZE);
+    m_world.step();
+    EXPECT_TRUE(m_world.is_registered(BUFFER + 64 * SIZE, SIZE));
+    EXPECT_FALSE(m_world.is_registered(BUFFER + 64 * SIZE, SIZE + 1));
+}
+
+TEST_F(test_first_post, nothing_is_where_all_messages_were_short)
+{
+    m_world.use(OTHER, SIZE, 1000); /* of put and get */
+    post();
+    send(16383);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+    EXPECT_GT(m_world.next, m_world.now) << "the helper does not sleep";
+}
+
+/* Both are the program's at once, whatever uses had registered until then */
+TEST_F(test_first_post, is_registered_beside_what_is_in_use)
+{
+    send();
+    auto memh = m_world.get(OTHER, SIZE);
+    post();
+    post(BUFFER + 64 * SIZE, SIZE);
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    EXPECT_TRUE(m_world.is_registered(BUFFER + 64 * SIZE, SIZE));
+    m_world.put(memh);
+}
+
+/* Two buffers would be left pinned, the one that is waited for among them: else
+ * it would be held for half as long */
+TEST_F(test_first_post, is_held_for_the_rent_time_with_itself)
+{
+    const uint64_t takes = regcache_world::REG_BASE_NS +
+                           SIZE / 4096 * regcache_world::REG_PAGE_NS;
+
+    send();
+    auto memh = m_world.get(OTHER, SIZE);
+    post();
+    m_world.step();
+    m_world.advance(2000 * takes);
+    EXPECT_TRUE(is_registered());
+    m_world.advance(1000 * takes);
+    EXPECT_FALSE(is_registered());
+    m_world.put(memh);
+}
+
+/*
+ * Does it learn from what is too short to be registered?
+ */
+
+class test_listen : public test_hear {
+protected:
+    /* One more than are looked at for keys */
+    static constexpr unsigned SOUNDS = 1025;
+
+    void sounds(unsigned count)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            ++m_world.now;
+            say(UCS_OPERATION_SEND, 0x30000000, 8);
+        }
+    }
+
+    void silence()
+    {
+        m_world.step();
+        sounds(SOUNDS);
+        m_world.step();
+        ASSERT_EQ(0, m_world.listens);
+    }
+};
+
+TEST_F(test_listen, not_before_the_first_use)
+{
+    regcache_world world(UCS_REGCACHE_POLICY_PREDICT);
+
+    world.open();
+    EXPECT_EQ(world.params.min_size, ucs_regcache_hears_from(world.cache));
+    world.step();
+    EXPECT_EQ(0, world.listens);
+    world.touch(BUFFER, 4096); /* one of UCX's own is none */
+    EXPECT_EQ(0, world.listens);
+    auto memh = world.get(BUFFER, SIZE);
+    EXPECT_EQ(1, world.listens) << "what follows its begin may foretell it";
+    world.put(memh);
+    world.step();
+    EXPECT_EQ(1, world.listens);
+    world.close();
+    EXPECT_EQ(0, world.listens);
+}
+
+TEST_F(test_listen, for_so_many_sounds_as_are_looked_at)
+{
+    m_world.step();
+    sounds(SOUNDS - 1);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+    sounds(1);
+    m_world.step();
+    EXPECT_EQ(0, m_world.listens);
+    m_world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(1, m_world.listens);
+    m_world.step();
+    sounds(SOUNDS - 1);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* Which registers nothing, and is heard of when it is over */
+TEST_F(test_listen, again_after_a_use_that_found_its_buffer)
+{
+    m_world.close();
+    m_world.params.max_pinned = 1 << 30; /* it stays */
+    m_world.open();
+    m_world.use(BUFFER, SIZE, 1000);
+    silence();
+    m_world.advance(100 * MS); /* else it is one use with the one before */
+    ASSERT_TRUE(is_registered());
+    m_world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(0, m_world.listens);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* A use that is under way for long: none of its sounds is lost */
+TEST_F(test_listen, while_a_use_is_under_way)
+{
+    silence();
+    auto memh = m_world.get(BUFFER, SIZE);
+
+    sounds(SOUNDS - 1);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+    m_world.put(memh);
+    m_world.step();
+    EXPECT_EQ(1, m_world.listens);
+}
+
+/* Wherever in the step that is about to say that nothing is left to be
+ * foretold: it reads the clock here and there, also when it hears of a post */
+TEST_F(test_listen, a_use_that_begins_in_a_step_is_not_passed_over)
+{
+    for (unsigned read = 1; read <= 12; ++read) {
+        regcache_world world(UCS_REGCACHE_POLICY_PREDICT);
+        ucs_operation_t sound = {0, OTHER, SIZE, 1, 0, UCS_OPERATION_SEND, 0};
+        unsigned reads = 0;
+
+        world.open();
+        world.use(OTHER, SIZE, 1000);
+        world.step();
+        for (unsigned i = 0; i < SOUNDS - 1; ++i) {
+            sound.time = ++world.now;
+            ucs_regcache_hear(world.cache, &sound, 1);
+        }
+        world.step();
+        ASSERT_EQ(1, world.listens);
+        sound = {++world.now, BUFFER, SIZE, 2, 0, UCS_OPERATION_RECEIVE, 0};
+        ucs_regcache_hear(world.cache, &sound, 1);
+        world.on_now = [&]() {
+            if (++reads == read) {
+                world.touch(BUFFER + 64 * SIZE, SIZE);
+            }
+        };
+        world.step();
+        world.on_now = nullptr;
+        EXPECT_EQ((reads >= read) ? 1 : 0, world.listens) << read;
+        world.step();
+        EXPECT_EQ((reads >= read) ? 1 : 0, world.listens) << read;
+    }
+}
+
+/* One after the other; a thousand short messages in between */
+TEST_F(test_listen, begins_and_ends_come_in_pairs)
+{
+    for (unsigned i = 0; i < 50; ++i) {
+        m_world.use(BUFFER + i * 4 * SIZE, SIZE, 1000);
+        EXPECT_EQ(1, m_world.listens);
+        if (i % 3 != 0) {
+            silence();
+        }
+    }
+    m_world.close();
+    EXPECT_EQ(0, m_world.listens);
+}
+
+TEST_F(test_listen, policies_that_foretell_nothing_do_not)
+{
+    for (auto policy : {UCS_REGCACHE_POLICY_RENT, UCS_REGCACHE_POLICY_PAPER,
+                        UCS_REGCACHE_POLICY_LRU}) {
+        regcache_world world(policy);
+
+        world.open();
+        world.use(BUFFER, SIZE, 1000);
+        world.step();
+        EXPECT_EQ(0, world.listens);
+        EXPECT_EQ(UINT64_MAX, ucs_regcache_hears_from(world.cache));
+    }
+    regcache_world world(UCS_REGCACHE_POLICY_OVERLAP);
+
+    world.open();
+    world.use(BUFFER, SIZE, 1000);
+    EXPECT_EQ(0, world.listens);
+    EXPECT_EQ(world.params.min_size, ucs_regcache_hears_from(world.cache));
 }

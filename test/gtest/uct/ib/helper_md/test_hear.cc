@@ -388,3 +388,31 @@ TEST_F(test_idle, a_child_steps_for_itself)
     EXPECT_NE(0u, m_steps);
     close(lower);
 }
+
+/* What all domains want is what one wants */
+TEST_F(test_idle, what_is_wanted_is_what_a_domain_wants)
+{
+    ucs_operation_wants_t *wants = uct_helper_hear_wants();
+    fake_lower one, other;
+
+    EXPECT_EQ(0u, ucs_load_relaxed(&wants->all));
+    EXPECT_EQ(UINT64_MAX, ucs_load_relaxed(&wants->least));
+    m_config.policy = UCS_REGCACHE_POLICY_LRU;
+    attach(one);
+    EXPECT_EQ(UINT64_MAX, ucs_load_relaxed(&wants->least));
+    m_config.policy = UCS_REGCACHE_POLICY_PREDICT;
+    attach(other);
+    EXPECT_EQ(m_config.min_size, ucs_load_relaxed(&wants->least));
+
+    EXPECT_EQ(UCS_OK, dereg(one, reg(one, m_buffer, TEST_LENGTH)));
+    EXPECT_EQ(0u, ucs_load_relaxed(&wants->all));
+    EXPECT_EQ(UCS_OK, dereg(other, reg(other, m_buffer, TEST_LENGTH)));
+    EXPECT_EQ(1u, ucs_load_relaxed(&wants->all));
+    EXPECT_TRUE(ucs_operation_is_wanted(wants, UCS_OPERATION_SEND, 8));
+    close(other);
+    EXPECT_EQ(0u, ucs_load_relaxed(&wants->all));
+    EXPECT_EQ(UINT64_MAX, ucs_load_relaxed(&wants->least));
+    EXPECT_FALSE(ucs_operation_is_wanted(wants, UCS_OPERATION_SEND, 1 << 30));
+    EXPECT_TRUE(ucs_operation_is_wanted(wants, UCS_OPERATION_RECEIVED, 0));
+    close(one);
+}
