@@ -25,6 +25,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -574,12 +575,13 @@ static int oracle_run(const oracle_options_t *options)
     unsigned epoch         = options->epoch;
     double elapsed;
 
-    printf("oracle: seed %" PRIu64 ", %u threads%s%s\n", options->seed,
+    printf("oracle: seed %" PRIu64 ", %u threads%s%s%s\n", options->seed,
            options->threads,
            options->hooks_only ?
            ", without what UCX's hooks do not see" : "",
            !options->has_stub ? ", without the stub" :
-           !options->has_rows ? ", without twins" : "");
+           !options->has_rows ? ", without twins" : "",
+           !options->takes_files ? ", without pages of files" : "");
     fflush(stdout);
     do {
         oracle_epoch(options, epoch++, deadline, &totals);
@@ -752,6 +754,18 @@ static int oracle_has_rows(void)
                                  &range) != UCT_HELPER_RANGE_UNKNOWN;
 }
 
+/* Up to Linux 6.4 io_uring takes no page of a file but of tmpfs, not even of a
+ * segment of System V */
+static int oracle_kernel_takes_files(void)
+{
+    unsigned major = 0, minor = 0;
+    struct utsname name;
+
+    return (uname(&name) == 0) &&
+           (sscanf(name.release, "%u.%u", &major, &minor) == 2) &&
+           ((major > 6) || ((major == 6) && (minor >= 5)));
+}
+
 int main(int argc, char **argv)
 {
     oracle_options_t options = {
@@ -763,8 +777,9 @@ int main(int argc, char **argv)
     int done;
 
     oracle_parse(argc, argv, &options);
-    options.has_stub = oracle_load_stub(argv);
-    options.has_rows = oracle_has_rows();
+    options.has_stub    = oracle_load_stub(argv);
+    options.takes_files = oracle_kernel_takes_files();
+    options.has_rows    = oracle_has_rows();
     /* The domains are the oracle's own, in the first form, whatever UCX runs */
     uct_abi_select(uct_abi_row(0));
     oracle_page      = sysconf(_SC_PAGESIZE);
