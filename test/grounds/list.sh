@@ -12,7 +12,7 @@ grounds_common="libucx0 libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich
 libmpich-dev gcc g++ make pkg-config binutils libc6-dev libunwind-dev libnuma-dev
 libjansson-dev liburing-dev zlib1g-dev procps util-linux iproute2 jq"
 grounds_debian13="rdma-core ibverbs-utils ibverbs-providers libibverbs-dev kmod
-autoconf automake libtool debhelper"
+autoconf automake libtool build-essential debhelper"
 
 # ground_suite NAME: the name of the release in the archive
 ground_suite() {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define ORACLE_MAX_THREADS 64
@@ -169,6 +170,18 @@ static int oracle_has_rows(void)
                                  &range) != UCT_HELPER_RANGE_UNKNOWN;
 }
 
+/* Up to Linux 6.4 io_uring takes no page of a file but of tmpfs, not even of a
+ * segment of System V */
+static int oracle_kernel_takes_files(void)
+{
+    unsigned major = 0, minor = 0;
+    struct utsname name;
+
+    return (uname(&name) == 0) &&
+           (sscanf(name.release, "%u.%u", &major, &minor) == 2) &&
+           ((major > 6) || ((major == 6) && (minor >= 5)));
+}
+
 int main(int argc, char **argv)
 {
     oracle_options_t options = {
@@ -180,8 +193,9 @@ int main(int argc, char **argv)
     int done;
 
     oracle_parse(argc, argv, &options);
-    options.has_stub = oracle_load_stub(argv);
-    options.has_rows = oracle_has_rows();
+    options.has_stub    = oracle_load_stub(argv);
+    options.takes_files = oracle_kernel_takes_files();
+    options.has_rows    = oracle_has_rows();
     /* The domains are the oracle's own, in the first form, whatever UCX runs */
     uct_abi_select(uct_abi_row(0));
     oracle_page      = sysconf(_SC_PAGESIZE);

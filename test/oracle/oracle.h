@@ -52,6 +52,7 @@ typedef struct oracle_options {
     unsigned threads;
     int      hooks_only; /* without what UCX's own hooks do not see */
     int      has_stub;   /* the program's own calls are listened to */
+    int      takes_files; /* the kernel pins pages of files, too */
     int      has_rows;   /* what touches a mapping can be asked for each time */
     int      has_covers;    /* neighbours share registrations: all in one
                                domain, those that give others no access in the

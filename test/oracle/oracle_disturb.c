@@ -539,7 +539,9 @@ static unsigned oracle_weight(const oracle_worker_t *worker,
             ((it->seen_by == ORACLE_SEEN_BY_KERNEL) &&
              worker->options->hooks_only) ||
             ((it->seen_by == ORACLE_SEEN_BY_STUB) &&
-             !worker->options->has_stub)) ?
+             !worker->options->has_stub) ||
+            ((it->run == oracle_shmat_remap) &&
+             !worker->options->takes_files)) ?
            0 : it->weight;
 }
 

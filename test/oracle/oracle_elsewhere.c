@@ -128,6 +128,18 @@ static void oracle_stack(oracle_worker_t *worker)
     }
 }
 
+/* A buffer in .bss; its first and last page may be the file's */
+static void oracle_use_bss(oracle_worker_t *worker, char *buffer, size_t length)
+{
+    size_t skip = 0;
+
+    if (!worker->options->takes_files) {
+        skip   = -(uintptr_t)buffer & (oracle_page - 1);
+        length = (length - skip) & ~(oracle_page - 1);
+    }
+    oracle_use(worker, NULL, buffer + skip, length);
+}
+
 /* The module stands beside the program. Its buffer goes with it, by the
  * loader's own munmap(). */
 static void oracle_bss(oracle_worker_t *worker)
@@ -153,7 +165,7 @@ static void oracle_bss(oracle_worker_t *worker)
     if ((buffer == NULL) || (length == NULL)) {
         oracle_die(dlerror());
     }
-    oracle_use(worker, NULL, buffer, *length);
+    oracle_use_bss(worker, buffer, *length);
     dlclose(module);
 }
 

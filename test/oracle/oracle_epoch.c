@@ -223,12 +223,13 @@ int oracle_run(const oracle_options_t *options)
     unsigned epoch         = options->epoch;
     double elapsed;
 
-    printf("oracle: seed %" PRIu64 ", %u threads%s%s\n", options->seed,
+    printf("oracle: seed %" PRIu64 ", %u threads%s%s%s\n", options->seed,
            options->threads,
            options->hooks_only ?
            ", without what UCX's hooks do not see" : "",
            !options->has_stub ? ", without the stub" :
-           !options->has_rows ? ", without twins" : "");
+           !options->has_rows ? ", without twins" : "",
+           !options->takes_files ? ", without pages of files" : "");
     fflush(stdout);
     do {
         oracle_epoch(options, epoch++, deadline, &totals);
