@@ -7,6 +7,8 @@
 
 #include <ucp/pipeline/pipeline_int.h>
 
+#include <ucs/sys/hash.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,7 +230,7 @@ int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
     uintptr_t start           = (uintptr_t)buffer;
     ucp_pipeline_seen_t *seen;
 
-    seen = &tune->seen[(start / UCP_PIPELINE_SEEN_PAGE) % UCP_PIPELINE_SEEN];
+    seen = &tune->seen[ucs_hash_mix(start) % UCP_PIPELINE_SEEN];
     if ((seen->start != start) || (seen->length != length)) {
         *seen = (ucp_pipeline_seen_t){start, length, 0};
     }

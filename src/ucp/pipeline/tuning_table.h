@@ -57,10 +57,10 @@
  *  to do. Half and double: below what any work takes. */
 #define UCP_PIPELINE_PAUSE_NS 1000
 
-/** Buffers whose copies are added up, by the page on which they begin. Half: of
- *  more than half as many one takes the other's place. Double: a kilobyte more. */
+/** Buffers whose copies are added up, by a hash of where they begin, for large ones
+ *  begin at multiples of something. Half: of more than half as many one takes the
+ *  other's place. Double: a kilobyte more. */
 #define UCP_PIPELINE_SEEN 64
-#define UCP_PIPELINE_SEEN_PAGE 4096
 
 /** Slower writes raise that by a share of the difference. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
