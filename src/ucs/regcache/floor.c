@@ -4,6 +4,7 @@
 #include "account.h"
 #include "charge.h"
 #include "regcache_int.h"
+#include "register.h"
 #include "request.h"
 #include "valid.h"
 
@@ -32,7 +33,7 @@ static uint64_t ucs_regcache_floor_cost(ucs_regcache_h cache,
     size_t pages = (request->last - request->first) /
                    (cache->config.page_mask + 1);
 
-    return ucs_predict_cost_estimate(&cache->cost.reg, pages);
+    return ucs_regcache_missed_ns(cache, pages);
 }
 
 void ucs_regcache_floor_came(ucs_regcache_h cache,

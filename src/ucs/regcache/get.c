@@ -143,8 +143,9 @@ ucs_regcache_region_begin_late(ucs_regcache_h cache,
  * Miss
  */
 
-/* Under the lock: was the range ever registered, and is it still mapped? */
-static void ucs_regcache_see(ucs_regcache_h cache,
+/* Under the lock. @return Nonzero if the range was ever registered, and is still
+ * mapped. */
+static int ucs_regcache_see(ucs_regcache_h cache,
                              const ucs_regcache_request_t *request)
 {
     int seen = ucs_extents_covers(&cache->memory.seen, request->first,
@@ -164,6 +165,7 @@ static void ucs_regcache_see(ucs_regcache_h cache,
         ucs_extents_add(&cache->memory.seen, request->first, request->last);
         ucs_regcache_account(cache, request->now);
     }
+    return seen;
 }
 
 /* What a look-up under the lock came to */
@@ -179,6 +181,8 @@ typedef struct ucs_regcache_lookup {
     ucs_regcache_region_t     *region;
     uint64_t                  old;        /* LIVE: its word before */
     ucs_regcache_inspection_t inspection; /* NONE and COALESCED: begun */
+    int                       is_again;   /* likewise: it was registered
+                                             before */
 } ucs_regcache_lookup_t;
 
 /* A region is to be registered: @a region, which is DORMANT, or a new one if it
@@ -191,7 +195,7 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_request_t whole = *request;
 
     ucs_regcache_cover_asked(cache, request);
-    ucs_regcache_see(cache, request);
+    lookup->is_again = ucs_regcache_see(cache, request);
     if (may_coalesce) {
         region = ucs_regcache_coalesce(cache, region, &whole);
         if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {
@@ -257,6 +261,7 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
     ucs_regcache_region_t *region = lookup->region;
     ucs_status_t status;
 
+    loss->is_again = lookup->is_again;
     ucs_store_relaxed(&region->sp, request->sp);
     ucs_store_relaxed(&region->untimed, 0); /* registering is part of the use */
     if ((ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP) &&

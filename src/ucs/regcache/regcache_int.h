@@ -105,10 +105,13 @@ typedef struct ucs_regcache_uses {
     ucs_hist_t        hit_ns; /* one in UCS_REGCACHE_HIT_SAMPLE */
 } ucs_regcache_uses_t;
 
-/** What the lower domain takes. Protected by the index lock. */
+/** What the lower domain takes, and uses that go there. Protected by the index
+ *  lock. */
 typedef struct ucs_regcache_cost {
     ucs_predict_cost_t reg;
     ucs_predict_cost_t dereg;
+    ucs_predict_cost_t missed; /* a use that registers what has been registered
+                                  before: from its begin until it has it */
 } ucs_regcache_cost_t;
 
 struct ucs_regcache {

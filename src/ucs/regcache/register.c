@@ -10,6 +10,9 @@
 #include "state.h"
 #include "valid.h"
 
+#include <ucs/predict/saturate.h>
+#include <ucs/sys/math.h>
+
 /* A registration on its way */
 typedef struct ucs_regcache_attempt {
     ucs_regcache_region_t *region;
@@ -18,6 +21,8 @@ typedef struct ucs_regcache_attempt {
     int                   is_admitted; /* it is counted as pinned */
     ucs_regcache_loss_t   *loss;       /* the use's, NULL if there is none */
     ucs_regcache_memh_t   memh;        /* set if the status is UCS_OK */
+    uint64_t              since;       /* it is to be admitted, ns */
+    uint64_t              admitted;    /* and has been */
     uint64_t              took;        /* ns, in the lower domain; likewise */
     ucs_status_t          status;
 } ucs_regcache_attempt_t;
@@ -28,6 +33,7 @@ static void ucs_regcache_lower_reg(ucs_regcache_h cache,
     ucs_regcache_region_t *region = attempt->region;
     uint64_t start                = ucs_regcache_now(cache);
 
+    attempt->admitted = (attempt->admitted == 0) ? start : attempt->admitted;
     attempt->status = cache->env.mem_reg(
             cache->env.arg, (void*)ucs_load_relaxed(&region->start),
             ucs_regcache_region_length(region), attempt->flags,
@@ -67,14 +73,48 @@ static void ucs_regcache_register_begin(
         ucs_regcache_h cache, ucs_regcache_attempt_t *attempt,
         const ucs_regcache_inspection_t *inspection)
 {
-    uint64_t now = ucs_regcache_now(cache);
-
+    attempt->since = ucs_regcache_now(cache);
     ucs_regcache_lock(cache);
     ucs_regcache_inspect_end(cache, inspection);
     ucs_regcache_supersede(cache, attempt->region);
     attempt->is_admitted = ucs_regcache_admit(cache, attempt->region,
-                                              attempt->is_use, now);
+                                              attempt->is_use, attempt->since);
     ucs_regcache_unlock(cache);
+}
+
+double ucs_regcache_missed_ns(ucs_regcache_h cache, size_t pages)
+{
+    double lower = ucs_predict_cost_estimate(&cache->cost.reg, pages);
+
+    return (cache->cost.missed.samples == 0) ?
+                   lower :
+                   ucs_max(lower, ucs_predict_cost_estimate(
+                                          &cache->cost.missed, pages));
+}
+
+/* Under the lock. First registrations are dearer and cannot be foretold, so they
+ * say nothing of what a prediction saves. To make room is the ceilings' fault,
+ * and counted there (soft.c). */
+static void ucs_regcache_register_learn(ucs_regcache_h cache,
+                                        const ucs_regcache_attempt_t *attempt,
+                                        uint64_t now)
+{
+    size_t pages = ucs_regcache_pages(cache, attempt->region);
+    double a, b;
+
+    ucs_predict_cost_update(&cache->cost.reg, pages, attempt->took);
+    if (cache->cost.missed.samples == 0) {
+        /* What the lower domain takes is the better guess */
+        ucs_predict_cost_get(&cache->cost.reg, &a, &b, NULL);
+        ucs_predict_cost_init(&cache->cost.missed, a, b,
+                              &cache->tuning.predict);
+    }
+    if ((attempt->loss != NULL) && attempt->loss->is_again) {
+        ucs_predict_cost_update(&cache->cost.missed, pages,
+                                ucs_predict_sat_sub(attempt->since,
+                                                    attempt->loss->since) +
+                                ucs_predict_sat_sub(now, attempt->admitted));
+    }
 }
 
 static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
@@ -91,11 +131,9 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
     if (status == UCS_OK) {
         cache->account.covers      += region->is_cover;
         cache->account.ahead_pages += region->ahead;
+        ucs_regcache_register_learn(cache, attempt, now);
         cache->account.repinned    += (region->pins++ > 0);
         region->ahead               = 0;
-        ucs_predict_cost_update(&cache->cost.reg,
-                                ucs_regcache_pages(cache, region),
-                                attempt->took);
         status = ucs_regcache_region_publish(cache, region, attempt->memh, now,
                                              attempt->is_use);
     } else {

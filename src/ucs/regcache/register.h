@@ -73,6 +73,16 @@ ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
 ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
                                          ucs_regcache_region_t *region);
 
+/**
+ * What does a use lose that has to register so many pages again? The lower
+ * domain's time, and what is done around it: the way to the lock, the inspection
+ * of the mapping, the stack, caches that are cold. That is as much again and
+ * more where a registration is cheap. Under the lock.
+ *
+ * @return ns, not less than what the lower domain takes.
+ */
+double ucs_regcache_missed_ns(ucs_regcache_h cache, size_t pages);
+
 /** Register a region that is REGISTERING for a use not at all: it is not the
  *  caller's any more. */
 void ucs_regcache_register_refuse(ucs_regcache_h cache,

@@ -41,6 +41,7 @@ typedef struct ucs_regcache_request {
 typedef struct ucs_regcache_loss {
     uint64_t since;     /* ns: up to then it is */
     uint64_t waited_ns; /* for registrations under way */
+    int      is_again;  /* what is registered for it was registered before */
 } ucs_regcache_loss_t;
 
 END_C_DECLS

@@ -3,6 +3,7 @@
  */
 #include "ceiling.h"
 #include "regcache_int.h"
+#include "register.h"
 
 #include <ucs/sys/math.h>
 
@@ -100,8 +101,8 @@ void ucs_regcache_soft_missed(ucs_regcache_h cache,
     region->lapsed = 0;
     if (cache->soft.is_kept && (lapsed >= now)) {
         ucs_regcache_soft_lost(cache,
-                               ucs_predict_cost_estimate(
-                                       &cache->cost.reg,
+                               ucs_regcache_missed_ns(
+                                       cache,
                                        ucs_regcache_pages(cache, region)),
                                now);
     }

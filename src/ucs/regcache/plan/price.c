@@ -5,6 +5,7 @@
 
 #include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register.h>
 #include <ucs/regcache/valid.h>
 
 #include <ucs/predict/saturate.h>
@@ -29,9 +30,11 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_terms_locked(cache, region, &price->terms);
     leave_bytes = (double)cache->memory.seen.bytes;
     bytes       = (double)ucs_regcache_pinned_length(region);
+    missed_ns   = ucs_regcache_missed_ns(cache,
+                                         ucs_regcache_pages(cache, region)) *
+                cache->tuning.miss_weight;
     ucs_regcache_unlock(cache);
 
-    missed_ns = terms->register_ns * cache->tuning.miss_weight;
     end_ns    = terms->deregister_ns + cache->charge.step_ns;
     work_ns   = terms->register_ns + cache->charge.step_ns + end_ns;
 

@@ -83,6 +83,57 @@ TEST_F(test_regcache_order, rent_time_grows_with_what_would_be_left_pinned)
     EXPECT_GT(w->now - end, 1.15 * alone); /* costs are known better now */
 }
 
+/* A missed use costs what it takes in all, not in the lower domain alone */
+TEST_F(test_regcache_order, rent_time_grows_with_all_that_a_missed_use_takes)
+{
+    uint64_t lower = regcache_world::REG_BASE_NS +
+                     MB / regcache_world::PAGE * regcache_world::REG_PAGE_NS;
+    uint64_t rent[2];
+
+    for (unsigned i = 0; i < 2; ++i) {
+        make(UCS_REGCACHE_POLICY_RENT);
+        w->open();
+        w->walk_ns = i * 3 * lower;
+        for (unsigned use = 0; use < 60; ++use) {
+            w->touch(buffer(0), MB);
+            w->advance(500 * MS);
+        }
+        w->touch(buffer(0), MB);
+        rent[i] = w->now;
+        while (w->is_registered(buffer(0), MB)) {
+            w->advance(100 * US);
+        }
+        rent[i] = w->now - rent[i];
+    }
+    EXPECT_NEAR(4.0 * rent[0], rent[1], 0.4 * rent[0]);
+}
+
+/* What first uses take besides says nothing of those that follow */
+TEST_F(test_regcache_order, rent_time_does_not_go_by_first_uses)
+{
+    uint64_t rent[2];
+
+    for (unsigned i = 0; i < 2; ++i) {
+        make(UCS_REGCACHE_POLICY_RENT);
+        w->open();
+        for (unsigned b = 1; b < 60; ++b) {
+            w->walk_ns = i * 100 * US;
+            w->touch(buffer(b), MB);
+            w->advance(500 * MS);
+            w->walk_ns = 0;
+            w->touch(buffer(b), MB);
+            w->advance(500 * MS);
+        }
+        w->touch(buffer(1), MB);
+        rent[i] = w->now;
+        while (w->is_registered(buffer(1), MB)) {
+            w->advance(100 * US);
+        }
+        rent[i] = w->now - rent[i];
+    }
+    EXPECT_NEAR(rent[0], rent[1], 0.05 * rent[0]);
+}
+
 TEST_F(test_regcache_order, renting_foretells_nothing)
 {
     make(UCS_REGCACHE_POLICY_RENT);
