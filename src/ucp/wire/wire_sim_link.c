@@ -30,6 +30,9 @@ static void ucp_wire_sim_forget(ucp_wire_sim_calendar_t *calendar, uint64_t now)
     while ((over < calendar->count) && (calendar->busy[over].end <= now)) {
         ++over;
     }
+    if (over == 0) {
+        return; /* there may be nothing at all, not even memory */
+    }
     calendar->count -= over;
     memmove(calendar->busy, calendar->busy + over,
             calendar->count * sizeof(*calendar->busy));
