@@ -254,6 +254,14 @@ static inline int ucs_regcache_word_is_hit(uint64_t word)
            UCS_REGCACHE_STATE_LIVE;
 }
 
+/** @return Nonzero if it is registered, and nobody uses it: a hint without the
+ *          lock, for both may change. */
+static inline int ucs_regcache_word_is_idle(uint64_t word)
+{
+    return ucs_regcache_word_is_hit(word) &&
+           (ucs_regcache_word_refs(word) == 0);
+}
+
 static inline uint64_t ucs_regcache_word_set_state(uint64_t word,
                                                    ucs_regcache_state_t state)
 {

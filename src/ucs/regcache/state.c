@@ -239,7 +239,7 @@ int ucs_regcache_region_take_idle(ucs_regcache_h cache,
 {
     uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
 
-    if (!ucs_regcache_word_is_hit(word) || (ucs_regcache_word_refs(word) > 0) ||
+    if (!ucs_regcache_word_is_idle(word) ||
         !ucs_cas_acq_rel(&region->word, &word,
                          ucs_regcache_word_set_state(
                                  word, UCS_REGCACHE_STATE_DEREGISTERING))) {

@@ -27,23 +27,30 @@ int ucs_regcache_is_idling(ucs_regcache_h cache)
     return cache->plan.idling.budget != UINT64_MAX;
 }
 
-int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)
+static int ucs_regcache_idle_spend(ucs_regcache_idling_t *idling, uint64_t ns)
 {
-    ucs_regcache_idling_t *idling = &cache->plan.idling;
-
-    if (!ucs_regcache_is_idling(cache)) {
-        return 1;
-    }
     if (ns > idling->budget) {
-        idling->is_short = 1;
         return 0;
     }
     idling->budget -= ns;
     return 1;
 }
 
+int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)
+{
+    ucs_regcache_idling_t *idling = &cache->plan.idling;
+
+    if (!ucs_regcache_is_idling(cache) ||
+        ucs_regcache_idle_spend(idling, ns)) {
+        return 1;
+    }
+    idling->is_short = 1;
+    return 0;
+}
+
 /* Where the helper does not come meanwhile: as soon after the use as it would,
- * if there is time */
+ * if there is time. If there is not, the helper is not called for it: what is
+ * left has a time of its own. */
 static int ucs_regcache_idle_drops(ucs_regcache_h cache,
                                    ucs_regcache_region_t *region)
 {
@@ -53,7 +60,7 @@ static int ucs_regcache_idle_drops(ucs_regcache_h cache,
     return cache->plan.idling.is_alone &&
            (ucs_load_relaxed(&region->last_use) + terms.wakeup_ns <=
             ucs_regcache_now(cache)) &&
-           ucs_regcache_idle_may(cache, terms.deregister_ns);
+           ucs_regcache_idle_spend(&cache->plan.idling, terms.deregister_ns);
 }
 
 static int ucs_regcache_idle_has_left(const ucs_regcache_idling_t *idling,

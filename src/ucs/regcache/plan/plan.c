@@ -85,7 +85,8 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
         (cache->config.max_pinned != SIZE_MAX)) {
         return; /* memory that the user granted; evicted when it is needed */
     }
-    if (ucs_regcache_announced_keeps(cache, region)) {
+    if (!ucs_regcache_word_is_idle(ucs_load_relaxed(&region->word)) ||
+        ucs_regcache_announced_keeps(cache, region)) {
         return;
     }
 
