@@ -26,9 +26,9 @@
 static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
                                    unsigned wake)
 {
-    uint64_t patience = (wake == UCS_REGCACHE_WAKE_RARELY) ?
-                                cache->tuning.patrol_ns :
-                                ucs_load_relaxed(&cache->plan.leisure);
+    uint64_t patience = ucs_load_relaxed((wake == UCS_REGCACHE_WAKE_RARELY) ?
+                                                 &cache->plan.rarely :
+                                                 &cache->plan.leisure);
     uint64_t before   = ucs_load_relaxed(&cache->plan.patience);
     uint64_t due;
 

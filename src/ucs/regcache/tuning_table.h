@@ -144,7 +144,8 @@ UCS_TUNING(uint64_t, lateness_ns, 100000, "ns",
 UCS_TUNING(uint64_t, patrol_ns, 100000000, "ns",
            "between two looks in any case while anything is registered, for "
            "uses may have been lost: twice as long each time that there was "
-           "none; and until what is in use for longer than it would be "
+           "none, and as long as makes a look cheap on cores that ranks want; "
+           "and until what is in use for longer than it would be "
            "waited for is looked at again",
            "double: predict +1 (+34), rent +1 (+31)")
 

@@ -117,6 +117,9 @@ typedef struct ucs_regcache_plan {
                                                   returned */
     _Atomic(uint64_t)               leisure;   /* ns, in which it is to hear of
                                                   a use that is not pressing */
+    _Atomic(uint64_t)               rarely;    /* ns, likewise, after which
+                                                  there is nothing but to
+                                                  learn */
     _Atomic(uint64_t)               patience;  /* ns, in which it is to hear of
                                                   one that came; 0: none did */
     uint64_t                        lateness;  /* ns, smoothed, of steps */

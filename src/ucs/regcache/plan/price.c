@@ -68,14 +68,11 @@ uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
 
 uint64_t ucs_regcache_price_rest(ucs_regcache_h cache)
 {
-    double rest;
-
     if (!cache->plan.ops->minds_price) {
         return 0;
     }
-    rest = ucs_regcache_floor_between(
-            cache, cache->charge.step_ns * ucs_regcache_price_helper(cache));
-    return (uint64_t)ucs_min(rest, (double)cache->tuning.patrol_ns);
+    return ucs_predict_sat_ceil(ucs_regcache_floor_between(
+            cache, cache->charge.step_ns * ucs_regcache_price_helper(cache)));
 }
 
 uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,

@@ -49,7 +49,7 @@ uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
  * So that its looks take, of cores that others want, half of what all may cost
  * beyond leaving it pinned (floor.c).
  *
- * @return ns, up to the patrol's; 0 under policies that do not mind the price.
+ * @return ns; 0 under policies that do not mind the price.
  */
 uint64_t ucs_regcache_price_rest(ucs_regcache_h cache);
 

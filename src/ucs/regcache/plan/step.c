@@ -108,13 +108,24 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     return next;
 }
 
+/* How soon it is to hear of uses by themselves */
+static void ucs_regcache_step_rest(ucs_regcache_h cache)
+{
+    uint64_t rest = ucs_regcache_price_rest(cache);
+
+    ucs_store_relaxed(&cache->plan.leisure,
+                      ucs_max(ucs_min(rest, cache->tuning.patrol_ns),
+                              cache->tuning.leisure_ns));
+    ucs_store_relaxed(&cache->plan.rarely,
+                      ucs_max(ucs_min(rest, cache->tuning.away_max_ns),
+                              cache->tuning.patrol_ns));
+}
+
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
     cache->plan.idling.budget = UINT64_MAX;
     ucs_regcache_charge(cache);
-    ucs_store_relaxed(&cache->plan.leisure,
-                      ucs_max(ucs_regcache_price_rest(cache),
-                              cache->tuning.leisure_ns));
+    ucs_regcache_step_rest(cache);
     if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_idle_take_up(cache);
     }

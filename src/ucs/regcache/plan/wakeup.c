@@ -19,7 +19,7 @@ static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t idle = (now > cache->plan.used_at) ? now - cache->plan.used_at : 0;
 
-    return ucs_max(cache->tuning.patrol_ns,
+    return ucs_max(ucs_load_relaxed(&cache->plan.rarely),
                    ucs_min(idle, cache->tuning.away_max_ns));
 }
 
@@ -80,10 +80,10 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     next = ucs_regcache_price_look(cache, leave_bytes, now);
     if (cache->plan.drained > 0) {
         /* More will come, and is not to wake it */
-        next = ucs_min(next, now + (cache->plan.is_pressing ?
-                                            ucs_load_relaxed(
-                                                    &cache->plan.leisure) :
-                                            cache->tuning.patrol_ns));
+        next = ucs_min(next, now + ucs_load_relaxed(
+                                           cache->plan.is_pressing ?
+                                                   &cache->plan.leisure :
+                                                   &cache->plan.rarely));
     }
     cache->plan.is_pressing = 0;
     if ((registered > 0) && ucs_regcache_wakeup_patrols(cache)) {

@@ -627,6 +627,21 @@ TEST_F(test_regcache_drops, and_no_step_is_due_for_it)
     }
 }
 
+/* The dearer a look on cores that ranks want, the rarer */
+TEST_F(test_regcache_drops, and_looks_cost_a_share_of_the_price)
+{
+    make(1);
+    w->step_ns = 4 * STEP_US * US;
+    w->open();
+    play(400);
+    unsigned steps = w->steps;
+    uint64_t begin = w->now;
+    play(400);
+    /* Half of an eighth of what leaving all pinned costs, and slack for plans
+     * that change */
+    EXPECT_GE((w->now - begin) * 0.005 / 8, (w->steps - steps) * w->step_ns);
+}
+
 /* What a wait is too short for is left until its own time: the helper is not
  * called for it at once */
 TEST_F(test_regcache_drops, what_is_left_may_wait)
