@@ -35,7 +35,8 @@
  *   register.c    one registration: admission, lower domain, publication
  *   admit.c       ceilings and budget: may this be pinned?
  *   coalesce.c    one registration a buffer
- *   cover.c       one registration for neighbours
+ *   cover.c       one registration for neighbours; cover_extend.c says how far
+ *                 it may reach, cover_field.c what is known of its mapping
  *   evict.c       which idle region goes when others need what it pins
  *   floor.c       leaves all pinned where the helper costs more than it saves
  *   rest.c        a helper that stands down
