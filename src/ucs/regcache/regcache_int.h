@@ -190,6 +190,7 @@ ucs_regcache_region_lru(ucs_regcache_h cache,
     return &cache->lru[region->size_class];
 }
 
+/** @return The class of a request of so many bytes. */
 static inline ucs_regcache_class_t
 ucs_regcache_size_class(ucs_regcache_h cache, size_t length)
 {
@@ -197,6 +198,7 @@ ucs_regcache_size_class(ucs_regcache_h cache, size_t length)
                                                UCS_REGCACHE_CLASS_MANAGED;
 }
 
+/** @return The time of the environment, ns. */
 static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 {
     return cache->env.now(cache->env.arg);
