@@ -17,7 +17,8 @@
 #define ORACLE_BIT(_kind) (1u << (_kind))
 #define ORACLE_ALL_KINDS  (ORACLE_BIT(ORACLE_KIND_LAST) - 1)
 
-/** Pages of a file have to be pinned afterwards, which not every kernel does. */
+/** Pages of a file have to be pinned afterwards, which not every kernel
+ *  does. */
 #define ORACLE_PINS_FILE ORACLE_BIT(ORACLE_KIND_LAST)
 
 /** Who sees disturbances that the hooks of UCX 1.13 do not. */

@@ -23,8 +23,8 @@ typedef struct replay_integral {
 } replay_integral_t;
 
 
-/** Nothing is pinned when the trace begins. @a figures are cleared; @a curve may
- *  be NULL. */
+/** Nothing is pinned when the trace begins. @a figures are cleared; @a curve
+ *  may be NULL. */
 static inline void
 replay_integral_init(replay_integral_t *integral, const replay_trace_t *trace,
                      replay_figures_t *figures, replay_curve_t *curve)

@@ -44,9 +44,9 @@ size_t ucs_regcache_cover_scatter(ucs_regcache_h cache,
 
 /* --- cover_extend.c: how far a cover may reach --- */
 
-/** Enlarge @a whole behind its end, by @a length bytes at most, as far as memory
- *  is free of other regions, of the kind that may be kept, and no event has
- *  touched it. At the other end nothing is cut. */
+/** Enlarge @a whole behind its end, by @a length bytes at most, as far as
+ *  memory is free of other regions, of the kind that may be kept, and no event
+ *  has touched it. At the other end nothing is cut. */
 void ucs_regcache_cover_behind_by(ucs_regcache_h cache,
                                   ucs_regcache_request_t *whole,
                                   size_t length);
@@ -64,8 +64,8 @@ void ucs_regcache_cover_around_by(ucs_regcache_h cache,
                                   size_t length);
 
 /** Reach into the registrations at the ends at which @a whole is larger than
- *  what was @a asked for, by @a longest bytes, but by a quarter at most: what is
- *  pinned twice stays a small part of all. */
+ *  what was @a asked for, by @a longest bytes, but by a quarter at most: what
+ *  is pinned twice stays a small part of all. */
 void ucs_regcache_cover_overlap(ucs_regcache_h cache,
                                 ucs_regcache_request_t *whole,
                                 const ucs_regcache_request_t *asked,

@@ -92,7 +92,8 @@ static inline uint64_t ucs_clock_counter(void)
 }
 
 
-/** @return Nanoseconds of CLOCK_MONOTONIC by a scale that has been published. */
+/** @return Nanoseconds of CLOCK_MONOTONIC by a scale that has been
+ *          published. */
 static inline uint64_t ucs_clock_scale_apply(const ucs_clock_scale_t *scale,
                                              uint64_t counter)
 {

@@ -25,8 +25,8 @@ int64_t alloc_count_live();
 /* Whether allocations are really counted */
 bool alloc_count_works();
 
-/* Make this thread's next allocation fail, or the one `after` so many. Not under
- * a sanitizer: returns false and does nothing. */
+/* Make this thread's next allocation fail, or the one `after` so many. Not
+ * under a sanitizer: returns false and does nothing. */
 bool alloc_count_fail_next(unsigned after = 0);
 
 #endif
