@@ -330,7 +330,7 @@ int mpi_layer_receive_settle(void *buffer, MPI_Count count, MPI_Datatype type,
                              MPI_Comm comm, MPI_Status *status);
 
 /* complete.c */
-/** Wait for an operation and complete its request, which the program loses.
+/** Wait for an operation and complete its request as the MPI does.
  *  @return MPI_SUCCESS or the first error. */
 int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
                       MPI_Status *status);
