@@ -88,7 +88,8 @@ char *tool_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** Ends the program after a message. */
 void tool_out_of_memory(void) __attribute__((noreturn));
 
-/** realloc, calloc and strdup that end the program when memory is out. */
+/** realloc, calloc and strdup that end the program when memory is out. The
+ *  caller frees the results. */
 void *tool_realloc(void *ptr, size_t size);
 void *tool_calloc(size_t count, size_t size);
 char *tool_strdup(const char *str);
@@ -134,7 +135,10 @@ void tool_list_put(tool_list_t *list, size_t index, char *str);
 /** @return The items joined by @a separator; the caller frees it. */
 char *tool_list_join(const tool_list_t *list, const char *separator);
 
+/** Bring the items into the order of strcmp(). */
 void tool_list_sort(tool_list_t *list);
+
+/** Release the items; the list is empty, and may be used again. */
 void tool_list_cleanup(tool_list_t *list);
 
 #endif

@@ -102,22 +102,6 @@ typedef struct oracle_worker {
     uint64_t               stale, planted, found;
 } oracle_worker_t;
 
-/** Who sees a disturbance that the hooks do not. */
-enum {
-    ORACLE_SEEN_BY_HOOKS,
-    ORACLE_SEEN_BY_KERNEL,
-    ORACLE_SEEN_BY_STUB
-};
-
-/** One way to take pages away from under a registration. */
-typedef struct oracle_disturbance {
-    const char *name;
-    unsigned   kinds;       /* of oracle_kind_t, bits */
-    unsigned   weight;      /* how often, beside the others */
-    int        seen_by;     /* ORACLE_SEEN_xx beside the hooks of UCX 1.13 */
-    void       (*run)(oracle_worker_t *worker, oracle_slot_t *slot);
-} oracle_disturbance_t;
-
 /** Bytes of a page, set once before anything else is called. */
 extern size_t oracle_page;
 
@@ -217,13 +201,15 @@ void oracle_common_close(oracle_world_t *world);
 /** A use of a common buffer, after which it may be disturbed. */
 void oracle_common(oracle_worker_t *worker);
 
-/* --- oracle_disturb.c --- */
+/* --- oracle_slot.c --- */
 
 /** Map a slot that is not mapped. */
 void oracle_slot_map(oracle_worker_t *worker, oracle_slot_t *slot);
 
 /** Unmap it so that everybody hears of it. */
 void oracle_slot_unmap(oracle_slot_t *slot);
+
+/* --- oracle_disturb.c, oracle_disturb_kernel.c --- */
 
 /** Disturb a slot in a random way; it is mapped whole afterwards. */
 void oracle_disturb(oracle_worker_t *worker, oracle_slot_t *slot);
@@ -234,9 +220,6 @@ void oracle_disturb_unseen(oracle_worker_t *worker, oracle_slot_t *slot);
 /** Give back what the disturbances of a worker opened. */
 void oracle_disturb_close(oracle_worker_t *worker);
 
-/** Start and wait for another process while a registration is in use. */
-void oracle_around(oracle_worker_t *worker, oracle_slot_t *slot);
-
 /* --- oracle_twin.c --- */
 
 /** Some random calls on two areas of memory, of which one is communicated from:
@@ -244,6 +227,9 @@ void oracle_around(oracle_worker_t *worker, oracle_slot_t *slot);
 void oracle_twin(oracle_worker_t *worker);
 
 /* --- oracle_elsewhere.c --- */
+
+/** Start and wait for another process while a registration is in use. */
+void oracle_around(oracle_worker_t *worker, oracle_slot_t *slot);
 
 /** Put a pipe in place of the descriptor by which memory is watched, as a
  *  program does that closes what it does not know. @return It, or -1 if there

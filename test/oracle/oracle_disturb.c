@@ -5,442 +5,18 @@
 #  define _GNU_SOURCE
 #endif
 
-#include "oracle.h"
+#include "oracle_disturb.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <liburing.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef MADV_DONTNEED_LOCKED
-#  define MADV_DONTNEED_LOCKED 24
-#endif
 
 #ifndef MADV_GUARD_INSTALL
 #  define MADV_GUARD_INSTALL 102
 #  define MADV_GUARD_REMOVE  103
 #endif
-
-#define ORACLE_PROT (PROT_READ | PROT_WRITE)
-#define ORACLE_ANON_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS)
-#define ORACLE_BIT(_kind) (1u << (_kind))
-#define ORACLE_ALL_KINDS (ORACLE_BIT(ORACLE_KIND_LAST) - 1)
-
-
-/*
- * Mapping
- */
-
-static void oracle_slot_close(oracle_slot_t *slot)
-{
-    if (slot->fd >= 0) {
-        close(slot->fd);
-        slot->fd = -1;
-    }
-}
-
-/* What fills the slot from now on. Its address range is the slot's already, so
- * nothing else can come to lie there. */
-static void oracle_slot_place(oracle_slot_t *slot, oracle_kind_t kind)
-{
-    int flags = ORACLE_ANON_FLAGS;
-
-    oracle_slot_close(slot);
-    slot->kind = kind;
-    if (kind == ORACLE_SHARED) {
-        flags    = MAP_SHARED;
-        slot->fd = memfd_create("oracle", MFD_CLOEXEC);
-        if ((slot->fd < 0) || (ftruncate(slot->fd, slot->length) != 0)) {
-            oracle_die("memfd_create");
-        }
-    }
-    if (mmap(slot->address, slot->length, ORACLE_PROT, flags | MAP_FIXED,
-             slot->fd, 0) == MAP_FAILED) {
-        oracle_die("mmap");
-    }
-}
-
-/* Room for the slot and a page without access, which makes a growing mremap()
- * move; at @a where if that is still free */
-static void oracle_slot_reserve(oracle_slot_t *slot, void *where)
-{
-    void *address = MAP_FAILED;
-
-    if (where != NULL) {
-        address = mmap(where, slot->length + oracle_page, PROT_NONE,
-                       ORACLE_ANON_FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
-    }
-    if (address == MAP_FAILED) {
-        address = mmap(NULL, slot->length + oracle_page, PROT_NONE,
-                       ORACLE_ANON_FLAGS, -1, 0);
-    }
-    if (address == MAP_FAILED) {
-        oracle_die("mmap");
-    }
-    slot->address = address;
-}
-
-static oracle_kind_t oracle_random_kind(oracle_worker_t *worker)
-{
-    return (oracle_below(worker, 4) == 0) ? ORACLE_SHARED : ORACLE_ANON;
-}
-
-void oracle_slot_map(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    slot->fd     = -1;
-    /* Mostly small, for a cycle costs by the page */
-    slot->length = (1 + oracle_below(worker, 1 + oracle_below(worker,
-                                             ORACLE_MAX_PAGES))) * oracle_page;
-    oracle_slot_reserve(slot, NULL);
-    oracle_slot_place(slot, oracle_random_kind(worker));
-}
-
-void oracle_slot_unmap(oracle_slot_t *slot)
-{
-    munmap(slot->address, slot->length + oracle_page);
-    oracle_slot_close(slot);
-    slot->address = NULL;
-}
-
-/* A part of the slot: a page boundary, and a length that need not be whole
- * pages, as the kernel rounds it up */
-static char *oracle_part(oracle_worker_t *worker, const oracle_slot_t *slot,
-                         size_t *length_p)
-{
-    size_t pages  = slot->length / oracle_page;
-    size_t first  = oracle_below(worker, pages);
-    size_t length = (1 + oracle_below(worker, pages - first)) * oracle_page;
-
-    *length_p = length - (oracle_below(worker, 2) *
-                          oracle_below(worker, oracle_page));
-    return slot->address + (first * oracle_page);
-}
-
-/*
- * What UCX's hooks see
- */
-
-static void oracle_munmap_same(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    char *address = slot->address;
-
-    oracle_slot_unmap(slot);
-    oracle_slot_reserve(slot, address);
-    oracle_slot_place(slot, oracle_random_kind(worker));
-}
-
-static void oracle_munmap_other(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    oracle_slot_unmap(slot);
-    oracle_slot_map(worker, slot);
-}
-
-static void oracle_munmap_part(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    char *address, *end;
-    size_t length;
-
-    address = oracle_part(worker, slot, &length);
-    end     = slot->address + slot->length + oracle_page;
-    munmap(address, length);
-    length = (length + oracle_page - 1) & ~(oracle_page - 1);
-    if (mmap(address, length, ORACLE_PROT,
-             ORACLE_ANON_FLAGS | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED) {
-        return;
-    }
-
-    /* Another thread was faster: the hole is its now */
-    munmap(slot->address, address - slot->address);
-    munmap(address + length, end - (address + length));
-    oracle_slot_close(slot);
-    oracle_slot_map(worker, slot);
-}
-
-static void oracle_map_fixed(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    if (mmap(address, length, ORACLE_PROT, ORACLE_ANON_FLAGS | MAP_FIXED, -1,
-             0) == MAP_FAILED) {
-        oracle_die("mmap");
-    }
-}
-
-static void oracle_replace(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    oracle_slot_place(slot, oracle_random_kind(worker));
-}
-
-static void oracle_dontneed(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_DONTNEED);
-}
-
-static void oracle_free(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_FREE);
-}
-
-static void oracle_remove(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_REMOVE);
-}
-
-static void oracle_pageout(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_PAGEOUT);
-}
-
-static void oracle_protect(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    (void)worker;
-    mprotect(slot->address, slot->length, PROT_NONE);
-    mprotect(slot->address, slot->length, ORACLE_PROT);
-}
-
-/* The page behind the slot is taken, so growing moves the pages. They go on
- * under their new address; the old one gets others. */
-static void oracle_mremap_away(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    char *old = slot->address;
-    void *address;
-
-    address = mremap(old, slot->length, slot->length + oracle_page,
-                     MREMAP_MAYMOVE);
-    if (address == MAP_FAILED) {
-        /* Earlier disturbances have left several mappings here */
-        oracle_munmap_same(worker, slot);
-        return;
-    }
-    munmap(address, slot->length + oracle_page);
-    munmap(old + slot->length, oracle_page);
-    oracle_slot_reserve(slot, old);
-    oracle_slot_place(slot, oracle_random_kind(worker));
-}
-
-static int oracle_shm_create(size_t length)
-{
-    int id = shmget(IPC_PRIVATE, length, IPC_CREAT | 0600);
-
-    if (id < 0) {
-        oracle_die("shmget");
-    }
-    return id;
-}
-
-static void oracle_shmat_remap(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    int id = oracle_shm_create(slot->length);
-    void *address;
-
-    (void)worker;
-    address = shmat(id, slot->address, SHM_REMAP);
-    shmctl(id, IPC_RMID, NULL);
-    if (address == (void*)-1) {
-        oracle_die("shmat");
-    }
-    oracle_slot_close(slot);
-    slot->kind = ORACLE_SHM;
-}
-
-static void oracle_shmdt(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    char *old = slot->address;
-
-    shmdt(old);
-    munmap(old + slot->length, oracle_page);
-    oracle_slot_reserve(slot, old);
-    oracle_slot_place(slot, oracle_random_kind(worker));
-}
-
-/* The child of a vfork() has its parent's memory */
-static void oracle_vfork_munmap(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    char *old = slot->address;
-    pid_t pid;
-
-    pid = vfork();
-    if (pid == 0) {
-        munmap(old, slot->length + oracle_page);
-        _exit(0);
-    }
-    if (pid < 0) {
-        return;
-    }
-    while ((waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
-    }
-    oracle_slot_reserve(slot, old);
-    oracle_slot_place(slot, oracle_random_kind(worker));
-}
-
-/*
- * What UCX's hooks do not see
- */
-
-static void oracle_raw_munmap(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    (void)worker;
-    syscall(SYS_munmap, slot->address, slot->length);
-    if (syscall(SYS_mmap, slot->address, slot->length, ORACLE_PROT,
-                ORACLE_ANON_FLAGS | MAP_FIXED_NOREPLACE, -1, 0L) < 0) {
-        syscall(SYS_munmap, slot->address + slot->length, oracle_page);
-        oracle_slot_close(slot);
-        oracle_slot_map(worker, slot);
-        return;
-    }
-    oracle_slot_close(slot);
-    slot->kind = ORACLE_ANON;
-}
-
-static void oracle_raw_map_fixed(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    syscall(SYS_mmap, address, length, ORACLE_PROT,
-            ORACLE_ANON_FLAGS | MAP_FIXED, -1, 0L);
-}
-
-static void oracle_raw_dontneed(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    syscall(SYS_madvise, address, length, MADV_DONTNEED);
-}
-
-static void oracle_dontneed_locked(oracle_worker_t *worker,
-                                   oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_DONTNEED_LOCKED);
-}
-
-/* The wrapper of libc is older than Linux's leave to use this on oneself */
-static void oracle_process_madvise(oracle_worker_t *worker,
-                                   oracle_slot_t *slot)
-{
-    struct {
-        void   *base;
-        size_t length;
-    } part;
-
-    if (worker->pidfd < 0) {
-        worker->pidfd = syscall(SYS_pidfd_open, getpid(), 0);
-    }
-    part.base = oracle_part(worker, slot, &part.length);
-    syscall(SYS_process_madvise, worker->pidfd, &part, 1, MADV_DONTNEED, 0);
-}
-
-static void oracle_ring_open(oracle_worker_t *worker)
-{
-    worker->ring = calloc(1, sizeof(*worker->ring));
-    if ((worker->ring == NULL) ||
-        (io_uring_queue_init(1, worker->ring, 0) != 0)) {
-        oracle_die("io_uring_queue_init");
-    }
-}
-
-/* A thread of the kernel's makes the call */
-static void oracle_uring_madvise(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    struct io_uring_cqe *cqe;
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    if (worker->ring == NULL) {
-        oracle_ring_open(worker);
-    }
-    io_uring_prep_madvise(io_uring_get_sqe(worker->ring), address, length,
-                          MADV_DONTNEED);
-    if ((io_uring_submit(worker->ring) != 1) ||
-        (io_uring_wait_cqe(worker->ring, &cqe) != 0) || (cqe->res != 0)) {
-        oracle_die("madvise by io_uring");
-    }
-    io_uring_cqe_seen(worker->ring, cqe);
-}
-
-static void oracle_mremap_onto(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    void *other;
-
-    (void)worker;
-    other = mmap(NULL, slot->length, ORACLE_PROT, ORACLE_ANON_FLAGS, -1, 0);
-    if ((other == MAP_FAILED) ||
-        (syscall(SYS_mremap, other, slot->length, slot->length,
-                 MREMAP_MAYMOVE | MREMAP_FIXED, slot->address) < 0)) {
-        oracle_die("mremap");
-    }
-    oracle_slot_close(slot);
-    slot->kind = ORACLE_ANON;
-}
-
-#ifdef MREMAP_DONTUNMAP
-static void oracle_mremap_dontunmap(oracle_worker_t *worker,
-                                    oracle_slot_t *slot)
-{
-    long other;
-
-    (void)worker;
-    other = syscall(SYS_mremap, slot->address, slot->length, slot->length,
-                    MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0L);
-    if (other > 0) {
-        munmap((void*)other, slot->length);
-    }
-}
-#endif
-
-static void oracle_punch_hole(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    length = (length + oracle_page - 1) & ~(oracle_page - 1);
-    if (fallocate(slot->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  address - slot->address, length) != 0) {
-        oracle_die("fallocate");
-    }
-}
-
-static void oracle_truncate(oracle_worker_t *worker, oracle_slot_t *slot)
-{
-    (void)worker;
-    if ((ftruncate(slot->fd, 0) != 0) ||
-        (ftruncate(slot->fd, slot->length) != 0)) {
-        oracle_die("ftruncate");
-    }
-}
-
-static void oracle_remap_file_pages(oracle_worker_t *worker,
-                                    oracle_slot_t *slot)
-{
-    size_t pages = slot->length / oracle_page;
-
-    syscall(SYS_remap_file_pages,
-            slot->address + (oracle_below(worker, pages) * oracle_page),
-            oracle_page, 0, oracle_below(worker, pages), 0);
-}
 
 /*
  * What the stub sees
@@ -466,114 +42,85 @@ static void oracle_guard(oracle_worker_t *worker, oracle_slot_t *slot)
     }
 }
 
-static const oracle_disturbance_t oracle_disturbances[] = {
-    {"munmap_same", ORACLE_ALL_KINDS, 60, ORACLE_SEEN_BY_HOOKS,
-     oracle_munmap_same},
-    {"munmap_other", ORACLE_ALL_KINDS, 10, ORACLE_SEEN_BY_HOOKS,
-     oracle_munmap_other},
-    {"munmap_part", ORACLE_BIT(ORACLE_ANON), 60, ORACLE_SEEN_BY_HOOKS,
-     oracle_munmap_part},
-    {"map_fixed", ORACLE_BIT(ORACLE_ANON), 60, ORACLE_SEEN_BY_HOOKS,
-     oracle_map_fixed},
-    {"replace", ORACLE_ALL_KINDS, 40, ORACLE_SEEN_BY_HOOKS,
-     oracle_replace},
-    {"dontneed", ORACLE_ALL_KINDS, 60, ORACLE_SEEN_BY_HOOKS,
-     oracle_dontneed},
-    {"free", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_HOOKS,
-     oracle_free},
-    {"remove", ORACLE_BIT(ORACLE_SHARED), 60, ORACLE_SEEN_BY_HOOKS,
-     oracle_remove},
-    {"pageout", ORACLE_ALL_KINDS, 4, ORACLE_SEEN_BY_HOOKS,
-     oracle_pageout},
-    {"protect", ORACLE_ALL_KINDS, 10, ORACLE_SEEN_BY_HOOKS,
-     oracle_protect},
-    {"mremap_away", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_HOOKS,
-     oracle_mremap_away},
-    {"shmat_remap", ORACLE_ALL_KINDS, 4, ORACLE_SEEN_BY_HOOKS,
-     oracle_shmat_remap},
-    {"shmdt", ORACLE_BIT(ORACLE_SHM), 60, ORACLE_SEEN_BY_HOOKS,
-     oracle_shmdt},
-    {"vfork_munmap", ORACLE_ALL_KINDS, 1, ORACLE_SEEN_BY_HOOKS,
-     oracle_vfork_munmap},
-
-    {"raw_munmap", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_raw_munmap},
-    {"raw_map_fixed", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_raw_map_fixed},
-    {"raw_dontneed", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_raw_dontneed},
-    {"dontneed_locked", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_dontneed_locked},
-    {"process_madvise", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_process_madvise},
-    {"uring_madvise", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_uring_madvise},
-    {"mremap_onto", ORACLE_ALL_KINDS, 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_mremap_onto},
-#ifdef MREMAP_DONTUNMAP
-    {"mremap_dontunmap", ORACLE_BIT(ORACLE_ANON), 20, ORACLE_SEEN_BY_KERNEL,
-    
-     oracle_mremap_dontunmap},
-#endif
-    {"punch_hole", ORACLE_BIT(ORACLE_SHARED), 40, ORACLE_SEEN_BY_KERNEL,
-     oracle_punch_hole},
-    {"truncate", ORACLE_BIT(ORACLE_SHARED), 20, ORACLE_SEEN_BY_KERNEL,
-     oracle_truncate},
-    {"remap_file_pages", ORACLE_BIT(ORACLE_SHARED), 20, ORACLE_SEEN_BY_KERNEL,
-    
-     oracle_remap_file_pages},
-
-    {"guard", ORACLE_BIT(ORACLE_ANON), 40, ORACLE_SEEN_BY_STUB, oracle_guard}
+static const oracle_disturbance_t oracle_stub[] = {
+    {"guard", ORACLE_BIT(ORACLE_ANON), 40, oracle_guard}
 };
 
-#define ORACLE_NUM_DISTURBANCES \
-    (sizeof(oracle_disturbances) / sizeof(oracle_disturbances[0]))
+static const oracle_disturbances_t oracle_disturbances_stub = {
+    .table   = oracle_stub,
+    .count   = sizeof(oracle_stub) / sizeof(oracle_stub[0]),
+    .seen_by = ORACLE_SEEN_BY_STUB
+};
+
+/*
+ * Which one
+ */
+
+static const oracle_disturbances_t *const oracle_groups[] = {
+    &oracle_disturbances_hooks, &oracle_disturbances_kernel,
+    &oracle_disturbances_stub
+};
+
+#define ORACLE_NUM_GROUPS (sizeof(oracle_groups) / sizeof(oracle_groups[0]))
 
 /* 0 if a disturbance does not go with this slot */
 static unsigned oracle_weight(const oracle_worker_t *worker,
-                              const oracle_slot_t *slot, unsigned index)
+                              const oracle_slot_t *slot, int seen_by,
+                              const oracle_disturbance_t *it)
 {
-    const oracle_disturbance_t *it = &oracle_disturbances[index];
-
     return (!(it->kinds & ORACLE_BIT(slot->kind)) ||
-            ((it->seen_by == ORACLE_SEEN_BY_KERNEL) &&
+            ((seen_by == ORACLE_SEEN_BY_KERNEL) &&
              worker->options->hooks_only) ||
-            ((it->seen_by == ORACLE_SEEN_BY_STUB) &&
-             !worker->options->has_stub) ||
-            ((it->run == oracle_shmat_remap) &&
+            ((seen_by == ORACLE_SEEN_BY_STUB) && !worker->options->has_stub) ||
+            ((it->kinds & ORACLE_PINS_FILE) &&
              !worker->options->takes_files)) ?
            0 : it->weight;
 }
 
-void oracle_disturb(oracle_worker_t *worker, oracle_slot_t *slot)
+static unsigned oracle_group_weight(const oracle_worker_t *worker,
+                                    const oracle_slot_t *slot,
+                                    const oracle_disturbances_t *group)
 {
+    unsigned total = 0;
+    unsigned i;
+
+    for (i = 0; i < group->count; ++i) {
+        total += oracle_weight(worker, slot, group->seen_by, &group->table[i]);
+    }
+    return total;
+}
+
+static const oracle_disturbance_t *oracle_pick(oracle_worker_t *worker,
+                                               const oracle_slot_t *slot)
+{
+    const oracle_disturbances_t *const *group = oracle_groups;
+    const oracle_disturbance_t *it;
     unsigned total = 0;
     unsigned pick, i;
 
-    for (i = 0; i < ORACLE_NUM_DISTURBANCES; ++i) {
-        total += oracle_weight(worker, slot, i);
+    for (i = 0; i < ORACLE_NUM_GROUPS; ++i) {
+        total += oracle_group_weight(worker, slot, oracle_groups[i]);
     }
 
     pick = oracle_below(worker, total);
-    for (i = 0; pick >= oracle_weight(worker, slot, i); ++i) {
-        pick -= oracle_weight(worker, slot, i);
+    for (; pick >= oracle_group_weight(worker, slot, *group); ++group) {
+        pick -= oracle_group_weight(worker, slot, *group);
     }
+    it = (*group)->table;
+    for (; pick >= oracle_weight(worker, slot, (*group)->seen_by, it); ++it) {
+        pick -= oracle_weight(worker, slot, (*group)->seen_by, it);
+    }
+    return it;
+}
+
+void oracle_disturb(oracle_worker_t *worker, oracle_slot_t *slot)
+{
+    const oracle_disturbance_t *it = oracle_pick(worker, slot);
 
     memmove(&slot->history[1], &slot->history[0],
             sizeof(slot->history) - sizeof(slot->history[0]));
-    slot->history[0] = oracle_disturbances[i].name;
-    oracle_disturbances[i].run(worker, slot);
-}
-
-void oracle_disturb_close(oracle_worker_t *worker)
-{
-    if (worker->pidfd >= 0) {
-        close(worker->pidfd);
-    }
-    if (worker->ring != NULL) {
-        io_uring_queue_exit(worker->ring);
-        free(worker->ring);
-    }
+    slot->history[0] = it->name;
+    it->run(worker, slot);
 }
 
 /* By a raw system call, which nobody tells of. @return Zero if the kernel has

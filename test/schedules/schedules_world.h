@@ -69,6 +69,7 @@ typedef struct sim_world {
     sim_comp_t            comps[SIM_MAX_COMPS];
     unsigned              num_comps;
     unsigned              running;      /* main threads */
+    int                   has_leak;     /* one of them keeps a use */
     int                   helper;       /* fiber, -1: none */
     int                   is_notified;
     int                   step_owner;   /* fiber, -1: none */

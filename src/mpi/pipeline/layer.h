@@ -154,42 +154,104 @@ typedef struct mpi_layer {
 extern mpi_layer_t mpi_layer;
 
 /* init.c */
+/** A line on stderr, if the user wants to know. */
 void mpi_layer_say(const char *format, ...)
         __attribute__((format(printf, 1, 2)));
+
+/** Call the communicator's error handler, as the MPI does. @return @a code, if
+ *  it comes back. */
 int mpi_layer_error(MPI_Comm comm, int code);
 
 /* comm.c */
+/** Before any communicator is known. @return Of the MPI. */
 int mpi_layer_comm_setup(void);
+
+/** @return What is known of a communicator, which lives as long as it does;
+ *          NULL: its messages are the MPI's alone. */
 mpi_layer_comm_t *mpi_layer_comm_get(MPI_Comm comm);
+
+/** By all members of a new communicator: agree on its id, with collective
+ *  calls. Where one cannot, all leave it to the MPI. */
 void mpi_layer_comm_agree(MPI_Comm comm);
 
 /* type.c */
+/** @return Nonzero if elements of a type lie in one piece and in their
+ *          order. */
 int mpi_layer_type_is_contiguous(MPI_Datatype type);
+
+/** Put bytes, which lie in one piece, where a type says. @param length  Bytes,
+ *  at most those of @a count elements. @return Of the MPI. */
 int mpi_layer_type_spread(const void *bytes, size_t length, void *buffer,
                           int count, MPI_Datatype type);
 
 /* herald.c */
+/** Write a herald of a message of @a length bytes; @a to has
+ *  MPI_LAYER_HERALD_BYTES. */
 void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length);
+
+/** @return Nonzero if there is a herald, of which @a herald is a copy then. */
 int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald);
+
+/** @return The pipeline's tag for message @a number of a communicator, of which
+ *          16 bits count, and MPI's tag, which is not negative. */
 uint64_t mpi_layer_tag(const mpi_layer_comm_t *comm, uint32_t number, int tag);
 #define MPI_LAYER_TAG_NUMBER_MASK (UINT64_C(0xffff) << 31)
 
-/* op.c: requests */
+/* op.c: requests. An operation is in the hands of the thread that has its
+ * request; what else others do to it, they do under the lock. */
+
+/** @return An operation that nobody knows of, for @ref mpi_layer_op_delete;
+ *          NULL for want of memory. */
 mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm);
+
+/** Release one that is not in the table, with what it owns. */
 void mpi_layer_op_delete(mpi_layer_op_t *op);
+
+/** Where the program's bytes do not lie in one piece, have others in their
+ *  place, as many as `room`; the program may free the type before the message
+ *  is there. @return Nonzero if so; 0 for want of memory. */
 int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, int count,
                           MPI_Datatype type);
+
+/** Know an operation by its request, the program's handle; the table owns it
+ *  until @ref mpi_layer_op_finish. */
 void mpi_layer_op_add(mpi_layer_op_t *op, MPI_Request request);
+
+/** @return The operation of a request, or NULL if the MPI's is all there is. */
 mpi_layer_op_t *mpi_layer_op_find(MPI_Request request);
+
+/** A receive begins: from now on a herald may come for it. */
 void mpi_layer_op_post(mpi_layer_op_t *op);
+
+/** Does it need the pipeline's progress? Under the lock, if others know of
+ *  it. */
 void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy);
+
+/** The herald of a receive is here: ask for its message. Under the lock,
+ *  POSTED. */
 void mpi_layer_op_receive(mpi_layer_op_t *op,
                           const mpi_layer_herald_t *herald);
+
+/** See how far an operation is. @return Nonzero if the MPI's functions complete
+ *          its request at once. */
 int mpi_layer_op_is_ready(mpi_layer_op_t *op);
+
+/** The MPI is asked to free its request, or (0) has not done so: meanwhile it
+ *  is not found, for another one may have the handle. */
 void mpi_layer_op_release(mpi_layer_op_t *op, int releasing);
+
+/** Put the message's length, source and tag in place of its herald's. @a status
+ *  may be MPI_STATUS_IGNORE. */
 void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status);
+
+/** The MPI has completed its request: release it, or have it idle if it is
+ *  persistent. @return The layer's error, or MPI_SUCCESS. */
 int mpi_layer_op_finish(mpi_layer_op_t *op);
+
+/** The program has freed the request of one that is not complete. */
 void mpi_layer_op_set_free(mpi_layer_op_t *op);
+
+/** End those of them that are complete. @return How many are left. */
 int mpi_layer_ops_end_freed(void);
 
 /** @return Nonzero if there may be requests in the table. */
@@ -200,29 +262,58 @@ static inline int mpi_layer_has_ops(void)
 }
 
 /* progress.c */
+/** The pipeline's, called from UCP's progress. @return Events. */
 unsigned mpi_layer_hook(void *worker);
+
+/** One turn of a thread that waits for something of the layer's. */
 void mpi_layer_pump(void);
+
+/** Look for heralds in the buffers of receives that are posted. */
 void mpi_layer_peek(void);
+
+/** No step from now on: the pipeline is about to go. Waits for one under
+ *  way. */
 void mpi_layer_progress_end(void);
 
 /* probe.c */
+/** @return What was taken for a matched probe, out of the list and the caller's
+ *          now; NULL: the message is the MPI's. */
 mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message);
+
+/** Release it. @a status, which may be MPI_STATUS_IGNORE, gets source and
+ *  tag. */
 void mpi_layer_taken_end(mpi_layer_taken_t *taken, MPI_Status *status);
 
 /* send.c */
+/** @return Nonzero if a send is not the MPI's alone: it is long, to another
+ *          process and of one piece, or as long as a herald. */
 int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
                          MPI_Comm comm);
+
+/** Send from a copy of at most INT_MAX bytes: the buffer is the caller's again
+ *  at once. @return Of the MPI. */
 int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
                         int dest, int tag, MPI_Comm comm);
 
 /* receive.c */
+/** @return Bytes of so many elements; 0 if there are none. */
 size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type);
+
+/** @return Nonzero if a herald may come for a receive. */
 int mpi_layer_receive_may_take(size_t room, int source, MPI_Comm comm);
+
+/** Wait for a receive and a send, in this order. @a status, which may be
+ *  MPI_STATUS_IGNORE, is the receive's. @return Of the one that failed. */
 int mpi_layer_receive_both(MPI_Request requests[2], int source,
                            MPI_Status *status);
+
+/** @return An operation for a receive, or NULL if it is the MPI's alone. */
 mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
                                      MPI_Datatype type, int source,
                                      MPI_Comm comm);
+
+/** The MPI has begun the receive, or not: add the operation, or release it.
+ *  @return @a result, which is the MPI's. */
 int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
                             MPI_Request request);
 
@@ -232,10 +323,15 @@ int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
     ((_op)->owns ? (int)(_op)->room : (_count)), \
     ((_op)->owns ? MPI_BYTE : (_type))
 
+/** The MPI has received something: if it is a herald, receive its message.
+ *  @param status  That of the herald, not to be ignored; the message's then.
+ *  @return MPI_SUCCESS, or what the error handler was called with. */
 int mpi_layer_receive_settle(void *buffer, MPI_Count count, MPI_Datatype type,
                              MPI_Comm comm, MPI_Status *status);
 
 /* complete.c */
+/** Wait for an operation and complete its request as the MPI does.
+ *  @return MPI_SUCCESS or the first error. */
 int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
                       MPI_Status *status);
 

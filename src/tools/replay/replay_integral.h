@@ -23,6 +23,8 @@ typedef struct replay_integral {
 } replay_integral_t;
 
 
+/** Nothing is pinned when the trace begins. @a figures are cleared; @a curve
+ *  may be NULL. */
 static inline void
 replay_integral_init(replay_integral_t *integral, const replay_trace_t *trace,
                      replay_figures_t *figures, replay_curve_t *curve)
@@ -37,6 +39,7 @@ replay_integral_init(replay_integral_t *integral, const replay_trace_t *trace,
     }
 }
 
+/** Time has gone on to @a time_ns, not before the last. */
 static inline void replay_integral_to(replay_integral_t *integral,
                                       uint64_t time_ns)
 {

@@ -13,12 +13,15 @@
  * between their ends, which items contain which, and when each is used.
  */
 
+/** @return The start of the page that an address is in. */
 static inline uint64_t replay_page_down(const replay_trace_t *trace,
                                         uint64_t address)
 {
     return address & ~(uint64_t)(trace->page_size - 1);
 }
 
+/** @return The first start of a page that is not below an address; the last
+ *          there is, if none is. */
 static inline uint64_t replay_page_up(const replay_trace_t *trace,
                                       uint64_t address)
 {

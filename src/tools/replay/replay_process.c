@@ -428,6 +428,26 @@ void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
  * Life
  */
 
+/* As a process is at its first event */
+static void replay_process_reset(replay_process_t *process)
+{
+    process->helper_ns     = process->main_ns;
+    process->wait_ns       = process->main_ns;
+    process->left_until_ns = 0;
+    process->due_ns        = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns      = UCS_REGCACHE_TIME_NEVER;
+    process->resume_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->random        = process->params->seed;
+    process->pinned        = 0;
+    process->lost_ns       = 0;
+    process->free_memhs    = NULL;
+    process->said          = NULL;
+    ucs_store_relaxed(&process->wants.all, 0);
+    process->said_count    = process->said_capacity = 0;
+    process->fiber         = NULL;
+    process->is_helper     = 0;
+}
+
 ucs_status_t replay_process_open(replay_process_t *process)
 {
     const replay_params_t *params = process->params;
@@ -457,22 +477,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
     };
     ucs_status_t status;
 
-    process->helper_ns     = process->main_ns;
-    process->wait_ns       = process->main_ns;
-    process->left_until_ns = 0;
-    process->due_ns        = UCS_REGCACHE_TIME_NEVER;
-    process->woken_ns      = UCS_REGCACHE_TIME_NEVER;
-    process->resume_ns     = UCS_REGCACHE_TIME_NEVER;
-    process->random        = params->seed;
-    process->pinned        = 0;
-    process->lost_ns       = 0;
-    process->free_memhs    = NULL;
-    process->said          = NULL;
-    ucs_store_relaxed(&process->wants.all, 0);
-    process->said_count    = process->said_capacity = 0;
-    process->fiber         = NULL;
-    process->is_helper     = 0;
-
+    replay_process_reset(process);
     status = ucs_regcache_create(&engine, &env, &process->engine);
     if (status == UCS_OK) {
         process->has_helper = ucs_regcache_needs_helper(process->engine);

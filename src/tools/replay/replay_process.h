@@ -62,6 +62,7 @@ typedef struct replay_fibers {
     size_t              total;   /**< ever made */
 } replay_fibers_t;
 
+/** Make and release a store of stacks; all are back when it is released. */
 void replay_fibers_init(replay_fibers_t *fibers);
 void replay_fibers_cleanup(replay_fibers_t *fibers);
 
@@ -157,6 +158,7 @@ uint64_t replay_process_wait_step(replay_process_t *process);
  */
 void replay_process_wait_until(replay_process_t *process, uint64_t until_ns);
 
+/** The main thread ends a use, whose handle this is. */
 void replay_process_put(replay_process_t *process, ucs_regcache_memh_t memh);
 
 END_C_DECLS

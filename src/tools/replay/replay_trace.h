@@ -125,6 +125,7 @@ int replay_trace_read(const char *file, ucs_trace_t *raw);
 void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
                           uint64_t min_size, replay_trace_t *trace);
 
+/** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);
 
 /** @return Bytes of an item. */

@@ -186,6 +186,7 @@ void tool_merge_finish(tool_merge_t *merge);
 /** @return The merge as an object, which the caller owns. */
 json_t *tool_merge_to_json(const tool_merge_t *merge);
 
+/** Release the reports of all ranks. */
 void tool_merge_cleanup(tool_merge_t *merge);
 
 /** Print words and table for people. */

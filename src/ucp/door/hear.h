@@ -195,6 +195,8 @@ static inline int ucp_door_is_idle(unsigned count)
 void ucp_door_idle(void);
 
 
+/** The end of a call of UCP's, by the thread that made it. @param place  Where
+ *  the thread was before. */
 static inline void ucp_door_leave(unsigned place)
 {
     ucp_door_thread.place = place;

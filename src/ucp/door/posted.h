@@ -49,6 +49,7 @@ typedef struct ucp_door_posted {
 } ucp_door_posted_t;
 
 
+/** @return What an operation is known by: its thread's number and its own. */
 static inline ucp_door_ticket_t ucp_door_ticket(uint32_t thread, uint32_t id)
 {
     return ((uint64_t)thread << 32) | id;

@@ -56,6 +56,8 @@ void ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end);
 uint64_t ucp_firehose_revoke(ucx_firehose_h firehose, uint64_t start,
                              uint64_t end);
 
+/** @return Nonzero once nobody uses what @ref ucp_firehose_revoke took, whose
+ *          number @a doom is. */
 int ucp_firehose_is_released(ucx_firehose_h firehose, uint64_t doom);
 
 /** @return Nonzero if all invariants of the instance hold; takes the time of

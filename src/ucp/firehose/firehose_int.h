@@ -344,6 +344,8 @@ uint64_t ucp_firehose_warden_now(void);
 /** Buckets may have been let go: those that wait are to look. */
 void ucp_firehose_warden_tell(ucx_firehose_h firehose);
 
+/** Take the instance's lock, and be known as its owner: an event inside of a
+ *  call finds out that it is its own thread's. */
 static inline void ucp_firehose_lock(ucx_firehose_h firehose)
 {
     pthread_mutex_lock(&firehose->lock);
@@ -352,12 +354,14 @@ static inline void ucp_firehose_lock(ucx_firehose_h firehose)
     ucs_store_relaxed(&firehose->owner, ucs_lock_self());
 }
 
+/** Give it back. */
 static inline void ucp_firehose_unlock(ucx_firehose_h firehose)
 {
     ucs_store_relaxed(&firehose->owner, NULL); /* relaxed: as above */
     pthread_mutex_unlock(&firehose->lock);
 }
 
+/** @return The oldest epoch of a peer, or NULL. Under the lock. */
 static inline ucp_firehose_epoch_t *
 ucp_firehose_peer_first_epoch(ucp_firehose_peer_t *peer)
 {

@@ -39,6 +39,7 @@ typedef struct ucp_firehose_going {
     ucp_firehose_going_range_t ranges[UCP_FIREHOSE_GOING_MAX];
 } ucp_firehose_going_t;
 
+/** Nothing is going. Before anybody else knows of it. */
 void ucp_firehose_going_init(ucp_firehose_going_t *going);
 
 /** The event of this range has come. @return For

@@ -36,6 +36,7 @@ typedef struct ucp_firehose_history {
 ucs_status_t
 ucp_firehose_history_init(ucp_firehose_history_t *history, size_t count);
 
+/** Release what it remembers. */
 void ucp_firehose_history_cleanup(ucp_firehose_history_t *history);
 
 /** This bucket is missed now. */

@@ -38,6 +38,7 @@ typedef struct ucp_firehose_worth {
     uint64_t chosen;  /**< `count` at the last choice */
 } ucp_firehose_worth_t;
 
+/** Nothing has been seen yet. @param victims  MAXVICTIM, buckets. */
 void ucp_firehose_worth_init(ucp_firehose_worth_t *worth, size_t victims);
 
 /** A registration, or a deregistration, has taken so long. */

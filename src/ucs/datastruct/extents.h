@@ -35,22 +35,26 @@ typedef struct ucs_extents {
 /** Spare nodes that an owner keeps in store for removals. */
 #define UCS_EXTENTS_SPARES 64
 
+/** Make an empty set without spare nodes. */
 void ucs_extents_init(ucs_extents_t *set);
 
-/** Release all nodes. */
+/** Release all nodes, spare ones too. May call free(). */
 void ucs_extents_cleanup(ucs_extents_t *set);
 
-/** Hand over a node from malloc(). */
+/** Hand over a node from malloc(), which the set owns from now on. */
 void ucs_extents_give(ucs_extents_t *set, ucs_itree_node_t *node);
 
 /** @return Nonzero if the whole of [start, end) is in the set. */
 int ucs_extents_covers(const ucs_extents_t *set, uintptr_t start,
                        uintptr_t end);
 
-/** Add [start, end); does nothing if no spare node is left. */
+/** Add [start, end), start above 0 and below end. Takes one spare node at most;
+ *  does nothing if there is none. */
 void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
-/** Remove [start, end). */
+/** Remove [start, end), start below end, from wherever it is in the set. What
+ *  has to be forgotten besides, for want of a spare node, is counted in
+ *  lost_bytes. */
 void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
 /** @return Nonzero if the invariants hold; for tests and debug. */

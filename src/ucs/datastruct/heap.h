@@ -41,6 +41,7 @@ typedef struct ucs_heap {
     unsigned        count;
 } ucs_heap_t;
 
+/** Make an empty heap without room. */
 void ucs_heap_init(ucs_heap_t *heap);
 
 /** Release the segments; the elements are not touched. */

@@ -38,9 +38,11 @@ typedef struct ucs_itree {
     size_t           count;
 } ucs_itree_t;
 
+/** Make an empty tree. */
 void ucs_itree_init(ucs_itree_t *tree);
 
-/** Insert a node whose start and end are set. */
+/** Insert a node whose start and end are set, start below end, and which is in
+ *  no tree. It is the caller's, and stays where it is until it is removed. */
 void ucs_itree_insert(ucs_itree_t *tree, ucs_itree_node_t *node);
 
 /** Remove a node that is in the tree. */

@@ -245,18 +245,21 @@ uint64_t ucs_ledger_self(void);
 
 
 /** Figures of slots that are owned, for no more than @a limit, the bytes that a
- *  process can pin on this node at most; beyond it they are nonsense, and 0. */
+ *  process can pin on this node at most. @return @a bytes; 0 beyond the limit,
+ *  for then another process has written over them. */
 static inline uint64_t ucs_ledger_bounded(uint64_t bytes, uint64_t limit)
 {
     return (bytes <= limit) ? bytes : 0;
 }
 
+/** @return Bytes that the owner of a slot has pinned, as above. */
 static inline uint64_t ucs_ledger_pinned(ucs_ledger_t *ledger, unsigned slot,
                                          uint64_t limit)
 {
     return ucs_ledger_bounded(ucs_load_relaxed(&ledger->pinned[slot]), limit);
 }
 
+/** @return Bytes that it has pinned or is about to, as above. */
 static inline uint64_t ucs_ledger_taken(ucs_ledger_t *ledger, unsigned slot,
                                         uint64_t limit)
 {
@@ -273,6 +276,7 @@ static inline unsigned ucs_ledger_rises(ucs_ledger_t *ledger, unsigned slot)
     return ucs_load_seq_cst(&ledger->taken[slot]) / UCS_LEDGER_RISE;
 }
 
+/** @return Bytes that it has wanted lately, as above. */
 static inline uint64_t ucs_ledger_demand(ucs_ledger_t *ledger, unsigned slot,
                                          uint64_t limit)
 {

@@ -166,6 +166,7 @@ int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_node_work_t *work,
 uint64_t ucs_node_sum(ucs_node_h node);
 
 
+/** Snapshot of what this rank knows of its node, for the report. Any thread. */
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
 
 

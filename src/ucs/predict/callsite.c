@@ -2,12 +2,11 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "callsite.h"
+#include "lru.h"
 #include "saturate.h"
 
 #include <stdlib.h>
-
-/* No entry: end of a list, empty bucket */
-#define CALLSITE_NIL UINT32_MAX
+#include <string.h>
 
 enum {
     CALLSITE_FLAG_LAST    = 1 << 0, /* the next use is to be measured from
@@ -21,41 +20,26 @@ enum {
 /*
  * Invariants: (period_ns != 0) == (confidence != 0)
  *             period_ns != 0  implies  CALLSITE_FLAG_LAST
- *             generation != 0 once the entry has been used
  */
 typedef struct callsite_entry {
-    ucs_predict_sig_t signature;
-    uintptr_t         address;
-    size_t            length;
-    uint64_t          last_ns;
-    uint64_t          period_ns;
-    uint64_t          gap_ns;       /* between the latest two uses */
-    uint64_t          deviation_ns; /* smoothed difference between gaps */
-    ucs_predict_sig_t lender;       /* signature of its context of length 0 */
-    uint64_t          uses;
-    uint32_t          generation;
-    uint32_t          chain_prev; /* in the bucket; NIL: first */
-    uint32_t          chain_next;
-    uint32_t          lru_prev;   /* towards the latest used */
-    uint32_t          lru_next;   /* towards the least recently used */
-    uint8_t           confidence;
-    uint8_t           flags;
+    ucs_predict_lru_node_t node;         /* its key is the signature */
+    uintptr_t              address;
+    size_t                 length;
+    uint64_t               last_ns;
+    uint64_t               period_ns;
+    uint64_t               gap_ns;       /* between the latest two uses */
+    uint64_t               deviation_ns; /* smoothed difference between gaps */
+    ucs_predict_sig_t      lender;       /* signature of its context of length
+                                            0 */
+    uint64_t               uses;
+    uint8_t                confidence;
+    uint8_t                flags;
 } callsite_entry_t;
 
-/*
- * Entries [0, count) are in use and never become free again: eviction gives
- * an old one's entry to a new context. Each of them is in the LRU list, and
- * in the chain of the bucket (signature & bucket_mask).
- */
 struct ucs_predict_table {
     ucs_predict_params_t params;
     ucs_predict_window_t window;
-    uint32_t             count;
-    uint32_t             bucket_mask;
-    uint32_t             lru_first; /* latest used */
-    uint32_t             lru_last;  /* least recently used: the next victim */
-    uint32_t            *buckets;   /* behind the entries, same allocation */
-    callsite_entry_t     entries[];
+    ucs_predict_lru_t    contexts; /* of callsite_entry_t */
 };
 
 void ucs_predict_params_tune(ucs_predict_params_t *params,
@@ -93,30 +77,12 @@ static int callsite_params_are_valid(const ucs_predict_params_t *params)
            (params->confidence_max <= UINT8_MAX);
 }
 
-static uint32_t callsite_num_buckets(uint32_t max_entries)
-{
-    uint32_t num_buckets = 1;
-
-    while (num_buckets < max_entries) {
-        num_buckets *= 2;
-    }
-
-    return num_buckets;
-}
-
-static size_t callsite_memory(uint32_t max_entries)
-{
-    return sizeof(struct ucs_predict_table) +
-           (max_entries * sizeof(callsite_entry_t)) +
-           (callsite_num_buckets(max_entries) * sizeof(uint32_t));
-}
-
 ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
                                       ucs_predict_table_h *table_p)
 {
     ucs_predict_params_t defaults;
     ucs_predict_table_h table;
-    uint32_t i;
+    ucs_status_t status;
 
     if (params == NULL) {
         ucs_predict_params_init(&defaults);
@@ -125,18 +91,17 @@ ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    table = calloc(1, callsite_memory(params->max_entries));
+    table = calloc(1, sizeof(*table));
     if (table == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
-    table->params      = *params;
-    table->bucket_mask = callsite_num_buckets(params->max_entries) - 1;
-    table->lru_first   = CALLSITE_NIL;
-    table->lru_last    = CALLSITE_NIL;
-    table->buckets     = (uint32_t*)&table->entries[params->max_entries];
-    for (i = 0; i <= table->bucket_mask; ++i) {
-        table->buckets[i] = CALLSITE_NIL;
+    table->params = *params;
+    status        = ucs_predict_lru_init(&table->contexts, params->max_entries,
+                                         sizeof(callsite_entry_t));
+    if (status != UCS_OK) {
+        free(table);
+        return status;
     }
 
     *table_p = table;
@@ -145,141 +110,39 @@ ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
 
 void ucs_predict_table_destroy(ucs_predict_table_h table)
 {
-    free(table);
-}
+    if (table == NULL) {
+        return;
+    }
 
-static uint32_t callsite_index(const struct ucs_predict_table *table,
-                               const callsite_entry_t *entry)
-{
-    return (uint32_t)(entry - table->entries);
+    ucs_predict_lru_cleanup(&table->contexts);
+    free(table);
 }
 
 /* The entry that `ref` refers to, NULL if it is stale */
 static callsite_entry_t *callsite_deref(ucs_predict_table_h table,
                                         ucs_predict_ref_t ref)
 {
-    if ((ref.index >= table->count) ||
-        (table->entries[ref.index].generation != ref.generation)) {
-        return NULL;
-    }
-
-    return &table->entries[ref.index];
-}
-
-static uint32_t *callsite_bucket(ucs_predict_table_h table,
-                                 ucs_predict_sig_t signature)
-{
-    return &table->buckets[signature & table->bucket_mask];
+    return ucs_predict_lru_deref(&table->contexts, ref);
 }
 
 static callsite_entry_t *callsite_find(ucs_predict_table_h table,
                                        ucs_predict_sig_t signature)
 {
-    uint32_t index = *callsite_bucket(table, signature);
-
-    while (index != CALLSITE_NIL) {
-        if (table->entries[index].signature == signature) {
-            return &table->entries[index];
-        }
-        index = table->entries[index].chain_next;
-    }
-
-    return NULL;
-}
-
-static void callsite_chain_insert(ucs_predict_table_h table,
-                                  callsite_entry_t *entry)
-{
-    uint32_t *bucket = callsite_bucket(table, entry->signature);
-    uint32_t index   = callsite_index(table, entry);
-
-    entry->chain_prev = CALLSITE_NIL;
-    entry->chain_next = *bucket;
-    if (*bucket != CALLSITE_NIL) {
-        table->entries[*bucket].chain_prev = index;
-    }
-    *bucket = index;
-}
-
-static void callsite_chain_remove(ucs_predict_table_h table,
-                                  callsite_entry_t *entry)
-{
-    if (entry->chain_prev != CALLSITE_NIL) {
-        table->entries[entry->chain_prev].chain_next = entry->chain_next;
-    } else {
-        *callsite_bucket(table, entry->signature) = entry->chain_next;
-    }
-    if (entry->chain_next != CALLSITE_NIL) {
-        table->entries[entry->chain_next].chain_prev = entry->chain_prev;
-    }
-}
-
-static void callsite_lru_insert(ucs_predict_table_h table,
-                                callsite_entry_t *entry)
-{
-    uint32_t index = callsite_index(table, entry);
-
-    entry->lru_prev = CALLSITE_NIL;
-    entry->lru_next = table->lru_first;
-    if (table->lru_first != CALLSITE_NIL) {
-        table->entries[table->lru_first].lru_prev = index;
-    } else {
-        table->lru_last = index;
-    }
-    table->lru_first = index;
-}
-
-static void callsite_lru_remove(ucs_predict_table_h table,
-                                callsite_entry_t *entry)
-{
-    if (entry->lru_prev != CALLSITE_NIL) {
-        table->entries[entry->lru_prev].lru_next = entry->lru_next;
-    } else {
-        table->lru_first = entry->lru_next;
-    }
-    if (entry->lru_next != CALLSITE_NIL) {
-        table->entries[entry->lru_next].lru_prev = entry->lru_prev;
-    } else {
-        table->lru_last = entry->lru_prev;
-    }
-}
-
-/* An entry for a new context: a fresh one, or that of the evicted victim. Its
- * generation is all that remains of the victim. */
-static callsite_entry_t *callsite_take(ucs_predict_table_h table)
-{
-    callsite_entry_t *entry;
-    uint32_t generation;
-
-    if (table->count < table->params.max_entries) {
-        entry = &table->entries[table->count++];
-    } else {
-        entry = &table->entries[table->lru_last];
-        callsite_chain_remove(table, entry);
-        callsite_lru_remove(table, entry);
-    }
-
-    generation = entry->generation + 1;
-    *entry     = (callsite_entry_t){
-        .generation = (generation != 0) ? generation : 1
-    };
-    return entry;
+    return ucs_predict_lru_find(&table->contexts, signature);
 }
 
 static callsite_entry_t *callsite_get(ucs_predict_table_h table,
                                       ucs_predict_sig_t signature)
 {
-    callsite_entry_t *entry = callsite_find(table, signature);
+    callsite_entry_t *entry;
+    int is_new;
 
-    if (entry != NULL) {
-        callsite_lru_remove(table, entry);
-    } else {
-        entry            = callsite_take(table);
-        entry->signature = signature;
-        callsite_chain_insert(table, entry);
+    entry = ucs_predict_lru_get(&table->contexts, signature, &is_new);
+    if (is_new) { /* of the context that was evicted nothing remains */
+        memset((char*)entry + sizeof(entry->node), 0,
+               sizeof(*entry) - sizeof(entry->node));
     }
 
-    callsite_lru_insert(table, entry);
     return entry;
 }
 
@@ -414,8 +277,7 @@ ucs_predict_ref_t ucs_predict_table_record(ucs_predict_table_h table,
 
     ucs_predict_window_push(&table->window,
                             ucs_predict_comm(use->type, use->address));
-    return (ucs_predict_ref_t){callsite_index(table, entry),
-                               entry->generation};
+    return ucs_predict_lru_ref(&table->contexts, entry);
 }
 
 int ucs_predict_table_deadline(ucs_predict_table_h table,
@@ -505,7 +367,7 @@ ucs_status_t ucs_predict_table_entry(ucs_predict_table_h table,
         return UCS_ERR_NO_ELEM;
     }
 
-    info->signature  = entry->signature;
+    info->signature  = entry->node.key;
     info->address    = entry->address;
     info->length     = entry->length;
     info->period_ns  = entry->period_ns;
@@ -517,41 +379,33 @@ ucs_status_t ucs_predict_table_entry(ucs_predict_table_h table,
 
 uint32_t ucs_predict_table_count(ucs_predict_table_h table)
 {
-    return table->count;
+    return table->contexts.count;
 }
 
 size_t ucs_predict_table_memory(ucs_predict_table_h table)
 {
-    return callsite_memory(table->params.max_entries);
+    return sizeof(*table) + ucs_predict_lru_memory(&table->contexts);
 }
 
 static int callsite_entry_is_valid(ucs_predict_table_h table,
                                    const callsite_entry_t *entry)
 {
-    return (entry->generation != 0) && (entry->signature != 0) &&
+    return (entry->node.key != 0) &&
            ((entry->period_ns != 0) == (entry->confidence != 0)) &&
            ((entry->period_ns == 0) || (entry->flags & CALLSITE_FLAG_LAST)) &&
-           (entry->confidence <= table->params.confidence_max) &&
-           (callsite_find(table, entry->signature) == entry);
+           (entry->confidence <= table->params.confidence_max);
 }
 
 int ucs_predict_table_is_valid(ucs_predict_table_h table)
 {
-    uint32_t prev    = CALLSITE_NIL;
-    uint32_t visited = 0;
-    uint32_t index;
+    uint32_t i;
 
-    for (index = table->lru_first; index != CALLSITE_NIL;
-         index = table->entries[index].lru_next) {
-        /* The count bounds the walk, should the list be a ring */
-        if ((index >= table->count) || (visited == table->count) ||
-            (table->entries[index].lru_prev != prev) ||
-            !callsite_entry_is_valid(table, &table->entries[index])) {
+    for (i = 0; i < table->contexts.count; ++i) {
+        if (!callsite_entry_is_valid(table, ucs_predict_lru_at(&table->contexts,
+                                                               i))) {
             return 0;
         }
-        prev = index;
-        ++visited;
     }
 
-    return (visited == table->count) && (table->lru_last == prev);
+    return ucs_predict_lru_is_valid(&table->contexts);
 }

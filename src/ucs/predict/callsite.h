@@ -126,7 +126,7 @@ void ucs_predict_params_tune(ucs_predict_params_t *params,
 
 
 /**
- * Create an empty table. All of its memory is allocated here, once.
+ * Create an empty table. All of its memory is allocated here.
  *
  * @param [in]  params   Copied; NULL for the defaults.
  * @param [out] table_p  Set only on success; owned by the caller, released by

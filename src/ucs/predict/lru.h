@@ -10,7 +10,9 @@
  * @file lru.h
  *
  * What a predictor knows, by a 64-bit key: a bounded hash table of entries of
- * one size that forgets the least recently used one. Inside of order.h.
+ * one size that forgets the least recently used one. A table belongs to one
+ * thread at a time, allocates only when it is made, and each operation takes
+ * constant expected time. Inside of callsite.c and order.h's predictor.
  */
 
 BEGIN_C_DECLS
@@ -38,25 +40,39 @@ typedef struct ucs_predict_lru {
     uint32_t oldest;
 } ucs_predict_lru_t;
 
-/** @param [in] size  Bytes of an entry, a multiple of 8. */
+/**
+ * Make a table that knows nothing yet.
+ *
+ * @param [out] lru   Released by @ref ucs_predict_lru_cleanup, if UCS_OK is
+ *                    returned.
+ * @param [in]  max   Most entries, above 0.
+ * @param [in]  size  Bytes of an entry, a multiple of 8.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
 ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
                                   size_t size);
 
+/** Release the entries; no pointer to one is good any more. */
 void ucs_predict_lru_cleanup(ucs_predict_lru_t *lru);
 
+/** @return The entry at a place, below count; good until the table is
+ *          released. */
 static inline void *ucs_predict_lru_at(const ucs_predict_lru_t *lru,
                                        uint32_t index)
 {
     return lru->entries + (index * lru->size);
 }
 
+/** @return The place of an entry of this table. */
 static inline uint32_t ucs_predict_lru_index(const ucs_predict_lru_t *lru,
                                              const void *entry)
 {
     return (uint32_t)(((const char*)entry - lru->entries) / lru->size);
 }
 
-/** @return The entry, or NULL. */
+/** @return The entry of a key, or NULL; which one was used last stays as it
+ *          is. */
 void *ucs_predict_lru_find(const ucs_predict_lru_t *lru, uint64_t key);
 
 /** @return The entry of a key that is known, now the newest; or the one that a
@@ -76,6 +92,8 @@ static inline void *ucs_predict_lru_deref(const ucs_predict_lru_t *lru,
     return (node->generation == ref.generation) ? node : NULL;
 }
 
+/** @return A reference to an entry of this table, stale once its key has been
+ *          forgotten. */
 static inline ucs_predict_ref_t
 ucs_predict_lru_ref(const ucs_predict_lru_t *lru, const void *entry)
 {
@@ -86,8 +104,12 @@ ucs_predict_lru_ref(const ucs_predict_lru_t *lru, const void *entry)
     return ref;
 }
 
+/** @return Bytes that the table occupies beside its own struct. */
 size_t ucs_predict_lru_memory(const ucs_predict_lru_t *lru);
 
+/** Check every link; takes time linear in the entries.
+ *
+ *  @return Nonzero if the table's invariants hold. */
 int ucs_predict_lru_is_valid(const ucs_predict_lru_t *lru);
 
 END_C_DECLS

@@ -208,6 +208,7 @@ uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref);
 
 
+/** Figures since creation; all are set. */
 void ucs_predict_order_info(ucs_predict_order_h order,
                             ucs_predict_order_info_t *info);
 

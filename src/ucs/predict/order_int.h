@@ -14,9 +14,15 @@
 #include <stdint.h>
 
 /*
- * What order.c, order_keys.c and order_due.c share; nobody else includes it. A
+ * What the files of the order's predictor share; nobody else includes it. A
  * predictor belongs to one thread, times are in ns, and indices are those of
  * the tables.
+ *
+ *   order.c         buffers, labels, uses
+ *   order_gap.c     a gap ends: what each plan would have cost; the next begins
+ *   order_keys.c    what comes before a use, and how long before
+ *   order_due.c     by when a buffer is wanted, as what it goes by comes
+ *   order_sounds.c  what else the program does
  */
 
 /* Latest uses; a power of two above the farthest that is looked at for keys */
@@ -165,6 +171,32 @@ static inline int ucs_predict_order_drops(const order_buffer_t *buffer)
     return (buffer->drops == ORDER_DROPS) && (buffer->row_ns == 0) &&
            ucs_predict_price_drops(&buffer->price);
 }
+
+/*
+ * Gaps (order_gap.c)
+ */
+
+/**
+ * The gap of a buffer that a use has had before is over: learn what each plan
+ * would have cost in it, and after what the use came.
+ *
+ * @param is_ready  As of @ref ucs_predict_order_record.
+ */
+void ucs_predict_order_gap_end(ucs_predict_order_h order,
+                               order_buffer_t *buffer,
+                               const ucs_predict_price_t *price, uint64_t now,
+                               int is_ready);
+
+/**
+ * The gap after a use begins: choose its plan.
+ *
+ * @param label     Of this use.
+ * @param is_first  Nonzero if the buffer has had no use before.
+ */
+void ucs_predict_order_gap_begin(ucs_predict_order_h order,
+                                 order_buffer_t *buffer, order_label_t *label,
+                                 const ucs_predict_price_t *price,
+                                 int is_first);
 
 /*
  * Keys (order_keys.c). Those that wait for a label or sound are a list, by

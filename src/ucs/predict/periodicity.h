@@ -41,6 +41,7 @@ typedef struct ucs_predict_periodicity *ucs_predict_periodicity_h;
 ucs_status_t ucs_predict_periodicity_create(unsigned window,
                                             ucs_predict_periodicity_h *det_p);
 
+/** Release a detector; NULL is accepted. */
 void ucs_predict_periodicity_destroy(ucs_predict_periodicity_h detector);
 
 

@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+/** @return a + b, UINT64_MAX at most. */
 static inline uint64_t ucs_predict_sat_add(uint64_t a, uint64_t b)
 {
     uint64_t sum;
@@ -20,6 +21,7 @@ static inline uint64_t ucs_predict_sat_add(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/** @return a - b, 0 at least. */
 static inline uint64_t ucs_predict_sat_sub(uint64_t a, uint64_t b)
 {
     return (a > b) ? (a - b) : 0;

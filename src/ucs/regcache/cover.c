@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "account.h"
+#include "cover_int.h"
 #include "index.h"
-#include "known_memory.h"
 #include "regcache_int.h"
 #include "request.h"
 
@@ -34,10 +34,6 @@
  * So pages that an event has touched are in no cover until they are asked for,
  * when whatever became of them is over (memory.still has all others).
  */
-
-/* Neighbours that are looked at to either side: those before the covers are as
- * many as pieces, and 64 of these make covers of 64 pieces from then on */
-#define UCS_REGCACHE_COVER_NEIGHBOURS 64
 
 ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
                                      const ucs_regcache_params_t *params)
@@ -142,186 +138,6 @@ ucs_regcache_cover_behind(ucs_regcache_h cache,
     return last;
 }
 
-/* Cut [*start_p, *end_p) to what of a set is in one piece with @a address, a
- * page */
-static void ucs_regcache_cover_cut(const ucs_extents_t *set, uintptr_t address,
-                                   uintptr_t *start_p, uintptr_t *end_p)
-{
-    const ucs_itree_node_t *part = ucs_itree_first(&set->tree, address,
-                                                   address + 1);
-
-    if (part == NULL) {
-        *start_p = address;
-        *end_p   = address;
-        return;
-    }
-    *start_p = ucs_max(*start_p, part->start);
-    *end_p   = ucs_min(*end_p, part->end);
-}
-
-/* The first region that overlaps [start, end) and pins it, or may do so without
- * being asked again. One that is dormant is forgotten if the cover takes it
- * in. */
-static ucs_regcache_region_t *
-ucs_regcache_cover_first(ucs_regcache_h cache, uintptr_t start, uintptr_t end)
-{
-    unsigned left = UCS_REGCACHE_COVER_NEIGHBOURS;
-    ucs_regcache_region_t *region;
-
-    region = ucs_regcache_index_first(&cache->index, start, end);
-    while ((region != NULL) && (left-- > 0) &&
-           (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
-            UCS_REGCACHE_STATE_DORMANT)) {
-        region = ucs_regcache_index_next(&cache->index, region, start, end);
-    }
-    return region;
-}
-
-/* Enlarge to what is free of other regions, is memory of the kind that may be
- * kept, and no event has touched. At the end that is not enlarged nothing is
- * cut. */
-static void ucs_regcache_cover_behind_by(ucs_regcache_h cache,
-                                         ucs_regcache_request_t *whole,
-                                         size_t length)
-{
-    uintptr_t last  = whole->last - 1 - cache->config.page_mask;
-    uintptr_t end   = (length > UINTPTR_MAX - whole->last) ?
-                              whole->last :
-                              whole->last + length;
-    uintptr_t start = whole->first;
-    ucs_regcache_region_t *next;
-
-    if (cache->env.inspect != NULL) {
-        ucs_regcache_cover_cut(&cache->memory.kept, last, &start, &end);
-    }
-    ucs_regcache_cover_cut(&cache->memory.still, last, &start, &end);
-    if (end <= whole->last) {
-        return;
-    }
-    next = ucs_regcache_cover_first(cache, whole->last, end);
-    if (next != NULL) {
-        end = ucs_min(end, next->first);
-    }
-    if (end > whole->last) {
-        whole->last = end;
-        whole->end  = end;
-    }
-}
-
-/* Likewise. The regions that lie before are found from the lowest: what is
- * enlarged ends where the last of them does. */
-static void ucs_regcache_cover_before_by(ucs_regcache_h cache,
-                                         ucs_regcache_request_t *whole,
-                                         size_t length)
-{
-    uintptr_t end   = whole->last;
-    uintptr_t start = (length > whole->first) ? whole->first :
-                                                whole->first - length;
-    unsigned left   = UCS_REGCACHE_COVER_NEIGHBOURS;
-    ucs_regcache_region_t *region;
-
-    if (cache->env.inspect != NULL) {
-        ucs_regcache_cover_cut(&cache->memory.kept, whole->first, &start, &end);
-    }
-    ucs_regcache_cover_cut(&cache->memory.still, whole->first, &start, &end);
-    while ((start < whole->first) &&
-           ((region = ucs_regcache_cover_first(cache, start, whole->first)) !=
-            NULL)) {
-        start = (left-- > 0) ? region->last : whole->first;
-    }
-    if (start < whole->first) {
-        whole->first = start;
-        whole->start = start;
-    }
-}
-
-/* The mapping of an address, as far as it is known. @return NULL if nothing is
- * known, or nothing counted. */
-static ucs_regcache_field_t *ucs_regcache_cover_field(ucs_regcache_h cache,
-                                                      uintptr_t address)
-{
-    const ucs_itree_node_t *mapping = ucs_itree_first(
-            &cache->memory.kept.tree, address, address + 1);
-    ucs_regcache_field_t *field;
-
-    for (field = cache->memory.fields; mapping != NULL; ++field) {
-        if (field == cache->memory.fields + UCS_REGCACHE_FIELDS) {
-            return NULL;
-        }
-        if ((field->at >= mapping->start) && (field->at < mapping->end)) {
-            return field;
-        }
-    }
-    return NULL;
-}
-
-/* Pieces of one length at multiples of it need no care where covers end */
-static void ucs_regcache_cover_measure(ucs_regcache_field_t *field,
-                                       const ucs_regcache_request_t *request)
-{
-    size_t length = request->last - request->first;
-    uintptr_t off = (request->first > field->at) ?
-                            request->first - field->at :
-                            field->at - request->first;
-
-    field->is_uneven |= ((field->asked > 0) && (length != field->longest)) ||
-                        (off % length != 0);
-    field->longest = ucs_max(field->longest, length);
-    field->asked  += length;
-}
-
-/* The first use of a piece that the program maps itself */
-static void ucs_regcache_cover_count(ucs_regcache_h cache,
-                                     const ucs_regcache_request_t *request)
-{
-    ucs_regcache_field_t *field = ucs_regcache_cover_field(cache,
-                                                           request->first);
-
-    if ((field == NULL) &&
-        ucs_extents_covers(&cache->memory.kept, request->first,
-                           request->last)) {
-        field  = &cache->memory.fields[cache->memory.fields_begun++ %
-                                       UCS_REGCACHE_FIELDS];
-        *field = (ucs_regcache_field_t){.at = request->first};
-    }
-    if (field != NULL) {
-        ucs_regcache_cover_measure(field, request);
-    }
-}
-
-/* How much of a mapping is to be registered around a piece */
-static size_t
-ucs_regcache_cover_scatter(ucs_regcache_h cache,
-                           const ucs_regcache_field_t *field)
-{
-    size_t most;
-
-    if ((field == NULL) || (field->refused >= cache->tuning.cover_failures)) {
-        return 0;
-    }
-    most = (field->asked > SIZE_MAX / cache->tuning.cover_scatter) ?
-                   SIZE_MAX :
-                   field->asked * cache->tuning.cover_scatter;
-    return ucs_min(field->covered, most - ucs_min(most, field->covered));
-}
-
-/* As much to either side as there is, @a length in all. By multiples of the
- * piece: what lies across an end of a cover needs a registration of its own, and
- * pieces of one length mostly lie at multiples of it. */
-static void ucs_regcache_cover_around_by(ucs_regcache_h cache,
-                                         ucs_regcache_request_t *whole,
-                                         size_t length)
-{
-    size_t piece = whole->last - whole->first;
-    size_t end   = piece + length / piece * piece;
-
-    ucs_regcache_cover_before_by(cache, whole, length / 2 / piece * piece);
-    ucs_regcache_cover_behind_by(cache, whole,
-                                 end - (whole->last - whole->first));
-    ucs_regcache_cover_before_by(cache, whole,
-                                 end - (whole->last - whole->first));
-}
-
 /* Of a row that was registered around a few pieces most may not be asked for,
  * and what is registered ahead for it is not brought into memory either.
  * @return Nonzero if that was tried in vain too often. */
@@ -358,52 +174,6 @@ static void ucs_regcache_cover_enlarge(ucs_regcache_h cache,
     } else {
         ucs_regcache_cover_before_by(cache, whole, ucs_min(behind, room));
     }
-}
-
-/* What is pinned at an end: nothing is brought into memory beyond it */
-static size_t
-ucs_regcache_cover_pinned(ucs_regcache_h cache, uintptr_t from, int is_before)
-{
-    const ucs_regcache_region_t *region = ucs_regcache_index_first(
-            &cache->index, from - is_before, from - is_before + 1);
-
-    if ((region == NULL) ||
-        (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) !=
-         UCS_REGCACHE_STATE_LIVE)) {
-        return 0;
-    }
-    return is_before ? from - region->first : region->last - from;
-}
-
-/* Reach into the registrations at the ends that were enlarged, by a quarter at
- * most: what is pinned twice stays a small part of all */
-static void ucs_regcache_cover_overlap(ucs_regcache_h cache,
-                                       ucs_regcache_request_t *whole,
-                                       const ucs_regcache_request_t *asked,
-                                       size_t longest)
-{
-    size_t max      = cache->tuning.cover_max;
-    size_t length   = whole->last - whole->first;
-    size_t room     = max - ucs_min(length, max);
-    size_t most     = ucs_min(longest, ucs_min(length / 4, room / 2)) &
-                      ~cache->config.page_mask;
-    uintptr_t start = whole->first;
-    uintptr_t end   = whole->last;
-
-    if (whole->first < asked->first) {
-        start -= ucs_min(most, ucs_regcache_cover_pinned(cache, start, 1));
-    }
-    if (whole->last > asked->last) {
-        end += ucs_min(most, ucs_regcache_cover_pinned(cache, end, 0));
-    }
-    if (cache->env.inspect != NULL) {
-        ucs_regcache_cover_cut(&cache->memory.kept, whole->first, &start, &end);
-    }
-    ucs_regcache_cover_cut(&cache->memory.still, whole->first, &start, &end);
-    whole->first = ucs_min(whole->first, start);
-    whole->last  = ucs_max(whole->last, end);
-    whole->start = ucs_min(whole->start, whole->first);
-    whole->end   = ucs_max(whole->end, whole->last);
 }
 
 int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)

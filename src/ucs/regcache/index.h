@@ -75,6 +75,7 @@ void ucs_regcache_index_remove_memh(ucs_regcache_region_t *region);
 ucs_regcache_region_t *ucs_regcache_index_find_memh(ucs_regcache_index_t *index,
                                                     ucs_regcache_memh_t memh);
 
+/** @return The place of a range, or of a handle and 0, among hints. */
 static inline unsigned ucs_regcache_index_hash(uintptr_t a, uintptr_t b)
 {
     uint64_t x = (a ^ (b << 17) ^ (b >> 7)) * UCS_HASH_FACTOR;
@@ -82,12 +83,15 @@ static inline unsigned ucs_regcache_index_hash(uintptr_t a, uintptr_t b)
     return (unsigned)(x >> (64 - UCS_REGCACHE_INDEX_BITS));
 }
 
+/** @return The hint for a range: it may be about another, or stale. Read and
+ *          written without the lock. */
 static inline ucs_regcache_hint_t *ucs_regcache_index_range_hint(
         ucs_regcache_index_t *index, uintptr_t start, uintptr_t end)
 {
     return &index->range_hints[ucs_regcache_index_hash(start, end)];
 }
 
+/** @return Likewise the hint for a handle. */
 static inline ucs_regcache_hint_t *
 ucs_regcache_index_memh_hint(ucs_regcache_index_t *index,
                              ucs_regcache_memh_t memh)

@@ -25,6 +25,7 @@
 
 BEGIN_C_DECLS
 
+/** @return The region that an element of an LRU heap stands in. */
 static inline ucs_regcache_region_t *
 ucs_regcache_lru_region(ucs_heap_elem_t *elem)
 {

@@ -310,7 +310,7 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
 
 /**
  * Deregister every region, those in use included (the domain is closing), and
- * release the cache.
+ * release the cache. Nobody is inside a call, and no event comes any more.
  */
 void ucs_regcache_destroy(ucs_regcache_h cache);
 
@@ -319,7 +319,9 @@ void ucs_regcache_destroy(ucs_regcache_h cache);
  * Take a reference on a registration of [@a address, @a address + @a length):
  * a live one that covers range and access flags (hit: no allocation, no system
  * call, no lock), one that is being registered (waits for it), or a new one.
+ * Any thread, but not from a memory event.
  *
+ * @param [in]  length  Bytes, above 0; the range does not wrap around.
  * @param [in]  flags   Access, by the mask of the parameters, and others, which
  *                      the lower domain is given if the use registers.
  * @param [in]  sp      Stack position of the call, part of the key under which
@@ -338,8 +340,10 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
 
 
 /**
- * Give back one reference.
+ * Give back one reference. Any thread, not only the one that took it; may
+ * deregister, where the policy has the last user do so.
  *
+ * @param [in] memh  Of @ref ucs_regcache_get.
  * @param [in] comp  NULL, or invalidate: the region is taken from look-up at
  *                   once and deregistered with this completion as soon as its
  *                   last user has given it back.
@@ -369,6 +373,7 @@ int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh);
  * On return no region overlapping it can be found any more, pending
  * registrations of it are cancelled and those in progress are doomed. Does not
  * allocate, free, log, or wait for a lock that is held across anything long.
+ * Any thread, also in a signal handler that has interrupted the cache itself.
  */
 void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
                            size_t length);
@@ -395,9 +400,10 @@ void ucs_regcache_gate_open(ucs_regcache_h cache);
 
 /**
  * One step of the helper: strikes doomed regions, serves the deregistration
- * queue and the registration queue in turn.
+ * queue and the registration queue in turn. One thread at a time steps; which
+ * one may change.
  *
- * @param [in] now  Current time.
+ * @param [in] now  Current time, ns, of the environment's clock.
  *
  * @return When the next step is due at the latest, or
  *         @ref UCS_REGCACHE_TIME_NEVER.
@@ -462,12 +468,12 @@ int ucs_regcache_needs_helper(ucs_regcache_h cache);
 
 /**
  * The helper thread cannot be had: from now on behave as leave_pinned, doomed
- * regions are deregistered by the application's own slow path.
+ * regions are deregistered by the application's own slow path. Any thread.
  */
 void ucs_regcache_helper_refused(ucs_regcache_h cache);
 
 
-/** Snapshot of all figures at time @a now; any thread. */
+/** Snapshot of all figures at time @a now, ns; any thread. */
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats);
 
@@ -506,7 +512,7 @@ size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length);
  * The helper stands down: from now on what is registered stays, as under
  * leave_pinned, and @ref ucs_regcache_rested is to be called instead of a
  * step. It resumes: what is idle and not about to be used goes. Called by the
- * helper only, between steps. Neither does anything the second time, nor for an
+ * helper only, between steps. Neither does anything the second time, nor for a
  * cache that has no need of a helper.
  */
 void ucs_regcache_rest(ucs_regcache_h cache);

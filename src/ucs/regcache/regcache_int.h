@@ -35,7 +35,8 @@
  *   register.c    one registration: admission, lower domain, publication
  *   admit.c       ceilings and budget: may this be pinned?
  *   coalesce.c    one registration a buffer
- *   cover.c       one registration for neighbours
+ *   cover.c       one registration for neighbours; cover_extend.c says how far
+ *                 it may reach, cover_field.c what is known of its mapping
  *   evict.c       which idle region goes when others need what it pins
  *   floor.c       leaves all pinned where the helper costs more than it saves
  *   rest.c        a helper that stands down
@@ -189,6 +190,7 @@ ucs_regcache_region_lru(ucs_regcache_h cache,
     return &cache->lru[region->size_class];
 }
 
+/** @return The class of a request of so many bytes. */
 static inline ucs_regcache_class_t
 ucs_regcache_size_class(ucs_regcache_h cache, size_t length)
 {
@@ -196,6 +198,7 @@ ucs_regcache_size_class(ucs_regcache_h cache, size_t length)
                                                UCS_REGCACHE_CLASS_MANAGED;
 }
 
+/** @return The time of the environment, ns. */
 static inline uint64_t ucs_regcache_now(ucs_regcache_h cache)
 {
     return cache->env.now(cache->env.arg);

@@ -216,6 +216,7 @@ typedef struct ucs_regcache_walk {
     unsigned             index;
 } ucs_regcache_walk_t;
 
+/** @return The next region of a walk, or NULL at its end. */
 static inline ucs_regcache_region_t *
 ucs_regcache_walk_next(ucs_regcache_walk_t *walk)
 {
@@ -232,16 +233,19 @@ ucs_regcache_walk_next(ucs_regcache_walk_t *walk)
     return region;
 }
 
+/** @return The state in a region's word. */
 static inline ucs_regcache_state_t ucs_regcache_word_state(uint64_t word)
 {
     return (ucs_regcache_state_t)(word & UCS_REGCACHE_WORD_STATE_MASK);
 }
 
+/** @return The references in a region's word. */
 static inline uint64_t ucs_regcache_word_refs(uint64_t word)
 {
     return (word & UCS_REGCACHE_WORD_REF_MASK) >> UCS_REGCACHE_WORD_REF_SHIFT;
 }
 
+/** @return The generation in a region's word. */
 static inline uint64_t ucs_regcache_word_gen(uint64_t word)
 {
     return word >> UCS_REGCACHE_WORD_GEN_SHIFT;
@@ -262,6 +266,7 @@ static inline int ucs_regcache_word_is_idle(uint64_t word)
            (ucs_regcache_word_refs(word) == 0);
 }
 
+/** @return A word like this one, in another state. */
 static inline uint64_t ucs_regcache_word_set_state(uint64_t word,
                                                    ucs_regcache_state_t state)
 {

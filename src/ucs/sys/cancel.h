@@ -27,6 +27,8 @@ static inline int ucs_cancel_disable(void)
 }
 
 
+/** The end of what @ref ucs_cancel_disable began, in the same thread. Such
+ *  pairs may be nested. @param [in] old  What that returned. */
 static inline void ucs_cancel_restore(int old)
 {
     pthread_setcancelstate(old, NULL);

@@ -80,6 +80,8 @@ int ucs_clock_read(clockid_t clock, uint64_t *ns_p);
 uint64_t ucs_clock_monotonic(void);
 
 
+/** @return The time stamp counter; 0 where there is none, and no scale but the
+ *          one that is not used. */
 static inline uint64_t ucs_clock_counter(void)
 {
 #if defined(__x86_64__)
@@ -90,6 +92,8 @@ static inline uint64_t ucs_clock_counter(void)
 }
 
 
+/** @return Nanoseconds of CLOCK_MONOTONIC by a scale that has been
+ *          published. */
 static inline uint64_t ucs_clock_scale_apply(const ucs_clock_scale_t *scale,
                                              uint64_t counter)
 {

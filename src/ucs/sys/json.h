@@ -34,6 +34,8 @@ void ucs_json_begin(ucs_json_t *json, const char *key);
 void ucs_json_end(ucs_json_t *json);
 
 
+/** One member of the innermost object each. A string is not NULL; a number that
+ *  is not finite is written as null. */
 void ucs_json_string(ucs_json_t *json, const char *key, const char *value);
 void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value);
 void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value);

@@ -49,6 +49,7 @@ static inline const void *ucs_lock_self(void)
 #endif
 }
 
+/** Make a lock that is free. Before anybody else knows of it. */
 static inline void ucs_lock_init(ucs_lock_t *lock)
 {
     atomic_init(&lock->owner, NULL);
@@ -60,6 +61,8 @@ static inline int ucs_lock_is_mine(ucs_lock_t *lock)
     return ucs_load_relaxed(&lock->owner) == ucs_lock_self();
 }
 
+/** Take the lock, which the calling thread does not hold: wait for it, spinning
+ *  and letting other threads run in turn. */
 static inline void ucs_lock(ucs_lock_t *lock)
 {
     unsigned spins       = 0;
@@ -91,6 +94,7 @@ static inline int ucs_lock_try(ucs_lock_t *lock)
     return 0;
 }
 
+/** Give the lock back; the calling thread holds it. */
 static inline void ucs_unlock(ucs_lock_t *lock)
 {
     /* release [L-OWNER]: pairs with the acquires in ucs_lock() and

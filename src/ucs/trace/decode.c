@@ -207,12 +207,11 @@ int ucs_trace_begins(const void *buffer, size_t length)
                                                      UCS_TRACE_MAGIC_SIZE);
 }
 
-static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
+/* What is there is a trace, and all of its header is there */
+static ucs_status_t ucs_trace_check_begin(ucs_trace_decoder_t *decoder)
 {
-    ucs_trace_header_t *header = &decoder->trace.header;
-    const uint8_t *p           = decoder->begin;
-    size_t length              = (size_t)(decoder->end - p);
-    uint32_t mark, page, version;
+    const uint8_t *p = decoder->begin;
+    size_t length    = (size_t)(decoder->end - p);
 
     if ((length == 0) || !ucs_trace_begins(p, length)) {
         return ucs_trace_fail(decoder, p, UCS_ERR_INVALID_PARAM,
@@ -222,6 +221,13 @@ static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
         return ucs_trace_fail(decoder, decoder->end, UCS_ERR_MESSAGE_TRUNCATED,
                               "the header is cut short");
     }
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_version(ucs_trace_decoder_t *decoder)
+{
+    const uint8_t *p = decoder->begin;
+    uint32_t mark, version;
 
     mark = ucs_trace_get_at(decoder, UCS_TRACE_AT_MARK);
     if (mark != UCS_TRACE_MARK) {
@@ -241,16 +247,48 @@ static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
     }
     decoder->records = (version == UCS_TRACE_VERSION) ? UCS_TRACE_REC_LAST :
                                                        UCS_TRACE_REC_OPERATION;
-    page = ucs_trace_get_at(decoder, UCS_TRACE_AT_PAGE_SIZE);
+    return UCS_OK;
+}
+
+static ucs_status_t
+ucs_trace_get_page_size(ucs_trace_decoder_t *decoder, uint32_t *page_size_p)
+{
+    uint32_t page = ucs_trace_get_at(decoder, UCS_TRACE_AT_PAGE_SIZE);
+
     if ((page < UCS_TRACE_PAGE_MIN) || (page > UCS_TRACE_PAGE_MAX) ||
         (page & (page - 1))) {
-        return ucs_trace_fail(decoder, p + UCS_TRACE_AT_PAGE_SIZE.at,
+        return ucs_trace_fail(decoder,
+                              decoder->begin + UCS_TRACE_AT_PAGE_SIZE.at,
                               UCS_ERR_INVALID_PARAM,
                               "the page size is no power of two from 512 to "
                               "2^30");
     }
 
-    header->page_size = page;
+    *page_size_p = page;
+    return UCS_OK;
+}
+
+static ucs_status_t ucs_trace_get_header(ucs_trace_decoder_t *decoder)
+{
+    ucs_trace_header_t *header = &decoder->trace.header;
+    const uint8_t *p           = decoder->begin;
+    ucs_status_t status;
+
+    status = ucs_trace_check_begin(decoder);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = ucs_trace_get_version(decoder);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = ucs_trace_get_page_size(decoder, &header->page_size);
+    if (status != UCS_OK) {
+        return status;
+    }
+
     header->rank      = (int32_t)ucs_trace_get_at(decoder, UCS_TRACE_AT_RANK);
     header->pid       = ucs_trace_get_at(decoder, UCS_TRACE_AT_PID);
     header->start_ns  = ucs_trace_get_at(decoder, UCS_TRACE_AT_START);

@@ -95,6 +95,7 @@ typedef struct ucs_trace_encoder *ucs_trace_encoder_h;
  */
 ucs_status_t ucs_trace_encoder_create(ucs_trace_encoder_h *encoder_p);
 
+/** Release an encoder; what it was not told to end is read as cut short. */
 void ucs_trace_encoder_destroy(ucs_trace_encoder_h encoder);
 
 /**

@@ -163,6 +163,7 @@ typedef struct ucs_regcache_plan {
 ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
                                     const ucs_regcache_params_t *params);
 
+/** Release what the plan has allocated; nobody steps any more. */
 void ucs_regcache_plan_cleanup(ucs_regcache_h cache);
 
 

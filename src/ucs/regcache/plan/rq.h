@@ -75,9 +75,14 @@ typedef struct ucs_regcache_rq_due {
     uint64_t use_end;  /* as predicted */
 } ucs_regcache_rq_due_t;
 
-/** @param [in] max_contexts  Bound of the call-site table. */
+/** Make an empty queue.
+ *
+ *  @param [in] max_contexts  Bound of the call-site table.
+ *
+ *  @return UCS_OK or UCS_ERR_NO_MEMORY. */
 ucs_status_t ucs_regcache_rq_init(ucs_regcache_rq_t *rq, unsigned max_contexts);
 
+/** Release its items; nothing refers to one any more. */
 void ucs_regcache_rq_cleanup(ucs_regcache_rq_t *rq);
 
 /**

@@ -78,6 +78,7 @@ typedef struct uct_helper_md {
 } uct_helper_md_t;
 
 
+/** @return The decorator of a domain, whose table of functions is its own. */
 static inline uct_helper_md_t *uct_helper_md_of(uct_md_h md)
 {
     return ucs_container_of(uct_abi_md(md)->ops, uct_helper_md_t, ops);

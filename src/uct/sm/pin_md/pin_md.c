@@ -144,12 +144,9 @@ static unsigned uct_pin_md_ring_flags(const uct_pin_config_t *config)
     return (config->verify == UCT_PIN_VERIFY_NO) ? 0 : UCT_PIN_RING_FLAG_VIEW;
 }
 
-static ucs_status_t uct_pin_md_decorate(uct_md_h md,
-                                        const uct_pin_config_t *config)
+static ucs_status_t uct_pin_md_may_decorate(uct_md_h md,
+                                            const uct_pin_config_t *config)
 {
-    ucs_status_t status;
-    uct_pin_md_t *pin;
-
     /* Written so that a NaN fails too */
     if (!(config->cost_base_ns >= 0) || !(config->cost_per_page_ns >= 0) ||
         !(config->told_ns >= 0)) {
@@ -164,6 +161,20 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
         ucs_warn("pin_md: this release of UCX is not known, memory will not be "
                  "pinned");
         return UCS_ERR_UNSUPPORTED;
+    }
+
+    return UCS_OK;
+}
+
+static ucs_status_t uct_pin_md_decorate(uct_md_h md,
+                                        const uct_pin_config_t *config)
+{
+    ucs_status_t status;
+    uct_pin_md_t *pin;
+
+    status = uct_pin_md_may_decorate(md, config);
+    if (status != UCS_OK) {
+        return status;
     }
 
     pin = uct_pin_md_alloc(md, config);

@@ -44,12 +44,30 @@ static ucs_status_t uct_pin_ring_create_table(uct_pin_ring_t *ring)
                        UCS_OK;
 }
 
+/* The lowest slot on top: the kernel looks through the used part of the table
+ * when it accounts huge pages */
+static ucs_status_t uct_pin_ring_init_slots(uct_pin_ring_t *ring)
+{
+    unsigned i;
+
+    ring->free_slots = malloc(ring->num_slots * sizeof(*ring->free_slots));
+    if (ring->free_slots == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    for (i = 0; i < ring->num_slots; ++i) {
+        ring->free_slots[i] = ring->num_slots - 1 - i;
+    }
+
+    ring->num_free = ring->num_slots;
+    return UCS_OK;
+}
+
 ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
                                unsigned flags)
 {
     struct io_uring_params params = {};
     ucs_status_t status;
-    unsigned i;
     int ret;
 
     /* Only the descriptor is wanted: without a view the queues are never
@@ -67,19 +85,11 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
         goto err_close;
     }
 
-    ring->free_slots = malloc(num_slots * sizeof(*ring->free_slots));
-    if (ring->free_slots == NULL) {
-        status = UCS_ERR_NO_MEMORY;
+    status = uct_pin_ring_init_slots(ring);
+    if (status != UCS_OK) {
         goto err_close;
     }
 
-    /* The lowest slot on top: the kernel looks through the used part of the
-     * table when it accounts huge pages */
-    for (i = 0; i < num_slots; ++i) {
-        ring->free_slots[i] = num_slots - 1 - i;
-    }
-
-    ring->num_free = num_slots;
     ucs_store_relaxed(&ring->busy, 0);
     if (!(flags & UCT_PIN_RING_FLAG_VIEW)) {
         return UCS_OK;

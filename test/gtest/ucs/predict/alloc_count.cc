@@ -21,10 +21,17 @@
  * a malloc changes no variable. */
 static __thread volatile uint64_t count
         __attribute__((tls_model("initial-exec")));
+static __thread volatile int64_t live
+        __attribute__((tls_model("initial-exec")));
 
 uint64_t alloc_count()
 {
     return count;
+}
+
+int64_t alloc_count_live()
+{
+    return live;
 }
 
 bool alloc_count_works()
@@ -55,33 +62,36 @@ static void on_free(const volatile void *)
 static int installed = __sanitizer_install_malloc_and_free_hooks(on_malloc,
                                                                  on_free);
 
-bool alloc_count_fail_next()
+bool alloc_count_fail_next(unsigned)
 {
     return installed < 0; /* never: the hooks cannot refuse */
 }
 
 #else
 
-static __thread volatile bool fail_next
+/* The allocation to refuse, as a count; 0: none */
+static __thread volatile uint64_t refused
         __attribute__((tls_model("initial-exec")));
 
-bool alloc_count_fail_next()
+bool alloc_count_fail_next(unsigned after)
 {
-    fail_next = alloc_count_works();
-    return fail_next;
+    if (!alloc_count_works()) {
+        return false;
+    }
+    refused = count + 1 + after;
+    return true;
 }
 
 static bool refuse()
 {
-    bool fail = fail_next;
-
     count = count + 1;
-    fail_next = false;
-    if (fail) {
+    if (count == refused) {
         errno = ENOMEM;
+        return true;
     }
 
-    return fail;
+    live = live + 1;
+    return false;
 }
 
 /* All of the family, so that a test of the heap sees both ends of each
@@ -108,7 +118,11 @@ ALLOC_COUNT_WEAK void *calloc(size_t number, size_t size) noexcept
 
 ALLOC_COUNT_WEAK void *realloc(void *p, size_t size) noexcept
 {
-    return refuse() ? nullptr : __libc_realloc(p, size);
+    if (refuse()) {
+        return nullptr;
+    }
+    live = live - (p != nullptr);
+    return __libc_realloc(p, size);
 }
 
 ALLOC_COUNT_WEAK void *memalign(size_t alignment, size_t size) noexcept
@@ -138,6 +152,7 @@ ALLOC_COUNT_WEAK int posix_memalign(void **p, size_t alignment,
 
 ALLOC_COUNT_WEAK void free(void *p) noexcept
 {
+    live = live - (p != nullptr);
     __libc_free(p);
 }
 

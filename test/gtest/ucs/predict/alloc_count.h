@@ -18,11 +18,15 @@
 /* Allocations of this thread so far */
 uint64_t alloc_count();
 
+/* Blocks that this thread has allocated and not freed; 0 under a sanitizer,
+ * which looks for leaks itself */
+int64_t alloc_count_live();
+
 /* Whether allocations are really counted */
 bool alloc_count_works();
 
-/* Make this thread's next allocation fail. Not under a sanitizer: returns
- * false and does nothing. */
-bool alloc_count_fail_next();
+/* Make this thread's next allocation fail, or the one `after` so many. Not
+ * under a sanitizer: returns false and does nothing. */
+bool alloc_count_fail_next(unsigned after = 0);
 
 #endif

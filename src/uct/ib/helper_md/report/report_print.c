@@ -159,27 +159,28 @@ static const char *uct_helper_report_state(const ucs_node_figures_t *node)
 
 /* Keys without a figure are written all the same, so that a program need not
  * ask for them. */
+static void uct_helper_report_json_no_node(ucs_json_t *json)
+{
+    static const char *const keys[] = {
+        "node_ranks", "node_pinned_peak_bytes", "node_budget_bytes",
+        "node_forced", "node_given_bytes", "cpu_policy", "helper_rests",
+        "helper_cpu", "idle_cores", "helper_state", "helper_since_seconds",
+        "helper_why", "helper_rest_seconds", "cores_wanted", "cores"
+    };
+    unsigned i;
+
+    for (i = 0; i < sizeof(keys) / sizeof(keys[0]); ++i) {
+        ucs_json_null(json, keys[i]);
+    }
+}
+
 static void uct_helper_report_json_node(ucs_json_t *json,
                                         const uct_helper_figures_t *figures)
 {
     const ucs_node_figures_t *node = &figures->node;
 
     if (!figures->has_node) {
-        ucs_json_null(json, "node_ranks");
-        ucs_json_null(json, "node_pinned_peak_bytes");
-        ucs_json_null(json, "node_budget_bytes");
-        ucs_json_null(json, "node_forced");
-        ucs_json_null(json, "node_given_bytes");
-        ucs_json_null(json, "cpu_policy");
-        ucs_json_null(json, "helper_rests");
-        ucs_json_null(json, "helper_cpu");
-        ucs_json_null(json, "idle_cores");
-        ucs_json_null(json, "helper_state");
-        ucs_json_null(json, "helper_since_seconds");
-        ucs_json_null(json, "helper_why");
-        ucs_json_null(json, "helper_rest_seconds");
-        ucs_json_null(json, "cores_wanted");
-        ucs_json_null(json, "cores");
+        uct_helper_report_json_no_node(json);
         return;
     }
 

@@ -23,9 +23,10 @@ BEGIN_C_DECLS
 
 typedef struct uct_helper_trace_open *uct_helper_trace_open_h;
 
-/** @return UCS_OK or UCS_ERR_NO_MEMORY. */
+/** Make it, without a use. @return UCS_OK or UCS_ERR_NO_MEMORY. */
 ucs_status_t uct_helper_trace_open_create(uct_helper_trace_open_h *open_p);
 
+/** Release it; uses that are open are forgotten. */
 void uct_helper_trace_open_destroy(uct_helper_trace_open_h open);
 
 /** A use begins. @return Zero if there is no room for it. */

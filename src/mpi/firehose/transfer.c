@@ -1,0 +1,162 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "layer.h"
+
+#include <stdlib.h>
+
+/* @return Bytes of a basic type without holes, else 0. A program uses few
+ *         types: the last one is remembered. */
+static size_t firehose_mpi_type(MPI_Datatype type)
+{
+    static _Thread_local MPI_Datatype last;
+    static _Thread_local size_t last_size;
+    int integers, addresses, types, combiner = 0, size = 0;
+    MPI_Aint lower = 0, extent = 0;
+
+    if ((last_size > 0) && (type == last)) {
+        return last_size;
+    }
+    if ((PMPI_Type_get_envelope(type, &integers, &addresses, &types,
+                                &combiner) != MPI_SUCCESS) ||
+        (combiner != MPI_COMBINER_NAMED)) {
+        return 0; /* a number may be given to another type later */
+    }
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_extent(type, &lower, &extent);
+    if ((size <= 0) || (lower != 0) || (extent != size)) {
+        return 0;
+    }
+    last      = type;
+    last_size = size;
+    return size;
+}
+
+static void firehose_mpi_done(void *arg, ucs_status_t status)
+{
+    firehose_mpi_transfer_t *transfer = arg;
+    firehose_mpi_window_t *window     = transfer->window;
+
+    if (status == UCS_OK) {
+        free(transfer);
+    } else {
+        pthread_mutex_lock(&window->lock);
+        transfer->next  = window->refused;
+        window->refused = transfer;
+        pthread_mutex_unlock(&window->lock);
+    }
+    /* release: pairs with the load in firehose_mpi_complete() */
+    atomic_fetch_sub_explicit(&window->pending, 1, memory_order_release);
+}
+
+/* @return Zero if it is the MPI's. */
+static int firehose_mpi_move(const firehose_mpi_transfer_t *wanted)
+{
+    firehose_mpi_window_t *window = wanted->window;
+    size_t length, target_length;
+    firehose_mpi_transfer_t *transfer;
+    ucs_status_t status;
+
+    if ((wanted->target < 0) || (wanted->target >= window->size) ||
+        (wanted->target == window->rank) || (wanted->count <= 0) ||
+        window->exclusive[wanted->target]) {
+        return 0;
+    }
+    length        = wanted->count * firehose_mpi_type(wanted->type);
+    target_length = wanted->target_count *
+                    firehose_mpi_type(wanted->target_type);
+    if ((length == 0) || (length != target_length)) {
+        return 0;
+    }
+    transfer = malloc(sizeof(*transfer));
+    if (transfer == NULL) {
+        return 0;
+    }
+    *transfer = *wanted;
+    atomic_fetch_add_explicit(&window->pending, 1, memory_order_relaxed);
+    status = wanted->is_put ?
+                     ucx_firehose_put_nb(window->firehose, wanted->target,
+                                         wanted->local, wanted->remote, length,
+                                         firehose_mpi_done, transfer) :
+                     ucx_firehose_get_nb(window->firehose, wanted->target,
+                                         wanted->local, wanted->remote, length,
+                                         firehose_mpi_done, transfer);
+    if (status != UCS_INPROGRESS) {
+        atomic_fetch_sub_explicit(&window->pending, 1, memory_order_relaxed);
+        free(transfer);
+    }
+    return (status == UCS_OK) || (status == UCS_INPROGRESS);
+}
+
+/* @return Zero if the MPI is to do it */
+static int firehose_mpi_try(const firehose_mpi_transfer_t *wanted)
+{
+    firehose_mpi_window_t *window = wanted->window;
+    int is_served;
+
+    if (window == NULL) {
+        return 0;
+    }
+    is_served = firehose_mpi_move(wanted);
+    /* relaxed: they count */
+    atomic_fetch_add_explicit(is_served ? &window->served : &window->passed, 1,
+                              memory_order_relaxed);
+    return is_served;
+}
+
+FIREHOSE_MPI_API int
+MPI_Put(const void *local, int count, MPI_Datatype type, int target,
+        MPI_Aint remote, int target_count, MPI_Datatype target_type,
+        MPI_Win win)
+{
+    const firehose_mpi_transfer_t wanted = {
+        .window       = firehose_mpi_find(win),
+        .local        = (void*)local,
+        .count        = count,
+        .type         = type,
+        .target       = target,
+        .remote       = remote,
+        .target_count = target_count,
+        .target_type  = target_type,
+        .is_put       = 1
+    };
+
+    return firehose_mpi_try(&wanted) ?
+                   MPI_SUCCESS :
+                   PMPI_Put(local, count, type, target, remote, target_count,
+                            target_type, win);
+}
+
+FIREHOSE_MPI_API int
+MPI_Get(void *local, int count, MPI_Datatype type, int target, MPI_Aint remote,
+        int target_count, MPI_Datatype target_type, MPI_Win win)
+{
+    const firehose_mpi_transfer_t wanted = {
+        .window       = firehose_mpi_find(win),
+        .local        = local,
+        .count        = count,
+        .type         = type,
+        .target       = target,
+        .remote       = remote,
+        .target_count = target_count,
+        .target_type  = target_type
+    };
+
+    return firehose_mpi_try(&wanted) ?
+                   MPI_SUCCESS :
+                   PMPI_Get(local, count, type, target, remote, target_count,
+                            target_type, win);
+}
+
+int firehose_mpi_again(const firehose_mpi_transfer_t *transfer)
+{
+    return transfer->is_put ?
+                   PMPI_Put(transfer->local, transfer->count, transfer->type,
+                            transfer->target, transfer->remote,
+                            transfer->target_count, transfer->target_type,
+                            transfer->window->win) :
+                   PMPI_Get(transfer->local, transfer->count, transfer->type,
+                            transfer->target, transfer->remote,
+                            transfer->target_count, transfer->target_type,
+                            transfer->window->win);
+}

@@ -1,0 +1,189 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "layer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int firehose_mpi_key = MPI_KEYVAL_INVALID;
+
+firehose_mpi_window_t *firehose_mpi_find(MPI_Win win)
+{
+    void *window = NULL;
+    int is_there = 0;
+
+    if ((firehose_mpi_key == MPI_KEYVAL_INVALID) || (win == MPI_WIN_NULL) ||
+        (PMPI_Win_get_attr(win, firehose_mpi_key, &window, &is_there) !=
+         MPI_SUCCESS)) {
+        return NULL;
+    }
+    return is_there ? window : NULL;
+}
+
+static int firehose_mpi_all(MPI_Comm comm, int is_good)
+{
+    int all = 0;
+
+    return (PMPI_Allreduce(&is_good, &all, 1, MPI_INT, MPI_MIN, comm) ==
+            MPI_SUCCESS) &&
+           all;
+}
+
+/* @return Zero if a rank could not connect to one of the others */
+static int firehose_mpi_connect(firehose_mpi_window_t *window, char *addresses,
+                                int length)
+{
+    int rank, is_good = 1;
+
+    for (rank = 0; (rank < window->size) && is_good; ++rank) {
+        if (rank != window->rank) {
+            is_good = ucx_firehose_connect(window->firehose, rank,
+                                           addresses + (size_t)rank * length) ==
+                      UCS_OK;
+        }
+    }
+    return firehose_mpi_all(window->comm, is_good);
+}
+
+/* Everybody tells everybody its address. @return Zero if one could not */
+static int firehose_mpi_meet(firehose_mpi_window_t *window)
+{
+    const void *address;
+    char *addresses, *mine;
+    size_t length;
+    int own, most = 0, is_good;
+
+    ucx_firehose_address(window->firehose, &address, &length);
+    own = (int)length;
+    PMPI_Allreduce(&own, &most, 1, MPI_INT, MPI_MAX, window->comm);
+    addresses = calloc(window->size, most);
+    mine      = calloc(1, most);
+    is_good   = firehose_mpi_all(window->comm, (addresses != NULL) &&
+                                                       (mine != NULL));
+    if (is_good) {
+        memcpy(mine, address, length);
+        is_good = PMPI_Allgather(mine, most, MPI_BYTE, addresses, most,
+                                 MPI_BYTE, window->comm) == MPI_SUCCESS;
+        is_good = firehose_mpi_connect(window, addresses, most) && is_good;
+    }
+    free(mine);
+    free(addresses);
+    return is_good;
+}
+
+static int firehose_mpi_open(firehose_mpi_window_t *window)
+{
+    ucx_firehose_params_t params = {
+        .field_mask = UCX_FIREHOSE_PARAM_FIELD_FLAGS,
+        .node       = window->rank,
+        .num_nodes  = window->size,
+        .memory     = firehose_mpi_memory(),
+        .flags      = UCX_FIREHOSE_FLAG_THREAD | UCX_FIREHOSE_FLAG_STRICT
+    };
+
+    window->exclusive = calloc(window->size, sizeof(*window->exclusive));
+    if (!firehose_mpi_option("FIREHOSE_MPI", 1) ||
+        (window->exclusive == NULL) ||
+        (ucx_firehose_open(&params, &window->firehose) != UCS_OK)) {
+        window->firehose = NULL;
+    }
+    return firehose_mpi_all(window->comm, window->firehose != NULL);
+}
+
+static void firehose_mpi_destroy(firehose_mpi_window_t *window)
+{
+    firehose_mpi_attached_t *attached;
+
+    if (window->firehose != NULL) {
+        ucx_firehose_close(window->firehose);
+    }
+    while ((attached = window->attached) != NULL) {
+        window->attached = attached->next;
+        free(attached);
+    }
+    PMPI_Comm_free(&window->comm);
+    pthread_mutex_destroy(&window->lock);
+    free(window->exclusive);
+    free(window);
+}
+
+/* By all ranks of the communicator. Where one cannot, none is served. */
+static void firehose_mpi_serve(MPI_Comm comm, MPI_Win win)
+{
+    firehose_mpi_window_t *window = calloc(1, sizeof(*window));
+
+    if (!firehose_mpi_all(comm, window != NULL) ||
+        (PMPI_Comm_dup(comm, &window->comm) != MPI_SUCCESS)) {
+        free(window);
+        return;
+    }
+    window->win = win;
+    pthread_mutex_init(&window->lock, NULL);
+    PMPI_Comm_rank(window->comm, &window->rank);
+    PMPI_Comm_size(window->comm, &window->size);
+    if ((firehose_mpi_key == MPI_KEYVAL_INVALID) &&
+        (PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN,
+                                &firehose_mpi_key, NULL) != MPI_SUCCESS)) {
+        firehose_mpi_key = MPI_KEYVAL_INVALID;
+    }
+    if (firehose_mpi_open(window) && firehose_mpi_meet(window) &&
+        firehose_mpi_all(window->comm,
+                         PMPI_Win_set_attr(win, firehose_mpi_key, window) ==
+                                 MPI_SUCCESS)) {
+        return;
+    }
+    if ((window->rank == 0) && firehose_mpi_option("FIREHOSE_MPI", 1)) {
+        fprintf(stderr, "firehose: a window is the MPI's alone, for a rank "
+                        "could not open it or reach all others\n");
+    }
+    firehose_mpi_destroy(window);
+}
+
+FIREHOSE_MPI_API int
+MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    int status, is_inter = 0, size = 0;
+
+    status = PMPI_Win_create_dynamic(info, comm, win);
+    if (status == MPI_SUCCESS) {
+        PMPI_Comm_test_inter(comm, &is_inter);
+        PMPI_Comm_size(comm, &size);
+        if (!is_inter && (size > 1)) {
+            firehose_mpi_serve(comm, *win);
+        }
+    }
+    return status;
+}
+
+static void firehose_mpi_report(firehose_mpi_window_t *window)
+{
+    ucx_firehose_attr_t attr;
+
+    if (!firehose_mpi_option("FIREHOSE_MPI_REPORT", 0)) {
+        return;
+    }
+    ucx_firehose_query(window->firehose, &attr);
+    fprintf(stderr,
+            "firehose: rank %d: %lu transfers served, %lu passed on, %lu done "
+            "again; %lu hits, %lu misses; %zu of %zu bytes pinned at most\n",
+            window->rank, (unsigned long)window->served,
+            (unsigned long)window->passed, (unsigned long)window->again,
+            (unsigned long)attr.hits, (unsigned long)attr.misses,
+            attr.pinned_peak, attr.pinned_max);
+}
+
+FIREHOSE_MPI_API int MPI_Win_free(MPI_Win *win)
+{
+    firehose_mpi_window_t *window = firehose_mpi_find(*win);
+
+    if (window != NULL) {
+        (void)firehose_mpi_complete(*win);
+        PMPI_Barrier(window->comm); /* nobody reaches for it any more */
+        firehose_mpi_report(window);
+        PMPI_Win_delete_attr(*win, firehose_mpi_key);
+        firehose_mpi_destroy(window);
+    }
+    return PMPI_Win_free(win);
+}
