@@ -8,6 +8,7 @@
 #include <ucp/pipeline/tuning_table.h>
 
 #include <ucs/datastruct/list.h>
+#include <ucs/predict/newcomers.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/lock.h>
 
@@ -50,6 +51,14 @@ typedef struct ucp_pipeline_reg {
     uint64_t        idle;  /**< without uses since then, the wire's time */
 } ucp_pipeline_reg_t;
 
+/** A buffer that was registered once, kept or not, by its number in the account
+ *  less one. */
+typedef struct ucp_pipeline_newcomer {
+    uintptr_t start, end; /**< 0, 0: none */
+    uint64_t  since;
+    int       is_lost;    /**< it was unmapped */
+} ucp_pipeline_newcomer_t;
+
 /** Invariant: bytes == sum of the lengths of the entries without uses. */
 typedef struct ucp_pipeline_cache {
     ucs_lock_t      lock;    /**< held for a walk of the list; an unmap event
@@ -63,6 +72,8 @@ typedef struct ucp_pipeline_cache {
     size_t          used;    /**< bytes of entries in use */
     _Atomic int     strike;  /**< a signal handler unmapped while its own
                               *   thread held the lock: all are stale */
+    ucp_pipeline_newcomer_t newcomers[UCS_PREDICT_NEWCOMERS];
+    ucs_predict_newcomers_t account; /**< of those; the pipeline's lock */
 } ucp_pipeline_cache_t;
 
 /** Between which a cost lies: 0 <= least <= most; most 0: not known. */
@@ -95,6 +106,13 @@ typedef struct ucp_pipeline_tune {
     uint64_t             looked;     /**< when progress ended; 0: it found
                                       *   nothing */
 } ucp_pipeline_tune_t;
+
+/** Whether what is registered for a request stays. */
+typedef enum {
+    UCP_PIPELINE_UNDECIDED,
+    UCP_PIPELINE_KEEP,
+    UCP_PIPELINE_DROP
+} ucp_pipeline_stay_t;
 
 struct ucx_pipeline_request;
 
@@ -145,6 +163,7 @@ struct ucx_pipeline_request {
     int                   posted;    /**< receive: not matched yet */
     int                   acked;     /**< send: the peer has answered; receive:
                                       *   the peer has been answered */
+    ucp_pipeline_stay_t   stay;      /**< undecided until it is registered */
     int                   complete;
     ucs_status_t          status;
 };
@@ -201,14 +220,20 @@ struct ucx_pipeline {
 };
 
 /* pipeline_reg.c: all with the pipeline's lock held */
-ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
-                                         size_t whole_length, size_t offset,
-                                         size_t length);
+ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_request_h req,
+                                         size_t offset, size_t length);
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
 void ucp_pipeline_cache_close(ucx_pipeline_h self);
 size_t ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start);
 void ucp_pipeline_cache_look(ucx_pipeline_h self);
+
+/* pipeline_new.c: with the pipeline's lock held; _unmapped with the cache's */
+int ucp_pipeline_new_returns(ucx_pipeline_h self, uintptr_t start,
+                             uintptr_t end);
+int ucp_pipeline_new_stays(ucx_pipeline_h self, uintptr_t start, uintptr_t end);
+void ucp_pipeline_new_unmapped(ucp_pipeline_cache_t *cache, uintptr_t start,
+                               uintptr_t end);
 
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);

@@ -72,8 +72,7 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
         self->is_starved = 1;
         return 0;
     }
-    piece->reg = ucp_pipeline_reg_get(self, req->buffer, req->total,
-                                      piece->offset, piece->length);
+    piece->reg = ucp_pipeline_reg_get(req, piece->offset, piece->length);
     if (piece->reg != NULL) {
         ++req->num_registered;
         if ((ucp_wire_mem_pack(self->wire, piece->reg->mem, &key,

@@ -322,10 +322,7 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
     if ((key_length > 0) &&
         (ucp_wire_key_unpack(self->wire, req->peer, key, key_length,
                              &piece->key) == UCS_OK)) {
-        /* no more than the fragment: its ends are the receiver's segments, and
-         * what lies around belongs to the fragments beside it */
-        piece->reg = ucp_pipeline_reg_get(self, req->buffer + piece->offset,
-                                          piece->length, 0, piece->length);
+        piece->reg = ucp_pipeline_reg_get(req, piece->offset, piece->length);
         req->num_registered += (piece->reg != NULL);
     }
     if (piece->reg != NULL) {

@@ -251,6 +251,6 @@ double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length)
     double worth                    = self->options.max_slowdown * length;
 
     return (worth > 0) ? (tune->base_ns + tune->byte_ns * length) *
-                                 self->cache.peak / worth :
+                                 ucs_max(self->cache.peak, length) / worth :
                          INFINITY;
 }

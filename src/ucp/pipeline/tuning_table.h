@@ -71,6 +71,14 @@
  *  as long. Double: half as long. */
 #define UCP_PIPELINE_MAX_SLOWDOWN 0.005
 
+/** Messages' registrations that keeping new buffers may have cost beyond dropping
+ *  them, and what that account keeps for each that is settled. Credit half: new
+ *  buffers are dropped one message earlier. Double: two later. Decay half (of what
+ *  is missing to 1): twice as many have to come back until new ones are kept
+ *  again. Double: half as many. */
+#define UCP_PIPELINE_NEW_CREDIT 2.0
+#define UCP_PIPELINE_NEW_DECAY  0.9
+
 /** Nanoseconds between looks for what is not worth its rent. Half: the list is
  *  walked twice as often. Double: such memory stays a little longer. */
 #define UCP_PIPELINE_LOOK_NS 1000000
