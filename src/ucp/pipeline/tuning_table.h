@@ -62,6 +62,14 @@
  *  other's place. Double: a kilobyte more. */
 #define UCP_PIPELINE_SEEN 64
 
+/** Classes of messages by the bits of their length: all that there are. */
+#define UCP_PIPELINE_LENGTHS 64
+
+/** Share of what a copied message takes that one takes that is read, until one of
+ *  that length was. Half: the first ones are registered earlier. Double: none ever
+ *  is. */
+#define UCP_PIPELINE_READ_GUESS 0.5
+
 /** Slower writes raise that by a share of the difference. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
 #define UCP_PIPELINE_WIRE_SAMPLES 16
