@@ -42,12 +42,37 @@ def behind($a; $b):
      (behind(of("reuse"; "caching"); of("reuse"; "leave_pinned")) as $n |
       ["the same with the default", "–", ($n // "none to 100" | tostring),
        (if $n == null then "yes" else "no" end)] | row),
+     (if of("short"; "caching") != [] then
+        behind(of("short"; "caching"); of("short"; "leave_pinned")) as $n |
+        ["the same with 64 KiB", "–", ($n // "none to 100" | tostring),
+         (if $n == null then "yes" else "no" end)] | row
+      else empty end),
+     (if of("new"; "caching") != [] then
+        of("new"; "caching")[0].mbps / of("new"; "pipeline")[0].mbps |
+        ["the default by the pipeline, 8 MiB, new memory each time", "–",
+         (. * 1000 | round / 1000 | tostring),
+         (if . >= 0.95 then "yes" else "no" end)] | row
+      else empty end),
      "", "Bandwidth of 8 MiB by reuses, 10^6 bytes a second, and bytes " +
      "registered at most:", "",
      (["system", "0", "1", "5", "20", "50", "100", "MiB"] | head),
      (systems[] as $s |
       [names[$s], (0, 1, 5, 20, 50, 100 | . as $n | at($s; $n) | round1),
        (of("reuse"; $s)[0].peak / 1048576 | round1)] | row), ""
+   else empty end),
+  (if of("short"; "caching") != [] then
+     "The same of 64 KiB:", "",
+     (["system", "0", "1", "2", "5", "10", "20", "50", "100"] | head),
+     (systems[] as $s |
+      [names[$s], ((0, 1, 2, 5, 10, 20, 50, 100) as $n | of("short"; $s)
+                   | map(select(.reuses == $n))[0].mbps | round1)] | row), ""
+   else empty end),
+  (if of("new"; "caching") != [] then
+     "50 messages of 8 MiB each way, each from and to memory that is mapped for " +
+     "it and unmapped then; bytes registered in a node as an operation begins:",
+     "", (["system", "10^6 bytes a second", "MiB, mean"] | head),
+     (("pipeline", "caching") as $s | of("new"; $s)[0] |
+      [names[$s], (.mbps | round1), (.bytes / 1048576 | round1)] | row), ""
    else empty end),
   (if of("size"; "caching") != [] then
      "Ping-pong, buffers used for the first time | for the ninth time: one " +

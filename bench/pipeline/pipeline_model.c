@@ -101,12 +101,29 @@ static void pipe_rings(const pipe_options_t *options, unsigned system)
            beff.random, beff.peak);
 }
 
+/* Of the pipelines alone: the modelled caches hear of no unmapped memory */
+static void pipe_fresh(const pipe_options_t *options, unsigned system)
+{
+    double mbps, bytes;
+
+    if ((system != PIPE_PIPELINE) && (system != PIPE_CACHING)) {
+        return;
+    }
+    mbps = pipe_new(system, options->costs, &options->pipeline, options->size,
+                    options->uses, &bytes);
+    pipe_begin(options, "new", system);
+    printf(",\"size\":%zu,\"messages\":%zu,\"mbps\":%.2f,\"bytes\":%.0f}\n",
+           options->size, options->uses, mbps, bytes);
+}
+
 static void pipe_run(const pipe_options_t *options, unsigned system)
 {
     if (strcmp(options->what, "reuse") == 0) {
         pipe_reuse(options, system);
     } else if (strcmp(options->what, "size") == 0) {
         pipe_sizes(options, system);
+    } else if (strcmp(options->what, "new") == 0) {
+        pipe_fresh(options, system);
     } else {
         pipe_rings(options, system);
     }
@@ -116,7 +133,7 @@ static void pipe_run(const pipe_options_t *options, unsigned system)
 static void pipe_usage(void)
 {
     printf("usage: pipeline_model [--costs 2006|today] "
-           "[--what reuse|size|beff]\n"
+           "[--what reuse|size|new|beff]\n"
            "    [--system NAME] [--size BYTES] [--uses N] and of the pipelines "
            "[--eager BYTES]\n"
            "    [--offset BYTES] [--fragment BYTES] [--depth N] "
@@ -162,8 +179,8 @@ static void pipe_option(pipe_options_t *options, const char *name,
         return;
     } else if (strcmp(name, "--what") == 0) {
         if ((strcmp(value, "reuse") != 0) && (strcmp(value, "size") != 0) &&
-            (strcmp(value, "beff") != 0)) {
-            pipe_die("--what %s is none of reuse, size, beff", value);
+            (strcmp(value, "new") != 0) && (strcmp(value, "beff") != 0)) {
+            pipe_die("--what %s is none of reuse, size, new, beff", value);
         }
         options->what = value;
         return;

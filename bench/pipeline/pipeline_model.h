@@ -77,6 +77,9 @@ uint64_t pipe_world_run(pipe_world_t *world, pipe_script_func_t script,
 /** @return The time of a node in nanoseconds. */
 uint64_t pipe_world_time(const pipe_world_t *world, unsigned node);
 
+/** @return Bytes that a node of a pipeline has registered now. */
+size_t pipe_world_registered(const pipe_world_t *world, unsigned node);
+
 /** @return Bytes that were registered at most, of the node with most. */
 size_t pipe_world_peak(const pipe_world_t *world);
 

@@ -28,6 +28,21 @@ size_t pipe_pingpong(pipe_system_t system, const pipe_costs_t *costs,
                      const ucx_pipeline_options_t *options, size_t size,
                      unsigned uses, uint64_t *ends);
 
+/**
+ * Ping-pong with memory that is new for each message and unmapped after it, by a
+ * pipeline.
+ *
+ * @param [in]  messages  A way.
+ * @param [out] bytes_p   Registered in a node, the mean over the beginnings of
+ *                        operations.
+ *
+ * @return Bandwidth in 10^6 bytes a second.
+ */
+double pipe_new(pipe_system_t system, const pipe_costs_t *costs,
+                const ucx_pipeline_options_t *options, size_t size,
+                unsigned messages, double *bytes_p);
+
+
 /** Of all nodes together, 10^6 bytes a second. */
 typedef struct pipe_beff {
     double beff;    /**< mean over sizes, rings and random orders */

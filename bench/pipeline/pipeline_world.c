@@ -278,6 +278,14 @@ uint64_t pipe_world_time(const pipe_world_t *world, unsigned node)
     return ucp_wire_sim_time(world->sim, node);
 }
 
+size_t pipe_world_registered(const pipe_world_t *world, unsigned node)
+{
+    ucp_wire_sim_stats_t stats;
+
+    ucp_wire_sim_get_stats(world->sim, node, &stats);
+    return stats.bytes;
+}
+
 size_t pipe_world_peak(const pipe_world_t *world)
 {
     size_t peak = 0, bytes;

@@ -4,8 +4,8 @@
  * The pipeline's protocol (src/ucp/pipeline): one sender, one receiver, two
  * messages one after the other, each with a piece that is copied and FRAGS
  * fragments that are written, at most DEPTH registered and at most WRITES being
- * written at a time. Messages
- * arrive in order, puts pass them. A receive is posted before or after its
+ * written at a time; or read as a whole by its receiver, where MATCH has offered
+ * a key. Messages arrive in order, puts and gets pass them. A receive is posted before or after its
  * message comes, may be canceled and may be too short; either end fails to
  * register, the sender fails by itself, and with DEATHS one end dies. When
  * nothing moves any more every request of an end that lives is complete and
@@ -31,7 +31,7 @@
 #define ALL      (MESSAGES * PIECES)
 #define NOBODY   255
 
-mtype = { MATCH, ACK, SHORT, READY, DATA, FIN, ABORT }
+mtype = { MATCH, ACK, SHORT, READY, DATA, FIN, ABORT, DONE }
 
 chan to_receiver = [8] of { mtype, byte, byte, bool };
 chan to_sender   = [8] of { mtype, byte, byte, bool };
@@ -44,6 +44,15 @@ chan to_sender   = [8] of { mtype, byte, byte, bool };
 byte put[ALL];
 bool arrived[ALL]; /* the bytes are in the receiver's buffer */
 bool source_registered[ALL], target_registered[ALL];
+
+/* A read of a whole message */
+#define NO_GET  0
+#define ASKED   1
+#define TAKEN   2 /* its bytes have left the sender */
+#define GOT     3
+#define REFUSED 4
+byte get[MESSAGES];
+bool offered[MESSAGES], awaited[MESSAGES]; /* registered as a whole there, here */
 
 /* Which of a message's pieces the control messages may be about */
 #define IDLE     0
@@ -60,11 +69,14 @@ byte failures;
 #define UNPOSTED 0
 #define WAITS    1
 #define MATCHED  2
+#define READING  3
 byte receiver = UNPOSTED;
 byte received;        /* message that the receive is for */
 byte recv_next, recv_done, recv_pieces, recv_registered;
 bool open[PIECES];    /* pieces begun and not over */
 bool unexpected;      /* MATCH of `received` came and waits */
+bool has_offer;       /* it came with a key */
+bool recv_failed;     /* a read is waited for, and nothing else */
 bool is_canceled, receiver_dead, sender_lost;
 
 #define AT(message, piece) ((message) * PIECES + (piece))
@@ -87,6 +99,30 @@ end:
     od
 }
 
+/* The same of a read; what is refused, by whatever, moves nothing */
+proctype reader(byte m)
+{
+    byte p;
+end:
+    do
+    :: atomic { get[m] == ASKED ->
+        if
+        :: offered[m] && !sender_dead -> get[m] = TAKEN
+        :: (failures < FAILURES) -> failures++; get[m] = REFUSED
+        :: !offered[m] || sender_dead ->
+            assert(sender_dead || receiver_dead);
+            get[m] = REFUSED
+        fi }
+    :: atomic { get[m] == TAKEN ->
+        assert(awaited[m] || receiver_dead);
+        for (p : 0 .. PIECES - 1) {
+            arrived[AT(m, p)] = true
+        }
+        p = 0;
+        get[m] = GOT }
+    od
+}
+
 /* ucp_pipeline_send_check(): an end only without operations */
 inline send_end_failed()
 {
@@ -95,6 +131,7 @@ inline send_end_failed()
         source_registered[AT(sent, p)] = false
     }
     p = 0;
+    offered[sent] = false;
     if
     :: (sender == ACKED) && !receiver_lost ->
         to_receiver ! ABORT(sent, 0, false)
@@ -165,18 +202,32 @@ end:
         send_next = 0;
         send_done = 0;
         sender    = SENT;
-        to_receiver ! MATCH(sent, 0, false) }
+        if
+        :: offered[sent] = true
+        :: true
+        fi;
+        to_receiver ! MATCH(sent, 0, offered[sent]) }
     :: atomic { !sender_dead && !receiver_lost && nempty(to_sender) ->
         to_sender ? type(message, piece, has_key);
         if
         :: (type == ACK) && IS_OURS(message) && (sender == SENT) ->
+            offered[sent] = false;
             sender    = ACKED;
             send_next = 1;
             send_done = 1;
             to_receiver ! DATA(sent, 0, false)
         :: (type == SHORT) && IS_OURS(message) ->
+#ifndef MUTANT_OFFER_STAYS
+            offered[sent] = false;
+#endif
             send_done = PIECES;
             send_check()
+#ifndef MUTANT_DONE_IS_LEFT
+        :: (type == DONE) && IS_OURS(message) && offered[sent] ->
+            offered[sent] = false;
+            send_done = PIECES;
+            send_check()
+#endif
         :: type == READY -> send_ready(message, piece, has_key)
         :: else
         fi;
@@ -261,8 +312,10 @@ inline recv_drop()
 inline recv_end()
 {
     recv_drop();
-    receiver   = UNPOSTED;
-    unexpected = false;
+    receiver    = UNPOSTED;
+    unexpected  = false;
+    has_offer   = false;
+    recv_failed = false;
     received++
 }
 
@@ -295,6 +348,17 @@ inline recv_advance()
     od
 }
 
+inline recv_ask()
+{
+    receiver  = MATCHED;
+    recv_next = 1;
+    recv_done = 0;
+    open[0]     = true;
+    recv_pieces = 1;
+    to_sender ! ACK(received, 0, false);
+    recv_advance()
+}
+
 inline recv_match()
 {
     if
@@ -303,14 +367,35 @@ inline recv_match()
         to_sender ! SHORT(received, 0, false);
 #endif
         recv_end()
-    :: true ->
-        receiver  = MATCHED;
-        recv_next = 1;
-        recv_done = 0;
-        open[0]     = true;
-        recv_pieces = 1;
-        to_sender ! ACK(received, 0, false);
-        recv_advance()
+    :: true -> recv_ask()
+    :: has_offer ->
+        receiver          = READING;
+        awaited[received] = true;
+        get[received]     = ASKED
+#ifdef MUTANT_DONE_BEFORE_READ
+        ; to_sender ! DONE(received, 0, false)
+#endif
+    fi
+}
+
+/* ucp_pipeline_read_over() */
+inline recv_read_over()
+{
+    awaited[received] = false;
+    if
+    :: recv_failed -> recv_end()
+    :: !recv_failed && (get[received] == REFUSED) ->
+        has_offer = false;
+#ifndef MUTANT_REFUSED_IS_LEFT
+        recv_ask()
+#else
+        receiver = MATCHED
+#endif
+    :: !recv_failed && (get[received] == GOT) ->
+#ifndef MUTANT_DONE_BEFORE_READ
+        to_sender ! DONE(received, 0, false);
+#endif
+        recv_end()
     fi
 }
 
@@ -342,8 +427,12 @@ proctype recv()
 {
     mtype type;
     byte message, piece;
+    bool has_key;
 end:
     do
+    :: atomic { !receiver_dead && (receiver == READING) &&
+                ((get[received] == GOT) || (get[received] == REFUSED)) ->
+        recv_read_over() }
     :: atomic { !receiver_dead && (receiver == UNPOSTED) && !sender_lost &&
                 (received < MESSAGES) ->
         if
@@ -363,10 +452,11 @@ end:
         recv_drop();
         receiver = UNPOSTED }
     :: atomic { !receiver_dead && !sender_lost && nempty(to_receiver) ->
-        to_receiver ? type(message, piece, _);
+        to_receiver ? type(message, piece, has_key);
         if
         :: type == MATCH ->
             assert(message == received);
+            has_offer = has_key;
             if
             :: receiver == WAITS -> recv_match()
             :: else -> unexpected = true
@@ -381,7 +471,7 @@ end:
 #endif
         :: else
         fi;
-        message = 0; piece = 0; type = 0 }
+        message = 0; piece = 0; type = 0; has_key = false }
 #if DEATHS
     :: atomic { !receiver_dead && sender_dead && !sender_lost ->
         sender_lost = true;
@@ -390,6 +480,13 @@ end:
         :: receiver == WAITS -> recv_end()
 #ifndef MUTANT_LOST_RECEIVE_WAITS
         :: receiver == MATCHED -> recv_end()
+#endif
+#ifdef MUTANT_LOST_READ_ENDS
+        :: receiver == READING ->
+            awaited[received] = false;
+            recv_end()
+#else
+        :: receiver == READING -> recv_failed = true
 #endif
         :: else
         fi }
@@ -408,6 +505,10 @@ proctype rest()
             assert(sender_dead || !source_registered[i]);
             assert(receiver_dead || !target_registered[i])
         }
+        for (i : 0 .. MESSAGES - 1) {
+            assert(sender_dead || !offered[i]);
+            assert(receiver_dead || !awaited[i])
+        }
         assert(sender_dead || (sender == IDLE));
         assert(receiver_dead || (receiver == UNPOSTED));
         assert(sender_dead || receiver_dead || (received == MESSAGES))
@@ -423,6 +524,9 @@ init
             :: (i % PIECES) > 0 -> run network(i)
             :: else
             fi
+        }
+        for (i : 0 .. MESSAGES - 1) {
+            run reader(i)
         }
         i = 0;
         run send();

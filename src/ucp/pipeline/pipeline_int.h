@@ -8,6 +8,7 @@
 #include <ucp/pipeline/tuning_table.h>
 
 #include <ucs/datastruct/list.h>
+#include <ucs/predict/newcomers.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/lock.h>
 
@@ -22,20 +23,25 @@ typedef enum {
     UCP_PIPELINE_READY, /**< receiver: a fragment, with its key; no key: copy */
     UCP_PIPELINE_DATA,  /**< sender: bytes of a piece that is copied */
     UCP_PIPELINE_FIN,   /**< sender: a fragment has been written */
-    UCP_PIPELINE_ABORT  /**< sender: the rest will not come */
+    UCP_PIPELINE_ABORT, /**< sender: the rest will not come */
+    UCP_PIPELINE_DONE   /**< receiver: it has read all; after a MATCH with a
+                         *   key, in place of ACK */
 } ucp_pipeline_type_t;
 
-/** Header of each message; behind it, of READY, the packed key. */
+/** Header of each message; behind it, of READY, the packed key. Behind MATCH the
+ *  key of all of the sender's buffer, if it is registered: who knows no DONE
+ *  overlooks it. */
 typedef struct ucp_pipeline_header {
     uint32_t magic;
     uint32_t type;
-    uint64_t to;      /**< request at the receiver of this message; not MATCH */
+    uint64_t to;      /**< request at the receiver of this message. MATCH with
+                       *   a key: address of the sender's buffer */
     uint64_t from;    /**< request at its sender */
     uint64_t tag;     /**< MATCH */
     uint64_t offset;  /**< of the bytes in the message. MATCH: what a byte
                        *   costs on the wire at least, in
                        *   1/UCP_PIPELINE_WIRE_UNIT ns */
-    uint64_t length;  /**< MATCH: of all; READY, FIN: of the fragment */
+    uint64_t length;  /**< MATCH, DONE: of all; READY, FIN: of the fragment */
     uint64_t address; /**< READY: of the fragment. MATCH: what a byte costs on
                        *   the wire at most */
 } ucp_pipeline_header_t;
@@ -45,10 +51,18 @@ typedef struct ucp_pipeline_reg {
     ucs_list_link_t list;
     uintptr_t       start, end;
     ucp_wire_mem_t  *mem;
-    unsigned        uses;  /**< 0 or 1 */
+    unsigned        uses;  /**< one, or so many sends that leave from it */
     int             stale; /**< not to be used again */
     uint64_t        idle;  /**< without uses since then, the wire's time */
 } ucp_pipeline_reg_t;
+
+/** A buffer that was registered once, kept or not, by its number in the account
+ *  less one. */
+typedef struct ucp_pipeline_newcomer {
+    uintptr_t start, end; /**< 0, 0: none */
+    uint64_t  since;
+    int       is_lost;    /**< it was unmapped */
+} ucp_pipeline_newcomer_t;
 
 /** Invariant: bytes == sum of the lengths of the entries without uses. */
 typedef struct ucp_pipeline_cache {
@@ -63,6 +77,8 @@ typedef struct ucp_pipeline_cache {
     size_t          used;    /**< bytes of entries in use */
     _Atomic int     strike;  /**< a signal handler unmapped while its own
                               *   thread held the lock: all are stale */
+    ucp_pipeline_newcomer_t newcomers[UCS_PREDICT_NEWCOMERS];
+    ucs_predict_newcomers_t account; /**< of those; the pipeline's lock */
 } ucp_pipeline_cache_t;
 
 /** Between which a cost lies: 0 <= least <= most; most 0: not known. */
@@ -77,24 +93,37 @@ typedef struct ucp_pipeline_seen {
     double    lost_ns; /**< by copying, since it was seen first */
 } ucp_pipeline_seen_t;
 
+/** What a byte of a message takes from its match on, in ns; 0: not known. */
+typedef struct ucp_pipeline_times {
+    double copied, read;
+} ucp_pipeline_times_t;
+
 /** What costs are known, and what follows. */
 typedef struct ucp_pipeline_tune {
     int                  is_derived; /**< the fragment is */
     size_t               fragment;
     double               base_ns;    /**< to register and deregister; 0: not */
     double               byte_ns;    /*   known */
+    double               reg_share;  /**< of that, to register */
     ucp_pipeline_range_t wire;       /**< ns a byte, of writes that were
                                       *   alone */
     ucp_pipeline_range_t used;       /**< of which the fragment was derived */
     uint64_t             busy_ns;    /**< a clock that runs while this process
                                       *   registers and deregisters */
-    double               copy_ns;    /**< a byte */
+    ucp_pipeline_times_t times[UCP_PIPELINE_LENGTHS]; /**< by bits of length */
     ucp_pipeline_seen_t  seen[UCP_PIPELINE_SEEN];
     uint64_t             since;      /**< progress has been made without a pause
                                       *   since then */
     uint64_t             looked;     /**< when progress ended; 0: it found
                                       *   nothing */
 } ucp_pipeline_tune_t;
+
+/** Whether what is registered for a request stays. */
+typedef enum {
+    UCP_PIPELINE_UNDECIDED,
+    UCP_PIPELINE_KEEP,
+    UCP_PIPELINE_DROP
+} ucp_pipeline_stay_t;
 
 struct ucx_pipeline_request;
 
@@ -118,6 +147,13 @@ typedef enum {
     UCP_PIPELINE_SEND,
     UCP_PIPELINE_RECV
 } ucp_pipeline_kind_t;
+
+/** A message that its receiver reads. */
+typedef enum {
+    UCP_PIPELINE_UNREAD,
+    UCP_PIPELINE_READING, /**< bytes come, whatever becomes of the peer */
+    UCP_PIPELINE_READ     /**< the sender is still to be told */
+} ucp_pipeline_read_t;
 
 /**
  * A send, a receive, or a message that came before its receive.
@@ -145,6 +181,16 @@ struct ucx_pipeline_request {
     int                   posted;    /**< receive: not matched yet */
     int                   acked;     /**< send: the peer has answered; receive:
                                       *   the peer has been answered */
+    ucp_pipeline_stay_t   stay;      /**< undecided until it is registered */
+    ucp_pipeline_reg_t    *reg;      /**< sender: of all, while the receiver may
+                                      *   read it or will ask for it */
+    ucp_wire_key_t        *key;      /**< receiver: of all at the sender */
+    uint64_t              address;   /**< receiver: of all at the sender */
+    ucp_pipeline_read_t   read;      /**< receiver */
+    int                   is_whole;  /**< receiver: all is one fragment */
+    uint64_t              began;     /**< receiver: to be copied or read; 0:
+                                      *   neither for all of it */
+    unsigned              among;     /**< receiver: active requests then */
     int                   complete;
     ucs_status_t          status;
 };
@@ -153,8 +199,8 @@ typedef struct ucp_pipeline_unexpected {
     ucs_list_link_t list;
     unsigned        peer;
     ucp_pipeline_header_t header;
-    size_t          length; /**< came with it */
-    char            bytes[];
+    size_t          key_length, length; /**< came with it */
+    char            bytes[];            /**< key, then payload */
 } ucp_pipeline_unexpected_t;
 
 /** A message that the wire had no memory for; all to that peer wait behind. */
@@ -191,6 +237,7 @@ struct ucx_pipeline {
     ucs_list_link_t        posted;  /**< receives, the oldest first */
     ucs_list_link_t        unexpected;
     ucs_list_link_t        active;  /**< sends, and receives that matched */
+    unsigned               num_active;
     ucs_list_link_t        late;
     int                    is_starved; /**< a request is to go on when there is
                                         *   memory again */
@@ -201,14 +248,25 @@ struct ucx_pipeline {
 };
 
 /* pipeline_reg.c: all with the pipeline's lock held */
-ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
-                                         size_t whole_length, size_t offset,
-                                         size_t length);
+void ucp_pipeline_reg_decide(ucx_pipeline_request_h req, int is_found);
+ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_request_h req,
+                                         size_t offset, size_t length);
+ucp_pipeline_reg_t *ucp_pipeline_reg_find(ucx_pipeline_request_h req,
+                                          size_t offset, size_t length);
+size_t ucp_pipeline_reg_pack(ucx_pipeline_h self, ucp_pipeline_reg_t *reg,
+                             const void **key_p);
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
 void ucp_pipeline_cache_close(ucx_pipeline_h self);
 size_t ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start);
 void ucp_pipeline_cache_look(ucx_pipeline_h self);
+
+/* pipeline_new.c: with the pipeline's lock held; _unmapped with the cache's */
+int ucp_pipeline_new_returns(ucx_pipeline_h self, uintptr_t start,
+                             uintptr_t end);
+int ucp_pipeline_new_stays(ucx_pipeline_h self, uintptr_t start, uintptr_t end);
+void ucp_pipeline_new_unmapped(ucp_pipeline_cache_t *cache, uintptr_t start,
+                               uintptr_t end);
 
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);
@@ -219,7 +277,9 @@ void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length,
 void ucp_pipeline_tune_look(ucx_pipeline_h self);
 void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count);
 void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header);
-void ucp_pipeline_tune_copied(ucx_pipeline_h self, size_t length, uint64_t ns);
+void ucp_pipeline_tune_begin(ucx_pipeline_request_h req);
+void ucp_pipeline_tune_copied(ucx_pipeline_request_h req);
+void ucp_pipeline_tune_read(ucx_pipeline_request_h req);
 int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
                            size_t length);
 double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length);
@@ -235,6 +295,8 @@ void ucp_pipeline_request_delete(ucx_pipeline_request_h req);
 ucx_pipeline_request_h ucp_pipeline_request_find(ucx_pipeline_h self,
                                                  uint64_t id, unsigned peer,
                                                  ucp_pipeline_kind_t kind);
+void ucp_pipeline_request_activate(ucx_pipeline_request_h req);
+void ucp_pipeline_request_release(ucx_pipeline_request_h req);
 void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
                                    ucs_status_t status);
 ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
@@ -263,6 +325,7 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req);
 void ucp_pipeline_send_write(ucx_pipeline_h self);
 void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
                              const ucp_pipeline_header_t *header,
+                             const void *key, size_t key_length,
                              const void *bytes, size_t length);
 int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
                            const ucp_pipeline_header_t *header,
@@ -271,6 +334,20 @@ int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
                           const ucp_pipeline_header_t *header);
 void ucp_pipeline_recv_resume(ucx_pipeline_request_h req);
 void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status);
+
+void ucp_pipeline_recv_begin(ucx_pipeline_request_h req);
+
+/* pipeline_read.c: sender, then receiver */
+size_t ucp_pipeline_read_offer(ucx_pipeline_request_h req,
+                               ucp_pipeline_header_t *header,
+                               const void **key_p);
+int ucp_pipeline_read_done(ucx_pipeline_request_h req,
+                           const ucp_pipeline_header_t *header);
+void ucp_pipeline_read_take(ucx_pipeline_request_h req,
+                            const ucp_pipeline_header_t *header,
+                            const void *key, size_t key_length);
+int ucp_pipeline_read_begin(ucx_pipeline_request_h req);
+void ucp_pipeline_read_finish(ucx_pipeline_request_h req);
 
 /* pipeline_match.c: the wire's handlers */
 void ucp_pipeline_arrived(void *arg, unsigned peer, const void *header,

@@ -20,6 +20,7 @@ static int ucp_pipeline_matches(ucx_pipeline_request_h req, unsigned peer,
 /* The oldest posted receive that matches, or the message waits for one */
 static int ucp_pipeline_match_posted(ucx_pipeline_h self, unsigned peer,
                                      const ucp_pipeline_header_t *header,
+                                     const void *key, size_t key_length,
                                      const void *bytes, size_t length)
 {
     ucp_pipeline_unexpected_t *unexpected;
@@ -30,21 +31,24 @@ static int ucp_pipeline_match_posted(ucx_pipeline_h self, unsigned peer,
     }
     ucs_list_for_each(req, &self->posted, list) {
         if (ucp_pipeline_matches(req, peer, header->tag)) {
-            ucp_pipeline_recv_match(req, peer, header, bytes, length);
+            ucp_pipeline_recv_match(req, peer, header, key, key_length, bytes,
+                                    length);
             return 1;
         }
     }
-    unexpected = malloc(sizeof(*unexpected) + length);
+    unexpected = malloc(sizeof(*unexpected) + key_length + length);
     if (unexpected == NULL) {
         /* a message is lost, and with it the order: nothing is right then */
         ucp_pipeline_peer_failed(self, peer, UCS_ERR_NO_MEMORY);
         return 1;
     }
-    unexpected->peer   = peer;
-    unexpected->header = *header;
-    unexpected->length = length;
+    unexpected->peer       = peer;
+    unexpected->header     = *header;
+    unexpected->key_length = key_length;
+    unexpected->length     = length;
+    memcpy(unexpected->bytes, key, key_length);
     if (length > 0) {
-        memcpy(unexpected->bytes, bytes, length);
+        memcpy(unexpected->bytes + key_length, bytes, length);
     }
     ucs_list_add_tail(&self->unexpected, &unexpected->list);
     return 1;
@@ -59,7 +63,9 @@ int ucp_pipeline_match_unexpected(ucx_pipeline_h self,
         if (ucp_pipeline_matches(req, message->peer, message->header.tag)) {
             ucs_list_del(&message->list);
             ucp_pipeline_recv_match(req, message->peer, &message->header,
-                                    message->bytes, message->length);
+                                    message->bytes, message->key_length,
+                                    message->bytes + message->key_length,
+                                    message->length);
             free(message);
             return 1;
         }
@@ -100,12 +106,14 @@ static int ucp_pipeline_handle(ucx_pipeline_h self, unsigned peer,
                                const void *key, size_t key_length,
                                const void *bytes, size_t length)
 {
-    ucp_pipeline_kind_t kind = (header->type <= UCP_PIPELINE_READY) ?
+    ucp_pipeline_kind_t kind = ((header->type <= UCP_PIPELINE_READY) ||
+                                (header->type == UCP_PIPELINE_DONE)) ?
                                UCP_PIPELINE_SEND : UCP_PIPELINE_RECV;
     ucx_pipeline_request_h req;
 
     if (header->type == UCP_PIPELINE_MATCH) {
-        return ucp_pipeline_match_posted(self, peer, header, bytes, length);
+        return ucp_pipeline_match_posted(self, peer, header, key, key_length,
+                                         bytes, length);
     }
     req = ucp_pipeline_request_find(self, header->to, peer, kind);
     if (req == NULL) {
@@ -125,6 +133,8 @@ static int ucp_pipeline_handle(ucx_pipeline_h self, unsigned peer,
     case UCP_PIPELINE_ABORT:
         ucp_pipeline_recv_abort(req, UCS_ERR_CONNECTION_RESET);
         return 1;
+    case UCP_PIPELINE_DONE:
+        return ucp_pipeline_read_done(req, header);
     default:
         return 0;
     }

@@ -15,6 +15,9 @@
 static void ucp_pipeline_recv_check(ucx_pipeline_request_h req)
 {
     if (req->done == req->total) {
+        if (req->began > 0) {
+            ucp_pipeline_tune_copied(req);
+        }
         ucp_pipeline_request_complete(req, UCS_OK);
     }
 }
@@ -29,17 +32,20 @@ static size_t ucp_pipeline_recv_is_kept(ucx_pipeline_request_h req,
 }
 
 /* Where the fragment ends that begins at `offset`: with what is kept there,
- * whatever size fragments had then; others are aligned in memory, so that the
- * next message meets the same ones */
+ * whatever size fragments had then; others that will be kept are aligned in
+ * memory, so that the next message meets the same ones */
 static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
 {
-    const ucx_pipeline_options_t *options = &req->pipeline->options;
-    uintptr_t address                     = (uintptr_t)req->buffer + offset;
-    size_t length = ucp_pipeline_recv_is_kept(req, offset);
+    uintptr_t address = (uintptr_t)req->buffer + offset;
+    size_t length     = ucp_pipeline_recv_is_kept(req, offset);
 
+    if (req->is_whole) {
+        return req->total;
+    }
     if (length == 0) {
         length = req->pipeline->tune.fragment;
-        if (options->mode == UCX_PIPELINE_MODE_CACHE) {
+        if ((req->pipeline->options.mode == UCX_PIPELINE_MODE_CACHE) &&
+            (req->stay != UCP_PIPELINE_DROP)) {
             length -= address & (length - 1);
         }
     }
@@ -67,20 +73,16 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
     size_t key_length            = 0;
     ucp_pipeline_piece_t *piece;
 
+    ucp_pipeline_reg_decide(req, ucp_pipeline_recv_is_kept(req, req->next) > 0);
     piece = ucp_pipeline_piece_new(req, ucp_pipeline_recv_end(req, req->next));
     if (piece == NULL) {
         self->is_starved = 1;
         return 0;
     }
-    piece->reg = ucp_pipeline_reg_get(self, req->buffer, req->total,
-                                      piece->offset, piece->length);
+    piece->reg = ucp_pipeline_reg_get(req, piece->offset, piece->length);
     if (piece->reg != NULL) {
         ++req->num_registered;
-        if ((ucp_wire_mem_pack(self->wire, piece->reg->mem, &key,
-                               &key_length) != UCS_OK) ||
-            (key_length > self->wire->max_header - sizeof(header))) {
-            key_length = 0;
-        }
+        key_length = ucp_pipeline_reg_pack(self, piece->reg, &key);
     }
     if ((key_length == 0) && (piece->reg != NULL)) {
         --req->num_registered;
@@ -153,9 +155,13 @@ static size_t ucp_pipeline_recv_offset(ucx_pipeline_request_h req)
         return offset;
     }
     if (ucp_pipeline_recv_is_kept(req, req->next) ||
-        ucp_pipeline_recv_is_kept(req, ucp_pipeline_recv_end(req, req->next)) ||
-        ((req->total <= offset) &&
-         ucp_pipeline_tune_buys(self, req->buffer, req->total))) {
+        ucp_pipeline_recv_is_kept(req, ucp_pipeline_recv_end(req, req->next))) {
+        return 0;
+    }
+    if ((req->total <= offset) &&
+        ucp_pipeline_tune_buys(self, req->buffer, req->total)) {
+        req->is_whole = 1;
+        req->stay     = UCP_PIPELINE_KEEP; /* it is not new */
         return 0;
     }
     return offset;
@@ -176,7 +182,7 @@ static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
 }
 
 /* Answer the sender and begin, or be told to again */
-static void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
+void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
 {
     ucp_pipeline_piece_t *piece = NULL;
     size_t copied;
@@ -190,6 +196,13 @@ static void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
     }
     if (req->done < req->total) {
         copied = ucp_pipeline_recv_copied(req);
+        if ((copied == 0) && ucp_pipeline_read_begin(req)) {
+            return;
+        }
+        req->began = 0;
+        if (copied == req->total) {
+            ucp_pipeline_tune_begin(req);
+        }
         if (copied > req->next) {
             piece = ucp_pipeline_piece_new(req, copied);
             if (piece == NULL) {
@@ -210,6 +223,7 @@ static void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
 
 void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
                              const ucp_pipeline_header_t *header,
+                             const void *key, size_t key_length,
                              const void *bytes, size_t length)
 {
     ucx_pipeline_h self = req->pipeline;
@@ -226,13 +240,18 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
         memcpy(req->buffer, bytes, ucs_min(length, req->room));
     }
     ucs_list_del(&req->list);
-    ucs_list_add_tail(&self->active, &req->list);
+    ucp_pipeline_request_activate(req);
+    ucp_pipeline_read_take(req, header, key, key_length);
     ucp_pipeline_recv_begin(req);
 }
 
 void ucp_pipeline_recv_resume(ucx_pipeline_request_h req)
 {
-    if (!req->acked) {
+    if (req->read == UCP_PIPELINE_READ) {
+        ucp_pipeline_read_finish(req);
+    } else if (req->read == UCP_PIPELINE_READING) {
+        return;
+    } else if (!req->acked) {
         ucp_pipeline_recv_begin(req);
     } else {
         ucp_pipeline_recv_advance(req);
@@ -258,7 +277,7 @@ int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
 {
     ucp_pipeline_piece_t *piece;
 
-    if (length == 0) {
+    if ((length == 0) || (req->read != UCP_PIPELINE_UNREAD)) {
         return 0;
     }
     ucs_list_for_each(piece, &req->pieces, list) {
@@ -281,6 +300,9 @@ int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
 {
     ucp_pipeline_piece_t *piece;
 
+    if (req->read != UCP_PIPELINE_UNREAD) {
+        return 0;
+    }
     ucs_list_for_each(piece, &req->pieces, list) {
         if ((piece->offset == header->offset) && (piece->reg != NULL) &&
             (piece->length == header->length) && (piece->moved == 0)) {
@@ -295,6 +317,10 @@ void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status)
 {
     ucp_pipeline_piece_t *piece, *next;
 
+    if (req->read == UCP_PIPELINE_READING) {
+        req->status = status; /* until it ends, the buffer is written to */
+        return;
+    }
     ucs_list_for_each_safe(piece, next, &req->pieces, list) {
         ucp_pipeline_piece_delete(piece);
     }

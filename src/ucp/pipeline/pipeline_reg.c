@@ -44,6 +44,7 @@ static void ucp_pipeline_cache_strike(ucp_pipeline_cache_t *cache)
 
     if (ucs_load_relaxed(&cache->strike)) {
         ucs_store_relaxed(&cache->strike, 0);
+        ucp_pipeline_new_unmapped(cache, 0, UINTPTR_MAX);
         ucs_list_for_each(reg, &cache->list, list) {
             reg->stale = 1;
         }
@@ -152,13 +153,16 @@ void ucp_pipeline_unmapped(ucx_pipeline_h self, const void *start,
             reg->stale = 1;
         }
     }
+    ucp_pipeline_new_unmapped(cache, from, to);
     ucs_unlock(&cache->lock);
 }
 
-/* Take an entry that covers the range and has no uses */
+/* Take an entry that covers the range and has no uses. Many may send from one:
+ * who is received into is received into by one. */
 static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
                                                    uintptr_t start,
-                                                   uintptr_t end)
+                                                   uintptr_t end,
+                                                   ucp_pipeline_kind_t kind)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
     ucp_pipeline_reg_t *reg, *found = NULL;
@@ -166,12 +170,13 @@ static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
     ucs_lock(&cache->lock);
     ucp_pipeline_cache_strike(cache);
     ucs_list_for_each(reg, &cache->list, list) {
-        if ((reg->uses == 0) && !reg->stale && (reg->start <= start) &&
-            (end <= reg->end)) {
-            reg->uses     = 1;
-            cache->bytes -= reg->end - reg->start;
-            cache->used  += reg->end - reg->start;
-            found         = reg;
+        if (((reg->uses == 0) || (kind == UCP_PIPELINE_SEND)) && !reg->stale &&
+            (reg->start <= start) && (end <= reg->end)) {
+            if (reg->uses++ == 0) {
+                cache->bytes -= reg->end - reg->start;
+                cache->used  += reg->end - reg->start;
+            }
+            found = reg;
             break;
         }
     }
@@ -182,7 +187,8 @@ static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
 /* Fresh, with one use. It is in the list before it is registered, so that an
  * event in between is not missed. */
 static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
-                                                uintptr_t start, uintptr_t end)
+                                                uintptr_t start, uintptr_t end,
+                                                int is_kept)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
     ucp_pipeline_reg_t *reg     = calloc(1, sizeof(*reg));
@@ -195,6 +201,7 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     reg->start = start;
     reg->end   = end;
     reg->uses  = 1;
+    reg->stale = !is_kept;
     ucs_lock(&cache->lock);
     ucs_list_add_tail(&cache->list, &reg->list);
     ++cache->count;
@@ -215,26 +222,74 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     return reg;
 }
 
-ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
-                                         size_t whole_length, size_t offset,
-                                         size_t length)
+/* Once a message: of what the buffer is that it is from or to */
+void ucp_pipeline_reg_decide(ucx_pipeline_request_h req, int is_found)
 {
-    uintptr_t start = (uintptr_t)whole + offset, end = start + length;
-    uintptr_t mask  = self->tune.fragment - 1;
+    uintptr_t start     = (uintptr_t)req->buffer, end = start + req->total;
+    ucx_pipeline_h self = req->pipeline;
+
+    if ((req->stay == UCP_PIPELINE_UNDECIDED) &&
+        (self->options.mode == UCX_PIPELINE_MODE_CACHE)) {
+        req->stay = (ucp_pipeline_new_returns(self, start, end) || is_found ||
+                     ucp_pipeline_new_stays(self, start, end)) ?
+                    UCP_PIPELINE_KEEP : UCP_PIPELINE_DROP;
+    }
+}
+
+/* What is to be kept is registered in whole segments, as far as the receiver's
+ * buffer goes. Of the sender's no more than the fragment: its ends are the
+ * receiver's segments, and what lies around belongs to the fragments beside. */
+static void ucp_pipeline_reg_extend(ucx_pipeline_request_h req,
+                                    uintptr_t *start_p, uintptr_t *end_p)
+{
+    uintptr_t mask  = req->pipeline->tune.fragment - 1;
+    uintptr_t first = (uintptr_t)req->buffer, last = first + req->total;
+
+    if (req->is_whole) {
+        *start_p = first;
+        *end_p   = last;
+    } else if (req->kind == UCP_PIPELINE_RECV) {
+        *start_p = ucs_max(*start_p & ~mask, first);
+        *end_p   = ucs_min((*end_p + mask) & ~mask, last);
+    }
+}
+
+ucp_pipeline_reg_t *ucp_pipeline_reg_find(ucx_pipeline_request_h req,
+                                          size_t offset, size_t length)
+{
+    ucx_pipeline_h self = req->pipeline;
+    uintptr_t start     = (uintptr_t)req->buffer + offset;
     ucp_pipeline_reg_t *reg;
 
-    if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
-        ucp_pipeline_cache_sweep(self);
-        reg = ucp_pipeline_cache_find(self, start, end);
-        if (reg != NULL) {
-            ++self->stats.reused;
-            return reg;
-        }
-        /* whole segments, as far as the user's buffer goes */
-        start = ucs_max(start & ~mask, (uintptr_t)whole);
-        end   = ucs_min((end + mask) & ~mask, (uintptr_t)whole + whole_length);
+    if (self->options.mode != UCX_PIPELINE_MODE_CACHE) {
+        return NULL;
     }
-    reg = ucp_pipeline_reg_new(self, start, end);
+    ucp_pipeline_cache_sweep(self);
+    reg = ucp_pipeline_cache_find(self, start, start + length, req->kind);
+    if (reg != NULL) {
+        ucp_pipeline_reg_decide(req, 1);
+        ++self->stats.reused;
+    }
+    return reg;
+}
+
+ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_request_h req,
+                                         size_t offset, size_t length)
+{
+    ucx_pipeline_h self     = req->pipeline;
+    uintptr_t start         = (uintptr_t)req->buffer + offset;
+    uintptr_t end           = start + length;
+    ucp_pipeline_reg_t *reg = ucp_pipeline_reg_find(req, offset, length);
+
+    if (reg != NULL) {
+        return reg;
+    }
+    ucp_pipeline_reg_decide(req, 0);
+    if (req->stay == UCP_PIPELINE_KEEP) {
+        ucp_pipeline_reg_extend(req, &start, &end);
+    }
+    reg = ucp_pipeline_reg_new(self, start, end,
+                               req->stay == UCP_PIPELINE_KEEP);
     if (reg == NULL) {
         ++self->stats.failed;
         return NULL;
@@ -246,6 +301,17 @@ ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_h self, char *whole,
     return reg;
 }
 
+/* @return How long its key is, 0 if no message can have it */
+size_t ucp_pipeline_reg_pack(ucx_pipeline_h self, ucp_pipeline_reg_t *reg,
+                             const void **key_p)
+{
+    size_t room = self->wire->max_header - sizeof(ucp_pipeline_header_t);
+    size_t length;
+
+    return ((ucp_wire_mem_pack(self->wire, reg->mem, key_p, &length) ==
+             UCS_OK) && (length <= room)) ? length : 0;
+}
+
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
@@ -253,11 +319,11 @@ void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
     uint64_t now                = ucp_wire_time(self->wire);
 
     ucs_lock(&cache->lock);
-    reg->uses      = 0;
     reg->idle      = now;
-    reg->stale    |= self->options.mode != UCX_PIPELINE_MODE_CACHE;
-    cache->used   -= reg->end - reg->start;
-    cache->bytes  += reg->end - reg->start;
+    if (--reg->uses == 0) {
+        cache->used  -= reg->end - reg->start;
+        cache->bytes += reg->end - reg->start;
+    }
     cache->peak    = ucs_max(cache->peak, cache->bytes + cache->used);
     ucs_list_del(&reg->list);
     ucs_list_add_tail(&cache->list, &reg->list);

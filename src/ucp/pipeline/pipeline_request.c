@@ -91,11 +91,32 @@ ucx_pipeline_request_h ucp_pipeline_request_find(ucx_pipeline_h self,
     return req;
 }
 
+void ucp_pipeline_request_activate(ucx_pipeline_request_h req)
+{
+    ucs_list_add_tail(&req->pipeline->active, &req->list);
+    ++req->pipeline->num_active;
+}
+
+/* What it has beside its pieces */
+void ucp_pipeline_request_release(ucx_pipeline_request_h req)
+{
+    if (req->reg != NULL) {
+        ucp_pipeline_reg_put(req->pipeline, req->reg);
+        req->reg = NULL;
+    }
+    if (req->key != NULL) {
+        ucp_wire_key_release(req->pipeline->wire, req->key);
+        req->key = NULL;
+    }
+}
+
 void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
                                    ucs_status_t status)
 {
+    ucp_pipeline_request_release(req);
     ucs_list_del(&req->list);
     ucs_list_head_init(&req->list);
+    req->pipeline->num_active -= !req->posted;
     req->posted   = 0;
     req->status   = status;
     req->complete = 1;

@@ -65,6 +65,8 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
     ucp_pipeline_header_t header = {0};
+    const void *key              = NULL;
+    size_t key_length            = 0;
     ucs_status_t status;
 
     header.type   = UCP_PIPELINE_MATCH;
@@ -74,15 +76,18 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
     ucp_pipeline_tune_tell(self, &header);
     req->done     = req->total;
     if (req->total > self->options.eager) { /* the answer is waited for */
-        req->done = ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
+        key_length = ucp_pipeline_read_offer(req, &header, &key);
+        req->done  = (key_length > 0) ? 0 :
+                     ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
     }
     req->next     = req->done;
-    status        = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
+    status        = ucp_pipeline_post(self, req->peer, &header, key, key_length,
                                       req->buffer, req->done,
                                       ucp_pipeline_send_matched, req);
     if (status == UCS_INPROGRESS) {
         ++req->ops;
     } else if (status != UCS_OK) {
+        ucp_pipeline_request_release(req);
         return status;
     }
     self->stats.copied += req->done;
@@ -176,7 +181,6 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
     ucx_pipeline_h self        = req->pipeline;
     ucp_pipeline_header_t header;
     ucs_status_t status;
-    uint64_t start;
     size_t length;
 
     while ((req->status == UCS_OK) && (piece->moved < piece->length) &&
@@ -187,19 +191,30 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
         header.to     = req->remote;
         header.from   = req->id;
         header.offset = piece->offset + piece->moved;
-        start  = ucp_wire_time(self->wire);
         status = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
                                    req->buffer + header.offset, length,
                                    ucp_pipeline_send_op_over, piece);
         if (ucp_pipeline_send_begun(piece, status)) {
-            ucp_pipeline_tune_copied(self, length,
-                                     ucp_wire_time(self->wire) - start);
             piece->moved       += length;
             self->stats.copied += length;
         }
     }
     if ((piece->ops == 0) && (piece->moved == piece->length)) {
         ucp_pipeline_send_piece_over(piece);
+    }
+}
+
+/* Nothing is to be copied, and the receiver registers what it will ask for: so
+ * does this end meanwhile, and all of it, so that the next message's receiver
+ * may read */
+static void ucp_pipeline_send_prepare(ucx_pipeline_request_h req)
+{
+    ucx_pipeline_h self = req->pipeline;
+
+    if ((req->reg == NULL) && (self->options.mode == UCX_PIPELINE_MODE_CACHE) &&
+        (req->total <= self->tune.fragment) &&
+        (ucp_pipeline_cache_has(self, req->buffer) == 0)) {
+        req->reg = ucp_pipeline_reg_get(req, 0, req->total);
     }
 }
 
@@ -226,6 +241,8 @@ int ucp_pipeline_send_acked(ucx_pipeline_request_h req,
         } else {
             ucp_pipeline_send_pump(piece);
         }
+    } else {
+        ucp_pipeline_send_prepare(req);
     }
     ucp_pipeline_send_check(req);
     return 1;
@@ -301,6 +318,20 @@ void ucp_pipeline_send_write(ucx_pipeline_h self)
     }
 }
 
+/* What all of the message has registered is used by the first fragment that
+ * asks */
+static ucp_pipeline_reg_t *ucp_pipeline_send_reg(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_request_h req = piece->req;
+    ucp_pipeline_reg_t *reg    = req->reg;
+
+    if (reg == NULL) {
+        return ucp_pipeline_reg_get(req, piece->offset, piece->length);
+    }
+    req->reg = NULL;
+    return reg;
+}
+
 int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
                             const ucp_pipeline_header_t *header,
                             const void *key, size_t key_length)
@@ -322,10 +353,7 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
     if ((key_length > 0) &&
         (ucp_wire_key_unpack(self->wire, req->peer, key, key_length,
                              &piece->key) == UCS_OK)) {
-        /* no more than the fragment: its ends are the receiver's segments, and
-         * what lies around belongs to the fragments beside it */
-        piece->reg = ucp_pipeline_reg_get(self, req->buffer + piece->offset,
-                                          piece->length, 0, piece->length);
+        piece->reg = ucp_pipeline_send_reg(piece);
         req->num_registered += (piece->reg != NULL);
     }
     if (piece->reg != NULL) {

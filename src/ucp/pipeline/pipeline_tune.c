@@ -20,13 +20,14 @@
 #define UCP_PIPELINE_PROBE_SMALL 4096u
 #define UCP_PIPELINE_PROBE_LARGE (256u * 1024)
 
-/* The least of some tries, of registering and deregistering once each */
+/* The least of some tries, of registering and deregistering once each, and what
+ * of it registering took */
 static double ucp_pipeline_probe(ucx_pipeline_h self, char *memory,
-                                 size_t length)
+                                 size_t length, double *reg_ns_p)
 {
     double best = INFINITY, time;
     ucp_wire_mem_t *mem;
-    uint64_t start;
+    uint64_t start, registered;
     unsigned i;
 
     for (i = 0; i < UCP_PIPELINE_PROBES; ++i) {
@@ -34,9 +35,13 @@ static double ucp_pipeline_probe(ucx_pipeline_h self, char *memory,
         if (ucp_wire_mem_reg(self->wire, memory, length, &mem) != UCS_OK) {
             return 0;
         }
+        registered = ucp_wire_time(self->wire) - start;
         ucp_wire_mem_dereg(self->wire, mem);
         time = ucp_wire_time(self->wire) - start;
-        best = ucs_min(best, time);
+        if (time < best) {
+            best      = time;
+            *reg_ns_p = registered;
+        }
     }
     return best;
 }
@@ -44,7 +49,7 @@ static double ucp_pipeline_probe(ucx_pipeline_h self, char *memory,
 void ucp_pipeline_tune_init(ucx_pipeline_h self)
 {
     ucp_pipeline_tune_t *tune = &self->tune;
-    double small, large;
+    double small, large, reg_ns = 0;
     char *memory;
 
     tune->is_derived = self->options.fragment == 0;
@@ -56,14 +61,15 @@ void ucp_pipeline_tune_init(ucx_pipeline_h self)
     }
     memset(memory, 1, UCP_PIPELINE_PROBE_LARGE);
     if (tune->is_derived || (self->options.mode == UCX_PIPELINE_MODE_CACHE)) {
-        small          = ucp_pipeline_probe(self, memory,
-                                            UCP_PIPELINE_PROBE_SMALL);
-        large          = ucp_pipeline_probe(self, memory,
-                                            UCP_PIPELINE_PROBE_LARGE);
-        tune->byte_ns  = ucs_max(large - small, 0) /
-                         (UCP_PIPELINE_PROBE_LARGE - UCP_PIPELINE_PROBE_SMALL);
-        tune->base_ns  = ucs_max(small - tune->byte_ns *
-                                                UCP_PIPELINE_PROBE_SMALL, 0);
+        small           = ucp_pipeline_probe(self, memory,
+                                             UCP_PIPELINE_PROBE_SMALL, &reg_ns);
+        large           = ucp_pipeline_probe(self, memory,
+                                             UCP_PIPELINE_PROBE_LARGE, &reg_ns);
+        tune->byte_ns   = ucs_max(large - small, 0) /
+                          (UCP_PIPELINE_PROBE_LARGE - UCP_PIPELINE_PROBE_SMALL);
+        tune->base_ns   = ucs_max(small - tune->byte_ns *
+                                                 UCP_PIPELINE_PROBE_SMALL, 0);
+        tune->reg_share = (large > 0) ? reg_ns / large : 0;
     }
     free(memory);
 }
@@ -194,40 +200,73 @@ void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header)
     header->address = (uint64_t)(self->tune.wire.most * UCP_PIPELINE_WIRE_UNIT);
 }
 
-/* A message with `length` bytes took that long to be given to the wire */
-void ucp_pipeline_tune_copied(ucx_pipeline_h self, size_t length, uint64_t ns)
+void ucp_pipeline_tune_begin(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_tune_t *tune = &self->tune;
-    double byte_ns            = (double)ns / length;
+    req->began = ucp_wire_time(req->pipeline->wire);
+    req->among = req->pipeline->num_active;
+}
 
-    if (length >= UCP_PIPELINE_COPY_MIN) {
-        tune->copy_ns += (tune->copy_ns == 0) ? byte_ns :
-                         (byte_ns - tune->copy_ns) / UCP_PIPELINE_WIRE_SAMPLES;
+/* Of the time since it began the message had a share, as others were under way:
+ * with all of it a process that exchanges many at once would take copies for
+ * as many times dearer. The least sample is what nothing disturbed; a link that
+ * became slower is seen in time. */
+static void ucp_pipeline_tune_sample(ucx_pipeline_request_h req,
+                                     double *byte_ns)
+{
+    uint64_t ns   = ucp_wire_time(req->pipeline->wire) - req->began;
+    double sample = (double)ns / req->total / req->among;
+
+    if ((*byte_ns == 0) || (sample < *byte_ns)) {
+        *byte_ns = sample;
+    } else {
+        *byte_ns += (sample - *byte_ns) / UCP_PIPELINE_WIRE_SAMPLES;
     }
 }
 
-/* How much longer a message takes that is copied than one that is written to
- * and from memory that is registered: the copies are what takes longest, or the
- * first and the last part's are not hidden behind the wire */
-static double ucp_pipeline_tune_excess(const ucp_pipeline_tune_t *tune,
-                                       size_t length)
+static ucp_pipeline_times_t *ucp_pipeline_tune_times(ucp_pipeline_tune_t *tune,
+                                                     size_t length)
 {
-    double copy  = tune->copy_ns;
-    double wire  = (tune->used.most > 0) ? tune->used.most : copy;
-    double parts = (copy + ucs_min(copy, wire)) / UCP_PIPELINE_COPY_PARTS;
-
-    return length * (ucs_max(copy, wire) + parts - wire) -
-           UCP_PIPELINE_PIECE_NS;
+    return &tune->times[ucs_ilog2(length)];
 }
 
-/* A message is to be copied into this buffer. Has that been done so often that
- * it would have paid to register it, and the one that it comes from? Then it is
- * worth it now: whatever comes, no more than twice what had to be is lost. */
+void ucp_pipeline_tune_copied(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_tune_t *tune = &req->pipeline->tune;
+
+    ucp_pipeline_tune_sample(req, &ucp_pipeline_tune_times(tune,
+                                                           req->total)->copied);
+}
+
+void ucp_pipeline_tune_read(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_tune_t *tune = &req->pipeline->tune;
+
+    ucp_pipeline_tune_sample(req, &ucp_pipeline_tune_times(tune,
+                                                           req->total)->read);
+}
+
+/* How much longer a message takes that is copied than one that is read from and
+ * into memory that is registered */
+static double ucp_pipeline_tune_excess(ucp_pipeline_tune_t *tune, size_t length)
+{
+    const ucp_pipeline_times_t *times = ucp_pipeline_tune_times(tune, length);
+    double read = (times->read > 0) ? times->read :
+                                      UCP_PIPELINE_READ_GUESS * times->copied;
+
+    return length * ucs_max(times->copied - read, 0);
+}
+
+/* A message is to be copied into this buffer, which it was before. Has that lost
+ * as much as registering one end takes? Both ends do that at once, so a process
+ * that had registered one after the other at first has not been ahead, and if
+ * the buffer never comes again no more than twice what had to be is lost. */
 int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
                            size_t length)
 {
     ucp_pipeline_tune_t *tune = &self->tune;
     uintptr_t start           = (uintptr_t)buffer;
+    double reg_ns = tune->reg_share * (tune->base_ns + tune->byte_ns * length);
+    double excess = ucp_pipeline_tune_excess(tune, length);
     ucp_pipeline_seen_t *seen;
 
     seen = &tune->seen[ucs_hash_mix(start) % UCP_PIPELINE_SEEN];
@@ -235,11 +274,11 @@ int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
         *seen = (ucp_pipeline_seen_t){start, length, 0};
     }
     if ((seen->lost_ns > 0) &&
-        (seen->lost_ns >= 2 * (tune->base_ns + tune->byte_ns * length))) {
+        (seen->lost_ns + excess + UCP_PIPELINE_PIECE_NS >= reg_ns)) {
         seen->lost_ns = 0;
         return 1;
     }
-    seen->lost_ns += ucs_max(ucp_pipeline_tune_excess(tune, length), 0);
+    seen->lost_ns += excess;
     return 0;
 }
 
@@ -251,6 +290,6 @@ double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length)
     double worth                    = self->options.max_slowdown * length;
 
     return (worth > 0) ? (tune->base_ns + tune->byte_ns * length) *
-                                 self->cache.peak / worth :
+                                 ucs_max(self->cache.peak, length) / worth :
                          INFINITY;
 }

@@ -62,6 +62,14 @@
  *  other's place. Double: a kilobyte more. */
 #define UCP_PIPELINE_SEEN 64
 
+/** Classes of messages by the bits of their length: all that there are. */
+#define UCP_PIPELINE_LENGTHS 64
+
+/** Share of what a copied message takes that one takes that is read, until one of
+ *  that length was. Half: the first ones are registered earlier. Double: none ever
+ *  is. */
+#define UCP_PIPELINE_READ_GUESS 0.5
+
 /** Slower writes raise that by a share of the difference. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
 #define UCP_PIPELINE_WIRE_SAMPLES 16
@@ -70,6 +78,14 @@
  *  that of UCX_MD_HELPER_MAX_SLOWDOWN. Half: unused memory stays twice
  *  as long. Double: half as long. */
 #define UCP_PIPELINE_MAX_SLOWDOWN 0.005
+
+/** Messages' registrations that keeping new buffers may have cost beyond dropping
+ *  them, and what that account keeps for each that is settled. Credit half: new
+ *  buffers are dropped one message earlier. Double: two later. Decay half (of what
+ *  is missing to 1): twice as many have to come back until new ones are kept
+ *  again. Double: half as many. */
+#define UCP_PIPELINE_NEW_CREDIT 2.0
+#define UCP_PIPELINE_NEW_DECAY  0.9
 
 /** Nanoseconds between looks for what is not worth its rent. Half: the list is
  *  walked twice as often. Double: such memory stays a little longer. */

@@ -31,10 +31,11 @@ static ucs_status_t ucx_pipeline_send_locked(ucx_pipeline_h self, unsigned peer,
     req->tag    = tag;
     req->buffer = (char*)buffer;
     req->total  = length;
-    ucs_list_add_tail(&self->active, &req->list);
+    ucp_pipeline_request_activate(req);
     status = ucp_pipeline_send_begin(req);
     if (status != UCS_OK) {
         ucs_list_del(&req->list);
+        --self->num_active;
         ucp_pipeline_request_delete(req);
         return status;
     }

@@ -89,6 +89,7 @@ typedef struct ucx_pipeline_stats {
     unsigned registered;      /**< fragments, now */
     unsigned registered_peak;
     size_t   kept;            /**< bytes registered and unused, now */
+    uint64_t read;            /**< bytes that this end read by gets */
 } ucx_pipeline_stats_t;
 
 

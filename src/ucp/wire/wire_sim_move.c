@@ -107,6 +107,17 @@ static void ucp_wire_sim_put_land(ucp_wire_sim_t *sim,
     }
 }
 
+/* A key that nobody ever gave is refused by the adapter; one of a registration
+ * that is gone is an error of the protocol */
+static int ucp_wire_sim_was_given(const ucp_wire_sim_t *sim,
+                                  const ucp_wire_sim_ref_t *ref)
+{
+    const ucp_wire_sim_node_t *node = &sim->nodes[ref->node];
+
+    return (ref->slot < node->num_slots) && (ref->generation > 0) &&
+           (ref->generation <= node->slots[ref->slot].generation);
+}
+
 static void ucp_wire_sim_get_read(ucp_wire_sim_t *sim,
                                   ucp_wire_sim_event_t *event)
 {
@@ -117,6 +128,11 @@ static void ucp_wire_sim_get_read(ucp_wire_sim_t *sim,
         if (!sim->nodes[event->from].dead) {
             ucp_wire_sim_end(sim, event, UCS_ERR_CONNECTION_RESET);
         }
+        return;
+    }
+    if (!ucp_wire_sim_was_given(sim, &event->remote)) {
+        free(land);
+        ucp_wire_sim_end(sim, event, UCS_ERR_IO_ERROR);
         return;
     }
     if (ucp_wire_sim_covers(sim, &event->remote, event->address, event->length,

@@ -366,13 +366,24 @@ static void ucp_wire_sim_deliver(ucp_wire_sim_node_t *node,
     }
 }
 
+/* The processor may be ahead of the links: what is still on one may come
+ * before what is first in the inbox by now */
+static int ucp_wire_sim_has_come(const ucp_wire_sim_node_t *node)
+{
+    const ucp_wire_sim_queue_t *links = &node->sim->links;
+
+    return (node->inbox.count > 0) &&
+           (node->inbox.events[0]->time <= node->clock) &&
+           ((links->count == 0) ||
+            (links->events[0]->time > node->inbox.events[0]->time));
+}
+
 static unsigned ucp_wire_sim_progress(ucp_wire_t *wire)
 {
     ucp_wire_sim_node_t *node = ucp_wire_sim_enter(wire);
     ucp_wire_sim_event_t *event;
 
-    if (node->dead || (node->inbox.count == 0) ||
-        (node->inbox.events[0]->time > node->clock)) {
+    if (node->dead || !ucp_wire_sim_has_come(node)) {
         return 0;
     }
     event = ucp_wire_sim_pop(&node->inbox);

@@ -68,6 +68,13 @@ int ucs_predict_newcomers_add(ucs_predict_newcomers_t *newcomers,
     return is_rented;
 }
 
+static int newcomers_is_out(const ucs_predict_newcomers_t *newcomers,
+                            unsigned number, uint64_t since_ns)
+{
+    return (number > 0) && (newcomers->out & (1ull << (number - 1))) &&
+           (newcomers->since_ns[number - 1] == since_ns);
+}
+
 void ucs_predict_newcomers_return(ucs_predict_newcomers_t *newcomers,
                                   unsigned number, uint64_t since_ns,
                                   uint64_t now_ns, double decay)
@@ -75,10 +82,18 @@ void ucs_predict_newcomers_return(ucs_predict_newcomers_t *newcomers,
     unsigned i = number - 1;
     double rent;
 
-    if ((number == 0) || !(newcomers->out & (1ull << i)) ||
-        (newcomers->since_ns[i] != since_ns)) {
+    if (!newcomers_is_out(newcomers, number, since_ns)) {
         return;
     }
     rent = newcomers_rent(newcomers, i, now_ns);
     newcomers_settle(newcomers, i, (rent < 1) ? rent - 1 : 1, decay);
+}
+
+void ucs_predict_newcomers_lost(ucs_predict_newcomers_t *newcomers,
+                                unsigned number, uint64_t since_ns,
+                                double decay)
+{
+    if (newcomers_is_out(newcomers, number, since_ns)) {
+        newcomers_settle(newcomers, number - 1, 1, decay);
+    }
 }

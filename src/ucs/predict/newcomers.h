@@ -22,7 +22,8 @@
  * dropped beyond it.
  *
  * It decides nothing but a buffer's first gap, so it can lose one missed use of
- * each buffer, which the buffer's own plans count as theirs (plans.h).
+ * each buffer, which the buffer's own plans count as theirs (plans.h). The
+ * pipeline asks it, too (src/ucp/pipeline/pipeline_new.c).
  *
  * No allocation, no lock; times are nanoseconds.
  */
@@ -69,6 +70,15 @@ int ucs_predict_newcomers_add(ucs_predict_newcomers_t *newcomers,
 void ucs_predict_newcomers_return(ucs_predict_newcomers_t *newcomers,
                                   unsigned number, uint64_t since_ns,
                                   uint64_t now_ns, double decay);
+
+
+/**
+ * A buffer that was added is no more: it counts as one that never returns, at
+ * once. Parameters as of @ref ucs_predict_newcomers_return.
+ */
+void ucs_predict_newcomers_lost(ucs_predict_newcomers_t *newcomers,
+                                unsigned number, uint64_t since_ns,
+                                double decay);
 
 END_C_DECLS
 

@@ -3,7 +3,10 @@
 #
 
 gtest_SOURCES += \
+	ucp/pipeline/pipeline_fixture.h \
 	ucp/pipeline/pipeline_world.h \
 	ucp/pipeline/test_pipeline.cc \
+	ucp/pipeline/test_pipeline_read.cc \
+	ucp/pipeline/test_pipeline_refused.cc \
 	ucp/pipeline/test_pipeline_random.cc \
 	ucp/pipeline/test_pipeline_ucp.cc

@@ -1,110 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pipeline_world.h"
+#include "pipeline_fixture.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <algorithm>
 #include <memory>
 #include <string>
-
-class test_pipeline : public ::testing::Test {
-protected:
-    void start(ucx_pipeline_mode_t mode, unsigned send_fails = 0,
-               unsigned num_nodes = 2)
-    {
-        options = pipeline_world::options(mode);
-        auto network       = pipeline_world::network(num_nodes, 1);
-        network.send_fails = send_fails;
-        world.reset(new pipeline_world(network, options));
-    }
-
-    ucx_pipeline_request_h send(const std::vector<char> &bytes, uint64_t tag)
-    {
-        ucx_pipeline_request_h req = NULL;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, tag,
-                                            bytes.data(), bytes.size(), &req));
-        return req;
-    }
-
-    ucx_pipeline_request_h recv(std::vector<char> &bytes, uint64_t tag,
-                                unsigned peer = 0)
-    {
-        ucx_pipeline_request_h req = NULL;
-        EXPECT_EQ(UCS_OK,
-                  ucx_pipeline_recv(world->nodes[1], peer, tag, ~0ull,
-                                    bytes.data(), bytes.size(), &req));
-        return req;
-    }
-
-    ucs_status_t end(ucx_pipeline_request_h req)
-    {
-        ucx_pipeline_status_t status = {UCS_INPROGRESS, 0, 0, 0};
-        EXPECT_TRUE(ucx_pipeline_test(req, &status));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_request_free(req));
-        return status.status;
-    }
-
-    void transfer()
-    {
-        auto in = recv(target, 1);
-        auto out = send(source, 1);
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
-        EXPECT_EQ(source, target);
-    }
-
-    /* Two messages, one each way; a node dies after some steps. True if they
-     * were over before. */
-    bool die_after(unsigned dying, unsigned steps)
-    {
-        unsigned lives = 1 - dying;
-        std::vector<char> back(50000), to_back(50000);
-        ucx_pipeline_request_h reqs[2][2];
-        world->mortal = dying;
-        for (unsigned node = 0; node < 2; ++node) {
-            pipeline_leak_is_allowed of_the_dead(node == dying);
-            auto &from = (node == 0) ? source : back;
-            auto &to   = (node == 0) ? to_back : target;
-            EXPECT_EQ(UCS_OK,
-                      ucx_pipeline_recv(world->nodes[node], 1 - node, 1, ~0ull,
-                                        to.data(), to.size(), &reqs[node][0]));
-            EXPECT_EQ(UCS_OK,
-                      ucx_pipeline_send(world->nodes[node], 1 - node, 1,
-                                        from.data(), from.size(),
-                                        &reqs[node][1]));
-        }
-        bool is_over = false;
-        for (unsigned i = 0; (i < steps) && !is_over; ++i) {
-            is_over = !world->step();
-        }
-        world->kill(dying);
-        world->run();
-        EXPECT_EQ(world->pipeline_stats(lives).kept, world->stats(lives).bytes);
-        EXPECT_EQ(0u, world->stats(lives).keys);
-        if (options.mode != UCX_PIPELINE_MODE_CACHE) {
-            EXPECT_EQ(0u, world->stats(lives).registered);
-        }
-        for (auto req : reqs[lives]) {
-            ucs_status_t status = end(req);
-            EXPECT_TRUE((status == UCS_OK) ||
-                        (status == UCS_ERR_CONNECTION_RESET))
-                    << ucs_status_string(status);
-            m_lost += status != UCS_OK;
-        }
-        return is_over;
-    }
-
-    uint64_t time_of_second(const ucp_wire_sim_params_t &network,
-                            size_t fragment);
-
-    ucx_pipeline_options_t options;
-    std::unique_ptr<pipeline_world> world;
-    unsigned m_lost = 0;
-    std::vector<char> source = std::vector<char>(100000, 's');
-    std::vector<char> target = std::vector<char>(100000, 't');
-};
 
 TEST_F(test_pipeline, at_most_depth_fragments_are_registered)
 {
@@ -208,6 +111,115 @@ TEST_F(test_pipeline, what_has_no_rent_stays)
     ucp_wire_sim_work(world->sim, 1, 1000000000000);
     ucx_pipeline_progress(world->nodes[1]);
     EXPECT_EQ(kept, world->pipeline_stats(1).kept);
+}
+
+/* Messages from and to memory of which none or some is used again */
+class test_pipeline_new : public test_pipeline {
+protected:
+    void SetUp() override
+    {
+        PIPELINE_TEST_NEEDS_UCM();
+        start(UCX_PIPELINE_MODE_CACHE);
+    }
+
+    /* Buffers by number; both ends use them */
+    void use(unsigned number)
+    {
+        char *buffer = &m_memory[number * LENGTH];
+        ucx_pipeline_request_h in, out;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
+                                            &m_memory[0], LENGTH, &in));
+        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, 1, buffer,
+                                            LENGTH, &out));
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+    }
+
+    void unmap(unsigned number)
+    {
+        ucp_pipeline_unmapped(world->nodes[0], &m_memory[number * LENGTH],
+                              LENGTH);
+    }
+
+    size_t kept() const
+    {
+        return world->pipeline_stats(0).kept;
+    }
+
+    /* As many as it takes until new ones are not kept */
+    unsigned use_until_dropped()
+    {
+        unsigned number = 1;
+        do {
+            use(number);
+            unmap(number);
+        } while ((kept() > 0) && (++number < NUM / 2));
+        return number;
+    }
+
+    static const size_t LENGTH = 50000;
+    static const unsigned NUM  = 64;
+
+private:
+    std::vector<char> m_memory = std::vector<char>(NUM * LENGTH);
+};
+
+TEST_F(test_pipeline_new, what_is_unmapped_each_time_is_not_kept_any_more)
+{
+    /* three in vain are more than a credit of two, then each goes at once */
+    EXPECT_EQ(4u, use_until_dropped());
+    for (unsigned number = 10; number < 20; ++number) {
+        use(number);
+        EXPECT_EQ(0u, kept()) << number;
+    }
+    /* the receiver has one buffer, which comes back */
+    EXPECT_GT(world->pipeline_stats(1).kept, 0u);
+}
+
+TEST_F(test_pipeline_new, what_never_comes_back_is_not_kept_any_more)
+{
+    for (unsigned number = 1; number < 10; ++number) {
+        use(number);
+        EXPECT_EQ(number < 4, kept() > 0) << number;
+        /* far longer than the rent of any of it */
+        ucp_wire_sim_work(world->sim, 0, 1000000000);
+    }
+}
+
+TEST_F(test_pipeline_new, what_was_dropped_and_comes_back_is_kept)
+{
+    use_until_dropped();
+    use(40);
+    EXPECT_EQ(0u, kept());
+    use(40);
+    EXPECT_GT(kept(), 0u);
+    uint64_t before = world->stats(0).registrations;
+    use(40);
+    EXPECT_EQ(before, world->stats(0).registrations);
+}
+
+TEST_F(test_pipeline_new, what_is_new_is_kept_again_once_others_came_back)
+{
+    use_until_dropped();
+    for (unsigned number = 40; number < 50; ++number) {
+        use(number);
+        use(number);
+    }
+    size_t before = kept();
+    use(50);
+    EXPECT_GE(kept(), before + LENGTH - options.rdma_offset);
+}
+
+/* A message has many fragments, and the last ones are as new as the first */
+TEST_F(test_pipeline_new, one_long_message_is_one_newcomer)
+{
+    source.assign(200 * options.fragment, 's');
+    target.assign(source.size(), 't');
+    transfer();
+    uint64_t before = world->stats(0).registrations;
+    transfer();
+    EXPECT_EQ(before, world->stats(0).registrations);
 }
 
 TEST_F(test_pipeline, a_buffer_that_comes_again_is_not_copied)
@@ -386,9 +398,7 @@ TEST_F(test_pipeline_ring, a_short_buffer_that_comes_often_is_registered)
     PIPELINE_TEST_NEEDS_UCM();
     start_ring(UCX_PIPELINE_MODE_CACHE, 2, 1.346, 1980, 7000, 1.28);
     set_length(64 << 10);
-    turn(); /* the probes at the start have registered, too */
-    uint64_t before = world->stats(0).registrations;
-    turn();
+    uint64_t before = world->stats(0).registrations; /* of the probes */
     turn();
     EXPECT_EQ(before, world->stats(0).registrations);
     for (int i = 0; i < 10; ++i) {
@@ -399,7 +409,25 @@ TEST_F(test_pipeline_ring, a_short_buffer_that_comes_often_is_registered)
     size_t copied = world->pipeline_stats(0).copied;
     turn();
     EXPECT_EQ(before, world->stats(0).registrations);
-    EXPECT_GT(4u << 10, world->pipeline_stats(0).copied - copied);
+    EXPECT_EQ(copied, world->pipeline_stats(0).copied);
+}
+
+/* What a copy loses is a processor's time, and not that of all the messages that
+ * are under way with it */
+TEST_F(test_pipeline_ring, many_messages_at_once_do_not_make_a_copy_dearer)
+{
+    PIPELINE_TEST_NEEDS_UCM();
+    start_ring(UCX_PIPELINE_MODE_CACHE, 8, 0.08, 250, 20000, 0.1);
+    set_length(64 << 10);
+    uint64_t before = world->stats(0).registrations;
+    for (int i = 0; i < 3; ++i) {
+        turn();
+    }
+    EXPECT_EQ(before, world->stats(0).registrations);
+    for (int i = 0; i < 20; ++i) {
+        turn();
+    }
+    EXPECT_LT(before, world->stats(0).registrations);
 }
 
 TEST_F(test_pipeline, copies_of_a_short_message_overlap)
@@ -493,13 +521,6 @@ TEST_F(test_pipeline, a_fragment_that_cannot_be_registered_is_copied)
     EXPECT_EQ(1u, world->pipeline_stats(0).failed);
     EXPECT_EQ(1u, world->pipeline_stats(1).failed);
     EXPECT_EQ(2048u + 2 * 4096, world->pipeline_stats(0).copied);
-}
-
-/* Two allocations of three fail */
-static void *short_of_memory(size_t count, size_t size)
-{
-    static unsigned calls;
-    return (++calls % 3 == 0) ? calloc(count, size) : nullptr;
 }
 
 /* The receiver's answers are not lost where the wire takes nothing and there is
@@ -686,97 +707,6 @@ TEST_F(test_pipeline, empty_messages_and_messages_to_oneself)
     EXPECT_EQ(UCS_OK, end(self_in));
     EXPECT_EQ(UCS_OK, end(self_out));
     EXPECT_EQ(source, target);
-}
-
-/* A peer that sends whatever it likes: headers as on the wire */
-class test_pipeline_refused : public test_pipeline {
-protected:
-    enum { MATCH, ACK, READY, DATA, FIN, ABORT };
-
-    struct header {
-        uint32_t magic, type;
-        uint64_t to, from, tag, offset, length, address;
-    };
-
-    void from_wire(header what, const std::vector<char> &payload = {},
-                   unsigned node = 0, size_t size = sizeof(header))
-    {
-        EXPECT_GE(ucp_wire_am_send(ucp_pipeline_wire(world->nodes[node]), 1,
-                                   &what, size, payload.data(), payload.size(),
-                                   NULL, NULL),
-                  UCS_OK);
-        world->run();
-    }
-
-    /* To each request that there may be; the message is right but for that */
-    bool is_refused(header what, size_t bytes = 0, unsigned node = 0)
-    {
-        uint64_t before = world->pipeline_stats(1).refused;
-        for (uint64_t index = 0; index < NUM_IDS; ++index) {
-            what.magic = MAGIC;
-            what.to    = (1ull << 32) | index;
-            from_wire(what, std::vector<char>(bytes, 'x'), node);
-        }
-        return world->pipeline_stats(1).refused == before + NUM_IDS;
-    }
-
-    void lose_peers(ucx_pipeline_request_h req)
-    {
-        for (unsigned node : {0u, 2u}) {
-            world->kill(node);
-        }
-        world->run();
-        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, end(req));
-    }
-
-    static const uint32_t MAGIC   = 0x50495045;
-    static const unsigned NUM_IDS = 16;
-};
-
-TEST_F(test_pipeline_refused, by_a_receiver)
-{
-    start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
-    auto in = recv(target, 1);
-    /* less of a header, another's magic, more bytes than the message has */
-    from_wire({MAGIC, MATCH, 0, 7, 1, 0, 100000, 0}, {}, 0, 55);
-    from_wire({MAGIC + 1, MATCH, 0, 7, 1, 0, 100000, 0});
-    from_wire({MAGIC, MATCH, 0, 7, 1, 0, 4, 0}, std::vector<char>(5, 'x'));
-    EXPECT_EQ(3u, world->pipeline_stats(1).refused);
-    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 0, 0, 0}, 100)); /* not matched */
-    from_wire({MAGIC, MATCH, 0, 7, 1, 0, 100000, 0},
-              std::vector<char>(512, 's'));
-    /* it waits for bytes 512 to 2048, and for fragments of 4096 from there */
-    EXPECT_TRUE(is_refused({0, 99, 0, 7, 0, 512, 0, 0}, 100));
-    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 512, 0, 0}, 100, 2));
-    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 513, 0, 0}, 100));
-    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 512, 0, 0}, 1537));
-    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 512, 1536, 0}));
-    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 2049, 4096, 0}));
-    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 2048, 4095, 0}));
-    EXPECT_FALSE(is_refused({0, FIN, 0, 7, 0, 2048, 4096, 0}));
-    EXPECT_TRUE(is_refused({0, FIN, 0, 7, 0, 2048, 4096, 0})); /* again */
-    lose_peers(in);
-}
-
-TEST_F(test_pipeline_refused, by_a_sender)
-{
-    ucx_pipeline_request_h out;
-    start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
-    ASSERT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[1], 0, 1, source.data(),
-                                        source.size(), &out));
-    world->run();
-    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 512, 4096, 0})); /* too early */
-    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 2048, 99999, 0}));
-    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 0, 100000, 0}));
-    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 100001, 100000, 0}));
-    EXPECT_FALSE(is_refused({0, ACK, 0, 7, 0, 2048, 100000, 0}));
-    EXPECT_TRUE(is_refused({0, ACK, 0, 7, 0, 4096, 100000, 0})); /* again */
-    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2049, 4096, 0}));
-    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2048, 0, 0}));
-    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2048, 97953, 0}));
-    EXPECT_TRUE(is_refused({0, READY, 0, 7, 0, 2048, 4096, 0}, 0, 2));
-    EXPECT_TRUE(is_refused({0, DATA, 0, 7, 0, 2048, 0, 0}, 100));
-    lose_peers(out);
 }
 
 TEST(test_pipeline_options, what_is_not_allowed_is_refused)

@@ -71,12 +71,12 @@ public:
     }
 
     /* Everybody to everybody, one message of this length for each pair, for
-     * two rounds with the same memory */
+     * some rounds with the same memory, so that short ones are read at last */
     void exchange(size_t length)
     {
         std::vector<std::vector<char>> in(NUM, std::vector<char>(length));
         std::vector<std::vector<char>> out(NUM, std::vector<char>(length));
-        for (unsigned round = 0; round < 2; ++round) {
+        for (unsigned round = 0; round < 6; ++round) {
             std::vector<ucx_pipeline_request_h> reqs(2 * NUM);
             for (unsigned i = 0; i < NUM; ++i) {
                 fill(out[i], m_self, i, round);
@@ -110,6 +110,7 @@ public:
         STEP(stats.refused == 0);
         STEP((stats.written > 0) == (mode != UCX_PIPELINE_MODE_COPY));
         STEP((stats.reused > 0) == (mode == UCX_PIPELINE_MODE_CACHE));
+        STEP((stats.read > 0) == (mode == UCX_PIPELINE_MODE_CACHE));
         STEP((mode == UCX_PIPELINE_MODE_CACHE) || (stats.registered == 0));
         STEP(ucx_pipeline_destroy(m_pipeline) == UCS_OK);
     }

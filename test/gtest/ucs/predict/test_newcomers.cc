@@ -45,6 +45,23 @@ TEST_F(predict_newcomers, those_that_never_return_cost_one_each)
     EXPECT_FALSE(add(100000));
 }
 
+TEST_F(predict_newcomers, one_that_is_lost_costs_one_at_once)
+{
+    unsigned first, second;
+    add(0, &first);
+    ucs_predict_newcomers_lost(&newcomers, first, 1, 1); /* another's number */
+    EXPECT_DOUBLE_EQ(0, newcomers.balance);
+    ucs_predict_newcomers_lost(&newcomers, first, 0, 1);
+    EXPECT_DOUBLE_EQ(1, newcomers.balance);
+    ucs_predict_newcomers_lost(&newcomers, first, 0, 1);
+    come_back(first, 0, 1);
+    EXPECT_DOUBLE_EQ(1, newcomers.balance);
+    ucs_predict_newcomers_lost(&newcomers, 0, 0, 1);
+    EXPECT_DOUBLE_EQ(1, newcomers.balance);
+    add(0, &second);
+    EXPECT_EQ(first, second);
+}
+
 TEST_F(predict_newcomers, a_return_gives_back_what_renting_has_saved)
 {
     unsigned first, second, third;

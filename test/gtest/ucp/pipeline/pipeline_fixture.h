@@ -1,0 +1,118 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef TEST_PIPELINE_FIXTURE_H_
+#define TEST_PIPELINE_FIXTURE_H_
+
+#include "pipeline_world.h"
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+/* Two allocations of three fail */
+inline void *short_of_memory(size_t count, size_t size)
+{
+    static unsigned calls;
+    return (++calls % 3 == 0) ? calloc(count, size) : nullptr;
+}
+
+class test_pipeline : public ::testing::Test {
+protected:
+    void start(ucx_pipeline_mode_t mode, unsigned send_fails = 0,
+               unsigned num_nodes = 2)
+    {
+        options = pipeline_world::options(mode);
+        auto network       = pipeline_world::network(num_nodes, 1);
+        network.send_fails = send_fails;
+        world.reset(new pipeline_world(network, options));
+    }
+
+    ucx_pipeline_request_h send(const std::vector<char> &bytes, uint64_t tag)
+    {
+        ucx_pipeline_request_h req = NULL;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, tag,
+                                            bytes.data(), bytes.size(), &req));
+        return req;
+    }
+
+    ucx_pipeline_request_h recv(std::vector<char> &bytes, uint64_t tag,
+                                unsigned peer = 0)
+    {
+        ucx_pipeline_request_h req = NULL;
+        EXPECT_EQ(UCS_OK,
+                  ucx_pipeline_recv(world->nodes[1], peer, tag, ~0ull,
+                                    bytes.data(), bytes.size(), &req));
+        return req;
+    }
+
+    ucs_status_t end(ucx_pipeline_request_h req)
+    {
+        ucx_pipeline_status_t status = {UCS_INPROGRESS, 0, 0, 0};
+        EXPECT_TRUE(ucx_pipeline_test(req, &status));
+        EXPECT_EQ(UCS_OK, ucx_pipeline_request_free(req));
+        return status.status;
+    }
+
+    void transfer()
+    {
+        auto in = recv(target, 1);
+        auto out = send(source, 1);
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+        EXPECT_EQ(source, target);
+    }
+
+    /* Two messages, one each way; a node dies after some steps. True if they
+     * were over before. */
+    bool die_after(unsigned dying, unsigned steps)
+    {
+        unsigned lives = 1 - dying;
+        std::vector<char> back(50000), to_back(50000);
+        ucx_pipeline_request_h reqs[2][2];
+        world->mortal = dying;
+        for (unsigned node = 0; node < 2; ++node) {
+            pipeline_leak_is_allowed of_the_dead(node == dying);
+            auto &from = (node == 0) ? source : back;
+            auto &to   = (node == 0) ? to_back : target;
+            EXPECT_EQ(UCS_OK,
+                      ucx_pipeline_recv(world->nodes[node], 1 - node, 1, ~0ull,
+                                        to.data(), to.size(), &reqs[node][0]));
+            EXPECT_EQ(UCS_OK,
+                      ucx_pipeline_send(world->nodes[node], 1 - node, 1,
+                                        from.data(), from.size(),
+                                        &reqs[node][1]));
+        }
+        bool is_over = false;
+        for (unsigned i = 0; (i < steps) && !is_over; ++i) {
+            is_over = !world->step();
+        }
+        world->kill(dying);
+        world->run();
+        EXPECT_EQ(world->pipeline_stats(lives).kept, world->stats(lives).bytes);
+        EXPECT_EQ(0u, world->stats(lives).keys);
+        if (options.mode != UCX_PIPELINE_MODE_CACHE) {
+            EXPECT_EQ(0u, world->stats(lives).registered);
+        }
+        for (auto req : reqs[lives]) {
+            ucs_status_t status = end(req);
+            EXPECT_TRUE((status == UCS_OK) ||
+                        (status == UCS_ERR_CONNECTION_RESET))
+                    << ucs_status_string(status);
+            m_lost += status != UCS_OK;
+        }
+        return is_over;
+    }
+
+    uint64_t time_of_second(const ucp_wire_sim_params_t &network,
+                            size_t fragment);
+
+    ucx_pipeline_options_t options;
+    std::unique_ptr<pipeline_world> world;
+    unsigned m_lost = 0;
+    std::vector<char> source = std::vector<char>(100000, 's');
+    std::vector<char> target = std::vector<char>(100000, 't');
+};
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "pipeline_fixture.h"
+
+#include <cstring>
+
+/* Messages that are no longer than a fragment, between the same two buffers */
+class test_pipeline_read : public test_pipeline {
+protected:
+    void SetUp() override
+    {
+        PIPELINE_TEST_NEEDS_UCM();
+        begin();
+    }
+
+    void begin(unsigned send_fails = 0, uint64_t reg_base = 100000)
+    {
+        options             = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
+        options.rdma_offset = UCX_PIPELINE_DERIVED;
+        options.fragment    = 1 << 17;
+        auto network          = pipeline_world::network(2, 1);
+        network.copy_per_byte = 1;
+        network.reg_base      = reg_base;
+        network.send_fails    = send_fails;
+        world.reset(new pipeline_world(network, options));
+    }
+
+    /* Both ends are registered; true once a message was read */
+    bool warm_up()
+    {
+        for (int i = 0; (i < 10) && (world->stats(1).gets == 0); ++i) {
+            transfer();
+        }
+        return world->stats(1).gets > 0;
+    }
+
+    size_t kept(unsigned node) const
+    {
+        return world->pipeline_stats(node).kept;
+    }
+};
+
+TEST_F(test_pipeline_read, what_both_ends_have_registered_is_read)
+{
+    ASSERT_TRUE(warm_up());
+    auto sender = world->stats(0), receiver = world->stats(1);
+    uint64_t copied = world->pipeline_stats(0).copied;
+    target.assign(target.size(), 't');
+    transfer();
+    /* two messages and a read, nothing else */
+    EXPECT_EQ(sender.messages + 1, world->stats(0).messages);
+    EXPECT_EQ(receiver.messages + 1, world->stats(1).messages);
+    EXPECT_EQ(receiver.gets + 1, world->stats(1).gets);
+    EXPECT_EQ(sender.puts, world->stats(0).puts);
+    EXPECT_EQ(copied, world->pipeline_stats(0).copied);
+    EXPECT_EQ(2 * source.size(), world->pipeline_stats(1).read);
+    EXPECT_EQ(sender.registrations, world->stats(0).registrations);
+    EXPECT_EQ(receiver.registrations, world->stats(1).registrations);
+}
+
+TEST_F(test_pipeline_read, both_ends_register_at_once)
+{
+    bool is_sender_first = false;
+    transfer(); /* these are copied */
+    transfer();
+    auto sender = world->stats(0), receiver = world->stats(1);
+    auto in = recv(target, 1), out = send(source, 1);
+    while (world->stats(0).puts == 0) {
+        ASSERT_TRUE(world->step());
+        /* it is not asked for a fragment by then, the receiver registers */
+        is_sender_first |= world->stats(0).registrations >
+                           sender.registrations;
+    }
+    world->run();
+    EXPECT_EQ(UCS_OK, end(out));
+    EXPECT_EQ(UCS_OK, end(in));
+    EXPECT_TRUE(is_sender_first);
+    EXPECT_EQ(sender.registrations + 1, world->stats(0).registrations);
+    EXPECT_EQ(receiver.registrations + 1, world->stats(1).registrations);
+    EXPECT_EQ(source.size(), kept(0)); /* all of it, so that it can be read */
+    EXPECT_EQ(target.size(), kept(1));
+}
+
+TEST_F(test_pipeline_read, a_short_buffer_that_is_new_is_copied_at_any_cost)
+{
+    begin(0, 100);
+    std::vector<char> memory(20 * target.size());
+    uint64_t before = world->stats(1).registrations;
+    for (unsigned i = 0; i < 20; ++i) {
+        ucx_pipeline_request_h in;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
+                                            &memory[i * target.size()],
+                                            target.size(), &in));
+        auto out = send(source, 1);
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+    }
+    EXPECT_EQ(before, world->stats(1).registrations);
+}
+
+/* Also across what is an end of a long message's fragments */
+TEST_F(test_pipeline_read, a_short_buffer_is_one_registration_wherever_it_lies)
+{
+    std::vector<char> memory(4 << 17);
+    uintptr_t edge = ((uintptr_t)memory.data() + (1 << 18)) & ~((1ul << 17) - 1);
+    char *room     = (char*)(edge - 40000);
+    for (int i = 0; i < 6; ++i) {
+        ucx_pipeline_request_h in;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull, room,
+                                            source.size(), &in));
+        auto out = send(source, 1);
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+    }
+    EXPECT_GT(world->stats(1).gets, 0u);
+    EXPECT_EQ(1u, world->stats(1).registered);
+    EXPECT_EQ(source.size(), kept(1));
+}
+
+/* What a longer message left here are two segments: they are written to, and
+ * nothing is registered again */
+TEST_F(test_pipeline_read, what_is_kept_in_segments_is_not_read)
+{
+    ASSERT_TRUE(warm_up()); /* the sender's is registered as a whole */
+    std::vector<char> memory(8 << 17), longer(3 << 17, 'l');
+    uintptr_t edge = ((uintptr_t)memory.data() + (1 << 18)) & ~((1ul << 17) - 1);
+    char *room     = (char*)(edge - 40000);
+    uint64_t gets  = 0, registrations = 0;
+    for (int i = 0; i < 4; ++i) {
+        auto &from = (i < 3) ? longer : source;
+        ucx_pipeline_request_h in;
+        gets          = world->stats(1).gets;
+        registrations = world->stats(1).registrations;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull, room,
+                                            from.size(), &in));
+        auto out = send(from, 1);
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+        EXPECT_EQ(0, memcmp(room, from.data(), from.size()));
+    }
+    EXPECT_EQ(gets, world->stats(1).gets);
+    EXPECT_EQ(registrations, world->stats(1).registrations);
+}
+
+/* It came back before it was registered at all */
+TEST_F(test_pipeline_read, a_short_buffer_is_kept_where_new_ones_are_not)
+{
+    std::vector<char> memory(8 << 20);
+    std::vector<char> out(1 << 20);
+    for (unsigned i = 0; i < 8; ++i) {
+        ucx_pipeline_request_h in, req;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
+                                            &memory[i << 20], 1 << 20, &in));
+        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, 1, out.data(),
+                                            out.size(), &req));
+        world->run();
+        EXPECT_EQ(UCS_OK, end(req));
+        EXPECT_EQ(UCS_OK, end(in));
+        ucp_pipeline_unmapped(world->nodes[1], &memory[i << 20], 1 << 20);
+    }
+    EXPECT_EQ(0u, kept(1));
+    for (int i = 0; (i < 8) && (kept(1) == 0); ++i) {
+        uint64_t before = world->stats(1).registrations;
+        transfer();
+        EXPECT_EQ(kept(1) > 0, world->stats(1).registrations > before);
+    }
+    EXPECT_EQ(target.size(), kept(1));
+}
+
+TEST_F(test_pipeline_read, an_unexpected_message_is_read)
+{
+    ASSERT_TRUE(warm_up());
+    uint64_t before = world->stats(1).gets;
+    target.assign(target.size(), 't');
+    auto out = send(source, 1);
+    world->run();
+    auto in = recv(target, 1, UCX_PIPELINE_ANY_SOURCE);
+    world->run();
+    EXPECT_EQ(UCS_OK, end(out));
+    EXPECT_EQ(UCS_OK, end(in));
+    EXPECT_EQ(source, target);
+    EXPECT_EQ(before + 1, world->stats(1).gets);
+}
+
+TEST_F(test_pipeline_read, one_buffer_is_read_by_two_receives)
+{
+    ASSERT_TRUE(warm_up());
+    uint64_t gets = world->stats(1).gets, regs = world->stats(0).registrations;
+    uint64_t reused = world->pipeline_stats(0).reused;
+    std::vector<char> other(source.size());
+    auto first = send(source, 1), second = send(source, 2);
+    auto in = recv(target, 1), in_other = recv(other, 2);
+    world->run();
+    for (auto req : {first, second, in, in_other}) {
+        EXPECT_EQ(UCS_OK, end(req));
+    }
+    EXPECT_EQ(source, other); /* a new buffer: it was copied */
+    EXPECT_EQ(gets + 1, world->stats(1).gets);
+    EXPECT_EQ(regs, world->stats(0).registrations);
+    EXPECT_EQ(reused + 2, world->pipeline_stats(0).reused); /* both offered */
+    EXPECT_EQ(source.size(), kept(0));
+}
+
+TEST_F(test_pipeline_read, a_receive_that_is_too_short_reads_nothing)
+{
+    ASSERT_TRUE(warm_up());
+    uint64_t before = world->stats(1).gets;
+    std::vector<char> room(target.size() - 1);
+    auto in = recv(room, 1);
+    auto out = send(source, 1);
+    world->run();
+    EXPECT_EQ(UCS_OK, end(out));
+    EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, end(in));
+    EXPECT_EQ(before, world->stats(1).gets);
+    EXPECT_EQ(source.size(), kept(0));
+    EXPECT_EQ(0u, world->stats(1).keys);
+}
+
+TEST_F(test_pipeline_read, what_was_unmapped_at_either_end_is_not_read)
+{
+    for (unsigned node = 0; node < 2; ++node) {
+        begin();
+        ASSERT_TRUE(warm_up());
+        auto &gone = (node == 0) ? source : target;
+        ucp_pipeline_unmapped(world->nodes[node], gone.data(), gone.size());
+        uint64_t before = world->stats(1).gets;
+        target.assign(target.size(), 't');
+        transfer();
+        EXPECT_EQ(before, world->stats(1).gets) << node;
+        target.assign(target.size(), 't');
+        EXPECT_TRUE(warm_up());
+        transfer();
+    }
+}
+
+TEST_F(test_pipeline_read, what_cannot_be_registered_for_it_is_asked_for)
+{
+    ASSERT_TRUE(warm_up());
+    ucp_pipeline_unmapped(world->nodes[1], target.data(), target.size());
+    transfer(); /* copied */
+    uint64_t before = world->stats(1).gets;
+    ucp_wire_sim_fail_reg(world->sim, 1, 0);
+    target.assign(target.size(), 't');
+    transfer();
+    EXPECT_EQ(1u, world->pipeline_stats(1).failed);
+    EXPECT_EQ(before, world->stats(1).gets);
+    EXPECT_EQ(0u, world->stats(1).keys);
+    transfer();
+    EXPECT_EQ(before + 1, world->stats(1).gets);
+}
+
+TEST_F(test_pipeline_read, without_memory_the_sender_is_told_later)
+{
+    begin(900000);
+    ucp_pipeline_set_allocate(world->nodes[1], short_of_memory);
+    std::vector<char> other(source.size(), 'o'), room(source.size());
+    for (int i = 0; i < 60; ++i) {
+        auto in = recv(target, i), out = send(source, i);
+        auto in_other = recv(room, i + 100), out_other = send(other, i + 100);
+        for (int step = 0; step < 2000; ++step) {
+            world->step();
+        }
+        for (auto req : {out, in, out_other, in_other}) {
+            ASSERT_EQ(UCS_OK, end(req));
+        }
+        ASSERT_EQ(source, target);
+        ASSERT_EQ(other, room);
+        target.assign(target.size(), 't');
+    }
+    EXPECT_GT(world->stats(1).gets, 10u);
+    EXPECT_EQ(0u, world->pipeline_stats(0).refused);
+    EXPECT_EQ(0u, world->stats(1).keys);
+}
+
+/* Until a read ends the buffer is written to, whatever becomes of the peer */
+TEST_F(test_pipeline_read, it_ends_whoever_dies)
+{
+    unsigned lost = 0;
+    for (unsigned dying = 0; dying < 2; ++dying) {
+        bool is_over = false;
+        for (unsigned steps = 0; !is_over; ++steps) {
+            SCOPED_TRACE(testing::Message() << "node " << dying
+                         << " dies after " << steps << " steps");
+            begin();
+            world->mortal = dying;
+            ASSERT_TRUE(warm_up());
+            ucx_pipeline_request_h reqs[2];
+            for (unsigned node = 0; node < 2; ++node) {
+                pipeline_leak_is_allowed of_the_dead(node == dying);
+                reqs[node] = (node == 0) ? send(source, 1) : recv(target, 1);
+            }
+            for (unsigned i = 0; (i < steps) && !is_over; ++i) {
+                is_over = !world->step();
+            }
+            world->kill(dying);
+            world->run();
+            EXPECT_EQ(0u, world->stats(1 - dying).keys);
+            EXPECT_EQ(kept(1 - dying), world->stats(1 - dying).bytes);
+            ucs_status_t status = end(reqs[1 - dying]);
+            EXPECT_TRUE((status == UCS_OK) ||
+                        (status == UCS_ERR_CONNECTION_RESET))
+                    << ucs_status_string(status);
+            lost += status != UCS_OK;
+        }
+    }
+    EXPECT_GE(lost, 4u);
+}
