@@ -44,6 +44,16 @@ protected:
         test_monitor::TearDown();
     }
 
+    /* One of the program's own */
+    static int open_userfaultfd()
+    {
+        struct uffdio_api api = {UFFD_API, 0, 0};
+        int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+
+        EXPECT_EQ(0, ioctl(fd, UFFDIO_API, &api));
+        return fd;
+    }
+
     /* Others may be */
     void expect_not_kept(char *address)
     {
@@ -227,12 +237,9 @@ TEST_F(test_monitor_mappings, above_a_guard)
 /* The program's own userfaultfd comes first */
 TEST_F(test_monitor_mappings, programs_own_userfaultfd)
 {
-    struct uffdio_api api = {UFFD_API, 0, 0};
     struct uffdio_register range = {};
-    int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+    int fd                       = open_userfaultfd();
 
-    ASSERT_GE(fd, 0);
-    ASSERT_EQ(0, ioctl(fd, UFFDIO_API, &api));
     commit(m_area, 3 * LENGTH);
     memset(m_area, 1, 3 * LENGTH);
     use(m_area);
@@ -324,12 +331,9 @@ TEST_F(test_monitor_mappings, much_is_unmapped_while_it_is_watched)
 /* What touches a buffer and cannot be watched with it is not known with it */
 TEST_F(test_monitor_mappings, beside_the_programs_own_userfaultfd)
 {
-    struct uffdio_api api = {UFFD_API, 0, 0};
     struct uffdio_register range = {};
-    int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+    int fd                       = open_userfaultfd();
 
-    ASSERT_GE(fd, 0);
-    ASSERT_EQ(0, ioctl(fd, UFFDIO_API, &api));
     commit(m_area, 3 * LENGTH);
     memset(m_area, 1, 3 * LENGTH);
     range.range = {(uintptr_t)m_area + LENGTH, LENGTH};
