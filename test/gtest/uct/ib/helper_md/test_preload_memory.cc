@@ -30,7 +30,9 @@ protected:
         };
 
         told().clear();
-        m_library = dlopen(TEST_PRELOAD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        /* It has made itself known to the C library, so it stays */
+        m_library = dlopen(TEST_PRELOAD_LIBRARY,
+                           RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         ASSERT_NE(nullptr, m_library) << dlerror();
         m_munmap = (munmap_func_t)dlvsym(m_library, "munmap",
                                          TEST_PRELOAD_LIBC);
