@@ -62,6 +62,7 @@ TEST_F(test_inspect, what_others_learned_is_not_asked_again)
 {
     std::atomic<uint64_t> events{7};
 
+    m_world.put(m_world.get(A - LENGTH, LENGTH)); /* there is room from now on */
     ucs_regcache_learn(m_world.cache, A, A + LENGTH, &events, 6);
     m_world.put(m_world.get(A, LENGTH));
     EXPECT_EQ(0u, m_flags & UCS_REGCACHE_INSPECT_KNOWN);
@@ -80,6 +81,7 @@ TEST_F(test_inspect, nothing_is_learned_of_distrusted_memory)
 {
     std::atomic<uint64_t> events{0};
 
+    m_world.put(m_world.get(A - LENGTH, LENGTH)); /* as above */
     ucs_regcache_distrust(m_world.cache, UCS_REGCACHE_DISTRUST_VMAS);
     ucs_regcache_learn(m_world.cache, A, A + LENGTH, &events, 0);
     ucs_regcache_trust(m_world.cache, UCS_REGCACHE_DISTRUST_VMAS);
