@@ -5,6 +5,7 @@
 #include "monitor_fixture.h"
 
 #include <uct/ib/helper_md/watch/calls.h>
+#include <uct/ib/helper_md/watch/events.h>
 #include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
@@ -368,6 +369,34 @@ TEST_F(test_monitor_mappings, mapped_beside_what_is_watched_is_known)
         unmap(m_area + 4 * LENGTH); /* is still watched */
         map(m_area + 4 * LENGTH, MAP_FIXED_NOREPLACE);
         expect_not_kept(m_area + 4 * LENGTH);
+        close();
+        return HasFailure();
+    }));
+}
+
+/* Whoever tells of the event. Without the descriptor nothing else can be kept. */
+TEST_F(test_monitor_mappings, learned_before_an_event)
+{
+    close();
+    EXPECT_EQ(0, in_child([this] {
+        const uintptr_t start = (uintptr_t)m_area;
+
+        attach();
+        commit(m_area, 4 * LENGTH);
+        memset(m_area, 1, 4 * LENGTH);
+        use(m_area + 3 * LENGTH);
+        uct_helper_calls.discard(m_area, 3 * LENGTH);
+        ::close(find_userfaultfd());
+
+        uint64_t number = uct_helper_events_number();
+        uct_helper_calls.discard(m_area + 2 * LENGTH, LENGTH);
+        uct_helper_events_learn(number, start, start + LENGTH);
+        expect_not_kept(m_area);
+
+        number = uct_helper_events_number();
+        unmap(m_area + 2 * LENGTH);
+        uct_helper_events_learn(number, start + LENGTH, start + 2 * LENGTH);
+        expect_not_kept(m_area + LENGTH);
         close();
         return HasFailure();
     }));
