@@ -23,42 +23,42 @@
 #include <unistd.h>
 
 #define COST_ROUNDS 2000
-#define COST_LENGTH (1ul << 20)
 
 typedef void (*cost_func_t)(char *buffer);
 
 static uct_helper_range_way_t cost_way;
+static size_t cost_length = 1ul << 20;
 
 
 static char *cost_map(void)
 {
-    char *buffer = mmap(NULL, COST_LENGTH, PROT_READ | PROT_WRITE,
+    char *buffer = mmap(NULL, cost_length, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (buffer == MAP_FAILED) {
         perror("mmap");
         exit(1);
     }
-    memset(buffer, 1, COST_LENGTH);
+    memset(buffer, 1, cost_length);
     return buffer;
 }
 
 /* Raw, so that nobody's hooks are in the figures */
 static void cost_unmap(char *buffer)
 {
-    syscall(SYS_munmap, buffer, COST_LENGTH);
+    syscall(SYS_munmap, buffer, cost_length);
 }
 
 static void cost_discard(char *buffer)
 {
-    syscall(SYS_madvise, buffer, COST_LENGTH, MADV_DONTNEED);
+    syscall(SYS_madvise, buffer, cost_length, MADV_DONTNEED);
 }
 
 static uct_helper_range_kind_t cost_range(char *buffer,
                                           uct_helper_range_t *range)
 {
     return uct_helper_range_find(cost_way, (uintptr_t)buffer,
-                                 (uintptr_t)buffer + COST_LENGTH, range);
+                                 (uintptr_t)buffer + cost_length, range);
 }
 
 static void cost_find(char *buffer)
@@ -74,7 +74,7 @@ static void cost_find(char *buffer)
 static void cost_resident(char *buffer)
 {
     if (!uct_helper_range_is_resident((uintptr_t)buffer,
-                                      (uintptr_t)buffer + COST_LENGTH)) {
+                                      (uintptr_t)buffer + cost_length)) {
         fprintf(stderr, "not told to be in memory\n");
         exit(1);
     }
@@ -94,14 +94,22 @@ static void cost_watch(char *buffer)
 /* What is mapped beside what is watched */
 static void cost_spread(char *buffer)
 {
+    uct_helper_range_t range;
+
     uct_helper_monitor_spread((uintptr_t)buffer,
-                              (uintptr_t)buffer + COST_LENGTH);
+                              (uintptr_t)buffer + cost_length, &range);
 }
 
 static void cost_unwatch(char *buffer)
 {
     uct_helper_monitor_unwatch((uintptr_t)buffer,
-                               (uintptr_t)buffer + COST_LENGTH);
+                               (uintptr_t)buffer + cost_length);
+}
+
+static void cost_unwatch_and_unmap(char *buffer)
+{
+    cost_unwatch(buffer);
+    cost_unmap(buffer);
 }
 
 /* Each round has a mapping of its own */
@@ -120,7 +128,7 @@ static void cost_measure(const char *name, cost_func_t prepare,
         times[i] = (double)bench_now();
         measured(buffer);
         times[i] = (double)bench_now() - times[i];
-        if (measured != cost_unmap) {
+        if ((measured != cost_unmap) && (measured != cost_unwatch_and_unmap)) {
             cost_unmap(buffer);
         }
     }
@@ -131,12 +139,19 @@ static void cost_measure(const char *name, cost_func_t prepare,
            times[COST_ROUNDS * 9 / 10]);
 }
 
-int main(void)
+/* monitor_cost [SIZE]: of the mappings */
+int main(int argc, char **argv)
 {
     const char *reason = "";
     uct_helper_range_t range;
 
-    printf("1 MB mappings, %u rounds, nanoseconds\n", COST_ROUNDS);
+    if ((argc > 1) && ((bench_parse_size(argv[1], &cost_length) != 0) ||
+                       (cost_length == 0))) {
+        fprintf(stderr, "monitor_cost [SIZE]\n");
+        return 2;
+    }
+    printf("mappings of %zu bytes, %u rounds, nanoseconds\n", cost_length,
+           COST_ROUNDS);
     cost_way = UCT_HELPER_RANGE_WAY_QUERY;
     if (cost_range((char*)&reason, &range) != UCT_HELPER_RANGE_UNKNOWN) {
         cost_measure("kind, PROCMAP_QUERY", NULL, cost_find);
@@ -156,6 +171,7 @@ int main(void)
     cost_measure("mapped beside what is watched", cost_watch, cost_spread);
     cost_measure("watch no more", cost_watch, cost_unwatch);
     cost_measure("munmap, watched", cost_watch, cost_unmap);
+    cost_measure("munmap, watched no more", cost_watch, cost_unwatch_and_unmap);
     cost_measure("madvise, MADV_DONTNEED, watched", cost_watch, cost_discard);
     uct_helper_monitor_stop();
     return 0;

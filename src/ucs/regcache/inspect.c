@@ -3,6 +3,7 @@
  */
 #include "known_memory.h"
 #include "regcache_int.h"
+#include "valid.h"
 
 void ucs_regcache_inspect_begin(ucs_regcache_h cache,
                                 const ucs_regcache_region_t *region,
@@ -58,4 +59,21 @@ void ucs_regcache_inspect_end(ucs_regcache_h cache,
         ucs_extents_add(inspection->learned, inspection->start,
                         inspection->end);
     }
+}
+
+/* relaxed: an event that is not counted yet here takes the lock after this, and
+ * strikes what is learned */
+void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
+                        const _Atomic(uint64_t) *events, uint64_t number)
+{
+    if (ucs_lock_is_mine(&cache->lock)) {
+        return;
+    }
+
+    ucs_regcache_lock(cache);
+    if ((ucs_load_relaxed(events) == number) &&
+        (ucs_load_relaxed(&cache->distrust) == 0)) {
+        ucs_extents_add(&cache->memory.kept, start, end);
+    }
+    ucs_regcache_unlock(cache);
 }

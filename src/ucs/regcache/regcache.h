@@ -8,6 +8,7 @@
 #include "tuning.h"
 
 #include <ucs/predict/operation.h>
+#include <ucs/sys/atomic.h>
 #include <ucs/sys/claim.h>
 #include <ucs/sys/clock.h>
 #include <ucs/type/status.h>
@@ -380,8 +381,23 @@ void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
 
 
 /**
- * The same from a thread that must not wait, for the owner of the lock may wait
- * for it.
+ * It has been found out without the cache that registrations of pages
+ * [@a start, @a end) may outlive their use: their first use need not ask the
+ * environment (@ref ucs_regcache_env_t). Where there is no room for it, or memory
+ * is distrusted, it is forgotten. Any thread, also inside a memory event.
+ *
+ * @param [in] events  Number of memory events, which grows before each event is
+ *                     told.
+ * @param [in] number  What it was before the memory was looked at: if it is
+ *                     another by now nothing is learned.
+ */
+void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
+                        const _Atomic(uint64_t) *events, uint64_t number);
+
+
+/**
+ * The same as @ref ucs_regcache_unmapped from a thread that must not wait, for
+ * the owner of the lock may wait for it.
  *
  * @return Zero if the lock is not free: nothing has been done, try again.
  */

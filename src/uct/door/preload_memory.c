@@ -57,6 +57,7 @@
 
 typedef void *(*uct_preload_mmap_func_t)(void *address, size_t length, int prot,
                                          int flags, int fd, off_t offset);
+typedef int (*uct_preload_munmap_func_t)(void *address, size_t length);
 typedef void *(*uct_preload_mremap_func_t)(void *old_address, size_t old_size,
                                            size_t new_size, int flags, ...);
 typedef int (*uct_preload_madvise_func_t)(void *address, size_t length,
@@ -71,6 +72,7 @@ typedef int (*uct_preload_ioctl_func_t)(int fd, unsigned long request, ...);
  * constructor maps memory: dlsym() may allocate, and that library may be the
  * allocator. */
 static _Atomic(uct_preload_mmap_func_t) uct_preload_mmap;
+static _Atomic(uct_preload_munmap_func_t) uct_preload_munmap;
 static _Atomic(uct_preload_mremap_func_t) uct_preload_mremap;
 static _Atomic(uct_preload_madvise_func_t) uct_preload_madvise;
 static _Atomic(uct_preload_process_madvise_func_t) uct_preload_process_madvise;
@@ -106,6 +108,8 @@ __attribute__((constructor)) static void uct_preload_find_memory(void)
 {
     ucs_store_relaxed(&uct_preload_mmap,
                       (uct_preload_mmap_func_t)dlsym(RTLD_NEXT, "mmap"));
+    ucs_store_relaxed(&uct_preload_munmap,
+                      (uct_preload_munmap_func_t)dlsym(RTLD_NEXT, "munmap"));
     ucs_store_relaxed(&uct_preload_mremap,
                       (uct_preload_mremap_func_t)dlsym(RTLD_NEXT, "mremap"));
     ucs_store_relaxed(&uct_preload_madvise,
@@ -161,6 +165,40 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mmap64(void *address, size_t length,
 
 UCT_PRELOAD_INTERPOSE(mmap, UCT_PRELOAD_LIBC);
 UCT_PRELOAD_INTERPOSE(mmap64, UCT_PRELOAD_LIBC);
+
+/*
+ * munmap
+ */
+
+static int uct_preload_call_munmap(void *address, size_t length)
+{
+    uct_preload_munmap_func_t real = ucs_load_relaxed(&uct_preload_munmap);
+
+    return (real != NULL) ? real(address, length) :
+                            (int)syscall(SYS_munmap, address, length);
+}
+
+/* What is told after the call is for what another thread has learned of the
+ * memory since it left. No mapping begins at an odd address: the kernel refuses,
+ * and UCX's hooks are tried so. */
+UCT_PRELOAD_EXPORT int uct_preload_my_munmap(void *address, size_t length)
+{
+    const uct_helper_calls_t *listener = uct_preload_heard();
+    int ret;
+
+    if ((listener == NULL) ||
+        ((uintptr_t)address % sysconf(_SC_PAGESIZE) != 0)) {
+        return uct_preload_call_munmap(address, length);
+    }
+
+    uct_preload_tell(listener->unmap, address, length);
+    ret = uct_preload_call_munmap(address, length);
+    uct_preload_tell((ret == 0) ? listener->discard : listener->mapped, address,
+                     length);
+    return ret;
+}
+
+UCT_PRELOAD_INTERPOSE(munmap, UCT_PRELOAD_LIBC);
 
 /*
  * mremap

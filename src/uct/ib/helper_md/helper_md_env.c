@@ -178,8 +178,7 @@ static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
 }
 
 /* A range that will not be kept is not watched. */
-static int uct_helper_md_watch(uct_helper_md_t *md,
-                               const uct_helper_range_t *range)
+static int uct_helper_md_watch(uct_helper_md_t *md, uct_helper_range_t *range)
 {
     return !md->watches || (uct_helper_trust_watched() &&
                             uct_helper_monitor_watch(range));
@@ -206,7 +205,7 @@ static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
             return 0;
         }
         *start_p = range.kept;
-        *end_p   = range.end;
+        *end_p   = range.kept_end;
     }
 
     return !speculate || md->pages || uct_helper_range_is_resident(start, end);

@@ -57,6 +57,38 @@ protected:
     std::function<void()> m_on_question;
 };
 
+/* Unless an event has come since it was looked at, or comes afterwards */
+TEST_F(test_inspect, what_others_learned_is_not_asked_again)
+{
+    std::atomic<uint64_t> events{7};
+
+    m_world.put(m_world.get(A - LENGTH, LENGTH)); /* there is room from now on */
+    ucs_regcache_learn(m_world.cache, A, A + LENGTH, &events, 6);
+    m_world.put(m_world.get(A, LENGTH));
+    EXPECT_EQ(0u, m_flags & UCS_REGCACHE_INSPECT_KNOWN);
+
+    ucs_regcache_learn(m_world.cache, A + LENGTH, A + 3 * LENGTH, &events,
+                       7);
+    m_world.put(m_world.get(A + LENGTH, LENGTH));
+    EXPECT_NE(0u, m_flags & UCS_REGCACHE_INSPECT_KNOWN);
+
+    ucs_regcache_unmapped(m_world.cache, A + 2 * LENGTH, LENGTH);
+    m_world.put(m_world.get(A + 2 * LENGTH, LENGTH));
+    EXPECT_EQ(0u, m_flags & UCS_REGCACHE_INSPECT_KNOWN);
+}
+
+TEST_F(test_inspect, nothing_is_learned_of_distrusted_memory)
+{
+    std::atomic<uint64_t> events{0};
+
+    m_world.put(m_world.get(A - LENGTH, LENGTH)); /* as above */
+    ucs_regcache_distrust(m_world.cache, UCS_REGCACHE_DISTRUST_VMAS);
+    ucs_regcache_learn(m_world.cache, A, A + LENGTH, &events, 0);
+    ucs_regcache_trust(m_world.cache, UCS_REGCACHE_DISTRUST_VMAS);
+    m_world.put(m_world.get(A, LENGTH));
+    EXPECT_EQ(0u, m_flags & UCS_REGCACHE_INSPECT_KNOWN);
+}
+
 class test_inspect_pinned : public test_inspect {
 protected:
     test_inspect_pinned() : test_inspect(UCS_REGCACHE_POLICY_LEAVE_PINNED)

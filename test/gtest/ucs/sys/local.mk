@@ -6,6 +6,7 @@ gtest_SOURCES += \
 	ucs/sys/test_clock.cc \
 	ucs/sys/test_hash.cc \
 	ucs/sys/test_maps.cc \
+	ucs/sys/test_own_fd.cc \
 	ucs/sys/test_populate.cc \
 	ucs/sys/test_process.cc \
 	ucs/sys/test_sink.cc \

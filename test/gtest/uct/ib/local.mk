@@ -32,6 +32,7 @@ gtest_SOURCES += \
 	uct/ib/helper_md/test_monitor_refused.cc \
 	uct/ib/helper_md/test_node_domains.cc \
 	uct/ib/helper_md/test_node_engine.cc \
+	uct/ib/helper_md/test_preload_memory.cc \
 	uct/ib/helper_md/test_range.cc \
 	uct/ib/helper_md/test_report.cc \
 	uct/ib/helper_md/test_site.cc \
@@ -44,3 +45,8 @@ libtest_bss_la_SOURCES = uct/ib/helper_md/bss_module.c
 libtest_bss_la_LDFLAGS = -module -avoid-version -rpath $(abs_builddir)
 EXTRA_gtest_DEPENDENCIES = libtest_bss.la
 AM_CPPFLAGS += -DTEST_BSS_MODULE='"$(abs_builddir)/.libs/libtest_bss.so"'
+
+# The preloaded library, which a test opens
+AM_CPPFLAGS += \
+	-DTEST_PRELOAD_LIBRARY='"$(abs_top_builddir)/src/uct/door/.libs/libucx_helper.so"' \
+	-DTEST_PRELOAD_LIBC='"$(LIBC_VERSION)"'

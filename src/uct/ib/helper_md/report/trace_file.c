@@ -9,37 +9,26 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Rights of the file, before the umask */
 #define UCT_HELPER_TRACE_MODE 0666
 
 
-static int uct_helper_trace_file_is_ours(const uct_helper_trace_file_t *file)
-{
-    struct stat st;
-
-    return (file->fd >= 0) && (fstat(file->fd, &st) == 0) &&
-           (st.st_dev == file->device) && (st.st_ino == file->inode);
-}
-
 void uct_helper_trace_file_close(uct_helper_trace_file_t *file)
 {
-    if (uct_helper_trace_file_is_ours(file)) {
-        close(file->fd);
-    }
-    file->fd = -1;
+    ucs_own_fd_close(&file->own);
 }
 
 static ucs_status_t
-uct_helper_trace_file_write_all(const uct_helper_trace_file_t *file,
+uct_helper_trace_file_write_all(uct_helper_trace_file_t *file,
                                 const char *bytes, size_t size)
 {
+    int fd      = ucs_own_fd_get(&file->own);
     size_t done = 0;
     ssize_t ret;
 
-    if (!uct_helper_trace_file_is_ours(file)) {
+    if (fd < 0) {
         ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: the "
                         "program has closed its descriptor; the trace ends "
                         "here",
@@ -48,7 +37,7 @@ uct_helper_trace_file_write_all(const uct_helper_trace_file_t *file,
     }
 
     while (done < size) {
-        ret = pwrite(file->fd, bytes + done, size - done, file->offset + done);
+        ret = pwrite(fd, bytes + done, size - done, file->offset + done);
         if (ret > 0) {
             done += ret;
         } else if ((ret == 0) || (errno != EINTR)) {
@@ -68,7 +57,7 @@ void uct_helper_trace_file_write(uct_helper_trace_file_t *file,
     ucs_write_guard_t guard;
     ucs_status_t status;
 
-    if (file->fd < 0) {
+    if (ucs_own_fd_number(&file->own) < 0) {
         return;
     }
 
@@ -88,7 +77,7 @@ ucs_status_t uct_helper_trace_file_open(uct_helper_trace_file_t *file,
     ucs_status_t status = uct_helper_report_expand(pattern, file->path,
                                                    sizeof(file->path));
     const char *why;
-    struct stat st;
+    int fd;
 
     if (status != UCS_OK) {
         ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' is too long, allowed: a "
@@ -97,13 +86,13 @@ ucs_status_t uct_helper_trace_file_open(uct_helper_trace_file_t *file,
         return status;
     }
 
-    file->fd = ucs_sink_open(file->path, UCT_HELPER_TRACE_MODE, &why);
-    if ((file->fd >= 0) && (fstat(file->fd, &st) != 0)) {
+    fd = ucs_sink_open(file->path, UCT_HELPER_TRACE_MODE, &why);
+    if ((fd >= 0) && !ucs_own_fd_set(&file->own, fd)) {
         why = strerror(errno);
-        close(file->fd);
-        file->fd = -1;
+        close(fd);
+        fd = -1;
     }
-    if (file->fd < 0) {
+    if (fd < 0) {
         ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s; "
                         "allowed: " UCS_SINK_ALLOWED "; there is no "
                         "trace",
@@ -111,8 +100,6 @@ ucs_status_t uct_helper_trace_file_open(uct_helper_trace_file_t *file,
         return UCS_ERR_IO_ERROR;
     }
 
-    file->device = st.st_dev;
-    file->inode  = st.st_ino;
     file->offset = 0;
     return UCS_OK;
 }

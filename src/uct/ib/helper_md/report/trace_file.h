@@ -5,6 +5,7 @@
 #define UCT_HELPER_TRACE_FILE_H_
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/own_fd.h>
 #include <ucs/type/status.h>
 
 #include <limits.h>
@@ -22,11 +23,9 @@
 BEGIN_C_DECLS
 
 typedef struct uct_helper_trace_file {
-    int   fd;             /**< -1: none is open */
-    dev_t device;         /**< of what fd was opened for */
-    ino_t inode;
-    off_t offset;         /**< where the next write goes */
-    char  path[PATH_MAX]; /**< for messages, also when closed */
+    ucs_own_fd_t own;            /**< none: no file is open */
+    off_t        offset;         /**< where the next write goes */
+    char         path[PATH_MAX]; /**< for messages, also when closed */
 } uct_helper_trace_file_t;
 
 

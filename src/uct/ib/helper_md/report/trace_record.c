@@ -40,7 +40,7 @@ typedef struct uct_helper_trace {
 
 _Atomic(int) uct_helper_trace_is_on;
 
-static uct_helper_trace_t uct_helper_trace = {.file = {.fd = -1}};
+static uct_helper_trace_t uct_helper_trace = {.file = {.own = UCS_OWN_FD_INIT}};
 
 
 /* What producers push into the ring */

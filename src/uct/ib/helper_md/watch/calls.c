@@ -13,6 +13,13 @@
 #include <stdint.h>
 #include <unistd.h>
 
+/* What is unmapped while it is watched has its thread wait for our reader: 5 to
+ * 10 us where that comes to the same processor, some 35 where another is woken,
+ * and a time slice at worst. To watch it no more first takes 2 us and 19 ns a
+ * page. At twice as many bytes that is more than twice the short wait, at half
+ * as many it is as long. */
+#define UCT_HELPER_CALLS_UNMAP_MAX (512ul << 10)
+
 /* The range is rounded to whole pages as the kernel rounds: the end up. @return
  * Zero if there are none. */
 static int uct_helper_calls_pages(void *address, size_t length,
@@ -45,6 +52,13 @@ static void uct_helper_calls_leave(void *address, size_t length)
     }
 }
 
+static void uct_helper_calls_unmap(void *address, size_t length)
+{
+    if (length <= UCT_HELPER_CALLS_UNMAP_MAX) {
+        uct_helper_calls_leave(address, length);
+    }
+}
+
 static void uct_helper_calls_place(void *address, size_t length)
 {
     uintptr_t start, end;
@@ -56,20 +70,29 @@ static void uct_helper_calls_place(void *address, size_t length)
 }
 
 /* Where something has just been mapped no registration can be left, unless the
- * event of its end is still under way */
+ * event of its end is still under way. What was found out of it for the sake of
+ * what it touches need not be asked by its first use. */
 static void uct_helper_calls_mapped(void *address, size_t length)
 {
+    uct_helper_range_t range;
     uintptr_t start, end;
+    uint64_t number;
 
-    if (uct_helper_calls_pages(address, length, &start, &end) &&
-        uct_helper_events_unmapped(start, end - start)) {
-        uct_helper_monitor_spread(start, end);
+    if (!uct_helper_calls_pages(address, length, &start, &end) ||
+        !uct_helper_events_unmapped(start, end - start)) {
+        return;
+    }
+
+    number = uct_helper_events_number();
+    if (uct_helper_monitor_spread(start, end, &range)) {
+        uct_helper_events_learn(number, range.kept, range.kept_end);
     }
 }
 
 const uct_helper_calls_t uct_helper_calls = {
     .discard = uct_helper_calls_discard,
     .leave   = uct_helper_calls_leave,
+    .unmap   = uct_helper_calls_unmap,
     .place   = uct_helper_calls_place,
     .mapped  = uct_helper_calls_mapped
 };

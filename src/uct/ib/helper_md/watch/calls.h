@@ -30,6 +30,9 @@ typedef struct uct_helper_calls {
      *  program's own; the kernel shall watch it for us no more. */
     void (*leave)(void *address, size_t length);
 
+    /** The range, which begins at a page, is about to be unmapped. */
+    void (*unmap)(void *address, size_t length);
+
     /** Something is about to be mapped exactly there. */
     void (*place)(void *address, size_t length);
 

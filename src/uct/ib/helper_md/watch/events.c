@@ -40,12 +40,18 @@ static _Atomic(const char*) uct_helper_events_lost;
  * uses this. */
 static ucs_regcache_h uct_helper_events_gated[UCT_HELPER_EVENTS_MAX];
 
+/* Counted before any cache is told. What is learned of memory is void if an
+ * event has come since. */
+static _Atomic(uint64_t) uct_helper_events_count;
+
 
 /* The caller may do with the cache what an event may */
 static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
                                                  uintptr_t address,
-                                                 size_t length),
-                                   uintptr_t address, size_t length)
+                                                 size_t length,
+                                                 uint64_t number),
+                                   uintptr_t address, size_t length,
+                                   uint64_t number)
 {
     ucs_regcache_h cache;
     uct_helper_listener_t *slot;
@@ -63,11 +69,18 @@ static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
         ucs_add_acq_rel(&slot->readers, 1);
         cache = ucs_load_acquire(&slot->cache);
         if (cache != NULL) {
-            visit(cache, address, length);
+            visit(cache, address, length, number);
         }
         /* [R-READER] The sub pairs with the add in uct_helper_events_leave() */
         ucs_sub_acq_rel(&slot->readers, 1);
     }
+}
+
+/* relaxed: the lock of each cache, under which it is told afterwards, orders
+ * this with who compares the number under that lock */
+static void uct_helper_events_note(void)
+{
+    ucs_add_relaxed(&uct_helper_events_count, 1);
 }
 
 void uct_helper_events_shut(void)
@@ -99,6 +112,7 @@ int uct_helper_events_try_pass(uintptr_t address, size_t length)
     int passed = 1;
     unsigned i;
 
+    uct_helper_events_note();
     for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
         if ((uct_helper_events_gated[i] != NULL) &&
             !ucs_regcache_try_unmapped(uct_helper_events_gated[i], address,
@@ -124,6 +138,14 @@ void uct_helper_events_open(void)
     }
 }
 
+static void uct_helper_events_strike_one(ucs_regcache_h cache,
+                                         uintptr_t address, size_t length,
+                                         uint64_t number)
+{
+    (void)number;
+    ucs_regcache_unmapped(cache, address, length);
+}
+
 int uct_helper_events_unmapped(uintptr_t address, size_t length)
 {
     /* In a child without fork handlers what is registered is its parent's, and
@@ -132,8 +154,27 @@ int uct_helper_events_unmapped(uintptr_t address, size_t length)
         return 0;
     }
 
-    uct_helper_events_each(ucs_regcache_unmapped, address, length);
+    uct_helper_events_note();
+    uct_helper_events_each(uct_helper_events_strike_one, address, length, 0);
     return 1;
+}
+
+uint64_t uct_helper_events_number(void)
+{
+    return ucs_load_relaxed(&uct_helper_events_count);
+}
+
+static void uct_helper_events_learn_one(ucs_regcache_h cache, uintptr_t start,
+                                        size_t length, uint64_t number)
+{
+    ucs_regcache_learn(cache, start, start + length, &uct_helper_events_count,
+                       number);
+}
+
+void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end)
+{
+    uct_helper_events_each(uct_helper_events_learn_one, start, end - start,
+                           number);
 }
 
 /* UCM's handler must not allocate, free, log or block: see the note on
@@ -229,27 +270,31 @@ ucs_status_t uct_helper_events_check(const char **reason_p)
 
 /* The reason stands in place of an address. */
 static void uct_helper_events_distrust_one(ucs_regcache_h cache,
-                                           uintptr_t reason, size_t length)
+                                           uintptr_t reason, size_t length,
+                                           uint64_t number)
 {
     (void)length;
+    (void)number;
     ucs_regcache_distrust(cache, reason);
 }
 
 static void uct_helper_events_trust_one(ucs_regcache_h cache, uintptr_t reason,
-                                        size_t length)
+                                        size_t length, uint64_t number)
 {
     (void)length;
+    (void)number;
     ucs_regcache_trust(cache, reason);
 }
 
 void uct_helper_events_distrust(unsigned reason)
 {
-    uct_helper_events_each(uct_helper_events_distrust_one, reason, 0);
+    uct_helper_events_note();
+    uct_helper_events_each(uct_helper_events_distrust_one, reason, 0, 0);
 }
 
 void uct_helper_events_trust(unsigned reason)
 {
-    uct_helper_events_each(uct_helper_events_trust_one, reason, 0);
+    uct_helper_events_each(uct_helper_events_trust_one, reason, 0, 0);
 }
 
 void uct_helper_events_recheck(uint64_t now)

@@ -57,6 +57,18 @@ void uct_helper_events_leave(ucs_regcache_h cache);
 int uct_helper_events_unmapped(uintptr_t address, size_t length);
 
 
+/** @return Memory events so far. */
+uint64_t uct_helper_events_number(void);
+
+
+/**
+ * Tell all caches that a registration of [@a start, @a end) may outlive its use,
+ * as their own inspection would find. Not if an event has come since @a number
+ * was read, which was before the memory was looked at. Any thread, anywhere.
+ */
+void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end);
+
+
 /** Have all caches distrust or trust memory (@ref ucs_regcache_distrust) for a
  *  reason of @ref ucs_regcache_distrust_t. Not from an event. */
 void uct_helper_events_distrust(unsigned reason);

@@ -11,9 +11,10 @@
 #include "watched.h"
 
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/own_fd.h>
 
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* This lock protects the number of users and the reader's life. It is taken
@@ -23,25 +24,10 @@ static pthread_mutex_t uct_helper_monitor_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_monitor_once  = PTHREAD_ONCE_INIT;
 static unsigned uct_helper_monitor_users;
 
-/* -1: nothing is watched */
-static _Atomic(int) uct_helper_monitor_fd = -1;
+/* None: nothing is watched. A userfaultfd's requests mean nothing to another
+ * file. */
+static ucs_own_fd_t uct_helper_monitor_fd = UCS_OWN_FD_INIT;
 
-/* [R-WATCH] The file of the descriptor, which is written before the
- * descriptor. */
-static struct stat uct_helper_monitor_file;
-
-
-/* The program may have closed the descriptor, or put its own in place of it. It
- * may do so again between this and what follows; a userfaultfd's requests mean
- * nothing to another file. */
-static int uct_helper_monitor_is_ours(int fd)
-{
-    struct stat file;
-
-    return (fd >= 0) && (fstat(fd, &file) == 0) &&
-           (file.st_dev == uct_helper_monitor_file.st_dev) &&
-           (file.st_ino == uct_helper_monitor_file.st_ino);
-}
 
 static void uct_helper_monitor_complain(int fd)
 {
@@ -56,25 +42,11 @@ static void uct_helper_monitor_complain(int fd)
     }
 }
 
-/* @return The descriptor for a request, or -1 */
-static int uct_helper_monitor_get_fd(void)
-{
-    /* [R-WATCH] The acquire pairs with the release in
-     * uct_helper_monitor_create(). */
-    int fd = ucs_load_acquire(&uct_helper_monitor_fd);
-
-    return uct_helper_monitor_is_ours(fd) ? fd : -1;
-}
-
 /* The lock is held. The reader keeps the file. */
 static void uct_helper_monitor_close(void)
 {
-    int fd = uct_helper_monitor_get_fd();
-
-    ucs_store_relaxed(&uct_helper_monitor_fd, -1);
-    if (fd >= 0) {
-        close(fd);
-    }
+    ucs_own_fd_close(&uct_helper_monitor_fd);
+    uct_helper_range_let_go();
 }
 
 /* The lock is held. */
@@ -87,15 +59,24 @@ static ucs_status_t uct_helper_monitor_create(const char **reason_p)
         return UCS_ERR_UNSUPPORTED;
     }
 
-    if ((fstat(fd, &uct_helper_monitor_file) != 0) ||
-        !uct_helper_reader_start(fd, reason_p)) {
-        close(fd);
-        return UCS_ERR_NO_RESOURCE;
+    if (!uct_helper_reader_start(fd, reason_p)) {
+        goto err_close;
     }
 
     uct_helper_watched_clear();
-    ucs_store_release(&uct_helper_monitor_fd, fd); /* [R-WATCH] */
+    if (!ucs_own_fd_set(&uct_helper_monitor_fd, fd)) {
+        *reason_p = "the descriptor of userfaultfd is closed";
+        goto err_stop;
+    }
+
+    uct_helper_range_keep();
     return UCS_OK;
+
+err_stop:
+    uct_helper_reader_stop();
+err_close:
+    close(fd);
+    return UCS_ERR_NO_RESOURCE;
 }
 
 static void uct_helper_monitor_prepare(void)
@@ -128,7 +109,8 @@ void uct_helper_monitor_forget(void)
 {
     pthread_mutex_init(&uct_helper_monitor_lock, NULL);
     uct_helper_monitor_users = 0;
-    ucs_store_relaxed(&uct_helper_monitor_fd, -1);
+    ucs_own_fd_forget(&uct_helper_monitor_fd);
+    uct_helper_range_forget();
     uct_helper_reader_forget();
     uct_helper_watched_forget();
 }
@@ -159,8 +141,9 @@ void uct_helper_monitor_stop(void)
 }
 
 /* Memory that touches the range may be watched by another userfaultfd: then the
- * range is watched alone. @return Nonzero if the range is watched. */
-static int uct_helper_monitor_watch_row(int fd, const uct_helper_range_t *range)
+ * range is watched alone, and known alone. @return Nonzero if the range is
+ * watched. */
+static int uct_helper_monitor_watch_row(int fd, uct_helper_range_t *range)
 {
     if (range->is_anonymous &&
         uct_helper_uffd_watch(fd, range->run_start, range->run_end)) {
@@ -168,6 +151,8 @@ static int uct_helper_monitor_watch_row(int fd, const uct_helper_range_t *range)
         return 1;
     }
 
+    range->kept     = ucs_max(range->kept, range->start);
+    range->kept_end = range->end;
     if (!uct_helper_uffd_watch(fd, range->start, range->end)) {
         return 0;
     }
@@ -176,12 +161,12 @@ static int uct_helper_monitor_watch_row(int fd, const uct_helper_range_t *range)
     return 1;
 }
 
-int uct_helper_monitor_watch(const uct_helper_range_t *range)
+int uct_helper_monitor_watch(uct_helper_range_t *range)
 {
-    int fd = uct_helper_monitor_get_fd();
+    int fd = ucs_own_fd_get(&uct_helper_monitor_fd);
 
     if (fd < 0) {
-        fd = ucs_load_relaxed(&uct_helper_monitor_fd);
+        fd = ucs_own_fd_number(&uct_helper_monitor_fd);
         if (fd >= 0) {
             uct_helper_monitor_complain(fd);
         }
@@ -203,42 +188,59 @@ static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
     }
 }
 
+/* A range that was to be moved and was not may have holes */
+static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
+                                            uintptr_t end)
+{
+    (void)uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one,
+                                       &fd);
+}
+
 /* Reading all mappings at each call would be too slow for a program that has
  * many: under a kernel that cannot be asked for one, this mapping is watched
- * alone. A range that was to be moved and was not may have holes. */
-void uct_helper_monitor_spread(uintptr_t start, uintptr_t end)
+ * alone. */
+int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
+                              uct_helper_range_t *range_p)
 {
-    uct_helper_range_t range = {.start = start, .end = end};
+    uct_helper_range_kind_t kind;
     int fd;
 
-    if ((ucs_load_relaxed(&uct_helper_monitor_fd) < 0) ||
+    if ((ucs_own_fd_number(&uct_helper_monitor_fd) < 0) ||
         !uct_helper_watched_any(start, end, 1)) {
-        return;
+        return 0;
     }
 
-    fd = uct_helper_monitor_get_fd();
-    if ((fd >= 0) &&
-        !uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one,
-                                      &fd)) {
-        (void)uct_helper_monitor_watch_row(fd, &range);
+    fd = ucs_own_fd_get(&uct_helper_monitor_fd);
+    if (fd < 0) {
+        return 0;
     }
+
+    kind = uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY, start, end,
+                                 range_p);
+    if (kind == UCT_HELPER_RANGE_UNKNOWN) {
+        range_p->start = start;
+        range_p->end   = end;
+    } else if (!range_p->is_anonymous) {
+        uct_helper_monitor_spread_parts(fd, start, end);
+        return 0;
+    }
+    return uct_helper_monitor_watch_row(fd, range_p) &&
+           (kind == UCT_HELPER_RANGE_PRIVATE);
 }
 
 void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end)
 {
     int fd;
 
-    if ((ucs_load_relaxed(&uct_helper_monitor_fd) < 0) ||
+    if ((ucs_own_fd_number(&uct_helper_monitor_fd) < 0) ||
         !uct_helper_watched_any(start, end, 1)) {
         return;
     }
 
-    fd = uct_helper_monitor_get_fd();
+    fd = ucs_own_fd_get(&uct_helper_monitor_fd);
     if (fd >= 0) {
-        (void)uct_helper_range_each_within(start - 1, start,
-                                           uct_helper_monitor_spread_one, &fd);
-        (void)uct_helper_range_each_within(end, end + 1,
-                                           uct_helper_monitor_spread_one, &fd);
+        uct_helper_monitor_spread_parts(fd, start - 1, start);
+        uct_helper_monitor_spread_parts(fd, end, end + 1);
     }
 }
 
@@ -246,12 +248,12 @@ void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end)
 {
     int fd;
 
-    if ((ucs_load_relaxed(&uct_helper_monitor_fd) < 0) ||
+    if ((ucs_own_fd_number(&uct_helper_monitor_fd) < 0) ||
         !uct_helper_watched_any(start, end, 0)) {
         return;
     }
 
-    fd = uct_helper_monitor_get_fd();
+    fd = ucs_own_fd_get(&uct_helper_monitor_fd);
     if ((fd >= 0) && uct_helper_uffd_unwatch(fd, start, end)) {
         uct_helper_watched_remove(start, end);
     }
@@ -259,7 +261,7 @@ void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end)
 
 void uct_helper_monitor_unwatch_all(void)
 {
-    if (ucs_load_relaxed(&uct_helper_monitor_fd) >= 0) {
+    if (ucs_own_fd_number(&uct_helper_monitor_fd) >= 0) {
         uct_helper_watched_clear();
         uct_helper_reader_unwatch_all();
     }

@@ -65,18 +65,27 @@ void uct_helper_monitor_stop(void);
  * can be had. Any thread that has started the monitor and not stopped it;
  * idempotent. Takes no lock that a memory event waits for.
  *
+ * @param [in,out] range  If what touches it is not watched, its kept and kept_end
+ *                        are made to leave that out.
+ *
  * @return Nonzero if an event will be delivered for whatever unmaps, moves or
  *         discards any page of these mappings.
  */
-int uct_helper_monitor_watch(const uct_helper_range_t *range);
+int uct_helper_monitor_watch(uct_helper_range_t *range);
 
 
 /**
  * The program has mapped [@a start, @a end): watched if it touches what is, or
  * it would not be joined with that. Any thread, at any time; does nothing if
  * nothing is watched. Allocates nothing.
+ *
+ * @param [out] range_p  What is known of it, if so.
+ *
+ * @return Nonzero if it is watched and all of it may be kept, as if it had been
+ *         asked about and @ref uct_helper_monitor_watch called.
  */
-void uct_helper_monitor_spread(uintptr_t start, uintptr_t end);
+int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
+                              uct_helper_range_t *range_p);
 
 
 /**

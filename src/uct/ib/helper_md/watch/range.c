@@ -7,6 +7,8 @@
 #include "range.h"
 
 #include <ucs/sys/maps.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/own_fd.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,6 +37,10 @@ typedef struct uct_helper_range_sum {
     uintptr_t               run_start;  /* of the row that ends at run_next */
     uintptr_t               run_next;
     unsigned                above;      /* mappings of the row behind the end */
+    uintptr_t               alike_start; /* of what may be kept with it, and
+                                            ends at alike_next: readable, and no
+                                            stack */
+    uintptr_t               alike_next;
     int                     is_anonymous;
     uct_helper_range_kind_t kind;
 } uct_helper_range_sum_t;
@@ -44,6 +50,10 @@ static __thread struct {
     int       known;
     uintptr_t start, end;
 } uct_helper_range_stack;
+
+/* For questions about single mappings, as long as the monitor runs. It is the
+ * memory of this process that it shows: a child has another, and forgets it. */
+static ucs_own_fd_t uct_helper_range_maps = UCS_OWN_FD_INIT;
 
 
 static void uct_helper_range_is(uct_helper_range_sum_t *sum,
@@ -76,10 +86,40 @@ static int uct_helper_vma_is_guard(const ucs_maps_vma_t *vma)
            (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX);
 }
 
+static size_t uct_helper_range_stack_size(void)
+{
+    struct rlimit limit;
+
+    if ((getrlimit(RLIMIT_STACK, &limit) != 0) ||
+        (limit.rlim_cur == RLIM_INFINITY)) {
+        return UCT_HELPER_RANGE_STACK_MAX;
+    }
+    return limit.rlim_cur;
+}
+
+/* In ascending order, before the sum knows of it otherwise. What lies above a
+ * guard may be a stack, up to the default size of one. */
+static void uct_helper_range_feed_alike(uct_helper_range_sum_t *sum,
+                                        const ucs_maps_vma_t *vma)
+{
+    if (uct_helper_vma_kind(vma) != UCT_HELPER_RANGE_PRIVATE) {
+        return;
+    }
+
+    if (sum->alike_next != vma->start) {
+        sum->alike_start = vma->start;
+        if (sum->guard_end == vma->start) {
+            sum->alike_start += uct_helper_range_stack_size();
+        }
+    }
+    sum->alike_next = vma->end;
+}
+
 /* In ascending order, one that lies below what was asked for */
 static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
                                         const ucs_maps_vma_t *vma)
 {
+    uct_helper_range_feed_alike(sum, vma);
     sum->guard_end = uct_helper_vma_is_guard(vma) ? vma->end : 0;
     if (!uct_helper_vma_is_anonymous(vma)) {
         sum->run_next = 0;
@@ -101,6 +141,9 @@ static int uct_helper_range_feed_above(uct_helper_range_sum_t *sum,
         return 0;
     }
 
+    if (sum->alike_next == vma->start) {
+        uct_helper_range_feed_alike(sum, vma);
+    }
     sum->run_next = vma->end;
     return ++sum->above < UCT_HELPER_RANGE_RUN_MAX;
 }
@@ -129,22 +172,12 @@ static int uct_helper_range_feed(uct_helper_range_sum_t *sum,
             sum->run_start = vma->start;
         }
     }
+    uct_helper_range_feed_alike(sum, vma);
     uct_helper_range_is(sum, uct_helper_vma_kind(vma));
     sum->is_anonymous &= uct_helper_vma_is_anonymous(vma);
     sum->next          = vma->end;
     sum->run_next      = vma->end;
     return 1;
-}
-
-static size_t uct_helper_range_stack_size(void)
-{
-    struct rlimit limit;
-
-    if ((getrlimit(RLIMIT_STACK, &limit) != 0) ||
-        (limit.rlim_cur == RLIM_INFINITY)) {
-        return UCT_HELPER_RANGE_STACK_MAX;
-    }
-    return limit.rlim_cur;
 }
 
 /* A stack grows down towards its guard. Another mapping may have been merged
@@ -170,31 +203,25 @@ static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
 }
 
 /* The kernel finds the mapping of an address, so those of the row below are
- * asked for in descending order */
+ * asked for in descending order. What lies below the last one of so many is not
+ * known, and may be a guard. */
 static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
-                                         const ucs_maps_vma_t *vma)
+                                         uintptr_t start)
 {
-    uintptr_t start = vma->start;
-    ucs_maps_vma_t below;
-    unsigned count;
+    ucs_maps_vma_t below[UCT_HELPER_RANGE_RUN_MAX];
+    unsigned count = 0;
 
-    for (count = 0; (count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0);
-         ++count) {
-        if (ucs_maps_query(fd, start - 1, 0, &below) != 0) {
+    while ((count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0) &&
+           (ucs_maps_query(fd, start - 1, 0, &below[count]) == 0)) {
+        start = below[count].start;
+        if (!uct_helper_vma_is_anonymous(&below[count++])) {
             break;
         }
-        if (count == 0) {
-            uct_helper_range_feed_below(sum, &below);
-        }
-        if (!uct_helper_vma_is_anonymous(&below)) {
-            break;
-        }
-        start = below.start;
     }
 
-    if (count > 0) {
-        sum->run_start = start;
-        sum->run_next  = vma->start;
+    sum->guard_end = (count == UCT_HELPER_RANGE_RUN_MAX) ? start : 0;
+    while (count > 0) {
+        uct_helper_range_feed_below(sum, &below[--count]);
     }
 }
 
@@ -204,15 +231,13 @@ static int uct_helper_range_query(int fd, uct_helper_range_sum_t *sum)
     ucs_maps_vma_t vma;
     int ret;
 
-    ret = ucs_maps_query(fd, sum->start, UCS_MAPS_NEXT,
-                                     &vma);
+    ret = ucs_maps_query(fd, sum->start, UCS_MAPS_NEXT, &vma);
     if (ret == 0) {
-        uct_helper_range_query_below(fd, sum, &vma);
+        uct_helper_range_query_below(fd, sum, vma.start);
     }
 
     while ((ret == 0) && uct_helper_range_feed(sum, &vma)) {
-        ret = ucs_maps_query(fd, vma.end, UCS_MAPS_NEXT,
-                                         &vma);
+        ret = ucs_maps_query(fd, vma.end, UCS_MAPS_NEXT, &vma);
     }
     return (ret == -ENOENT) ? 0 : ret;
 }
@@ -222,29 +247,84 @@ static int uct_helper_range_feed_parsed(void *arg, const ucs_maps_vma_t *vma)
     return uct_helper_range_feed(arg, vma);
 }
 
-static int uct_helper_range_parse(int fd, uct_helper_range_sum_t *sum)
+/* @return For questions about single mappings, or -1 */
+static int uct_helper_range_begin(int *is_kept_p)
 {
-    return ucs_maps_each(fd, uct_helper_range_feed_parsed, sum);
+    int fd = ucs_own_fd_get(&uct_helper_range_maps);
+
+    *is_kept_p = (fd >= 0);
+    return *is_kept_p ? fd : ucs_maps_open();
 }
 
-static int uct_helper_range_ask(int fd, uct_helper_range_way_t way,
+static void uct_helper_range_end(int fd, int is_kept)
+{
+    if (!is_kept) {
+        close(fd);
+    }
+}
+
+static int uct_helper_range_ask_query(uct_helper_range_sum_t *sum)
+{
+    int is_kept;
+    int fd = uct_helper_range_begin(&is_kept);
+    int ret;
+
+    if (fd < 0) {
+        return -ENOENT;
+    }
+    ret = uct_helper_range_query(fd, sum);
+    uct_helper_range_end(fd, is_kept);
+    return ret;
+}
+
+static int uct_helper_range_ask_parse(uct_helper_range_sum_t *sum)
+{
+    int fd = ucs_maps_open();
+    int ret;
+
+    if (fd < 0) {
+        return -ENOENT;
+    }
+    ret = ucs_maps_each(fd, uct_helper_range_feed_parsed, sum);
+    close(fd);
+    return ret;
+}
+
+static int uct_helper_range_ask(uct_helper_range_way_t way,
                                 uct_helper_range_sum_t *sum)
 {
     int ret = -ENOTTY;
 
     if (way != UCT_HELPER_RANGE_WAY_PARSE) {
-        ret = uct_helper_range_query(fd, sum);
+        ret = uct_helper_range_ask_query(sum);
     }
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
          (sum->next == sum->start))) {
-        ret = uct_helper_range_parse(fd, sum);
+        ret = uct_helper_range_ask_parse(sum);
     }
     return ret;
 }
 
-/* Opened for each question: a descriptor that is kept would show a forked
- * child its parent's memory */
+void uct_helper_range_keep(void)
+{
+    int fd = ucs_maps_open();
+
+    if ((fd >= 0) && !ucs_own_fd_set(&uct_helper_range_maps, fd)) {
+        close(fd);
+    }
+}
+
+void uct_helper_range_let_go(void)
+{
+    ucs_own_fd_close(&uct_helper_range_maps);
+}
+
+void uct_helper_range_forget(void)
+{
+    ucs_own_fd_forget(&uct_helper_range_maps);
+}
+
 uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
                                               uintptr_t start, uintptr_t end,
                                               uct_helper_range_t *range_p)
@@ -256,14 +336,7 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
         .kind         = UCT_HELPER_RANGE_PRIVATE,
         .is_anonymous = 1
     };
-    int ret = -ENOENT;
-    int fd;
-
-    fd = ucs_maps_open();
-    if (fd >= 0) {
-        ret = uct_helper_range_ask(fd, way, &sum);
-        close(fd);
-    }
+    int ret = uct_helper_range_ask(way, &sum);
 
     memset(range_p, 0, sizeof(*range_p));
     if (ret != 0) {
@@ -271,7 +344,9 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
         return range_p->kind;
     }
 
-    range_p->kept         = uct_helper_range_conclude(&sum);
+    range_p->kept         = ucs_min(uct_helper_range_conclude(&sum),
+                                    sum.alike_start);
+    range_p->kept_end     = ucs_max(sum.next, sum.alike_next);
     range_p->kind         = sum.kind;
     range_p->start        = sum.first;
     range_p->end          = sum.next;
@@ -318,17 +393,16 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
                                  void *arg)
 {
     ucs_maps_vma_t vma;
+    int is_kept;
     int ret;
     int fd;
 
-    fd = ucs_maps_open();
+    fd = uct_helper_range_begin(&is_kept);
     if (fd < 0) {
         return 0;
     }
 
-    while ((ret = ucs_maps_query(fd, start,
-                                             UCS_MAPS_NEXT, &vma)) ==
-           0) {
+    while ((ret = ucs_maps_query(fd, start, UCS_MAPS_NEXT, &vma)) == 0) {
         if (vma.start >= end) {
             break;
         }
@@ -337,7 +411,7 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
         }
         start = vma.end;
     }
-    close(fd);
+    uct_helper_range_end(fd, is_kept);
     return (ret == 0) || (ret == -ENOENT);
 }
 

@@ -50,7 +50,10 @@ typedef struct uct_helper_range {
     uintptr_t               start; /**< of the mapping of its first byte */
     uintptr_t               end;   /**< of the mapping of its last byte */
     uintptr_t               kept;  /**< with UCT_HELPER_RANGE_PRIVATE: from here
-                                        to end nothing can be a stack */
+                                        to kept_end all is of that kind, also
+                                        what touches the range, as if each part
+                                        had been asked about */
+    uintptr_t               kept_end;
     int                     is_anonymous; /**< private anonymous all of it,
                                                readable or not; only then: */
     uintptr_t               run_start; /**< of the row of private anonymous
@@ -84,6 +87,23 @@ typedef struct uct_helper_range {
 uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
                                               uintptr_t start, uintptr_t end,
                                               uct_helper_range_t *range_p);
+
+
+/**
+ * Keep what is asked open from now on, instead of opening it for each question,
+ * which takes longer than the question. Where it cannot be had, or the program
+ * closes or replaces it, it is opened each time again. One thread at a time.
+ */
+void uct_helper_range_keep(void);
+
+
+/** The counterpart. */
+void uct_helper_range_let_go(void);
+
+
+/** In a child: what is kept shows its parent's memory, and may be open in the
+ *  parent's table of descriptors. */
+void uct_helper_range_forget(void);
 
 
 /**

@@ -4,6 +4,7 @@
 #include "held_lock.h"
 #include "monitor_fixture.h"
 
+#include <ucs/sys/process.h>
 
 #include <atomic>
 #include <thread>
@@ -390,5 +391,33 @@ TEST_F(test_monitor, reader_holds_no_descriptor_of_the_program)
     EXPECT_EQ(1, poll(&end, 1, 10000));
     EXPECT_NE(0, end.revents & POLLHUP);
     ::close(pipe_fds[0]);
+    close();
+}
+
+/* A child without fork handlers asks about its own memory, once it has its
+ * number: what its parent kept open shows the parent's */
+TEST_F(test_monitor, child_forgets_what_shows_its_parents_memory)
+{
+    uct_helper_range_t range;
+    int status = -1;
+
+    if (uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY, (uintptr_t)m_buffer,
+                              (uintptr_t)m_buffer + LENGTH, &range) ==
+        UCT_HELPER_RANGE_UNKNOWN) {
+        GTEST_SKIP() << "this kernel has no PROCMAP_QUERY";
+    }
+    attach();
+    wait_for_quiet();
+    pid_t pid = syscall(SYS_fork);
+    if (pid == 0) {
+        ucs_process_id();
+        syscall(SYS_munmap, m_buffer, LENGTH);
+        _exit(uct_helper_range_find(UCT_HELPER_RANGE_WAY_QUERY,
+                                    (uintptr_t)m_buffer,
+                                    (uintptr_t)m_buffer + LENGTH, &range) !=
+              UCT_HELPER_RANGE_HOLE);
+    }
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_EQ(0, status);
     close();
 }

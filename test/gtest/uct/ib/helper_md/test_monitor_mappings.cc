@@ -5,6 +5,7 @@
 #include "monitor_fixture.h"
 
 #include <uct/ib/helper_md/watch/calls.h>
+#include <uct/ib/helper_md/watch/events.h>
 #include <ucs/sys/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
@@ -42,6 +43,26 @@ protected:
             syscall(SYS_munmap, m_area, RESERVED);
         }
         test_monitor::TearDown();
+    }
+
+    /* One of the program's own */
+    static int open_userfaultfd()
+    {
+        struct uffdio_api api = {UFFD_API, 0, 0};
+        int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+
+        EXPECT_EQ(0, ioctl(fd, UFFDIO_API, &api));
+        return fd;
+    }
+
+    /* Others may be */
+    void expect_not_kept(char *address)
+    {
+        unsigned before = m_lower.live_count();
+
+        use(address);
+        EXPECT_EQ(before, m_lower.live_count());
+        EXPECT_FALSE(is_hit(address));
     }
 
     /* By the kernel's account, whatever it is called by */
@@ -217,12 +238,9 @@ TEST_F(test_monitor_mappings, above_a_guard)
 /* The program's own userfaultfd comes first */
 TEST_F(test_monitor_mappings, programs_own_userfaultfd)
 {
-    struct uffdio_api api = {UFFD_API, 0, 0};
     struct uffdio_register range = {};
-    int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+    int fd                       = open_userfaultfd();
 
-    ASSERT_GE(fd, 0);
-    ASSERT_EQ(0, ioctl(fd, UFFDIO_API, &api));
     commit(m_area, 3 * LENGTH);
     memset(m_area, 1, 3 * LENGTH);
     use(m_area);
@@ -241,6 +259,147 @@ TEST_F(test_monitor_mappings, programs_own_userfaultfd)
     EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
     ::close(fd);
     close();
+}
+
+/* What touches a buffer is watched and known with it, each by itself */
+TEST_F(test_monitor_mappings, neighbour_is_struck)
+{
+    commit(m_area, 2 * LENGTH);
+    memset(m_area, 1, 2 * LENGTH);
+    ASSERT_EQ(0, mprotect(m_area + LENGTH, LENGTH, PROT_READ));
+    use(m_area);
+    use(m_area + LENGTH);
+    EXPECT_TRUE(is_hit(m_area + LENGTH));
+    EXPECT_TRUE(is_watched(m_area + LENGTH));
+    unmap(m_area + LENGTH);
+    map(m_area + LENGTH, MAP_FIXED_NOREPLACE);
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_FALSE(is_hit(m_area + LENGTH));
+    close();
+}
+
+/* As the stub tells of munmap(): nothing is registered nor watched any more, so
+ * that the thread waits for nobody */
+TEST_F(test_monitor_mappings, unmapped_as_the_stub_sees_it)
+{
+    commit(m_area, 2 * LENGTH);
+    memset(m_area, 1, 2 * LENGTH);
+    use(m_area);
+    use(m_area + LENGTH);
+    uct_helper_calls.unmap(m_area, LENGTH);
+    EXPECT_FALSE(is_watched(m_area));
+    EXPECT_TRUE(is_watched(m_area + LENGTH));
+    unmap(m_area);
+    EXPECT_TRUE(is_hit(m_area + LENGTH));
+    map(m_area, MAP_FIXED_NOREPLACE);
+    EXPECT_FALSE(is_hit(m_area));
+    close();
+}
+
+TEST_F(test_monitor_mappings, refused_unmapping)
+{
+    commit(m_area, 2 * LENGTH);
+    memset(m_area, 1, 2 * LENGTH);
+    use(m_area);
+    uct_helper_calls.unmap(m_area, LENGTH);
+    uct_helper_calls.mapped(m_area, LENGTH);
+    EXPECT_TRUE(is_watched(m_area));
+    EXPECT_EQ(2, count());
+    EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
+    close();
+}
+
+/* It would take longer than the reader does */
+TEST_F(test_monitor_mappings, much_is_unmapped_while_it_is_watched)
+{
+    const size_t length = 64ul << 20;
+    char *large         = (char*)mmap(far_place(length), length,
+                              PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                              0);
+
+    ASSERT_NE(MAP_FAILED, (void*)large);
+    use(large);
+    uct_helper_calls.unmap(large, length);
+    EXPECT_TRUE(is_watched(large));
+    unmap(large, length);
+    map(large, MAP_FIXED_NOREPLACE);
+    EXPECT_FALSE(is_hit(large));
+    unmap(large);
+    close();
+}
+
+/* What touches a buffer and cannot be watched with it is not known with it */
+TEST_F(test_monitor_mappings, beside_the_programs_own_userfaultfd)
+{
+    struct uffdio_register range = {};
+    int fd                       = open_userfaultfd();
+
+    commit(m_area, 3 * LENGTH);
+    memset(m_area, 1, 3 * LENGTH);
+    range.range = {(uintptr_t)m_area + LENGTH, LENGTH};
+    range.mode  = UFFDIO_REGISTER_MODE_MISSING;
+    ASSERT_EQ(0, ioctl(fd, UFFDIO_REGISTER, &range));
+    use(m_area);
+    use(m_area + 2 * LENGTH);
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
+    expect_not_kept(m_area + LENGTH);
+    ::close(fd);
+    close();
+}
+
+/* What was mapped beside what is watched is known: nothing is asked, nor watched,
+ * by its first use. Without the descriptor it could not be. */
+TEST_F(test_monitor_mappings, mapped_beside_what_is_watched_is_known)
+{
+    close();
+    EXPECT_EQ(0, in_child([this] {
+        attach();
+        for (int i = 0; i < 2; ++i) {
+            map_over(m_area + 3 * i * LENGTH);
+            memset(m_area + 3 * i * LENGTH, 1, LENGTH);
+            use(m_area + 3 * i * LENGTH);
+            map_over(m_area + (3 * i + 1) * LENGTH);
+            memset(m_area + (3 * i + 1) * LENGTH, 1, LENGTH);
+        }
+        ::close(find_userfaultfd());
+        use(m_area + LENGTH);
+        EXPECT_TRUE(is_hit(m_area + LENGTH));
+        unmap(m_area + 4 * LENGTH); /* is still watched */
+        map(m_area + 4 * LENGTH, MAP_FIXED_NOREPLACE);
+        expect_not_kept(m_area + 4 * LENGTH);
+        close();
+        return HasFailure();
+    }));
+}
+
+/* Whoever tells of the event. Without the descriptor nothing else can be kept. */
+TEST_F(test_monitor_mappings, learned_before_an_event)
+{
+    close();
+    EXPECT_EQ(0, in_child([this] {
+        const uintptr_t start = (uintptr_t)m_area;
+
+        attach();
+        commit(m_area, 4 * LENGTH);
+        memset(m_area, 1, 4 * LENGTH);
+        use(m_area + 3 * LENGTH);
+        uct_helper_calls.discard(m_area, 3 * LENGTH);
+        ::close(find_userfaultfd());
+
+        uint64_t number = uct_helper_events_number();
+        uct_helper_calls.discard(m_area + 2 * LENGTH, LENGTH);
+        uct_helper_events_learn(number, start, start + LENGTH);
+        expect_not_kept(m_area);
+
+        number = uct_helper_events_number();
+        unmap(m_area + 2 * LENGTH);
+        uct_helper_events_learn(number, start + LENGTH, start + 2 * LENGTH);
+        expect_not_kept(m_area + LENGTH);
+        close();
+        return HasFailure();
+    }));
 }
 
 TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)

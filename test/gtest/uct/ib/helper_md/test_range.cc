@@ -15,11 +15,14 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Both ways of asking must agree; the first is skipped on an older kernel */
@@ -227,6 +230,71 @@ TEST_P(test_range, long_row_is_cut)
     munmap((void*)address, 2 * count * PAGE);
 }
 
+/* What touches it and may be kept likewise is told with it: up to what cannot be
+ * read, is a file, or may be a stack */
+TEST_P(test_range, neighbours_that_may_be_kept)
+{
+    const uintptr_t pages = (uintptr_t)map();
+    int fd                = memfd_create("range", MFD_CLOEXEC);
+
+    ASSERT_EQ(0, ftruncate(fd, PAGE));
+    for (uintptr_t page : {pages + 4 * PAGE, pages + 6 * PAGE}) {
+        ASSERT_EQ(0, mprotect((void*)page, PAGE, PROT_READ));
+    }
+    for (uintptr_t page : {pages + 5 * PAGE, pages + 6 * PAGE,
+                           pages + 4 * PAGE}) {
+        ASSERT_EQ(UCT_HELPER_RANGE_PRIVATE, kind((void*)page, PAGE));
+        EXPECT_EQ(page, m_range.start);
+        EXPECT_EQ(page + PAGE, m_range.end);
+        EXPECT_EQ(pages, m_range.kept);
+        EXPECT_EQ(pages + LENGTH, m_range.kept_end);
+    }
+
+    ASSERT_EQ(0, mprotect((void*)(pages + 8 * PAGE), PAGE, PROT_NONE));
+    ASSERT_NE(MAP_FAILED, mmap((void*)(pages + 2 * PAGE), PAGE, PROT_READ,
+                               MAP_PRIVATE | MAP_FIXED, fd, 0));
+    ASSERT_EQ(UCT_HELPER_RANGE_PRIVATE, kind((void*)(pages + 6 * PAGE), PAGE));
+    EXPECT_EQ(pages + 3 * PAGE, m_range.kept);
+    EXPECT_EQ(pages + 8 * PAGE, m_range.kept_end);
+
+    ASSERT_EQ(0, munmap((void*)(pages + 4 * PAGE), PAGE));
+    ASSERT_EQ(UCT_HELPER_RANGE_PRIVATE, kind((void*)(pages + 6 * PAGE), PAGE));
+    EXPECT_EQ(pages + 5 * PAGE, m_range.kept) << "there is a hole";
+    munmap((void*)pages, LENGTH);
+    close(fd);
+}
+
+/* It is not told with what lies above it, and that is still kept */
+TEST_P(test_range, neighbour_that_may_be_a_stack)
+{
+    const uintptr_t pages = (uintptr_t)map();
+
+    ASSERT_EQ(0, mprotect((void*)pages, PAGE, PROT_NONE));
+    ASSERT_EQ(0, mprotect((void*)(pages + 4 * PAGE), 4 * PAGE, PROT_READ));
+    ASSERT_EQ(UCT_HELPER_RANGE_PRIVATE, kind((void*)(pages + 4 * PAGE), PAGE));
+    EXPECT_EQ(pages + 4 * PAGE, m_range.kept);
+    EXPECT_EQ(pages + LENGTH, m_range.kept_end);
+    munmap((void*)pages, LENGTH);
+}
+
+/* Of so many neighbours the last may have a guard below it, which is not seen */
+TEST_P(test_range, neighbours_up_to_what_is_not_seen)
+{
+    const unsigned count  = 2 * UCT_HELPER_RANGE_RUN_MAX;
+    const uintptr_t pages = (uintptr_t)map(PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                                           count * PAGE);
+    const uintptr_t last  = pages + (count - 1) * PAGE;
+
+    for (unsigned i = 0; i < count; i += 2) {
+        ASSERT_EQ(0, mprotect((void*)(pages + i * PAGE), PAGE, PROT_READ));
+    }
+    ASSERT_EQ(0, mprotect((void*)pages, PAGE, PROT_NONE));
+    ASSERT_EQ(UCT_HELPER_RANGE_PRIVATE, kind((void*)last, PAGE));
+    EXPECT_EQ(last, m_range.kept);
+    munmap((void*)pages, count * PAGE);
+}
+
 /* Each mapping of this process, as its maps show them */
 TEST_P(test_range, agrees_with_every_mapping)
 {
@@ -258,6 +326,102 @@ TEST_P(test_range, agrees_with_every_mapping)
 INSTANTIATE_TEST_SUITE_P(ways, test_range,
                          ::testing::Values(UCT_HELPER_RANGE_WAY_QUERY,
                                            UCT_HELPER_RANGE_WAY_PARSE));
+
+/* What is asked is kept open */
+class test_range_kept : public test_range {
+protected:
+    void SetUp() override
+    {
+        test_range::SetUp();
+        if (!IsSkipped()) {
+            m_before = open_maps();
+            uct_helper_range_keep();
+            m_address = map();
+        }
+    }
+
+    void TearDown() override
+    {
+        uct_helper_range_let_go();
+        if (m_address != nullptr) {
+            EXPECT_EQ(m_before, open_maps());
+            munmap(m_address, LENGTH);
+        }
+    }
+
+    /* Descriptors of anybody's maps */
+    static std::vector<int> open_maps()
+    {
+        std::vector<int> found;
+
+        for (int fd = 0; fd < 1024; ++fd) {
+            char target[64]  = "";
+            std::string path = "/proc/self/fd/" + std::to_string(fd);
+            if ((readlink(path.c_str(), target, sizeof(target) - 1) > 0) &&
+                (strstr(target, "/maps") != nullptr)) {
+                found.push_back(fd);
+            }
+        }
+        return found;
+    }
+
+    std::vector<int> m_before;
+    char             *m_address = nullptr;
+};
+
+TEST_P(test_range_kept, one_descriptor)
+{
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(m_address, LENGTH));
+        EXPECT_EQ(m_before.size() + 1, open_maps().size());
+    }
+}
+
+TEST_P(test_range_kept, closed_by_the_program)
+{
+    close(open_maps().back());
+    EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(m_address, LENGTH));
+    EXPECT_EQ(m_before, open_maps());
+}
+
+/* By one that shows another process's memory */
+TEST_P(test_range_kept, replaced_by_the_program)
+{
+    int ours = open_maps().back();
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        pause();
+    }
+    std::string path = "/proc/" + std::to_string(pid) + "/maps";
+    int other        = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_EQ(ours, dup2(other, ours));
+    close(other);
+    munmap(m_address, LENGTH);
+    EXPECT_EQ(UCT_HELPER_RANGE_HOLE, kind(m_address, LENGTH));
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    uct_helper_range_let_go();
+    EXPECT_GE(fcntl(ours, F_GETFD), 0) << "it is the program's";
+    close(ours);
+}
+
+TEST_P(test_range_kept, forgotten_by_a_child)
+{
+    pid_t pid  = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        uct_helper_range_forget();
+        munmap(m_address, LENGTH);
+        _exit(kind(m_address, LENGTH) != UCT_HELPER_RANGE_HOLE);
+    }
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_EQ(0, status);
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, test_range_kept,
+                         ::testing::Values(UCT_HELPER_RANGE_WAY_QUERY));
 
 TEST(test_range_stack, own_stack_but_not_the_main_one)
 {

@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_OWN_FD_H_
+#define UCS_OWN_FD_H_
+
+#include <ucs/sys/atomic.h>
+#include <ucs/sys/compiler_def.h>
+
+#include <sys/types.h>
+
+/**
+ * @file own_fd.h
+ *
+ * A descriptor of ours that is kept in the program's table of descriptors. The
+ * program may close it, as who closes all that it does not know does, or put a
+ * file of its own in its place. So its file is compared before each use: with
+ * the number and the device that it had.
+ *
+ * Nothing here allocates, logs or takes a lock. Thread-safe, but for what is
+ * said at @ref ucs_own_fd_set.
+ */
+
+BEGIN_C_DECLS
+
+/** Initial value of a @ref ucs_own_fd_t. */
+#define UCS_OWN_FD_INIT {-1, 0, 0}
+
+/** One descriptor, or none. */
+typedef struct ucs_own_fd {
+    _Atomic(int) fd;     /**< -1: none */
+    dev_t        device; /**< written before fd */
+    ino_t        inode;
+} ucs_own_fd_t;
+
+
+/**
+ * Keep @a fd, which is closed by exec(). One thread at a time, and not while
+ * another one is kept.
+ *
+ * @return Zero if its file cannot be told; the caller has the descriptor then.
+ */
+int ucs_own_fd_set(ucs_own_fd_t *own, int fd);
+
+
+/** @return The descriptor, or -1 if there is none or the program has closed or
+ *          replaced it. It may do so again between this and what follows, so
+ *          what is asked of it must mean nothing to another file. */
+int ucs_own_fd_get(ucs_own_fd_t *own);
+
+
+/** @return The descriptor's number, -1 if there is none. Whose it is by now is
+ *          not looked at: for a message, or to save the look. */
+int ucs_own_fd_number(ucs_own_fd_t *own);
+
+
+/** Close it, if it is still ours. Afterwards there is none. */
+void ucs_own_fd_close(ucs_own_fd_t *own);
+
+
+/** There is none from now on: in a child, which may share its table of
+ *  descriptors with its parent, so that none may be closed. */
+void ucs_own_fd_forget(ucs_own_fd_t *own);
+
+END_C_DECLS
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/sys/own_fd.h>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+class test_own_fd : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        m_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+        ASSERT_GE(m_fd, 0);
+        ASSERT_TRUE(ucs_own_fd_set(&m_own, m_fd));
+    }
+
+    void TearDown() override
+    {
+        close(m_fd);
+    }
+
+    bool is_open() const
+    {
+        return fcntl(m_fd, F_GETFD) >= 0;
+    }
+
+    ucs_own_fd_t m_own = UCS_OWN_FD_INIT;
+    int          m_fd  = -1;
+};
+
+TEST_F(test_own_fd, kept_and_closed)
+{
+    EXPECT_EQ(m_fd, ucs_own_fd_get(&m_own));
+    EXPECT_EQ(m_fd, ucs_own_fd_number(&m_own));
+    ucs_own_fd_close(&m_own);
+    EXPECT_FALSE(is_open());
+    EXPECT_EQ(-1, ucs_own_fd_get(&m_own));
+    EXPECT_EQ(-1, ucs_own_fd_number(&m_own));
+}
+
+TEST_F(test_own_fd, what_the_program_closed_is_none)
+{
+    close(m_fd);
+    EXPECT_EQ(-1, ucs_own_fd_get(&m_own));
+    EXPECT_EQ(m_fd, ucs_own_fd_number(&m_own)) << "for a message";
+    ucs_own_fd_close(&m_own);
+}
+
+TEST_F(test_own_fd, what_the_program_put_there_is_left_alone)
+{
+    for (const char *path : {"/dev/null", "/proc/self/status"}) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ASSERT_EQ(m_fd, dup2(fd, m_fd));
+        close(fd);
+        EXPECT_EQ(-1, ucs_own_fd_get(&m_own)) << path;
+    }
+    ucs_own_fd_close(&m_own);
+    EXPECT_TRUE(is_open());
+}
+
+TEST_F(test_own_fd, what_is_forgotten_stays_open)
+{
+    ucs_own_fd_forget(&m_own);
+    EXPECT_EQ(-1, ucs_own_fd_get(&m_own));
+    EXPECT_TRUE(is_open());
+}
+
+TEST_F(test_own_fd, what_is_closed_cannot_be_kept)
+{
+    ucs_own_fd_t other = UCS_OWN_FD_INIT;
+
+    EXPECT_FALSE(ucs_own_fd_set(&other, -1));
+    EXPECT_EQ(-1, ucs_own_fd_number(&other));
+}
