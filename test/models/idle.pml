@@ -30,6 +30,8 @@ byte stepping;            /* threads that are in a step */
 /* Under the step's lock */
 bit  left;                /* now < left_until */
 bit  is_due;              /* next is not for ever */
+bit  is_time;             /* now >= next */
+bit  is_moved;            /* next is another since the thread set its timer */
 bit  is_called;
 bit  is_armed;            /* the thread said that it sleeps until a time */
 
@@ -107,6 +109,8 @@ proctype program()
               is_due  = 0
            :: is_due  = 1   /* it leaves what is dear */
            fi;
+           is_time  = 0;
+           is_moved = 1;
            stepping--;
            left = 1;
            is_sooner = is_due && !is_armed;
@@ -149,21 +153,25 @@ proctype helper()
        is_called = is_called || (old == UCS_THREAD_NOTIFIED);
 #endif
        if
-       :: !left ->
+       :: !left && (is_called || (is_due && is_time)) ->
            stepping++;
            assert(stepping == 1);
            is_called = 0;
            learned   = queued;
            is_due    = 0;
+           is_time   = 0;
            stepping--;
-           is_armed = 0;
-           word     = UCS_THREAD_ASLEEP
-       :: else ->
-           is_armed = is_called || is_due;
-           word     = (is_armed -> UCS_THREAD_DOZING : UCS_THREAD_ASLEEP)
+       :: else
        fi;
-       step_lock = 0;
+       is_armed = is_called || is_due;
+       word     = (left && is_armed -> UCS_THREAD_DOZING : UCS_THREAD_ASLEEP);
+#ifdef MUTANT_STIRRED_SLEEPS_ON
        has_timer = (word == UCS_THREAD_DOZING);
+#else
+       has_timer = is_armed;
+#endif
+       is_moved  = 0;
+       step_lock = 0;
        /* ucs_thread_sleep() */
 #ifdef MUTANT_DOZE_WITHOUT_CAS
        thread_word = word;
@@ -178,7 +186,9 @@ proctype helper()
 end_asleep:
           if
           :: !thread_asleep
-          :: has_timer -> thread_asleep = 0
+          :: has_timer ->
+              thread_asleep = 0;
+              is_time       = is_time || (is_due && !is_moved)
           fi
        :: thread_word != word
        fi;

@@ -183,10 +183,18 @@ static uint64_t ucs_thread_doze(const struct ucs_thread *thread, uint64_t now)
     return ucs_min(ucs_max(until, thread->left_until), thread->own_at);
 }
 
-/* Under the step's lock: a step, unless others take them. A wake-up that came
- * before one of theirs is served by it; any other one by a step of its own, as
- * soon as it finds that they have not come for its patience, or at the time of
- * its own.
+/* Stirred, or at a time that others have put off since, it has nothing to do but
+ * to sleep until another: a step would come in the midst of what a rank waits
+ * for, on cores that ranks want. */
+static int ucs_thread_is_due(const struct ucs_thread *thread, uint64_t now)
+{
+    return thread->is_called || (now >= thread->next);
+}
+
+/* Under the step's lock: a step if one is due, unless others take them. A wake-up
+ * that came before one of theirs is served by it; any other one by a step of its
+ * own, as soon as it finds that they have not come for its patience, or at the
+ * time of its own.
  *
  * @return How it sleeps, until thread->armed. */
 static uint32_t
@@ -196,7 +204,8 @@ ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
     uint64_t until;
 
     thread->is_called |= is_called;
-    if ((now >= ucs_min(thread->left_until, thread->own_at)) ||
+    if ((ucs_thread_is_due(thread, now) &&
+         (now >= ucs_min(thread->left_until, thread->own_at))) ||
         (bell != thread->bell_seen)) {
         thread->is_called = 0;
         thread->bell_seen = bell;
@@ -313,6 +322,7 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
     thread->arg   = arg;
     thread->next  = UINT64_MAX;
     thread->armed = UINT64_MAX;
+    thread->is_called = 1; /* by its start */
     pthread_mutex_init(&thread->step_lock, NULL);
     pthread_mutex_init(&thread->life_lock, NULL);
     *thread_p = thread;

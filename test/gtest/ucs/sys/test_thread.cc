@@ -467,6 +467,31 @@ TEST_F(test_thread_patience, what_an_idle_step_served_is_not_done_again)
     EXPECT_EQ(1u, steps());
 }
 
+/* That a step will be due sooner than it said is no step yet */
+TEST_F(test_thread_patience, told_of_a_sooner_time_it_waits_for_that)
+{
+    start(MS);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    idle_step(500 * MS);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    await_sleep();
+    EXPECT_EQ(1u, steps());
+    EXPECT_TRUE(has_come(2));
+}
+
+/* Nor is it when what was due has been put off */
+TEST_F(test_thread_patience, what_others_put_off_is_waited_for_anew)
+{
+    start(MS);
+    idle_step(50 * MS);
+    await_sleep();
+    idle_step(500 * MS);
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    await_sleep();
+    EXPECT_EQ(1u, steps());
+    EXPECT_TRUE(has_come(2));
+}
+
 /* Each look at whether others still take the steps is a wake-up */
 TEST_F(test_thread_patience, it_looks_ever_more_rarely)
 {
