@@ -55,5 +55,5 @@ void ucs_taken_note(ucs_taken_t *taken, uint64_t now, uint64_t spent_ns,
 
 double ucs_taken_share(const ucs_taken_t *taken)
 {
-    return taken->share;
+    return (taken->helper_ns > 0) ? taken->share : -1;
 }

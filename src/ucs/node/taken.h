@@ -62,7 +62,7 @@ void ucs_taken_note(ucs_taken_t *taken, uint64_t now, uint64_t spent_ns,
 
 
 /** @return The share of the helper's processor time that was taken from others;
- *          0 before the first window is over. */
+ *          below 0 before the first window is over: it is not known. */
 double ucs_taken_share(const ucs_taken_t *taken);
 
 END_C_DECLS

@@ -4,18 +4,23 @@
 #include "charge.h"
 #include "regcache_int.h"
 
+#include <ucs/sys/math.h>
+
 /* What it spent before is charged at what is known now: who wanted the core is
  * known only afterwards */
 void ucs_regcache_charge(ucs_regcache_h cache)
 {
     ucs_regcache_charge_t *charge = &cache->charge;
     uint64_t spent, took;
+    double busy;
 
     if (cache->env.spent == NULL) {
         return;
     }
     if (cache->env.busy != NULL) {
-        charge->busy = cache->env.busy(cache->env.arg);
+        busy             = cache->env.busy(cache->env.arg);
+        charge->is_known = (busy >= 0);
+        charge->busy     = ucs_max(busy, 0);
     }
     spent = cache->env.spent(cache->env.arg);
     if (spent == 0) {

@@ -21,10 +21,11 @@ BEGIN_C_DECLS
 
 /** What the helper costs. It is the only one that writes this. */
 typedef struct ucs_regcache_charge {
-    uint64_t          spent;   /* ns of its processor time, as last read */
-    double            step_ns; /* of it that a step takes, smoothed */
-    double            busy;    /* share of it that others want, 0 to 1 */
-    _Atomic(uint64_t) lost_ns; /* == sum of what it spent times that share */
+    uint64_t          spent;    /* ns of its processor time, as last read */
+    double            step_ns;  /* of it that a step takes, smoothed */
+    double            busy;     /* share of it that others want, 0 to 1 */
+    int               is_known; /* that has been measured */
+    _Atomic(uint64_t) lost_ns;  /* == sum of what it spent times that share */
 } ucs_regcache_charge_t;
 
 /** Whether all of it is worth what it costs (floor.c). Protected by the index

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_int.h"
+#include "release.h"
 #include "state.h"
 #include "valid.h"
 
@@ -19,10 +20,11 @@ static void ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address,
     uintptr_t end   = (length > UINTPTR_MAX - address) ?
                               UINTPTR_MAX :
                               ucs_regcache_page_up(cache, address + length);
-    int reclaim     = ucs_regcache_forget_range(cache, start, end, now);
+    int is_called   = ucs_regcache_forget_range(cache, start, end, now) &&
+                    ucs_regcache_reclaim_calls(cache, now);
 
     ucs_regcache_unlock(cache);
-    if (reclaim) {
+    if (is_called) {
         cache->env.wake(cache->env.arg);
     }
 }

@@ -24,12 +24,9 @@
  * is something to learn, or its time is seen here. Of two that tell at once the
  * more patient may win, once. */
 static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
-                                   unsigned wake)
+                                   uint64_t patience)
 {
-    uint64_t patience = ucs_load_relaxed((wake == UCS_REGCACHE_WAKE_RARELY) ?
-                                                 &cache->plan.rarely :
-                                                 &cache->plan.leisure);
-    uint64_t before   = ucs_load_relaxed(&cache->plan.patience);
+    uint64_t before = ucs_load_relaxed(&cache->plan.patience);
     uint64_t due;
 
     before = (before == 0) ? patience : ucs_min(before, patience);
@@ -38,18 +35,36 @@ static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
     return due > now + patience;
 }
 
+/* The pages are as much work, whichever thread does it; the rest is what is compared. A wait
+ * deregisters for nothing, and a use if it is much (reclaim_max). */
+int ucs_regcache_reclaim_calls(ucs_regcache_h cache, uint64_t now)
+{
+    return (ucs_predict_cost_estimate(&cache->cost.dereg, 1) >=
+            ucs_load_relaxed(&cache->plan.coming)) ||
+           ucs_regcache_comes_late(cache, now,
+                                   ucs_load_relaxed(&cache->plan.rarely));
+}
+
 /* What the helper registered itself it looks after by itself; a use that it did
  * not foresee (@a wake) it must be told of. A hit never makes that call. */
 static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
                                unsigned wake, int is_first)
 {
+    uint64_t patience;
+
     if (ucs_likely(is_first)) {
         (void)ucs_dq_push_alone(cache->use.queue, use);
     } else {
         (void)ucs_dq_push(cache->use.queue, use);
     }
-    if (wake && ((wake == UCS_REGCACHE_WAKE_NOW) ||
-                 ucs_regcache_comes_late(cache, use->end_ns, wake))) {
+    if (ucs_likely(!wake)) {
+        return;
+    }
+    patience = ucs_load_relaxed((wake == UCS_REGCACHE_WAKE_RARELY) ?
+                                        &cache->plan.rarely :
+                                        &cache->plan.leisure);
+    if ((wake == UCS_REGCACHE_WAKE_NOW) ||
+        ucs_regcache_comes_late(cache, use->end_ns, patience)) {
         cache->env.wake(cache->env.arg);
     }
 }
@@ -89,11 +104,12 @@ static void ucs_regcache_lose(ucs_regcache_h cache, uint64_t since)
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
     uint64_t since = ucs_regcache_now(cache);
-    int is_waited_for;
+    int is_waited_for, is_called;
 
     ucs_regcache_lock(cache);
     is_waited_for = (region->invalidate != NULL);
     ucs_regcache_region_reclaim(cache, region);
+    is_called = ucs_regcache_reclaim_calls(cache, since);
     ucs_regcache_unlock(cache);
 
     /* Completions run in the thread that asked for them or a fellow of it,
@@ -101,7 +117,7 @@ void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
     if (is_waited_for || !ucs_regcache_needs_helper(cache)) {
         ucs_regcache_reclaim(cache);
         ucs_regcache_lose(cache, since);
-    } else {
+    } else if (is_called) {
         cache->env.wake(cache->env.arg);
     }
 }

@@ -190,7 +190,8 @@ typedef struct ucs_regcache_env {
 
     /** Share of its processor time, 0 to 1, that others wanted at the time,
      *  smoothed; called by the helper once a step, so it looks at the system
-     *  rarely. NULL: none, as where each helper has a core of its own. */
+     *  rarely; below 0: not known yet. NULL: none, as where each helper has a
+     *  core of its own. */
     double       (*busy)(void *arg);
 
     /** Make a sleeping helper run a step soon. Wait-free, no allocation. */

@@ -16,6 +16,9 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
     ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
     ucs_store_relaxed(&plan->leisure, cache->tuning.leisure_ns);
     ucs_store_relaxed(&plan->rarely, cache->tuning.patrol_ns);
+    /* Until it is known who wants its cores nobody calls it for what may wait */
+    ucs_store_relaxed(&plan->coming,
+                      (cache->env.busy != NULL) ? UINT64_MAX : 0);
     plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
     plan->idling.due = UCS_REGCACHE_TIME_NEVER;

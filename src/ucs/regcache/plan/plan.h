@@ -120,6 +120,8 @@ typedef struct ucs_regcache_plan {
     _Atomic(uint64_t)               rarely;    /* ns, likewise, after which
                                                   there is nothing but to
                                                   learn */
+    _Atomic(uint64_t)               coming;    /* ns that its coming takes from
+                                                  ranks */
     _Atomic(uint64_t)               patience;  /* ns, in which it is to hear of
                                                   one that came; 0: none did */
     uint64_t                        lateness;  /* ns, smoothed, of steps */

@@ -108,10 +108,16 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     return next;
 }
 
-/* How soon it is to hear of uses by themselves */
+/* How soon it is to hear of uses by themselves, and what coming sooner costs */
 static void ucs_regcache_step_rest(ucs_regcache_h cache)
 {
     uint64_t rest = ucs_regcache_price_rest(cache);
+
+    if (cache->charge.is_known) {
+        ucs_store_relaxed(&cache->plan.coming,
+                          (uint64_t)(cache->charge.step_ns *
+                                     ucs_regcache_price_helper(cache)));
+    }
 
     ucs_store_relaxed(&cache->plan.leisure,
                       ucs_max(ucs_min(rest, cache->tuning.patrol_ns),

@@ -78,7 +78,7 @@ protected:
 TEST_F(test_taken, nothing_is_known_before_a_window_is_over)
 {
     EXPECT_TRUE(ucs_taken_is_due(&m_taken, m_now));
-    EXPECT_EQ(0, window(5 * MS, 95 * MS, 5 * MS));
+    EXPECT_GT(0, window(5 * MS, 95 * MS, 5 * MS));
     EXPECT_FALSE(ucs_taken_is_due(&m_taken, m_now + UCS_TAKEN_WINDOW_NS - 1));
     EXPECT_TRUE(ucs_taken_is_due(&m_taken, m_now + UCS_TAKEN_WINDOW_NS));
 }
@@ -126,7 +126,7 @@ TEST_F(test_taken, what_was_fades)
 TEST_F(test_taken, no_time_no_news)
 {
     window(0, 0, 0);
-    EXPECT_EQ(0, window(0, 100 * MS, 3 * MS));
+    EXPECT_GT(0, window(0, 100 * MS, 3 * MS));
     window(4 * MS, 96 * MS, 4 * MS);
     EXPECT_EQ(1, window(0, 100 * MS, 0));
     EXPECT_EQ(1, window(0, 100 * MS, 0, 0)) << "a clock that stands still";
