@@ -49,6 +49,17 @@ protected:
         return (char*)address;
     }
 
+    /* With a hole on either side, so that nothing touches it */
+    static uintptr_t map_alone()
+    {
+        char *address = map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                            -1, LENGTH + 2 * PAGE);
+
+        EXPECT_EQ(0, munmap(address, PAGE));
+        EXPECT_EQ(0, munmap(address + PAGE + LENGTH, PAGE));
+        return (uintptr_t)address + PAGE;
+    }
+
     uct_helper_range_kind_t kind(const void *address, size_t length)
     {
         return uct_helper_range_find(GetParam(), (uintptr_t)address,
@@ -234,7 +245,7 @@ TEST_P(test_range, long_row_is_cut)
  * read, is a file, or may be a stack */
 TEST_P(test_range, neighbours_that_may_be_kept)
 {
-    const uintptr_t pages = (uintptr_t)map();
+    const uintptr_t pages = map_alone();
     int fd                = memfd_create("range", MFD_CLOEXEC);
 
     ASSERT_EQ(0, ftruncate(fd, PAGE));
@@ -267,7 +278,7 @@ TEST_P(test_range, neighbours_that_may_be_kept)
 /* It is not told with what lies above it, and that is still kept */
 TEST_P(test_range, neighbour_that_may_be_a_stack)
 {
-    const uintptr_t pages = (uintptr_t)map();
+    const uintptr_t pages = map_alone();
 
     ASSERT_EQ(0, mprotect((void*)pages, PAGE, PROT_NONE));
     ASSERT_EQ(0, mprotect((void*)(pages + 4 * PAGE), 4 * PAGE, PROT_READ));
