@@ -70,36 +70,33 @@ static void oracle_replace(oracle_worker_t *worker, oracle_slot_t *slot)
     oracle_slot_place(slot, oracle_random_kind(worker));
 }
 
-static void oracle_dontneed(oracle_worker_t *worker, oracle_slot_t *slot)
+static void oracle_advise(oracle_worker_t *worker, oracle_slot_t *slot,
+                          int advice)
 {
     size_t length;
     char *address = oracle_part(worker, slot, &length);
 
-    madvise(address, length, MADV_DONTNEED);
+    madvise(address, length, advice);
+}
+
+static void oracle_dontneed(oracle_worker_t *worker, oracle_slot_t *slot)
+{
+    oracle_advise(worker, slot, MADV_DONTNEED);
 }
 
 static void oracle_free(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_FREE);
+    oracle_advise(worker, slot, MADV_FREE);
 }
 
 static void oracle_remove(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_REMOVE);
+    oracle_advise(worker, slot, MADV_REMOVE);
 }
 
 static void oracle_pageout(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    size_t length;
-    char *address = oracle_part(worker, slot, &length);
-
-    madvise(address, length, MADV_PAGEOUT);
+    oracle_advise(worker, slot, MADV_PAGEOUT);
 }
 
 static void oracle_protect(oracle_worker_t *worker, oracle_slot_t *slot)

@@ -29,8 +29,8 @@ typedef enum {
 } ucp_pipeline_type_t;
 
 /** Header of each message; behind it, of READY, the packed key. Behind MATCH the
- *  key of all of the sender's buffer, if it is registered: who knows no DONE
- *  overlooks it. */
+ *  key of all of the sender's buffer, if it is registered: a receiver that knows
+ *  no DONE overlooks it. */
 typedef struct ucp_pipeline_header {
     uint32_t magic;
     uint32_t type;
@@ -296,6 +296,7 @@ ucx_pipeline_request_h ucp_pipeline_request_find(ucx_pipeline_h self,
                                                  uint64_t id, unsigned peer,
                                                  ucp_pipeline_kind_t kind);
 void ucp_pipeline_request_activate(ucx_pipeline_request_h req);
+void ucp_pipeline_request_unlink(ucx_pipeline_request_h req);
 void ucp_pipeline_request_release(ucx_pipeline_request_h req);
 void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
                                    ucs_status_t status);

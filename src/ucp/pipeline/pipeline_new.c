@@ -15,14 +15,14 @@
  * newcomer is a buffer and not a fragment, or the end of a long message would be
  * dropped because its beginning has not come back yet. */
 
-/* Those that were unmapped meanwhile will not come back. Events come on any
- * thread, so the account is told here, by a thread with the pipeline's lock. */
+/* With the cache's lock: those that were unmapped meanwhile will not come back.
+ * Events come on any thread, so the account is told here, by a thread with the
+ * pipeline's lock. */
 static void ucp_pipeline_new_settle(ucp_pipeline_cache_t *cache)
 {
     ucp_pipeline_newcomer_t *newcomer;
     unsigned i;
 
-    ucs_lock(&cache->lock);
     for (i = 0; i < UCS_PREDICT_NEWCOMERS; ++i) {
         newcomer = &cache->newcomers[i];
         if (newcomer->is_lost) {
@@ -31,7 +31,6 @@ static void ucp_pipeline_new_settle(ucp_pipeline_cache_t *cache)
             *newcomer = (ucp_pipeline_newcomer_t){0};
         }
     }
-    ucs_unlock(&cache->lock);
 }
 
 int ucp_pipeline_new_returns(ucx_pipeline_h self, uintptr_t start,
@@ -43,8 +42,8 @@ int ucp_pipeline_new_returns(ucx_pipeline_h self, uintptr_t start,
     int has_returned = 0;
     unsigned i;
 
-    ucp_pipeline_new_settle(cache);
     ucs_lock(&cache->lock);
+    ucp_pipeline_new_settle(cache);
     for (i = 0; i < UCS_PREDICT_NEWCOMERS; ++i) {
         newcomer = &cache->newcomers[i];
         if ((newcomer->start < end) && (start < newcomer->end)) {

@@ -157,8 +157,8 @@ void ucp_pipeline_unmapped(ucx_pipeline_h self, const void *start,
     ucs_unlock(&cache->lock);
 }
 
-/* Take an entry that covers the range and has no uses. Many may send from one:
- * who is received into is received into by one. */
+/* Take an entry that covers the range and has no uses. Many may send from one,
+ * and one at most receives into it. */
 static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
                                                    uintptr_t start,
                                                    uintptr_t end,

@@ -97,6 +97,14 @@ void ucp_pipeline_request_activate(ucx_pipeline_request_h req)
     ++req->pipeline->num_active;
 }
 
+/* Out of the list that it stands in */
+void ucp_pipeline_request_unlink(ucx_pipeline_request_h req)
+{
+    ucs_list_del(&req->list);
+    ucs_list_head_init(&req->list);
+    req->pipeline->num_active -= !req->posted;
+}
+
 /* What it has beside its pieces */
 void ucp_pipeline_request_release(ucx_pipeline_request_h req)
 {
@@ -114,9 +122,7 @@ void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
                                    ucs_status_t status)
 {
     ucp_pipeline_request_release(req);
-    ucs_list_del(&req->list);
-    ucs_list_head_init(&req->list);
-    req->pipeline->num_active -= !req->posted;
+    ucp_pipeline_request_unlink(req);
     req->posted   = 0;
     req->status   = status;
     req->complete = 1;

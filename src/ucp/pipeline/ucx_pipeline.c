@@ -34,8 +34,7 @@ static ucs_status_t ucx_pipeline_send_locked(ucx_pipeline_h self, unsigned peer,
     ucp_pipeline_request_activate(req);
     status = ucp_pipeline_send_begin(req);
     if (status != UCS_OK) {
-        ucs_list_del(&req->list);
-        --self->num_active;
+        ucp_pipeline_request_unlink(req);
         ucp_pipeline_request_delete(req);
         return status;
     }

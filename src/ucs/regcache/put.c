@@ -35,8 +35,9 @@ static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
     return due > now + patience;
 }
 
-/* The pages are as much work, whichever thread does it; the rest is what is compared. A wait
- * deregisters for nothing, and a use if it is much (reclaim_max). */
+/* The pages are as much work, whichever thread does it; the rest is what is
+ * compared. A wait deregisters for nothing, and a use if it is much
+ * (reclaim_max). */
 int ucs_regcache_reclaim_calls(ucs_regcache_h cache, uint64_t now)
 {
     return (ucs_predict_cost_estimate(&cache->cost.dereg, 1) >=
@@ -104,17 +105,17 @@ static void ucs_regcache_lose(ucs_regcache_h cache, uint64_t since)
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
     uint64_t since = ucs_regcache_now(cache);
-    int is_waited_for, is_called;
+    int is_mine, is_called;
 
     ucs_regcache_lock(cache);
-    is_waited_for = (region->invalidate != NULL);
-    ucs_regcache_region_reclaim(cache, region);
-    is_called = ucs_regcache_reclaim_calls(cache, since);
-    ucs_regcache_unlock(cache);
-
     /* Completions run in the thread that asked for them or a fellow of it,
      * never in the helper, if that can be had */
-    if (is_waited_for || !ucs_regcache_needs_helper(cache)) {
+    is_mine = (region->invalidate != NULL) || !ucs_regcache_needs_helper(cache);
+    ucs_regcache_region_reclaim(cache, region);
+    is_called = !is_mine && ucs_regcache_reclaim_calls(cache, since);
+    ucs_regcache_unlock(cache);
+
+    if (is_mine) {
         ucs_regcache_reclaim(cache);
         ucs_regcache_lose(cache, since);
     } else if (is_called) {

@@ -60,8 +60,7 @@ ucs_regcache_region_idle(ucs_regcache_h cache,
                                               cache->plan.ops->idle;
 }
 
-/* How soon the helper is to hear of the use that registers a region, which was
- * none before if @a is_new */
+/* How soon the helper is to hear of the use */
 static ucs_regcache_wake_t
 ucs_regcache_region_wake(ucs_regcache_h cache,
                          const ucs_regcache_region_t *region, int is_new)
@@ -73,6 +72,14 @@ ucs_regcache_region_wake(ucs_regcache_h cache,
             (is_new && cache->plan.ops->minds_price)) ?
                    UCS_REGCACHE_WAKE_LEISURE :
                    UCS_REGCACHE_WAKE_NOW;
+}
+
+void ucs_regcache_region_plan_end(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region, int is_new)
+{
+    ucs_store_relaxed(&region->idle, ucs_regcache_region_idle(cache, region));
+    ucs_store_relaxed(&region->wake,
+                      ucs_regcache_region_wake(cache, region, is_new));
 }
 
 /* A region for what is asked for. @return The doom that it is born with. */
@@ -130,9 +137,7 @@ ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
     ucs_store_relaxed(&region->use_start, request->now);
     ucs_store_relaxed(&region->last_use, request->now);
-    ucs_store_relaxed(&region->idle, ucs_regcache_region_idle(cache, region));
-    ucs_store_relaxed(&region->wake,
-                      ucs_regcache_region_wake(cache, region, is_new));
+    ucs_regcache_region_plan_end(cache, region, is_new);
     word = ucs_load_relaxed(&region->word);
     /* release [R-LIVE]: pairs with the acquire in try_ref */
     ucs_store_release(

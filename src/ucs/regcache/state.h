@@ -44,6 +44,15 @@ ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           const ucs_regcache_request_t *request);
 
 /**
+ * Say what the thread that ends its next use does with a region that is
+ * REGISTERING, and how soon the helper is to hear of that use.
+ *
+ * @param [in] is_new  The use is its first, and nothing foretold it.
+ */
+void ucs_regcache_region_plan_end(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region, int is_new);
+
+/**
  * REGISTERING no more: the lower domain has registered it.
  *
  * @param [in] refs  The caller's own references, 0 or 1.

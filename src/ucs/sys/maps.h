@@ -44,8 +44,8 @@ typedef int (*ucs_maps_func_t)(void *arg, const ucs_maps_vma_t *vma);
 
 
 /**
- * Open what the two functions below read. Who keeps it has a forked child forget
- * it, which it would show its parent's memory.
+ * Open what the two functions below read. A caller that keeps the descriptor has
+ * a forked child forget it: it would show the child its parent's memory.
  *
  * @return A descriptor that the caller closes, or -1 if /proc is not there.
  */

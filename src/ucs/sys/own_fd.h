@@ -13,8 +13,8 @@
  * @file own_fd.h
  *
  * A descriptor of ours that is kept in the program's table of descriptors. The
- * program may close it, as who closes all that it does not know does, or put a
- * file of its own in its place. So its file is compared before each use: with
+ * program may close it, with all descriptors that it does not know, or put a file
+ * of its own in its place. So its file is compared before each use: with
  * the number and the device that it had.
  *
  * Nothing here allocates, logs or takes a lock. Thread-safe, but for what is

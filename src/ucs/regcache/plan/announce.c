@@ -394,23 +394,12 @@ typedef enum ucs_regcache_announced_act {
     UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
 } ucs_regcache_announced_act_t;
 
-/* REGISTERING, of nobody. Of what stays, and of what the thread that ends the
- * use deregisters, the helper need not hear at once. */
+/* REGISTERING, of nobody */
 static void ucs_regcache_announced_begin(ucs_regcache_h cache,
                                          ucs_regcache_region_t *region)
 {
-    int drops = ucs_load_relaxed(&region->drops);
-
     ucs_store_relaxed(&region->speculative, 1);
-    if (drops) {
-        ucs_store_relaxed(&region->wake, UCS_REGCACHE_WAKE_RARELY);
-    } else {
-        ucs_store_relaxed(&region->wake, cache->plan.ops->keeps ?
-                                                 UCS_REGCACHE_WAKE_LEISURE :
-                                                 UCS_REGCACHE_WAKE_NOW);
-    }
-    ucs_store_relaxed(&region->idle, drops ? UCS_REGCACHE_IDLE_BOTH :
-                                             UCS_REGCACHE_IDLE_QUEUE);
+    ucs_regcache_region_plan_end(cache, region, 0);
 }
 
 /* A buffer that is not known. What overlaps it is another use's, and would be

@@ -4,6 +4,10 @@
 #ifndef TEST_ALLOC_COUNT_H_
 #define TEST_ALLOC_COUNT_H_
 
+#include <ucs/type/status.h>
+
+#include <gtest/gtest.h>
+
 #include <cstdint>
 
 /*
@@ -28,5 +32,34 @@ bool alloc_count_works();
 /* Make this thread's next allocation fail, or the one `after` so many. Not
  * under a sanitizer: returns false and does nothing. */
 bool alloc_count_fail_next(unsigned after = 0);
+
+/* Each allocation that `create` makes fails in its turn: it says so, and leaves
+ * nothing behind. The test is skipped where none can be made to fail.
+ *
+ * create   ucs_status_t create(T *object)
+ * destroy  void destroy(T object) */
+template <typename T, typename Create, typename Destroy>
+void alloc_count_fail_each(T &object, Create create, Destroy destroy)
+{
+    uint64_t before = alloc_count();
+
+    ASSERT_EQ(UCS_OK, create(&object));
+    unsigned allocations = alloc_count() - before;
+    destroy(object);
+    object = nullptr;
+
+    for (unsigned i = 0; i < allocations; ++i) {
+        if (!alloc_count_fail_next(i)) {
+            GTEST_SKIP() << "this allocator cannot be made to fail";
+        }
+
+        int64_t live        = alloc_count_live();
+        ucs_status_t status = create(&object);
+
+        EXPECT_EQ(live, alloc_count_live());
+        EXPECT_EQ(UCS_ERR_NO_MEMORY, status);
+        EXPECT_EQ(nullptr, object);
+    }
+}
 
 #endif

@@ -71,25 +71,12 @@ TEST_F(predict_callsite_memory, nothing_is_allocated_once_it_is_created)
 
 TEST_F(predict_callsite_memory, failed_allocation_is_reported)
 {
-    uint64_t before = alloc_count();
-
-    ASSERT_EQ(UCS_OK, ucs_predict_table_create(&m_params, &m_table));
-    unsigned allocations = alloc_count() - before;
-    ucs_predict_table_destroy(m_table);
-    m_table = nullptr;
-
-    for (unsigned i = 0; i < allocations; ++i) {
-        if (!alloc_count_fail_next(i)) {
-            GTEST_SKIP() << "this allocator cannot be made to fail";
-        }
-
-        int64_t live        = alloc_count_live();
-        ucs_status_t status = ucs_predict_table_create(&m_params, &m_table);
-
-        EXPECT_EQ(live, alloc_count_live());
-        EXPECT_EQ(UCS_ERR_NO_MEMORY, status);
-        EXPECT_EQ(nullptr, m_table);
-    }
+    alloc_count_fail_each(
+            m_table,
+            [this](ucs_predict_table_h *table) {
+                return ucs_predict_table_create(&m_params, table);
+            },
+            ucs_predict_table_destroy);
 }
 
 } // namespace

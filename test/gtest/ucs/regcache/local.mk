@@ -3,11 +3,13 @@
 #
 
 gtest_SOURCES += \
+	ucs/regcache/order_fixture.h \
 	ucs/regcache/regcache_fixture.h \
 	ucs/regcache/regcache_world.h \
 	ucs/regcache/regions.h \
 	ucs/regcache/test_coalesce.cc \
 	ucs/regcache/test_cover.cc \
+	ucs/regcache/test_drops.cc \
 	ucs/regcache/test_floor.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \

@@ -45,13 +45,20 @@ static ucs_regcache_h uct_helper_events_gated[UCT_HELPER_EVENTS_MAX];
 static _Atomic(uint64_t) uct_helper_events_count;
 
 
+/* What all caches are told: what a visit asks for */
+typedef struct uct_helper_events_told {
+    uintptr_t address;
+    size_t    length;
+    uint64_t  number; /* of events before */
+    unsigned  reason;
+} uct_helper_events_told_t;
+
+typedef void (*uct_helper_events_visit_t)(ucs_regcache_h cache,
+                                          const uct_helper_events_told_t *told);
+
 /* The caller may do with the cache what an event may */
-static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
-                                                 uintptr_t address,
-                                                 size_t length,
-                                                 uint64_t number),
-                                   uintptr_t address, size_t length,
-                                   uint64_t number)
+static void uct_helper_events_each(uct_helper_events_visit_t visit,
+                                   const uct_helper_events_told_t *told)
 {
     ucs_regcache_h cache;
     uct_helper_listener_t *slot;
@@ -69,7 +76,7 @@ static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
         ucs_add_acq_rel(&slot->readers, 1);
         cache = ucs_load_acquire(&slot->cache);
         if (cache != NULL) {
-            visit(cache, address, length, number);
+            visit(cache, told);
         }
         /* [R-READER] The sub pairs with the add in uct_helper_events_leave() */
         ucs_sub_acq_rel(&slot->readers, 1);
@@ -77,7 +84,7 @@ static void uct_helper_events_each(void (*visit)(ucs_regcache_h cache,
 }
 
 /* relaxed: the lock of each cache, under which it is told afterwards, orders
- * this with who compares the number under that lock */
+ * this with the thread that compares the number under that lock */
 static void uct_helper_events_note(void)
 {
     ucs_add_relaxed(&uct_helper_events_count, 1);
@@ -139,15 +146,16 @@ void uct_helper_events_open(void)
 }
 
 static void uct_helper_events_strike_one(ucs_regcache_h cache,
-                                         uintptr_t address, size_t length,
-                                         uint64_t number)
+                                         const uct_helper_events_told_t *told)
 {
-    (void)number;
-    ucs_regcache_unmapped(cache, address, length);
+    ucs_regcache_unmapped(cache, told->address, told->length);
 }
 
 int uct_helper_events_unmapped(uintptr_t address, size_t length)
 {
+    const uct_helper_events_told_t told = {.address = address,
+                                           .length  = length};
+
     /* In a child without fork handlers what is registered is its parent's, and
      * a lock that stood closed at the fork will never open. */
     if (ucs_unlikely(!ucs_process_is_known())) {
@@ -155,7 +163,7 @@ int uct_helper_events_unmapped(uintptr_t address, size_t length)
     }
 
     uct_helper_events_note();
-    uct_helper_events_each(uct_helper_events_strike_one, address, length, 0);
+    uct_helper_events_each(uct_helper_events_strike_one, &told);
     return 1;
 }
 
@@ -164,17 +172,20 @@ uint64_t uct_helper_events_number(void)
     return ucs_load_relaxed(&uct_helper_events_count);
 }
 
-static void uct_helper_events_learn_one(ucs_regcache_h cache, uintptr_t start,
-                                        size_t length, uint64_t number)
+static void uct_helper_events_learn_one(ucs_regcache_h cache,
+                                        const uct_helper_events_told_t *told)
 {
-    ucs_regcache_learn(cache, start, start + length, &uct_helper_events_count,
-                       number);
+    ucs_regcache_learn(cache, told->address, told->address + told->length,
+                       &uct_helper_events_count, told->number);
 }
 
 void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end)
 {
-    uct_helper_events_each(uct_helper_events_learn_one, start, end - start,
-                           number);
+    const uct_helper_events_told_t told = {.address = start,
+                                           .length  = end - start,
+                                           .number  = number};
+
+    uct_helper_events_each(uct_helper_events_learn_one, &told);
 }
 
 /* UCM's handler must not allocate, free, log or block: see the note on
@@ -268,33 +279,31 @@ ucs_status_t uct_helper_events_check(const char **reason_p)
     return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
 }
 
-/* The reason stands in place of an address. */
 static void uct_helper_events_distrust_one(ucs_regcache_h cache,
-                                           uintptr_t reason, size_t length,
-                                           uint64_t number)
+                                           const uct_helper_events_told_t *told)
 {
-    (void)length;
-    (void)number;
-    ucs_regcache_distrust(cache, reason);
+    ucs_regcache_distrust(cache, told->reason);
 }
 
-static void uct_helper_events_trust_one(ucs_regcache_h cache, uintptr_t reason,
-                                        size_t length, uint64_t number)
+static void uct_helper_events_trust_one(ucs_regcache_h cache,
+                                        const uct_helper_events_told_t *told)
 {
-    (void)length;
-    (void)number;
-    ucs_regcache_trust(cache, reason);
+    ucs_regcache_trust(cache, told->reason);
 }
 
 void uct_helper_events_distrust(unsigned reason)
 {
+    const uct_helper_events_told_t told = {.reason = reason};
+
     uct_helper_events_note();
-    uct_helper_events_each(uct_helper_events_distrust_one, reason, 0, 0);
+    uct_helper_events_each(uct_helper_events_distrust_one, &told);
 }
 
 void uct_helper_events_trust(unsigned reason)
 {
-    uct_helper_events_each(uct_helper_events_trust_one, reason, 0, 0);
+    const uct_helper_events_told_t told = {.reason = reason};
+
+    uct_helper_events_each(uct_helper_events_trust_one, &told);
 }
 
 void uct_helper_events_recheck(uint64_t now)

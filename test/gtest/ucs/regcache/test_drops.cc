@@ -1,0 +1,204 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "order_fixture.h"
+
+/** Buffers that are worth nothing between their uses, which nothing foretells. */
+class test_regcache_drops : public test_regcache_order {
+protected:
+    static constexpr unsigned BUFFERS = 8;
+    static constexpr unsigned STEP_US = 30;
+
+    void make(double busy)
+    {
+        test_regcache_order::make(UCS_REGCACHE_POLICY_PREDICT);
+        share                  = busy;
+        w->params.max_slowdown = 0.005;
+        w->step_ns             = STEP_US * US;
+        w->on_busy             = [this]() { return share; };
+    }
+
+    void hear(ucs_operation_kind_t kind, uintptr_t address, size_t length,
+              uint32_t id)
+    {
+        const ucs_operation_t operation = {w->now, address, length,
+                                           1, id, kind, 0};
+
+        ucs_regcache_hear(w->cache, &operation, 1);
+    }
+
+    void post(uintptr_t address, uint32_t id = 0)
+    {
+        hear(UCS_OPERATION_RECEIVE, address, size, id);
+    }
+
+    /* By the rank alone, which has waited for so long */
+    uint64_t idle_step(uint64_t spare_ns)
+    {
+        const ucs_regcache_spare_t spare = {spare_ns, 1};
+
+        return ucs_regcache_idle_step(w->cache, w->now, &spare);
+    }
+
+    /* Receives that are posted, for which a rank that waits registers. @return As
+     *         play() */
+    unsigned receive(unsigned uses)
+    {
+        unsigned left = 0;
+
+        for (unsigned i = 0; i < uses; ++i) {
+            unsigned b = i % BUFFERS;
+            w->advance(2 * MS);
+            post(buffer(b));
+            idle_step(MS);
+            w->use(buffer(b), size, 10 * US, b + 1);
+            left += w->is_registered(buffer(b), size);
+        }
+        return left;
+    }
+
+    /* @return How many uses left their buffer registered when they were over,
+     *         the helper not having come yet */
+    unsigned play(unsigned uses)
+    {
+        unsigned left = 0;
+
+        for (unsigned i = 0; i < uses; ++i) {
+            unsigned b = random() % BUFFERS;
+            w->advance((2 + random() % 20) * MS);
+            ucs_regcache_memh_t memh = w->get(buffer(b), size, b + 1);
+            w->put(memh);
+            left += w->is_registered(buffer(b), size);
+        }
+        return left;
+    }
+
+    double share;
+    size_t size = MB / 8;
+};
+
+/* On cores that ranks want a deregistration costs less than the helper's coming:
+ * it is not woken, and learns of many uses at once */
+TEST_F(test_regcache_drops, by_the_thread_that_ends_the_use)
+{
+    make(1);
+    w->open();
+    play(400);
+    unsigned steps = w->steps;
+    EXPECT_GE(20u, play(400));
+    EXPECT_GE(400u / 5, w->steps - steps);
+    EXPECT_EQ(nullptr, w->invalid());
+
+    /* What was learned of the region stays with it */
+    w->advance(1000 * MS);
+    EXPECT_TRUE(w->live.empty());
+    EXPECT_GE(5u, play(50));
+}
+
+/* Of a posted receive as well, which a rank that waits has registered */
+TEST_F(test_regcache_drops, by_the_thread_that_ends_a_posted_receive)
+{
+    make(1);
+    w->open();
+    play(400);
+    unsigned steps   = w->steps;
+    uint64_t on_time = w->stats().on_time;
+    EXPECT_GE(5u, receive(100));
+    EXPECT_LE(95u, w->stats().on_time - on_time);
+    EXPECT_GE(20u, w->steps - steps);
+    EXPECT_EQ(nullptr, w->invalid());
+}
+
+/* Nobody has to come for it: neither while it is used nor when it is gone */
+TEST_F(test_regcache_drops, and_no_step_is_due_for_it)
+{
+    make(1);
+    size = 2 * MB;
+    w->open();
+    play(400);
+    for (unsigned i = 0; i < 50; ++i) {
+        w->advance(20 * MS);
+        ucs_regcache_memh_t memh = w->get(buffer(i % BUFFERS), size,
+                                          i % BUFFERS + 1);
+        w->now += MS;
+        EXPECT_LT(w->now + 90 * MS, idle_step(0)) << i;
+        w->now += MS;
+        w->put(memh);
+        EXPECT_LT(w->now + 90 * MS, idle_step(0)) << i;
+    }
+}
+
+/* The dearer a look on cores that ranks want, the rarer */
+TEST_F(test_regcache_drops, and_looks_cost_a_share_of_the_price)
+{
+    make(1);
+    w->step_ns = 4 * STEP_US * US;
+    w->open();
+    play(400);
+    unsigned steps = w->steps;
+    uint64_t begin = w->now;
+    play(400);
+    /* Half of an eighth of what leaving all pinned costs, and slack for plans
+     * that change */
+    EXPECT_GE((w->now - begin) * 0.005 / 8, (w->steps - steps) * w->step_ns);
+}
+
+/* What a wait is too short for is left until its own time: the helper is not
+ * called for it at once */
+TEST_F(test_regcache_drops, what_is_left_may_wait)
+{
+    make(1);
+    size = 2 * MB;
+    w->open();
+    play(400);
+    receive(40); /* its partner is fast */
+    w->advance(2 * MS);
+    post(buffer(0), 1);
+    idle_step(MS);
+    ASSERT_TRUE(w->is_registered(buffer(0), size));
+    hear(UCS_OPERATION_RECEIVED, 0, 0, 1);
+    w->now += MS / 10;
+    EXPECT_LT(w->now, idle_step(0));
+    EXPECT_TRUE(w->is_registered(buffer(0), size));
+}
+
+/* When the cores are free again it is the helper's work */
+TEST_F(test_regcache_drops, by_the_helper_where_its_time_is_free)
+{
+    make(1);
+    w->open();
+    play(400);
+    share = 0;
+    play(100);
+    EXPECT_EQ(200u, play(200));
+    EXPECT_EQ(nullptr, w->invalid());
+}
+
+/* What it would have had in vain it learns of, if late */
+TEST_F(test_regcache_drops, until_it_is_worth_holding)
+{
+    make(1);
+    w->open();
+    play(400);
+    for (unsigned i = 0; i < 400; ++i) {
+        w->use(buffer(i % BUFFERS), size, 10 * US, i % BUFFERS + 1);
+        w->advance(20 * US);
+    }
+    w->advance(150 * MS);
+    unsigned regs = w->regs;
+    for (unsigned i = 0; i < 400; ++i) {
+        w->use(buffer(i % BUFFERS), size, 10 * US, i % BUFFERS + 1);
+        w->advance(20 * US);
+    }
+    EXPECT_GE(20u, w->regs - regs);
+}
+
+/* Room that the user has granted is not given up */
+TEST_F(test_regcache_drops, not_under_a_ceiling)
+{
+    make(1);
+    w->params.max_pinned = BUFFERS / 2 * size;
+    w->open();
+    EXPECT_EQ(800u, play(800));
+    EXPECT_LT(100u, w->regs); /* there was not room for all */
+}
