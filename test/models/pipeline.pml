@@ -4,12 +4,12 @@
  * The pipeline's protocol (src/ucp/pipeline): one sender, one receiver, two
  * messages one after the other, each with a piece that is copied and FRAGS
  * fragments that are written, at most DEPTH registered and at most WRITES being
- * written at a time; or read as a whole by its receiver, where MATCH has offered
- * a key. Messages arrive in order, puts and gets pass them. A receive is posted before or after its
- * message comes, may be canceled and may be too short; either end fails to
- * register, the sender fails by itself, and with DEATHS one end dies. When
- * nothing moves any more every request of an end that lives is complete and
- * nothing of it is registered.
+ * written at a time; or read by its receiver in READS pieces at once, where MATCH
+ * has offered keys. Messages arrive in order, puts and gets pass them. A receive
+ * is posted before or after its message comes, may be canceled and may be too
+ * short; either end fails to register, the sender fails by itself, and with DEATHS
+ * one end dies. When nothing moves any more every request of an end that lives is
+ * complete and nothing of it is registered.
  */
 #ifndef FRAGS
 #define FRAGS 3
@@ -20,6 +20,7 @@
 #ifndef WRITES
 #define WRITES 1
 #endif
+#define READS 2
 #ifndef DEATHS
 #define DEATHS 0
 #endif
@@ -45,13 +46,13 @@ byte put[ALL];
 bool arrived[ALL]; /* the bytes are in the receiver's buffer */
 bool source_registered[ALL], target_registered[ALL];
 
-/* A read of a whole message */
+/* A read of one of a message's READS pieces */
 #define NO_GET  0
 #define ASKED   1
 #define TAKEN   2 /* its bytes have left the sender */
 #define GOT     3
 #define REFUSED 4
-byte get[MESSAGES];
+byte get[MESSAGES * READS];
 bool offered[MESSAGES], awaited[MESSAGES]; /* registered as a whole there, here */
 
 /* Which of a message's pieces the control messages may be about */
@@ -80,6 +81,7 @@ bool recv_failed;     /* a read is waited for, and nothing else */
 bool is_canceled, receiver_dead, sender_lost;
 
 #define AT(message, piece) ((message) * PIECES + (piece))
+#define READ_OF(message, piece) ((message) * READS + (piece))
 
 /* A put to or from what is registered no more is an error; what a dead sender
  * left behind is refused by the adapter */
@@ -100,26 +102,29 @@ end:
 }
 
 /* The same of a read; what is refused, by whatever, moves nothing */
-proctype reader(byte m)
+proctype reader(byte m; byte r)
 {
     byte p;
 end:
     do
-    :: atomic { get[m] == ASKED ->
+    :: atomic { get[READ_OF(m, r)] == ASKED ->
         if
-        :: offered[m] && !sender_dead -> get[m] = TAKEN
-        :: (failures < FAILURES) -> failures++; get[m] = REFUSED
+        :: offered[m] && !sender_dead -> get[READ_OF(m, r)] = TAKEN
+        :: (failures < FAILURES) -> failures++; get[READ_OF(m, r)] = REFUSED
         :: !offered[m] || sender_dead ->
             assert(sender_dead || receiver_dead);
-            get[m] = REFUSED
+            get[READ_OF(m, r)] = REFUSED
         fi }
-    :: atomic { get[m] == TAKEN ->
+    :: atomic { get[READ_OF(m, r)] == TAKEN ->
         assert(awaited[m] || receiver_dead);
         for (p : 0 .. PIECES - 1) {
-            arrived[AT(m, p)] = true
+            if
+            :: p % READS == r -> arrived[AT(m, p)] = true
+            :: else
+            fi
         }
         p = 0;
-        get[m] = GOT }
+        get[READ_OF(m, r)] = GOT }
     od
 }
 
@@ -371,27 +376,47 @@ inline recv_match()
     :: has_offer ->
         receiver          = READING;
         awaited[received] = true;
-        get[received]     = ASKED
+        get[READ_OF(received, 0)] = ASKED;
+        get[READ_OF(received, 1)] = ASKED
 #ifdef MUTANT_DONE_BEFORE_READ
         ; to_sender ! DONE(received, 0, false)
 #endif
     fi
 }
 
-/* ucp_pipeline_read_over() */
+/* ucp_pipeline_read_over(): the last one is */
+#define IS_OVER(message, piece) \
+    ((get[READ_OF(message, piece)] == GOT) || \
+     (get[READ_OF(message, piece)] == REFUSED))
+#ifdef MUTANT_FIRST_READ_ENDS
+#define ARE_OVER(message) (IS_OVER(message, 0) || IS_OVER(message, 1))
+#else
+#define ARE_OVER(message) (IS_OVER(message, 0) && IS_OVER(message, 1))
+#endif
+#ifdef MUTANT_ONE_REFUSED_IS_LEFT
+#define IS_REFUSED(message) (get[READ_OF(message, 1)] == REFUSED)
+#else
+#define IS_REFUSED(message) ((get[READ_OF(message, 0)] == REFUSED) || \
+                             (get[READ_OF(message, 1)] == REFUSED))
+#endif
+
 inline recv_read_over()
 {
     awaited[received] = false;
     if
     :: recv_failed -> recv_end()
-    :: !recv_failed && (get[received] == REFUSED) ->
+    :: !recv_failed && IS_REFUSED(received) ->
         has_offer = false;
 #ifndef MUTANT_REFUSED_IS_LEFT
         recv_ask()
 #else
         receiver = MATCHED
 #endif
-    :: !recv_failed && (get[received] == GOT) ->
+    :: !recv_failed && !IS_REFUSED(received) ->
+        for (piece : 0 .. PIECES - 1) {
+            assert(arrived[AT(received, piece)]) /* no lost piece */
+        }
+        piece = 0;
 #ifndef MUTANT_DONE_BEFORE_READ
         to_sender ! DONE(received, 0, false);
 #endif
@@ -430,8 +455,7 @@ proctype recv()
     bool has_key;
 end:
     do
-    :: atomic { !receiver_dead && (receiver == READING) &&
-                ((get[received] == GOT) || (get[received] == REFUSED)) ->
+    :: atomic { !receiver_dead && (receiver == READING) && ARE_OVER(received) ->
         recv_read_over() }
     :: atomic { !receiver_dead && (receiver == UNPOSTED) && !sender_lost &&
                 (received < MESSAGES) ->
@@ -526,7 +550,8 @@ init
             fi
         }
         for (i : 0 .. MESSAGES - 1) {
-            run reader(i)
+            run reader(i, 0);
+            run reader(i, 1)
         }
         i = 0;
         run send();

@@ -24,18 +24,18 @@ typedef enum {
     UCP_PIPELINE_DATA,  /**< sender: bytes of a piece that is copied */
     UCP_PIPELINE_FIN,   /**< sender: a fragment has been written */
     UCP_PIPELINE_ABORT, /**< sender: the rest will not come */
-    UCP_PIPELINE_DONE   /**< receiver: it has read all; after a MATCH with a
-                         *   key, in place of ACK */
+    UCP_PIPELINE_DONE   /**< receiver: it has read all; after a MATCH with
+                         *   keys, in place of ACK */
 } ucp_pipeline_type_t;
 
-/** Header of each message; behind it, of READY, the packed key. Behind MATCH the
- *  key of all of the sender's buffer, if it is registered: a receiver that knows
- *  no DONE overlooks it. */
+/** Header of each message; behind it, of READY, the packed key. Behind MATCH, if
+ *  all of the sender's buffer is registered, a @ref ucp_pipeline_told_t and a key
+ *  for each registration: a receiver that knows no DONE overlooks them. */
 typedef struct ucp_pipeline_header {
     uint32_t magic;
     uint32_t type;
     uint64_t to;      /**< request at the receiver of this message. MATCH with
-                       *   a key: address of the sender's buffer */
+                       *   keys: address of the sender's buffer */
     uint64_t from;    /**< request at its sender */
     uint64_t tag;     /**< MATCH */
     uint64_t offset;  /**< of the bytes in the message. MATCH: what a byte
@@ -45,6 +45,13 @@ typedef struct ucp_pipeline_header {
     uint64_t address; /**< READY: of the fragment. MATCH: what a byte costs on
                        *   the wire at most */
 } ucp_pipeline_header_t;
+
+/** Behind MATCH: part of the message that one registration has at the sender,
+ *  from where the one before it ends; the key follows. */
+typedef struct ucp_pipeline_told {
+    uint64_t end;        /**< offset in the message; of the last one its length */
+    uint64_t key_length; /**< bytes, not 0 */
+} ucp_pipeline_told_t;
 
 /** A registration; all fields but `mem` are protected by the cache's lock. */
 typedef struct ucp_pipeline_reg {
@@ -127,18 +134,28 @@ typedef enum {
 
 struct ucx_pipeline_request;
 
-/** Part of a message that moves in one way: copied or written. */
+/** Part of a message that one registration has at the sender, from where the one
+ *  before it ends. */
+typedef struct ucp_pipeline_offer {
+    ucs_list_link_t    list;
+    size_t             end;  /**< offset in the message */
+    ucp_pipeline_reg_t *reg; /**< at the sender */
+    ucp_wire_key_t     *key; /**< at the receiver */
+} ucp_pipeline_offer_t;
+
+/** Part of a message that moves in one way: copied, written or read. */
 typedef struct ucp_pipeline_piece {
     ucs_list_link_t             list;
     struct ucx_pipeline_request *req;
     size_t                      offset, length;
-    size_t                      moved;  /**< copied: sent or received so far */
+    size_t                      moved;  /**< copied: sent or received so far;
+                                         *   read: all once that has begun */
     ucp_pipeline_reg_t          *reg;   /**< NULL: copied */
     ucp_wire_key_t              *key;   /**< sender's, of the target */
     uint64_t                    address; /**< sender's, of the target */
     int                         waits;  /**< sender: to be written */
     unsigned                    ops;    /**< sender: under way */
-    uint64_t                    alone;  /**< sender: when it was written, if
+    uint64_t                    alone;  /**< when it was written or read, if
                                          *   nothing else was; else 0 */
     uint64_t                    busy;   /**< the tune's busy_ns then */
 } ucp_pipeline_piece_t;
@@ -177,17 +194,19 @@ struct ucx_pipeline_request {
     unsigned              num_pieces;
     unsigned              num_registered;
     unsigned              num_writes; /**< sender: pieces being written */
-    unsigned              ops;       /**< sender: under way, all pieces */
+    unsigned              ops;       /**< under way, all pieces */
     int                   posted;    /**< receive: not matched yet */
     int                   acked;     /**< send: the peer has answered; receive:
                                       *   the peer has been answered */
     ucp_pipeline_stay_t   stay;      /**< undecided until it is registered */
-    ucp_pipeline_reg_t    *reg;      /**< sender: of all, while the receiver may
-                                      *   read it or will ask for it */
-    ucp_wire_key_t        *key;      /**< receiver: of all at the sender */
+    ucs_list_link_t       offers;    /**< of all of the message or none: sender:
+                                      *   while the receiver may read it or will
+                                      *   ask for it */
     uint64_t              address;   /**< receiver: of all at the sender */
     ucp_pipeline_read_t   read;      /**< receiver */
-    int                   is_whole;  /**< receiver: all is one fragment */
+    int                   is_refused; /**< receiver: some of it was not read */
+    int                   is_whole;  /**< receiver: all is to be registered in one
+                                      *   piece */
     uint64_t              began;     /**< receiver: to be copied or read; 0:
                                       *   neither for all of it */
     unsigned              among;     /**< receiver: active requests then */
@@ -229,7 +248,8 @@ struct ucx_pipeline {
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
     ucp_pipeline_tune_t    tune;
-    unsigned               num_writes; /**< pieces that are being written */
+    unsigned               num_moves;  /**< pieces that are being written or
+                                        *   read */
     unsigned               num_waits;  /**< pieces that are registered at both
                                         *   ends and wait to be written */
     uint64_t               swept;      /**< when entries were looked through */
@@ -252,7 +272,8 @@ void ucp_pipeline_reg_decide(ucx_pipeline_request_h req, int is_found);
 ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_request_h req,
                                          size_t offset, size_t length);
 ucp_pipeline_reg_t *ucp_pipeline_reg_find(ucx_pipeline_request_h req,
-                                          size_t offset, size_t length);
+                                          size_t offset);
+void ucp_pipeline_reg_share(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 size_t ucp_pipeline_reg_pack(ucx_pipeline_h self, ucp_pipeline_reg_t *reg,
                              const void **key_p);
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
@@ -272,8 +293,8 @@ void ucp_pipeline_new_unmapped(ucp_pipeline_cache_t *cache, uintptr_t start,
 void ucp_pipeline_tune_init(ucx_pipeline_h self);
 void ucp_pipeline_tune_match(ucx_pipeline_h self,
                              const ucp_pipeline_header_t *header);
-void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length,
-                               uint64_t start, uint64_t busy_ns);
+void ucp_pipeline_tune_move(ucp_pipeline_piece_t *piece);
+void ucp_pipeline_tune_moved(const ucp_pipeline_piece_t *piece);
 void ucp_pipeline_tune_look(ucx_pipeline_h self);
 void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count);
 void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header);
@@ -283,6 +304,8 @@ void ucp_pipeline_tune_read(ucx_pipeline_request_h req);
 int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
                            size_t length);
 double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length);
+size_t ucp_pipeline_tune_offset(ucx_pipeline_h self);
+int ucp_pipeline_tune_is_whole(ucx_pipeline_h self, size_t length);
 
 /* pipeline_hook.c */
 int ucp_pipeline_hook(ucx_pipeline_h self);
@@ -338,15 +361,20 @@ void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status);
 
 void ucp_pipeline_recv_begin(ucx_pipeline_request_h req);
 
+/* pipeline_offer.c: sender, then receiver */
+ucp_pipeline_offer_t *ucp_pipeline_offer_new(ucx_pipeline_request_h req,
+                                             size_t end);
+size_t ucp_pipeline_offer_all(ucx_pipeline_request_h req,
+                              ucp_pipeline_header_t *header, char *keys);
+ucp_pipeline_reg_t *ucp_pipeline_offer_withdraw(ucx_pipeline_request_h req,
+                                                size_t end);
+void ucp_pipeline_offer_take(ucx_pipeline_request_h req,
+                             const ucp_pipeline_header_t *header,
+                             const char *keys, size_t length);
+
 /* pipeline_read.c: sender, then receiver */
-size_t ucp_pipeline_read_offer(ucx_pipeline_request_h req,
-                               ucp_pipeline_header_t *header,
-                               const void **key_p);
 int ucp_pipeline_read_done(ucx_pipeline_request_h req,
                            const ucp_pipeline_header_t *header);
-void ucp_pipeline_read_take(ucx_pipeline_request_h req,
-                            const ucp_pipeline_header_t *header,
-                            const void *key, size_t key_length);
 int ucp_pipeline_read_begin(ucx_pipeline_request_h req);
 void ucp_pipeline_read_finish(ucx_pipeline_request_h req);
 

@@ -54,7 +54,7 @@ ucs_status_t ucp_pipeline_post(ucx_pipeline_h self, unsigned peer,
                                size_t length, ucp_wire_done_func_t done,
                                void *arg)
 {
-    char bytes[1024];
+    char bytes[UCP_WIRE_MAX_HEADER];
     size_t header_length = sizeof(*header) + key_length;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
 

@@ -8,32 +8,15 @@
 #include <ucp/pipeline/pipeline_int.h>
 
 /* A message that its receiver reads. Where all of the sender's buffer is
- * registered MATCH brings the key; where all of the receiver's is, too, or is to
- * be, it reads, and DONE is its only answer. Else it answers as if there were no
- * key. The sender holds its registration until one of both has come. */
-
-size_t ucp_pipeline_read_offer(ucx_pipeline_request_h req,
-                               ucp_pipeline_header_t *header,
-                               const void **key_p)
-{
-    size_t length;
-
-    req->reg = ucp_pipeline_reg_find(req, 0, req->total);
-    if (req->reg == NULL) {
-        return 0;
-    }
-    length = ucp_pipeline_reg_pack(req->pipeline, req->reg, key_p);
-    if (length == 0) {
-        ucp_pipeline_request_release(req);
-    }
-    header->to = (uintptr_t)req->buffer;
-    return length;
-}
+ * registered MATCH brings the keys; where all of the receiver's is, too, or is to
+ * be, it reads, each piece that one registration has at either end at once, and
+ * DONE is its only answer. Else it answers as if there were no keys. */
 
 int ucp_pipeline_read_done(ucx_pipeline_request_h req,
                            const ucp_pipeline_header_t *header)
 {
-    if (req->acked || (req->reg == NULL) || (header->length != req->total)) {
+    if (req->acked || ucs_list_is_empty(&req->offers) ||
+        (header->length != req->total)) {
         return 0;
     }
     req->done = req->total;
@@ -43,32 +26,21 @@ int ucp_pipeline_read_done(ucx_pipeline_request_h req,
     return 1;
 }
 
-/* A key that cannot be one is overlooked: the message is asked for */
-void ucp_pipeline_read_take(ucx_pipeline_request_h req,
-                            const ucp_pipeline_header_t *header,
-                            const void *key, size_t key_length)
+static void ucp_pipeline_read_drop_pieces(ucx_pipeline_request_h req)
 {
-    ucx_pipeline_h self = req->pipeline;
+    ucp_pipeline_piece_t *piece, *next;
 
-    if ((key_length == 0) || (req->next > 0) || (header->to == 0) ||
-        (req->total > UINT64_MAX - header->to)) {
-        return;
-    }
-    req->address = header->to;
-    if (ucp_wire_key_unpack(self->wire, req->peer, key, key_length,
-                            &req->key) != UCS_OK) {
-        req->key = NULL;
+    ucs_list_for_each_safe(piece, next, &req->pieces, list) {
+        ucp_pipeline_piece_delete(piece);
     }
 }
 
 /* It cannot be read: it is asked for */
-static void ucp_pipeline_read_give_up(ucp_pipeline_piece_t *piece)
+static void ucp_pipeline_read_give_up(ucx_pipeline_request_h req)
 {
-    ucx_pipeline_request_h req = piece->req;
-
+    ucp_pipeline_read_drop_pieces(req);
     req->next = 0;
     req->read = UCP_PIPELINE_UNREAD;
-    ucp_pipeline_piece_delete(piece);
     ucp_pipeline_request_release(req);
 }
 
@@ -88,21 +60,18 @@ void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
     }
     self->stats.read += req->total;
     req->done         = req->total;
-    ucp_pipeline_piece_delete(ucs_list_head(&req->pieces, ucp_pipeline_piece_t,
-                                            list));
+    ucp_pipeline_read_drop_pieces(req);
     ucp_pipeline_request_complete(req, UCS_OK);
 }
 
-static void ucp_pipeline_read_over(void *arg, ucs_status_t status)
+/* Nothing of it is under way any more: until then the buffer is written to */
+static void ucp_pipeline_read_end(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_piece_t *piece = arg;
-    ucx_pipeline_request_h req  = piece->req;
-
     req->read = UCP_PIPELINE_READ;
     if (req->status != UCS_OK) { /* the peer was lost meanwhile */
         ucp_pipeline_recv_abort(req, req->status);
-    } else if (status != UCS_OK) {
-        ucp_pipeline_read_give_up(piece);
+    } else if (req->is_refused) {
+        ucp_pipeline_read_give_up(req);
         ucp_pipeline_recv_begin(req);
     } else {
         ucp_pipeline_tune_read(req);
@@ -110,40 +79,146 @@ static void ucp_pipeline_read_over(void *arg, ucs_status_t status)
     }
 }
 
-/* Begin to read, if there is a key and this end's buffer is registered as a
- * whole, or comes so often that it is now. @return Zero: it is to be asked for */
-int ucp_pipeline_read_begin(ucx_pipeline_request_h req)
+/* What the sender has registered at `offset` of the message */
+static ucp_pipeline_offer_t *ucp_pipeline_read_offer(ucx_pipeline_request_h req,
+                                                     size_t offset)
 {
-    ucx_pipeline_h self = req->pipeline;
+    ucp_pipeline_offer_t *offer;
+
+    ucs_list_for_each(offer, &req->offers, list) {
+        if (offset < offer->end) {
+            break; /* the last one ends where the message does */
+        }
+    }
+    return offer;
+}
+
+/* One of the operations is over */
+static void ucp_pipeline_read_ended(ucp_pipeline_piece_t *piece,
+                                    ucs_status_t status)
+{
+    --piece->req->ops;
+    --piece->req->pipeline->num_moves;
+    if (status == UCS_OK) {
+        ucp_pipeline_tune_moved(piece);
+    } else {
+        piece->req->is_refused = 1;
+    }
+}
+
+static void ucp_pipeline_read_over(void *arg, ucs_status_t status);
+
+/* Read what is not under way yet, as much of it at a time as is written of a
+ * message: what this process asks and answers travels behind what others read
+ * here */
+static void ucp_pipeline_read_more(ucx_pipeline_request_h req)
+{
+    ucp_wire_t *wire = req->pipeline->wire;
     ucp_pipeline_piece_t *piece;
     ucs_status_t status;
 
-    if ((req->key == NULL) ||
-        (!req->is_whole &&
-         (ucp_pipeline_cache_has(self, req->buffer) < req->total))) {
+    ucs_list_for_each(piece, &req->pieces, list) {
+        if (req->is_refused || (req->status != UCS_OK) ||
+            (req->ops >= UCP_PIPELINE_WRITES)) {
+            break;
+        }
+        if (piece->moved > 0) {
+            continue;
+        }
+        piece->moved = piece->length;
+        ++req->ops;
+        ucp_pipeline_tune_move(piece);
+        status = ucp_wire_get(wire, req->peer, piece->reg->mem,
+                              req->buffer + piece->offset, piece->length,
+                              req->address + piece->offset,
+                              ucp_pipeline_read_offer(req, piece->offset)->key,
+                              ucp_pipeline_read_over, piece);
+        if (status != UCS_INPROGRESS) {
+            ucp_pipeline_read_ended(piece, status);
+        }
+    }
+}
+
+static void ucp_pipeline_read_over(void *arg, ucs_status_t status)
+{
+    ucp_pipeline_piece_t *piece = arg;
+    ucx_pipeline_request_h req  = piece->req;
+
+    ucp_pipeline_read_ended(piece, status);
+    ucp_pipeline_read_more(req);
+    if (req->ops == 0) {
+        ucp_pipeline_read_end(req);
+    }
+}
+
+/* What this end has registered from `next` on */
+static ucp_pipeline_reg_t *ucp_pipeline_read_reg(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_piece_t *last;
+
+    if (!ucs_list_is_empty(&req->pieces)) {
+        last = ucs_list_tail(&req->pieces, ucp_pipeline_piece_t, list);
+        if (last->reg->end > (uintptr_t)req->buffer + req->next) {
+            ucp_pipeline_reg_share(req->pipeline, last->reg);
+            return last->reg;
+        }
+    }
+    return req->is_whole ? ucp_pipeline_reg_get(req, 0, req->total) :
+                           ucp_pipeline_reg_find(req, req->next);
+}
+
+/* Cut the message where a registration of either end ends.
+ * @return UCS_ERR_NO_ELEM if this end's buffer is not registered as a whole */
+static ucs_status_t ucp_pipeline_read_cut(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_offer_t *offer;
+    ucp_pipeline_piece_t *piece;
+    ucp_pipeline_reg_t *reg;
+    size_t end;
+
+    ucs_list_for_each(offer, &req->offers, list) {
+        while (req->next < offer->end) {
+            reg = ucp_pipeline_read_reg(req);
+            if (reg == NULL) {
+                return UCS_ERR_NO_ELEM;
+            }
+            end   = reg->end - (uintptr_t)req->buffer;
+            piece = ucp_pipeline_piece_new(req, ucs_min(end, offer->end));
+            if (piece == NULL) {
+                ucp_pipeline_reg_put(req->pipeline, reg);
+                return UCS_ERR_NO_MEMORY;
+            }
+            piece->reg = reg;
+            ++req->num_registered;
+        }
+    }
+    return UCS_OK;
+}
+
+/* Begin to read, if there are keys and this end's buffer is registered as a
+ * whole, or comes so often that it is now. @return Zero: it is to be asked for */
+int ucp_pipeline_read_begin(ucx_pipeline_request_h req)
+{
+    ucs_status_t status;
+
+    if (ucs_list_is_empty(&req->offers)) {
         return 0;
     }
-    piece = ucp_pipeline_piece_new(req, req->total);
-    if (piece == NULL) {
-        self->is_starved = 1;
+    status = ucp_pipeline_read_cut(req);
+    if (status == UCS_ERR_NO_MEMORY) {
+        ucp_pipeline_read_drop_pieces(req);
+        req->next                 = 0;
+        req->pipeline->is_starved = 1;
         return 1;
-    }
-    piece->reg = ucp_pipeline_reg_get(req, 0, req->total);
-    if (piece->reg == NULL) {
-        ucp_pipeline_read_give_up(piece);
+    } else if (status != UCS_OK) {
+        ucp_pipeline_read_give_up(req);
         return 0;
     }
-    ++req->num_registered;
     req->read = UCP_PIPELINE_READING;
     ucp_pipeline_tune_begin(req);
-    status = ucp_wire_get(self->wire, req->peer, piece->reg->mem, req->buffer,
-                          req->total, req->address, req->key,
-                          ucp_pipeline_read_over, piece);
-    if (status == UCS_OK) {
-        ucp_pipeline_read_over(piece, UCS_OK);
-    } else if (status != UCS_INPROGRESS) {
-        ucp_pipeline_read_give_up(piece);
-        return 0;
+    ucp_pipeline_read_more(req);
+    if (req->ops == 0) {
+        ucp_pipeline_read_end(req);
     }
     return 1;
 }

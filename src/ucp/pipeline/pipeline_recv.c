@@ -141,15 +141,14 @@ static int ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
     return req->acked;
 }
 
-/* Up to where a message is copied, if that is derived: what covers the time
- * until the first fragment moves, and nothing if that one is kept, or the second:
- * then the buffer comes again, and the first one is to be kept as well. A message
- * that would be copied as a whole is not once its buffer has come often enough. */
+/* Up to where a message is copied, if that is derived: nothing if its first
+ * fragment is kept, or the second: then the buffer comes again, and the first one
+ * is to be kept as well. A message that would be copied as a whole is not once its
+ * buffer has come often enough. */
 static size_t ucp_pipeline_recv_offset(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self = req->pipeline;
-    size_t offset       = ucs_min(self->tune.fragment,
-                                  (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+    size_t offset       = ucp_pipeline_tune_offset(self);
 
     if (self->options.mode != UCX_PIPELINE_MODE_CACHE) {
         return offset;
@@ -158,13 +157,15 @@ static size_t ucp_pipeline_recv_offset(ucx_pipeline_request_h req)
         ucp_pipeline_recv_is_kept(req, ucp_pipeline_recv_end(req, req->next))) {
         return 0;
     }
-    if ((req->total <= offset) &&
-        ucp_pipeline_tune_buys(self, req->buffer, req->total)) {
-        req->is_whole = 1;
-        req->stay     = UCP_PIPELINE_KEEP; /* it is not new */
-        return 0;
+    if (!ucp_pipeline_tune_is_whole(self, req->total)) {
+        return offset;
     }
-    return offset;
+    if (!ucp_pipeline_tune_buys(self, req->buffer, req->total)) {
+        return req->total;
+    }
+    req->is_whole = 1;
+    req->stay     = UCP_PIPELINE_KEEP; /* it is not new */
+    return 0;
 }
 
 static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
@@ -241,7 +242,7 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
     }
     ucs_list_del(&req->list);
     ucp_pipeline_request_activate(req);
-    ucp_pipeline_read_take(req, header, key, key_length);
+    ucp_pipeline_offer_take(req, header, key, key_length);
     ucp_pipeline_recv_begin(req);
 }
 

@@ -157,12 +157,12 @@ void ucp_pipeline_unmapped(ucx_pipeline_h self, const void *start,
     ucs_unlock(&cache->lock);
 }
 
-/* Take an entry that covers the range and has no uses. Many may send from one,
- * and one at most receives into it. */
-static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
-                                                   uintptr_t start,
-                                                   uintptr_t end,
-                                                   ucp_pipeline_kind_t kind)
+/* Take an entry that covers the range and has no uses: one that goes as far as
+ * `last`, or else the one that goes farthest. Many may send from one, and one
+ * message at most is received into it. */
+static ucp_pipeline_reg_t *
+ucp_pipeline_cache_find(ucx_pipeline_h self, uintptr_t start, uintptr_t end,
+                        uintptr_t last, ucp_pipeline_kind_t kind)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
     ucp_pipeline_reg_t *reg, *found = NULL;
@@ -171,17 +171,28 @@ static ucp_pipeline_reg_t *ucp_pipeline_cache_find(ucx_pipeline_h self,
     ucp_pipeline_cache_strike(cache);
     ucs_list_for_each(reg, &cache->list, list) {
         if (((reg->uses == 0) || (kind == UCP_PIPELINE_SEND)) && !reg->stale &&
-            (reg->start <= start) && (end <= reg->end)) {
-            if (reg->uses++ == 0) {
-                cache->bytes -= reg->end - reg->start;
-                cache->used  += reg->end - reg->start;
-            }
+            (reg->start <= start) && (end <= reg->end) &&
+            ((found == NULL) || (found->end < reg->end))) {
             found = reg;
-            break;
+            if (reg->end >= last) {
+                break;
+            }
         }
+    }
+    if ((found != NULL) && (found->uses++ == 0)) {
+        cache->bytes -= found->end - found->start;
+        cache->used  += found->end - found->start;
     }
     ucs_unlock(&cache->lock);
     return found;
+}
+
+/* One more use by a message that has one already */
+void ucp_pipeline_reg_share(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
+{
+    ucs_lock(&self->cache.lock);
+    ++reg->uses;
+    ucs_unlock(&self->cache.lock);
 }
 
 /* Fresh, with one use. It is in the list before it is registered, so that an
@@ -238,7 +249,9 @@ void ucp_pipeline_reg_decide(ucx_pipeline_request_h req, int is_found)
 
 /* What is to be kept is registered in whole segments, as far as the receiver's
  * buffer goes. Of the sender's no more than the fragment: its ends are the
- * receiver's segments, and what lies around belongs to the fragments beside. */
+ * receiver's segments, and what lies around belongs to the fragments beside. But
+ * the bytes that went with MATCH are the first fragment's, or the buffer would
+ * never be registered as a whole. */
 static void ucp_pipeline_reg_extend(ucx_pipeline_request_h req,
                                     uintptr_t *start_p, uintptr_t *end_p)
 {
@@ -251,26 +264,37 @@ static void ucp_pipeline_reg_extend(ucx_pipeline_request_h req,
     } else if (req->kind == UCP_PIPELINE_RECV) {
         *start_p = ucs_max(*start_p & ~mask, first);
         *end_p   = ucs_min((*end_p + mask) & ~mask, last);
+    } else if (*start_p - first <= UCP_PIPELINE_FIRST) {
+        *start_p = first;
     }
 }
 
-ucp_pipeline_reg_t *ucp_pipeline_reg_find(ucx_pipeline_request_h req,
-                                          size_t offset, size_t length)
+static ucp_pipeline_reg_t *ucp_pipeline_reg_kept(ucx_pipeline_request_h req,
+                                                 size_t offset, size_t end,
+                                                 size_t last)
 {
     ucx_pipeline_h self = req->pipeline;
-    uintptr_t start     = (uintptr_t)req->buffer + offset;
+    uintptr_t start     = (uintptr_t)req->buffer;
     ucp_pipeline_reg_t *reg;
 
     if (self->options.mode != UCX_PIPELINE_MODE_CACHE) {
         return NULL;
     }
     ucp_pipeline_cache_sweep(self);
-    reg = ucp_pipeline_cache_find(self, start, start + length, req->kind);
+    reg = ucp_pipeline_cache_find(self, start + offset, start + end,
+                                  start + last, req->kind);
     if (reg != NULL) {
         ucp_pipeline_reg_decide(req, 1);
         ++self->stats.reused;
     }
     return reg;
+}
+
+/* What is kept of the message from `offset` on, and goes farthest */
+ucp_pipeline_reg_t *ucp_pipeline_reg_find(ucx_pipeline_request_h req,
+                                          size_t offset)
+{
+    return ucp_pipeline_reg_kept(req, offset, offset + 1, req->total);
 }
 
 ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_request_h req,
@@ -279,7 +303,8 @@ ucp_pipeline_reg_t *ucp_pipeline_reg_get(ucx_pipeline_request_h req,
     ucx_pipeline_h self     = req->pipeline;
     uintptr_t start         = (uintptr_t)req->buffer + offset;
     uintptr_t end           = start + length;
-    ucp_pipeline_reg_t *reg = ucp_pipeline_reg_find(req, offset, length);
+    ucp_pipeline_reg_t *reg = ucp_pipeline_reg_kept(req, offset, offset + length,
+                                                    offset + length);
 
     if (reg != NULL) {
         return reg;

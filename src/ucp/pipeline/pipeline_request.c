@@ -55,6 +55,7 @@ ucx_pipeline_request_h ucp_pipeline_request_new(ucx_pipeline_h self,
     req->id         = ((uint64_t)slot->generation << 32) | index;
     ucs_list_head_init(&req->list);
     ucs_list_head_init(&req->pieces);
+    ucs_list_head_init(&req->offers);
     ++self->num_requests;
     return req;
 }
@@ -108,13 +109,17 @@ void ucp_pipeline_request_unlink(ucx_pipeline_request_h req)
 /* What it has beside its pieces */
 void ucp_pipeline_request_release(ucx_pipeline_request_h req)
 {
-    if (req->reg != NULL) {
-        ucp_pipeline_reg_put(req->pipeline, req->reg);
-        req->reg = NULL;
-    }
-    if (req->key != NULL) {
-        ucp_wire_key_release(req->pipeline->wire, req->key);
-        req->key = NULL;
+    ucp_pipeline_offer_t *offer, *next;
+
+    ucs_list_for_each_safe(offer, next, &req->offers, list) {
+        if (offer->reg != NULL) {
+            ucp_pipeline_reg_put(req->pipeline, offer->reg);
+        }
+        if (offer->key != NULL) {
+            ucp_wire_key_release(req->pipeline->wire, offer->key);
+        }
+        ucs_list_del(&offer->list);
+        free(offer);
     }
 }
 
@@ -156,7 +161,7 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
     } else if ((piece->reg != NULL) &&
                (piece->req->kind == UCP_PIPELINE_SEND)) {
         --piece->req->num_writes;
-        --self->num_writes;
+        --self->num_moves;
     }
     if (piece->reg != NULL) {
         --piece->req->num_registered;

@@ -65,8 +65,8 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
     ucp_pipeline_header_t header = {0};
-    const void *key              = NULL;
     size_t key_length            = 0;
+    char keys[UCP_WIRE_MAX_HEADER];
     ucs_status_t status;
 
     header.type   = UCP_PIPELINE_MATCH;
@@ -76,13 +76,13 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
     ucp_pipeline_tune_tell(self, &header);
     req->done     = req->total;
     if (req->total > self->options.eager) { /* the answer is waited for */
-        key_length = ucp_pipeline_read_offer(req, &header, &key);
+        key_length = ucp_pipeline_offer_all(req, &header, keys);
         req->done  = (key_length > 0) ? 0 :
                      ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
     }
     req->next     = req->done;
-    status        = ucp_pipeline_post(self, req->peer, &header, key, key_length,
-                                      req->buffer, req->done,
+    status        = ucp_pipeline_post(self, req->peer, &header, keys,
+                                      key_length, req->buffer, req->done,
                                       ucp_pipeline_send_matched, req);
     if (status == UCS_INPROGRESS) {
         ++req->ops;
@@ -107,10 +107,7 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
         return; /* send_check() deletes it */
     }
     if (piece->reg != NULL) {
-        if (piece->alone > 0) {
-            ucp_pipeline_tune_written(self, piece->length, piece->alone,
-                                      self->tune.busy_ns - piece->busy);
-        }
+        ucp_pipeline_tune_moved(piece);
         self->stats.written += piece->length;
         header.type          = UCP_PIPELINE_FIN;
         header.to            = req->remote;
@@ -210,11 +207,16 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
 static void ucp_pipeline_send_prepare(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self = req->pipeline;
+    ucp_pipeline_offer_t *offer;
 
-    if ((req->reg == NULL) && (self->options.mode == UCX_PIPELINE_MODE_CACHE) &&
-        (req->total <= self->tune.fragment) &&
+    if (ucs_list_is_empty(&req->offers) &&
+        (self->options.mode == UCX_PIPELINE_MODE_CACHE) &&
+        ucp_pipeline_tune_is_whole(self, req->total) &&
         (ucp_pipeline_cache_has(self, req->buffer) == 0)) {
-        req->reg = ucp_pipeline_reg_get(req, 0, req->total);
+        offer = ucp_pipeline_offer_new(req, req->total);
+        if (offer != NULL) {
+            offer->reg = ucp_pipeline_reg_get(req, 0, req->total);
+        }
     }
 }
 
@@ -258,10 +260,7 @@ static void ucp_pipeline_send_put(ucp_pipeline_piece_t *piece)
     piece->waits = 0;
     --self->num_waits;
     ++req->num_writes;
-    if (self->num_writes++ == 0) {
-        piece->alone = ucp_wire_time(self->wire);
-        piece->busy  = self->tune.busy_ns;
-    }
+    ucp_pipeline_tune_move(piece);
     if (ucp_pipeline_send_begun(
                 piece, ucp_wire_put(self->wire, req->peer, piece->reg->mem,
                                     req->buffer + piece->offset, piece->length,
@@ -318,18 +317,14 @@ void ucp_pipeline_send_write(ucx_pipeline_h self)
     }
 }
 
-/* What all of the message has registered is used by the first fragment that
- * asks */
 static ucp_pipeline_reg_t *ucp_pipeline_send_reg(ucp_pipeline_piece_t *piece)
 {
     ucx_pipeline_request_h req = piece->req;
-    ucp_pipeline_reg_t *reg    = req->reg;
+    size_t end                 = piece->offset + piece->length;
+    ucp_pipeline_reg_t *reg    = ucp_pipeline_offer_withdraw(req, end);
 
-    if (reg == NULL) {
-        return ucp_pipeline_reg_get(req, piece->offset, piece->length);
-    }
-    req->reg = NULL;
-    return reg;
+    return (reg != NULL) ? reg :
+           ucp_pipeline_reg_get(req, piece->offset, piece->length);
 }
 
 int ucp_pipeline_send_ready(ucx_pipeline_request_h req,

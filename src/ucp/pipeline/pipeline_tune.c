@@ -74,6 +74,19 @@ void ucp_pipeline_tune_init(ucx_pipeline_h self)
     free(memory);
 }
 
+/* Up to where a message is copied, if that is derived: what covers the time until
+ * the first fragment moves */
+size_t ucp_pipeline_tune_offset(ucx_pipeline_h self)
+{
+    return ucs_min(self->tune.fragment, (size_t)UCP_PIPELINE_RDMA_OFFSET_MAX);
+}
+
+/* A message so short is no faster in fragments, at the first time or later */
+int ucp_pipeline_tune_is_whole(ucx_pipeline_h self, size_t length)
+{
+    return length <= UCP_PIPELINE_WHOLE * ucp_pipeline_tune_offset(self);
+}
+
 static double ucp_pipeline_tune_cost(const ucp_pipeline_tune_t *tune,
                                      double wire_ns, size_t fragment)
 {
@@ -167,24 +180,38 @@ void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count)
     self->tune.looked = (count > 0) ? ucp_wire_time(self->wire) : 0;
 }
 
-/* A write began alone and is over. Its end is seen once the process looks, so it
+/* A piece is about to be written or read */
+void ucp_pipeline_tune_move(ucp_pipeline_piece_t *piece)
+{
+    ucx_pipeline_h self = piece->req->pipeline;
+
+    if (self->num_moves++ == 0) {
+        piece->alone = ucp_wire_time(self->wire);
+        piece->busy  = self->tune.busy_ns;
+    }
+}
+
+/* It is over. If it began alone its end is seen once the process looks, so it
  * took no longer than `ns`, and no less than that without what the process did
  * meanwhile, or than until there was nothing to do. All of it was once taken for
  * the wire's: then fragments were made short, the process was busier with them
  * and the wire looked slower still. */
-void ucp_pipeline_tune_written(ucx_pipeline_h self, size_t length,
-                               uint64_t start, uint64_t busy_ns)
+void ucp_pipeline_tune_moved(const ucp_pipeline_piece_t *piece)
 {
+    ucx_pipeline_h self        = piece->req->pipeline;
     ucp_pipeline_range_t *wire = &self->tune.wire;
-    uint64_t ns                = ucp_wire_time(self->wire) - start;
-    double most                = (double)ns / length;
-    double least               = (double)(ns - ucs_min(busy_ns, ns)) / length;
+    uint64_t ns                = ucp_wire_time(self->wire) - piece->alone;
+    uint64_t busy_ns           = self->tune.busy_ns - piece->busy;
+    double most                = (double)ns / piece->length;
+    double least               = (double)(ns - ucs_min(busy_ns, ns)) /
+                                 piece->length;
 
-    if (self->tune.since > start) {
-        least = ucs_max(least, (double)(self->tune.since - start) / length);
+    if ((piece->alone == 0) || (piece->length < UCP_PIPELINE_FRAGMENT_MIN)) {
+        return; /* the latency of a short one says nothing of the wire */
     }
-    if (length < UCP_PIPELINE_FRAGMENT_MIN) {
-        return; /* its latency says nothing of the wire */
+    if (self->tune.since > piece->alone) {
+        least = ucs_max(least, (double)(self->tune.since - piece->alone) /
+                               piece->length);
     }
     if ((wire->most == 0) || (most < wire->most)) {
         wire->most = most;

@@ -14,10 +14,10 @@
  *  alone, so any would do. */
 #define UCP_WIRE_AM_ID 0
 
-/** Bytes of a caller's header. Half: too short for a header with a packed key
- *  (a key for two domains has some 100 bytes). Double: nothing gained, the
- *  header is copied once more. */
-#define UCP_WIRE_MAX_HEADER 512
+/** Bytes of a caller's header, a key for two domains has some 100. Half: a
+ *  message that is registered in more than eight pieces is not read by its
+ *  receiver, but written. Double: the same of seventeen. */
+#define UCP_WIRE_MAX_HEADER 2048
 
 /** Bytes of a payload. All of it travels eagerly, in UCP's fragments of 8 KiB
  *  or so. Half: twice the messages for what a caller copies. Double: a message

@@ -4,6 +4,8 @@
 #ifndef UCP_WIRE_H_
 #define UCP_WIRE_H_
 
+#include <ucp/wire/tuning_table.h>
+
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 
@@ -112,7 +114,7 @@ struct ucp_wire {
     ucp_wire_handlers_t  handlers;
     unsigned             self;        /**< the number of this process */
     unsigned             num_peers;   /**< numbers are below it; self is one */
-    size_t               max_header;  /**< bytes; at least 128 */
+    size_t               max_header;  /**< bytes; 128 to UCP_WIRE_MAX_HEADER */
     size_t               max_payload; /**< bytes; at least 4096 */
 };
 

@@ -230,7 +230,7 @@ void ucp_wire_null_open(ucp_wire_null_t *null, unsigned node,
     self->super.handlers    = *handlers;
     self->super.self        = node;
     self->super.num_peers   = null->num_nodes;
-    self->super.max_header  = 512;
+    self->super.max_header  = UCP_WIRE_MAX_HEADER;
     self->super.max_payload = 65536;
     *wire_p                 = &self->super;
 }

@@ -178,7 +178,7 @@ ucs_status_t ucp_wire_sim_open(ucp_wire_sim_t *sim, unsigned node,
     self->super.handlers    = *handlers;
     self->super.self        = node;
     self->super.num_peers   = sim->params.num_nodes;
-    self->super.max_header  = 512;
+    self->super.max_header  = UCP_WIRE_MAX_HEADER;
     self->super.max_payload = 65536;
     *wire_p                 = &self->super;
     return UCS_OK;

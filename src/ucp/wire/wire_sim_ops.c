@@ -293,6 +293,7 @@ ucp_wire_sim_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
                  ucp_wire_key_t *key, ucp_wire_done_func_t done, void *arg)
 {
     ucp_wire_sim_node_t *node = ucp_wire_sim_enter(wire);
+    ucp_wire_sim_t *sim       = node->sim;
     ucp_wire_sim_event_t *read;
     ucs_status_t status;
 
@@ -302,10 +303,13 @@ ucp_wire_sim_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
         return status;
     }
     ++node->stats.gets;
-    (void)ucp_wire_sim_link(node, peer, node->clock, 0, &read->time);
-    (void)ucp_wire_sim_link(&node->sim->nodes[peer], wire->self, read->time,
-                            length, &read->then->time);
-    ucp_wire_sim_push(&node->sim->links, read);
+    /* A NIC sends a request between the packets of what others read here and of
+     * what it writes: it waits for neither */
+    read->time = node->clock + sim->params.latency +
+                 ucp_wire_sim_random(sim, sim->params.jitter + 1);
+    (void)ucp_wire_sim_link(&sim->nodes[peer], wire->self, read->time, length,
+                            &read->then->time);
+    ucp_wire_sim_push(&sim->links, read);
     return UCS_INPROGRESS;
 }
 

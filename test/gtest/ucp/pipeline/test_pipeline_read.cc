@@ -14,12 +14,13 @@ protected:
         begin();
     }
 
-    void begin(unsigned send_fails = 0, uint64_t reg_base = 100000)
+    void begin(unsigned send_fails = 0, uint64_t reg_base = 100000,
+               size_t fragment = 1 << 17)
     {
         options             = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
         options.rdma_offset = UCX_PIPELINE_DERIVED;
-        options.fragment    = 1 << 17;
-        auto network          = pipeline_world::network(2, 1);
+        options.fragment    = fragment;
+        auto network          = pipeline_world::network(3, 1);
         network.copy_per_byte = 1;
         network.reg_base      = reg_base;
         network.send_fails    = send_fails;
@@ -33,6 +34,22 @@ protected:
             transfer();
         }
         return world->stats(1).gets > 0;
+    }
+
+    /* Both ends have registered a message of `length` bytes, fragment by
+     * fragment */
+    void begin_long(size_t length)
+    {
+        begin();
+        source.resize(length);
+        for (size_t i = 0; i < length; ++i) {
+            source[i] = (char)(i * 2654435761u >> 24);
+        }
+        target.resize(length);
+        transfer();
+        transfer();
+        ASSERT_GE(kept(0), length); /* one fragment may lie otherwise there */
+        ASSERT_EQ(length, kept(1));
     }
 
     size_t kept(unsigned node) const
@@ -69,8 +86,9 @@ TEST_F(test_pipeline_read, both_ends_register_at_once)
     while (world->stats(0).puts == 0) {
         ASSERT_TRUE(world->step());
         /* it is not asked for a fragment by then, the receiver registers */
-        is_sender_first |= world->stats(0).registrations >
-                           sender.registrations;
+        is_sender_first |= (world->stats(0).puts == 0) &&
+                           (world->stats(0).registrations >
+                            sender.registrations);
     }
     world->run();
     EXPECT_EQ(UCS_OK, end(out));
@@ -100,6 +118,27 @@ TEST_F(test_pipeline_read, a_short_buffer_that_is_new_is_copied_at_any_cost)
     EXPECT_EQ(before, world->stats(1).registrations);
 }
 
+/* One of two fragments is no faster in fragments, and one of more than some is */
+TEST_F(test_pipeline_read, a_message_of_some_fragments_is_copied_as_a_whole)
+{
+    for (bool is_short : {true, false}) {
+        begin();
+        source.assign((is_short ? 3 : 5) << 17, 's');
+        target.resize(source.size());
+        uint64_t before = world->stats(1).registrations;
+        transfer();
+        EXPECT_EQ(is_short, world->stats(1).registrations == before);
+        EXPECT_EQ(is_short,
+                  world->pipeline_stats(0).copied == source.size());
+        for (int i = 0; (i < 10) && (world->stats(1).gets == 0); ++i) {
+            transfer();
+        }
+        uint64_t gets = world->stats(1).gets;
+        transfer();
+        EXPECT_EQ(is_short, world->stats(1).gets == gets + 1);
+    }
+}
+
 /* Also across what is an end of a long message's fragments */
 TEST_F(test_pipeline_read, a_short_buffer_is_one_registration_wherever_it_lies)
 {
@@ -120,12 +159,12 @@ TEST_F(test_pipeline_read, a_short_buffer_is_one_registration_wherever_it_lies)
     EXPECT_EQ(source.size(), kept(1));
 }
 
-/* What a longer message left here are two segments: they are written to, and
+/* What a longer message left here are two segments: both are read into, and
  * nothing is registered again */
-TEST_F(test_pipeline_read, what_is_kept_in_segments_is_not_read)
+TEST_F(test_pipeline_read, what_is_kept_in_segments_is_read_in_pieces)
 {
     ASSERT_TRUE(warm_up()); /* the sender's is registered as a whole */
-    std::vector<char> memory(8 << 17), longer(3 << 17, 'l');
+    std::vector<char> memory(8 << 17), longer(6 << 17, 'l');
     uintptr_t edge = ((uintptr_t)memory.data() + (1 << 18)) & ~((1ul << 17) - 1);
     char *room     = (char*)(edge - 40000);
     uint64_t gets  = 0, registrations = 0;
@@ -142,8 +181,131 @@ TEST_F(test_pipeline_read, what_is_kept_in_segments_is_not_read)
         EXPECT_EQ(UCS_OK, end(in));
         EXPECT_EQ(0, memcmp(room, from.data(), from.size()));
     }
-    EXPECT_EQ(gets, world->stats(1).gets);
+    EXPECT_EQ(gets + 2, world->stats(1).gets);
     EXPECT_EQ(registrations, world->stats(1).registrations);
+}
+
+/* Both ends have a message of eight fragments registered by these */
+TEST_F(test_pipeline_read, a_long_message_is_read_fragment_by_fragment)
+{
+    begin_long(1 << 20);
+    auto sender = world->stats(0), receiver = world->stats(1);
+    uint64_t copied = world->pipeline_stats(0).copied;
+    target.assign(target.size(), 't');
+    transfer();
+    EXPECT_EQ(sender.messages + 1, world->stats(0).messages);
+    EXPECT_EQ(receiver.messages + 1, world->stats(1).messages);
+    EXPECT_GE(world->stats(1).gets, receiver.gets + 8);
+    EXPECT_LE(world->stats(1).gets, receiver.gets + 9); /* as it lies */
+    EXPECT_EQ(sender.puts, world->stats(0).puts);
+    EXPECT_EQ(copied, world->pipeline_stats(0).copied);
+    EXPECT_EQ(sender.registrations, world->stats(0).registrations);
+    EXPECT_EQ(receiver.registrations, world->stats(1).registrations);
+    EXPECT_EQ(target.size(), kept(1));
+    EXPECT_EQ(0u, world->stats(1).keys);
+}
+
+/* What this node says to others travels behind what they read of it */
+TEST_F(test_pipeline_read, a_long_message_is_read_some_fragments_at_a_time)
+{
+    begin_long(1 << 20);
+    uint64_t before = world->stats(1).gets, at_once;
+    auto in = recv(target, 1), out = send(source, 1);
+    while (world->stats(1).gets == before) {
+        ASSERT_TRUE(world->step());
+    }
+    at_once = world->stats(1).gets - before;
+    world->run();
+    EXPECT_EQ(UCS_OK, end(out));
+    EXPECT_EQ(UCS_OK, end(in));
+    EXPECT_GE(at_once, 2u);
+    EXPECT_LT(at_once, 8u);
+    EXPECT_GE(world->stats(1).gets, before + 8);
+}
+
+/* A node that has written nothing tells the next one in its own MATCH, whose
+ * fragments follow from it */
+TEST_F(test_pipeline_read, what_is_read_says_what_the_wire_costs)
+{
+    for (bool is_read : {false, true}) {
+        begin(0, 100000, 0);
+        source.resize(1 << 20);
+        target.resize(1 << 20);
+        for (unsigned i = 0; i < (is_read ? 5 : 1); ++i) {
+            transfer();
+        }
+        EXPECT_EQ(is_read, world->stats(1).gets > 0);
+        std::vector<char> more(8 << 20, 'm'), room(8 << 20);
+        uint64_t before = world->stats(1).puts;
+        ucx_pipeline_request_h out, in;
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[2], 1, 1, ~0ull,
+                                            room.data(), room.size(), &in));
+        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[1], 2, 1, more.data(),
+                                            more.size(), &out));
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+        EXPECT_EQ(more, room);
+        EXPECT_EQ(is_read, world->stats(1).puts - before < 10);
+    }
+}
+
+/* Part of it is not registered any more at one of the ends: it is asked for, and
+ * only that part is registered again */
+TEST_F(test_pipeline_read, a_long_message_that_lacks_a_part_is_asked_for)
+{
+    for (unsigned node = 0; node < 2; ++node) {
+        begin_long(1 << 20);
+        auto &bytes = (node == 0) ? source : target;
+        ucp_pipeline_unmapped(world->nodes[node], &bytes[600000], 1);
+        auto before       = world->stats(node);
+        uint64_t gets     = world->stats(1).gets;
+        target.assign(target.size(), 't');
+        transfer();
+        EXPECT_EQ(gets, world->stats(1).gets);
+        EXPECT_EQ(before.registrations + 1, world->stats(node).registrations);
+        EXPECT_EQ(0u, world->stats(1).keys);
+        target.assign(target.size(), 't');
+        transfer();
+        EXPECT_GE(world->stats(1).gets, gets + 8);
+    }
+}
+
+/* Where the keys of all of it find no room nothing is offered */
+TEST_F(test_pipeline_read, a_message_of_too_many_fragments_is_written)
+{
+    begin_long(100 << 17);
+    auto before = world->stats(1);
+    transfer();
+    EXPECT_EQ(before.gets, world->stats(1).gets);
+    EXPECT_EQ(before.registrations, world->stats(1).registrations);
+    EXPECT_GE(world->stats(0).puts, 100u);
+}
+
+/* The ends of one end's registrations are not those of the other's */
+TEST_F(test_pipeline_read, what_either_end_registered_otherwise_is_cut_for_both)
+{
+    begin_long(1 << 20);
+    auto registrations = world->stats(0).registrations +
+                         world->stats(1).registrations;
+    size_t offset      = 3 << 16;
+    for (int i = 0; i < 2; ++i) { /* part of it, to where it did not go */
+        ucx_pipeline_request_h out, in;
+        uint64_t gets = world->stats(1).gets;
+        std::fill(target.begin(), target.end(), 't');
+        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
+                                            &target[offset], 500000, &in));
+        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, 1,
+                                            &source[i * 12345], 500000, &out));
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+        EXPECT_EQ(0, memcmp(&target[offset], &source[i * 12345], 500000));
+        EXPECT_GE(world->stats(1).gets, gets + 4);
+        EXPECT_LE(world->stats(1).gets, gets + 10);
+    }
+    EXPECT_EQ(registrations, world->stats(0).registrations +
+                             world->stats(1).registrations);
 }
 
 /* It came back before it was registered at all */

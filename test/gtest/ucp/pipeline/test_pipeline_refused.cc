@@ -130,16 +130,33 @@ protected:
         EXPECT_EQ(UCS_OK, end(in));
     }
 
-    /* Node 0 sends MATCH with these bytes for a key, and says where it lies */
-    void offer(const void *key, size_t key_length, uint64_t address,
+    /* Up to `end` one registration has it, by this key */
+    static std::vector<char> told(uint64_t end, const void *key,
+                                  uint64_t key_length)
+    {
+        uint64_t numbers[] = {end, key_length};
+        std::vector<char> bytes((char*)numbers, (char*)(numbers + 2));
+        bytes.insert(bytes.end(), (char*)key, (char*)key + key_length);
+        return bytes;
+    }
+
+    /* Node 0 sends MATCH with these bytes behind it, and says where it lies */
+    void offer(const std::vector<char> &keys, uint64_t address,
                const std::vector<char> &payload = {})
     {
         header match = {MAGIC, MATCH, address, 7, 1, 0, target.size(), 0};
         std::vector<char> bytes((char*)&match, (char*)(&match + 1));
-        bytes.insert(bytes.end(), (char*)key, (char*)key + key_length);
+        bytes.insert(bytes.end(), keys.begin(), keys.end());
         EXPECT_GE(ucp_wire_am_send(ucp_pipeline_wire(world->nodes[0]), 1,
                                    bytes.data(), bytes.size(), payload.data(),
                                    payload.size(), NULL, NULL), UCS_OK);
+    }
+
+    /* All of it by one key */
+    void offer(const void *key, size_t key_length, uint64_t address,
+               const std::vector<char> &payload = {})
+    {
+        offer(told(target.size(), key, key_length), address, payload);
     }
 
     void tell(header what, size_t bytes = 0)
@@ -170,6 +187,22 @@ protected:
         return world->stats(1).gets;
     }
 
+    /* Nothing was read of what these receives are for, and nothing is left */
+    void nothing_is_read(const std::vector<ucx_pipeline_request_h> &reqs,
+                         uint64_t gets_before)
+    {
+        world->run();
+        EXPECT_EQ(gets_before, gets());
+        EXPECT_EQ(0u, world->stats(1).keys);
+        ucp_wire_mem_dereg(wire(), m_mem);
+        world->kill(0);
+        world->kill(2);
+        world->run();
+        for (auto req : reqs) {
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, end(req));
+        }
+    }
+
     std::vector<char> m_sink = std::vector<char>(100000), m_memory;
     ucp_wire_mem_t *m_mem    = NULL;
     const void *m_key        = NULL;
@@ -194,15 +227,89 @@ TEST_F(test_pipeline_refused_read, a_key_that_cannot_be_one_is_overlooked)
     offer(m_key, m_key_length, UINT64_MAX - 10);
     receive();
     offer(m_key, m_key_length, address, {'a'}); /* some of it came */
+    nothing_is_read(reqs, before);
+}
+
+TEST_F(test_pipeline_refused_read, offers_that_are_not_of_the_message_are_too)
+{
+    open_memory();
+    uint64_t before = gets(), length = target.size();
+    auto key        = [&](uint64_t end) {
+        return told(end, m_key, m_key_length);
+    };
+    auto cut = [](std::vector<char> bytes, size_t by) {
+        bytes.resize(bytes.size() - by);
+        return bytes;
+    };
+    auto both = [](std::vector<char> bytes, const std::vector<char> &more) {
+        bytes.insert(bytes.end(), more.begin(), more.end());
+        return bytes;
+    };
+    std::vector<ucx_pipeline_request_h> reqs;
+    for (const auto &keys : {
+             key(length - 1),                            /* not all of it */
+             key(length + 1),                            /* more */
+             key(UINT64_MAX),
+             both(key(length), key(length)),             /* some of it twice */
+             both(key(length / 2), key(length / 2 - 1)),
+             both(key(0), key(length)),                  /* nothing first */
+             both(key(length / 2), told(length, m_key, 0)),
+             both(key(length), cut(key(length), m_key_length + 1)),
+             cut(key(length), m_key_length),             /* no key */
+             cut(key(length), 1),                        /* less of it */
+         }) {
+        reqs.push_back(recv(target, 1));
+        offer(keys, (uintptr_t)m_memory.data());
+    }
+    nothing_is_read(reqs, before);
+}
+
+/* Those that are right are read, as many as they are */
+TEST_F(test_pipeline_refused_read, offers_of_all_of_the_message_are_taken)
+{
+    open_memory();
+    uint64_t before = gets(), length = target.size();
+    auto keys = told(1, m_key, m_key_length);
+    for (uint64_t end : {length / 3, length - 1, length}) {
+        auto next = told(end, m_key, m_key_length);
+        keys.insert(keys.end(), next.begin(), next.end());
+    }
+    auto in = recv(target, 1);
+    offer(keys, (uintptr_t)m_memory.data());
+    while (!ucx_pipeline_test(in, NULL)) {
+        ASSERT_TRUE(world->step());
+    }
+    EXPECT_EQ(m_memory, target); /* when it ends, not only in the end */
+    EXPECT_EQ(UCS_OK, end(in));
     world->run();
-    EXPECT_EQ(before, gets());
+    EXPECT_EQ(before + 4, gets());
     EXPECT_EQ(0u, world->stats(1).keys);
     ucp_wire_mem_dereg(wire(), m_mem);
-    world->kill(0);
-    world->kill(2);
-    world->run();
-    for (auto req : reqs) {
-        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, end(req));
+}
+
+/* One of two keys is nobody's: the other read is waited for, then all of it is
+ * asked for */
+TEST_F(test_pipeline_refused_read, what_is_read_in_part_is_asked_for)
+{
+    for (bool is_first : {true, false}) {
+        SetUp();
+        open_memory();
+        uint64_t before = gets(), asked = world->stats(1).messages;
+        std::vector<char> key((char*)m_key, (char*)m_key + m_key_length);
+        std::fill(key.begin() + m_key_length / 2, key.end(), 0x7f);
+        auto keys = told(50000, is_first ? key.data() : m_key, m_key_length);
+        auto rest = told(target.size(), is_first ? m_key : key.data(),
+                         m_key_length);
+        keys.insert(keys.end(), rest.begin(), rest.end());
+        auto in = recv(target, 1);
+        offer(keys, (uintptr_t)m_memory.data());
+        world->run();
+        EXPECT_EQ(before + 2, gets());
+        EXPECT_EQ(asked + 2, world->stats(1).messages); /* ACK and READY */
+        EXPECT_EQ(0u, world->stats(1).keys);
+        EXPECT_FALSE(ucx_pipeline_test(in, NULL));
+        ucp_wire_mem_dereg(wire(), m_mem);
+        lose_peers(in);
     }
 }
 
