@@ -451,30 +451,34 @@ TEST_F(test_pipeline, copies_of_a_short_message_overlap)
 TEST_F(test_pipeline_ring, a_message_does_not_hold_up_what_is_answered)
 {
     /* While a message moves to node 1, one comes from there. What node 0 answers
-     * is not to wait until its own message has left. */
+     * is not to wait until its own message has left: one that is read, and one of
+     * so many fragments that it is written. */
     PIPELINE_TEST_NEEDS_UCM();
-    start_ring(UCX_PIPELINE_MODE_CACHE, 2, 1.346, 1980, 7000);
-    set_length(4 << 20);
-    for (int i = 0; i < 3; ++i) {
-        turn(); /* all is kept then */
-    }
-    uint64_t start = now();
-    ucx_pipeline_request_h reqs[2][2];
-    for (unsigned node = 0; node < 2; ++node) {
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1 - node], node, 1,
-                                            ~0ull, in[2 - 2 * node].data(),
-                                            4 << 20, &reqs[node][0]));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[node], 1 - node, 1,
-                                            out[2 * node].data(), 4 << 20,
-                                            &reqs[node][1]));
-        while ((node == 0) && (now() - start < 1000000) && world->step()) {
+    for (size_t length : {4u << 20, 32u << 20}) {
+        start_ring(UCX_PIPELINE_MODE_CACHE, 2, 1.346, 1980, 7000);
+        set_length(length);
+        for (int i = 0; i < 3; ++i) {
+            turn(); /* all is kept then */
         }
-    }
-    world->run();
-    EXPECT_LT(now() - start, 1.346 * (4 << 20) * 1.5);
-    for (auto &pair : reqs) {
-        EXPECT_EQ(UCS_OK, end(pair[0]));
-        EXPECT_EQ(UCS_OK, end(pair[1]));
+        uint64_t start = now(), gets = world->stats(0).gets;
+        ucx_pipeline_request_h reqs[2][2];
+        for (unsigned node = 0; node < 2; ++node) {
+            EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1 - node], node, 1,
+                                                ~0ull, in[2 - 2 * node].data(),
+                                                length, &reqs[node][0]));
+            EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[node], 1 - node, 1,
+                                                out[2 * node].data(), length,
+                                                &reqs[node][1]));
+            while ((node == 0) && (now() - start < 1000000) && world->step()) {
+            }
+        }
+        world->run();
+        EXPECT_LT(now() - start, 1.346 * length * 1.5);
+        EXPECT_EQ(length == 4u << 20, world->stats(0).gets > gets);
+        for (auto &pair : reqs) {
+            EXPECT_EQ(UCS_OK, end(pair[0]));
+            EXPECT_EQ(UCS_OK, end(pair[1]));
+        }
     }
 }
 

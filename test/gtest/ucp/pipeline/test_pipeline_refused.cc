@@ -334,17 +334,26 @@ TEST_F(test_pipeline_refused_read, nothing_else_is_taken_for_what_is_read)
 {
     open_memory();
     auto in = recv(target, 1);
-    uint64_t before = world->pipeline_stats(1).refused;
-    offer(m_key, m_key_length, (uintptr_t)m_memory.data());
+    uint64_t before = world->pipeline_stats(1).refused, told_of = 0;
+    uint64_t piece  = target.size() / 10;
+    std::vector<char> keys;
+    for (int i = 1; i <= 10; ++i) { /* the last ones wait for the first ones */
+        auto next = told(i * piece, m_key, m_key_length);
+        keys.insert(keys.end(), next.begin(), next.end());
+    }
+    offer(keys, (uintptr_t)m_memory.data());
     for (uint64_t index = 0; index < NUM_IDS; ++index) {
         for (uint64_t generation = 1; generation < 20; ++generation) {
             uint64_t to = (generation << 32) | index;
-            tell({MAGIC, DATA, to, 7, 0, 0, 0, 0}, 100);
-            tell({MAGIC, FIN, to, 7, 0, 0, target.size(), 0});
+            for (uint64_t offset : {uint64_t(0), 9 * piece}) {
+                tell({MAGIC, DATA, to, 7, 0, offset, 0, 0}, 100);
+                tell({MAGIC, FIN, to, 7, 0, offset, piece, 0});
+                told_of += 2;
+            }
         }
     }
     world->run();
-    EXPECT_EQ(before + 2 * NUM_IDS * 19, world->pipeline_stats(1).refused);
+    EXPECT_EQ(before + told_of, world->pipeline_stats(1).refused);
     EXPECT_EQ(UCS_OK, end(in));
     EXPECT_EQ(m_memory, target);
     ucp_wire_mem_dereg(wire(), m_mem);
