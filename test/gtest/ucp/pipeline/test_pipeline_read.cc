@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-/* Messages that are no longer than a fragment, between the same two buffers */
+/* Messages between the same two buffers, short and long ones */
 class test_pipeline_read : public test_pipeline {
 protected:
     void SetUp() override
