@@ -185,7 +185,7 @@ test_pipeline() {
     mpi_run "$1" -n 2 "$MPI_PROGRAMS/verify.$1" --iterations 1 --max-size 1m \
         2>&1 | tee "$OUTDIR/pipeline.$1"
     [ "${PIPESTATUS[0]}" -eq 0 ] && reports_check "pipeline-$1" &&
-        [ "$(grep -c ' bytes written' "$OUTDIR/pipeline.$1")" -eq 2 ] &&
+        [ "$(grep -o ' bytes written' "$OUTDIR/pipeline.$1" | wc -l)" -eq 2 ] &&
         ! grep ' 0 registrations' "$OUTDIR/pipeline.$1"
 }
 
