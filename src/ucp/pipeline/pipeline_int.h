@@ -326,6 +326,7 @@ void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
 ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
                                              size_t end);
 void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece);
+void ucp_pipeline_pieces_delete(ucx_pipeline_request_h req);
 
 /* pipeline_post.c */
 ucs_status_t ucp_pipeline_post(ucx_pipeline_h self, unsigned peer,

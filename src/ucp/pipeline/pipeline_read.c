@@ -26,21 +26,18 @@ int ucp_pipeline_read_done(ucx_pipeline_request_h req,
     return 1;
 }
 
-static void ucp_pipeline_read_drop_pieces(ucx_pipeline_request_h req)
+/* As if nothing had been read */
+static void ucp_pipeline_read_take_back(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_piece_t *piece, *next;
-
-    ucs_list_for_each_safe(piece, next, &req->pieces, list) {
-        ucp_pipeline_piece_delete(piece);
-    }
+    ucp_pipeline_pieces_delete(req);
+    req->next = 0;
+    req->read = UCP_PIPELINE_UNREAD;
 }
 
 /* It cannot be read: it is asked for */
 static void ucp_pipeline_read_give_up(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_read_drop_pieces(req);
-    req->next = 0;
-    req->read = UCP_PIPELINE_UNREAD;
+    ucp_pipeline_read_take_back(req);
     ucp_pipeline_request_release(req);
 }
 
@@ -60,7 +57,7 @@ void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
     }
     self->stats.read += req->total;
     req->done         = req->total;
-    ucp_pipeline_read_drop_pieces(req);
+    ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_complete(req, UCS_OK);
 }
 
@@ -119,7 +116,7 @@ static void ucp_pipeline_read_more(ucx_pipeline_request_h req)
 
     ucs_list_for_each(piece, &req->pieces, list) {
         if (req->is_refused || (req->status != UCS_OK) ||
-            (req->ops >= UCP_PIPELINE_WRITES)) {
+            (req->ops >= UCP_PIPELINE_MOVES)) {
             break;
         }
         if (piece->moved > 0) {
@@ -206,8 +203,7 @@ int ucp_pipeline_read_begin(ucx_pipeline_request_h req)
     }
     status = ucp_pipeline_read_cut(req);
     if (status == UCS_ERR_NO_MEMORY) {
-        ucp_pipeline_read_drop_pieces(req);
-        req->next                 = 0;
+        ucp_pipeline_read_take_back(req);
         req->pipeline->is_starved = 1;
         return 1;
     } else if (status != UCS_OK) {

@@ -316,14 +316,10 @@ int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
 
 void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status)
 {
-    ucp_pipeline_piece_t *piece, *next;
-
     if (req->read == UCP_PIPELINE_READING) {
         req->status = status; /* until it ends, the buffer is written to */
         return;
     }
-    ucs_list_for_each_safe(piece, next, &req->pieces, list) {
-        ucp_pipeline_piece_delete(piece);
-    }
+    ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_complete(req, status);
 }

@@ -171,3 +171,12 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
     --piece->req->num_pieces;
     free(piece);
 }
+
+void ucp_pipeline_pieces_delete(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_piece_t *piece, *next;
+
+    ucs_list_for_each_safe(piece, next, &req->pieces, list) {
+        ucp_pipeline_piece_delete(piece);
+    }
+}

@@ -24,15 +24,12 @@ void ucp_pipeline_send_check(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
     ucp_pipeline_header_t header = {0};
-    ucp_pipeline_piece_t *piece, *next;
 
     if (req->complete || (req->ops > 0)) {
         return;
     }
     if (req->status != UCS_OK) {
-        ucs_list_for_each_safe(piece, next, &req->pieces, list) {
-            ucp_pipeline_piece_delete(piece);
-        }
+        ucp_pipeline_pieces_delete(req);
         if (req->acked && (self->failed[req->peer] == UCS_OK)) {
             header.type = UCP_PIPELINE_ABORT;
             header.to   = req->remote;
@@ -284,7 +281,7 @@ static ucp_pipeline_piece_t *ucp_pipeline_send_next(ucx_pipeline_h self)
 
     ucs_list_for_each(req, &self->active, list) {
         if ((req->kind != UCP_PIPELINE_SEND) || (req->status != UCS_OK) ||
-            (req->num_writes >= UCP_PIPELINE_WRITES)) {
+            (req->num_writes >= UCP_PIPELINE_MOVES)) {
             continue;
         }
         ucs_list_for_each(piece, &req->pieces, list) {

@@ -107,10 +107,11 @@
  *  of 64 KiB. Double: longer lists. */
 #define UCP_PIPELINE_AHEAD 256
 
-/** Fragments of a message that are being written or read at a time, in b_eff's rings of
- *  docs/paper_b.md at the costs of 2006. Half: nothing changes. Double: a tenth
- *  less, as answers to others travel behind what was given to the link. */
-#define UCP_PIPELINE_WRITES 4
+/** Fragments of a message that are being written or read at a time. Of b_eff's rings
+ *  in docs/paper_b.md at the costs of 2006, when all were written: half: nothing
+ *  changes. Double: a tenth less, as answers to others travel behind what was given
+ *  to the link. */
+#define UCP_PIPELINE_MOVES 4
 
 /** Bytes kept, mode cache. Half and double: as the user's memory allows. */
 #define UCP_PIPELINE_CACHE_BYTES (256ul * 1024 * 1024)

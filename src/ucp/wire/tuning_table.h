@@ -7,7 +7,7 @@
 /**
  * @file tuning_table.h
  *
- * The constants that steer wire_ucp.
+ * The constants that steer wire_ucp; the headers of all wires are bounded alike.
  */
 
 /** Messages have this number among UCP's active messages; the worker is ours
