@@ -23,6 +23,11 @@ def figures:
         buffers: .fig1.buffers,
         time_us: .fig1.sender.median_us,
         p90_us: .fig1.sender.p90_us,
+        # The loop computes until a time, which hides what the helper took of it
+        run_seconds: ([.fig1.sender, .fig1.receiver]
+                      | map(. as $rank | .elapsed_seconds +
+                            ([$r[] | select(.pid == $rank.pid)
+                              | .helper_cpu_seconds] | add // 0)) | max),
         cpu_share: ([.fig1.sender, .fig1.receiver]
                     | map(.cpu_share) | min),
         vmpin_peak: ([.fig1.sender, .fig1.receiver]
@@ -60,12 +65,13 @@ def row($runs; $policy):
     ($runs | map(select(.policy == $policy))) as $own
     | {mpi: $own[0].mpi, size: $own[0].size, reuse: $own[0].reuse,
        messages: $own[0].messages, buffers: $own[0].buffers, policy: $policy}
-    + ($own | medians(["time_us", "p90_us", "cpu_share", "peak", "average", "byte_seconds",
+    + ($own | medians(["time_us", "p90_us", "run_seconds", "cpu_share", "peak", "average", "byte_seconds",
                        "limit", "leave_pinned", "vmpin_peak", "vmpin_pools",
                        "vmpin_average", "later", "on_time", "late", "missed",
                        "wasted"]))
     + {time_ratio: pair_ratio($runs; $policy; "leave_pinned"; "time_us"),
        time_ratio_on_demand: pair_ratio($runs; $policy; "on_demand"; "time_us"),
+       run_ratio: pair_ratio($runs; $policy; "leave_pinned"; "run_seconds"),
        peak_ratio: pair_ratio($runs; $policy; "leave_pinned"; "peak"),
        average_ratio: pair_ratio($runs; $policy; "leave_pinned"; "average")};
 

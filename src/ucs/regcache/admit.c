@@ -164,14 +164,13 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
 /* A use is never refused for a ceiling of ours, but all that could give
  * something up are asked. The lock is let go now and then. @return Nonzero if
  * it fits; it is claimed in any case. */
-static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length,
-                                  uint64_t now)
+static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length)
 {
     unsigned asked = 0;
     ucs_regcache_answer_t answer;
     int is_local;
 
-    ucs_regcache_soft_make_room(cache, length, now);
+    ucs_regcache_soft_make_room(cache, length);
     while ((ucs_regcache_excess(cache, length) > 0) &&
            ucs_regcache_finish_leaving(cache)) {
     }
@@ -216,7 +215,7 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
         (cache->account.small >= cache->tuning.small_max)) {
         ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
     }
-    fits = is_use ? ucs_regcache_admit_use(cache, length, now) :
+    fits = is_use ? ucs_regcache_admit_use(cache, length) :
                     ucs_regcache_admit_ahead(cache, region);
     if (!fits && !is_use) {
         return 0;

@@ -86,8 +86,7 @@ void ucs_regcache_soft_posted(ucs_regcache_h cache, size_t posted);
 
 /** A use is about to pin @a length bytes: evict what is idle until they stay
  *  below the soft ceiling, or nothing is. The lock is let go meanwhile. */
-void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
-                                 uint64_t now);
+void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length);
 
 /** A region goes, or is not registered, for want of room. */
 void ucs_regcache_soft_give_up(ucs_regcache_region_t *region);

@@ -55,9 +55,10 @@ void ucs_regcache_floor_init(ucs_regcache_h cache);
  *          that they take half of what the floor lets all cost more. */
 double ucs_regcache_floor_between(ucs_regcache_h cache, double look_ns);
 
-/** A use registers memory that was not registered before. Under the lock. */
-void ucs_regcache_floor_came(ucs_regcache_h cache,
-                             const ucs_regcache_request_t *request);
+/** The first use of the pages from @a first to @a last, which was not on time, or
+ *  was so because it was announced. Under the lock. */
+void ucs_regcache_floor_came(ucs_regcache_h cache, uintptr_t first,
+                             uintptr_t last);
 
 /** The thread that ends a use deregisters a region which the policy does not
  *  hold. Under the lock. */

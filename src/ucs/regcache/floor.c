@@ -27,19 +27,17 @@ void ucs_regcache_floor_init(ucs_regcache_h cache)
 
 /* By the model: a registration that was preempted, or whose pages were not there
  * yet, is no fault of the policy */
-static uint64_t ucs_regcache_floor_cost(ucs_regcache_h cache,
-                                        const ucs_regcache_request_t *request)
+static uint64_t ucs_regcache_floor_cost(ucs_regcache_h cache, uintptr_t first,
+                                        uintptr_t last)
 {
-    size_t pages = (request->last - request->first) /
-                   (cache->config.page_mask + 1);
-
-    return ucs_regcache_missed_ns(cache, pages);
+    return ucs_regcache_missed_ns(cache, (last - first) /
+                                                 (cache->config.page_mask + 1));
 }
 
-void ucs_regcache_floor_came(ucs_regcache_h cache,
-                             const ucs_regcache_request_t *request)
+void ucs_regcache_floor_came(ucs_regcache_h cache, uintptr_t first,
+                             uintptr_t last)
 {
-    cache->floor.came_ns += ucs_regcache_floor_cost(cache, request);
+    cache->floor.came_ns += ucs_regcache_floor_cost(cache, first, last);
 }
 
 void ucs_regcache_floor_missed(ucs_regcache_h cache,
@@ -48,7 +46,8 @@ void ucs_regcache_floor_missed(ucs_regcache_h cache,
     if (cache->floor.is_kept &&
         !ucs_extents_covers(&cache->memory.barred, request->first,
                             request->last)) {
-        cache->floor.lost_ns += ucs_regcache_floor_cost(cache, request);
+        cache->floor.lost_ns += ucs_regcache_floor_cost(cache, request->first,
+                                                        request->last);
     }
 }
 

@@ -157,7 +157,7 @@ static int ucs_regcache_see(ucs_regcache_h cache,
             ucs_regcache_floor_missed(cache, request);
         } else {
             ++cache->account.cold;
-            ucs_regcache_floor_came(cache, request);
+            ucs_regcache_floor_came(cache, request->first, request->last);
         }
     }
     ucs_regcache_account(cache, request->now);

@@ -45,10 +45,9 @@ static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,
     }
 }
 
-void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
-                                 uint64_t now)
+void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length)
 {
-    uint64_t in_use, lost_ns;
+    uint64_t in_use;
     size_t bytes;
 
     if (!cache->soft.is_kept) {
@@ -63,10 +62,8 @@ void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length,
             ucs_regcache_let_others(cache);
             continue;
         }
-        lost_ns = ucs_predict_cost_estimate(
+        cache->floor.lost_ns += ucs_predict_cost_estimate(
                 &cache->cost.dereg, bytes / (cache->config.page_mask + 1));
-        cache->floor.lost_ns += lost_ns;
-        ucs_regcache_soft_lost(cache, lost_ns, now);
     }
     /* All else is in use, or another thread is about to release it */
     in_use             = ucs_first_sum_get(&cache->use.bytes) + length;
@@ -97,13 +94,15 @@ void ucs_regcache_soft_missed(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, uint64_t now)
 {
     uint64_t lapsed = region->lapsed;
+    size_t pages;
 
     region->lapsed = 0;
     if (cache->soft.is_kept && (lapsed >= now)) {
+        pages = ucs_regcache_pages(cache, region);
         ucs_regcache_soft_lost(cache,
-                               ucs_regcache_missed_ns(
-                                       cache,
-                                       ucs_regcache_pages(cache, region)),
+                               ucs_regcache_missed_ns(cache, pages) +
+                                       ucs_predict_cost_estimate(
+                                               &cache->cost.dereg, pages),
                                now);
     }
 }

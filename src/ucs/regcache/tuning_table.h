@@ -190,17 +190,17 @@ UCS_TUNING(double, floor_credit_ns, 1e9, "ns",
            "beside that and a missed use of each buffer. Less, and a helper's "
            "start on a busy core is enough",
            "not measured: no recording comes to it")
-UCS_TUNING(double, soft_weight, 3, "times",
+UCS_TUNING(double, soft_weight, 5, "times",
            "what a use is known to have lost for want of room under the soft "
            "ceiling that it counts: its partner waits as well, and plans that "
            "fail for it are followed less",
-           "half: predict +2 (+16), rent +2 (+19); double: predict -2 (-16), "
+           "half: predict +3 (+25), rent +1 (+11); double: predict -1 (-6), "
            "rent -1 (-7)")
 UCS_TUNING(double, soft_horizon_ns, 3e8, "ns",
            "of run time that room is paid for in any case: what is lost in the "
            "first moments says little of the rest, and a peak is for ever",
-           "half: predict 0 (+2), rent 0 (+3); double: predict 0 (-3), rent 0 "
-           "(+3)")
+           "half: predict 0 (-6), rent 0 (+3); double: predict 0 (+7), rent 0 "
+           "(+2)")
 
 /* What the program says (plan/announce.h), and steps while it waits */
 UCS_TUNING(uint64_t, idle_work_ns, 5000, "ns",

@@ -3,6 +3,7 @@
  */
 #include "announce_plan.h"
 #include "announcer.h"
+#include "rank.h"
 
 #include <ucs/regcache/account.h>
 #include <ucs/regcache/index.h>
@@ -248,6 +249,22 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     return found;
 }
 
+/* What the helper spends on a first use the use itself would have spent, pinned
+ * or not */
+static void
+ucs_regcache_announced_came(ucs_regcache_h cache,
+                            const ucs_regcache_announcement_t *of)
+{
+    if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) && of->has_acted &&
+        of->is_first) {
+        ucs_regcache_lock(cache);
+        ucs_regcache_floor_came(cache,
+                                ucs_regcache_page_down(cache, of->start),
+                                ucs_regcache_page_up(cache, of->end));
+        ucs_regcache_unlock(cache);
+    }
+}
+
 /* What a registration in the rank's own wait has cost of the use that it was
  * for, in missed uses: the message may have come in the midst of it, and waited
  * for the rest. When it did nobody knows: half of it, if it was there at the end,
@@ -277,6 +294,7 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
         return;
     }
     ucs_regcache_announced_learn(cache, of, use);
+    ucs_regcache_announced_came(cache, of);
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
@@ -406,7 +424,7 @@ static void ucs_regcache_announced_begin(ucs_regcache_h cache,
  * pinned twice. */
 static ucs_regcache_region_t *
 ucs_regcache_announced_open(ucs_regcache_h cache,
-                            const ucs_regcache_announcement_t *announcement,
+                            ucs_regcache_announcement_t *announcement,
                             unsigned access, uint64_t now)
 {
     ucs_regcache_request_t request = {
@@ -425,11 +443,14 @@ ucs_regcache_announced_open(ucs_regcache_h cache,
         NULL) {
         return NULL;
     }
+    announcement->is_first = !ucs_extents_covers(&cache->memory.seen,
+                                                 request.first, request.last);
     ucs_regcache_account(cache, now);
     ucs_extents_add(&cache->memory.seen, request.first, request.last);
     ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
                                             request.last - request.first);
     region = ucs_regcache_region_begin(cache, NULL, &request);
+    ucs_regcache_rank_first(region);
     ucs_regcache_announced_begin(cache, region);
     /* relaxed: the state changes under the lock alone, which is held */
     ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
@@ -455,7 +476,6 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
     if (region == NULL) {
         *region_p = ucs_regcache_announced_open(cache, announcement, access,
                                                 now);
-        announcement->is_first = (*region_p != NULL);
         return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
                                      UCS_REGCACHE_ANNOUNCED_REGISTER;
     }

@@ -22,6 +22,14 @@ static inline void ucs_regcache_rank_forget(ucs_regcache_region_t *region)
     ucs_store_relaxed(&region->again, 0);
 }
 
+/** The program has said that it is used next, for the first time: it is nearer
+ *  than all that lies idle. */
+static inline void ucs_regcache_rank_first(ucs_regcache_region_t *region)
+{
+    ucs_store_relaxed(&region->learned_start, UINT64_MAX); /* of no use */
+    ucs_store_relaxed(&region->again, UINT64_MAX);        /* == -1 */
+}
+
 /**
  * The predictor has learned of a use.
  *

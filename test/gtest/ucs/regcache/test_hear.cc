@@ -570,7 +570,11 @@ TEST_F(test_listen, a_use_that_begins_in_a_step_is_not_passed_over)
         unsigned reads = 0;
 
         world.open();
+        /* There is room for another beside: it would wait for the step that is
+         * interrupted to evict one */
+        ucs_regcache_memh_t beside = world.get(OTHER + SIZE, SIZE);
         world.use(OTHER, SIZE, 1000);
+        world.put(beside);
         world.step();
         for (unsigned i = 0; i < SOUNDS - 1; ++i) {
             sound.time = ++world.now;

@@ -92,6 +92,20 @@ TEST_F(test_regcache_soft, losses_raise_it)
     EXPECT_GT(w->stats().soft_ceiling_raises, 0u);
 }
 
+/* To deregister what does not come back costs the same sooner or later */
+TEST_F(test_regcache_soft, buffers_that_do_not_come_back_do_not_raise_it)
+{
+    w->params.max_slowdown = 0.005;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(i), MB);
+        w->advance(MS);
+    }
+    EXPECT_GT(w->stats().evicted, 0u);
+    EXPECT_EQ(0u, w->stats().soft_ceiling_raises);
+    EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+}
+
 /* Room is never more than leaving all pinned takes */
 TEST_F(test_regcache_soft, room_is_bounded_by_what_would_be_left_pinned)
 {
