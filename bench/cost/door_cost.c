@@ -44,9 +44,9 @@ static uint64_t door_walk(uintptr_t position UCS_V_UNUSED, uintptr_t caller)
     return caller | 1;
 }
 
-static int door_idle_step(uint64_t spare_ns UCS_V_UNUSED)
+static ucs_idle_outcome_t door_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 {
-    return 0;
+    return UCS_IDLE_HEARD;
 }
 
 static int door_open(void)

@@ -63,10 +63,10 @@ static uint64_t ear_walk(uintptr_t position, uintptr_t caller)
     return caller | 1;
 }
 
-static int ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
+static ucs_idle_outcome_t ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 {
     ear_listen();
-    return 1;
+    return UCS_IDLE_HEARD;
 }
 
 __attribute__((constructor)) static void ear_open(void)

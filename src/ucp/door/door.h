@@ -23,7 +23,7 @@
 BEGIN_C_DECLS
 
 /** Of the two structures below: stub and module may be of different builds. */
-#define UCP_DOOR_VERSION 4u
+#define UCP_DOOR_VERSION 5u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -38,7 +38,7 @@ typedef struct ucp_door_listener {
     uint64_t (*walk)(uintptr_t position, uintptr_t caller);
     /* An idle step, by a thread that has waited for so long, less what such
      * steps took: must not call UCP, nor wait */
-    int (*idle_step)(uint64_t spare_ns);
+    ucs_idle_outcome_t (*idle_step)(uint64_t spare_ns);
     /* A receive of a page or more was told, and UCP has it and is not done
      * with it: must not call UCP, nor wait */
     void (*posted)(uintptr_t address, size_t length);

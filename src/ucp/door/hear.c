@@ -303,13 +303,62 @@ unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
  * Idle steps
  */
 
+/* The first step of a wait hears what the program did since the last one, so it
+ * takes longer than one that finds nothing. If nothing was to be done for it in the
+ * latest such wait, there is no hurry to hear; but now and then it is tried. */
+static int ucp_door_idle_is_early(const ucp_door_thread_t *thread)
+{
+    return thread->is_worth || (thread->told == thread->heard) ||
+           ((thread->waits % UCP_DOOR_FIRST_TRIES) == 0);
+}
+
+/* @return For how long a thread has waited before a step, at least, ns */
+static uint64_t ucp_door_idle_after(const ucp_door_thread_t *thread)
+{
+    uint64_t after = UCP_DOOR_IDLE_SHARE * thread->idle_ns;
+
+    return (!thread->is_first || ucp_door_idle_is_early(thread)) ?
+                   after :
+                   ucs_max(after, UCP_DOOR_FIRST_SHARE * thread->first_ns);
+}
+
+/* A step has heard the program, or looked whether there was anything to hear */
+static void ucp_door_idle_heard(ucp_door_thread_t *thread, uint64_t took,
+                                int was_used)
+{
+    if (thread->told == thread->heard) {
+        thread->is_worth |= was_used;
+        return;
+    }
+    thread->told     = thread->heard;
+    thread->is_worth = was_used;
+    if (thread->is_first && !was_used) {
+        thread->first_ns = (thread->first_ns == 0) ?
+                                   took :
+                                   ucs_min(thread->first_ns, took);
+    }
+}
+
+static void ucp_door_idle_took(ucp_door_thread_t *thread, uint64_t took,
+                               ucs_idle_outcome_t outcome)
+{
+    thread->idle_ns  = (thread->idle_ns == 0) ? took :
+                                                ucs_min(thread->idle_ns, took);
+    thread->spare_ns = (thread->spare_ns > took) ? thread->spare_ns - took : 0;
+    if (outcome != UCS_IDLE_NOT_TAKEN) {
+        ucp_door_idle_heard(thread, took, outcome == UCS_IDLE_USED);
+        thread->is_first = 0;
+    }
+}
+
 void ucp_door_idle(void)
 {
     ucp_door_state_t *state             = ucp_door_get();
     const ucp_door_listener_t *listener = ucp_door_listens(state);
     ucp_door_thread_t *thread           = &ucp_door_thread;
     int saved                           = errno;
-    uint64_t now, waited, took;
+    ucs_idle_outcome_t outcome;
+    uint64_t now, waited;
 
     if (listener->idle_step == NULL) {
         return;
@@ -319,11 +368,13 @@ void ucp_door_idle(void)
     if (thread->empty == UCP_DOOR_IDLE_CALLS) {
         /* How long the first calls of a wait took is not known, and short */
         thread->spare_ns = 0;
+        thread->is_first = 1;
+        ++thread->waits;
         thread->idle_at  = now;
         return;
     }
     waited = now - thread->idle_at;
-    if (waited < UCP_DOOR_IDLE_SHARE * thread->idle_ns) {
+    if (waited < ucp_door_idle_after(thread)) {
         return;
     }
     thread->spare_ns += waited;
@@ -331,12 +382,9 @@ void ucp_door_idle(void)
     /* What the step does at UCP's entry points, nobody is to hear */
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
     ucs_add_relaxed(&state->idle_steps, 1);
-    (void)listener->idle_step(thread->spare_ns);
+    outcome = listener->idle_step(thread->spare_ns);
     ucp_door_leave(UCP_DOOR_OUTSIDE);
-    thread->idle_at  = ucp_door_now(state);
-    took             = thread->idle_at - now;
-    thread->idle_ns  = (thread->idle_ns == 0) ? took :
-                                                ucs_min(thread->idle_ns, took);
-    thread->spare_ns = (thread->spare_ns > took) ? thread->spare_ns - took : 0;
+    thread->idle_at = ucp_door_now(state);
+    ucp_door_idle_took(thread, thread->idle_at - now, outcome);
     errno = saved;
 }

@@ -51,6 +51,13 @@ typedef struct ucp_door_thread {
     uint64_t         idle_at;  /* ns, when the latest idle step of this wait
                                   ended, or else the first look at the clock */
     uint64_t         idle_ns;  /* the shortest idle step so far; 0: none */
+    uint64_t         first_ns; /* the shortest step that was the first of a wait,
+                                  heard operations and did nothing; 0: none */
+    uint64_t         told;     /* operations heard by the latest step */
+    unsigned         waits;    /* in which a step could have been taken */
+    unsigned         is_first; /* none in this wait yet */
+    unsigned         is_worth; /* the latest step that heard operations, or one
+                                  since, found something to be done */
     uint64_t         spare_ns; /* waited before the next one, and not spent */
     ucp_door_memo_t  memos[UCP_DOOR_MEMOS];
 } ucp_door_thread_t;

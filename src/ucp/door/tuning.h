@@ -64,6 +64,19 @@
  *  for looks. Double: idle steps begin up to two microseconds later. */
 #define UCP_DOOR_IDLE_CALLS 16u
 
+/** How much longer than the first step of a wait takes, which hears what the program
+ *  did, a thread has waited before it takes one if there was nothing to be done for
+ *  it in the latest such wait: the wait is longer by a sixteenth then. A quarter: it
+ *  falls into the end of waits of 5 to 10 us, and messages of 64 KB take 8 % longer.
+ *  Half and double: the program is heard in waits of 10 us, of 40 us and more. */
+#define UCP_DOOR_FIRST_SHARE 16u
+
+/** Of the waits in which a first step is put off so, one in so many takes it as
+ *  early as any: else nothing would be found in those that are too short for it.
+ *  Half: messages of 16 to 64 KB pay twice as much, some 4 %. Double: that the
+ *  program's receives are worth registering ahead is found twice as late. */
+#define UCP_DOOR_FIRST_TRIES 8u
+
 /** How much longer than an idle step takes that finds nothing a thread has
  *  waited before it takes one: a wait is at worst by one part in so many longer.
  *  Half: an 8-byte message between two ranks that take turns may meet a step in

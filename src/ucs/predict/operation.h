@@ -88,4 +88,13 @@ static inline void ucs_operation_listen(ucs_operation_wants_t *wants,
     ucs_add_relaxed(&wants->all, listens ? 1 : UINT64_MAX);
 }
 
+
+/** What came of a step by a thread that waits. */
+typedef enum ucs_idle_outcome {
+    UCS_IDLE_NOT_TAKEN, /* another is under way, say: nothing was heard */
+    UCS_IDLE_HEARD,     /* nothing was to be done */
+    UCS_IDLE_USED       /* something was registered or deregistered, or left, or uses
+                           had registered since the one before */
+} ucs_idle_outcome_t;
+
 #endif

@@ -479,6 +479,11 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
                                 const ucs_regcache_spare_t *spare);
 
 
+/** @return Nonzero if the latest idle step registered or deregistered, left that,
+ *          or heard of uses that had to register. By the thread that took it, before another may step. */
+int ucs_regcache_idle_was_used(ucs_regcache_h cache);
+
+
 /** @return Nonzero if the policy wants steps by a helper thread at all. */
 int ucs_regcache_needs_helper(ucs_regcache_h cache);
 

@@ -85,9 +85,21 @@ static uint64_t ucs_regcache_soft_until(ucs_regcache_region_t *region)
                            ucs_load_relaxed(&region->hold));
 }
 
-void ucs_regcache_soft_give_up(ucs_regcache_region_t *region)
+/* What goes before the helper has heard of its use is forgotten, and nobody will
+ * know that it came back: where two buffers are used in turn, each in place of the
+ * other, the helper would hear of neither in time. */
+void ucs_regcache_soft_give_up(ucs_regcache_h cache,
+                               ucs_regcache_region_t *region)
 {
     region->lapsed = ucs_regcache_soft_until(region);
+    if (ucs_load_relaxed(&region->use_start) !=
+        ucs_load_relaxed(&region->learned_start)) {
+        ucs_regcache_soft_lost(cache,
+                               ucs_predict_cost_estimate(
+                                       &cache->cost.dereg,
+                                       ucs_regcache_pages(cache, region)),
+                               ucs_regcache_now(cache));
+    }
 }
 
 void ucs_regcache_soft_missed(ucs_regcache_h cache,

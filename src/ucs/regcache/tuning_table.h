@@ -194,8 +194,7 @@ UCS_TUNING(double, soft_weight, 5, "times",
            "what a use is known to have lost for want of room under the soft "
            "ceiling that it counts: its partner waits as well, and plans that "
            "fail for it are followed less",
-           "half: predict +3 (+25), rent +1 (+11); double: predict -1 (-6), "
-           "rent -1 (-7)")
+           "half: predict +2 (+25), rent 0 (-3); double: rent 0 (+2)")
 UCS_TUNING(double, soft_horizon_ns, 3e8, "ns",
            "of run time that room is paid for in any case: what is lost in the "
            "first moments says little of the rest, and a peak is for ever",

@@ -587,6 +587,7 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
         ucs_regcache_unlock(cache);
     }
     act_first    = act;
+    cache->plan.idling.is_used |= (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
     of->is_over |= (act == UCS_REGCACHE_ANNOUNCED_VOID);
     if ((act == UCS_REGCACHE_ANNOUNCED_REGISTER) &&
         (ucs_regcache_announced_register(cache, region) == UCS_OK)) {

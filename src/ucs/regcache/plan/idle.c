@@ -4,6 +4,7 @@
 #include "price.h"
 
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/valid.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
@@ -20,6 +21,7 @@ void ucs_regcache_idle_begin(ucs_regcache_h cache,
                                UINT64_MAX - 1);
     idling->is_alone = spare->is_alone;
     idling->is_short = 0;
+    idling->is_used  = 0;
 }
 
 int ucs_regcache_is_idling(ucs_regcache_h cache)
@@ -33,7 +35,26 @@ static int ucs_regcache_idle_spend(ucs_regcache_idling_t *idling, uint64_t ns)
         return 0;
     }
     idling->budget -= ns;
+    idling->is_used = 1;
     return 1;
+}
+
+/* Uses that registered are what it learns from, so that the next do not */
+void ucs_regcache_idle_end(ucs_regcache_h cache)
+{
+    ucs_regcache_idling_t *idling = &cache->plan.idling;
+    uint64_t registered;
+
+    ucs_regcache_lock(cache);
+    registered = cache->account.missed + cache->account.cold;
+    ucs_regcache_unlock(cache);
+    idling->is_used    |= (registered != idling->registered);
+    idling->registered  = registered;
+}
+
+int ucs_regcache_idle_was_used(ucs_regcache_h cache)
+{
+    return cache->plan.idling.is_used || cache->plan.idling.is_short;
 }
 
 int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)

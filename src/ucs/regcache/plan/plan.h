@@ -96,6 +96,9 @@ typedef struct ucs_regcache_idling {
     int                   is_alone; /* the helper does not come meanwhile */
     int                   was_alone; /* and was kept from it: it is not late */
     int                   is_short; /* something was left undone */
+    int                   is_used;  /* or done, that takes time, or learned */
+    uint64_t              registered; /* uses that registered, until the latest
+                                         idle step */
     uint64_t              due;      /* ns: what is left is the helper's then */
     unsigned              count;
     struct {
@@ -320,6 +323,9 @@ int ucs_regcache_announced_is_ready(ucs_regcache_h cache);
 /** An idle step begins. */
 void ucs_regcache_idle_begin(ucs_regcache_h cache,
                              const ucs_regcache_spare_t *spare);
+
+/** An idle step is over. */
+void ucs_regcache_idle_end(ucs_regcache_h cache);
 
 /** @return Nonzero in an idle step. */
 int ucs_regcache_is_idling(ucs_regcache_h cache);

@@ -152,6 +152,7 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
         ucs_regcache_idle_take_up(cache);
     }
     next = ucs_regcache_step_within(cache, now);
+    ucs_regcache_idle_end(cache);
     return cache->plan.idling.is_short ?
                    now :
                    ucs_min(next, cache->plan.idling.due);

@@ -177,6 +177,7 @@ void uct_helper_hear_step(uct_helper_md_t *md)
 typedef struct uct_helper_hear_idle {
     uct_helper_md_t *md;
     uint64_t        spare_ns; /* of all domains, likewise */
+    int             was_used; /* of any domain */
 } uct_helper_hear_idle_t;
 
 static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
@@ -195,6 +196,8 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
     next           = ucs_regcache_idle_step(md->cache, now, &spare);
     took           = ucs_clock_now() - now;
     idle->spare_ns = (idle->spare_ns > took) ? idle->spare_ns - took : 0;
+    idle->was_used = idle->was_used ||
+                     ucs_regcache_idle_was_used(md->cache);
     /* It is the thread that looks after the node and after itself */
     return md->is_alone ? ucs_min(next, md->turn_at) : next;
 }
@@ -218,28 +221,31 @@ static int uct_helper_hear_try_domains(void)
            (pthread_mutex_trylock(&uct_helper_hear_domains.lock) == 0);
 }
 
-int uct_helper_idle_step(uint64_t spare_ns)
+ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
 {
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
     uct_helper_hear_idle_t idle        = {.spare_ns = spare_ns};
-    int done                           = 0;
+    int is_taken                       = 0;
     uct_helper_md_t *md;
     int cancel;
 
     if (!uct_helper_hear_try_domains()) {
-        return 0;
+        return UCS_IDLE_NOT_TAKEN;
     }
     cancel = ucs_cancel_disable();
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
             idle.md = md;
-            done   |= ucs_thread_try_step(md->thread, uct_helper_hear_idle,
-                                          &idle);
+            is_taken |= ucs_thread_try_step(md->thread, uct_helper_hear_idle,
+                                            &idle);
         }
     }
     ucs_cancel_restore(cancel);
     pthread_mutex_unlock(&domains->lock);
-    return done;
+    if (!is_taken) {
+        return UCS_IDLE_NOT_TAKEN;
+    }
+    return idle.was_used ? UCS_IDLE_USED : UCS_IDLE_HEARD;
 }
 
 /* The step that is woken drains what was posted */

@@ -99,9 +99,9 @@ void uct_helper_hear(const ucs_operation_t *operations, unsigned count);
  * @param [in] spare_ns  For how long the thread has waited, less what steps
  *                       meanwhile took.
  *
- * @return Nonzero if a step was taken.
+ * @return What came of it, of all domains the most.
  */
-int uct_helper_idle_step(uint64_t spare_ns);
+ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns);
 
 
 /**

@@ -44,6 +44,7 @@ extern std::atomic<unsigned> idle_steps;
 extern std::atomic<uint64_t> spare_ns; /* as the latest one was told */
 extern std::atomic<uint64_t> time; /* ns, what the door is told, and one more */
 extern std::function<void()> in_idle_step;
+extern ucs_idle_outcome_t idle_outcome;
 /* What is to be told; everything, unless a test says otherwise */
 extern ucs_operation_wants_t wants;
 /* What the listener was told of receives that wait */
@@ -122,7 +123,7 @@ class test_door : public ::testing::Test {
 protected:
     static uint64_t now();
     static uint64_t walk(uintptr_t position, uintptr_t caller);
-    static int idle_step(uint64_t spare_ns);
+    static ucs_idle_outcome_t idle_step(uint64_t spare_ns);
     static void posted(uintptr_t address, size_t length);
     static uint64_t wait(uint64_t ns);
     void SetUp() override;

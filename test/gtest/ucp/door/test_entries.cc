@@ -17,6 +17,7 @@ std::atomic<unsigned> idle_steps;
 std::atomic<uint64_t> spare_ns;
 std::atomic<uint64_t> time;
 std::function<void()> in_idle_step;
+ucs_idle_outcome_t idle_outcome;
 ucs_operation_wants_t wants;
 std::vector<std::pair<uintptr_t, size_t>> posted;
 const ucp_door_reader_t *reader;
@@ -54,14 +55,14 @@ uint64_t test_door::walk(uintptr_t, uintptr_t caller)
     return caller | 1;
 }
 
-int test_door::idle_step(uint64_t spare_ns)
+ucs_idle_outcome_t test_door::idle_step(uint64_t spare_ns)
 {
     ++fake_ucp::idle_steps;
     fake_ucp::spare_ns = spare_ns;
     if (fake_ucp::in_idle_step) {
         fake_ucp::in_idle_step();
     }
-    return 1;
+    return fake_ucp::idle_outcome;
 }
 
 void test_door::posted(uintptr_t address, size_t length)
@@ -85,6 +86,7 @@ void test_door::SetUp()
     ASSERT_NE(nullptr, fake_ucp::reader);
     fake_ucp::inside       = nullptr;
     fake_ucp::in_idle_step = nullptr;
+    fake_ucp::idle_outcome = UCS_IDLE_HEARD;
     fake_ucp::spare_ns     = 0;
     fake_ucp::is_crowded   = false;
     progress(1); /* what came before is no longer in a row */
@@ -493,6 +495,65 @@ TEST_IDLE(an_idle_step_is_worth_its_time)
         wait(2000);
     }
     EXPECT_EQ(4u, fake_ucp::idle_steps);
+}
+
+/* The first step of a wait hears what was said, which takes longer. While nothing
+ * comes of it, it is put off, but in each eighth wait. */
+TEST_IDLE(the_first_idle_step_is_put_off_while_nothing_comes_of_it)
+{
+    const ucp_request_param_t param = {};
+    auto take = [&](uint64_t ns) {
+        fake_ucp::in_idle_step = [=]() { fake_ucp::time += ns - 1; };
+    };
+    /* How long a wait has been when the first step is over, in steps of 100 ns */
+    auto first = [&](bool is_said) {
+        uint64_t began;
+
+        progress(1);
+        if (is_said) {
+            ucp_tag_send_nbx(ep, buffer, 8, 1, &param);
+        }
+        take(is_said ? 1600 : 100);
+        wait(0);
+        began                = fake_ucp::time;
+        fake_ucp::idle_steps = 0;
+        while (fake_ucp::idle_steps == 0) {
+            wait(100);
+        }
+        return fake_ucp::time - began;
+    };
+
+    take(100);
+    wait(1000);
+    wait(1000); /* what a step takes that finds nothing */
+    first(true);
+    for (unsigned round = 0; round < 3; ++round) {
+        unsigned early = 0;
+        for (unsigned i = 0; i < 8; ++i) {
+            uint64_t after = first(true);
+            early         += (after < 4000);
+            if (after >= 4000) {
+                EXPECT_GE(after, 16 * 1600u + 1600);
+                EXPECT_LE(after, 16 * 1600u + 2000);
+            }
+        }
+        EXPECT_EQ(1u, early);
+        EXPECT_LT(first(false), 1600u) << "nothing to hear";
+    }
+
+    /* From the first that did something on, all are early */
+    fake_ucp::idle_outcome = UCS_IDLE_USED;
+    for (unsigned i = 0; i < 8; ++i) {
+        first(true);
+    }
+    for (unsigned i = 0; i < 20; ++i) {
+        EXPECT_LT(first(true), 4000u);
+    }
+    /* One that was not taken heard nothing, and says nothing */
+    fake_ucp::idle_outcome = UCS_IDLE_NOT_TAKEN;
+    for (unsigned i = 0; i < 20; ++i) {
+        EXPECT_LT(first(true), 4000u);
+    }
 }
 
 /* What was waited, less what steps took meanwhile; of each wait anew */

@@ -125,6 +125,27 @@ TEST_F(test_hear, an_idle_step_registers_it_as_well)
     EXPECT_EQ(1u, m_world.stats().idle_steps);
 }
 
+TEST_F(test_hear, an_idle_step_tells_whether_it_was_of_use)
+{
+    idle_step(); /* of the use before */
+    idle_step();
+    EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
+    post();
+    idle_step();
+    EXPECT_TRUE(ucs_regcache_idle_was_used(m_world.cache));
+    send();
+    idle_step();
+    EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
+    m_world.touch(BUFFER, SIZE); /* it is registered */
+    idle_step();
+    EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
+    m_world.touch(BUFFER + 64 * SIZE, SIZE);
+    idle_step();
+    EXPECT_TRUE(ucs_regcache_idle_was_used(m_world.cache));
+    idle_step();
+    EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
+}
+
 TEST_F(test_hear, short_receives_and_those_without_data_are_not)
 {
     auto before = m_world.stats().heard;

@@ -92,18 +92,34 @@ TEST_F(test_regcache_soft, losses_raise_it)
     EXPECT_GT(w->stats().soft_ceiling_raises, 0u);
 }
 
-/* To deregister what does not come back costs the same sooner or later */
+/* To deregister what does not come back costs the same sooner or later; whether it
+ * does the helper knows of what it has heard of */
 TEST_F(test_regcache_soft, buffers_that_do_not_come_back_do_not_raise_it)
 {
     w->params.max_slowdown = 0.005;
     w->open();
     for (unsigned i = 0; i < 100; ++i) {
-        w->touch(buffer(i), MB);
-        w->advance(MS);
+        w->use(buffer(i), MB, MS / 10);
+        w->step();
+        w->now += MS;
     }
     EXPECT_GT(w->stats().evicted, 0u);
     EXPECT_EQ(0u, w->stats().soft_ceiling_raises);
     EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+}
+
+/* Each goes before the helper has heard of its use, and is another the next time */
+TEST_F(test_regcache_soft, two_in_turn_find_room_without_the_helper)
+{
+    tuning.soft_weight = 5;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(i % 2), MB);
+        w->now += MS;
+    }
+    EXPECT_GT(w->stats().soft_ceiling_raises, 0u);
+    EXPECT_EQ(2u, w->live.size());
+    EXPECT_LT(w->stats().missed, 30u);
 }
 
 /* Room is never more than leaving all pinned takes */

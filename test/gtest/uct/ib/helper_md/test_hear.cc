@@ -74,11 +74,11 @@ TEST_F(test_idle, of_open_domains_alone)
 {
     fake_lower lower;
 
-    EXPECT_EQ(0, uct_helper_idle_step(0));
+    EXPECT_EQ(UCS_IDLE_NOT_TAKEN, uct_helper_idle_step(0));
     attach(lower);
-    EXPECT_NE(0, step());
+    EXPECT_EQ(UCS_IDLE_HEARD, step());
     close(lower);
-    EXPECT_EQ(0, uct_helper_idle_step(0));
+    EXPECT_EQ(UCS_IDLE_NOT_TAKEN, uct_helper_idle_step(0));
 }
 
 /* What MPI_Finalize() does while another thread still waits: a domain goes that
