@@ -15,11 +15,12 @@ protected:
 
     /* A helper whose steps take so long of a core, of which others want a
      * share */
-    void make(ucs_regcache_policy_t policy, uint64_t step_ns, double busy)
+    void make(ucs_regcache_policy_t policy, uint64_t step_ns, double busy,
+              double max_slowdown = MU)
     {
         w                      = std::make_unique<regcache_world>(policy);
         share                  = busy;
-        w->params.max_slowdown = MU;
+        w->params.max_slowdown = max_slowdown;
         w->step_ns             = step_ns;
         w->on_busy             = [this]() { return share; };
         w->open();
@@ -152,9 +153,7 @@ TEST_F(test_regcache_floor, what_is_registered_for_a_first_use_may_cost_that)
 {
     const unsigned receives = 200;
 
-    make(UCS_REGCACHE_POLICY_PREDICT, uint64_t(reg_ns() / 4), 1);
-    w->params.max_slowdown = MU / 100;
-    w->open();
+    make(UCS_REGCACHE_POLICY_PREDICT, uint64_t(reg_ns() / 4), 1, MU / 100);
     w->use(buffer(0), MB, MS / 10);
     for (unsigned i = 1; i <= receives; ++i) {
         /* Another message as long says how much of the receive will be used */
