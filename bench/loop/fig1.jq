@@ -65,10 +65,10 @@ def row($runs; $policy):
     ($runs | map(select(.policy == $policy))) as $own
     | {mpi: $own[0].mpi, size: $own[0].size, reuse: $own[0].reuse,
        messages: $own[0].messages, buffers: $own[0].buffers, policy: $policy}
-    + ($own | medians(["time_us", "p90_us", "run_seconds", "cpu_share", "peak", "average", "byte_seconds",
-                       "limit", "leave_pinned", "vmpin_peak", "vmpin_pools",
-                       "vmpin_average", "later", "on_time", "late", "missed",
-                       "wasted"]))
+    + ($own | medians(["time_us", "p90_us", "run_seconds", "cpu_share", "peak",
+                       "average", "byte_seconds", "limit", "leave_pinned",
+                       "vmpin_peak", "vmpin_pools", "vmpin_average", "later",
+                       "on_time", "late", "missed", "wasted"]))
     + {time_ratio: pair_ratio($runs; $policy; "leave_pinned"; "time_us"),
        time_ratio_on_demand: pair_ratio($runs; $policy; "on_demand"; "time_us"),
        run_ratio: pair_ratio($runs; $policy; "leave_pinned"; "run_seconds"),

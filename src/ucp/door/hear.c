@@ -322,6 +322,12 @@ static uint64_t ucp_door_idle_after(const ucp_door_thread_t *thread)
                    ucs_max(after, UCP_DOOR_FIRST_SHARE * thread->first_ns);
 }
 
+/* @return The shortest of steps, @a before of those before; 0: there were none */
+static uint64_t ucp_door_shortest(uint64_t before, uint64_t took)
+{
+    return (before == 0) ? took : ucs_min(before, took);
+}
+
 /* A step has heard the program, or looked whether there was anything to hear */
 static void ucp_door_idle_heard(ucp_door_thread_t *thread, uint64_t took,
                                 int was_used)
@@ -333,17 +339,14 @@ static void ucp_door_idle_heard(ucp_door_thread_t *thread, uint64_t took,
     thread->told     = thread->heard;
     thread->is_worth = was_used;
     if (thread->is_first && !was_used) {
-        thread->first_ns = (thread->first_ns == 0) ?
-                                   took :
-                                   ucs_min(thread->first_ns, took);
+        thread->first_ns = ucp_door_shortest(thread->first_ns, took);
     }
 }
 
 static void ucp_door_idle_took(ucp_door_thread_t *thread, uint64_t took,
                                ucs_idle_outcome_t outcome)
 {
-    thread->idle_ns  = (thread->idle_ns == 0) ? took :
-                                                ucs_min(thread->idle_ns, took);
+    thread->idle_ns  = ucp_door_shortest(thread->idle_ns, took);
     thread->spare_ns = (thread->spare_ns > took) ? thread->spare_ns - took : 0;
     if (outcome != UCS_IDLE_NOT_TAKEN) {
         ucp_door_idle_heard(thread, took, outcome == UCS_IDLE_USED);

@@ -154,7 +154,7 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
         if ((cache->plan.ops->minds_price ?
                      ucs_regcache_evict_soft(cache, region) :
                      ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST)) == 0) {
-            ucs_regcache_soft_give_up(cache, region);
+            ucs_regcache_soft_give_up(region);
             return 0;
         }
     }

@@ -88,8 +88,11 @@ void ucs_regcache_soft_posted(ucs_regcache_h cache, size_t posted);
  *  below the soft ceiling, or nothing is. The lock is let go meanwhile. */
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length);
 
-/** A region goes, or is not registered, for want of room. Under the lock. */
-void ucs_regcache_soft_give_up(ucs_regcache_h cache,
+/** A region is not registered ahead for want of room. Under the lock. */
+void ucs_regcache_soft_give_up(ucs_regcache_region_t *region);
+
+/** A region that is registered goes for want of room. Under the lock. */
+void ucs_regcache_soft_evicted(ucs_regcache_h cache,
                                ucs_regcache_region_t *region);
 
 /** A use finds its region not registered. */

@@ -115,7 +115,7 @@ size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
         !ucs_regcache_region_take_idle(cache, victim)) {
         return 0;
     }
-    ucs_regcache_soft_give_up(cache, victim);
+    ucs_regcache_soft_evicted(cache, victim);
     return ucs_regcache_evict_victim(cache, victim);
 }
 

@@ -480,7 +480,8 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
 
 
 /** @return Nonzero if the latest idle step registered or deregistered, left that,
- *          or heard of uses that had to register. By the thread that took it, before another may step. */
+ *          or heard of uses that had to register. By the thread that took it,
+ *          before another may step. */
 int ucs_regcache_idle_was_used(ucs_regcache_h cache);
 
 

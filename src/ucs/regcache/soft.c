@@ -35,6 +35,9 @@ static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,
                      cache->tuning.soft_horizon_ns;
     double room;
 
+    if (!cache->soft.is_kept) {
+        return;
+    }
     cache->soft.lost_ns += (uint64_t)(lost_ns * cache->tuning.soft_weight);
     room = (double)cache->soft.lost_ns * (double)cache->memory.seen.bytes /
            (cache->config.max_slowdown * elapsed);
@@ -85,13 +88,18 @@ static uint64_t ucs_regcache_soft_until(ucs_regcache_region_t *region)
                            ucs_load_relaxed(&region->hold));
 }
 
+void ucs_regcache_soft_give_up(ucs_regcache_region_t *region)
+{
+    region->lapsed = ucs_regcache_soft_until(region);
+}
+
 /* What goes before the helper has heard of its use is forgotten, and nobody will
  * know that it came back: where two buffers are used in turn, each in place of the
  * other, the helper would hear of neither in time. */
-void ucs_regcache_soft_give_up(ucs_regcache_h cache,
+void ucs_regcache_soft_evicted(ucs_regcache_h cache,
                                ucs_regcache_region_t *region)
 {
-    region->lapsed = ucs_regcache_soft_until(region);
+    ucs_regcache_soft_give_up(region);
     if (ucs_load_relaxed(&region->use_start) !=
         ucs_load_relaxed(&region->learned_start)) {
         ucs_regcache_soft_lost(cache,
@@ -109,7 +117,7 @@ void ucs_regcache_soft_missed(ucs_regcache_h cache,
     size_t pages;
 
     region->lapsed = 0;
-    if (cache->soft.is_kept && (lapsed >= now)) {
+    if (lapsed >= now) {
         pages = ucs_regcache_pages(cache, region);
         ucs_regcache_soft_lost(cache,
                                ucs_regcache_missed_ns(cache, pages) +

@@ -81,11 +81,11 @@ typedef struct ucs_regcache_announcement {
     uint32_t                       has_acted;  /* it was READY */
     uint32_t                       in_wait;    /* registered by the rank itself,
                                                   in an idle step */
-    uint32_t                       is_first;   /* of a buffer, that the helper
-                                                  registered for it */
-    uint32_t                       is_new;     /* nor what the place is used
-                                                  for: how much of it, other
-                                                  messages tell */
+    uint32_t                       is_first;   /* what the helper registered for
+                                                  it never was before */
+    uint32_t                       is_new;     /* nobody knows what the place is
+                                                  used for: how much of it,
+                                                  other messages tell */
     uint32_t                       is_settled; /* it is known by what access and
                                                   how far it will be used, so
                                                   `due` and `until` are */
