@@ -44,9 +44,17 @@ CLEANFILES += libtest_bss.la
 libtest_bss_la_SOURCES = uct/ib/helper_md/bss_module.c
 libtest_bss_la_LDFLAGS = -module -avoid-version -rpath $(abs_builddir)
 EXTRA_gtest_DEPENDENCIES = libtest_bss.la
-AM_CPPFLAGS += -DTEST_BSS_MODULE='"$(abs_builddir)/.libs/libtest_bss.so"'
 
-# The preloaded library, which a test opens
-AM_CPPFLAGS += \
-	-DTEST_PRELOAD_LIBRARY='"$(abs_top_builddir)/src/uct/door/.libs/libucx_helper.so"' \
-	-DTEST_PRELOAD_LIBC='"$(LIBC_VERSION)"'
+# Where that library and the preloaded one lie. A header of two tests rather than
+# a definition for all: the others are the same in every build tree, and ccache
+# has to see that.
+test_paths_users = \
+	uct/ib/helper_md/test_monitor.$(OBJEXT) \
+	uct/ib/helper_md/test_preload_memory.$(OBJEXT)
+CLEANFILES += uct/ib/test_paths.h
+$(test_paths_users): uct/ib/test_paths.h
+uct/ib/test_paths.h: Makefile
+	$(AM_V_GEN)$(MKDIR_P) uct/ib && { \
+	    echo '#define TEST_BSS_MODULE "$(abs_builddir)/.libs/libtest_bss.so"' && \
+	    echo '#define TEST_PRELOAD_LIBRARY "$(abs_top_builddir)/src/uct/door/.libs/libucx_helper.so"' && \
+	    echo '#define TEST_PRELOAD_LIBC "$(LIBC_VERSION)"'; } > $@.tmp && mv $@.tmp $@

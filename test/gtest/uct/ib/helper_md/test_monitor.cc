@@ -4,6 +4,8 @@
 #include "held_lock.h"
 #include "monitor_fixture.h"
 
+#include <uct/ib/test_paths.h>
+
 #include <ucs/sys/process.h>
 
 #include <atomic>
@@ -18,10 +20,6 @@
 
 #ifndef MADV_DONTNEED_LOCKED
 #  define MADV_DONTNEED_LOCKED 24
-#endif
-
-#ifndef TEST_BSS_MODULE
-#  define TEST_BSS_MODULE ""
 #endif
 
 /*

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <uct/ib/helper_md/watch/calls.h>
+#include <uct/ib/test_paths.h>
 
 #include <gtest/gtest.h>
 
