@@ -250,8 +250,9 @@ void ucp_pipeline_reg_decide(ucx_pipeline_request_h req, int is_found)
 /* What is to be kept is registered in whole segments, as far as the receiver's
  * buffer goes. Of the sender's no more than the fragment: its ends are the
  * receiver's segments, and what lies around belongs to the fragments beside. But
- * the bytes that went with MATCH are the first fragment's, or the buffer would
- * never be registered as a whole. */
+ * at both ends the bytes that went with MATCH are the first fragment's, or the
+ * buffer would never be registered as a whole: they may be all of its first
+ * segment. */
 static void ucp_pipeline_reg_extend(ucx_pipeline_request_h req,
                                     uintptr_t *start_p, uintptr_t *end_p)
 {
@@ -261,10 +262,13 @@ static void ucp_pipeline_reg_extend(ucx_pipeline_request_h req,
     if (req->is_whole) {
         *start_p = first;
         *end_p   = last;
-    } else if (req->kind == UCP_PIPELINE_RECV) {
+        return;
+    }
+    if (req->kind == UCP_PIPELINE_RECV) {
         *start_p = ucs_max(*start_p & ~mask, first);
         *end_p   = ucs_min((*end_p + mask) & ~mask, last);
-    } else if (*start_p - first <= UCP_PIPELINE_FIRST) {
+    }
+    if (*start_p - first <= UCP_PIPELINE_FIRST) {
         *start_p = first;
     }
 }

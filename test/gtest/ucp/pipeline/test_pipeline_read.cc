@@ -205,6 +205,33 @@ TEST_F(test_pipeline_read, a_long_message_is_read_fragment_by_fragment)
     EXPECT_EQ(0u, world->stats(1).keys);
 }
 
+/* Also where the bytes that went with the header are all of its first segment */
+TEST_F(test_pipeline_read, a_long_message_is_read_wherever_it_begins)
+{
+    const size_t segment = 1 << 17, length = 8 * segment;
+    std::vector<char> memory(length + 2 * segment);
+    uintptr_t edge = ((uintptr_t)memory.data() + 2 * segment - 1) &
+                     ~(segment - 1);
+    source.assign(length, 's');
+    for (size_t before : {1, 128, 1023, 1024, 1025, 40000}) {
+        begin();
+        char *room = (char*)(edge - before);
+        for (int i = 0; i < 3; ++i) {
+            ucx_pipeline_request_h in;
+            memset(room, 't', length);
+            EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
+                                                room, length, &in));
+            auto out = send(source, 1);
+            world->run();
+            EXPECT_EQ(UCS_OK, end(out));
+            EXPECT_EQ(UCS_OK, end(in));
+            EXPECT_EQ(0, memcmp(room, source.data(), length));
+        }
+        EXPECT_EQ(length, kept(1)) << before;
+        EXPECT_GT(world->stats(1).gets, 0u) << before;
+    }
+}
+
 /* What this node says to others travels behind what they read of it */
 TEST_F(test_pipeline_read, a_long_message_is_read_some_fragments_at_a_time)
 {
