@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * Covers (src/ucs/regcache/cover.c): registrations that reach a page which
+ * Covers (src/ucs/regcache/cover/cover.c): registrations that reach a page which
  * nobody has asked for, begun by several users at once, while another thread
  * unmaps that page, maps it anew, and only then asks for it. It must not find a
  * registration of the mapping before.

@@ -34,7 +34,7 @@ typedef struct ucs_regcache_event {
  *  the oldest begins anew, which costs covers. */
 #define UCS_REGCACHE_FIELDS 8
 
-/** A mapping in which the program maps pieces itself (cover_field.c). */
+/** A mapping in which the program maps pieces itself (field.c). */
 typedef struct ucs_regcache_field {
     uintptr_t at;      /* an address in it; 0: there is none */
     size_t    asked;   /* bytes of first uses */

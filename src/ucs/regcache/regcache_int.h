@@ -5,11 +5,11 @@
 #define UCS_REGCACHE_INT_H_
 
 #include "account.h"
-#include "ceiling.h"
+#include "ceiling/ceiling.h"
 #include "charge.h"
 #include "index.h"
 #include "known_memory.h"
-#include "lru.h"
+#include "ceiling/lru.h"
 #include "regcache.h"
 #include "region.h"
 #include "release.h"
@@ -29,42 +29,43 @@
  * Inside of the cache. Calls go down this list only, so no two files are in a
  * circle:
  *
- *   regcache.c    life: what a cache is created with, and its end
- *   get.c         hit, wait, miss
- *   put.c         the end of a use, invalidation
- *   register.c    one registration: admission, lower domain, publication
- *   admit.c       ceilings and budget: may this be pinned?
- *   coalesce.c    one registration a buffer
- *   cover.c       one registration for neighbours; cover_extend.c says how far
- *                 it may reach, cover_field.c what is known of its mapping
- *   evict.c       which idle region goes when others need what it pins
- *   floor.c       leaves all pinned where the helper costs more than it saves
- *   rest.c        a helper that stands down
- *   charge.c      what the helper takes from others
- *   deregister.c  lower domain, reclaiming
- *   reserve.c     what is allocated ahead, outside of the lock
- *   inspect.c     kinds of memory: may a registration outlive its use?
- *   events.c      memory events, gate, distrust
- *   stats.c       snapshot of all figures
- *   valid.c       the equations that hold whenever the index lock is free
- *   state.c       index lock, doom, strike: what changes a region's state
- *   account.c     figures that change with it
- *   lru.c         regions by their latest use
- *   index.c       look-up by range and by handle
+ *   regcache.c       life: what a cache is created with, and its end
+ *   get.c            hit, wait, miss
+ *   put.c            the end of a use, invalidation
+ *   register.c       one registration: admission, lower domain, publication
+ *   ceiling/admit.c  ceilings and budget: may this be pinned?
+ *   cover/           one registration for several uses: coalesce.c of a buffer,
+ *                    cover.c of neighbours; extend.c says how far that may
+ *                    reach, field.c what is known of its mapping
+ *   ceiling/evict.c  which idle region goes when others need what it pins
+ *   ceiling/soft.c   what idle regions may add to the peak
+ *   floor.c          leaves all pinned where the helper costs more than it saves
+ *   rest.c           a helper that stands down
+ *   charge.c         what the helper takes from others
+ *   deregister.c     lower domain, reclaiming
+ *   reserve.c        what is allocated ahead, outside of the lock
+ *   inspect.c        kinds of memory: may a registration outlive its use?
+ *   events.c         memory events, gate, distrust
+ *   stats.c          snapshot of all figures
+ *   valid.c          the equations that hold whenever the index lock is free
+ *   state.c          index lock, doom, strike: what changes a region's state
+ *   account.c        figures that change with it
+ *   ceiling/lru.c    regions by their latest use
+ *   index.c          look-up by range and by handle
  *
  * What they do for each other is declared by concern, in headers that know no
  * more of a cache than its handle:
  *
- *   request.h       what a use asks for and what it has lost
- *   register.h      register.c, coalesce.c
- *   ceiling.h       admit.c, evict.c, soft.c
- *   charge.h        charge.c, floor.c, rest.c
- *   release.h       put.c, deregister.c
- *   known_memory.h  inspect.c, cover.c
- *   store.h         reserve.c
- *   state.h         state.c, events.c
- *   account.h       account.c
- *   valid.h, lru.h, index.h
+ *   request.h           what a use asks for and what it has lost
+ *   register.h          register.c, cover/coalesce.c
+ *   ceiling/ceiling.h   admit.c, evict.c, soft.c
+ *   charge.h            charge.c, floor.c, rest.c
+ *   release.h           put.c, deregister.c
+ *   known_memory.h      inspect.c, cover/cover.c
+ *   store.h             reserve.c
+ *   state.h             state.c, events.c
+ *   account.h           account.c
+ *   valid.h, ceiling/lru.h, index.h
  *
  * plan/ is the helper's side: it calls all of these but get.c and put.c.
  * regcache.c creates what plan/ keeps, and hands it the table of functions of a

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "account.h"
-#include "ceiling.h"
+#include "ceiling/ceiling.h"
 #include "known_memory.h"
 #include "regcache_int.h"
 #include "register.h"

@@ -4,7 +4,7 @@
 #include "account.h"
 #include "index.h"
 #include "known_memory.h"
-#include "lru.h"
+#include "ceiling/lru.h"
 #include "regcache_int.h"
 #include "request.h"
 #include "state.h"

@@ -5,7 +5,7 @@
 #include "price.h"
 #include "rank.h"
 
-#include <ucs/regcache/ceiling.h>
+#include <ucs/regcache/ceiling/ceiling.h>
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/order.h>

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/ceiling.h>
+#include <ucs/regcache/ceiling/ceiling.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/state.h>
 

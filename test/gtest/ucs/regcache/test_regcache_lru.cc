@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/lru.h>
+#include <ucs/regcache/ceiling/lru.h>
 
 #include <ucs/regcache/regions.h>
 

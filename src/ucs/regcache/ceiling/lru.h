@@ -4,9 +4,8 @@
 #ifndef UCS_REGCACHE_LRU_H_
 #define UCS_REGCACHE_LRU_H_
 
-#include "region.h"
-
 #include <ucs/datastruct/heap.h>
+#include <ucs/regcache/region.h>
 
 /**
  * @file lru.h

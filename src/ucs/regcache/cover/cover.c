@@ -1,12 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
 #include "cover_int.h"
-#include "index.h"
-#include "regcache_int.h"
-#include "request.h"
 
+#include <ucs/regcache/account.h>
+#include <ucs/regcache/index.h>
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/request.h>
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "cover_int.h"
-#include "regcache_int.h"
 
+#include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/math.h>
 
 ucs_regcache_field_t *ucs_regcache_cover_field(ucs_regcache_h cache,

@@ -4,8 +4,8 @@
 #ifndef UCS_REGCACHE_COVER_INT_H_
 #define UCS_REGCACHE_COVER_INT_H_
 
-#include "known_memory.h"
-#include "request.h"
+#include <ucs/regcache/known_memory.h>
+#include <ucs/regcache/request.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ BEGIN_C_DECLS
  *  many as pieces, and 64 of these make covers of 64 pieces from then on. */
 #define UCS_REGCACHE_COVER_NEIGHBOURS 64
 
-/* --- cover_field.c: what the program maps piece by piece --- */
+/* --- field.c: what the program maps piece by piece --- */
 
 /** @return What is counted of the mapping of an address, or NULL if the mapping
  *          is not known or nothing of it was counted. The cache's; another
@@ -42,7 +42,7 @@ void ucs_regcache_cover_count(ucs_regcache_h cache,
 size_t ucs_regcache_cover_scatter(ucs_regcache_h cache,
                                   const ucs_regcache_field_t *field);
 
-/* --- cover_extend.c: how far a cover may reach --- */
+/* --- extend.c: how far a cover may reach --- */
 
 /** Enlarge @a whole behind its end, by @a length bytes at most, as far as
  *  memory is free of other regions, of the kind that may be kept, and no event

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "ceiling.h"
-#include "regcache_int.h"
-#include "register.h"
 
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register.h>
 #include <ucs/sys/math.h>
 
 /*

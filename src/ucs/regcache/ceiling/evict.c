@@ -3,11 +3,11 @@
  */
 #include "ceiling.h"
 #include "lru.h"
-#include "regcache_int.h"
-#include "release.h"
-#include "state.h"
-#include "valid.h"
 
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/release.h>
+#include <ucs/regcache/state.h>
+#include <ucs/regcache/valid.h>
 #include <ucs/sys/math.h>
 
 #include <sched.h>

@@ -1,14 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "index.h"
-#include "regcache_int.h"
-#include "register.h"
-#include "release.h"
-#include "request.h"
-#include "state.h"
-#include "valid.h"
-
+#include <ucs/regcache/index.h>
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register.h>
+#include <ucs/regcache/release.h>
+#include <ucs/regcache/request.h>
+#include <ucs/regcache/state.h>
+#include <ucs/regcache/valid.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 

@@ -1,11 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
 #include "ceiling.h"
-#include "regcache_int.h"
-#include "release.h"
-#include "valid.h"
+
+#include <ucs/regcache/account.h>
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/release.h>
+#include <ucs/regcache/valid.h>
 
 #include <sched.h>
 

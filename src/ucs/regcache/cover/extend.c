@@ -2,9 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "cover_int.h"
-#include "index.h"
-#include "regcache_int.h"
 
+#include <ucs/regcache/index.h>
+#include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/math.h>
 
 /* Cut [*start_p, *end_p) to what of a set is in one piece with @a address, a

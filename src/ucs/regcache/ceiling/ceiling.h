@@ -4,7 +4,7 @@
 #ifndef UCS_REGCACHE_CEILING_H_
 #define UCS_REGCACHE_CEILING_H_
 
-#include "region.h"
+#include <ucs/regcache/region.h>
 
 #include <stddef.h>
 #include <stdint.h>
