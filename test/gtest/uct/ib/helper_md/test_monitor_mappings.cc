@@ -357,31 +357,39 @@ TEST_F(test_monitor_mappings, beside_the_programs_own_userfaultfd)
 }
 
 /* What was mapped beside what is watched is known: nothing is asked, nor watched,
- * by its first use. Without the descriptor it could not be. */
+ * by its first use. Without the descriptor it could not be. The event of what lay
+ * there before may still be under way, and then it is not known: once more. */
 TEST_F(test_monitor_mappings, mapped_beside_what_is_watched_is_known)
 {
+    const int not_known = 77;
+    unsigned attempts   = 0;
+    int outcome;
+
     close();
     if (!can_ask()) {
         GTEST_SKIP() << "this kernel has no PROCMAP_QUERY";
     }
-    EXPECT_EQ(0, in_child([this] {
-        attach();
-        for (int i = 0; i < 2; ++i) {
-            map_over(m_area + 3 * i * LENGTH);
-            memset(m_area + 3 * i * LENGTH, 1, LENGTH);
-            use(m_area + 3 * i * LENGTH);
-            map_over(m_area + (3 * i + 1) * LENGTH);
-            memset(m_area + (3 * i + 1) * LENGTH, 1, LENGTH);
-        }
-        ::close(find_userfaultfd());
-        use(m_area + LENGTH);
-        EXPECT_TRUE(is_hit(m_area + LENGTH));
-        unmap(m_area + 4 * LENGTH); /* is still watched */
-        map(m_area + 4 * LENGTH, MAP_FIXED_NOREPLACE);
-        expect_not_kept(m_area + 4 * LENGTH);
-        close();
-        return HasFailure();
-    }));
+    do {
+        outcome = in_child([this] {
+            attach();
+            for (int i = 0; i < 2; ++i) {
+                map_over(m_area + 3 * i * LENGTH);
+                memset(m_area + 3 * i * LENGTH, 1, LENGTH);
+                use(m_area + 3 * i * LENGTH);
+                map_over(m_area + (3 * i + 1) * LENGTH);
+                memset(m_area + (3 * i + 1) * LENGTH, 1, LENGTH);
+            }
+            ::close(find_userfaultfd());
+            use(m_area + LENGTH);
+            bool is_known = is_hit(m_area + LENGTH);
+            unmap(m_area + 4 * LENGTH); /* is still watched */
+            map(m_area + 4 * LENGTH, MAP_FIXED_NOREPLACE);
+            expect_not_kept(m_area + 4 * LENGTH);
+            close();
+            return HasFailure() ? 1 : is_known ? 0 : not_known;
+        });
+    } while ((outcome == not_known) && (++attempts < 50));
+    EXPECT_EQ(0, outcome);
 }
 
 /* Whoever tells of the event. Without the descriptor nothing else can be kept. */
