@@ -50,10 +50,12 @@ static void sim_program_params(sim_rng_t *rng, ucs_regcache_policy_t policy)
     params->max_contexts = 4u << sim_rng_below(rng, 4);
     params->page_size    = SIM_PAGE;
     /* Few regions make a lot here, so that a walk that takes no break is told
-     * from one that does */
-    sim_world.tuning     = ucs_regcache_tuning_default;
-    sim_world.tuning.lot = 4;
-    params->tuning       = &sim_world.tuning;
+     * from one that does; and what lies idle has no room that it has not paid
+     * for, or nothing would ever give way under the soft ceiling */
+    sim_world.tuning            = ucs_regcache_tuning_default;
+    sim_world.tuning.lot        = 4;
+    sim_world.tuning.soft_least = 1;
+    params->tuning              = &sim_world.tuning;
     if (sim_has_covers) {
         /* Of the program's own two kinds of access one is a message's */
         params->max_pinned = SIZE_MAX;

@@ -305,11 +305,12 @@ unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
 
 /* The first step of a wait hears what the program did since the last one, so it
  * takes longer than one that finds nothing. If nothing was to be done for it in the
- * latest such wait, there is no hurry to hear; but now and then it is tried. */
+ * latest such wait, there is no hurry to hear; but now and then it is tried, the more
+ * rarely the longer nothing came of it. */
 static int ucp_door_idle_is_early(const ucp_door_thread_t *thread)
 {
     return thread->is_worth || (thread->told == thread->heard) ||
-           ((thread->waits % UCP_DOOR_FIRST_TRIES) == 0);
+           (thread->waits >= thread->rest);
 }
 
 /* @return For how long a thread has waited before a step, at least, ns */
@@ -328,6 +329,18 @@ static uint64_t ucp_door_shortest(uint64_t before, uint64_t took)
     return (before == 0) ? took : ucs_min(before, took);
 }
 
+/* A first step that was early, or would have been, was of use or in vain */
+static void ucp_door_idle_tried(ucp_door_thread_t *thread, int was_used)
+{
+    if (was_used) {
+        thread->rest = 0;
+    } else if (thread->waits >= thread->rest) {
+        thread->rest  = ucs_min(ucs_max(2 * thread->rest, UCP_DOOR_FIRST_TRIES),
+                                UCP_DOOR_FIRST_TRIES_MAX);
+        thread->waits = 0;
+    }
+}
+
 /* A step has heard the program, or looked whether there was anything to hear */
 static void ucp_door_idle_heard(ucp_door_thread_t *thread, uint64_t took,
                                 int was_used)
@@ -338,7 +351,11 @@ static void ucp_door_idle_heard(ucp_door_thread_t *thread, uint64_t took,
     }
     thread->told     = thread->heard;
     thread->is_worth = was_used;
-    if (thread->is_first && !was_used) {
+    if (!thread->is_first) {
+        return;
+    }
+    ucp_door_idle_tried(thread, was_used);
+    if (!was_used) {
         thread->first_ns = ucp_door_shortest(thread->first_ns, took);
     }
 }

@@ -54,7 +54,9 @@ typedef struct ucp_door_thread {
     uint64_t         first_ns; /* the shortest step that was the first of a wait,
                                   heard operations and did nothing; 0: none */
     uint64_t         told;     /* operations heard by the latest step */
-    unsigned         waits;    /* in which a step could have been taken */
+    unsigned         waits;    /* in which a step could have been taken, since
+                                  one was last tried early */
+    unsigned         rest;     /* that many before it is tried again */
     unsigned         is_first; /* none in this wait yet */
     unsigned         is_worth; /* the latest step that heard operations, or one
                                   since, found something to be done */

@@ -71,11 +71,18 @@
  *  Half and double: the program is heard in waits of 10 us, of 40 us and more. */
 #define UCP_DOOR_FIRST_SHARE 16u
 
-/** Of the waits in which a first step is put off so, one in so many takes it as
- *  early as any: else nothing would be found in those that are too short for it.
- *  Half: messages of 16 to 64 KB pay twice as much, some 4 %. Double: that the
- *  program's receives are worth registering ahead is found twice as late. */
+/** Waits in which a first step is put off so until one takes it as early as any:
+ *  else nothing would be found in those that are too short for it. As many the
+ *  first time, and twice as many each time that nothing comes of it, so all of
+ *  these tries together cost little, and what a program does otherwise than before
+ *  is found within twice as many waits as it did the same. Half and double: 1 % of
+ *  the first hundred messages of 16 to 64 KB. */
 #define UCP_DOOR_FIRST_TRIES 8u
+
+/** At most. Half: 1 % of messages of 16 KB. Double: more than a step learns from,
+ *  256 uses, may wait for it; from four times as many on receives were heard of
+ *  before the uses of those before them, and taken for unused. */
+#define UCP_DOOR_FIRST_TRIES_MAX 64u
 
 /** How much longer than an idle step takes that finds nothing a thread has
  *  waited before it takes one: a wait is at worst by one part in so many longer.

@@ -194,12 +194,17 @@ UCS_TUNING(double, soft_weight, 5, "times",
            "what a use is known to have lost for want of room under the soft "
            "ceiling that it counts: its partner waits as well, and plans that "
            "fail for it are followed less",
-           "half: predict +2 (+25), rent 0 (-3); double: rent 0 (+2)")
+           "half: predict +1 (+7), rent +1 (+11); double: predict 0 (-6), rent "
+           "0 (-4)")
 UCS_TUNING(double, soft_horizon_ns, 3e8, "ns",
            "of run time that room is paid for in any case: what is lost in the "
            "first moments says little of the rest, and a peak is for ever",
-           "half: predict 0 (-6), rent 0 (+3); double: predict 0 (+7), rent 0 "
-           "(+2)")
+           "half: predict +1 (+17); double: predict 0 (+4), rent 0 (-3)")
+UCS_TUNING(double, soft_least, 32768, "bytes",
+           "of room in any case: a small part of what the helper's own tables "
+           "take, which a program of so few buffers cannot save by it",
+           "half: predict 0 (-1), and messages of 32 KB register 30 times; "
+           "double: predict +1 (+17), and the peak of an amg 4 points higher")
 
 /* What the program says (plan/announce.h), and steps while it waits */
 UCS_TUNING(uint64_t, idle_work_ns, 5000, "ns",

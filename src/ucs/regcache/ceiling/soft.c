@@ -19,7 +19,9 @@
 
 uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache)
 {
-    return cache->soft.is_kept ? cache->soft.in_use + cache->soft.room : 0;
+    return cache->soft.is_kept ? cache->soft.in_use + cache->soft.room +
+                                         (uint64_t)cache->tuning.soft_least :
+                                 0;
 }
 
 int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length)

@@ -23,6 +23,12 @@
  * The list
  */
 
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_at(ucs_regcache_announced_t *announced, unsigned i)
+{
+    return &announced->list[i % UCS_REGCACHE_ANNOUNCED];
+}
+
 static void
 ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
                            ucs_regcache_announcement_t *announcement,
@@ -31,14 +37,16 @@ ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
     int was_ready = (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
     int is_ready  = (state == UCS_REGCACHE_ANNOUNCED_READY);
 
-    announced->open        -= announcement->state !=
-                              UCS_REGCACHE_ANNOUNCED_NONE;
     announced->ready       -= was_ready;
     announced->ready_bytes -= was_ready ? announcement->bytes : 0;
     announcement->state     = state;
-    announced->open        += state != UCS_REGCACHE_ANNOUNCED_NONE;
     announced->ready       += is_ready;
     announced->ready_bytes += is_ready ? announcement->bytes : 0;
+    while ((announced->first != announced->next) &&
+           (ucs_regcache_announced_at(announced, announced->first)->state ==
+            UCS_REGCACHE_ANNOUNCED_NONE)) {
+        ++announced->first;
+    }
 }
 
 /* It keeps its region no longer */
@@ -59,10 +67,11 @@ static ucs_regcache_announcement_t *
 ucs_regcache_announced_room(ucs_regcache_h cache)
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    ucs_regcache_announcement_t *room   = &announced->list[
-            announced->next++ % UCS_REGCACHE_ANNOUNCED];
+    ucs_regcache_announcement_t *room   =
+            ucs_regcache_announced_at(announced, announced->next);
 
     ucs_regcache_announced_drop(cache, room, UCS_REGCACHE_ANNOUNCED_NONE);
+    ++announced->next;
     return room;
 }
 
@@ -87,8 +96,8 @@ ucs_regcache_announced_replace(ucs_regcache_h cache,
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    for (i = 0; (announced->open > 0) && (i < UCS_REGCACHE_ANNOUNCED); ++i) {
-        of = &announced->list[i];
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
             (of->start < operation->address + operation->length) &&
             (ucs_max(of->end, of->start + 1) > operation->address)) {
@@ -218,9 +227,11 @@ void ucs_regcache_announced_end(ucs_regcache_h cache,
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    for (i = 0; (operation->id != 0) && (announced->open > 0) &&
-                (i < UCS_REGCACHE_ANNOUNCED); ++i) {
-        of = &announced->list[i];
+    if (operation->id == 0) {
+        return;
+    }
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
             (of->id == operation->id) && (of->thread == operation->thread)) {
             of->until = 0;
@@ -237,8 +248,8 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    for (i = 0; (announced->open > 0) && (i < UCS_REGCACHE_ANNOUNCED); ++i) {
-        of = &announced->list[i];
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) && !of->is_over &&
             (of->posted <= start_ns) && (of->start >= start) &&
             (of->start < end) &&
@@ -336,7 +347,7 @@ int ucs_regcache_announced_is_ready(ucs_regcache_h cache)
 int ucs_regcache_announced_keeps(ucs_regcache_h cache,
                                  const ucs_regcache_region_t *region)
 {
-    const ucs_regcache_announced_t *announced;
+    ucs_regcache_announced_t *announced;
     const ucs_regcache_announcement_t *of;
     unsigned i;
 
@@ -345,8 +356,8 @@ int ucs_regcache_announced_keeps(ucs_regcache_h cache,
         return 0;
     }
     announced = &cache->plan.hearing->announced;
-    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
-        of = &announced->list[i];
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         /* Its place may be another's by now, whose end nobody would see to */
         if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
             (of->region == region) &&
@@ -545,8 +556,8 @@ static int ucs_regcache_announced_fits(ucs_regcache_h cache,
         of->due = UCS_REGCACHE_TIME_NEVER;
         return 0;
     }
-    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
-        other = &announced->list[i];
+    for (i = announced->first; i != announced->next; ++i) {
+        other = ucs_regcache_announced_at(announced, i);
         if ((other->state == UCS_REGCACHE_ANNOUNCED_READY) &&
             (ucs_regcache_region_gen(other->region) == other->generation)) {
             /* relaxed: for the choice of what to evict, of which any will do */
@@ -613,21 +624,20 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    if ((cache->plan.hearing == NULL) ||
-        (cache->plan.hearing->announced.open == 0)) {
+    if (cache->plan.hearing == NULL) {
         return;
     }
     announced = &cache->plan.hearing->announced;
-    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
-        of = &announced->list[i];
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
             (of->until != 0) && (of->until > now) &&
             ((of->due <= now) || cache->plan.ops->keeps)) {
             ucs_regcache_announced_due(cache, of, now);
         }
     }
-    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
-        of = &announced->list[i];
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         if (of->state == UCS_REGCACHE_ANNOUNCED_NONE) {
             continue;
         }
@@ -645,15 +655,16 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
 uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
 {
     uint64_t next = UCS_REGCACHE_TIME_NEVER;
+    ucs_regcache_announced_t *announced;
     const ucs_regcache_announcement_t *of;
     unsigned i;
 
-    if ((cache->plan.hearing == NULL) ||
-        (cache->plan.hearing->announced.open == 0)) {
+    if (cache->plan.hearing == NULL) {
         return next;
     }
-    for (i = 0; i < UCS_REGCACHE_ANNOUNCED; ++i) {
-        of = &cache->plan.hearing->announced.list[i];
+    announced = &cache->plan.hearing->announced;
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && of->is_worth &&
             ucs_regcache_announced_is_clear(cache, of)) {
             next = ucs_min(next, of->due);

@@ -108,8 +108,10 @@ typedef struct ucs_regcache_announcer {
 /** All zero: nothing was announced. */
 typedef struct ucs_regcache_announced {
     ucs_regcache_announcement_t list[UCS_REGCACHE_ANNOUNCED];
-    unsigned                    next;      /* place of the next one */
-    unsigned                    open;      /* that are not NONE */
+    unsigned                    first;     /* number of the oldest that is not
+                                              NONE, as they were posted */
+    unsigned                    next;      /* likewise, of the next one; the list
+                                              has those before it */
     unsigned                    ready;     /* that are READY */
     size_t                      ready_bytes; /* of these, two that share a buffer
                                                 counted as two */

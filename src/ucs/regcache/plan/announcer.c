@@ -94,7 +94,8 @@ ucs_regcache_announcer_pages(const ucs_regcache_announcer_t *site,
     unsigned back, alike;
 
     *alike_p = 0;
-    for (back = 0; back + 1 < known; ++back) {
+    for (back = 0; (back + 1 < known) && (*alike_p < UCS_REGCACHE_ALIKE);
+         ++back) {
         alike = ucs_regcache_announcer_alike(site, back);
         if (alike > *alike_p) {
             *alike_p = alike;

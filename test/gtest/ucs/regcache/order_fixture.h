@@ -22,9 +22,9 @@ protected:
     {
         w = std::make_unique<regcache_world>(policy);
         /* Where the ceiling is not what is tested it is out of the way */
-        tuning             = ucs_regcache_tuning_default;
-        tuning.soft_weight = 1e6;
-        w->params.tuning   = &tuning;
+        tuning            = ucs_regcache_tuning_default;
+        tuning.soft_least = 1e15;
+        w->params.tuning  = &tuning;
     }
 
     /* How long 1 MB stays registered after its first use */

@@ -20,6 +20,7 @@ protected:
         w->params.max_slowdown = 0.0005;
         tuning                 = ucs_regcache_tuning_default;
         tuning.soft_weight     = 0.01; /* nothing is soon dear enough */
+        tuning.soft_least      = 1;
         w->params.tuning       = &tuning;
     }
 
@@ -34,17 +35,36 @@ protected:
 TEST_F(test_regcache_soft, begins_at_the_most_that_is_in_use_at_once)
 {
     w->open();
-    EXPECT_EQ(0u, ceiling());
+    EXPECT_EQ(tuning.soft_least, ceiling());
     w->touch(buffer(0), MB);
-    EXPECT_EQ(MB, ceiling());
+    EXPECT_EQ(MB + tuning.soft_least, ceiling());
     ucs_regcache_memh_t first  = w->get(buffer(0), MB);
     ucs_regcache_memh_t second = w->get(buffer(1), 2 * MB);
-    EXPECT_EQ(3 * MB, ceiling());
+    EXPECT_EQ(3 * MB + tuning.soft_least, ceiling());
     w->put(first);
     w->put(second);
     w->touch(buffer(2), MB);
     EXPECT_LT(ceiling(), 3 * MB + MB / 2);
     EXPECT_GE(ceiling(), 3 * MB);
+}
+
+/* What is less than the helper takes itself is not worth a use that registers */
+TEST_F(test_regcache_soft, a_little_has_room_in_any_case)
+{
+    const size_t size = MB / 16;
+    tuning.soft_least = 4 * size;
+    w->params.max_slowdown = 0.005;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(i % 5), size);
+        w->now += MS / 100;
+    }
+    EXPECT_EQ(5u, w->stats().cold);
+    EXPECT_EQ(0u, w->stats().missed);
+    EXPECT_EQ(0u, w->stats().soft_ceiling_raises);
+    w->touch(buffer(5), size);
+    EXPECT_EQ(5 * size, w->stats().pinned_peak_bytes);
+    EXPECT_EQ(1u, w->stats().evicted);
 }
 
 TEST_F(test_regcache_soft, a_use_evicts_before_it_passes_it)
@@ -131,7 +151,7 @@ TEST_F(test_regcache_soft, room_is_bounded_by_what_would_be_left_pinned)
         w->touch(buffer(i % 4), MB);
         w->advance(MS);
     }
-    EXPECT_LE(ceiling(), 5 * MB);
+    EXPECT_LE(ceiling(), 5 * MB + tuning.soft_least);
     EXPECT_EQ(4u, w->live.size());
 }
 
