@@ -3,6 +3,8 @@
  */
 #include "pipeline_world.h"
 
+#include <sanitized.h>
+
 #if defined(__SANITIZE_ADDRESS__)
 #  include <sanitizer/lsan_interface.h>
 #endif
@@ -357,13 +359,14 @@ TEST_P(test_pipeline_random, programs_by_seed)
         PIPELINE_TEST_NEEDS_UCM();
     }
     uint64_t gets = 0;
-    for (uint64_t seed = 1; (seed <= 100) && !HasFailure(); ++seed) {
+    for (uint64_t seed = 1; (seed <= seeds_of(100)) && !HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         program one(seed, GetParam(), false);
         one.run();
         gets += one.gets();
     }
-    EXPECT_EQ(GetParam() == UCX_PIPELINE_MODE_CACHE, gets > 10) << gets;
+    EXPECT_EQ(GetParam() == UCX_PIPELINE_MODE_CACHE, gets > seeds_of(10))
+            << gets;
 }
 
 /* A process that died leaves its memory behind, and nobody looks for that;
@@ -376,7 +379,7 @@ TEST_P(test_pipeline_random, programs_in_which_a_node_dies)
 #if defined(__SANITIZE_ADDRESS__)
     __lsan::ScopedDisabler what_dies_is_not_a_leak;
 #endif
-    for (uint64_t seed = 1; (seed <= 100) && !HasFailure(); ++seed) {
+    for (uint64_t seed = 1; (seed <= seeds_of(100)) && !HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         program(seed, GetParam(), true).run();
     }

@@ -3,6 +3,8 @@
  */
 #include "order_fixture.h"
 
+#include <sanitized.h>
+
 #include <random>
 #include <vector>
 
@@ -283,7 +285,7 @@ TEST_F(test_regcache_order, overlapping_uses_of_any_order_are_given_up)
         {buffer(0), 2 * MB, read_only}
     };
 
-    for (unsigned seed = 0; seed < 2000; ++seed) {
+    for (unsigned seed = 0; seed < seeds_of(2000); ++seed) {
         std::mt19937 random(seed);
         std::vector<ucs_regcache_memh_t> held;
         auto pause = [&]() {
