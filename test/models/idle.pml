@@ -35,6 +35,11 @@ bit  is_moved;            /* next is another since the thread set its timer */
 bit  is_called;
 bit  is_armed;            /* the thread said that it sleeps until a time */
 
+/* Of the cache: what its latest step said of when the thread comes by itself, and
+ * that something counts on it */
+bit  is_said;
+bit  patience;
+
 byte queued;
 byte learned;
 bit  ended;
@@ -76,6 +81,20 @@ inline stir()
     fi
 }
 
+/* ucs_regcache_step_due(), at the end of a step: is_due is what that came to */
+inline say_due()
+{
+    is_said = is_due;
+    if
+#ifndef MUTANT_PATIENCE_IS_NOT_READ
+    :: patience ->
+        is_due  = 1;
+        is_said = 1
+#endif
+    :: else
+    fi
+}
+
 /* Of a thread of the program: uses end, and it takes steps while it waits */
 proctype program()
 {
@@ -87,6 +106,12 @@ proctype program()
         if
         :: queued++;
            wake()
+        :: queued++;    /* and it can wait: ucs_regcache_comes_late() */
+           patience = 1;
+           if
+           :: is_said
+           :: else -> wake()
+           fi
         :: skip
         fi;
         /* ucs_thread_try_step() */
@@ -100,6 +125,7 @@ proctype program()
            stepping++;
            assert(stepping == 1);
            is_called = 0;
+           patience  = 0;
            if
            :: queued++      /* it has become due without a wake-up */
            :: skip
@@ -109,6 +135,9 @@ proctype program()
               is_due  = 0
            :: is_due  = 1   /* it leaves what is dear */
            fi;
+#ifndef MUTANT_PUT_OFF_IS_NOT_SAID
+           say_due();
+#endif
            is_time  = 0;
            is_moved = 1;
            stepping--;
@@ -157,8 +186,13 @@ proctype helper()
            stepping++;
            assert(stepping == 1);
            is_called = 0;
+           patience  = 0;
            learned   = queued;
-           is_due    = 0;
+           if
+           :: is_due = 0
+           :: is_due = 1    /* something is registered */
+           fi;
+           say_due();
            is_time   = 0;
            stepping--;
        :: else

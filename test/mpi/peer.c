@@ -37,7 +37,7 @@
 #define MARGIN_BYTES  (ALL_BYTES / 4)
 #define WATCHDOG_S    100
 #define LET_GO_TRIES  1000 /* PAUSE_NS each */
-#define STEADY_TRIES  50
+#define STEADY_TRIES  150
 #define PAUSE_NS      10000000l
 
 typedef struct {
@@ -326,7 +326,8 @@ static size_t pinned_bytes(void)
     return kib << 10;
 }
 
-/* Kernels before 6.18 unpin a little later */
+/* Kernels before 6.18 unpin a little later, and where ranks want all cores the
+ * helper may come a second after memory was unmapped */
 static size_t steady_pinned_bytes(void)
 {
     const struct timespec pause = {0, PAUSE_NS};

@@ -72,6 +72,14 @@ static int sim_helper_is_done(uint64_t next, sim_drain_t *drain)
     return 1;
 }
 
+/* To a step, or because the program has ended and nothing will be due any more */
+static int sim_helper_is_called(void)
+{
+    return sim_world.is_notified ||
+           ((sim_world.due == UCS_REGCACHE_TIME_NEVER) &&
+            (sim_world.running == 0));
+}
+
 void sim_helper_main(void *arg)
 {
     sim_drain_t drain = {0};
@@ -81,6 +89,7 @@ void sim_helper_main(void *arg)
     do {
         sim_world.is_notified = 0;
         sim_world_lock_step();
+        ++sim_world.steps;
         sim_trace("step", 0, 0);
         sim_world_hear();
         next = ucs_regcache_step(sim_world.cache, sim_now());
@@ -90,10 +99,10 @@ void sim_helper_main(void *arg)
         if (sim_helper_is_done(next, &drain)) {
             break;
         }
-        if (!sim_world.is_notified) {
-            sim_sleep_until(next);
+        while (!sim_helper_is_called() && (sim_now() < sim_world.due)) {
+            sim_sleep_until(sim_world.due); /* which others may move meanwhile */
         }
         /* Nobody but the end has woken it: nothing may be left to do */
-    } while ((next != UCS_REGCACHE_TIME_NEVER) || sim_world.is_notified ||
-             (sim_world.running > 0));
+    } while ((sim_world.due != UCS_REGCACHE_TIME_NEVER) ||
+             sim_world.is_notified || (sim_world.running > 0));
 }

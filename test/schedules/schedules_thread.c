@@ -146,8 +146,9 @@ static void sim_thread_trust(sim_thread_t *thread)
     }
 }
 
-/* A thread that waits takes a step, if it can have it, and wakes the helper for
- * what it leaves (ucs_thread_try_step()) */
+/* A thread that waits takes a step, if it can have it, and tells the helper when
+ * to come: sooner for what it leaves, and later as well where the helper does not
+ * come beside such steps (ucs_thread_try_step()) */
 static void sim_thread_wait(sim_thread_t *thread)
 {
     const ucs_regcache_spare_t spare = {
@@ -155,6 +156,7 @@ static void sim_thread_wait(sim_thread_t *thread)
         .is_alone = sim_world.is_alone
     };
     uint64_t next;
+    int is_sooner;
 
     if ((sim_world.helper < 0) || !sim_world_try_lock_step()) {
         return;
@@ -163,10 +165,12 @@ static void sim_thread_wait(sim_thread_t *thread)
     sim_world_hear();
     next = ucs_regcache_idle_step(sim_world.cache, sim_now(), &spare);
     sim_trace("idle stepped", next, 0);
+    is_sooner = (next < sim_world.due);
+    if (is_sooner || sim_world.is_alone) {
+        sim_world.due = next;
+    }
     sim_world_unlock_step();
-    if (next < sim_world.due) {
-        sim_world.due         = next;
-        sim_world.is_notified = 1;
+    if (is_sooner) {
         sim_wake(sim_world.helper);
     }
 }

@@ -74,7 +74,10 @@ typedef struct sim_world {
     int                   is_notified;
     int                   step_owner;   /* fiber, -1: none */
     int                   is_alone;     /* idle steps deregister, too */
-    uint64_t              due;          /* ns, of the helper's next step */
+    int                   is_busy;      /* likewise, for it is dear to call the
+                                           helper */
+    uint64_t              steps;        /* of the helper */
+    uint64_t              due;          /* ns, of its next step */
     ucs_operation_t       said[SIM_MAX_SAID];
     unsigned              num_said;
     uint64_t              gets;

@@ -256,13 +256,18 @@ static void ucs_regcache_order_plan(ucs_regcache_h cache, uint64_t now)
     }
 }
 
-/* What is still in use then is looked at again, but rarely */
+/* What is still in use then is looked at again, but rarely: a use may last for as
+ * long as the job, and its end is heard of in any case */
 static uint64_t ucs_regcache_order_until(ucs_regcache_h cache,
                                          const ucs_regcache_rq_item_t *item,
                                          uint64_t now)
 {
+    uint64_t rest;
+
     if (item->list == UCS_REGCACHE_RQ_HELD) {
-        return ucs_predict_sat_add(now, item->hold);
+        rest = ucs_min(ucs_regcache_price_rest(cache),
+                       cache->tuning.away_max_ns);
+        return ucs_predict_sat_add(now, ucs_max(item->hold, rest));
     }
     return (item->until > now) ? item->until : now + cache->tuning.patrol_ns;
 }

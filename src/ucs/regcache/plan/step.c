@@ -52,26 +52,49 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     }
 }
 
+/* When the helper comes by itself, for those who call it only if that is too late
+ * for them. An idle step beside which it does not come says it for the helper,
+ * which will come then and no sooner; after any other one it comes when it was to.
+ * @return That, or sooner for what came during the step and is counting on it. */
+static uint64_t
+ucs_regcache_step_due(ucs_regcache_h cache, uint64_t next, uint64_t now)
+{
+    int is_said = !ucs_regcache_is_idling(cache) || cache->plan.idling.is_alone;
+    uint64_t patience;
+
+    if (is_said) {
+        ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
+    }
+    patience = ucs_load_seq_cst(&cache->plan.patience); /* [R-DUE] */
+    if (patience != 0) {
+        next = ucs_min(next, now + patience);
+        if (is_said) {
+            ucs_store_relaxed(&cache->plan.next_due, next);
+        }
+    }
+    return next;
+}
+
 static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
     unsigned batches = (lost == cache->plan.sweep.lost) ?
                                cache->tuning.batches :
                                1;
-    uint64_t next, patience;
+    uint64_t next;
     int list;
 
     /* seq_cst [R-DUE]: before the queue is looked at */
     ucs_store_seq_cst(&cache->plan.patience, 0);
     if (!ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_reclaim(cache);
-        return UCS_REGCACHE_TIME_NEVER;
+        return ucs_regcache_step_due(cache, UCS_REGCACHE_TIME_NEVER, now);
     }
 
     next = ucs_regcache_floor_holds(cache, now);
     if (next != 0) {
         ucs_regcache_reclaim(cache);
-        return next;
+        return ucs_regcache_step_due(cache, next, now);
     }
 
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
@@ -94,18 +117,8 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
         next = ucs_min(next, now + cache->tuning.lot_rest_ns);
     }
-    if (!ucs_regcache_is_idling(cache)) {
-        ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
-    }
-    patience = ucs_load_seq_cst(&cache->plan.patience); /* [R-DUE] */
-    if (patience != 0) {
-        next = ucs_min(next, now + patience);
-        if (!ucs_regcache_is_idling(cache)) {
-            ucs_store_relaxed(&cache->plan.next_due, next);
-        }
-    }
     ucs_regcache_assert_valid(cache);
-    return next;
+    return ucs_regcache_step_due(cache, next, now);
 }
 
 /* How soon it is to hear of uses by themselves, and what coming sooner costs */

@@ -202,3 +202,41 @@ TEST_F(test_regcache_drops, not_under_a_ceiling)
     EXPECT_EQ(800u, play(800));
     EXPECT_LT(100u, w->regs); /* there was not room for all */
 }
+
+/* Nobody calls the helper for what it comes for in time anyway. An idle step puts
+ * that off, also to never, and the rank may not wait again: what is unmapped then
+ * is told, and deregistered as soon as if the helper had said so itself. */
+TEST_F(test_regcache_drops, an_idle_step_puts_off_the_helper_and_says_so)
+{
+    make(1);
+    w->open();
+    play(400);
+    ASSERT_NE(UCS_REGCACHE_TIME_NEVER, w->next);
+    for (unsigned i = 0; i < 10; ++i) {
+        w->now += 10 * MS;
+        w->next = idle_step(10 * MS);
+    }
+    ASSERT_EQ(UCS_REGCACHE_TIME_NEVER, w->next);
+
+    ucs_regcache_memh_t memh = w->get(buffer(0), size, 1);
+    ucs_regcache_unmapped(w->cache, buffer(0), size);
+    w->put(memh);
+    w->advance(1100 * MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
+/* A use may last for as long as the job: it is looked at as rarely as all else, not
+ * as often as if it were to be given up */
+TEST_F(test_regcache_drops, a_use_without_an_end_does_not_keep_the_helper_awake)
+{
+    make(1);
+    w->open();
+    w->use(buffer(0), size, 10 * US, 1);
+    w->step();
+    ASSERT_TRUE(w->is_registered(buffer(0), size));
+    ucs_regcache_memh_t memh = w->get(buffer(0), size, 1);
+    unsigned steps           = w->steps;
+    w->advance(10000 * MS);
+    EXPECT_GE(150u, w->steps - steps);
+    w->put(memh);
+}
