@@ -116,8 +116,9 @@ typedef struct ucs_regcache_plan {
     ucs_regcache_backoff_t          backoff;
     uint64_t                        used_at;   /* ns, when a step last found a
                                                   use */
-    _Atomic(uint64_t)               next_due;  /* ns, what the last step
-                                                  returned */
+    _Atomic(uint64_t)               next_due;  /* ns, when the helper comes by
+                                                  itself, as the latest step
+                                                  said that sets it */
     _Atomic(uint64_t)               leisure;   /* ns, in which it is to hear of
                                                   a use that is not pressing */
     _Atomic(uint64_t)               rarely;    /* ns, likewise, after which

@@ -159,7 +159,8 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
     uint64_t next;
 
     ucs_add_relaxed(&cache->plan.idle_steps, 1);
-    /* The helper's own next time is as it was: it tells how late that is */
+    /* Unless the caller takes the helper's place, the helper's next time is as it
+     * was: it tells how late that is */
     ucs_regcache_idle_begin(cache, spare);
     if (spare->is_alone && ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_idle_take_up(cache);
