@@ -19,7 +19,10 @@ gtest_SOURCES += \
 	uct/ib/helper_md/test_decorator.cc \
 	uct/ib/helper_md/test_deserted.cc \
 	uct/ib/helper_md/device_fixture.h \
+	uct/ib/helper_md/gpu.h \
+	uct/ib/helper_md/mapping.h \
 	uct/ib/helper_md/test_device.cc \
+	uct/ib/helper_md/test_device_gpu.cc \
 	uct/ib/helper_md/test_device_types.cc \
 	uct/ib/helper_md/test_events.cc \
 	uct/ib/helper_md/test_generations.cc \

@@ -34,7 +34,7 @@ static const uint64_t TYPES  = UCS_BIT(UCS_MEMORY_TYPE_HOST) |
  *  called so in UCX's cache of memory types. */
 class test_device : public ::testing::Test {
 protected:
-    test_device() : m_generation(18)
+    explicit test_device(unsigned minor = 18) : m_generation(minor)
     {
     }
 
@@ -65,6 +65,15 @@ protected:
         uct_helper_config_t config = plain_config();
 
         config.policy = policy;
+        ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
+    }
+
+    void attach_watching(generation_lower &lower, ucs_regcache_policy_t policy)
+    {
+        uct_helper_config_t config = plain_config();
+
+        config.policy  = policy;
+        config.monitor = UCT_HELPER_MONITOR_AUTO;
         ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
     }
 

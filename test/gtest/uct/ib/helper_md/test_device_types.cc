@@ -3,43 +3,11 @@
  */
 #include "device_fixture.h"
 #include "far_place.h"
+#include "mapping.h"
 
 #include <uct/ib/helper_md/watch/monitor.h>
 
-#include <cinttypes>
-#include <cstdio>
-#include <fstream>
 #include <functional>
-#include <string>
-
-/* What the kernel says of the mapping that the address lies in */
-struct mapping_t {
-    bool     is_watched = false; /* by userfaultfd */
-    unsigned kb_present = ~0u;
-};
-
-static mapping_t mapping_of(const void *address)
-{
-    std::ifstream file("/proc/self/smaps");
-    bool is_inside = false;
-    mapping_t mapping;
-    std::string line;
-    uintptr_t start, end;
-
-    while (std::getline(file, line)) {
-        if (sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) ==
-            2) {
-            is_inside = (start <= (uintptr_t)address) &&
-                        (end > (uintptr_t)address);
-        } else if (is_inside) {
-            (void)sscanf(line.c_str(), "Rss: %u kB", &mapping.kb_present);
-            mapping.is_watched |= (line.compare(0, 8, "VmFlags:") == 0) &&
-                                  ((line.find(" uw") != std::string::npos) ||
-                                   (line.find(" um") != std::string::npos));
-        }
-    }
-    return mapping;
-}
 
 /* Whether the kernel lets this process watch memory */
 static bool can_watch()
@@ -85,15 +53,6 @@ protected:
                              0);
         EXPECT_NE(MAP_FAILED, address);
         return (char*)address;
-    }
-
-    void attach_watching(generation_lower &lower, ucs_regcache_policy_t policy)
-    {
-        uct_helper_config_t config = plain_config();
-
-        config.policy  = policy;
-        config.monitor = UCT_HELPER_MONITOR_AUTO;
-        ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
     }
 
     char *m_device = nullptr, *m_host = nullptr;
