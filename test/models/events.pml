@@ -1,22 +1,22 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * Memory events and the domains that listen to them, events.c: an engine is
- * never inside an event after uct_helper_events_leave() has returned, for it is
+ * Memory events and those that listen to them, ucs/sys/listeners.h: a cache is
+ * never inside an event after ucs_listeners_leave() has returned, for it is
  * freed then; leave returns although events go on; and what is unmapped while
- * an engine listens reaches it.
+ * a cache listens reaches it.
  */
 
 #ifndef EVENTS
 #define EVENTS 2 /* of each thread */
 #endif
 
-bit  engine = 1;   /* slot->engine, set by uct_helper_events_join() */
+bit  cache = 1;   /* slot->object, set by ucs_listeners_join() */
 byte readers;
 bit  freed;
 bit  left;
 
-/* uct_helper_events_pass() */
+/* ucs_listeners_enter() and ucs_listeners_exit() */
 proctype application()
 {
     byte events = EVENTS;
@@ -27,16 +27,16 @@ proctype application()
     :: events > 0 ->
         events--;
         if
-        :: engine == 0 -> assert(left); goto next
+        :: cache == 0 -> assert(left); goto next
         :: else
         fi;
 #ifndef MUTANT_NO_READER
         readers++;
 #endif
-#ifdef MUTANT_ENGINE_NOT_READ_AGAIN
+#ifdef MUTANT_CACHE_NOT_READ_AGAIN
         found = 1;
 #else
-        found = engine;
+        found = cache;
 #endif
         if
         :: found ->
@@ -54,7 +54,7 @@ next:
     od
 }
 
-/* uct_helper_events_leave(), then ucs_regcache_destroy() */
+/* ucs_listeners_leave(), then ucs_regcache_destroy() */
 active proctype closing()
 {
     run application();
@@ -62,9 +62,9 @@ active proctype closing()
     left = 1;
 #ifdef MUTANT_WAIT_BEFORE_LEAVE
     readers == 0;
-    engine = 0;
+    cache = 0;
 #else
-    engine = 0;
+    cache = 0;
 #ifndef MUTANT_LEAVE_DOES_NOT_WAIT
     readers == 0;
 #endif

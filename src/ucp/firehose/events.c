@@ -6,28 +6,15 @@
 #include "firehose_core.h"
 
 #include <ucm/api/ucm.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/listeners.h>
 #include <ucs/sys/process.h>
 
 #include <pthread.h>
-#include <sched.h>
 
 /* UCX's own caches use 1000; lower is earlier */
 #define UCP_FIREHOSE_EVENTS_PRIORITY 900
 
-/** Instances of one process that hear of events. */
-#define UCP_FIREHOSE_EVENTS_MAX 16
-
-/*
- * Invariant: an event is inside an instance only while readers > 0 of its slot,
- * and cannot reach it once `firehose` has become NULL.
- */
-typedef struct ucp_firehose_listener {
-    _Atomic(ucx_firehose_h) firehose;
-    _Atomic(unsigned)       readers;
-} ucp_firehose_listener_t;
-
-static ucp_firehose_listener_t ucp_firehose_listeners[UCP_FIREHOSE_EVENTS_MAX];
+static ucs_listeners_t ucp_firehose_listeners;
 static pthread_once_t ucp_firehose_events_once = PTHREAD_ONCE_INIT;
 static ucs_status_t ucp_firehose_events_status;
 /* A child of a fork has neither the threads of its parent nor what they pinned,
@@ -55,7 +42,6 @@ static void ucp_firehose_events_tell(ucx_firehose_h firehose,
 static void ucp_firehose_events_callback(ucm_event_type_t type,
                                          ucm_event_t *event, void *arg)
 {
-    ucp_firehose_listener_t *slot;
     ucx_firehose_h firehose;
     unsigned i;
 
@@ -63,21 +49,12 @@ static void ucp_firehose_events_callback(ucm_event_type_t type,
     if (!ucs_process_is(ucp_firehose_events_process)) {
         return;
     }
-    for (i = 0; i < UCP_FIREHOSE_EVENTS_MAX; ++i) {
-        slot = &ucp_firehose_listeners[i];
-        if (ucs_load_relaxed(&slot->firehose) == NULL) {
-            continue; /* relaxed: who joins meanwhile has pinned nothing yet */
-        }
-        /* [F-READER] The add comes after the swap in
-         * ucp_firehose_events_leave(), and then the NULL is seen below, or
-         * before it, and then that function waits for the sub */
-        ucs_add_acq_rel(&slot->readers, 1);
-        firehose = ucs_load_acquire(&slot->firehose);
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
+        firehose = ucs_listeners_enter(&ucp_firehose_listeners, i);
         if (firehose != NULL) {
             ucp_firehose_events_tell(firehose, type, event);
+            ucs_listeners_exit(&ucp_firehose_listeners, i);
         }
-        /* [F-READER] pairs with the add in ucp_firehose_events_leave() */
-        ucs_sub_acq_rel(&slot->readers, 1);
     }
 }
 
@@ -85,12 +62,7 @@ static void ucp_firehose_events_callback(ucm_event_type_t type,
  * are its parent's */
 static void ucp_firehose_events_adopt(void)
 {
-    unsigned i;
-
-    for (i = 0; i < UCP_FIREHOSE_EVENTS_MAX; ++i) {
-        atomic_init(&ucp_firehose_listeners[i].firehose, NULL);
-        atomic_init(&ucp_firehose_listeners[i].readers, 0);
-    }
+    ucs_listeners_forget(&ucp_firehose_listeners);
 }
 
 static void ucp_firehose_events_install(void)
@@ -107,42 +79,15 @@ static void ucp_firehose_events_install(void)
 
 ucs_status_t ucp_firehose_events_join(ucx_firehose_h firehose)
 {
-    ucx_firehose_h none;
-    unsigned i;
-
     pthread_once(&ucp_firehose_events_once, ucp_firehose_events_install);
     ucp_firehose_events_process = ucs_process_id();
     if (ucp_firehose_events_status != UCS_OK) {
         return ucp_firehose_events_status;
     }
-    for (i = 0; i < UCP_FIREHOSE_EVENTS_MAX; ++i) {
-        none = NULL;
-        /* [F-READER] pairs with the load in ucp_firehose_events_callback(), for
-         * which the instance is whole */
-        if (ucs_cas_acq_rel(&ucp_firehose_listeners[i].firehose, &none,
-                            firehose)) {
-            return UCS_OK;
-        }
-    }
-    return UCS_ERR_EXCEEDS_LIMIT;
+    return ucs_listeners_join(&ucp_firehose_listeners, firehose);
 }
 
 void ucp_firehose_events_leave(ucx_firehose_h firehose)
 {
-    ucp_firehose_listener_t *slot;
-    unsigned i;
-
-    for (i = 0; i < UCP_FIREHOSE_EVENTS_MAX; ++i) {
-        slot = &ucp_firehose_listeners[i];
-        if (ucs_load_relaxed(&slot->firehose) != firehose) {
-            continue; /* relaxed: this thread, or one before it, wrote it */
-        }
-        /* [F-READER] pairs with the add in ucp_firehose_events_callback() */
-        ucs_swap_acq_rel(&slot->firehose, NULL);
-        /* [F-READER] an add of nothing, so that it is ordered with the add and
-         * the sub in ucp_firehose_events_callback() */
-        while (ucs_add_acq_rel(&slot->readers, 0) > 0) {
-            sched_yield();
-        }
-    }
+    ucs_listeners_leave(&ucp_firehose_listeners, firehose);
 }

@@ -5,6 +5,7 @@
 gtest_SOURCES += \
 	ucs/sys/test_clock.cc \
 	ucs/sys/test_hash.cc \
+	ucs/sys/test_listeners.cc \
 	ucs/sys/test_maps.cc \
 	ucs/sys/test_own_fd.cc \
 	ucs/sys/test_populate.cc \

@@ -3,14 +3,10 @@
  */
 #include "device_int.h"
 
+#include <ucs/sys/listeners.h>
 #include <ucs/sys/log.h>
 
 #include <ucm/api/ucm.h>
-
-#include <sched.h>
-
-/* Domains of a process that may register a device's memory */
-#define UCT_HELPER_DEVICE_MAX 64
 
 /* After UCX's own look at types of memory, before its caches (1000) */
 #define UCT_HELPER_DEVICE_PRIORITY 900
@@ -25,11 +21,7 @@
  * as long. */
 #define UCT_HELPER_DEVICE_TRIES 1000
 
-/* As in watch/events.c: a class is inside an event only while readers > 0 */
-static struct {
-    _Atomic(uct_helper_device_h) device;
-    _Atomic(unsigned)            readers;
-} uct_helper_devices[UCT_HELPER_DEVICE_MAX];
+static ucs_listeners_t uct_helper_devices;
 
 static pthread_once_t uct_helper_device_once = PTHREAD_ONCE_INIT;
 
@@ -81,21 +73,12 @@ static void uct_helper_device_event(ucm_event_type_t type, ucm_event_t *event,
     unsigned i;
 
     (void)arg;
-    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
-        if (ucs_load_relaxed(&uct_helper_devices[i].device) == NULL) {
-            continue;
-        }
-
-        /* [D-READER] Either the add comes after the one in
-         * uct_helper_device_leave(), and then the NULL is seen below, or before
-         * it, and then that function waits for the sub. */
-        ucs_add_acq_rel(&uct_helper_devices[i].readers, 1);
-        device = ucs_load_acquire(&uct_helper_devices[i].device);
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
+        device = ucs_listeners_enter(&uct_helper_devices, i);
         if (device != NULL) {
             uct_helper_device_freed(device, start, start + length);
+            ucs_listeners_exit(&uct_helper_devices, i);
         }
-        /* [D-READER] pairs with the add in uct_helper_device_leave() */
-        ucs_sub_acq_rel(&uct_helper_devices[i].readers, 1);
     }
 }
 
@@ -114,48 +97,18 @@ static void uct_helper_device_listen(void)
 
 ucs_status_t uct_helper_device_join(uct_helper_device_h device)
 {
-    uct_helper_device_h none;
-    unsigned i;
-
     pthread_once(&uct_helper_device_once, uct_helper_device_listen);
-    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
-        none = NULL;
-        /* [D-READER] publishes the class to uct_helper_device_event() */
-        if (ucs_cas_acq_rel(&uct_helper_devices[i].device, &none, device)) {
-            return UCS_OK;
-        }
-    }
-
-    return UCS_ERR_EXCEEDS_LIMIT;
+    return ucs_listeners_join(&uct_helper_devices, device);
 }
 
 void uct_helper_device_leave(uct_helper_device_h device)
 {
-    uct_helper_device_h found;
-    unsigned i;
-
-    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
-        found = device;
-        /* [D-READER] The cas stands before the add below */
-        if (!ucs_cas_acq_rel(&uct_helper_devices[i].device, &found, NULL)) {
-            continue;
-        }
-
-        /* [D-READER] pairs with the add and sub in uct_helper_device_event() */
-        while (ucs_add_acq_rel(&uct_helper_devices[i].readers, 0) != 0) {
-            sched_yield();
-        }
-    }
+    ucs_listeners_leave(&uct_helper_devices, device);
 }
 
 void uct_helper_device_forget(void)
 {
-    unsigned i;
-
-    for (i = 0; i < UCT_HELPER_DEVICE_MAX; ++i) {
-        ucs_store_relaxed(&uct_helper_devices[i].device, NULL);
-        ucs_store_relaxed(&uct_helper_devices[i].readers, 0);
-    }
+    ucs_listeners_forget(&uct_helper_devices);
 }
 
 int uct_helper_device_is_heard(void)

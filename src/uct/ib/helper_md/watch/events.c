@@ -3,6 +3,7 @@
  */
 #include "events.h"
 #include "events_probe.h"
+#include <ucs/sys/listeners.h>
 #include <ucs/sys/log.h>
 #include <ucs/sys/process.h>
 #include <uct/ib/helper_md/report/trace_record.h>
@@ -11,21 +12,11 @@
 #include <ucs/sys/atomic.h>
 
 #include <pthread.h>
-#include <sched.h>
 
 /* UCX's own caches use 1000; lower is earlier */
 #define UCT_HELPER_EVENTS_PRIORITY 900
 
-/*
- * Invariant: a cache is inside an event only while readers > 0 of its slot,
- * and it is unreachable for an event that begins after cache became NULL.
- */
-typedef struct uct_helper_listener {
-    _Atomic(ucs_regcache_h) cache;
-    _Atomic unsigned        readers;
-} uct_helper_listener_t;
-
-static uct_helper_listener_t uct_helper_listeners[UCT_HELPER_EVENTS_MAX];
+static ucs_listeners_t uct_helper_listeners;
 static pthread_once_t uct_helper_events_once = PTHREAD_ONCE_INIT;
 static ucs_status_t uct_helper_events_status;
 static const char *uct_helper_events_reason;
@@ -38,7 +29,7 @@ static _Atomic(const char*) uct_helper_events_lost;
 
 /* Caches whose gates the reader of kernel events has shut; the reader alone
  * uses this. */
-static ucs_regcache_h uct_helper_events_gated[UCT_HELPER_EVENTS_MAX];
+static ucs_regcache_h uct_helper_events_gated[UCS_LISTENERS_MAX];
 
 /* Counted before any cache is told. What is learned of memory is void if an
  * event has come since. */
@@ -61,25 +52,14 @@ static void uct_helper_events_each(uct_helper_events_visit_t visit,
                                    const uct_helper_events_told_t *told)
 {
     ucs_regcache_h cache;
-    uct_helper_listener_t *slot;
     unsigned i;
 
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
-        slot = &uct_helper_listeners[i];
-        if (ucs_load_relaxed(&slot->cache) == NULL) {
-            continue;
-        }
-
-        /* [R-READER] Either the add comes after the one in
-         * uct_helper_events_leave(), and then the NULL is seen below, or before
-         * it, and then that function waits for the sub. */
-        ucs_add_acq_rel(&slot->readers, 1);
-        cache = ucs_load_acquire(&slot->cache);
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
+        cache = ucs_listeners_enter(&uct_helper_listeners, i);
         if (cache != NULL) {
             visit(cache, told);
+            ucs_listeners_exit(&uct_helper_listeners, i);
         }
-        /* [R-READER] The sub pairs with the add in uct_helper_events_leave() */
-        ucs_sub_acq_rel(&slot->readers, 1);
     }
 }
 
@@ -90,25 +70,19 @@ static void uct_helper_events_note(void)
     ucs_add_relaxed(&uct_helper_events_count, 1);
 }
 
+/* Each visit that finds a cache ends in uct_helper_events_open() */
 void uct_helper_events_shut(void)
 {
-    uct_helper_listener_t *slot;
     unsigned i;
 
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
-        slot = &uct_helper_listeners[i];
-        if ((uct_helper_events_gated[i] != NULL) ||
-            (ucs_load_relaxed(&slot->cache) == NULL)) {
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
+        if (uct_helper_events_gated[i] != NULL) {
             continue;
         }
 
-        /* [R-READER] The add and the load are as in uct_helper_events_each();
-         * the sub is in uct_helper_events_open(). */
-        ucs_add_acq_rel(&slot->readers, 1);
-        uct_helper_events_gated[i] = ucs_load_acquire(&slot->cache);
-        if (uct_helper_events_gated[i] == NULL) {
-            ucs_sub_acq_rel(&slot->readers, 1);
-        } else {
+        uct_helper_events_gated[i] =
+                ucs_listeners_enter(&uct_helper_listeners, i);
+        if (uct_helper_events_gated[i] != NULL) {
             ucs_regcache_gate_shut(uct_helper_events_gated[i]);
         }
     }
@@ -120,7 +94,7 @@ int uct_helper_events_try_pass(uintptr_t address, size_t length)
     unsigned i;
 
     uct_helper_events_note();
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
         if ((uct_helper_events_gated[i] != NULL) &&
             !ucs_regcache_try_unmapped(uct_helper_events_gated[i], address,
                                        length)) {
@@ -134,13 +108,11 @@ void uct_helper_events_open(void)
 {
     unsigned i;
 
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
         if (uct_helper_events_gated[i] != NULL) {
             ucs_regcache_gate_open(uct_helper_events_gated[i]);
             uct_helper_events_gated[i] = NULL;
-            /* [R-READER] The sub pairs with the add in
-             * uct_helper_events_leave() */
-            ucs_sub_acq_rel(&uct_helper_listeners[i].readers, 1);
+            ucs_listeners_exit(&uct_helper_listeners, i);
         }
     }
 }
@@ -332,42 +304,12 @@ const char *uct_helper_events_complaint(void)
 
 ucs_status_t uct_helper_events_join(ucs_regcache_h cache)
 {
-    ucs_regcache_h none;
-    unsigned i;
-
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
-        none = NULL;
-        /* [R-READER] The cas publishes the cache to the loads in
-         * uct_helper_events_each() and uct_helper_events_shut(). */
-        if (ucs_cas_acq_rel(&uct_helper_listeners[i].cache, &none, cache)) {
-            return UCS_OK;
-        }
-    }
-
-    return UCS_ERR_EXCEEDS_LIMIT;
+    return ucs_listeners_join(&uct_helper_listeners, cache);
 }
 
 void uct_helper_events_leave(ucs_regcache_h cache)
 {
-    uct_helper_listener_t *slot;
-    ucs_regcache_h found;
-    unsigned i;
-
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
-        slot  = &uct_helper_listeners[i];
-        found = cache;
-        /* [R-READER] The cas stands before the add below */
-        if (!ucs_cas_acq_rel(&slot->cache, &found, NULL)) {
-            continue;
-        }
-
-        /* [R-READER] The cas above and this add of nothing stand in one order
-         * with the adds, loads and subs of uct_helper_events_each(), _shut()
-         * and _open(). */
-        while (ucs_add_acq_rel(&slot->readers, 0) != 0) {
-            sched_yield();
-        }
-    }
+    ucs_listeners_leave(&uct_helper_listeners, cache);
 }
 
 void uct_helper_events_forget(void)
@@ -375,9 +317,8 @@ void uct_helper_events_forget(void)
     unsigned i;
 
     uct_helper_events_probe_forget();
-    for (i = 0; i < UCT_HELPER_EVENTS_MAX; ++i) {
-        ucs_store_relaxed(&uct_helper_listeners[i].cache, NULL);
-        ucs_store_relaxed(&uct_helper_listeners[i].readers, 0);
+    ucs_listeners_forget(&uct_helper_listeners);
+    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
         uct_helper_events_gated[i] = NULL;
     }
 }

@@ -16,10 +16,6 @@
 
 BEGIN_C_DECLS
 
-/** Most caches that can listen at a time. */
-#define UCT_HELPER_EVENTS_MAX 64
-
-
 /**
  * Install the handler and see that the events of real calls arrive, from this
  * thread and from another; the first call decides for the process.
@@ -34,8 +30,8 @@ ucs_status_t uct_helper_events_check(const char **reason_p);
 /**
  * Pass events on to @a cache. @ref uct_helper_events_check has succeeded.
  *
- * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if @ref UCT_HELPER_EVENTS_MAX
- *         caches listen already.
+ * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT: too many listen
+ *         (@ref ucs_listeners_join).
  */
 ucs_status_t uct_helper_events_join(ucs_regcache_h cache);
 
