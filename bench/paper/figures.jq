@@ -262,7 +262,10 @@ def pipeline_figures:
                  | [$s.rows[] | select(.section == "pipeline" and
                       .case == $case and .mpi == $m.mpi and
                       .policy == $policy)][0][$what] as $other
-                 | {v: (ratio($own; $other) | values - 1)}));
+                 # A share of less than a page says nothing
+                 | if $other != null and $other < 4096
+                   then {text: "it holds less than a page"}
+                   else {v: (ratio($own; $other) | values - 1)} end));
 
 def figures:
     kernel_means, kernel_peaks, loop_figures, limit_figures, overhead_figures,
