@@ -16,18 +16,20 @@ AC_DEFUN([HELPER_MD_SANITIZERS], [
     AC_ARG_ENABLE([tsan],
         [AS_HELP_STRING([--enable-tsan], [build with ThreadSanitizer])],
         [], [enable_tsan=no])
+    helper_md_sanitize_c=
     AS_CASE([$enable_asan:$enable_tsan],
         [no:no], [helper_md_sanitize=""],
-        [yes:no], [helper_md_sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"],
+        [yes:no], [helper_md_sanitize="-fsanitize=address -fno-sanitize-recover=all"
+                  helper_md_sanitize_c="-fsanitize=undefined"],
         [no:yes], [helper_md_sanitize="-fsanitize=thread"],
         [AC_MSG_ERROR([--enable-asan and --enable-tsan exclude each other])])
     AS_IF([test -n "$helper_md_sanitize"],
-        [HELPER_MD_CHECK_SANITIZE([$helper_md_sanitize])
+        [HELPER_MD_CHECK_SANITIZE([$helper_md_sanitize $helper_md_sanitize_c])
          # gcc warns of values that only its own instrumentation leaves unset
          helper_md_sanitize="$helper_md_sanitize -fno-omit-frame-pointer -g -Wno-maybe-uninitialized"
-         BASE_CFLAGS="$BASE_CFLAGS $helper_md_sanitize"
-         BASE_CXXFLAGS="$BASE_CXXFLAGS $(AS_ECHO(["$helper_md_sanitize"]) | sed 's/,undefined//')"
-         BASE_LDFLAGS="$BASE_LDFLAGS $helper_md_sanitize"])
+         BASE_CFLAGS="$BASE_CFLAGS $helper_md_sanitize $helper_md_sanitize_c"
+         BASE_CXXFLAGS="$BASE_CXXFLAGS $helper_md_sanitize"
+         BASE_LDFLAGS="$BASE_LDFLAGS $helper_md_sanitize $helper_md_sanitize_c"])
     AM_CONDITIONAL([ENABLE_ASAN], [test "x$enable_asan" = xyes])
     AM_CONDITIONAL([ENABLE_TSAN], [test "x$enable_tsan" = xyes])
     AM_CONDITIONAL([SANITIZED], [test -n "$helper_md_sanitize"])

@@ -3,6 +3,12 @@
 #
 
 gtest_SOURCES += \
+	uct/ib/helper_md/device/device_fixture.h \
+	uct/ib/helper_md/device/gpu.h \
+	uct/ib/helper_md/device/mapping.h \
+	uct/ib/helper_md/device/test_device.cc \
+	uct/ib/helper_md/device/test_device_gpu.cc \
+	uct/ib/helper_md/device/test_device_types.cc \
 	uct/ib/helper_md/decorator_fixture.h \
 	uct/ib/helper_md/fake_lower.h \
 	uct/ib/helper_md/far_place.h \
@@ -18,12 +24,6 @@ gtest_SOURCES += \
 	uct/ib/helper_md/test_config.cc \
 	uct/ib/helper_md/test_decorator.cc \
 	uct/ib/helper_md/test_deserted.cc \
-	uct/ib/helper_md/device_fixture.h \
-	uct/ib/helper_md/gpu.h \
-	uct/ib/helper_md/mapping.h \
-	uct/ib/helper_md/test_device.cc \
-	uct/ib/helper_md/test_device_gpu.cc \
-	uct/ib/helper_md/test_device_types.cc \
 	uct/ib/helper_md/test_events.cc \
 	uct/ib/helper_md/test_generations.cc \
 	uct/ib/helper_md/test_hands.cc \

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "device_fixture.h"
-#include "far_place.h"
 #include "mapping.h"
 
+#include <uct/ib/helper_md/far_place.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 
 #include <functional>
@@ -104,8 +104,8 @@ protected:
             return;
         }
 
-        uct_abi_select(running());
-        m_component = component();
+        uct_abi_select(uct_abi_find(UCT_ABI_MAJOR, running_minor()));
+        m_component = component("self");
         ASSERT_NE(nullptr, m_component);
         md_open              = m_component->md_open;
         m_component->md_open = open_detecting;
@@ -119,30 +119,6 @@ protected:
             m_component->md_open = md_open;
         }
         test_device::TearDown();
-    }
-
-    static const uct_abi_t *running()
-    {
-        uct_abi_version_t version;
-
-        uct_abi_version_get(&version);
-        return uct_abi_find(version.major, version.minor);
-    }
-
-    static uct_abi_component_t *component()
-    {
-        uct_abi_component_t *found = nullptr;
-        uct_component_h *components;
-        unsigned count;
-
-        EXPECT_EQ(UCS_OK, uct_query_components(&components, &count));
-        for (unsigned i = 0; i < count; ++i) {
-            if (!strcmp(uct_abi_component_name(components[i]), "self")) {
-                found = (uct_abi_component_t*)components[i];
-            }
-        }
-        uct_release_component_list(components);
-        return found;
     }
 
     static ucs_status_t open_detecting(uct_component_h component,

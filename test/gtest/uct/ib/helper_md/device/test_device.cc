@@ -234,14 +234,9 @@ TEST_F(test_device, a_descriptor_makes_it_a_devices)
 {
     /* The domain takes descriptors (dmabuf), and no type but the host's */
     generation_lower lower("fake", UCS_BIT(10));
-    uct_abi_md_mem_reg_params_t params;
+    uct_abi_md_mem_reg_params_t params = with_descriptor(1);
 
     attach(lower);
-    memset(&params, 0, sizeof(params));
-    params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
-                        UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD;
-    params.flags      = ACCESS;
-    params.dmabuf_fd  = 1;
     uct_mem_h memh = lower.reg_params(m_buffer, LENGTH, &params);
     EXPECT_EQ(&params, lower.passed_params) << "it is needed below";
     EXPECT_EQ(UCS_OK, lower.dereg(memh));

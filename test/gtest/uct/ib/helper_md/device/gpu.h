@@ -41,23 +41,22 @@ public:
     void *alloc(size_t length)
     {
         pointer_t address = 0;
-        return (void*)((mem_alloc(&address, length) == 0) ? address : 0);
+        return given(mem_alloc(&address, length), address);
     }
 
     void *alloc_managed(size_t length)
     {
         pointer_t address = 0;
-        return (void*)((mem_alloc_managed(&address, length, ATTACH_GLOBAL) ==
-                        0) ? address : 0);
+        return given(mem_alloc_managed(&address, length, ATTACH_GLOBAL),
+                     address);
     }
 
     /** From the pool of the default stream. */
     void *alloc_async(size_t length)
     {
         pointer_t address = 0;
-        return (void*)(((mem_alloc_async != nullptr) &&
-                        (mem_alloc_async(&address, length, nullptr) == 0)) ?
-                       address : 0);
+        return (mem_alloc_async == nullptr) ? nullptr :
+               given(mem_alloc_async(&address, length, nullptr), address);
     }
 
     void *alloc_host(size_t length)
@@ -168,6 +167,12 @@ private:
                    (ctx_set(context) != 0)) {
             m_reason = "the GPU gives no context";
         }
+    }
+
+    /* By reference: the call that fills it is an argument, too */
+    static void *given(int error, const pointer_t &address)
+    {
+        return (error == 0) ? (void*)address : nullptr;
     }
 
     template <typename F>

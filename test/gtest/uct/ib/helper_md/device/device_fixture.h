@@ -4,11 +4,10 @@
 #ifndef DEVICE_FIXTURE_H_
 #define DEVICE_FIXTURE_H_
 
-#include "generation_lower.h"
-#include "plain_config.h"
-
 #include <uct/ib/helper_md/device/detect.h>
+#include <uct/ib/helper_md/generation_lower.h>
 #include <uct/ib/helper_md/helper_md.h>
+#include <uct/ib/helper_md/plain_config.h>
 
 #include <ucm/api/ucm.h>
 #include <gtest/gtest.h>
@@ -95,6 +94,45 @@ protected:
         params.flags      = ACCESS;
         params.mem_type   = type;
         return lower.reg_params(address, LENGTH, &params);
+    }
+
+    /* As UCP with a domain that takes descriptors (dmabuf); -1: none */
+    static uct_abi_md_mem_reg_params_t with_descriptor(int fd)
+    {
+        uct_abi_md_mem_reg_params_t params;
+
+        memset(&params, 0, sizeof(params));
+        params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
+                            UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD;
+        params.flags      = ACCESS;
+        params.dmabuf_fd  = fd;
+        return params;
+    }
+
+    /* Of the UCX that is loaded, whichever generation is in force */
+    static unsigned running_minor()
+    {
+        uct_abi_version_t version;
+
+        uct_abi_version_get(&version);
+        return version.minor;
+    }
+
+    /* nullptr if the UCX that is loaded has none of that name */
+    static uct_abi_component_t *component(const char *name)
+    {
+        uct_abi_component_t *found = nullptr;
+        uct_component_h *components;
+        unsigned count;
+
+        EXPECT_EQ(UCS_OK, uct_query_components(&components, &count));
+        for (unsigned i = 0; i < count; ++i) {
+            if (!strcmp(uct_abi_component_name(components[i]), name)) {
+                found = (uct_abi_component_t*)components[i];
+            }
+        }
+        uct_release_component_list(components);
+        return found;
     }
 
     static void free_event(void *address, size_t length)

@@ -33,7 +33,7 @@ protected:
         ASSERT_NE(nullptr, probe);
         bool is_told = uct_helper_detect_is_device(probe, LENGTH);
         EXPECT_TRUE(gpu::get().free(probe));
-        if (!is_told && !has_component("cuda_cpy")) {
+        if (!is_told && (component("cuda_cpy") == nullptr)) {
             GTEST_SKIP() << "this UCX was built without CUDA";
         }
         ASSERT_TRUE(is_told);
@@ -45,28 +45,6 @@ protected:
             uct_helper_detect_close();
         }
         test_device::TearDown();
-    }
-
-    static unsigned running_minor()
-    {
-        uct_abi_version_t version;
-
-        uct_abi_version_get(&version);
-        return version.minor;
-    }
-
-    static bool has_component(const char *name)
-    {
-        uct_component_h *components;
-        bool is_found = false;
-        unsigned count;
-
-        EXPECT_EQ(UCS_OK, uct_query_components(&components, &count));
-        for (unsigned i = 0; i < count; ++i) {
-            is_found |= !strcmp(uct_abi_component_name(components[i]), name);
-        }
-        uct_release_component_list(components);
-        return is_found;
     }
 
     bool m_is_open = false;
@@ -234,14 +212,9 @@ TEST_F(test_device_gpu, a_descriptor_of_the_drivers)
     }
 
     generation_lower lower("fake", UCS_BIT(10));
-    uct_abi_md_mem_reg_params_t params;
+    uct_abi_md_mem_reg_params_t params = with_descriptor(fd);
 
     attach(lower);
-    memset(&params, 0, sizeof(params));
-    params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
-                        UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD;
-    params.flags      = ACCESS;
-    params.dmabuf_fd  = fd;
     for (int i = 0; i < 3; ++i) {
         uct_mem_h memh = lower.reg_params(buffer, LENGTH, &params);
         ASSERT_NE(nullptr, memh);
