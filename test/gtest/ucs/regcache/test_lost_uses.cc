@@ -145,8 +145,13 @@ TEST_F(test_regcache, lost_use_of_a_region_expected_later)
 TEST_F(test_regcache, unmapped_memory_does_not_wait_for_a_late_helper)
 {
     const size_t lengths[] = {16 << 10, 256 << 10, 8 * MB, 64 * MB};
+    const size_t much      = 300 * 64 * MB;
 
     start(UCS_REGCACHE_POLICY_PAPER);
+    /* What leaving all pinned would hold is more than piles up here */
+    w->use(buffer(1000), much);
+    w->advance(MS);
+    ASSERT_TRUE(w->live.empty());
     for (size_t length : lengths) {
         for (unsigned i = 0; i < 300; ++i) {
             w->touch(buffer(i), length);

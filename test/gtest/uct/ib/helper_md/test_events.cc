@@ -453,6 +453,15 @@ TEST_F(test_events, DISABLED_threads_are_refused)
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
     EXPECT_EQ(before + 1, lower.reg_count());
     EXPECT_EQ(1u, lower.live_count()) << "nobody gave up what was unmapped";
+    /* Also what is unmapped during its use, and not only before the next */
+    void *other    = map(nullptr);
+    uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
+    munmap(m_buffer, TEST_LENGTH);
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, other, TEST_LENGTH)));
+    EXPECT_EQ(UCS_OK, dereg(lower, memh));
+    EXPECT_EQ(1u, lower.live_count()) << "nobody gave up what was unmapped";
+    ASSERT_EQ(m_buffer, map(m_buffer));
+    munmap(other, TEST_LENGTH);
     close(lower);
     EXPECT_EQ(0u, lower.live_count());
 }
