@@ -119,7 +119,7 @@ END_C_DECLS
         return ((__typeof__(&_name))ucs_load_acquire( \
                 &_name##_slot.entry)) _args; \
     } \
-    static _ret _name##_first _params \
+    UCP_DOOR_JUMPS static _ret _name##_first _params \
     { \
         __typeof__(&_name) real = (__typeof__(&_name))ucp_door_slot_find( \
                 &_name##_slot, __builtin_return_address(0)); \

@@ -119,6 +119,22 @@ void ucs_predict_order_source_leave(ucs_predict_order_h order,
     }
 }
 
+/* A delay has passed, so it is no longer than half of what a clock counts */
+static int order_delays_are_valid(const ucs_predict_delays_t *delays)
+{
+    float before = 0;
+    unsigned i;
+
+    for (i = 0; i < delays->count; ++i) {
+        if ((delays->sorted[i] < before) ||
+            (delays->sorted[i] > (float)(UINT64_MAX / 2))) {
+            return 0;
+        }
+        before = delays->sorted[i];
+    }
+    return 1;
+}
+
 int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
                                      const order_source_t *source,
                                      uint32_t *count_p)
@@ -130,6 +146,7 @@ int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
     for (number = source->heard; number != ORDER_NONE; number = key->next) {
         key = ucs_predict_order_key_at(order, number);
         if ((key->prev != prev) || !key->is_linked ||
+            !order_delays_are_valid(&key->delays) ||
             (order_key_source(order, key, number % ORDER_KEY_LAST) !=
              source)) {
             return 0;

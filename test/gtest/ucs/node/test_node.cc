@@ -373,11 +373,11 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
                 &giver);
         one->start();
         is_answered = ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL);
+        one->stop(); /* the answer comes before the giver has gone on */
         if (is_answered) {
             EXPECT_EQ(0, giver.taken);
             ucs_node_unclaim(two->node(), 2 * MB);
         }
-        one->stop();
         ucs_node_part(one->node(), &giver);
         if (giver.taken == 1) {
             ucs_node_unclaim(three->node(), 1);
@@ -389,13 +389,14 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
 /* What becomes pinned is counted once, at each moment */
 TEST_F(test_node, nobody_is_counted_twice)
 {
-    static constexpr unsigned ROUNDS = 20000;
+    static constexpr unsigned ROUNDS = 50000; /* of each, on a busy core as well */
     auto one = rank(4 * MB), two = rank(4 * MB);
+    std::atomic<unsigned> others{0};
     std::atomic<bool> stop{false};
     unsigned refused = 0;
 
     std::thread other([&] {
-        while (!stop) {
+        for (; !stop; ++others) {
             if (ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE)) {
                 ucs_node_unclaim(one->node(), 3 * MB);
             } else {
@@ -404,7 +405,7 @@ TEST_F(test_node, nobody_is_counted_twice)
         }
     });
     unsigned mine = 0;
-    for (unsigned i = 0; i < ROUNDS; ++i) {
+    for (unsigned i = 0; (i < ROUNDS) || (others < ROUNDS); ++i) {
         if (ucs_node_claim(two->node(), MB, UCS_CLAIM_USE)) {
             ucs_node_unclaim(two->node(), MB);
         } else {

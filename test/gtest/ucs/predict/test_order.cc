@@ -239,6 +239,7 @@ TEST_F(predict_order, a_key_that_comes_after_its_use_is_no_bound)
         ASSERT_LT(f.until_ns, now + 1000 * MS) << i;
         uint64_t start = (i < 20) ? now + 100 * MS : now - 2 * MS;
         record(start, 0xa000, start + MS);
+        ASSERT_TRUE(ucs_predict_order_is_valid(order)) << i;
     }
 }
 

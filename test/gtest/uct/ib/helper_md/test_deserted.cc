@@ -234,14 +234,15 @@ TEST_F(test_deserted, workers_go_on_and_then_it_ends)
 }
 
 /* What is known of memory comes from the kernel, by the process's number or by
- * the thread's: the former shows nothing any more */
+ * the thread's: the former shows nothing any more, but in a file that was opened
+ * before */
 TEST_F(test_deserted, memory_is_kept_for_workers)
 {
     m_config.policy = UCS_REGCACHE_POLICY_LEAVE_PINNED;
     EXPECT_EQ(0, await_child(start_child([&]() {
-        open_and_use();
         std::thread([&]() {
             await_leader_is_gone();
+            open_and_use();
             void *buffer     = map(nullptr);
             unsigned before  = lower->reg_count();
             for (int i = 0; i < 5; ++i) {

@@ -163,6 +163,7 @@ protected:
             int null = open("/dev/null", O_WRONLY);
             alarm(20);
             dup2(null, 1);
+            unsetenv("GTEST_TOTAL_SHARDS"); /* this test and no other */
             if (variable != nullptr) {
                 putenv((char*)variable);
             }

@@ -29,14 +29,17 @@ protected:
         return done;
     }
 
-    /* Threads that wait all the time */
-    void begin(unsigned count)
+    /* Threads that wait all the time; @a yields: and let others run in between,
+     * so that what interrupts them hardly ever finds them in a step */
+    void begin(unsigned count, bool yields = true)
     {
         for (unsigned i = 0; i < count; ++i) {
-            m_threads.emplace_back([this]() {
+            m_threads.emplace_back([this, yields]() {
                 while (!m_is_over) {
                     m_steps += uct_helper_idle_step(1000000);
-                    std::this_thread::yield();
+                    if (yields) {
+                        std::this_thread::yield();
+                    }
                 }
             });
         }
@@ -367,8 +370,8 @@ TEST_F(test_idle, a_child_steps_for_itself)
     fake_lower lower;
 
     attach(lower);
-    begin(1);
-    for (unsigned i = 0; (i < 6) && !HasFailure(); ++i) {
+    begin(1, false);
+    for (unsigned i = 0; (i < 20) && !HasFailure(); ++i) {
         EXPECT_EQ(0, in_child([this]() {
             fake_lower own;
             int is_stepped;
