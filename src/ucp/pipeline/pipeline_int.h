@@ -98,6 +98,7 @@ typedef struct ucp_pipeline_seen {
     uintptr_t start;
     size_t    length;
     double    lost_ns; /**< by copying, since it was seen first */
+    uint64_t  turn;    /**< at the latest copy, counted by the tune's */
 } ucp_pipeline_seen_t;
 
 /** What a byte of a message takes from its match on, in ns; 0: not known. */
@@ -119,6 +120,7 @@ typedef struct ucp_pipeline_tune {
                                       *   registers and deregisters */
     ucp_pipeline_times_t times[UCP_PIPELINE_LENGTHS]; /**< by bits of length */
     ucp_pipeline_seen_t  seen[UCP_PIPELINE_SEEN];
+    uint64_t             turn;       /**< copies that were asked about */
     uint64_t             since;      /**< progress has been made without a pause
                                       *   since then */
     uint64_t             looked;     /**< when progress ended; 0: it found

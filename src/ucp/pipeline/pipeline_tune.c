@@ -7,8 +7,6 @@
 
 #include <ucp/pipeline/pipeline_int.h>
 
-#include <ucs/sys/hash.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +281,27 @@ static double ucp_pipeline_tune_excess(ucp_pipeline_tune_t *tune, size_t length)
     return length * ucs_max(times->copied - read, 0);
 }
 
+/* Where the copies of this buffer are added up: the place of that which was copied
+ * into least recently, if it has none */
+static ucp_pipeline_seen_t *
+ucp_pipeline_tune_seen(ucp_pipeline_tune_t *tune, uintptr_t start, size_t length)
+{
+    ucp_pipeline_seen_t *oldest = &tune->seen[0];
+    ucp_pipeline_seen_t *seen;
+
+    for (seen = tune->seen; seen < tune->seen + UCP_PIPELINE_SEEN; ++seen) {
+        if ((seen->start == start) && (seen->length == length)) {
+            seen->turn = ++tune->turn;
+            return seen;
+        }
+        if (seen->turn < oldest->turn) {
+            oldest = seen;
+        }
+    }
+    *oldest = (ucp_pipeline_seen_t){start, length, 0, ++tune->turn};
+    return oldest;
+}
+
 /* A message is to be copied into this buffer, which it was before. Has that lost
  * as much as registering one end takes? Both ends do that at once, so a process
  * that had registered one after the other at first has not been ahead, and if
@@ -291,15 +310,11 @@ int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
                            size_t length)
 {
     ucp_pipeline_tune_t *tune = &self->tune;
-    uintptr_t start           = (uintptr_t)buffer;
     double reg_ns = tune->reg_share * (tune->base_ns + tune->byte_ns * length);
     double excess = ucp_pipeline_tune_excess(tune, length);
-    ucp_pipeline_seen_t *seen;
+    ucp_pipeline_seen_t *seen =
+            ucp_pipeline_tune_seen(tune, (uintptr_t)buffer, length);
 
-    seen = &tune->seen[ucs_hash_mix(start) % UCP_PIPELINE_SEEN];
-    if ((seen->start != start) || (seen->length != length)) {
-        *seen = (ucp_pipeline_seen_t){start, length, 0};
-    }
     if ((seen->lost_ns > 0) &&
         (seen->lost_ns + excess + UCP_PIPELINE_PIECE_NS >= reg_ns)) {
         seen->lost_ns = 0;

@@ -7,6 +7,7 @@
 #include "pipeline_world.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -54,14 +55,25 @@ protected:
         return status.status;
     }
 
-    void transfer()
+    /* One message from one node to another, to which all of it comes */
+    void transfer(const void *from, void *to, size_t length,
+                  unsigned sender = 0, unsigned receiver = 1)
     {
-        auto in = recv(target, 1);
-        auto out = send(source, 1);
+        ucx_pipeline_request_h in, out;
+        ASSERT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[receiver], sender, 1,
+                                            ~0ull, to, length, &in));
+        ASSERT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[sender], receiver, 1,
+                                            from, length, &out));
         world->run();
         EXPECT_EQ(UCS_OK, end(out));
         EXPECT_EQ(UCS_OK, end(in));
-        EXPECT_EQ(source, target);
+        EXPECT_EQ(0, memcmp(from, to, length));
+    }
+
+    void transfer()
+    {
+        ASSERT_EQ(source.size(), target.size());
+        transfer(source.data(), target.data(), source.size());
     }
 
     /* Two messages, one each way; a node dies after some steps. True if they

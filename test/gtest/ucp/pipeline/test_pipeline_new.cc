@@ -15,15 +15,7 @@ protected:
     /* Buffers by number; both ends use them */
     void use(unsigned number)
     {
-        char *buffer = &m_memory[number * LENGTH];
-        ucx_pipeline_request_h in, out;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
-                                            &m_memory[0], LENGTH, &in));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, 1, buffer,
-                                            LENGTH, &out));
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
+        transfer(&m_memory[number * LENGTH], &m_memory[0], LENGTH);
     }
 
     void unmap(unsigned number)

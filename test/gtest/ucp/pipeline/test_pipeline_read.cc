@@ -106,16 +106,20 @@ TEST_F(test_pipeline_read, a_short_buffer_that_is_new_is_copied_at_any_cost)
     std::vector<char> memory(20 * target.size());
     uint64_t before = world->stats(1).registrations;
     for (unsigned i = 0; i < 20; ++i) {
-        ucx_pipeline_request_h in;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
-                                            &memory[i * target.size()],
-                                            target.size(), &in));
-        auto out = send(source, 1);
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
+        transfer(source.data(), &memory[i * source.size()], source.size());
     }
     EXPECT_EQ(before, world->stats(1).registrations);
+}
+
+TEST_F(test_pipeline_read, short_buffers_that_come_in_turn_are_all_registered)
+{
+    std::vector<char> memory(48 * source.size());
+    for (unsigned round = 0; round < 8; ++round) {
+        for (size_t at = 0; at < memory.size(); at += source.size()) {
+            transfer(source.data(), &memory[at], source.size());
+        }
+    }
+    EXPECT_EQ(memory.size(), kept(1));
 }
 
 /* One of two fragments is no faster in fragments, and one of more than some is */
@@ -146,13 +150,7 @@ TEST_F(test_pipeline_read, a_short_buffer_is_one_registration_wherever_it_lies)
     uintptr_t edge = ((uintptr_t)memory.data() + (1 << 18)) & ~((1ul << 17) - 1);
     char *room     = (char*)(edge - 40000);
     for (int i = 0; i < 6; ++i) {
-        ucx_pipeline_request_h in;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull, room,
-                                            source.size(), &in));
-        auto out = send(source, 1);
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
+        transfer(source.data(), room, source.size());
     }
     EXPECT_GT(world->stats(1).gets, 0u);
     EXPECT_EQ(1u, world->stats(1).registered);
@@ -170,16 +168,9 @@ TEST_F(test_pipeline_read, what_is_kept_in_segments_is_read_in_pieces)
     uint64_t gets  = 0, registrations = 0;
     for (int i = 0; i < 4; ++i) {
         auto &from = (i < 3) ? longer : source;
-        ucx_pipeline_request_h in;
         gets          = world->stats(1).gets;
         registrations = world->stats(1).registrations;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull, room,
-                                            from.size(), &in));
-        auto out = send(from, 1);
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
-        EXPECT_EQ(0, memcmp(room, from.data(), from.size()));
+        transfer(from.data(), room, from.size());
     }
     EXPECT_EQ(gets + 2, world->stats(1).gets);
     EXPECT_EQ(registrations, world->stats(1).registrations);
@@ -217,15 +208,8 @@ TEST_F(test_pipeline_read, a_long_message_is_read_wherever_it_begins)
         begin();
         char *room = (char*)(edge - before);
         for (int i = 0; i < 3; ++i) {
-            ucx_pipeline_request_h in;
             memset(room, 't', length);
-            EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
-                                                room, length, &in));
-            auto out = send(source, 1);
-            world->run();
-            EXPECT_EQ(UCS_OK, end(out));
-            EXPECT_EQ(UCS_OK, end(in));
-            EXPECT_EQ(0, memcmp(room, source.data(), length));
+            transfer(source.data(), room, length);
         }
         EXPECT_EQ(length, kept(1)) << before;
         EXPECT_GT(world->stats(1).gets, 0u) << before;
@@ -264,15 +248,7 @@ TEST_F(test_pipeline_read, what_is_read_says_what_the_wire_costs)
         EXPECT_EQ(is_read, world->stats(1).gets > 0);
         std::vector<char> more(8 << 20, 'm'), room(8 << 20);
         uint64_t before = world->stats(1).puts;
-        ucx_pipeline_request_h out, in;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[2], 1, 1, ~0ull,
-                                            room.data(), room.size(), &in));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[1], 2, 1, more.data(),
-                                            more.size(), &out));
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
-        EXPECT_EQ(more, room);
+        transfer(more.data(), room.data(), more.size(), 1, 2);
         EXPECT_EQ(is_read, world->stats(1).puts - before < 10);
     }
 }
@@ -317,17 +293,9 @@ TEST_F(test_pipeline_read, what_either_end_registered_otherwise_is_cut_for_both)
                          world->stats(1).registrations;
     size_t offset      = 3 << 16;
     for (int i = 0; i < 2; ++i) { /* part of it, to where it did not go */
-        ucx_pipeline_request_h out, in;
         uint64_t gets = world->stats(1).gets;
         std::fill(target.begin(), target.end(), 't');
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
-                                            &target[offset], 500000, &in));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, 1,
-                                            &source[i * 12345], 500000, &out));
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
-        EXPECT_EQ(0, memcmp(&target[offset], &source[i * 12345], 500000));
+        transfer(&source[i * 12345], &target[offset], 500000);
         EXPECT_GE(world->stats(1).gets, gets + 4);
         EXPECT_LE(world->stats(1).gets, gets + 10);
     }
@@ -341,14 +309,7 @@ TEST_F(test_pipeline_read, a_short_buffer_is_kept_where_new_ones_are_not)
     std::vector<char> memory(8 << 20);
     std::vector<char> out(1 << 20);
     for (unsigned i = 0; i < 8; ++i) {
-        ucx_pipeline_request_h in, req;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 0, 1, ~0ull,
-                                            &memory[i << 20], 1 << 20, &in));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[0], 1, 1, out.data(),
-                                            out.size(), &req));
-        world->run();
-        EXPECT_EQ(UCS_OK, end(req));
-        EXPECT_EQ(UCS_OK, end(in));
+        transfer(out.data(), &memory[i << 20], out.size());
         ucp_pipeline_unmapped(world->nodes[1], &memory[i << 20], 1 << 20);
     }
     EXPECT_EQ(0u, kept(1));

@@ -111,23 +111,10 @@ protected:
         world.reset(new pipeline_world(network, options));
         /* node 1 has both its buffers registered, as other messages used them */
         for (int i = 0; i < 4; ++i) {
-            exchange(2, source, 1, target);
-            exchange(1, source, 2, m_sink);
+            transfer(source.data(), target.data(), source.size(), 2, 1);
+            transfer(source.data(), m_sink.data(), source.size(), 1, 2);
         }
         ASSERT_EQ(target.size() + source.size(), world->pipeline_stats(1).kept);
-    }
-
-    void exchange(unsigned from, std::vector<char> &bytes, unsigned to,
-                  std::vector<char> &room)
-    {
-        ucx_pipeline_request_h out, in;
-        EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[to], from, 9, ~0ull,
-                                            room.data(), room.size(), &in));
-        EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[from], to, 9,
-                                            bytes.data(), bytes.size(), &out));
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
     }
 
     /* Up to `end` one registration has it, by this key */
