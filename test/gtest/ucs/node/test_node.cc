@@ -386,6 +386,27 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
     EXPECT_TRUE(is_answered);
 }
 
+/* Have this thread run on the processors it may run on that are of this parity, if
+ * there are any: of two on one processor neither sees the other halfway. @return
+ * Where it ran before. */
+static cpu_set_t run_on_half(unsigned parity)
+{
+    cpu_set_t all, half;
+    unsigned count = 0;
+
+    CPU_ZERO(&half);
+    EXPECT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &all) && (count++ % 2 == parity)) {
+            CPU_SET(cpu, &half);
+        }
+    }
+    if (CPU_COUNT(&half) > 0) {
+        EXPECT_EQ(0, sched_setaffinity(0, sizeof(half), &half));
+    }
+    return all;
+}
+
 /* What becomes pinned is counted once, at each moment */
 TEST_F(test_node, nobody_is_counted_twice)
 {
@@ -396,6 +417,7 @@ TEST_F(test_node, nobody_is_counted_twice)
     unsigned refused = 0;
 
     std::thread other([&] {
+        run_on_half(1);
         for (; !stop; ++others) {
             if (ucs_node_claim(one->node(), 3 * MB, UCS_CLAIM_USE)) {
                 ucs_node_unclaim(one->node(), 3 * MB);
@@ -404,7 +426,8 @@ TEST_F(test_node, nobody_is_counted_twice)
             }
         }
     });
-    unsigned mine = 0;
+    cpu_set_t before = run_on_half(0);
+    unsigned mine    = 0;
     for (unsigned i = 0; (i < ROUNDS) || (others < ROUNDS); ++i) {
         if (ucs_node_claim(two->node(), MB, UCS_CLAIM_USE)) {
             ucs_node_unclaim(two->node(), MB);
@@ -414,6 +437,7 @@ TEST_F(test_node, nobody_is_counted_twice)
     }
     stop = true;
     other.join();
+    EXPECT_EQ(0, sched_setaffinity(0, sizeof(before), &before));
     EXPECT_EQ(0u, mine);
     EXPECT_EQ(0u, refused);
 }
