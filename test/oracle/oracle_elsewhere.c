@@ -128,16 +128,20 @@ static void oracle_stack(oracle_worker_t *worker)
     }
 }
 
-/* A buffer in .bss; its first and last page may be the file's */
+/* A buffer in .bss; its first and last page may be the file's. Two threads that
+ * load the module have the same one: what one compares the other must not write. */
 static void oracle_use_bss(oracle_worker_t *worker, char *buffer, size_t length)
 {
-    size_t skip = 0;
+    static pthread_mutex_t content = PTHREAD_MUTEX_INITIALIZER;
+    size_t skip                    = 0;
 
     if (!worker->options->takes_files) {
         skip   = -(uintptr_t)buffer & (oracle_page - 1);
         length = (length - skip) & ~(oracle_page - 1);
     }
+    pthread_mutex_lock(&content);
     oracle_use(worker, NULL, buffer + skip, length);
+    pthread_mutex_unlock(&content);
 }
 
 /* The module stands beside the program. Its buffer goes with it, by the
