@@ -20,6 +20,7 @@ gtest_SOURCES += \
 	uct/ib/helper_md/own_ledger.cc \
 	uct/ib/helper_md/plain_config.h \
 	uct/ib/helper_md/quiet_fork.h \
+	uct/ib/helper_md/run_again.h \
 	uct/ib/helper_md/test_allocator.cc \
 	uct/ib/helper_md/test_config.cc \
 	uct/ib/helper_md/test_decorator.cc \

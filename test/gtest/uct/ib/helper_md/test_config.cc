@@ -3,6 +3,7 @@
  */
 #include "log_capture.h"
 #include "quiet_fork.h"
+#include "run_again.h"
 
 #include <ucs/sys/nearest.h>
 #include <uct/base/uct_abi.h>
@@ -571,20 +572,16 @@ TEST(test_config_env, DISABLED_with_rights_of_another)
 
 static int run_as_nobody(const char *program)
 {
-    static const char filter[] =
-            "--gtest_filter=test_config_env.DISABLED_with_rights_of_another";
-    const uid_t nobody         = 65534;
+    const uid_t nobody = 65534;
 
     if ((setenv("UCX_MD_HELPER", "y", 1) != 0) ||
         (setenv("UCX_MD_PIN", "y", 1) != 0) ||
         (setenv("UCX_MD_HELPER_TRACE", "/tmp/not-to-be-written", 1) != 0) ||
         (setenv("UCX_MD_HELPER_REPORT", "/tmp/not-to-be-written", 1) != 0) ||
-        (unsetenv("GTEST_TOTAL_SHARDS") != 0) || /* this test and no other */
         (setresuid(nobody, nobody, nobody) != 0)) {
         return 2;
     }
-    execl(program, program, filter, "--gtest_also_run_disabled_tests",
-          (char*)nullptr);
+    run_again(program, "test_config_env.DISABLED_with_rights_of_another");
     return 3;
 }
 

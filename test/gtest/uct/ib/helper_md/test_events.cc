@@ -3,6 +3,7 @@
  */
 #include "decorator_fixture.h"
 #include "log_capture.h"
+#include "run_again.h"
 
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/watch/events_probe.h>
@@ -155,20 +156,17 @@ protected:
      * or decided yet. */
     static int run_alone(const char *name, const char *variable = nullptr)
     {
-        std::string filter = std::string("--gtest_filter=test_events."
-                                         "DISABLED_") + name;
-        pid_t pid          = fork();
+        pid_t pid = fork();
 
         if (pid == 0) {
             int null = open("/dev/null", O_WRONLY);
             alarm(20);
             dup2(null, 1);
-            unsetenv("GTEST_TOTAL_SHARDS"); /* this test and no other */
             if (variable != nullptr) {
                 putenv((char*)variable);
             }
-            execl("/proc/self/exe", "gtest", filter.c_str(),
-                  "--gtest_also_run_disabled_tests", nullptr);
+            run_again("/proc/self/exe",
+                      std::string("test_events.DISABLED_") + name);
             _exit(127);
         }
         return wait_for_child(pid);

@@ -82,30 +82,33 @@ protected:
         ucs_memtype_cache_update(address, length, type, 0, 0);
     }
 
-    /* As UCP from 1.22 on, which says what the program said */
-    static uct_mem_h reg_told(generation_lower &lower, void *address,
-                              ucs_memory_type_t type)
+    /* The access of these tests, and another field that the caller sets */
+    static uct_abi_md_mem_reg_params_t params_with(uint64_t field)
     {
         uct_abi_md_mem_reg_params_t params;
 
         memset(&params, 0, sizeof(params));
-        params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
-                            UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE;
+        params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS | field;
         params.flags      = ACCESS;
-        params.mem_type   = type;
+        return params;
+    }
+
+    /* As UCP from 1.22 on, which says what the program said */
+    static uct_mem_h reg_told(generation_lower &lower, void *address,
+                              ucs_memory_type_t type)
+    {
+        auto params = params_with(UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE);
+
+        params.mem_type = type;
         return lower.reg_params(address, LENGTH, &params);
     }
 
     /* As UCP with a domain that takes descriptors (dmabuf); -1: none */
     static uct_abi_md_mem_reg_params_t with_descriptor(int fd)
     {
-        uct_abi_md_mem_reg_params_t params;
+        auto params = params_with(UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD);
 
-        memset(&params, 0, sizeof(params));
-        params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS |
-                            UCT_ABI_MD_MEM_REG_FIELD_DMABUF_FD;
-        params.flags      = ACCESS;
-        params.dmabuf_fd  = fd;
+        params.dmabuf_fd = fd;
         return params;
     }
 
