@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 /*
- * The codes of the helper-thread paper (Li et al., CF'11) and others at the pace
- * of production: buffers of the size that a rank has there, and as long between
- * two communications, in which the rank sleeps or computes. Prints one JSON line.
+ * The codes of the helper-thread paper (Li et al., CF'11) and others at the
+ * pace of production: buffers of the size that a rank has there, and as long
+ * between two communications, in which the rank sleeps or computes. Prints one
+ * JSON line.
  */
 
 /* Of the sampler of VmPin: rare enough not to matter where ranks sleep */

@@ -46,7 +46,8 @@ static int halo_setup(sim_shape_t *shape, unsigned class_index, double scale)
 
 /* Neighbours before and after by one, by about a quarter of the ranks, and by
  * half of them; never the rank itself */
-static uint32_t halo_peer(const sim_shape_t *shape, uint32_t rank, unsigned side)
+static uint32_t halo_peer(const sim_shape_t *shape, uint32_t rank,
+                          unsigned side)
 {
     uint32_t stride = 1 + (side / 2) * (shape->ranks / 4);
 
@@ -188,14 +189,14 @@ static const sim_pattern_t paced_phases = {
  */
 
 const paced_code_t paced_codes[] = {
-    {"ft", NULL, 0, {{32, 400}, {128, 400}}},
-    {"ft2d", NULL, 0, {{32, 600}, {128, 600}}},
-    {"cg", NULL, 1, {{64, 1560}, {64, 1560}}},
-    {"mg", NULL, 0, {{64, 600}, {64, 600}}},
-    {"is", NULL, 0, {{32, 400}, {64, 500}}},
-    {"bt", NULL, 0, {{64, 1400}, {64, 1400}}},
-    {"sp", NULL, 0, {{64, 700}, {64, 700}}},
-    {"lu", NULL, 0, {{64, 600}, {64, 600}}},
+    {"ft", NULL, 0, {{16, 400}, {128, 400}}},
+    {"ft2d", NULL, 0, {{16, 600}, {128, 600}}},
+    {"cg", NULL, 1, {{16, 1560}, {64, 1560}}},
+    {"mg", NULL, 0, {{16, 600}, {64, 600}}},
+    {"is", NULL, 0, {{16, 400}, {64, 500}}},
+    {"bt", NULL, 0, {{16, 1400}, {64, 1400}}},
+    {"sp", NULL, 0, {{16, 700}, {64, 700}}},
+    {"lu", NULL, 0, {{16, 600}, {64, 600}}},
     {"halo", &paced_halo, 0, {{0, 50}, {0, 100}}},
     {"march", &paced_march, 0, {{0, 2048}, {0, 2048}}},
     {"phases", &paced_phases, 0, {{0, 100}, {0, 100}}},

@@ -13,8 +13,8 @@
  * A rank's buffers, and what is in them. Patterns speak of modelled addresses
  * (sim_buffer()); each buffer has memory of its own for as far as the pattern
  * reaches into it. A message carries a stamp in its first and its last word, a
- * function of sender, receiver, tag and count, so that one that arrives in part,
- * late, or from an old registration is seen.
+ * function of sender, receiver, tag and count, so that one that arrives in
+ * part, late, or from an old registration is seen.
  */
 
 typedef struct paced_buffer {
@@ -26,7 +26,7 @@ typedef struct paced_buffer {
 typedef struct paced_data {
     paced_buffer_t *buffers;
     uint64_t       count;
-    uint64_t       next_address; /**< Of what is mapped next: never used before */
+    uint64_t       next_address; /**< Of what is mapped next, not used yet */
 } paced_data_t;
 
 /** Take down that the pattern reaches @a bytes far from @a address. */
@@ -38,8 +38,8 @@ void paced_data_brief(paced_data_t *data, uint64_t address);
 /** Map all other buffers, and touch all of their pages. */
 void paced_data_map(paced_data_t *data);
 
-/** @return Memory of a modelled address; a brief buffer is mapped, and all of it
- *          touched, if it is not yet. */
+/** @return Memory of a modelled address; a brief buffer is mapped, and all of
+ *          it touched, if it is not yet. */
 void *paced_data_get(paced_data_t *data, uint64_t address);
 
 /** Unmap the buffer at a modelled address. */

@@ -13,8 +13,8 @@
 /* What ranks reduce: too large a whole number for its sum not to be exact */
 #define PACED_PART(_rank, _count) ((double)((_rank) + 1 + (_count) % 1009))
 
-/* A call of its own for each site: a compiler that knew them to be the same would
- * make one of them */
+/* A call of its own for each site: a compiler that knew them to be the same
+ * would make one of them */
 #define PACED_CASE(_n, _call) \
     case _n: \
         status = _call; \

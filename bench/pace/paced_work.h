@@ -15,7 +15,7 @@
 
 typedef enum paced_work {
     PACED_WORK_ASLEEP,
-    PACED_WORK_BUSY,  /**< on the rank's core; longer where others have it, too */
+    PACED_WORK_BUSY,  /**< on the rank's core; longer where others take it */
     PACED_WORK_MIXED, /**< first half busy, then asleep */
     PACED_WORK_LAST
 } paced_work_t;

@@ -1,0 +1,41 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# What the summary and the tables of bench/paced share.
+
+def median:
+    map(select(. != null)) | sort
+    | if length == 0 then null
+      elif length % 2 == 1 then .[length / 2 | floor]
+      else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+
+# A quotient, or null
+def over($divisor):
+    if . == null or ($divisor // 0) == 0 then null else . / $divisor end;
+
+# Where others took more of the processors than that, times mean little
+def busy_share: 0.05;
+
+# goals: of each code under the default policy, what must be seen where
+# computation sleeps and nothing runs beside it; {code, mpi, cost, goal, value,
+# bound, met}
+def goals:
+    . as $summary
+    | [.rows[] | select(.policy == "on_demand")] as $on_demand
+    | .rows[] | select(.policy == "predict") as $row
+    | $row.code as $code | $row.mpi as $mpi | $row.cost as $cost
+    | ($on_demand | map(select(.code == $code and .mpi == $mpi and
+                               .cost == $cost))[0]) as $least
+    | (if $summary.load == "none" and $summary.compute == "asleep" then
+         {goal: "memory against replay", value: $row.memory,
+          bound: ($row.replay.memory // null | if . == null then null
+                                          else . * 1.3 end)},
+         {goal: "run time", value: $row.time, bound: 1.003},
+         {goal: "time in messages", value: $row.message, bound: 1.05}
+       else {goal: "run time", value: $row.time, bound: 1.01} end),
+      {goal: "peak", value: $row.peak,
+       bound: ($least.peak | if . == null then null else . + 0.05 end)},
+      {goal: "on time after three iterations", value: $row.on_time_after,
+       bound: 0.97, is_least: true}
+    | select(.value != null and .bound != null)
+    | {code: $code, mpi: $mpi, cost: $cost} + .
+      + {met: (if .is_least then .value >= .bound else .value <= .bound end)};

@@ -1,0 +1,69 @@
+# Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+#
+# The tables of bench/paced, from its summary.
+
+include "pace";
+
+def fixed($digits):
+    if . == null then "–" else
+      ($digits | if . == 0 then 1 else pow(10; .) end) as $unit
+      | (. * $unit | round) as $n
+      | if $digits == 0 then "\($n)" else
+          "\(if $n < 0 then "-" else "" end)\($n | fabs / $unit | floor)." +
+          (($n | fabs) % $unit + $unit | tostring | .[1:]) end
+    end;
+
+def percent: if . == null then "–" else . * 100 | fixed(1) + " %" end;
+
+def line:
+    "| \(.code) | \(.num_ranks) | `\(.policy)` | \(.time | fixed(3)) | " +
+    "\(.message | fixed(2)) | \(.memory | percent) | \(.peak | percent) | " +
+    "\(.on_time | percent) | \(.on_time_after | percent) | " +
+    "\(.replay.memory | percent) | \(.replay.peak | percent) | " +
+    "\(.replay.on_time | percent) |";
+
+def costs:
+    if . == "nic" then
+      "MODELLED cost of a NIC (20 µs + 250 ns a page, a third to deregister)"
+    else "the software NIC's own cost" end;
+
+def mean: if length == 0 then null else add / length end;
+
+def table($mpi; $cost):
+    "", "\($mpi), \($cost | costs):", "",
+    ("| code | ranks | policy | run time | messages | memory | peak | on time " +
+     "| after three | replay: memory | peak | on time |"),
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    (.rows[] | select(.mpi == $mpi and .cost == $cost) | line),
+    ([.rows[] | select(.mpi == $mpi and .cost == $cost)]
+     | group_by(.policy)[]
+     | {code: "mean", num_ranks: "–", policy: .[0].policy,
+        time: (map(.time) | mean), message: (map(.message) | mean),
+        memory: (map(.memory) | mean), peak: (map(.peak) | mean),
+        on_time: (map(.on_time // empty) | mean),
+        on_time_after: (map(.on_time_after // empty) | mean),
+        replay: {memory: (map(.replay.memory // empty) | mean),
+                 peak: (map(.replay.peak // empty) | mean),
+                 on_time: (map(.replay.on_time // empty) | mean)}} | line);
+
+def missed_goals:
+    [goals] as $goals
+    | "", "Goals of the default policy: \($goals | map(select(.met)) | length)" +
+      " of \($goals | length) met",
+      ($goals[] | select(.met | not)
+       | "missed: \(.code) \(.mpi) \(.cost): \(.goal) \(.value | fixed(3)), " +
+         "\(if .is_least then "at least" else "at most" end) " +
+         "\(.bound | fixed(3))");
+
+"Class \(.class), computation \(.compute), load \(.load), \(.rounds) rounds of " +
+"\(.seconds) s, \(.cpus) processors, \(.date); ratios are to leave pinned",
+(. as $summary | [.rows[] | [.mpi, .cost]] | unique | .[] as [$mpi, $cost]
+ | $summary | table($mpi; $cost)),
+missed_goals,
+(.rows | map(select(.others > busy_share)) | length) as $busy
+| if . == null then empty
+  elif $busy > 0 then
+    "", "In \($busy) of \(.rows | length) rows other programs took more than " +
+    "\(busy_share | percent) of the processors: their times mean little"
+  else empty end,
+(.rows[] | select(.verified | not) | "WRONG DATA: \(.code) \(.policy)")
