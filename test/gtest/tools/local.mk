@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	tools/replay_fixture.h \
 	tools/test_keep_or_drop.cc \
 	tools/test_rent.cc \

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	ucp/firehose/firehose_protocol.h \
 	ucp/firehose/firehose_world.h \
 	ucp/firehose/test_firehose.cc \

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	ucs/datastruct/test_dq.cc \
 	ucs/datastruct/test_heap.cc \
 	ucs/datastruct/test_hist.cc \

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	ucs/node/node_fixture.h \
 	ucs/node/test_busy.cc \
 	ucs/node/test_hands.cc \

@@ -2,9 +2,8 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	ucs/predict/alloc_count.h \
-	ucs/predict/alloc_count.cc \
 	ucs/predict/order_fixture.h \
 	ucs/predict/table_fixture.h \
 	ucs/predict/test_callsite.cc \
@@ -22,3 +21,6 @@ gtest_SOURCES += \
 	ucs/predict/test_plans.cc \
 	ucs/predict/test_price.cc \
 	ucs/predict/test_signature.cc
+
+gtest_SOURCES += \
+	ucs/predict/alloc_count.cc

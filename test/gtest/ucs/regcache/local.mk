@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	ucs/regcache/order_fixture.h \
 	ucs/regcache/regcache_fixture.h \
 	ucs/regcache/regcache_world.h \

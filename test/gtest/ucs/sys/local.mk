@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	ucs/sys/test_clock.cc \
 	ucs/sys/test_hash.cc \
 	ucs/sys/test_listeners.cc \

@@ -22,8 +22,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-extern char **environ;
-
 /* Unmaps inside fork(), after every prepare handler of the helper has run:
  * those that are registered first run last */
 static std::function<void()> test_last_prepare;

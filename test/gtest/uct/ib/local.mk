@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 
-gtest_SOURCES += \
+gtest_tests += \
 	uct/ib/helper_md/device/device_fixture.h \
 	uct/ib/helper_md/device/gpu.h \
 	uct/ib/helper_md/device/mapping.h \
@@ -17,7 +17,6 @@ gtest_SOURCES += \
 	uct/ib/helper_md/json_check.h \
 	uct/ib/helper_md/log_capture.h \
 	uct/ib/helper_md/monitor_fixture.h \
-	uct/ib/helper_md/own_ledger.cc \
 	uct/ib/helper_md/plain_config.h \
 	uct/ib/helper_md/quiet_fork.h \
 	uct/ib/helper_md/run_again.h \
@@ -42,19 +41,23 @@ gtest_SOURCES += \
 	uct/ib/helper_md/test_site.cc \
 	uct/ib/helper_md/test_trace_record.cc
 
+gtest_SOURCES += \
+	uct/ib/helper_md/own_ledger.cc
+
 # A library to be opened and closed by a test; the path makes it a shared one
 EXTRA_LTLIBRARIES = libtest_bss.la
 CLEANFILES += libtest_bss.la
 libtest_bss_la_SOURCES = uct/ib/helper_md/bss_module.c
 libtest_bss_la_LDFLAGS = -module -avoid-version -rpath $(abs_builddir)
-EXTRA_gtest_DEPENDENCIES = libtest_bss.la
+EXTRA_gtest_DEPENDENCIES += libtest_bss.la
 
-# Where that library and the preloaded one lie. A header of two tests rather than
+# Where that library and the preloaded one lie. A header of this room rather than
 # a definition for all: the others are the same in every build tree, and ccache
 # has to see that.
 test_paths_users = \
-	uct/ib/helper_md/test_monitor.$(OBJEXT) \
-	uct/ib/helper_md/test_preload_memory.$(OBJEXT)
+	united/uct_ib-1-3.$(OBJEXT) \
+	united/uct_ib-2-3.$(OBJEXT) \
+	united/uct_ib-3-3.$(OBJEXT)
 CLEANFILES += uct/ib/test_paths.h
 $(test_paths_users): uct/ib/test_paths.h
 uct/ib/test_paths.h: Makefile

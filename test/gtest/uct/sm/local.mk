@@ -1,4 +1,4 @@
-gtest_SOURCES += \
+gtest_tests += \
 	uct/sm/pin_md/pin_md_fixture.h \
 	uct/sm/pin_md/test_pin_md.cc \
 	uct/sm/pin_md/test_pin_md_process.cc \

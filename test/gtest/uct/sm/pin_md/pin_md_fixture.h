@@ -233,7 +233,7 @@ protected:
     bool       attached = false, is_lazy = false;
     size_t     page_size;
     long       base_pin;
-    static int num_errors, num_warnings;
+    static inline int num_errors, num_warnings;
 };
 
 #endif

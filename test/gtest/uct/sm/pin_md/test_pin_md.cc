@@ -6,9 +6,6 @@
 #include <cmath>
 #include <ctime>
 
-int pin_md::num_errors;
-int pin_md::num_warnings;
-
 TEST_F(pin_md, replaces_four_slots_and_restores_them)
 {
     const uct_abi_md_ops_t *before = fake_md::table();
