@@ -2,7 +2,8 @@
 #
 # $runs: what replay said of each recording, one object a set of costs and what
 # was asked for; $baseline: what predict did once, as --save-baseline wrote it;
-# $knob: what all memory is worth. To what each policy held and lost, and J.
+# $knob: what all memory is worth; $repeat: how long each was played. To what each
+# policy held and lost, and J, and what of it before the steady part recurred.
 
 # Time lost without what uses cost that nobody could have registered before,
 # and memory as a share of all that leave pinned comes to, for all of the run
@@ -13,7 +14,16 @@ def price:
     | (.pinned_byte_seconds / $leave / $elapsed) as $held
     | ($lost / $elapsed) as $lost
     | {$held, peak: (.pinned_peak_bytes / $leave), $lost,
-       j: ($lost + $knob * $held)};
+       j: ($lost + $knob * $held)}
+      + if .once == null then {} else
+        {once: (.once | {
+             seconds: .elapsed_seconds,
+             lost_seconds: (.lost_seconds - .first_seconds)}),
+         later: (([$elapsed - .once.elapsed_seconds, 1e-9] | max) as $rest
+             | {lost: ((.lost_seconds - .first_seconds - .once.lost_seconds
+                        + .once.first_seconds) / $rest),
+                held: ((.pinned_byte_seconds - .once.pinned_byte_seconds)
+                       / $leave / $rest)})} end;
 
 def mean: map(select(. != null)) | if . == [] then null else add / length end;
 def median:
@@ -31,7 +41,7 @@ def recording($set; $name):
        + (.traces[] | select(.trace == $name) | price)] as $rows
     | ([$rows[] | select(.what == "lru")] | min_by(.j)) as $lru
     | ($rows | map(select(.what == "policy" and .policy != "lru")
-                   | {key: .policy, value: {held, peak, lost, j}})
+                   | {key: .policy, value: {held, peak, lost, j, once, later}})
        | from_entries)
       + {lru: ($lru | {held, peak, lost, j, at})}
       | . as $policies
@@ -64,6 +74,7 @@ def counted(f): map(f | select(. != null)) as $all
 
 {
     knob: $knob,
+    repeat: $repeat,
     baseline: ($baseline.commit // null),
     costs: ([$runs[] | .costs] | unique | map(. as $set | {
         key: $set,

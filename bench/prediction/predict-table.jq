@@ -70,10 +70,12 @@ def fine: if . == null then "-" else "\(. * 100000 | round | . / 1000) %" end;
 def prices($set):
     ["predict", "rent", "paper", "on_demand", "lru", "leave_pinned",
      "(keep or drop)"] as $order
-    | .knob as $knob | .baseline as $baseline | .costs[$set]
+    | .knob as $knob | .baseline as $baseline | .repeat as $repeat
+    | .costs[$set]
     | .recordings as $recordings
     | ($order | map(. as $p | select($recordings[0].policies[$p]))) as $policies
     | "## Memory, time and J, costs: \(.title)", "",
+      "Each recording's steady part is played on: \($repeat).",
       "Held over time / peak / time lost / J. Memory: of what leave pinned comes to;",
       "lost: of the run, without what first uses cost, with deregistrations and waits;",
       "J: lost and \($knob * 1e5 | round | . / 1e3) % of held. lru: at the ceiling from 10 to 90 % of least J.",
@@ -90,6 +92,22 @@ def prices($set):
        | ["mean"] + ($policies | map($means[.]
           | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**"))
          + ["-"] | row),
+      "";
+
+def learned($set):
+    .knob as $knob | .costs[$set]
+    | "### What it took to learn, costs: \(.title)", "",
+      "Time that uses of `predict` lost, but first ones, until the steady part of the",
+      "recording began for the second time; what it lost in as many seconds from there",
+      "on; and J from there on.", "",
+      (["recording", "seconds", "lost, ms", "later, ms", "J, all", "J, later"]
+       | head),
+      (.recordings[] | .recording as $name | .policies.predict
+       | select(.once) | .later as $later
+       | [$name, (.once.seconds * 100 | round | . / 100 | tostring),
+          (.once.lost_seconds * 1e6 | round | . / 1e3 | tostring),
+          ($later.lost * .once.seconds * 1e6 | round | . / 1e3 | tostring),
+          (.j | fine), ($later.lost + $knob * $later.held | fine)] | row),
       "";
 
 def price_ratios($set):
@@ -181,6 +199,6 @@ def live:
 
 (.prices | select(.costs != {})
  | (.costs | keys[]) as $set
- | prices($set), price_ratios($set)),
+ | prices($set), learned($set), price_ratios($set)),
 (if .traces == [] then empty else criteria, codes, equals, ceilings, warps end),
 (if .live == [] then empty else live end)

@@ -42,6 +42,15 @@ static void replay_usage(FILE *stream)
     fprintf(stream, "  --help    show this text\n");
 }
 
+/* Where somebody looks on. @param name  NULL: no more. */
+static void replay_progress(const replay_trace_t *trace, const char *name)
+{
+    if ((trace->repeated.times > 1) && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r\033[K%s%s%s", (name != NULL) ? trace->name : "",
+                (name != NULL) ? ": " : "", (name != NULL) ? name : "");
+    }
+}
+
 static replay_row_t *replay_add_row(replay_outcome_t *outcome,
                                     const char *name, replay_row_kind_t kind)
 {
@@ -92,6 +101,7 @@ static int replay_add_policy(const replay_trace_t *trace,
     ucs_status_t status;
     replay_spent_t spent;
 
+    replay_progress(trace, row->name);
     params.policy     = policy;
     params.max_pinned = outcome->ceiling;
     status            = replay_world_run(trace, &params, &row->stats, NULL,
@@ -107,6 +117,7 @@ static int replay_add_policy(const replay_trace_t *trace,
     }
     row->lost_ns  = spent.lost_ns;
     row->first_ns = spent.first_ns;
+    row->once     = spent.once;
     return 0;
 }
 
@@ -130,7 +141,12 @@ static int replay_trace_outcome(const replay_trace_t *trace,
     outcome->name       = tool_strdup(trace->name);
     outcome->elapsed_ns = trace->end_ns - trace->start_ns;
     outcome->total_ns   = outcome->elapsed_ns;
-    outcome->ranges     = trace->item_count;
+    if (trace->repeated.times > 1) {
+        outcome->then_ns = trace->end_ns - trace->repeated.again_ns;
+    }
+    outcome->total_then_ns = outcome->then_ns;
+    outcome->repeated      = trace->repeated;
+    outcome->ranges        = trace->item_count;
     outcome->ceiling    = replay_ceiling_bytes(options, trace);
     outcome->small      = trace->small;
     for (i = 0; i < trace->use_count; ++i) {
@@ -141,6 +157,7 @@ static int replay_trace_outcome(const replay_trace_t *trace,
     outcome->open       = trace->open;
     outcome->lost       = trace->lost;
     outcome->lead_byte_ns = replay_model_lead(trace, &options->params);
+    replay_progress(trace, "yardsticks");
     replay_add_yardsticks(trace, options, outcome);
     for (i = 0; i < outcome->row_count; ++i) {
         outcome->rows[i].lost_ns = outcome->rows[i].stats.lost_ns;
@@ -152,11 +169,14 @@ static int replay_trace_outcome(const replay_trace_t *trace,
         }
     }
     for (i = 0; i < outcome->row_count; ++i) {
-        replay_compare(trace, &outcome->rows[i]);
+        if (trace->repeated.times == 0) { /* so long a bisection of each row */
+            replay_compare(trace, &outcome->rows[i]);
+        }
         if (options->is_equal) {
             replay_equal(trace, options, outcome, &outcome->rows[i]);
         }
     }
+    replay_progress(trace, NULL);
     return 0;
 }
 

@@ -36,6 +36,7 @@ typedef struct replay_options {
     replay_ceiling_t      ceiling;
     uint64_t              min_size;
     replay_warp_t         warp;
+    replay_repeat_t       repeat;
     ucs_regcache_policy_t policies[UCS_REGCACHE_POLICY_LAST];
     size_t                policy_count;
     unsigned              window;   /**< samples of the periodicity detector */
@@ -72,6 +73,7 @@ typedef struct replay_row {
     replay_figures_t  equal; /**< predict, of the same byte-seconds; without
                                   uses where it was not asked */
     replay_speed_t    speed; /**< of a policy */
+    replay_once_t     once;  /**< of a policy, where a recording is repeated */
     double            lost_ns; /**< the main thread's time: of a policy see
                                     @ref replay_spent_t, of a yardstick in
                                     registrations */
@@ -84,6 +86,10 @@ typedef struct replay_outcome {
     const char   *name;
     uint64_t     elapsed_ns; /**< of the longest */
     double       total_ns;   /**< of all together */
+    uint64_t     then_ns;    /**< from when the steady part is played for the
+                                  second time; of the longest, 0: never */
+    double       total_then_ns;
+    replay_repeated_t repeated; /**< of one trace */
     uint64_t     ranges;
     uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
     double       lead_byte_ns; /**< what one lead costs */

@@ -28,6 +28,10 @@
 
 #define REPLAY_NSEC           1e9
 
+/* Seconds that a recording may be made to last */
+#define REPLAY_REPEAT_MIN     1e-3
+#define REPLAY_REPEAT_MAX     1e6
+
 /* Samples of the periodicity detector: several inner iterations of the codes
  * of the paper fit into it */
 #define REPLAY_WINDOW         64
@@ -176,6 +180,25 @@ static int replay_parse_warp(void *field, const char *value)
     return replay_parse_number(&warp->seed, value);
 }
 
+/* N, or a time with its unit */
+static int replay_parse_repeat(void *field, const char *value)
+{
+    replay_repeat_t *repeat = field;
+    double seconds;
+
+    *repeat = (replay_repeat_t){};
+    if (tool_units_parse_count(value, &repeat->times) == 0) {
+        return ((repeat->times > 0) && (repeat->times <= UINT32_MAX)) ? 0 :
+                                                                        -1;
+    }
+    if ((tool_units_parse_time(value, &seconds) != 0) ||
+        (seconds < REPLAY_REPEAT_MIN) || (seconds > REPLAY_REPEAT_MAX)) {
+        return -1;
+    }
+    repeat->ns = seconds * REPLAY_NSEC;
+    return 0;
+}
+
 #define REPLAY_OFFSET(_field) offsetof(replay_options_t, _field)
 
 const tool_option_t replay_options[] = {
@@ -206,6 +229,9 @@ const tool_option_t replay_options[] = {
      "          take no idle steps while a rank waits"},
     {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
      "N         of all that is random but --warp [1]"},
+    {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
+     "a count from 1, or a time from 1ms to 1000000s",
+     "N|TIME    play the steady part N times, or until all lasts so long [1]"},
     {"warp", replay_parse_warp, REPLAY_OFFSET(warp), "a whole number",
      "SEED      scale each gap between events by a random 0.5 to 2"},
     {"noise", replay_parse_noise, REPLAY_OFFSET(warp.noise),
@@ -254,7 +280,10 @@ int replay_options_load(const replay_options_t *options, const char *file,
     }
     ret = replay_warp_apply(&warp, file, &raw);
     if (ret == 0) {
-        replay_trace_prepare(&raw, file, options->min_size, trace);
+        ret = replay_trace_prepare(&raw, file, options->min_size,
+                                   &options->repeat, trace);
+    }
+    if (ret == 0) {
         trace->register_ns      = options->params.register_cost.base_ns;
         trace->register_page_ns = options->params.register_cost.page_ns;
     }

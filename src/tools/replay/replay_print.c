@@ -52,6 +52,10 @@ static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
     sum->speed.seconds += row->speed.seconds;
     sum->lost_ns       += row->lost_ns;
     sum->first_ns      += row->first_ns;
+    sum->once.lost_ns           += row->once.lost_ns;
+    sum->once.first_ns          += row->once.first_ns;
+    sum->once.pinned_byte_ns    += row->once.pinned_byte_ns;
+    sum->once.pinned_peak_bytes += row->once.pinned_peak_bytes;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -66,7 +70,11 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         if (outcomes[i].elapsed_ns > sum->elapsed_ns) {
             sum->elapsed_ns = outcomes[i].elapsed_ns;
         }
-        sum->total_ns  += outcomes[i].total_ns;
+        if (outcomes[i].then_ns > sum->then_ns) {
+            sum->then_ns = outcomes[i].then_ns;
+        }
+        sum->total_ns      += outcomes[i].total_ns;
+        sum->total_then_ns += outcomes[i].total_then_ns;
         sum->ranges    += outcomes[i].ranges;
         sum->small     += outcomes[i].small;
         sum->first_receives += outcomes[i].first_receives;
@@ -118,6 +126,27 @@ double replay_price(const replay_outcome_t *outcome, const replay_row_t *row,
     return price;
 }
 
+/* The same from when all that recurs was there once, without first uses */
+static double replay_price_then(const replay_outcome_t *outcome,
+                                const replay_row_t *row,
+                                const replay_options_t *options)
+{
+    const replay_row_t *leave = replay_row_of(outcome, REPLAY_ROW_LEAVE);
+    double most  = (double)leave->stats.pinned_peak_bytes * outcome->then_ns;
+    double lost  = (row->lost_ns - row->first_ns) -
+                   (row->once.lost_ns - row->once.first_ns);
+
+    return (most > 0) ? lost / outcome->total_then_ns +
+                        options->params.max_slowdown *
+                        (row->stats.pinned_byte_ns - row->once.pinned_byte_ns) /
+                        most : 0;
+}
+
+static int replay_is_repeated(const replay_options_t *options)
+{
+    return (options->repeat.times > 0) || (options->repeat.ns > 0);
+}
+
 static uint64_t replay_warm(const ucs_regcache_stats_t *stats)
 {
     return stats->uses - stats->cold;
@@ -129,6 +158,12 @@ static uint64_t replay_warm(const ucs_regcache_stats_t *stats)
 
 static void replay_print_notes(const replay_outcome_t *outcome, FILE *stream)
 {
+    if (outcome->repeated.times > 0) {
+        fprintf(stream, "note: uses %zu to %zu are played %" PRIu64 " times; "
+                "the %zu uses before either end are the same\n",
+                outcome->repeated.from + 1, outcome->repeated.until,
+                outcome->repeated.times, outcome->repeated.matched);
+    }
     if (outcome->small > 0) {
         fprintf(stream, "note: %" PRIu64 " shorter uses left out: the helper "
                 "registers them once and keeps them\n", outcome->small);
@@ -176,6 +211,29 @@ static void replay_print_equal(const replay_row_t *row, FILE *stream)
                                    row->equal.uses - row->equal.cold, buf));
 }
 
+/* What caches of the same byte-seconds did, or what was lost first */
+static void replay_print_beside(const replay_outcome_t *outcome,
+                                const replay_row_t *row,
+                                const replay_options_t *options, FILE *stream)
+{
+    uint64_t warm = replay_warm(&row->stats);
+    char buf[2][TOOL_UNITS_MAX];
+
+    if (!replay_is_repeated(options)) {
+        fprintf(stream, " %8s %8s",
+                tool_units_print_share(row->lru.on_time, warm, buf[0]),
+                tool_units_print_share(row->opt.on_time, warm, buf[1]));
+    } else if ((row->kind != REPLAY_ROW_POLICY) || (outcome->then_ns == 0)) {
+        fprintf(stream, " %8s %8s", "-", "-");
+    } else {
+        fprintf(stream, " %8.3f %8s",
+                (row->once.lost_ns - row->once.first_ns) * 1e-6,
+                tool_units_print_fine_share(replay_price_then(outcome, row,
+                                                              options),
+                                            1, buf[0]));
+    }
+}
+
 static void replay_print_row(const replay_outcome_t *outcome,
                              const replay_row_t *row,
                              const replay_options_t *options, FILE *stream)
@@ -185,11 +243,11 @@ static void replay_print_row(const replay_outcome_t *outcome,
     const ucs_regcache_stats_t *stats = &row->stats;
     uint64_t warm                     = replay_warm(stats);
     double bound                      = replay_bound(outcome);
-    char buf[10][TOOL_UNITS_MAX];
+    char buf[8][TOOL_UNITS_MAX];
 
     fprintf(stream,
             "%-14s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
-            " %10s %8s %10s %8s %8s %7s %8s %8s %9s %9s",
+            " %10s %8s %10s %8s %8s %7s",
             row->name, tool_units_print_share(stats->on_time, warm, buf[0]),
             stats->late, stats->missed, stats->cold, stats->wasted,
             tool_units_print_bytes(stats->pinned_peak_bytes, buf[1]),
@@ -199,13 +257,13 @@ static void replay_print_row(const replay_outcome_t *outcome,
             replay_print_times(stats->pinned_byte_ns,
                                limit->stats.pinned_byte_ns, buf[6]),
             replay_print_times(stats->pinned_byte_ns, bound, buf[7]),
-            (stats->pinned_byte_ns <= bound) ? "met" : "not met",
-            tool_units_print_share(row->lru.on_time, warm, buf[4]),
-            tool_units_print_share(row->opt.on_time, warm, buf[5]),
+            (stats->pinned_byte_ns <= bound) ? "met" : "not met");
+    replay_print_beside(outcome, row, options, stream);
+    fprintf(stream, " %9s %9s",
             tool_units_print_fine_share(row->lost_ns, outcome->total_ns,
-                                        buf[8]),
+                                        buf[4]),
             tool_units_print_fine_share(replay_price(outcome, row, options), 1,
-                                        buf[9]));
+                                        buf[5]));
     if (options->is_equal) {
         replay_print_equal(row, stream);
     }
@@ -235,8 +293,10 @@ static void replay_print_table(const replay_outcome_t *outcome,
     fprintf(stream, "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %8s %7s %8s "
             "%8s %9s %9s%s\n",
             "policy", "on time", "late", "missed", "cold", "wasted", "peak",
-            "of leave", "average", "x limit", "x bound", "bound", "lru same",
-            "opt same", "lost %", "J %",
+            "of leave", "average", "x limit", "x bound", "bound",
+            replay_is_repeated(options) ? "once ms" : "lru same",
+            replay_is_repeated(options) ? "J then %" : "opt same",
+            "lost %", "J %",
             options->is_equal ? " predict same" : "");
     for (i = 0; i < outcome->row_count; ++i) {
         replay_print_row(outcome, &outcome->rows[i], options, stream);
@@ -260,7 +320,7 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
             "which all that leave\npinned holds at most is worth %s of the "
             "run. bound: on average, twice the limit and\nwhat it costs to "
             "have each warm use's pages one lead earlier, which is a\n"
-            "registration and a lateness that 98 of 100 do not pass.\n\n",
+            "registration and a lateness that 98 of 100 do not pass.\n%s\n",
             tool_units_print_seconds(params->register_cost.base_ns *
                                      REPLAY_SECONDS, buf[0]),
             tool_units_print_seconds(params->register_cost.page_ns *
@@ -272,7 +332,10 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
             tool_units_print_seconds(params->lateness_ns * REPLAY_SECONDS,
                                      buf[4]),
             params->seed,
-            tool_units_print_fine_share(params->max_slowdown, 1, buf[5]));
+            tool_units_print_fine_share(params->max_slowdown, 1, buf[5]),
+            replay_is_repeated(options) ?
+            "once: lost until the steady part begins for the second time; J "
+            "then: from there on;\nboth without first uses.\n" : "");
 }
 
 void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
@@ -307,8 +370,54 @@ static json_t *replay_json_whole(uint64_t value)
     return (value == UINT64_MAX) ? json_null() : json_integer(value);
 }
 
+static void replay_json_same(json_t *object, const replay_row_t *row)
+{
+    const struct {
+        const char *key;
+        json_t     *value;
+    } fields[] = {
+        {"lru_same_on_time", json_integer(row->lru.on_time)},
+        {"lru_same_byte_seconds", REPLAY_JSON_NS(row->lru.pinned_byte_ns)},
+        {"opt_same_on_time", json_integer(row->opt.on_time)},
+        {"opt_same_byte_seconds", REPLAY_JSON_NS(row->opt.pinned_byte_ns)}
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
+        json_object_set_new(object, fields[i].key, fields[i].value);
+    }
+}
+
+/* Until a steady part is repeated, and where that begins */
+static void replay_json_once(json_t *object, const replay_outcome_t *outcome,
+                             const replay_row_t *row)
+{
+    if (outcome->then_ns > 0) {
+        json_object_set_new(object, "once", json_pack(
+                "{s:f,s:f,s:f,s:f,s:I}",
+                "elapsed_seconds", (outcome->elapsed_ns - outcome->then_ns) *
+                                           REPLAY_SECONDS,
+                "lost_seconds", row->once.lost_ns * REPLAY_SECONDS,
+                "first_seconds", row->once.first_ns * REPLAY_SECONDS,
+                "pinned_byte_seconds", row->once.pinned_byte_ns *
+                                               REPLAY_SECONDS,
+                "pinned_peak_bytes",
+                (json_int_t)row->once.pinned_peak_bytes));
+    }
+    if (outcome->repeated.times > 0) {
+        json_object_set_new(object, "repeated", json_pack(
+                "{s:I,s:I,s:I,s:I}",
+                "times", (json_int_t)outcome->repeated.times,
+                "first_use", (json_int_t)outcome->repeated.from,
+                "uses", (json_int_t)(outcome->repeated.until -
+                                     outcome->repeated.from),
+                "matched_uses", (json_int_t)outcome->repeated.matched));
+    }
+}
+
 /* What is not of every row */
-static void replay_json_asked(json_t *object, const replay_row_t *row)
+static void replay_json_asked(json_t *object, const replay_outcome_t *outcome,
+                              const replay_row_t *row)
 {
     if (row->equal.uses > 0) {
         json_object_set_new(object, "predict_same_on_time",
@@ -318,6 +427,7 @@ static void replay_json_asked(json_t *object, const replay_row_t *row)
                                       REPLAY_SECONDS));
     }
     if (row->kind == REPLAY_ROW_POLICY) { /* its core is the helper's own */
+        replay_json_once(object, outcome, row);
         json_object_set_new(object, "helper_lost_seconds", json_real(0));
     }
     if (row->speed.seconds > 0) {
@@ -396,10 +506,6 @@ static void replay_json_figures(json_t *object,
         {"lost_seconds", REPLAY_JSON_NS(row->lost_ns)},
         {"max_slowdown", json_real(options->params.max_slowdown)},
         {"price_j", json_real(replay_price(outcome, row, options))},
-        {"lru_same_on_time", json_integer(row->lru.on_time)},
-        {"lru_same_byte_seconds", REPLAY_JSON_NS(row->lru.pinned_byte_ns)},
-        {"opt_same_on_time", json_integer(row->opt.on_time)},
-        {"opt_same_byte_seconds", REPLAY_JSON_NS(row->opt.pinned_byte_ns)},
         {"max_pinned", replay_json_whole(outcome->ceiling)},
         {"ranges", json_integer(outcome->ranges)},
         {"shorter", json_integer(outcome->small)},
@@ -410,8 +516,11 @@ static void replay_json_figures(json_t *object,
     for (i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
         json_object_set_new(object, fields[i].key, fields[i].value);
     }
+    if (!replay_is_repeated(options)) {
+        replay_json_same(object, row);
+    }
     replay_json_counts(object, stats);
-    replay_json_asked(object, row);
+    replay_json_asked(object, outcome, row);
 }
 
 static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,

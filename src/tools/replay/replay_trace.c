@@ -9,6 +9,7 @@
 #include <tools/tool.h>
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,30 +68,45 @@ static int replay_order_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-void replay_trace_sort(ucs_trace_t *raw)
+/* The time of an item, wherever its alignment */
+static uint64_t replay_order_time(const char *item, size_t time)
 {
-    replay_order_t *order = tool_realloc(NULL, (raw->count + 1) *
-                                                       sizeof(*order));
+    uint64_t time_ns;
+
+    memcpy(&time_ns, item + time, sizeof(time_ns));
+    return time_ns;
+}
+
+void replay_sort(void *items, size_t count, size_t size, size_t time)
+{
+    replay_order_t *order = tool_calloc(count + 1, sizeof(*order));
     int is_ordered        = 1;
-    ucs_trace_event_t *events;
+    char *copy;
     size_t i;
 
-    for (i = 0; i < raw->count; ++i) {
-        order[i].time_ns = raw->events[i].time_ns;
+    for (i = 0; i < count; ++i) {
+        order[i].time_ns = replay_order_time((char*)items + i * size, time);
         order[i].index   = i;
         is_ordered      &= (i == 0) ||
                            (order[i - 1].time_ns <= order[i].time_ns);
     }
     if (!is_ordered) {
-        qsort(order, raw->count, sizeof(*order), replay_order_compare);
-        events = tool_realloc(NULL, raw->count * sizeof(*events));
-        for (i = 0; i < raw->count; ++i) {
-            events[i] = raw->events[order[i].index];
+        qsort(order, count, sizeof(*order), replay_order_compare);
+        copy = tool_realloc(NULL, count * size);
+        memcpy(copy, items, count * size);
+        for (i = 0; i < count; ++i) {
+            memcpy((char*)items + i * size, copy + order[i].index * size,
+                   size);
         }
-        free(raw->events);
-        raw->events = events;
+        free(copy);
     }
     free(order);
+}
+
+void replay_trace_sort(ucs_trace_t *raw)
+{
+    replay_sort(raw->events, raw->count, sizeof(*raw->events),
+                offsetof(ucs_trace_event_t, time_ns));
 }
 
 /*
@@ -335,8 +351,9 @@ static void replay_trace_close(replay_trace_t *trace)
     }
 }
 
-void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
-                          uint64_t min_size, replay_trace_t *trace)
+int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+                         uint64_t min_size, const replay_repeat_t *repeat,
+                         replay_trace_t *trace)
 {
     khash_t(replay_open) open = {};
     size_t count              = raw->count;
@@ -360,9 +377,14 @@ void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
     }
     kh_destroy_inplace(replay_open, &open);
 
-    replay_trace_match_posts(trace);
     replay_trace_close(trace);
+    if ((repeat != NULL) && (replay_repeat_apply(repeat, trace) != 0)) {
+        replay_trace_cleanup(trace);
+        return -1;
+    }
+    replay_trace_match_posts(trace);
     replay_items_make(trace);
+    return 0;
 }
 
 void replay_trace_cleanup(replay_trace_t *trace)

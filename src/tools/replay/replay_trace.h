@@ -4,6 +4,8 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_TRACE_H_
 #define UCX_HELPER_TOOL_REPLAY_TRACE_H_
 
+#include "replay_repeat.h"
+
 #include <ucs/predict/operation.h>
 #include <ucs/trace/trace.h>
 
@@ -93,6 +95,7 @@ typedef struct replay_trace {
     uint32_t       *covers;
     uint32_t       *next_first;
     uint32_t       *next_events;
+    replay_repeated_t repeated; /**< what of it was played on */
     /* Modelled cost of a registration, for yardsticks; 0 until it is set */
     double         register_ns;
     double         register_page_ns;
@@ -103,7 +106,15 @@ typedef struct replay_trace {
     uint64_t       lost;        /**< events that the recorder lost */
 } replay_trace_t;
 
-/** Bring events into the order of their times; equal ones stay in theirs. */
+/**
+ * Bring items into the order of their times; equal ones stay in theirs.
+ *
+ * @param size  Of an item, bytes.
+ * @param time  Where in it its time is, 64 bits.
+ */
+void replay_sort(void *items, size_t count, size_t size, size_t time);
+
+/** The same of a recording's events. */
 void replay_trace_sort(ucs_trace_t *raw);
 
 /**
@@ -120,10 +131,15 @@ int replay_trace_read(const char *file, ucs_trace_t *raw);
  *
  * @param [in]  min_size  Bytes; shorter uses are left out: the helper
  *                        registers them once and keeps them.
+ * @param [in]  repeat    How long its steady part is played on; NULL: it is
+ *                        not.
  * @param [out] trace     @ref replay_trace_cleanup frees it.
+ *
+ * @return 0, or -1 after a message: it cannot be repeated.
  */
-void replay_trace_prepare(const ucs_trace_t *raw, const char *name,
-                          uint64_t min_size, replay_trace_t *trace);
+int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+                         uint64_t min_size, const replay_repeat_t *repeat,
+                         replay_trace_t *trace);
 
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);

@@ -6,6 +6,7 @@
 #include <tools/tool.h>
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 typedef struct replay_world {
@@ -16,6 +17,7 @@ typedef struct replay_world {
     ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
     replay_curve_t       *curve;
     uint64_t             first_ns; /* lost in cold uses */
+    replay_spent_t       *spent;
 } replay_world_t;
 
 
@@ -62,10 +64,28 @@ static void replay_world_release(replay_world_t *world, uint32_t index)
     world->memhs[index] = NULL;
 }
 
+/* By now all that recurs was there once */
+static void replay_world_once(replay_world_t *world)
+{
+    ucs_regcache_stats_t stats;
+
+    ucs_regcache_stats(world->process.engine, world->process.main_ns, &stats);
+    world->spent->once.lost_ns           = world->process.lost_ns;
+    world->spent->once.first_ns          = world->first_ns;
+    world->spent->once.pinned_byte_ns    = stats.pinned_byte_ns;
+    world->spent->once.pinned_peak_bytes = stats.pinned_peak_bytes;
+}
+
 static void replay_world_event(replay_world_t *world)
 {
     const replay_event_t *event = &world->trace->events[world->next++];
     const replay_unmap_t *unmap;
+
+    if ((world->spent != NULL) && (world->trace->repeated.times > 1) &&
+        (world->spent->once.pinned_peak_bytes == 0) &&
+        (event->time_ns >= world->trace->repeated.again_ns)) {
+        replay_world_once(world);
+    }
 
     if (world->process.main_ns < event->time_ns) {
         world->process.main_ns = event->time_ns;
@@ -166,6 +186,7 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
     replay_world_t world = {
         .trace   = trace,
         .curve   = curve,
+        .spent   = spent,
         .process = {
             .params     = params,
             .fibers     = &fibers,
@@ -179,6 +200,9 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
     ucs_status_t status;
     double start;
 
+    if (spent != NULL) {
+        memset(spent, 0, sizeof(*spent));
+    }
     world.memhs = tool_calloc(trace->use_count, sizeof(*world.memhs));
     replay_fibers_init(&fibers);
     status = replay_process_open(&world.process);

@@ -30,6 +30,15 @@ typedef struct replay_curve {
     size_t          capacity;
 } replay_curve_t;
 
+/** What it took until a steady part that is repeated began for the second time:
+ *  by then all that recurs was there once. All 0 if none is. */
+typedef struct replay_once {
+    double   lost_ns;
+    double   first_ns;          /**< the part of it in cold uses */
+    double   pinned_byte_ns;
+    uint64_t pinned_peak_bytes;
+} replay_once_t;
+
 /** What a replay took. */
 typedef struct replay_spent {
     double   cpu_s;   /**< seconds of processor time, from when the engine was
@@ -37,6 +46,7 @@ typedef struct replay_spent {
     uint64_t lost_ns; /**< virtual time that the main thread spent with the
                            lower domain, or waiting for the helper */
     uint64_t first_ns; /**< the part of it in cold uses */
+    replay_once_t once;
 } replay_spent_t;
 
 /**

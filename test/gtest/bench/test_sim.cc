@@ -536,7 +536,8 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
             raw.events           = (ucs_trace_event_t*)malloc(
                     (raw.count + 1) * sizeof(*raw.events));
             std::copy(r.events.begin(), r.events.end(), raw.events);
-            replay_trace_prepare(&raw, "test", 0, &trace);
+            ASSERT_EQ(0, replay_trace_prepare(&raw, "test", 0, nullptr,
+                                              &trace));
             /* As old as the rank's: what room is worth depends on it */
             trace.start_ns = 0;
             ASSERT_EQ(UCS_OK, replay_world_run(&trace, &m_params.process,

@@ -94,9 +94,9 @@ protected:
         std::copy(m_events.begin(), m_events.end(), raw.events);
         replay_trace_sort(&raw);
         ASSERT_EQ(0, replay_warp_apply(&m_warp, "test", &raw));
-        replay_trace_prepare(&raw, "test", min_size, &m_trace);
+        m_is_prepared = replay_trace_prepare(&raw, "test", min_size, &m_repeat,
+                                             &m_trace) == 0;
         ucs_trace_cleanup(&raw);
-        m_is_prepared = true;
     }
 
     replay_figures_t cache(replay_victim_t victim, uint64_t capacity)
@@ -137,6 +137,7 @@ protected:
 
     std::vector<ucs_trace_event_t> m_events;
     replay_warp_t                  m_warp        = {};
+    replay_repeat_t                m_repeat      = {};
     replay_trace_t                 m_trace       = {};
     replay_spent_t                 m_spent       = {};
     bool                           m_is_prepared = false;
