@@ -313,13 +313,12 @@ static void sim_engine_add(sim_result_t *result, const ucs_regcache_stats_t *s)
     sum->evicted                 += s->evicted;
     sum->over_ceiling            += s->over_ceiling;
     sum->lost_ns                 += s->lost_ns;
-    sum->late_ns                 += s->late_ns;
+    ucs_regcache_why_add(&sum->why, &s->why);
     sum->pinned_peak_bytes       += s->pinned_peak_bytes;
     sum->pinned_byte_ns          += s->pinned_byte_ns;
     sum->leave_pinned_peak_bytes += s->leave_pinned_peak_bytes;
     sum->leave_pinned_byte_ns    += s->leave_pinned_byte_ns;
     sum->in_use_peak_bytes       += s->in_use_peak_bytes;
-    sum->in_use_byte_ns          += s->in_use_byte_ns;
     if (s->pinned_peak_bytes > result->peak_max_bytes) {
         result->peak_max_bytes = s->pinned_peak_bytes;
     }
@@ -351,7 +350,7 @@ void sim_engines_stats(sim_world_t *world)
         sum->leave_pinned_peak_bytes /= result->engines;
         sum->leave_pinned_byte_ns    /= result->engines;
         sum->in_use_peak_bytes       /= result->engines;
-        sum->in_use_byte_ns          /= result->engines;
+        sum->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] /= result->engines;
     }
 }
 

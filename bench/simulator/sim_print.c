@@ -173,7 +173,7 @@ static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
             r->peak_max_bytes, s->leave_pinned_peak_bytes,
             s->pinned_byte_ns / SIM_NSEC, r->byte_ns_max / SIM_NSEC,
             s->leave_pinned_byte_ns / SIM_NSEC, s->in_use_peak_bytes,
-            s->in_use_byte_ns / SIM_NSEC);
+            s->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] / SIM_NSEC);
     fprintf(stream,
             "\"uses\": %lu, \"on_time\": %lu, \"late\": %lu, \"missed\": %lu, "
             "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, "
@@ -181,7 +181,7 @@ static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
             "\"over_ceiling\": %lu, \"idle_steps\": %lu, \"announced\": %lu, "
             "\"announced_on_time\": %lu, \"max_pinned\": ",
             s->uses, s->on_time, s->late, s->missed, s->cold, s->wasted,
-            s->evicted, s->lost_ns / SIM_NSEC, s->late_ns / SIM_NSEC,
+            s->evicted, s->lost_ns / SIM_NSEC, s->why.lost_ns[UCS_REGCACHE_LOST_WAITED] / SIM_NSEC,
             s->over_ceiling, r->idle_steps, s->announced, s->announced_on_time);
     sim_json_ceiling(rows[i].max_pinned, stream);
 }

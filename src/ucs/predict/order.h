@@ -80,6 +80,8 @@ typedef struct ucs_predict_forecast {
                                         latest use */
     int               is_kept;     /**< so long that its end need not be looked
                                         for */
+    int               is_known;    /**< that goes by how its uses came; else it
+                                        is rented */
     uint64_t          due_ns;      /**< it is to be registered by then; 0: not
                                         known, or not at all */
     uint64_t          until_ns;    /**< and to be given up then */

@@ -169,6 +169,7 @@ static void order_forecast(ucs_predict_order_h order,
     forecast->is_kept = ((plan == UCS_PREDICT_PLAN_RENT) ||
                          (plan == UCS_PREDICT_PLAN_HOLD)) &&
                         (forecast->hold_ns > 0);
+    forecast->is_known = (plan != UCS_PREDICT_PLAN_RENT);
     if ((forecast->due_ns == 0) && order_plan_has_key(plan) &&
         (label != NULL) && (label->key != ORDER_KEY_LAST)) {
         order_forecast_watch(order, buffer, label, forecast);

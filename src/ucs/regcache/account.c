@@ -5,6 +5,9 @@
 #include "regcache_int.h"
 #include "request.h"
 
+#include <ucs/predict/saturate.h>
+#include <ucs/sys/math.h>
+
 void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
 {
     ucs_regcache_account_t *account = &cache->account;
@@ -22,6 +25,54 @@ void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
     }
 }
 
+/* What it is held for before the helper has said anything */
+static ucs_regcache_held_t
+ucs_regcache_account_first_why(ucs_regcache_h cache,
+                               const ucs_regcache_region_t *region)
+{
+    unsigned idle = ucs_load_relaxed(&region->idle);
+
+    if (idle == UCS_REGCACHE_IDLE_DROP) {
+        return UCS_REGCACHE_HELD_OTHER;
+    }
+    if (ucs_regcache_idle_is_queued(idle)) {
+        return ucs_load_relaxed(&region->planned) ? UCS_REGCACHE_HELD_SOON :
+                                                    UCS_REGCACHE_HELD_UNKNOWN;
+    }
+    return ((region->size_class == UCS_REGCACHE_CLASS_MANAGED) &&
+            ucs_regcache_plan_is_used(cache)) ?
+                   UCS_REGCACHE_HELD_LATE : /* there is no helper */
+                   UCS_REGCACHE_HELD_SOON;
+}
+
+/* ns of the use that is under way; what began before it was pinned is no time
+ * in which it was held */
+static uint64_t ucs_regcache_account_under_way(ucs_regcache_region_t *region,
+                                               uint64_t now)
+{
+    return (ucs_regcache_word_refs(ucs_load_relaxed(&region->word)) > 0) ?
+                   ucs_predict_sat_sub(now,
+                                       ucs_load_relaxed(&region->use_start)) :
+                   0;
+}
+
+static void ucs_regcache_account_pinned(ucs_regcache_h cache,
+                                        ucs_regcache_region_t *region)
+{
+    uint64_t now = cache->account.time;
+
+    region->is_pinned    = 1;
+    region->accounted    = now;
+    region->counted_busy = ucs_regcache_account_under_way(region, now);
+    ucs_store_relaxed(&region->why,
+                      ucs_regcache_account_first_why(cache, region));
+    ucs_store_relaxed(&region->kept,
+                      ucs_regcache_idle_is_queued(
+                              ucs_load_relaxed(&region->idle)) ?
+                              0 :
+                              UCS_REGCACHE_TIME_NEVER);
+}
+
 void ucs_regcache_account_region(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, int sign,
                                  uint64_t now)
@@ -33,8 +84,11 @@ void ucs_regcache_account_region(ucs_regcache_h cache,
     if (sign > 0) {
         account->pinned += length;
         ++account->regions;
+        ucs_regcache_account_pinned(cache, region);
     } else {
-        account->pinned -= length;
+        ucs_regcache_account_fold(cache, region);
+        region->is_pinned = 0;
+        account->pinned  -= length;
         --account->regions;
         if (cache->env.budget != NULL) {
             cache->env.budget->unclaim(cache->env.arg, length);
@@ -48,37 +102,148 @@ void ucs_regcache_account_region(ucs_regcache_h cache,
     }
 }
 
-void ucs_regcache_account_uses(ucs_regcache_h cache,
+static void ucs_regcache_account_held(ucs_regcache_h cache,
+                                      const ucs_regcache_region_t *region,
+                                      ucs_regcache_held_t held, double ns)
+{
+    cache->account.why.held_byte_ns[held] +=
+            ns * (double)ucs_regcache_pinned_length(region);
+}
+
+/* Nobody used it for @a idle ns, up to @a end, after a use that ended at @a used.
+ * What it is held beyond the plan is the helper's delay. Of several gaps that is
+ * known of the latest only. */
+static void ucs_regcache_account_idle(ucs_regcache_h cache,
+                                      ucs_regcache_region_t *region,
+                                      uint64_t idle, uint64_t used,
+                                      uint64_t end)
+{
+    ucs_regcache_held_t why = ucs_load_relaxed(&region->why);
+    uint64_t hold           = ucs_load_relaxed(&region->hold);
+    uint64_t kept           = ucs_load_relaxed(&region->kept);
+    uint64_t late           = 0;
+
+    if ((why == UCS_REGCACHE_HELD_SOON) ||
+        ((why == UCS_REGCACHE_HELD_UNKNOWN) && (hold > 0))) {
+        kept = ucs_max(kept, ucs_predict_sat_add(used, hold));
+    }
+    if ((why == UCS_REGCACHE_HELD_AHEAD) || (kept != 0)) {
+        late = ucs_predict_sat_sub(end, ucs_max(kept, region->accounted));
+        late = ucs_min(late, idle);
+    }
+    if (why == UCS_REGCACHE_HELD_AHEAD) {
+        cache->account.why.ahead_ns += idle;
+    }
+    ucs_regcache_account_held(cache, region, why, (double)(idle - late));
+    ucs_regcache_account_held(cache, region, UCS_REGCACHE_HELD_LATE,
+                              (double)late);
+}
+
+/* What was registered ahead has been used: that plan is fulfilled */
+static void ucs_regcache_account_used(ucs_regcache_region_t *region)
+{
+    if (ucs_load_relaxed(&region->why) == UCS_REGCACHE_HELD_AHEAD) {
+        ucs_store_relaxed(&region->why, UCS_REGCACHE_HELD_SOON);
+        ucs_store_relaxed(&region->kept, 0);
+    }
+}
+
+/* busy_ns is less than what was counted of a use under way, if that was taken for
+ * longer than it was */
+void ucs_regcache_account_fold(ucs_regcache_h cache,
                                ucs_regcache_region_t *region)
 {
+    uint64_t now  = cache->account.time;
     uint64_t uses = ucs_load_relaxed(&region->hits) +
                     ucs_load_relaxed(&region->joined);
-    uint64_t busy = ucs_load_relaxed(&region->busy_ns);
-    /* Less if what was taken for the end of a use was none */
-    int64_t more  = busy - region->counted_busy;
+    uint64_t elapsed, under_way;
+    int64_t in_use;
 
-    cache->account.hits      += uses - region->counted;
-    cache->account.in_use_ns += (double)more *
-                                ucs_regcache_pinned_length(region);
-    region->counted           = uses;
-    region->counted_busy      = busy;
+    cache->account.hits += uses - region->counted;
+    region->counted      = uses;
+    if (!region->is_pinned) {
+        return;
+    }
+
+    elapsed   = now - region->accounted;
+    under_way = ucs_regcache_account_under_way(region, now);
+    in_use    = (int64_t)(ucs_load_relaxed(&region->busy_ns) + under_way -
+                          region->counted_busy);
+    in_use    = ucs_min(in_use, (int64_t)elapsed);
+    ucs_regcache_account_held(cache, region, UCS_REGCACHE_HELD_IN_USE,
+                              (double)in_use);
+    ucs_regcache_account_idle(cache, region, elapsed - in_use,
+                              ucs_load_relaxed(&region->last_use),
+                              now - under_way);
+    region->counted_busy += in_use;
+    region->accounted     = now;
+    if (uses > 0) {
+        ucs_regcache_account_used(region);
+    }
+}
+
+/* Exact where the queue of uses has lost none: the end of the use before is where
+ * the region was accounted for */
+void ucs_regcache_account_use(ucs_regcache_h cache, const ucs_use_t *use)
+{
+    ucs_regcache_region_t *region = use->region;
+    uint64_t now                  = cache->account.time;
+    uint64_t start, end;
+
+    if ((ucs_regcache_region_gen(region) != use->generation) ||
+        !region->is_pinned ||
+        (ucs_max(use->start_ns, use->end_ns) <= region->accounted)) {
+        return;
+    }
+
+    start = ucs_min(ucs_max(use->start_ns, region->accounted), now);
+    end   = ucs_min(ucs_max(use->end_ns, start), now);
+    ucs_regcache_account_idle(cache, region, start - region->accounted,
+                              region->accounted, start);
+    ucs_regcache_account_held(cache, region, UCS_REGCACHE_HELD_IN_USE,
+                              (double)(end - start));
+    region->counted_busy += end - start;
+    region->accounted     = end;
+    ucs_regcache_account_used(region);
+}
+
+void ucs_regcache_account_why(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region,
+                              ucs_regcache_held_t held, uint64_t kept)
+{
+    if (region->is_pinned) {
+        ucs_regcache_account_fold(cache, region);
+        ucs_store_relaxed(&region->why, held);
+        ucs_store_relaxed(&region->kept, kept);
+    }
+}
+
+void ucs_regcache_account_planned(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region,
+                                  ucs_regcache_held_t held, uint64_t kept)
+{
+    if ((ucs_load_relaxed(&region->why) == UCS_REGCACHE_HELD_SOON) &&
+        (ucs_load_relaxed(&region->kept) == 0) &&
+        (ucs_load_relaxed(&region->hold) == 0)) {
+        ucs_store_relaxed(&region->why, held); /* for this it was kept */
+        ucs_store_relaxed(&region->kept, kept);
+    } else {
+        ucs_regcache_account_why(cache, region, held, kept);
+    }
 }
 
 void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
                                uint64_t now)
 {
     if (now > loss->since) {
-        cache->account.lost_ns += now - loss->since;
-        loss->since             = now;
+        cache->account.why.lost_ns[loss->why] += now - loss->since;
+        loss->since                            = now;
     }
-    cache->account.late_ns += loss->waited_ns;
-    loss->waited_ns         = 0;
 }
 
 void ucs_regcache_account_end(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {
-    ucs_regcache_account_uses(cache, region);
     if (ucs_load_relaxed(&region->speculative) && (region->counted == 0)) {
         ++cache->account.wasted;
     }

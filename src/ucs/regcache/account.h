@@ -6,6 +6,7 @@
 
 #include "region.h"
 #include "request.h"
+#include "why.h"
 
 #include <stdint.h>
 
@@ -33,12 +34,12 @@ typedef struct ucs_regcache_account {
     uint64_t leaving;   /* those in transit that are DEREGISTERING */
     uint64_t leave_peak;
     double   leave_ns;
-    double   in_use_ns; /* of what has been folded in */
-    uint64_t hits;      /* likewise */
+    uint64_t hits;      /* of what has been folded in */
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;
     uint64_t lock_takings;
-    uint64_t lost_ns, late_ns;
+    ucs_regcache_why_t why; /* reasons: with what each region has held since it
+                               was folded in, == pinned_ns */
     uint64_t repinned;  /* registrations of regions that had been given up */
     uint64_t covers;    /* registrations of more than was asked for */
     uint64_t spared;    /* first uses that found theirs made by that */
@@ -62,12 +63,33 @@ void ucs_regcache_account_region(ucs_regcache_h cache,
 void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
                                uint64_t now);
 
-/** Take what a region's users have counted since the last time into the
- *  totals. */
-void ucs_regcache_account_uses(ucs_regcache_h cache,
+/** Fold in what a region's users have counted, and for what it has been held,
+ *  up to the time of the totals. */
+void ucs_regcache_account_fold(ucs_regcache_h cache,
                                ucs_regcache_region_t *region);
 
-/** The same at the end of a registration; the next one's begin anew. */
+/** A use that the helper hears of: until it began the region was held as the
+ *  helper had planned before. */
+void ucs_regcache_account_use(ucs_regcache_h cache, const ucs_use_t *use);
+
+/**
+ * From now on a region is held for this reason.
+ *
+ * @param [in] kept  ns, until when the plan keeps it, unless it is that long
+ *                   after its latest use that it is to be held; 0: no longer.
+ */
+void ucs_regcache_account_why(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region,
+                              ucs_regcache_held_t held, uint64_t kept);
+
+/** The same for what the helper has planned: if it had planned nothing since the
+ *  latest use that it heard of, since then. */
+void ucs_regcache_account_planned(ucs_regcache_h cache,
+                                  ucs_regcache_region_t *region,
+                                  ucs_regcache_held_t held, uint64_t kept);
+
+/** At the end of a registration; what the next one's users count begins
+ *  anew. */
 void ucs_regcache_account_end(ucs_regcache_h cache,
                               ucs_regcache_region_t *region);
 

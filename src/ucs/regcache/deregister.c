@@ -34,6 +34,9 @@ static void ucs_regcache_lower_dereg(ucs_regcache_h cache,
     ucs_regcache_lock(cache);
     ucs_predict_cost_update(&cache->cost.dereg,
                             ucs_regcache_pages(cache, region), now - start);
+    ucs_regcache_account(cache, start);
+    ucs_regcache_account_why(cache, region, UCS_REGCACHE_HELD_OTHER,
+                             UCS_REGCACHE_TIME_NEVER);
     ucs_regcache_account_region(cache, region, -1, now);
     ucs_regcache_account_end(cache, region);
     if (loss != NULL) {
@@ -53,7 +56,8 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
 void ucs_regcache_region_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, uint64_t since)
 {
-    ucs_regcache_loss_t loss = {.since = since};
+    ucs_regcache_loss_t loss = {.since = since,
+                                .why   = UCS_REGCACHE_LOST_RELEASED};
 
     ucs_regcache_lower_dereg(cache, region, NULL, &loss);
 }

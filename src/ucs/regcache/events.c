@@ -106,6 +106,7 @@ void ucs_regcache_pass_gate(ucs_regcache_h cache)
 /* What may be kept is asked again afterwards: it may be watched no more */
 void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
 {
+    uint64_t now = ucs_regcache_now(cache);
     unsigned before;
 
     ucs_regcache_lock(cache);
@@ -114,8 +115,9 @@ void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
     before = ucs_load_relaxed(&cache->distrust);
     ucs_store_relaxed(&cache->distrust, before | reason);
     if (before == 0) {
+        ucs_regcache_account(cache, now);
         (void)ucs_regcache_strike_range(cache, 0, UINTPTR_MAX);
-        ucs_regcache_note_event(cache, 0, UINTPTR_MAX, ucs_regcache_now(cache));
+        ucs_regcache_note_event(cache, 0, UINTPTR_MAX, now);
     }
     ucs_extents_remove(&cache->memory.kept, 0, UINTPTR_MAX);
     ucs_extents_remove(&cache->memory.still, 0, UINTPTR_MAX);

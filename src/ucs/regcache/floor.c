@@ -70,7 +70,8 @@ static double ucs_regcache_floor_debt(ucs_regcache_h cache, uint64_t now)
     ucs_regcache_account(cache, now);
     price = cache->config.max_slowdown /
             (double)ucs_max(account->leave_peak, UINT64_C(1));
-    lost  = (double)(cache->floor.lost_ns + account->late_ns +
+    lost  = (double)(cache->floor.lost_ns +
+                    account->why.lost_ns[UCS_REGCACHE_LOST_WAITED] +
                     ucs_load_relaxed(&cache->charge.lost_ns)) +
            price * account->pinned_ns;
     kept = price * account->leave_ns;

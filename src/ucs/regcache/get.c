@@ -89,9 +89,9 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
                                       ucs_regcache_loss_t *loss)
 {
-    uint64_t began = ucs_regcache_now(cache);
-    uint64_t word, now;
+    uint64_t word;
 
+    loss->why = UCS_REGCACHE_LOST_WAITED;
     for (;;) {
         word = ucs_load_acquire(&region->word); /* [R-LIVE] */
         if (ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_REGISTERING) {
@@ -100,8 +100,6 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
         cache->env.wait(cache->env.arg, ucs_regcache_region_wait_word(region),
                         (uint32_t)word);
     }
-    now              = ucs_regcache_now(cache);
-    loss->waited_ns += (now > began) ? now - began : 0;
     if (ucs_regcache_word_is_hit(word)) {
         return UCS_OK;
     }
@@ -181,9 +179,29 @@ typedef struct ucs_regcache_lookup {
     ucs_regcache_region_t     *region;
     uint64_t                  old;        /* LIVE: its word before */
     ucs_regcache_inspection_t inspection; /* NONE and COALESCED: begun */
-    int                       is_again;   /* likewise: it was registered
-                                             before */
+    ucs_regcache_lost_t       why;        /* likewise: it must be */
 } ucs_regcache_lookup_t;
+
+/* Why a use has to register, which finds @a region DORMANT, or nothing if that is
+ * NULL. The helper's plan is a hint: it may be changing. */
+static ucs_regcache_lost_t
+ucs_regcache_why_missed(ucs_regcache_region_t *region, int seen, uint64_t now)
+{
+    uint64_t due;
+
+    if (!seen) {
+        return UCS_REGCACHE_LOST_FIRST;
+    }
+    if (region == NULL) {
+        return UCS_REGCACHE_LOST_UNFORETOLD;
+    }
+    if (region->lapsed >= now) {
+        return UCS_REGCACHE_LOST_ROOM;
+    }
+    due = ucs_load_relaxed(&region->due);
+    return ((due != 0) && (due <= now)) ? UCS_REGCACHE_LOST_LATE :
+                                          UCS_REGCACHE_LOST_UNFORETOLD;
+}
 
 /* A region is to be registered: @a region, which is DORMANT, or a new one if it
  * is NULL */
@@ -193,9 +211,11 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                    ucs_regcache_lookup_t *lookup)
 {
     ucs_regcache_request_t whole = *request;
+    int seen;
 
     ucs_regcache_cover_asked(cache, request);
-    lookup->is_again = ucs_regcache_see(cache, request);
+    seen        = ucs_regcache_see(cache, request);
+    lookup->why = ucs_regcache_why_missed(region, seen, request->now);
     if (may_coalesce) {
         region = ucs_regcache_coalesce(cache, region, &whole);
         if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {
@@ -261,7 +281,7 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
     ucs_regcache_region_t *region = lookup->region;
     ucs_status_t status;
 
-    loss->is_again = lookup->is_again;
+    loss->why = lookup->why;
     ucs_store_relaxed(&region->sp, request->sp);
     ucs_store_relaxed(&region->untimed, 0); /* registering is part of the use */
     if ((ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP) &&
@@ -307,7 +327,7 @@ static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
 static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
                                          ucs_regcache_loss_t *loss)
 {
-    int is_lost  = loss->waited_ns > 0;
+    int is_lost  = (loss->why == UCS_REGCACHE_LOST_WAITED);
     uint64_t now = 0;
     ucs_status_t status;
 
@@ -326,6 +346,7 @@ static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
     status = ucs_regcache_lock_reserved(cache);
     if (is_lost && (status == UCS_OK)) {
         ucs_regcache_account_loss(cache, loss, now);
+        loss->why = UCS_REGCACHE_LOST_RELEASED;
     }
     return status;
 }
@@ -336,7 +357,8 @@ ucs_regcache_get_request(ucs_regcache_h cache,
                          ucs_regcache_memh_t *memh_p)
 {
     int may_coalesce         = ucs_regcache_may_coalesce(cache, request);
-    ucs_regcache_loss_t loss = {.since = request->now};
+    ucs_regcache_loss_t loss = {.since = request->now,
+                                .why   = UCS_REGCACHE_LOST_RELEASED};
     ucs_regcache_lookup_t lookup;
     ucs_regcache_found_t found;
     ucs_status_t status;

@@ -78,6 +78,7 @@ static void ucs_regcache_drop(ucs_regcache_h cache,
     int is_left, is_taken;
 
     ucs_regcache_lock(cache);
+    ucs_regcache_account(cache, since);
     is_left  = may_leave && ucs_regcache_drop_later(cache, region);
     is_taken = !is_left && ucs_regcache_region_take_idle(cache, region);
     if (is_taken && !may_leave) {
@@ -94,7 +95,8 @@ static void ucs_regcache_drop(ucs_regcache_h cache,
 /* What the caller has done since then, other than a use, was deregistering */
 static void ucs_regcache_lose(ucs_regcache_h cache, uint64_t since)
 {
-    ucs_regcache_loss_t loss = {.since = since};
+    ucs_regcache_loss_t loss = {.since = since,
+                                .why   = UCS_REGCACHE_LOST_RELEASED};
     uint64_t now             = ucs_regcache_now(cache);
 
     ucs_regcache_lock(cache);
@@ -286,6 +288,7 @@ static ucs_status_t ucs_regcache_region_invalidate(
 
     entry->comp = comp;
     ucs_regcache_lock(cache);
+    ucs_regcache_account(cache, ucs_regcache_now(cache));
     entry->next        = region->invalidate;
     region->invalidate = entry;
     if (!(ucs_load_relaxed(&region->word) & UCS_REGCACHE_WORD_DOOMED)) {

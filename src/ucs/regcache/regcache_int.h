@@ -50,6 +50,7 @@
  *   valid.c          the equations that hold whenever the index lock is free
  *   state.c          index lock, doom, strike: what changes a region's state
  *   account.c        figures that change with it
+ *   why.c            their sums by reason and by cause
  *   ceiling/lru.c    regions by their latest use
  *   index.c          look-up by range and by handle
  *

@@ -163,6 +163,14 @@ typedef struct ucs_regcache_region {
     /* Until when it is to stay registered, as the helper has planned: */
     _Atomic(uint64_t)           until;         /* ns */
     _Atomic(uint64_t)           hold;          /* ns after its latest use */
+    _Atomic(uint64_t)           due;           /* ns, when the helper is to have
+                                                  registered it; 0: it is not
+                                                  planned to */
+    /* Why it is held; changes under the index lock only (why.h) */
+    _Atomic(unsigned)           why;           /* ucs_regcache_held_t */
+    _Atomic(uint64_t)           kept;          /* ns, the end of that by the
+                                                  plan; 0: `hold` after its
+                                                  latest use */
 
     /* For the choice of what to evict, as the predictor counts uses: */
     _Atomic(uint64_t)           learned;       /* the latest that it knows of */
@@ -184,6 +192,9 @@ typedef struct ucs_regcache_region {
     uint64_t                    counted;       /* hits and joined, as in the
                                                   totals */
     uint64_t                    counted_busy;  /* busy_ns, likewise */
+    uint64_t                    accounted;     /* ns, until when what it holds
+                                                  is in the totals */
+    int                         is_pinned;     /* it is counted as such */
     size_t                      ahead;         /* pages beyond what is asked for,
                                                   until they are counted */
     uint64_t                    pins;          /* registrations of this life */

@@ -18,6 +18,7 @@ typedef struct ucs_regcache_attempt {
     ucs_regcache_region_t *region;
     unsigned              flags;       /* for the lower domain */
     int                   is_use;      /* the caller has a reference */
+    ucs_regcache_held_t   why;         /* if not: what it is held for */
     int                   is_admitted; /* it is counted as pinned */
     ucs_regcache_loss_t   *loss;       /* the use's, NULL if there is none */
     ucs_regcache_memh_t   memh;        /* set if the status is UCS_OK */
@@ -79,6 +80,11 @@ static void ucs_regcache_register_begin(
     ucs_regcache_supersede(cache, attempt->region);
     attempt->is_admitted = ucs_regcache_admit(cache, attempt->region,
                                               attempt->is_use, attempt->since);
+    if (attempt->is_admitted && !attempt->is_use) {
+        ucs_regcache_account_why(cache, attempt->region, attempt->why,
+                                 UCS_REGCACHE_TIME_NEVER);
+        cache->account.why.ahead += (attempt->why == UCS_REGCACHE_HELD_AHEAD);
+    }
     ucs_regcache_unlock(cache);
 }
 
@@ -109,7 +115,8 @@ static void ucs_regcache_register_learn(ucs_regcache_h cache,
         ucs_predict_cost_init(&cache->cost.missed, a, b,
                               &cache->tuning.predict);
     }
-    if ((attempt->loss != NULL) && attempt->loss->is_again) {
+    if ((attempt->loss != NULL) &&
+        (attempt->loss->why != UCS_REGCACHE_LOST_FIRST)) {
         ucs_predict_cost_update(&cache->cost.missed, pages,
                                 ucs_predict_sat_sub(attempt->since,
                                                     attempt->loss->since) +
@@ -194,11 +201,13 @@ static int ucs_regcache_may_speculate(ucs_regcache_h cache,
 }
 
 ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
-                                         ucs_regcache_region_t *region)
+                                         ucs_regcache_region_t *region,
+                                         ucs_regcache_held_t why)
 {
     ucs_regcache_attempt_t attempt = {
             .region = region,
             .flags  = ucs_load_relaxed(&region->access),
+            .why    = why,
             .status = UCS_ERR_REJECTED};
     ucs_regcache_inspection_t inspection;
 

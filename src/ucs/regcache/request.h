@@ -39,9 +39,8 @@ typedef struct ucs_regcache_request {
 
 /** What a use has lost beyond a hit and is not in the totals yet. */
 typedef struct ucs_regcache_loss {
-    uint64_t since;     /* ns: up to then it is */
-    uint64_t waited_ns; /* for registrations under way */
-    int      is_again;  /* what is registered for it was registered before */
+    uint64_t            since; /* ns: up to then it is */
+    ucs_regcache_lost_t why;   /* it loses since */
 } ucs_regcache_loss_t;
 
 END_C_DECLS

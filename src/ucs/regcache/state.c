@@ -105,6 +105,7 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     ucs_store_relaxed(&region->again, 0);
     ucs_store_relaxed(&region->until, 0);
     ucs_store_relaxed(&region->hold, 0);
+    ucs_store_relaxed(&region->due, 0);
     /* Also when it is unpinned the declaration stays */
     ucs_store_relaxed(&region->planned,
                       cache->plan.ops->keeps &&
@@ -304,6 +305,8 @@ uint64_t ucs_regcache_region_doom(ucs_regcache_h cache,
 {
     ucs_regcache_index_remove(&cache->index, region);
     ucs_heap_remove(ucs_regcache_region_lru(cache, region), &region->lru);
+    ucs_regcache_account_why(cache, region, UCS_REGCACHE_HELD_OTHER,
+                             UCS_REGCACHE_TIME_NEVER);
     /* From here on no look-up without the lock takes a reference: either its
      * compare-and-swap came first and is counted in the word, or it fails
      * [R-LIVE] */
@@ -414,9 +417,10 @@ int ucs_regcache_was_struck(ucs_regcache_h cache, uintptr_t start,
 int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end, uint64_t now)
 {
-    int reclaim = ucs_regcache_strike_range(cache, start, end);
+    int reclaim;
 
     ucs_regcache_account(cache, now);
+    reclaim = ucs_regcache_strike_range(cache, start, end);
     ucs_regcache_note_event(cache, start, end, now);
     ucs_extents_remove(&cache->memory.seen, start, end);
     ucs_extents_remove(&cache->memory.kept, start, end);

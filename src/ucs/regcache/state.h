@@ -93,7 +93,7 @@ void ucs_regcache_region_forget(ucs_regcache_h cache,
 void ucs_regcache_region_free(ucs_regcache_h cache,
                               ucs_regcache_region_t *region);
 
-/** Take a region out of look-up and mark it doomed.
+/** Take a region out of look-up and mark it doomed, at the time of the totals.
  *  @return The word before: with references in it, their last owner finds the
  *          doom and reclaims the region, without, the caller has to. A word
  *          that is read later could show an owner gone that is about to do

@@ -17,49 +17,32 @@ static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
                          &model->samples);
 }
 
-/* Byte-nanoseconds of a use that is under way */
-static double ucs_regcache_stats_under_way(ucs_regcache_region_t *region,
-                                           uint64_t now)
-{
-    uint64_t word  = ucs_load_relaxed(&region->word);
-    uint64_t start = ucs_load_relaxed(&region->use_start);
-
-    return ((ucs_regcache_word_refs(word) > 0) && (now > start)) ?
-                   (double)(now - start) * ucs_regcache_pinned_length(region) :
-                   0;
-}
-
 /* Under the lock: registrations that are not finished have their figures with
- * them. @return The above, of a lot. */
-static double ucs_regcache_stats_lot(ucs_regcache_h cache,
-                                     ucs_regcache_walk_t *walk, uint64_t now)
+ * them */
+static void ucs_regcache_stats_lot(ucs_regcache_h cache,
+                                   ucs_regcache_walk_t *walk)
 {
-    double in_use = 0;
     unsigned left = cache->tuning.lot;
     ucs_regcache_region_t *region;
 
     while ((left-- > 0) && ((region = ucs_regcache_walk_next(walk)) != NULL)) {
-        ucs_regcache_account_uses(cache, region);
-        in_use += ucs_regcache_stats_under_way(region, now);
+        ucs_regcache_account_fold(cache, region);
     }
-    return in_use;
 }
 
-/* @return Likewise, of all */
-static double ucs_regcache_stats_walk(ucs_regcache_h cache, uint64_t now)
+static void ucs_regcache_stats_walk(ucs_regcache_h cache, uint64_t now)
 {
-    double in_use = 0;
     ucs_regcache_walk_t walk;
 
     ucs_regcache_lock(cache);
+    ucs_regcache_account(cache, now);
     walk = (ucs_regcache_walk_t){.chunk = cache->store.chunks};
     while (walk.chunk != NULL) {
-        in_use += ucs_regcache_stats_lot(cache, &walk, now);
+        ucs_regcache_stats_lot(cache, &walk);
         ucs_regcache_unlock(cache);
         ucs_regcache_lock(cache);
     }
     ucs_regcache_unlock(cache);
-    return in_use;
 }
 
 /* At the cost that is known now: while covers are made the model is new, and
@@ -83,11 +66,11 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
 
     stats->pinned_bytes            = account->pinned;
     stats->pinned_peak_bytes       = account->pinned_peak;
-    stats->pinned_byte_ns          = account->pinned_ns;
+    /* Up to when each region was looked at */
+    stats->pinned_byte_ns          = ucs_regcache_why_held(&account->why);
     stats->leave_pinned_bytes      = cache->memory.seen.bytes;
     stats->leave_pinned_peak_bytes = account->leave_peak;
     stats->leave_pinned_byte_ns    = account->leave_ns;
-    stats->in_use_byte_ns          = account->in_use_ns;
     stats->regions                 = account->regions;
     stats->on_time                 = account->hits;
     stats->late                    = account->late;
@@ -99,8 +82,8 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->over_ceiling            = account->over_ceiling;
     stats->failed                  = account->failed;
     stats->lock_takings            = account->lock_takings;
-    stats->lost_ns                 = account->lost_ns;
-    stats->late_ns                 = account->late_ns;
+    stats->lost_ns                 = ucs_regcache_why_lost(&account->why);
+    stats->why                     = account->why;
     stats->repinned                = account->repinned;
     stats->prefetched              = ucs_load_relaxed(&cache->plan.prefetched);
     stats->covers                  = account->covers;
@@ -114,8 +97,7 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats)
 {
-    double in_use = ucs_regcache_stats_walk(cache, now);
-
+    ucs_regcache_stats_walk(cache, now);
     memset(stats, 0, sizeof(*stats));
     ucs_regcache_lock(cache);
     ucs_regcache_account(cache, now);
@@ -125,7 +107,6 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     stats->registrations = stats->register_model.samples;
     ucs_regcache_unlock(cache);
 
-    stats->in_use_byte_ns   += in_use;
     stats->uses = stats->on_time + stats->late + stats->missed + stats->cold;
     stats->in_use_peak_bytes = ucs_load_relaxed(&cache->use.peak);
     stats->helper_lost_ns    = ucs_load_relaxed(&cache->charge.lost_ns);

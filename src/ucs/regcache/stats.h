@@ -4,13 +4,15 @@
 #ifndef UCS_REGCACHE_STATS_H_
 #define UCS_REGCACHE_STATS_H_
 
+#include "why.h"
+
 #include <stdint.h>
 
 /**
  * @file stats.h
  *
  * Figures of one cache. Bytes are whole pages, for it is pages that are
- * pinned. uses == on_time + late + missed + cold; late_ns <= lost_ns.
+ * pinned. uses == on_time + late + missed + cold.
  */
 
 /** A cost model: nanoseconds = a * pages + b. */
@@ -31,8 +33,6 @@ typedef struct ucs_regcache_stats {
     double               leave_pinned_byte_ns;
 
     uint64_t             in_use_peak_bytes;
-    double               in_use_byte_ns;     /**< the limit: registered only
-                                                  while in use */
 
     uint64_t             regions;            /**< registered now */
     uint64_t             uses;
@@ -53,8 +53,8 @@ typedef struct ucs_regcache_stats {
                                                   in uses that registered or
                                                   waited, and in what they
                                                   deregistered */
-    uint64_t             late_ns;            /**< of that: uses waited for a
-                                                  registration under way */
+    ucs_regcache_why_t   why;                /**< adds up to lost_ns, and to
+                                                  pinned_byte_ns */
     uint64_t             helper_lost_ns;     /**< processor time of the helper
                                                   that others wanted */
     uint64_t             soft_ceiling_bytes; /**< what idle registrations may

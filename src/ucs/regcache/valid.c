@@ -21,6 +21,8 @@ typedef struct ucs_regcache_sums {
     size_t                pinned;      /* bytes, LIVE and DEREGISTERING */
     size_t                registering; /* bytes that may be pinned already */
     size_t                in_use;      /* of LIVE ones with users */
+    size_t                counted;     /* bytes that are counted as pinned */
+    double                held;        /* byte-ns since that was accounted */
     unsigned              small;       /* LIVE and DEREGISTERING */
     unsigned              listed;      /* in a state that is in the index, and
                                           not doomed */
@@ -70,6 +72,11 @@ static void ucs_regcache_sums_add(ucs_regcache_h cache,
     size_t length              = ucs_regcache_pinned_length(region);
 
     ++sums->count[state];
+    if (region->is_pinned) {
+        sums->counted += length;
+        sums->held    += (double)(cache->account.time - region->accounted) *
+                         (double)length;
+    }
     if (state == UCS_REGCACHE_STATE_FREE) {
         return;
     }
@@ -107,6 +114,12 @@ static void ucs_regcache_sum(ucs_regcache_h cache, ucs_regcache_sums_t *sums)
                         sums->count[UCS_REGCACHE_STATE_DEREGISTERING];
 }
 
+/* As far as sums of so many terms can be */
+static int ucs_regcache_is_same(double a, double b)
+{
+    return ((a - b) <= 1e-6 * b) && ((b - a) <= 1e-6 * b);
+}
+
 /* What a thread is with the lower domain for is in transit, and those alone of
  * the REGISTERING ones are counted as pinned */
 static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
@@ -118,6 +131,10 @@ static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
     UCS_REGCACHE_REQUIRE(account->pinned >= sums->pinned);
     UCS_REGCACHE_REQUIRE(account->pinned <= sums->pinned + sums->registering);
     UCS_REGCACHE_REQUIRE(account->pinned <= account->pinned_peak);
+    UCS_REGCACHE_REQUIRE(account->pinned == sums->counted);
+    UCS_REGCACHE_REQUIRE(ucs_regcache_is_same(
+            ucs_regcache_why_held(&account->why) + sums->held,
+            account->pinned_ns));
     UCS_REGCACHE_REQUIRE(account->regions ==
                          count[UCS_REGCACHE_STATE_LIVE] + account->transit);
     UCS_REGCACHE_REQUIRE(account->transit >=

@@ -520,7 +520,8 @@ ucs_regcache_announced_register(ucs_regcache_h cache,
                                 ucs_regcache_region_t *region)
 {
     uint64_t generation = ucs_regcache_region_gen(region);
-    ucs_status_t status = ucs_regcache_register_ahead(cache, region);
+    ucs_status_t status = ucs_regcache_register_ahead(cache, region,
+                                                      UCS_REGCACHE_HELD_OTHER);
 
     if (ucs_regcache_status_is_exhausted(status)) {
         ucs_regcache_serve_back_off(cache);

@@ -30,6 +30,16 @@ static void ucs_regcache_await_expect(ucs_regcache_h cache,
     }
 }
 
+/* Registered, and to stay so for a while after each use */
+static void ucs_regcache_await_held(ucs_regcache_h cache,
+                                    ucs_regcache_region_t *region,
+                                    const ucs_predict_forecast_t *forecast)
+{
+    ucs_regcache_plan_why(cache, region,
+                          forecast->is_known ? UCS_REGCACHE_HELD_SOON :
+                                               UCS_REGCACHE_HELD_UNKNOWN, 0);
+}
+
 /* In use: its end is looked for, if it is not to stay registered for a while
  * anyway. Not for ever, for the end may be lost. */
 static void ucs_regcache_await_end(ucs_regcache_h cache,
@@ -38,6 +48,7 @@ static void ucs_regcache_await_end(ucs_regcache_h cache,
                                    uint64_t now)
 {
     if (forecast->is_kept) {
+        ucs_regcache_await_held(cache, item->region, forecast);
         ucs_regcache_rq_hold(&cache->plan.rq, item->region, item->ref,
                              ucs_predict_sat_add(now, item->hold));
     } else if (item->list != UCS_REGCACHE_RQ_EXPECTED) {
@@ -83,6 +94,7 @@ static void ucs_regcache_await_due(ucs_regcache_h cache,
     item->until    = forecast->until_ns;
     if (!ucs_regcache_await_is_far(cache, region, forecast->due_ns, now,
                                    &price)) {
+        ucs_regcache_plan_awaits(cache, region, item->until);
         ucs_regcache_await_expect(cache, item, region,
                                   forecast->due_ns + forecast->duration_ns);
         return;
@@ -152,6 +164,7 @@ ucs_regcache_await_next(ucs_regcache_h cache, const ucs_regcache_home_t *home,
                                item->hold);
     if ((item->hold > 0) && (held > now)) {
         if (ucs_regcache_await_is_live(region)) {
+            ucs_regcache_await_held(cache, region, forecast);
             ucs_regcache_rq_hold(&cache->plan.rq, region, forecast->ref, held);
         } else {
             ucs_regcache_rq_remove(&cache->plan.rq, item);

@@ -71,6 +71,49 @@ uint64_t ucs_regcache_plan_earliest(ucs_regcache_region_t *region)
     return earliest;
 }
 
+/* relaxed: only the helper changes both while nobody uses it, and a use that it
+ * has not heard of yet changes what it is told of next */
+void ucs_regcache_plan_why(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                           ucs_regcache_held_t held, uint64_t kept)
+{
+    if ((ucs_load_relaxed(&region->why) == (unsigned)held) &&
+        (ucs_load_relaxed(&region->kept) == kept)) {
+        return;
+    }
+    ucs_regcache_lock(cache);
+    ucs_regcache_account(cache, ucs_regcache_now(cache));
+    ucs_regcache_account_planned(cache, region, held, kept);
+    ucs_regcache_unlock(cache);
+}
+
+void ucs_regcache_plan_awaits(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t kept)
+{
+    ucs_regcache_plan_why(cache, region,
+                          (ucs_load_relaxed(&region->why) ==
+                           UCS_REGCACHE_HELD_AHEAD) ?
+                                  UCS_REGCACHE_HELD_AHEAD :
+                                  UCS_REGCACHE_HELD_SOON, kept);
+}
+
+/* Not given up yet for no plan of its own */
+static void ucs_regcache_plan_leave(ucs_regcache_h cache,
+                                    ucs_regcache_region_t *region)
+{
+    ucs_regcache_plan_why(cache, region, UCS_REGCACHE_HELD_OTHER,
+                          UCS_REGCACHE_TIME_NEVER);
+}
+
+/* A policy that minds the price has said for how long already */
+static void ucs_regcache_plan_soon(ucs_regcache_h cache,
+                                   ucs_regcache_region_t *region)
+{
+    if (!cache->plan.ops->minds_price) {
+        ucs_regcache_plan_why(cache, region, UCS_REGCACHE_HELD_SOON,
+                              UCS_REGCACHE_TIME_NEVER);
+    }
+}
+
 void ucs_regcache_plan_deregister(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region)
 {
@@ -81,12 +124,14 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     if (cache->plan.ops->keeps) {
         return; /* evicted when it is needed, as what follows */
     }
-    if (cache->plan.ops->minds_price &&
-        (cache->config.max_pinned != SIZE_MAX)) {
-        return; /* memory that the user granted; evicted when it is needed */
+    if (!ucs_regcache_word_is_idle(ucs_load_relaxed(&region->word))) {
+        return;
     }
-    if (!ucs_regcache_word_is_idle(ucs_load_relaxed(&region->word)) ||
+    if ((cache->plan.ops->minds_price &&
+         (cache->config.max_pinned != SIZE_MAX)) ||
         ucs_regcache_announced_keeps(cache, region)) {
+        /* Memory that the user granted is evicted when it is needed */
+        ucs_regcache_plan_leave(cache, region);
         return;
     }
 
@@ -94,6 +139,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
         ucs_regcache_terms(cache, region, &terms);
         if (!ucs_predict_may_deregister(ucs_regcache_now(cache), &terms,
                                         earliest)) {
+            ucs_regcache_plan_soon(cache, region);
             return;
         }
     }

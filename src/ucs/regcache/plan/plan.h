@@ -199,6 +199,15 @@ uint64_t ucs_regcache_plan_earliest(ucs_regcache_region_t *region);
 void ucs_regcache_plan_deregister(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region);
 
+/** A region is held for this reason from now on, see
+ *  @ref ucs_regcache_account_planned. */
+void ucs_regcache_plan_why(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                           ucs_regcache_held_t held, uint64_t kept);
+
+/** A region is registered, and waits for a use until @a kept, ns. */
+void ucs_regcache_plan_awaits(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region, uint64_t kept);
+
 /** Nothing is expected of this item any more. A region that is left without
  *  items is known to no queue: nobody else would deregister or forget it. */
 void ucs_regcache_plan_cancel(ucs_regcache_h cache,

@@ -65,6 +65,9 @@ static void ucs_regcache_rq_unlink(ucs_regcache_rq_t *rq,
 {
     ucs_regcache_rq_list_t list = item->list;
 
+    if (list == UCS_REGCACHE_RQ_PENDING) {
+        ucs_store_relaxed(&item->region->due, 0);
+    }
     if (item->prev != NULL) {
         item->prev->next = item->next;
     } else {
@@ -162,6 +165,7 @@ void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
     item->use_end  = due->use_end;
     ucs_regcache_rq_chain(item, region);
     ucs_regcache_rq_link(rq, item, UCS_REGCACHE_RQ_PENDING);
+    ucs_store_relaxed(&region->due, due->time);
     ucs_regcache_rq_spread(item, gap);
 }
 

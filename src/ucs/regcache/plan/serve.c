@@ -39,7 +39,8 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
 {
     ucs_status_t status;
 
-    status = ucs_regcache_register_ahead(cache, region);
+    status = ucs_regcache_register_ahead(cache, region,
+                                         UCS_REGCACHE_HELD_AHEAD);
     if (status == UCS_OK) {
         cache->plan.backoff.ns = 0;
         return UCS_OK;
@@ -92,9 +93,10 @@ static void ucs_regcache_serve_registered(ucs_regcache_h cache,
 {
     ucs_regcache_region_t *before = item->region;
     uint64_t now                  = ucs_regcache_now(cache);
+    uint64_t until                = cache->plan.ops->until(cache, item, now);
 
-    ucs_regcache_rq_registered(&cache->plan.rq, item, region,
-                               cache->plan.ops->until(cache, item, now));
+    ucs_regcache_rq_registered(&cache->plan.rq, item, region, until);
+    ucs_regcache_plan_awaits(cache, region, until);
     ucs_regcache_plan_replan(cache, region);
     if (before != region) {
         ucs_regcache_plan_replan(cache, before);

@@ -10,6 +10,20 @@
 
 #include <ucs/sys/math.h>
 
+/* Before the plans change by what they say */
+static void ucs_regcache_step_account(ucs_regcache_h cache,
+                                      const ucs_use_t *uses, unsigned count)
+{
+    unsigned i;
+
+    ucs_regcache_lock(cache);
+    ucs_regcache_account(cache, ucs_regcache_now(cache));
+    for (i = 0; i < count; ++i) {
+        ucs_regcache_account_use(cache, &uses[i]);
+    }
+    ucs_regcache_unlock(cache);
+}
+
 /* The two queues in turn (section 3.2): after each use the registrations that
  * have become due */
 static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
@@ -32,6 +46,7 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         }
         if (total > 0) {
             cache->plan.used_at = now;
+            ucs_regcache_step_account(cache, uses, total);
         }
         for (i = 0; i < total; ++i) {
             ucs_regcache_listen_use(cache, &uses[i]);

@@ -22,14 +22,14 @@ protected:
         for (unsigned i = 0; i < 18; ++i) {
             w->use(buffer(0), MB, US);
         }
-        m_in_use = w->stats().in_use_byte_ns;
+        m_in_use = w->stats().why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE];
         m_reads  = w->reads;
     }
 
     /* Since settle() */
     uint64_t in_use_ns()
     {
-        return (w->stats().in_use_byte_ns - m_in_use) / MB;
+        return (w->stats().why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] - m_in_use) / MB;
     }
 
     unsigned reads()
@@ -54,6 +54,8 @@ TEST_F(test_use, a_short_one_reads_the_clock_once)
     EXPECT_EQ(17u, reads()) << "one end in so many is read";
     w->use(buffer(0), MB, US);
     EXPECT_EQ(18u, reads());
+    EXPECT_EQ(18 * US, in_use_ns()) << "no longer than it is held";
+    w->advance(US);
     EXPECT_EQ(19 * US, in_use_ns()) << "as long as the latest that was read";
 }
 
@@ -161,7 +163,7 @@ TEST_F(test_use, hits_lose_nothing)
         w->use(buffer(0), MB, MS);
     }
     EXPECT_EQ(REG, w->stats().lost_ns);
-    EXPECT_EQ(0u, w->stats().late_ns);
+    EXPECT_EQ(0u, w->stats().why.lost_ns[UCS_REGCACHE_LOST_WAITED]);
 }
 
 TEST_F(test_use, deregistering_after_itself_is_lost)
@@ -279,6 +281,6 @@ TEST_F(test_use, waiting_is_lost_and_late)
     w->touch(buffer(0), MB);
     other.join();
     EXPECT_EQ(1u, w->stats().late);
-    EXPECT_EQ(REG + 5 * US, w->stats().late_ns);
+    EXPECT_EQ(REG + 5 * US, w->stats().why.lost_ns[UCS_REGCACHE_LOST_WAITED]);
     EXPECT_EQ(2 * (REG + 5 * US), w->stats().lost_ns);
 }

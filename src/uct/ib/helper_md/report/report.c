@@ -41,7 +41,6 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->leave_pinned_peak_bytes += stats->leave_pinned_peak_bytes;
     sum->leave_pinned_byte_ns    += stats->leave_pinned_byte_ns;
     sum->in_use_peak_bytes       += stats->in_use_peak_bytes;
-    sum->in_use_byte_ns          += stats->in_use_byte_ns;
     sum->regions                 += stats->regions;
     sum->uses                    += stats->uses;
     sum->on_time                 += stats->on_time;
@@ -54,7 +53,7 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->over_ceiling            += stats->over_ceiling;
     sum->failed                  += stats->failed;
     sum->lost_ns                 += stats->lost_ns;
-    sum->late_ns                 += stats->late_ns;
+    ucs_regcache_why_add(&sum->why, &stats->why);
     sum->helper_lost_ns          += stats->helper_lost_ns;
     sum->registrations           += stats->registrations;
     sum->repinned                += stats->repinned;

@@ -84,7 +84,7 @@ static void uct_helper_report_json_memory(ucs_json_t *json,
     ucs_json_number(json, "leave_pinned_byte_seconds",
                     stats->leave_pinned_byte_ns * UCT_HELPER_NS);
     ucs_json_number(json, "in_use_byte_seconds",
-                    stats->in_use_byte_ns * UCT_HELPER_NS);
+                    stats->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] * UCT_HELPER_NS);
     ucs_json_count(json, "in_use_peak_bytes", stats->in_use_peak_bytes);
 }
 
@@ -126,7 +126,7 @@ static void uct_helper_report_json_price(ucs_json_t *json,
     const ucs_regcache_stats_t *stats = &figures->stats;
 
     ucs_json_number(json, "lost_seconds", stats->lost_ns * UCT_HELPER_NS);
-    ucs_json_number(json, "late_seconds", stats->late_ns * UCT_HELPER_NS);
+    ucs_json_number(json, "late_seconds", stats->why.lost_ns[UCS_REGCACHE_LOST_WAITED] * UCT_HELPER_NS);
     ucs_json_number(json, "helper_lost_seconds",
                     stats->helper_lost_ns * UCT_HELPER_NS);
     ucs_json_number(json, "max_slowdown", figures->max_slowdown);
@@ -272,7 +272,7 @@ static void uct_helper_report_print_memory(FILE *stream,
             stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
             uct_helper_report_percent(stats->pinned_byte_ns,
                                       stats->leave_pinned_byte_ns),
-            stats->in_use_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB);
+            stats->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] * UCT_HELPER_NS / UCT_HELPER_MIB);
 }
 
 static void uct_helper_report_print_price(FILE *stream,
@@ -288,8 +288,8 @@ static void uct_helper_report_print_price(FILE *stream,
             "uses, %.6f s waiting for registrations, %.6f s by the helper on "
             "busy cores\n",
             uct_helper_report_percent(lost_ns, elapsed_ns),
-            (stats->lost_ns - stats->late_ns) * UCT_HELPER_NS,
-            stats->late_ns * UCT_HELPER_NS,
+            (stats->lost_ns - stats->why.lost_ns[UCS_REGCACHE_LOST_WAITED]) * UCT_HELPER_NS,
+            stats->why.lost_ns[UCS_REGCACHE_LOST_WAITED] * UCT_HELPER_NS,
             stats->helper_lost_ns * UCT_HELPER_NS);
     fprintf(stream,
             "  memory held      %.1f %% of leave pinned's most over time, %.1f "

@@ -150,7 +150,7 @@ TEST_F(test_report, both_terms_and_their_price)
 
     m_figures.max_slowdown        = 0.005;
     stats.lost_ns                 = 20000000; /* of 2.5 s */
-    stats.late_ns                 = 5000000;
+    stats.why.lost_ns[UCS_REGCACHE_LOST_WAITED]                 = 5000000;
     stats.helper_lost_ns          = 5000000;
     stats.leave_pinned_peak_bytes = 8192;
     stats.pinned_byte_ns          = 0.25 * 8192 * 2.5e9;
@@ -176,7 +176,7 @@ TEST_F(test_report, both_terms_and_their_price)
             << text;
 
     /* What leave pinned does costs the knob */
-    stats.lost_ns = stats.late_ns = stats.helper_lost_ns = 0;
+    stats.lost_ns = stats.why.lost_ns[UCS_REGCACHE_LOST_WAITED] = stats.helper_lost_ns = 0;
     stats.pinned_byte_ns          = 8192 * 2.5e9;
     EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
     stats.soft_ceiling_bytes  = 1 << 20;
