@@ -497,14 +497,14 @@ static uint64_t service(int fd, const options_t *options)
     if (pieces == NULL) {
         die("memory", strerror(errno));
     }
-    data = get_memory(options);
+    side_init(&side, fd);
+    data = get_memory(options); /* as services do: UCP is there before */
     cut(pieces, data, options);
     if (options->has_gaps) {
         count = leave_gaps(pieces, count);
     }
     pages = pages_of(pieces, count);
     arrange(pieces, count, options);
-    side_init(&side, fd);
     before = look();
     mapped = map_all(&side, pieces, count);
     during = look();

@@ -147,9 +147,13 @@ active proctype other()
             :: else -> break
             od
         }
+#ifdef MUTANT_MAPPED_TOLD_BEFORE
+        still = 1;
+#endif
         mapping = 0;
         next++;
         mapping = next;
+        still   = 1; /* ucs_regcache_mapped() */
         /* ucs_regcache_get(): a hit, or asked for from now on */
         atomic {
             i = 0;

@@ -12,9 +12,17 @@
  * Unmapped memory
  */
 
+/* What has become of the pages when their event is told */
+typedef enum ucs_regcache_fate {
+    UCS_REGCACHE_FATE_GOING,  /* they are about to go */
+    UCS_REGCACHE_FATE_GONE,   /* they have gone */
+    UCS_REGCACHE_FATE_MAPPED  /* others have just taken their place */
+} ucs_regcache_fate_t;
+
 /* Under the lock, which is let go */
-static void ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address,
-                                size_t length, uint64_t now)
+static void
+ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address, size_t length,
+                    ucs_regcache_fate_t fate, uint64_t now)
 {
     uintptr_t start = ucs_regcache_page_down(cache, address);
     uintptr_t end   = (length > UINTPTR_MAX - address) ?
@@ -23,14 +31,19 @@ static void ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address,
     int is_called   = ucs_regcache_forget_range(cache, start, end, now) &&
                     ucs_regcache_reclaim_calls(cache, now);
 
+    if (fate == UCS_REGCACHE_FATE_GOING) {
+        ucs_extents_remove(&cache->memory.still, start, end);
+    } else if (fate == UCS_REGCACHE_FATE_MAPPED) {
+        ucs_regcache_cover_mapped(cache, start, end);
+    }
     ucs_regcache_unlock(cache);
     if (is_called) {
         cache->env.wake(cache->env.arg);
     }
 }
 
-void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
-                           size_t length)
+static void ucs_regcache_tell(ucs_regcache_h cache, uintptr_t address,
+                              size_t length, ucs_regcache_fate_t fate)
 {
     uint64_t now = ucs_regcache_now(cache);
 
@@ -41,18 +54,32 @@ void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
     }
 
     ucs_regcache_lock(cache);
-    ucs_regcache_forget(cache, address, length, now);
+    ucs_regcache_forget(cache, address, length, fate, now);
+}
+
+void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
+                           size_t length)
+{
+    ucs_regcache_tell(cache, address, length, UCS_REGCACHE_FATE_GOING);
+}
+
+void ucs_regcache_mapped(ucs_regcache_h cache, uintptr_t address, size_t length)
+{
+    ucs_regcache_tell(cache, address, length, UCS_REGCACHE_FATE_MAPPED);
 }
 
 int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,
-                              size_t length)
+                              size_t length, int is_gone)
 {
     uint64_t now = ucs_regcache_now(cache);
 
     if (!ucs_regcache_try_lock(cache)) {
         return 0;
     }
-    ucs_regcache_forget(cache, address, length, now);
+    ucs_regcache_forget(cache, address, length,
+                        is_gone ? UCS_REGCACHE_FATE_GONE :
+                                  UCS_REGCACHE_FATE_GOING,
+                        now);
     return 1;
 }
 

@@ -49,8 +49,8 @@ typedef struct ucs_regcache_memory {
     ucs_extents_t seen;   /* was registered once and is still mapped */
     ucs_extents_t kept;   /* its registration may outlive its use */
     ucs_extents_t barred; /* it may not */
-    ucs_extents_t still;  /* no event has touched it, or it was asked for since;
-                             empty without covers */
+    ucs_extents_t still;  /* no event has touched it, or it was mapped or asked
+                             for since; empty without covers */
     unsigned      cover_failures; /* covers that were refused */
     ucs_regcache_field_t fields[UCS_REGCACHE_FIELDS];
     unsigned      fields_begun;   /* ever */
@@ -112,6 +112,10 @@ unsigned ucs_regcache_cover_question(ucs_regcache_h cache,
  *  whatever an event did to it is over. */
 void ucs_regcache_cover_asked(ucs_regcache_h cache,
                               const ucs_regcache_request_t *request);
+
+/** Pages have just been mapped: whatever an event did to them is over. */
+void ucs_regcache_cover_mapped(ucs_regcache_h cache, uintptr_t start,
+                               uintptr_t end);
 
 /** A use has found its range in a cover. */
 void ucs_regcache_cover_serves(ucs_regcache_h cache,

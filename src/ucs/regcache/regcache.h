@@ -28,7 +28,8 @@
  *
  * Which thread may call what:
  *  - any thread of the application: @ref ucs_regcache_get,
- *    @ref ucs_regcache_put, @ref ucs_regcache_unmapped;
+ *    @ref ucs_regcache_put, @ref ucs_regcache_unmapped,
+ *    @ref ucs_regcache_mapped;
  *  - one thread at a time (the helper): @ref ucs_regcache_step;
  *  - nobody else inside any call: @ref ucs_regcache_destroy.
  *
@@ -382,6 +383,17 @@ void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
 
 
 /**
+ * Memory event: [@a address, @a address + @a length) has just been mapped. It
+ * does what @ref ucs_regcache_unmapped does, for an event may have been missed.
+ * Besides, whatever an earlier event did to these pages is over, so covers may
+ * take them in. From the thread that mapped it, before the program learns the
+ * address; otherwise as @ref ucs_regcache_unmapped.
+ */
+void ucs_regcache_mapped(ucs_regcache_h cache, uintptr_t address,
+                         size_t length);
+
+
+/**
  * It has been found out without the cache that registrations of pages
  * [@a start, @a end) may outlive their use: their first use need not ask the
  * environment (@ref ucs_regcache_env_t). Where there is no room for it, or memory
@@ -400,10 +412,13 @@ void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
  * The same as @ref ucs_regcache_unmapped from a thread that must not wait, for
  * the owner of the lock may wait for it.
  *
+ * @param [in] is_gone  The pages have been unmapped already, and others may have
+ *                      been mapped there since (@ref ucs_regcache_mapped).
+ *
  * @return Zero if the lock is not free: nothing has been done, try again.
  */
 int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,
-                              size_t length);
+                              size_t length, int is_gone);
 
 
 /**

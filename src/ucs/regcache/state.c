@@ -425,7 +425,6 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
     ucs_extents_remove(&cache->memory.seen, start, end);
     ucs_extents_remove(&cache->memory.kept, start, end);
     ucs_extents_remove(&cache->memory.barred, start, end);
-    ucs_extents_remove(&cache->memory.still, start, end);
     return reclaim;
 }
 
@@ -441,6 +440,7 @@ static void ucs_regcache_strike_all(ucs_regcache_h cache)
 {
     cache->is_struck |= ucs_regcache_forget_range(cache, 0, UINTPTR_MAX,
                                                   ucs_regcache_now(cache));
+    ucs_extents_remove(&cache->memory.still, 0, UINTPTR_MAX);
     /* release [R-GATE]: pairs with the acquire in get */
     (void)ucs_and_acq_rel(&cache->gate, ~(uint32_t)UCS_REGCACHE_GATE_EVENT);
 }

@@ -113,7 +113,8 @@ ucs_regcache_region_t *ucs_regcache_region_unreclaim(ucs_regcache_h cache);
 int ucs_regcache_strike_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end);
 
-/** The same, and forget what is known of the range's memory. */
+/** The same, and forget what is known of the range's memory, but for whether an
+ *  event is under way there (memory.still). */
 int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end, uint64_t now);
 

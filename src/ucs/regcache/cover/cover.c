@@ -31,8 +31,9 @@
  * Pages that nobody asked for may be unmapped and mapped anew without a use
  * being there. The event comes before that, and dooms the cover; but a cover
  * that is begun between the event and the unmapping itself would outlive it.
- * So pages that an event has touched are in no cover until they are asked for,
- * when whatever became of them is over (memory.still has all others).
+ * So pages that an event has touched are in no cover until they are mapped anew
+ * or asked for, when whatever became of them is over (memory.still has all
+ * others).
  */
 
 ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
@@ -236,6 +237,17 @@ void ucs_regcache_cover_asked(ucs_regcache_h cache,
         !ucs_extents_covers(&cache->memory.seen, request->first,
                             request->last)) {
         ucs_regcache_cover_count(cache, request);
+    }
+}
+
+/* While events are missed, one may be under way of which nothing was told */
+void ucs_regcache_cover_mapped(ucs_regcache_h cache, uintptr_t start,
+                               uintptr_t end)
+{
+    if ((cache->config.cover.kind != UCS_REGCACHE_COVER_OFF) &&
+        (ucs_load_relaxed(&cache->distrust) == 0) && (start > 0) &&
+        (start < end)) {
+        ucs_extents_add(&cache->memory.still, start, end);
     }
 }
 

@@ -314,6 +314,63 @@ TEST_F(test_cover, nothing_that_an_event_has_touched_below)
     unmap_all(12);
 }
 
+/* A page that is mapped was unmapped before, whoever did that: a program that
+ * maps its range late, or gives it back and maps it anew, has its covers */
+TEST_F(test_cover, what_is_mapped_anew_is_covered_again)
+{
+    m_world.open();
+    for (unsigned cycle = 0; cycle < 4; ++cycle) {
+        const unsigned before = m_world.regs;
+
+        ucs_regcache_unmapped(m_world.cache, BASE, 1000 * PIECE);
+        ucs_regcache_mapped(m_world.cache, BASE, 1000 * PIECE);
+        for (unsigned i = 0; i < 1000; ++i) {
+            map(i);
+        }
+        EXPECT_EQ(before + 10, m_world.regs) << cycle;
+        unmap_all(cycle);
+    }
+}
+
+/* The kernel's word of an unmapping may come after the next mapping */
+TEST_F(test_cover, what_has_gone_before_does_not_spoil_what_is_mapped)
+{
+    m_world.open();
+    ucs_regcache_unmapped(m_world.cache, BASE, 256 * PIECE);
+    ucs_regcache_mapped(m_world.cache, BASE, 256 * PIECE);
+    ASSERT_TRUE(ucs_regcache_try_unmapped(m_world.cache, BASE, 256 * PIECE, 1));
+    for (unsigned i = 0; i < 256; ++i) {
+        map(i);
+    }
+    EXPECT_EQ(9u, m_world.regs);
+    unmap_all(3);
+}
+
+/* It is told of a range as large as there is, or of none */
+TEST_F(test_cover, what_is_mapped_may_be_everything_or_nothing)
+{
+    m_world.open();
+    ucs_regcache_mapped(m_world.cache, 0, SIZE_MAX);
+    ucs_regcache_mapped(m_world.cache, BASE, 0);
+    EXPECT_TRUE(ucs_regcache_is_valid(m_world.cache));
+    map(0);
+    unmap_all(1);
+}
+
+/* While events are missed an unmapping of the same page may be under way */
+TEST_F(test_cover, what_is_mapped_while_memory_is_distrusted_is_not_covered)
+{
+    m_world.open();
+    ucs_regcache_distrust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
+    ucs_regcache_mapped(m_world.cache, BASE, 16 * PIECE);
+    ucs_regcache_trust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
+    for (unsigned i = 0; i < 16; ++i) {
+        map(i);
+        EXPECT_EQ(piece(i + 1), end());
+    }
+    unmap_all(13);
+}
+
 /* Nor after a time of distrust, for events were missed */
 TEST_F(test_cover, nothing_after_distrust_but_what_is_asked_for)
 {

@@ -314,7 +314,7 @@ TEST_F(test_inspect_pinned, a_hit_waits_for_the_strike)
     m_world.touch(A, LENGTH); /* from now on without the lock */
     m_world.on_wait = [&] {
         ++waits;
-        ASSERT_TRUE(ucs_regcache_try_unmapped(m_world.cache, A, LENGTH));
+        ASSERT_TRUE(ucs_regcache_try_unmapped(m_world.cache, A, LENGTH, 0));
         ucs_regcache_gate_open(m_world.cache);
     };
     ucs_regcache_gate_shut(m_world.cache);
@@ -360,11 +360,11 @@ TEST_F(test_inspect_pinned, the_reader_does_not_wait_for_the_lock)
     ucs_regcache_lock(m_world.cache);
     int passed = 1;
     std::thread([&] {
-        passed = ucs_regcache_try_unmapped(m_world.cache, A, LENGTH);
+        passed = ucs_regcache_try_unmapped(m_world.cache, A, LENGTH, 0);
     }).join();
     EXPECT_FALSE(passed);
     ucs_regcache_unlock(m_world.cache);
-    EXPECT_TRUE(ucs_regcache_try_unmapped(m_world.cache, A, LENGTH));
+    EXPECT_TRUE(ucs_regcache_try_unmapped(m_world.cache, A, LENGTH, 0));
     m_world.touch(A, LENGTH);
     EXPECT_EQ(2u, m_world.regs);
 }

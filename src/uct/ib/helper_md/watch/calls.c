@@ -79,7 +79,7 @@ static void uct_helper_calls_mapped(void *address, size_t length)
     uint64_t number;
 
     if (!uct_helper_calls_pages(address, length, &start, &end) ||
-        !uct_helper_events_unmapped(start, end - start)) {
+        !uct_helper_events_mapped(start, end - start)) {
         return;
     }
 

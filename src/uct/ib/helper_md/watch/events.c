@@ -88,7 +88,7 @@ void uct_helper_events_shut(void)
     }
 }
 
-int uct_helper_events_try_pass(uintptr_t address, size_t length)
+int uct_helper_events_try_pass(uintptr_t address, size_t length, int is_gone)
 {
     int passed = 1;
     unsigned i;
@@ -97,7 +97,7 @@ int uct_helper_events_try_pass(uintptr_t address, size_t length)
     for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
         if ((uct_helper_events_gated[i] != NULL) &&
             !ucs_regcache_try_unmapped(uct_helper_events_gated[i], address,
-                                       length)) {
+                                       length, is_gone)) {
             passed = 0;
         }
     }
@@ -123,7 +123,14 @@ static void uct_helper_events_strike_one(ucs_regcache_h cache,
     ucs_regcache_unmapped(cache, told->address, told->length);
 }
 
-int uct_helper_events_unmapped(uintptr_t address, size_t length)
+static void uct_helper_events_renew_one(ucs_regcache_h cache,
+                                        const uct_helper_events_told_t *told)
+{
+    ucs_regcache_mapped(cache, told->address, told->length);
+}
+
+static int uct_helper_events_tell(uct_helper_events_visit_t visit,
+                                  uintptr_t address, size_t length)
 {
     const uct_helper_events_told_t told = {.address = address,
                                            .length  = length};
@@ -135,8 +142,19 @@ int uct_helper_events_unmapped(uintptr_t address, size_t length)
     }
 
     uct_helper_events_note();
-    uct_helper_events_each(uct_helper_events_strike_one, &told);
+    uct_helper_events_each(visit, &told);
     return 1;
+}
+
+int uct_helper_events_unmapped(uintptr_t address, size_t length)
+{
+    return uct_helper_events_tell(uct_helper_events_strike_one, address,
+                                  length);
+}
+
+int uct_helper_events_mapped(uintptr_t address, size_t length)
+{
+    return uct_helper_events_tell(uct_helper_events_renew_one, address, length);
 }
 
 uint64_t uct_helper_events_number(void)
@@ -170,18 +188,19 @@ static void uct_helper_events_callback(ucm_event_type_t type,
     size_t length     = event->vm_unmapped.size;
 
     (void)arg;
-    if (type == UCM_EVENT_VM_UNMAPPED) {
-        uct_helper_events_probe_saw(address);
+    if (type == UCM_EVENT_VM_MAPPED) {
+        (void)uct_helper_events_mapped(address, length);
+        return;
     }
 
+    uct_helper_events_probe_saw(address);
     if (!uct_helper_events_unmapped(address, length)) {
         return;
     }
 
     /* [T-RING] The acquire pairs with the release in
      * uct_helper_trace_start(). */
-    if (ucs_unlikely(ucs_load_acquire(&uct_helper_trace_is_on)) &&
-        (type == UCM_EVENT_VM_UNMAPPED)) {
+    if (ucs_unlikely(ucs_load_acquire(&uct_helper_trace_is_on))) {
         uct_helper_trace_unmap(address, length);
     }
 }

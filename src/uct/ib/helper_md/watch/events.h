@@ -53,6 +53,11 @@ void uct_helper_events_leave(ucs_regcache_h cache);
 int uct_helper_events_unmapped(uintptr_t address, size_t length);
 
 
+/** The same of pages that were just mapped, before the program knows of them
+ *  (@ref ucs_regcache_mapped). */
+int uct_helper_events_mapped(uintptr_t address, size_t length);
+
+
 /** @return Memory events so far. */
 uint64_t uct_helper_events_number(void);
 
@@ -76,11 +81,14 @@ void uct_helper_events_trust(unsigned reason);
  * caches, pass on what has been read, open the gates. Between the first and
  * the last @ref uct_helper_events_leave waits. None of them waits.
  *
+ * @param [in] is_gone  The pages have been unmapped already
+ *                      (@ref ucs_regcache_try_unmapped).
+ *
  * @return Of @ref uct_helper_events_try_pass: zero if a cache was busy; the
  *         event must be passed on again.
  */
 void uct_helper_events_shut(void);
-int uct_helper_events_try_pass(uintptr_t address, size_t length);
+int uct_helper_events_try_pass(uintptr_t address, size_t length, int is_gone);
 void uct_helper_events_open(void);
 
 

@@ -41,6 +41,7 @@ typedef struct uct_helper_reader_kept {
     struct {
         uintptr_t address;
         size_t    length;
+        int       is_gone;  /* the kernel has unmapped it */
         int       is_noted; /* watched.h knows */
     } events[UCT_HELPER_READER_KEPT_MAX];
 } uct_helper_reader_kept_t;
@@ -60,14 +61,18 @@ static _Atomic(void*) uct_helper_reader_bell;
 static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
                                    uintptr_t address, size_t length)
 {
+    int is_gone = 1;
+
     if (kept->count == UCT_HELPER_READER_KEPT_MAX) {
         kept->count = 0;
         address     = 0;
         length      = SIZE_MAX;
+        is_gone     = 0;
     }
 
     kept->events[kept->count].address  = address;
     kept->events[kept->count].length   = length;
+    kept->events[kept->count].is_gone  = is_gone;
     kept->events[kept->count].is_noted = 0;
     ++kept->count;
 }
@@ -88,7 +93,8 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
         uct_helper_reader_keep(kept, message->arg.remove.start,
                                message->arg.remove.end -
                                message->arg.remove.start);
-        kept->events[kept->count - 1].is_noted = 1; /* is still mapped */
+        kept->events[kept->count - 1].is_gone  = 0; /* is still mapped */
+        kept->events[kept->count - 1].is_noted = 1;
         break;
     case UFFD_EVENT_UNMAP:
         uct_helper_reader_keep(kept, message->arg.remove.start,
@@ -121,7 +127,8 @@ static void uct_helper_reader_pass(uct_helper_reader_kept_t *kept)
 {
     while ((kept->count > 0) &&
            uct_helper_events_try_pass(kept->events[kept->count - 1].address,
-                                      kept->events[kept->count - 1].length)) {
+                                      kept->events[kept->count - 1].length,
+                                      kept->events[kept->count - 1].is_gone)) {
         --kept->count;
     }
 }
