@@ -25,6 +25,13 @@ typedef enum paced_op_kind {
 
 #define PACED_CLASSES "CD"
 
+/** Call sites and tags of all patterns are below. */
+#define PACED_SITES 64
+#define PACED_TAGS  64
+
+/** Requests that a pattern has open at most. */
+#define PACED_REQUESTS 128
+
 typedef struct paced_size {
     unsigned job_ranks;    /**< Ranks of the job whose rank this is; 0: the
                                 pattern says itself what a rank has */

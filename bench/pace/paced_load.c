@@ -15,12 +15,15 @@
 #include <unistd.h>
 
 /*
- * Takes a share of each core at random: bursts and pauses between them of
- * exponential length. Ends with the process that started it.
+ * Takes a share of each core at random: bursts of exponential length, which
+ * begin after times of exponential length. Where it has to wait for a core it
+ * catches up. Ends with the process that started it.
  */
 
 /* Mean length of a burst: some of a scheduler's slices */
 #define LOAD_BURST_NS 5e6
+
+#define LOAD_NSEC UINT64_C(1000000000)
 
 static double load_share;
 
@@ -40,26 +43,28 @@ static void load_burst(double ns)
     }
 }
 
-static void load_pause(double ns)
+static void load_pause(uint64_t until)
 {
-    struct timespec time = {.tv_sec  = (time_t)(ns * 1e-9),
-                            .tv_nsec = (long)fmod(ns, 1e9)};
+    struct timespec time = {.tv_sec  = (time_t)(until / LOAD_NSEC),
+                            .tv_nsec = (long)(until % LOAD_NSEC)};
 
-    nanosleep(&time, NULL);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
 static void *load_thread(void *arg)
 {
     int cpu       = (int)(intptr_t)arg;
     unsigned seed = cpu + 1;
+    uint64_t due  = bench_now();
     cpu_set_t cpus;
 
     CPU_ZERO(&cpus);
     CPU_SET(cpu, &cpus);
     pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
     for (;;) {
+        load_pause(due);
         load_burst(LOAD_BURST_NS * load_random(&seed));
-        load_pause(LOAD_BURST_NS * (1 / load_share - 1) * load_random(&seed));
+        due += (uint64_t)(LOAD_BURST_NS / load_share * load_random(&seed));
     }
     return NULL;
 }

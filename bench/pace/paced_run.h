@@ -17,13 +17,6 @@
  * program's, as in a code of its own.
  */
 
-/** Call sites and tags of all patterns are below. */
-#define PACED_SITES 64
-#define PACED_TAGS  64
-
-/** Requests that a pattern has open at most. */
-#define PACED_REQUESTS 128
-
 /** Sleeps whose lateness is kept. */
 #define PACED_LATE_MAX 4096
 

@@ -23,7 +23,7 @@ def figures:
      verified: .paced.verified};
 
 # Bytes over time, most at once and uses on time, as a replay foretells
-def foretold($rows; $name):
+def played($rows; $name):
     ($rows | map(select(.policy == $name))[0]) as $row
     | ($rows | map(select(.policy == "(leave pinned)"))[0]) as $leave
     | if $row == null then null else
@@ -33,7 +33,17 @@ def foretold($rows; $name):
                    | $row.on_time | over($warm)),
          late: $row.late, missed: $row.missed, uses: $row.uses,
          cold: $row.cold, wasted: $row.wasted, lost: $row.lost_seconds,
-         j: $row.price_j, options: $row.options} end;
+         j: $row.price_j, once: $row.once,
+         options: $row.options} end;
+
+# The same of a replay of the recording, and of ten minutes like it
+def foretold($rows; $name):
+    ($rows | map(select(.options | test("--repeat"))) | played(.; $name)) as $on
+    | $rows | map(select(.options | test("--repeat") | not))
+    | played(.; $name)
+    | if . == null then null
+      else . + {long: ($on | if . == null then null else
+          {memory, peak, on_time, j, once} end)} end;
 
 # One code under one policy: medians over the rounds
 def row($runs; $policy):

@@ -20,7 +20,9 @@ def line:
     "\(.message | fixed(2)) | \(.memory | percent) | \(.peak | percent) | " +
     "\(.on_time | percent) | \(.on_time_after | percent) | " +
     "\(.replay.memory | percent) | \(.replay.peak | percent) | " +
-    "\(.replay.on_time | percent) |";
+    "\(.replay.on_time | percent) | " +
+    "\(.replay.long.memory | percent) | \(.replay.long.peak | percent) | " +
+    "\(.replay.long.on_time | percent) |";
 
 def costs:
     if . == "nic" then
@@ -32,8 +34,9 @@ def mean: if length == 0 then null else add / length end;
 def table($mpi; $cost):
     "", "\($mpi), \($cost | costs):", "",
     ("| code | ranks | policy | run time | messages | memory | peak | on time " +
-     "| after three | replay: memory | peak | on time |"),
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+     "| after three | replay: memory | peak | on time | " +
+     "ten minutes: memory | peak | on time |"),
+    "|" + " --- |" * 15,
     (.rows[] | select(.mpi == $mpi and .cost == $cost) | line),
     ([.rows[] | select(.mpi == $mpi and .cost == $cost)]
      | group_by(.policy)[]
@@ -44,7 +47,11 @@ def table($mpi; $cost):
         on_time_after: (map(.on_time_after // empty) | mean),
         replay: {memory: (map(.replay.memory // empty) | mean),
                  peak: (map(.replay.peak // empty) | mean),
-                 on_time: (map(.replay.on_time // empty) | mean)}} | line);
+                 on_time: (map(.replay.on_time // empty) | mean),
+                 long: {memory: (map(.replay.long.memory // empty) | mean),
+                        peak: (map(.replay.long.peak // empty) | mean),
+                        on_time: (map(.replay.long.on_time // empty)
+                                  | mean)}}} | line);
 
 def missed_goals:
     [goals] as $goals

@@ -3,4 +3,5 @@
 #
 
 gtest_tests += \
+	bench/test_paced.cc \
 	bench/test_sim.cc
