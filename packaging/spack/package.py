@@ -27,7 +27,6 @@ class UcxHelperMd(AutotoolsPackage):
     depends_on("pkgconfig", type="build")
     depends_on("ucx@1.13:1.23")
     depends_on("liburing@2.3:")
-    depends_on("libunwind")
     depends_on("jansson")
     depends_on("zlib-api")
     depends_on("numactl", when="+numa")

@@ -18,7 +18,8 @@
 
 static const attack_t *attack_lists[] = {
     attack_guard_list,  attack_mappings_list, attack_recent_list,
-    attack_own_list,    attack_threads_list,  NULL
+    attack_own_list,    attack_loader_list,   attack_threads_list,
+    NULL
 };
 
 
@@ -135,7 +136,7 @@ static uct_component_h attack_find_component(void)
     return found;
 }
 
-static uct_md_h attack_open(void)
+uct_md_h attack_open(void)
 {
     uct_component_h component = attack_find_component();
     uct_md_config_t *config;

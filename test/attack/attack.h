@@ -49,6 +49,7 @@ extern const attack_t attack_guard_list[];
 extern const attack_t attack_mappings_list[];
 extern const attack_t attack_recent_list[];
 extern const attack_t attack_own_list[];
+extern const attack_t attack_loader_list[];
 extern const attack_t attack_threads_list[];
 
 
@@ -56,6 +57,10 @@ extern const attack_t attack_threads_list[];
  *  helper has failed, or all the same what is tested. */
 __attribute__((noreturn, format(printf, 1, 2)))
 void attack_die(const char *format, ...);
+
+
+/** @return The domain that is attacked, opened once more. */
+uct_md_h attack_open(void);
 
 
 /** @return What registering the range, and giving it back, came to. */

@@ -57,12 +57,6 @@ static uint64_t ear_now(void)
     return (now.tv_sec * 1000000000ull) + now.tv_nsec;
 }
 
-static uint64_t ear_walk(uintptr_t position, uintptr_t caller)
-{
-    (void)position;
-    return caller | 1;
-}
-
 static ucs_idle_outcome_t ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 {
     ear_listen();
@@ -72,8 +66,8 @@ static ucs_idle_outcome_t ear_idle_step(uint64_t spare_ns UCS_V_UNUSED)
 __attribute__((constructor)) static void ear_open(void)
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, ear_now,
-                                                 ear_walk, ear_idle_step,
-                                                 NULL, {NULL, NULL}, NULL};
+                                                 ear_idle_step, NULL,
+                                                 {NULL, NULL}, NULL};
     ucp_door_open_func_t open;
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);

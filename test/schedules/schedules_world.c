@@ -269,25 +269,6 @@ static void sim_env_wake_waiters(void *arg, uint32_t *word)
     sim_wake_waiters(word);
 }
 
-static uint64_t sim_env_walk(void *arg, uintptr_t sp, uintptr_t address,
-                             size_t length)
-{
-    (void)arg;
-    (void)address;
-    (void)length;
-    sim_point();
-    return sp + 1;
-}
-
-static uint64_t sim_env_recall(void *arg, uintptr_t sp, uintptr_t address,
-                               size_t length)
-{
-    (void)arg;
-    (void)length;
-    sim_point();
-    return (address & SIM_PAGE) ? sp + 1 : 0;
-}
-
 /* All memory is of one kind, also while it is unmapped: a look that comes
  * between an event and the unmapping finds it as it was. Of what a message
  * would bring into memory some is there. */
@@ -323,8 +304,6 @@ void sim_world_env(ucs_regcache_env_t *env)
     env->wake         = sim_env_wake;
     env->wait         = sim_env_wait;
     env->wake_waiters = sim_env_wake_waiters;
-    env->walk         = sim_env_walk;
-    env->recall       = sim_env_recall;
     if (sim_world.is_busy) {
         env->spent = sim_env_spent;
         env->busy  = sim_env_busy;

@@ -234,15 +234,6 @@ static void replay_process_wake_waiters(void *arg UCS_V_UNUSED,
 {
 }
 
-/* The signature takes the place of the stack position, and the path is what
- * the signature says */
-static uint64_t replay_process_path(void *arg UCS_V_UNUSED, uintptr_t sp,
-                                    uintptr_t address UCS_V_UNUSED,
-                                    size_t length UCS_V_UNUSED)
-{
-    return sp;
-}
-
 /*
  * The helper
  */
@@ -460,9 +451,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .wait         = replay_process_sleep,
         .listen       = replay_process_listen,
         .wake_waiters = replay_process_wake_waiters,
-        .yield        = replay_process_yield,
-        .walk         = replay_process_path,
-        .recall       = replay_process_path
+        .yield        = replay_process_yield
     };
     ucs_regcache_params_t engine = {
         .policy       = params->policy,

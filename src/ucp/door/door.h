@@ -23,7 +23,7 @@
 BEGIN_C_DECLS
 
 /** Of the two structures below: stub and module may be of different builds. */
-#define UCP_DOOR_VERSION 5u
+#define UCP_DOOR_VERSION 6u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -33,9 +33,6 @@ typedef struct ucp_door_listener {
     uint32_t version; /* UCP_DOOR_VERSION */
     /* Nanoseconds, monotonic; NULL: CLOCK_MONOTONIC */
     uint64_t (*now)(void);
-    /* A signature of the return addresses above UCP's entry, never 0; of the
-     * entry: stack position and return address */
-    uint64_t (*walk)(uintptr_t position, uintptr_t caller);
     /* An idle step, by a thread that has waited for so long, less what such
      * steps took: must not call UCP, nor wait */
     ucs_idle_outcome_t (*idle_step)(uint64_t spare_ns);
@@ -51,7 +48,6 @@ typedef struct ucp_door_listener {
 /** Figures of the door, since it was opened. */
 typedef struct ucp_door_stats {
     uint64_t lost;       /* operations that found no room */
-    uint64_t walks;      /* of the stack */
     uint64_t idle_steps; /* that progress called for */
     uint64_t unfollowed; /* receives whose end could not be followed */
 } ucp_door_stats_t;

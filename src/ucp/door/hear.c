@@ -75,7 +75,6 @@ static void ucp_door_get_stats(ucp_door_stats_t *stats)
     ucp_door_state_t *state = ucp_door_get();
 
     stats->lost       = ucp_door_rings_lost(&state->rings);
-    stats->walks      = ucs_load_relaxed(&state->labels.walks);
     stats->idle_steps = ucs_load_relaxed(&state->idle_steps);
     stats->unfollowed = ucs_load_relaxed(&state->unfollowed);
 }
@@ -168,32 +167,10 @@ ucp_door_ring_t *ucp_door_ring(ucp_door_state_t *state)
     return ring;
 }
 
-/* What all threads know of the site, which this one then remembers */
-static UCS_F_NOINLINE uint32_t ucp_door_learn(ucp_door_state_t *state,
-                                              ucp_door_memo_t *memo,
-                                              ucp_door_site_t site,
-                                              unsigned what, size_t length)
-{
-    uint64_t path = ucp_door_labels_path(&state->labels,
-                                         ucp_door_listens(state)->walk, &site,
-                                         ucp_door_thread.heard);
-    uint32_t label = ucp_door_label(path, what >> UCP_DOOR_SIZE_BITS, length);
-
-    if (ucp_door_labels_know(&state->labels, &site)) {
-        *memo = (ucp_door_memo_t){.site = site, .what = what, .label = label};
-    }
-    return label;
-}
-
 void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
                    ucs_operation_kind_t kind, ucp_door_data_t data,
                    ucp_door_site_t site, uint32_t id)
 {
-    unsigned what = (kind << UCP_DOOR_SIZE_BITS) |
-                    ucp_door_label_size(data.length);
-    ucp_door_memo_t *memo =
-            &ucp_door_thread.memos[(site.caller ^ site.position) %
-                                   UCP_DOOR_MEMOS];
     uint64_t now               = ucp_door_now(state);
     ucs_operation_t *operation = ucp_door_ring_room(ring);
 
@@ -207,12 +184,7 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
     operation->id      = id;
     operation->kind    = kind;
     operation->thread  = ring->number;
-    operation->label   = ((memo->site.caller == site.caller) &&
-                        (memo->site.position == site.position) &&
-                        (memo->what == what)) ?
-                               memo->label :
-                               ucp_door_learn(state, memo, site, what,
-                                              data.length);
+    operation->label   = ucp_door_label(site, kind, data.length);
     ucp_door_ring_fill(ring);
 }
 

@@ -33,14 +33,6 @@ typedef enum ucp_door_place {
     UCP_DOOR_IN_UCP       /* in an operation: what comes from there is UCP's */
 } ucp_door_place_t;
 
-/** The label of a site's operations of one kind and size, as one thread
- *  remembers it. All zero: of no site. */
-typedef struct ucp_door_memo {
-    ucp_door_site_t site;
-    uint32_t        what; /* kind, and ucp_door_label_size() in the low bits */
-    uint32_t        label;
-} ucp_door_memo_t;
-
 /** A thread of the program. */
 typedef struct ucp_door_thread {
     ucp_door_ring_t *ring;     /* NULL: has none, or not yet */
@@ -61,7 +53,6 @@ typedef struct ucp_door_thread {
     unsigned         is_worth; /* the latest step that heard operations, or one
                                   since, found something to be done */
     uint64_t         spare_ns; /* waited before the next one, and not spent */
-    ucp_door_memo_t  memos[UCP_DOOR_MEMOS];
 } ucp_door_thread_t;
 
 /** Contiguous data of an operation; address 0 if they are not, or not known. */
@@ -84,12 +75,6 @@ typedef struct ucp_door_receive {
 
 extern __thread ucp_door_thread_t ucp_door_thread
         __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-
-/** From where the entry point was called; in that function itself. */
-#define UCP_DOOR_SITE \
-    ((ucp_door_site_t){(uintptr_t)__builtin_return_address(0), \
-                       (uintptr_t)__builtin_frame_address(0)})
 
 
 /** What the helper wants to be told. */

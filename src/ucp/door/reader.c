@@ -5,7 +5,6 @@
 #include "reader.h"
 
 #include <uct/ib/helper_md/hear.h>
-#include <uct/ib/helper_md/site.h>
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
 
@@ -17,19 +16,10 @@
 static pthread_once_t ucp_door_reader_once = PTHREAD_ONCE_INIT;
 static _Atomic(const ucp_door_reader_t*) ucp_door_reader;
 
-/* The paths of the program as the helper sees those of registrations; it lives
- * as long as the process, for the program's threads walk at any time */
-static uct_helper_site_h ucp_door_reader_site;
-
 
 static uint64_t ucp_door_reader_now(void)
 {
     return ucs_clock_now();
-}
-
-static uint64_t ucp_door_reader_walk(uintptr_t position, uintptr_t caller)
-{
-    return uct_helper_site_walk(ucp_door_reader_site, position, caller, 0);
 }
 
 static const ucp_door_reader_t *ucp_door_reader_get(void)
@@ -89,11 +79,6 @@ static void ucp_door_reader_find(void)
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
     if (open == NULL) {
         return;
-    }
-
-    /* Without it each return address is its own path */
-    if (uct_helper_site_create(&ucp_door_reader_site) == UCS_OK) {
-        listener.walk = ucp_door_reader_walk;
     }
 
     reader = open(&listener);

@@ -18,6 +18,13 @@ static _Atomic(ucp_door_slot_t*) ucp_door_slots;
 static _Atomic(unsigned) ucp_door_is_open;
 
 
+/* From the linker: the section of all slots */
+extern ucp_door_slot_t __start_ucp_door_slots[]
+        __attribute__((visibility("hidden")));
+extern ucp_door_slot_t __stop_ucp_door_slots[]
+        __attribute__((visibility("hidden")));
+
+
 static void *ucp_door_find_in(const char *library, const char *name)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -96,6 +103,17 @@ ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller)
     /* [O-REAL] The release pairs with the acquire of a call. */
     ucs_cas_acq_rel(&slot->entry, &first, way);
     return real;
+}
+
+void ucp_door_slots_find(const void *caller)
+{
+    ucp_door_slot_t *slot;
+
+    for (slot = __start_ucp_door_slots; slot < __stop_ucp_door_slots; ++slot) {
+        if (ucs_load_relaxed(&slot->real) == NULL) {
+            (void)ucp_door_slot_find(slot, caller);
+        }
+    }
 }
 
 void ucp_door_slots_open(void)

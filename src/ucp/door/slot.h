@@ -45,6 +45,17 @@ typedef struct ucp_door_slot {
 
 
 /**
+ * Look all of UCP's functions up that the door stands before, those that were not
+ * found yet. Any thread; it takes the loader's lock, so it comes as the program
+ * reads UCP's options, and no call of UCP has to take it later: a thread may hold
+ * it, in a constructor of what it loads, and wait for one that communicates.
+ *
+ * @param [in] caller  As of @ref ucp_door_find_func_t.
+ */
+void ucp_door_slots_find(const void *caller);
+
+
+/**
  * Look UCP's function up, and send later calls there or through the door. Any
  * thread; it takes the loader's lock.
  *
@@ -90,6 +101,9 @@ END_C_DECLS
 #  define UCP_DOOR_SYMBOL(_name)
 #endif
 
+/* All slots lie in one section, whose bounds the linker knows */
+#define UCP_DOOR_SLOT __attribute__((section("ucp_door_slots"), used))
+
 /** The type of UCP's function, and UCP's function, in what the door does. */
 #define UCP_DOOR_REAL(_name) \
     ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
@@ -106,7 +120,7 @@ END_C_DECLS
     _ret _name _params UCP_DOOR_SYMBOL(_name); \
     static _ret _name##_first _params; \
     static _ret _name##_heard _params; \
-    static ucp_door_slot_t _name##_slot = { \
+    static ucp_door_slot_t _name##_slot UCP_DOOR_SLOT = { \
         .entry = (ucp_door_func_t)_name##_first, \
         .name  = #_name, \
         .first = (ucp_door_func_t)_name##_first, \

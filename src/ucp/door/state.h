@@ -25,7 +25,6 @@ typedef struct ucp_door_state {
     pthread_key_t                       key; /* of a thread's end */
     int                                 has_key;
     ucp_door_posted_t                   posted;
-    ucp_door_labels_t                   labels;
     ucp_door_rings_t                    rings;
 } ucp_door_state_t;
 

@@ -43,21 +43,6 @@
  *  not in the table looks at two more cache lines. */
 #define UCP_DOOR_PROBES 8u
 
-/** Pairs of return address and stack position whose path is remembered, as a
- *  power of two. 12: what a registration's call sites have. Half, double:
- *  programs of more call sites walk more, or less, often. */
-#define UCP_DOOR_PATH_BITS 12
-
-/** Sites whose labels a thread remembers by itself, a power of two: a look there
- *  takes 2 ns, and 10 at what all threads know. Half: loops of more than a few
- *  calls have the dearer look. Double: 192 bytes more for each thread. */
-#define UCP_DOOR_MEMOS 8u
-
-/** Operations for one walk of the stack, once as many were walked as paths are
- *  remembered. A walk takes about a microsecond. Half: a program of endlessly
- *  many call sites pays twice as much. Double: it learns them half as fast. */
-#define UCP_DOOR_WALK_SHARE 16u
-
 /** Empty calls of progress in a row, a power of two, after which and after each
  *  as many again the door looks at the clock, which takes some 20 ns; an empty
  *  call takes 3 (shared memory) to 100 ns. Half: short waits pay twice as much

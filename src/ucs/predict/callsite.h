@@ -97,7 +97,7 @@ typedef struct ucs_predict_ref {
 /** One use of a buffer by a communication. */
 typedef struct ucs_predict_use {
     uint64_t          start_ns; /**< When its registration began */
-    ucs_predict_sig_t path;     /**< Where from, @ref ucs_predict_path */
+    ucs_predict_sig_t path;     /**< Where from: any name of the path */
     uintptr_t         address;  /**< Start of the buffer */
     size_t            length;   /**< Its length in bytes; not part of the
                                      context */

@@ -7,10 +7,9 @@
 
 #include <string.h>
 
-/* Different seeds, so that a path, a communication and a context that consist
- * of the same numbers still have different hashes. */
+/* Different seeds, so that a communication and a context that consist of the
+ * same numbers still have different hashes. */
 #define PREDICT_SEED_COMM    UINT64_C(0xd1b54a32d192ed03)
-#define PREDICT_SEED_PATH    UINT64_C(0x8cb92ba72f3d8dd7)
 #define PREDICT_SEED_CONTEXT UINT64_C(0xaef17502108ef2d9)
 
 /* Addresses share most of their bits and differ in a few low ones: each has to
@@ -43,18 +42,6 @@ void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm)
     memmove(&w->comm[1], &w->comm[0],
             (UCS_PREDICT_WINDOW_MAX - 1) * sizeof(w->comm[0]));
     w->comm[0] = comm;
-}
-
-ucs_predict_sig_t ucs_predict_path(const void *const *frames, unsigned count)
-{
-    uint64_t hash = predict_absorb(PREDICT_SEED_PATH, count);
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        hash = predict_absorb(hash, (uintptr_t)frames[i]);
-    }
-
-    return predict_nonzero(hash);
 }
 
 ucs_predict_sig_t ucs_predict_signature(ucs_predict_sig_t path,

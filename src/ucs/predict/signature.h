@@ -12,7 +12,7 @@
  * @file signature.h
  *
  * Names of communication contexts: what is being communicated (the buffer),
- * from where (the path of return addresses), and after what (the window of
+ * from where (the path of calls), and after what (the window of
  * preceding communications). Source: Li et al., CF'11, sections 3.1 and 4.2.
  *
  * All functions are pure, or change only the window that they are given. The
@@ -24,7 +24,8 @@ BEGIN_C_DECLS
 /** Most preceding communications that a signature can take in. */
 #define UCS_PREDICT_WINDOW_MAX     4
 
-/** Hash of a path or of a whole context. Never 0, so that 0 can mean "none". */
+/** Name of a path or hash of a whole context. Never 0, so that 0 can mean
+ *  "none". */
 typedef uint64_t ucs_predict_sig_t;
 
 /**
@@ -59,22 +60,10 @@ void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm);
 
 
 /**
- * Hash of a stack of return addresses; order and number count.
- *
- * @param [in] frames  Return addresses; may be NULL if @a count is 0. They are
- *                     not dereferenced.
- * @param [in] count   Number of frames.
- *
- * @return The hash, never 0 (also of no frames).
- */
-ucs_predict_sig_t ucs_predict_path(const void *const *frames, unsigned count);
-
-
-/**
  * Signature of a context.
  *
- * @param [in] path           From @ref ucs_predict_path, or any other name of
- *                            the path that led to the communication.
+ * @param [in] path           Any name of the path that led to the
+ *                            communication, as its stack position.
  * @param [in] address        Address of the buffer.
  * @param [in] window         What was communicated before; may be NULL if
  *                            @a window_length is 0.

@@ -299,9 +299,6 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
     }
     if (ucs_regcache_idle_is_queued(ucs_load_relaxed(&region->idle))) {
         ucs_regcache_listen_begin(cache, request->access);
-        (void)cache->env.walk(cache->env.arg, request->sp,
-                              ucs_load_relaxed(&region->start),
-                              ucs_regcache_region_length(region));
     }
     status = ucs_regcache_register_use(
             cache, region, request->flags | ucs_load_relaxed(&region->access),

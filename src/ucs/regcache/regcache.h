@@ -219,20 +219,6 @@ typedef struct ucs_regcache_env {
     void         (*yield)(void *arg);
 
     /**
-     * Signature of the path that leads to this registration: a hash of the
-     * return addresses on the stack, from the caller of UCP upwards; never 0.
-     * Remembered under @a sp, the caller's stack position as given to
-     * @ref ucs_regcache_get, and the buffer. Called by uses that have to
-     * register, outside of the lock; may allocate.
-     */
-    uint64_t     (*walk)(void *arg, uintptr_t sp, uintptr_t address,
-                         size_t length);
-
-    /** The signature remembered under this key, or 0. Called by the helper. */
-    uint64_t     (*recall)(void *arg, uintptr_t sp, uintptr_t address,
-                           size_t length);
-
-    /**
      * May the registration of these pages outlive its use? What may not is
      * deregistered by its last user and never registered by the helper. Called
      * outside of the lock before a registration, with the region already where
@@ -327,8 +313,8 @@ void ucs_regcache_destroy(ucs_regcache_h cache);
  * @param [in]  length  Bytes, above 0; the range does not wrap around.
  * @param [in]  flags   Access, by the mask of the parameters, and others, which
  *                      the lower domain is given if the use registers.
- * @param [in]  sp      Stack position of the call, part of the key under which
- *                      the path is remembered.
+ * @param [in]  sp      Names the path that leads to the call: its stack position
+ *                      (ucs/sys/stack.h).
  * @param [out] memh_p  The lower domain's own handle, valid until it is given
  *                      back by @ref ucs_regcache_put.
  *

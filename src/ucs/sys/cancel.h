@@ -12,9 +12,9 @@ BEGIN_C_DECLS
 
 /**
  * What a thread of the application calls from here on may be a cancellation
- * point: libunwind reads through a pipe, a driver writes, a log line does. A
- * thread that is cancelled there would leave a lock that nobody opens, or a
- * region that is for ever being registered, and hang all that wait for it.
+ * point: a driver writes, a log line does. A thread that is cancelled there
+ * would leave a lock that nobody opens, or a region that is for ever being
+ * registered, and hang all that wait for it.
  *
  * @return What @ref ucs_cancel_restore takes.
  */

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "leader.h"
 
+#include <ucp/door/slot.h>
 #include <ucs/sys/atomic.h>
 
 #include <dlfcn.h>
@@ -191,10 +192,15 @@ __attribute__((visibility("default"))) int
 uct_md_open(void *component, const char *md_name, const void *config,
             void **md_p)
 {
-    uct_preload_open_func_t real = uct_preload_real(UCT_PRELOAD_UCT,
-                                                    "uct_md_open");
+    /* Looked up once: that takes the loader's lock */
+    static _Atomic(uct_preload_open_func_t) found;
+    uct_preload_open_func_t real = ucs_load_relaxed(&found);
     uct_preload_door_func_t door;
 
+    if (real == NULL) {
+        real = uct_preload_real(UCT_PRELOAD_UCT, "uct_md_open");
+        ucs_store_relaxed(&found, real);
+    }
     if (real == NULL) {
         return UCT_PRELOAD_ERR_UNSUPPORTED;
     }
@@ -227,6 +233,7 @@ ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
         return UCT_PRELOAD_ERR_UNSUPPORTED;
     }
 
+    ucp_door_slots_find(__builtin_return_address(0));
     status = real(env_prefix, filename, config_p);
     if ((status != 0) || !uct_preload_option_is_on("UCX_MD_HELPER")) {
         return status;

@@ -42,7 +42,7 @@ typedef void (*uct_door_ucp_release_func_t)(void *config);
  * loaded later */
 static _Atomic(int) uct_door_ucp_cache_is_off;
 
-static _Atomic(int) uct_door_ucp_cache_said;
+static _Atomic(int) uct_door_ucp_cache_is_reported;
 
 
 static void *uct_door_ucp_symbol(const char *name)
@@ -136,11 +136,12 @@ void uct_door_ucp_cache_report(void)
 {
     const char *proto = getenv(UCT_DOOR_PROTO_ENV);
 
+    /* Once: the look takes the loader's lock */
     if (ucs_load_relaxed(&uct_door_ucp_cache_is_off) ||
+        (ucs_add_relaxed(&uct_door_ucp_cache_is_reported, 1) > 0) ||
         uct_door_ucp_cache_reads_off() ||
         ((uct_abi_running->minor_min < UCT_DOOR_RCACHE_MINOR) &&
-         ((proto == NULL) || (strchr("yY1", *proto) == NULL))) ||
-        (ucs_add_relaxed(&uct_door_ucp_cache_said, 1) > 0)) {
+         ((proto == NULL) || (strchr("yY1", *proto) == NULL)))) {
         return;
     }
 

@@ -216,9 +216,6 @@ void ucs_regcache_plan_cancel(ucs_regcache_h cache,
 
 /* --- uses.c --- */
 
-/** The path of a use. */
-uint64_t ucs_regcache_uses_path(ucs_regcache_h cache, const ucs_use_t *use);
-
 /** Put a use into a batch that is sorted by start. */
 void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
                             const ucs_use_t *use);

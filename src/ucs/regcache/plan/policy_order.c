@@ -174,7 +174,7 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_regcache_region_t *region = use->region;
     ucs_predict_use_t learned = {
         .start_ns = use->start_ns,
-        .path     = ucs_regcache_uses_path(cache, use),
+        .path     = use->sp,
         .address  = use->address,
         .length   = use->length,
         .type     = ucs_load_relaxed(&region->access)

@@ -3,15 +3,6 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
-/* A path that no use has walked, for all were hits, goes by where it ended */
-uint64_t ucs_regcache_uses_path(ucs_regcache_h cache, const ucs_use_t *use)
-{
-    uint64_t path = cache->env.recall(cache->env.arg, use->sp, use->address,
-                                      use->length);
-
-    return (path != 0) ? path : use->sp;
-}
-
 /* Ends come in another order than starts; the predictor wants the latter */
 void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
                             const ucs_use_t *use)

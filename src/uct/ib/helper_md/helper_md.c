@@ -12,11 +12,15 @@
 
 #include <ucs/datastruct/linear_func.h>
 #include <ucs/sys/clock.h>
+#include <ucs/sys/stack.h>
 
 /*
  * The operations of a decorated domain, and how they get into its table.
  */
 
+
+/* Of an operation: in the function itself */
+#define UCT_HELPER_MD_PATH ucs_stack_position(__builtin_frame_address(0))
 
 /* UCX's own pools live until finalize; what other kinds of registrations there
  * are (keys that are the same everywhere, all of memory) are not ours to manage
@@ -80,7 +84,7 @@ static ucs_status_t uct_helper_md_mem_reg(uct_md_h uct_md, void *address,
                                           uct_mem_h *memh_p)
 {
     return uct_helper_md_get(uct_md, address, length, flags, NULL,
-                             (uintptr_t)__builtin_frame_address(0), memh_p);
+                             UCT_HELPER_MD_PATH, memh_p);
 }
 
 static ucs_status_t
@@ -90,7 +94,7 @@ uct_helper_md_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
 {
     return uct_helper_md_get(uct_md, address, length,
                              uct_abi_md_mem_reg_flags(params), params,
-                             (uintptr_t)__builtin_frame_address(0), memh_p);
+                             UCT_HELPER_MD_PATH, memh_p);
 }
 
 /* The handle is not the cache's: it is of a device's memory, or UCX's own */
@@ -187,7 +191,6 @@ uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     uint64_t now        = ucs_clock_now();
     ucs_status_t status;
-    uint64_t signature;
 
     status = uct_helper_md_get(uct_md, address, length, flags, params, sp,
                                memh_p);
@@ -198,15 +201,8 @@ uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
         return status;
     }
 
-    /* Policies without a helper do not walk */
-    signature = uct_helper_site_recall(md->site, sp, (uintptr_t)address,
-                                       length);
-    if (ucs_unlikely(signature == 0)) {
-        signature = uct_helper_site_walk(md->site, sp, (uintptr_t)address,
-                                         length);
-    }
     uct_helper_trace_use(now, (uintptr_t)address, length,
-                         flags & UCT_MD_MEM_ACCESS_ALL, signature, *memh_p);
+                         flags & UCT_MD_MEM_ACCESS_ALL, sp, *memh_p);
     return UCS_OK;
 }
 
@@ -215,7 +211,7 @@ uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
                              unsigned flags, uct_mem_h *memh_p)
 {
     return uct_helper_md_get_traced(uct_md, address, length, flags, NULL,
-                                    (uintptr_t)__builtin_frame_address(0),
+                                    UCT_HELPER_MD_PATH,
                                     memh_p);
 }
 
@@ -227,7 +223,7 @@ uct_helper_md_mem_reg_params_traced(uct_md_h uct_md, void *address,
 {
     return uct_helper_md_get_traced(uct_md, address, length,
                                     uct_abi_md_mem_reg_flags(params), params,
-                                    (uintptr_t)__builtin_frame_address(0),
+                                    UCT_HELPER_MD_PATH,
                                     memh_p);
 }
 
@@ -439,14 +435,4 @@ int uct_helper_md_has_thread(uct_md_h uct_md)
 {
     return (uct_helper_md_cache(uct_md) != NULL) &&
            ucs_thread_is_running(uct_helper_md_of(uct_md)->thread);
-}
-
-uint64_t uct_helper_md_walks(uct_md_h uct_md)
-{
-    uct_helper_site_stats_t stats = {0};
-
-    if (uct_helper_md_cache(uct_md) != NULL) {
-        uct_helper_site_stats(uct_helper_md_of(uct_md)->site, &stats);
-    }
-    return stats.walks;
 }

@@ -92,10 +92,6 @@ ucs_regcache_h uct_helper_md_cache(uct_md_h md);
 int uct_helper_md_has_thread(uct_md_h md);
 
 
-/** @return How often the stack was walked for uses of a decorated domain; any
- *          thread. */
-uint64_t uct_helper_md_walks(uct_md_h md);
-
 END_C_DECLS
 
 #endif

@@ -157,26 +157,6 @@ static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
     ucs_futex_wake_all((_Atomic(uint32_t)*)word, UCS_FUTEX_PRIVATE);
 }
 
-static uint64_t uct_helper_env_walk(void *arg, uintptr_t sp, uintptr_t address,
-                                    size_t length)
-{
-    uct_helper_md_t *md = arg;
-    int cancel          = ucs_cancel_disable();
-    uint64_t path;
-
-    path = uct_helper_site_walk(md->site, sp, address, length);
-    ucs_cancel_restore(cancel);
-    return path;
-}
-
-static uint64_t uct_helper_env_recall(void *arg, uintptr_t sp,
-                                      uintptr_t address, size_t length)
-{
-    uct_helper_md_t *md = arg;
-
-    return uct_helper_site_recall(md->site, sp, address, length);
-}
-
 /* A range that will not be kept is not watched. */
 static int uct_helper_md_watch(uct_helper_md_t *md, uct_helper_range_t *range)
 {
@@ -345,8 +325,6 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .wait         = uct_helper_env_wait,
         .listen       = uct_helper_env_listen,
         .wake_waiters = uct_helper_env_wake_waiters,
-        .walk         = uct_helper_env_walk,
-        .recall       = uct_helper_env_recall,
         .inspect      = uct_helper_env_inspect,
         .budget       = (md->node != NULL) ? &uct_helper_env_budget : NULL
     };

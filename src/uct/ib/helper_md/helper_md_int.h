@@ -9,7 +9,6 @@
 #include <ucs/node/taken.h>
 #include <ucs/sys/process.h>
 #include "hands.h"
-#include "site.h"
 #include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/thread.h>
 
@@ -50,7 +49,6 @@ typedef struct uct_helper_md {
     ucs_status_t           (*verified_dereg)(
             uct_md_h md, const uct_abi_md_mem_dereg_params_t *params);
     ucs_thread_h             thread;
-    uct_helper_site_h        site;
     uct_helper_config_t      config;
     ucs_cpu_set_t            local_cpus;
     ucs_node_h               node;        /* NULL: it has no ledger */

@@ -225,14 +225,9 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_free;
     }
 
-    status = uct_helper_site_create(&md->site);
-    if (status != UCS_OK) {
-        goto err_destroy_thread;
-    }
-
     status = uct_helper_md_create_device(md, &attr);
     if (status != UCS_OK) {
-        goto err_destroy_site;
+        goto err_destroy_thread;
     }
 
     uct_helper_md_check_paging(md);
@@ -251,8 +246,6 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
 err_release_node:
     uct_helper_node_close(md->node);
     uct_helper_device_destroy(md->device);
-err_destroy_site:
-    uct_helper_site_destroy(md->site);
 err_destroy_thread:
     ucs_thread_destroy(md->thread);
 err_free:
@@ -274,7 +267,6 @@ void uct_helper_md_release(uct_helper_md_t *md)
     if (ucs_load_relaxed(&md->listens)) {
         ucs_node_listen(md->node, 0);
     }
-    uct_helper_site_destroy(md->site);
     ucs_thread_destroy(md->thread);
     uct_helper_node_close(md->node);
     free(md->topology);

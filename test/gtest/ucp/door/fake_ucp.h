@@ -122,7 +122,6 @@ FAKE_UCP_FUNCTIONS(FAKE_UCP_SYMBOL)
 class test_door : public ::testing::Test {
 protected:
     static uint64_t now();
-    static uint64_t walk(uintptr_t position, uintptr_t caller);
     static ucs_idle_outcome_t idle_step(uint64_t spare_ns);
     static void posted(uintptr_t address, size_t length);
     static uint64_t wait(uint64_t ns);

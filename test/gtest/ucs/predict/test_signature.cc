@@ -10,35 +10,6 @@
 
 namespace {
 
-ucs_predict_sig_t path_of(const std::vector<uintptr_t> &addresses)
-{
-    std::vector<const void*> frames;
-
-    for (uintptr_t address : addresses) {
-        frames.push_back(reinterpret_cast<const void*>(address));
-    }
-
-    return ucs_predict_path(frames.data(), frames.size());
-}
-
-TEST(predict_signature, path_depends_on_every_frame_and_their_order)
-{
-    std::set<ucs_predict_sig_t> paths = {
-        path_of({}),           path_of({0}),          path_of({0, 0}),
-        path_of({0x1000}),     path_of({0x1001}),     path_of({0x1000, 0x2000}),
-        path_of({0x2000, 0x1000}),                    path_of({0x1000, 0}),
-        path_of({0x1000, 0x2000, 0x3000}),
-    };
-
-    EXPECT_EQ(9u, paths.size());
-    EXPECT_EQ(path_of({0x1000, 0x2000}), path_of({0x1000, 0x2000}));
-}
-
-TEST(predict_signature, path_of_no_frames_is_not_zero)
-{
-    EXPECT_NE(0u, ucs_predict_path(nullptr, 0));
-}
-
 TEST(predict_signature, comm_depends_on_type_and_address)
 {
     std::set<uint64_t> comms;

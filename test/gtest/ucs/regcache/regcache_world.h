@@ -93,13 +93,6 @@ public:
         }
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
-        env.walk         = [](void *arg, uintptr_t sp, uintptr_t, size_t) {
-            self(arg)->now += self(arg)->walk_ns;
-            return path(sp);
-        };
-        env.recall       = [](void*, uintptr_t sp, uintptr_t, size_t) {
-            return path(sp);
-        };
         env.listen = [](void *arg, int listens) {
             self(arg)->listens += listens ? 1 : -1;
         };
@@ -221,9 +214,6 @@ public:
     ucs_regcache_params_t params;
     ucs_regcache_h cache = nullptr;
     std::atomic<uint64_t>                     now{1000000};
-    uint64_t                                  walk_ns = 0; /* of a use that
-                                                              misses, beside the
-                                                              lower domain */
     uint64_t                                  step_ns = 0; /* of processor time,
                                                               which is not the
                                                               world's */
@@ -261,11 +251,6 @@ public:
     std::function<ucs_regcache_answer_t(size_t, ucs_ask_t)> on_ask;
 
 private:
-    static uint64_t path(uintptr_t sp)
-    {
-        return uint64_t(sp + 1) * 0x9e3779b97f4a7c15;
-    }
-
     static regcache_world *self(void *arg)
     {
         return static_cast<regcache_world *>(arg);

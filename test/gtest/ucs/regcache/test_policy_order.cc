@@ -45,8 +45,12 @@ TEST_F(test_regcache_order, rent_time_grows_with_all_that_a_missed_use_takes)
 
     for (unsigned i = 0; i < 2; ++i) {
         make(UCS_REGCACHE_POLICY_RENT);
+        w->on_inspect = [&](unsigned flags, uintptr_t*, uintptr_t*) {
+            w->now += (flags & UCS_REGCACHE_INSPECT_SPECULATE) ?
+                              0 : i * 3 * lower;
+            return true;
+        };
         w->open();
-        w->walk_ns = i * 3 * lower;
         for (unsigned use = 0; use < 60; ++use) {
             w->touch(buffer(0), MB);
             w->advance(500 * MS);
@@ -64,16 +68,21 @@ TEST_F(test_regcache_order, rent_time_grows_with_all_that_a_missed_use_takes)
 /* What first uses take besides says nothing of those that follow */
 TEST_F(test_regcache_order, rent_time_does_not_go_by_first_uses)
 {
+    uint64_t besides = 0;
     uint64_t rent[2];
 
     for (unsigned i = 0; i < 2; ++i) {
         make(UCS_REGCACHE_POLICY_RENT);
+        w->on_inspect = [&](unsigned flags, uintptr_t*, uintptr_t*) {
+            w->now += (flags & UCS_REGCACHE_INSPECT_SPECULATE) ? 0 : besides;
+            return true;
+        };
         w->open();
         for (unsigned b = 1; b < 60; ++b) {
-            w->walk_ns = i * 100 * US;
+            besides = i * 100 * US;
             w->touch(buffer(b), MB);
             w->advance(500 * MS);
-            w->walk_ns = 0;
+            besides = 0;
             w->touch(buffer(b), MB);
             w->advance(500 * MS);
         }

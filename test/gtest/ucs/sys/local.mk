@@ -12,4 +12,5 @@ gtest_tests += \
 	ucs/sys/test_process.cc \
 	ucs/sys/test_sink.cc \
 	ucs/sys/test_spawn.cc \
+	ucs/sys/test_stack.cc \
 	ucs/sys/test_thread.cc

@@ -29,6 +29,7 @@ gtest_tests += \
 	uct/ib/helper_md/test_hands.cc \
 	uct/ib/helper_md/test_hear.cc \
 	uct/ib/helper_md/test_listener.cc \
+	uct/ib/helper_md/test_loader.cc \
 	uct/ib/helper_md/test_monitor.cc \
 	uct/ib/helper_md/test_monitor_kept.cc \
 	uct/ib/helper_md/test_monitor_mappings.cc \
@@ -38,7 +39,6 @@ gtest_tests += \
 	uct/ib/helper_md/test_preload_memory.cc \
 	uct/ib/helper_md/test_range.cc \
 	uct/ib/helper_md/test_report.cc \
-	uct/ib/helper_md/test_site.cc \
 	uct/ib/helper_md/test_trace_record.cc
 
 gtest_SOURCES += \

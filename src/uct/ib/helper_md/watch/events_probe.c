@@ -9,10 +9,10 @@
 #include <ucs/sys/spawn.h>
 
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/hash.h>
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,17 +21,25 @@
  * entry. */
 #define UCT_HELPER_PROBE_CODE 16
 
+/* Code is read while another thread may patch it; what is read half is read
+ * again by the next look */
+#ifdef __clang__
+#  define UCT_HELPER_PROBE_RACES __attribute__((no_sanitize("thread")))
+#else
+#  define UCT_HELPER_PROBE_RACES __attribute__((no_sanitize_thread))
+#endif
+
 /* One way in which memory leaves a mapping. The call must fail. */
 typedef struct uct_helper_probe_way {
     void       (*leave)(char *address);
     const char *reason;
 } uct_helper_probe_way_t;
 
-/* This code is compared, for it cannot be tried. */
+/* The beginning of a function */
 typedef struct uct_helper_probe_code {
     const char *name;
     const void *entry;
-    char       bytes[UCT_HELPER_PROBE_CODE];
+    char       bytes[UCT_HELPER_PROBE_CODE]; /* as they were at the start */
 } uct_helper_probe_code_t;
 
 /* What the probe claims to unmap. No mapping begins at an odd address, so the
@@ -44,13 +52,19 @@ static _Atomic(int) uct_helper_probe_seen;
  * it alone writes what is below. */
 static _Atomic(int) uct_helper_probe_busy;
 static _Atomic(uint64_t) uct_helper_probe_next;
-static _Atomic(uint64_t) uct_helper_probe_look;
-static _Atomic(uint64_t) uct_helper_probe_loads; /* as of the last probe */
+static _Atomic(uint64_t) uct_helper_probe_sum; /* of the code that was probed */
 
+/* The first ones cannot be tried: their code stays as it was at the start */
 static uct_helper_probe_code_t uct_helper_probe_codes[] = {
     {.name = "brk"},
-    {.name = "sbrk"}
+    {.name = "sbrk"},
+    {.name = "munmap"},
+    {.name = "madvise"},
+    {.name = "mmap"},
+    {.name = "mremap"}
 };
+
+#define UCT_HELPER_PROBE_UNTRIED 2
 
 #define UCT_HELPER_PROBE_CODES \
     (sizeof(uct_helper_probe_codes) / sizeof(uct_helper_probe_codes[0]))
@@ -127,23 +141,6 @@ static ucs_status_t uct_helper_probe_all(const char **reason_p)
     return UCS_OK;
 }
 
-static int uct_helper_probe_count(struct dl_phdr_info *info, size_t size,
-                                  void *arg)
-{
-    (void)size;
-    *(uint64_t*)arg = info->dlpi_adds;
-    return 1;
-}
-
-/* Objects that were ever loaded */
-static uint64_t uct_helper_probe_count_loads(void)
-{
-    uint64_t loads = 0;
-
-    dl_iterate_phdr(uct_helper_probe_count, &loads);
-    return loads;
-}
-
 static void uct_helper_probe_keep_code(void)
 {
     uct_helper_probe_code_t *code;
@@ -163,7 +160,7 @@ static int uct_helper_probe_same_code(void)
     const uct_helper_probe_code_t *code;
     unsigned i;
 
-    for (i = 0; i < UCT_HELPER_PROBE_CODES; ++i) {
+    for (i = 0; i < UCT_HELPER_PROBE_UNTRIED; ++i) {
         code = &uct_helper_probe_codes[i];
         if ((code->entry != NULL) &&
             (memcmp(code->bytes, code->entry, sizeof(code->bytes)) != 0)) {
@@ -171,6 +168,25 @@ static int uct_helper_probe_same_code(void)
         }
     }
     return 1;
+}
+
+/* Whoever patches a function, or loads what does, changes this. To ask the loader
+ * what was loaded would take its lock, which a thread of the program may hold for
+ * as long as it likes, in a callback of dl_iterate_phdr(). */
+static UCT_HELPER_PROBE_RACES uint64_t uct_helper_probe_sum_code(void)
+{
+    uint64_t sum = 0;
+    const volatile uint64_t *word;
+    unsigned i, j;
+
+    for (i = 0; i < UCT_HELPER_PROBE_CODES; ++i) {
+        word = uct_helper_probe_codes[i].entry;
+        for (j = 0; (word != NULL) &&
+                    (j < UCT_HELPER_PROBE_CODE / sizeof(*word)); ++j) {
+            sum = (sum + word[j]) * UCS_HASH_FACTOR;
+        }
+    }
+    return sum;
 }
 
 /* @return The reason, or NULL */
@@ -207,8 +223,8 @@ ucs_status_t uct_helper_events_probe_first(const char **reason_p)
 {
     ucs_status_t status;
 
-    ucs_store_relaxed(&uct_helper_probe_loads, uct_helper_probe_count_loads());
     uct_helper_probe_keep_code();
+    ucs_store_relaxed(&uct_helper_probe_sum, uct_helper_probe_sum_code());
     status = uct_helper_probe_all(reason_p);
     if (status != UCS_OK) {
         return status;
@@ -224,17 +240,9 @@ void uct_helper_events_probe_forget(void)
 
 int uct_helper_events_probe_is_due(uint64_t now)
 {
-    if (now >= ucs_load_relaxed(&uct_helper_probe_next)) {
-        return 1;
-    }
-
-    if (now < ucs_load_relaxed(&uct_helper_probe_look)) {
-        return 0;
-    }
-
-    ucs_store_relaxed(&uct_helper_probe_look, now + UCT_HELPER_EVENTS_LOOK_NS);
-    return uct_helper_probe_count_loads() !=
-           ucs_load_relaxed(&uct_helper_probe_loads);
+    return (now >= ucs_load_relaxed(&uct_helper_probe_next)) ||
+           (uct_helper_probe_sum_code() !=
+            ucs_load_relaxed(&uct_helper_probe_sum));
 }
 
 ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
@@ -247,9 +255,9 @@ ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
         return UCS_OK;
     }
 
-    /* The objects are counted first: what is loaded during the probe is for the
-     * next one. */
-    ucs_store_relaxed(&uct_helper_probe_loads, uct_helper_probe_count_loads());
+    /* The sum comes first: what is patched during the probe is for the next
+     * one. */
+    ucs_store_relaxed(&uct_helper_probe_sum, uct_helper_probe_sum_code());
     ucs_store_relaxed(&uct_helper_probe_next,
                       now + UCT_HELPER_EVENTS_PROBE_NS);
     status = uct_helper_probe_all(reason_p);

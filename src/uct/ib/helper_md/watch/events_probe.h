@@ -32,9 +32,6 @@ BEGIN_C_DECLS
 /** At the latest after this time the events are probed again. */
 #define UCT_HELPER_EVENTS_PROBE_NS UINT64_C(100000000)
 
-/** Objects loaded are looked for this often. */
-#define UCT_HELPER_EVENTS_LOOK_NS UINT64_C(1000000)
-
 
 /** From the event handler: an event of this address has arrived. */
 void uct_helper_events_probe_saw(uintptr_t address);
@@ -51,7 +48,8 @@ void uct_helper_events_probe_saw(uintptr_t address);
 ucs_status_t uct_helper_events_probe_first(const char **reason_p);
 
 
-/** @return Nonzero if it is time to probe again. Any thread. */
+/** @return Nonzero if it is time to probe again, or the code of one of these
+ *          functions has changed. Any thread; takes some nanoseconds. */
 int uct_helper_events_probe_is_due(uint64_t now);
 
 

@@ -1,0 +1,205 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+
+/*
+ * The loader's locks are the program's: symbolizers, crash reporters and
+ * profilers hold one in a callback of dl_iterate_phdr(), a library's constructor
+ * runs under the other. There they may communicate, fork, end the program or wait
+ * for a thread that does.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "attack.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CALLBACKS 3
+#define MODULE    "/.libs/attack_module.so"
+
+/* What is done while the lock is held, and where */
+static void (*inside)(uct_md_h md);
+static uct_md_h domain;
+static char *buffer;
+
+
+static int callback(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)info;
+    (void)size;
+    (void)arg;
+    inside(domain);
+    return 1;
+}
+
+/* The helper has plans by then, and comes again and again */
+static void call_back(uct_md_h md, void (*what)(uct_md_h md))
+{
+    unsigned i;
+
+    domain = md;
+    inside = what;
+    buffer = attack_map(ATTACK_SIZE);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    for (i = 0; i < CALLBACKS; ++i) {
+        attack_sleep(2 * i);
+        dl_iterate_phdr(callback, NULL);
+        attack_use_often(md, buffer, ATTACK_SIZE);
+    }
+}
+
+static void use_old_and_new(uct_md_h md)
+{
+    char *fresh = attack_map(2 * ATTACK_SIZE);
+
+    attack_use(md, buffer, ATTACK_SIZE);
+    attack_use_often(md, fresh, 2 * ATTACK_SIZE);
+    if ((madvise(fresh, ATTACK_SIZE, MADV_DONTNEED) != 0) ||
+        (munmap(fresh + ATTACK_SIZE, ATTACK_SIZE) != 0)) {
+        attack_die("memory does not go: %m");
+    }
+    attack_use(md, fresh, ATTACK_SIZE);
+    fresh = mremap(fresh, ATTACK_SIZE, 2 * ATTACK_SIZE, MREMAP_MAYMOVE);
+    if (fresh == MAP_FAILED) {
+        attack_die("memory does not move: %m");
+    }
+    attack_use(md, fresh, 2 * ATTACK_SIZE);
+    munmap(fresh, 2 * ATTACK_SIZE);
+}
+
+static void fork_a_child(uct_md_h md)
+{
+    pid_t child;
+    int status;
+
+    (void)md;
+    child = fork();
+    if (child == 0) {
+        _exit(7);
+    }
+    if ((waitpid(child, &status, 0) != child) || !WIFEXITED(status) ||
+        (WEXITSTATUS(status) != 7)) {
+        attack_die("no child");
+    }
+}
+
+static void end_the_program(uct_md_h md)
+{
+    (void)md;
+    puts("ends in a callback");
+    exit(5);
+}
+
+static void become_another(uct_md_h md)
+{
+    (void)md;
+    execl("/bin/sh", "sh", "-c", "echo another program", NULL);
+    attack_die("no shell: %m");
+}
+
+/* All that a program may ask for. To open a domain loads nothing, for one was
+ * opened before. */
+static void *all_main(void *arg)
+{
+    uct_md_h md = arg;
+    uct_md_h other;
+
+    use_old_and_new(md);
+    fork_a_child(md);
+    other = attack_open();
+    use_old_and_new(other);
+    uct_md_close(other);
+    return NULL;
+}
+
+static void wait_for_all(uct_md_h md)
+{
+    pthread_t thread;
+
+    if ((pthread_create(&thread, NULL, all_main, md) != 0) ||
+        (pthread_join(thread, NULL) != 0)) {
+        attack_die("no thread");
+    }
+}
+
+static void run_callback_uses(uct_md_h md)
+{
+    call_back(md, use_old_and_new);
+}
+
+static void run_callback_forks(uct_md_h md)
+{
+    call_back(md, fork_a_child);
+}
+
+static void run_callback_ends(uct_md_h md)
+{
+    call_back(md, end_the_program);
+}
+
+static void run_callback_becomes_another(uct_md_h md)
+{
+    call_back(md, become_another);
+}
+
+static void run_callback_waits(uct_md_h md)
+{
+    call_back(md, wait_for_all);
+}
+
+/* What the module's constructor calls */
+void attack_construct(void);
+
+void attack_construct(void)
+{
+    use_old_and_new(domain);
+    fork_a_child(domain);
+    wait_for_all(domain);
+}
+
+static void run_constructor(uct_md_h md)
+{
+    char path[PATH_MAX + sizeof(MODULE)], *folder;
+    ssize_t length;
+
+    length = readlink("/proc/self/exe", path, PATH_MAX);
+    if (length < 0) {
+        attack_die("no path: %m");
+    }
+    path[length] = '\0';
+    folder       = dirname(path);
+    if (folder != path) {
+        attack_die("no folder");
+    }
+    strcat(path, MODULE);
+
+    domain = md;
+    buffer = attack_map(ATTACK_SIZE);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    if (dlopen(path, RTLD_NOW) == NULL) {
+        attack_die("%s", dlerror());
+    }
+    attack_use_often(md, buffer, ATTACK_SIZE);
+}
+
+const attack_t attack_loader_list[] = {
+    {"callback_uses", run_callback_uses},
+    {"callback_forks", run_callback_forks},
+    {"callback_ends", run_callback_ends},
+    {"callback_becomes_another", run_callback_becomes_another},
+    {"callback_waits", run_callback_waits},
+    {"constructor", run_constructor},
+    {NULL, NULL}
+};

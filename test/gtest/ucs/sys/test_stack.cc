@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/sys/stack.h>
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+/* A use, with so many bytes between it and its caller */
+static __attribute__((noinline)) uintptr_t position(size_t bytes)
+{
+    volatile char *between = (volatile char*)__builtin_alloca(bytes + 1);
+
+    between[0] = 0;
+    return ucs_stack_position(__builtin_frame_address(0)) +
+           (uintptr_t)between[0];
+}
+
+static __attribute__((noinline)) uintptr_t deeper(size_t bytes)
+{
+    volatile char *between = (volatile char*)__builtin_alloca(bytes + 1);
+    uintptr_t at;
+
+    between[0] = 0;
+    at = position(bytes);
+    return at + (uintptr_t)between[0];
+}
+
+static uintptr_t in_thread(uintptr_t (*func)(size_t bytes), size_t bytes)
+{
+    uintptr_t at = 0;
+
+    std::thread([&] { at = func(bytes); }).join();
+    return at;
+}
+
+TEST(test_stack, a_path_has_one_name_in_all_threads)
+{
+    uintptr_t one = 0, other = 0;
+    std::thread first([&] { one = position(64); });
+    std::thread second([&] { other = position(64); });
+
+    first.join();
+    second.join();
+    EXPECT_EQ(one, other);
+    EXPECT_EQ(one, in_thread(position, 64));
+}
+
+TEST(test_stack, a_longer_path_has_another)
+{
+    EXPECT_NE(in_thread(position, 64), in_thread(deeper, 64));
+    EXPECT_NE(in_thread(deeper, 64), in_thread(deeper, 4096));
+}
