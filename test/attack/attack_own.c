@@ -12,15 +12,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define MAX_DESCRIPTOR 256
+#define OWN_FILES      20
 
 static const char precious[] = "the program's own bytes";
 static int precious_fd       = -1;
@@ -106,6 +109,146 @@ static void run_closed(uct_md_h md)
     attack_use_often(md, buffer, ATTACK_SIZE);
 }
 
+/*
+ * Files of the program's own under all the numbers that it did not open
+ */
+
+static int own_files[OWN_FILES];
+
+static int own_file(void)
+{
+    FILE *file = tmpfile();
+    int fd     = (file == NULL) ? -1 : dup(fileno(file));
+
+    if ((fd < 0) || (write(fd, precious, sizeof(precious)) < 0) ||
+        (lseek(fd, 4, SEEK_SET) != 4)) {
+        attack_die("no file: %m");
+    }
+    fclose(file);
+    return fd;
+}
+
+static void check_file(int fd)
+{
+    char bytes[2 * sizeof(precious)] = "";
+
+    if ((lseek(fd, 0, SEEK_CUR) != 4) ||
+        (pread(fd, bytes, sizeof(bytes), 0) != sizeof(precious)) ||
+        (strcmp(bytes, precious) != 0)) {
+        attack_die("the file behind descriptor %d has changed", fd);
+    }
+}
+
+static void *use_main(void *arg)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    int i;
+
+    for (i = 0; i < 5; ++i) {
+        attack_use(arg, buffer, ATTACK_SIZE);
+    }
+    munmap(buffer, ATTACK_SIZE);
+    return NULL;
+}
+
+/* What a thread does for the first time is done once more */
+static void use_in_new_threads(uct_md_h md)
+{
+    pthread_t id;
+    int i;
+
+    for (i = 0; i < 8; ++i) {
+        if ((pthread_create(&id, NULL, use_main, md) != 0) ||
+            (pthread_join(id, NULL) != 0)) {
+            attack_die("no thread");
+        }
+    }
+}
+
+/* The software NIC's descriptors, which lie below, are as a card's driver's */
+static void run_strange_files(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    int i;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    syscall(SYS_close_range, find_userfaultfd(), ~0u, 0);
+    for (i = 0; i < OWN_FILES; ++i) {
+        own_files[i] = own_file();
+    }
+    use_in_new_threads(md);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    for (i = 0; i < OWN_FILES; ++i) {
+        check_file(own_files[i]);
+    }
+}
+
+/* Whoever reads one of these waits for ever, and what is written is read */
+static void run_strange_sockets(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    int ends[OWN_FILES][2];
+    char byte;
+    int i;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    syscall(SYS_close_range, find_userfaultfd(), ~0u, 0);
+    for (i = 0; i < OWN_FILES; ++i) {
+        if (((i % 2) ? pipe(ends[i]) :
+                       socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i])) != 0) {
+            attack_die("no pair: %m");
+        }
+    }
+    use_in_new_threads(md);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    for (i = 0; i < OWN_FILES; ++i) {
+        fcntl(ends[i][0], F_SETFL, O_NONBLOCK);
+        if ((read(ends[i][0], &byte, 1) >= 0) || (errno != EAGAIN)) {
+            attack_die("pair %d: something was written or closed", i);
+        }
+    }
+}
+
+static _Atomic int own_is_over;
+
+/* Again and again all that it does not know is closed, and its own opened */
+static void *close_main(void *arg)
+{
+    int first = *(int*)arg;
+    int fds[8], i;
+
+    while (!own_is_over) {
+        syscall(SYS_close_range, first, ~0u, 0);
+        for (i = 0; i < 8; ++i) {
+            fds[i] = own_file();
+        }
+        for (i = 0; i < 8; ++i) {
+            check_file(fds[i]);
+        }
+    }
+    return NULL;
+}
+
+static void run_closed_all_the_time(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    double end   = attack_now() + 0.5;
+    pthread_t id;
+    int first;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    first = find_userfaultfd();
+    if (pthread_create(&id, NULL, close_main, &first) != 0) {
+        attack_die("no thread");
+    }
+    while (attack_now() < end) {
+        attack_use(md, buffer, ATTACK_SIZE);
+        use_in_new_threads(md);
+    }
+    own_is_over = 1;
+    pthread_join(id, NULL);
+}
+
 static void watch(int fd, const char *what, void *address, int mode)
 {
     struct uffdio_register range = {
@@ -151,6 +294,9 @@ static void run_userfaultfd(uct_md_h md)
 const attack_t attack_own_list[] = {
     {"descriptor", run_descriptor},
     {"closed", run_closed},
+    {"strange_files", run_strange_files},
+    {"strange_sockets", run_strange_sockets},
+    {"closed_all_the_time", run_closed_all_the_time},
     {"userfaultfd", run_userfaultfd},
     {NULL, NULL}
 };

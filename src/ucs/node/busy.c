@@ -5,6 +5,7 @@
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_fd.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -14,19 +15,11 @@
 static int ucs_busy_read_waited(pid_t pid, uint64_t *waited_p)
 {
     unsigned long long waited;
-    char path[40];
-    FILE *file;
-    int fields;
+    char path[40], text[80];
 
     snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-
-    fields = fscanf(file, "%*u %llu", &waited);
-    fclose(file);
-    if (fields != 1) {
+    if ((ucs_own_fd_read_text(path, text, sizeof(text)) < 0) ||
+        (sscanf(text, "%*u %llu", &waited) != 1)) {
         return 0;
     }
 

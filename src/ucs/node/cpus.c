@@ -3,6 +3,8 @@
  */
 #include "cpus.h"
 
+#include <ucs/sys/own_fd.h>
+
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
@@ -40,17 +42,14 @@ int ucs_cpus_allow(int widen, cpu_set_t *allowed)
 static int ucs_cpus_device_node(const char *device, const cpu_set_t *near)
 {
     int node = -1;
-    char path[128];
-    FILE *file;
+    char path[128], text[32];
     int cpu;
 
     snprintf(path, sizeof(path), UCS_CPUS_DEVICE_NODE, device);
-    file = (strchr(device, '/') == NULL) ? fopen(path, "re") : NULL;
-    if (file != NULL) {
-        if (fscanf(file, "%d", &node) != 1) {
-            node = -1;
-        }
-        fclose(file);
+    if ((strchr(device, '/') != NULL) ||
+        (ucs_own_fd_read_text(path, text, sizeof(text)) < 0) ||
+        (sscanf(text, "%d", &node) != 1)) {
+        node = -1;
     }
     /* Not an RDMA device, or one that belongs nowhere */
     for (cpu = 0; (node < 0) && (cpu < UCS_LEDGER_CPUS); ++cpu) {
@@ -118,18 +117,12 @@ static unsigned ucs_cpus_threads(const cpu_set_t *cpus)
     unsigned count = 1;
     char path[96], text[64];
     int cpu, first, last;
-    FILE *file;
 
     for (cpu = 0; (cpu < UCS_LEDGER_CPUS - 1) && !CPU_ISSET(cpu, cpus);
          ++cpu) {
     }
     snprintf(path, sizeof(path), UCS_CPUS_SIBLINGS, cpu);
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return 1;
-    }
-
-    if (fgets(text, sizeof(text), file) != NULL) {
+    if (ucs_own_fd_read_text(path, text, sizeof(text)) > 0) {
         if ((sscanf(text, "%d-%d", &first, &last) == 2) && (last > first) &&
             (last - first < 8)) {
             count = last - first + 1;
@@ -137,7 +130,6 @@ static unsigned ucs_cpus_threads(const cpu_set_t *cpus)
             count = 2;
         }
     }
-    fclose(file);
     return count;
 }
 

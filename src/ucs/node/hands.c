@@ -7,6 +7,8 @@
 #include "hands.h"
 #include "cpus.h"
 
+#include <ucs/sys/own_fd.h>
+
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
@@ -66,14 +68,10 @@ unsigned ucs_hands_idle_of(unsigned near, const char *loadavg)
 
 unsigned ucs_hands_idle(unsigned near)
 {
-    char text[128] = "";
-    FILE *file     = fopen("/proc/loadavg", "re");
+    char text[128];
 
-    if (file != NULL) {
-        if (fgets(text, sizeof(text), file) == NULL) {
-            text[0] = '\0';
-        }
-        fclose(file);
+    if (ucs_own_fd_read_text("/proc/loadavg", text, sizeof(text)) < 0) {
+        text[0] = '\0';
     }
     return ucs_hands_idle_of(near, text);
 }

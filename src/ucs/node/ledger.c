@@ -4,6 +4,7 @@
 #include "ledger.h"
 
 #include <ucs/sys/hash.h>
+#include <ucs/sys/own_fd.h>
 
 
 #include <ctype.h>
@@ -72,22 +73,17 @@ static int ucs_ledger_identify(pid_t pid, uint64_t *owner_p)
 {
     char path[32], stat[1024];
     uint64_t start;
-    size_t length;
+    ssize_t length;
     long threads;
     char state;
-    FILE *file;
 
     *owner_p = 0;
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL) {
+    length = ucs_own_fd_read_text(path, stat, sizeof(stat));
+    if (length < 0) {
         return ((errno == ENOENT) || (errno == ESRCH)) &&
                ucs_ledger_sees_processes();
     }
-
-    length       = fread(stat, 1, sizeof(stat) - 1, file);
-    stat[length] = '\0';
-    fclose(file);
     if (length == 0) {
         return 1; /* gone since it was opened */
     }

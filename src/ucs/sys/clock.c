@@ -3,11 +3,11 @@
  */
 #include "clock.h"
 #include "atomic.h"
+#include "own_fd.h"
 
 #include <ucs/sys/compiler_def.h>
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -72,19 +72,11 @@ static int ucs_clock_counter_is_invariant(void)
  * another source when it sees one; so its own choice is the best test. */
 static int ucs_clock_kernel_uses_counter(void)
 {
-    char name[16] = "";
-    FILE *file;
+    char name[16];
 
-    file = fopen(UCS_CLOCK_SOURCE_FILE, "re");
-    if (file == NULL) {
-        return 0;
-    }
-
-    if (fgets(name, sizeof(name), file) == NULL) {
-        name[0] = '\0';
-    }
-    fclose(file);
-    return !strncmp(name, "tsc", 3);
+    return (ucs_own_fd_read_text(UCS_CLOCK_SOURCE_FILE, name, sizeof(name)) >
+            0) &&
+           !strncmp(name, "tsc", 3);
 }
 
 /* A preemption between the two reads spoils a sample, so the tightest of some

@@ -4,7 +4,6 @@
 #include "maps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -38,9 +37,9 @@ typedef struct ucs_maps_query_arg {
 #define UCS_MAPS_QUERY _IOWR('f', 17, ucs_maps_query_arg_t)
 
 
-int ucs_maps_open(void)
+int ucs_maps_open(ucs_own_fd_t *own)
 {
-    return open(UCS_MAPS_PATH, O_RDONLY | O_CLOEXEC);
+    return ucs_own_fd_open(own, UCS_MAPS_PATH);
 }
 
 int ucs_maps_query(int fd, uintptr_t address, unsigned flags,
@@ -134,13 +133,15 @@ static int ucs_maps_char(ucs_maps_parser_t *parser, char c)
 
 int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg)
 {
+    off_t offset = 0;
     ucs_maps_parser_t parser;
     char buffer[UCS_MAPS_BUFFER];
     ssize_t length, i;
 
     memset(&parser, 0, sizeof(parser));
-    while (((length = read(fd, buffer, sizeof(buffer))) > 0) ||
+    while (((length = pread(fd, buffer, sizeof(buffer), offset)) > 0) ||
            ((length < 0) && (errno == EINTR))) {
+        offset += (length > 0) ? length : 0;
         for (i = 0; i < length; ++i) {
             if (!ucs_maps_char(&parser, buffer[i])) {
                 continue;
@@ -171,13 +172,14 @@ static int ucs_maps_count_one(void *arg, const ucs_maps_vma_t *vma)
 long ucs_maps_count(uintptr_t start, uintptr_t end)
 {
     ucs_maps_number_t number = {.start = start, .end = end};
+    ucs_own_fd_t own         = UCS_OWN_FD_INIT;
     int ret                  = -1;
     int fd;
 
-    fd = ucs_maps_open();
+    fd = ucs_maps_open(&own);
     if (fd >= 0) {
         ret = ucs_maps_each(fd, ucs_maps_count_one, &number);
-        close(fd);
+        ucs_own_fd_close(&own);
     }
     return (ret < 0) ? -1 : number.count;
 }

@@ -5,6 +5,7 @@
 #define UCS_MAPS_H_
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/own_fd.h>
 
 #include <stdint.h>
 
@@ -47,9 +48,11 @@ typedef int (*ucs_maps_func_t)(void *arg, const ucs_maps_vma_t *vma);
  * Open what the two functions below read. A caller that keeps the descriptor has
  * a forked child forget it: it would show the child its parent's memory.
  *
- * @return A descriptor that the caller closes, or -1 if /proc is not there.
+ * @param [out] own  Keeps it, for @ref ucs_own_fd_close.
+ *
+ * @return The descriptor, or -1 if /proc is not there.
  */
-int ucs_maps_open(void);
+int ucs_maps_open(ucs_own_fd_t *own);
 
 
 /**
@@ -70,7 +73,7 @@ int ucs_maps_query(int fd, uintptr_t address, unsigned flags,
  * Read the text and tell @a func of each mapping, in ascending order, until it
  * returns zero.
  *
- * @param [in] fd  As of @ref ucs_maps_open, from which nothing was read yet.
+ * @param [in] fd  As of @ref ucs_maps_open.
  *
  * @return 0 or a negative errno.
  */

@@ -5,6 +5,8 @@
 
 #include <ucs/sys/atomic.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,43 @@ int ucs_own_fd_set(ucs_own_fd_t *own, int fd)
     /* [R-OWN] The release pairs with the acquire in ucs_own_fd_get(). */
     ucs_store_release(&own->fd, fd);
     return 1;
+}
+
+int ucs_own_fd_open(ucs_own_fd_t *own, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if ((fd >= 0) && !ucs_own_fd_set(own, fd)) {
+        return -1; /* the program has closed it */
+    }
+    return fd;
+}
+
+/* pread() takes nothing from a file that is not ours: it moves no position, and
+ * of what has none it reads nothing and waits for nothing. */
+ssize_t ucs_own_fd_read_text(const char *path, char *text, size_t max)
+{
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    size_t length    = 0;
+    int fd           = ucs_own_fd_open(&own, path);
+    ssize_t ret;
+
+    if (fd < 0) {
+        return -1;
+    }
+
+    while (((ret = pread(fd, text + length, max - 1 - length, length)) > 0) ||
+           ((ret < 0) && (errno == EINTR))) {
+        length += (ret > 0) ? ret : 0;
+    }
+    if (ucs_own_fd_get(&own) < 0) {
+        errno = EBADF;
+        return -1;
+    }
+
+    ucs_own_fd_close(&own);
+    text[length] = '\0';
+    return length;
 }
 
 int ucs_own_fd_get(ucs_own_fd_t *own)

@@ -43,6 +43,26 @@ typedef struct ucs_own_fd {
 int ucs_own_fd_set(ucs_own_fd_t *own, int fd);
 
 
+/**
+ * Open a file to be read, and keep its descriptor. As @ref ucs_own_fd_set.
+ *
+ * @return The descriptor, or -1, with errno, if there is none to close.
+ */
+int ucs_own_fd_open(ucs_own_fd_t *own, const char *path);
+
+
+/**
+ * Read a short file, as /proc and /sys have them. Whatever the program does with
+ * the descriptor meanwhile, nothing is taken from a file of its own.
+ *
+ * @param [out] text  What fits, with a terminating zero.
+ * @param [in]  max   Bytes of @a text, above 0.
+ *
+ * @return Bytes before the zero, or -1 with errno.
+ */
+ssize_t ucs_own_fd_read_text(const char *path, char *text, size_t max);
+
+
 /** @return The descriptor, or -1 if there is none or the program has closed or
  *          replaced it. It may do so again between this and what follows, so
  *          what is asked of it must mean nothing to another file. */

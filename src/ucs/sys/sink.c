@@ -81,11 +81,11 @@ ucs_sink_t ucs_sink_look(const char *path, const char **why)
 }
 
 /* What was looked at may be something else by now, so what was opened counts.
- * O_NONBLOCK: to open a pipe does not wait. A link that has come since is
- * followed only to what is there. */
+ * O_NONBLOCK: to open a pipe does not wait. O_TRUNC means something to files
+ * alone. A link that has come since is followed only to what is there. */
 int ucs_sink_open(const char *path, mode_t mode, const char **why)
 {
-    const int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    const int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_TRUNC;
     struct stat st;
     int fd;
 
@@ -101,17 +101,9 @@ int ucs_sink_open(const char *path, mode_t mode, const char **why)
         goto err;
     }
 
-    switch (ucs_sink_classify(&st, why)) {
-    case UCS_SINK_REFUSED:
+    if (ucs_sink_classify(&st, why) == UCS_SINK_REFUSED) {
         close(fd);
         return -1;
-    case UCS_SINK_FILE:
-        if (ftruncate(fd, 0) != 0) {
-            goto err;
-        }
-        break;
-    default:
-        break;
     }
     return fd;
 

@@ -8,6 +8,7 @@
 #include <uct/ib/helper_md/watch/events.h>
 #include <ucs/sys/log.h>
 #include <uct/ib/helper_md/watch/monitor.h>
+#include <uct/ib/helper_md/watch/range.h>
 #include "node_process.h"
 #include <ucs/sys/process.h>
 #include <uct/ib/helper_md/report/report.h>
@@ -315,6 +316,7 @@ void uct_helper_session_enter(uct_helper_md_t *md)
 
     if (ucs_list_is_empty(&session->domains)) {
         session->since_ns = ucs_clock_now();
+        uct_helper_range_keep();
     }
     uct_helper_session_note_model(md);
     ucs_list_add_tail(&session->domains, &md->list);
@@ -364,6 +366,7 @@ void uct_helper_session_leave(uct_helper_md_t *md)
     ucs_list_del(&md->list);
     if (ucs_list_is_empty(&session->domains)) {
         session->elapsed_ns += now - session->since_ns;
+        uct_helper_range_let_go();
         uct_helper_session_write(now);
         uct_helper_trace_sync();
     }

@@ -8,8 +8,10 @@
 #include "pin_cost.h"
 
 #include <ucs/sys/clock.h>
+#include <ucs/sys/own_fd.h>
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -56,21 +58,16 @@ void uct_pin_cost_wait_dereg(const uct_pin_config_t *config, size_t num_pages)
 /* VmPin in kB, -1 if the kernel does not tell */
 static long uct_pin_cost_vm_pin(void)
 {
-    long value = -1;
-    char line[128];
-    FILE *file;
+    const char *line = NULL;
+    char text[4096];
+    long value;
 
-    file = fopen("/proc/self/status", "re");
-    if (file == NULL) {
-        return -1;
+    if (ucs_own_fd_read_text("/proc/self/status", text, sizeof(text)) > 0) {
+        line = strstr(text, "\nVmPin:");
     }
-
-    while ((fgets(line, sizeof(line), file) != NULL) &&
-           (sscanf(line, "VmPin: %ld", &value) != 1)) {
-    }
-
-    fclose(file);
-    return value;
+    return ((line != NULL) && (sscanf(line, " VmPin: %ld", &value) == 1)) ?
+                   value :
+                   -1;
 }
 
 /* The least of some tries in nanoseconds, negative if pinning fails */

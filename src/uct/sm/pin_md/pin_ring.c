@@ -38,7 +38,8 @@ static ucs_status_t uct_pin_ring_create_table(uct_pin_ring_t *ring)
     };
     int ret;
 
-    ret = io_uring_register(ring->fd, IORING_REGISTER_BUFFERS2, &table,
+    ret = io_uring_register(ucs_own_fd_number(&ring->own),
+                            IORING_REGISTER_BUFFERS2, &table,
                             sizeof(table));
     return (ret < 0) ? uct_pin_ring_refused("io_uring buffer table", -ret) :
                        UCS_OK;
@@ -73,9 +74,12 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
     /* Only the descriptor is wanted: without a view the queues are never
      * mapped, so that nothing of the ring is in the address space that a fork
      * copies */
-    ring->fd = io_uring_setup(1, &params);
-    if (ring->fd < 0) {
-        return uct_pin_ring_refused("io_uring", -ring->fd);
+    ret = io_uring_setup(1, &params);
+    if (ret < 0) {
+        return uct_pin_ring_refused("io_uring", -ret);
+    }
+    if (!ucs_own_fd_set(&ring->own, ret)) {
+        return uct_pin_ring_refused("io_uring", errno);
     }
 
     ring->view      = NULL;
@@ -95,7 +99,7 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
         return UCS_OK;
     }
 
-    ret = uct_pin_view_create(ring->fd, &params, &ring->view);
+    ret = uct_pin_view_create(&ring->own, &params, &ring->view);
     if (ret < 0) {
         status = uct_pin_ring_refused("reading through an io_uring", -ret);
         goto err_free_slots;
@@ -106,7 +110,7 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
 err_free_slots:
     free(ring->free_slots);
 err_close:
-    close(ring->fd);
+    ucs_own_fd_close(&ring->own);
     return status;
 }
 
@@ -116,8 +120,9 @@ void uct_pin_ring_cleanup(uct_pin_ring_t *ring)
 
     /* Closing the descriptor alone would keep the pins until a forked child
      * has closed its copy, and releases them late even without one */
-    ret = io_uring_register(ring->fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
-    if (ret < 0) {
+    ret = io_uring_register(ucs_own_fd_get(&ring->own),
+                            IORING_UNREGISTER_BUFFERS, NULL, 0);
+    if ((ret < 0) && (ret != -EBADF)) {
         ucs_diag("pin_md: releasing the buffer table: %s", strerror(-ret));
     }
 
@@ -134,7 +139,7 @@ void uct_pin_ring_abandon(uct_pin_ring_t *ring)
         uct_pin_view_abandon(ring->view);
     }
     free(ring->free_slots);
-    close(ring->fd);
+    ucs_own_fd_close(&ring->own);
 }
 
 static int uct_pin_ring_update(uct_pin_ring_t *ring, uint16_t slot,
@@ -152,8 +157,9 @@ static int uct_pin_ring_update(uct_pin_ring_t *ring, uint16_t slot,
 
     ucs_add_relaxed(&ring->busy, 1);
     do {
-        ret = io_uring_register(ring->fd, IORING_REGISTER_BUFFERS_UPDATE,
-                                &args, sizeof(args));
+        ret = io_uring_register(ucs_own_fd_get(&ring->own),
+                                IORING_REGISTER_BUFFERS_UPDATE, &args,
+                                sizeof(args));
     } while (ret == -EINTR);
     ucs_sub_relaxed(&ring->busy, 1);
 

@@ -7,6 +7,7 @@
 #include "pin_view.h"
 
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/own_fd.h>
 #include <ucs/type/status.h>
 #include <ucs/sys/compiler_def.h>
 #include <stddef.h>
@@ -22,7 +23,7 @@ BEGIN_C_DECLS
  * free_slots[0 .. num_free - 1].
  */
 typedef struct uct_pin_ring {
-    int              fd;
+    ucs_own_fd_t     own;        /* closed or replaced: nothing is pinned */
     uct_pin_view_h   view;       /* NULL unless asked for */
     unsigned         num_slots;
     unsigned         num_free;   /* Guarded by the lock of the owning table */

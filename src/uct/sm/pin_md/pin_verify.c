@@ -11,6 +11,7 @@
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_fd.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -274,15 +275,10 @@ int uct_pin_verify_compare(uct_pin_region_t *region, uct_pin_verify_t what,
 static void uct_pin_verify_thread_name(pid_t tid, char *name, size_t max)
 {
     char path[64];
-    FILE *file;
 
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)tid);
-    file = fopen(path, "re");
-    if ((file == NULL) || (fgets(name, max, file) == NULL)) {
+    if (ucs_own_fd_read_text(path, name, max) <= 0) {
         snprintf(name, max, "has ended");
-    }
-    if (file != NULL) {
-        fclose(file);
     }
     name[strcspn(name, "\n")] = '\0';
 }

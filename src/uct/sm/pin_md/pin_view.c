@@ -26,18 +26,38 @@ struct uct_pin_view {
      * two calls. A leaf. */
     pthread_mutex_t lock;
     struct io_uring ring;
-    int             pipe[2]; /* Read end, write end */
+    ucs_own_fd_t    *own;    /* The ring's */
+    ucs_own_fd_t    pipe[2]; /* Read end, write end */
 };
 
 
 /* liburing closes the descriptor with the queues, but the ring goes on */
 static void uct_pin_view_unmap(uct_pin_view_h view)
 {
-    view->ring.ring_fd = fcntl(view->ring.ring_fd, F_DUPFD_CLOEXEC, 0);
+    view->ring.ring_fd = fcntl(ucs_own_fd_get(view->own), F_DUPFD_CLOEXEC, 0);
     io_uring_queue_exit(&view->ring);
 }
 
-int uct_pin_view_create(int fd, struct io_uring_params *params,
+static int uct_pin_view_open_pipe(uct_pin_view_h view)
+{
+    int pipe[2];
+
+    /* Nonblocking, or the kernel would hand each transfer to a worker thread
+     * of its own */
+    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return -errno;
+    }
+    return (ucs_own_fd_set(&view->pipe[0], pipe[0]) &&
+            ucs_own_fd_set(&view->pipe[1], pipe[1])) ? 0 : -EBADF;
+}
+
+static void uct_pin_view_close_pipe(uct_pin_view_h view)
+{
+    ucs_own_fd_close(&view->pipe[0]);
+    ucs_own_fd_close(&view->pipe[1]);
+}
+
+int uct_pin_view_create(ucs_own_fd_t *own, struct io_uring_params *params,
                         uct_pin_view_h *view_p)
 {
     uct_pin_view_h view = calloc(1, sizeof(*view));
@@ -47,20 +67,21 @@ int uct_pin_view_create(int fd, struct io_uring_params *params,
         return -ENOMEM;
     }
 
-    /* Nonblocking, or the kernel would hand each transfer to a worker thread
-     * of its own */
-    if (pipe2(view->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-        ret = -errno;
-        goto err_free;
+    view->own = own;
+    ucs_own_fd_forget(&view->pipe[0]);
+    ucs_own_fd_forget(&view->pipe[1]);
+    ret = uct_pin_view_open_pipe(view);
+    if (ret < 0) {
+        goto err_close;
     }
 
-    ret = io_uring_queue_mmap(fd, params, &view->ring);
+    ret = io_uring_queue_mmap(ucs_own_fd_number(own), params, &view->ring);
     if (ret < 0) {
         goto err_close;
     }
 
     /* liburing 2.9 leaves it at 0, and would call descriptor 0 */
-    view->ring.enter_ring_fd = fd;
+    view->ring.enter_ring_fd = ucs_own_fd_number(own);
 
     ret = io_uring_ring_dontfork(&view->ring);
     if (ret < 0) {
@@ -74,9 +95,7 @@ int uct_pin_view_create(int fd, struct io_uring_params *params,
 err_unmap:
     uct_pin_view_unmap(view);
 err_close:
-    close(view->pipe[0]);
-    close(view->pipe[1]);
-err_free:
+    uct_pin_view_close_pipe(view);
     free(view);
     return ret;
 }
@@ -90,8 +109,7 @@ void uct_pin_view_destroy(uct_pin_view_h view)
 
 void uct_pin_view_abandon(uct_pin_view_h view)
 {
-    close(view->pipe[0]);
-    close(view->pipe[1]);
+    uct_pin_view_close_pipe(view);
     free(view);
 }
 
@@ -109,10 +127,12 @@ static int uct_pin_view_move(uct_pin_view_h view, uct_pin_view_way_t way,
     }
 
     if (way == UCT_PIN_VIEW_WRITE) {
-        io_uring_prep_read_fixed(sqe, view->pipe[0], (void*)address, length,
+        io_uring_prep_read_fixed(sqe, ucs_own_fd_number(&view->pipe[0]),
+                                 (void*)address, length,
                                  0, slot);
     } else {
-        io_uring_prep_write_fixed(sqe, view->pipe[1], (void*)address, length,
+        io_uring_prep_write_fixed(sqe, ucs_own_fd_number(&view->pipe[1]),
+                                  (void*)address, length,
                                   0, slot);
     }
     do {
@@ -164,7 +184,8 @@ static int uct_pin_view_read_chunk(uct_pin_view_h view, uint16_t slot,
         return ret;
     }
 
-    drained = uct_pin_view_drain(view->pipe[0], data, ret);
+    drained = uct_pin_view_drain(ucs_own_fd_number(&view->pipe[0]), data,
+                                   ret);
     return (drained < 0) ? drained : ret;
 }
 
@@ -176,7 +197,7 @@ static int uct_pin_view_write_chunk(uct_pin_view_h view, uint16_t slot,
     ssize_t filled;
     int ret;
 
-    filled = write(view->pipe[1], data, length);
+    filled = write(ucs_own_fd_number(&view->pipe[1]), data, length);
     if (filled <= 0) {
         return (filled < 0) ? -errno : -EIO;
     }
@@ -192,6 +213,14 @@ static int uct_pin_view_write_chunk(uct_pin_view_h view, uint16_t slot,
     return filled;
 }
 
+/* The program may have closed any of them, or put a file of its own there */
+static int uct_pin_view_check(uct_pin_view_h view)
+{
+    return ((ucs_own_fd_get(view->own) < 0) ||
+            (ucs_own_fd_get(&view->pipe[0]) < 0) ||
+            (ucs_own_fd_get(&view->pipe[1]) < 0)) ? -EBADF : 0;
+}
+
 int uct_pin_view_copy(uct_pin_view_h view, uct_pin_view_way_t way,
                       uint16_t slot, uintptr_t address, void *data,
                       size_t length)
@@ -202,6 +231,10 @@ int uct_pin_view_copy(uct_pin_view_h view, uct_pin_view_way_t way,
     pthread_mutex_lock(&view->lock);
     for (done = 0; (done < length) && (ret >= 0); done += (ret > 0) ? ret : 0) {
         chunk = ucs_min(length - done, UCT_PIN_VIEW_CHUNK);
+        ret   = uct_pin_view_check(view);
+        if (ret < 0) {
+            break;
+        }
         ret   = (way == UCT_PIN_VIEW_READ) ?
                         uct_pin_view_read_chunk(view, slot, address + done,
                                                 (char*)data + done, chunk) :

@@ -5,6 +5,7 @@
 #define UCT_PIN_VIEW_H_
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/own_fd.h>
 #include <ucs/type/status.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +36,7 @@ typedef struct uct_pin_view *uct_pin_view_h;
  *
  * @return 0 or a negative errno.
  */
-int uct_pin_view_create(int fd, struct io_uring_params *params,
+int uct_pin_view_create(ucs_own_fd_t *own, struct io_uring_params *params,
                         uct_pin_view_h *view_p);
 
 

@@ -14,7 +14,7 @@ class test_maps : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        m_fd = ucs_maps_open();
+        m_fd = ucs_maps_open(&m_own);
         ASSERT_GE(m_fd, 0);
         /* The first and the last one cannot be merged with a neighbour */
         m_page = sysconf(_SC_PAGESIZE);
@@ -28,7 +28,7 @@ protected:
     void TearDown() override
     {
         munmap(m_area, 4 * m_page);
-        close(m_fd);
+        ucs_own_fd_close(&m_own);
     }
 
     uintptr_t at(unsigned page) const
@@ -48,6 +48,7 @@ protected:
         return 0;
     }
 
+    ucs_own_fd_t m_own = UCS_OWN_FD_INIT;
     int    m_fd;
     size_t m_page;
     char   *m_area;

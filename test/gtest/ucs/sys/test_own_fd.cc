@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fcntl.h>
+#include <string>
 #include <unistd.h>
 
 class test_own_fd : public ::testing::Test {
@@ -74,4 +76,32 @@ TEST_F(test_own_fd, what_is_closed_cannot_be_kept)
 
     EXPECT_FALSE(ucs_own_fd_set(&other, -1));
     EXPECT_EQ(-1, ucs_own_fd_number(&other));
+}
+
+TEST(test_own_fd_text, short_file)
+{
+    char text[64], part[4];
+
+    EXPECT_LT(0, ucs_own_fd_read_text("/proc/self/comm", text, sizeof(text)));
+    EXPECT_EQ(3, ucs_own_fd_read_text("/proc/self/comm", part, sizeof(part)));
+    EXPECT_EQ(std::string(text, 3), part);
+    EXPECT_EQ(-1, ucs_own_fd_read_text("/proc/self/none", text, sizeof(text)));
+    EXPECT_EQ(ENOENT, errno);
+}
+
+/* What is not a file, as the program may put there: nobody waits, and nothing is
+ * taken */
+TEST(test_own_fd_text, nothing_is_taken_from_a_pipe)
+{
+    char path[64], text[8] = "";
+    int ends[2];
+
+    ASSERT_EQ(0, pipe2(ends, O_NONBLOCK));
+    ASSERT_EQ(1, write(ends[1], "x", 1));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+    EXPECT_EQ(0, ucs_own_fd_read_text(path, text, sizeof(text)));
+    EXPECT_EQ(1, read(ends[0], text, 1));
+    EXPECT_EQ('x', text[0]);
+    close(ends[0]);
+    close(ends[1]);
 }

@@ -5,6 +5,7 @@
 #include "report_path.h"
 #include "report_print.h"
 #include <ucs/sys/log.h>
+#include <ucs/sys/own_fd.h>
 #include <ucs/sys/sink.h>
 #include <ucs/sys/write_safely.h>
 
@@ -161,9 +162,10 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
 /* Where a report goes: the file, and the one that is written first and then
  * renamed. /dev/null needs neither, and fd is -1. */
 typedef struct uct_helper_report_file {
-    char path[PATH_MAX];
-    char tmp[PATH_MAX];
-    int  fd;
+    char         path[PATH_MAX];
+    char         tmp[PATH_MAX];
+    int          fd;
+    ucs_own_fd_t own;
 } uct_helper_report_file_t;
 
 static int uct_helper_report_create(const char *path)
@@ -187,6 +189,9 @@ uct_helper_report_open_tmp(uct_helper_report_file_t *file)
         unlink(file->tmp);
         file->fd = uct_helper_report_create(file->tmp);
     }
+    if ((file->fd >= 0) && !ucs_own_fd_set(&file->own, file->fd)) {
+        file->fd = -1;
+    }
     return (file->fd < 0) ? strerror(errno) : NULL;
 }
 
@@ -202,6 +207,7 @@ static const char *uct_helper_report_open(const uct_helper_report_dest_t *dest,
     }
 
     file->fd = -1;
+    ucs_own_fd_forget(&file->own);
     switch (ucs_sink_look(file->path, &why)) {
     case UCS_SINK_NULL:
         return NULL;
@@ -234,23 +240,36 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
     }
 
     if (file.fd >= 0) {
-        close(file.fd);
+        ucs_own_fd_close(&file.own);
         unlink(file.tmp);
     }
     return UCS_OK;
 }
 
-static int uct_helper_report_print(const uct_helper_report_dest_t *dest,
-                                   const uct_helper_figures_t *figures,
-                                   FILE *stream)
+/* @return The whole text, for the caller to free; NULL if there is no memory */
+static char *uct_helper_report_compose(const uct_helper_report_dest_t *dest,
+                                       const uct_helper_figures_t *figures,
+                                       size_t *length_p)
 {
+    char *text   = NULL;
+    FILE *stream = open_memstream(&text, length_p);
+    int failed;
+
+    if (stream == NULL) {
+        return NULL;
+    }
+
     if (dest->kind == UCT_HELPER_REPORT_JSON) {
         uct_helper_report_print_json(stream, figures);
     } else {
         uct_helper_report_print_text(stream, figures);
     }
-
-    return (fflush(stream) == 0) && !ferror(stream);
+    failed = (fflush(stream) != 0) || ferror(stream);
+    if ((fclose(stream) != 0) || failed) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
 /* A stream that cannot be written takes no message about it either. */
@@ -258,42 +277,41 @@ static ucs_status_t
 uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
                                const uct_helper_figures_t *figures)
 {
-    char *text    = NULL;
-    size_t length = 0;
-    FILE *stream;
+    size_t length;
+    char *text = uct_helper_report_compose(dest, figures, &length);
     int done;
 
-    stream = open_memstream(&text, &length);
-    if (stream == NULL) {
-        return UCS_ERR_IO_ERROR;
-    }
-
-    done = uct_helper_report_print(dest, figures, stream);
-    fclose(stream);
-    done = done && ucs_sink_write(dest->stream, text, length);
+    done = (text != NULL) && ucs_sink_write(dest->stream, text, length);
     free(text);
     return done ? UCS_OK : UCS_ERR_IO_ERROR;
 }
 
+/* @return NULL, or why not */
 static const char *
 uct_helper_report_fill(const uct_helper_report_dest_t *dest,
                        const uct_helper_figures_t *figures,
-                       const uct_helper_report_file_t *file)
+                       uct_helper_report_file_t *file)
 {
-    FILE *stream = fdopen(file->fd, "w");
-    int done;
+    size_t length, done = 0;
+    char *text      = uct_helper_report_compose(dest, figures, &length);
+    const char *why = (text == NULL) ? strerror(ENOMEM) : NULL;
+    ssize_t ret;
 
-    if (stream == NULL) {
-        close(file->fd);
-        return strerror(errno);
+    while ((why == NULL) && (done < length)) {
+        ret = pwrite(ucs_own_fd_get(&file->own), text + done, length - done,
+                     done);
+        if (ret > 0) {
+            done += ret;
+        } else if ((ret == 0) || (errno != EINTR)) {
+            why = strerror((ret == 0) ? ENOSPC : errno);
+        }
     }
-
-    done = uct_helper_report_print(dest, figures, stream);
-    if ((fclose(stream) != 0) || !done ||
-        (rename(file->tmp, file->path) != 0)) {
-        return strerror(errno);
+    free(text);
+    ucs_own_fd_close(&file->own);
+    if ((why == NULL) && (rename(file->tmp, file->path) != 0)) {
+        why = strerror(errno);
     }
-    return NULL;
+    return why;
 }
 
 static ucs_status_t

@@ -4,6 +4,7 @@
 #include "report_print.h"
 #include "report_path.h"
 #include <ucs/sys/json.h>
+#include <ucs/sys/own_fd.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +18,10 @@
 /* The command line with its arguments apart by blanks */
 static void uct_helper_report_read_command(char *command, size_t max)
 {
-    size_t length = 0;
-    FILE *file;
-    size_t i;
+    ssize_t length, i;
 
-    file = fopen("/proc/thread-self/cmdline", "re");
-    if (file != NULL) {
-        length = fread(command, 1, max - 1, file);
-        fclose(file);
-    }
-
+    length = ucs_own_fd_read_text("/proc/thread-self/cmdline", command, max);
+    length = (length > 0) ? length : 0;
     while ((length > 0) && (command[length - 1] == '\0')) {
         --length;
     }

@@ -42,13 +42,6 @@ static void uct_helper_monitor_complain(int fd)
     }
 }
 
-/* The lock is held. The reader keeps the file. */
-static void uct_helper_monitor_close(void)
-{
-    ucs_own_fd_close(&uct_helper_monitor_fd);
-    uct_helper_range_let_go();
-}
-
 /* The lock is held. */
 static ucs_status_t uct_helper_monitor_create(const char **reason_p)
 {
@@ -59,24 +52,18 @@ static ucs_status_t uct_helper_monitor_create(const char **reason_p)
         return UCS_ERR_UNSUPPORTED;
     }
 
-    if (!uct_helper_reader_start(fd, reason_p)) {
-        goto err_close;
-    }
-
     uct_helper_watched_clear();
     if (!ucs_own_fd_set(&uct_helper_monitor_fd, fd)) {
         *reason_p = "the descriptor of userfaultfd is closed";
-        goto err_stop;
+        return UCS_ERR_NO_RESOURCE;
     }
 
-    uct_helper_range_keep();
-    return UCS_OK;
+    if (!uct_helper_reader_start(&uct_helper_monitor_fd, reason_p)) {
+        ucs_own_fd_close(&uct_helper_monitor_fd);
+        return UCS_ERR_NO_RESOURCE;
+    }
 
-err_stop:
-    uct_helper_reader_stop();
-err_close:
-    close(fd);
-    return UCS_ERR_NO_RESOURCE;
+    return UCS_OK;
 }
 
 static void uct_helper_monitor_prepare(void)
@@ -93,7 +80,8 @@ static void uct_helper_monitor_parent(void)
  * would keep the parent's alive */
 static void uct_helper_monitor_child(void)
 {
-    uct_helper_monitor_close();
+    ucs_own_fd_close(&uct_helper_monitor_fd);
+    uct_helper_range_let_go();
     uct_helper_monitor_forget();
 }
 
@@ -133,7 +121,7 @@ void uct_helper_monitor_stop(void)
 {
     pthread_mutex_lock(&uct_helper_monitor_lock);
     if (--uct_helper_monitor_users == 0) {
-        uct_helper_monitor_close();
+        ucs_own_fd_close(&uct_helper_monitor_fd); /* the reader keeps the file */
         uct_helper_reader_stop();
         uct_helper_watched_clear();
     }

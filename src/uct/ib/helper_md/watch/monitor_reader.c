@@ -279,11 +279,13 @@ static void uct_helper_reader_leave(int fd)
 
 static void *uct_helper_reader_main(void *arg)
 {
-    int fd = (int)(intptr_t)arg;
+    ucs_own_fd_t *own = arg;
+    int fd            = ucs_own_fd_number(own);
     int is_apart;
 
     ucs_spawn_enter();
-    is_apart                   = uct_helper_reader_set_apart(fd);
+    /* From here on nobody can put another file there */
+    is_apart = uct_helper_reader_set_apart(fd) && (ucs_own_fd_get(own) >= 0);
     uct_helper_reader_is_apart = is_apart;
     if (is_apart) {
         uct_helper_reader_put_up_bell(fd);
@@ -297,13 +299,13 @@ static void *uct_helper_reader_main(void *arg)
     return NULL;
 }
 
-int uct_helper_reader_start(int fd, const char **reason_p)
+int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p)
 {
     ucs_store_relaxed(&uct_helper_reader_is_stopped, 0);
     ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
     sem_init(&uct_helper_reader_ready, 0, 0);
     if (ucs_spawn(&uct_helper_reader_id, UCT_HELPER_READER_STACK_SIZE,
-                  uct_helper_reader_main, (void *)(intptr_t)fd) != 0) {
+                  uct_helper_reader_main, own) != 0) {
         *reason_p = "a thread for userfaultfd is refused";
         goto err;
     }

@@ -5,6 +5,7 @@
 #define UCT_HELPER_MONITOR_READER_H_
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/own_fd.h>
 
 /**
  * @file monitor_reader.h
@@ -18,14 +19,14 @@ BEGIN_C_DECLS
 /**
  * Start the thread.
  *
- * @param [in]  fd        A userfaultfd. The thread has a reference of its own,
+ * @param [in]  own       A userfaultfd. The thread has a reference of its own,
  *                        in a table of descriptors of its own; the caller's
  *                        stays the caller's.
  * @param [out] reason_p  On failure what was refused, a constant string.
  *
  * @return Zero if it cannot be had.
  */
-int uct_helper_reader_start(int fd, const char **reason_p);
+int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p);
 
 
 /**

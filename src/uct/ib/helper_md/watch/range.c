@@ -51,8 +51,10 @@ static __thread struct {
     uintptr_t start, end;
 } uct_helper_range_stack;
 
-/* For questions about single mappings, as long as the monitor runs. It is the
- * memory of this process that it shows: a child has another, and forgets it. */
+/* For all questions while there are domains. It is the memory of this process that
+ * it shows: a child has another, and forgets it. Opened for each question it would
+ * be closed as often, and a program that closes what it does not know may have a
+ * file of its own under that number by then. */
 static ucs_own_fd_t uct_helper_range_maps = UCS_OWN_FD_INIT;
 
 
@@ -247,46 +249,47 @@ static int uct_helper_range_feed_parsed(void *arg, const ucs_maps_vma_t *vma)
     return uct_helper_range_feed(arg, vma);
 }
 
-/* @return For questions about single mappings, or -1 */
-static int uct_helper_range_begin(int *is_kept_p)
+/* @return For questions about single mappings, or -1, also if the program has
+ * closed what was kept; the caller closes what own keeps then */
+static int uct_helper_range_begin(ucs_own_fd_t *own)
 {
-    int fd = ucs_own_fd_get(&uct_helper_range_maps);
-
-    *is_kept_p = (fd >= 0);
-    return *is_kept_p ? fd : ucs_maps_open();
+    return (ucs_own_fd_number(&uct_helper_range_maps) >= 0) ?
+                   ucs_own_fd_get(&uct_helper_range_maps) :
+                   ucs_maps_open(own);
 }
 
-static void uct_helper_range_end(int fd, int is_kept)
+/* The program has closed it: nothing is known of any memory from now on */
+static int uct_helper_range_is_lost(void)
 {
-    if (!is_kept) {
-        close(fd);
-    }
+    return (ucs_own_fd_number(&uct_helper_range_maps) >= 0) &&
+           (ucs_own_fd_get(&uct_helper_range_maps) < 0);
 }
 
 static int uct_helper_range_ask_query(uct_helper_range_sum_t *sum)
 {
-    int is_kept;
-    int fd = uct_helper_range_begin(&is_kept);
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    int fd           = uct_helper_range_begin(&own);
     int ret;
 
     if (fd < 0) {
         return -ENOENT;
     }
     ret = uct_helper_range_query(fd, sum);
-    uct_helper_range_end(fd, is_kept);
+    ucs_own_fd_close(&own);
     return ret;
 }
 
 static int uct_helper_range_ask_parse(uct_helper_range_sum_t *sum)
 {
-    int fd = ucs_maps_open();
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    int fd           = ucs_maps_open(&own);
     int ret;
 
     if (fd < 0) {
         return -ENOENT;
     }
     ret = ucs_maps_each(fd, uct_helper_range_feed_parsed, sum);
-    close(fd);
+    ucs_own_fd_close(&own);
     return ret;
 }
 
@@ -298,6 +301,9 @@ static int uct_helper_range_ask(uct_helper_range_way_t way,
     if (way != UCT_HELPER_RANGE_WAY_PARSE) {
         ret = uct_helper_range_ask_query(sum);
     }
+    if (uct_helper_range_is_lost()) {
+        return -EBADF;
+    }
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
          (sum->next == sum->start))) {
@@ -308,10 +314,8 @@ static int uct_helper_range_ask(uct_helper_range_way_t way,
 
 void uct_helper_range_keep(void)
 {
-    int fd = ucs_maps_open();
-
-    if ((fd >= 0) && !ucs_own_fd_set(&uct_helper_range_maps, fd)) {
-        close(fd);
+    if (ucs_own_fd_number(&uct_helper_range_maps) < 0) {
+        (void)ucs_maps_open(&uct_helper_range_maps);
     }
 }
 
@@ -378,12 +382,13 @@ void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
                            void *arg)
 {
     uct_helper_range_visit_t each = {.visit = visit, .arg = arg};
+    ucs_own_fd_t own              = UCS_OWN_FD_INIT;
     int fd;
 
-    fd = ucs_maps_open();
+    fd = ucs_maps_open(&own);
     if (fd >= 0) {
         (void)ucs_maps_each(fd, uct_helper_range_visit_one, &each);
-        close(fd);
+        ucs_own_fd_close(&own);
     }
 }
 
@@ -392,12 +397,12 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
                                                void *arg),
                                  void *arg)
 {
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
     ucs_maps_vma_t vma;
-    int is_kept;
     int ret;
     int fd;
 
-    fd = uct_helper_range_begin(&is_kept);
+    fd = uct_helper_range_begin(&own);
     if (fd < 0) {
         return 0;
     }
@@ -411,7 +416,7 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
         }
         start = vma.end;
     }
-    uct_helper_range_end(fd, is_kept);
+    ucs_own_fd_close(&own);
     return (ret == 0) || (ret == -ENOENT);
 }
 

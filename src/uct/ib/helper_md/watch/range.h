@@ -90,9 +90,10 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
 
 
 /**
- * Keep what is asked open from now on, instead of opening it for each question,
- * which takes longer than the question. Where it cannot be had, or the program
- * closes or replaces it, it is opened each time again. One thread at a time.
+ * Keep what is asked open from now on, if it is not kept yet, instead of opening it
+ * for each question, which takes longer than the question. Where it cannot be had
+ * it is opened each time. Once the program has closed or replaced it, each answer
+ * is UCT_HELPER_RANGE_UNKNOWN. One thread at a time.
  */
 void uct_helper_range_keep(void);
 

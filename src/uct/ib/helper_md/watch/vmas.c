@@ -7,11 +7,10 @@
 #include <ucs/sys/clock.h>
 #include <ucs/sys/maps.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_fd.h>
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define UCT_HELPER_VMAS_PERIOD_NS UINT64_C(1000000000)
 
@@ -28,26 +27,17 @@ long uct_helper_vmas_limit(void)
 {
     long limit = ucs_load_relaxed(&uct_helper_vmas_set);
     char text[32];
-    ssize_t length;
-    int fd;
 
     if (limit > 0) {
         return limit;
     }
 
-    fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (ucs_own_fd_read_text("/proc/sys/vm/max_map_count", text,
+                             sizeof(text)) <= 0) {
         return LONG_MAX;
     }
 
-    length = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (length <= 0) {
-        return LONG_MAX;
-    }
-
-    text[length] = '\0';
-    limit        = atol(text);
+    limit = atol(text);
     return (limit > 0) ? limit : LONG_MAX;
 }
 

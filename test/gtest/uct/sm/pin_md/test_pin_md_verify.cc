@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
+#include <fcntl.h>
 #include <functional>
 #include <string>
 #include <sys/syscall.h>
@@ -52,6 +54,46 @@ protected:
     {
         uct_pin_md_delegate_verify(md());
         EXPECT_EQ(UCS_OK, dereg(memh));
+    }
+
+    void replace_descriptors()
+    {
+        mapping buffer(64 * kB);
+        FILE *file = tmpfile();
+        char byte  = 0, found[4] = "";
+        std::vector<int> replaced;
+        bool was_open[64];
+        uct_mem_h memh;
+
+        ASSERT_NE(nullptr, file);
+        ASSERT_EQ(3, pwrite(fileno(file), "own", 3, 0));
+        for (int fd = 0; fd < 64; ++fd) {
+            was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+        }
+        attach_verify();
+        memh = must_reg(buffer.at(0), buffer.length);
+        for (int fd = 0; fd < 64; ++fd) {
+            if (!was_open[fd] && (fcntl(fd, F_GETFD) >= 0)) {
+                EXPECT_EQ(fd, dup2(fileno(file), fd));
+                replaced.push_back(fd);
+            }
+        }
+        EXPECT_LE(3u, replaced.size());
+
+        EXPECT_EQ(0, differs(memh));
+        EXPECT_NE(UCS_OK, uct_pin_md_read(md(), memh, (uintptr_t)buffer.at(0),
+                                          &byte, 1));
+        EXPECT_NE(UCS_OK, uct_pin_md_write(md(), memh, (uintptr_t)buffer.at(0),
+                                           &byte, 1));
+        (void)dereg(memh);
+        close_md();
+        for (int fd : replaced) {
+            EXPECT_EQ(0, lseek(fd, 0, SEEK_CUR)) << fd;
+            EXPECT_EQ(0, close(fd));
+        }
+        EXPECT_EQ(3, pread(fileno(file), found, sizeof(found), 0));
+        EXPECT_STREQ("own", found);
+        fclose(file);
     }
 
     uct_pin_difference_t difference = {};
@@ -306,6 +348,22 @@ TEST_F(pin_md_verify, no_call_is_cancelled_half_way)
         user.join();
         ASSERT_TRUE(is_done) << "call " << &call - &calls[0];
     }
+}
+
+/* Files of its own in place of all that the domain has opened. In a child, for
+ * what was pinned is let go when the kernel finds the time. */
+TEST_F(pin_md_verify, descriptors_of_the_program_are_left_alone)
+{
+    int status = -1;
+    pid_t pid  = fork();
+
+    if (pid == 0) {
+        alarm(20);
+        replace_descriptors();
+        _exit(HasFailure());
+    }
+    ASSERT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_EQ(0, status);
 }
 
 TEST_F(pin_md_verify, child_of_a_fork_compares_nothing)
