@@ -18,10 +18,10 @@ static _Atomic(ucp_door_slot_t*) ucp_door_slots;
 static _Atomic(unsigned) ucp_door_is_open;
 
 
-/* From the linker: the section of all slots */
-extern ucp_door_slot_t __start_ucp_door_slots[]
+/* From the linker: the addresses of all slots */
+extern ucp_door_slot_t *const __start_ucp_door_slots[]
         __attribute__((visibility("hidden")));
-extern ucp_door_slot_t __stop_ucp_door_slots[]
+extern ucp_door_slot_t *const __stop_ucp_door_slots[]
         __attribute__((visibility("hidden")));
 
 
@@ -107,11 +107,11 @@ ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller)
 
 void ucp_door_slots_find(const void *caller)
 {
-    ucp_door_slot_t *slot;
+    ucp_door_slot_t *const *slot;
 
     for (slot = __start_ucp_door_slots; slot < __stop_ucp_door_slots; ++slot) {
-        if (ucs_load_relaxed(&slot->real) == NULL) {
-            (void)ucp_door_slot_find(slot, caller);
+        if (ucs_load_relaxed(&(*slot)->real) == NULL) {
+            (void)ucp_door_slot_find(*slot, caller);
         }
     }
 }

@@ -101,8 +101,11 @@ END_C_DECLS
 #  define UCP_DOOR_SYMBOL(_name)
 #endif
 
-/* All slots lie in one section, whose bounds the linker knows */
-#define UCP_DOOR_SLOT __attribute__((section("ucp_door_slots"), used))
+/* The addresses of all slots lie in one section, whose bounds the linker knows.
+ * Not the slots: compilers align what is large, and leave gaps. */
+#define UCP_DOOR_SLOT(_slot) \
+    static ucp_door_slot_t *const _slot##_address \
+            __attribute__((section("ucp_door_slots"), used)) = &_slot;
 
 /** The type of UCP's function, and UCP's function, in what the door does. */
 #define UCP_DOOR_REAL(_name) \
@@ -120,12 +123,13 @@ END_C_DECLS
     _ret _name _params UCP_DOOR_SYMBOL(_name); \
     static _ret _name##_first _params; \
     static _ret _name##_heard _params; \
-    static ucp_door_slot_t _name##_slot UCP_DOOR_SLOT = { \
+    static ucp_door_slot_t _name##_slot = { \
         .entry = (ucp_door_func_t)_name##_first, \
         .name  = #_name, \
         .first = (ucp_door_func_t)_name##_first, \
         .heard = (ucp_door_func_t)_name##_heard \
     }; \
+    UCP_DOOR_SLOT(_name##_slot) \
     __attribute__((visibility("default"))) UCP_DOOR_JUMPS _ret _name _params \
     { \
         /* [O-REAL] The acquire pairs with the release of what found UCP's \
