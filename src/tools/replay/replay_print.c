@@ -38,6 +38,7 @@ static void replay_figures_sum(replay_figures_t *sum,
     sum->over_ceiling      += figures->over_ceiling;
     sum->pinned_peak_bytes += figures->pinned_peak_bytes;
     sum->pinned_byte_ns    += figures->pinned_byte_ns;
+    ucs_regcache_why_add(&sum->why, &figures->why);
 }
 
 static void replay_row_sum(replay_row_t *sum, const replay_row_t *row)
@@ -270,6 +271,17 @@ static void replay_print_row(const replay_outcome_t *outcome,
     fputc('\n', stream);
 }
 
+/* In the lines of the report, so that they can be compared */
+static void replay_print_why(const replay_outcome_t *outcome,
+                             const replay_row_t *row, FILE *stream)
+{
+    const replay_row_t *leave = replay_row_of(outcome, REPLAY_ROW_LEAVE);
+
+    fprintf(stream, "%s:\n", row->name);
+    ucs_regcache_why_print(&row->stats.why, leave->stats.pinned_byte_ns,
+                           outcome->total_ns, "", stream);
+}
+
 static void replay_print_table(const replay_outcome_t *outcome,
                                const replay_options_t *options, FILE *stream)
 {
@@ -300,6 +312,11 @@ static void replay_print_table(const replay_outcome_t *outcome,
             options->is_equal ? " predict same" : "");
     for (i = 0; i < outcome->row_count; ++i) {
         replay_print_row(outcome, &outcome->rows[i], options, stream);
+    }
+    for (i = 0; i < outcome->row_count; ++i) {
+        if (outcome->rows[i].kind == REPLAY_ROW_POLICY) {
+            replay_print_why(outcome, &outcome->rows[i], stream);
+        }
     }
     fputc('\n', stream);
 }
@@ -415,6 +432,23 @@ static void replay_json_once(json_t *object, const replay_outcome_t *outcome,
     }
 }
 
+static void replay_json_why(json_t *object, const ucs_regcache_why_t *why)
+{
+    int i;
+
+    /* in_use_byte_seconds is the limit of all rows already */
+    for (i = UCS_REGCACHE_HELD_IN_USE + 1; i < UCS_REGCACHE_HELD_LAST; ++i) {
+        json_object_set_new(object, ucs_regcache_held_names[i].key,
+                            REPLAY_JSON_NS(why->held_byte_ns[i]));
+    }
+    for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
+        json_object_set_new(object, ucs_regcache_lost_names[i].key,
+                            REPLAY_JSON_NS(why->lost_ns[i]));
+    }
+    json_object_set_new(object, "registered_ahead", json_integer(why->ahead));
+    json_object_set_new(object, "ahead_seconds", REPLAY_JSON_NS(why->ahead_ns));
+}
+
 /* What is not of every row */
 static void replay_json_asked(json_t *object, const replay_outcome_t *outcome,
                               const replay_row_t *row)
@@ -428,6 +462,7 @@ static void replay_json_asked(json_t *object, const replay_outcome_t *outcome,
     }
     if (row->kind == REPLAY_ROW_POLICY) { /* its core is the helper's own */
         replay_json_once(object, outcome, row);
+        replay_json_why(object, &row->stats.why);
         json_object_set_new(object, "helper_lost_seconds", json_real(0));
     }
     if (row->speed.seconds > 0) {

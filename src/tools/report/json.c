@@ -4,8 +4,7 @@
 #include "report.h"
 
 
-/* A percentile that no rank has sampled is null, as is what a rank did not
- * tell */
+/* A percentile that no rank has sampled is null */
 static json_t *tool_json_field(const tool_report_t *report,
                                const tool_field_t *field)
 {
@@ -18,15 +17,8 @@ static json_t *tool_json_field(const tool_report_t *report,
     case TOOL_FIELD_WHOLE:
     case TOOL_FIELD_SAMPLES:
         return json_integer(*tool_field_whole(report, field));
-    case TOOL_FIELD_TOLD_WHOLE:
-        return (*tool_field_whole(report, field) < 0) ?
-                       json_null() :
-                       json_integer(*tool_field_whole(report, field));
     case TOOL_FIELD_MEAN:
     case TOOL_FIELD_WORST:
-    case TOOL_FIELD_TOLD:
-    case TOOL_FIELD_TOLD_MOST:
-    case TOOL_FIELD_TOLD_PRICE:
         return (real < 0) ? json_null() : json_real(real);
     default:
         return json_real(real);

@@ -35,8 +35,7 @@ tool_merge_fits(const tool_merge_t *merge, const tool_report_t *report)
     const tool_field_t *field;
 
     for (field = tool_fields; field->key != NULL; ++field) {
-        if (((field->kind == TOOL_FIELD_WHOLE) ||
-             (field->kind == TOOL_FIELD_TOLD_WHOLE)) &&
+        if ((field->kind == TOOL_FIELD_WHOLE) &&
             (*tool_field_whole(&merge->total, field) >
              (TOOL_REPORT_WHOLE_MAX - *tool_field_whole(report, field)))) {
             tool_message("%s: the ranks' sum of '%s' is too large",
@@ -67,17 +66,9 @@ static void tool_merge_sum(tool_merge_t *merge, const tool_report_t *report)
         case TOOL_FIELD_REAL:
             *total += value;
             break;
-        case TOOL_FIELD_TOLD:
-            *total = ((*total < 0) || (value < 0)) ? -1 : *total + value;
-            break;
-        case TOOL_FIELD_TOLD_WHOLE:
-            *whole = ((*whole < 0) || (*tool_field_whole(report, field) < 0)) ?
-                             -1 : *whole + *tool_field_whole(report, field);
-            break;
         case TOOL_FIELD_LONGEST:
         case TOOL_FIELD_ADDED:
         case TOOL_FIELD_WORST:
-        case TOOL_FIELD_TOLD_MOST:
             *total = ((merge->count == 0) || (value > *total)) ? value : *total;
             break;
         default: /* when all are there */
@@ -189,12 +180,6 @@ static void tool_merge_price(tool_merge_t *merge)
     tool_report_t *total = &merge->total;
     double leave         = total->leave_pinned_peak_bytes *
                            total->elapsed_seconds;
-
-    if ((total->lost_seconds < 0) || (total->helper_lost_seconds < 0) ||
-        (total->max_slowdown < 0)) {
-        total->price_j = -1;
-        return;
-    }
 
     total->price_j = (leave > 0) ? total->max_slowdown *
                                            total->pinned_byte_seconds / leave :

@@ -123,17 +123,6 @@ tool_report_get_object(const char *file, const json_t *object,
     return NULL;
 }
 
-/* What an older helper did not write */
-static void
-tool_report_miss_field(const tool_field_t *field, tool_report_t *report)
-{
-    if (field->kind == TOOL_FIELD_TOLD_WHOLE) {
-        *tool_field_whole(report, field) = -1;
-    } else {
-        *tool_field_real(report, field) = -1;
-    }
-}
-
 static int
 tool_report_get_field(const char *file, const json_t *object,
                       const tool_field_t *field, tool_report_t *report)
@@ -146,12 +135,6 @@ tool_report_get_field(const char *file, const json_t *object,
         return -1;
     }
 
-    if (tool_field_may_miss(field) &&
-        (json_object_get(object, key) == NULL)) {
-        tool_report_miss_field(field, report);
-        return 0;
-    }
-
     switch (field->kind) {
     case TOOL_FIELD_TEXT:
     case TOOL_FIELD_PARTS:
@@ -159,8 +142,7 @@ tool_report_get_field(const char *file, const json_t *object,
                                     tool_field_text(report, field));
     case TOOL_FIELD_ID:
     case TOOL_FIELD_WHOLE:
-    case TOOL_FIELD_SAMPLES:
-    case TOOL_FIELD_TOLD_WHOLE: /* -1: the rank is not known */
+    case TOOL_FIELD_SAMPLES: /* -1: the rank is not known */
         return tool_report_get_whole(file, object, key,
                                      !strcmp(key, "rank") ? -1 : 0,
                                      tool_field_whole(report, field));
@@ -215,9 +197,9 @@ static int tool_report_get_node(const char *file, const json_t *object,
 
     report->node = json_object();
     for (key = tool_report_node_keys; *key != NULL; ++key) {
-        value = json_object_get(object, *key);
+        value = tool_report_get(file, object, *key);
         if (value == NULL) {
-            continue;
+            return -1;
         } else if (!json_is_null(value) && !json_is_string(value) &&
                    !json_is_number(value)) {
             return tool_report_fail(file, "'%s' is neither null nor a string "
@@ -269,6 +251,21 @@ static int tool_report_get_all(const char *file, const json_t *object,
     return tool_report_get_notes(file, object, report);
 }
 
+/* Each is written with twelve digits */
+static int tool_report_check_sum(const char *file, const char *key, double whole,
+                                 const double *parts, size_t count)
+{
+    double sum = 0;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        sum += parts[i];
+    }
+    return (fabs(sum - whole) <= 1e-6 * whole) ? 0 :
+           tool_report_fail(file, "'%s' (%g) is not the sum of its parts (%g)",
+                            key, whole, sum);
+}
+
 static int tool_report_check(const char *file, const tool_report_t *report)
 {
     int64_t sum = report->on_time + report->late + report->missed +
@@ -278,6 +275,13 @@ static int tool_report_check(const char *file, const tool_report_t *report)
         return tool_report_fail(file, "'uses' (%jd) is not on_time + late + "
                                       "missed + cold (%jd)",
                                 (intmax_t)report->uses, (intmax_t)sum);
+    }
+    if ((tool_report_check_sum(file, "pinned_byte_seconds",
+                               report->pinned_byte_seconds, report->held,
+                               UCS_REGCACHE_HELD_LAST) != 0) ||
+        (tool_report_check_sum(file, "lost_seconds", report->lost_seconds,
+                               report->lost, UCS_REGCACHE_LOST_LAST) != 0)) {
+        return -1;
     }
     return 0;
 }

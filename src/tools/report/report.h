@@ -5,6 +5,7 @@
 #define UCX_HELPER_TOOL_REPORT_H_
 
 #include <tools/tool.h>
+#include <ucs/regcache/why.h>
 
 #include <jansson.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
  */
 
 /** What is read; another version is refused. */
-#define TOOL_REPORT_VERSION 1
+#define TOOL_REPORT_VERSION 2
 
 /** Largest whole number that is read: all JSON readers keep it exactly. */
 #define TOOL_REPORT_WHOLE_MAX ((int64_t)1 << 53)
@@ -35,7 +36,9 @@ typedef struct tool_report_model {
 
 /**
  * One rank's figures, or those of all ranks.
- * Invariant: uses == on_time + late + missed + cold.
+ * Invariants: uses == on_time + late + missed + cold; what is held for each
+ * reason adds up to pinned_byte_seconds, what is lost by each cause to
+ * lost_seconds.
  */
 typedef struct tool_report {
     char                *file; /**< Where it was read; not in the JSON */
@@ -57,7 +60,9 @@ typedef struct tool_report {
     int64_t             leave_pinned_bytes;
     int64_t             leave_pinned_peak_bytes;
     double              leave_pinned_byte_seconds;
-    double              in_use_byte_seconds;
+    double              held[UCS_REGCACHE_HELD_LAST]; /**< byte-seconds */
+    int64_t             registered_ahead;
+    double              ahead_seconds; /**< that these waited for uses */
     int64_t             in_use_peak_bytes;
     int64_t             uses;
     int64_t             on_time;
@@ -67,7 +72,6 @@ typedef struct tool_report {
     int64_t             wasted;
     int64_t             evicted;
     int64_t             invalidated;
-    /* Negative where an older helper did not tell */
     int64_t             heard;
     int64_t             heard_lost;
     int64_t             announced;
@@ -76,17 +80,13 @@ typedef struct tool_report {
     int64_t             idle_steps;
     int64_t             helper_switches;
     double              helper_cpu_seconds;
-    /* Negative where an older helper did not tell */
-    double              lost_seconds;        /**< In uses, those that waited
-                                                  included */
-    double              late_seconds;        /**< Of that: waited */
+    double              lost_seconds;        /**< By ranks */
+    double              lost[UCS_REGCACHE_LOST_LAST]; /**< Its parts */
     double              helper_lost_seconds; /**< Helpers on busy cores */
     double              max_slowdown;        /**< Share of the run time */
     double              price_j;             /**< Share of the run time */
     int64_t             soft_ceiling_bytes;
     int64_t             soft_ceiling_raises;
-    int64_t             floors;              /**< Times that all was left
-                                                  pinned for a while */
     int64_t             registrations; /**< Made */
     int64_t             repinned;      /**< Of them, of what was given up */
     int64_t             prefetched;    /**< Of them, by a device that pages */
@@ -98,8 +98,7 @@ typedef struct tool_report {
     tool_report_model_t register_model;
     tool_report_model_t deregister_model;
     tool_list_t         notes;
-    json_t              *node; /**< Keys that only the ranks have; not those
-                                    that an older helper did not write */
+    json_t              *node; /**< Keys that only the ranks have */
 } tool_report_t;
 
 /** How a field is read, written and merged. */
@@ -115,11 +114,7 @@ typedef enum tool_field_kind {
     TOOL_FIELD_WORST,   /**< double or null, maximum */
     TOOL_FIELD_MEAN,    /**< double or null, weighted mean */
     TOOL_FIELD_TERM,    /**< double of any sign, weighted mean */
-    /* Those may be missing, and are then -1 or null */
-    TOOL_FIELD_TOLD,        /**< double, sum if all ranks tell */
-    TOOL_FIELD_TOLD_WHOLE,  /**< int64_t, sum if all ranks tell */
-    TOOL_FIELD_TOLD_MOST,   /**< double, maximum of those that tell */
-    TOOL_FIELD_TOLD_PRICE   /**< double, computed from the other sums */
+    TOOL_FIELD_PRICE    /**< double, computed from the other sums */
 } tool_field_kind_t;
 
 /** A field; the table holds them in the order of the JSON. */
@@ -130,12 +125,6 @@ typedef struct tool_field {
     size_t            offset;  /**< In tool_report_t */
     size_t            weight;  /**< Offset of the int64_t that weighs it */
 } tool_field_t;
-
-/** May a report lack a field of this kind? */
-static inline int tool_field_may_miss(const tool_field_t *field)
-{
-    return field->kind >= TOOL_FIELD_TOLD;
-}
 
 /** All fields but the notes; the last has no key. */
 extern const tool_field_t tool_fields[];

@@ -74,7 +74,7 @@ static void tool_table_add_memory(tool_table_t *table, const char *name,
     double average = tool_table_average(report->pinned_byte_seconds, elapsed);
     double leave   = tool_table_average(report->leave_pinned_byte_seconds,
                                         elapsed);
-    double limit   = tool_table_average(report->in_use_byte_seconds, elapsed);
+    double limit   = tool_table_average(report->held[UCS_REGCACHE_HELD_IN_USE], elapsed);
     char *where    = (report->file == NULL) ? /* all */
                              tool_strdup("") :
                              tool_format("%s:%jd", report->host,
@@ -127,17 +127,9 @@ static void tool_table_add_uses(tool_table_t *table, const char *name,
     });
 }
 
-/* What waited for registrations under way is a part of what uses lost */
-static double tool_table_registering(const tool_report_t *report)
-{
-    return ((report->lost_seconds < 0) || (report->late_seconds < 0)) ?
-                   -1 : report->lost_seconds - report->late_seconds;
-}
-
 static double tool_table_lost(const tool_report_t *report)
 {
-    return ((report->lost_seconds < 0) || (report->helper_lost_seconds < 0)) ?
-                   -1 : report->lost_seconds + report->helper_lost_seconds;
+    return report->lost_seconds + report->helper_lost_seconds;
 }
 
 /* Leave pinned's most, all of the time */
@@ -146,28 +138,24 @@ static double tool_table_most(const tool_report_t *report)
     return report->leave_pinned_peak_bytes * report->elapsed_seconds;
 }
 
-static void tool_table_add_price(tool_table_t *table, const char *name,
-                                 const tool_report_t *report, double seconds)
+static void tool_table_add_why(tool_table_t *table, const char *name,
+                               const tool_report_t *report, double seconds)
 {
-    char buf[9][TOOL_UNITS_MAX];
+    const char *cells[TOOL_TABLE_COLUMNS] = {name};
+    char buf[TOOL_TABLE_COLUMNS][TOOL_UNITS_MAX];
+    int i;
 
-    tool_table_add(table, (const char*[]){
-        name,
-        tool_units_print_fine_share(tool_table_lost(report), seconds, buf[0]),
-        tool_units_print_fine_share(tool_table_registering(report), seconds,
-                                    buf[1]),
-        tool_units_print_fine_share(report->late_seconds, seconds, buf[2]),
-        tool_units_print_fine_share(report->helper_lost_seconds, seconds,
-                                    buf[3]),
-        tool_units_print_share(report->pinned_byte_seconds,
-                               tool_table_most(report), buf[4]),
-        tool_units_print_share(report->pinned_peak_bytes,
-                               report->leave_pinned_peak_bytes, buf[5]),
-        tool_units_print_fine_share(report->price_j, 1, buf[6]),
-        tool_units_print_fine_share(report->max_slowdown, 1, buf[7]),
-        (report->soft_ceiling_bytes > 0) ?
-                tool_units_print_bytes(report->soft_ceiling_bytes, buf[8]) : "-"
-    });
+    cells[1] = tool_units_print_share(report->pinned_byte_seconds,
+                                      tool_table_most(report), buf[1]);
+    for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
+        cells[2 + i] = tool_units_print_share(report->held[i],
+                                              report->pinned_byte_seconds,
+                                              buf[2 + i]);
+    }
+    cells[8] = tool_units_print_fine_share(tool_table_lost(report), seconds,
+                                           buf[8]);
+    cells[9] = tool_units_print_fine_share(report->price_j, 1, buf[9]);
+    tool_table_add(table, cells);
 }
 
 /* The sum of all ranks, then each */
@@ -261,7 +249,7 @@ static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
     fputc('\n', stream);
 }
 
-/* Nothing where an older helper wrote, or no helper thread ran, which hears */
+/* Nothing where no helper thread ran, which hears */
 static void tool_table_print_heard(const tool_report_t *total, FILE *stream)
 {
     if (total->heard > 0) {
@@ -273,7 +261,7 @@ static void tool_table_print_heard(const tool_report_t *total, FILE *stream)
                 (intmax_t)total->announced,
                 (intmax_t)total->announced_on_time,
                 (intmax_t)total->idle_steps);
-    } else if ((total->heard == 0) && (total->helper_cpu_seconds > 0)) {
+    } else if (total->helper_cpu_seconds > 0) {
         fprintf(stream,
                 "nothing was heard at UCP's entry points: they could not be "
                 "interposed, or the\nprogram does not call them; the helper "
@@ -281,44 +269,44 @@ static void tool_table_print_heard(const tool_report_t *total, FILE *stream)
     }
 }
 
-static void tool_table_print_price(const tool_merge_t *merge, FILE *stream)
+static void tool_table_print_why(const tool_merge_t *merge, FILE *stream)
 {
     const tool_report_t *total = &merge->total;
-    double seconds             = merge->rank_seconds;
-    char buf[8][TOOL_UNITS_MAX];
+    ucs_regcache_why_t why     = {};
+    char buf[4][TOOL_UNITS_MAX];
+    int i;
 
-    if ((total->uses == 0) || (total->price_j < 0)) {
-        return; /* nothing to price, or an older helper */
+    if (total->uses == 0) {
+        return; /* nothing to price */
     }
     fprintf(stream,
-            "time lost: %s of the run (registering in uses %s, waiting for "
-            "registrations %s, by the helper on busy cores %s)\n",
-            tool_units_print_fine_share(tool_table_lost(total), seconds,
-                                        buf[0]),
-            tool_units_print_fine_share(tool_table_registering(total), seconds,
-                                        buf[1]),
-            tool_units_print_fine_share(total->late_seconds, seconds, buf[2]),
-            tool_units_print_fine_share(total->helper_lost_seconds, seconds,
-                                        buf[3]));
-    fprintf(stream,
-            "memory held: %s of leave pinned's most over time, %s at the peak; "
-            "time and memory\ntogether cost %s of the run, where leaving all "
-            "pinned costs %s\n",
-            tool_units_print_share(total->pinned_byte_seconds,
-                                   tool_table_most(total), buf[4]),
-            tool_units_print_share(total->pinned_peak_bytes,
-                                   total->leave_pinned_peak_bytes, buf[5]),
-            tool_units_print_fine_share(total->price_j, 1, buf[6]),
-            tool_units_print_fine_share(total->max_slowdown, 1, buf[7]));
+            "time lost: %s of the run, by helpers on busy cores %s of it; time "
+            "and memory\ntogether cost %s of the run, where leaving all pinned "
+            "costs %s\n",
+            tool_units_print_fine_share(tool_table_lost(total),
+                                        merge->rank_seconds, buf[0]),
+            tool_units_print_share(total->helper_lost_seconds,
+                                   tool_table_lost(total), buf[1]),
+            tool_units_print_fine_share(total->price_j, 1, buf[2]),
+            tool_units_print_fine_share(total->max_slowdown, 1, buf[3]));
+    for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
+        why.held_byte_ns[i] = total->held[i] * 1e9;
+    }
+    for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
+        why.lost_ns[i] = (uint64_t)(total->lost[i] * 1e9);
+    }
+    why.ahead    = total->registered_ahead;
+    why.ahead_ns = (uint64_t)(total->ahead_seconds * 1e9);
+    ucs_regcache_why_print(&why, total->leave_pinned_byte_seconds * 1e9,
+                           merge->rank_seconds * 1e9, "", stream);
 }
 
 static void tool_table_print_covers(const tool_report_t *total, FILE *stream)
 {
     char buf[2][TOOL_UNITS_MAX];
 
-    if ((total->covers <= 0) || (total->spared_seconds < 0) ||
-        (total->lost_seconds < 0)) {
-        return; /* none, or an older helper */
+    if (total->covers == 0) {
+        return;
     }
     fprintf(stream,
             "neighbours: %jd uses asked, %jd registrations made, %jd of them "
@@ -364,32 +352,18 @@ static void tool_table_print_costs(const tool_report_t *total, FILE *stream)
                            mark, stream);
 }
 
-/* Not where only older helpers wrote */
-static void tool_table_print_prices(const tool_merge_t *merge, FILE *stream)
-{
-    tool_table_t table = {.left = 1};
-
-    if (merge->total.max_slowdown < 0) {
-        return;
-    }
-    tool_table_add(&table, (const char*[]){
-        "rank", "time lost", "registering", "waiting", "helper", "held", "peak",
-        "together", "left pinned", "ceiling"
-    });
-    tool_table_print_ranks(merge, table, tool_table_add_price, stream);
-}
-
 void tool_table_print(const tool_merge_t *merge, FILE *stream)
 {
     tool_table_t memory = {.left = 2};
     tool_table_t uses   = {.left = 1};
+    tool_table_t why    = {.left = 1};
     size_t i;
 
     tool_table_print_head(merge, stream);
     tool_table_print_saved(merge, stream);
     tool_table_print_missed(merge, stream);
     tool_table_print_heard(&merge->total, stream);
-    tool_table_print_price(merge, stream);
+    tool_table_print_why(merge, stream);
     tool_table_print_covers(&merge->total, stream);
     tool_table_print_costs(&merge->total, stream);
     for (i = 0; i < merge->total.notes.count; ++i) {
@@ -405,5 +379,9 @@ void tool_table_print(const tool_merge_t *merge, FILE *stream)
         "evicted", "invalidated", "helper"
     });
     tool_table_print_ranks(merge, uses, tool_table_add_uses, stream);
-    tool_table_print_prices(merge, stream);
+    tool_table_add(&why, (const char*[]){
+        "rank", "held", "in use", "kept", "ahead", "unknown", "late", "other",
+        "time lost", "together"
+    });
+    tool_table_print_ranks(merge, why, tool_table_add_why, stream);
 }

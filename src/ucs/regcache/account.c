@@ -45,6 +45,17 @@ ucs_regcache_account_first_why(ucs_regcache_h cache,
                    UCS_REGCACHE_HELD_SOON;
 }
 
+/* Until when, ns */
+static uint64_t
+ucs_regcache_account_first_kept(ucs_regcache_h cache,
+                                const ucs_regcache_region_t *region)
+{
+    return (ucs_regcache_idle_is_queued(ucs_load_relaxed(&region->idle)) &&
+            !cache->plan.ops->keeps) ?
+                   0 :
+                   UCS_REGCACHE_TIME_NEVER;
+}
+
 /* ns of the use that is under way; what began before it was pinned is no time
  * in which it was held */
 static uint64_t ucs_regcache_account_under_way(ucs_regcache_region_t *region,
@@ -67,10 +78,7 @@ static void ucs_regcache_account_pinned(ucs_regcache_h cache,
     ucs_store_relaxed(&region->why,
                       ucs_regcache_account_first_why(cache, region));
     ucs_store_relaxed(&region->kept,
-                      ucs_regcache_idle_is_queued(
-                              ucs_load_relaxed(&region->idle)) ?
-                              0 :
-                              UCS_REGCACHE_TIME_NEVER);
+                      ucs_regcache_account_first_kept(cache, region));
 }
 
 void ucs_regcache_account_region(ucs_regcache_h cache,
@@ -139,12 +147,20 @@ static void ucs_regcache_account_idle(ucs_regcache_h cache,
                               (double)late);
 }
 
-/* What was registered ahead has been used: that plan is fulfilled */
-static void ucs_regcache_account_used(ucs_regcache_region_t *region)
+/* What was registered ahead, or announced, has been used: that plan is
+ * fulfilled */
+static void ucs_regcache_account_used(ucs_regcache_h cache,
+                                      ucs_regcache_region_t *region)
 {
-    if (ucs_load_relaxed(&region->why) == UCS_REGCACHE_HELD_AHEAD) {
+    ucs_regcache_held_t why = ucs_load_relaxed(&region->why);
+
+    if (((why == UCS_REGCACHE_HELD_AHEAD) ||
+         (why == UCS_REGCACHE_HELD_OTHER)) &&
+        ucs_regcache_idle_is_queued(ucs_load_relaxed(&region->idle)) &&
+        !(ucs_load_relaxed(&region->word) & UCS_REGCACHE_WORD_DOOMED)) {
         ucs_store_relaxed(&region->why, UCS_REGCACHE_HELD_SOON);
-        ucs_store_relaxed(&region->kept, 0);
+        ucs_store_relaxed(&region->kept,
+                          ucs_regcache_account_first_kept(cache, region));
     }
 }
 
@@ -178,7 +194,7 @@ void ucs_regcache_account_fold(ucs_regcache_h cache,
     region->counted_busy += in_use;
     region->accounted     = now;
     if (uses > 0) {
-        ucs_regcache_account_used(region);
+        ucs_regcache_account_used(cache, region);
     }
 }
 
@@ -204,7 +220,7 @@ void ucs_regcache_account_use(ucs_regcache_h cache, const ucs_use_t *use)
                               (double)(end - start));
     region->counted_busy += end - start;
     region->accounted     = end;
-    ucs_regcache_account_used(region);
+    ucs_regcache_account_used(cache, region);
 }
 
 void ucs_regcache_account_why(ucs_regcache_h cache,

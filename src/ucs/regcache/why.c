@@ -74,13 +74,22 @@ static double ucs_regcache_why_percent(double part, double whole)
     return (whole > 0) ? 100 * part / whole : 0;
 }
 
-static void ucs_regcache_why_line(const char *margin, const char *text,
-                                  double part, double most, double all,
-                                  FILE *stream)
+/* @return Nonzero if there is a line: for nothing there is none */
+static int ucs_regcache_why_line(const char *margin, const char *text,
+                                 double part, double most, double all,
+                                 FILE *stream)
 {
-    fprintf(stream, "%s  %-46s %10.3f %% %9.1f %%", margin, text,
-            ucs_regcache_why_percent(part, most),
-            ucs_regcache_why_percent(part, all));
+    return (part > 0) && fprintf(stream, "%s  %-46s %10.3f %% %9.1f %%", margin,
+                                 text, ucs_regcache_why_percent(part, most),
+                                 ucs_regcache_why_percent(part, all));
+}
+
+static void ucs_regcache_why_ahead(const ucs_regcache_why_t *why, FILE *stream)
+{
+    if (why->ahead > 0) {
+        fprintf(stream, "  by %.3f ms on average, %lu times",
+                why->ahead_ns * 1e-6 / (double)why->ahead, why->ahead);
+    }
 }
 
 void ucs_regcache_why_print(const ucs_regcache_why_t *why, double leave_byte_ns,
@@ -92,21 +101,24 @@ void ucs_regcache_why_print(const ucs_regcache_why_t *why, double leave_byte_ns,
     fprintf(stream, "%s%-46s %14s %11s\n", margin, "why memory is held",
             "of leave pinned", "of all");
     for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
-        ucs_regcache_why_line(margin, ucs_regcache_held_names[i].text,
-                              why->held_byte_ns[i], leave_byte_ns, all, stream);
-        if ((i == UCS_REGCACHE_HELD_AHEAD) && (why->ahead > 0)) {
-            fprintf(stream, "  by %.3f ms on average, %lu times",
-                    why->ahead_ns * 1e-6 / (double)why->ahead, why->ahead);
+        if (ucs_regcache_why_line(margin, ucs_regcache_held_names[i].text,
+                                  why->held_byte_ns[i], leave_byte_ns, all,
+                                  stream)) {
+            if (i == UCS_REGCACHE_HELD_AHEAD) {
+                ucs_regcache_why_ahead(why, stream);
+            }
+            fputc('\n', stream);
         }
-        fputc('\n', stream);
     }
 
     all = (double)ucs_regcache_why_lost(why);
     fprintf(stream, "%s%-46s %14s %11s\n", margin, "why time is lost",
             "of the run", "of all");
     for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
-        ucs_regcache_why_line(margin, ucs_regcache_lost_names[i].text,
-                              (double)why->lost_ns[i], run_ns, all, stream);
-        fputc('\n', stream);
+        if (ucs_regcache_why_line(margin, ucs_regcache_lost_names[i].text,
+                                  (double)why->lost_ns[i], run_ns, all,
+                                  stream)) {
+            fputc('\n', stream);
+        }
     }
 }

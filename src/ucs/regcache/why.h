@@ -76,7 +76,7 @@ void ucs_regcache_why_add(ucs_regcache_why_t *sum,
                           const ucs_regcache_why_t *why);
 
 /**
- * Print both lists, a line each.
+ * Print both lists, a line for each that is not 0.
  *
  * @param [in] leave_byte_ns  What leave pinned holds, for shares of it; 0: not
  *                            known.

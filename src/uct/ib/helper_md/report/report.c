@@ -64,7 +64,6 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->spared_ns               += stats->spared_ns;
     sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
     sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
-    sum->floors                  += stats->floors;
     sum->heard                   += stats->heard;
     sum->announced               += stats->announced;
     sum->announced_on_time       += stats->announced_on_time;

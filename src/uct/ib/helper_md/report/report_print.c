@@ -6,6 +6,7 @@
 #include <ucs/sys/json.h>
 #include <ucs/sys/own_fd.h>
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,85 +65,116 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
     ucs_json_end(json);
 }
 
-static void uct_helper_report_json_memory(ucs_json_t *json,
-                                          const uct_helper_figures_t *figures)
+/* How a figure is kept */
+typedef enum uct_helper_figure_kind {
+    UCT_HELPER_FIGURE_COUNT,   /* uint64_t */
+    UCT_HELPER_FIGURE_SAMPLED, /* uint64_t, null without a hit's sample */
+    UCT_HELPER_FIGURE_NS,      /* uint64_t, ns */
+    UCT_HELPER_FIGURE_BYTE_NS, /* double, byte-ns */
+    UCT_HELPER_FIGURE_REAL     /* double */
+} uct_helper_figure_kind_t;
+
+typedef struct uct_helper_figure {
+    const char               *key;
+    uct_helper_figure_kind_t kind;
+    size_t                   offset; /* in uct_helper_figures_t */
+} uct_helper_figure_t;
+
+#define UCT_HELPER_FIGURE(_key, _kind, _field) \
+    {_key, UCT_HELPER_FIGURE_##_kind, offsetof(uct_helper_figures_t, _field)}
+#define UCT_HELPER_STAT(_name) UCT_HELPER_FIGURE(#_name, COUNT, stats._name)
+
+static const uct_helper_figure_t uct_helper_figures[] = {
+    UCT_HELPER_FIGURE("elapsed_seconds", REAL, elapsed_seconds),
+    UCT_HELPER_STAT(pinned_peak_bytes),
+    UCT_HELPER_FIGURE("pinned_byte_seconds", BYTE_NS, stats.pinned_byte_ns),
+    UCT_HELPER_STAT(leave_pinned_bytes),
+    UCT_HELPER_STAT(leave_pinned_peak_bytes),
+    UCT_HELPER_FIGURE("leave_pinned_byte_seconds", BYTE_NS,
+                      stats.leave_pinned_byte_ns),
+    UCT_HELPER_STAT(in_use_peak_bytes),
+    UCT_HELPER_STAT(uses),
+    UCT_HELPER_STAT(on_time),
+    UCT_HELPER_STAT(late),
+    UCT_HELPER_STAT(missed),
+    UCT_HELPER_STAT(cold),
+    UCT_HELPER_STAT(wasted),
+    UCT_HELPER_STAT(evicted),
+    UCT_HELPER_STAT(invalidated),
+    UCT_HELPER_STAT(heard),
+    UCT_HELPER_FIGURE("heard_lost", COUNT, heard_lost),
+    UCT_HELPER_STAT(announced),
+    UCT_HELPER_STAT(announced_on_time),
+    UCT_HELPER_STAT(announced_late),
+    UCT_HELPER_STAT(idle_steps),
+    UCT_HELPER_FIGURE("helper_cpu_seconds", REAL, helper_cpu_seconds),
+    UCT_HELPER_FIGURE("helper_switches", COUNT, helper_switches),
+    UCT_HELPER_FIGURE("hit_ns_p50", SAMPLED, stats.hit_ns_p50),
+    UCT_HELPER_FIGURE("hit_ns_p99", SAMPLED, stats.hit_ns_p99),
+    UCT_HELPER_FIGURE("lost_seconds", NS, stats.lost_ns),
+    UCT_HELPER_FIGURE("helper_lost_seconds", NS, stats.helper_lost_ns),
+    UCT_HELPER_FIGURE("max_slowdown", REAL, max_slowdown),
+    UCT_HELPER_STAT(soft_ceiling_bytes),
+    UCT_HELPER_STAT(soft_ceiling_raises),
+    UCT_HELPER_STAT(registrations),
+    UCT_HELPER_STAT(repinned),
+    UCT_HELPER_STAT(prefetched),
+    UCT_HELPER_STAT(covers),
+    UCT_HELPER_STAT(spared),
+    UCT_HELPER_FIGURE("spared_seconds", NS, stats.spared_ns),
+    UCT_HELPER_FIGURE("registered_ahead", COUNT, stats.why.ahead),
+    UCT_HELPER_FIGURE("ahead_seconds", NS, stats.why.ahead_ns)
+};
+
+static void uct_helper_report_json_figure(ucs_json_t *json,
+                                          const uct_helper_figures_t *figures,
+                                          const uct_helper_figure_t *figure)
 {
-    const ucs_regcache_stats_t *stats = &figures->stats;
+    const void *field = (const char*)figures + figure->offset;
 
-    ucs_json_number(json, "elapsed_seconds", figures->elapsed_seconds);
-    ucs_json_count(json, "pinned_peak_bytes", stats->pinned_peak_bytes);
-    ucs_json_number(json, "pinned_byte_seconds",
-                    stats->pinned_byte_ns * UCT_HELPER_NS);
-    ucs_json_count(json, "leave_pinned_bytes", stats->leave_pinned_bytes);
-    ucs_json_count(json, "leave_pinned_peak_bytes",
-                   stats->leave_pinned_peak_bytes);
-    ucs_json_number(json, "leave_pinned_byte_seconds",
-                    stats->leave_pinned_byte_ns * UCT_HELPER_NS);
-    ucs_json_number(json, "in_use_byte_seconds",
-                    stats->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] * UCT_HELPER_NS);
-    ucs_json_count(json, "in_use_peak_bytes", stats->in_use_peak_bytes);
-}
-
-static void uct_helper_report_json_uses(ucs_json_t *json,
-                                        const uct_helper_figures_t *figures)
-{
-    const ucs_regcache_stats_t *stats = &figures->stats;
-
-    ucs_json_count(json, "uses", stats->uses);
-    ucs_json_count(json, "on_time", stats->on_time);
-    ucs_json_count(json, "late", stats->late);
-    ucs_json_count(json, "missed", stats->missed);
-    ucs_json_count(json, "cold", stats->cold);
-    ucs_json_count(json, "wasted", stats->wasted);
-    ucs_json_count(json, "evicted", stats->evicted);
-    ucs_json_count(json, "invalidated", stats->invalidated);
-    ucs_json_count(json, "heard", stats->heard);
-    ucs_json_count(json, "heard_lost", figures->heard_lost);
-    ucs_json_count(json, "announced", stats->announced);
-    ucs_json_count(json, "announced_on_time", stats->announced_on_time);
-    ucs_json_count(json, "announced_late", stats->announced_late);
-    ucs_json_count(json, "idle_steps", stats->idle_steps);
-    ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
-    ucs_json_count(json, "helper_switches", figures->helper_switches);
-
-    if (stats->hit_samples > 0) {
-        ucs_json_count(json, "hit_ns_p50", stats->hit_ns_p50);
-        ucs_json_count(json, "hit_ns_p99", stats->hit_ns_p99);
-    } else {
-        ucs_json_null(json, "hit_ns_p50");
-        ucs_json_null(json, "hit_ns_p99");
+    switch (figure->kind) {
+    case UCT_HELPER_FIGURE_SAMPLED:
+        if (figures->stats.hit_samples == 0) {
+            ucs_json_null(json, figure->key);
+            break;
+        }
+        /* fall through */
+    case UCT_HELPER_FIGURE_COUNT:
+        ucs_json_count(json, figure->key, *(const uint64_t*)field);
+        break;
+    case UCT_HELPER_FIGURE_NS:
+        ucs_json_number(json, figure->key,
+                        *(const uint64_t*)field * UCT_HELPER_NS);
+        break;
+    case UCT_HELPER_FIGURE_BYTE_NS:
+        ucs_json_number(json, figure->key,
+                        *(const double*)field * UCT_HELPER_NS);
+        break;
+    case UCT_HELPER_FIGURE_REAL:
+        ucs_json_number(json, figure->key, *(const double*)field);
+        break;
     }
 }
 
-/* Both terms of what the helper minimises, and the price between them */
-static void uct_helper_report_json_price(ucs_json_t *json,
-                                         const uct_helper_figures_t *figures)
+static void uct_helper_report_json_figures(ucs_json_t *json,
+                                           const uct_helper_figures_t *figures)
 {
-    const ucs_regcache_stats_t *stats = &figures->stats;
+    const ucs_regcache_why_t *why = &figures->stats.why;
+    size_t i;
 
-    ucs_json_number(json, "lost_seconds", stats->lost_ns * UCT_HELPER_NS);
-    ucs_json_number(json, "late_seconds", stats->why.lost_ns[UCS_REGCACHE_LOST_WAITED] * UCT_HELPER_NS);
-    ucs_json_number(json, "helper_lost_seconds",
-                    stats->helper_lost_ns * UCT_HELPER_NS);
-    ucs_json_number(json, "max_slowdown", figures->max_slowdown);
+    for (i = 0; i < sizeof(uct_helper_figures) / sizeof(*uct_helper_figures);
+         ++i) {
+        uct_helper_report_json_figure(json, figures, &uct_helper_figures[i]);
+    }
     ucs_json_number(json, "price_j", uct_helper_report_price(figures));
-    ucs_json_count(json, "soft_ceiling_bytes", stats->soft_ceiling_bytes);
-    ucs_json_count(json, "soft_ceiling_raises", stats->soft_ceiling_raises);
-    ucs_json_count(json, "floors", stats->floors);
-}
-
-/* What was asked for and what was made, what was waited and what was not */
-static void uct_helper_report_json_covers(ucs_json_t *json,
-                                          const uct_helper_figures_t *figures)
-{
-    const ucs_regcache_stats_t *stats = &figures->stats;
-
-    ucs_json_count(json, "registrations", stats->registrations);
-    ucs_json_count(json, "repinned", stats->repinned);
-    ucs_json_count(json, "prefetched", stats->prefetched);
-    ucs_json_count(json, "covers", stats->covers);
-    ucs_json_count(json, "spared", stats->spared);
-    ucs_json_number(json, "spared_seconds", stats->spared_ns * UCT_HELPER_NS);
+    for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
+        ucs_json_number(json, ucs_regcache_held_names[i].key,
+                        why->held_byte_ns[i] * UCT_HELPER_NS);
+    }
+    for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
+        ucs_json_number(json, ucs_regcache_lost_names[i].key,
+                        why->lost_ns[i] * UCT_HELPER_NS);
+    }
 }
 
 static const char *uct_helper_report_state(const ucs_node_figures_t *node)
@@ -230,10 +262,7 @@ void uct_helper_report_print_json(FILE *stream,
     json.stream = stream;
     ucs_json_begin(&json, NULL);
     uct_helper_report_json_identity(&json, figures);
-    uct_helper_report_json_memory(&json, figures);
-    uct_helper_report_json_uses(&json, figures);
-    uct_helper_report_json_price(&json, figures);
-    uct_helper_report_json_covers(&json, figures);
+    uct_helper_report_json_figures(&json, figures);
     uct_helper_report_json_node(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
@@ -252,44 +281,13 @@ static void uct_helper_report_print_memory(FILE *stream,
                                            const uct_helper_figures_t *figures)
 {
     const ucs_regcache_stats_t *stats = &figures->stats;
+    double elapsed_ns                 = figures->elapsed_seconds / UCT_HELPER_NS;
 
     fprintf(stream,
             "  pinned at most   %.2f MiB, leave pinned would hold %.2f MiB "
-            "(%.1f %%)\n",
+            "(%.1f %%)",
             stats->pinned_peak_bytes / UCT_HELPER_MIB,
             stats->leave_pinned_peak_bytes / UCT_HELPER_MIB,
-            uct_helper_report_percent(stats->pinned_peak_bytes,
-                                      stats->leave_pinned_peak_bytes));
-    fprintf(stream,
-            "  pinned over time %.3f MiB s, leave pinned %.3f MiB s (%.1f %%), "
-            "in use %.3f MiB s\n",
-            stats->pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
-            stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
-            uct_helper_report_percent(stats->pinned_byte_ns,
-                                      stats->leave_pinned_byte_ns),
-            stats->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] * UCT_HELPER_NS / UCT_HELPER_MIB);
-}
-
-static void uct_helper_report_print_price(FILE *stream,
-                                          const uct_helper_figures_t *figures)
-{
-    const ucs_regcache_stats_t *stats = &figures->stats;
-    double lost_ns                    = stats->lost_ns + stats->helper_lost_ns;
-    double elapsed_ns = figures->elapsed_seconds / UCT_HELPER_NS;
-    double leave_ns   = stats->leave_pinned_peak_bytes * elapsed_ns;
-
-    fprintf(stream,
-            "  time lost        %.3f %% of the run: %.6f s registering in "
-            "uses, %.6f s waiting for registrations, %.6f s by the helper on "
-            "busy cores\n",
-            uct_helper_report_percent(lost_ns, elapsed_ns),
-            (stats->lost_ns - stats->why.lost_ns[UCS_REGCACHE_LOST_WAITED]) * UCT_HELPER_NS,
-            stats->why.lost_ns[UCS_REGCACHE_LOST_WAITED] * UCT_HELPER_NS,
-            stats->helper_lost_ns * UCT_HELPER_NS);
-    fprintf(stream,
-            "  memory held      %.1f %% of leave pinned's most over time, %.1f "
-            "%% at the peak",
-            uct_helper_report_percent(stats->pinned_byte_ns, leave_ns),
             uct_helper_report_percent(stats->pinned_peak_bytes,
                                       stats->leave_pinned_peak_bytes));
     if (stats->soft_ceiling_bytes > 0) {
@@ -298,15 +296,26 @@ static void uct_helper_report_print_price(FILE *stream,
                 stats->soft_ceiling_raises);
     }
     fprintf(stream,
-            "\n  price            %.3f %% of the run, time and memory "
+            "\n  pinned over time %.3f MiB s, leave pinned %.3f MiB s (%.1f "
+            "%%)\n",
+            stats->pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
+            stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
+            uct_helper_report_percent(stats->pinned_byte_ns,
+                                      stats->leave_pinned_byte_ns));
+    fprintf(stream,
+            "  time lost        %.6f s, %.3f %% of the run, %.6f s by the "
+            "helper on busy cores\n",
+            (stats->lost_ns + stats->helper_lost_ns) * UCT_HELPER_NS,
+            uct_helper_report_percent(stats->lost_ns + stats->helper_lost_ns,
+                                      elapsed_ns),
+            stats->helper_lost_ns * UCT_HELPER_NS);
+    fprintf(stream,
+            "  price            %.3f %% of the run, time and memory "
             "together, where leaving all pinned costs %.3f %%\n",
             100 * uct_helper_report_price(figures),
             100 * figures->max_slowdown);
-    if (stats->floors > 0) {
-        fprintf(stream,
-                "  floor            %lu times all stayed pinned for a while, "
-                "for the rest had cost more\n", stats->floors);
-    }
+    ucs_regcache_why_print(&stats->why, stats->leave_pinned_byte_ns, elapsed_ns,
+                           "  ", stream);
 }
 
 static void uct_helper_report_print_uses(FILE *stream,
@@ -400,7 +409,6 @@ void uct_helper_report_print_text(FILE *stream,
             host, getpid(), uct_helper_report_rank(), figures->policy,
             figures->lower_domain, figures->ucx_version);
     uct_helper_report_print_memory(stream, figures);
-    uct_helper_report_print_price(stream, figures);
     uct_helper_report_print_uses(stream, figures);
     if (figures->stats.covers > 0) {
         uct_helper_report_print_covers(stream, &figures->stats);

@@ -118,8 +118,13 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "missed", "cold", "wasted", "evicted", "invalidated", "heard",
         "heard_lost",
         "announced", "announced_on_time", "announced_late", "idle_steps",
-        "lost_seconds", "late_seconds", "helper_lost_seconds", "max_slowdown",
-        "price_j", "soft_ceiling_bytes", "soft_ceiling_raises", "floors",
+        "soon_byte_seconds", "ahead_byte_seconds", "unknown_byte_seconds",
+        "late_byte_seconds", "other_byte_seconds", "registered_ahead",
+        "ahead_seconds", "lost_first_seconds", "lost_unforetold_seconds",
+        "lost_late_seconds", "lost_room_seconds", "lost_waited_seconds",
+        "lost_released_seconds",
+        "lost_seconds", "helper_lost_seconds", "max_slowdown",
+        "price_j", "soft_ceiling_bytes", "soft_ceiling_raises",
         "registrations", "repinned", "prefetched", "covers", "spared",
         "spared_seconds",
         "helper_cpu_seconds", "helper_switches", "hit_ns_p50", "hit_ns_p99",
@@ -133,7 +138,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
 
     ASSERT_TRUE(json.is_valid());
     EXPECT_EQ(keys, json.keys());
-    EXPECT_EQ("1", json.value("version"));
+    EXPECT_EQ("2", json.value("version"));
     EXPECT_EQ("2.5", json.value("elapsed_seconds"));
     EXPECT_EQ("3", json.value("pinned_byte_seconds"));
     EXPECT_EQ("null", json.value("modelled_cost"));
@@ -143,51 +148,78 @@ TEST_F(test_report, json_has_exactly_these_keys)
     EXPECT_EQ(std::to_string(getpid()), json.value("pid"));
 }
 
-/* Time lost, by cause, memory held, and what both cost at the price */
+/* Time lost and memory held, and what both cost at the price */
 TEST_F(test_report, both_terms_and_their_price)
 {
     ucs_regcache_stats_t &stats = m_figures.stats;
 
     m_figures.max_slowdown        = 0.005;
     stats.lost_ns                 = 20000000; /* of 2.5 s */
-    stats.why.lost_ns[UCS_REGCACHE_LOST_WAITED]                 = 5000000;
     stats.helper_lost_ns          = 5000000;
     stats.leave_pinned_peak_bytes = 8192;
     stats.pinned_byte_ns          = 0.25 * 8192 * 2.5e9;
     json_check json(print(uct_helper_report_print_json));
     ASSERT_TRUE(json.is_valid());
     EXPECT_EQ("0.02", json.value("lost_seconds"));
-    EXPECT_EQ("0.005", json.value("late_seconds"));
     EXPECT_EQ("0.005", json.value("helper_lost_seconds"));
     EXPECT_EQ("0.005", json.value("max_slowdown"));
     EXPECT_DOUBLE_EQ(0.01 + 0.005 / 4, std::stod(json.value("price_j")));
     std::string text = print(uct_helper_report_print_text);
     EXPECT_NE(std::string::npos,
-              text.find("time lost        1.000 % of the run: 0.015000 s "
-                        "registering in uses, 0.005000 s waiting for "
-                        "registrations, 0.005000 s by the helper on busy "
-                        "cores")) << text;
-    EXPECT_NE(std::string::npos,
-              text.find("memory held      25.0 % of leave pinned's most over "
-                        "time, 50.0 % at the peak\n")) << text;
+              text.find("time lost        0.025000 s, 1.000 % of the run, "
+                        "0.005000 s by the helper on busy cores\n")) << text;
     EXPECT_NE(std::string::npos,
               text.find("price            1.125 % of the run, time and memory "
                         "together, where leaving all pinned costs 0.500 %"))
             << text;
 
     /* What leave pinned does costs the knob */
-    stats.lost_ns = stats.why.lost_ns[UCS_REGCACHE_LOST_WAITED] = stats.helper_lost_ns = 0;
-    stats.pinned_byte_ns          = 8192 * 2.5e9;
+    stats.lost_ns = stats.helper_lost_ns = 0;
+    stats.pinned_byte_ns      = 8192 * 2.5e9;
     EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
     stats.soft_ceiling_bytes  = 1 << 20;
     stats.soft_ceiling_raises = 2;
-    stats.floors              = 3;
     text                      = print(uct_helper_report_print_text);
     EXPECT_NE(std::string::npos,
               text.find("; soft ceiling 1.00 MiB, raised 2 times")) << text;
-    EXPECT_NE(std::string::npos, text.find("floor            3 times")) << text;
-    EXPECT_EQ("3", json_check(print(uct_helper_report_print_json))
-                           .value("floors"));
+}
+
+/* Each reason and cause has a line and a key, of two domains together */
+TEST_F(test_report, why_memory_is_held_and_time_is_lost)
+{
+    ucs_regcache_stats_t stats = {};
+
+    for (unsigned i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
+        stats.why.held_byte_ns[i] = (i + 1) * 1e9; /* of 21 */
+    }
+    for (unsigned i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
+        stats.why.lost_ns[i] = (i + 1) * 1000000; /* likewise */
+    }
+    stats.why.ahead            = 4;
+    stats.why.ahead_ns         = 10000000;
+    stats.leave_pinned_byte_ns = 100e9;
+    uct_helper_report_add(&m_figures.stats, &stats);
+    uct_helper_report_add(&m_figures.stats, &stats);
+    json_check json(print(uct_helper_report_print_json));
+    ASSERT_TRUE(json.is_valid());
+    EXPECT_EQ("2", json.value("in_use_byte_seconds"));
+    EXPECT_EQ("6", json.value("ahead_byte_seconds"));
+    EXPECT_EQ("12", json.value("other_byte_seconds"));
+    EXPECT_EQ("8", json.value("registered_ahead"));
+    EXPECT_EQ("0.02", json.value("ahead_seconds"));
+    EXPECT_EQ("0.002", json.value("lost_first_seconds"));
+    EXPECT_EQ("0.006", json.value("lost_late_seconds"));
+    EXPECT_EQ("0.012", json.value("lost_released_seconds"));
+    std::string text = print(uct_helper_report_print_text);
+    for (const char *line : {
+            "    in use                                              1.000 %       4.8 %\n",
+            "    registered ahead of its use                         3.000 %      14.3 %"
+            "  by 2.500 ms on average, 8 times\n",
+            "    the helper came too late to give it up              5.000 %      23.8 %\n",
+            "    missed: not foretold                                0.160 %       9.5 %\n",
+            "    waited for a registration                           0.400 %      23.8 %\n"}) {
+        EXPECT_NE(std::string::npos, text.find(line)) << line << text;
+    }
 }
 
 /* No time, no memory: figures all the same */
