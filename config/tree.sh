@@ -60,15 +60,15 @@ tree_configure() {
 }
 
 # tree_seed TOP: the seed of tests that are random. By default that of the commit
-# that is tested, so that a run of it can be repeated; where there is none, of
-# the hour. HELPER_MD_SEED names another.
+# that is tested and the day; it is told, so that a run can be repeated.
+# HELPER_MD_SEED names another.
 tree_seed() {
-    local commit
+    local commit day=$(($(date +%s) / 86400))
     if [ -n "${HELPER_MD_SEED:-}" ]; then
         echo "$HELPER_MD_SEED"
     elif commit=$(git -C "$1" rev-parse --verify -q HEAD 2> /dev/null); then
-        echo $((16#${commit:0:8}))
+        echo $(((16#${commit:0:8} + day) & 0xffffffff))
     else
-        echo $(($(date +%s) / 3600))
+        echo $day
     fi
 }
