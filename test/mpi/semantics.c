@@ -135,7 +135,9 @@ static const struct {
     CASE(any_source), CASE(probes), CASE(iprobes), CASE(mprobe), CASE(sendrecv),
     CASE(large), CASE(self), CASE(communicators), CASE(inter), CASE(types),
     CASE(truncate), CASE(cancel), CASE(modes), CASE(synchronous),
-    CASE(persistent), CASE(freed), CASE(many), CASE(threads), CASE(corrupt)
+    CASE(persistent), CASE(persistent_sends), CASE(same), CASE(bandwidth),
+    CASE(same_blocking),
+    CASE(truncations), CASE(taken), CASE(small_types), CASE(freed), CASE(many), CASE(threads), CASE(corrupt)
 };
 
 /* semantics [threads] [corrupt] [CASE]... */

@@ -107,6 +107,15 @@ void case_types(void);
 void case_modes(void);
 void case_synchronous(void);
 
+/* semantics_slips.c */
+void case_same(void);
+void case_bandwidth(void);
+void case_same_blocking(void);
+void case_truncations(void);
+void case_persistent_sends(void);
+void case_taken(void);
+void case_small_types(void);
+
 /* semantics_threads.c */
 void case_threads(void);
 

@@ -16,13 +16,13 @@
 
 /* The MPI's function has completed the request of an operation */
 static int mpi_layer_complete(mpi_layer_op_t *op, int result,
-                              MPI_Status *status)
+                              MPI_Request request, MPI_Status *status)
 {
     MPI_Comm comm = op->comm;
     int error;
 
     mpi_layer_op_fix_status(op, status);
-    error = mpi_layer_op_finish(op);
+    error = mpi_layer_op_finish(op, request);
     if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
         result = mpi_layer_error(comm, error);
     }
@@ -39,7 +39,7 @@ int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
     }
     mpi_layer_op_release(op, 1);
     result = REAL_MPI(Wait)(request, status);
-    return mpi_layer_complete(op, result, status);
+    return mpi_layer_complete(op, result, *request, status);
 }
 
 int mpi_layer_Wait(MPI_Request *request, MPI_Status *status)
@@ -78,7 +78,7 @@ int mpi_layer_Test(MPI_Request *request, int *flag, MPI_Status *status)
         mpi_layer_op_release(op, 0);
         return result;
     }
-    return mpi_layer_complete(op, result, status);
+    return mpi_layer_complete(op, result, *request, status);
 }
 
 int mpi_layer_Request_get_status(MPI_Request request, int *flag,
@@ -108,9 +108,8 @@ int mpi_layer_Request_free(MPI_Request *request)
     }
     if (op->persistent && (op->state == MPI_LAYER_IDLE)) {
         mpi_layer_op_release(op, 1);
-        result         = REAL_MPI(Request_free)(request);
-        op->persistent = 0;
-        (void)mpi_layer_op_finish(op);
+        result = REAL_MPI(Request_free)(request);
+        (void)mpi_layer_op_finish(op, MPI_REQUEST_NULL);
         return result;
     }
     mpi_layer_op_set_free(op);
@@ -211,7 +210,7 @@ static int mpi_layer_set_end(mpi_layer_set_t *set, MPI_Request requests[],
         return MPI_SUCCESS;
     }
     mpi_layer_op_fix_status(op, status);
-    return mpi_layer_op_finish(op);
+    return mpi_layer_op_finish(op, requests[i]);
 }
 
 /* Those that were ready and have not been completed */

@@ -22,6 +22,10 @@
     _(Irsend) \
     _(Bsend) \
     _(Ibsend) \
+    _(Send_init) \
+    _(Ssend_init) \
+    _(Rsend_init) \
+    _(Bsend_init) \
     _(Recv) \
     _(Irecv) \
     _(Recv_init) \
@@ -69,6 +73,10 @@
     _(Irsend_c) \
     _(Bsend_c) \
     _(Ibsend_c) \
+    _(Send_init_c) \
+    _(Ssend_init_c) \
+    _(Rsend_init_c) \
+    _(Bsend_init_c) \
     _(Recv_c) \
     _(Irecv_c) \
     _(Recv_init_c) \

@@ -48,6 +48,23 @@ int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald)
            (herald->source < (uint32_t)mpi_layer.size);
 }
 
+/* Messages to oneself stay with the MPI, and so do those of communicators that
+ * are not known: all others of this length were sent by the layer */
+int mpi_layer_herald_sender(MPI_Comm comm, const MPI_Status *status)
+{
+    mpi_layer_comm_t *members = mpi_layer_comm_get(comm);
+    int length, sender;
+
+    if ((members == NULL) || (status->MPI_SOURCE < 0) ||
+        (status->MPI_SOURCE >= members->size)) {
+        return -1;
+    }
+    sender = members->world[status->MPI_SOURCE];
+    PMPI_Get_count((MPI_Status*)status, MPI_BYTE, &length);
+    return ((length == MPI_LAYER_HERALD_BYTES) && (sender != mpi_layer.rank)) ?
+           sender : -1;
+}
+
 /* 17 bits of the communicator, 16 of the message's number there, 31 of the tag:
  * MPI's are not negative */
 uint64_t mpi_layer_tag(const mpi_layer_comm_t *comm, uint32_t number, int tag)

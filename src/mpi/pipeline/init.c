@@ -270,9 +270,11 @@ mpi_pipeline_open(const mpi_pipeline_door_t *door)
     mpi_layer.door = &kept;
     mpi_layer.real = door->real;
     pthread_mutex_init(&mpi_layer.send_lock, NULL);
+    pthread_mutex_init(&mpi_layer.match_lock, NULL);
     pthread_mutex_init(&mpi_layer.lock, NULL);
     pthread_mutex_init(&mpi_layer.step_lock, NULL);
     ucs_list_head_init(&mpi_layer.posted);
+    ucs_list_head_init(&mpi_layer.unmarked);
     ucs_store_relaxed(&mpi_layer.next_comm, 1); /* relaxed: one thread yet */
     MPI_LAYER_ENTRIES(MPI_LAYER_SLOT)
 }

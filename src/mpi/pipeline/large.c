@@ -55,6 +55,10 @@ MPI_LAYER_LARGE_ISENDS(Isend)
 MPI_LAYER_LARGE_ISENDS(Irsend)
 MPI_LAYER_LARGE_ISENDS(Issend)
 MPI_LAYER_LARGE_ISENDS(Ibsend)
+MPI_LAYER_LARGE_ISENDS(Send_init)
+MPI_LAYER_LARGE_ISENDS(Rsend_init)
+MPI_LAYER_LARGE_ISENDS(Ssend_init)
+MPI_LAYER_LARGE_ISENDS(Bsend_init)
 
 /* --- Receives ------------------------------------------------------------- */
 
@@ -68,97 +72,68 @@ int mpi_layer_Recv_c(void *buffer, MPI_Count count, MPI_Datatype type,
         return mpi_layer_Recv(buffer, (int)count, type, source, tag, comm,
                               status);
     }
-    if (!mpi_layer_receive_may_take(mpi_layer_receive_room(count, type), source,
-                                    comm)) {
-        return REAL_MPI(Recv_c)(buffer, count, type, source, tag, comm, status);
-    }
     result = mpi_layer_Irecv_c(buffer, count, type, source, tag, comm,
                                &request);
     return (result != MPI_SUCCESS) ? result : mpi_layer_Wait(&request, status);
 }
 
-/* More bytes than an int counts have no stand-in, so buffer and type are what
- * they were */
 int mpi_layer_Irecv_c(void *buffer, MPI_Count count, MPI_Datatype type,
                       int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
+    mpi_layer_view_t view;
     mpi_layer_op_t *op;
     int result;
 
-    if (mpi_layer_large_fits(count)) {
-        return mpi_layer_Irecv(buffer, (int)count, type, source, tag, comm,
-                               request);
+    op = mpi_layer_receive_op(buffer, count, type, source, comm, &view);
+    if (op == NULL) {
+        return REAL_MPI(Irecv_c)(buffer, count, type, source, tag, comm,
+                                 request);
     }
-    op     = mpi_layer_receive_op(buffer, count, type, source, comm);
-    result = REAL_MPI(Irecv_c)(buffer, count, type, source, tag, comm, request);
-    return (op == NULL) ? result :
-           mpi_layer_receive_begun(op, result, *request);
+    result = REAL_MPI(Irecv)(view.buffer, view.count, view.type, source, tag,
+                             comm, request);
+    return mpi_layer_receive_begun(op, &view, result, *request);
 }
 
 int mpi_layer_Recv_init_c(void *buffer, MPI_Count count, MPI_Datatype type,
                           int source, int tag, MPI_Comm comm,
                           MPI_Request *request)
 {
+    mpi_layer_view_t view;
     mpi_layer_op_t *op;
     int result;
 
-    if (mpi_layer_large_fits(count)) {
-        return mpi_layer_Recv_init(buffer, (int)count, type, source, tag, comm,
-                                   request);
-    }
-    op     = mpi_layer_receive_op(buffer, count, type, source, comm);
-    result = REAL_MPI(Recv_init_c)(buffer, count, type, source, tag, comm,
-                                   request);
+    op = mpi_layer_receive_op(buffer, count, type, source, comm, &view);
     if (op == NULL) {
-        return result;
+        return REAL_MPI(Recv_init_c)(buffer, count, type, source, tag, comm,
+                                     request);
     }
     op->persistent = 1;
-    return mpi_layer_receive_begun(op, result, *request);
+    result = REAL_MPI(Recv_init)(view.buffer, view.count, view.type, source,
+                                 tag, comm, request);
+    return mpi_layer_receive_begun(op, &view, result, *request);
 }
 
 int mpi_layer_Mrecv_c(void *buffer, MPI_Count count, MPI_Datatype type,
                       MPI_Message *message, MPI_Status *status)
 {
-    mpi_layer_taken_t *taken;
-    MPI_Status own;
+    MPI_Request request;
     int result;
 
     if (mpi_layer_large_fits(count)) {
         return mpi_layer_Mrecv(buffer, (int)count, type, message, status);
     }
-    taken = mpi_layer_taken_find(*message);
-    if (taken == NULL) {
-        return REAL_MPI(Mrecv_c)(buffer, count, type, message, status);
-    }
-    status = (status == MPI_STATUS_IGNORE) ? &own : status;
-    result = REAL_MPI(Mrecv_c)(buffer, count, type, message, status);
-    mpi_layer_taken_end(taken, status);
-    return (result != MPI_SUCCESS) ? result :
-           mpi_layer_receive_settle(buffer, count, type, MPI_COMM_WORLD,
-                                    status);
+    result = mpi_layer_Imrecv_c(buffer, count, type, message, &request);
+    return (result != MPI_SUCCESS) ? result : mpi_layer_Wait(&request, status);
 }
 
 int mpi_layer_Imrecv_c(void *buffer, MPI_Count count, MPI_Datatype type,
                        MPI_Message *message, MPI_Request *request)
 {
-    mpi_layer_taken_t *taken;
-    mpi_layer_op_t *op = NULL;
-    int result;
+    mpi_layer_taken_t *taken = mpi_layer_taken_find(*message);
 
-    if (mpi_layer_large_fits(count)) {
-        return mpi_layer_Imrecv(buffer, (int)count, type, message, request);
-    }
-    taken = mpi_layer_taken_find(*message);
-    if (taken != NULL) {
-        op = mpi_layer_receive_op(buffer, count, type, taken->source,
-                                  MPI_COMM_WORLD);
-    }
-    result = REAL_MPI(Imrecv_c)(buffer, count, type, message, request);
-    if (op == NULL) {
-        return result;
-    }
-    op->taken = taken;
-    return mpi_layer_receive_begun(op, result, *request);
+    return (taken == NULL) ?
+           REAL_MPI(Imrecv_c)(buffer, count, type, message, request) :
+           mpi_layer_taken_imrecv(taken, buffer, count, type, message, request);
 }
 
 /* --- Both ways ------------------------------------------------------------ */
@@ -191,9 +166,9 @@ int mpi_layer_Sendrecv_replace_c(void *buffer, MPI_Count count,
                                  int source, int tag, MPI_Comm comm,
                                  MPI_Status *status)
 {
-    return mpi_layer_large_fits(count) ?
-           mpi_layer_Sendrecv_replace(buffer, (int)count, type, dest, send_tag,
-                                      source, tag, comm, status) :
+    return mpi_layer_receive_replaces(buffer, count, type, comm) ?
+           mpi_layer_receive_replace(buffer, count, type, dest, send_tag,
+                                     source, tag, comm, status) :
            REAL_MPI(Sendrecv_replace_c)(buffer, count, type, dest, send_tag,
                                         source, tag, comm, status);
 }
@@ -207,8 +182,8 @@ int mpi_layer_Isendrecv(const void *send, int send_count,
 {
     int result;
 
-    if (!mpi_layer.on ||
-        (mpi_layer_receive_room(send_count, send_type) > INT_MAX)) {
+    if ((mpi_layer_comm_get(comm) == NULL) ||
+        (mpi_layer_receive_room(send_count, send_type) == MPI_LAYER_NO_ROOM)) {
         return REAL_MPI(Isendrecv)(send, send_count, send_type, dest, send_tag,
                                    receive, count, type, source, tag, comm,
                                    request);
@@ -227,8 +202,9 @@ int mpi_layer_Isendrecv_c(const void *send, MPI_Count send_count,
 {
     int result;
 
-    if (!mpi_layer.on || !mpi_layer_large_fits(send_count) ||
-        (mpi_layer_receive_room(send_count, send_type) > INT_MAX)) {
+    if ((mpi_layer_comm_get(comm) == NULL) ||
+        !mpi_layer_large_fits(send_count) ||
+        (mpi_layer_receive_room(send_count, send_type) == MPI_LAYER_NO_ROOM)) {
         return REAL_MPI(Isendrecv_c)(send, send_count, send_type, dest,
                                      send_tag, receive, count, type, source,
                                      tag, comm, request);
@@ -243,8 +219,8 @@ int mpi_layer_Isendrecv_replace(void *buffer, int count, MPI_Datatype type,
                                 int dest, int send_tag, int source, int tag,
                                 MPI_Comm comm, MPI_Request *request)
 {
-    return (mpi_layer.on &&
-            (mpi_layer_receive_room(count, type) <= INT_MAX)) ?
+    return ((mpi_layer_comm_get(comm) != NULL) &&
+            (mpi_layer_receive_room(count, type) != MPI_LAYER_NO_ROOM)) ?
            mpi_layer_Isendrecv(buffer, count, type, dest, send_tag, buffer,
                                count, type, source, tag, comm, request) :
            REAL_MPI(Isendrecv_replace)(buffer, count, type, dest, send_tag,

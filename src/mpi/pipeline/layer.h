@@ -22,8 +22,9 @@
  * The module: compiled once for each MPI. A long message is announced by a
  * short one, the *herald*, that the MPI itself carries and matches, so that
  * order, wildcards and probes are the MPI's own; its bytes go by the pipeline.
- * Whatever is received may turn out to be a herald, which lies in the
- * receive's buffer then. See docs/pipeline.md.
+ * Whatever is received may turn out to be a herald. It is told by its length,
+ * which no other message has, and its message by sender, communicator, tag and
+ * order; nothing that a program may write to is asked. See docs/pipeline.md.
  *
  * Calls go down this list: wrappers (init.c, send.c, receive.c, complete.c,
  * probe.c, comm.c) to operations (op.c) to progress (progress.c).
@@ -44,8 +45,9 @@ MPI_LAYER_ENTRIES(MPI_LAYER_DECLARE)
 
 #define MPI_LAYER_MAGIC_BYTES 16
 
-/** What a herald says. No ordinary message has its length, as far as the layer
- *  sees it sent, and none its magic, which is drawn by lot for each job. */
+/** What a herald says, for those who see it in a berth before the MPI has said
+ *  that it is there. No message has its magic, which is drawn by lot for each
+ *  job. */
 typedef struct mpi_layer_herald {
     uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
     uint64_t tag;    /**< by which the pipeline knows the message */
@@ -54,7 +56,8 @@ typedef struct mpi_layer_herald {
     uint32_t check;  /**< of all above */
 } mpi_layer_herald_t;
 
-/** Bytes of a herald on its way: a length that programs have no use for. */
+/** Bytes of a herald on its way: a length that programs have no use for. An
+ *  ordinary message of as many takes the pipeline as well. */
 #define MPI_LAYER_HERALD_BYTES 67
 
 /** What the layer keeps with a communicator whose messages it may take. */
@@ -74,21 +77,34 @@ typedef enum {
     MPI_LAYER_PLAIN    /**< an ordinary message, or an error of the MPI's */
 } mpi_layer_state_t;
 
-/** A message that MPI_Mprobe took out of the MPI's queue, as long as a herald:
- *  it was looked at, and sent to this process itself again. */
+/** A message of the pipeline whose herald MPI_Mprobe took out of the MPI's
+ *  queue; the program's handle is that of an empty message to itself. */
 typedef struct mpi_layer_taken {
     struct mpi_layer_taken *next;
     MPI_Message            message; /**< the program's handle */
     MPI_Request            request; /**< of the send to oneself */
+    MPI_Comm               comm;
+    ucx_pipeline_message_h moving;
     int                    source, tag;
-    char                   bytes[MPI_LAYER_HERALD_BYTES];
 } mpi_layer_taken_t;
+
+/** Where the MPI sends from or receives to in the place of the program's
+ *  buffer. */
+typedef struct mpi_layer_view {
+    void         *buffer;
+    int          count;
+    MPI_Datatype type;
+    MPI_Datatype made; /**< to be freed, or null */
+} mpi_layer_view_t;
+
+typedef int (*mpi_layer_isend_func_t)(const void*, int, MPI_Datatype, int, int,
+                                      MPI_Comm, MPI_Request*);
 
 /** A request that the layer knows more of: of the MPI's, or generalized. */
 typedef struct mpi_layer_op {
     struct mpi_layer_op    *next;      /**< with the same place in the table */
     struct mpi_layer_op    *next_freed;
-    ucs_list_link_t        list;       /**< posted ones */
+    ucs_list_link_t        list;       /**< posted or unmarked */
     MPI_Request            request;
     MPI_Request            herald_request; /**< send: of the herald */
     mpi_layer_state_t      state;      /**< POSTED to MOVING by any thread,
@@ -102,16 +118,26 @@ typedef struct mpi_layer_op {
     char                   *bytes;     /**< contiguous: the program's buffer,
                                         *   or what stands in for it */
     size_t                 room;       /**< bytes there */
+    char                   *berth;     /**< receive: where a herald of it
+                                        *   comes to lie, which is not the
+                                        *   program's; NULL: it is unmarked */
     void                   *buffer;    /**< the program's, if `bytes` stands in
                                         *   for it: with count and type */
-    int                    count;
+    MPI_Count              count;
     MPI_Datatype           type;       /**< a duplicate, or null */
     ucx_pipeline_request_h moving;     /**< NULL: the MPI carries it, as what
                                         *   it calls the herald */
     ucx_pipeline_status_t  status;
     int                    error;      /**< MPI error code */
-    mpi_layer_taken_t      *taken;     /**< whose source and tag it has */
-    char                   herald[MPI_LAYER_HERALD_BYTES];
+    int                    source;     /**< receive: rank in `comm` */
+    int                    tag;        /**< of the message; send: too */
+    int                    is_taken;   /**< source and tag are told by it */
+    int                    sender;     /**< unmarked: whose herald was seen, by
+                                        *   its rank in MPI_COMM_WORLD; -1 */
+    int                    dest;       /**< persistent send */
+    mpi_layer_isend_func_t isend;      /**< persistent send */
+    char                   herald[MPI_LAYER_HERALD_BYTES]; /**< sent, or a
+                                        *   berth */
 } mpi_layer_op_t;
 
 #define MPI_LAYER_BUCKETS 1024
@@ -138,13 +164,17 @@ typedef struct mpi_layer {
                                              *   one order; may be held while
                                              *   the MPI is called; nothing is
                                              *   held when it is taken */
+    pthread_mutex_t              match_lock; /**< unmarked receives ask in
+                                             *   order; as send_lock */
     pthread_mutex_t              lock;      /**< table, lists, POSTED to
                                              *   MOVING; the MPI is not called
                                              *   under it; next: pipeline's */
     pthread_mutex_t              step_lock; /**< one step at a time; only
                                              *   tried; `lock` is below */
     mpi_layer_op_t               *table[MPI_LAYER_BUCKETS];
-    ucs_list_link_t              posted;    /**< may find a herald */
+    ucs_list_link_t              posted;    /**< with a berth */
+    ucs_list_link_t              unmarked;  /**< without, the first posted
+                                             *   first; match_lock */
     mpi_layer_op_t               *freed;    /**< by the program, not complete */
     mpi_layer_taken_t            *taken;    /**< not received yet */
     _Atomic unsigned             num_ops;   /**< in the table */
@@ -179,10 +209,23 @@ void mpi_layer_comm_agree(MPI_Comm comm);
  *          order. */
 int mpi_layer_type_is_contiguous(MPI_Datatype type);
 
+/** @return Address of the first byte of a contiguous type's elements. */
+char *mpi_layer_type_start(void *buffer, MPI_Datatype type);
+
+/** View bytes in two parts, of which the first may have none; either of any
+ *  length. To be ended by @ref mpi_layer_view_end. @return Of the MPI. */
+int mpi_layer_view_begin(mpi_layer_view_t *view, void *first,
+                         size_t first_length, void *rest, size_t length);
+void mpi_layer_view_end(mpi_layer_view_t *view);
+
 /** Put bytes, which lie in one piece, where a type says. @param length  Bytes,
  *  at most those of @a count elements. @return Of the MPI. */
 int mpi_layer_type_spread(const void *bytes, size_t length, void *buffer,
-                          int count, MPI_Datatype type);
+                          MPI_Count count, MPI_Datatype type);
+
+/** Copy what a type says to one piece of @a room bytes. @return Of the MPI. */
+int mpi_layer_type_gather(const void *buffer, MPI_Count count,
+                          MPI_Datatype type, void *bytes, size_t room);
 
 /* herald.c */
 /** Write a herald of a message of @a length bytes; @a to has
@@ -191,6 +234,11 @@ void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length);
 
 /** @return Nonzero if there is a herald, of which @a herald is a copy then. */
 int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald);
+
+/** @return Whose herald the MPI has received or found, by its rank in
+ *          MPI_COMM_WORLD; -1: an ordinary message. Needs no look at its
+ *          bytes. */
+int mpi_layer_herald_sender(MPI_Comm comm, const MPI_Status *status);
 
 /** @return The pipeline's tag for message @a number of a communicator, of which
  *          16 bits count, and MPI's tag, which is not negative. */
@@ -210,7 +258,7 @@ void mpi_layer_op_delete(mpi_layer_op_t *op);
 /** Where the program's bytes do not lie in one piece, have others in their
  *  place, as many as `room`; the program may free the type before the message
  *  is there. @return Nonzero if so; 0 for want of memory. */
-int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, int count,
+int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, MPI_Count count,
                           MPI_Datatype type);
 
 /** Know an operation by its request, the program's handle; the table owns it
@@ -227,10 +275,22 @@ void mpi_layer_op_post(mpi_layer_op_t *op);
  *  it. */
 void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy);
 
-/** The herald of a receive is here: ask for its message. Under the lock,
+/** The herald of a receive is in its berth: ask for its message. Under the lock,
  *  POSTED. */
 void mpi_layer_op_receive(mpi_layer_op_t *op,
                           const mpi_layer_herald_t *herald);
+
+/** Likewise, of one that has no berth: ask for the oldest message with that
+ *  sender, communicator and tag. Under match_lock; all that were matched
+ *  before have asked. */
+void mpi_layer_op_receive_oldest(mpi_layer_op_t *op, int sender, int tag);
+
+/** Likewise, for what a matched probe took, which is released. */
+void mpi_layer_op_receive_taken(mpi_layer_op_t *op, mpi_layer_taken_t *taken);
+
+/** Have all receives ask whose herald the MPI has matched, in the order in
+ *  which it did. Under match_lock. */
+void mpi_layer_ops_ask(void);
 
 /** See how far an operation is. @return Nonzero if the MPI's functions complete
  *          its request at once. */
@@ -245,8 +305,9 @@ void mpi_layer_op_release(mpi_layer_op_t *op, int releasing);
 void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status);
 
 /** The MPI has completed its request: release it, or have it idle if it is
- *  persistent. @return The layer's error, or MPI_SUCCESS. */
-int mpi_layer_op_finish(mpi_layer_op_t *op);
+ *  persistent and not MPI_REQUEST_NULL. @param request  What the MPI has left.
+ *  @return The layer's error, or MPI_SUCCESS. */
+int mpi_layer_op_finish(mpi_layer_op_t *op, MPI_Request request);
 
 /** The program has freed the request of one that is not complete. */
 void mpi_layer_op_set_free(mpi_layer_op_t *op);
@@ -268,7 +329,7 @@ unsigned mpi_layer_hook(void *worker);
 /** One turn of a thread that waits for something of the layer's. */
 void mpi_layer_pump(void);
 
-/** Look for heralds in the buffers of receives that are posted. */
+/** Look for heralds in the berths of receives that are posted. */
 void mpi_layer_peek(void);
 
 /** No step from now on: the pipeline is about to go. Waits for one under
@@ -280,9 +341,10 @@ void mpi_layer_progress_end(void);
  *          now; NULL: the message is the MPI's. */
 mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message);
 
-/** Release it. @a status, which may be MPI_STATUS_IGNORE, gets source and
- *  tag. */
-void mpi_layer_taken_end(mpi_layer_taken_t *taken, MPI_Status *status);
+/** As MPI_Imrecv, of what was taken. */
+int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
+                           MPI_Count count, MPI_Datatype type,
+                           MPI_Message *message, MPI_Request *request);
 
 /* send.c */
 /** @return Nonzero if a send is not the MPI's alone: it is long, to another
@@ -290,44 +352,54 @@ void mpi_layer_taken_end(mpi_layer_taken_t *taken, MPI_Status *status);
 int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
                          MPI_Comm comm);
 
-/** Send from a copy of at most INT_MAX bytes: the buffer is the caller's again
- *  at once. @return Of the MPI. */
+/** Send from a copy: the buffer is the caller's again at once. @return Of the
+ *  MPI. */
 int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
                         int dest, int tag, MPI_Comm comm);
 
-/* receive.c */
-/** @return Bytes of so many elements; 0 if there are none. */
-size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type);
+/** Begin a persistent send that is idle. @return Of the MPI. */
+int mpi_layer_send_start(mpi_layer_op_t *op);
 
-/** @return Nonzero if a herald may come for a receive. */
-int mpi_layer_receive_may_take(size_t room, int source, MPI_Comm comm);
+/* receive.c */
+/** Of what the MPI is to judge: a count or a type that is none. */
+#define MPI_LAYER_NO_ROOM SIZE_MAX
+
+/** @return Bytes of so many elements, or MPI_LAYER_NO_ROOM. */
+size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type);
 
 /** Wait for a receive and a send, in this order. @a status, which may be
  *  MPI_STATUS_IGNORE, is the receive's. @return Of the one that failed. */
 int mpi_layer_receive_both(MPI_Request requests[2], int source,
                            MPI_Status *status);
 
-/** @return An operation for a receive, or NULL if it is the MPI's alone. */
+/** @return An operation for a receive, or NULL if it is the MPI's alone.
+ *  @param view  What the MPI is to receive to. */
 mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
                                      MPI_Datatype type, int source,
-                                     MPI_Comm comm);
+                                     MPI_Comm comm, mpi_layer_view_t *view);
 
-/** The MPI has begun the receive, or not: add the operation, or release it.
- *  @return @a result, which is the MPI's. */
-int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
-                            MPI_Request request);
+/** Receive what a matched probe took; @a op is to be completed. */
+mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
+                                        MPI_Datatype type,
+                                        mpi_layer_taken_t *taken);
 
-/** Arguments of a receive: bytes in the place of what is not in one piece. */
-#define MPI_LAYER_RECEIVES(_op, _buffer, _count, _type) \
-    ((_op)->owns ? (void*)(_op)->bytes : (_buffer)), \
-    ((_op)->owns ? (int)(_op)->room : (_count)), \
-    ((_op)->owns ? MPI_BYTE : (_type))
+/** The MPI has begun a receive, or not: end the view, and add the operation or
+ *  release it. @return @a result, which is the MPI's. */
+int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
+                            int result, MPI_Request request);
 
-/** The MPI has received something: if it is a herald, receive its message.
- *  @param status  That of the herald, not to be ignored; the message's then.
+/** @return Nonzero if MPI_Sendrecv_replace is the layer's. */
+int mpi_layer_receive_replaces(const void *buffer, MPI_Count count,
+                               MPI_Datatype type, MPI_Comm comm);
+
+/** As MPI_Sendrecv_replace: send a copy. */
+int mpi_layer_receive_replace(void *buffer, MPI_Count count, MPI_Datatype type,
+                              int dest, int send_tag, int source, int tag,
+                              MPI_Comm comm, MPI_Status *status);
+
+/** Wait for the message of an operation without a request, and release it.
  *  @return MPI_SUCCESS, or what the error handler was called with. */
-int mpi_layer_receive_settle(void *buffer, MPI_Count count, MPI_Datatype type,
-                             MPI_Comm comm, MPI_Status *status);
+int mpi_layer_receive_long(mpi_layer_op_t *op, MPI_Status *status);
 
 /* complete.c */
 /** Wait for an operation and complete its request as the MPI does.

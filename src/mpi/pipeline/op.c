@@ -24,6 +24,7 @@ mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm)
         op->herald_request = MPI_REQUEST_NULL;
         op->type           = MPI_DATATYPE_NULL;
         op->error          = MPI_SUCCESS;
+        op->sender         = -1;
         ucs_list_head_init(&op->list);
     }
     return op;
@@ -34,9 +35,6 @@ void mpi_layer_op_delete(mpi_layer_op_t *op)
     if (op->type != MPI_DATATYPE_NULL) {
         PMPI_Type_free(&op->type);
     }
-    if (op->taken != NULL) {
-        mpi_layer_taken_end(op->taken, MPI_STATUS_IGNORE);
-    }
     if (op->owns) {
         free(op->bytes);
     }
@@ -45,7 +43,7 @@ void mpi_layer_op_delete(mpi_layer_op_t *op)
 
 /* Where bytes do not lie in one piece, others do in their place; the type may
  * be freed by the program before the message is there. @return Nonzero if so */
-int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, int count,
+int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, MPI_Count count,
                           MPI_Datatype type)
 {
     op->bytes = malloc(op->room);
@@ -138,11 +136,15 @@ void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy)
  * pipeline have anything to do before the herald has been seen. */
 void mpi_layer_op_post(mpi_layer_op_t *op)
 {
+    pthread_mutex_lock(&mpi_layer.match_lock);
     pthread_mutex_lock(&mpi_layer.lock);
-    op->state = MPI_LAYER_POSTED;
-    ucs_list_add_tail(&mpi_layer.posted, &op->list);
+    op->state  = MPI_LAYER_POSTED;
+    op->sender = -1;
+    ucs_list_add_tail((op->berth != NULL) ? &mpi_layer.posted :
+                                            &mpi_layer.unmarked, &op->list);
     mpi_layer_op_set_busy(op, op->room >= mpi_layer.min_bytes);
     pthread_mutex_unlock(&mpi_layer.lock);
+    pthread_mutex_unlock(&mpi_layer.match_lock);
 }
 
 static void mpi_layer_op_unpost(mpi_layer_op_t *op, mpi_layer_state_t state)
@@ -150,6 +152,31 @@ static void mpi_layer_op_unpost(mpi_layer_op_t *op, mpi_layer_state_t state)
     op->state = state;
     ucs_list_del(&op->list);
     ucs_list_head_init(&op->list);
+}
+
+/* As MPI_Request_get_status, which MPICH has call an error handler, of
+ * MPI_COMM_WORLD: what the program's own call would not do yet, or not at all.
+ * With several threads the handler is not taken away, for others use it. */
+static int mpi_layer_request_status(MPI_Request request, int *flag,
+                                    MPI_Status *status)
+{
+    int result;
+#ifdef MPICH_NUMVERSION
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+
+    if (!mpi_layer.multiple) {
+        PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+        PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+#endif
+    result = REAL_MPI(Request_get_status)(request, flag, status);
+#ifdef MPICH_NUMVERSION
+    if (handler != MPI_ERRHANDLER_NULL) {
+        PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+        PMPI_Errhandler_free(&handler);
+    }
+#endif
+    return result;
 }
 
 static void mpi_layer_op_failed(mpi_layer_op_t *op, ucs_status_t status,
@@ -166,31 +193,62 @@ static void mpi_layer_op_failed(mpi_layer_op_t *op, ucs_status_t status,
             ucs_status_string(status));
 }
 
-/* The herald is here, so its message is asked for; with the lock held. The
- * herald is wiped out: a buffer that is posted again must not show it. */
-void mpi_layer_op_receive(mpi_layer_op_t *op, const mpi_layer_herald_t *herald)
+/* The message has been asked for, or (`status`) cannot be; with the lock held */
+static void mpi_layer_op_asked(mpi_layer_op_t *op, ucs_status_t status,
+                               unsigned sender)
 {
-    ucs_status_t status;
-
-    memset(op->bytes, 0, sizeof(herald->magic));
-    status = ucx_pipeline_recv(mpi_layer.pipeline, herald->source, herald->tag,
-                               UINT64_MAX, op->bytes, op->room, &op->moving);
     if (status == UCS_OK) {
         mpi_layer_op_unpost(op, MPI_LAYER_MOVING);
         mpi_layer_op_set_busy(op, 1);
     } else {
-        mpi_layer_op_failed(op, status, herald->source, herald->length);
+        mpi_layer_op_failed(op, status, sender, 0);
         op->status.length = 0;
         mpi_layer_op_unpost(op, MPI_LAYER_ARRIVED);
         mpi_layer_op_set_busy(op, 0);
     }
 }
 
+/* The herald is wiped out: a berth that is posted again must not show it */
+void mpi_layer_op_receive(mpi_layer_op_t *op, const mpi_layer_herald_t *herald)
+{
+    memset(op->berth, 0, sizeof(herald->magic));
+    mpi_layer_op_asked(op, ucx_pipeline_recv(mpi_layer.pipeline, herald->source,
+                                             herald->tag, UINT64_MAX, op->bytes,
+                                             op->room, &op->moving),
+                       herald->source);
+}
+
+void mpi_layer_op_receive_oldest(mpi_layer_op_t *op, int sender, int tag)
+{
+    uint64_t wanted = mpi_layer_tag(mpi_layer_comm_get(op->comm), 0, tag);
+
+    pthread_mutex_lock(&mpi_layer.lock);
+    mpi_layer_op_asked(op, ucx_pipeline_recv(mpi_layer.pipeline, sender, wanted,
+                                             ~MPI_LAYER_TAG_NUMBER_MASK,
+                                             op->bytes, op->room, &op->moving),
+                       sender);
+    pthread_mutex_unlock(&mpi_layer.lock);
+}
+
+void mpi_layer_op_receive_taken(mpi_layer_op_t *op, mpi_layer_taken_t *taken)
+{
+    op->source   = taken->source;
+    op->tag      = taken->tag;
+    op->is_taken = 1;
+    pthread_mutex_lock(&mpi_layer.lock);
+    mpi_layer_op_asked(op, ucx_pipeline_mrecv(mpi_layer.pipeline, taken->moving,
+                                              op->bytes, op->room, &op->moving),
+                       taken->source);
+    pthread_mutex_unlock(&mpi_layer.lock);
+    free(taken);
+}
+
 static void mpi_layer_op_spread(mpi_layer_op_t *op, size_t length)
 {
     int result;
 
-    if (op->is_send || (op->buffer == NULL) || (length > op->room)) {
+    if (op->is_send || (op->type == MPI_DATATYPE_NULL) || (length == 0) ||
+        (length > op->room)) {
         return;
     }
     result = mpi_layer_type_spread(op->bytes, length, op->buffer, op->count,
@@ -200,32 +258,137 @@ static void mpi_layer_op_spread(mpi_layer_op_t *op, size_t length)
     }
 }
 
-static int mpi_layer_op_is_matched(mpi_layer_op_t *op)
+/* Where the berth is not the place itself, it has the first bytes, or all */
+static void mpi_layer_op_place(mpi_layer_op_t *op, size_t length)
 {
-    mpi_layer_herald_t herald;
-    int flag, cancelled, length;
-    MPI_Status status;
+    size_t fits = (length < op->room) ? length : op->room;
 
-    if ((REAL_MPI(Request_get_status)(op->request, &flag, &status) !=
-         MPI_SUCCESS) || !flag) {
+    if ((op->berth == op->herald) && (fits > 0)) {
+        memcpy(op->bytes, op->berth, (fits < MPI_LAYER_HERALD_BYTES) ? fits :
+                                     MPI_LAYER_HERALD_BYTES);
+    }
+    mpi_layer_op_spread(op, fits);
+    if (length > op->room) {
+        op->error = MPI_ERR_TRUNCATE;
+    }
+}
+
+/* @return Nonzero if the MPI has completed a receive */
+static int mpi_layer_op_is_received(mpi_layer_op_t *op, MPI_Status *status,
+                                    int *is_ordinary, int *is_good)
+{
+    int flag, cancelled, result;
+
+    result = mpi_layer_request_status(op->request, &flag, status);
+    if ((result == MPI_SUCCESS) && !flag) {
         return 0;
     }
-    PMPI_Test_cancelled(&status, &cancelled);
-    PMPI_Get_count(&status, MPI_BYTE, &length);
+    cancelled = 0;
+    if (result == MPI_SUCCESS) {
+        PMPI_Test_cancelled(status, &cancelled);
+    }
+    *is_good     = (result == MPI_SUCCESS) && !cancelled;
+    *is_ordinary = !*is_good ||
+                   (mpi_layer_herald_sender(op->comm, status) < 0);
+    return 1;
+}
+
+/* An ordinary message, an error, or the receive was cancelled: the MPI's.
+ * @return Nonzero if it was not so before */
+static int mpi_layer_op_set_plain(mpi_layer_op_t *op)
+{
+    int is_new;
 
     pthread_mutex_lock(&mpi_layer.lock);
-    if (op->state == MPI_LAYER_POSTED) {
-        if (!cancelled && (length == MPI_LAYER_HERALD_BYTES) &&
-            mpi_layer_herald_read(op->bytes, &herald)) {
-            mpi_layer_op_receive(op, &herald);
-        } else {
-            mpi_layer_op_unpost(op, MPI_LAYER_PLAIN);
-            mpi_layer_op_set_busy(op, 0);
-        }
+    is_new = (op->state == MPI_LAYER_POSTED);
+    if (is_new) {
+        mpi_layer_op_unpost(op, MPI_LAYER_PLAIN);
+        mpi_layer_op_set_busy(op, 0);
     }
     pthread_mutex_unlock(&mpi_layer.lock);
-    if ((op->state == MPI_LAYER_PLAIN) && !cancelled && (length > 0)) {
-        mpi_layer_op_spread(op, length);
+    return is_new;
+}
+
+/* --- Unmarked receives ---------------------------------------------------- */
+
+/* The MPI matches messages of one sender, communicator and tag with receives in
+ * the order in which these were posted, so in this order they ask. One that was
+ * matched was so before a later one was; so they are looked at from the last to
+ * the first, and what is seen of one has come true for those before it. */
+static void mpi_layer_ops_look(void)
+{
+    ucs_list_link_t *link;
+    mpi_layer_op_t *op;
+    MPI_Status status;
+    int is_ordinary, is_good;
+
+    for (link = mpi_layer.unmarked.prev; link != &mpi_layer.unmarked;) {
+        op   = ucs_container_of(link, mpi_layer_op_t, list);
+        link = link->prev;
+        if ((op->sender >= 0) ||
+            !mpi_layer_op_is_received(op, &status, &is_ordinary, &is_good)) {
+            continue;
+        }
+        if (is_ordinary) {
+            (void)mpi_layer_op_set_plain(op);
+        } else {
+            op->sender = mpi_layer_herald_sender(op->comm, &status);
+            op->tag    = status.MPI_TAG;
+        }
+    }
+}
+
+void mpi_layer_ops_ask(void)
+{
+    mpi_layer_op_t *op, *next;
+
+    mpi_layer_ops_look();
+    mpi_layer_peek();
+    ucs_list_for_each_safe(op, next, &mpi_layer.unmarked, list) {
+        if (op->sender >= 0) {
+            mpi_layer_op_receive_oldest(op, op->sender, op->tag);
+        }
+    }
+}
+
+/* --- All ------------------------------------------------------------------ */
+
+static void mpi_layer_op_berthed(mpi_layer_op_t *op)
+{
+    mpi_layer_herald_t herald;
+
+    pthread_mutex_lock(&mpi_layer.lock);
+    if ((op->state == MPI_LAYER_POSTED) &&
+        mpi_layer_herald_read(op->berth, &herald)) {
+        mpi_layer_op_receive(op, &herald);
+    }
+    pthread_mutex_unlock(&mpi_layer.lock);
+}
+
+static int mpi_layer_op_is_matched(mpi_layer_op_t *op)
+{
+    int is_ordinary, is_good, is_new;
+    MPI_Status status;
+    MPI_Count length;
+
+    if (!mpi_layer_op_is_received(op, &status, &is_ordinary, &is_good)) {
+        return 0;
+    }
+    if (!is_ordinary && (op->berth != NULL)) {
+        mpi_layer_op_berthed(op);
+        return 1;
+    }
+    pthread_mutex_lock(&mpi_layer.match_lock);
+    if (is_ordinary) {
+        is_new = mpi_layer_op_set_plain(op);
+    } else {
+        mpi_layer_ops_ask();
+        is_new = 0;
+    }
+    pthread_mutex_unlock(&mpi_layer.match_lock);
+    if (is_new && is_good && (op->berth != NULL)) {
+        PMPI_Get_elements_x(&status, MPI_BYTE, &length);
+        mpi_layer_op_place(op, (size_t)length);
     }
     return 1;
 }
@@ -262,7 +425,7 @@ static int mpi_layer_op_is_moved(mpi_layer_op_t *op)
     if (op->moving != NULL) {
         ucx_pipeline_request_free(op->moving);
     }
-    if (op->is_send && (op->request != MPI_REQUEST_NULL)) {
+    if (op->is_send && !op->persistent && (op->request != MPI_REQUEST_NULL)) {
         PMPI_Grequest_complete(op->request);
     }
     pthread_mutex_lock(&mpi_layer.lock);
@@ -306,18 +469,19 @@ void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status)
         PMPI_Status_set_elements_x(status, MPI_BYTE,
                                    (MPI_Count)op->status.length);
     }
-    if (op->taken != NULL) {
-        status->MPI_SOURCE = op->taken->source;
-        status->MPI_TAG    = op->taken->tag;
+    if (op->is_taken) {
+        status->MPI_SOURCE = op->source;
+        status->MPI_TAG    = op->tag;
     }
 }
 
 /* The MPI has completed the request. @return The layer's error, or success */
-int mpi_layer_op_finish(mpi_layer_op_t *op)
+int mpi_layer_op_finish(mpi_layer_op_t *op, MPI_Request request)
 {
     int error = op->error;
 
-    if (op->persistent) {
+    /* Open MPI frees a persistent request that has failed */
+    if (op->persistent && (request != MPI_REQUEST_NULL)) {
         pthread_mutex_lock(&mpi_layer.lock);
         op->state     = MPI_LAYER_IDLE;
         op->error     = MPI_SUCCESS;
@@ -360,11 +524,10 @@ int mpi_layer_ops_end_freed(void)
             request = op->request;
             mpi_layer_op_release(op, 1);
             REAL_MPI(Wait)(&request, MPI_STATUS_IGNORE);
-            if (op->persistent) {
+            if (op->persistent && (request != MPI_REQUEST_NULL)) {
                 REAL_MPI(Request_free)(&request);
-                op->persistent = 0;
             }
-            (void)mpi_layer_op_finish(op);
+            (void)mpi_layer_op_finish(op, MPI_REQUEST_NULL);
         } else {
             op->next_freed = left;
             left           = op;

@@ -13,40 +13,37 @@
  * have asked for their message.
  */
 
-/* The sender as the pipeline knows it; -1: this is no herald */
-static int mpi_layer_probe_sender(MPI_Comm comm, const MPI_Status *status,
-                                  mpi_layer_comm_t **members_p)
+/* @return Nonzero if the message of a herald is known; taken, with `message` */
+static int mpi_layer_probe_find(MPI_Comm comm, int sender,
+                                const MPI_Status *status,
+                                ucx_pipeline_message_h *message,
+                                ucx_pipeline_status_t *found)
 {
-    mpi_layer_comm_t *members = mpi_layer_comm_get(comm);
-    int length;
+    uint64_t wanted = mpi_layer_tag(mpi_layer_comm_get(comm), 0,
+                                    status->MPI_TAG);
+    int is_found;
 
-    if ((members == NULL) || (status->MPI_SOURCE < 0) ||
-        (status->MPI_SOURCE >= members->size) ||
-        (members->world[status->MPI_SOURCE] == mpi_layer.rank)) {
-        return -1;
+    pthread_mutex_lock(&mpi_layer.match_lock);
+    mpi_layer_ops_ask();
+    is_found = ucx_pipeline_mprobe(mpi_layer.pipeline, sender, wanted,
+                                   ~MPI_LAYER_TAG_NUMBER_MASK, message, found);
+    pthread_mutex_unlock(&mpi_layer.match_lock);
+    if (!is_found) {
+        mpi_layer_pump();
     }
-    PMPI_Get_count((MPI_Status*)status, MPI_BYTE, &length);
-    *members_p = members;
-    return (length == MPI_LAYER_HERALD_BYTES) ?
-           members->world[status->MPI_SOURCE] : -1;
+    return is_found;
 }
 
 /* @return Nonzero if the status tells the length of the message */
 static int mpi_layer_probe_settle(MPI_Comm comm, MPI_Status *status)
 {
-    mpi_layer_comm_t *members;
+    int sender = mpi_layer_herald_sender(comm, status);
     ucx_pipeline_status_t found;
-    int sender;
 
-    sender = mpi_layer_probe_sender(comm, status, &members);
     if (sender < 0) {
         return 1;
     }
-    mpi_layer_peek();
-    if (!ucx_pipeline_probe(mpi_layer.pipeline, sender,
-                            mpi_layer_tag(members, 0, status->MPI_TAG),
-                            ~MPI_LAYER_TAG_NUMBER_MASK, &found)) {
-        mpi_layer_pump();
+    if (!mpi_layer_probe_find(comm, sender, status, NULL, &found)) {
         return 0;
     }
     PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)found.length);
@@ -91,34 +88,37 @@ int mpi_layer_Iprobe(int source, int tag, MPI_Comm comm, int *flag,
 
 /* --- Matched probes ------------------------------------------------------- */
 
-/* The message is out of the MPI's queue: read it, send it to this process
- * itself and take it out there, so that the program has a handle again */
-static int mpi_layer_take(MPI_Message *message, MPI_Status *status)
+/* The herald leaves the MPI's queue and its message the pipeline's. The program
+ * gets the handle of an empty message to this process itself. */
+static int mpi_layer_take(MPI_Comm comm, int sender, MPI_Message *message,
+                          MPI_Status *status)
 {
-    mpi_layer_taken_t *taken = calloc(1, sizeof(*taken));
-    mpi_layer_herald_t herald;
+    mpi_layer_taken_t *taken = malloc(sizeof(*taken));
+    char herald[MPI_LAYER_HERALD_BYTES];
+    ucx_pipeline_status_t found;
     int result;
 
     if (taken == NULL) {
         return MPI_ERR_NO_MEM;
     }
-    taken->source = status->MPI_SOURCE;
-    taken->tag    = status->MPI_TAG;
-    result = REAL_MPI(Mrecv)(taken->bytes, MPI_LAYER_HERALD_BYTES, MPI_BYTE,
-                             message, MPI_STATUS_IGNORE);
+    result = REAL_MPI(Mrecv)(herald, sizeof(herald), MPI_BYTE, message,
+                             MPI_STATUS_IGNORE);
     if (result != MPI_SUCCESS) {
         free(taken);
         return result;
     }
+    taken->comm   = comm;
+    taken->source = status->MPI_SOURCE;
+    taken->tag    = status->MPI_TAG;
+    while (!mpi_layer_probe_find(comm, sender, status, &taken->moving,
+                                 &found)) {
+    }
+    PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)found.length);
     pthread_mutex_lock(&mpi_layer.send_lock);
-    REAL_MPI(Isend)(taken->bytes, MPI_LAYER_HERALD_BYTES, MPI_BYTE, 0, 1,
-                    mpi_layer.alone, &taken->request);
+    REAL_MPI(Isend)(NULL, 0, MPI_BYTE, 0, 1, mpi_layer.alone, &taken->request);
     result = REAL_MPI(Mprobe)(0, 1, mpi_layer.alone, message,
                               MPI_STATUS_IGNORE);
     pthread_mutex_unlock(&mpi_layer.send_lock);
-    if (mpi_layer_herald_read(taken->bytes, &herald)) {
-        PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)herald.length);
-    }
     taken->message = *message;
     pthread_mutex_lock(&mpi_layer.lock);
     taken->next     = mpi_layer.taken;
@@ -148,26 +148,18 @@ mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message)
     return taken;
 }
 
-void mpi_layer_taken_end(mpi_layer_taken_t *taken, MPI_Status *status)
-{
-    REAL_MPI(Wait)(&taken->request, MPI_STATUS_IGNORE);
-    if (status != MPI_STATUS_IGNORE) {
-        status->MPI_SOURCE = taken->source;
-        status->MPI_TAG    = taken->tag;
-    }
-    free(taken);
-}
-
 static int mpi_layer_probe_taken(MPI_Comm comm, MPI_Message *message,
                                  MPI_Status *status, int result)
 {
-    mpi_layer_comm_t *members;
+    int sender;
 
-    if ((result == MPI_SUCCESS) &&
-        (mpi_layer_probe_sender(comm, status, &members) >= 0)) {
-        result = mpi_layer_take(message, status);
-        if (result != MPI_SUCCESS) {
-            result = mpi_layer_error(comm, result);
+    if (result == MPI_SUCCESS) {
+        sender = mpi_layer_herald_sender(comm, status);
+        if (sender >= 0) {
+            result = mpi_layer_take(comm, sender, message, status);
+            if (result != MPI_SUCCESS) {
+                result = mpi_layer_error(comm, result);
+            }
         }
     }
     return result;
@@ -205,8 +197,8 @@ int mpi_layer_Mrecv(void *buffer, int count, MPI_Datatype type,
                     MPI_Message *message, MPI_Status *status)
 {
     mpi_layer_taken_t *taken = mpi_layer_taken_find(*message);
+    mpi_layer_op_t *op;
     MPI_Status own;
-    int result;
 
     if (taken == NULL) {
         return REAL_MPI(Mrecv)(buffer, count, type, message, status);
@@ -214,29 +206,34 @@ int mpi_layer_Mrecv(void *buffer, int count, MPI_Datatype type,
     if (status == MPI_STATUS_IGNORE) {
         status = &own;
     }
-    result = REAL_MPI(Mrecv)(buffer, count, type, message, status);
-    mpi_layer_taken_end(taken, status);
-    return (result != MPI_SUCCESS) ? result :
-           mpi_layer_receive_settle(buffer, count, type, MPI_COMM_WORLD,
-                                    status);
+    REAL_MPI(Mrecv)(NULL, 0, MPI_BYTE, message, status);
+    REAL_MPI(Wait)(&taken->request, MPI_STATUS_IGNORE);
+    op = mpi_layer_receive_taken(buffer, count, type, taken);
+    return (op == NULL) ? MPI_ERR_NO_MEM : mpi_layer_receive_long(op, status);
+}
+
+int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
+                           MPI_Count count, MPI_Datatype type,
+                           MPI_Message *message, MPI_Request *request)
+{
+    mpi_layer_op_t *op;
+
+    REAL_MPI(Imrecv)(NULL, 0, MPI_BYTE, message, request);
+    REAL_MPI(Wait)(&taken->request, MPI_STATUS_IGNORE);
+    op = mpi_layer_receive_taken(buffer, count, type, taken);
+    if (op == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    mpi_layer_op_add(op, *request);
+    return MPI_SUCCESS;
 }
 
 int mpi_layer_Imrecv(void *buffer, int count, MPI_Datatype type,
                      MPI_Message *message, MPI_Request *request)
 {
     mpi_layer_taken_t *taken = mpi_layer_taken_find(*message);
-    mpi_layer_op_t *op       = NULL;
-    int result;
 
-    if (taken != NULL) {
-        op = mpi_layer_receive_op(buffer, count, type, taken->source,
-                                  MPI_COMM_WORLD);
-    }
-    if (op == NULL) {
-        return REAL_MPI(Imrecv)(buffer, count, type, message, request);
-    }
-    op->taken = taken;
-    result    = REAL_MPI(Imrecv)(MPI_LAYER_RECEIVES(op, buffer, count, type),
-                                 message, request);
-    return mpi_layer_receive_begun(op, result, *request);
+    return (taken == NULL) ?
+           REAL_MPI(Imrecv)(buffer, count, type, message, request) :
+           mpi_layer_taken_imrecv(taken, buffer, count, type, message, request);
 }

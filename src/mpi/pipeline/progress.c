@@ -3,50 +3,28 @@
  */
 #include "layer.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /*
  * Progress. A program may stand in any function of its MPI, a barrier for
  * example, while a message of the pipeline is to come or to go, and the MPI
  * knows nothing of it. So the pipeline goes on whenever the MPI calls UCP's
  * progress. From there the MPI itself cannot be called, so whether a posted
- * receive has found a herald is seen by a look into its buffer.
+ * receive has found a herald is seen by a look into its berth.
  */
 
 static __thread int mpi_layer_is_inside;
 static __thread unsigned mpi_layer_idle;
 static __thread unsigned mpi_layer_calls;
 
-/* The program may have freed the buffer of a receive that it forgot; the
- * kernel copies what is there and says so of what is not */
-static int mpi_layer_peek_at(const char *bytes, char *copy)
-{
-    struct iovec local  = {copy, MPI_LAYER_HERALD_BYTES};
-    struct iovec remote = {(void*)bytes, MPI_LAYER_HERALD_BYTES};
-    ssize_t length;
-
-    length = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    if ((length < 0) && (errno != EFAULT)) { /* not allowed here */
-        memcpy(copy, bytes, MPI_LAYER_HERALD_BYTES);
-        length = MPI_LAYER_HERALD_BYTES;
-    }
-    return length == MPI_LAYER_HERALD_BYTES;
-}
-
 void mpi_layer_peek(void)
 {
-    char copy[MPI_LAYER_HERALD_BYTES];
     mpi_layer_herald_t herald;
     mpi_layer_op_t *op, *next;
 
     pthread_mutex_lock(&mpi_layer.lock);
     ucs_list_for_each_safe(op, next, &mpi_layer.posted, list) {
-        if (mpi_layer_peek_at(op->bytes, copy) &&
-            mpi_layer_herald_read(copy, &herald)) {
+        if (mpi_layer_herald_read(op->berth, &herald)) {
             mpi_layer_op_receive(op, &herald);
         }
     }

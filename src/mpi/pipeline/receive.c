@@ -3,119 +3,135 @@
  */
 #include "layer.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * Receives. Any with room for a herald may find one. One that blocks looks
- * when the MPI is done; one that does not has an operation, as the message is
- * to begin while the program stands in some other function.
+ * Receives. Any may find a herald. One that blocks looks when the MPI is done;
+ * one that does not has an operation, as a long message is to begin while the
+ * program stands in some other function. What the MPI receives to is
+ *  - a berth, where the buffer has no room for a herald;
+ *  - a berth and behind it the buffer from the berth's length on, where a long
+ *    message fits: its herald is seen there before the MPI is asked;
+ *  - bytes that stand in for a type with gaps, which are a berth as well;
+ *  - the buffer, for all between: the herald is told by its length.
  */
 
 size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type)
 {
-    int size;
+    MPI_Count size;
 
-    if ((count <= 0) || (type == MPI_DATATYPE_NULL) ||
-        (PMPI_Type_size(type, &size) != MPI_SUCCESS) || (size <= 0)) {
-        return 0;
+    if ((count < 0) || (type == MPI_DATATYPE_NULL) ||
+        (PMPI_Type_size_x(type, &size) != MPI_SUCCESS) || (size < 0)) {
+        return MPI_LAYER_NO_ROOM;
     }
-    return (size_t)size * count;
+    return (size_t)size * (size_t)count;
 }
 
-int mpi_layer_receive_may_take(size_t room, int source, MPI_Comm comm)
+/* Where there is no buffer, the MPI has a word for it; a type may have absolute
+ * addresses */
+static int mpi_layer_receive_may_take(const void *buffer, size_t room,
+                                      MPI_Datatype type, int source,
+                                      MPI_Comm comm)
 {
-    return mpi_layer.on && (room >= MPI_LAYER_HERALD_BYTES) &&
-           (source != MPI_PROC_NULL) && (comm != MPI_COMM_NULL);
+    return mpi_layer.on && (room != MPI_LAYER_NO_ROOM) &&
+           (source != MPI_PROC_NULL) && (mpi_layer_comm_get(comm) != NULL) &&
+           ((buffer != NULL) || (room == 0) ||
+            !mpi_layer_type_is_contiguous(type));
 }
 
-static char *mpi_layer_receive_start(void *buffer, MPI_Datatype type)
+/* Where the bytes of an operation go. @return Zero for want of memory */
+static int mpi_layer_receive_aim(mpi_layer_op_t *op, void *buffer,
+                                 MPI_Count count, MPI_Datatype type)
 {
-    MPI_Aint lower, extent;
+    op->room = mpi_layer_receive_room(count, type);
+    if ((op->room > 0) && !mpi_layer_type_is_contiguous(type)) {
+        return mpi_layer_op_stand_in(op, buffer, count, type);
+    }
+    op->bytes = (op->room > 0) ? mpi_layer_type_start(buffer, type) : NULL;
+    return 1;
+}
 
-    PMPI_Type_get_true_extent(type, &lower, &extent);
-    return (char*)buffer + lower;
+static int mpi_layer_receive_show(mpi_layer_op_t *op, mpi_layer_view_t *view)
+{
+    if (op->room < MPI_LAYER_HERALD_BYTES) {
+        op->berth = op->herald;
+        return mpi_layer_view_begin(view, NULL, 0, op->herald,
+                                    MPI_LAYER_HERALD_BYTES);
+    } else if (op->owns) {
+        op->berth = op->bytes;
+    } else if (op->room >= mpi_layer.min_bytes) {
+        op->berth = op->herald;
+        return mpi_layer_view_begin(view, op->herald, MPI_LAYER_HERALD_BYTES,
+                                    op->bytes + MPI_LAYER_HERALD_BYTES,
+                                    op->room - MPI_LAYER_HERALD_BYTES);
+    }
+    return mpi_layer_view_begin(view, NULL, 0, op->bytes, op->room);
 }
 
 /* --- Those that block ----------------------------------------------------- */
 
-/* The bytes that the MPI has put where the type says, which are as many as a
- * herald has. @return Nonzero if they are one */
-static int mpi_layer_receive_gather(void *buffer, MPI_Count count,
-                                    MPI_Datatype type,
-                                    mpi_layer_herald_t *herald)
+int mpi_layer_receive_long(mpi_layer_op_t *op, MPI_Status *status)
 {
-    int size, packed, result, position = 0;
-    char *bytes;
-
-    if (mpi_layer_type_is_contiguous(type)) {
-        return mpi_layer_herald_read(mpi_layer_receive_start(buffer, type),
-                                     herald);
-    }
-    PMPI_Type_size(type, &size);
-    if (count > (MPI_LAYER_HERALD_BYTES + size - 1) / size) {
-        count = (MPI_LAYER_HERALD_BYTES + size - 1) / size;
-    }
-    PMPI_Pack_size((int)count, type, MPI_COMM_SELF, &packed);
-    bytes = malloc(packed);
-    if (bytes == NULL) {
-        return 0;
-    }
-    result = (PMPI_Pack(buffer, (int)count, type, bytes, packed, &position,
-                        MPI_COMM_SELF) == MPI_SUCCESS) &&
-             mpi_layer_herald_read(bytes, herald);
-    free(bytes);
-    return result;
-}
-
-static int mpi_layer_receive_long(mpi_layer_op_t *op,
-                                  const mpi_layer_herald_t *herald,
-                                  MPI_Status *status)
-{
+    MPI_Comm comm = op->comm;
     int error;
 
-    pthread_mutex_lock(&mpi_layer.lock);
-    op->state = MPI_LAYER_POSTED;
-    mpi_layer_op_receive(op, herald);
-    pthread_mutex_unlock(&mpi_layer.lock);
     while (!mpi_layer_op_is_ready(op)) {
         mpi_layer_pump();
     }
     mpi_layer_op_fix_status(op, status);
     error = op->error;
-    return error;
-}
-
-/* What the MPI has received: if it is a herald, receive its message. The status
- * is not to be ignored. */
-int mpi_layer_receive_settle(void *buffer, MPI_Count count, MPI_Datatype type,
-                             MPI_Comm comm, MPI_Status *status)
-{
-    mpi_layer_herald_t herald;
-    mpi_layer_op_t *op;
-    int length, error;
-
-    PMPI_Get_count(status, MPI_BYTE, &length);
-    if ((length != MPI_LAYER_HERALD_BYTES) ||
-        !mpi_layer_receive_gather(buffer, count, type, &herald)) {
-        return MPI_SUCCESS;
-    }
-    op = mpi_layer_op_new(comm);
-    if (op == NULL) {
-        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
-    }
-    op->room = mpi_layer_receive_room(count, type);
-    if (mpi_layer_type_is_contiguous(type)) {
-        op->bytes = mpi_layer_receive_start(buffer, type);
-    } else if ((count > INT_MAX) ||
-               !mpi_layer_op_stand_in(op, buffer, (int)count, type)) {
-        mpi_layer_op_delete(op);
-        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
-    }
-    error = mpi_layer_receive_long(op, &herald, status);
     mpi_layer_op_delete(op);
     return (error == MPI_SUCCESS) ? MPI_SUCCESS : mpi_layer_error(comm, error);
+}
+
+/* An ordinary message is in a berth */
+static int mpi_layer_receive_place(void *buffer, MPI_Count count,
+                                   MPI_Datatype type, MPI_Comm comm,
+                                   const char *berth, const MPI_Status *status)
+{
+    size_t room = mpi_layer_receive_room(count, type), fits;
+    int result  = MPI_SUCCESS, length;
+
+    PMPI_Get_count((MPI_Status*)status, MPI_BYTE, &length);
+    fits = ((size_t)length < room) ? (size_t)length : room;
+    if (fits == 0) {
+        ; /* there may be no buffer */
+    } else if (mpi_layer_type_is_contiguous(type)) {
+        memcpy(mpi_layer_type_start(buffer, type), berth, fits);
+    } else {
+        result = mpi_layer_type_spread(berth, fits, buffer, count, type);
+    }
+    if ((size_t)length > room) {
+        result = mpi_layer_error(comm, MPI_ERR_TRUNCATE);
+    }
+    return result;
+}
+
+/* The MPI has received, to `berth` if there was no room for a herald. If it is
+ * one, receive its message. */
+static int mpi_layer_receive_settle(void *buffer, MPI_Count count,
+                                    MPI_Datatype type, MPI_Comm comm,
+                                    const char *berth, MPI_Status *status)
+{
+    int sender = mpi_layer_herald_sender(comm, status);
+    mpi_layer_op_t *op;
+
+    if (sender < 0) {
+        return (berth == NULL) ? MPI_SUCCESS :
+               mpi_layer_receive_place(buffer, count, type, comm, berth,
+                                       status);
+    }
+    op = mpi_layer_op_new(comm);
+    if ((op == NULL) || !mpi_layer_receive_aim(op, buffer, count, type)) {
+        free(op);
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
+    }
+    pthread_mutex_lock(&mpi_layer.match_lock);
+    mpi_layer_ops_ask();
+    mpi_layer_op_receive_oldest(op, sender, status->MPI_TAG);
+    pthread_mutex_unlock(&mpi_layer.match_lock);
+    return mpi_layer_receive_long(op, status);
 }
 
 /* With several threads another one may probe meanwhile, and must not take this
@@ -137,10 +153,11 @@ int mpi_layer_Recv(void *buffer, int count, MPI_Datatype type, int source,
                    int tag, MPI_Comm comm, MPI_Status *status)
 {
     size_t room = mpi_layer_receive_room(count, type);
+    char bytes[MPI_LAYER_HERALD_BYTES];
+    int result, has_berth;
     MPI_Status own;
-    int result;
 
-    if (!mpi_layer_receive_may_take(room, source, comm)) {
+    if (!mpi_layer_receive_may_take(buffer, room, type, source, comm)) {
         return REAL_MPI(Recv)(buffer, count, type, source, tag, comm, status);
     }
     if (mpi_layer.multiple) {
@@ -150,42 +167,60 @@ int mpi_layer_Recv(void *buffer, int count, MPI_Datatype type, int source,
     if (status == MPI_STATUS_IGNORE) {
         status = &own;
     }
-    result = REAL_MPI(Recv)(buffer, count, type, source, tag, comm, status);
+    has_berth = (room < MPI_LAYER_HERALD_BYTES);
+    result    = has_berth ? REAL_MPI(Recv)(bytes, sizeof(bytes), MPI_BYTE,
+                                           source, tag, comm, status) :
+                            REAL_MPI(Recv)(buffer, count, type, source, tag,
+                                           comm, status);
     return (result != MPI_SUCCESS) ? result :
-           mpi_layer_receive_settle(buffer, count, type, comm, status);
+           mpi_layer_receive_settle(buffer, count, type, comm,
+                                    has_berth ? bytes : NULL, status);
 }
 
 /* --- Those that do not ---------------------------------------------------- */
 
-/* @return NULL: the MPI's alone */
 mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
                                      MPI_Datatype type, int source,
-                                     MPI_Comm comm)
+                                     MPI_Comm comm, mpi_layer_view_t *view)
 {
     size_t room = mpi_layer_receive_room(count, type);
     mpi_layer_op_t *op;
 
-    if (!mpi_layer_receive_may_take(room, source, comm)) {
+    if (!mpi_layer_receive_may_take(buffer, room, type, source, comm)) {
         return NULL;
     }
     op = mpi_layer_op_new(comm);
     if (op == NULL) {
         return NULL;
     }
-    op->room = room;
-    if (mpi_layer_type_is_contiguous(type)) {
-        op->bytes = mpi_layer_receive_start(buffer, type);
-    } else if ((room > INT_MAX) ||
-               !mpi_layer_op_stand_in(op, buffer, (int)count, type)) {
+    if (!mpi_layer_receive_aim(op, buffer, count, type) ||
+        (mpi_layer_receive_show(op, view) != MPI_SUCCESS)) {
         mpi_layer_op_delete(op);
         return NULL;
     }
     return op;
 }
 
-int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
-                            MPI_Request request)
+mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
+                                        MPI_Datatype type,
+                                        mpi_layer_taken_t *taken)
 {
+    mpi_layer_op_t *op = mpi_layer_op_new(taken->comm);
+
+    if ((op == NULL) || !mpi_layer_receive_aim(op, buffer, count, type)) {
+        free(op);
+        (void)mpi_layer_error(taken->comm, MPI_ERR_NO_MEM);
+        return NULL;
+    }
+    op->state = MPI_LAYER_POSTED;
+    mpi_layer_op_receive_taken(op, taken);
+    return op;
+}
+
+int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
+                            int result, MPI_Request request)
+{
+    mpi_layer_view_end(view);
     if (result != MPI_SUCCESS) {
         mpi_layer_op_delete(op);
     } else {
@@ -200,41 +235,50 @@ int mpi_layer_receive_begun(mpi_layer_op_t *op, int result,
 int mpi_layer_Irecv(void *buffer, int count, MPI_Datatype type, int source,
                     int tag, MPI_Comm comm, MPI_Request *request)
 {
-    mpi_layer_op_t *op = mpi_layer_receive_op(buffer, count, type, source,
-                                              comm);
+    mpi_layer_view_t view;
+    mpi_layer_op_t *op;
     int result;
 
+    op = mpi_layer_receive_op(buffer, count, type, source, comm, &view);
     if (op == NULL) {
         return REAL_MPI(Irecv)(buffer, count, type, source, tag, comm, request);
     }
-    result = REAL_MPI(Irecv)(MPI_LAYER_RECEIVES(op, buffer, count, type),
-                             source, tag, comm, request);
-    return mpi_layer_receive_begun(op, result, *request);
+    result = REAL_MPI(Irecv)(view.buffer, view.count, view.type, source, tag,
+                             comm, request);
+    return mpi_layer_receive_begun(op, &view, result, *request);
 }
 
 int mpi_layer_Recv_init(void *buffer, int count, MPI_Datatype type, int source,
                         int tag, MPI_Comm comm, MPI_Request *request)
 {
-    mpi_layer_op_t *op = mpi_layer_receive_op(buffer, count, type, source,
-                                              comm);
+    mpi_layer_view_t view;
+    mpi_layer_op_t *op;
     int result;
 
+    op = mpi_layer_receive_op(buffer, count, type, source, comm, &view);
     if (op == NULL) {
         return REAL_MPI(Recv_init)(buffer, count, type, source, tag, comm,
                                    request);
     }
     op->persistent = 1;
-    result = REAL_MPI(Recv_init)(MPI_LAYER_RECEIVES(op, buffer, count, type),
-                                 source, tag, comm, request);
-    return mpi_layer_receive_begun(op, result, *request);
+    result = REAL_MPI(Recv_init)(view.buffer, view.count, view.type, source,
+                                 tag, comm, request);
+    return mpi_layer_receive_begun(op, &view, result, *request);
 }
 
+/* The MPI's request of a send says nothing, so it starts when the send has */
 int mpi_layer_Start(MPI_Request *request)
 {
     mpi_layer_op_t *op = mpi_layer_op_find(*request);
-    int result         = REAL_MPI(Start)(request);
+    int result         = MPI_SUCCESS;
 
-    if ((result == MPI_SUCCESS) && (op != NULL)) {
+    if ((op != NULL) && op->is_send) {
+        result = mpi_layer_send_start(op);
+    }
+    if (result == MPI_SUCCESS) {
+        result = REAL_MPI(Start)(request);
+    }
+    if ((result == MPI_SUCCESS) && (op != NULL) && !op->is_send) {
         mpi_layer_op_post(op);
     }
     return result;
@@ -242,15 +286,13 @@ int mpi_layer_Start(MPI_Request *request)
 
 int mpi_layer_Startall(int count, MPI_Request requests[])
 {
-    int result = REAL_MPI(Startall)(count, requests);
-    mpi_layer_op_t *op;
-    int i;
+    int result = MPI_SUCCESS, i;
 
+    if (!mpi_layer_has_ops()) {
+        return REAL_MPI(Startall)(count, requests);
+    }
     for (i = 0; (result == MPI_SUCCESS) && (i < count); ++i) {
-        op = mpi_layer_op_find(requests[i]);
-        if (op != NULL) {
-            mpi_layer_op_post(op);
-        }
+        result = mpi_layer_Start(&requests[i]);
     }
     return result;
 }
@@ -264,24 +306,49 @@ static void mpi_layer_receive_nobody(MPI_Status *status)
     PMPI_Status_set_elements(status, MPI_BYTE, 0);
 }
 
-/* Wait for a receive and a send, whose status is nobody's */
+/* One by one: of several, Open MPI does not end if one has failed */
 int mpi_layer_receive_both(MPI_Request requests[2], int source,
                            MPI_Status *status)
 {
-    MPI_Status statuses[2];
-    int result = mpi_layer_Waitall(2, requests, statuses);
+    MPI_Status own;
+    int result, sent;
 
-    if (result == MPI_ERR_IN_STATUS) {
-        result = (statuses[0].MPI_ERROR != MPI_SUCCESS) ?
-                 statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
-    }
+    status = (status == MPI_STATUS_IGNORE) ? &own : status;
+    result = mpi_layer_Wait(&requests[0], status);
+    sent   = mpi_layer_Wait(&requests[1], MPI_STATUS_IGNORE);
     if (source == MPI_PROC_NULL) {
-        mpi_layer_receive_nobody(&statuses[0]);
+        mpi_layer_receive_nobody(status);
     }
-    if (status != MPI_STATUS_IGNORE) {
-        *status = statuses[0];
+    return (result != MPI_SUCCESS) ? result : sent;
+}
+
+/* A short send, which the MPI carries beside its receive */
+static int mpi_layer_sendrecv_short(const void *send, int send_count,
+                                    MPI_Datatype send_type, int dest,
+                                    int send_tag, void *receive, int count,
+                                    MPI_Datatype type, int source, int tag,
+                                    MPI_Comm comm, MPI_Status *status)
+{
+    int has_berth = (source != MPI_PROC_NULL) &&
+                    (mpi_layer_receive_room(count, type) <
+                     MPI_LAYER_HERALD_BYTES);
+    char bytes[MPI_LAYER_HERALD_BYTES];
+    int result;
+
+    result = has_berth ?
+             REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
+                                bytes, sizeof(bytes), MPI_BYTE, source, tag,
+                                comm, status) :
+             REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
+                                receive, count, type, source, tag, comm,
+                                status);
+    if (source == MPI_PROC_NULL) {
+        mpi_layer_receive_nobody(status);
+        return result;
     }
-    return result;
+    return (result != MPI_SUCCESS) ? result :
+           mpi_layer_receive_settle(receive, count, type, comm,
+                                    has_berth ? bytes : NULL, status);
 }
 
 int mpi_layer_Sendrecv(const void *send, int send_count, MPI_Datatype send_type,
@@ -289,28 +356,24 @@ int mpi_layer_Sendrecv(const void *send, int send_count, MPI_Datatype send_type,
                        MPI_Datatype type, int source, int tag, MPI_Comm comm,
                        MPI_Status *status)
 {
+    size_t room = mpi_layer_receive_room(count, type);
     MPI_Request requests[2];
     MPI_Status own;
     int result;
 
-    if (!mpi_layer.on) {
+    if (mpi_layer_comm_get(comm) == NULL) {
         return REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
                                   receive, count, type, source, tag, comm,
                                   status);
     }
-    if (!mpi_layer.multiple && !mpi_layer_send_takes(send_count, send_type,
-                                                     dest, send_tag, comm)) {
+    if (!mpi_layer.multiple &&
+        ((source == MPI_PROC_NULL) ||
+         mpi_layer_receive_may_take(receive, room, type, source, comm)) &&
+        !mpi_layer_send_takes(send_count, send_type, dest, send_tag, comm)) {
         status = (status == MPI_STATUS_IGNORE) ? &own : status;
-        result = REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
-                                    receive, count, type, source, tag, comm,
-                                    status);
-        if (source == MPI_PROC_NULL) {
-            mpi_layer_receive_nobody(status);
-        } else if (result == MPI_SUCCESS) {
-            result = mpi_layer_receive_settle(receive, count, type, comm,
-                                              status);
-        }
-        return result;
+        return mpi_layer_sendrecv_short(send, send_count, send_type, dest,
+                                        send_tag, receive, count, type, source,
+                                        tag, comm, status);
     }
     result = mpi_layer_Irecv(receive, count, type, source, tag, comm,
                              &requests[0]);
@@ -322,29 +385,54 @@ int mpi_layer_Sendrecv(const void *send, int send_count, MPI_Datatype send_type,
            mpi_layer_receive_both(requests, source, status);
 }
 
+/* Also where nothing comes, for what goes may be as long as a herald */
+int mpi_layer_receive_replaces(const void *buffer, MPI_Count count,
+                               MPI_Datatype type, MPI_Comm comm)
+{
+    return mpi_layer_receive_may_take(buffer,
+                                      mpi_layer_receive_room(count, type), type,
+                                      0, comm);
+}
+
+int mpi_layer_receive_replace(void *buffer, MPI_Count count, MPI_Datatype type,
+                              int dest, int send_tag, int source, int tag,
+                              MPI_Comm comm, MPI_Status *status)
+{
+    size_t room = mpi_layer_receive_room(count, type);
+    char *bytes = malloc(room + 1);
+    mpi_layer_view_t view;
+    int result;
+
+    if (bytes == NULL) {
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
+    }
+    result = mpi_layer_type_gather(buffer, count, type, bytes, room);
+    if (result == MPI_SUCCESS) {
+        result = mpi_layer_view_begin(&view, NULL, 0, bytes, room);
+    }
+    if (result == MPI_SUCCESS) {
+#if MPI_VERSION >= 4
+        result = mpi_layer_Sendrecv_c(view.buffer, view.count, view.type, dest,
+                                      send_tag, buffer, count, type, source,
+                                      tag, comm, status);
+#else
+        result = mpi_layer_Sendrecv(view.buffer, view.count, view.type, dest,
+                                    send_tag, buffer, (int)count, type, source,
+                                    tag, comm, status);
+#endif
+        mpi_layer_view_end(&view);
+    }
+    free(bytes);
+    return result;
+}
+
 int mpi_layer_Sendrecv_replace(void *buffer, int count, MPI_Datatype type,
                                int dest, int send_tag, int source, int tag,
                                MPI_Comm comm, MPI_Status *status)
 {
-    size_t room = mpi_layer_receive_room(count, type);
-    int result, packed, position = 0;
-    char *bytes;
-
-    if (!mpi_layer.on || (room < MPI_LAYER_HERALD_BYTES) || (room > INT_MAX)) {
-        return REAL_MPI(Sendrecv_replace)(buffer, count, type, dest, send_tag,
-                                          source, tag, comm, status);
-    }
-    PMPI_Pack_size(count, type, comm, &packed);
-    bytes = malloc(packed);
-    if (bytes == NULL) {
-        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
-    }
-    result = PMPI_Pack(buffer, count, type, bytes, packed, &position, comm);
-    if (result == MPI_SUCCESS) {
-        result = mpi_layer_Sendrecv(bytes, position, MPI_BYTE, dest, send_tag,
-                                    buffer, count, type, source, tag, comm,
-                                    status);
-    }
-    free(bytes);
-    return result;
+    return mpi_layer_receive_replaces(buffer, count, type, comm) ?
+           mpi_layer_receive_replace(buffer, count, type, dest, send_tag,
+                                     source, tag, comm, status) :
+           REAL_MPI(Sendrecv_replace)(buffer, count, type, dest, send_tag,
+                                      source, tag, comm, status);
 }

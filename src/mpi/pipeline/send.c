@@ -15,9 +15,6 @@
  * one and the same handle for all sends that were over at once.
  */
 
-typedef int (*mpi_layer_isend_func_t)(const void*, int, MPI_Datatype, int, int,
-                                      MPI_Comm, MPI_Request*);
-
 int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
                          MPI_Comm comm)
 {
@@ -45,20 +42,16 @@ int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
 static char *mpi_layer_send_bytes(mpi_layer_op_t *op, const void *buffer,
                                   int count, MPI_Datatype type, int copy)
 {
-    MPI_Aint lower, extent;
-    int position = 0;
-
     if (copy || !mpi_layer_type_is_contiguous(type)) {
-        op->bytes = malloc(op->room);
+        op->bytes = malloc(op->room + 1);
         op->owns  = 1;
         if ((op->bytes == NULL) ||
-            (PMPI_Pack(buffer, count, type, op->bytes, (int)op->room, &position,
-                       MPI_COMM_SELF) != MPI_SUCCESS)) {
+            (mpi_layer_type_gather(buffer, count, type, op->bytes, op->room) !=
+             MPI_SUCCESS)) {
             return NULL;
         }
     } else {
-        PMPI_Type_get_true_extent(type, &lower, &extent);
-        op->bytes = (char*)buffer + lower;
+        op->bytes = mpi_layer_type_start((void*)buffer, type);
     }
     return op->bytes;
 }
@@ -72,6 +65,7 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
     ucs_status_t status;
     uint64_t number;
 
+    op->moving = NULL;
     pthread_mutex_lock(&mpi_layer.send_lock);
     /* relaxed: send_lock is held */
     number = mpi_layer_tag(members, ucs_add_relaxed(&members->next, 1), tag);
@@ -95,8 +89,16 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
 /* The MPI carries what the layer has copied and does not take */
 static int mpi_layer_send_plain(mpi_layer_op_t *op, int dest, int tag)
 {
-    return REAL_MPI(Isend)(op->bytes, (int)op->room, MPI_BYTE, dest, tag,
-                           op->comm, &op->herald_request);
+    mpi_layer_view_t view;
+    int result;
+
+    result = mpi_layer_view_begin(&view, NULL, 0, op->bytes, op->room);
+    if (result == MPI_SUCCESS) {
+        result = REAL_MPI(Isend)(view.buffer, view.count, view.type, dest, tag,
+                                 op->comm, &op->herald_request);
+        mpi_layer_view_end(&view);
+    }
+    return result;
 }
 
 /* What is taken must go this way, so that a failure is the caller's */
@@ -106,14 +108,13 @@ static int mpi_layer_send_begin(const void *buffer, int count,
                                 int copy, mpi_layer_op_t **op_p)
 {
     mpi_layer_op_t *op = mpi_layer_op_new(comm);
-    int size, result;
+    int result;
 
     if (op == NULL) {
         return mpi_layer_error(comm, MPI_ERR_NO_MEM);
     }
-    PMPI_Type_size(type, &size);
     op->is_send = 1;
-    op->room    = (size_t)size * count;
+    op->room    = mpi_layer_receive_room(count, type);
     if (mpi_layer_send_bytes(op, buffer, count, type, copy) == NULL) {
         mpi_layer_op_delete(op);
         return mpi_layer_error(comm, MPI_ERR_NO_MEM);
@@ -241,8 +242,7 @@ static int mpi_layer_bsend_takes(int count, MPI_Datatype type, int dest,
            mpi_layer_send_takes(count, type, dest, tag, comm);
 }
 
-/* From a copy of at most INT_MAX bytes, by the pipeline or by MPI: the buffer
- * is the caller's again at once */
+/* By the pipeline or by the MPI */
 int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
                         int dest, int tag, MPI_Comm comm)
 {
@@ -271,3 +271,75 @@ int mpi_layer_Ibsend(const void *buffer, int count, MPI_Datatype type, int dest,
     return mpi_layer_send_request(buffer, count, type, dest, tag, comm,
                                   REAL_MPI(Isend), 1, request);
 }
+
+/* --- Persistent sends ----------------------------------------------------- */
+
+/* The request that the program gets is of a send to nobody */
+static int mpi_layer_send_init(const void *buffer, int count, MPI_Datatype type,
+                               int dest, int tag, MPI_Comm comm,
+                               mpi_layer_isend_func_t isend,
+                               MPI_Request *request)
+{
+    mpi_layer_op_t *op = mpi_layer_op_new(comm);
+    int result;
+
+    if (op == NULL) {
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
+    }
+    op->is_send    = 1;
+    op->persistent = 1;
+    op->room       = mpi_layer_receive_room(count, type);
+    op->dest       = dest;
+    op->tag        = tag;
+    op->isend      = isend;
+    if (mpi_layer_type_is_contiguous(type)) {
+        op->bytes = mpi_layer_type_start((void*)buffer, type);
+    } else if (!mpi_layer_op_stand_in(op, (void*)buffer, count, type)) {
+        mpi_layer_op_delete(op);
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
+    }
+    result = REAL_MPI(Send_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm,
+                                 request);
+    if (result != MPI_SUCCESS) {
+        mpi_layer_op_delete(op);
+        return result;
+    }
+    mpi_layer_op_add(op, *request);
+    return MPI_SUCCESS;
+}
+
+int mpi_layer_send_start(mpi_layer_op_t *op)
+{
+    int result = MPI_SUCCESS;
+
+    if (op->type != MPI_DATATYPE_NULL) {
+        result = mpi_layer_type_gather(op->buffer, (int)op->count, op->type,
+                                       op->bytes, op->room);
+    }
+    if (result == MPI_SUCCESS) {
+        result = mpi_layer_send_both(op, op->dest, op->tag, op->isend);
+    }
+    if (result != MPI_SUCCESS) {
+        return mpi_layer_error(op->comm, result);
+    }
+    op->state = MPI_LAYER_MOVING;
+    mpi_layer_op_set_busy(op, 1);
+    return MPI_SUCCESS;
+}
+
+#define MPI_LAYER_SEND_INITS(_name, _takes, _isend) \
+    int mpi_layer_##_name(const void *buffer, int count, MPI_Datatype type, \
+                          int dest, int tag, MPI_Comm comm, \
+                          MPI_Request *request) \
+    { \
+        if (_takes(count, type, dest, tag, comm)) { \
+            return mpi_layer_send_init(buffer, count, type, dest, tag, comm, \
+                                       REAL_MPI(_isend), request); \
+        } \
+        return REAL_MPI(_name)(buffer, count, type, dest, tag, comm, request); \
+    }
+
+MPI_LAYER_SEND_INITS(Send_init, mpi_layer_send_takes, Isend)
+MPI_LAYER_SEND_INITS(Rsend_init, mpi_layer_send_takes, Isend)
+MPI_LAYER_SEND_INITS(Ssend_init, mpi_layer_send_takes, Issend)
+MPI_LAYER_SEND_INITS(Bsend_init, mpi_layer_bsend_takes, Isend)

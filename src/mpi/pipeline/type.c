@@ -3,7 +3,6 @@
  */
 #include "layer.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* Data types: which describe bytes that lie in one piece and in their order */
@@ -68,14 +67,102 @@ int mpi_layer_type_is_contiguous(MPI_Datatype type)
     }
 }
 
-/* A message to oneself: the MPI knows how to put any part of a type's bytes
- * where they belong */
-int mpi_layer_type_spread(const void *bytes, size_t length, void *buffer,
-                          int count, MPI_Datatype type)
+char *mpi_layer_type_start(void *buffer, MPI_Datatype type)
 {
-    if (length > INT_MAX) {
-        return MPI_ERR_COUNT;
+    MPI_Aint lower, extent;
+
+    PMPI_Type_get_true_extent(type, &lower, &extent);
+    return (char*)buffer + lower;
+}
+
+/* --- Bytes of any length, as the MPI sees them ---------------------------- */
+
+#define MPI_LAYER_BLOCK ((size_t)1 << 30)
+
+int mpi_layer_view_begin(mpi_layer_view_t *view, void *first,
+                         size_t first_length, void *rest, size_t length)
+{
+    size_t whole          = length / MPI_LAYER_BLOCK;
+    int lengths[]         = {(int)first_length, (int)whole,
+                             (int)(length % MPI_LAYER_BLOCK)};
+    MPI_Aint at[3]        = {0, 0, 0};
+    MPI_Datatype types[3] = {MPI_BYTE, MPI_BYTE, MPI_BYTE};
+    int result;
+
+    *view = (mpi_layer_view_t){rest, lengths[2], MPI_BYTE, MPI_DATATYPE_NULL};
+    if ((first_length == 0) && (whole == 0)) {
+        return MPI_SUCCESS;
     }
-    return REAL_MPI(Sendrecv)(bytes, (int)length, MPI_BYTE, 0, 0, buffer, count,
-                              type, 0, 0, mpi_layer.alone, MPI_STATUS_IGNORE);
+    PMPI_Type_contiguous(MPI_LAYER_BLOCK, MPI_BYTE, &types[1]);
+    PMPI_Get_address(first, &at[0]);
+    PMPI_Get_address(rest, &at[1]);
+    at[2]  = at[1] + (MPI_Aint)(whole * MPI_LAYER_BLOCK);
+    result = PMPI_Type_create_struct(3, lengths, at, types, &view->made);
+    PMPI_Type_free(&types[1]);
+    if (result == MPI_SUCCESS) {
+        result = PMPI_Type_commit(&view->made);
+    }
+    view->buffer = MPI_BOTTOM;
+    view->count  = 1;
+    view->type   = view->made;
+    return result;
+}
+
+void mpi_layer_view_end(mpi_layer_view_t *view)
+{
+    if (view->made != MPI_DATATYPE_NULL) {
+        PMPI_Type_free(&view->made);
+    }
+}
+
+/* A message to oneself: the MPI knows how to put any part of a type's bytes
+ * where they belong. One at a time, for all have one tag. */
+static int mpi_layer_type_copy(const void *from, MPI_Count from_count,
+                               MPI_Datatype from_type, void *to,
+                               MPI_Count to_count, MPI_Datatype to_type)
+{
+    int result;
+
+    pthread_mutex_lock(&mpi_layer.send_lock);
+#if MPI_VERSION >= 4
+    result = REAL_MPI(Sendrecv_c)(from, from_count, from_type, 0, 0, to,
+                                  to_count, to_type, 0, 0, mpi_layer.alone,
+                                  MPI_STATUS_IGNORE);
+#else
+    result = REAL_MPI(Sendrecv)(from, (int)from_count, from_type, 0, 0, to,
+                                (int)to_count, to_type, 0, 0, mpi_layer.alone,
+                                MPI_STATUS_IGNORE);
+#endif
+    pthread_mutex_unlock(&mpi_layer.send_lock);
+    return result;
+}
+
+int mpi_layer_type_spread(const void *bytes, size_t length, void *buffer,
+                          MPI_Count count, MPI_Datatype type)
+{
+    mpi_layer_view_t view;
+    int result;
+
+    result = mpi_layer_view_begin(&view, NULL, 0, (void*)bytes, length);
+    if (result == MPI_SUCCESS) {
+        result = mpi_layer_type_copy(view.buffer, view.count, view.type, buffer,
+                                     count, type);
+        mpi_layer_view_end(&view);
+    }
+    return result;
+}
+
+int mpi_layer_type_gather(const void *buffer, MPI_Count count,
+                          MPI_Datatype type, void *bytes, size_t room)
+{
+    mpi_layer_view_t view;
+    int result;
+
+    result = mpi_layer_view_begin(&view, NULL, 0, bytes, room);
+    if (result == MPI_SUCCESS) {
+        result = mpi_layer_type_copy(buffer, count, type, view.buffer,
+                                     view.count, view.type);
+        mpi_layer_view_end(&view);
+    }
+    return result;
 }

@@ -31,6 +31,7 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
     ucp_pipeline_cache_init(&self->cache);
     ucs_list_head_init(&self->posted);
     ucs_list_head_init(&self->unexpected);
+    ucs_list_head_init(&self->taken);
     ucs_list_head_init(&self->active);
     ucs_list_head_init(&self->late);
     handlers.arg = self;
@@ -65,6 +66,7 @@ static void ucp_pipeline_end(ucx_pipeline_h self)
     if (self->hooked) {
         ucp_pipeline_unhook(self);
     }
+    ucs_list_splice_tail(&self->unexpected, &self->taken);
     while (!ucs_list_is_empty(&self->unexpected)) {
         message = ucs_list_extract_head(&self->unexpected,
                                         ucp_pipeline_unexpected_t, list);

@@ -216,9 +216,11 @@ struct ucx_pipeline_request {
     ucs_status_t          status;
 };
 
+/** A message that no receive has matched yet. */
 typedef struct ucp_pipeline_unexpected {
-    ucs_list_link_t list;
+    ucs_list_link_t list;   /**< unexpected or taken */
     unsigned        peer;
+    ucs_status_t    status; /**< taken: why the rest will not come */
     ucp_pipeline_header_t header;
     size_t          key_length, length; /**< came with it */
     char            bytes[];            /**< key, then payload */
@@ -258,6 +260,8 @@ struct ucx_pipeline {
     int                    hooked;  /**< listens to UCM */
     ucs_list_link_t        posted;  /**< receives, the oldest first */
     ucs_list_link_t        unexpected;
+    ucs_list_link_t        taken;   /**< by a matched probe; each counts as a
+                                     *   request */
     ucs_list_link_t        active;  /**< sends, and receives that matched */
     unsigned               num_active;
     ucs_list_link_t        late;

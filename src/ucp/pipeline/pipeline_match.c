@@ -43,6 +43,7 @@ static int ucp_pipeline_match_posted(ucx_pipeline_h self, unsigned peer,
         return 1;
     }
     unexpected->peer       = peer;
+    unexpected->status     = UCS_OK;
     unexpected->header     = *header;
     unexpected->key_length = key_length;
     unexpected->length     = length;
@@ -54,50 +55,119 @@ static int ucp_pipeline_match_posted(ucx_pipeline_h self, unsigned peer,
     return 1;
 }
 
-int ucp_pipeline_match_unexpected(ucx_pipeline_h self,
-                                  ucx_pipeline_request_h req)
+/* The oldest message that matches, or NULL */
+static ucp_pipeline_unexpected_t *
+ucp_pipeline_find_unexpected(ucx_pipeline_h self, ucx_pipeline_request_h req)
 {
     ucp_pipeline_unexpected_t *message;
 
     ucs_list_for_each(message, &self->unexpected, list) {
         if (ucp_pipeline_matches(req, message->peer, message->header.tag)) {
-            ucs_list_del(&message->list);
-            ucp_pipeline_recv_match(req, message->peer, &message->header,
-                                    message->bytes, message->key_length,
-                                    message->bytes + message->key_length,
-                                    message->length);
-            free(message);
-            return 1;
+            return message;
         }
     }
-    return 0;
+    return NULL;
 }
 
-int ucx_pipeline_probe(ucx_pipeline_h self, unsigned peer, uint64_t tag,
-                       uint64_t mask, ucx_pipeline_status_t *status)
+/* The receive has the message, whose copy ends */
+static void ucp_pipeline_match_message(ucx_pipeline_request_h req,
+                                       ucp_pipeline_unexpected_t *message)
+{
+    ucs_list_del(&message->list);
+    ucp_pipeline_recv_match(req, message->peer, &message->header,
+                            message->bytes, message->key_length,
+                            message->bytes + message->key_length,
+                            message->length);
+    free(message);
+}
+
+int ucp_pipeline_match_unexpected(ucx_pipeline_h self,
+                                  ucx_pipeline_request_h req)
+{
+    ucp_pipeline_unexpected_t *message;
+
+    message = ucp_pipeline_find_unexpected(self, req);
+    if (message == NULL) {
+        return 0;
+    }
+    ucp_pipeline_match_message(req, message);
+    return 1;
+}
+
+int ucx_pipeline_mprobe(ucx_pipeline_h self, unsigned peer, uint64_t tag,
+                        uint64_t mask, ucx_pipeline_message_h *message_p,
+                        ucx_pipeline_status_t *status)
 {
     struct ucx_pipeline_request wanted = {
         .peer = peer, .tag = tag, .mask = mask
     };
     ucp_pipeline_unexpected_t *message;
-    int found = 0;
 
     pthread_mutex_lock(&self->lock);
-    ucs_list_for_each(message, &self->unexpected, list) {
-        found = ucp_pipeline_matches(&wanted, message->peer,
-                                     message->header.tag);
-        if (found) {
-            if (status != NULL) {
-                status->status = UCS_OK;
-                status->peer   = message->peer;
-                status->tag    = message->header.tag;
-                status->length = message->header.length;
-            }
-            break;
-        }
+    message = ucp_pipeline_find_unexpected(self, &wanted);
+    if ((message != NULL) && (status != NULL)) {
+        status->status = UCS_OK;
+        status->peer   = message->peer;
+        status->tag    = message->header.tag;
+        status->length = message->header.length;
+    }
+    if ((message != NULL) && (message_p != NULL)) {
+        ucs_list_del(&message->list);
+        ucs_list_add_tail(&self->taken, &message->list);
+        ++self->num_requests;
+        *message_p = message;
     }
     pthread_mutex_unlock(&self->lock);
-    return found;
+    return message != NULL;
+}
+
+int ucx_pipeline_probe(ucx_pipeline_h self, unsigned peer, uint64_t tag,
+                       uint64_t mask, ucx_pipeline_status_t *status)
+{
+    return ucx_pipeline_mprobe(self, peer, tag, mask, NULL, status);
+}
+
+static ucs_status_t
+ucx_pipeline_mrecv_locked(ucx_pipeline_h self, ucx_pipeline_message_h message,
+                          void *buffer, size_t length,
+                          ucx_pipeline_request_h *request_p)
+{
+    ucs_status_t status = message->status;
+    ucx_pipeline_request_h req;
+
+    if (status != UCS_OK) {
+        ucs_list_del(&message->list);
+        free(message);
+        --self->num_requests;
+        return status;
+    }
+    req = ucp_pipeline_request_new(self, UCP_PIPELINE_RECV);
+    if (req == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    --self->num_requests; /* the message was one */
+    req->buffer = buffer;
+    req->room   = length;
+    ucp_pipeline_match_message(req, message);
+    *request_p = req;
+    return UCS_OK;
+}
+
+ucs_status_t ucx_pipeline_mrecv(ucx_pipeline_h self,
+                                ucx_pipeline_message_h message, void *buffer,
+                                size_t length,
+                                ucx_pipeline_request_h *request_p)
+{
+    ucs_status_t status;
+
+    if ((buffer == NULL) && (length > 0)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    pthread_mutex_lock(&self->lock);
+    status = ucx_pipeline_mrecv_locked(self, message, buffer, length,
+                                       request_p);
+    pthread_mutex_unlock(&self->lock);
+    return status;
 }
 
 /* @return Zero if no correct peer sends this now */
@@ -182,6 +252,12 @@ void ucp_pipeline_peer_failed(void *arg, unsigned peer, ucs_status_t status)
             (message->length < message->header.length)) {
             ucs_list_del(&message->list);
             free(message);
+        }
+    }
+    ucs_list_for_each(message, &self->taken, list) {
+        if ((message->peer == peer) &&
+            (message->length < message->header.length)) {
+            message->status = status;
         }
     }
     ucs_list_for_each(req, &self->active, list) {

@@ -35,6 +35,10 @@ typedef struct ucx_pipeline *ucx_pipeline_h;
 /** A send or a receive; lives until @ref ucx_pipeline_request_free. */
 typedef struct ucx_pipeline_request *ucx_pipeline_request_h;
 
+/** A message that @ref ucx_pipeline_mprobe took; lives until @ref
+ *  ucx_pipeline_mrecv. */
+typedef struct ucp_pipeline_unexpected *ucx_pipeline_message_h;
+
 /** Receive from any process. */
 #define UCX_PIPELINE_ANY_SOURCE (~0u)
 
@@ -169,6 +173,33 @@ int ucx_pipeline_probe(ucx_pipeline_h pipeline, unsigned peer, uint64_t tag,
                        uint64_t mask, ucx_pipeline_status_t *status);
 
 
+/**
+ * As @ref ucx_pipeline_probe, and take the message: no receive and no probe
+ * finds it from then on.
+ *
+ * @param [out] message_p  Set if there is one; end it by @ref
+ *                         ucx_pipeline_mrecv, each once.
+ */
+int ucx_pipeline_mprobe(ucx_pipeline_h pipeline, unsigned peer, uint64_t tag,
+                        uint64_t mask, ucx_pipeline_message_h *message_p,
+                        ucx_pipeline_status_t *status);
+
+
+/**
+ * Receive a message that was taken. The handle is gone if a request has come of
+ * it, or its peer was lost.
+ *
+ * @param [in] length  Room, as of @ref ucx_pipeline_recv.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_NO_MEMORY, or why the peer was
+ *         lost. Without UCS_OK there is no request.
+ */
+ucs_status_t ucx_pipeline_mrecv(ucx_pipeline_h pipeline,
+                                ucx_pipeline_message_h message, void *buffer,
+                                size_t length,
+                                ucx_pipeline_request_h *request_p);
+
+
 /** Let things happen. @return How much did; 0: nothing. */
 unsigned ucx_pipeline_progress(ucx_pipeline_h pipeline);
 
@@ -213,7 +244,8 @@ void ucx_pipeline_get_stats(ucx_pipeline_h pipeline,
  * send waits for a receive here are told that this process is gone. Processes
  * that end together meet in a barrier of theirs before.
  *
- * @return UCS_OK, or UCS_ERR_BUSY: there are requests that are not freed.
+ * @return UCS_OK, or UCS_ERR_BUSY: there are requests that are not freed, or
+ *         messages that were taken and not received.
  */
 ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h pipeline);
 

@@ -24,11 +24,6 @@
  *  holds up those behind it for longer. */
 #define UCP_WIRE_MAX_PAYLOAD (64 * 1024)
 
-/** Messages of one peer that came before their turn and are kept; more are
- *  not possible with the lanes that UCP has, and are a stranger's. Half and
- *  double: the same. */
-#define UCP_WIRE_MAX_EARLY 4096
-
 /** Seconds that the end of a wire waits for operations and for endpoints to
  *  close in peace, before they are closed by force. Half: a peer that is
  *  descheduled for long may lose what was sent to it. Double: the end of a job

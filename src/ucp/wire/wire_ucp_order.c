@@ -31,11 +31,9 @@ ucp_wire_ucp_keep_early(ucp_wire_ucp_peer_t *peer, uint64_t number,
                         const void *header, size_t header_length,
                         const void *data, size_t length)
 {
-    ucp_wire_ucp_early_t *early, *at;
+    ucp_wire_ucp_early_t *early;
+    ucs_list_link_t *at;
 
-    if (peer->num_early >= UCP_WIRE_MAX_EARLY) {
-        return UCS_ERR_EXCEEDS_LIMIT;
-    }
     early = malloc(sizeof(*early) + header_length + length);
     if (early == NULL) {
         return UCS_ERR_NO_MEMORY;
@@ -47,12 +45,15 @@ ucp_wire_ucp_keep_early(ucp_wire_ucp_peer_t *peer, uint64_t number,
     if (length > 0) {
         memcpy(early->bytes + header_length, data, length);
     }
-    ucs_list_for_each(at, &peer->early, list) {
-        if (at->number > number) {
+    /* Most of those that overtake one come in order, thousands at times: UCP
+     * lets short messages pass a long one that waits for room on its lane */
+    for (at = peer->early.prev; at != &peer->early; at = at->prev) {
+        if (ucs_container_of(at, ucp_wire_ucp_early_t, list)->number <=
+            number) {
             break;
         }
     }
-    ucs_list_insert_before(&at->list, &early->list);
+    ucs_list_insert_after(at, &early->list);
     ++peer->num_early;
     return UCS_OK;
 }

@@ -337,6 +337,59 @@ TEST_F(test_pipeline, a_probe_tells_of_the_oldest_that_a_receive_would_take)
     }
 }
 
+TEST_F(test_pipeline, what_a_matched_probe_took_no_receive_finds)
+{
+    start(UCX_PIPELINE_MODE_PIPELINE);
+    ucx_pipeline_message_h message;
+    ucx_pipeline_status_t status;
+    ucx_pipeline_request_h taken;
+    ucx_pipeline_h node = world->nodes[1];
+    std::vector<char> other(5000, 'o'), room(source.size());
+    auto first = send(source, 1), second = send(other, 1);
+    world->run();
+    EXPECT_FALSE(ucx_pipeline_mprobe(node, 0, 2, ~0ull, &message, &status));
+    EXPECT_TRUE(ucx_pipeline_mprobe(node, 0, 1, ~0ull, &message, &status));
+    EXPECT_EQ(source.size(), status.length);
+    EXPECT_TRUE(ucx_pipeline_probe(node, 0, 1, ~0ull, &status));
+    EXPECT_EQ(other.size(), status.length);
+
+    auto in = recv(target, 1);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              ucx_pipeline_mrecv(node, message, NULL, 1, &taken));
+    EXPECT_EQ(UCS_OK, ucx_pipeline_mrecv(node, message, room.data(),
+                                         room.size(), &taken));
+    world->run();
+    for (auto req : {first, second, in, taken}) {
+        EXPECT_EQ(UCS_OK, end(req));
+    }
+    EXPECT_EQ(source, room);
+    EXPECT_EQ(0, memcmp(other.data(), target.data(), other.size()));
+}
+
+TEST_F(test_pipeline, what_a_matched_probe_took_of_a_dead_peer_is_lost)
+{
+    start(UCX_PIPELINE_MODE_PIPELINE);
+    ucx_pipeline_message_h message, whole;
+    ucx_pipeline_request_h taken;
+    ucx_pipeline_h node = world->nodes[1];
+    std::vector<char> small(10, 's'), room(10);
+    auto first = send(small, 1), second = send(source, 1);
+    (void)first;
+    (void)second;
+    world->run();
+    EXPECT_TRUE(ucx_pipeline_mprobe(node, 0, 1, ~0ull, &whole, NULL));
+    EXPECT_TRUE(ucx_pipeline_mprobe(node, 0, 1, ~0ull, &message, NULL));
+    EXPECT_EQ(UCS_ERR_BUSY, ucx_pipeline_destroy(node));
+    world->kill(0);
+    world->run();
+    EXPECT_NE(UCS_OK, ucx_pipeline_mrecv(node, message, target.data(),
+                                         target.size(), &taken));
+    EXPECT_EQ(UCS_OK, ucx_pipeline_mrecv(node, whole, room.data(), room.size(),
+                                         &taken));
+    EXPECT_EQ(UCS_OK, end(taken)); /* it was here when the peer died */
+    EXPECT_EQ(small, room);
+}
+
 TEST_F(test_pipeline, who_waits_for_a_dead_peer_is_told)
 {
     start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
