@@ -48,9 +48,10 @@ static inline uint32_t ucp_door_label(ucp_door_site_t site, unsigned kind,
     uint64_t what = kind * 65u + ucp_door_label_size(length) + 1;
     uint32_t label;
 
-    label = (uint32_t)(ucs_hash_mix((site.caller * UCS_HASH_FACTOR) ^
-                                    (site.position * UCS_HASH_FACTOR_2) ^
-                                    (what * UCS_HASH_FACTOR_3)) >> 32);
+    /* The high bits of three products, which no one of them decides */
+    label = (uint32_t)(((site.caller * UCS_HASH_FACTOR) ^
+                        (site.position * UCS_HASH_FACTOR_2) ^
+                        (what * UCS_HASH_FACTOR_3)) >> 32);
     return (label != 0) ? label : 1;
 }
 

@@ -29,7 +29,7 @@ BEGIN_C_DECLS
  */
 static UCS_F_ALWAYS_INLINE uintptr_t ucs_stack_position(const void *frame)
 {
-    return (uintptr_t)ucs_lock_self() - (uintptr_t)frame;
+    return (uintptr_t)frame - (uintptr_t)ucs_lock_self();
 }
 
 END_C_DECLS
