@@ -12,6 +12,23 @@ def median:
 def over($divisor):
     if . == null or ($divisor // 0) == 0 then null else . / $divisor end;
 
+# Reasons for which memory is held, and causes of time that is lost, as of a
+# report: NAME_byte_seconds and lost_NAME_seconds
+def reasons: ["in_use", "soon", "ahead", "unknown", "late", "other"];
+def causes: ["first", "unforetold", "late", "room", "waited", "released"];
+
+# Of reports, or of one row of a replay: each reason's share of what leave
+# pinned would hold, and each cause's seconds; null where one does not tell
+def why:
+    . as $all
+    | (map(.leave_pinned_byte_seconds) | add) as $leave
+    | {held: (reasons | map({(.): ("\(.)_byte_seconds" as $key
+           | $all | map(.[$key])
+           | if any(. == null) then null else add | over($leave) end)}) | add),
+       lost: (causes | map({(.): ("lost_\(.)_seconds" as $key
+           | $all | map(.[$key])
+           | if any(. == null) then null else add end)}) | add)};
+
 # Where others took more of the processors than that, times mean little
 def busy_share: 0.05;
 

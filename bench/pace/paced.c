@@ -62,6 +62,7 @@ typedef struct paced_figures {
     double blocks;
     double wrong;
     double late_us;
+    double late_98_us;
     double vmpin_baseline;
     double vmpin_peak;
     double vmpin_average;
@@ -237,6 +238,8 @@ static double paced_timed(paced_t *paced, paced_figures_t *own)
     own->blocks          = (double)paced->blocks;
     own->wrong           = (double)paced->wrong;
     own->late_us         = bench_quantile(paced->late_us, paced->num_late, 0.5);
+    own->late_98_us      = bench_quantile(paced->late_us, paced->num_late,
+                                          0.98);
     own->vmpin_baseline  = (double)pin.baseline;
     own->vmpin_peak      = (double)pin.peak;
     own->vmpin_average   = vmpin_average(&pin);
@@ -259,11 +262,13 @@ static void paced_print(const paced_t *paced, const paced_opts_t *opts,
     for (i = 0; i < paced->size; ++i) {
         printf("%s{\"pid\":%.0f,\"message_seconds\":%.6f,"
                "\"compute_seconds\":%.6f,\"blocks\":%.0f,\"wrong\":%.0f,"
-               "\"late_us\":%.1f,\"vmpin_baseline_bytes\":%.0f,"
+               "\"late_us\":%.1f,\"late_98_us\":%.1f,"
+               "\"vmpin_baseline_bytes\":%.0f,"
                "\"vmpin_peak_bytes\":%.0f,\"vmpin_average_bytes\":%.0f,"
                "\"cpu_share\":%.4f}", (i == 0) ? "" : ",", figures[i].pid,
                figures[i].message_seconds, figures[i].compute_seconds,
                figures[i].blocks, figures[i].wrong, figures[i].late_us,
+               figures[i].late_98_us,
                figures[i].vmpin_baseline, figures[i].vmpin_peak,
                figures[i].vmpin_average, figures[i].cpu_share);
     }

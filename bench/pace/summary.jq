@@ -10,9 +10,14 @@ def sum(f): map(f) | add // 0;
 def figures:
     {policy, round, others, time: .paced.seconds,
      message: (.paced.rank | sum(.message_seconds)),
-     memory: (.ranks | sum(.pinned_byte_seconds / .elapsed_seconds)),
-     peak: (.ranks | sum(.pinned_peak_bytes)),
+     bytes: (.ranks | sum(.pinned_byte_seconds / .elapsed_seconds)),
+     memory: (.ranks | sum(.leave_pinned_byte_seconds) as $leave
+              | sum(.pinned_byte_seconds) | over($leave)),
+     peak_bytes: (.ranks | sum(.pinned_peak_bytes)),
+     peak: (.ranks | sum(.leave_pinned_peak_bytes) as $leave
+            | sum(.pinned_peak_bytes) | over($leave)),
      in_use: (.ranks | sum(.in_use_byte_seconds / .elapsed_seconds)),
+     why: (.ranks | why),
      vmpin: (.paced.rank | sum(.vmpin_average_bytes)),
      uses: (.ranks | sum(.uses)), on_time: (.ranks | sum(.on_time)),
      late: (.ranks | sum(.late)), missed: (.ranks | sum(.missed)),
@@ -25,15 +30,16 @@ def figures:
 # Bytes over time, most at once and uses on time, as a replay foretells
 def played($rows; $name):
     ($rows | map(select(.policy == $name))[0]) as $row
-    | ($rows | map(select(.policy == "(leave pinned)"))[0]) as $leave
     | if $row == null then null else
-        {memory: ($row.pinned_byte_seconds | over($leave.pinned_byte_seconds)),
-         peak: ($row.pinned_peak_bytes | over($leave.pinned_peak_bytes)),
+        {memory: ($row.leave_pinned_byte_seconds as $leave
+                  | $row.pinned_byte_seconds | over($leave)),
+         peak: ($row.leave_pinned_peak_bytes as $leave
+                | $row.pinned_peak_bytes | over($leave)),
          on_time: (($row.uses - $row.cold) as $warm
                    | $row.on_time | over($warm)),
          late: $row.late, missed: $row.missed, uses: $row.uses,
          cold: $row.cold, wasted: $row.wasted, lost: $row.lost_seconds,
-         j: $row.price_j, once: $row.once,
+         j: $row.price_j, once: $row.once, why: ([$row] | why),
          options: $row.options} end;
 
 # The same of a replay of the recording, and of ten minutes like it
@@ -55,8 +61,6 @@ def row($runs; $policy):
         | if $leave == null then empty else
           {time: ($run.time | over($leave.time)),
            message: ($run.message | over($leave.message)),
-           memory: ($run.memory | over($leave.memory)),
-           peak: ($run.peak | over($leave.peak)),
            vmpin: ($run.vmpin | over($leave.vmpin))} end)) as $ratios
     | ($runs | map(select(.count != "full" and .policy == $policy)
                    | figures)[0]) as $learning
@@ -67,11 +71,11 @@ def row($runs; $policy):
        message_seconds: ($own | map(.message / $runs[0].num_ranks) | median),
        time: ($ratios | map(.time) | median),
        message: ($ratios | map(.message) | median),
-       memory: ($ratios | map(.memory) | median),
-       peak: ($ratios | map(.peak) | median),
+       memory: ($own | map(.memory) | median),
+       peak: ($own | map(.peak) | median),
        vmpin: ($ratios | map(.vmpin) | median),
-       bytes: ($own | map(.memory) | median),
-       peak_bytes: ($own | map(.peak) | median),
+       bytes: ($own | map(.bytes) | median),
+       peak_bytes: ($own | map(.peak_bytes) | median),
        in_use_bytes: ($own | map(.in_use) | median),
        on_time: ($own | map((.uses - .cold) as $warm | .on_time | over($warm))
                  | median),
@@ -86,6 +90,13 @@ def row($runs; $policy):
        lost: ($own | map(.lost) | median), j: ($own | map(.j) | median),
        helper_cpu: ($own | map(.helper_cpu) | median),
        others: ($own | map(.others) | median),
+       why: ($own | map(.why) | {
+           held: (. as $all | reasons
+                  | map({(.): (. as $key | $all | map(.held[$key]) | median)})
+                  | add),
+           lost: (. as $all | causes
+                  | map({(.): (. as $key | $all | map(.lost[$key]) | median)})
+                  | add)}),
        verified: ($own | all(.verified))};
 
 . as $runs

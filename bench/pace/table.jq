@@ -53,6 +53,29 @@ def table($mpi; $cost):
                         on_time: (map(.replay.long.on_time // empty)
                                   | mean)}}} | line);
 
+# One cell: as it was seen, and as it was foretold
+def both(show): (.[0] | show) + " / " + (.[1] | show);
+
+# Why the default holds what it holds, and what the time was lost for
+def reasons_of($mpi; $cost):
+    [.rows[] | select(.mpi == $mpi and .cost == $cost and
+                      .policy == "predict" and .replay != null)] as $rows
+    | if $rows == [] then empty else
+        "", "`predict`, \($mpi), \($cost | costs): memory by reason, percent of " +
+        "leave pinned, and lost milliseconds by cause, here / by replay", "",
+        "| code | \(reasons | join(" | ")) | lost: \(causes | join(" | ")) |",
+        "|" + " --- |" * ((reasons + causes | length) + 1),
+        ($rows[] | . as $row | "| \(.code) | " +
+         (reasons | map(. as $key
+             | [$row.why.held[$key], $row.replay.why.held[$key]]
+             | both(if . == null then "–" else . * 100 | fixed(1) end))
+          | join(" | ")) + " | " +
+         (causes | map(. as $key
+             | [$row.why.lost[$key], $row.replay.why.lost[$key]]
+             | both(if . == null then "–" else . * 1000 | fixed(0) end))
+          | join(" | ")) + " |")
+      end;
+
 def missed_goals:
     [goals] as $goals
     | "", "Goals of the default policy: \($goals | map(select(.met)) | length)" +
@@ -65,7 +88,7 @@ def missed_goals:
 "Class \(.class), computation \(.compute), load \(.load), \(.rounds) rounds of " +
 "\(.seconds) s, \(.cpus) processors, \(.date); ratios are to leave pinned",
 (. as $summary | [.rows[] | [.mpi, .cost]] | unique | .[] as [$mpi, $cost]
- | $summary | table($mpi; $cost)),
+ | $summary | table($mpi; $cost), reasons_of($mpi; $cost)),
 missed_goals,
 (.rows | map(select(.others > busy_share)) | length) as $busy
 | if . == null then empty
