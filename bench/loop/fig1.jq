@@ -19,15 +19,18 @@ def figures:
     .ranks as $r
     | {
         pair, mpi, policy, size: .fig1.size, reuse: .fig1.reuse,
+        asleep: .fig1.asleep,
         messages: (.fig1.iterations * .fig1.buffers),
         buffers: .fig1.buffers,
         time_us: .fig1.sender.median_us,
         p90_us: .fig1.sender.p90_us,
-        # The loop computes until a time, which hides what the helper took of it
-        run_seconds: ([.fig1.sender, .fig1.receiver]
+        # The loop computes until a time, which hides what the helper took of it;
+        # while ranks sleep that is nobody's
+        run_seconds: (.fig1.asleep as $asleep | [.fig1.sender, .fig1.receiver]
                       | map(. as $rank | .elapsed_seconds +
                             ([$r[] | select(.pid == $rank.pid)
-                              | .helper_cpu_seconds] | add // 0)) | max),
+                              | if $asleep then 0 else .helper_cpu_seconds end]
+                             | add // 0)) | max),
         cpu_share: ([.fig1.sender, .fig1.receiver]
                     | map(.cpu_share) | min),
         vmpin_peak: ([.fig1.sender, .fig1.receiver]
@@ -46,6 +49,10 @@ def figures:
         later: ($r | map(.uses - .cold) | add),
         on_time: ($r | map(.on_time) | add),
         late: ($r | map(.late) | add),
+        kept: ($r | map(.soon_byte_seconds) | add),
+        not_given_up: ($r | map(.late_byte_seconds) | add),
+        lost: ($r | map(.lost_seconds) | add),
+        lost_late: ($r | map(.lost_late_seconds + .lost_waited_seconds) | add),
         missed: ($r | map(.missed) | add),
         wasted: ($r | map(.wasted) | add),
         modelled: ($r | map(.modelled_cost // empty) | first // null)
@@ -64,11 +71,13 @@ def pair_ratio($runs; $policy; $base; $key):
 def row($runs; $policy):
     ($runs | map(select(.policy == $policy))) as $own
     | {mpi: $own[0].mpi, size: $own[0].size, reuse: $own[0].reuse,
+       asleep: $own[0].asleep,
        messages: $own[0].messages, buffers: $own[0].buffers, policy: $policy}
     + ($own | medians(["time_us", "p90_us", "run_seconds", "cpu_share", "peak",
                        "average", "byte_seconds", "limit", "leave_pinned",
                        "vmpin_peak", "vmpin_pools", "vmpin_average", "later",
-                       "on_time", "late", "missed", "wasted"]))
+                       "on_time", "late", "missed", "wasted", "kept",
+                       "not_given_up", "lost", "lost_late"]))
     + {time_ratio: pair_ratio($runs; $policy; "leave_pinned"; "time_us"),
        time_ratio_on_demand: pair_ratio($runs; $policy; "on_demand"; "time_us"),
        run_ratio: pair_ratio($runs; $policy; "leave_pinned"; "run_seconds"),
@@ -116,10 +125,11 @@ def goals($rows):
     | ($rows | map(select(.policy == "leave_pinned"))[0]) as $lp
     | if $p == null or $lp == null then empty
       else (if $p.reuse then reuse_goals($p; $lp) else no_reuse_goals($p; $lp) end)
-           | {mpi: $p.mpi, size: $p.size, reuse: $p.reuse, policy: $p.policy} + . end;
+           | {mpi: $p.mpi, size: $p.size, reuse: $p.reuse, asleep: $p.asleep,
+              policy: $p.policy} + . end;
 
 map(figures)
-| [group_by([.mpi, (.reuse | not), .size])[]
+| [group_by([.mpi, (.reuse | not), (.asleep | not), .size])[]
    | . as $runs
    | [[.[].policy] | unique | sort_by({leave_pinned: 0, on_demand: 1,
                                        predict: 2, paper: 3, rent: 4, lru: 5}[.])[]

@@ -14,7 +14,8 @@ static const char fig1_usage[] =
 "  --iterations N    of the outer loop (default 10)\n"
 "  --buffers N       messages an iteration, a buffer each (default 3)\n"
 "  --size BYTES      of a message, suffix k or m (default 4m)\n"
-"  --compute-ms MS   busy computation after each message (default 20)\n"
+"  --compute-ms MS   computation after each message (default 20)\n"
+"  --asleep          it leaves the processor to others, as on an accelerator\n"
 "  --jitter SHARE    vary the computation by up to +-SHARE (default 0)\n"
 "  --reuse           same buffers in every iteration (default)\n"
 "  --no-reuse        fresh buffers in every iteration, the old stay mapped\n"
@@ -29,6 +30,7 @@ static const struct option fig1_options[] = {
     {"buffers", required_argument, NULL, 'b'},
     {"size", required_argument, NULL, 's'},
     {"compute-ms", required_argument, NULL, 'c'},
+    {"asleep", no_argument, NULL, 'a'},
     {"jitter", required_argument, NULL, 'j'},
     {"reuse", no_argument, NULL, 'r'},
     {"no-reuse", no_argument, NULL, 'n'},
@@ -84,6 +86,9 @@ static int fig1_opts_set(fig1_opts_t *opts, int c)
         return ((opts->size > 0) && (opts->size <= INT_MAX)) ? 0 : -1;
     case 'c':
         return fig1_parse_real(optarg, 60000, &opts->compute_ms);
+    case 'a':
+        opts->is_asleep = 1;
+        return 0;
     case 'j':
         return fig1_parse_real(optarg, 1, &opts->jitter);
     case 'p':

@@ -14,6 +14,7 @@ typedef struct fig1_opts {
     unsigned   num_buffers;     /**< At least 1 */
     size_t     size;            /**< Of a message, bytes; 1 to INT_MAX */
     double     compute_ms;      /**< Between messages, milliseconds */
+    int        is_asleep;       /**< Computation sleeps, else it is busy */
     double     jitter;          /**< Computation varies by this share, 0 to 1 */
     double     sample_ms;       /**< Period of the VmPin sampler; 0: none */
     int        is_reused;       /**< Same buffers in every iteration */
