@@ -43,7 +43,6 @@ static void sim_end_check_refs(void)
 
 static void sim_end_check_idle(const ucs_regcache_census_t *sum)
 {
-    /* All stays pinned where the floor holds (floor.c) */
     int gives_up = ((sim_world.helper >= 0) &&
                     ucs_regcache_needs_helper(sim_world.cache)) ||
                    (sim_world.params.policy == UCS_REGCACHE_POLICY_ON_DEMAND);

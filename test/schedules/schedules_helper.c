@@ -32,7 +32,6 @@ size_t sim_granted(void)
 typedef struct sim_drain {
     unsigned steps;    /* since the program has ended */
     uint64_t until_ns; /* what is idle has been given up by then */
-    int      was_kept; /* at the last look the floor left all pinned */
 } sim_drain_t;
 
 static int sim_drain_is_over(sim_drain_t *drain)
@@ -50,23 +49,17 @@ static int sim_drain_is_over(sim_drain_t *drain)
  * nothing to wait for */
 static int sim_helper_is_done(uint64_t next, sim_drain_t *drain)
 {
-    int is_kept;
-
     if (sim_world.running > 0) {
         return 0;
     }
     if ((next == UCS_REGCACHE_TIME_NEVER) && !sim_world.is_notified) {
         return 1;
     }
-    is_kept = !ucs_regcache_needs_helper(sim_world.cache);
-    if (drain->was_kept && !is_kept) {
-        drain->steps = 0; /* what the floor kept is looked at from now on */
-    }
-    drain->was_kept = is_kept;
     if (!sim_drain_is_over(drain)) {
         return 0;
     }
-    if (!sim_world.has_leak && (sim_granted() == 0) && !is_kept) {
+    if (!sim_world.has_leak && (sim_granted() == 0) &&
+        ucs_regcache_needs_helper(sim_world.cache)) {
         sim_violation("idle registrations are never given up");
     }
     return 1;

@@ -152,10 +152,8 @@ static int ucs_regcache_see(ucs_regcache_h cache,
     if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
         if (seen) {
             ++cache->account.missed;
-            ucs_regcache_floor_missed(cache, request);
         } else {
             ++cache->account.cold;
-            ucs_regcache_floor_came(cache, request->first, request->last);
         }
     }
     ucs_regcache_account(cache, request->now);

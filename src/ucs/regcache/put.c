@@ -81,9 +81,6 @@ static void ucs_regcache_drop(ucs_regcache_h cache,
     ucs_regcache_account(cache, since);
     is_left  = may_leave && ucs_regcache_drop_later(cache, region);
     is_taken = !is_left && ucs_regcache_region_take_idle(cache, region);
-    if (is_taken && !may_leave) {
-        ucs_regcache_floor_dropped(cache, region);
-    }
     ucs_regcache_unlock(cache);
     if (is_left) {
         cache->env.wake(cache->env.arg);

@@ -39,7 +39,6 @@
  *                    reach, field.c what is known of its mapping
  *   ceiling/evict.c  which idle region goes when others need what it pins
  *   ceiling/soft.c   what idle regions may add to the peak
- *   floor.c          leaves all pinned where the helper costs more than it saves
  *   rest.c           a helper that stands down
  *   charge.c         what the helper takes from others
  *   deregister.c     lower domain, reclaiming
@@ -60,7 +59,7 @@
  *   request.h           what a use asks for and what it has lost
  *   register.h          register.c, cover/coalesce.c
  *   ceiling/ceiling.h   admit.c, evict.c, soft.c
- *   charge.h            charge.c, floor.c, rest.c
+ *   charge.h            charge.c
  *   release.h           put.c, deregister.c
  *   known_memory.h      inspect.c, cover/cover.c
  *   store.h             reserve.c
@@ -145,7 +144,6 @@ struct ucs_regcache {
     ucs_regcache_account_t account;
     ucs_regcache_cost_t    cost;
     ucs_regcache_soft_t    soft;
-    ucs_regcache_floor_t   floor;
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_charge_t  charge;

@@ -9,17 +9,12 @@
 
 /* What is in the queue's hands stays there: an end of a use that nobody takes
  * out of the queue leaves its region registered */
-void ucs_regcache_rest_for(ucs_regcache_h cache, ucs_regcache_rest_t why)
-{
-    if ((cache->plan.resting != 0) || ucs_regcache_needs_helper(cache)) {
-        cache->plan.resting |= why;
-        ucs_regcache_helper_refused(cache);
-    }
-}
-
 void ucs_regcache_rest(ucs_regcache_h cache)
 {
-    ucs_regcache_rest_for(cache, UCS_REGCACHE_REST_NODE);
+    if (ucs_regcache_needs_helper(cache)) {
+        cache->plan.is_resting = 1;
+        ucs_regcache_helper_refused(cache);
+    }
 }
 
 void ucs_regcache_rested(ucs_regcache_h cache)
@@ -46,17 +41,13 @@ static void ucs_regcache_queue_all(ucs_regcache_h cache)
 /* What was used meanwhile is in no queue: it is swept as after a queue that ran
  * over. From the beginning: a sweep that the rest interrupted has passed some
  * of it already. */
-void ucs_regcache_resume_from(ucs_regcache_h cache, ucs_regcache_rest_t why)
+void ucs_regcache_resume(ucs_regcache_h cache)
 {
-    if (!(cache->plan.resting & why)) {
+    if (!cache->plan.is_resting) {
         return;
     }
 
-    cache->plan.resting &= ~why;
-    if (cache->plan.resting != 0) {
-        return;
-    }
-
+    cache->plan.is_resting = 0;
     cache->plan.sweep.walk = (ucs_regcache_walk_t){NULL, 0};
     cache->plan.sweep.at   = ucs_regcache_now(cache) +
                            2 * cache->tuning.stray_ns;
@@ -64,11 +55,6 @@ void ucs_regcache_resume_from(ucs_regcache_h cache, ucs_regcache_rest_t why)
     ucs_regcache_lock(cache);
     ucs_regcache_queue_all(cache);
     ucs_regcache_unlock(cache);
-}
-
-void ucs_regcache_resume(ucs_regcache_h cache)
-{
-    ucs_regcache_resume_from(cache, UCS_REGCACHE_REST_NODE);
 }
 
 void ucs_regcache_set_shared(ucs_regcache_h cache, uint64_t ns)

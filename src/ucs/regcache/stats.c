@@ -90,7 +90,6 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->spared                  = account->spared;
     stats->spared_ns               = ucs_regcache_stats_spared(cache);
     stats->soft_ceiling_bytes      = ucs_regcache_soft_bytes(cache);
-    stats->floors                  = cache->floor.times;
     stats->soft_ceiling_raises     = cache->soft.raises;
 }
 

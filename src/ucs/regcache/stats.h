@@ -60,9 +60,6 @@ typedef struct ucs_regcache_stats {
     uint64_t             soft_ceiling_bytes; /**< what idle registrations may
                                                   fill at most, in the end; 0:
                                                   the policy has none */
-    uint64_t             floors;             /**< times that everything was
-                                                  left pinned for a while, for
-                                                  all else had cost more */
     uint64_t             soft_ceiling_raises;
     uint64_t             registrations;      /**< made, in all */
     uint64_t             repinned;           /**< of regions that had been given

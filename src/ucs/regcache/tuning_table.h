@@ -181,25 +181,17 @@ UCS_TUNING(double, look_rest, 10, "steps",
            "that the helper rests between two looks for an end at least, however "
            "dear memory is",
            "below 1 %")
-UCS_TUNING(double, floor_allowance, 0.125, "of leaving pinned",
-           "that all may cost more than it in the long run; past that all is "
-           "left pinned until this has made up for it",
-           "not measured: no recording comes to it")
-UCS_TUNING(double, floor_credit_ns, 1e9, "ns",
-           "of run time: what leaving all pinned costs for so long may be lost "
-           "beside that and a missed use of each buffer. Less, and a helper's "
-           "start on a busy core is enough",
-           "not measured: no recording comes to it")
 UCS_TUNING(double, soft_weight, 5, "times",
            "what a use is known to have lost for want of room under the soft "
            "ceiling that it counts: its partner waits as well, and plans that "
            "fail for it are followed less",
            "half: predict +1 (+7), rent +1 (+11); double: predict 0 (-6), rent "
            "0 (-4)")
-UCS_TUNING(double, soft_horizon_ns, 3e8, "ns",
-           "of run time that room is paid for in any case: what is lost in the "
-           "first moments says little of the rest, and a peak is for ever",
-           "half: predict +1 (+17); double: predict 0 (+4), rent 0 (-3)")
+UCS_TUNING(double, soft_horizon_ns, 6e11, "ns",
+           "of run time that room is paid for in any case, ten minutes: what is "
+           "lost while uses are learned says little of the job that is to come, "
+           "and a peak is for ever",
+           "of ten minutes of each recording: half: predict -2 (-14)")
 UCS_TUNING(double, soft_least, 32768, "bytes",
            "of room in any case: a small part of what the helper's own tables "
            "take, which a program of so few buffers cannot save by it",

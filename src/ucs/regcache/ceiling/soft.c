@@ -13,8 +13,9 @@
  * ceiling begins at the most that uses themselves had registered at once, those
  * among them that are posted and will be a buffer's first. What they lose because
  * of it is added up, and there is so much more room as that would have paid for
- * since the beginning, at the same price as all memory: ski rental once more, at
- * most twice too late.
+ * since the beginning and for some minutes to come, at the same price as all
+ * memory. What it costs to learn is lost once, in the first seconds; a peak is for
+ * ever, and the job goes on.
  */
 
 uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache)
@@ -53,22 +54,18 @@ static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length)
 {
     uint64_t in_use;
-    size_t bytes;
 
     if (!cache->soft.is_kept) {
         return;
     }
     while (!ucs_regcache_soft_fits(cache, length)) {
-        bytes = ucs_regcache_evict_soft(cache, NULL);
-        if (bytes == 0) {
-            if (cache->account.leaving == 0) {
-                break;
-            }
-            ucs_regcache_let_others(cache);
+        if (ucs_regcache_evict_soft(cache, NULL) > 0) {
             continue;
         }
-        cache->floor.lost_ns += ucs_predict_cost_estimate(
-                &cache->cost.dereg, bytes / (cache->config.page_mask + 1));
+        if (cache->account.leaving == 0) {
+            break;
+        }
+        ucs_regcache_let_others(cache);
     }
     /* All else is in use, or another thread is about to release it */
     in_use             = ucs_first_sum_get(&cache->use.bytes) + length;

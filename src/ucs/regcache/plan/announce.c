@@ -260,22 +260,6 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     return found;
 }
 
-/* What the helper spends on a first use the use itself would have spent, pinned
- * or not */
-static void
-ucs_regcache_announced_came(ucs_regcache_h cache,
-                            const ucs_regcache_announcement_t *of)
-{
-    if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) && of->has_acted &&
-        of->is_first) {
-        ucs_regcache_lock(cache);
-        ucs_regcache_floor_came(cache,
-                                ucs_regcache_page_down(cache, of->start),
-                                ucs_regcache_page_up(cache, of->end));
-        ucs_regcache_unlock(cache);
-    }
-}
-
 /* What a registration in the rank's own wait has cost of the use that it was
  * for, in missed uses: the message may have come in the midst of it, and waited
  * for the rest. When it did nobody knows: half of it, if it was there at the end,
@@ -305,7 +289,6 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
         return;
     }
     ucs_regcache_announced_learn(cache, of, use);
-    ucs_regcache_announced_came(cache, of);
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);

@@ -31,7 +31,6 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 
     cache->soft.is_kept = plan->ops->minds_price &&
                           (cache->config.max_pinned == SIZE_MAX);
-    ucs_regcache_floor_init(cache);
     status = plan->ops->init(cache, params, &plan->state);
     if (status != UCS_OK) {
         return status;

@@ -52,12 +52,6 @@ typedef struct ucs_regcache_sweep {
     uint64_t            at;       /* ns, when it goes on or begins */
 } ucs_regcache_sweep_t;
 
-/** Why the helper has stood down; any of them. */
-typedef enum ucs_regcache_rest {
-    UCS_REGCACHE_REST_NODE  = 1, /* there is no core for it */
-    UCS_REGCACHE_REST_FLOOR = 2  /* it costs more than it saves (floor.c) */
-} ucs_regcache_rest_t;
-
 /** Holds registrations in advance back. */
 typedef struct ucs_regcache_backoff {
     uint64_t until; /* ns: none before */
@@ -135,7 +129,7 @@ typedef struct ucs_regcache_plan {
     int                             is_pressing; /* after one of them something
                                                   may be left to be done */
     uint64_t                        drained_at; /* ns, when that ended */
-    unsigned                        resting;   /* UCS_REGCACHE_REST_xx */
+    int                             is_resting; /* the helper has stood down */
     _Atomic(uint64_t)               asked;      /* access of the latest use that
                                                    registered, and one bit more;
                                                    for buffers that were never

@@ -13,6 +13,10 @@
 
 #include <math.h>
 
+/* Looks at what is not pressing take a sixteenth of what all memory is worth, on
+ * cores that others want */
+#define UCS_REGCACHE_LOOK_SHARE 16
+
 /* What a nanosecond of the helper's costs the application. A core that nobody
  * else wants is not quite for nothing. */
 double ucs_regcache_price_helper(ucs_regcache_h cache)
@@ -71,8 +75,10 @@ uint64_t ucs_regcache_price_rest(ucs_regcache_h cache)
     if (!cache->plan.ops->minds_price) {
         return 0;
     }
-    return ucs_predict_sat_ceil(ucs_regcache_floor_between(
-            cache, cache->charge.step_ns * ucs_regcache_price_helper(cache)));
+    return ucs_predict_sat_ceil(cache->charge.step_ns *
+                                ucs_regcache_price_helper(cache) *
+                                UCS_REGCACHE_LOOK_SHARE /
+                                cache->config.max_slowdown);
 }
 
 uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,

@@ -46,8 +46,8 @@ uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
 
 /**
  * For how long does the helper rest before it looks at what is not pressing?
- * So that its looks take, of cores that others want, half of what all may cost
- * beyond leaving it pinned (floor.c).
+ * So that its looks take, of cores that others want, a small part of what all
+ * memory is worth.
  *
  * @return ns; 0 under policies that do not mind the price.
  */

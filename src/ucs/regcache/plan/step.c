@@ -106,12 +106,6 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
         return ucs_regcache_step_due(cache, UCS_REGCACHE_TIME_NEVER, now);
     }
 
-    next = ucs_regcache_floor_holds(cache, now);
-    if (next != 0) {
-        ucs_regcache_reclaim(cache);
-        return ucs_regcache_step_due(cache, next, now);
-    }
-
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
     ucs_regcache_step_learn(cache, batches, now);
     /* Not before what it woke up for is served: on time it would find it too

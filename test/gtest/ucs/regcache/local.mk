@@ -10,7 +10,6 @@ gtest_tests += \
 	ucs/regcache/test_coalesce.cc \
 	ucs/regcache/test_cover.cc \
 	ucs/regcache/test_drops.cc \
-	ucs/regcache/test_floor.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \
 	ucs/regcache/test_lost_uses.cc \

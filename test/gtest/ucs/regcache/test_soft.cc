@@ -21,12 +21,27 @@ protected:
         tuning                 = ucs_regcache_tuning_default;
         tuning.soft_weight     = 0.01; /* nothing is soon dear enough */
         tuning.soft_least      = 1;
+        tuning.soft_horizon_ns = 3e8; /* for what takes minutes in a job */
         w->params.tuning       = &tuning;
     }
 
     uint64_t ceiling()
     {
         return w->stats().soft_ceiling_bytes;
+    }
+
+    /* A millisecond apart. @return After how many uses both stay registered, at
+     * most @a count. */
+    unsigned use_two_in_turn(unsigned count)
+    {
+        unsigned i;
+
+        w->open();
+        for (i = 0; (i < count) && (w->live.size() < 2); ++i) {
+            w->touch(buffer(i % 2), MB);
+            w->advance(MS);
+        }
+        return i;
     }
 
     ucs_regcache_tuning_t tuning;
@@ -100,16 +115,26 @@ TEST_F(test_regcache_soft, what_is_in_use_is_no_reason_to_wait)
 TEST_F(test_regcache_soft, losses_raise_it)
 {
     tuning.soft_weight = 1;
-    w->open();
-    unsigned i;
-    for (i = 0; (i < 10000) && (w->live.size() < 2); ++i) {
-        w->touch(buffer(i % 2), MB);
-        w->advance(MS);
-    }
+    unsigned i         = use_two_in_turn(10000);
     EXPECT_GT(i, 2u) << "at once";
     EXPECT_LT(i, 1000u);
     EXPECT_GE(ceiling(), 2 * MB);
     EXPECT_GT(w->stats().soft_ceiling_raises, 0u);
+}
+
+/* What it takes to learn is lost once, and the job goes on */
+TEST_F(test_regcache_soft, losses_of_the_first_seconds_do_not)
+{
+    tuning.soft_weight = 1;
+    unsigned i         = use_two_in_turn(10000);
+
+    make(UCS_REGCACHE_POLICY_RENT);
+    tuning.soft_weight     = 1;
+    tuning.soft_horizon_ns = ucs_regcache_tuning_default.soft_horizon_ns;
+    EXPECT_EQ(10 * i, use_two_in_turn(10 * i));
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
+    EXPECT_LT(ceiling(), MB + MB / 10);
 }
 
 /* To deregister what does not come back costs the same sooner or later; whether it
