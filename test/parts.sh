@@ -9,13 +9,13 @@
 # it; +: it watches what a busy machine disturbs, so what fails is looked at again, alone;
 # what it is
 parts="
-build      400 always 2 - configure and build with warnings as errors; the rooms
-gtest      300 always 2 + unit tests
+build      900 always 2 - configure and build with warnings as errors; the rooms
+gtest      600 always 2 + unit tests
 tsan      1200 always 1 + unit tests of the rooms with threads, under ThreadSanitizer
-vm         900 always 1 + what only a verbs device shows, in a guest with Soft-RoCE
+vm        1200 always 1 + what only a verbs device shows, in a guest with Soft-RoCE
 asan      1200 always 1 + those of the other rooms, under AddressSanitizer and UBSan
 docs        60 always 1 - man pages, documents and mutants name what is there
-schedules  300 always 1 - the cache in simulated schedules, with faults
+schedules  600 always 1 - the cache in simulated schedules, with faults
 attack     600 always 1 + programs that do to their memory what they may
 tools      300 always 1 + tests of ucx-helper
 firehose   600 always 2 - programs of several processes over firehose
@@ -479,9 +479,9 @@ build_for_guests() {
 
 # An emulated guest takes its time, up to minutes a test: always only what no software
 # NIC shows, by one MPI
-vm_tests="rdma helper-churn-mpich helper-odp-openmpi helper-peer-kill
-helper-peer-close helper-storm memory-events"
-vm1_tests="rdma verify-openmpi verify-mpich pinwatch-openmpi-direct
+vm_tests="rdma helper-churn-mpich helper-peer-kill helper-peer-close helper-storm
+memory-events"
+vm1_tests="rdma helper-odp-openmpi verify-openmpi verify-mpich pinwatch-openmpi-direct
 helper-verify-openmpi helper-verify-mpich helper-large-openmpi helper-large-mpich
 helper-churn-openmpi helper-disturb-mpich helper-off helper-perftest-tag_bw
 perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perftest-get"

@@ -425,6 +425,7 @@ TEST_F(test_monitor_mappings, learned_before_an_event)
 
         number = uct_helper_events_number();
         unmap(m_area + 2 * LENGTH);
+        until_counted(number);
         uct_helper_events_learn(number, start + LENGTH, start + 2 * LENGTH);
         expect_not_kept(m_area + LENGTH);
         close();
