@@ -14,10 +14,10 @@ gtest      600 always 2 + unit tests
 tsan      1200 always 1 + unit tests of the rooms with threads, under ThreadSanitizer
 vm        1200 always 1 + what only a verbs device shows, in a guest with Soft-RoCE
 asan      1200 always 1 + those of the other rooms, under AddressSanitizer and UBSan
-docs        60 always 1 - man pages, documents and mutants name what is there
+docs       120 always 1 - man pages, documents and mutants name what is there
 schedules  600 always 1 - the cache in simulated schedules, with faults
 attack     600 always 1 + programs that do to their memory what they may
-tools      300 always 1 + tests of ucx-helper
+tools      600 always 1 + tests of ucx-helper
 firehose   600 always 2 - programs of several processes over firehose
 pipeline   600 always 2 - the pipeline over UCP, and MPI programs' long messages by it
 door       300 always 2 - the door before UCP: what programs call is heard, and the same
@@ -132,11 +132,11 @@ test_flags="-O0 -g"
 build_packages="autoconf automake libtool make ccache gcc g++ binutils pkg-config
 xz-utils libucx-dev liburing-dev libnuma-dev libjansson-dev zlib1g-dev
 libibverbs-dev libgtest-dev openmpi-bin libopenmpi-dev mpich libmpich-dev"
-always_packages="mandoc ucx-utils jq strace procps util-linux perl python3
+always_packages="mandoc ucx-utils gnuplot-nox jq strace procps util-linux perl python3
 python3-mpi4py python3-numpy qemu-system-x86 busybox-static kmod cpio iproute2
 rdma-core ibverbs-providers ibverbs-utils libjemalloc2 libtcmalloc-minimal4
 libmimalloc2.0"
-more_packages="gnuplot-nox hpcc spin clang-14 libclang-rt-14-dev mmdebstrap debhelper
+more_packages="hpcc spin clang-14 libclang-rt-14-dev mmdebstrap debhelper
 lintian buildah"
 
 # packages_of PART...
