@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -69,13 +70,9 @@ int nodes_random(nodes_t *nodes)
  * where other work runs beside. */
 enum { KILLED_AFTER = 200 };
 
-/* Who waits for the dead one's answer hears of its death by UCX's keepalive,
- * every 20 seconds unless it is told otherwise */
-void nodes_killed_before(nodes_t *nodes)
-{
-    (void)nodes;
-    setenv("UCX_KEEPALIVE_INTERVAL", "1s", 0);
-}
+/* Far below the 20 s of UCX's keepalive. The dead node is not waited for by its
+ * parent before all others have ended. */
+enum { KILLED_SECONDS = 12 };
 
 static void killed_done(void *arg, ucs_status_t status)
 {
@@ -83,9 +80,10 @@ static void killed_done(void *arg, ucs_status_t status)
 }
 
 /* Put to the node that is about to die until that fails; nothing may hang */
-static void killed_until_error(nodes_t *nodes)
+static int killed_until_error(nodes_t *nodes)
 {
     ucs_status_t status, ended;
+    time_t killed = 0;
     unsigned i;
 
     for (i = 0, status = UCS_OK; !UCS_STATUS_IS_ERR(status); ++i) {
@@ -103,10 +101,14 @@ static void killed_until_error(nodes_t *nodes)
         if ((i == KILLED_AFTER) && (nodes->self == 0)) {
             kill(nodes->shared->pids[2], SIGKILL);
         }
+        killed = (i == KILLED_AFTER) ? time(NULL) : killed;
         nodes_progress(nodes);
     }
     printf("# node %u: %s after %u puts\n", nodes->self,
            ucs_status_string(status), i);
+    NODES_CHECK((killed == 0) || (time(NULL) - killed < KILLED_SECONDS),
+                "it took %ld s", (long)(time(NULL) - killed));
+    return 0;
 }
 
 /* The survivors go on */
@@ -121,7 +123,9 @@ int nodes_killed(nodes_t *nodes)
             nodes_progress(nodes);
         }
     }
-    killed_until_error(nodes);
+    if (killed_until_error(nodes) != 0) {
+        return 1;
+    }
     if (nodes->self < 2) {
         for (i = 0; i < nodes->length / 4; ++i) {
             nodes->memory[i] = (char)nodes_mix(i + nodes->self);

@@ -24,7 +24,7 @@ static const nodes_program_t nodes_programs[] = {
     {"cannon",  nodes_cannon,  4ul << 20, -1, NULL},
     {"bitonic", nodes_bitonic, 4ul << 20, -1, NULL},
     {"random",  nodes_random,  8ul << 20, -1, NULL},
-    {"killed",  nodes_killed,  1ul << 20, 2,  nodes_killed_before},
+    {"killed",  nodes_killed,  1ul << 20, 2,  NULL},
     {"unmap",   nodes_unmap,   1ul << 20, -1, NULL},
     {"strict",  nodes_strict,  1ul << 20, -1, NULL},
     {"race",    nodes_race,    1ul << 20, -1, NULL},
@@ -174,27 +174,40 @@ static void nodes_live(nodes_t *nodes, const nodes_program_t *program)
     exit(0);
 }
 
-/* @return How many did not end as they should */
-static int nodes_wait(nodes_t *nodes, const nodes_program_t *program,
-                      const pid_t *pids)
+/* @return Nonzero if a node did not end as it should */
+static int nodes_judge(nodes_t *nodes, int is_killed, unsigned node, int status)
 {
-    int status, wrong = 0;
-    unsigned i, node;
-    pid_t pid;
+    if (is_killed) {
+        return !WIFSIGNALED(status) || (WTERMSIG(status) != SIGKILL);
+    }
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0)) {
+        return 0;
+    }
+    printf("# node %u: status %#x\n", node, status);
+    atomic_fetch_add(&nodes->shared->failed, 1);
+    return 1;
+}
 
-    for (i = 0; i < nodes->count; ++i) {
-        do {
-            pid = waitpid(-1, &status, 0);
-        } while ((pid < 0) && (errno == EINTR));
-        for (node = 0; (node < nodes->count) && (pids[node] != pid); ++node) {
+/* The one that is killed last: until then it is dead and not waited for, as
+ * under a launcher. @return How many did not end as they should */
+static int nodes_wait(nodes_t *nodes, const nodes_program_t *program,
+                      pid_t *pids)
+{
+    unsigned left = nodes->count, node;
+    int wrong     = 0, status, is_killed;
+
+    while (left > 0) {
+        for (node = 0; node < nodes->count; ++node) {
+            is_killed = ((int)node == program->killed);
+            if ((pids[node] == 0) || (is_killed && (left > 1)) ||
+                (waitpid(pids[node], &status, WNOHANG) != pids[node])) {
+                continue;
+            }
+            pids[node] = 0;
+            wrong     += nodes_judge(nodes, is_killed, node, status);
+            --left;
         }
-        if ((int)node == program->killed) {
-            wrong += !WIFSIGNALED(status) || (WTERMSIG(status) != SIGKILL);
-        } else if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0)) {
-            printf("# node %u: status %#x\n", node, status);
-            atomic_fetch_add(&nodes->shared->failed, 1);
-            ++wrong;
-        }
+        usleep(1000);
     }
     return wrong;
 }

@@ -48,7 +48,6 @@ typedef int (*nodes_func_t)(nodes_t *nodes);
 int nodes_cannon(nodes_t *nodes);
 int nodes_bitonic(nodes_t *nodes);
 int nodes_random(nodes_t *nodes);
-void nodes_killed_before(nodes_t *nodes);
 int nodes_killed(nodes_t *nodes);
 int nodes_unmap(nodes_t *nodes);
 int nodes_strict(nodes_t *nodes);

@@ -10,7 +10,10 @@
  *   ends unmap     mode cache: buffers whose registrations are kept are
  *                  unmapped, and others come at their addresses
  *   ends unseen    the same by a system call that UCM does not see: must fail
- * A second argument sets the bytes of a fragment.
+ * A second argument sets the bytes of a fragment, 0: derived. A third one says
+ * when a side is killed: before it has begun with a message, or stopped within it
+ * and killed a second later. Nobody waits for the dead one before the other is
+ * through, as under a launcher.
  */
 
 #include <ucx_pipeline.h>
@@ -32,12 +35,13 @@
 #define DYING         2  /* message within which a side is killed */
 #define WATCHDOG_S    50
 #define MAX_ADDRESS   4096
+#define MAX_SECONDS   14 /* far below the 20 of UCX's keepalive */
 
 static const char *side;
-static volatile sig_atomic_t child_status = -1;
 static ucx_pipeline_h pipeline;
 static int link_fd;
 static size_t fragment; /* 0: derived */
+static const char *when = "";
 
 
 __attribute__((noreturn, format(printf, 1, 2)))
@@ -125,6 +129,20 @@ static ucx_pipeline_request_h post(int is_sender, int tag, char *data,
 
 /* --- A side is killed ----------------------------------------------------- */
 
+/* Somebody else kills who has stopped */
+static void stop(void)
+{
+    pid_t self = getpid(), killer = fork();
+
+    CHECK(killer >= 0);
+    if (killer == 0) {
+        sleep(1);
+        kill(self, SIGKILL);
+        _exit(0);
+    }
+    raise(SIGSTOP);
+}
+
 static void die_within(ucx_pipeline_request_h request)
 {
     while (!ucx_pipeline_test(request, NULL)) {
@@ -132,6 +150,9 @@ static void die_within(ucx_pipeline_request_h request)
         if (stats().registered > 0) {
             break; /* its fragments are under way */
         }
+    }
+    if (!strcmp(when, "stopped")) {
+        stop();
     }
     kill(getpid(), SIGKILL);
 }
@@ -147,6 +168,9 @@ static void killed(int self, int dies)
     begin(self, UCX_PIPELINE_MODE_PIPELINE);
     memset(data, 17, NUM_MESSAGES * MESSAGE_BYTES);
     for (i = 0; i < NUM_MESSAGES; ++i) {
+        if (dies && (i == DYING) && !strcmp(when, "before")) {
+            kill(getpid(), SIGKILL);
+        }
         requests[i] = post(self == 0, i, data + i * MESSAGE_BYTES,
                            MESSAGE_BYTES);
         if (dies) {
@@ -163,6 +187,7 @@ static void killed(int self, int dies)
         CHECK((status == UCS_OK) == (i < DYING));
         CHECK(ucx_pipeline_request_free(requests[i]) == UCS_OK);
     }
+    CHECK(now() - start < MAX_SECONDS);
     CHECK(stats().registered == 0);
     if (self == 0) {
         CHECK(ucx_pipeline_send(pipeline, 1, 9, data, 1, &late) != UCS_OK);
@@ -241,17 +266,6 @@ static void unmapped(int self, int unseen)
            (unsigned long)again.registrations, (unsigned long)again.reused);
 }
 
-/* Reaped at once: UCX takes a process that is dead but not buried for alive */
-static void on_child(int number)
-{
-    int status;
-
-    (void)number;
-    if (waitpid(-1, &status, WNOHANG) > 0) {
-        child_status = status;
-    }
-}
-
 static void run(int self, const char *what)
 {
     side = (self == 0) ? "sender" : "receiver";
@@ -266,19 +280,19 @@ static void run(int self, const char *what)
 int main(int argc, char **argv)
 {
     const char *what = (argc >= 2) ? argv[1] : "";
-    int fds[2], is_kill;
+    int fds[2], is_kill, child_status;
     pid_t child;
 
     is_kill = !strcmp(what, "receiver") || !strcmp(what, "sender");
     if (!is_kill && strcmp(what, "unmap") && strcmp(what, "unseen")) {
         fprintf(stderr, "usage: ends receiver|sender|unmap|unseen "
-                        "[FRAGMENT]\n");
+                        "[FRAGMENT [before|stopped]]\n");
         return 2;
     }
     fragment = (argc >= 3) ? strtoul(argv[2], NULL, 10) : 0;
+    when     = (argc >= 4) ? argv[3] : "";
     side     = "start";
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-    signal(SIGCHLD, on_child);
     child   = fork();
     link_fd = fds[child == 0];
     close(fds[child != 0]);
@@ -287,9 +301,7 @@ int main(int argc, char **argv)
         return 0;
     }
     run(!strcmp(what, "sender") ? 1 : 0, what);
-    while (child_status == -1) {
-        usleep(1000);
-    }
+    CHECK(waitpid(child, &child_status, 0) == child);
     CHECK(is_kill ? (WIFSIGNALED(child_status) &&
                      (WTERMSIG(child_status) == SIGKILL)) :
                     (child_status == 0));

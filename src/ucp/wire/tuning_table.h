@@ -24,6 +24,15 @@
  *  holds up those behind it for longer. */
 #define UCP_WIRE_MAX_PAYLOAD (64 * 1024)
 
+/** Seconds between looks whether peers on this node live, at two system calls
+ *  each. Half: twice the calls. Double: operations to one that died stay open a
+ *  second longer. */
+#define UCP_WIRE_WATCH_SECONDS 1
+
+/** Calls of progress of which one looks at the clock for that. Half: a
+ *  nanosecond for each call. Double: who calls rarely looks later. */
+#define UCP_WIRE_WATCH_CALLS 64
+
 /** Seconds that the end of a wire waits for operations and for endpoints to
  *  close in peace, before they are closed by force. Half: a peer that is
  *  descheduled for long may lose what was sent to it. Double: the end of a job

@@ -7,7 +7,6 @@
 
 #include <ucp/wire/wire_ucp_int.h>
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -116,6 +115,9 @@ static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
     if (self->held) {
         ucp_wire_ucp_hand_up_held(self);
     }
+    if (++self->calls % UCP_WIRE_WATCH_CALLS == 0) {
+        ucp_wire_ucp_watch(self, ucp_wire_ucp_time(wire));
+    }
     if (self->num_failed > 0) {
         ucp_wire_ucp_tell_failed(self);
         ++count;
@@ -174,7 +176,7 @@ static void ucp_wire_ucp_destroy(ucp_wire_t *wire)
         }
         ucp_wire_ucp_forget_early(peer);
     }
-    ucp_worker_release_address(self->worker, self->address);
+    free(self->address);
     ucp_worker_destroy(self->worker);
     ucp_cleanup(self->context);
     ucp_wire_ucp_forget_ops(self);
@@ -196,47 +198,6 @@ static const ucp_wire_ops_t ucp_wire_ucp_ops = {
     .destroy     = ucp_wire_ucp_destroy
 };
 
-/* Shared memory tells of a peer's death only if it is asked to, by
- * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
- * transports by their common name. What is deregistered is to be unpinned, not
- * kept in a cache of UCX's: protocols above this one count what is pinned, and
- * no access by an old key is to find what was left. Where no transport knows an
- * option, UCX says so in a line of warning. */
-static const char * const ucp_wire_ucp_safe[] = {"MM_ERROR_HANDLING", "y",
-                                                 "RCACHE_ENABLE", "n", NULL};
-
-/* The cache of UCX's InfiniBand domains, up to 1.15 */
-static const char * const ucp_wire_ucp_direct[] = {"IB_REG_METHODS", "direct",
-                                                   NULL};
-
-static void
-ucp_wire_ucp_set(ucp_config_t *config, const char * const *option)
-{
-    for (; option[0] != NULL; option += 2) {
-        (void)ucp_config_modify(config, option[0], option[1]);
-    }
-}
-
-/* Where there is no such device UCX would warn of an option nobody knows */
-static int ucp_wire_ucp_has_ib_cache(void)
-{
-    unsigned major, minor, release, count = 0;
-    DIR *devices;
-
-    ucp_get_version(&major, &minor, &release);
-    devices = ((major == 1) && (minor < 16)) ?
-                      opendir("/sys/class/infiniband") :
-                      NULL;
-    if (devices == NULL) {
-        return 0;
-    }
-    while ((count < 3) && (readdir(devices) != NULL)) {
-        ++count; /* the first two are . and .. */
-    }
-    closedir(devices);
-    return count == 3;
-}
-
 static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
                                               const char * const *option)
 {
@@ -248,16 +209,9 @@ static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
     if (status != UCS_OK) {
         return status;
     }
-    ucp_wire_ucp_set(config, ucp_wire_ucp_safe);
-    if (ucp_wire_ucp_has_ib_cache()) {
-        ucp_wire_ucp_set(config, ucp_wire_ucp_direct);
-    }
-    for (; (option != NULL) && (option[0] != NULL); option += 2) {
-        status = ucp_config_modify(config, option[0], option[1]);
-        if (status != UCS_OK) {
-            status = UCS_ERR_INVALID_PARAM;
-            goto out;
-        }
+    status = ucp_wire_ucp_configure(config, option);
+    if (status != UCS_OK) {
+        goto out;
     }
     params.field_mask   = UCP_PARAM_FIELD_FEATURES |
                           UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
@@ -298,6 +252,30 @@ static void ucp_wire_ucp_set_limits(ucp_wire_ucp_t *self)
     self->super.max_payload = UCP_WIRE_MAX_PAYLOAD;
 }
 
+/* UCP's address behind the process that it is of */
+static ucs_status_t ucp_wire_ucp_init_address(ucp_wire_ucp_t *self)
+{
+    ucp_address_t *address;
+    ucs_status_t status;
+    size_t length;
+
+    status = ucp_worker_get_address(self->worker, &address, &length);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_wire_ucp_process_self(&self->process);
+    self->address_length = sizeof(self->process) + length;
+    self->address        = malloc(self->address_length);
+    if (self->address == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+    } else {
+        memcpy(self->address, &self->process, sizeof(self->process));
+        memcpy(self->address + sizeof(self->process), address, length);
+    }
+    ucp_worker_release_address(self->worker, address);
+    return status;
+}
+
 static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
 {
     ucp_worker_params_t params = {0};
@@ -312,8 +290,7 @@ static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
     ucp_wire_ucp_set_limits(self);
     status = ucp_wire_ucp_set_handler(self);
     if (status == UCS_OK) {
-        status = ucp_worker_get_address(self->worker, &self->address,
-                                        &self->address_length);
+        status = ucp_wire_ucp_init_address(self);
     }
     if (status != UCS_OK) {
         ucp_worker_destroy(self->worker);
@@ -378,6 +355,7 @@ ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
 {
     ucp_wire_ucp_t *self   = (ucp_wire_ucp_t*)wire;
     ucp_ep_params_t params = {0};
+    ucp_wire_ucp_process_t process;
 
     if (peer >= wire->num_peers) {
         return UCS_ERR_INVALID_PARAM;
@@ -388,7 +366,10 @@ ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
     params.field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                              UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    params.address         = address;
+    memcpy(&process, address, sizeof(process));
+    self->peers[peer].pid  = ucp_wire_ucp_watchable(&self->process, &process);
+    params.address         = (const void*)((const char*)address +
+                                           sizeof(process));
     /* a process does not outlive itself, and UCP has no such handler for it */
     params.err_mode        = (peer == wire->self) ? UCP_ERR_HANDLING_MODE_NONE :
                                                     UCP_ERR_HANDLING_MODE_PEER;

@@ -7,6 +7,11 @@ extern "C" {
 #include <ucp/wire/wire_ucp_int.h>
 }
 
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -147,10 +152,10 @@ TEST_F(test_wire_ucp, one_message_may_be_overtaken_by_thousands)
 {
     const unsigned count = 20000;
 
-    for (unsigned i = count; i > count / 2; --i) {
+    for (unsigned i = 100; i > 0; --i) {
         come(1, i, "a");
     }
-    for (unsigned i = 1; i <= count / 2; ++i) {
+    for (unsigned i = 101; i <= count; ++i) {
         come(1, i, "a");
     }
     EXPECT_EQ(0u, wire->num_failed);
@@ -159,4 +164,138 @@ TEST_F(test_wire_ucp, one_message_may_be_overtaken_by_thousands)
     EXPECT_EQ(count + 1, wire->peers[1].received);
     EXPECT_EQ(0u, wire->refused);
     EXPECT_EQ(4 * (count + 1), heard.size());
+}
+
+/* Whether a process lives, with and without a parent that waits for it */
+class test_wire_watch : public ::testing::Test {
+protected:
+    /* Until it has come to its end, which stays to be waited for */
+    static void ended(pid_t pid)
+    {
+        siginfo_t info;
+
+        ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+    }
+};
+
+TEST_F(test_wire_watch, who_lives_is_not_dead)
+{
+    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(getpid()));
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(child));
+    kill(child, SIGSTOP);
+    EXPECT_EQ(child, waitpid(child, NULL, WUNTRACED));
+    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(child));
+    kill(child, SIGKILL);
+    EXPECT_EQ(child, waitpid(child, NULL, 0));
+}
+
+TEST_F(test_wire_watch, who_is_dead_and_not_waited_for_is_dead)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    ended(child);
+    EXPECT_TRUE(ucp_wire_ucp_process_is_dead(child));
+    EXPECT_EQ(child, waitpid(child, NULL, 0));
+    EXPECT_TRUE(ucp_wire_ucp_process_is_dead(child));
+}
+
+TEST_F(test_wire_watch, whose_first_thread_has_ended_is_not_dead)
+{
+    int ready[2];
+    char byte;
+
+    ASSERT_EQ(0, pipe(ready));
+    pid_t child = fork();
+    if (child == 0) {
+        std::thread([ready]() {
+            while (true) { /* until the first thread is gone */
+                char path[64], target[16];
+                snprintf(path, sizeof(path), "/proc/%d/exe", getpid());
+                if (readlink(path, target, sizeof(target)) < 0) {
+                    break;
+                }
+            }
+            (void)!write(ready[1], "", 1);
+            pause();
+        }).detach();
+        syscall(SYS_exit, 0); /* of this thread, without an exception */
+    }
+    ASSERT_EQ(1, read(ready[0], &byte, 1));
+    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(child));
+    kill(child, SIGKILL);
+    ended(child);
+    EXPECT_TRUE(ucp_wire_ucp_process_is_dead(child));
+    EXPECT_EQ(child, waitpid(child, NULL, 0));
+    close(ready[0]);
+    close(ready[1]);
+}
+
+TEST_F(test_wire_watch, strangers_and_oneself_are_not_watched)
+{
+    ucp_wire_ucp_process_t self, peer;
+
+    ucp_wire_ucp_process_self(&self);
+    EXPECT_EQ(getpid(), self.pid);
+    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &self));
+    peer     = self;
+    peer.pid = getppid();
+    EXPECT_EQ(getppid(), ucp_wire_ucp_watchable(&self, &peer));
+    ++peer.host;
+    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
+    peer.host = self.host;
+    ++peer.space;
+    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
+    peer.space = self.space;
+    peer.pid   = 0x7fffffff; /* it was gone before */
+    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
+}
+
+TEST_F(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
+{
+    auto wire = static_cast<ucp_wire_ucp_t *>(
+            calloc(1, sizeof(ucp_wire_ucp_t) + sizeof(ucp_wire_ucp_peer_t)));
+    const uint64_t second = 1000000000, begin = 5 * second;
+    pid_t child           = fork();
+
+    if (child == 0) {
+        _exit(0);
+    }
+    ended(child);
+    wire->super.num_peers = 1;
+    wire->peers[0].ep     = reinterpret_cast<ucp_ep_h>(wire);
+    wire->watched         = begin;
+    wire->peers[0].pid    = child;
+    ucp_wire_ucp_watch(wire, begin + second / 2);
+    EXPECT_EQ(0u, wire->num_failed);
+    ucp_wire_ucp_watch(wire, begin + UCP_WIRE_WATCH_SECONDS * second);
+    EXPECT_EQ(1u, wire->num_failed);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, wire->peers[0].status);
+    ucp_wire_ucp_watch(wire, begin + 9 * second);
+    EXPECT_EQ(1u, wire->num_failed);
+    EXPECT_EQ(child, waitpid(child, NULL, 0));
+    free(wire);
+}
+
+TEST_F(test_wire_watch, which_transports_map_memory)
+{
+    const struct {
+        const char *tls;
+        int         maps;
+    } cases[] = {
+        {"all", 1},        {"tcp", 0},          {"self,tcp", 0},
+        {"tcp,shm", 1},    {"sm", 1},           {"rc,mm,self", 1},
+        {"posix", 1},      {"sysv,cma,self", 1}, {"cma,self", 0},
+        {"^shm", 0},       {"^tcp", 1},         {"^posix", 1},
+        {"^rc,sm", 0},     {"small", 0},        {"", 0}
+    };
+    for (auto &c : cases) {
+        EXPECT_EQ(c.maps, ucp_wire_ucp_maps(c.tls, strlen(c.tls))) << c.tls;
+    }
 }

@@ -1,0 +1,133 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/wire/wire_ucp_int.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options that this wire sets. Where no transport knows an option UCX says so in
+ * a line of warning, so each is set where it applies. */
+
+/* What is deregistered is to be unpinned, not kept in a cache of UCX's:
+ * protocols above this one count what is pinned, and no access by an old key is
+ * to find what was left */
+static const char * const ucp_wire_ucp_safe[] = {"RCACHE_ENABLE", "n", NULL};
+
+/* The cache of UCX's InfiniBand domains, up to 1.15 */
+static const char * const ucp_wire_ucp_direct[] = {"IB_REG_METHODS", "direct",
+                                                   NULL};
+
+/* Shared memory tells of a peer's death only if it is asked to, by
+ * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
+ * transports by their common name */
+static const char * const ucp_wire_ucp_tells[] = {"MM_ERROR_HANDLING", "y",
+                                                  NULL};
+
+static void
+ucp_wire_ucp_set(ucp_config_t *config, const char * const *option)
+{
+    for (; option[0] != NULL; option += 2) {
+        (void)ucp_config_modify(config, option[0], option[1]);
+    }
+}
+
+static int ucp_wire_ucp_has_ib_cache(void)
+{
+    unsigned major, minor, release, count = 0;
+    DIR *devices;
+
+    ucp_get_version(&major, &minor, &release);
+    devices = ((major == 1) && (minor < 16)) ?
+                      opendir("/sys/class/infiniband") :
+                      NULL;
+    if (devices == NULL) {
+        return 0;
+    }
+    while ((count < 3) && (readdir(devices) != NULL)) {
+        ++count; /* the first two are . and .. */
+    }
+    closedir(devices);
+    return count == 3;
+}
+
+/* Is one of UCX's names for transports that map memory in a list? */
+static int ucp_wire_ucp_lists(const char *list, size_t length,
+                              const char *name)
+{
+    size_t name_length = strlen(name), part;
+    const char *end    = list + length;
+
+    for (; list < end; list += part + 1) {
+        part = strcspn(list, ",\n");
+        if ((part == name_length) && !strncmp(list, name, part)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ucp_wire_ucp_maps(const char *transports, size_t length)
+{
+    static const char * const groups[] = {"all", "shm", "sm", "mm", NULL};
+    static const char * const each[]   = {"posix", "sysv", "xpmem", NULL};
+    int is_negated = (length > 0) && (*transports == '^');
+    int group = 0, count = 0, i;
+
+    transports += is_negated;
+    length     -= is_negated;
+    for (i = 0; groups[i] != NULL; ++i) {
+        group |= ucp_wire_ucp_lists(transports, length, groups[i]);
+    }
+    for (i = 0; each[i] != NULL; ++i) {
+        count += ucp_wire_ucp_lists(transports, length, each[i]);
+    }
+    return is_negated ? !group && (count < 2) : (group || (count > 0));
+}
+
+/* By UCX_TLS, which nothing but the text of the configuration tells */
+static int ucp_wire_ucp_has_shared_memory(const ucp_config_t *config)
+{
+    static const char name[] = "UCX_TLS=";
+    char *text = NULL, *found;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    int has      = 1;
+
+    if (stream == NULL) {
+        return 1;
+    }
+    ucp_config_print(config, stream, NULL, UCS_CONFIG_PRINT_CONFIG);
+    fclose(stream);
+    found = (text == NULL) ? NULL : strstr(text, name);
+    if (found != NULL) {
+        found += strlen(name);
+        has    = ucp_wire_ucp_maps(found, strcspn(found, "\n"));
+    }
+    free(text);
+    return has;
+}
+
+ucs_status_t ucp_wire_ucp_configure(ucp_config_t *config,
+                                    const char * const *option)
+{
+    ucp_wire_ucp_set(config, ucp_wire_ucp_safe);
+    if (ucp_wire_ucp_has_ib_cache()) {
+        ucp_wire_ucp_set(config, ucp_wire_ucp_direct);
+    }
+    for (; (option != NULL) && (option[0] != NULL); option += 2) {
+        if (ucp_config_modify(config, option[0], option[1]) != UCS_OK) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+    }
+    if (ucp_wire_ucp_has_shared_memory(config)) {
+        ucp_wire_ucp_set(config, ucp_wire_ucp_tells);
+    }
+    return UCS_OK;
+}

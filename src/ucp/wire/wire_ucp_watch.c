@@ -1,0 +1,107 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include <ucp/wire/wire_ucp_int.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * Whether peers on this node live. UCX's shared memory transports look whether
+ * the peer's process is there, and it is for as long as its parent has not
+ * waited for it; launchers may not do so until the job ends. A process that is
+ * dead has no memory: its /proc/PID/exe leads nowhere. Neither does that of one
+ * whose first thread has ended before others, of whom the links of
+ * /proc/PID/task tell. Nothing is opened, for a number of ours in the program's
+ * table may be closed or taken by the program in between.
+ */
+
+static uint64_t ucp_wire_ucp_host(void)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char id[64];
+    ssize_t length, i;
+    int fd;
+
+    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    length = read(fd, id, sizeof(id));
+    close(fd);
+    for (i = 0; i < length; ++i) {
+        hash = (hash ^ (uint8_t)id[i]) * UINT64_C(0x100000001b3);
+    }
+    return (length > 0) ? hash : 0;
+}
+
+void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process)
+{
+    struct stat space;
+
+    process->host  = ucp_wire_ucp_host();
+    process->space = 0;
+    process->pid   = getpid();
+    if (stat("/proc/self/ns/pid", &space) == 0) {
+        process->space = space.st_ino;
+    }
+}
+
+/* A directory of a thread is one link, and two are those of any directory */
+static int ucp_wire_ucp_process_has_threads(int64_t pid)
+{
+    char path[64];
+    struct stat tasks;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+    return (stat(path, &tasks) == 0) ? (tasks.st_nlink > 3) : (errno != ENOENT);
+}
+
+int ucp_wire_ucp_process_is_dead(int64_t pid)
+{
+    char path[64], target[1];
+
+    snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
+    return (readlink(path, target, sizeof(target)) < 0) && (errno == ENOENT) &&
+           !ucp_wire_ucp_process_has_threads(pid);
+}
+
+int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
+                               const ucp_wire_ucp_process_t *peer)
+{
+    char path[64], target[1];
+
+    if ((self->host == 0) || (self->space == 0) || (self->host != peer->host) ||
+        (self->space != peer->space) || (self->pid == peer->pid)) {
+        return 0;
+    }
+    snprintf(path, sizeof(path), "/proc/%ld/exe", (long)peer->pid);
+    return (readlink(path, target, sizeof(target)) >= 0) ? peer->pid : 0;
+}
+
+void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now)
+{
+    ucp_wire_ucp_peer_t *peer;
+    unsigned i;
+
+    if (now < self->watched + UCP_WIRE_WATCH_SECONDS * 1000000000ull) {
+        return;
+    }
+    self->watched = now;
+    for (i = 0; i < self->super.num_peers; ++i) {
+        peer = &self->peers[i];
+        if ((peer->pid != 0) && (peer->ep != NULL) &&
+            (peer->status == UCS_OK) &&
+            ucp_wire_ucp_process_is_dead(peer->pid)) {
+            peer->status = UCS_ERR_CONNECTION_RESET;
+            ++self->num_failed;
+        }
+    }
+}
