@@ -89,8 +89,8 @@ TEST(test_own_fd_text, short_file)
     EXPECT_EQ(ENOENT, errno);
 }
 
-/* What is not a file, as the program may put there: nobody waits, and nothing is
- * taken */
+/* What is not a file, as the program may put there: nothing is taken. Its writer has
+ * gone, so that what reads it ends. */
 TEST(test_own_fd_text, nothing_is_taken_from_a_pipe)
 {
     char path[64], text[8] = "";
@@ -98,10 +98,10 @@ TEST(test_own_fd_text, nothing_is_taken_from_a_pipe)
 
     ASSERT_EQ(0, pipe2(ends, O_NONBLOCK));
     ASSERT_EQ(1, write(ends[1], "x", 1));
+    close(ends[1]);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
     EXPECT_EQ(0, ucs_own_fd_read_text(path, text, sizeof(text)));
     EXPECT_EQ(1, read(ends[0], text, 1));
     EXPECT_EQ('x', text[0]);
     close(ends[0]);
-    close(ends[1]);
 }

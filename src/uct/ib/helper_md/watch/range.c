@@ -301,13 +301,11 @@ static int uct_helper_range_ask(uct_helper_range_way_t way,
     if (way != UCT_HELPER_RANGE_WAY_PARSE) {
         ret = uct_helper_range_ask_query(sum);
     }
-    if (uct_helper_range_is_lost()) {
-        return -EBADF;
-    }
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
          (sum->next == sum->start))) {
-        ret = uct_helper_range_ask_parse(sum);
+        ret = uct_helper_range_is_lost() ? -EBADF :
+                                           uct_helper_range_ask_parse(sum);
     }
     return ret;
 }
