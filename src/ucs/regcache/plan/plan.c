@@ -104,16 +104,6 @@ static void ucs_regcache_plan_leave(ucs_regcache_h cache,
                           UCS_REGCACHE_TIME_NEVER);
 }
 
-/* A policy that minds the price has said for how long already */
-static void ucs_regcache_plan_soon(ucs_regcache_h cache,
-                                   ucs_regcache_region_t *region)
-{
-    if (!cache->plan.ops->minds_price) {
-        ucs_regcache_plan_why(cache, region, UCS_REGCACHE_HELD_SOON,
-                              UCS_REGCACHE_TIME_NEVER);
-    }
-}
-
 void ucs_regcache_plan_deregister(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region)
 {
@@ -139,7 +129,6 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
         ucs_regcache_terms(cache, region, &terms);
         if (!ucs_predict_may_deregister(ucs_regcache_now(cache), &terms,
                                         earliest)) {
-            ucs_regcache_plan_soon(cache, region);
             return;
         }
     }

@@ -130,9 +130,11 @@ TEST_F(test_why, a_use_that_makes_room_first_holds_from_then_on)
     w->touch(buffer(0), MB);
     begin();
     w->use(buffer(1), MB, MS);
+    w->now += MS;
     EXPECT_EQ(REG + MS, held(UCS_REGCACHE_HELD_IN_USE));
+    EXPECT_EQ(MS, held(UCS_REGCACHE_HELD_SOON));
     EXPECT_EQ(DEREG, held(UCS_REGCACHE_HELD_OTHER));
-    EXPECT_EQ(REG + MS + DEREG, held_in_all());
+    EXPECT_EQ(REG + 2 * MS + DEREG, held_in_all());
 }
 
 /* Rented: that is the plan of one who knows nothing. When the helper does not
@@ -297,6 +299,15 @@ TEST_F(test_why, what_is_used_again_at_once_is_kept)
     }
     EXPECT_EQ(0u, lost_in_all());
     EXPECT_LT(0.9 * 20 * REG, held(UCS_REGCACHE_HELD_SOON));
+
+    /* Also when it comes before that is looked at again */
+    begin();
+    w->step();
+    w->now += REG / 4;
+    w->use(buffer(0), MB);
+    w->step();
+    EXPECT_EQ(REG / 4, held(UCS_REGCACHE_HELD_SOON));
+    EXPECT_EQ(0, held(UCS_REGCACHE_HELD_LATE));
 }
 
 /* One that is interrupted by a failing registration has held nothing */
