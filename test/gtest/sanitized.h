@@ -18,4 +18,11 @@ constexpr unsigned seeds_of(unsigned all)
 #endif
 }
 
+/* For what a sanitizer's own allocator and threads hide */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#  define SKIP_IF_SANITIZED() GTEST_SKIP() << "a sanitizer has its own memory"
+#else
+#  define SKIP_IF_SANITIZED() ((void)0)
+#endif
+
 #endif

@@ -17,20 +17,18 @@
 
 #include "schedules_point.h"
 
-void *sim_malloc(size_t size);
-void *sim_calloc(size_t count, size_t size);
-void *sim_aligned_alloc(size_t alignment, size_t size);
+void *sim_alloc(size_t size);
 void sim_free(void *pointer);
 pthread_t sim_self(void);
 
-#define malloc(_size)                    sim_malloc(_size)
-#define calloc(_count, _size)            sim_calloc(_count, _size)
-#define aligned_alloc(_alignment, _size) sim_aligned_alloc(_alignment, _size)
-#define free(_pointer)                   sim_free(_pointer)
-#define pthread_self()                   sim_self()
-#define sched_yield()                    sim_spin(__func__, __LINE__)
+#define pthread_self() sim_self()
+#define sched_yield()  sim_spin(__func__, __LINE__)
 
 #include <ucs/sys/lock.h>
+#include <ucs/sys/own_memory.h>
+
+#define ucs_own_alloc(_size)   sim_alloc(_size)
+#define ucs_own_free(_pointer) sim_free(_pointer)
 
 /* How long the index lock is held */
 #define ucs_lock(_lock) \

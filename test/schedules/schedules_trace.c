@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#undef malloc
-#undef calloc
-#undef aligned_alloc
-#undef free
 #undef pthread_self
 
 #define SIM_TRACE_LENGTH 256
@@ -200,20 +196,20 @@ static int sim_may_allocate(void)
     return !sim_fault("allocation fails, site");
 }
 
-void *sim_malloc(size_t size)
+/* Not the pages that it would map: there are a hundred thousand worlds */
+void *sim_alloc(size_t size)
 {
-    return sim_may_allocate() ? sim_allocated(malloc(size)) : NULL;
-}
+    size_t length = (size + UCS_OWN_ALIGN - 1) / UCS_OWN_ALIGN * UCS_OWN_ALIGN;
+    void *memory;
 
-void *sim_calloc(size_t count, size_t size)
-{
-    return sim_may_allocate() ? sim_allocated(calloc(count, size)) : NULL;
-}
-
-void *sim_aligned_alloc(size_t alignment, size_t size)
-{
-    return sim_may_allocate() ? sim_allocated(aligned_alloc(alignment, size)) :
-                                NULL;
+    if (!sim_may_allocate()) {
+        return NULL;
+    }
+    memory = sim_allocated(aligned_alloc(UCS_OWN_ALIGN, length));
+    if (memory != NULL) {
+        memset(memory, 0, length);
+    }
+    return memory;
 }
 
 void sim_free(void *pointer)

@@ -4,10 +4,10 @@
 #include "state.h"
 
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_map.h>
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <time.h>
 
 /* Before glibc 2.34 a program without threads may lack these; then its only
@@ -45,9 +45,8 @@ static ucp_door_state_t *ucp_door_make(void)
     ucp_door_state_t *other = NULL;
     ucp_door_state_t *state;
 
-    state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (state == MAP_FAILED) {
+    state = ucs_own_map(sizeof(*state));
+    if (state == NULL) {
         return NULL;
     }
 
@@ -58,7 +57,7 @@ static ucp_door_state_t *ucp_door_make(void)
     /* [O-STATE] The release pairs with the acquire in ucp_door_get(): the state
      * is whole. */
     if (!ucs_cas_acq_rel(&ucp_door_state, &other, state)) {
-        munmap(state, sizeof(*state));
+        ucs_own_unmap(state, sizeof(*state));
         return other;
     }
 

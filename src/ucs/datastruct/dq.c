@@ -3,6 +3,8 @@
  */
 #include "dq.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +58,7 @@ ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
     }
 
     /* Zeroed by the kernel if it is long, and so not touched here */
-    memory = calloc(1, ucs_dq_bytes(length));
+    memory = ucs_own_alloc(ucs_dq_bytes(length));
     if (memory == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -78,7 +80,7 @@ ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
 void ucs_dq_destroy(ucs_dq_h dq)
 {
     if (dq != NULL) {
-        free(dq->memory);
+        ucs_own_free(dq->memory);
     }
 }
 

@@ -3,6 +3,8 @@
  */
 #include "extents.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +40,7 @@ void ucs_extents_cleanup(ucs_extents_t *set)
 
     ucs_extents_remove(set, 0, UINTPTR_MAX);
     while ((node = ucs_extents_take(set)) != NULL) {
-        free(node);
+        ucs_own_free(node);
     }
 }
 

@@ -38,10 +38,10 @@ typedef struct ucs_extents {
 /** Make an empty set without spare nodes. */
 void ucs_extents_init(ucs_extents_t *set);
 
-/** Release all nodes, spare ones too. May call free(). */
+/** Release all nodes, spare ones too. May make system calls. */
 void ucs_extents_cleanup(ucs_extents_t *set);
 
-/** Hand over a node from malloc(), which the set owns from now on. */
+/** Hand over a node from ucs_own_alloc(), which the set owns from now on. */
 void ucs_extents_give(ucs_extents_t *set, ucs_itree_node_t *node);
 
 /** @return Nonzero if the whole of [start, end) is in the set. */

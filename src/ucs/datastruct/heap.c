@@ -3,6 +3,8 @@
  */
 #include "heap.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ void ucs_heap_init(ucs_heap_t *heap)
 void ucs_heap_cleanup(ucs_heap_t *heap)
 {
     while (heap->num_segments > 0) {
-        free(heap->segments[--heap->num_segments]);
+        ucs_own_free(heap->segments[--heap->num_segments]);
     }
 }
 

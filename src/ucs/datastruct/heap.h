@@ -72,7 +72,7 @@ static inline ucs_heap_elem_t **ucs_heap_at(const ucs_heap_t *heap,
 /**
  * Hand over the next segment.
  *
- * @param [in] segment  From malloc(), as many pointers as
+ * @param [in] segment  From ucs_own_alloc(), as many pointers as
  *                      ucs_heap_segment_length() of `num_segments`,
  *                      owned by the heap from now on.
  */

@@ -5,6 +5,8 @@
 #include "lru.h"
 #include "saturate.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +93,7 @@ ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    table = calloc(1, sizeof(*table));
+    table = ucs_own_alloc(sizeof(*table));
     if (table == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -100,7 +102,7 @@ ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
     status        = ucs_predict_lru_init(&table->contexts, params->max_entries,
                                          sizeof(callsite_entry_t));
     if (status != UCS_OK) {
-        free(table);
+        ucs_own_free(table);
         return status;
     }
 
@@ -115,7 +117,7 @@ void ucs_predict_table_destroy(ucs_predict_table_h table)
     }
 
     ucs_predict_lru_cleanup(&table->contexts);
-    free(table);
+    ucs_own_free(table);
 }
 
 /* The entry that `ref` refers to, NULL if it is stale */

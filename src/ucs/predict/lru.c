@@ -4,11 +4,35 @@
 #include "lru.h"
 
 #include <ucs/sys/hash.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef ucs_predict_lru_node_t lru_node_t;
+
+static uint32_t lru_num_pieces(const ucs_predict_lru_t *lru)
+{
+    return (lru->max - 1) / UCS_PREDICT_LRU_PIECE + 1;
+}
+
+/* @return Nonzero if there is an entry that is not known yet. A table that cannot
+ * grow goes on with what it has. */
+static int lru_grow(ucs_predict_lru_t *lru)
+{
+    char **piece;
+
+    if (lru->count == lru->max) {
+        return 0;
+    }
+    piece = &lru->pieces[lru->count / UCS_PREDICT_LRU_PIECE];
+    if (*piece == NULL) {
+        *piece = ucs_own_alloc(ucs_min(lru->max - lru->count,
+                                       UCS_PREDICT_LRU_PIECE) * lru->size);
+    }
+    return *piece != NULL;
+}
 
 ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
                                   size_t size)
@@ -25,9 +49,9 @@ ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
     lru->mask    = buckets - 1;
     lru->newest  = UCS_PREDICT_LRU_NIL;
     lru->oldest  = UCS_PREDICT_LRU_NIL;
-    lru->entries = calloc(max, size);
-    lru->buckets = malloc(buckets * sizeof(*lru->buckets));
-    if ((lru->entries == NULL) || (lru->buckets == NULL)) {
+    lru->pieces  = ucs_own_alloc(lru_num_pieces(lru) * sizeof(*lru->pieces));
+    lru->buckets = ucs_own_alloc(buckets * sizeof(*lru->buckets));
+    if ((lru->pieces == NULL) || (lru->buckets == NULL) || !lru_grow(lru)) {
         ucs_predict_lru_cleanup(lru);
         return UCS_ERR_NO_MEMORY;
     }
@@ -38,8 +62,13 @@ ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
 
 void ucs_predict_lru_cleanup(ucs_predict_lru_t *lru)
 {
-    free(lru->entries);
-    free(lru->buckets);
+    uint32_t i;
+
+    for (i = 0; (lru->pieces != NULL) && (i < lru_num_pieces(lru)); ++i) {
+        ucs_own_free(lru->pieces[i]);
+    }
+    ucs_own_free(lru->pieces);
+    ucs_own_free(lru->buckets);
 }
 
 static lru_node_t *lru_at(const ucs_predict_lru_t *lru, uint32_t index)
@@ -109,8 +138,9 @@ static lru_node_t *lru_new(ucs_predict_lru_t *lru, uint64_t key)
     lru_node_t *node;
     uint32_t *bucket;
 
-    if (lru->count < lru->max) {
-        node = lru_at(lru, lru->count++);
+    if (lru_grow(lru)) {
+        node        = lru_at(lru, lru->count);
+        node->index = lru->count++;
     } else {
         node = lru_at(lru, lru->oldest);
         lru_forget(lru, node);

@@ -26,12 +26,17 @@ typedef struct ucs_predict_lru_node {
     uint32_t chain;
     uint32_t older;
     uint32_t newer;
+    uint32_t index; /* its place */
+    uint32_t spare;
 } ucs_predict_lru_node_t;
+
+/** Entries of one piece, a power of two: what is never used has no address. */
+#define UCS_PREDICT_LRU_PIECE 64
 
 /* Entries [0, count) are known; each is in one chain and in the LRU list. */
 typedef struct ucs_predict_lru {
-    char     *entries;
-    size_t   size;     /* bytes of one */
+    char     **pieces; /* of entries; those behind the last known are NULL */
+    size_t   size;     /* bytes of one entry */
     uint32_t *buckets;
     uint32_t mask;
     uint32_t max;
@@ -61,14 +66,16 @@ void ucs_predict_lru_cleanup(ucs_predict_lru_t *lru);
 static inline void *ucs_predict_lru_at(const ucs_predict_lru_t *lru,
                                        uint32_t index)
 {
-    return lru->entries + (index * lru->size);
+    return lru->pieces[index / UCS_PREDICT_LRU_PIECE] +
+           (index % UCS_PREDICT_LRU_PIECE) * lru->size;
 }
 
 /** @return The place of an entry of this table. */
 static inline uint32_t ucs_predict_lru_index(const ucs_predict_lru_t *lru,
                                              const void *entry)
 {
-    return (uint32_t)(((const char*)entry - lru->entries) / lru->size);
+    (void)lru;
+    return ((const ucs_predict_lru_node_t*)entry)->index;
 }
 
 /** @return The entry of a key, or NULL; which one was used last stays as it
@@ -104,7 +111,7 @@ ucs_predict_lru_ref(const ucs_predict_lru_t *lru, const void *entry)
     return ref;
 }
 
-/** @return Bytes that the table occupies beside its own struct. */
+/** @return Bytes that the table occupies at most beside its own struct. */
 size_t ucs_predict_lru_memory(const ucs_predict_lru_t *lru);
 
 /** Check every link; takes time linear in the entries.

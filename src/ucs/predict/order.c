@@ -5,6 +5,7 @@
 #include "saturate.h"
 
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <assert.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static ucs_status_t order_tables_init(ucs_predict_order_h order)
     const ucs_predict_order_params_t *params = &order->params;
     ucs_status_t status                      = UCS_ERR_NO_MEMORY;
 
-    order->changed = malloc(params->max_buffers * sizeof(*order->changed));
+    order->changed = ucs_own_alloc(params->max_buffers * sizeof(*order->changed));
     if (order->changed == NULL) {
         goto err;
     }
@@ -65,7 +66,7 @@ err_cleanup_labels:
 err_cleanup_buffers:
     ucs_predict_lru_cleanup(&order->buffers);
 err_free_changed:
-    free(order->changed);
+    ucs_own_free(order->changed);
 err:
     return status;
 }
@@ -84,7 +85,7 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    order = calloc(1, sizeof(*order));
+    order = ucs_own_alloc(sizeof(*order));
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -100,7 +101,7 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
     return UCS_OK;
 
 err_free:
-    free(order);
+    ucs_own_free(order);
     return status;
 }
 
@@ -112,8 +113,8 @@ void ucs_predict_order_destroy(ucs_predict_order_h order)
     ucs_predict_lru_cleanup(&order->sounds);
     ucs_predict_lru_cleanup(&order->labels);
     ucs_predict_lru_cleanup(&order->buffers);
-    free(order->changed);
-    free(order);
+    ucs_own_free(order->changed);
+    ucs_own_free(order);
 }
 
 /*

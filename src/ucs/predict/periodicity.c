@@ -3,6 +3,8 @@
  */
 #include "periodicity.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <stdlib.h>
 
 typedef struct ucs_predict_sample {
@@ -30,14 +32,14 @@ ucs_status_t ucs_predict_periodicity_create(unsigned window,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    detector = calloc(1, sizeof(*detector) +
+    detector = ucs_own_alloc(sizeof(*detector) +
                                  (window + 1) * sizeof(detector->ring[0]));
     if (detector == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    detector->equal = calloc(window + 1, sizeof(*detector->equal));
+    detector->equal = ucs_own_alloc((window + 1) * sizeof(*detector->equal));
     if (detector->equal == NULL) {
-        free(detector);
+        ucs_own_free(detector);
         return UCS_ERR_NO_MEMORY;
     }
     detector->window = window;
@@ -47,8 +49,8 @@ ucs_status_t ucs_predict_periodicity_create(unsigned window,
 
 void ucs_predict_periodicity_destroy(ucs_predict_periodicity_h detector)
 {
-    free(detector->equal);
-    free(detector);
+    ucs_own_free(detector->equal);
+    ucs_own_free(detector);
 }
 
 /* The sample @a back before the latest one */

@@ -8,6 +8,8 @@
 #include "state.h"
 #include "valid.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <limits.h>
 #include <stdlib.h>
 
@@ -74,7 +76,7 @@ static void ucs_regcache_complete(ucs_regcache_h cache,
     for (; list != NULL; list = next) {
         next = list->next;
         cache->env.complete(cache->env.arg, list->comp);
-        free(list);
+        ucs_own_free(list);
     }
 }
 
@@ -92,7 +94,7 @@ static void ucs_regcache_region_finish(ucs_regcache_h cache,
         first = list;
         list  = list->next;
         comp  = first->comp;
-        free(first);
+        ucs_own_free(first);
     }
     ucs_regcache_region_deregister(cache, region, comp);
     ucs_regcache_complete(cache, list);

@@ -13,6 +13,7 @@
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 
@@ -40,7 +41,8 @@ static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
  * (reclaim_max). */
 int ucs_regcache_reclaim_calls(ucs_regcache_h cache, uint64_t now)
 {
-    return (ucs_predict_cost_estimate(&cache->cost.dereg, 1) >=
+    return !ucs_regcache_plan_is_used(cache) ||
+           (ucs_predict_cost_estimate(&cache->cost.dereg, 1) >=
             ucs_load_relaxed(&cache->plan.coming)) ||
            ucs_regcache_comes_late(cache, now,
                                    ucs_load_relaxed(&cache->plan.rarely));
@@ -277,7 +279,7 @@ static ucs_status_t ucs_regcache_region_invalidate(
         ucs_regcache_h cache, ucs_regcache_region_t *region,
         ucs_regcache_comp_t comp)
 {
-    ucs_regcache_invalidate_t *entry = malloc(sizeof(*entry));
+    ucs_regcache_invalidate_t *entry = ucs_own_alloc(sizeof(*entry));
 
     if (entry == NULL) {
         return UCS_ERR_NO_MEMORY;

@@ -9,6 +9,7 @@
 #include <ucs/predict/order.h>
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/own_memory.h>
 
 #include <limits.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
     ucs_regcache_h cache;
     ucs_status_t status;
 
-    cache = aligned_alloc(UCS_REGCACHE_LINE, sizeof(*cache));
+    cache = ucs_own_alloc(sizeof(*cache));
     if (cache == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -123,7 +124,7 @@ err_destroy_dq:
     ucs_dq_destroy(cache->use.queue);
 err_free:
     ucs_extents_cleanup(&cache->memory.still);
-    free(cache);
+    ucs_own_free(cache);
     return status;
 }
 
@@ -135,7 +136,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
     ucs_regcache_deregister_all(cache);
     while ((chunk = cache->store.chunks) != NULL) {
         cache->store.chunks = chunk->next;
-        free(chunk);
+        ucs_own_free(chunk);
     }
     ucs_regcache_plan_cleanup(cache);
     ucs_dq_destroy(cache->use.queue);
@@ -145,5 +146,5 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
     ucs_extents_cleanup(&cache->memory.barred);
     ucs_extents_cleanup(&cache->memory.kept);
     ucs_extents_cleanup(&cache->memory.seen);
-    free(cache);
+    ucs_own_free(cache);
 }

@@ -490,6 +490,12 @@ int ucs_regcache_idle_was_used(ucs_regcache_h cache);
 int ucs_regcache_needs_helper(ucs_regcache_h cache);
 
 
+/** @return Nonzero if registrations outlive their uses: a thread must take a step
+ *          when it is woken, for what was unmapped would stay pinned until the
+ *          program's next use. */
+int ucs_regcache_keeps_idle(ucs_regcache_h cache);
+
+
 /**
  * The helper thread cannot be had: from now on behave as leave_pinned, doomed
  * regions are deregistered by the application's own slow path. Any thread.

@@ -5,6 +5,8 @@
 #include "store.h"
 #include "valid.h"
 
+#include <ucs/sys/own_memory.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +71,7 @@ static int ucs_regcache_supply_note(ucs_regcache_h cache,
 
 static ucs_regcache_chunk_t *ucs_regcache_supply_chunk(void)
 {
-    ucs_regcache_chunk_t *chunk = aligned_alloc(UCS_REGCACHE_LINE,
-                                                sizeof(*chunk));
+    ucs_regcache_chunk_t *chunk = ucs_own_alloc(sizeof(*chunk));
 
     if (chunk != NULL) {
         memset(chunk, 0, sizeof(*chunk));
@@ -85,7 +86,7 @@ static ucs_itree_node_t *ucs_regcache_supply_nodes(void)
     unsigned i;
 
     for (i = 0; i < UCS_EXTENTS_SPARES; ++i) {
-        node = malloc(sizeof(*node));
+        node = ucs_own_alloc(sizeof(*node));
         if (node == NULL) {
             break;
         }
@@ -100,15 +101,15 @@ static void ucs_regcache_supply_release(ucs_regcache_supply_t *supply)
     ucs_itree_node_t *node;
     unsigned i;
 
-    free(supply->chunk);
+    ucs_own_free(supply->chunk);
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
         while ((node = supply->nodes[i]) != NULL) {
             supply->nodes[i] = node->left;
-            free(node);
+            ucs_own_free(node);
         }
     }
     for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
-        free(supply->segment[i]);
+        ucs_own_free(supply->segment[i]);
     }
 }
 
@@ -130,7 +131,7 @@ static int ucs_regcache_supply_fill(ucs_regcache_supply_t *supply)
     }
     for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
         if (supply->wants_segment[i]) {
-            supply->segment[i] = malloc(
+            supply->segment[i] = ucs_own_alloc(
                     ucs_heap_segment_length(supply->number[i]) *
                     sizeof(*supply->segment[i]));
             is_full           &= supply->segment[i] != NULL;

@@ -493,6 +493,11 @@ int ucs_regcache_try_lock(ucs_regcache_h cache)
  * The helper
  */
 
+int ucs_regcache_keeps_idle(ucs_regcache_h cache)
+{
+    return cache->plan.ops->idle != UCS_REGCACHE_IDLE_DROP;
+}
+
 int ucs_regcache_needs_helper(ucs_regcache_h cache)
 {
     return ucs_regcache_plan_is_used(cache) &&

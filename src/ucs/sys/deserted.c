@@ -92,7 +92,7 @@ static void *ucs_deserted_main(void *arg)
 void ucs_deserted_watch(void)
 {
     pid_t pid = getpid();
-    pthread_t id;
+    ucs_spawned_t thread;
 
     /* relaxed: one caller is the first, and nothing is handed over */
     if (ucs_swap_relaxed(&ucs_deserted_process, pid) == pid) {
@@ -100,11 +100,11 @@ void ucs_deserted_watch(void)
     }
 
     pthread_sigmask(SIG_SETMASK, NULL, &ucs_deserted_mask);
-    if (ucs_spawn(&id, 0, ucs_deserted_main, NULL) != 0) {
+    if (ucs_spawn(&thread, 0, ucs_deserted_main, NULL) != 0) {
         ucs_helper_warn("the system refuses a thread: the process may not end "
                         "now that its first thread has left");
         return;
     }
 
-    pthread_detach(id);
+    pthread_detach(thread.id);
 }

@@ -7,6 +7,7 @@
 #include "populate.h"
 
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/spawn.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +20,9 @@
 #ifndef MADV_POPULATE_WRITE
 #  define MADV_POPULATE_WRITE 23
 #endif
+
+/* Hands make system calls alone */
+#define UCS_POPULATE_STACK_SIZE (32ul << 10)
 
 /* What all hands share */
 typedef struct ucs_populate_work {
@@ -102,19 +106,15 @@ static void *ucs_populate_main(void *arg)
 /* A thread that the system refuses is done without. @return Threads that were
  * started. */
 static unsigned ucs_populate_start(ucs_populate_work_t *work,
-                                   pthread_t *threads, unsigned count)
+                                   ucs_spawned_t *threads, unsigned count)
 {
     unsigned started = 0;
-    sigset_t all, before;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while ((started < count) &&
-           (pthread_create(&threads[started], NULL, ucs_populate_main, work) ==
-            0)) {
+           (ucs_spawn(&threads[started], UCS_POPULATE_STACK_SIZE,
+                      ucs_populate_main, work) == 0)) {
         ++started;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 
@@ -124,7 +124,7 @@ ucs_populated_t ucs_populate(void *address, size_t length,
     size_t page               = sysconf(_SC_PAGESIZE);
     ucs_populate_work_t work  = {.page = page, .cpus = cpus};
     ucs_populated_t populated = {};
-    pthread_t threads[UCS_POPULATE_HANDS_MAX];
+    ucs_spawned_t threads[UCS_POPULATE_HANDS_MAX];
     size_t chunks;
     unsigned i;
 
@@ -140,7 +140,7 @@ ucs_populated_t ucs_populate(void *address, size_t length,
     populated.hands = 1 + ucs_populate_start(&work, threads, hands - 1);
     ucs_populate_take(&work);
     for (i = 0; i < populated.hands - 1; ++i) {
-        pthread_join(threads[i], NULL);
+        (void)ucs_spawn_join(&threads[i]);
     }
     populated.bytes = ucs_load_relaxed(&work.bytes);
     return populated;

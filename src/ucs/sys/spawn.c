@@ -1,13 +1,20 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
 #include "spawn.h"
+#include "own_memory.h"
 #include "process.h"
 
 #include <ucs/sys/atomic.h>
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* One beginning or end, and one thread: see ucs_spawn_ours() */
 #define UCS_SPAWN_CHANGE (UINT64_C(1) << 32)
@@ -19,33 +26,55 @@
 static _Atomic(uint64_t) ucs_spawn_state;
 
 
+/* Own memory, with a guard below as the C library's stacks have one */
+static int ucs_spawn_map(ucs_spawned_t *thread, pthread_attr_t *attr,
+                         size_t length)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+
+    thread->length = page + length;
+    thread->stack  = (length > SIZE_MAX - page) ? NULL :
+                                                  ucs_own_map(thread->length);
+    if (thread->stack == NULL) {
+        return ENOMEM;
+    }
+    (void)syscall(SYS_mprotect, thread->stack, page, PROT_NONE);
+    return pthread_attr_setstack(attr, (char*)thread->stack + page, length);
+}
+
 /* The C library takes a program's thread-local variables off the stack, and
  * refuses one that does not hold them; it does not say how large they are */
-static int ucs_spawn_create(pthread_t *id_p, pthread_attr_t *attr,
+static int ucs_spawn_create(ucs_spawned_t *thread, pthread_attr_t *attr,
                             size_t stack_size, void *(*main_func)(void *arg),
                             void *arg)
 {
     int ret;
 
     do {
-        if (stack_size > 0) {
-            pthread_attr_setstacksize(attr, stack_size);
+        ret = (stack_size > 0) ? ucs_spawn_map(thread, attr, stack_size) : 0;
+        if (ret == 0) {
+            ret = pthread_create(&thread->id, attr, main_func, arg);
         }
-        ret         = pthread_create(id_p, attr, main_func, arg);
+        if (ret != 0) {
+            ucs_own_unmap(thread->stack, thread->length);
+            thread->stack = NULL;
+        }
         stack_size *= 2;
     } while ((ret == EINVAL) && (stack_size > 0) &&
              (stack_size <= UCS_SPAWN_STACK_MAX));
     return ret;
 }
 
-int ucs_spawn(pthread_t *id_p, size_t stack_size, void *(*main_func)(void *arg),
-              void *arg)
+int ucs_spawn(ucs_spawned_t *thread, size_t stack_size,
+              void *(*main_func)(void *arg), void *arg)
 {
     sigset_t all, old;
     pthread_attr_t attr;
     int ret;
 
-    ret = pthread_attr_init(&attr);
+    thread->stack  = NULL;
+    thread->length = 0;
+    ret            = pthread_attr_init(&attr);
     if (ret != 0) {
         return ret;
     }
@@ -53,10 +82,20 @@ int ucs_spawn(pthread_t *id_p, size_t stack_size, void *(*main_func)(void *arg),
     /* The thread inherits the mask: blocking by itself would be too late */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = ucs_spawn_create(id_p, &attr, stack_size, main_func, arg);
+    ret = ucs_spawn_create(thread, &attr, stack_size, main_func, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return ret;
+}
+
+void *ucs_spawn_join(ucs_spawned_t *thread)
+{
+    void *result = NULL;
+
+    pthread_join(thread->id, &result);
+    ucs_own_unmap(thread->stack, thread->length);
+    thread->stack = NULL;
+    return result;
 }
 
 void ucs_spawn_enter(void)

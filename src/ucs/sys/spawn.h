@@ -19,18 +19,32 @@
 
 BEGIN_C_DECLS
 
+/** A thread of ours; written by @ref ucs_spawn alone. */
+typedef struct ucs_spawned {
+    pthread_t id;
+    void      *stack; /* own memory, or NULL: the C library's */
+    size_t    length; /* bytes of it, with its guard */
+} ucs_spawned_t;
+
+
 /**
  * Start a thread in which all signals are blocked from its first instruction
- * on.
+ * on. Its stack is own memory (own_memory.h), and it must not call malloc() or
+ * free(), nor what does: the C library would make an arena for it.
  *
- * @param [out] id_p        Set only on success; to be joined by the caller.
- * @param [in]  stack_size  Bytes; 0: the default. More is taken where the
+ * @param [out] thread      Valid only on success; to be joined by the caller.
+ * @param [in]  stack_size  Bytes; 0: the C library's default, for a thread that
+ *                          runs the program's own code. More is taken where the
  *                          program's thread-local variables need it.
  *
- * @return 0, or what pthread_create() returned. Does not log.
+ * @return 0, or what pthread_create() returned, or ENOMEM. Does not log.
  */
-int ucs_spawn(pthread_t *id_p, size_t stack_size, void *(*main_func)(void *arg),
-              void *arg);
+int ucs_spawn(ucs_spawned_t *thread, size_t stack_size,
+              void *(*main_func)(void *arg), void *arg);
+
+
+/** Wait for its end, once, and release its stack. @return What it returned. */
+void *ucs_spawn_join(ucs_spawned_t *thread);
 
 
 /** The calling thread is one of ours, and stays until the process would be

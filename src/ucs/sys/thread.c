@@ -72,7 +72,7 @@ struct ucs_thread {
      * what pthread_create() takes */
     pthread_mutex_t   life_lock;
     ucs_thread_life_t life;
-    pthread_t         id;
+    ucs_spawned_t     spawned;
     uint64_t          cpu_ns; /* written by the thread at its end */
     uint64_t          switches; /* likewise */
 };
@@ -352,7 +352,7 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread)
         goto out;
     }
 
-    ret = ucs_spawn(&thread->id, UCS_STACK_SIZE, ucs_thread_main, thread);
+    ret = ucs_spawn(&thread->spawned, UCS_STACK_SIZE, ucs_thread_main, thread);
     if (ret != 0) {
         thread->life = UCS_THREAD_STOPPED;
         ucs_helper_warn("the system refuses a helper thread: %s; registrations "
@@ -380,7 +380,7 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 
     pthread_mutex_lock(&thread->life_lock);
     if ((thread->life == UCS_THREAD_RUNNING) &&
-        (pthread_setaffinity_np(thread->id, sizeof(*cpus), cpus) == 0)) {
+        (pthread_setaffinity_np(thread->spawned.id, sizeof(*cpus), cpus) == 0)) {
         status = UCS_OK;
     }
     pthread_mutex_unlock(&thread->life_lock);
@@ -394,10 +394,10 @@ void ucs_thread_set_batch(ucs_thread_h thread)
 
     pthread_mutex_lock(&thread->life_lock);
     if ((thread->life == UCS_THREAD_RUNNING) &&
-        (pthread_getschedparam(thread->id, &policy, &param) == 0) &&
+        (pthread_getschedparam(thread->spawned.id, &policy, &param) == 0) &&
         (policy == SCHED_OTHER)) {
         /* Where that fails it is as before: nothing is wrong */
-        (void)pthread_setschedparam(thread->id, SCHED_BATCH, &param);
+        (void)pthread_setschedparam(thread->spawned.id, SCHED_BATCH, &param);
     }
     pthread_mutex_unlock(&thread->life_lock);
 }
@@ -410,7 +410,7 @@ void ucs_thread_stop(ucs_thread_h thread)
         ucs_thread_wake(thread);
         /* Also one that dozes */
         ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
-        pthread_join(thread->id, NULL);
+        (void)ucs_spawn_join(&thread->spawned);
     }
     thread->life = UCS_THREAD_STOPPED;
     pthread_mutex_unlock(&thread->life_lock);
@@ -434,7 +434,7 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     pthread_mutex_lock(&thread->life_lock);
     if (thread->life != UCS_THREAD_RUNNING) {
         cpu_ns = thread->cpu_ns;
-    } else if (pthread_getcpuclockid(thread->id, &clock) == 0) {
+    } else if (pthread_getcpuclockid(thread->spawned.id, &clock) == 0) {
         (void)ucs_clock_read(clock, &cpu_ns);
     }
     pthread_mutex_unlock(&thread->life_lock);

@@ -8,6 +8,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/request.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 
@@ -49,7 +50,7 @@ ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
 
     /* Events may come before anything else hands over nodes */
     while (cache->memory.still.spares < UCS_EXTENTS_SPARES) {
-        node = malloc(sizeof(*node));
+        node = ucs_own_alloc(sizeof(*node));
         if (node == NULL) {
             return UCS_ERR_NO_MEMORY;
         }

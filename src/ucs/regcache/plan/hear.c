@@ -5,6 +5,7 @@
 
 #include <ucs/sys/hash.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 
@@ -142,7 +143,7 @@ void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
         return;
     }
     if (plan->hearing == NULL) {
-        plan->hearing = calloc(1, sizeof(*plan->hearing));
+        plan->hearing = ucs_own_alloc(sizeof(*plan->hearing));
         if (plan->hearing == NULL) {
             return; /* as without */
         }

@@ -3,6 +3,7 @@
  */
 #include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 
@@ -45,7 +46,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 void ucs_regcache_plan_cleanup(ucs_regcache_h cache)
 {
     ucs_regcache_listen_end(cache);
-    free(cache->plan.hearing);
+    ucs_own_free(cache->plan.hearing);
     if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_rq_cleanup(&cache->plan.rq);
         cache->plan.ops->cleanup(cache->plan.state);

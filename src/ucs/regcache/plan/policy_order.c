@@ -12,6 +12,7 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <limits.h>
 #include <stdlib.h>
@@ -60,12 +61,12 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     predict.only_rent   = (params->policy == UCS_REGCACHE_POLICY_RENT);
     predict.tuning      = &cache->tuning.predict;
 
-    order = calloc(1, sizeof(*order));
+    order = ucs_own_alloc(sizeof(*order));
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     order->num_homes = params->max_contexts;
-    order->homes     = calloc(order->num_homes, sizeof(*order->homes));
+    order->homes     = ucs_own_alloc(order->num_homes * sizeof(*order->homes));
     if (order->homes == NULL) {
         goto err_free;
     }
@@ -77,9 +78,9 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     return UCS_OK;
 
 err_free_homes:
-    free(order->homes);
+    ucs_own_free(order->homes);
 err_free:
-    free(order);
+    ucs_own_free(order);
     return status;
 }
 
@@ -88,8 +89,8 @@ static void ucs_regcache_order_cleanup(void *state)
     ucs_regcache_order_t *order = state;
 
     ucs_predict_order_destroy(order->predictor);
-    free(order->homes);
-    free(order);
+    ucs_own_free(order->homes);
+    ucs_own_free(order);
 }
 
 /* Acquire of the word, so that the fields are those of this life or the word

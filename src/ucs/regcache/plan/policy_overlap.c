@@ -4,6 +4,7 @@
 #include <ucs/regcache/ceiling/ceiling.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/state.h>
+#include <ucs/sys/own_memory.h>
 
 #include <limits.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ ucs_regcache_overlap_init(ucs_regcache_h cache,
     ucs_regcache_overlap_t *overlap;
 
     (void)cache;
-    overlap = calloc(1, sizeof(*overlap) +
+    overlap = ucs_own_alloc(sizeof(*overlap) +
                                 params->max_contexts *
                                         sizeof(overlap->list[0]));
     if (overlap == NULL) {
@@ -55,7 +56,7 @@ ucs_regcache_overlap_init(ucs_regcache_h cache,
 
 static void ucs_regcache_overlap_cleanup(void *state)
 {
-    free(state);
+    ucs_own_free(state);
 }
 
 /* Unless it has been pinned again since, or is another's by now */

@@ -6,6 +6,7 @@
 #include <ucs/predict/callsite.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
                                             const ucs_regcache_params_t *params,
                                             void **state_p)
 {
-    ucs_regcache_paper_t *paper = calloc(1, sizeof(*paper));
+    ucs_regcache_paper_t *paper = ucs_own_alloc(sizeof(*paper));
     ucs_predict_params_t predict;
     ucs_status_t status;
 
@@ -42,7 +43,7 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
     predict.borrow      = 1;
     status              = ucs_predict_table_create(&predict, &paper->table);
     if (status != UCS_OK) {
-        free(paper);
+        ucs_own_free(paper);
         return status;
     }
     *state_p = paper;
@@ -54,7 +55,7 @@ static void ucs_regcache_paper_cleanup(void *state)
     ucs_regcache_paper_t *paper = state;
 
     ucs_predict_table_destroy(paper->table);
-    free(paper);
+    ucs_own_free(paper);
 }
 
 /* Any use of the region is the one that was waited for */

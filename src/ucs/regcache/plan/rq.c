@@ -4,6 +4,7 @@
 #include "rq.h"
 
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 ucs_status_t ucs_regcache_rq_init(ucs_regcache_rq_t *rq, unsigned max_contexts)
 {
     memset(rq, 0, sizeof(*rq));
-    rq->items = calloc(max_contexts, sizeof(*rq->items));
+    rq->items = ucs_own_alloc(max_contexts * sizeof(*rq->items));
     return (rq->items == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
 }
 
 void ucs_regcache_rq_cleanup(ucs_regcache_rq_t *rq)
 {
-    free(rq->items);
+    ucs_own_free(rq->items);
 }
 
 ucs_regcache_rq_item_t *ucs_regcache_rq_of_region(ucs_regcache_region_t *region)

@@ -53,8 +53,11 @@ typedef struct uct_helper_md {
     ucs_cpu_set_t            local_cpus;
     ucs_node_h               node;        /* NULL: it has no ledger */
     _Atomic(int)             listens;     /* the node's ledger says so */
+    int                      is_planned;  /* the helper does more than to
+                                             deregister what was unmapped */
     /* The helper's own: where it runs */
-    ucs_place_topology_t           *topology;   /* NULL: not looked at yet */
+    ucs_place_topology_t     topology;
+    int                      is_surveyed; /* what is allowed is known */
     ucs_node_work_t               work;        /* since the last turn */
     uint64_t                 turn_at;     /* ns */
     uint64_t                 turn_cpu_ns;
@@ -144,6 +147,11 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
  * @return Nonzero if the thread should be bound at all.
  */
 int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
+
+
+/** Look how far the processors are, once the node is open. By a thread of the
+ *  program's: libnuma allocates. */
+void uct_helper_md_look_around(uct_helper_md_t *md);
 
 
 /** Have the helper serve the node, at each of its steps. @return When the next

@@ -71,7 +71,7 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
     uct_helper_events_recheck(now);
     uct_helper_trust_step(now);
     uct_helper_hear_step(md);
-    next = uct_helper_md_visit_node(md, now);
+    next = md->is_planned ? uct_helper_md_visit_node(md, now) : 0;
     if (next == 0) {
         next = ucs_regcache_step(md->cache, now);
     } else {
@@ -135,8 +135,10 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
              * wait */
             ucs_thread_set_batch(md->thread);
         }
-        uct_helper_md_bind(md);
-        uct_helper_md_listen(md);
+        if (md->is_planned) {
+            uct_helper_md_bind(md);
+            uct_helper_md_listen(md);
+        }
     } else {
         ucs_regcache_helper_refused(md->cache);
         uct_helper_session_note("the system refused a helper thread: "
@@ -232,14 +234,17 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
 
     uct_helper_md_check_paging(md);
     md->node = uct_helper_node_open(config);
+    uct_helper_md_look_around(md);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
         goto err_release_node;
     }
 
     uct_helper_md_check_marks(md);
-    ucs_store_relaxed(&md->settled, !ucs_regcache_needs_helper(md->cache) &&
-                                            !uct_helper_md_has_budget(md));
+    md->is_planned = ucs_regcache_needs_helper(md->cache) ||
+                     uct_helper_md_has_budget(md);
+    ucs_store_relaxed(&md->settled,
+                      !md->is_planned && !ucs_regcache_keeps_idle(md->cache));
     *md_p = md;
     return UCS_OK;
 
@@ -269,7 +274,6 @@ void uct_helper_md_release(uct_helper_md_t *md)
     }
     ucs_thread_destroy(md->thread);
     uct_helper_node_close(md->node);
-    free(md->topology);
     pthread_mutex_destroy(&md->child_lock);
     free(md);
 }

@@ -45,26 +45,23 @@ int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
     }
 }
 
+void uct_helper_md_look_around(uct_helper_md_t *md)
+{
+    if (md->node != NULL) {
+        ucs_cpus_distances(md->name, uct_helper_md_cpu_set(&md->local_cpus),
+                           md->topology.distances);
+    }
+}
+
 /* Once, by the helper itself: it is its own binding that is widened */
 static int uct_helper_md_survey(uct_helper_md_t *md)
 {
     int is_auto = (md->config.cpu_mode == UCT_HELPER_CPU_AUTO);
-    ucs_place_topology_t *topology;
 
-    if (md->topology != NULL) {
-        return 1;
+    if (!md->is_surveyed) {
+        md->is_surveyed = ucs_cpus_allow(is_auto, &md->topology.allowed);
     }
-
-    topology = calloc(1, sizeof(*topology));
-    if ((topology == NULL) || !ucs_cpus_allow(is_auto, &topology->allowed)) {
-        free(topology);
-        return 0;
-    }
-
-    ucs_cpus_distances(md->name, uct_helper_md_cpu_set(&md->local_cpus),
-                       topology->distances);
-    md->topology = topology;
-    return 1;
+    return md->is_surveyed;
 }
 
 /* Where nobody can tell which core is idle, or none is: the nearest ones that
@@ -107,7 +104,7 @@ static void uct_helper_md_move(uct_helper_md_t *md, const ucs_place_t *place)
     if (place->cpu != UCS_PLACE_ANY) {
         CPU_SET(place->cpu, &cpus);
     } else {
-        uct_helper_md_roam(md->topology, place, &cpus);
+        uct_helper_md_roam(&md->topology, place, &cpus);
     }
     if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) {
         ucs_helper_debug("%s: the helper thread is not bound", md->name);
@@ -120,8 +117,8 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     ucs_place_t place;
 
     md->work.cpu_ns           = cpu_ns - md->turn_cpu_ns;
-    md->topology->hears_waits = uct_helper_hear_has_waits();
-    if (ucs_node_turn(md->node, now, &md->work, md->topology, &place)) {
+    md->topology.hears_waits  = uct_helper_hear_has_waits();
+    if (ucs_node_turn(md->node, now, &md->work, &md->topology, &place)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
     }

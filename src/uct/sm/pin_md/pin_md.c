@@ -11,6 +11,7 @@
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/cancel.h>
+#include <ucs/sys/own_memory.h>
 
 #include <assert.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void uct_pin_md_close(uct_md_h md)
     } else {
         uct_pin_table_abandon(&pin->table);
     }
-    free(pin);
+    ucs_own_free(pin);
     ucs_cancel_restore(cancel);
 
     lower->close(md);
@@ -89,7 +90,7 @@ static void uct_pin_md_init_ops(uct_pin_md_t *pin)
 static uct_pin_md_t *uct_pin_md_alloc(uct_md_h md,
                                       const uct_pin_config_t *config)
 {
-    uct_pin_md_t *pin = calloc(1, sizeof(*pin));
+    uct_pin_md_t *pin = ucs_own_alloc(sizeof(*pin));
 
     if (pin == NULL) {
         return NULL;
@@ -208,7 +209,7 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
 err_table_cleanup:
     uct_pin_table_cleanup(&pin->table);
 err_free:
-    free(pin);
+    ucs_own_free(pin);
     return status;
 }
 

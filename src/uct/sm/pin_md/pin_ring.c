@@ -8,6 +8,7 @@
 #include "pin_ring.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/own_memory.h>
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static ucs_status_t uct_pin_ring_init_slots(uct_pin_ring_t *ring)
 {
     unsigned i;
 
-    ring->free_slots = malloc(ring->num_slots * sizeof(*ring->free_slots));
+    ring->free_slots = ucs_own_alloc(ring->num_slots * sizeof(*ring->free_slots));
     if (ring->free_slots == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -108,7 +109,7 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
     return UCS_OK;
 
 err_free_slots:
-    free(ring->free_slots);
+    ucs_own_free(ring->free_slots);
 err_close:
     ucs_own_fd_close(&ring->own);
     return status;
@@ -138,7 +139,7 @@ void uct_pin_ring_abandon(uct_pin_ring_t *ring)
     if (ring->view != NULL) {
         uct_pin_view_abandon(ring->view);
     }
-    free(ring->free_slots);
+    ucs_own_free(ring->free_slots);
     ucs_own_fd_close(&ring->own);
 }
 

@@ -9,6 +9,7 @@
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
 {
     uct_pin_region_t *region;
 
-    region = malloc(sizeof(*region) + (num_slots * sizeof(*region->slots)));
+    region = ucs_own_alloc(sizeof(*region) + (num_slots * sizeof(*region->slots)));
     if (region == NULL) {
         return NULL;
     }
@@ -36,7 +37,7 @@ uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
 
 void uct_pin_region_free(uct_pin_region_t *region)
 {
-    free(region);
+    ucs_own_free(region);
 }
 
 static unsigned uct_pin_table_class(size_t length)

@@ -8,6 +8,7 @@
 #include "pin_view.h"
 
 #include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,7 @@ static void uct_pin_view_close_pipe(uct_pin_view_h view)
 int uct_pin_view_create(ucs_own_fd_t *own, struct io_uring_params *params,
                         uct_pin_view_h *view_p)
 {
-    uct_pin_view_h view = calloc(1, sizeof(*view));
+    uct_pin_view_h view = ucs_own_alloc(sizeof(*view));
     int ret;
 
     if (view == NULL) {
@@ -96,7 +97,7 @@ err_unmap:
     uct_pin_view_unmap(view);
 err_close:
     uct_pin_view_close_pipe(view);
-    free(view);
+    ucs_own_free(view);
     return ret;
 }
 
@@ -110,7 +111,7 @@ void uct_pin_view_destroy(uct_pin_view_h view)
 void uct_pin_view_abandon(uct_pin_view_h view)
 {
     uct_pin_view_close_pipe(view);
-    free(view);
+    ucs_own_free(view);
 }
 
 /* One transfer between the buffer and the pipe. Under the lock.

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <ucs/sys/own_memory.h>
 #include <ucs/datastruct/heap.h>
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ protected:
         ucs_heap_init(&heap);
         while (ucs_heap_capacity(&heap) < COUNT) {
             ucs_heap_grow(&heap,
-                          (ucs_heap_elem_t **)malloc(
+                          (ucs_heap_elem_t **)ucs_own_alloc(
                                   sizeof(void *) *
                                   ucs_heap_segment_length(heap.num_segments)));
         }

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <ucs/sys/own_memory.h>
 #include <ucs/datastruct/extents.h>
 #include <ucs/datastruct/itree.h>
 
@@ -138,7 +139,7 @@ protected:
     {
         while (count-- > 0) {
             ucs_extents_give(&set,
-                             (ucs_itree_node_t *)malloc(sizeof(*set.spare)));
+                             (ucs_itree_node_t *)ucs_own_alloc(sizeof(*set.spare)));
         }
     }
 

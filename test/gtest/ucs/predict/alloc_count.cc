@@ -59,6 +59,20 @@ static void on_free(const volatile void *)
 {
 }
 
+/* Own memory is of that allocator then */
+extern "C" void *__real_ucs_own_alloc(size_t size);
+extern "C" void __real_ucs_own_free(void *p);
+
+extern "C" void *__wrap_ucs_own_alloc(size_t size)
+{
+    return __real_ucs_own_alloc(size);
+}
+
+extern "C" void __wrap_ucs_own_free(void *p)
+{
+    __real_ucs_own_free(p);
+}
+
 static int installed = __sanitizer_install_malloc_and_free_hooks(on_malloc,
                                                                  on_free);
 
@@ -154,6 +168,21 @@ ALLOC_COUNT_WEAK void free(void *p) noexcept
 {
     live = live - (p != nullptr);
     __libc_free(p);
+}
+
+/* The linker puts these in front of own memory (own_memory.h) */
+void *__real_ucs_own_alloc(size_t size);
+void __real_ucs_own_free(void *p);
+
+void *__wrap_ucs_own_alloc(size_t size)
+{
+    return refuse() ? nullptr : __real_ucs_own_alloc(size);
+}
+
+void __wrap_ucs_own_free(void *p)
+{
+    live = live - (p != nullptr);
+    __real_ucs_own_free(p);
 }
 
 } // extern "C"

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "alloc_count.h"
+
 #include <ucs/predict/lru.h>
 
 #include <gtest/gtest.h>
@@ -39,6 +41,37 @@ protected:
 
     ucs_predict_lru_t lru = {};
 };
+
+/* A table whose next piece is not to be had goes on with what it has */
+TEST(predict_lru_pieces, what_cannot_grow_forgets)
+{
+    const unsigned max    = 3 * UCS_PREDICT_LRU_PIECE;
+    ucs_predict_lru_t lru = {};
+    int is_new;
+
+    ASSERT_EQ(UCS_OK, ucs_predict_lru_init(&lru, max, sizeof(lru_entry)));
+    for (uint64_t key = 0; key < UCS_PREDICT_LRU_PIECE; ++key) {
+        ucs_predict_lru_get(&lru, key, &is_new);
+    }
+    if (!alloc_count_fail_next()) {
+        ucs_predict_lru_cleanup(&lru);
+        GTEST_SKIP() << "no allocation can be made to fail";
+    }
+    ASSERT_NE(nullptr, ucs_predict_lru_get(&lru, 1000, &is_new));
+    EXPECT_TRUE(is_new);
+    EXPECT_EQ((unsigned)UCS_PREDICT_LRU_PIECE, lru.count);
+    EXPECT_EQ(nullptr, ucs_predict_lru_find(&lru, 0)); /* the oldest */
+    EXPECT_NE(nullptr, ucs_predict_lru_find(&lru, 1));
+    /* It tries again, and pieces come one by one */
+    for (uint64_t key = 2000; key < 2000 + max; ++key) {
+        ucs_predict_lru_get(&lru, key, &is_new);
+        EXPECT_EQ(lru.count <= 2 * UCS_PREDICT_LRU_PIECE,
+                  lru.pieces[2] == nullptr);
+    }
+    EXPECT_EQ(max, lru.count);
+    EXPECT_TRUE(ucs_predict_lru_is_valid(&lru));
+    ucs_predict_lru_cleanup(&lru);
+}
 
 TEST_P(predict_lru, least_recently_used_is_replaced_and_refs_go_stale)
 {

@@ -3,11 +3,13 @@
 #
 
 gtest_tests += \
+	ucs/sys/address_space.h \
 	ucs/sys/test_clock.cc \
 	ucs/sys/test_hash.cc \
 	ucs/sys/test_listeners.cc \
 	ucs/sys/test_maps.cc \
 	ucs/sys/test_own_fd.cc \
+	ucs/sys/test_own_memory.cc \
 	ucs/sys/test_populate.cc \
 	ucs/sys/test_process.cc \
 	ucs/sys/test_sink.cc \

@@ -1,7 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include <ucs/sys/own_memory.h>
 #include <ucs/sys/spawn.h>
+
+#include "address_space.h"
+#include "../../sanitized.h"
 
 #include <gtest/gtest.h>
 
@@ -16,18 +20,41 @@ static void *touch(void *arg)
 
 TEST(test_spawn, stack_holds_the_threads_locals)
 {
-    void *answer = nullptr;
-    pthread_t id;
+    int answer;
+    ucs_spawned_t thread;
 
-    ASSERT_EQ(0, ucs_spawn(&id, 32 << 10, touch, &answer));
-    ASSERT_EQ(0, pthread_join(id, &answer));
-    EXPECT_EQ(&answer, answer);
+    ASSERT_EQ(0, ucs_spawn(&thread, 32 << 10, touch, &answer));
+    EXPECT_EQ(&answer, ucs_spawn_join(&thread));
 }
 
 TEST(test_spawn, refusal_is_told)
 {
-    pthread_t id;
+    ucs_spawned_t thread;
 
     /* More than the address space has */
-    EXPECT_NE(0, ucs_spawn(&id, SIZE_MAX / 4096 * 4096, touch, nullptr));
+    EXPECT_NE(0, ucs_spawn(&thread, SIZE_MAX / 4096 * 4096, touch, nullptr));
+}
+
+static void *allocate(void *arg)
+{
+    void *memory = ucs_own_alloc(100);
+
+    memset(memory, 1, 100);
+    ucs_own_free(memory);
+    return arg;
+}
+
+/* Neither a stack of the default size nor an arena, and nothing stays */
+TEST(test_spawn, takes_little_address_space)
+{
+    SKIP_IF_SANITIZED();
+    const size_t before = address_space("VmSize");
+    ucs_spawned_t thread;
+
+    for (unsigned i = 0; i < 64; ++i) {
+        ASSERT_EQ(0, ucs_spawn(&thread, 32 << 10, allocate, nullptr));
+        EXPECT_LE(address_space("VmSize"), before + (1 << 20));
+        (void)ucs_spawn_join(&thread);
+    }
+    EXPECT_LE(address_space("VmSize"), before + (256 << 10));
 }

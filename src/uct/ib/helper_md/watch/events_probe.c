@@ -29,6 +29,9 @@
 #  define UCT_HELPER_PROBE_RACES __attribute__((no_sanitize_thread))
 #endif
 
+/* The program's own hooks may run on it, bytes */
+#define UCT_HELPER_PROBE_STACK_SIZE (128ul << 10)
+
 /* One way in which memory leaves a mapping. The call must fail. */
 typedef struct uct_helper_probe_way {
     void       (*leave)(char *address);
@@ -203,14 +206,15 @@ static void *uct_helper_probe_thread(void *arg)
  * helper either. */
 static ucs_status_t uct_helper_probe_elsewhere(const char **reason_p)
 {
-    void *reason = NULL;
-    pthread_t id;
+    ucs_spawned_t thread;
+    void *reason;
 
-    if (ucs_spawn(&id, 0, uct_helper_probe_thread, NULL) != 0) {
+    if (ucs_spawn(&thread, UCT_HELPER_PROBE_STACK_SIZE, uct_helper_probe_thread,
+                  NULL) != 0) {
         return UCS_OK;
     }
 
-    pthread_join(id, &reason);
+    reason = ucs_spawn_join(&thread);
     if (reason == NULL) {
         return UCS_OK;
     }

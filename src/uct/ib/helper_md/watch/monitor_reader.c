@@ -46,7 +46,7 @@ typedef struct uct_helper_reader_kept {
     } events[UCT_HELPER_READER_KEPT_MAX];
 } uct_helper_reader_kept_t;
 
-static pthread_t uct_helper_reader_id;
+static ucs_spawned_t uct_helper_reader_thread;
 static sem_t uct_helper_reader_ready;
 static int uct_helper_reader_is_apart; /* written before it is ready */
 static _Atomic(int) uct_helper_reader_is_stopped;
@@ -304,18 +304,18 @@ int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p)
     ucs_store_relaxed(&uct_helper_reader_is_stopped, 0);
     ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
     sem_init(&uct_helper_reader_ready, 0, 0);
-    if (ucs_spawn(&uct_helper_reader_id, UCT_HELPER_READER_STACK_SIZE,
+    if (ucs_spawn(&uct_helper_reader_thread, UCT_HELPER_READER_STACK_SIZE,
                   uct_helper_reader_main, own) != 0) {
         *reason_p = "a thread for userfaultfd is refused";
         goto err;
     }
 
-    pthread_setname_np(uct_helper_reader_id, UCT_HELPER_MONITOR_THREAD_NAME);
+    pthread_setname_np(uct_helper_reader_thread.id, UCT_HELPER_MONITOR_THREAD_NAME);
     while (sem_wait(&uct_helper_reader_ready) != 0) {
     }
     if (!uct_helper_reader_is_apart) {
         *reason_p = "a thread cannot have descriptors of its own";
-        pthread_join(uct_helper_reader_id, NULL);
+        (void)ucs_spawn_join(&uct_helper_reader_thread);
         goto err;
     }
 
@@ -330,7 +330,7 @@ void uct_helper_reader_stop(void)
 {
     ucs_store_relaxed(&uct_helper_reader_is_stopped, 1);
     uct_helper_reader_ring();
-    pthread_join(uct_helper_reader_id, NULL);
+    (void)ucs_spawn_join(&uct_helper_reader_thread);
     sem_destroy(&uct_helper_reader_ready);
     /* The reader may have put up another one after it was rung. */
     uct_helper_reader_ring();

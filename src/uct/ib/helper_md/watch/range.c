@@ -9,6 +9,7 @@
 #include <ucs/sys/maps.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_fd.h>
+#include <ucs/sys/thread.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -424,7 +425,9 @@ static void uct_helper_range_learn_stack(void)
     void *address;
     size_t size;
 
-    if ((syscall(SYS_gettid) == getpid()) ||
+    /* A helper has no buffer of the program's on its stack, and what asks for
+     * the stack allocates */
+    if (ucs_thread_is_helper() || (syscall(SYS_gettid) == getpid()) ||
         (pthread_getattr_np(pthread_self(), &attr) != 0)) {
         goto out;
     }

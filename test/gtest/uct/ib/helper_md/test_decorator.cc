@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <sys/mman.h>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -90,6 +91,27 @@ TEST_F(test_decorator, hit_stays_above_the_lower_domain)
     EXPECT_EQ(0u, lower.dereg_count());
     close(lower);
     EXPECT_EQ(0u, lower.live_count());
+}
+
+/* Without a further call: nobody but the helper can come to it */
+TEST_F(test_decorator, what_is_unmapped_is_deregistered_under_every_policy)
+{
+    for (int policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        fake_lower lower;
+
+        m_config.policy = (ucs_regcache_policy_t)policy;
+        attach(lower);
+        char *memory = (char*)mmap(nullptr, TEST_LENGTH, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ASSERT_NE(MAP_FAILED, (void*)memory);
+        EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, memory, TEST_LENGTH)));
+        munmap(memory, TEST_LENGTH);
+        for (unsigned i = 0; (i < 10000) && (lower.live_count() > 0); ++i) {
+            usleep(1000);
+        }
+        EXPECT_EQ(0u, lower.live_count()) << policy;
+        close(lower);
+    }
 }
 
 TEST_F(test_decorator, pools_and_empty_ranges_pass_through)

@@ -1,0 +1,83 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCS_OWN_MAP_H_
+#define UCS_OWN_MAP_H_
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/**
+ * @file own_map.h
+ *
+ * Pages of our own that are not locked, whatever mlockall() has said of new
+ * mappings, and count nothing towards RLIMIT_MEMLOCK. For any thread. By system
+ * calls: nothing of ours is registered, and the functions in front of them tell
+ * the caches.
+ */
+
+BEGIN_C_DECLS
+
+#define UCS_OWN_MAYMOVE 1 /* MREMAP_MAYMOVE, which not each C library shows */
+
+
+/** @return Whole pages, or 0 if there are not so many. */
+static inline size_t ucs_own_round(size_t length)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+
+    return (length > SIZE_MAX - page) ? 0 : (length + page - 1) / page * page;
+}
+
+
+/**
+ * Map pages, zeroed, readable and writable.
+ *
+ * @param [in] length  Bytes, above 0; rounded up to whole pages.
+ *
+ * @return Pages that @ref ucs_own_unmap releases, or NULL.
+ */
+static inline void *ucs_own_map(size_t length)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    void *address, *grown;
+
+    length = ucs_own_round(length);
+    if (length == 0) {
+        return NULL;
+    }
+    address = (void*)syscall(SYS_mmap, NULL, page, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) {
+        return NULL;
+    }
+    /* What grows out of a page that is not locked is not locked */
+    (void)syscall(SYS_munlock, address, page);
+    if (length == page) {
+        return address;
+    }
+    grown = (void*)syscall(SYS_mremap, address, page, length, UCS_OWN_MAYMOVE);
+    if (grown == MAP_FAILED) {
+        syscall(SYS_munmap, address, page);
+        return NULL;
+    }
+    return grown;
+}
+
+
+/** Release what @ref ucs_own_map returned for this length. NULL is nothing. */
+static inline void ucs_own_unmap(void *address, size_t length)
+{
+    if (address != NULL) {
+        syscall(SYS_munmap, address, ucs_own_round(length));
+    }
+}
+
+END_C_DECLS
+
+#endif

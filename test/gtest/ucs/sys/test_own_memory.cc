@@ -1,0 +1,151 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/sys/own_memory.h>
+
+#include "address_space.h"
+#include "../../sanitized.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+static bool is_zero(const char *memory, size_t size)
+{
+    for (size_t i = 0; i < size; ++i) {
+        if (memory[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+TEST(test_own_memory, blocks_are_zeroed_apart_and_aligned)
+{
+    const size_t sizes[] = {1, 64, 65, 1000, 4032, 4033, 70000, 3 << 20};
+    std::vector<char *> blocks;
+
+    for (unsigned round = 0; round < 2; ++round) {
+        for (size_t size : sizes) {
+            for (unsigned i = 0; i < 100; ++i) {
+                char *block = (char *)ucs_own_alloc(size);
+                ASSERT_NE(nullptr, block);
+                EXPECT_EQ(0u, (uintptr_t)block % UCS_OWN_ALIGN);
+                EXPECT_TRUE(is_zero(block, size)) << size;
+                memset(block, 1 + i, size);
+                blocks.push_back(block);
+            }
+            for (unsigned i = 0; i < 100; ++i) {
+                EXPECT_EQ(1 + (int)i, blocks[i][0]);
+                EXPECT_EQ(1 + (int)i, blocks[i][size - 1]);
+                ucs_own_free(blocks[i]);
+            }
+            blocks.clear();
+        }
+    }
+    ucs_own_free(nullptr);
+    EXPECT_EQ(nullptr, ucs_own_alloc(SIZE_MAX));
+    EXPECT_EQ(nullptr, ucs_own_alloc(SIZE_MAX / 2));
+}
+
+TEST(test_own_memory, what_is_released_is_used_again)
+{
+    SKIP_IF_SANITIZED();
+    const size_t before = address_space("VmSize");
+
+    for (unsigned i = 0; i < 100000; ++i) {
+        ucs_own_free(ucs_own_alloc(100));
+        if (i % 100 == 0) {
+            ucs_own_free(ucs_own_alloc(1 << 20));
+        }
+    }
+    EXPECT_LE(address_space("VmSize"), before + (256 << 10));
+}
+
+TEST(test_own_memory, threads_have_different_blocks)
+{
+    std::vector<std::thread> threads;
+
+    for (unsigned t = 0; t < 4; ++t) {
+        threads.emplace_back([t] {
+            for (unsigned i = 0; i < 20000; ++i) {
+                char *block = (char *)ucs_own_alloc(64);
+                block[0]    = (char)t;
+                block[63]   = (char)t;
+                EXPECT_EQ((char)t, block[0]);
+                EXPECT_EQ((char)t, block[63]);
+                ucs_own_free(block);
+            }
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
+
+/* As an ordinary user, and with room for a sixteenth of it */
+static int allocate_under_mlockall()
+{
+    const struct rlimit limit = {64 << 10, 64 << 10};
+
+    if ((setrlimit(RLIMIT_MEMLOCK, &limit) != 0) || (setuid(65534) != 0) ||
+        (mlockall(MCL_FUTURE) != 0)) {
+        return 77;
+    }
+    const size_t before = address_space("VmLck");
+    char *memory        = (char *)ucs_own_alloc(1 << 20);
+    if (memory == nullptr) {
+        return 1;
+    }
+    memory[1 << 19] = 1;
+    return (address_space("VmLck") > before + (16 << 10)) ? 2 : 0;
+}
+
+TEST(test_own_memory, is_not_locked_by_mlockall)
+{
+    SKIP_IF_SANITIZED();
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(allocate_under_mlockall());
+    }
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        GTEST_SKIP() << "cannot become an ordinary user";
+    }
+    EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/* Whatever a thread of the parent was about at the fork */
+TEST(test_own_memory, a_child_finds_no_lock_held)
+{
+    SKIP_IF_SANITIZED();
+    volatile bool is_over = false;
+    std::thread other([&] {
+        while (!is_over) {
+            ucs_own_free(ucs_own_alloc(100));
+        }
+    });
+
+    for (unsigned i = 0; i < 50; ++i) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            void *memory = ucs_own_alloc(100);
+            ucs_own_free(memory);
+            _exit(memory == nullptr);
+        }
+        ASSERT_EQ(child, waitpid(child, &status, 0));
+        EXPECT_EQ(0, status);
+    }
+    is_over = true;
+    other.join();
+}
