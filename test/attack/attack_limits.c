@@ -42,14 +42,13 @@ static void run_address_space(uct_md_h md)
         if (part == NULL) {
             break;
         }
-        memset(part, 1, 25 * MB);
-        attack_use_often(md, part, 25 * MB);
+        attack_use(md, part, 25 * MB);
     }
     printf("%u MB\n", i * 25);
 }
 
 /* An ordinary user who locks what is mapped from now on and may lock 8 MB */
-static void run_locked(uct_md_h md)
+static void run_locked_later(uct_md_h md)
 {
     unsigned i;
     char *part;
@@ -66,8 +65,8 @@ static void run_locked(uct_md_h md)
         if (part == MAP_FAILED) {
             break;
         }
-        memset(part, 1, MB);
-        attack_use_often(md, part, MB);
+        attack_use(md, part, MB);
+        attack_sleep(2);
     }
     printf("%u MB\n", i);
 }
@@ -94,14 +93,14 @@ static void run_heap(uct_md_h md)
         if (file != NULL) {
             fclose(file);
         }
-        attack_use_often(md, (char*)start, end - start);
+        attack_use_as_is(md, (char*)start, end - start);
     }
     printf("used\n");
 }
 
 const attack_t attack_limits_list[] = {
     {"address_space", run_address_space},
-    {"locked", run_locked},
+    {"locked_later", run_locked_later},
     {"heap", run_heap},
     {NULL, NULL}
 };
