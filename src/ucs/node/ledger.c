@@ -21,6 +21,7 @@
 
 #define UCS_LEDGER_SUFFIX_MAX 64
 #define UCS_LEDGER_PID_NS     "/proc/self/ns/pid"
+#define UCS_LEDGER_TIME_NS    "/proc/self/ns/time" /* Linux 5.6 */
 
 #define UCS_LEDGER_WRONG_SIZE \
     "it has another size; remove it (ipcrm -M KEY) when no job uses it"
@@ -291,7 +292,7 @@ int ucs_ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit)
 {
     int is_valid = (ucs_load_relaxed(&ledger->stamp) == UCS_LEDGER_STAMP) &&
                    (ucs_load_relaxed(&ledger->name) != 0) &&
-                   (ucs_load_relaxed(&ledger->pid_ns) != 0);
+                   (ucs_load_relaxed(&ledger->spaces) != 0);
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
@@ -383,11 +384,18 @@ static const char *ucs_ledger_check_segment(const struct shmid_ds *ds)
  * also where it fails. */
 static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
 {
-    uint64_t stamp = 0, pid_ns = 0, none = 0;
+    uint64_t stamp = 0, seen = 0, none = 0;
+    uint64_t spaces;
     struct stat st;
 
     if (stat(UCS_LEDGER_PID_NS, &st) != 0) {
         return "there is no /proc";
+    }
+    /* Owners are told by their numbers and by when they began. Numbers of
+     * namespaces have 32 bits. */
+    spaces = st.st_ino;
+    if (stat(UCS_LEDGER_TIME_NS, &st) == 0) {
+        spaces |= (uint64_t)st.st_ino << 32;
     }
     if (!ucs_cas_acq_rel(&ledger->stamp, &stamp, /* [N-STAMP] */
                          UCS_LEDGER_STAMP) &&
@@ -401,9 +409,10 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
     if (!ucs_cas_relaxed(&ledger->name, &none, hash) && (none != hash)) {
         return "it is the ledger of another name that has the same key";
     }
-    if (!ucs_cas_relaxed(&ledger->pid_ns, &pid_ns, st.st_ino) &&
-        (pid_ns != st.st_ino)) {
-        return "it is used in another PID namespace";
+    if (!ucs_cas_relaxed(&ledger->spaces, &seen, spaces) && (seen != spaces)) {
+        return ((uint32_t)seen != (uint32_t)spaces) ?
+                       "it is used in another PID namespace" :
+                       "it is used in another time namespace";
     }
     return NULL;
 }

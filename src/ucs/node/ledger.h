@@ -48,7 +48,7 @@ BEGIN_C_DECLS
 #define UCS_LEDGER_CPUS  1024
 #define UCS_LEDGER_WORDS (UCS_LEDGER_CPUS / 64)
 
-#define UCS_LEDGER_VERSION 3
+#define UCS_LEDGER_VERSION 4
 
 /** In the high 48 bits of the stamp; the version is in the low 16. */
 #define UCS_LEDGER_MAGIC UINT64_C(0x756378686c70)
@@ -121,8 +121,8 @@ typedef struct ucs_ledger_slot {
 typedef struct ucs_ledger {
     _Atomic(uint64_t) stamp;                    /**< UCS_LEDGER_STAMP; 0:
                                                      fresh */
-    _Atomic(uint64_t) pid_ns;                   /**< inode of the users' PID
-                                                     namespace */
+    _Atomic(uint64_t) spaces;                   /**< inodes of the users'
+                                                     namespaces: time, PID */
     _Atomic(uint64_t) name;                     /**< hash of the name, as others
                                                      may have the same key */
     _Atomic(uint64_t) spare[5];

@@ -268,11 +268,22 @@ TEST_F(test_ledger, another_version_and_what_is_none_are_refused)
     ucs_ledger_close(ledger);
 }
 
+/* Its clock tells other times at which processes began */
+TEST_F(test_ledger, another_time_namespace_is_refused)
+{
+    ucs_ledger_t *ledger = map();
+
+    ucs_store_relaxed(&ledger->spaces, ucs_load_relaxed(&ledger->spaces) ^
+                                               (UINT64_C(1) << 32));
+    expect_refused("another time namespace");
+    ucs_ledger_close(ledger);
+}
+
 TEST_F(test_ledger, another_pid_namespace_is_refused)
 {
     ucs_ledger_t *ledger = map();
 
-    ucs_store_relaxed(&ledger->pid_ns, 1);
+    ucs_store_relaxed(&ledger->spaces, 1);
     expect_refused("PID namespace");
     ucs_ledger_close(ledger);
 }
@@ -410,7 +421,7 @@ TEST_F(test_ledger, each_wrong_word_is_seen)
     };
     wrong(ledger->stamp, 0, false, true);
     wrong(ledger->name, 0, false, true);
-    wrong(ledger->pid_ns, 0, false, true);
+    wrong(ledger->spaces, 0, false, true);
     wrong(ledger->owner[i], uint64_t(1), false, true); /* no process number */
     wrong(ledger->pinned[i], 1, true, false);
     wrong(ledger->taken[i], 4096, true, false);
