@@ -10,7 +10,7 @@
 def price:
     ([.elapsed_seconds, 1e-9] | max) as $elapsed
     | ([.leave_pinned_peak_bytes, 1] | max) as $leave
-    | (.lost_seconds - .first_seconds + (.helper_lost_seconds // 0)) as $lost
+    | (.lost_seconds - .first_seconds) as $lost
     | (.pinned_byte_seconds / $leave / $elapsed) as $held
     | ($lost / $elapsed) as $lost
     | {$held, peak: (.pinned_peak_bytes / $leave), $lost,

@@ -220,7 +220,6 @@ static int sim_parse_helper(void *field, const char *value)
     int is_idle            = !strcmp(value, sim_helper_names[SIM_HELPER_IDLE]);
 
     options->params.helper = is_idle ? SIM_HELPER_IDLE : SIM_HELPER_THREAD;
-    options->patience_ns   = is_idle ? UCS_PLACE_PATIENCE_NS : 0;
     return (is_idle || !strcmp(value, sim_helper_names[SIM_HELPER_THREAD])) ?
                    0 : -1;
 }
@@ -356,7 +355,6 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
         ret = TOOL_EXIT_USAGE;
     }
     options->params.process             = replay->params;
-    options->params.process.patience_ns = options->patience_ns;
     memcpy(options->policies, replay->policies, sizeof(replay->policies));
     options->policy_count = replay->policy_count;
     return ret;

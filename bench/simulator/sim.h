@@ -33,7 +33,6 @@ typedef struct sim_options {
     sim_alltoall_t        alltoall;
     double                lru_share; /* of leave pinned's peak, for lru */
     uint64_t              memory;    /* bytes for engines */
-    uint64_t              patience_ns; /* of the thread beside idle steps */
     int                   is_json;
 } sim_options_t;
 

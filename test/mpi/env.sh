@@ -73,7 +73,7 @@ report_check() {
                pinned_peak_bytes pinned_byte_seconds leave_pinned_bytes \
                leave_pinned_byte_seconds in_use_byte_seconds uses on_time late \
                missed cold wasted evicted invalidated helper_cpu_seconds \
-               lost_seconds lost_waited_seconds helper_lost_seconds max_slowdown \
+               lost_seconds lost_waited_seconds max_slowdown \
                price_j soft_ceiling_bytes soft_ceiling_raises \
                hit_ns_p50 hit_ns_p99 register_model deregister_model; do
         if ! grep -q "\"$key\"" "$file"; then
@@ -97,10 +97,8 @@ report_check() {
         }' || { echo "report $file: the counts do not add up"; return 1; }
     awk -v lost="$(json_get "$file" lost_seconds)" \
         -v late="$(json_get "$file" lost_waited_seconds)" \
-        -v helper="$(json_get "$file" helper_lost_seconds)" \
-        -v cpu="$(json_get "$file" helper_cpu_seconds)" \
         -v price="$(json_get "$file" price_j)" \
-        'BEGIN { exit !(late <= lost && helper <= cpu && price > 0) }' ||
+        'BEGIN { exit !(late <= lost && price > 0) }' ||
         { echo "report $file: the prices do not add up"; return 1; }
 }
 

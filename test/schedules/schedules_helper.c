@@ -79,6 +79,9 @@ void sim_helper_main(void *arg)
     uint64_t next;
 
     (void)arg;
+    while (sim_world.is_starved && (sim_world.running > 0)) {
+        sim_sleep_until(UCS_REGCACHE_TIME_NEVER);
+    }
     do {
         sim_world.is_notified = 0;
         sim_world_lock_step();

@@ -95,8 +95,7 @@ static void sim_program_world(uint64_t seed, ucs_regcache_policy_t policy)
     sim_world.device_limit = (sim_rng_below(&rng, 6) == 0) ? 3 : 0;
     sim_world.is_instant   = (sim_rng_below(&rng, 2) == 0);
     sim_world.step_owner   = -1;
-    sim_world.is_alone     = (seed & 1);
-    sim_world.is_busy      = ((seed & 3) == 3);
+    sim_world.is_starved   = ((seed & 3) == 3);
     sim_world.due          = UCS_REGCACHE_TIME_NEVER;
     sim_world.helper       = -1;
     sim_signal = (sim_rng_below(&rng, 8) == 0) ? sim_handler : NULL;

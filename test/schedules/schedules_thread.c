@@ -151,10 +151,7 @@ static void sim_thread_trust(sim_thread_t *thread)
  * come beside such steps (ucs_thread_try_step()) */
 static void sim_thread_wait(sim_thread_t *thread)
 {
-    const ucs_regcache_spare_t spare = {
-        .ns       = sim_rng_below(&thread->rng, 2) * 1000 * SIM_US,
-        .is_alone = sim_world.is_alone
-    };
+    uint64_t spare_ns = sim_rng_below(&thread->rng, 2) * 1000 * SIM_US;
     uint64_t next;
     int is_sooner;
 
@@ -163,10 +160,10 @@ static void sim_thread_wait(sim_thread_t *thread)
     }
     sim_trace("idle step", 0, 0);
     sim_world_hear();
-    next = ucs_regcache_idle_step(sim_world.cache, sim_now(), &spare);
+    next = ucs_regcache_idle_step(sim_world.cache, sim_now(), spare_ns);
     sim_trace("idle stepped", next, 0);
     is_sooner = (next < sim_world.due);
-    if (is_sooner || sim_world.is_alone) {
+    if (is_sooner) {
         sim_world.due = next;
     }
     sim_world_unlock_step();

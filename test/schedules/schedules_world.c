@@ -17,10 +17,6 @@ int sim_has_covers;
 /* With covers: between an event and the unmapping at most */
 #define SIM_GOING_NS 200000ul
 
-/* Of the processor, a step of the helper: as on cores that ranks want, where a
- * deregistration is cheaper */
-#define SIM_STEP_NS 60000ul
-
 static sim_slot_t *sim_slot(ucs_regcache_memh_t memh)
 {
     uintptr_t offset = (uintptr_t)memh - SIM_MEMH_BASE;
@@ -283,18 +279,6 @@ static int sim_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
            (sim_rng_below(&sim_world.rng, 2) == 0);
 }
 
-static uint64_t sim_env_spent(void *arg)
-{
-    (void)arg;
-    return sim_world.steps * SIM_STEP_NS;
-}
-
-static double sim_env_busy(void *arg)
-{
-    (void)arg;
-    return 1;
-}
-
 void sim_world_env(ucs_regcache_env_t *env)
 {
     env->mem_reg      = sim_mem_reg;
@@ -304,10 +288,6 @@ void sim_world_env(ucs_regcache_env_t *env)
     env->wake         = sim_env_wake;
     env->wait         = sim_env_wait;
     env->wake_waiters = sim_env_wake_waiters;
-    if (sim_world.is_busy) {
-        env->spent = sim_env_spent;
-        env->busy  = sim_env_busy;
-    }
     if (sim_has_covers) {
         env->inspect = sim_env_inspect;
     }

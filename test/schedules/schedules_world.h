@@ -73,9 +73,8 @@ typedef struct sim_world {
     int                   helper;       /* fiber, -1: none */
     int                   is_notified;
     int                   step_owner;   /* fiber, -1: none */
-    int                   is_alone;     /* idle steps deregister, too */
-    int                   is_busy;      /* likewise, for it is dear to call the
-                                           helper */
+    int                   is_starved;   /* the helper is not let run before the
+                                           program ends */
     uint64_t              steps;        /* of the helper */
     uint64_t              due;          /* ns, of its next step */
     ucs_operation_t       said[SIM_MAX_SAID];

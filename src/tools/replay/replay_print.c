@@ -460,10 +460,9 @@ static void replay_json_asked(json_t *object, const replay_outcome_t *outcome,
                             json_real(row->equal.pinned_byte_ns *
                                       REPLAY_SECONDS));
     }
-    if (row->kind == REPLAY_ROW_POLICY) { /* its core is the helper's own */
+    if (row->kind == REPLAY_ROW_POLICY) {
         replay_json_once(object, outcome, row);
         replay_json_why(object, &row->stats.why);
-        json_object_set_new(object, "helper_lost_seconds", json_real(0));
     }
     if (row->speed.seconds > 0) {
         json_object_set_new(object, "events_per_second",

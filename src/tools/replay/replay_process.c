@@ -271,8 +271,7 @@ uint64_t replay_process_help_time(const replay_process_t *process)
     if (process->fiber != NULL) {
         return process->resume_ns;
     }
-    return (process->due_ns < process->left_until_ns) ? process->left_until_ns :
-                                                        process->due_ns;
+    return process->due_ns;
 }
 
 static void replay_process_begin(replay_process_t *process)
@@ -350,20 +349,13 @@ void replay_process_say(replay_process_t *process,
 static uint64_t replay_process_idle_step(replay_process_t *process,
                                          uint64_t spare_ns)
 {
-    uint64_t patience_ns             = process->params->patience_ns;
-    const ucs_regcache_spare_t spare = {.ns       = spare_ns,
-                                        .is_alone = (patience_ns != 0)};
     uint64_t next;
 
     replay_process_hear(process);
-    next = ucs_regcache_idle_step(process->engine, process->main_ns, &spare);
-    if (patience_ns != 0) {
-        process->left_until_ns = replay_add_time(process->main_ns, patience_ns);
-    }
+    next = ucs_regcache_idle_step(process->engine, process->main_ns, spare_ns);
     if (next <= process->main_ns) { /* it was left to the helper */
         replay_process_wake(process);
-        next = (patience_ns != 0) ? process->main_ns + REPLAY_IDLE_NS :
-                                    process->due_ns;
+        next = process->due_ns;
     }
     process->main_ns = replay_add_time(process->main_ns, REPLAY_STEP_NS);
     return next;
@@ -422,12 +414,11 @@ void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
 /* As a process is at its first event */
 static void replay_process_reset(replay_process_t *process)
 {
-    process->helper_ns     = process->main_ns;
-    process->wait_ns       = process->main_ns;
-    process->left_until_ns = 0;
-    process->due_ns        = UCS_REGCACHE_TIME_NEVER;
-    process->woken_ns      = UCS_REGCACHE_TIME_NEVER;
-    process->resume_ns     = UCS_REGCACHE_TIME_NEVER;
+    process->helper_ns = process->main_ns;
+    process->wait_ns   = process->main_ns;
+    process->due_ns    = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns  = UCS_REGCACHE_TIME_NEVER;
+    process->resume_ns = UCS_REGCACHE_TIME_NEVER;
     process->random        = process->params->seed;
     process->pinned        = 0;
     process->lost_ns       = 0;

@@ -48,9 +48,6 @@ typedef struct replay_params {
     uint64_t              seed;        /**< of the lateness */
     int                   is_deaf;     /**< operations are not told */
     int                   no_idle;     /**< no idle steps while a rank waits */
-    uint64_t              patience_ns; /**< for so long after an idle step the
-                                            helper takes none; 0: it shares the
-                                            work with them */
 } replay_params_t;
 
 /** Stacks for helpers that are in the middle of a step; shared by processes of
@@ -95,8 +92,6 @@ typedef struct replay_process {
     uint64_t              due_ns;    /* when the helper runs its next step */
     uint64_t              woken_ns;  /* NEVER, or since when it is asked to */
     uint64_t              resume_ns; /* in a step: when it goes on */
-    uint64_t              left_until_ns; /* until then idle steps go before its
-                                            own */
     uint64_t              wait_ns;   /* main thread's: since when it waits,
                                         less what it worked meanwhile */
     uint64_t              random;

@@ -58,7 +58,6 @@ const tool_field_t tool_fields[] = {
     TOOL_FIELD(helper_cpu_seconds, REAL),
     TOOL_FIELD(helper_switches, WHOLE),
     TOOL_FIELD(lost_seconds, REAL),
-    TOOL_FIELD(helper_lost_seconds, REAL),
     TOOL_FIELD(max_slowdown, LONGEST),
     TOOL_FIELD(price_j, PRICE),
     TOOL_FIELD(soft_ceiling_bytes, WHOLE),

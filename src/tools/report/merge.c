@@ -185,8 +185,7 @@ static void tool_merge_price(tool_merge_t *merge)
                                            total->pinned_byte_seconds / leave :
                                    0;
     if (merge->rank_seconds > 0) {
-        total->price_j += (total->lost_seconds + total->helper_lost_seconds) /
-                          merge->rank_seconds;
+        total->price_j += total->lost_seconds / merge->rank_seconds;
     }
 }
 

@@ -20,8 +20,7 @@ static const char *const tool_report_node_keys[] = {
     "node_forced",  "node_given_bytes",       "cpu_policy",
     "helper_rests", "helper_cpu",             "idle_cores",
     "helper_state", "helper_since_seconds",   "helper_why",
-    "cores_wanted", "helper_rest_seconds",    "cores",
-    NULL
+    "helper_rest_seconds", NULL
 };
 
 

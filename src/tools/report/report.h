@@ -82,7 +82,6 @@ typedef struct tool_report {
     double              helper_cpu_seconds;
     double              lost_seconds;        /**< By ranks */
     double              lost[UCS_REGCACHE_LOST_LAST]; /**< Its parts */
-    double              helper_lost_seconds; /**< Helpers on busy cores */
     double              max_slowdown;        /**< Share of the run time */
     double              price_j;             /**< Share of the run time */
     int64_t             soft_ceiling_bytes;

@@ -127,11 +127,6 @@ static void tool_table_add_uses(tool_table_t *table, const char *name,
     });
 }
 
-static double tool_table_lost(const tool_report_t *report)
-{
-    return report->lost_seconds + report->helper_lost_seconds;
-}
-
 /* Leave pinned's most, all of the time */
 static double tool_table_most(const tool_report_t *report)
 {
@@ -152,7 +147,7 @@ static void tool_table_add_why(tool_table_t *table, const char *name,
                                               report->pinned_byte_seconds,
                                               buf[2 + i]);
     }
-    cells[8] = tool_units_print_fine_share(tool_table_lost(report), seconds,
+    cells[8] = tool_units_print_fine_share(report->lost_seconds, seconds,
                                            buf[8]);
     cells[9] = tool_units_print_fine_share(report->price_j, 1, buf[9]);
     tool_table_add(table, cells);
@@ -273,22 +268,19 @@ static void tool_table_print_why(const tool_merge_t *merge, FILE *stream)
 {
     const tool_report_t *total = &merge->total;
     ucs_regcache_why_t why     = {};
-    char buf[4][TOOL_UNITS_MAX];
+    char buf[3][TOOL_UNITS_MAX];
     int i;
 
     if (total->uses == 0) {
         return; /* nothing to price */
     }
     fprintf(stream,
-            "time lost: %s of the run, by helpers on busy cores %s of it; time "
-            "and memory\ntogether cost %s of the run, where leaving all pinned "
-            "costs %s\n",
-            tool_units_print_fine_share(tool_table_lost(total),
+            "time lost: %s of the run; time and memory together cost %s of the "
+            "run, where\nleaving all pinned costs %s\n",
+            tool_units_print_fine_share(total->lost_seconds,
                                         merge->rank_seconds, buf[0]),
-            tool_units_print_share(total->helper_lost_seconds,
-                                   tool_table_lost(total), buf[1]),
-            tool_units_print_fine_share(total->price_j, 1, buf[2]),
-            tool_units_print_fine_share(total->max_slowdown, 1, buf[3]));
+            tool_units_print_fine_share(total->price_j, 1, buf[1]),
+            tool_units_print_fine_share(total->max_slowdown, 1, buf[2]));
     for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
         why.held_byte_ns[i] = total->held[i] * 1e9;
     }

@@ -108,7 +108,7 @@ const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {
      tool_check_cpu, tool_cpu_words},
     {"cpu-policy", "UCX_MD_HELPER_CPU_POLICY", "POLICY",
      "which ranks of a node have a helper",
-     "conservative, aggressive, idle or auto", NULL, ucs_place_policy_names},
+     "idle, conservative or aggressive", NULL, ucs_place_policy_names},
     {"log", "UCX_MD_HELPER_LOG", "LEVEL", "how much the helper says",
      "error, warn, info or debug", NULL, tool_log_words},
     {"pin-cost", TOOL_ENV_PIN_COST, "BASE,PERPAGE",

@@ -188,7 +188,6 @@ static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
     ucs_store_relaxed(&slot->cores, 0);
     ucs_store_relaxed(&slot->cpu, 0);
     ucs_store_relaxed(&slot->step_ns, 0);
-    ucs_store_relaxed(&slot->load, 0);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
         ucs_store_relaxed(&slot->cpus[word], 0);
     }

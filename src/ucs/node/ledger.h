@@ -84,9 +84,7 @@ typedef struct ucs_ledger_slot {
                                                    any */
     _Atomic(uint32_t) step_ns;                /**< a step of its helper takes,
                                                    mean */
-    _Atomic(uint32_t) load;                   /**< of its helper, millionths of
-                                                   a core */
-    _Atomic(uint32_t) spare[5];
+    _Atomic(uint32_t) spare[6];
     _Atomic(uint64_t) cpus[UCS_LEDGER_WORDS]; /**< bit 0: processor 0 */
 } ucs_ledger_slot_t;
 

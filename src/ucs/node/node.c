@@ -371,7 +371,6 @@ static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
     node->ram         = ucs_min(node->ram, UCS_LEDGER_RISE - 1);
     node->place.runs  = 1;
     node->place.cpu   = UCS_PLACE_ANY;
-    node->busy_read   = (params->busy != NULL) ? params->busy : ucs_busy_read;
     node->opened      = node->now();
     node->changed     = node->opened;
     ucs_lock_init(&node->lock);
@@ -446,8 +445,6 @@ static void ucs_node_get_place(ucs_node_h node, ucs_node_figures_t *figures)
                           (node->place.runs ? 0 : now - node->changed);
     figures->cpu        = node->place.cpu;
     figures->idle_cores = node->place.idle_cores;
-    figures->wanted     = node->place.wanted;
-    figures->processors = node->place.processors;
     pthread_mutex_unlock(&node->turn_lock);
 }
 

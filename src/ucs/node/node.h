@@ -39,7 +39,6 @@ typedef struct ucs_node_params {
     uint64_t             patience_ns; /**< for one answer; 0: default */
     ucs_place_policy_t     policy;
     uint64_t             (*now)(void); /**< monotonic, nanoseconds */
-    ucs_busy_read_func_t busy;        /**< NULL: the system is asked */
 } ucs_node_params_t;
 
 /** What a helper has done since its last turn. */
@@ -66,9 +65,6 @@ typedef struct ucs_node_figures {
     ucs_place_why_t  why;
     uint64_t         since_ns;    /**< after it entered the ledger */
     uint64_t         rest_ns;     /**< that the helper stood down in all */
-    uint64_t         wanted;      /**< by all ranks, millionths of a core, at
-                                       last */
-    unsigned         processors;  /**< of all ranks and helpers */
     ucs_place_policy_t policy;
 } ucs_node_figures_t;
 

@@ -90,17 +90,12 @@ struct ucs_node {
      * taken under it */
     pthread_mutex_t      turn_lock;
     ucs_place_t          place;
-    unsigned             load;                   /* of the helper while it
-                                                    ran */
     uint64_t             load_since;             /* ns, and since then: */
     ucs_node_work_t      work;
-    uint64_t             rest_until;             /* ns */
     uint64_t             rests;
     uint64_t             rest_ns;                /* of those that are over */
     uint64_t             changed;                /* ns, when it began to run or
                                                     rest */
-    ucs_busy_read_func_t busy_read;
-    ucs_busy_t           busy[UCS_LEDGER_SLOTS];
     unsigned             next_check;             /* slot */
     ucs_place_rank_t     view[UCS_LEDGER_SLOTS];
 };

@@ -7,16 +7,11 @@
 
 #include <string.h>
 
-/* The share of a core that a helper takes is measured over this long */
+/* What a step takes is measured over this long */
 #define UCS_NODE_LOAD_NS UINT64_C(1000000000)
-
-/* A helper that took too much tries again after this long: phases pass */
-#define UCS_NODE_REST_NS UINT64_C(10000000000)
 
 /* What others write is bounded: no step takes a second */
 #define UCS_NODE_STEP_MAX_NS 1000000000
-
-#define UCS_NODE_MILLION 1000000
 
 
 static void ucs_node_read(ucs_node_h node, unsigned i, ucs_place_rank_t *rank)
@@ -27,15 +22,11 @@ static void ucs_node_read(ucs_node_h node, unsigned i, ucs_place_rank_t *rank)
 
     rank->slot    = i;
     rank->cores   = ucs_min(ucs_load_relaxed(&slot->cores), UCS_LEDGER_CPUS);
-    rank->wants   = ucs_busy_wants(&node->busy[i],
-                                   ucs_load_relaxed(&node->ledger->owner[i]),
-                                   rank->cores);
     rank->demand  = ucs_ledger_demand(node->ledger, i, node->ram);
     rank->state   = ucs_load_relaxed(&slot->state);
     rank->cpu     = (cpu <= UCS_LEDGER_CPUS) ? (int)cpu - 1 : UCS_PLACE_ANY;
     rank->step_ns = ucs_min(ucs_load_relaxed(&slot->step_ns),
                             UCS_NODE_STEP_MAX_NS);
-    rank->load    = ucs_min(ucs_load_relaxed(&slot->load), UCS_NODE_MILLION);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
         rank->cpus.__bits[word] = ucs_load_relaxed(&slot->cpus[word]);
     }
@@ -58,45 +49,37 @@ static unsigned ucs_node_read_all(ucs_node_h node, unsigned *self_p)
     return count;
 }
 
-/* How long a step takes, and how much of a core all of them */
+/* How long a step takes. The dead are found as often. */
 static void ucs_node_measure(ucs_node_h node, uint64_t now,
                              const ucs_node_work_t *work)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
-    uint64_t elapsed        = now - node->load_since;
 
     node->work.cpu_ns += work->cpu_ns;
     node->work.steps  += work->steps;
-    if ((node->load_since != 0) && (elapsed < UCS_NODE_LOAD_NS)) {
+    if ((node->load_since != 0) &&
+        (now - node->load_since < UCS_NODE_LOAD_NS)) {
         return;
     }
 
     if ((node->load_since != 0) && node->place.runs &&
         (node->work.steps > 0)) {
-        node->load = node->work.cpu_ns / (elapsed / UCS_NODE_MILLION);
         ucs_store_relaxed(&slot->step_ns,
                           (uint32_t)(node->work.cpu_ns / node->work.steps));
-        ucs_store_relaxed(&slot->load, node->load);
     }
+    (void)ucs_ledger_reap(node->ledger);
     node->load_since  = now;
     node->work.cpu_ns = 0;
     node->work.steps  = 0;
 }
 
-/* The load of a helper that rests says nothing, so under auto it tries again
- * after a while; with a core of its own at once */
-static void ucs_node_settle(ucs_node_h node, uint64_t now, ucs_place_t *place)
+static void
+ucs_node_settle(ucs_node_h node, uint64_t now, const ucs_place_t *place)
 {
     if (node->place.runs != place->runs) {
         node->rest_ns += node->place.runs ? 0 : now - node->changed;
         node->rests   += node->place.runs;
         node->changed  = now;
-    }
-
-    if (node->place.runs && !place->runs) {
-        node->rest_until = now + UCS_NODE_REST_NS;
-    } else if (!place->runs && (now >= node->rest_until)) {
-        node->load = 0;
     }
 }
 
@@ -108,34 +91,6 @@ static void ucs_node_publish(ucs_node_h node, const ucs_place_t *place)
     ucs_lock(&node->lock);
     ucs_node_set_state(node, UCS_LEDGER_RUNS, place->runs);
     ucs_unlock(&node->lock);
-}
-
-/* What each rank wants of the processors; one that is new, from one turn to the
- * next, for until then it counts with all its cores. The dead are found here as
- * well: one that is not buried yet, or whose number is another's, would be
- * counted. */
-static void ucs_node_observe(ucs_node_h node, uint64_t now)
-{
-    ucs_ledger_t *ledger = node->ledger;
-    ucs_busy_count_t count;
-    uint64_t owner;
-    unsigned cores, i;
-    pid_t pid;
-
-    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        owner = ucs_load_relaxed(&ledger->owner[i]);
-        if ((owner == 0) ||
-            ucs_busy_is_known(&node->busy[i], owner, now, UCS_NODE_LOAD_NS)) {
-            continue;
-        }
-        cores = ucs_min(ucs_load_relaxed(&ledger->slots[i].cores),
-                        UCS_LEDGER_CPUS);
-        pid   = ucs_ledger_pid(owner);
-        if ((pid == 0) || !node->busy_read(pid, &count) ||
-            ucs_busy_note(&node->busy[i], owner, now, &count, cores)) {
-            (void)ucs_ledger_reap_slot(ledger, i);
-        }
-    }
 }
 
 /* What another process may have written over, or taken away because it could
@@ -170,10 +125,8 @@ int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_node_work_t *work,
 
     pthread_mutex_lock(&node->turn_lock);
     has_slot = ucs_node_mend(node);
-    ucs_node_observe(node, now);
     ucs_node_measure(node, now, work);
-    count                 = ucs_node_read_all(node, &self);
-    node->view[self].load = node->load;
+    count = ucs_node_read_all(node, &self);
     ucs_place_decide(node->view, count, self, node->policy, topology, place);
     ucs_node_settle(node, now, place);
     ucs_node_publish(node, place);

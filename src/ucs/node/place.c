@@ -13,30 +13,18 @@ _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
 #define UCS_PLACE_INCUMBENT 4 /* a quarter more */
 
 const char *ucs_place_policy_names[] = {
+        [UCS_PLACE_POLICY_IDLE]         = "idle",
         [UCS_PLACE_POLICY_CONSERVATIVE] = "conservative",
         [UCS_PLACE_POLICY_AGGRESSIVE]   = "aggressive",
-        [UCS_PLACE_POLICY_IDLE]         = "idle",
-        [UCS_PLACE_POLICY_AUTO]         = "auto",
         [UCS_PLACE_POLICY_LAST]         = NULL};
 
 const char *ucs_place_reasons[] = {
         [UCS_PLACE_UNASKED] = "no registration needed it yet",
+        [UCS_PLACE_SPARE]   = "it takes what processor time nobody wants",
         [UCS_PLACE_IDLE]    = "a core is idle",
-        [UCS_PLACE_LIGHT]   = "it takes little of the ranks' cores",
         [UCS_PLACE_ALL]     = "the policy lets every rank have one",
-        [UCS_PLACE_WAITS]   = "its rank does the work while it waits",
-        [UCS_PLACE_NO_CORE] = "no core is idle",
-        [UCS_PLACE_HEAVY]   = "it took more than a tenth of a core and none "
-                              "is idle",
-        [UCS_PLACE_CROWDED] = "the ranks of the node want more processor "
-                              "time than there is"};
+        [UCS_PLACE_NO_CORE] = "no core is idle"};
 
-
-/* For the moment: when it comes back, all decide again */
-static int ucs_place_is_absent(const ucs_place_rank_t *rank)
-{
-    return rank->wants < UCS_PLACE_ABSENT;
-}
 
 /* @return Nonzero if some ranks are not bound, so that nobody can tell which
  *         cores are idle, only how many */
@@ -49,9 +37,6 @@ static int ucs_place_idle(const ucs_place_rank_t *ranks, unsigned count,
 
     place->idle = *allowed;
     for (i = 0; i < count; ++i) {
-        if (ucs_place_is_absent(&ranks[i])) {
-            continue;
-        }
         if (!(ranks[i].state & UCS_LEDGER_BOUND)) {
             floating += ranks[i].cores;
             continue;
@@ -87,8 +72,7 @@ static unsigned ucs_place_position(const ucs_place_rank_t *ranks,
 
     for (i = 0; i < count; ++i) {
         weight = ucs_place_weight(&ranks[i]);
-        position += (i != self) && !ucs_place_is_absent(&ranks[i]) &&
-                    (ranks[i].state & UCS_LEDGER_LISTENS) &&
+        position += (i != self) && (ranks[i].state & UCS_LEDGER_LISTENS) &&
                     ((weight > own) ||
                      ((weight == own) && (ranks[i].slot < ranks[self].slot)));
     }
@@ -131,48 +115,15 @@ static void ucs_place_sharing(const ucs_place_rank_t *ranks, unsigned count,
     }
 }
 
-/* Ranks that want more than there is wait for each other as it is, those that
- * spin for a whole time slice; where a helper wakes one of them loses its
- * place, and all wait. How many ranks there are says nothing: they may
- * sleep. */
-static int ucs_place_is_crowded(const ucs_place_rank_t *ranks, unsigned count,
-                                const cpu_set_t *allowed, ucs_place_t *place)
+static ucs_place_why_t
+ucs_place_why(ucs_place_policy_t policy, int has_idle)
 {
-    cpu_set_t cpus = *allowed;
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        place->wanted += ranks[i].wants;
-        CPU_OR(&cpus, &cpus, &ranks[i].cpus);
+    if (policy == UCS_PLACE_POLICY_IDLE) {
+        return UCS_PLACE_SPARE;
     }
-    place->processors = CPU_COUNT(&cpus);
-    return place->wanted >
-           (uint64_t)place->processors * UCS_BUSY_CORE + UCS_PLACE_CROWD;
-}
-
-static ucs_place_why_t ucs_place_why(const ucs_place_rank_t *self,
-                                     ucs_place_policy_t policy, int has_idle,
-                                     int is_crowded, int hears_waits)
-{
-    if (hears_waits && (policy == UCS_PLACE_POLICY_IDLE)) {
-        return UCS_PLACE_WAITS;
-    }
-    if (has_idle) {
-        return UCS_PLACE_IDLE;
-    }
-
-    switch (policy) {
-    case UCS_PLACE_POLICY_AGGRESSIVE:
-        return UCS_PLACE_ALL;
-    case UCS_PLACE_POLICY_IDLE:
-    case UCS_PLACE_POLICY_AUTO:
-        return hears_waits                       ? UCS_PLACE_WAITS :
-               is_crowded                        ? UCS_PLACE_CROWDED :
-               (self->load > UCS_PLACE_LOAD_MAX) ? UCS_PLACE_HEAVY :
-                                                   UCS_PLACE_LIGHT;
-    default:
-        return UCS_PLACE_NO_CORE;
-    }
+    return has_idle                                 ? UCS_PLACE_IDLE :
+           (policy == UCS_PLACE_POLICY_AGGRESSIVE) ? UCS_PLACE_ALL :
+                                                      UCS_PLACE_NO_CORE;
 }
 
 void ucs_place_decide(const ucs_place_rank_t *ranks, unsigned count,
@@ -181,21 +132,15 @@ void ucs_place_decide(const ucs_place_rank_t *ranks, unsigned count,
 {
     const cpu_set_t *allowed = &topology->allowed;
     unsigned position        = ucs_place_position(ranks, count, self);
-    int is_floating, is_crowded;
+    int is_floating;
 
     memset(place, 0, sizeof(*place));
     place->cpu  = UCS_PLACE_ANY;
     is_floating = ucs_place_idle(ranks, count, allowed, place);
-    is_crowded  = ucs_place_is_crowded(ranks, count, allowed, place);
-    place->why  = ucs_place_why(&ranks[self], policy,
-                                position < place->idle_cores, is_crowded,
-                                topology->hears_waits);
+    place->why  = ucs_place_why(policy, position < place->idle_cores);
     place->runs = place->why < UCS_PLACE_NO_CORE;
-    if (place->why == UCS_PLACE_WAITS) {
-        place->patience_ns = is_crowded ? UCS_PLACE_CROWDED_PATIENCE_NS :
-                                          UCS_PLACE_PATIENCE_NS;
-    }
-    if (!place->runs || is_floating || (place->idle_cores == 0)) {
+    if (!place->runs || (place->why == UCS_PLACE_SPARE) || is_floating ||
+        (place->idle_cores == 0)) {
         return;
     }
 

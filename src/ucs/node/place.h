@@ -4,7 +4,6 @@
 #ifndef UCS_NODE_PLACE_H_
 #define UCS_NODE_PLACE_H_
 
-#include "busy.h"
 #include "ledger.h"
 
 #include <sched.h>
@@ -21,46 +20,20 @@ BEGIN_C_DECLS
 
 /** The ranks that have a helper when there are fewer idle cores than ranks. */
 typedef enum ucs_place_policy {
-    UCS_PLACE_POLICY_AUTO,         /**< as conservative; all others as idle,
-                                        or if their helper hardly runs */
+    UCS_PLACE_POLICY_IDLE,         /**< all; they take only processor time that
+                                        nobody wants */
     UCS_PLACE_POLICY_CONSERVATIVE, /**< one rank for each idle core: those that
                                         need the most memory */
     UCS_PLACE_POLICY_AGGRESSIVE,   /**< all; helpers share cores */
-    UCS_PLACE_POLICY_IDLE,         /**< all, while they wait; as auto where
-                                        that is not heard */
     UCS_PLACE_POLICY_LAST
 } ucs_place_policy_t;
 
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
 extern const char *ucs_place_policy_names[];
 
-/** What a helper may take of a core under auto where none is idle,
- *  millionths. */
-#define UCS_PLACE_LOAD_MAX 100000
-
-/** What the ranks want beyond the processors that there are before helpers rest
- *  for it, millionths of a core. Half a core: so it is as with whole ranks, one
- *  that spins is too many, and what is left of a rank that mostly sleeps, or of
- *  the helpers themselves, is none. */
-#define UCS_PLACE_CROWD (UCS_BUSY_CORE / 2)
-
-/** A rank that wants less than this is stopped, asleep or at its end, and is
- *  as if it were not there, millionths of a core. The turns of a helper and a
- *  timer of an MPI library take less. */
-#define UCS_PLACE_ABSENT (UCS_BUSY_CORE / 100)
-
 /** Cost of a switch from one helper to another, nanoseconds; on the dear side
  *  of what is measured on present processors. */
 #define UCS_PLACE_SWITCH_NS 5000
-
-/** For how long a helper leaves its steps to a rank that takes them while it
- *  waits, ns. A rank that took none for as long as a time slice computes. */
-#define UCS_PLACE_PATIENCE_NS UINT64_C(5000000)
-
-/** The same where the ranks want more than there is, ns: one that waits may have
- *  lost its core for some slices, and a helper that wakes takes one from
- *  another rank for a slice. */
-#define UCS_PLACE_CROWDED_PATIENCE_NS UINT64_C(20000000)
 
 /** Nowhere in particular. */
 #define UCS_PLACE_ANY (-1)
@@ -71,23 +44,18 @@ typedef struct ucs_place_rank {
     unsigned   slot;
     unsigned   state;  /**< UCS_LEDGER_xx */
     unsigned   cores;  /**< that its application uses */
-    uint64_t   wants;  /**< as by @ref ucs_busy_wants */
     int        cpu;    /**< of its helper, or UCS_PLACE_ANY */
     uint64_t   step_ns;
-    unsigned   load;   /**< millionths of a core */
     cpu_set_t cpus;   /**< that its application is bound to */
 } ucs_place_rank_t;
 
 /** Why a helper runs, or why not. */
 typedef enum ucs_place_why {
     UCS_PLACE_UNASKED, /**< nothing had to be decided yet */
+    UCS_PLACE_SPARE,   /**< runs: where and while nobody wants a core */
     UCS_PLACE_IDLE,    /**< runs: a core is idle */
-    UCS_PLACE_LIGHT,   /**< runs: it takes little */
     UCS_PLACE_ALL,     /**< runs: the policy lets all of them */
-    UCS_PLACE_WAITS,   /**< runs: its rank takes its steps while it waits */
-    UCS_PLACE_NO_CORE, /**< rests: no core is idle */
-    UCS_PLACE_HEAVY,   /**< rests: it took much, and no core is idle */
-    UCS_PLACE_CROWDED  /**< rests: the ranks want more than there is */
+    UCS_PLACE_NO_CORE  /**< rests: no core is idle */
 } ucs_place_why_t;
 
 /** Each of them in words, for the report. */
@@ -97,16 +65,12 @@ extern const char *ucs_place_reasons[];
 typedef struct ucs_place {
     int             runs;       /**< its helper makes registrations */
     ucs_place_why_t why;
-    uint64_t        wanted;     /**< by all ranks, millionths of a core */
-    unsigned        processors; /**< of all ranks and helpers */
     int             cpu;        /**< its own core, or UCS_PLACE_ANY */
     uint64_t        shared_ns;  /**< until other helpers on that core have all
                                      had their turn: the paper's
                                      n * (t_slice + t_cs) */
     unsigned        idle_cores; /**< of the node */
     cpu_set_t       idle;       /**< processors that no rank is bound to */
-    uint64_t        patience_ns; /**< for which the helper leaves its steps to a
-                                      rank that took one; 0: for none */
 } ucs_place_t;
 
 /** What this process can know of the node's processors. */
@@ -114,13 +78,11 @@ typedef struct ucs_place_topology {
     cpu_set_t allowed;                    /**< the helper may run on these */
     uint8_t   distances[UCS_LEDGER_CPUS]; /**< from the device, any unit; 0:
                                                near */
-    int       hears_waits;                /**< the rank takes steps while it
-                                               waits */
 } ucs_place_topology_t;
 
 
 /**
- * Decide for one rank. What ranks that are absent are bound to is idle.
+ * Decide for one rank.
  *
  * @param [in]  ranks     All of them.
  * @param [in]  self      Index of the one that asks.

@@ -14,7 +14,7 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
      * gone by then */
     double dropped = course->drops         ? 0 :
                      (course->hold_ns > 0) ? course->hold_ns :
-                                             price->react_ns;
+                                             price->late_ns;
     double due     = course->due_ns;
     double begin   = due - price->register_ns;
     double missed  = 1 - price->saved;
@@ -32,10 +32,8 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
 
     cost = dropped / price->rent_ns;
     if (due < 0) {
-        return cost + (course->drops ? price->drop_work : price->end_work) +
-               missed;
+        return cost + (course->drops ? price->drop_work : 0) + missed;
     }
-    cost += price->work;
     if (gap_ns <= begin) {
         return cost + missed;
     }

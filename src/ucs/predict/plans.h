@@ -30,11 +30,10 @@
  * So for each call site of a buffer, whatever the program does,
  *
  *     cost <= 1.125 * rent + 2 + one gap
- *          <= 1.125 * (2 + end work) * offline keep-or-drop + 2 + one gap
+ *          <= 2.25 * offline keep-or-drop + 2 + one gap
  *
- * where end work is what a deregistration takes of the helper (price.h), 0 on a
- * core that nobody else wants; beside what the helper's delays cost. One gap is
- * 3 + work where its plan held for the rent time at most.
+ * beside what the helper's delays cost. One gap is 3 where its plan held for the
+ * rent time at most.
  *
  * Costs are in missed uses.
  */

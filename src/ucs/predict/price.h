@@ -31,24 +31,21 @@ typedef struct ucs_predict_price {
                              begin a registration, its wake-up included */
     double react_ns;    /**< after a use has ended, or something else happened,
                              the helper knows of it */
-    double work;        /**< missed uses that it costs when the helper
-                             deregisters and registers once: 0 on a core that
-                             nobody else wants */
+    double late_ns;     /**< the same in the mean: what is not to be held is held
+                             for so long */
     double saved;       /**< of a missed use, where the use was announced: so
                              much less a use costs that a plan would have
                              missed; 0: it was not */
-    double end_work;    /**< as @a work, where it deregisters and has nothing to
-                             register */
     double drop_work;   /**< where the thread that ends a use deregisters before
                              it goes on */
 } ucs_predict_price_t;
 
 
 /** @return Nonzero if what is not to be held is better deregistered by the
- *          thread that ends its use than by the helper. */
+ *          thread that ends its use than held until the helper comes. */
 static inline int ucs_predict_price_drops(const ucs_predict_price_t *price)
 {
-    return price->drop_work < price->end_work;
+    return price->drop_work < price->late_ns / price->rent_ns;
 }
 
 

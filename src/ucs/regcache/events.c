@@ -28,8 +28,7 @@ ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address, size_t length,
     uintptr_t end   = (length > UINTPTR_MAX - address) ?
                               UINTPTR_MAX :
                               ucs_regcache_page_up(cache, address + length);
-    int is_called   = ucs_regcache_forget_range(cache, start, end, now) &&
-                    ucs_regcache_reclaim_calls(cache, now);
+    int is_called   = ucs_regcache_forget_range(cache, start, end, now);
 
     if (fate == UCS_REGCACHE_FATE_GOING) {
         ucs_extents_remove(&cache->memory.still, start, end);

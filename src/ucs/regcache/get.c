@@ -3,7 +3,6 @@
  */
 #include "account.h"
 #include "ceiling/ceiling.h"
-#include "charge.h"
 #include "index.h"
 #include "known_memory.h"
 #include "regcache_int.h"

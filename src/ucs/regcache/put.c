@@ -3,7 +3,6 @@
  */
 #include "account.h"
 #include "ceiling/ceiling.h"
-#include "charge.h"
 #include "index.h"
 #include "regcache_int.h"
 #include "release.h"
@@ -18,8 +17,7 @@
 #include <stdlib.h>
 
 /* The helper comes soon enough by itself, or else not at all: what is told it
- * may wait, for a new buffer is rented. Where ranks want all cores a helper
- * that is woken takes one from the partner, in the middle of the message.
+ * may wait, for a new buffer is rented. A wake-up is a system call.
  *
  * seq_cst [R-DUE]: with those in the helper's step. Either it sees that there
  * is something to learn, or its time is seen here. Of two that tell at once the
@@ -34,18 +32,6 @@ static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
     ucs_store_seq_cst(&cache->plan.patience, before); /* [R-DUE] */
     due    = ucs_load_seq_cst(&cache->plan.next_due); /* [R-DUE] */
     return due > now + patience;
-}
-
-/* The pages are as much work, whichever thread does it; the rest is what is
- * compared. A wait deregisters for nothing, and a use if it is much
- * (reclaim_max). */
-int ucs_regcache_reclaim_calls(ucs_regcache_h cache, uint64_t now)
-{
-    return !ucs_regcache_plan_is_used(cache) ||
-           (ucs_predict_cost_estimate(&cache->cost.dereg, 1) >=
-            ucs_load_relaxed(&cache->plan.coming)) ||
-           ucs_regcache_comes_late(cache, now,
-                                   ucs_load_relaxed(&cache->plan.rarely));
 }
 
 /* What the helper registered itself it looks after by itself; a use that it did
@@ -63,9 +49,8 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
     if (ucs_likely(!wake)) {
         return;
     }
-    patience = ucs_load_relaxed((wake == UCS_REGCACHE_WAKE_RARELY) ?
-                                        &cache->plan.rarely :
-                                        &cache->plan.leisure);
+    patience = (wake == UCS_REGCACHE_WAKE_RARELY) ? cache->tuning.patrol_ns :
+                                                    cache->tuning.leisure_ns;
     if ((wake == UCS_REGCACHE_WAKE_NOW) ||
         ucs_regcache_comes_late(cache, use->end_ns, patience)) {
         cache->env.wake(cache->env.arg);
@@ -106,20 +91,19 @@ static void ucs_regcache_lose(ucs_regcache_h cache, uint64_t since)
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
     uint64_t since = ucs_regcache_now(cache);
-    int is_mine, is_called;
+    int is_mine;
 
     ucs_regcache_lock(cache);
     /* Completions run in the thread that asked for them or a fellow of it,
      * never in the helper, if that can be had */
     is_mine = (region->invalidate != NULL) || !ucs_regcache_needs_helper(cache);
     ucs_regcache_region_reclaim(cache, region);
-    is_called = !is_mine && ucs_regcache_reclaim_calls(cache, since);
     ucs_regcache_unlock(cache);
 
     if (is_mine) {
         ucs_regcache_reclaim(cache);
         ucs_regcache_lose(cache, since);
-    } else if (is_called) {
+    } else {
         cache->env.wake(cache->env.arg);
     }
 }

@@ -184,17 +184,6 @@ typedef struct ucs_regcache_env {
     /** How a hit may read the same time without a call; zeroed: it may not. */
     ucs_clock_view_t clock;
 
-    /** Processor time that the helper has used so far, nanoseconds;
-     *  called in a step; 0 in one by another thread. NULL: a step costs
-     *  nothing that the cache should save. */
-    uint64_t     (*spent)(void *arg);
-
-    /** Share of its processor time, 0 to 1, that others wanted at the time,
-     *  smoothed; called by the helper once a step, so it looks at the system
-     *  rarely; below 0: not known yet. NULL: none, as where each helper has a
-     *  core of its own. */
-    double       (*busy)(void *arg);
-
     /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
     void         (*wake)(void *arg);
 
@@ -461,23 +450,18 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
                                 size_t length);
 
 
-/** What an idle step may take. */
-typedef struct ucs_regcache_spare {
-    uint64_t ns;       /**< by the lower domain's calls: for so long the caller
-                            has waited already */
-    int      is_alone; /**< the helper does not come while there are idle
-                            steps: they deregister as well */
-} ucs_regcache_spare_t;
-
 /**
  * A step by a thread that has nothing else to do, in place of the helper's: like
- * @ref ucs_regcache_step, by one thread at a time with it. What is dearer than
- * @a spare says is left to the helper, or to a later idle step.
+ * @ref ucs_regcache_step, by one thread at a time with it.
+ *
+ * @param [in] spare_ns  By the lower domain's calls: for so long the caller has
+ *                       waited already. What is dearer is left to the helper, or
+ *                       to a later idle step.
  *
  * @return Likewise; @a now if something was left.
  */
 uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
-                                const ucs_regcache_spare_t *spare);
+                                uint64_t spare_ns);
 
 
 /** @return Nonzero if the latest idle step registered or deregistered, left that,

@@ -6,7 +6,6 @@
 
 #include "account.h"
 #include "ceiling/ceiling.h"
-#include "charge.h"
 #include "index.h"
 #include "known_memory.h"
 #include "ceiling/lru.h"
@@ -40,7 +39,6 @@
  *   ceiling/evict.c  which idle region goes when others need what it pins
  *   ceiling/soft.c   what idle regions may add to the peak
  *   rest.c           a helper that stands down
- *   charge.c         what the helper takes from others
  *   deregister.c     lower domain, reclaiming
  *   reserve.c        what is allocated ahead, outside of the lock
  *   inspect.c        kinds of memory: may a registration outlive its use?
@@ -59,7 +57,6 @@
  *   request.h           what a use asks for and what it has lost
  *   register.h          register.c, cover/coalesce.c
  *   ceiling/ceiling.h   admit.c, evict.c, soft.c
- *   charge.h            charge.c
  *   release.h           put.c, deregister.c
  *   known_memory.h      inspect.c, cover/cover.c
  *   store.h             reserve.c
@@ -146,7 +143,6 @@ struct ucs_regcache {
     ucs_regcache_soft_t    soft;
     _Atomic(int)           pressed;   /* a use found something used up */
 
-    ucs_regcache_charge_t  charge;
     ucs_regcache_plan_t    plan;
     ucs_regcache_tuning_t  tuning;
 };

@@ -61,17 +61,6 @@ void ucs_regcache_deregister_all(ucs_regcache_h cache);
 
 /* --- put.c --- */
 
-/**
- * Is the helper to be woken for what is on the reclaim list? Not where its coming
- * takes more from ranks than a deregistration, and it comes by itself some time.
- * Under the lock; the caller wakes it after that.
- *
- * @param [in] now  ns.
- *
- * @return Nonzero if it is.
- */
-int ucs_regcache_reclaim_calls(ucs_regcache_h cache, uint64_t now);
-
 /** Give up a reference on a live region, and do what its last user has to
  *  do. */
 void ucs_regcache_region_put(ucs_regcache_h cache,

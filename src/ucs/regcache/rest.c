@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "charge.h"
 #include "index.h"
 #include "regcache_int.h"
 #include "release.h"
@@ -19,7 +18,6 @@ void ucs_regcache_rest(ucs_regcache_h cache)
 
 void ucs_regcache_rested(ucs_regcache_h cache)
 {
-    ucs_regcache_charge(cache);
     ucs_regcache_reclaim(cache);
 }
 

@@ -108,7 +108,6 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
 
     stats->uses = stats->on_time + stats->late + stats->missed + stats->cold;
     stats->in_use_peak_bytes = ucs_load_relaxed(&cache->use.peak);
-    stats->helper_lost_ns    = ucs_load_relaxed(&cache->charge.lost_ns);
     stats->heard             = ucs_load_relaxed(&cache->plan.heard);
     stats->announced         = ucs_load_relaxed(&cache->plan.announced);
     stats->announced_on_time = ucs_load_relaxed(&cache->plan.announced_on_time);

@@ -55,8 +55,6 @@ typedef struct ucs_regcache_stats {
                                                   deregistered */
     ucs_regcache_why_t   why;                /**< adds up to lost_ns, and to
                                                   pinned_byte_ns */
-    uint64_t             helper_lost_ns;     /**< processor time of the helper
-                                                  that others wanted */
     uint64_t             soft_ceiling_bytes; /**< what idle registrations may
                                                   fill at most, in the end; 0:
                                                   the policy has none */

@@ -144,8 +144,7 @@ UCS_TUNING(uint64_t, lateness_ns, 100000, "ns",
 UCS_TUNING(uint64_t, patrol_ns, 100000000, "ns",
            "between two looks in any case while anything is registered, for "
            "uses may have been lost: twice as long each time that there was "
-           "none, and as long as makes a look cheap on cores that ranks want; "
-           "and until what is in use for longer than it would be "
+           "none; and until what is in use for longer than it would be "
            "waited for is looked at again",
            "double: predict +1 (+34), rent +1 (+31)")
 
@@ -161,21 +160,17 @@ UCS_TUNING(double, miss_weight, 1, "times",
            "half: predict +12 (+57), rent +12 (+90); double: predict +7 (+56), "
            "rent +5 (+43)")
 UCS_TUNING(double, step_ns, 10000, "ns",
-           "of the processor that a step of the helper takes, before that is "
-           "measured",
+           "of the processor that a step of the helper takes",
            "half: predict 0 (+4), paper 0 (+6); double: predict 0 (-7), paper "
            "0 (-3)")
-UCS_TUNING(double, step_memory, 16, "steps",
-           "over which what one takes is smoothed",
-           "below 1 %")
-UCS_TUNING(double, idle_price, 0.01, "of its time",
-           "that the helper's work costs the application on a core that nobody "
-           "else wants",
+UCS_TUNING(double, look_ns, 100, "ns",
+           "of a rank's time that a look for the end of a use is worth, though "
+           "it takes none: a hundredth of the step",
            "half: predict 0 (-3), paper 0 (+5); double: predict 0 (-6), paper "
            "0 (-3)")
-UCS_TUNING(double, learn_rest, 100, "steps",
+UCS_TUNING(double, learn_rest_ns, 1e6, "ns",
            "that the helper rests before it looks for uses only to learn from "
-           "them: its share of a core, 1 %",
+           "them: it does not fight hits for cache lines",
            "below 1 %")
 UCS_TUNING(double, look_rest, 10, "steps",
            "that the helper rests between two looks for an end at least, however "

@@ -5,13 +5,12 @@
 #  define _GNU_SOURCE /* RUSAGE_THREAD */
 #endif
 #include "thread.h"
-#include "futex.h"
 #include "log.h"
+#include "scout.h"
 #include "spawn.h"
 
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
-#include <ucs/sys/math.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,26 +22,6 @@
 
 #define UCS_STACK_SIZE (512ul << 10)
 
-/* Where the kernel cannot wait for two words (before 5.16) the bell is looked
- * at this often */
-#define UCS_BELL_NS 5000000ul
-
-/* Times its patience after which the thread takes a step of its own although
- * others take them, for some work is the thread's alone, such as the node's. Half:
- * twice as many switches while ranks wait. Double: where waits end that have
- * lasted for as long, it may be late by 0.16 s, or 0.64 s on crowded cores. */
-#define UCS_THREAD_OWN 16u
-
-/* What a wake-up and the thread tell each other, in one word */
-enum {
-    UCS_THREAD_AWAKE,    /* runs a step, or is about to */
-    UCS_THREAD_NOTIFIED, /* must run one more step */
-    UCS_THREAD_STIRRED,  /* must look again when it is to come */
-    UCS_THREAD_ASLEEP,   /* waits on the word */
-    UCS_THREAD_DOZING    /* likewise, for its patience at most: others take its
-                            steps meanwhile, and a wake-up can wait */
-};
-
 typedef enum ucs_thread_life {
     UCS_THREAD_NEW,
     UCS_THREAD_RUNNING,
@@ -50,23 +29,16 @@ typedef enum ucs_thread_life {
 } ucs_thread_life_t;
 
 struct ucs_thread {
-    _Atomic(uint32_t) word;
+    ucs_scout_h       scout;
     _Atomic(uint32_t) *bell;  /* NULL: none */
-    int               no_waitv;
     _Atomic(int)      stop;
     ucs_step_func_t   step;
     void              *arg;
     /* Protects a step; taken by the thread with nothing held, and by fork
      * before the cache's own locks */
     pthread_mutex_t   step_lock;
-    /* Under that lock, nanoseconds */
-    uint64_t          next;       /* until then no step is due */
-    uint64_t          patience;   /* 0: it leaves its steps to nobody */
-    uint64_t          left_until; /* until then it leaves them to others */
-    uint64_t          left_since; /* others have taken them without a gap */
-    uint64_t          own_at;     /* then it takes one of its own in any case */
-    uint64_t          armed;      /* until then it sleeps unless it is woken */
-    int               is_called;  /* a wake-up that no step has served */
+    /* Under that lock */
+    uint64_t          next;       /* ns: until then no step is due */
     uint32_t          bell_seen;
     /* Protects what follows; nothing else is taken while it is held but
      * what pthread_create() takes */
@@ -82,81 +54,7 @@ static __thread int ucs_thread_self_is_helper;
 
 void ucs_thread_wake(ucs_thread_h thread)
 {
-    /* release [R-WAKE]: pairs with the acquire in ucs_thread_main(): what was
-     * queued before is seen by the step that follows. One that dozes will see
-     * it, too, when its time is over. */
-    if (ucs_swap_acq_rel(&thread->word, UCS_THREAD_NOTIFIED) ==
-        UCS_THREAD_ASLEEP) {
-        ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
-    }
-}
-
-/* It is to come sooner than it said. Not if it has been woken, or dozes: then
- * it looks by itself. */
-static void ucs_thread_stir(ucs_thread_h thread)
-{
-    uint32_t word = ucs_load_relaxed(&thread->word);
-
-    while ((word == UCS_THREAD_AWAKE) || (word == UCS_THREAD_ASLEEP)) {
-        /* release [R-WAKE]: pairs with the acquire in ucs_thread_main() */
-        if (ucs_cas_acq_rel(&thread->word, &word, UCS_THREAD_STIRRED)) {
-            if (word == UCS_THREAD_ASLEEP) {
-                ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
-            }
-            return;
-        }
-    }
-}
-
-/* @return Zero if the kernel cannot */
-static int ucs_thread_wait_both(ucs_thread_h thread, uint32_t word,
-                                uint32_t bell, uint64_t left)
-{
-    const ucs_futex_word_t words[] = {
-        {&thread->word, word, UCS_FUTEX_PRIVATE},
-        {thread->bell, bell, UCS_FUTEX_SHARED}
-    };
-
-    return ucs_futex_wait_both(words, left);
-}
-
-static void ucs_thread_wait(ucs_thread_h thread, uint32_t word, uint32_t bell,
-                            uint64_t left)
-{
-    if (thread->bell != NULL) {
-        if (!thread->no_waitv) {
-            if (ucs_thread_wait_both(thread, word, bell, left)) {
-                return;
-            }
-            thread->no_waitv = 1;
-        }
-        left = (left < UCS_BELL_NS) ? left : UCS_BELL_NS;
-    }
-
-    ucs_futex_wait(&thread->word, word, left, UCS_FUTEX_PRIVATE);
-}
-
-/* @a bell was read before the step: a change since keeps the thread awake */
-static void ucs_thread_sleep(ucs_thread_h thread, uint32_t word, uint64_t until,
-                             uint32_t bell)
-{
-    uint32_t awake = UCS_THREAD_AWAKE;
-    uint64_t now;
-
-    now = ucs_clock_now();
-    if (until <= now) {
-        return;
-    }
-
-    /* acquire [R-WAKE]: pairs with the release in ucs_thread_wake(); fails if
-     * a wake-up came since the step began, whose queue entry that step may
-     * have missed */
-    if (!ucs_cas_acq_rel(&thread->word, &awake, word)) {
-        return;
-    }
-
-    ucs_thread_wait(thread, word, bell,
-                    (until == UINT64_MAX) ? until : until - now);
+    ucs_scout_wake(thread->scout);
 }
 
 int ucs_thread_is_helper(void)
@@ -172,55 +70,18 @@ uint64_t ucs_thread_spent(void)
     return ns;
 }
 
-/* Others take its steps. To look whether they still do costs two switches, so it
- * looks after as long as they have come: steps that have come for so long go on
- * (the bound of ski rental), and if they do not, the thread is late for no longer
- * than it was spared. */
-static uint64_t ucs_thread_doze(const struct ucs_thread *thread, uint64_t now)
-{
-    uint64_t until = now + (now - ucs_min(now, thread->left_since));
-
-    return ucs_min(ucs_max(until, thread->left_until), thread->own_at);
-}
-
-/* Stirred, or at a time that others have put off since, it has nothing to do but
- * to sleep until another: a step would come in the midst of what a rank waits
- * for, on cores that ranks want. */
-static int ucs_thread_is_due(const struct ucs_thread *thread, uint64_t now)
-{
-    return thread->is_called || (now >= thread->next);
-}
-
-/* Under the step's lock: a step if one is due, unless others take them. A wake-up
- * that came before one of theirs is served by it; any other one by a step of its
- * own, as soon as it finds that they have not come for its patience, or at the
- * time of its own.
- *
- * @return How it sleeps, until thread->armed. */
-static uint32_t
+/* Under the step's lock: a step, if one is due. @return When the next one is,
+ * ns. */
+static uint64_t
 ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
 {
     uint64_t now = ucs_clock_now();
-    uint64_t until;
 
-    thread->is_called |= is_called;
-    if ((ucs_thread_is_due(thread, now) &&
-         (now >= ucs_min(thread->left_until, thread->own_at))) ||
-        (bell != thread->bell_seen)) {
-        thread->is_called = 0;
+    if (is_called || (now >= thread->next) || (bell != thread->bell_seen)) {
         thread->bell_seen = bell;
         thread->next      = thread->step(thread->arg, now);
-        thread->own_at    = now + UCS_THREAD_OWN * thread->patience;
     }
-
-    until = ucs_thread_doze(thread, now);
-    if ((now < thread->left_until) &&
-        (thread->is_called || (thread->next <= until))) {
-        thread->armed = until;
-        return UCS_THREAD_DOZING;
-    }
-    thread->armed = thread->next;
-    return UCS_THREAD_ASLEEP;
+    return thread->next;
 }
 
 static uint64_t ucs_thread_count_switches(void)
@@ -235,8 +96,6 @@ static void *ucs_thread_main(void *arg)
 {
     ucs_thread_h thread = arg;
     uint32_t bell       = 0;
-    uint32_t word;
-    uint64_t until;
     int is_called;
 
     ucs_thread_self_is_helper = 1;
@@ -245,11 +104,9 @@ static void *ucs_thread_main(void *arg)
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
 
     for (;;) {
-        /* acquire [R-WAKE]: pairs with the release in ucs_thread_wake(). A
-         * request to stop comes before its wake-up, so it is looked at after
-         * this */
-        is_called = (ucs_swap_acq_rel(&thread->word, UCS_THREAD_AWAKE) ==
-                     UCS_THREAD_NOTIFIED);
+        is_called = ucs_scout_await(thread->scout, thread->bell,
+                                    thread->bell_seen);
+        /* relaxed: a request to stop comes before what ends the wait */
         if (ucs_load_relaxed(&thread->stop)) {
             break;
         }
@@ -259,12 +116,10 @@ static void *ucs_thread_main(void *arg)
             bell = ucs_load_relaxed(thread->bell);
         }
         pthread_mutex_lock(&thread->step_lock);
-        word  = ucs_thread_turn(thread, is_called, bell);
-        until = thread->armed;
+        ucs_scout_done(thread->scout,
+                       ucs_thread_turn(thread, is_called, bell));
         pthread_mutex_unlock(&thread->step_lock);
-
         ucs_clock_refine();
-        ucs_thread_sleep(thread, word, until, bell);
     }
 
     thread->cpu_ns   = ucs_thread_spent();
@@ -275,54 +130,41 @@ static void *ucs_thread_main(void *arg)
 
 int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
 {
-    uint64_t next, now;
-    int is_sooner;
+    uint64_t next;
 
     if (pthread_mutex_trylock(&thread->step_lock) != 0) {
         return 0;
     }
-    thread->is_called = 0;
-    next              = step(arg, ucs_clock_now());
-    if (thread->patience != 0) {
-        now = ucs_clock_now();
-        if (now >= thread->left_until) {
-            thread->left_since = now; /* the first for a while */
-        }
-        thread->left_until = now + thread->patience;
-        thread->next       = next;
-        is_sooner = (ucs_max(next, thread->left_until) < thread->armed);
-    } else {
-        is_sooner    = (next < thread->next);
-        thread->next = is_sooner ? next : thread->next;
+    ucs_scout_serve(thread->scout);
+    next = step(arg, ucs_clock_now());
+    if (next < thread->next) {
+        thread->next = next;
+        ucs_scout_advance(thread->scout, next);
     }
     pthread_mutex_unlock(&thread->step_lock);
-    if (is_sooner) {
-        ucs_thread_stir(thread);
-    }
     return 1;
 }
 
-void ucs_thread_set_patience(ucs_thread_h thread, uint64_t ns)
-{
-    thread->patience   = ns;
-    thread->left_until = (ns != 0) ? thread->left_until : 0;
-}
-
-ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
+ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
                                ucs_thread_h *thread_p)
 {
     ucs_thread_h thread;
+    ucs_status_t status;
 
     thread = calloc(1, sizeof(*thread));
     if (thread == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
-    thread->step  = step;
-    thread->arg   = arg;
-    thread->next  = UINT64_MAX;
-    thread->armed = UINT64_MAX;
-    thread->is_called = 1; /* by its start */
+    status = ucs_scout_create(is_idle, &thread->scout);
+    if (status != UCS_OK) {
+        free(thread);
+        return status;
+    }
+
+    thread->step = step;
+    thread->arg  = arg;
+    thread->next = UINT64_MAX;
     pthread_mutex_init(&thread->step_lock, NULL);
     pthread_mutex_init(&thread->life_lock, NULL);
     *thread_p = thread;
@@ -332,6 +174,7 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
 void ucs_thread_destroy(ucs_thread_h thread)
 {
     ucs_thread_stop(thread);
+    ucs_scout_destroy(thread->scout);
     pthread_mutex_destroy(&thread->life_lock);
     pthread_mutex_destroy(&thread->step_lock);
     free(thread);
@@ -352,8 +195,10 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread)
         goto out;
     }
 
+    ucs_scout_start(thread->scout);
     ret = ucs_spawn(&thread->spawned, UCS_STACK_SIZE, ucs_thread_main, thread);
     if (ret != 0) {
+        ucs_scout_stop(thread->scout);
         thread->life = UCS_THREAD_STOPPED;
         ucs_helper_warn("the system refuses a helper thread: %s; registrations "
                         "are kept as without the helper",
@@ -381,25 +226,11 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
     pthread_mutex_lock(&thread->life_lock);
     if ((thread->life == UCS_THREAD_RUNNING) &&
         (pthread_setaffinity_np(thread->spawned.id, sizeof(*cpus), cpus) == 0)) {
+        ucs_scout_bind(thread->scout, cpus);
         status = UCS_OK;
     }
     pthread_mutex_unlock(&thread->life_lock);
     return status;
-}
-
-void ucs_thread_set_batch(ucs_thread_h thread)
-{
-    struct sched_param param;
-    int policy;
-
-    pthread_mutex_lock(&thread->life_lock);
-    if ((thread->life == UCS_THREAD_RUNNING) &&
-        (pthread_getschedparam(thread->spawned.id, &policy, &param) == 0) &&
-        (policy == SCHED_OTHER)) {
-        /* Where that fails it is as before: nothing is wrong */
-        (void)pthread_setschedparam(thread->spawned.id, SCHED_BATCH, &param);
-    }
-    pthread_mutex_unlock(&thread->life_lock);
 }
 
 void ucs_thread_stop(ucs_thread_h thread)
@@ -407,9 +238,7 @@ void ucs_thread_stop(ucs_thread_h thread)
     pthread_mutex_lock(&thread->life_lock);
     if (thread->life == UCS_THREAD_RUNNING) {
         ucs_store_relaxed(&thread->stop, 1);
-        ucs_thread_wake(thread);
-        /* Also one that dozes */
-        ucs_futex_wake(&thread->word, 1, UCS_FUTEX_PRIVATE);
+        ucs_scout_stop(thread->scout);
         (void)ucs_spawn_join(&thread->spawned);
     }
     thread->life = UCS_THREAD_STOPPED;
@@ -437,6 +266,7 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     } else if (pthread_getcpuclockid(thread->spawned.id, &clock) == 0) {
         (void)ucs_clock_read(clock, &cpu_ns);
     }
+    cpu_ns += ucs_scout_cpu_ns(thread->scout);
     pthread_mutex_unlock(&thread->life_lock);
     return cpu_ns;
 }
@@ -446,7 +276,9 @@ uint64_t ucs_thread_switches(ucs_thread_h thread)
     uint64_t switches;
 
     pthread_mutex_lock(&thread->life_lock);
-    switches = (thread->life == UCS_THREAD_STOPPED) ? thread->switches : 0;
+    switches = (thread->life == UCS_THREAD_STOPPED) ?
+                       thread->switches + ucs_scout_switches(thread->scout) :
+                       0;
     pthread_mutex_unlock(&thread->life_lock);
     return switches;
 }

@@ -16,7 +16,8 @@
  * The helper thread: runs a step function whenever its time has come or
  * somebody has woken it, and sleeps on a futex otherwise. It never spins, has
  * all signals blocked, is named "ucx-helper", and asks the kernel for timers
- * without slack.
+ * without slack. If so wanted its steps take only processor time that nobody
+ * else wants (scout.h).
  */
 
 BEGIN_C_DECLS
@@ -38,11 +39,13 @@ typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
  *
  * @param [in]  step      What it runs; only one step at a time.
  * @param [in]  arg       Passed to @a step.
+ * @param [in]  is_idle   It steps only where a core has nothing else to do; but
+ *                        for its bell, and for what is overdue for a second.
  * @param [out] thread_p  Owned by the caller.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
  */
-ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg,
+ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
                                ucs_thread_h *thread_p);
 
 
@@ -81,12 +84,6 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread);
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 
 
-/** Have the running thread take no core from one that runs when it is woken: it
- *  comes where a core is free, or in its turn. For work that is in no hurry. One
- *  that was given a scheduling policy by the user keeps it. */
-void ucs_thread_set_batch(ucs_thread_h thread);
-
-
 /** Make the thread run a step soon. Wait-free, does not allocate; a system
  *  call only if the thread is asleep. From any thread. */
 void ucs_thread_wake(ucs_thread_h thread);
@@ -98,25 +95,11 @@ void ucs_thread_wake(ucs_thread_h thread);
  * not run, but must not be being destroyed.
  *
  * @param [in] step  What is run in place of the thread's own step. The thread
- *                   is woken if this is due before the thread would come. To
- *                   one that has patience this counts as a step of its own: it
- *                   must return all that the thread is to come for.
+ *                   comes if this is due before the thread would come.
  *
  * @return Nonzero if a step was taken.
  */
 int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg);
-
-
-/**
- * Have the thread leave its steps to those that others take, for as long as the
- * latest of them is younger than @a ns: it sleeps although something is due or it
- * was woken, and comes when none came for so long. A bell it always answers.
- *
- * @param [in] ns  0: it takes its steps itself, as at first.
- *
- * From a step.
- */
-void ucs_thread_set_patience(ucs_thread_h thread, uint64_t ns);
 
 
 /** Let the step in progress end and join the thread. Idempotent; not from a
@@ -128,7 +111,8 @@ void ucs_thread_stop(ucs_thread_h thread);
 int ucs_thread_is_running(ucs_thread_h thread);
 
 
-/** @return Nanoseconds of processor time, kept after the thread is joined. */
+/** @return Nanoseconds of processor time, its scout's included, kept after the
+ *          thread is joined. */
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 
 

@@ -434,7 +434,6 @@ TEST_F(test_sim, a_rank_that_waits_is_its_own_helper)
     EXPECT_EQ(0u, thread.stats.announced);
 
     m_params.helper              = SIM_HELPER_IDLE;
-    m_params.process.patience_ns = 5000000;
     sim_result_t idle            = run_program();
     EXPECT_GT(idle.idle_steps, 30u);
     EXPECT_EQ(thread.stats.uses, idle.stats.uses);
@@ -461,7 +460,6 @@ TEST_F(test_sim, patterns_are_closed_with_idle_steps)
 {
     m_params.helper              = SIM_HELPER_IDLE;
     m_params.process.policy      = UCS_REGCACHE_POLICY_PREDICT;
-    m_params.process.patience_ns = 5000000;
     m_params.iterations          = 3;
     m_params.noise               = 0.05;
     for (const char *name : {"ft", "cg", "mg", "is", "lu", "sp", "amg"}) {
@@ -480,7 +478,6 @@ TEST_F(test_sim, deadlock_is_told_with_idle_steps)
 {
     m_params.helper              = SIM_HELPER_IDLE;
     m_params.process.policy      = UCS_REGCACHE_POLICY_PREDICT;
-    m_params.process.patience_ns = 5000000;
     s_program.assign(2, {});
     for (uint32_t rank = 0; rank < 2; ++rank) {
         s_program[rank] = {message(SIM_OP_RECV, 1 - rank, 1 << 20), wait(),

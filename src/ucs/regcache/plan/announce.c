@@ -649,11 +649,11 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
     announced = &cache->plan.hearing->announced;
     for (i = announced->first; i != announced->next; ++i) {
         of = ucs_regcache_announced_at(announced, i);
-        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && of->is_worth &&
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
             ucs_regcache_announced_is_clear(cache, of)) {
             next = ucs_min(next, of->due);
         } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
-            next = ucs_min(next, ucs_predict_sat_add(of->until, of->patience));
+            next = ucs_min(next, of->until);
         }
     }
     return next;

@@ -68,9 +68,6 @@ typedef struct ucs_regcache_announcement {
                                                   missed use */
     uint64_t                       takes;      /* ns, registering it */
     uint64_t                       late;       /* ns, that the helper may be */
-    uint64_t                       patience;   /* ns, after `until`, that giving
-                                                  it up may wait for it */
-    int                            is_worth;   /* its coming, to register it */
     size_t                         bytes;      /* that it pins; READY */
     uintptr_t                      start;
     uintptr_t                      end;

@@ -84,25 +84,6 @@ ucs_regcache_announced_plan(ucs_regcache_announced_t *announced,
                          UCS_REGCACHE_ANNOUNCED_PASSED;
 }
 
-/* What the helper's coming costs may be more than a missed use. Idle steps
- * register it in any case. */
-static void
-ucs_regcache_announced_worth(ucs_regcache_h cache,
-                             ucs_regcache_announcement_t *announcement)
-{
-    double missed = announcement->takes * cache->tuning.miss_weight;
-    double price  = ucs_regcache_price_helper(cache);
-    double comes  = price * cache->charge.step_ns;
-
-    announcement->is_worth = !cache->plan.ops->minds_price ||
-                             (comes + price * announcement->takes < missed);
-    announcement->patience = cache->plan.ops->minds_price ?
-                                     ucs_predict_sat_ceil(
-                                             comes / missed *
-                                             announcement->rent) :
-                                     0;
-}
-
 void ucs_regcache_announced_price(ucs_regcache_h cache,
                                   ucs_regcache_announcement_t *announcement)
 {
@@ -126,5 +107,4 @@ void ucs_regcache_announced_price(ucs_regcache_h cache,
                                      bytes,
                                      announcement->takes *
                                              cache->tuning.miss_weight);
-    ucs_regcache_announced_worth(cache, announcement);
 }

@@ -60,8 +60,7 @@ static void ucs_regcache_await_end(ucs_regcache_h cache,
     }
 }
 
-/* Is there time to do without the registration until it is due, and does that
- * save more than the helper's work takes? */
+/* Is there time to do without the registration until it is due? */
 static int ucs_regcache_await_is_far(ucs_regcache_h cache,
                                      ucs_regcache_region_t *region,
                                      uint64_t due_ns, uint64_t now,
@@ -75,9 +74,7 @@ static int ucs_regcache_await_is_far(ucs_regcache_h cache,
     }
     busy = ucs_predict_sat_add(ucs_predict_deregister_cost(&price->terms),
                                ucs_predict_register_cost(&price->terms));
-    return (due_ns > now + busy) &&
-           ((double)(due_ns - now - busy) >
-            price->buffer.work * price->buffer.rent_ns);
+    return due_ns > now + busy;
 }
 
 static void ucs_regcache_await_due(ucs_regcache_h cache,

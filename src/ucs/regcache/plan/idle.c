@@ -12,14 +12,12 @@
 /* So that a wait is at worst twice as long for what is done in it: an idle step
  * takes no longer than the rank has waited already, for waits that have lasted
  * go on (the bound of ski rental). In short ones nothing dear is begun. */
-void ucs_regcache_idle_begin(ucs_regcache_h cache,
-                             const ucs_regcache_spare_t *spare)
+void ucs_regcache_idle_begin(ucs_regcache_h cache, uint64_t spare_ns)
 {
     ucs_regcache_idling_t *idling = &cache->plan.idling;
 
-    idling->budget   = ucs_min(ucs_max(spare->ns, cache->tuning.idle_work_ns),
+    idling->budget   = ucs_min(ucs_max(spare_ns, cache->tuning.idle_work_ns),
                                UINT64_MAX - 1);
-    idling->is_alone = spare->is_alone;
     idling->is_short = 0;
     idling->is_used  = 0;
 }
@@ -69,17 +67,15 @@ int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)
     return 0;
 }
 
-/* Where the helper does not come meanwhile: as soon after the use as it would,
- * if there is time. If there is not, the helper is not called for it: what is
- * left has a time of its own. */
+/* As soon after the use as the helper would, if there is time. If there is not,
+ * the helper is not called for it: what is left has a time of its own. */
 static int ucs_regcache_idle_drops(ucs_regcache_h cache,
                                    ucs_regcache_region_t *region)
 {
     ucs_predict_terms_t terms;
 
     ucs_regcache_terms(cache, region, &terms);
-    return cache->plan.idling.is_alone &&
-           (ucs_load_relaxed(&region->last_use) + terms.wakeup_ns <=
+    return (ucs_load_relaxed(&region->last_use) + terms.wakeup_ns <=
             ucs_regcache_now(cache)) &&
            ucs_regcache_idle_spend(&cache->plan.idling, terms.deregister_ns);
 }
@@ -120,11 +116,11 @@ int ucs_regcache_idle_leaves(ucs_regcache_h cache,
     if (idling->count == UCS_REGCACHE_LEFT) {
         return 0;
     }
-    /* A later idle step does it for nothing */
     idling->due = ucs_min(
             idling->due,
             ucs_predict_sat_add(ucs_load_relaxed(&region->last_use),
-                                ucs_regcache_price_patience(cache, region)));
+                                ucs_max(cache->plan.lateness,
+                                        cache->plan.shared)));
     idling->left[idling->count].region     = region;
     idling->left[idling->count].generation = ucs_regcache_region_gen(region);
     ++idling->count;

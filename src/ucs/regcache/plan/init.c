@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/own_memory.h>
 
@@ -15,17 +14,12 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 
     plan->ops      = ucs_regcache_policy_get(params->policy);
     ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
-    ucs_store_relaxed(&plan->leisure, cache->tuning.leisure_ns);
-    ucs_store_relaxed(&plan->rarely, cache->tuning.patrol_ns);
-    /* Until it is known who wants its cores nobody calls it for what may wait */
-    ucs_store_relaxed(&plan->coming,
-                      (cache->env.busy != NULL) ? UINT64_MAX : 0);
     plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
     plan->idling.due = UCS_REGCACHE_TIME_NEVER;
     plan->lateness = cache->tuning.lateness_ns;
+    plan->late_ns  = cache->tuning.lateness_ns;
     plan->queue_length    = params->dq_length;
-    cache->charge.step_ns = cache->tuning.step_ns;
     if (!ucs_regcache_plan_is_used(cache)) {
         return UCS_OK;
     }

@@ -87,8 +87,6 @@ typedef struct ucs_regcache_hearing {
 /** What an idle step may do, and what it left. */
 typedef struct ucs_regcache_idling {
     uint64_t              budget;   /* ns; UINT64_MAX: this is the helper's */
-    int                   is_alone; /* the helper does not come meanwhile */
-    int                   was_alone; /* and was kept from it: it is not late */
     int                   is_short; /* something was left undone */
     int                   is_used;  /* or done, that takes time, or learned */
     uint64_t              registered; /* uses that registered, until the latest
@@ -113,16 +111,10 @@ typedef struct ucs_regcache_plan {
     _Atomic(uint64_t)               next_due;  /* ns, when the helper comes by
                                                   itself, as the latest step
                                                   said that sets it */
-    _Atomic(uint64_t)               leisure;   /* ns, in which it is to hear of
-                                                  a use that is not pressing */
-    _Atomic(uint64_t)               rarely;    /* ns, likewise, after which
-                                                  there is nothing but to
-                                                  learn */
-    _Atomic(uint64_t)               coming;    /* ns that its coming takes from
-                                                  ranks */
     _Atomic(uint64_t)               patience;  /* ns, in which it is to hear of
                                                   one that came; 0: none did */
-    uint64_t                        lateness;  /* ns, smoothed, of steps */
+    uint64_t                        lateness;  /* ns, of steps: rises fast */
+    double                          late_ns;   /* the mean */
     uint64_t                        shared;    /* ns, until the core is free */
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        drained;   /* uses, since the last step */
@@ -322,8 +314,7 @@ int ucs_regcache_announced_is_ready(ucs_regcache_h cache);
 /* --- idle.c --- */
 
 /** An idle step begins. */
-void ucs_regcache_idle_begin(ucs_regcache_h cache,
-                             const ucs_regcache_spare_t *spare);
+void ucs_regcache_idle_begin(ucs_regcache_h cache, uint64_t spare_ns);
 
 /** An idle step is over. */
 void ucs_regcache_idle_end(ucs_regcache_h cache);

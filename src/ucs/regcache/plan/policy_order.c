@@ -263,12 +263,9 @@ static uint64_t ucs_regcache_order_until(ucs_regcache_h cache,
                                          const ucs_regcache_rq_item_t *item,
                                          uint64_t now)
 {
-    uint64_t rest;
-
     if (item->list == UCS_REGCACHE_RQ_HELD) {
-        rest = ucs_min(ucs_regcache_price_rest(cache),
-                       cache->tuning.away_max_ns);
-        return ucs_predict_sat_add(now, ucs_max(item->hold, rest));
+        return ucs_predict_sat_add(now, ucs_max(item->hold,
+                                                cache->tuning.patrol_ns));
     }
     return (item->until > now) ? item->until : now + cache->tuning.patrol_ns;
 }

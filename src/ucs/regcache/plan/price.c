@@ -3,7 +3,6 @@
  */
 #include "price.h"
 
-#include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register.h>
 #include <ucs/regcache/valid.h>
@@ -13,22 +12,11 @@
 
 #include <math.h>
 
-/* Looks at what is not pressing take a sixteenth of what all memory is worth, on
- * cores that others want */
-#define UCS_REGCACHE_LOOK_SHARE 16
-
-/* What a nanosecond of the helper's costs the application. A core that nobody
- * else wants is not quite for nothing. */
-double ucs_regcache_price_helper(ucs_regcache_h cache)
-{
-    return ucs_max(cache->charge.busy, cache->tuning.idle_price);
-}
-
 void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                         ucs_regcache_price_t *price)
 {
     const ucs_predict_terms_t *terms = &price->terms;
-    double missed_ns, leave_bytes, bytes, work_ns, end_ns;
+    double missed_ns, leave_bytes, bytes;
 
     ucs_regcache_lock(cache);
     ucs_regcache_terms_locked(cache, region, &price->terms);
@@ -39,46 +27,17 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                 cache->tuning.miss_weight;
     ucs_regcache_unlock(cache);
 
-    end_ns    = terms->deregister_ns + cache->charge.step_ns;
-    work_ns   = terms->register_ns + cache->charge.step_ns + end_ns;
-
     price->buffer.rent_ns = ucs_max(
             ucs_predict_price_rent_ns(
                     cache->config.max_slowdown, leave_bytes, bytes, missed_ns),
             1);
     price->buffer.register_ns = ucs_predict_register_cost(terms);
     price->buffer.react_ns    = terms->wakeup_ns;
+    price->buffer.late_ns     = cache->plan.late_ns;
     price->buffer.saved       = 0;
-    price->buffer.work        = work_ns * ucs_regcache_price_helper(cache) /
-                         missed_ns;
-    price->buffer.end_work    = end_ns * ucs_regcache_price_helper(cache) /
-                             missed_ns;
     /* It is as much in the way as a registration */
     price->buffer.drop_work   = terms->deregister_ns *
                               cache->tuning.miss_weight / missed_ns;
-}
-
-uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
-                                     ucs_regcache_region_t *region)
-{
-    ucs_regcache_price_t price;
-
-    if (!cache->plan.ops->minds_price) {
-        return 0;
-    }
-    ucs_regcache_price(cache, region, &price);
-    return ucs_predict_sat_ceil(price.buffer.end_work * price.buffer.rent_ns);
-}
-
-uint64_t ucs_regcache_price_rest(ucs_regcache_h cache)
-{
-    if (!cache->plan.ops->minds_price) {
-        return 0;
-    }
-    return ucs_predict_sat_ceil(cache->charge.step_ns *
-                                ucs_regcache_price_helper(cache) *
-                                UCS_REGCACHE_LOOK_SHARE /
-                                cache->config.max_slowdown);
 }
 
 uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
@@ -97,11 +56,7 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
             continue; /* nothing is registered for it */
         }
         if (item->use_end > now) {
-            next = ucs_min(next,
-                           ucs_predict_sat_add(
-                                   item->use_end,
-                                   ucs_regcache_price_patience(cache,
-                                                               item->region)));
+            next = ucs_min(next, item->use_end);
             continue;
         }
         /* Of this life or, for once, of the next: it may end meanwhile */
@@ -112,12 +67,11 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
     if (bytes == 0) {
         return next;
     }
-    late     = late / bytes + cache->charge.step_ns;
-    interval = sqrt(2 * cache->charge.step_ns *
-                    ucs_regcache_price_helper(cache) * late * leave_bytes /
+    late     = late / bytes + cache->tuning.step_ns;
+    interval = sqrt(2 * cache->tuning.look_ns * late * leave_bytes /
                     (cache->config.max_slowdown * bytes));
-    interval = ucs_max(interval, cache->charge.step_ns *
-                                         cache->tuning.look_rest);
+    interval = ucs_max(interval,
+                       cache->tuning.step_ns * cache->tuning.look_rest);
     interval = ucs_min(interval, (double)cache->tuning.patrol_ns);
     return ucs_min(next, now + (uint64_t)interval + 1);
 }

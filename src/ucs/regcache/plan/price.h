@@ -14,7 +14,7 @@
  * @file price.h
  *
  * What a region's registration is worth now: the cost model, what would be left
- * pinned, and how busy the helper's core is, as the predictor wants them.
+ * pinned, as the predictor wants them.
  */
 
 BEGIN_C_DECLS
@@ -30,34 +30,11 @@ typedef struct ucs_regcache_price {
 void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
                         ucs_regcache_price_t *price);
 
-/** @return What a nanosecond of the helper's costs the application, 0 to 1. */
-double ucs_regcache_price_helper(ucs_regcache_h cache);
-
-/**
- * For how long may what is not to be held any more wait for the helper? A step
- * that is taken for something else may deregister it meanwhile; by then holding
- * it has cost as much as the helper's coming, which is ski rental once more.
- * Takes the index lock.
- *
- * @return ns; 0 under policies that do not mind the price.
- */
-uint64_t ucs_regcache_price_patience(ucs_regcache_h cache,
-                                     ucs_regcache_region_t *region);
-
-/**
- * For how long does the helper rest before it looks at what is not pressing?
- * So that its looks take, of cores that others want, a small part of what all
- * memory is worth.
- *
- * @return ns; 0 under policies that do not mind the price.
- */
-uint64_t ucs_regcache_price_rest(ucs_regcache_h cache);
-
 /**
  * When is it time to look whether the uses have ended that are waited for? A
- * look costs the helper's time, and each moment without one holds what nobody
- * uses any more. The longer a use is late, the longer it may still be; with
- * looks after the square root of
+ * look is not quite for nothing (look_ns among the constants), and each moment
+ * without one holds what nobody uses any more. The longer a use is late, the
+ * longer it may still be; with looks after the square root of
  *
  *     2 * look * late / (lambda * bytes)
  *

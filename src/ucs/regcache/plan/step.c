@@ -3,7 +3,6 @@
  */
 #include "price.h"
 
-#include <ucs/regcache/charge.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/release.h>
 #include <ucs/regcache/valid.h>
@@ -68,24 +67,18 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
 }
 
 /* When the helper comes by itself, for those who call it only if that is too late
- * for them. An idle step beside which it does not come says it for the helper,
- * which will come then and no sooner; after any other one it comes when it was to.
+ * for them. An idle step says it for the helper.
  * @return That, or sooner for what came during the step and is counting on it. */
 static uint64_t
 ucs_regcache_step_due(ucs_regcache_h cache, uint64_t next, uint64_t now)
 {
-    int is_said = !ucs_regcache_is_idling(cache) || cache->plan.idling.is_alone;
     uint64_t patience;
 
-    if (is_said) {
-        ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
-    }
+    ucs_store_seq_cst(&cache->plan.next_due, next); /* [R-DUE] */
     patience = ucs_load_seq_cst(&cache->plan.patience); /* [R-DUE] */
     if (patience != 0) {
         next = ucs_min(next, now + patience);
-        if (is_said) {
-            ucs_store_relaxed(&cache->plan.next_due, next);
-        }
+        ucs_store_relaxed(&cache->plan.next_due, next);
     }
     return next;
 }
@@ -110,11 +103,7 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     ucs_regcache_step_learn(cache, batches, now);
     /* Not before what it woke up for is served: on time it would find it too
      * early, and sleep again */
-    if (!ucs_regcache_is_idling(cache) && !cache->plan.idling.was_alone) {
-        ucs_regcache_terms_late(cache, now);
-    }
-    cache->plan.idling.was_alone = ucs_regcache_is_idling(cache) &&
-                                   cache->plan.idling.is_alone;
+    ucs_regcache_terms_late(cache, now);
     ucs_regcache_sweep(cache, lost, ucs_regcache_now(cache));
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
         ucs_regcache_serve_expired(cache, list, ucs_regcache_now(cache));
@@ -130,48 +119,23 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     return ucs_regcache_step_due(cache, next, now);
 }
 
-/* How soon it is to hear of uses by themselves, and what coming sooner costs */
-static void ucs_regcache_step_rest(ucs_regcache_h cache)
-{
-    uint64_t rest = ucs_regcache_price_rest(cache);
-
-    if (cache->charge.is_known) {
-        ucs_store_relaxed(&cache->plan.coming,
-                          (uint64_t)(cache->charge.step_ns *
-                                     ucs_regcache_price_helper(cache)));
-    }
-
-    ucs_store_relaxed(&cache->plan.leisure,
-                      ucs_max(ucs_min(rest, cache->tuning.patrol_ns),
-                              cache->tuning.leisure_ns));
-    ucs_store_relaxed(&cache->plan.rarely,
-                      ucs_max(ucs_min(rest, cache->tuning.away_max_ns),
-                              cache->tuning.patrol_ns));
-}
-
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
     cache->plan.idling.budget = UINT64_MAX;
-    ucs_regcache_charge(cache);
-    ucs_regcache_step_rest(cache);
     if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_idle_take_up(cache);
     }
     return ucs_regcache_step_within(cache, now);
 }
 
-/* Its time is the application's own, which has no other use for it: it is not
- * charged, and says nothing of what a step of the helper takes */
 uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
-                                const ucs_regcache_spare_t *spare)
+                                uint64_t spare_ns)
 {
     uint64_t next;
 
     ucs_add_relaxed(&cache->plan.idle_steps, 1);
-    /* Unless the caller takes the helper's place, the helper's next time is as it
-     * was: it tells how late that is */
-    ucs_regcache_idle_begin(cache, spare);
-    if (spare->is_alone && ucs_regcache_plan_is_used(cache)) {
+    ucs_regcache_idle_begin(cache, spare_ns);
+    if (ucs_regcache_plan_is_used(cache)) {
         ucs_regcache_idle_take_up(cache);
     }
     next = ucs_regcache_step_within(cache, now);

@@ -6,6 +6,9 @@
 
 #include <ucs/sys/math.h>
 
+/* Steps over which the mean of what they are late is taken */
+#define UCS_REGCACHE_LATE_STEPS 16
+
 void ucs_regcache_terms_locked(ucs_regcache_h cache,
                                ucs_regcache_region_t *region,
                                ucs_predict_terms_t *terms)
@@ -33,14 +36,25 @@ void ucs_regcache_terms(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
 void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
 {
-    uint64_t due = ucs_load_relaxed(&cache->plan.next_due);
+    uint64_t due  = ucs_load_relaxed(&cache->plan.next_due);
+    double mean   = cache->plan.late_ns;
+    int64_t since = (now > due) ? ucs_min(now - due,
+                                          cache->tuning.away_max_ns) : 0;
     int64_t late;
 
-    if ((due == UCS_REGCACHE_TIME_NEVER) || (now < due)) {
+    /* That a rank finds something overdue says that the helper has not come; that
+     * it finds it in time says nothing of the helper */
+    if (ucs_regcache_is_idling(cache) && ((double)since < mean)) {
         return;
     }
-    late = ucs_min(now - due, cache->tuning.slice_ns);
-    late = late - (int64_t)cache->plan.lateness;
+    /* One that is woken before its time counts as in time: where all else is left
+     * to others it would never be measured again */
+    cache->plan.late_ns += ((double)since - mean) / UCS_REGCACHE_LATE_STEPS;
+    if (now < due) {
+        return;
+    }
+    late = ucs_min(since, (int64_t)cache->tuning.slice_ns) -
+           (int64_t)cache->plan.lateness;
     /* Up fast, down slowly: a missed deadline costs more than a page held */
     cache->plan.lateness += late / ((late > 0) ? 2 : 16);
 }

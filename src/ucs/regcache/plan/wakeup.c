@@ -19,13 +19,12 @@ static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t idle = (now > cache->plan.used_at) ? now - cache->plan.used_at : 0;
 
-    return ucs_max(ucs_load_relaxed(&cache->plan.rarely),
+    return ucs_max(cache->tuning.patrol_ns,
                    ucs_min(idle, cache->tuning.away_max_ns));
 }
 
 /* When the queue of uses is reckoned half full. Where uses come so fast that
- * this would take the helper more than its share of a core it learns from a
- * sample. */
+ * it would fight the hits for cache lines it learns from a sample. */
 static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
 {
     double elapsed = (double)(now - cache->plan.drained_at);
@@ -38,25 +37,16 @@ static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
         return UCS_REGCACHE_TIME_NEVER;
     }
     wait = elapsed * cache->plan.queue_length / (2 * uses);
-    wait = ucs_max(wait, cache->charge.step_ns * cache->tuning.learn_rest);
+    wait = ucs_max(wait, cache->tuning.learn_rest_ns);
     return now + (uint64_t)ucs_min(wait, (double)cache->tuning.away_max_ns);
 }
 
-/* What is to be given up may wait. Of the first only it is asked how long: it
- * is a rule of thumb for those behind it. */
 static uint64_t ucs_regcache_wakeup_expired(ucs_regcache_h cache,
                                             ucs_regcache_rq_list_t list)
 {
     ucs_regcache_rq_item_t *item = ucs_regcache_rq_first(&cache->plan.rq, list);
 
-    if (item == NULL) {
-        return UCS_REGCACHE_TIME_NEVER;
-    }
-    return (list == UCS_REGCACHE_RQ_WATCHED) ?
-                   item->time :
-                   ucs_predict_sat_add(
-                           item->time,
-                           ucs_regcache_price_patience(cache, item->region));
+    return (item == NULL) ? UCS_REGCACHE_TIME_NEVER : item->time;
 }
 
 uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
@@ -80,10 +70,9 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     next = ucs_regcache_price_look(cache, leave_bytes, now);
     if (cache->plan.drained > 0) {
         /* More will come, and is not to wake it */
-        next = ucs_min(next, now + ucs_load_relaxed(
-                                           cache->plan.is_pressing ?
-                                                   &cache->plan.leisure :
-                                                   &cache->plan.rarely));
+        next = ucs_min(next, now + (cache->plan.is_pressing ?
+                                            cache->tuning.leisure_ns :
+                                            cache->tuning.patrol_ns));
     }
     cache->plan.is_pressing = 0;
     if ((registered > 0) && ucs_regcache_wakeup_patrols(cache)) {

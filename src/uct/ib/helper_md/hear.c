@@ -184,8 +184,6 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
 {
     uct_helper_hear_idle_t *idle  = arg;
     uct_helper_md_t *md           = idle->md;
-    ucs_regcache_spare_t spare    = {.ns       = idle->spare_ns,
-                                     .is_alone = md->is_alone};
     uint64_t next, took;
 
     /* relaxed: the step's lock orders it */
@@ -193,23 +191,12 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
         return UCS_REGCACHE_TIME_NEVER;
     }
     uct_helper_hear_step(md);
-    next           = ucs_regcache_idle_step(md->cache, now, &spare);
+    next           = ucs_regcache_idle_step(md->cache, now, idle->spare_ns);
     took           = ucs_clock_now() - now;
     idle->spare_ns = (idle->spare_ns > took) ? idle->spare_ns - took : 0;
     idle->was_used = idle->was_used ||
                      ucs_regcache_idle_was_used(md->cache);
-    /* It is the thread that looks after the node and after itself */
-    return md->is_alone ? ucs_min(next, md->turn_at) : next;
-}
-
-int uct_helper_hear_has_waits(void)
-{
-    int has_waits;
-
-    pthread_mutex_lock(&uct_helper_hear_log.lock);
-    has_waits = (uct_helper_hear_log.drain != NULL);
-    pthread_mutex_unlock(&uct_helper_hear_log.lock);
-    return has_waits;
+    return next;
 }
 
 /* @return Nonzero if the lock has been taken: not where it is held, for an idle

@@ -89,8 +89,7 @@ void uct_helper_hear(const ucs_operation_t *operations, unsigned count);
  * One step of the caches of all open domains, by a thread that would wait
  * otherwise. It takes nothing upon itself that is dearer than the wait has
  * been, or than the cache's bound (`idle_work_ns` among its constants): that is
- * left to the helper thread, which is woken unless it leaves its steps to these
- * (@ref ucs_thread_set_patience).
+ * left to the helper thread, which is woken.
  *
  * Waits for nothing: where a step is under way, in whatever thread, or the
  * process is a forked child, nothing is done. Any thread but one that is inside
@@ -115,11 +114,6 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns);
  * @param [in] length   Bytes.
  */
 void uct_helper_posted(uintptr_t address, size_t length);
-
-
-/** @return Nonzero if something tells of threads that wait: there are idle
- *          steps if there are any such threads. */
-int uct_helper_hear_has_waits(void);
 
 
 /** A domain is open, with its cache and thread. Nothing is held. */

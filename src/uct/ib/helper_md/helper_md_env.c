@@ -112,26 +112,6 @@ static uint64_t uct_helper_env_now(void *arg)
     return ucs_clock_now();
 }
 
-static uint64_t uct_helper_env_spent(void *arg)
-{
-    (void)arg;
-    /* In an idle step the time is the program's, which had nothing to do */
-    return ucs_thread_is_helper() ? ucs_thread_spent() : 0;
-}
-
-static double uct_helper_env_busy(void *arg)
-{
-    uct_helper_md_t *md = arg;
-    uint64_t now        = ucs_clock_now();
-    ucs_busy_count_t count;
-
-    if (ucs_thread_is_helper() && ucs_taken_is_due(&md->taken, now) &&
-        ucs_busy_read(getpid(), &count)) {
-        ucs_taken_note(&md->taken, now, ucs_thread_spent(), &count);
-    }
-    return ucs_taken_share(&md->taken);
-}
-
 static void uct_helper_env_wake(void *arg)
 {
     uct_helper_md_t *md = arg;
@@ -319,8 +299,6 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .complete     = uct_helper_env_complete,
         .now          = uct_helper_env_now,
         .clock        = ucs_clock_view(),
-        .spent        = uct_helper_env_spent,
-        .busy         = uct_helper_env_busy,
         .wake         = uct_helper_env_wake,
         .wait         = uct_helper_env_wait,
         .listen       = uct_helper_env_listen,

@@ -6,7 +6,6 @@
 
 #include "helper_md.h"
 #include <ucs/node/cpus.h>
-#include <ucs/node/taken.h>
 #include <ucs/sys/process.h>
 #include "hands.h"
 #include <uct/ib/helper_md/device/device.h>
@@ -63,8 +62,6 @@ typedef struct uct_helper_md {
     uint64_t                 turn_cpu_ns;
     int                      bound_cpu;   /* plus one, 0: to none yet */
     _Atomic(int)             is_resting;
-    int                      is_alone;    /* idle steps go before its own */
-    ucs_taken_t              taken;       /* from the application */
     int                      watches;     /* the monitor was started */
     int                      pages;       /* registrations pin nothing */
     uct_helper_populated_t   populated;
@@ -152,6 +149,11 @@ int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
 /** Look how far the processors are, once the node is open. By a thread of the
  *  program's: libnuma allocates. */
 void uct_helper_md_look_around(uct_helper_md_t *md);
+
+
+/** @return Nonzero if the helper takes only processor time that nobody
+ *          wants. */
+int uct_helper_md_is_idle(const uct_helper_config_t *config);
 
 
 /** Have the helper serve the node, at each of its steps. @return When the next

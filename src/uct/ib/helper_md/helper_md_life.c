@@ -92,7 +92,8 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
     cpu_set_t cpus;
 
     /* With a ledger the helper looks for its place itself */
-    if ((md->node != NULL) && (md->config.cpu_mode == UCT_HELPER_CPU_AUTO)) {
+    if ((md->node != NULL) && (md->config.cpu_mode == UCT_HELPER_CPU_AUTO) &&
+        !uct_helper_md_is_idle(&md->config)) {
         return;
     }
 
@@ -130,11 +131,6 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     cancel = ucs_cancel_disable();
     status = ucs_thread_start(md->thread);
     if (status == UCS_OK) {
-        if (md->config.policy == UCS_REGCACHE_POLICY_OVERLAP) {
-            /* Woken at a post it would pin where the rank goes on, and the rank
-             * wait */
-            ucs_thread_set_batch(md->thread);
-        }
         if (md->is_planned) {
             uct_helper_md_bind(md);
             uct_helper_md_listen(md);
@@ -222,7 +218,8 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     uct_helper_md_init(md, uct_md, md_name, config, &attr);
-    status = ucs_thread_create(uct_helper_md_step, md, &md->thread);
+    status = ucs_thread_create(uct_helper_md_step, md,
+                               uct_helper_md_is_idle(config), &md->thread);
     if (status != UCS_OK) {
         goto err_free;
     }

@@ -24,6 +24,13 @@ static cpu_set_t *uct_helper_md_cpu_set(ucs_cpu_set_t *cpus)
     return (cpu_set_t*)cpus;
 }
 
+int uct_helper_md_is_idle(const uct_helper_config_t *config)
+{
+    return config->cpu_policy == UCS_PLACE_POLICY_IDLE;
+}
+
+/* Where the helper takes nothing from anybody, a processor that the application
+ * is bound to is as good as any other while it is idle */
 int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
 {
     cpu_set_t application;
@@ -34,7 +41,8 @@ int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
         return 1;
     case UCT_HELPER_CPU_AUTO:
         *cpus = *uct_helper_md_cpu_set(&md->local_cpus);
-        if ((sched_getaffinity(getpid(), sizeof(application), &application) ==
+        if (!uct_helper_md_is_idle(&md->config) &&
+            (sched_getaffinity(getpid(), sizeof(application), &application) ==
              0) && (CPU_COUNT(&application) == 1)) {
             CPU_AND(&application, &application, cpus);
             CPU_XOR(cpus, cpus, &application);
@@ -116,17 +124,16 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
     uint64_t cpu_ns = ucs_thread_spent();
     ucs_place_t place;
 
-    md->work.cpu_ns           = cpu_ns - md->turn_cpu_ns;
-    md->topology.hears_waits  = uct_helper_hear_has_waits();
+    md->work.cpu_ns = cpu_ns - md->turn_cpu_ns;
     if (ucs_node_turn(md->node, now, &md->work, &md->topology, &place)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
     }
     md->turn_cpu_ns = cpu_ns;
     md->work.steps  = 0;
-    uct_helper_md_move(md, &place);
-    md->is_alone = (place.patience_ns != 0);
-    ucs_thread_set_patience(md->thread, place.patience_ns);
+    if (!uct_helper_md_is_idle(&md->config)) {
+        uct_helper_md_move(md, &place);
+    }
     ucs_regcache_set_shared(md->cache, place.shared_ns);
     /* relaxed: written here alone */
     if (ucs_load_relaxed(&md->is_resting) == place.runs) {

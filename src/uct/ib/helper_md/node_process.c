@@ -67,7 +67,7 @@ ucs_node_h uct_helper_node_open(const uct_helper_config_t *config)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
     int is_needed = (config->node_max_pinned != SIZE_MAX) ||
-                    (config->cpu_policy != UCS_PLACE_POLICY_AUTO);
+                    (config->cpu_policy != UCS_PLACE_POLICY_IDLE);
     char error[UCT_HELPER_NODE_ERROR_MAX];
 
     pthread_mutex_lock(&uct_helper_node_process_lock);

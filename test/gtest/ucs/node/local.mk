@@ -4,11 +4,9 @@
 
 gtest_tests += \
 	ucs/node/node_fixture.h \
-	ucs/node/test_busy.cc \
 	ucs/node/test_hands.cc \
 	ucs/node/test_ledger.cc \
 	ucs/node/test_node.cc \
 	ucs/node/test_node_damage.cc \
 	ucs/node/test_node_processes.cc \
-	ucs/node/test_place.cc \
-	ucs/node/test_taken.cc
+	ucs/node/test_place.cc

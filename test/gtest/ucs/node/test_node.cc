@@ -220,35 +220,25 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_ledger_close(mapped);
 }
 
-/* A helper that takes too much rests for a while, under auto and without an
- * idle core */
-TEST_F(test_node, a_busy_helper_rests_and_tries_again)
+/* Under the paper's policy a helper rests while there is no core for it */
+TEST_F(test_node, a_helper_without_a_core_rests)
 {
-    static constexpr uint64_t S        = 1000000000;
-    auto one                           = rank(UINT64_MAX);
-    ucs_place_topology_t topology      = {};
-    ucs_node_work_t work                    = {S / 2, 10};
+    test_rank one(open(UINT64_MAX, 0, UCS_PLACE_POLICY_CONSERVATIVE));
+    ucs_place_topology_t topology = {};
+    ucs_node_work_t work          = {};
     ucs_place_t place;
-    uint64_t at = 1000 * S;
 
     CPU_SET(0, &topology.allowed);
-    ucs_node_set_cpus(one->node(), nullptr, 1);
-    ucs_node_listen(one->node(), 1);
-    ucs_node_turn(one->node(), at, &work, &topology, &place);
-    EXPECT_TRUE(place.runs) << "nothing is known yet";
-    at += 2 * S;
-    ucs_node_turn(one->node(), at, &work, &topology, &place);
-    EXPECT_FALSE(place.runs) << "a quarter of a core";
-    EXPECT_EQ(1u, one->figures().rests);
-    at += 9 * S;
-    work = {0, 0};
-    ucs_node_turn(one->node(), at, &work, &topology, &place);
+    ucs_node_set_cpus(one.node(), nullptr, 1);
+    ucs_node_listen(one.node(), 1);
+    ucs_node_turn(one.node(), now(), &work, &topology, &place);
     EXPECT_FALSE(place.runs);
-    at += 2 * S;
-    ucs_node_turn(one->node(), at, &work, &topology, &place);
-    ucs_node_turn(one->node(), at, &work, &topology, &place);
+    EXPECT_EQ(1u, one.figures().rests);
+    CPU_SET(1, &topology.allowed);
+    ucs_node_turn(one.node(), now(), &work, &topology, &place);
     EXPECT_TRUE(place.runs);
-    EXPECT_EQ(1u, one->figures().rests);
+    EXPECT_EQ(UCS_PLACE_IDLE, one.figures().why);
+    EXPECT_EQ(1u, one.figures().rests);
 }
 
 /*

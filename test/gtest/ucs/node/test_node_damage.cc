@@ -181,7 +181,7 @@ TEST_F(test_vandal, does_not_disturb_registrations)
             usleep(100); /* its pace; nothing waits for it */
         }
     }
-    for (auto policy : {UCS_PLACE_POLICY_AUTO, UCS_PLACE_POLICY_CONSERVATIVE}) {
+    for (auto policy : {UCS_PLACE_POLICY_IDLE, UCS_PLACE_POLICY_CONSERVATIVE}) {
         EXPECT_EQ(0, in_child([&] {
             log_capture capture;
             fake_lower lower;

@@ -76,7 +76,6 @@ protected:
         rank.slot   = m_ranks.size();
         rank.demand = demand;
         rank.cores  = 1;
-        rank.wants  = UCS_BUSY_CORE;
         rank.cpu    = UCS_PLACE_ANY;
         rank.state  = state;
         if (cpu >= 0) {
@@ -97,8 +96,7 @@ protected:
         if (place.cpu != UCS_PLACE_ANY) {
             EXPECT_TRUE(CPU_ISSET(place.cpu, &m_topology.allowed));
             for (auto &rank : m_ranks) {
-                EXPECT_FALSE((rank.wants >= UCS_PLACE_ABSENT) &&
-                             CPU_ISSET(place.cpu, &rank.cpus))
+                EXPECT_FALSE(CPU_ISSET(place.cpu, &rank.cpus))
                         << "a rank is bound to " << place.cpu;
             }
         }
@@ -173,114 +171,21 @@ TEST_F(test_place, without_an_idle_core)
     add(1, 200);
     EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_CONSERVATIVE));
     EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AGGRESSIVE));
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
-    m_ranks[1].load = UCS_PLACE_LOAD_MAX + 1;
-    EXPECT_EQ(std::vector<int>{0}, runners(UCS_PLACE_POLICY_AUTO));
-    /* With a core of its own it may take all of it */
-    set_cores(3);
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
+    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_IDLE));
 }
 
-/* A rank that waits has time for its helper's work, however many there are */
-TEST_F(test_place, where_waiting_is_heard_ranks_do_it_themselves)
+/* What takes nothing from anybody needs no place */
+TEST_F(test_place, idle_runs_anywhere)
 {
-    set_cores(2);
-    for (unsigned i = 0; i < 2; ++i) {
-        add(-1, 100);
-    }
-    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_PLACE_POLICY_AUTO).why);
-    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_PLACE_POLICY_IDLE).why);
-    EXPECT_EQ(0u, decide(0, UCS_PLACE_POLICY_IDLE).patience_ns);
-    m_topology.hears_waits = 1;
-    for (auto policy : {UCS_PLACE_POLICY_AUTO, UCS_PLACE_POLICY_IDLE}) {
-        auto place = decide(0, policy);
-        EXPECT_EQ(UCS_PLACE_WAITS, place.why);
+    for (unsigned cores : {1, 2, 8}) {
+        set_cores(cores);
+        add(0, 100);
+        auto place = decide(0, UCS_PLACE_POLICY_IDLE);
         EXPECT_TRUE(place.runs);
-        EXPECT_EQ(UCS_PLACE_PATIENCE_NS, place.patience_ns);
+        EXPECT_EQ(UCS_PLACE_SPARE, place.why);
+        EXPECT_EQ(UCS_PLACE_ANY, place.cpu);
+        EXPECT_EQ(0u, place.shared_ns);
     }
-    EXPECT_EQ(UCS_PLACE_ALL, decide(0, UCS_PLACE_POLICY_AGGRESSIVE).why);
-    EXPECT_EQ(UCS_PLACE_NO_CORE, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).why);
-
-    add(-1, 100);
-    EXPECT_EQ(UCS_PLACE_CROWDED_PATIENCE_NS,
-              decide(0, UCS_PLACE_POLICY_AUTO).patience_ns);
-    m_ranks[0].load = UCS_PLACE_LOAD_MAX + 1;
-    EXPECT_EQ(3u, runners(UCS_PLACE_POLICY_AUTO).size());
-}
-
-/* On a core of its own a helper disturbs nobody, unless the user says so */
-TEST_F(test_place, with_an_idle_core_only_idle_leaves_the_work_to_waits)
-{
-    set_cores(2);
-    add(0, 100);
-    m_topology.hears_waits = 1;
-    EXPECT_EQ(UCS_PLACE_IDLE, decide(0, UCS_PLACE_POLICY_AUTO).why);
-    EXPECT_EQ(0u, decide(0, UCS_PLACE_POLICY_AUTO).patience_ns);
-    EXPECT_EQ(UCS_PLACE_WAITS, decide(0, UCS_PLACE_POLICY_IDLE).why);
-}
-
-/* Ranks that wait for each other's time slices have no time for a helper */
-TEST_F(test_place, more_ranks_than_cores_have_no_helper_under_auto)
-{
-    set_cores(2);
-    add(-1, 100);
-    add(-1, 200);
-    EXPECT_EQ((std::vector<int>{0, 1}), runners(UCS_PLACE_POLICY_AUTO));
-    add(-1, 300);
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
-    EXPECT_EQ(3u, runners(UCS_PLACE_POLICY_AGGRESSIVE).size());
-    /* Bound to a core that the helpers may not use */
-    CPU_SET(2, &m_ranks[2].cpus);
-    m_ranks[2].state |= UCS_LEDGER_BOUND;
-    EXPECT_EQ(3u, runners(UCS_PLACE_POLICY_AUTO).size());
-    m_ranks[1].wants = 2 * UCS_BUSY_CORE; /* threads */
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
-}
-
-/* What they want counts, not how many they are */
-TEST_F(test_place, ranks_that_sleep_crowd_nobody)
-{
-    set_cores(2);
-    for (unsigned i = 0; i < 6; ++i) {
-        add(-1, 100);
-    }
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
-    for (unsigned i = 2; i < 6; ++i) {
-        m_ranks[i].wants = UCS_BUSY_CORE / 10;
-    }
-    EXPECT_EQ(6u, runners(UCS_PLACE_POLICY_AUTO).size());
-    EXPECT_EQ(UCS_PLACE_LIGHT, decide(0, UCS_PLACE_POLICY_AUTO).why);
-    EXPECT_EQ(2400000u, decide(0, UCS_PLACE_POLICY_AUTO).wanted);
-    EXPECT_EQ(2u, decide(0, UCS_PLACE_POLICY_AUTO).processors);
-    /* Half a core more than there is: one of them is waiting */
-    m_ranks[2].wants = UCS_BUSY_CORE / 4;
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_AUTO));
-    EXPECT_EQ(UCS_PLACE_CROWDED, decide(0, UCS_PLACE_POLICY_AUTO).why);
-}
-
-/* A job that is stopped, or at its end, holds no core and takes no helper; by
- * the paper's policies as well */
-TEST_F(test_place, ranks_that_are_absent_hold_nothing)
-{
-    set_cores(4);
-    for (unsigned i = 0; i < 2; ++i) {
-        add(i, 100);
-    }
-    for (unsigned i = 2; i < 4; ++i) {
-        add(i, 1000); /* needs more than the others */
-    }
-    EXPECT_EQ(std::vector<int>{}, runners(UCS_PLACE_POLICY_CONSERVATIVE));
-    EXPECT_EQ(UCS_PLACE_NO_CORE, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).why);
-    for (unsigned i = 2; i < 4; ++i) {
-        m_ranks[i].wants = UCS_PLACE_ABSENT - 1;
-    }
-    for (unsigned i = 0; i < 2; ++i) {
-        EXPECT_EQ(int(i) + 2, decide(i, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
-    }
-    EXPECT_EQ(UCS_PLACE_IDLE, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).why);
-    m_ranks[3].wants = UCS_PLACE_ABSENT; /* it is back */
-    EXPECT_TRUE(decide(3, UCS_PLACE_POLICY_CONSERVATIVE).runs);
-    EXPECT_FALSE(decide(0, UCS_PLACE_POLICY_CONSERVATIVE).runs);
 }
 
 /* Who has a helper needs less for that very reason */
@@ -313,7 +218,7 @@ TEST_F(test_place, floating_ranks_leave_a_number_of_cores)
     EXPECT_EQ(UCS_PLACE_ANY, place.cpu);
     EXPECT_FALSE(decide(0, UCS_PLACE_POLICY_CONSERVATIVE).runs);
     m_ranks[1].cores = UCS_LEDGER_CPUS; /* more than there are */
-    EXPECT_EQ(0u, decide(1, UCS_PLACE_POLICY_AUTO).idle_cores);
+    EXPECT_EQ(0u, decide(1, UCS_PLACE_POLICY_CONSERVATIVE).idle_cores);
 }
 
 TEST_F(test_place, the_nearest_core_is_taken_first)
@@ -325,9 +230,9 @@ TEST_F(test_place, the_nearest_core_is_taken_first)
     for (unsigned i = 0; i < 3; ++i) {
         add(i, 300 - i);
     }
-    EXPECT_EQ(5, decide(0, UCS_PLACE_POLICY_AUTO).cpu);
-    EXPECT_EQ(4, decide(1, UCS_PLACE_POLICY_AUTO).cpu);
-    EXPECT_EQ(3, decide(2, UCS_PLACE_POLICY_AUTO).cpu);
+    EXPECT_EQ(5, decide(0, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ(4, decide(1, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
+    EXPECT_EQ(3, decide(2, UCS_PLACE_POLICY_CONSERVATIVE).cpu);
 }
 
 /* Whatever stands in the ledger */
@@ -343,8 +248,6 @@ TEST_F(test_place, any_figures_give_a_place)
             rank.cores   = random() % (UCS_LEDGER_CPUS + 1);
             rank.cpu     = int(random() % 1025) - 1;
             rank.step_ns = random() % 1000000000;
-            rank.load    = random();
-            rank.wants   = random() % (4 * UCS_PLACE_ABSENT);
             for (auto &word : rank.cpus.__bits) {
                 word = random() & random() & random();
             }

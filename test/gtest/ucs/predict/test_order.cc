@@ -38,7 +38,7 @@ TEST_F(predict_order, what_comes_again_is_foretold)
     EXPECT_NEAR(f.due_ns, f.expected_ns, US);
 }
 
-/* Holding costs less than the helper's work does */
+/* There is no time to do without */
 TEST_F(predict_order, short_gaps_are_bridged)
 {
     for (int i = 0; i < 20; ++i) {
@@ -127,19 +127,6 @@ TEST_F(predict_order, plans_that_the_helper_is_late_for_are_left)
             use(30 * MS, 0x1000, 0, ready);
         }
         EXPECT_EQ(ready, forecast(0x1000).due_ns != 0);
-    }
-}
-
-TEST_F(predict_order, a_larger_price_of_work_bridges_longer_gaps)
-{
-    for (double work : {0.01, 1.0}) {
-        price.work = work;
-        open();
-        for (int i = 0; i < 40; ++i) {
-            use(20 * MS, 0x1000);
-        }
-        EXPECT_EQ(work < 0.5, forecast(0x1000).due_ns != 0);
-        EXPECT_EQ(work > 0.5, forecast(0x1000).hold_ns >= 20 * MS);
     }
 }
 
@@ -533,10 +520,10 @@ protected:
     }
 };
 
-/* Where the helper's coming costs more than a deregistration */
+/* Where holding until the helper comes costs more than a deregistration */
 TEST_F(predict_order_drops, by_the_thread_that_ends_the_use)
 {
-    price.end_work = 0.3;
+    price.late_ns = 15 * MS;
     open();
     EXPECT_LT(30u, count_drops());
 
@@ -552,7 +539,7 @@ TEST_F(predict_order_drops, by_the_thread_that_ends_the_use)
     EXPECT_LT(0u, forecast(0x1000).hold_ns);
 }
 
-TEST_F(predict_order_drops, by_the_helper_where_that_costs_less)
+TEST_F(predict_order_drops, by_the_helper_where_it_comes_soon)
 {
     open();
     EXPECT_EQ(0u, count_drops());
@@ -563,12 +550,12 @@ TEST_F(predict_order_drops, by_the_helper_where_that_costs_less)
  * which comes */
 TEST_F(predict_order_drops, not_after_one)
 {
-    price.end_work = 0.3;
+    price.late_ns = 15 * MS;
     open();
     use(MS, 0x1000);
     unsigned count = 0;
     for (unsigned i = 0; i < 100; ++i) {
-        use((i % 2) ? 2 * MS : (500 + 37 * (i % 23)) * MS, 0x1000,
+        use((i % 2) ? 30 * MS : (500 + 37 * (i % 23)) * MS, 0x1000,
             1 + i % 2);
         count += forecast(0x1000).drops;
     }
@@ -589,8 +576,7 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
             unsigned b    = (random() % 5) ? i % (4 + seed) : random() % 60;
             uint64_t back = (random() % 9) ? 0 : 3 * MS;
             price.rent_ns = (1 + random() % 100) * MS;
-            price.work    = (random() % 8) / 4.0;
-            price.end_work  = price.work / 2;
+            price.late_ns = (random() % 8) * MS;
             price.drop_work = (random() % 4) / 4.0;
             ucs_predict_ref_t ref =
                     record(now - back, 0x1000ul * (b + 1),

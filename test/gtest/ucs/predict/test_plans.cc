@@ -13,8 +13,8 @@ namespace {
 
 /*
  * What a course costs. Holding for 100 costs one missed use, a registration
- * takes 10, the helper hears of an end after 5, its work costs a quarter, that of
- * a deregistration alone 0.15, or an eighth to the thread that ends a use.
+ * takes 10, the helper hears of an end after 5, and what a deregistration costs the
+ * thread that ends a use is 0.04.
  */
 class predict_course : public ::testing::Test {
 protected:
@@ -25,7 +25,7 @@ protected:
     }
 
     int drops                 = 0;
-    ucs_predict_price_t price = {100, 10, 5, 0.25, 0, 0.15, 0.125};
+    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04};
 };
 
 TEST_F(predict_course, rented)
@@ -33,16 +33,16 @@ TEST_F(predict_course, rented)
     EXPECT_DOUBLE_EQ(0, cost(100, -1, 0));
     EXPECT_DOUBLE_EQ(0.4, cost(100, -1, 40));
     EXPECT_DOUBLE_EQ(1, cost(100, -1, 100));
-    EXPECT_DOUBLE_EQ(1 + 0.15 + 1, cost(100, -1, 101));
-    EXPECT_DOUBLE_EQ(1 + 0.15 + 1, cost(100, -1, 1e9));
+    EXPECT_DOUBLE_EQ(1 + 1, cost(100, -1, 101));
+    EXPECT_DOUBLE_EQ(1 + 1, cost(100, -1, 1e9));
 }
 
 /* It stays until the helper hears of it */
 TEST_F(predict_course, dropped)
 {
     EXPECT_DOUBLE_EQ(0.03, cost(0, -1, 3));
-    EXPECT_DOUBLE_EQ(0.05 + 0.15 + 1, cost(0, -1, 6));
-    EXPECT_DOUBLE_EQ(0.05 + 0.15 + 1, cost(0, -1, 1e9));
+    EXPECT_DOUBLE_EQ(0.05 + 1, cost(0, -1, 6));
+    EXPECT_DOUBLE_EQ(0.05 + 1, cost(0, -1, 1e9));
 }
 
 /* It is gone when the use is over */
@@ -50,34 +50,34 @@ TEST_F(predict_course, dropped_by_the_thread_that_ends_the_use)
 {
     drops = 1;
     EXPECT_TRUE(ucs_predict_price_drops(&price));
-    EXPECT_DOUBLE_EQ(0.125 + 1, cost(0, -1, 3));
-    EXPECT_DOUBLE_EQ(0.125 + 1, cost(0, -1, 1e9));
-    price.end_work = price.drop_work;
+    EXPECT_DOUBLE_EQ(0.04 + 1, cost(0, -1, 3));
+    EXPECT_DOUBLE_EQ(0.04 + 1, cost(0, -1, 1e9));
+    price.late_ns = 4;
     EXPECT_FALSE(ucs_predict_price_drops(&price));
 }
 
 TEST_F(predict_course, foretold)
 {
     EXPECT_DOUBLE_EQ(0.03, cost(0, 60, 3));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, 60, 40));
+    EXPECT_DOUBLE_EQ(0.05 + 1, cost(0, 60, 40));
     /* nothing has begun: it registers by itself */
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1, cost(0, 60, 50));
+    EXPECT_DOUBLE_EQ(0.05 + 1, cost(0, 60, 50));
     /* it waits for half of it */
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 0.5, cost(0, 60, 55));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 0.1, cost(0, 60, 60));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 0.5, cost(0, 60, 100));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1.1, cost(0, 60, 160));
+    EXPECT_DOUBLE_EQ(0.05 + 0.5, cost(0, 60, 55));
+    EXPECT_DOUBLE_EQ(0.05 + 0.1, cost(0, 60, 60));
+    EXPECT_DOUBLE_EQ(0.05 + 0.5, cost(0, 60, 100));
+    EXPECT_DOUBLE_EQ(0.05 + 1.1, cost(0, 60, 160));
     /* in vain: given up after the rent time */
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1.1 + 1, cost(0, 60, 161));
-    EXPECT_DOUBLE_EQ(0.05 + 0.25 + 1.1 + 1, cost(0, 60, 1e9));
+    EXPECT_DOUBLE_EQ(0.05 + 1.1 + 1, cost(0, 60, 161));
+    EXPECT_DOUBLE_EQ(0.05 + 1.1 + 1, cost(0, 60, 1e9));
 }
 
 TEST_F(predict_course, held_for_a_while_and_foretold)
 {
     EXPECT_DOUBLE_EQ(0.3, cost(50, 80, 30));
-    EXPECT_DOUBLE_EQ(0.5 + 0.25 + 1, cost(50, 80, 60));
-    EXPECT_DOUBLE_EQ(0.5 + 0.25 + 0.5, cost(50, 80, 75));
-    EXPECT_DOUBLE_EQ(0.5 + 0.25 + 0.2, cost(50, 80, 90));
+    EXPECT_DOUBLE_EQ(0.5 + 1, cost(50, 80, 60));
+    EXPECT_DOUBLE_EQ(0.5 + 0.5, cost(50, 80, 75));
+    EXPECT_DOUBLE_EQ(0.5 + 0.2, cost(50, 80, 90));
 }
 
 /* Nobody would deregister what is to be registered again at once */
@@ -237,8 +237,7 @@ protected:
 
     static double offline(double gap, const ucs_predict_price_t &price)
     {
-        return std::min(gap / price.rent_ns,
-                        1 + std::min(price.end_work, price.drop_work));
+        return std::min(gap / price.rent_ns, 1.0);
     }
 
     double followed(double gap, const ucs_predict_price_t &price)
@@ -266,7 +265,7 @@ protected:
         double found = 0, most = -1e9;
         for (double at : {course.hold_ns, course.due_ns,
                           course.due_ns - price.register_ns,
-                          course.due_ns + price.rent_ns, price.react_ns,
+                          course.due_ns + price.rent_ns, price.late_ns,
                           price.rent_ns}) {
             for (double gap : {at * 0.999, at * 1.001 + 1}) {
                 double more = followed(gap, price) -
@@ -280,10 +279,10 @@ protected:
         return found;
     }
 
-    void run(unsigned seed, bool is_worst, double work)
+    void run(unsigned seed, bool is_worst)
     {
-        ucs_predict_price_t price = {1e6, 1e4,      1e3, work,
-                                     0,   work / 2, (seed % 3) * 0.1};
+        ucs_predict_price_t price = {
+                1e6, 1e4, 1e3, (seed % 4) * 1e5, 0, (seed % 3) * 0.1};
         std::mt19937 random(seed);
         std::lognormal_distribution<double> tail(0, 2);
         double cost = 0, rent = 0, best = 0, most = 0;
@@ -310,10 +309,8 @@ protected:
 
             double beside = tuning.plan_credit + most + 0.01;
             ASSERT_LE(cost, (1 + tuning.plan_allowance) * rent + beside) << i;
-            ASSERT_LE(rent, (2 + price.end_work) * best + 0.01) << i;
-            ASSERT_LE(cost, (1 + tuning.plan_allowance) *
-                                            (2 + price.end_work) * best +
-                                    beside)
+            ASSERT_LE(rent, 2 * best + 0.01) << i;
+            ASSERT_LE(cost, (1 + tuning.plan_allowance) * 2 * best + beside)
                     << i;
         }
     }
@@ -324,14 +321,14 @@ protected:
 TEST_F(predict_floor, holds_for_random_gaps)
 {
     for (unsigned seed = 0; seed < 40; ++seed) {
-        run(seed, false, (seed % 4) * 0.25);
+        run(seed, false);
     }
 }
 
 TEST_F(predict_floor, holds_for_the_worst_gaps)
 {
     for (unsigned seed = 0; seed < 40; ++seed) {
-        run(seed, true, (seed % 4) * 0.25);
+        run(seed, true);
     }
 }
 

@@ -83,14 +83,6 @@ public:
                 return int(self(arg)->on_prefetch((uintptr_t)address, length));
             };
         }
-        if (step_ns > 0) {
-            env.spent = [](void *arg) {
-                return (self(arg)->steps + 1) * self(arg)->step_ns;
-            };
-        }
-        if (on_busy) {
-            env.busy = [](void *arg) { return self(arg)->on_busy(); };
-        }
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
         env.listen = [](void *arg, int listens) {
@@ -163,8 +155,9 @@ public:
         for (;;) {
             if (wakes > 0) {
                 wakes = 0;
-                step();
-            } else if ((next <= end) && (next + late <= end)) {
+                next  = std::min<uint64_t>(next, now);
+            }
+            if ((next <= end) && (next + late <= end)) {
                 now = std::max<uint64_t>(now, next + late);
                 step();
             } else {
@@ -214,9 +207,6 @@ public:
     ucs_regcache_params_t params;
     ucs_regcache_h cache = nullptr;
     std::atomic<uint64_t>                     now{1000000};
-    uint64_t                                  step_ns = 0; /* of processor time,
-                                                              which is not the
-                                                              world's */
     uint64_t next                                     = UCS_REGCACHE_TIME_NEVER;
     uint64_t late                                     = 0; /* behind that */
     std::atomic<unsigned>                     wakes{0};
@@ -242,7 +232,6 @@ public:
     /* If set before open(): the device pages, and is told of pages */
     std::function<bool(uintptr_t, size_t)>            on_prefetch;
     /* If set before open(): share of the helper's time that others want */
-    std::function<double()>                           on_busy;
     /* If set before open(): what the cache asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
     /* Likewise, all three: a ceiling that others share */

@@ -371,48 +371,6 @@ TEST_F(test_regcache_order, buffers_forgotten_by_the_predictor_are_let_go)
 }
 
 /*
- * Work has its price
- */
-
-TEST_F(test_regcache_order, on_a_busy_core_what_would_be_registered_again_stays)
-{
-    unsigned deregs[2];
-    for (int is_busy = 0; is_busy < 2; ++is_busy) {
-        make(UCS_REGCACHE_POLICY_PREDICT);
-        w->params.max_slowdown = 0.001; /* rents for longer than 10 ms */
-        w->step_ns             = 20 * US;
-        w->on_busy             = [=]() { return double(is_busy); };
-        w->open();
-        for (unsigned i = 0; i < 300; ++i) {
-            w->use(buffer(0), MB, MS);
-            w->advance(9 * MS);
-        }
-        deregs[is_busy] = w->deregs;
-    }
-    EXPECT_GT(deregs[0], 250u);
-    EXPECT_LT(deregs[1], 50u);
-}
-
-TEST_F(test_regcache_order, what_a_step_takes_is_measured)
-{
-    unsigned deregs[2];
-    for (int is_slow = 0; is_slow < 2; ++is_slow) {
-        make(UCS_REGCACHE_POLICY_PREDICT);
-        w->params.max_slowdown = 0.001;
-        w->step_ns             = is_slow ? 500 * US : 100;
-        w->on_busy             = []() { return 0.05; };
-        w->open();
-        for (unsigned i = 0; i < 300; ++i) {
-            w->use(buffer(0), MB, MS);
-            w->advance(9 * MS);
-        }
-        deregs[is_slow] = w->deregs;
-    }
-    EXPECT_GT(deregs[0], 250u);
-    EXPECT_LT(deregs[1], 50u);
-}
-
-/*
  * Memory that the user has granted
  */
 

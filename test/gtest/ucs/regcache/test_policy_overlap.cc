@@ -102,11 +102,9 @@ TEST_F(test_regcache_overlap, a_posted_receive_is_pinned_at_once)
  * does when the message comes */
 TEST_F(test_regcache_overlap, by_a_thread_that_waits_as_well)
 {
-    const ucs_regcache_spare_t spare = {};
-
     open();
     post(0);
-    ucs_regcache_idle_step(w.cache, w.now, &spare);
+    ucs_regcache_idle_step(w.cache, w.now, 0);
     EXPECT_TRUE(is_pinned(0));
 }
 
@@ -177,50 +175,6 @@ TEST_F(test_regcache_overlap, without_a_ceiling_nothing_is_pinned_again)
 }
 
 /* Also where more waits than a use is to finish */
-/* Buffers that are used once each, and unmapped */
-class test_overlap_unmapped : public test_regcache_overlap {
-protected:
-    /* @return How often the helper comes for 500 of them in half a second, where
-     *         ranks want so much of its time */
-    unsigned steps(double busy)
-    {
-        w.step_ns = 50000;
-        w.on_busy = [busy]() { return busy; };
-        open();
-        for (unsigned i = 0; i < 200; ++i) { /* what it costs is measured */
-            unmap(i);
-        }
-        unsigned before = w.steps;
-        for (unsigned i = 0; i < 500; ++i) {
-            unmap(i);
-        }
-        /* Those that come next have deregistered it, or the helper has */
-        EXPECT_GE(64u, w.live.size());
-        before = w.steps - before;
-        w.advance(2000 * MS);
-        EXPECT_GE(1u, w.live.size());
-        return before;
-    }
-
-    void unmap(unsigned i)
-    {
-        use(i);
-        ucs_regcache_unmapped(w.cache, buffer(i), SIZE);
-        w.advance(MS);
-    }
-};
-
-TEST_F(test_overlap_unmapped, goes_at_once_where_cores_are_free)
-{
-    EXPECT_LE(450u, steps(0));
-}
-
-/* What it takes from a rank is more than it saves one */
-TEST_F(test_overlap_unmapped, calls_nobody_where_ranks_want_them)
-{
-    EXPECT_GE(50u, steps(1));
-}
-
 TEST_F(test_regcache_overlap, nor_for_much_that_was_unmapped)
 {
     open();

@@ -210,36 +210,6 @@ TEST_F(test_regcache, refused_helper_leaves_pinned)
     EXPECT_EQ(1u, w->deregs) << "nobody reclaimed the unmapped region";
 }
 
-/* Its processor time counts as lost by the share that others wanted it, also
- * while it rests; where nobody tells, it is not lost */
-TEST_F(test_regcache, the_helper_is_charged_for_what_others_wanted)
-{
-    double share = 0;
-
-    regcache_world asked(UCS_REGCACHE_POLICY_PREDICT);
-    asked.step_ns = 1000;
-    asked.on_busy = [&] { return share; };
-    asked.open();
-    asked.step();
-    EXPECT_EQ(0u, asked.stats().helper_lost_ns);
-    share = 1;
-    asked.step();
-    EXPECT_EQ(1000u, asked.stats().helper_lost_ns);
-    share = 0.25;
-    asked.step();
-    asked.step();
-    EXPECT_EQ(1500u, asked.stats().helper_lost_ns);
-    ucs_regcache_rest(asked.cache);
-    ucs_regcache_rested(asked.cache);
-    EXPECT_EQ(1750u, asked.stats().helper_lost_ns);
-
-    regcache_world unasked(UCS_REGCACHE_POLICY_PREDICT);
-    unasked.step_ns = 1000;
-    unasked.open();
-    unasked.step();
-    EXPECT_EQ(0u, unasked.stats().helper_lost_ns);
-}
-
 TEST_F(test_regcache, bad_parameters)
 {
     regcache_world bad(UCS_REGCACHE_POLICY_LAST);

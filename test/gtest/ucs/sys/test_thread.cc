@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -23,11 +24,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-class test_thread : public ::testing::Test {
+/** Both kinds: it comes whenever it is to, or where a core is idle. */
+class test_thread : public ::testing::TestWithParam<bool> {
 protected:
     void SetUp() override
     {
-        ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, &m_thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, GetParam(), &m_thread));
     }
 
     void TearDown() override
@@ -67,8 +69,12 @@ protected:
     /* State of the helper as the kernel sees it */
     char state()
     {
-        std::ifstream file("/proc/self/task/" + std::to_string(m_tid.load()) +
-                           "/stat");
+        return state_of(m_tid);
+    }
+
+    static char state_of(pid_t tid)
+    {
+        std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
         std::string text((std::istreambuf_iterator<char>(file)),
                          std::istreambuf_iterator<char>());
         return text[text.rfind(')') + 2];
@@ -88,7 +94,7 @@ protected:
     std::atomic<pid_t>      m_tid{0};
 };
 
-TEST_F(test_thread, does_nothing_before_it_is_started)
+TEST_P(test_thread, does_nothing_before_it_is_started)
 {
     ucs_thread_wake(m_thread);
     EXPECT_FALSE(ucs_thread_is_running(m_thread));
@@ -97,7 +103,7 @@ TEST_F(test_thread, does_nothing_before_it_is_started)
     EXPECT_EQ(0u, steps());
 }
 
-TEST_F(test_thread, sleeps_until_it_is_woken)
+TEST_P(test_thread, sleeps_until_it_is_woken)
 {
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
     EXPECT_TRUE(ucs_thread_is_running(m_thread));
@@ -110,7 +116,7 @@ TEST_F(test_thread, sleeps_until_it_is_woken)
     await_steps(21);
 }
 
-TEST_F(test_thread, starts_once_and_not_again)
+TEST_P(test_thread, starts_once_and_not_again)
 {
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
@@ -121,7 +127,7 @@ TEST_F(test_thread, starts_once_and_not_again)
     EXPECT_EQ(UCS_ERR_BUSY, ucs_thread_start(m_thread));
 }
 
-TEST_F(test_thread, cpu_time_is_kept_after_the_end)
+TEST_P(test_thread, cpu_time_is_kept_after_the_end)
 {
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
     await_steps(1);
@@ -132,7 +138,7 @@ TEST_F(test_thread, cpu_time_is_kept_after_the_end)
     EXPECT_GE(ucs_thread_cpu_ns(m_thread), running);
 }
 
-TEST_F(test_thread, held_for_fork_runs_no_step)
+TEST_P(test_thread, held_for_fork_runs_no_step)
 {
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
     await_steps(1);
@@ -147,7 +153,7 @@ TEST_F(test_thread, held_for_fork_runs_no_step)
     await_steps(2);
 }
 
-TEST_F(test_thread, can_be_bound)
+TEST_P(test_thread, can_be_bound)
 {
     cpu_set_t cpus, got;
 
@@ -172,18 +178,6 @@ TEST_F(test_thread, can_be_bound)
     EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
 }
 
-/* Woken, it takes no core from the thread that wakes it */
-TEST_F(test_thread, can_be_in_no_hurry)
-{
-    ucs_thread_set_batch(m_thread); /* does nothing: it does not run */
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
-    await_steps(1);
-    int before = sched_getscheduler(m_tid);
-    ucs_thread_set_batch(m_thread);
-    EXPECT_EQ((before == SCHED_OTHER) ? SCHED_BATCH : before,
-              sched_getscheduler(m_tid));
-}
-
 class test_thread_timed : public test_thread {
 protected:
     uint64_t on_step(uint64_t now) override
@@ -196,7 +190,7 @@ protected:
     uint64_t m_due = 0;
 };
 
-TEST_F(test_thread_timed, steps_when_the_time_has_come)
+TEST_P(test_thread_timed, steps_when_the_time_has_come)
 {
     ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
     await_steps(20);
@@ -225,7 +219,7 @@ protected:
     int         m_open_signals = 0;
 };
 
-TEST_F(test_thread_inside, named_without_slack_and_signals)
+TEST_P(test_thread_inside, named_without_slack_and_signals)
 {
     sigset_t before, after;
 
@@ -257,7 +251,7 @@ protected:
     unsigned              m_consumed = 0;
 };
 
-TEST_F(test_thread_queue, stress_no_wake_up_is_lost)
+TEST_P(test_thread_queue, stress_no_wake_up_is_lost)
 {
     const unsigned rounds = 20000;
     std::vector<std::thread> producers;
@@ -280,13 +274,18 @@ TEST_F(test_thread_queue, stress_no_wake_up_is_lost)
     EXPECT_EQ(2 * rounds, m_consumed);
 }
 
+INSTANTIATE_TEST_SUITE_P(kinds, test_thread, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(kinds, test_thread_timed, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(kinds, test_thread_inside, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(kinds, test_thread_queue, ::testing::Bool());
+
 TEST(test_thread_life, stress_start_and_stop)
 {
     auto never = [](void*, uint64_t) { return uint64_t(UINT64_MAX); };
     ucs_thread_h thread;
 
     for (int i = 0; i < 300; ++i) {
-        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, &thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, i & 2, &thread));
         ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
         if (i & 1) {
             ucs_thread_wake(thread);
@@ -313,7 +312,8 @@ TEST(test_thread_life, refused_in_one_line)
     threads.reserve(4096);
     while ((status == UCS_OK) && (threads.size() < threads.capacity())) {
         threads.emplace_back();
-        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, &threads.back()));
+        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, 0,
+                                            &threads.back()));
         setrlimit(RLIMIT_AS, &none);
         status = ucs_thread_start(threads.back());
         setrlimit(RLIMIT_AS, &old);
@@ -362,19 +362,28 @@ TEST(test_wait, stress_waiters_are_woken)
     EXPECT_EQ(last, word);
 }
 
+
 /*
- * A thread that leaves its steps to others
+ * A thread that steps only where a core is idle
  */
 
-class test_thread_patience : public test_thread {
+class test_thread_idle : public test_thread {
 protected:
-    static constexpr uint64_t MS      = 1000000;
-    static constexpr uint64_t FOREVER = 100000 * MS;
+    static constexpr uint64_t MS = 1000000;
 
     uint64_t on_step(uint64_t now) override
     {
-        ucs_thread_set_patience(m_thread, m_patience);
-        return test_thread::on_step(now);
+        m_tid = syscall(SYS_gettid);
+        m_last = now;
+        uint64_t again = m_again;
+        return (again == UINT64_MAX) ? again : now + again;
+    }
+
+    void start()
+    {
+        ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+        await_steps(1);
+        await_sleep();
     }
 
     static uint64_t idle(void *arg, uint64_t now)
@@ -392,64 +401,60 @@ protected:
         }
     }
 
-    void start(uint64_t patience)
+    /* The thread of this process by that name, 0: there is none */
+    static pid_t thread_named(const std::string &name)
     {
-        m_patience = patience;
-        ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
-        await_steps(1);
-        await_sleep();
+        for (auto &entry :
+             std::filesystem::directory_iterator("/proc/self/task")) {
+            std::ifstream file(entry.path() / "comm");
+            std::string comm;
+            if (std::getline(file, comm) && (comm == name)) {
+                return std::stoi(entry.path().filename());
+            }
+        }
+        return 0;
     }
 
-    /* The thread has come so often, in time */
-    bool has_come(unsigned count)
+    /* It has come so often, in time */
+    bool has_come(unsigned count, uint64_t ns = 10000 * MS)
     {
         std::unique_lock<std::mutex> guard(m_lock);
 
-        return m_changed.wait_for(guard, std::chrono::seconds(10),
+        return m_changed.wait_for(guard, std::chrono::nanoseconds(ns),
                                   [&] { return m_steps >= count; });
     }
 
-    uint64_t m_patience = 0;
+    std::atomic<uint64_t> m_again{UINT64_MAX};
+    std::atomic<uint64_t> m_last{0};
 };
 
-TEST_F(test_thread_patience, it_does_not_come_while_others_take_its_steps)
+TEST_P(test_thread_idle, its_scout_alone_is_of_the_idle_class)
 {
-    start(FOREVER);
-    idle_step();
+    int before = sched_getscheduler(0);
+
+    start();
+    pid_t scout = thread_named("ucx-scout");
+    ASSERT_NE(0, scout);
+    EXPECT_EQ(SCHED_IDLE, sched_getscheduler(scout));
+    EXPECT_EQ(before, sched_getscheduler(m_tid));
+    EXPECT_EQ(before, sched_getscheduler(0));
+}
+
+TEST_P(test_thread_idle, what_another_step_served_is_not_done_again)
+{
+    start();
+    ucs_thread_hold(m_thread);
+    ucs_thread_release(m_thread);
     for (unsigned i = 0; i < 20; ++i) {
-        ucs_thread_wake(m_thread);
-        idle_step(0);
-        await_sleep();
+        idle_step();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(1u, steps());
 }
 
-/* And is not kept from its end */
-TEST_F(test_thread_patience, one_that_dozes_is_stopped)
+TEST_P(test_thread_idle, what_another_step_leaves_is_not_lost)
 {
-    start(FOREVER);
-    idle_step(0);
-    ucs_thread_wake(m_thread);
-    await_sleep();
-    ucs_thread_stop(m_thread);
-    EXPECT_FALSE(ucs_thread_is_running(m_thread));
-    EXPECT_EQ(1u, steps());
-}
-
-TEST_F(test_thread_patience, a_wake_up_that_no_other_step_served_is_not_lost)
-{
-    start(5 * MS);
-    for (unsigned i = 1; i <= 20; ++i) {
-        idle_step();
-        ucs_thread_wake(m_thread);
-        ASSERT_TRUE(has_come(i + 1));
-    }
-}
-
-TEST_F(test_thread_patience, what_an_idle_step_leaves_is_not_lost)
-{
-    start(5 * MS);
+    start();
     for (unsigned i = 1; i <= 20; ++i) {
         await_sleep();
         idle_step((i % 2) * MS);
@@ -457,100 +462,143 @@ TEST_F(test_thread_patience, what_an_idle_step_leaves_is_not_lost)
     }
 }
 
-/* Without a wake-up and with nothing due there is nothing to come for */
-TEST_F(test_thread_patience, what_an_idle_step_served_is_not_done_again)
+/* A time that is put off is waited for, one that is sooner is kept */
+TEST_P(test_thread_idle, told_of_a_sooner_time_it_comes_then)
 {
-    start(MS);
-    idle_step();
-    await_sleep();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_EQ(1u, steps());
-}
-
-/* That a step will be due sooner than it said is no step yet */
-TEST_F(test_thread_patience, told_of_a_sooner_time_it_waits_for_that)
-{
-    start(MS);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    idle_step(500 * MS);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    await_sleep();
-    EXPECT_EQ(1u, steps());
-    EXPECT_TRUE(has_come(2));
-}
-
-/* Nor is it when what was due has been put off */
-TEST_F(test_thread_patience, what_others_put_off_is_waited_for_anew)
-{
-    start(MS);
+    m_again = 3600000 * MS;
+    start();
     idle_step(50 * MS);
-    await_sleep();
-    idle_step(500 * MS);
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
-    await_sleep();
-    EXPECT_EQ(1u, steps());
-    EXPECT_TRUE(has_come(2));
-}
-
-/* Each look at whether others still take the steps is a wake-up */
-TEST_F(test_thread_patience, it_looks_ever_more_rarely)
-{
-    uint64_t patience = 20 * MS;
-    uint64_t begin;
-
-    start(patience);
-    begin = ucs_clock_now();
-    while (ucs_clock_now() - begin < 40 * patience) {
-        ucs_thread_wake(m_thread);
-        idle_step(0);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ucs_thread_stop(m_thread);
-    EXPECT_LT(ucs_thread_switches(m_thread), 20u);
-}
-
-TEST_F(test_thread_patience, it_comes_in_the_end_whoever_takes_its_steps)
-{
-    std::atomic<bool> is_over{false};
-
-    start(100 * MS);
-    std::thread other([&] {
-        while (!is_over) {
-            idle_step(0);
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-    });
-    EXPECT_TRUE(has_come(2));
-    is_over = true;
-    other.join();
-}
-
-/* After a gap it looks as often as at first: it is not to be late for as long as
- * was waited once */
-TEST_F(test_thread_patience, waits_that_had_ended_do_not_count)
-{
-    uint64_t begin;
-
-    start(200 * MS);
-    idle_step(); /* nothing is due: it sleeps on */
-    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
-    ASSERT_EQ(1u, steps());
-    idle_step(0);
-    begin = ucs_clock_now();
+    uint64_t told = ucs_clock_now();
     ASSERT_TRUE(has_come(2));
-    EXPECT_LT(ucs_clock_now() - begin, 700 * MS);
+    EXPECT_GE(m_last, told + 49 * MS);
 }
 
-TEST_F(test_thread_patience, its_bell_is_answered_in_any_case)
+TEST_P(test_thread_idle, a_bell_is_answered)
 {
     uint32_t bell = 0;
 
     ucs_thread_set_bell(m_thread, &bell);
-    start(FOREVER);
-    idle_step(0);
-    await_sleep();
-    __atomic_store_n(&bell, 1, __ATOMIC_SEQ_CST);
-    ucs_futex_wake(reinterpret_cast<_Atomic(uint32_t)*>(&bell), 1,
-                   UCS_FUTEX_SHARED);
-    EXPECT_TRUE(has_come(2));
+    start();
+    for (unsigned i = 1; i <= 20; ++i) {
+        __atomic_store_n(&bell, i, __ATOMIC_SEQ_CST);
+        ucs_futex_wake(reinterpret_cast<_Atomic(uint32_t)*>(&bell), 1,
+                       UCS_FUTEX_SHARED);
+        ASSERT_TRUE(has_come(i + 1));
+    }
 }
+
+INSTANTIATE_TEST_SUITE_P(kinds, test_thread_idle, ::testing::Values(true));
+
+/*
+ * The scout is not let run: it and the helper have one core, which a thread of
+ * normal priority wants all of the time
+ */
+
+class test_thread_starved : public test_thread_idle {
+protected:
+    void SetUp() override
+    {
+        test_thread_idle::SetUp();
+        cpu_set_t all;
+        ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+        CPU_ZERO(&m_one);
+        for (int cpu = 0; CPU_COUNT(&m_one) == 0; ++cpu) {
+            if (CPU_ISSET(cpu, &all)) {
+                CPU_SET(cpu, &m_one);
+            }
+        }
+    }
+
+    void TearDown() override
+    {
+        m_is_over = true;
+        if (m_busy.joinable()) {
+            m_busy.join();
+        }
+        test_thread_idle::TearDown();
+    }
+
+    void starve()
+    {
+        std::atomic<bool> is_bound{false};
+
+        ASSERT_EQ(UCS_OK, ucs_thread_bind(m_thread, &m_one));
+        m_busy = std::thread([&] {
+            ASSERT_EQ(0, sched_setaffinity(0, sizeof(m_one), &m_one));
+            is_bound = true;
+            while (!m_is_over) {
+            }
+        });
+        while (!is_bound) {
+            std::this_thread::yield();
+        }
+    }
+
+    cpu_set_t         m_one;
+    std::thread       m_busy;
+    std::atomic<bool> m_is_over{false};
+};
+
+/* The end of a process waits for it, and the helper itself has its share of the
+ * core */
+TEST_P(test_thread_starved, it_is_stopped_at_once)
+{
+    start();
+    starve();
+    ucs_thread_wake(m_thread); /* so the scout has something to do */
+    uint64_t begin = ucs_clock_now();
+    ucs_thread_stop(m_thread);
+    EXPECT_LT(ucs_clock_now() - begin, 200 * MS);
+}
+
+/* So does fork() */
+TEST_P(test_thread_starved, it_is_held_at_once)
+{
+    start();
+    starve();
+    for (unsigned i = 0; i < 20; ++i) {
+        ucs_thread_wake(m_thread);
+        uint64_t begin = ucs_clock_now();
+        ucs_thread_hold(m_thread);
+        EXPECT_LT(ucs_clock_now() - begin, 200 * MS);
+        ucs_thread_release(m_thread);
+    }
+}
+
+/* A rank that waits takes the steps itself */
+TEST_P(test_thread_starved, others_may_step)
+{
+    start();
+    starve();
+    for (unsigned i = 0; i < 1000; ++i) {
+        idle_step(i % 2);
+    }
+}
+
+TEST_P(test_thread_starved, a_bell_is_answered_at_once)
+{
+    uint32_t bell = 0;
+
+    ucs_thread_set_bell(m_thread, &bell);
+    start();
+    starve();
+    for (unsigned i = 1; i <= 5; ++i) {
+        __atomic_store_n(&bell, i, __ATOMIC_SEQ_CST);
+        ucs_futex_wake(reinterpret_cast<_Atomic(uint32_t)*>(&bell), 1,
+                       UCS_FUTEX_SHARED);
+        EXPECT_TRUE(has_come(i + 1, 500 * MS)) << i;
+    }
+}
+
+/* What is overdue for a second is done all the same. Each turn that the scout
+ * gets beside that is the kernel's gift. */
+TEST_P(test_thread_starved, what_is_overdue_is_done)
+{
+    m_again = 10 * MS;
+    start();
+    starve();
+    unsigned before = steps();
+    EXPECT_TRUE(has_come(before + 2, 3000 * MS));
+}
+
+INSTANTIATE_TEST_SUITE_P(kinds, test_thread_starved, ::testing::Values(true));

@@ -244,7 +244,7 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(cpu, uct_helper_read_cpu, uct_helper_cpu_words, cpu_mode,
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum, ucs_place_policy_names,
-                    cpu_policy, "conservative, aggressive, idle or auto"),
+                    cpu_policy, "idle, conservative or aggressive"),
     UCT_HELPER_RULE(populate_threads, uct_helper_read_populate,
                     uct_helper_populate_words, populate_threads,
                     "off, auto or a number from 1 to 16"),

@@ -84,13 +84,11 @@ ucs_config_field_t uct_helper_options_table[] = {
      "(as the thread that starts it).",
      offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_CPU_POLICY", "auto",
-     "Which ranks of a node have a helper:\n"
+    {"HELPER_CPU_POLICY", "idle",
+     "Which ranks of a node have a helper, and what processor time it takes:\n"
+     "  idle         - all; only what nobody else wants, on any core\n"
      "  conservative - one for each idle core, those that need most memory\n"
-     "  aggressive   - all\n"
-     "  idle         - all, whose work the rank does itself while it waits\n"
-     "  auto         - as conservative, and all others as idle; where waiting\n"
-     "                 is not heard, those whose helper hardly runs",
+     "  aggressive   - all; they share idle cores, or those of the ranks",
      offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_POPULATE_THREADS", "off",

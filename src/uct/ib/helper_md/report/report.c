@@ -55,7 +55,6 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->failed                  += stats->failed;
     sum->lost_ns                 += stats->lost_ns;
     ucs_regcache_why_add(&sum->why, &stats->why);
-    sum->helper_lost_ns          += stats->helper_lost_ns;
     sum->registrations           += stats->registrations;
     sum->repinned                += stats->repinned;
     sum->prefetched              += stats->prefetched;
@@ -84,7 +83,7 @@ double uct_helper_report_price(const uct_helper_figures_t *figures)
     double price                      = 0;
 
     if (elapsed_ns > 0) {
-        price = (stats->lost_ns + stats->helper_lost_ns) / elapsed_ns;
+        price = stats->lost_ns / elapsed_ns;
         if (stats->leave_pinned_peak_bytes > 0) {
             price += figures->max_slowdown * stats->pinned_byte_ns /
                      (stats->leave_pinned_peak_bytes * elapsed_ns);

@@ -112,7 +112,6 @@ static const uct_helper_figure_t uct_helper_figures[] = {
     UCT_HELPER_FIGURE("hit_ns_p50", SAMPLED, stats.hit_ns_p50),
     UCT_HELPER_FIGURE("hit_ns_p99", SAMPLED, stats.hit_ns_p99),
     UCT_HELPER_FIGURE("lost_seconds", NS, stats.lost_ns),
-    UCT_HELPER_FIGURE("helper_lost_seconds", NS, stats.helper_lost_ns),
     UCT_HELPER_FIGURE("max_slowdown", REAL, max_slowdown),
     UCT_HELPER_STAT(soft_ceiling_bytes),
     UCT_HELPER_STAT(soft_ceiling_raises),
@@ -192,7 +191,7 @@ static void uct_helper_report_json_no_node(ucs_json_t *json)
         "node_ranks", "node_pinned_peak_bytes", "node_budget_bytes",
         "node_forced", "node_given_bytes", "cpu_policy", "helper_rests",
         "helper_cpu", "idle_cores", "helper_state", "helper_since_seconds",
-        "helper_why", "helper_rest_seconds", "cores_wanted", "cores"
+        "helper_why", "helper_rest_seconds"
     };
     unsigned i;
 
@@ -233,8 +232,6 @@ static void uct_helper_report_json_node(ucs_json_t *json,
                     node->since_ns * UCT_HELPER_NS);
     ucs_json_string(json, "helper_why", ucs_place_reasons[node->why]);
     ucs_json_number(json, "helper_rest_seconds", node->rest_ns * UCT_HELPER_NS);
-    ucs_json_number(json, "cores_wanted", (double)node->wanted / UCS_BUSY_CORE);
-    ucs_json_count(json, "cores", node->processors);
 }
 
 static void uct_helper_report_json_model(ucs_json_t *json, const char *key,
@@ -303,12 +300,9 @@ static void uct_helper_report_print_memory(FILE *stream,
             uct_helper_report_percent(stats->pinned_byte_ns,
                                       stats->leave_pinned_byte_ns));
     fprintf(stream,
-            "  time lost        %.6f s, %.3f %% of the run, %.6f s by the "
-            "helper on busy cores\n",
-            (stats->lost_ns + stats->helper_lost_ns) * UCT_HELPER_NS,
-            uct_helper_report_percent(stats->lost_ns + stats->helper_lost_ns,
-                                      elapsed_ns),
-            stats->helper_lost_ns * UCT_HELPER_NS);
+            "  time lost        %.6f s, %.3f %% of the run\n",
+            stats->lost_ns * UCT_HELPER_NS,
+            uct_helper_report_percent(stats->lost_ns, elapsed_ns));
     fprintf(stream,
             "  price            %.3f %% of the run, time and memory "
             "together, where leaving all pinned costs %.3f %%\n",
@@ -389,11 +383,9 @@ static void uct_helper_report_print_node(FILE *stream,
     fprintf(stream, ", rested %lu times, %.3f s\n", node->rests,
             node->rest_ns * UCT_HELPER_NS);
     fprintf(stream,
-            "  helper           %s since %.3f s: %s (%.2f of %u "
-            "processors wanted)\n",
+            "  helper           %s since %.3f s: %s\n",
             uct_helper_report_state(node), node->since_ns * UCT_HELPER_NS,
-            ucs_place_reasons[node->why], (double)node->wanted / UCS_BUSY_CORE,
-            node->processors);
+            ucs_place_reasons[node->why]);
 }
 
 void uct_helper_report_print_text(FILE *stream,

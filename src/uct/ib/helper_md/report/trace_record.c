@@ -287,7 +287,8 @@ static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
     if (status != UCS_OK) {
         goto err_destroy_encoder;
     }
-    status = ucs_thread_create(uct_helper_trace_step, trace, &trace->thread);
+    status = ucs_thread_create(uct_helper_trace_step, trace, 0,
+                               &trace->thread);
     if (status != UCS_OK) {
         goto err_destroy_open;
     }

@@ -37,7 +37,7 @@ protected:
         m_options.max_pinned  = text("inf");
         m_options.max_regions = text("inf");
         m_options.node_max_pinned = text("inf");
-        m_options.cpu_policy  = text("auto");
+        m_options.cpu_policy  = text("idle");
         m_options.populate_threads = text("off");
         m_options.coalesce    = text("off");
         m_options.odp         = text("n");
@@ -83,7 +83,7 @@ protected:
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
-        EXPECT_EQ(UCS_PLACE_POLICY_AUTO, m_config.cpu_policy);
+        EXPECT_EQ(UCS_PLACE_POLICY_IDLE, m_config.cpu_policy);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
         EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
         EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);

@@ -91,7 +91,7 @@ TEST_F(test_node_domains, enter_and_leave_the_ledger)
 /* The job goes on as it would; who relies on the ledger is told */
 TEST_F(test_node_domains, a_ledger_that_is_refused_costs_one_line)
 {
-    m_config.cpu_policy = UCS_PLACE_POLICY_AUTO;
+    m_config.cpu_policy = UCS_PLACE_POLICY_IDLE;
     for (bool is_needed : {false, true}) {
         EXPECT_EQ(0, in_child([&] {
             log_capture capture;
@@ -262,7 +262,7 @@ TEST(test_bell, wakes_a_thread_and_is_not_believed)
                                   ++*static_cast<std::atomic<unsigned> *>(arg);
                                   return UINT64_MAX;
                               },
-                              &steps, &thread));
+                              &steps, 1, &thread));
     ucs_thread_set_bell(thread, (uint32_t *)&bell);
     ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
     alarm(30);
@@ -298,7 +298,7 @@ TEST(test_bell, a_ring_during_a_step_is_not_lost)
                                   }
                                   return UINT64_MAX;
                               },
-                              &w, &thread));
+                              &w, 1, &thread));
     ucs_thread_set_bell(thread, (uint32_t *)&w.bell);
     alarm(20);
     ASSERT_EQ(UCS_OK, ucs_thread_start(thread));

@@ -123,7 +123,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "ahead_seconds", "lost_first_seconds", "lost_unforetold_seconds",
         "lost_late_seconds", "lost_room_seconds", "lost_waited_seconds",
         "lost_released_seconds",
-        "lost_seconds", "helper_lost_seconds", "max_slowdown",
+        "lost_seconds", "max_slowdown",
         "price_j", "soft_ceiling_bytes", "soft_ceiling_raises",
         "registrations", "repinned", "prefetched", "covers", "spared",
         "spared_seconds",
@@ -132,8 +132,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
         "helper_rests", "helper_cpu", "idle_cores", "helper_state",
-        "helper_since_seconds", "helper_why", "helper_rest_seconds",
-        "cores_wanted", "cores"
+        "helper_since_seconds", "helper_why", "helper_rest_seconds"
     };
 
     ASSERT_TRUE(json.is_valid());
@@ -155,27 +154,25 @@ TEST_F(test_report, both_terms_and_their_price)
 
     m_figures.max_slowdown        = 0.005;
     stats.lost_ns                 = 20000000; /* of 2.5 s */
-    stats.helper_lost_ns          = 5000000;
     stats.leave_pinned_peak_bytes = 8192;
     stats.pinned_byte_ns          = 0.25 * 8192 * 2.5e9;
     json_check json(print(uct_helper_report_print_json));
     ASSERT_TRUE(json.is_valid());
     EXPECT_EQ("0.02", json.value("lost_seconds"));
-    EXPECT_EQ("0.005", json.value("helper_lost_seconds"));
     EXPECT_EQ("0.005", json.value("max_slowdown"));
-    EXPECT_DOUBLE_EQ(0.01 + 0.005 / 4, std::stod(json.value("price_j")));
+    EXPECT_DOUBLE_EQ(0.008 + 0.005 / 4, std::stod(json.value("price_j")));
     std::string text = print(uct_helper_report_print_text);
     EXPECT_NE(std::string::npos,
-              text.find("time lost        0.025000 s, 1.000 % of the run, "
-                        "0.005000 s by the helper on busy cores\n")) << text;
+              text.find("time lost        0.020000 s, 0.800 % of the run\n"))
+            << text;
     EXPECT_NE(std::string::npos,
-              text.find("price            1.125 % of the run, time and memory "
+              text.find("price            0.925 % of the run, time and memory "
                         "together, where leaving all pinned costs 0.500 %"))
             << text;
 
     /* What leave pinned does costs the knob */
-    stats.lost_ns = stats.helper_lost_ns = 0;
-    stats.pinned_byte_ns      = 8192 * 2.5e9;
+    stats.lost_ns            = 0;
+    stats.pinned_byte_ns     = 8192 * 2.5e9;
     EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
     stats.soft_ceiling_bytes  = 1 << 20;
     stats.soft_ceiling_raises = 2;
@@ -310,32 +307,26 @@ TEST_F(test_report, who_had_a_helper)
               json_check(print(uct_helper_report_print_json))
                       .value("helper_state"));
 
-    node.why        = UCS_PLACE_CROWDED;
-    node.rests      = 2;
-    node.since_ns   = 3500000000;
-    node.rest_ns    = 4250000000;
-    node.wanted     = 3 * UCS_BUSY_CORE;
-    node.processors = 2;
+    node.why      = UCS_PLACE_NO_CORE;
+    node.rests    = 2;
+    node.since_ns = 3500000000;
+    node.rest_ns  = 4250000000;
     uct_helper_report_note_rest(&m_figures);
     json_check rests(print(uct_helper_report_print_json));
     ASSERT_TRUE(rests.is_valid());
     EXPECT_EQ("\"rests\"", rests.value("helper_state"));
     EXPECT_EQ("3.5", rests.value("helper_since_seconds"));
     EXPECT_EQ("4.25", rests.value("helper_rest_seconds"));
-    EXPECT_EQ("3", rests.value("cores_wanted"));
-    EXPECT_EQ("2", rests.value("cores"));
-    EXPECT_NE(std::string::npos, rests.value("helper_why").find("want more"));
+    EXPECT_EQ("\"no core is idle\"", rests.value("helper_why"));
     ASSERT_EQ(1u, m_figures.num_notes);
-    EXPECT_STREQ("the helper rested 4.2 of 20.0 s; it rests since 3.5 s: the "
-                 "ranks of the node want more processor time than there is",
+    EXPECT_STREQ("the helper rested 4.2 of 20.0 s; it rests since 3.5 s: no "
+                 "core is idle",
                  m_figures.notes[0]);
     std::string text = print(uct_helper_report_print_text);
     EXPECT_NE(std::string::npos,
-              text.find("rests since 3.500 s: the ranks of the node want more "
-                        "processor time than there is (3.00 of 2 processors "
-                        "wanted)")) << text;
+              text.find("rests since 3.500 s: no core is idle\n")) << text;
 
-    node.why  = UCS_PLACE_LIGHT;
+    node.why  = UCS_PLACE_SPARE;
     node.runs = 1;
     EXPECT_EQ("\"runs\"", json_check(print(uct_helper_report_print_json))
                                   .value("helper_state"));

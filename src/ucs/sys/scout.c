@@ -1,0 +1,325 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* pthread_setaffinity_np */
+#endif
+#include "scout.h"
+#include "futex.h"
+#include "spawn.h"
+
+#include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#define UCS_SCOUT_NAME "ucx-scout"
+
+/* It calls nothing but the kernel */
+#define UCS_SCOUT_STACK_SIZE (64ul << 10)
+
+/* Where the kernel cannot wait for two words (before 5.16) the bell is looked
+ * at this often */
+#define UCS_SCOUT_BELL_NS UINT64_C(5000000)
+
+/* What a wake-up and who sleeps tell each other, in one word */
+enum {
+    UCS_SCOUT_AWAKE,    /* is about to look whether a turn is due */
+    UCS_SCOUT_NOTIFIED, /* it is */
+    UCS_SCOUT_STIRRED,  /* must look again when it is */
+    UCS_SCOUT_ASLEEP    /* waits on the word */
+};
+
+/* Whose turn it is */
+enum {
+    UCS_SCOUT_LOOKS,  /* the scout's */
+    UCS_SCOUT_GIVES,  /* the helper's */
+    UCS_SCOUT_STOPPED /* nobody's any more */
+};
+
+struct ucs_scout {
+    _Atomic(uint32_t) word;
+    _Atomic(uint32_t) turn;
+    _Atomic(uint64_t) at;       /* ns, when the next one is due */
+    _Atomic(uint64_t) switches;
+    _Atomic(int)      refs;     /* the owner, the thread */
+    _Atomic(int)      is_rung;  /* a turn is given for somebody woke it */
+    int               is_idle;  /* there is a thread */
+    int               has_turn; /* the helper; its own */
+    int               no_waitv;
+    uint64_t          cpu_ns;   /* at its stop */
+    ucs_spawned_t     spawned;  /* its stack stays mapped: nobody joins it */
+};
+
+static void ucs_scout_put(ucs_scout_h scout)
+{
+    /* acq_rel [S-LAST]: between the two, what the one did comes before the
+     * other frees it */
+    if (ucs_add_acq_rel(&scout->refs, -1) == 1) {
+        free(scout);
+    }
+}
+
+void ucs_scout_wake(ucs_scout_h scout)
+{
+    /* release [R-WAKE]: pairs with the acquire in ucs_scout_look() and
+     * ucs_scout_serve(): what was queued before is seen by the step that
+     * follows */
+    if (ucs_swap_acq_rel(&scout->word, UCS_SCOUT_NOTIFIED) ==
+        UCS_SCOUT_ASLEEP) {
+        ucs_futex_wake(&scout->word, 1, UCS_FUTEX_PRIVATE);
+    }
+}
+
+void ucs_scout_serve(ucs_scout_h scout)
+{
+    uint32_t word = UCS_SCOUT_NOTIFIED;
+
+    /* acquire [R-WAKE]: with the release in ucs_scout_wake() */
+    (void)ucs_cas_acq_rel(&scout->word, &word, UCS_SCOUT_STIRRED);
+}
+
+void ucs_scout_advance(ucs_scout_h scout, uint64_t at)
+{
+    uint32_t word = ucs_load_relaxed(&scout->word);
+
+    if (at >= ucs_load_relaxed(&scout->at)) {
+        return;
+    }
+    ucs_store_relaxed(&scout->at, at);
+    while ((word == UCS_SCOUT_AWAKE) || (word == UCS_SCOUT_ASLEEP)) {
+        /* release [R-WAKE]: pairs with the acquire in ucs_scout_look(): the
+         * time is seen with it */
+        if (ucs_cas_acq_rel(&scout->word, &word, UCS_SCOUT_STIRRED)) {
+            if (word == UCS_SCOUT_ASLEEP) {
+                ucs_futex_wake(&scout->word, 1, UCS_FUTEX_PRIVATE);
+            }
+            return;
+        }
+    }
+}
+
+/* Wait while both words are as given. The second one may be NULL. */
+static void ucs_scout_wait(ucs_scout_h scout, _Atomic(uint32_t) *word,
+                           uint32_t value, _Atomic(uint32_t) *bell,
+                           uint32_t seen, uint64_t left)
+{
+    const ucs_futex_word_t words[] = {{word, value, UCS_FUTEX_PRIVATE},
+                                      {bell, seen, UCS_FUTEX_SHARED}};
+
+    if (bell != NULL) {
+        if (!scout->no_waitv) {
+            if (ucs_futex_wait_both(words, left)) {
+                return;
+            }
+            scout->no_waitv = 1;
+        }
+        left = ucs_min(left, UCS_SCOUT_BELL_NS);
+    }
+    ucs_futex_wait(word, value, left, UCS_FUTEX_PRIVATE);
+}
+
+/* Until the time has come, somebody wakes it or the bell rings. @return Nonzero
+ * if it was woken. */
+static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
+                          uint32_t seen)
+{
+    uint32_t awake = UCS_SCOUT_AWAKE;
+    uint64_t at    = ucs_load_relaxed(&scout->at);
+    uint64_t now   = ucs_clock_now();
+
+    /* acq_rel [R-WAKE]: it fails if a wake-up came since the last look, whose queue
+     * entry the step before may have missed, or a sooner time */
+    if ((at > now) &&
+        ucs_cas_acq_rel(&scout->word, &awake, UCS_SCOUT_ASLEEP)) {
+        ucs_scout_wait(scout, &scout->word, UCS_SCOUT_ASLEEP, bell, seen,
+                       (at == UINT64_MAX) ? UCS_FUTEX_FOREVER : at - now);
+    }
+    /* acquire [R-WAKE]: pairs with the release in ucs_scout_wake() and
+     * ucs_scout_advance() */
+    return ucs_swap_acq_rel(&scout->word, UCS_SCOUT_AWAKE) ==
+           UCS_SCOUT_NOTIFIED;
+}
+
+/*
+ * The thread
+ */
+
+/* That it runs says that a core is idle */
+static void ucs_scout_give(ucs_scout_h scout, int is_rung)
+{
+    uint32_t turn = UCS_SCOUT_LOOKS;
+
+    ucs_store_relaxed(&scout->is_rung, is_rung);
+    /* acq_rel [S-TURN]: with the load in ucs_scout_await() */
+    if (ucs_cas_acq_rel(&scout->turn, &turn, UCS_SCOUT_GIVES)) {
+        ucs_futex_wake(&scout->turn, 1, UCS_FUTEX_PRIVATE);
+    }
+    /* acquire [S-TURN]: with the swap in ucs_scout_done() */
+    while (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES) {
+        ucs_futex_wait(&scout->turn, UCS_SCOUT_GIVES, UCS_FUTEX_FOREVER,
+                       UCS_FUTEX_PRIVATE);
+    }
+    ucs_add_relaxed(&scout->switches, 2);
+}
+
+static void *ucs_scout_main(void *arg)
+{
+    const struct sched_param param = {.sched_priority = 0};
+    ucs_scout_h scout              = arg;
+    int is_rung;
+
+    ucs_spawn_enter();
+    pthread_setname_np(pthread_self(), UCS_SCOUT_NAME);
+    prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+    /* Where that is refused turns come as without */
+    (void)pthread_setschedparam(pthread_self(), SCHED_IDLE, &param);
+
+    /* relaxed: nothing comes after it but the end */
+    while (ucs_load_relaxed(&scout->turn) != UCS_SCOUT_STOPPED) {
+        is_rung = ucs_scout_look(scout, NULL, 0);
+        if (is_rung || (ucs_clock_now() >= ucs_load_relaxed(&scout->at))) {
+            ucs_scout_give(scout, is_rung);
+        }
+    }
+
+    ucs_spawn_leave();
+    ucs_scout_put(scout);
+    return NULL;
+}
+
+/*
+ * The helper's side
+ */
+
+ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p)
+{
+    ucs_scout_h scout = calloc(1, sizeof(*scout));
+
+    if (scout == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    scout->word    = UCS_SCOUT_NOTIFIED;
+    scout->at      = UINT64_MAX;
+    scout->refs    = 1;
+    scout->is_idle = is_idle;
+    *scout_p       = scout;
+    return UCS_OK;
+}
+
+void ucs_scout_destroy(ucs_scout_h scout)
+{
+    /* [S-LAST]: or its thread is the last, when it is let run */
+    ucs_scout_put(scout);
+}
+
+void ucs_scout_start(ucs_scout_h scout)
+{
+    if (!scout->is_idle) {
+        return;
+    }
+    ucs_add_relaxed(&scout->refs, 1);
+    if (ucs_spawn(&scout->spawned, UCS_SCOUT_STACK_SIZE, ucs_scout_main, scout) !=
+        0) {
+        ucs_add_relaxed(&scout->refs, -1);
+        scout->is_idle = 0;
+        return;
+    }
+    pthread_detach(scout->spawned.id);
+}
+
+void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus)
+{
+    if (scout->is_idle) {
+        (void)pthread_setaffinity_np(scout->spawned.id, sizeof(*cpus), cpus);
+    }
+}
+
+/* Nanoseconds for which the helper waits for an idle core */
+static uint64_t ucs_scout_left(ucs_scout_h scout)
+{
+    uint64_t at  = ucs_load_relaxed(&scout->at);
+    uint64_t now = ucs_clock_now();
+
+    if (at >= UINT64_MAX - UCS_SCOUT_OVERDUE_NS) {
+        return UCS_FUTEX_FOREVER;
+    }
+    at += UCS_SCOUT_OVERDUE_NS;
+    return (at > now) ? at - now : 0;
+}
+
+int ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
+{
+    uint64_t left;
+
+    if (!scout->is_idle) {
+        return ucs_scout_look(scout, bell, seen);
+    }
+
+    /* acquire [S-TURN]: with the swap in ucs_scout_give() */
+    while ((ucs_load_acquire(&scout->turn) == UCS_SCOUT_LOOKS) &&
+           ((bell == NULL) || (ucs_load_relaxed(bell) == seen)) &&
+           ((left = ucs_scout_left(scout)) > 0)) {
+        ucs_scout_wait(scout, &scout->turn, UCS_SCOUT_LOOKS, bell, seen, left);
+    }
+    /* acquire [S-TURN]: likewise, if it came with the bell */
+    scout->has_turn = (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES);
+    return scout->has_turn && ucs_load_relaxed(&scout->is_rung);
+}
+
+void ucs_scout_done(ucs_scout_h scout, uint64_t at)
+{
+    uint32_t turn = UCS_SCOUT_GIVES;
+
+    if (scout->is_idle && !scout->has_turn) {
+        /* The thread sleeps until the time before; a turn that it gave during
+         * this one is still to come */
+        ucs_scout_advance(scout, at);
+    }
+    ucs_store_relaxed(&scout->at, at);
+    /* release [S-TURN]: the time is seen with it by ucs_scout_give() */
+    if (scout->has_turn &&
+        ucs_cas_acq_rel(&scout->turn, &turn, UCS_SCOUT_LOOKS)) {
+        ucs_futex_wake(&scout->turn, 1, UCS_FUTEX_PRIVATE);
+    }
+}
+
+int ucs_scout_is_given(ucs_scout_h scout)
+{
+    /* relaxed: nothing is read by it */
+    return ucs_load_relaxed(&scout->turn) == UCS_SCOUT_GIVES;
+}
+
+void ucs_scout_stop(ucs_scout_h scout)
+{
+    clockid_t clock;
+
+    if (scout->is_idle &&
+        (pthread_getcpuclockid(scout->spawned.id, &clock) == 0)) {
+        (void)ucs_clock_read(clock, &scout->cpu_ns);
+    }
+    /* release [S-TURN]: what says that it is over comes before */
+    ucs_swap_acq_rel(&scout->turn, UCS_SCOUT_STOPPED);
+    ucs_futex_wake_all(&scout->turn, UCS_FUTEX_PRIVATE);
+    ucs_scout_wake(scout);
+}
+
+uint64_t ucs_scout_cpu_ns(ucs_scout_h scout)
+{
+    uint64_t cpu_ns = scout->cpu_ns;
+    clockid_t clock;
+
+    if (scout->is_idle &&
+        (ucs_load_relaxed(&scout->turn) != UCS_SCOUT_STOPPED) &&
+        (pthread_getcpuclockid(scout->spawned.id, &clock) == 0)) {
+        (void)ucs_clock_read(clock, &cpu_ns);
+    }
+    return cpu_ns;
+}
+
+uint64_t ucs_scout_switches(ucs_scout_h scout)
+{
+    return ucs_load_relaxed(&scout->switches);
+}

@@ -1,0 +1,124 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/sys/clock.h>
+#include <ucs/sys/futex.h>
+#include <ucs/sys/scout.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <unistd.h>
+
+/** Turns of a helper, which is the test's own thread. Its scout is not let run
+ *  before it is started. */
+class test_scout : public ::testing::Test {
+protected:
+    static constexpr uint64_t MS = 1000000;
+
+    void SetUp() override
+    {
+        ASSERT_EQ(UCS_OK, ucs_scout_create(1, &m_scout));
+        alarm(60);
+    }
+
+    void TearDown() override
+    {
+        ucs_scout_stop(m_scout);
+        ucs_scout_destroy(m_scout);
+        alarm(0);
+    }
+
+    int await()
+    {
+        return ucs_scout_await(m_scout, &m_bell, m_seen);
+    }
+
+    /* The bell rings after so long */
+    int await_bell(unsigned ms)
+    {
+        std::thread ringer([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+            ++m_bell;
+            ucs_futex_wake(&m_bell, 1, UCS_FUTEX_SHARED);
+        });
+        int is_called = await();
+        ringer.join();
+        m_seen = m_bell;
+        return is_called;
+    }
+
+    ucs_scout_h       m_scout;
+    _Atomic(uint32_t) m_bell{0};
+    uint32_t          m_seen = 0;
+};
+
+TEST_F(test_scout, that_never_runs_holds_up_what_is_due_for_a_second)
+{
+    uint64_t begin = ucs_clock_now();
+
+    ucs_scout_wake(m_scout);
+    ucs_scout_done(m_scout, begin + 10 * MS);
+    EXPECT_FALSE(await());
+    EXPECT_GE(ucs_clock_now() - begin, 10 * MS + UCS_SCOUT_OVERDUE_NS);
+    EXPECT_LE(ucs_clock_now() - begin, 10 * MS + 3 * UCS_SCOUT_OVERDUE_NS);
+}
+
+TEST_F(test_scout, that_never_runs_does_not_hold_up_the_bell)
+{
+    uint64_t begin = ucs_clock_now();
+
+    ucs_scout_done(m_scout, UINT64_MAX);
+    EXPECT_FALSE(await_bell(5));
+    EXPECT_LE(ucs_clock_now() - begin, UCS_SCOUT_OVERDUE_NS);
+}
+
+TEST_F(test_scout, that_never_runs_does_not_hold_up_the_end)
+{
+    uint64_t begin = ucs_clock_now();
+
+    ucs_scout_done(m_scout, UINT64_MAX);
+    std::thread stopper([&] { ucs_scout_stop(m_scout); });
+    await();
+    stopper.join();
+    EXPECT_LE(ucs_clock_now() - begin, UCS_SCOUT_OVERDUE_NS);
+}
+
+TEST_F(test_scout, gives_a_turn_when_it_runs)
+{
+    ucs_scout_start(m_scout);
+    EXPECT_TRUE(await()); /* the first */
+    ucs_scout_done(m_scout, ucs_clock_now() + MS);
+    EXPECT_FALSE(await());
+    ucs_scout_done(m_scout, UINT64_MAX);
+    ucs_scout_wake(m_scout);
+    EXPECT_TRUE(await());
+}
+
+/* What somebody else has served is not served again */
+TEST_F(test_scout, gives_no_turn_for_what_was_served)
+{
+    ucs_scout_serve(m_scout);
+    ucs_scout_done(m_scout, UINT64_MAX);
+    ucs_scout_start(m_scout);
+    EXPECT_FALSE(await_bell(100));
+}
+
+/* The helper steps without a turn, for its bell, when one is given: what it was
+ * woken for may have come after it had looked */
+TEST_F(test_scout, a_turn_that_is_given_during_a_step_is_still_to_come)
+{
+    ucs_scout_serve(m_scout);
+    ucs_scout_done(m_scout, UINT64_MAX);
+    EXPECT_FALSE(await_bell(1));
+    ucs_scout_start(m_scout);
+    ucs_scout_wake(m_scout);
+    while (!ucs_scout_is_given(m_scout)) {
+        std::this_thread::yield();
+    }
+    ucs_scout_done(m_scout, UINT64_MAX);
+    EXPECT_TRUE(await());
+}
