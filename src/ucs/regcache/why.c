@@ -11,7 +11,7 @@ const ucs_regcache_why_name_t ucs_regcache_held_names[] = {
     [UCS_REGCACHE_HELD_AHEAD]   = {"ahead_byte_seconds",
                                    "registered ahead of its use"},
     [UCS_REGCACHE_HELD_UNKNOWN] = {"unknown_byte_seconds",
-                                   "next use not known yet"},
+                                   "rented: next use not known well enough"},
     [UCS_REGCACHE_HELD_LATE]    = {"late_byte_seconds",
                                    "the helper came too late to give it up"},
     [UCS_REGCACHE_HELD_OTHER]   = {"other_byte_seconds",

@@ -25,7 +25,8 @@ typedef enum ucs_regcache_held {
                                     again pays, or the policy keeps all */
     UCS_REGCACHE_HELD_AHEAD,   /**< registered before its use, which has not
                                     come yet */
-    UCS_REGCACHE_HELD_UNKNOWN, /**< nothing tells its next use */
+    UCS_REGCACHE_HELD_UNKNOWN, /**< nothing tells its next use so well that a
+                                    plan is better than renting it */
     UCS_REGCACHE_HELD_LATE,    /**< by the plan it would be given up, but the
                                     helper has not come */
     UCS_REGCACHE_HELD_OTHER,   /**< there is room under a ceiling, or a receive
