@@ -33,6 +33,15 @@ protected:
         return (ucs_regcache_policy_t)policy;
     }
 
+    /* The rule of rent alone: what the soft ceiling takes away comes on top */
+    static const ucs_regcache_tuning_t &no_soft_ceiling()
+    {
+        static ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
+
+        ucs_regcache_tuning_set(&tuning, "soft_weight", 1e12);
+        return tuning;
+    }
+
     /* What a NIC takes, which is what the engine believes at first */
     static replay_params_t nic(ucs_regcache_policy_t policy, unsigned seed)
     {
@@ -45,6 +54,7 @@ protected:
         result.lateness_ns     = 30000;
         result.max_slowdown    = 0.005;
         result.seed            = seed;
+        result.tuning          = &no_soft_ceiling();
         return result;
     }
 

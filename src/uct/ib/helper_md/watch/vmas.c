@@ -4,17 +4,19 @@
 #include "vmas.h"
 
 #include <ucs/sys/atomic.h>
-#include <ucs/sys/clock.h>
 #include <ucs/sys/maps.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_fd.h>
+#include <ucs/sys/thread.h>
 
 #include <limits.h>
 #include <stdlib.h>
 
 #define UCT_HELPER_VMAS_PERIOD_NS UINT64_C(1000000000)
 
-/* Share of the helper's time that counting may take is one part in this */
+/* Share of a core that counting may take is one part in this. By processor time:
+ * a thread that is preempted while it counts would else not count again for
+ * seconds. */
 #define UCT_HELPER_VMAS_SHARE 256
 
 /* What is watched for us can end inside two mappings and so split both */
@@ -50,12 +52,13 @@ int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now)
 {
     long limit, count, left, reserve;
     int was_near = vmas->is_near;
-    uint64_t cost;
+    uint64_t spent, cost;
 
     if ((now < vmas->next_ns) && (ucs_load_relaxed(&vmas->spare) >= 0)) {
         return 0;
     }
 
+    spent         = ucs_thread_spent();
     count         = ucs_maps_count(0, UINTPTR_MAX);
     limit         = uct_helper_vmas_limit();
     left          = (count < limit) ? limit - ucs_max(count, 0) : 0;
@@ -63,7 +66,7 @@ int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now)
                                         UCT_HELPER_VMAS_STOP);
     vmas->is_near = left <= reserve;
     vmas->limit   = limit;
-    cost          = ucs_clock_now() - now;
+    cost          = ucs_thread_spent() - spent;
     vmas->next_ns = now + ucs_max(UCT_HELPER_VMAS_PERIOD_NS,
                                   cost * UCT_HELPER_VMAS_SHARE);
     ucs_store_relaxed(&vmas->spare,
