@@ -354,6 +354,7 @@ TEST_F(test_pipeline, what_a_matched_probe_took_no_receive_finds)
     EXPECT_EQ(other.size(), status.length);
 
     auto in = recv(target, 1);
+    EXPECT_FALSE(ucx_pipeline_probe(node, 0, 1, ~0ull, &status));
     EXPECT_EQ(UCS_ERR_INVALID_PARAM,
               ucx_pipeline_mrecv(node, message, NULL, 1, &taken));
     EXPECT_EQ(UCS_OK, ucx_pipeline_mrecv(node, message, room.data(),
