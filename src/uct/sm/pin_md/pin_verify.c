@@ -12,6 +12,7 @@
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_fd.h>
+#include <ucs/sys/own_map.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,8 +23,9 @@
 #include <unistd.h>
 
 
-/* Compared at a time; two of these are on the stack */
-#define UCT_PIN_VERIFY_CHUNK  (16ul << 10)
+/* Compared at a time. Not on the stack: the program's threads may have small
+ * ones. */
+#define UCT_PIN_VERIFY_CHUNK (16ul << 10)
 
 /* Pages compared between the first and the last of a sample */
 #define UCT_PIN_VERIFY_SAMPLE_PAGES 8
@@ -119,6 +121,8 @@ typedef struct uct_pin_verify_run {
     uct_pin_region_t     *region;
     size_t               page_size;
     uintptr_t            frame;     /* stack frame of the comparison */
+    unsigned char        *seen;     /* a chunk, through the registration */
+    unsigned char        *shown;    /* a chunk, through the virtual address */
     uct_pin_difference_t difference; /* as found last */
 } uct_pin_verify_run_t;
 
@@ -137,7 +141,8 @@ static size_t uct_pin_verify_look(uct_pin_verify_run_t *run, size_t offset,
 {
     uct_pin_region_t *region = run->region;
     uintptr_t address        = (uintptr_t)region->address + offset;
-    unsigned char seen[UCT_PIN_VERIFY_CHUNK], shown[UCT_PIN_VERIFY_CHUNK];
+    unsigned char *seen      = run->seen;
+    unsigned char *shown     = run->shown;
     size_t i;
     int ret;
 
@@ -255,17 +260,26 @@ int uct_pin_verify_compare(uct_pin_region_t *region, uct_pin_verify_t what,
     uct_pin_verify_run_t run = {
         .region    = region,
         .page_size = page_size,
-        .frame     = (uintptr_t)__builtin_frame_address(0)
+        .frame     = (uintptr_t)__builtin_frame_address(0),
+        .seen      = ucs_own_map(2 * UCT_PIN_VERIFY_CHUNK)
     };
+    int differs;
 
-    if (!(((what == UCT_PIN_VERIFY_SAMPLE) &&
-           (region->length / page_size > UCT_PIN_VERIFY_SAMPLE_PAGES + 2)) ?
-          uct_pin_verify_sample(&run) : uct_pin_verify_all(&run))) {
+    if (run.seen == NULL) {
+        ucs_error("pin_md: no memory to compare %p length %zu with what is "
+                  "registered", region->address, region->length);
         return 0;
     }
 
-    *difference = run.difference;
-    return 1;
+    run.shown = run.seen + UCT_PIN_VERIFY_CHUNK;
+    differs   = ((what == UCT_PIN_VERIFY_SAMPLE) &&
+                 (region->length / page_size > UCT_PIN_VERIFY_SAMPLE_PAGES + 2)) ?
+                uct_pin_verify_sample(&run) : uct_pin_verify_all(&run);
+    if (differs) {
+        *difference = run.difference;
+    }
+    ucs_own_unmap(run.seen, 2 * UCT_PIN_VERIFY_CHUNK);
+    return differs;
 }
 
 /*

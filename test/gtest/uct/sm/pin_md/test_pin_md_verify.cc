@@ -272,6 +272,37 @@ TEST_F(pin_md_verify, own_stack_is_no_difference)
     EXPECT_EQ(UCS_OK, dereg(memh));
 }
 
+TEST_F(pin_md_verify, little_of_the_callers_stack_is_used)
+{
+    const size_t size = 256 * kB;
+    mapping stack(size), buffer(64 * kB);
+    uintptr_t top               = 0;
+    std::function<void()> body  = [&] {
+        top = (uintptr_t)__builtin_frame_address(0);
+        EXPECT_EQ(0, differs(m_memh));
+    };
+    const char *lowest = stack.at(0);
+    pthread_attr_t attr;
+    pthread_t id;
+
+    attach_verify();
+    m_memh = must_reg(buffer.at(0), buffer.length);
+    pthread_attr_init(&attr);
+    ASSERT_EQ(0, pthread_attr_setstack(&attr, stack.at(0), size));
+    ASSERT_EQ(0, pthread_create(&id, &attr, [](void *arg) -> void* {
+        (*static_cast<std::function<void()>*>(arg))();
+        return nullptr;
+    }, &body));
+    pthread_join(id, nullptr);
+    pthread_attr_destroy(&attr);
+
+    while ((lowest < stack.at(size - 1)) && (*lowest == 0)) {
+        ++lowest;
+    }
+    EXPECT_GT(8 * kB, top - (uintptr_t)lowest);
+    EXPECT_EQ(UCS_OK, dereg(m_memh));
+}
+
 TEST_F(pin_md_verify, deregistration_of_a_stale_region_aborts)
 {
     mapping buffer(page_size);
