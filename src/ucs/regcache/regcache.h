@@ -204,7 +204,7 @@ typedef struct ucs_regcache_env {
     /** Wake all that wait on @a word. */
     void         (*wake_waiters)(void *arg, uint32_t *word);
 
-    /** Let other threads run for a moment; NULL: the system's sched_yield. */
+    /** Let other threads run for a moment; NULL: give_way.h. */
     void         (*yield)(void *arg);
 
     /**

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "listeners.h"
-
-#include <sched.h>
+#include "give_way.h"
 
 
 ucs_status_t ucs_listeners_join(ucs_listeners_t *listeners, void *object)
@@ -41,7 +40,7 @@ void ucs_listeners_leave(ucs_listeners_t *listeners, void *object)
          * with the adds, loads and subs of ucs_listeners_enter() and
          * ucs_listeners_exit(). */
         while (ucs_add_acq_rel(&slot->readers, 0) != 0) {
-            sched_yield();
+            ucs_give_way();
         }
     }
 }

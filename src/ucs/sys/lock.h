@@ -5,9 +5,9 @@
 #define UCS_LOCK_H_
 
 #include <ucs/sys/atomic.h>
+#include <ucs/sys/give_way.h>
 
 #include <pthread.h>
-#include <sched.h>
 
 /**
  * @file lock.h
@@ -73,7 +73,7 @@ static inline void ucs_lock(ucs_lock_t *lock)
     while (!ucs_cas_acq_rel(&lock->owner, &expected, ucs_lock_self())) {
         expected = NULL;
         if (++spins > UCS_LOCK_SPINS) {
-            sched_yield();
+            ucs_give_way();
         }
     }
 }

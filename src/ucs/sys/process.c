@@ -2,10 +2,10 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "process.h"
+#include "give_way.h"
 #include "log.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ uint32_t ucs_process_id(void)
         if ((id != UCS_PROCESS_UNKNOWN) && (id != UCS_PROCESS_ADOPTING)) {
             return id;
         }
-        sched_yield();
+        ucs_give_way();
     }
 }
 

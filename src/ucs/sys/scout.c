@@ -6,13 +6,13 @@
 #endif
 #include "scout.h"
 #include "futex.h"
+#include "own_memory.h"
 #include "spawn.h"
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 
 #define UCS_SCOUT_NAME "ucx-scout"
@@ -58,7 +58,7 @@ static void ucs_scout_put(ucs_scout_h scout)
     /* acq_rel [S-LAST]: between the two, what the one did comes before the
      * other frees it */
     if (ucs_add_acq_rel(&scout->refs, -1) == 1) {
-        free(scout);
+        ucs_own_free(scout);
     }
 }
 
@@ -196,7 +196,7 @@ static void *ucs_scout_main(void *arg)
 
 ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p)
 {
-    ucs_scout_h scout = calloc(1, sizeof(*scout));
+    ucs_scout_h scout = ucs_own_alloc(sizeof(*scout));
 
     if (scout == NULL) {
         return UCS_ERR_NO_MEMORY;

@@ -7,8 +7,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/release.h>
 #include <ucs/regcache/valid.h>
-
-#include <sched.h>
+#include <ucs/sys/give_way.h>
 
 /* What would pin more than leaving everything pinned pins something twice, or
  * what was unmapped. Neighbours may share a page, which then is. @return Bytes
@@ -90,7 +89,7 @@ void ucs_regcache_let_others(ucs_regcache_h cache)
     if (cache->env.yield != NULL) {
         cache->env.yield(cache->env.arg);
     } else {
-        sched_yield();
+        ucs_give_way();
     }
     ucs_regcache_lock(cache);
 }

@@ -8,9 +8,8 @@
 #include <ucs/regcache/release.h>
 #include <ucs/regcache/state.h>
 #include <ucs/regcache/valid.h>
+#include <ucs/sys/give_way.h>
 #include <ucs/sys/math.h>
-
-#include <sched.h>
 
 /* Keys of the LRU order that are corrected before the index lock is let go:
  * each moves its region through the heap, which costs as much as to look at
@@ -178,7 +177,7 @@ size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length)
 
     /* What other threads are just releasing counts until they have */
     while ((freed < length) && ucs_regcache_is_leaving(cache)) {
-        sched_yield();
+        ucs_give_way();
     }
     return freed;
 }
@@ -191,7 +190,7 @@ void ucs_regcache_yield(ucs_regcache_h cache)
         if (!ucs_regcache_is_leaving(cache)) {
             break;
         }
-        sched_yield();
+        ucs_give_way();
     } while (1);
     /* What the helper had registered meanwhile without a user */
     (void)ucs_regcache_evict_for(cache, SIZE_MAX);
