@@ -3,7 +3,8 @@
  *
  * Waiting: uses that wait for a registration (ucs_regcache_wait() and
  * ucs_futex_spin_and_wait(), a futex on the region's word) and the helper that sleeps
- * between its steps (ucs_thread_wake(), _sleep(), _main(), _stop()).
+ * between its steps, without a scout (ucs_scout_wake(), _look(), _stop(),
+ * ucs_thread_main()).
  *
  * A futex sleeps only if the word still has the value that was looked at; a
  * wake-up reaches those that sleep then, and nobody later. Liveness, under weak
@@ -16,16 +17,16 @@
 #define UCS_REGCACHE_STATE_REGISTERING 0
 #define UCS_REGCACHE_STATE_LIVE        1
 
-#define UCS_THREAD_AWAKE    0
-#define UCS_THREAD_NOTIFIED 1
-#define UCS_THREAD_ASLEEP   2
+#define UCS_SCOUT_AWAKE    0
+#define UCS_SCOUT_NOTIFIED 1
+#define UCS_SCOUT_ASLEEP   2
 
 bit  state = UCS_REGCACHE_STATE_REGISTERING;
 byte refs;                /* the half of the word that is slept on has both */
 bit  asleep[WAITERS];
 byte served;
 
-byte thread_word = UCS_THREAD_AWAKE;
+byte thread_word = UCS_SCOUT_AWAKE;
 bit  thread_asleep;       /* in the futex */
 bit  stop;
 bit  joined;
@@ -78,15 +79,15 @@ out:
     atomic {
         if
 #ifdef MUTANT_WAKE_ONLY_SLEEPERS
-        :: thread_word == UCS_THREAD_ASLEEP ->
-            thread_word   = UCS_THREAD_NOTIFIED;
+        :: thread_word == UCS_SCOUT_ASLEEP ->
+            thread_word   = UCS_SCOUT_NOTIFIED;
             thread_asleep = 0
         :: else
 #else
-        :: thread_word == UCS_THREAD_ASLEEP ->
-            thread_word = UCS_THREAD_NOTIFIED;
+        :: thread_word == UCS_SCOUT_ASLEEP ->
+            thread_word = UCS_SCOUT_NOTIFIED;
             goto futex
-        :: else -> thread_word = UCS_THREAD_NOTIFIED
+        :: else -> thread_word = UCS_SCOUT_NOTIFIED
 #endif
         fi
     }
@@ -123,30 +124,30 @@ proctype registrar()
 proctype helper()
 {
     do
-    :: thread_word = UCS_THREAD_AWAKE;
+    :: thread_word = UCS_SCOUT_AWAKE;
        if
        :: stop -> break
        :: else
        fi;
        learned = queued;
 #ifdef MUTANT_SLEEP_WITHOUT_CAS
-       thread_word = UCS_THREAD_ASLEEP;
+       thread_word = UCS_SCOUT_ASLEEP;
        goto futex;
 #else
        if
-       :: d_step { thread_word == UCS_THREAD_AWAKE ->
-                   thread_word = UCS_THREAD_ASLEEP }
+       :: d_step { thread_word == UCS_SCOUT_AWAKE ->
+                   thread_word = UCS_SCOUT_ASLEEP }
           goto futex
-       :: thread_word != UCS_THREAD_AWAKE
+       :: thread_word != UCS_SCOUT_AWAKE
        fi
 #endif
        goto next;
 futex:
        if
-       :: atomic { thread_word == UCS_THREAD_ASLEEP ->
+       :: atomic { thread_word == UCS_SCOUT_ASLEEP ->
                    thread_asleep = 1 }
           !thread_asleep
-       :: thread_word != UCS_THREAD_ASLEEP
+       :: thread_word != UCS_SCOUT_ASLEEP
        fi;
 next:
        skip
@@ -167,11 +168,11 @@ init
     learned == WAITERS;
     /* ucs_thread_stop() */
 #ifdef MUTANT_STOP_AFTER_WAKE
-    atomic { thread_word = UCS_THREAD_NOTIFIED; thread_asleep = 0 }
+    atomic { thread_word = UCS_SCOUT_NOTIFIED; thread_asleep = 0 }
     stop = 1;
 #else
     stop = 1;
-    atomic { thread_word = UCS_THREAD_NOTIFIED; thread_asleep = 0 }
+    atomic { thread_word = UCS_SCOUT_NOTIFIED; thread_asleep = 0 }
 #endif
     joined == 1
 }
