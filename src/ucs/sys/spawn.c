@@ -26,20 +26,25 @@
 static _Atomic(uint64_t) ucs_spawn_state;
 
 
-/* Own memory, with a guard below as the C library's stacks have one */
+/* Inaccessible bytes below a stack of ours. More than a stack of the program's has by
+ * default: memory right above such a guard may be a part of a stack, and is not kept
+ * registered (watch/range.c). What the program maps next is often placed right above
+ * ours. */
+#define UCS_SPAWN_GUARD (320ul << 10)
+
 static int ucs_spawn_map(ucs_spawned_t *thread, pthread_attr_t *attr,
                          size_t length)
 {
-    size_t page = sysconf(_SC_PAGESIZE);
-
-    thread->length = page + length;
-    thread->stack  = (length > SIZE_MAX - page) ? NULL :
-                                                  ucs_own_map(thread->length);
+    thread->length = UCS_SPAWN_GUARD + length;
+    thread->stack  = (length > SIZE_MAX - UCS_SPAWN_GUARD) ?
+                             NULL :
+                             ucs_own_map(thread->length);
     if (thread->stack == NULL) {
         return ENOMEM;
     }
-    (void)syscall(SYS_mprotect, thread->stack, page, PROT_NONE);
-    return pthread_attr_setstack(attr, (char*)thread->stack + page, length);
+    (void)syscall(SYS_mprotect, thread->stack, UCS_SPAWN_GUARD, PROT_NONE);
+    return pthread_attr_setstack(attr, (char*)thread->stack + UCS_SPAWN_GUARD,
+                                 length);
 }
 
 /* The C library takes a program's thread-local variables off the stack, and

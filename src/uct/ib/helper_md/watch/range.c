@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 /* A guard below a stack is a page by default; arenas of malloc() end in
- * inaccessible mappings, too, but those are mostly larger */
+ * inaccessible mappings, too, but those are mostly larger, and so is what lies
+ * below our own stacks (ucs/sys/spawn.c) */
 #define UCT_HELPER_RANGE_GUARD_MAX (256ul << 10)
 
 /* Of a stack without a limit (RLIMIT_STACK) */

@@ -4,6 +4,7 @@
 #include "far_place.h"
 
 #include <ucs/sys/maps.h>
+#include <ucs/sys/spawn.h>
 #include <uct/ib/helper_md/watch/range.h>
 
 #include <gtest/gtest.h>
@@ -332,6 +333,21 @@ TEST_P(test_range, agrees_with_every_mapping)
                      (found == UCT_HELPER_RANGE_STACK))) << found << line;
     }
     fclose(maps);
+}
+
+/* What the program maps next often touches the stack of a thread of ours, and is
+ * kept only if that is not taken for a stack of the program's */
+TEST_P(test_range, a_stack_of_ours_may_be_kept)
+{
+    uct_helper_range_t range;
+    ucs_spawned_t thread;
+
+    ASSERT_EQ(0, ucs_spawn(&thread, 32 << 10,
+                           [](void *arg) { return arg; }, nullptr));
+    uintptr_t last = (uintptr_t)thread.stack + thread.length - PAGE;
+    uct_helper_range_find(GetParam(), last, last + PAGE, &range);
+    EXPECT_LE(range.kept, last);
+    (void)ucs_spawn_join(&thread);
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, test_range,
