@@ -44,22 +44,50 @@ struct ucs_scout {
     _Atomic(uint32_t) turn;
     _Atomic(uint64_t) at;       /* ns, when the next one is due */
     _Atomic(uint64_t) switches;
-    _Atomic(int)      refs;     /* the owner, the thread */
     _Atomic(int)      is_rung;  /* a turn is given for somebody woke it */
     int               is_idle;  /* there is a thread */
     int               has_turn; /* the helper; its own */
     int               no_waitv;
     uint64_t          cpu_ns;   /* at its stop */
-    ucs_spawned_t     spawned;  /* its stack stays mapped: nobody joins it */
+    ucs_spawned_t     spawned;  /* has a stack while it is not joined */
+    ucs_scout_h       next;     /* of those that were destroyed */
 };
 
-static void ucs_scout_put(ucs_scout_h scout)
+/* Destroyed, and their threads not joined. Without a lock, for a process may fork
+ * at any time: it is taken as a whole, and what remains is put back. */
+static _Atomic(ucs_scout_h) ucs_scout_left_over;
+
+static void ucs_scout_leave_over(ucs_scout_h scout)
 {
-    /* acq_rel [S-LAST]: between the two, what the one did comes before the
-     * other frees it */
-    if (ucs_add_acq_rel(&scout->refs, -1) == 1) {
-        ucs_own_free(scout);
+    /* relaxed: compared only */
+    ucs_scout_h first = ucs_load_relaxed(&ucs_scout_left_over);
+
+    do {
+        scout->next = first;
+        /* release [S-LEFT]: pairs with the acquire in ucs_scout_reap() */
+    } while (!ucs_cas_acq_rel(&ucs_scout_left_over, &first, scout));
+}
+
+/* Release those whose threads have ended */
+static void ucs_scout_reap(void)
+{
+    ucs_scout_h scout, next;
+
+    /* acquire [S-LEFT]: pairs with the release in ucs_scout_leave_over() */
+    next = ucs_swap_acq_rel(&ucs_scout_left_over, NULL);
+    while ((scout = next) != NULL) {
+        next = scout->next;
+        if (ucs_spawn_try_join(&scout->spawned)) {
+            ucs_own_free(scout);
+        } else {
+            ucs_scout_leave_over(scout);
+        }
     }
+}
+
+static int ucs_scout_has_thread(ucs_scout_h scout)
+{
+    return scout->spawned.stack != NULL;
 }
 
 void ucs_scout_wake(ucs_scout_h scout)
@@ -186,7 +214,6 @@ static void *ucs_scout_main(void *arg)
     }
 
     ucs_spawn_leave();
-    ucs_scout_put(scout);
     return NULL;
 }
 
@@ -198,12 +225,12 @@ ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p)
 {
     ucs_scout_h scout = ucs_own_alloc(sizeof(*scout));
 
+    ucs_scout_reap();
     if (scout == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     scout->word    = UCS_SCOUT_NOTIFIED;
     scout->at      = UINT64_MAX;
-    scout->refs    = 1;
     scout->is_idle = is_idle;
     *scout_p       = scout;
     return UCS_OK;
@@ -211,28 +238,26 @@ ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p)
 
 void ucs_scout_destroy(ucs_scout_h scout)
 {
-    /* [S-LAST]: or its thread is the last, when it is let run */
-    ucs_scout_put(scout);
+    if (ucs_scout_has_thread(scout)) {
+        ucs_scout_leave_over(scout);
+    } else {
+        ucs_own_free(scout);
+    }
+    ucs_scout_reap();
 }
 
 void ucs_scout_start(ucs_scout_h scout)
 {
-    if (!scout->is_idle) {
-        return;
-    }
-    ucs_add_relaxed(&scout->refs, 1);
-    if (ucs_spawn(&scout->spawned, UCS_SCOUT_STACK_SIZE, ucs_scout_main, scout) !=
-        0) {
-        ucs_add_relaxed(&scout->refs, -1);
+    if (scout->is_idle &&
+        (ucs_spawn(&scout->spawned, UCS_SCOUT_STACK_SIZE, ucs_scout_main,
+                   scout) != 0)) {
         scout->is_idle = 0;
-        return;
     }
-    pthread_detach(scout->spawned.id);
 }
 
 void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus)
 {
-    if (scout->is_idle) {
+    if (ucs_scout_has_thread(scout)) {
         (void)pthread_setaffinity_np(scout->spawned.id, sizeof(*cpus), cpus);
     }
 }
@@ -296,7 +321,7 @@ void ucs_scout_stop(ucs_scout_h scout)
 {
     clockid_t clock;
 
-    if (scout->is_idle &&
+    if (ucs_scout_has_thread(scout) &&
         (pthread_getcpuclockid(scout->spawned.id, &clock) == 0)) {
         (void)ucs_clock_read(clock, &scout->cpu_ns);
     }
@@ -311,7 +336,7 @@ uint64_t ucs_scout_cpu_ns(ucs_scout_h scout)
     uint64_t cpu_ns = scout->cpu_ns;
     clockid_t clock;
 
-    if (scout->is_idle &&
+    if (ucs_scout_has_thread(scout) &&
         (ucs_load_relaxed(&scout->turn) != UCS_SCOUT_STOPPED) &&
         (pthread_getcpuclockid(scout->spawned.id, &clock) == 0)) {
         (void)ucs_clock_read(clock, &cpu_ns);

@@ -50,7 +50,8 @@ ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p);
 
 
 /** Release it. Its thread is not waited for: it may not be let run for long. It
- *  touches nothing but what is its own, and ends when it is. */
+ *  touches nothing but what is its own, and ends when it is; what it had is released
+ *  when the next scout is created or destroyed. Stopped before, if it was started. */
 void ucs_scout_destroy(ucs_scout_h scout);
 
 
@@ -103,7 +104,7 @@ int ucs_scout_is_given(ucs_scout_h scout);
 void ucs_scout_stop(ucs_scout_h scout);
 
 
-/** @return Nanoseconds of processor time of its thread, until it was stopped. */
+/** @return Nanoseconds of processor time of its thread, if it has one, until it was stopped. */
 uint64_t ucs_scout_cpu_ns(ucs_scout_h scout);
 
 

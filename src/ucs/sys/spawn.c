@@ -93,14 +93,28 @@ int ucs_spawn(ucs_spawned_t *thread, size_t stack_size,
     return ret;
 }
 
+static void ucs_spawn_release(ucs_spawned_t *thread)
+{
+    ucs_own_unmap(thread->stack, thread->length);
+    thread->stack = NULL;
+}
+
 void *ucs_spawn_join(ucs_spawned_t *thread)
 {
     void *result = NULL;
 
     pthread_join(thread->id, &result);
-    ucs_own_unmap(thread->stack, thread->length);
-    thread->stack = NULL;
+    ucs_spawn_release(thread);
     return result;
+}
+
+int ucs_spawn_try_join(ucs_spawned_t *thread)
+{
+    if (pthread_tryjoin_np(thread->id, NULL) != 0) {
+        return 0;
+    }
+    ucs_spawn_release(thread);
+    return 1;
 }
 
 void ucs_spawn_enter(void)

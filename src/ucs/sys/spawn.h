@@ -47,6 +47,12 @@ int ucs_spawn(ucs_spawned_t *thread, size_t stack_size,
 void *ucs_spawn_join(ucs_spawned_t *thread);
 
 
+/** The same for one that may not be let run for long, without waiting.
+ *
+ *  @return Nonzero if it has ended, and is joined. */
+int ucs_spawn_try_join(ucs_spawned_t *thread);
+
+
 /** The calling thread is one of ours, and stays until the process would be
  *  better off without it: its first and last call, each once. Neither allocates
  *  nor blocks. One that does not call them is taken for the application's. */

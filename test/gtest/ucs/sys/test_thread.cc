@@ -415,6 +415,14 @@ protected:
         return 0;
     }
 
+    /* Bytes of this process's address space */
+    static size_t mapped()
+    {
+        size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        return pages * sysconf(_SC_PAGESIZE);
+    }
+
     /* It has come so often, in time */
     bool has_come(unsigned count, uint64_t ns = 10000 * MS)
     {
@@ -485,6 +493,25 @@ TEST_P(test_thread_idle, a_bell_is_answered)
                        UCS_FUTEX_SHARED);
         ASSERT_TRUE(has_come(i + 1));
     }
+}
+
+/* Nobody waits for a scout, and what it had is released all the same */
+TEST_P(test_thread_idle, a_thousand_that_ended_leave_nothing)
+{
+    const size_t before = mapped();
+
+    for (unsigned i = 0; i < 1000; ++i) {
+        ucs_thread_h thread;
+        ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, 1, &thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+        ucs_thread_destroy(thread);
+    }
+    while (thread_named("ucx-scout") != 0) { /* until each has been let run */
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ucs_thread_destroy(m_thread);
+    ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, 1, &m_thread));
+    EXPECT_GE(before + (4u << 20), mapped());
 }
 
 INSTANTIATE_TEST_SUITE_P(kinds, test_thread_idle, ::testing::Values(true));
