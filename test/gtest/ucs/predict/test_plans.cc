@@ -28,6 +28,15 @@ protected:
     ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04};
 };
 
+/* To hold costs a hundredth of a missed use for each unit of time */
+TEST_F(predict_course, dropped_at_once_where_the_helper_comes_later_than_is_worth)
+{
+    price.late_ns = 3.9;
+    EXPECT_FALSE(ucs_predict_price_drops(&price));
+    price.late_ns = 4.1;
+    EXPECT_TRUE(ucs_predict_price_drops(&price));
+}
+
 TEST_F(predict_course, rented)
 {
     EXPECT_DOUBLE_EQ(0, cost(100, -1, 0));

@@ -358,6 +358,49 @@ TEST_F(test_regcache_order, late_wake_ups_are_allowed_for)
     EXPECT_LT(double(s.late + s.missed) / (s.uses - s.cold), 0.06);
 }
 
+/* With a helper that comes late every time a buffer is held, or dropped where gaps
+ * are long, by the mean of how late it was */
+TEST_F(test_regcache_order, what_a_late_helper_promised_is_held_or_dropped)
+{
+    const uint64_t rent = rented(UCS_REGCACHE_POLICY_PREDICT, 0.005);
+    uint64_t gap        = rent * 7 / 10;
+    auto play           = [&](unsigned uses) {
+        unsigned regs = w->regs;
+        for (unsigned i = 0; i < uses; ++i) {
+            w->use(buffer(0), MB, MS, 1);
+            w->advance(gap);
+        }
+        return w->regs - regs;
+    };
+    auto held = [&](uint64_t ns) {
+        w->use(buffer(0), MB, MS, 1);
+        w->advance(ns);
+        bool is_held = w->is_registered(buffer(0), MB);
+        w->advance(gap - ns);
+        return is_held;
+    };
+
+    make(UCS_REGCACHE_POLICY_PREDICT);
+    w->params.max_slowdown = 0.005;
+    w->open();
+    play(100);
+    uint64_t on_time = w->stats().on_time;
+    EXPECT_LE(45u, play(50)); /* anew for each, ahead */
+    EXPECT_LE(45u, w->stats().on_time - on_time);
+
+    w->on_sleep = [&] { return 4 * rent; };
+    play(200);
+    EXPECT_GE(5u, play(50)); /* held */
+
+    gap = 3 * rent;
+    play(200);
+    on_time = w->stats().on_time;
+    EXPECT_LE(45u, play(50)); /* in the use */
+    EXPECT_GE(5u, w->stats().on_time - on_time);
+    EXPECT_FALSE(held(rent / 4)); /* dropped */
+    EXPECT_EQ(nullptr, w->invalid());
+}
+
 TEST_F(test_regcache_order, buffers_forgotten_by_the_predictor_are_let_go)
 {
     w->params.max_contexts = 8;

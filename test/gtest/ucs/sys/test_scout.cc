@@ -22,7 +22,7 @@ protected:
     void SetUp() override
     {
         ASSERT_EQ(UCS_OK, ucs_scout_create(1, &m_scout));
-        alarm(60);
+        alarm(20);
     }
 
     void TearDown() override

@@ -287,25 +287,29 @@ TEST(test_bell, a_ring_during_a_step_is_not_lost)
     struct world {
         std::atomic<uint32_t> bell{0};
         std::atomic<unsigned> steps{0};
-    } w;
-    ucs_thread_h thread;
+    };
 
-    ASSERT_EQ(UCS_OK, ucs_thread_create(
-                              [](void *arg, uint64_t) -> uint64_t {
-                                  world *w = static_cast<world *>(arg);
-                                  if (++w->steps < 5) {
-                                      ++w->bell;
-                                  }
-                                  return UINT64_MAX;
-                              },
-                              &w, 1, &thread));
-    ucs_thread_set_bell(thread, (uint32_t *)&w.bell);
-    alarm(20);
-    ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
-    while (w.steps < 5) {
-        sched_yield();
+    for (int is_idle = 0; is_idle < 2; ++is_idle) {
+        world w;
+        ucs_thread_h thread;
+
+        ASSERT_EQ(UCS_OK, ucs_thread_create(
+                                  [](void *arg, uint64_t) -> uint64_t {
+                                      world *w = static_cast<world *>(arg);
+                                      if (++w->steps < 5) {
+                                          ++w->bell;
+                                      }
+                                      return UINT64_MAX;
+                                  },
+                                  &w, is_idle, &thread));
+        ucs_thread_set_bell(thread, (uint32_t *)&w.bell);
+        alarm(20);
+        ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+        while (w.steps < 5) {
+            sched_yield();
+        }
+        ucs_thread_stop(thread);
+        ucs_thread_destroy(thread);
+        alarm(0);
     }
-    ucs_thread_stop(thread);
-    ucs_thread_destroy(thread);
-    alarm(0);
 }
