@@ -34,7 +34,7 @@ static uint64_t ucp_wire_ucp_host(void)
     if (fd < 0) {
         return 0;
     }
-    length = read(fd, id, sizeof(id));
+    length = pread(fd, id, sizeof(id), 0);
     close(fd);
     for (i = 0; i < length; ++i) {
         hash = (hash ^ (uint8_t)id[i]) * UINT64_C(0x100000001b3);

@@ -99,14 +99,6 @@ static int ucs_ledger_identify(pid_t pid, uint64_t *owner_p)
     return 1;
 }
 
-uint64_t ucs_ledger_self(void)
-{
-    uint64_t owner;
-
-    (void)ucs_ledger_identify(getpid(), &owner);
-    return owner;
-}
-
 /* A number that no process can have is nobody's: kill() and /proc must not be
  * asked about 0 or -1 */
 pid_t ucs_ledger_pid(uint64_t owner)
@@ -115,6 +107,23 @@ pid_t ucs_ledger_pid(uint64_t owner)
 
     return (pid <= INT32_MAX) ? (pid_t)pid : 0;
 }
+
+/* Known by its number, for a child has another. It is not asked for again: each
+ * descriptor that is opened has, for a moment, a number that the program may
+ * want. */
+uint64_t ucs_ledger_self(void)
+{
+    static _Atomic(uint64_t) self;
+    uint64_t owner = ucs_load_relaxed(&self); /* relaxed: one word, always the
+                                                 same in a process */
+
+    if (ucs_ledger_pid(owner) != getpid()) {
+        (void)ucs_ledger_identify(getpid(), &owner);
+        ucs_store_relaxed(&self, owner); /* relaxed: likewise */
+    }
+    return owner;
+}
+
 
 static int ucs_ledger_owner_is_gone(uint64_t owner)
 {
@@ -129,6 +138,10 @@ int ucs_ledger_is_alive(uint64_t owner)
 
     if (ucs_ledger_owner_is_gone(owner)) {
         return 0;
+    }
+    if (ucs_ledger_pid(owner) == getpid()) {
+        now = ucs_ledger_self();
+        return (now == 0) || (now == owner);
     }
 
     return !ucs_ledger_identify(ucs_ledger_pid(owner), &now) || (now == owner);
