@@ -133,7 +133,8 @@ static const struct {
     CASE(order), CASE(tags), CASE(waitall), CASE(waitany), CASE(waitsome),
     CASE(testany), CASE(testsome), CASE(testall), CASE(wait), CASE(get_status),
     CASE(any_source), CASE(probes), CASE(iprobes), CASE(mprobe), CASE(sendrecv),
-    CASE(large), CASE(self), CASE(communicators), CASE(inter), CASE(types),
+    CASE(large), CASE(self), CASE(communicators), CASE(inter), CASE(freed_comm),
+    CASE(types),
     CASE(truncate), CASE(cancel), CASE(modes), CASE(synchronous),
     CASE(persistent), CASE(persistent_sends), CASE(same), CASE(bandwidth),
     CASE(same_blocking),
@@ -144,6 +145,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     int provided, i, k, wanted = 0, done = 0;
+    MPI_Request forgotten;
     unsigned n;
 
     for (i = 1; i < argc; ++i) {
@@ -178,12 +180,16 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
         ++done;
     }
+    /* A slip: freed, and nothing ever comes for it */
+    MPI_Irecv(rooms[0], LONG, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG,
+              MPI_COMM_WORLD, &forgotten);
+    MPI_Request_free(&forgotten);
     if (rank == 0) {
         printf("semantics: %d cases, %d ranks, OK\n", done, num_ranks);
     }
+    MPI_Finalize();
     for (i = 0; i < NUM_ROOMS; ++i) {
         free(rooms[i]);
     }
-    MPI_Finalize();
     return 0;
 }

@@ -99,6 +99,7 @@ void case_self(void);
 /* semantics_comms.c */
 void case_communicators(void);
 void case_inter(void);
+void case_freed_comm(void);
 
 /* semantics_types.c */
 void case_types(void);

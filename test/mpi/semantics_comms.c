@@ -79,3 +79,37 @@ void case_inter(void)
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
 }
+
+/* A communicator may be freed while messages of it are on their way, and others be
+ * made of its memory: posted receives of all kinds, and sends */
+void case_freed_comm(void)
+{
+    static const int lengths[] = {SHORT, ODD, ODD, LONG};
+    static const int room[]    = {LONGER, ODD, SHORT, LONG};
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    MPI_Comm comm, next;
+    int i, round;
+
+    for (round = 0; round < 10; ++round) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (i = 0; (i < 4) && (rank == 1); ++i) {
+            MPI_Irecv(fresh(i), room[i], MPI_BYTE,
+                      (round % 2) ? MPI_ANY_SOURCE : 0, i, comm, &requests[i]);
+        }
+        for (i = 0; (i < 4) && (rank == 0); ++i) {
+            MPI_Isend(fill(rooms[i], lengths[i], round + i), lengths[i],
+                      MPI_BYTE, 1, i, comm, &requests[i]);
+        }
+        MPI_Comm_free(&comm);
+        MPI_Comm_dup(MPI_COMM_SELF, &next);
+        if (rank < 2) {
+            MPI_Waitall(4, requests, statuses);
+        }
+        for (i = 0; (i < 4) && (rank == 1); ++i) {
+            check_status(&statuses[i], 0, i, lengths[i]);
+            check(rooms[i], lengths[i], round + i);
+        }
+        MPI_Comm_free(&next);
+    }
+}

@@ -19,7 +19,7 @@ static int mpi_layer_comm_forget(MPI_Comm comm, int keyval, void *value,
                                  void *extra)
 {
     (void)comm, (void)keyval, (void)extra;
-    free(value);
+    mpi_layer_comm_put(value);
     return MPI_SUCCESS;
 }
 
@@ -40,6 +40,30 @@ mpi_layer_comm_t *mpi_layer_comm_get(MPI_Comm comm)
         return NULL;
     }
     return value;
+}
+
+mpi_layer_comm_t *mpi_layer_comm_hold(mpi_layer_comm_t *self)
+{
+    if (self != NULL) {
+        pthread_mutex_lock(&mpi_layer.lock);
+        ++self->users;
+        pthread_mutex_unlock(&mpi_layer.lock);
+    }
+    return self;
+}
+
+void mpi_layer_comm_put(mpi_layer_comm_t *self)
+{
+    unsigned left;
+
+    if (self != NULL) {
+        pthread_mutex_lock(&mpi_layer.lock);
+        left = --self->users;
+        pthread_mutex_unlock(&mpi_layer.lock);
+        if (left == 0) {
+            free(self);
+        }
+    }
 }
 
 /* The members' ranks in MPI_COMM_WORLD; NULL if one is not there: then all
@@ -63,6 +87,7 @@ static mpi_layer_comm_t *mpi_layer_comm_new(MPI_Comm comm)
     }
     PMPI_Group_translate_ranks(group, size, ranks, world, self->world);
     self->size = size;
+    self->users = 1;
     ucs_store_relaxed(&self->next, 0); /* relaxed: nobody else has it */
     for (i = 0; i < size; ++i) {
         if (self->world[i] == MPI_UNDEFINED) {

@@ -50,9 +50,9 @@ int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald)
 
 /* Messages to oneself stay with the MPI, and so do those of communicators that
  * are not known: all others of this length were sent by the layer */
-int mpi_layer_herald_sender(MPI_Comm comm, const MPI_Status *status)
+int mpi_layer_herald_sender(const mpi_layer_comm_t *members,
+                            const MPI_Status *status)
 {
-    mpi_layer_comm_t *members = mpi_layer_comm_get(comm);
     int length, sender;
 
     if ((members == NULL) || (status->MPI_SOURCE < 0) ||

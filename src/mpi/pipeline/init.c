@@ -235,15 +235,36 @@ static void mpi_layer_say_stats(void)
                   (unsigned long)stats.refused);
 }
 
+/* Until all ranks are here, each of which may wait for what another one sends */
+static void mpi_layer_meet(void)
+{
+    MPI_Request request;
+    int flag;
+
+    PMPI_Ibarrier(MPI_COMM_WORLD, &request);
+    do {
+        mpi_layer_pump();
+        PMPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    } while (!flag);
+}
+
+/* Once all are here nobody begins to receive. What comes to receives that were
+ * freed is waited for, and what nobody receives is left, as the MPIs do. */
+static void mpi_layer_end_freed(void)
+{
+    mpi_layer_meet();
+    while (mpi_layer_ops_end_freed() > 0) {
+        mpi_layer_pump();
+    }
+    mpi_layer_meet();
+}
+
 /* What a program has forgotten stays where it is: the pipeline says that it is
  * busy, and goes with the process */
 int mpi_layer_Finalize(void)
 {
     if (mpi_layer.on) {
-        while (mpi_layer_ops_end_freed() > 0) {
-            mpi_layer_pump();
-        }
-        PMPI_Barrier(MPI_COMM_WORLD);
+        mpi_layer_end_freed();
         mpi_layer.on = 0;
         mpi_layer_progress_end();
         mpi_layer_say_stats();

@@ -60,8 +60,10 @@ typedef struct mpi_layer_herald {
  *  ordinary message of as many takes the pipeline as well. */
 #define MPI_LAYER_HERALD_BYTES 67
 
-/** What the layer keeps with a communicator whose messages it may take. */
+/** What the layer keeps with a communicator whose messages it may take, and
+ *  with operations, which may be pending when the communicator is freed. */
 typedef struct mpi_layer_comm {
+    unsigned         users; /**< the communicator and operations; lock */
     uint32_t         id;   /**< agreed by its members; no two that a process
                             *   is a member of have the same */
     _Atomic uint32_t next; /**< of the next message */
@@ -114,7 +116,9 @@ typedef struct mpi_layer_op {
     int                    releasing;  /**< the MPI is asked to free it */
     int                    busy;       /**< counted in num_busy */
     int                    owns;       /**< `bytes` is the layer's */
-    MPI_Comm               comm;
+    MPI_Comm               comm;       /**< for its error handler, and to send;
+                                        *   the program may have freed it */
+    mpi_layer_comm_t       *members;   /**< held; NULL: not asked for */
     char                   *bytes;     /**< contiguous: the program's buffer,
                                         *   or what stands in for it */
     size_t                 room;       /**< bytes there */
@@ -200,6 +204,11 @@ int mpi_layer_comm_setup(void);
  *          NULL: its messages are the MPI's alone. */
 mpi_layer_comm_t *mpi_layer_comm_get(MPI_Comm comm);
 
+/** Keep it for longer. @param self  May be NULL. @return @a self, for
+ *  @ref mpi_layer_comm_put */
+mpi_layer_comm_t *mpi_layer_comm_hold(mpi_layer_comm_t *self);
+void mpi_layer_comm_put(mpi_layer_comm_t *self);
+
 /** By all members of a new communicator: agree on its id, with collective
  *  calls. Where one cannot, all leave it to the MPI. */
 void mpi_layer_comm_agree(MPI_Comm comm);
@@ -238,7 +247,8 @@ int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald);
 /** @return Whose herald the MPI has received or found, by its rank in
  *          MPI_COMM_WORLD; -1: an ordinary message. Needs no look at its
  *          bytes. */
-int mpi_layer_herald_sender(MPI_Comm comm, const MPI_Status *status);
+int mpi_layer_herald_sender(const mpi_layer_comm_t *members,
+                            const MPI_Status *status);
 
 /** @return The pipeline's tag for message @a number of a communicator, of which
  *          16 bits count, and MPI's tag, which is not negative. */
@@ -248,11 +258,12 @@ uint64_t mpi_layer_tag(const mpi_layer_comm_t *comm, uint32_t number, int tag);
 /* op.c: requests. An operation is in the hands of the thread that has its
  * request; what else others do to it, they do under the lock. */
 
-/** @return An operation that nobody knows of, for @ref mpi_layer_op_delete;
+/** @param members  Of its communicator, or NULL where no herald is looked for.
+ *  @return An operation that nobody knows of, for @ref mpi_layer_op_delete;
  *          NULL for want of memory. */
-mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm);
+mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm, mpi_layer_comm_t *members);
 
-/** Release one that is not in the table, with what it owns. */
+/** Release one that is not in the table, with what it owns; NULL: nothing. */
 void mpi_layer_op_delete(mpi_layer_op_t *op);
 
 /** Where the program's bytes do not lie in one piece, have others in their
@@ -312,7 +323,8 @@ int mpi_layer_op_finish(mpi_layer_op_t *op, MPI_Request request);
 /** The program has freed the request of one that is not complete. */
 void mpi_layer_op_set_free(mpi_layer_op_t *op);
 
-/** End those of them that are complete. @return How many are left. */
+/** End those of them that are complete. @return How many receives are left that
+ *  something has come for. */
 int mpi_layer_ops_end_freed(void);
 
 /** @return Nonzero if there may be requests in the table. */

@@ -14,12 +14,13 @@
  * MPI's request is and the message of the pipeline as well.
  */
 
-mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm)
+mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm, mpi_layer_comm_t *members)
 {
     mpi_layer_op_t *op = calloc(1, sizeof(*op));
 
     if (op != NULL) {
         op->comm           = comm;
+        op->members        = mpi_layer_comm_hold(members);
         op->request        = MPI_REQUEST_NULL;
         op->herald_request = MPI_REQUEST_NULL;
         op->type           = MPI_DATATYPE_NULL;
@@ -32,12 +33,16 @@ mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm)
 
 void mpi_layer_op_delete(mpi_layer_op_t *op)
 {
+    if (op == NULL) {
+        return;
+    }
     if (op->type != MPI_DATATYPE_NULL) {
         PMPI_Type_free(&op->type);
     }
     if (op->owns) {
         free(op->bytes);
     }
+    mpi_layer_comm_put(op->members);
     free(op);
 }
 
@@ -220,7 +225,7 @@ void mpi_layer_op_receive(mpi_layer_op_t *op, const mpi_layer_herald_t *herald)
 
 void mpi_layer_op_receive_oldest(mpi_layer_op_t *op, int sender, int tag)
 {
-    uint64_t wanted = mpi_layer_tag(mpi_layer_comm_get(op->comm), 0, tag);
+    uint64_t wanted = mpi_layer_tag(op->members, 0, tag);
 
     pthread_mutex_lock(&mpi_layer.lock);
     mpi_layer_op_asked(op, ucx_pipeline_recv(mpi_layer.pipeline, sender, wanted,
@@ -289,7 +294,7 @@ static int mpi_layer_op_is_received(mpi_layer_op_t *op, MPI_Status *status,
     }
     *is_good     = (result == MPI_SUCCESS) && !cancelled;
     *is_ordinary = !*is_good ||
-                   (mpi_layer_herald_sender(op->comm, status) < 0);
+                   (mpi_layer_herald_sender(op->members, status) < 0);
     return 1;
 }
 
@@ -332,7 +337,7 @@ static void mpi_layer_ops_look(void)
         if (is_ordinary) {
             (void)mpi_layer_op_set_plain(op);
         } else {
-            op->sender = mpi_layer_herald_sender(op->comm, &status);
+            op->sender = mpi_layer_herald_sender(op->members, &status);
             op->tag    = status.MPI_TAG;
         }
     }
@@ -504,7 +509,8 @@ void mpi_layer_op_set_free(mpi_layer_op_t *op)
     pthread_mutex_unlock(&mpi_layer.lock);
 }
 
-/* @return How many are left */
+/* A receive that nothing has come for and a send may never be over, and are not
+ * counted */
 int mpi_layer_ops_end_freed(void)
 {
     mpi_layer_op_t *op, *next, *left = NULL;
@@ -531,7 +537,8 @@ int mpi_layer_ops_end_freed(void)
         } else {
             op->next_freed = left;
             left           = op;
-            ++count;
+            count         += !op->is_send &&
+                             (mpi_layer_op_state(op) == MPI_LAYER_MOVING);
         }
     }
     pthread_mutex_lock(&mpi_layer.lock);

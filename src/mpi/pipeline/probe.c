@@ -37,7 +37,7 @@ static int mpi_layer_probe_find(MPI_Comm comm, int sender,
 /* @return Nonzero if the status tells the length of the message */
 static int mpi_layer_probe_settle(MPI_Comm comm, MPI_Status *status)
 {
-    int sender = mpi_layer_herald_sender(comm, status);
+    int sender = mpi_layer_herald_sender(mpi_layer_comm_get(comm), status);
     ucx_pipeline_status_t found;
 
     if (sender < 0) {
@@ -154,7 +154,7 @@ static int mpi_layer_probe_taken(MPI_Comm comm, MPI_Message *message,
     int sender;
 
     if (result == MPI_SUCCESS) {
-        sender = mpi_layer_herald_sender(comm, status);
+        sender = mpi_layer_herald_sender(mpi_layer_comm_get(comm), status);
         if (sender >= 0) {
             result = mpi_layer_take(comm, sender, message, status);
             if (result != MPI_SUCCESS) {

@@ -114,7 +114,8 @@ static int mpi_layer_receive_settle(void *buffer, MPI_Count count,
                                     MPI_Datatype type, MPI_Comm comm,
                                     const char *berth, MPI_Status *status)
 {
-    int sender = mpi_layer_herald_sender(comm, status);
+    mpi_layer_comm_t *members = mpi_layer_comm_get(comm);
+    int sender                = mpi_layer_herald_sender(members, status);
     mpi_layer_op_t *op;
 
     if (sender < 0) {
@@ -122,9 +123,9 @@ static int mpi_layer_receive_settle(void *buffer, MPI_Count count,
                mpi_layer_receive_place(buffer, count, type, comm, berth,
                                        status);
     }
-    op = mpi_layer_op_new(comm);
+    op = mpi_layer_op_new(comm, members);
     if ((op == NULL) || !mpi_layer_receive_aim(op, buffer, count, type)) {
-        free(op);
+        mpi_layer_op_delete(op);
         return mpi_layer_error(comm, MPI_ERR_NO_MEM);
     }
     pthread_mutex_lock(&mpi_layer.match_lock);
@@ -189,7 +190,7 @@ mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
     if (!mpi_layer_receive_may_take(buffer, room, type, source, comm)) {
         return NULL;
     }
-    op = mpi_layer_op_new(comm);
+    op = mpi_layer_op_new(comm, mpi_layer_comm_get(comm));
     if (op == NULL) {
         return NULL;
     }
@@ -205,10 +206,10 @@ mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
                                         MPI_Datatype type,
                                         mpi_layer_taken_t *taken)
 {
-    mpi_layer_op_t *op = mpi_layer_op_new(taken->comm);
+    mpi_layer_op_t *op = mpi_layer_op_new(taken->comm, NULL);
 
     if ((op == NULL) || !mpi_layer_receive_aim(op, buffer, count, type)) {
-        free(op);
+        mpi_layer_op_delete(op);
         (void)mpi_layer_error(taken->comm, MPI_ERR_NO_MEM);
         return NULL;
     }

@@ -60,7 +60,7 @@ static char *mpi_layer_send_bytes(mpi_layer_op_t *op, const void *buffer,
 static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
                                mpi_layer_isend_func_t isend)
 {
-    mpi_layer_comm_t *members = mpi_layer_comm_get(op->comm);
+    mpi_layer_comm_t *members = op->members;
     int result                = MPI_ERR_OTHER;
     ucs_status_t status;
     uint64_t number;
@@ -107,7 +107,7 @@ static int mpi_layer_send_begin(const void *buffer, int count,
                                 MPI_Comm comm, mpi_layer_isend_func_t isend,
                                 int copy, mpi_layer_op_t **op_p)
 {
-    mpi_layer_op_t *op = mpi_layer_op_new(comm);
+    mpi_layer_op_t *op = mpi_layer_op_new(comm, mpi_layer_comm_get(comm));
     int result;
 
     if (op == NULL) {
@@ -280,7 +280,7 @@ static int mpi_layer_send_init(const void *buffer, int count, MPI_Datatype type,
                                mpi_layer_isend_func_t isend,
                                MPI_Request *request)
 {
-    mpi_layer_op_t *op = mpi_layer_op_new(comm);
+    mpi_layer_op_t *op = mpi_layer_op_new(comm, mpi_layer_comm_get(comm));
     int result;
 
     if (op == NULL) {
