@@ -49,6 +49,7 @@ moreseeds  600 3      2 - schedules and random programs by the ten minutes
 fuzz       300 9      2 - option strings and report files under libFuzzer
 bench      300 2      2 - the benchmark that makes the tables, on one small code
 coverage   900 1      2 - lines and branches that tests and schedules take
+suites     600 11     2 - MPICH's own tests and mpi4py's, from Debian's sources
 abi        300 10     1 - the layouts of UCX that we know against its sources
 mutants    900 1,2,3,4,5,12,13,14 2 - a share of the guards taken away: their tests must fail
 "
@@ -96,6 +97,7 @@ moreseeds | - | as schedules and oracle
 fuzz      | its targets, by clang | 1: a refused send that a close did not give up
 bench     | - | none told
 coverage  | the cache and its tests, counted | none told
+suites    | the tests' own programs | none told
 abi       | small programs | none told
 mutants   | a tree of its own, and what each changes | not counted: tests that passed without a guard
 "
@@ -545,6 +547,9 @@ inside_guest13b() { guest13 guest13b ${@:-$guest13b_tests}; }
 inside_guest13c() { guest13 guest13c ${@:-$guest13c_tests}; }
 
 # --- Other UCX, packages, models, mutants
+
+list_suites()   { "$top/test/suites/run" --list; }
+inside_suites() { "$top/test/suites/run" --builddir "$build"; }
 
 list_abi()   { "$top/test/abi/run" --list; }
 inside_abi() { "$top/test/abi/run" --builddir "$build"; }
