@@ -375,6 +375,10 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     unsigned slot = byte;
     EXPECT_TRUE(is_alive(ledger, slot));
     EXPECT_EQ(0u, ucs_ledger_reap(ledger));
+    owner = ucs_load_relaxed(&ledger->owner[slot]);
+    ucs_store_relaxed(&ledger->owner[5], owner ^ 1);
+    EXPECT_FALSE(is_alive(ledger, 5)) << "one that had this number before";
+    ucs_store_relaxed(&ledger->owner[5], 0);
 
     kill(pid, SIGKILL);
     siginfo_t info;
