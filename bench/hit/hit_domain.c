@@ -130,6 +130,8 @@ ucs_status_t bench_domain_open(const bench_domain_params_t *params,
     /* Read as a job reads it, so that UCX_MD_HELPER_* can be tried here, too */
     setenv("UCX_MD_HELPER_POLICY", params->policy, 1);
     setenv("UCX_MD_HELPER_CPU_POLICY", "aggressive", 0); /* others may run */
+    /* Room for all, or the soft ceiling would first learn what it is worth */
+    setenv("UCX_MD_HELPER_MAX_PINNED", "1t", 0);
     domain = bench_lower_open(params);
     config = calloc(1, sizeof(*config));
     if ((domain == NULL) || (config == NULL)) {
