@@ -302,33 +302,23 @@ inside_mpiasan() {
 
 # --- Programs of random steps
 
-# schedules COUNT-OF-BOTH COUNT-WITH-COVERS
-schedules() {
-    local seed program=$build/test/schedules/schedules status=0
-    make -j"$jobs" -C "${program%/*}" schedules || return 1
+# random_programs NAME OPTION WITHOUT WITH: those of test/NAME, without covers and with,
+# so many or for so long as OPTION says
+random_programs() {
+    local seed program=$build/test/$1/$1 status=0
+    make -j"$jobs" -C "${program%/*}" "$1" || return 1
     seed=$(tree_seed "$top")
-    echo "HELPER_MD_SEED=$seed makes the same schedules"
-    verdict schedules "$program" --count "$1" --seed "$seed" || status=1
-    verdict schedules.covers "$program" --count "$2" --covers --seed "$seed" ||
-        status=1
+    echo "HELPER_MD_SEED=$seed makes the same $1"
+    verdict "$1" "$program" "$2" "$3" --seed "$seed" || status=1
+    verdict "$1.covers" "$program" "$2" "$4" --covers --seed "$seed" || status=1
     return $status
 }
+schedules() { random_programs schedules --count "$@"; }
+oracle()    { random_programs oracle --seconds "$@"; }
 
 # Other ones for each commit and day; 10^7 are run by hand where the cache has changed
 list_schedules()     { printf '%s\n' schedules schedules.covers; }
 inside_schedules()   { schedules 100000 25000; }
-
-# oracle SECONDS-OF-BOTH SECONDS-WITH-COVERS
-oracle() {
-    local seed program=$build/test/oracle/oracle status=0
-    make -j"$jobs" -C "${program%/*}" oracle || return 1
-    seed=$(tree_seed "$top")
-    echo "HELPER_MD_SEED=$seed makes the same programs"
-    verdict oracle "$program" --seconds "$1" --seed "$seed" || status=1
-    verdict oracle.covers "$program" --seconds "$2" --covers --seed "$seed" ||
-        status=1
-    return $status
-}
 
 list_oracle()   { printf '%s\n' oracle oracle.covers; }
 inside_oracle() { oracle "${ORACLE_SECONDS:-40}" 15; }

@@ -173,7 +173,7 @@ static int uct_helper_probe_same_code(void)
     return 1;
 }
 
-/* Whoever patches a function, or loads what does, changes this. To ask the loader
+/* A library that patches a function, or loads one that does, changes this. To ask the loader
  * what was loaded would take its lock, which a thread of the program may hold for
  * as long as it likes, in a callback of dl_iterate_phdr(). */
 static UCT_HELPER_PROBE_RACES uint64_t uct_helper_probe_sum_code(void)
