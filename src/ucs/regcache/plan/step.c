@@ -9,18 +9,23 @@
 
 #include <ucs/sys/math.h>
 
-/* Before the plans change by what they say */
+/* Before the plans change by what the uses say. The lock is let go after each lot,
+ * as on every walk: threads that communicate wait for it. */
 static void ucs_regcache_step_account(ucs_regcache_h cache,
                                       const ucs_use_t *uses, unsigned count)
 {
-    unsigned i;
+    unsigned i = 0;
+    unsigned end;
 
-    ucs_regcache_lock(cache);
-    ucs_regcache_account(cache, ucs_regcache_now(cache));
-    for (i = 0; i < count; ++i) {
-        ucs_regcache_account_use(cache, &uses[i]);
+    while (i < count) {
+        end = ucs_min(count, i + (unsigned)cache->tuning.lot);
+        ucs_regcache_lock(cache);
+        ucs_regcache_account(cache, ucs_regcache_now(cache));
+        for (; i < end; ++i) {
+            ucs_regcache_account_use(cache, &uses[i]);
+        }
+        ucs_regcache_unlock(cache);
     }
-    ucs_regcache_unlock(cache);
 }
 
 /* The two queues in turn (section 3.2): after each use the registrations that
