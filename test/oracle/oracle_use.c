@@ -98,24 +98,44 @@ static void oracle_cleanse(oracle_worker_t *worker, const char *address,
                           (uintptr_t)address, length);
 }
 
-/* A registration may be larger than this use, and an allocator may take the
- * rest away while it lasts: then the helper has struck it, and only what is in
- * use must still be the same. Nobody takes a slot away in its use. */
+/* @return Nonzero if the registration shows what the addresses do, page by page.
+ *         Of a slot it may hold a part only, of a use it holds all. */
+static int oracle_shows(oracle_worker_t *worker, uct_mem_h memh,
+                        const char *address, size_t length, int is_slot)
+{
+    const char *end = address + length;
+    char seen[4096];
+    size_t size;
+
+    for (; address < end; address += size) {
+        size = sizeof(seen) - ((uintptr_t)address % sizeof(seen));
+        size = ((size_t)(end - address) < size) ? (size_t)(end - address) :
+                                                  size;
+        if (uct_pin_md_read(oracle_md(worker->world), memh, (uintptr_t)address,
+                            seen, size) != UCS_OK) {
+            if (!is_slot) {
+                oracle_die("uct_pin_md_read");
+            }
+        } else if (memcmp(seen, address, size) != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A registration may be larger than this use, and others may take the rest away
+ * while it lasts: an allocator, or, of one that covers neighbours, the thread
+ * whose slot it reaches into. Then the helper has struck it, and only what
+ * nobody else may take away must still be the same: the use and its slot. */
 static int oracle_is_excused(oracle_worker_t *worker, oracle_slot_t *slot,
                              uct_mem_h memh, const char *address,
                              size_t length)
 {
-    static __thread char seen[ORACLE_HEAP_MAX];
-
-    if ((slot != NULL) ||
-        !uct_helper_md_is_gone(oracle_md(worker->world), memh)) {
-        return 0;
-    }
-    if (uct_pin_md_read(oracle_md(worker->world), memh, (uintptr_t)address,
-                        seen, length) != UCS_OK) {
-        oracle_die("uct_pin_md_read");
-    }
-    return !memcmp(seen, address, length);
+    return ((slot == NULL) || worker->options->has_covers) &&
+           uct_helper_md_is_gone(oracle_md(worker->world), memh) &&
+           oracle_shows(worker, memh, address, length, 0) &&
+           ((slot == NULL) ||
+            oracle_shows(worker, memh, slot->address, slot->length, 1));
 }
 
 void oracle_check(oracle_worker_t *worker, oracle_slot_t *slot, uct_mem_h memh,
