@@ -17,7 +17,7 @@
  * at most one region; those that touch several hold the lock over several
  * steps. Outside of the lock each access to shared memory is one step. Memory
  * is sequentially consistent: what the orderings in the code are for is the
- * table in docs/coherence.md, not this model.
+ * table in docs/internals.md, not this model.
  *
  * The queues are abstracted to what they may cause: the helper may learn of a
  * use late or never, plan it or not, register at any time, or give up.

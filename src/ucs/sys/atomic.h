@@ -28,7 +28,7 @@ using std::memory_order_seq_cst;
  * beside it which says what it orders and names its partner by a label, two
  * words in capitals, that stands on both sides: `acquire [R-LIVE]: pairs with
  * the release in ...`. An operation for which there is no partner to name
- * orders nothing, and is relaxed. docs/coherence.md has the table of labels;
+ * orders nothing, and is relaxed. docs/internals.md has the table of labels;
  * test/rooms looks for operations without one.
  */
 
