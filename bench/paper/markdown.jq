@@ -1,6 +1,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
-# The summary as the README's tables.
+# The first tables of paper_a.md, or with $page those of docs/results.md: without
+# figures that other pages have of longer runs, and a row for each code.
 include "figures";
 include "format";
 
@@ -17,13 +18,12 @@ def one($unit):
         (if .is_busy then " (busy)" else "" end)
     else .v | short end;
 
-# Once where both MPIs say the same
+# In the order of the MPIs, once where all say the same
 def ours:
     .unit as $unit
     | if .ours | all(.[]; .v == null and .text == null) then "not run"
-      else [.ours[] | {mpi, text: one($unit)}]
-      | if map(.text) | unique | length == 1 then .[0].text
-        else map("\(.mpi | mpi_name): \(.text)") | join("; ") end
+      else [.ours[] | one($unit)]
+      | if unique | length == 1 then .[0] else join("; ") end
       end;
 
 def met: {yes: "yes", no: "**no**", noise: "hidden by noise"}[. // ""] // "";
@@ -37,31 +37,6 @@ def machine:
      "; registrations carry a **modelled** cost of " +
      "\(.machine.modelled_pin_cost)" else "" end) + ".";
 
-# The kernels: a row a code
-def kernel_table($mpi):
-    . as $s
-    | [.rows[] | select(.section == "kernels" and .mpi == $mpi)] as $rows
-    | if ($rows | length) == 0 then empty
-      else
-        "", "\($mpi | mpi_name): time, and peak and bytes over time of leave " +
-        "pinned; median [interval]", "",
-        "| code | leave pinned holds | limit | peak | bytes over time " +
-        "(limit) | time | time on demand | time, `lru` at our peak | " +
-        "on time | `lru`'s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        (($rows | map(.case) | unique[]) as $case
-         | ($rows | map(select(.case == $case) | {(.policy): .}) | add) as $p
-         | $p[$s.main] as $own | select($own != null)
-         | "| \($case) | \($p.leave_pinned.peak | bytes) " +
-           "| \($own.limit_peak_ratio.median | share) " +
-           "| \($own.peak_ratio.median | share) " +
-           "| \($own.byte_seconds_ratio.median | share) " +
-           "(\($own.limit_byte_seconds_ratio.median | share)) " +
-           "| \($own.time_ratio | span) | \($p.on_demand.time_ratio | span) " +
-           "| \($p.lru.time_ratio | span) | \($own.on_time | share) " +
-           "| \($p.lru.on_time | share) |")
-      end;
-
 def price_title:
     (if startswith("kernels") then "Kernels" else "Programs" end) +
     (if endswith("_nic") then ", with a NIC's cost of registration (modelled)"
@@ -72,10 +47,7 @@ def price_table($section):
     [.rows[] | select(.section == $section and .held != null)] as $rows
     | if ($rows | length) == 0 then empty
       else
-        "", "\($section | price_title): run time against leave pinned, " +
-        "median [interval]; bytes over time and peak as a share of leave " +
-        "pinned\u0027s; J = what the run took longer + max slowdown · bytes " +
-        "over time / (all that is left pinned in the end · run time)", "",
+        "", "\($section | price_title):", "",
         "| code | MPI | policy | leave pinned holds | time | bytes over time " +
         "| peak | helper, of a core | J | |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -89,18 +61,50 @@ def price_table($section):
                  if .is_busy then "busy" else empty end] | join(", ")) |")
       end;
 
+def price_cells:
+    "\(.time_ratio | span) | \(.byte_seconds_ratio.median | share) " +
+    "| \(.peak_ratio.median | share)";
+
+def price_rows($section):
+    .main as $main
+    | [.rows[] | select(.section == $section and .held != null)]
+    | [group_by([.case, .mpi])[] | map({(.policy): .}) | add
+       | select(.[$main] and .on_demand)] as $rows
+    | if ($rows | length) == 0 then empty
+      else
+        "", "\($section | price_title):", "",
+        "| code | MPI | left pinned | `\($main)`: time | memory | peak " +
+        "| `on_demand`: time | memory | peak | |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        ($rows[]
+         | "| \(.[$main].case) | \(.[$main].mpi | mpi_name) " +
+           "| \(.leave_pinned.leave_pinned | bytes) | \(.[$main] | price_cells) " +
+           "| \(.on_demand | price_cells) " +
+           "| \([if .leave_pinned.leave_pinned < 1048576 then "speed only"
+                  else empty end,
+                  if .[$main].is_busy or .on_demand.is_busy then "busy"
+                  else empty end] | join(", ")) |")
+      end;
+
+# The pipeline, the simulator and CPU policies have their own tables
+def elsewhere: IN("Table 1", "Fig. 8", "Fig. 9", "Fig. 10", "Fig. 13", "Fig. 14",
+                  "Table 4");
+
 "Measured on \(machine)",
 (if .failed > 0 then "", "**\(.failed) runs failed.**" else empty end), "",
-"| paper | what | paper | ours | goal | met |",
+"| paper | what | paper | ours (\([.machine.mpis[] | mpi_name] | join("; "))) | goal " +
+"| met |",
 "| --- | --- | --- | --- | --- | --- |",
-(figures | "| \(.where) | \(.what) | \(.paper) | \(ours) | \(.goal) | " +
-           "\(.met | met) |"),
-(.machine.mpis[] as $mpi | kernel_table($mpi)),
-(price_table("kernels", "kernels_nic", "programs", "programs_nic")),
+(figures | select($page == "" or (.where | elsewhere | not))
+ | "| \(.where) | \(.what) | \(.paper) | \(ours) | \(.goal) | " +
+   "\(.met | met) |"),
+"", "What a code pays: run time against leave pinned, median [interval]; memory " +
+"(bytes over time) and peak as a share of leave pinned's" +
+(if $page == "" then "; J = what the run took longer + max slowdown · bytes over " +
+ "time / (all that is left pinned in the end · run time)." else "." end),
+(["kernels", "kernels_nic", "programs", "programs_nic"][] as $section
+ | if $page == "" then price_table($section) else price_rows($section) end),
 (if $curves == "" then empty else
- "", "Memory against time of each recorded code, a curve over the price of memory under " +
- "`predict`; replayed, so all costs are modelled, and what a wait does to other " +
- "ranks is not in it (`bench/predict --docs` draws it again):", "",
- "![memory against time of each code](\($curves))", "",
- "Beside what a user has otherwise (UCX's and libfabric's caches, an LRU of the " +
- "same bytes, on demand, ODP): [comparison.md](comparison.md)." end)
+ "", "Memory against time of each recorded code as the price of memory changes, " +
+ "under `predict`; replayed, so **modelled** (`bench/predict --docs` draws it):", "",
+ "![memory against time of each code](\($curves))" end)
