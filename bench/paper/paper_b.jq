@@ -1,6 +1,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
-# Points of bench/pipeline_model, slurped: the tables of docs/paper_b.md.
+# Points of bench/pipeline_model, slurped: all tables, or with $is_page those of
+# docs/paper_b.md.
 
 def round1: if . == null then "–" else . * 10 | round / 10 end;
 def percent: . * 1000 | round / 10 | if . >= 0 then "+\(.) %" else "\(.) %" end;
@@ -53,28 +54,43 @@ def behind($a; $b):
          (. * 1000 | round / 1000 | tostring),
          (if . >= 0.95 then "yes" else "no" end)] | row
       else empty end),
-     "", "Bandwidth of 8 MiB by reuses, 10^6 bytes a second, and bytes " +
+     ""
+   else empty end),
+  (if $is_page then
+     "10^6 bytes a second: 8 MiB by reuses, with MiB registered at most; 64 KiB " +
+     "by reuses; b_eff of eight nodes together:", "",
+     (["system", "8 MiB: 0", "1", "20", "100", "MiB", "64 KiB: 0", "1", "5",
+       "100", "b_eff", "at 8 MiB"] | head),
+     (systems[] as $s |
+      [names[$s], ((0, 1, 20, 100) as $n | at($s; $n) | round1),
+       (of("reuse"; $s)[0].peak / 1048576 | round1),
+       ((0, 1, 5, 100) as $n | of("short"; $s)
+        | map(select(.reuses == $n))[0].mbps | round1),
+       (of("beff"; $s)[0] | (.beff | round), (.lmax_all | round))] | row), ""
+   else empty end),
+  (if ($is_page | not) and of("reuse"; "caching") != [] then
+     "Bandwidth of 8 MiB by reuses, 10^6 bytes a second, and bytes " +
      "registered at most:", "",
      (["system", "0", "1", "5", "20", "50", "100", "MiB"] | head),
      (systems[] as $s |
       [names[$s], (0, 1, 5, 20, 50, 100 | . as $n | at($s; $n) | round1),
        (of("reuse"; $s)[0].peak / 1048576 | round1)] | row), ""
    else empty end),
-  (if of("short"; "caching") != [] then
+  (if ($is_page | not) and of("short"; "caching") != [] then
      "The same of 64 KiB:", "",
      (["system", "0", "1", "2", "5", "10", "20", "50", "100"] | head),
      (systems[] as $s |
       [names[$s], ((0, 1, 2, 5, 10, 20, 50, 100) as $n | of("short"; $s)
                    | map(select(.reuses == $n))[0].mbps | round1)] | row), ""
    else empty end),
-  (if of("new"; "caching") != [] then
+  (if ($is_page | not) and of("new"; "caching") != [] then
      "50 messages of 8 MiB each way, each from and to memory that is mapped for " +
      "it and unmapped then; bytes registered in a node as an operation begins:",
      "", (["system", "10^6 bytes a second", "MiB, mean"] | head),
      (("pipeline", "caching") as $s | of("new"; $s)[0] |
       [names[$s], (.mbps | round1), (.bytes / 1048576 | round1)] | row), ""
    else empty end),
-  (if of("size"; "caching") != [] then
+  (if ($is_page | not) and of("size"; "caching") != [] then
      "Ping-pong, buffers used for the first time | for the ninth time: one " +
      "way in µs to 16 KiB, 10^6 bytes a second from 64 KiB:", "",
      (["system", "1 B", "16 KiB", "64 KiB", "1 MiB", "16 MiB"] | head),
@@ -86,14 +102,14 @@ def behind($a; $b):
         | map(select(.size == $n))[0]
         | "\(.fresh_mbps | round) / \(.reused_mbps | round)")] | row), ""
    else empty end),
-  (if of("beff"; "caching") != [] then
+  (if ($is_page | not) and of("beff"; "caching") != [] then
      "b_eff's patterns, eight nodes, 10^6 bytes a second together:", "",
      (["system", "b_eff", "at 8 MiB", "rings", "random", "MiB"] | head),
      (systems[] as $s | of("beff"; $s)[0] |
       [names[$s], (.beff | round), (.lmax_all | round), (.lmax_rings | round),
        (.lmax_random | round), (.peak / 1048576 | round1)] | row), ""
    else empty end),
-  (if of("sweep"; "caching") != [] then
+  (if ($is_page | not) and of("sweep"; "caching") != [] then
      "The sweep: 8 MiB, bandwidth after 0 and after 10 reuses:", "",
      (["", "pipeline", "", "caching", ""] | head),
      ([$points[] | select(.what == "sweep") | "\(.option) \(.value)"]

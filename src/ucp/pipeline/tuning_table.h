@@ -8,7 +8,7 @@
  * @file tuning_table.h
  *
  * Defaults of the options and the constants that steer, each with what half
- * and double do, by the sweep of docs/paper_b.md.
+ * and double do, by the sweep of bench/paper_b.
  */
 
 /** Bytes. Half: messages of 8 KiB wait for an acknowledgement. Double: more is
@@ -32,7 +32,7 @@
 #define UCP_PIPELINE_WHOLE 4
 
 /** Bytes, until a write has shown what the link costs. Half and double: as in
- *  the sweep of docs/paper_b.md, for one message. */
+ *  the sweep of bench/paper_b, for one message. */
 #define UCP_PIPELINE_FRAGMENT (256 * 1024)
 
 /** Bytes, between which a fragment is derived. Half of the least: pieces by the
