@@ -9,7 +9,7 @@ import "stats" as stats;
 def text: . * 100 | round / 100 | tostring;
 def spread: stats::interval
     | if . == null then "–"
-      else "\(.median | text) (\(.low | text) – \(.high | text))" end;
+      else "\(.median | text) (\(.low | text)–\(.high | text))" end;
 def systems: reduce .[] as $row ([]; if index($row.system) then .
                                      else . + [$row.system] end);
 
