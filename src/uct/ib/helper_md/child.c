@@ -7,10 +7,9 @@
 #include <stdlib.h>
 
 /*
- * A forked child has no helper thread, and its cache is frozen in the state
- * of the fork. It may still use the domain: what it registers itself goes to
- * the domain below and comes back, and what its parent registered is left
- * alone, for undoing that would undo it for the parent as well.
+ * A forked child has no helper thread, and its cache is frozen as at the fork.
+ * It may still use the domain: its own registrations go to the domain below. It
+ * never deregisters its parent's, which would undo them for the parent.
  */
 
 /* A registration of the child itself */
@@ -104,8 +103,8 @@ uct_helper_child_mem_dereg(uct_md_h uct_md,
     return UCS_OK;
 }
 
-/* The cache and the thread's descriptor are left as they are: their locks
- * may be held by threads that do not exist here */
+/* Cache and thread stay as they are: threads that do not exist here may hold
+ * their locks */
 static void uct_helper_child_close(uct_md_h uct_md)
 {
     uct_helper_md_t *md           = uct_helper_md_of(uct_md);
@@ -118,7 +117,7 @@ static void uct_helper_child_close(uct_md_h uct_md)
 void uct_helper_child_enter(uct_helper_md_t *md)
 {
     uct_helper_session_process();
-    /* Other threads of the child may be here as well; all write the same */
+    /* Other threads of the child may do the same; all write the same values */
     pthread_mutex_lock(&md->child_lock);
     if (uct_abi_running->has_reg_params) {
         md->ops.mem_reg_params = uct_helper_child_mem_reg_params;

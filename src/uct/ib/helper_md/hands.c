@@ -17,9 +17,8 @@
 #include <unistd.h>
 
 /*
- * UCP asks for all that there is, atomics included, for what the program maps
- * itself, and for no message. Pools and bounce buffers are smaller, or hide
- * errors.
+ * UCP asks for all access, atomics included, only for what the program maps
+ * itself. Pools and bounce buffers are smaller, or hide errors.
  */
 int uct_helper_hands_is_mapped(unsigned flags)
 {
@@ -40,8 +39,7 @@ static int uct_helper_hands_is_free(void)
             CAP_TO_MASK(CAP_IPC_LOCK));
 }
 
-/* A registration that the limit refuses touches nothing, so nothing is to be
- * touched for it */
+/* Populate nothing if the memlock limit will refuse the registration */
 static int uct_helper_hands_may_lock(size_t length)
 {
     struct rlimit limit;
@@ -71,7 +69,7 @@ void uct_helper_hands_populate(uct_helper_md_t *md, void *address,
         hands = ucs_hands_idle(near);
     }
     if (hands < 2) {
-        return; /* the registration does it as well */
+        return; /* the registration does it */
     }
     populated = ucs_populate(address, length, (near > 0) ? &cpus : NULL, hands);
     if (populated.bytes == 0) {

@@ -14,17 +14,15 @@
 /**
  * @file hands.h
  *
- * Many hands for a large registration: the pages of what the program maps
- * itself are brought into memory by several threads before the domain below is
- * asked (ucs/sys/populate.h). Never for a message: what is not in memory then
- * and would not be touched is left alone.
+ * Several threads bring the pages of a large range that the program maps itself
+ * into memory, before the domain below registers it (ucs/sys/populate.h). Not
+ * for a message, whose untouched pages may never be needed.
  */
 
 BEGIN_C_DECLS
 
-/** Registrations at least this long, bytes. At half, threads are started for
- *  what one does in some ten milliseconds; at double, ranges of half a second
- *  are left to one. */
+/** Shortest registration, bytes. Half: threads are started for what one does in
+ *  some ten milliseconds. Double: ranges of half a second are left to one. */
 #define UCT_HELPER_HANDS_MIN (256ul << 20)
 
 /** Of the option: as many threads as processors are idle. */
@@ -35,7 +33,7 @@ BEGIN_C_DECLS
 
 struct uct_helper_md;
 
-/** What was populated so far, for the report. */
+/** Figures for the report. */
 typedef struct uct_helper_populated {
     _Atomic(uint64_t) bytes;
     _Atomic(unsigned) hands; /* the most at one range */
@@ -43,12 +41,12 @@ typedef struct uct_helper_populated {
 
 
 /** @return Nonzero if a registration with these flags is the program's own
- *          mapping, and its pages are all wanted in memory by now. */
+ *          mapping, all of whose pages are wanted in memory. */
 int uct_helper_hands_is_mapped(unsigned flags);
 
 
-/** Populate a range that is about to be registered, if it is such and the
- *  option says so. From any thread that is not cancelled meanwhile. */
+/** Populate such a range before its registration, if the option says so. Any
+ *  thread that is not cancelled meanwhile. */
 void uct_helper_hands_populate(struct uct_helper_md *md, void *address,
                                size_t length, unsigned flags);
 

@@ -12,11 +12,11 @@
 
 #include <pthread.h>
 
-/* Operations that are moved or handed on at once */
+/* Operations moved or passed on at a time */
 #define UCT_HELPER_HEAR_BATCH 64u
 
-/* The log: operations [count - LOG, count). Its lock is held for the time of a
- * copy and of a drain; under it no other is taken. */
+/* The log: operations [count - LOG, count). Its lock is held for a copy or a
+ * drain; no other lock is taken under it. */
 typedef struct uct_helper_hear_log {
     pthread_mutex_t         lock;
     uct_helper_drain_func_t drain;
@@ -25,11 +25,11 @@ typedef struct uct_helper_hear_log {
     ucs_operation_t         operations[UCT_HELPER_HEAR_LOG];
 } uct_helper_hear_log_t;
 
-/* Domains for idle steps. The lock is held during an idle step, and only tried
- * for one; under it the domains' step locks are tried. */
+/* Domains for idle steps, which try this lock and hold it; under it they try
+ * the domains' step locks. */
 typedef struct uct_helper_hear_domains {
     pthread_mutex_t  lock;
-    uint32_t         process; /* the number of the one that they are of */
+    uint32_t         process; /* number of the process that opened them */
     uct_helper_md_t  *first;
 } uct_helper_hear_domains_t;
 
@@ -40,16 +40,15 @@ static uct_helper_hear_domains_t uct_helper_hear_domains = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
-/* A whole line, which nothing else is written to. Its least is written under the
- * domains' lock. */
+/* A cache line of its own. Written under the domains' lock. */
 static struct {
     ucs_operation_wants_t wants;
 } __attribute__((aligned(64))) uct_helper_hear_line = {
     .wants = {.least = UINT64_MAX}
 };
 
-/* Whether there is a domain at all: read without the lock, by callers that are
- * in a hurry and that may come once too often or too few */
+/* Is there any domain? Read without the lock; a stale value costs one call too
+ * many or too few. */
 static _Atomic(int) uct_helper_hear_is_open;
 
 
@@ -114,7 +113,7 @@ uint64_t uct_helper_hear_lost(void)
     return (lost != NULL) ? lost() : 0;
 }
 
-/* Not more than the log holds: what comes faster than it is read waits */
+/* Drain no more than the log holds: the rest waits */
 static void uct_helper_hear_drain(uct_helper_hear_log_t *log)
 {
     ucs_operation_t operations[UCT_HELPER_HEAR_BATCH];
@@ -131,7 +130,7 @@ static void uct_helper_hear_drain(uct_helper_hear_log_t *log)
     } while ((count == UCT_HELPER_HEAR_BATCH) && (total < UCT_HELPER_HEAR_LOG));
 }
 
-/* Operations that the domain has not heard, at most a batch. @return How
+/* Copy at most a batch of operations that the domain has not heard. @return How
  * many. */
 static unsigned uct_helper_hear_take(uct_helper_md_t *md, int is_first,
                                      ucs_operation_t *operations)
@@ -199,8 +198,7 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
     return next;
 }
 
-/* @return Nonzero if the lock has been taken: not where it is held, for an idle
- * step is under way */
+/* @return Nonzero if the lock was taken; zero if an idle step is under way */
 static int uct_helper_hear_try_domains(void)
 {
     return ucs_load_relaxed(&uct_helper_hear_is_open) &&
@@ -246,7 +244,7 @@ void uct_helper_posted(uintptr_t address, size_t length)
     }
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
-            /* relaxed: of one that rests by now the wake-up is in vain */
+            /* relaxed: waking one that has begun to rest is harmless */
             if (!ucs_load_relaxed(&md->is_resting) &&
                 ucs_regcache_post_is_urgent(md->cache, address, length)) {
                 ucs_thread_wake(md->thread);
@@ -260,7 +258,7 @@ void uct_helper_posted(uintptr_t address, size_t length)
  * Life
  */
 
-/* A recording has what the program said; it begins before any domain */
+/* A recording has all operations; it begins before any domain */
 static void uct_helper_hear_set_least(const uct_helper_hear_domains_t *domains)
 {
     uint64_t least = UINT64_MAX;

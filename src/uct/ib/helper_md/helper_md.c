@@ -19,20 +19,19 @@
  */
 
 
-/* Of an operation: in the function itself */
+/* Expand in the operation itself, whose frame it reads */
 #define UCT_HELPER_MD_PATH ucs_stack_position(__builtin_frame_address(0))
 
-/* UCX's own pools live until finalize; what other kinds of registrations there
- * are (keys that are the same everywhere, all of memory) are not ours to manage
- * either */
+/* UCX's own pools live until finalize. Symmetric keys and registrations of all
+ * memory are not ours to manage either. */
 static UCS_F_ALWAYS_INLINE int
 uct_helper_md_is_managed(size_t length, unsigned flags)
 {
     return ucs_likely((length != 0) && !(flags & UCT_HELPER_MD_UNMANAGED));
 }
 
-/* The caller gave flags or, from 1.14 on, parameters, and what is not ours goes
- * down as it came */
+/* The caller gave flags or, from 1.14 on, parameters. Unmanaged requests go
+ * down unchanged. */
 static UCS_F_ALWAYS_INLINE ucs_status_t
 uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
                   const uct_abi_md_mem_reg_params_t *params, uintptr_t sp,
@@ -61,9 +60,8 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
 
     status = ucs_regcache_get(md->cache, address, length, flags, sp, &memh);
     if (ucs_unlikely(status != UCS_OK)) {
-        /* Nothing of ours shall be in the way, in any domain; then the domain
-         * below is asked as it would be without us, and its answer is the
-         * caller's. */
+        /* Drop what all domains hold idle, then ask the domain below as UCX
+         * would without the helper, and return its answer. */
         if (ucs_regcache_status_is_exhausted(status)) {
             uct_helper_session_yield();
         }
@@ -97,7 +95,7 @@ uct_helper_md_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
                              UCT_HELPER_MD_PATH, memh_p);
 }
 
-/* The handle is not the cache's: it is of a device's memory, or UCX's own */
+/* The handle is not the cache's: device memory, or UCX's own */
 static UCS_F_NOINLINE ucs_status_t
 uct_helper_md_put_other(uct_helper_md_t *md,
                         const uct_abi_md_mem_dereg_params_t *full,
@@ -163,8 +161,7 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
     return status;
 }
 
-/* This one stands in the table instead of the plain one, so that the plain one
- * need not ask. */
+/* A second table entry, so that the plain one needs no check */
 static ucs_status_t
 uct_helper_md_verify_mem_dereg(uct_md_h uct_md,
                                const uct_abi_md_mem_dereg_params_t *params)
@@ -180,7 +177,7 @@ uct_helper_md_verify_mem_dereg(uct_md_h uct_md,
     return md->verified_dereg(uct_md, params);
 }
 
-/* While a trace is recorded these are in the table instead */
+/* Table entries while a trace is recorded */
 
 static UCS_F_ALWAYS_INLINE ucs_status_t
 uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
@@ -235,8 +232,7 @@ uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
     uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
-    /* A handle that is not the cache's was not recorded, and the recorder
-     * leaves it out */
+    /* The recorder ignores handles that are not the cache's */
     uct_abi_md_mem_dereg_unpack(params, &full);
     status = uct_helper_md_mem_dereg(uct_md, params);
     if ((status == UCS_OK) && uct_helper_md_is_mine(uct_helper_md_of(uct_md))) {
@@ -245,8 +241,8 @@ uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
     return status;
 }
 
-/* UCP is told what a hit costs, so that it chooses the protocols that it
- * chooses with a cache of its own */
+/* Report a hit's cost, so that UCP chooses the same protocols as with its own
+ * cache */
 static ucs_status_t uct_helper_md_change_attr(const uct_helper_md_t *md,
                                               void *attr, ucs_status_t status)
 {

@@ -20,9 +20,8 @@
 BEGIN_C_DECLS
 
 /**
- * See whether memory events arrive as config->monitor asks for, before anything
- * is changed for a helper. If less can be had than was asked for, or nothing,
- * that has been logged when this returns.
+ * Check that memory events arrive as config->monitor asks, before anything is
+ * changed. Logs what is missing.
  *
  * @return UCS_OK, or UCS_ERR_UNSUPPORTED: @ref uct_helper_md_attach would fail.
  */
@@ -55,18 +54,17 @@ ucs_status_t uct_helper_md_attach(uct_md_h md, const char *md_name,
 
 
 /**
- * End of a use, before the reference is given back: a testing aid's chance to
- * look at the registration.
+ * Called at the end of a use, before the reference is dropped: a testing aid
+ * looks at the registration here.
  *
- * @param [in] memh  What was registered, also if it went straight to the
- *                   domain below.
+ * @param [in] memh  Handle of the use, also one of the domain below.
  */
 typedef void (*uct_helper_verify_func_t)(uct_md_h md, uct_mem_h memh);
 
 
 /**
- * Have @a verify called at the end of each use. A domain for which this was
- * never called pays nothing for it.
+ * Call @a verify at the end of each use. Without this call a domain pays
+ * nothing for it.
  *
  * @param [in] md  Decorated domain that no other thread uses yet.
  */
@@ -76,15 +74,14 @@ void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
 /**
  * @param [in] memh  As given to @ref uct_helper_verify_func_t, by its caller.
  *
- * @return Nonzero if memory events or an invalidation have taken the
- *         registration's mapping away while it was in use, so that it may
- *         differ from what is there.
+ * @return Nonzero if a memory event or an invalidation came while the
+ *         registration was in use, so that it may differ from memory.
  */
 int uct_helper_md_is_gone(uct_md_h md, uct_mem_h memh);
 
 
-/** @return The cache of a decorated domain, NULL if @a md is not one whose
- *          topmost decorator is the helper, or in a forked child. */
+/** @return The cache of a decorated domain; NULL if the helper is not its
+ *          topmost decorator, or in a forked child. */
 ucs_regcache_h uct_helper_md_cache(uct_md_h md);
 
 

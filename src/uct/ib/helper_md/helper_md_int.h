@@ -37,7 +37,7 @@ typedef struct uct_helper_md {
     uct_abi_md_ops_t         ops;         /* what md->ops points to */
     ucs_regcache_h           cache;
     const uct_abi_md_ops_t   *lower;
-    uint32_t                 process;     /* number of the one that opened it */
+    uint32_t                 process;     /* number of the opening process */
     _Atomic int              settled;     /* nothing is left to do about the
                                              thread */
     uint64_t                 lower_flags; /* UCT_MD_FLAG_xx of the lower one */
@@ -52,11 +52,11 @@ typedef struct uct_helper_md {
     ucs_cpu_set_t            local_cpus;
     ucs_node_h               node;        /* NULL: it has no ledger */
     _Atomic(int)             listens;     /* the node's ledger says so */
-    int                      is_planned;  /* the helper does more than to
-                                             deregister what was unmapped */
+    int                      is_planned;  /* the helper does more than
+                                             deregister unmapped memory */
     /* The helper's own: where it runs */
     ucs_place_topology_t     topology;
-    int                      is_surveyed; /* what is allowed is known */
+    int                      is_surveyed; /* allowed processors are known */
     ucs_node_work_t               work;        /* since the last turn */
     uint64_t                 turn_at;     /* ns */
     uint64_t                 turn_cpu_ns;
@@ -91,9 +91,9 @@ static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 
 
 /**
- * Find out what tells of memory that goes away, and say once a process what is
- * missing. Where the kernel does (@a watches_p), the monitor has been started
- * and the caller has to stop it.
+ * Choose how unmapped memory is noticed, and log once a process what is
+ * missing. If the kernel is used (@a watches_p), the monitor has been started
+ * and the caller must stop it.
  *
  * @return UCS_OK, or UCS_ERR_UNSUPPORTED after a line of warning.
  */
@@ -101,8 +101,8 @@ ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
                                           int *watches_p);
 
 
-/** Create a domain's helper without operations: thread (not started), call
- *  sites, node and cache. @return UCS_OK, or what failed; nothing is left. */
+/** Create a domain's helper without its operations: thread (not started), call
+ *  sites, node and cache. Cleans up on error. */
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config,
                                   uct_helper_md_t **md_p);
@@ -112,8 +112,8 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
 void uct_helper_md_release(uct_helper_md_t *md);
 
 
-/** After a use of @a length bytes: start the thread if it is needed now. Any
- *  thread; md->settled says when there is no more to do. */
+/** After a use of @a length bytes: start the thread if it is needed. Any
+ *  thread; once md->settled is set, the call is not needed. */
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 
 
@@ -122,8 +122,8 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 
 
-/** Find out whether registrations are to declare memory without pinning it.
- *  Before the cache is there. */
+/** Find out whether registrations declare memory without pinning it (ODP). Call
+ *  before the cache is created. */
 void uct_helper_md_check_paging(uct_helper_md_t *md);
 
 
@@ -133,11 +133,11 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
 
 
 /**
- * Processors of a helper thread that no ledger gives a place.
+ * Processors of a helper thread without a ledger.
  *
- * `auto` means: those near the device, without the one that the main thread is
- * bound to if it is bound to a single one (as `mpirun --bind-to hwthread` does
- * it), for there the helper could only run by taking the application's time.
+ * `auto`: those near the device, but not the only processor that the main
+ * thread is bound to (as by `mpirun --bind-to hwthread`): there the helper
+ * would take the application's time.
  *
  * @param [out] cpus  Set if the result is nonzero.
  *
@@ -146,23 +146,22 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
 int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
 
 
-/** Look how far the processors are, once the node is open. By a thread of the
- *  program's: libnuma allocates. */
+/** Read the processors' distances, once the node is open. In a thread of the
+ *  program: libnuma allocates. */
 void uct_helper_md_look_around(uct_helper_md_t *md);
 
 
-/** @return Nonzero if the helper takes only processor time that nobody
- *          wants. */
+/** @return Nonzero if the helper takes only idle processor time. */
 int uct_helper_md_is_idle(const uct_helper_config_t *config);
 
 
-/** Have the helper serve the node, at each of its steps. @return When the next
- *  step is due if the helper rests, 0 if it runs. */
+/** Serve the node; in each step of the helper. @return When the next step is
+ *  due if the helper rests, 0 if it runs. */
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 
 
-/** Turn the domain into a child's: without cache and thread, and with other
- *  operations. To be called in a child only. */
+/** Give a domain the operations of a forked child, without cache and thread. In
+ *  a child only. */
 void uct_helper_child_enter(uct_helper_md_t *md);
 
 END_C_DECLS

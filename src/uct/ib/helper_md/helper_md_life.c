@@ -25,7 +25,7 @@
 #define UCT_HELPER_MD_PROTO_ENV "UCX_PROTO_ENABLE"
 
 
-/* This is said once in a process. */
+/* Logged once a process */
 static void uct_helper_md_no_userfaultfd(const char *reason)
 {
     static _Atomic(int) said;
@@ -41,8 +41,8 @@ static void uct_helper_md_no_userfaultfd(const char *reason)
     uct_helper_session_note(note);
 }
 
-/* Without hooks the helper stays off, for the kernel alone tells too late of
- * what one thread unmaps and another one maps again */
+/* Without hooks the helper stays off: the kernel's event comes too late when
+ * one thread unmaps memory and another maps it again */
 ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
                                           int *watches_p)
 {
@@ -77,11 +77,11 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
     } else {
         ucs_regcache_rested(md->cache);
     }
-    /* A cache that distrusts memory has nothing to wake up for */
+    /* A cache that keeps nothing needs no thread */
     return uct_helper_trust_is_near(&count_at) ? ucs_min(next, count_at) : next;
 }
 
-/* With a budget all that is registered may have to be given back */
+/* With a node budget another rank may ask for any registration */
 static int uct_helper_md_has_budget(const uct_helper_md_t *md)
 {
     return (md->node != NULL) && ucs_node_has_budget(md->node);
@@ -118,7 +118,7 @@ static void uct_helper_md_listen(uct_helper_md_t *md)
     }
 }
 
-/* Small requests do not need the thread, so they do not start it */
+/* Small requests do not start the thread */
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
 {
     ucs_status_t status;
@@ -144,8 +144,7 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     ucs_cancel_restore(cancel);
 }
 
-/* UCP's two generations of protocols reckon with different figures in some
- * releases */
+/* UCP's old and new protocols use different figures in some releases */
 static double uct_helper_md_hit_cost(void)
 {
     const uct_abi_t *abi = uct_abi_running;
@@ -163,7 +162,7 @@ static double uct_helper_md_hit_cost(void)
         text = getenv(abi->hit_cost_env);
     }
 
-    /* "auto" is no time */
+    /* "auto" is not a number */
     return ((text != NULL) && uct_helper_value_told(text, &told_ns) &&
             (told_ns > 0)) ? told_ns * 1e-9 : abi->hit_cost;
 }
@@ -264,8 +263,7 @@ void uct_helper_md_release(uct_helper_md_t *md)
     }
     ucs_regcache_destroy(md->cache);
     uct_helper_device_destroy(md->device);
-    /* This comes last, so that a rank that asks meanwhile waits until all has
-     * gone. */
+    /* Last: a rank that asks meanwhile waits until all is deregistered. */
     if (ucs_load_relaxed(&md->listens)) {
         ucs_node_listen(md->node, 0);
     }

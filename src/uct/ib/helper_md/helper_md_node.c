@@ -29,8 +29,8 @@ int uct_helper_md_is_idle(const uct_helper_config_t *config)
     return config->cpu_policy == UCS_PLACE_POLICY_IDLE;
 }
 
-/* Where the helper takes nothing from anybody, a processor that the application
- * is bound to is as good as any other while it is idle */
+/* A helper that takes idle time only may also use processors that the
+ * application is bound to */
 int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
 {
     cpu_set_t application;
@@ -61,7 +61,7 @@ void uct_helper_md_look_around(uct_helper_md_t *md)
     }
 }
 
-/* Once, by the helper itself: it is its own binding that is widened */
+/* Once, in the helper's thread: it widens its own binding */
 static int uct_helper_md_survey(uct_helper_md_t *md)
 {
     int is_auto = (md->config.cpu_mode == UCT_HELPER_CPU_AUTO);
@@ -72,8 +72,8 @@ static int uct_helper_md_survey(uct_helper_md_t *md)
     return md->is_surveyed;
 }
 
-/* Where nobody can tell which core is idle, or none is: the nearest ones that
- * no rank is bound to, else any */
+/* If no core is known to be idle: the nearest ones that no rank is bound to,
+ * else any */
 static void uct_helper_md_roam(const ucs_place_topology_t *topology,
                                const ucs_place_t *place, cpu_set_t *cpus)
 {
@@ -98,7 +98,7 @@ static void uct_helper_md_roam(const ucs_place_topology_t *topology,
     }
 }
 
-/* The user's word on processors goes before */
+/* The user's list of processors comes first */
 static void uct_helper_md_move(uct_helper_md_t *md, const ucs_place_t *place)
 {
     cpu_set_t cpus = {{0}};
@@ -135,7 +135,7 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
         uct_helper_md_move(md, &place);
     }
     ucs_regcache_set_shared(md->cache, place.shared_ns);
-    /* relaxed: written here alone */
+    /* relaxed: only this thread writes it */
     if (ucs_load_relaxed(&md->is_resting) == place.runs) {
         ucs_store_relaxed(&md->is_resting, !place.runs);
         ucs_helper_debug("%s: the helper %s: %s; %u idle cores", md->name,

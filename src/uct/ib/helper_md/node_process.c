@@ -24,8 +24,7 @@ typedef struct uct_helper_node_process {
     ucs_node_figures_t figures;    /* of earlier times, summed up */
 } uct_helper_node_process_t;
 
-/* Protects the process's slot; nothing is taken under it but the node's own
- * locks */
+/* Protects the process's slot; only the node's own locks are taken under it */
 static pthread_mutex_t uct_helper_node_process_lock = PTHREAD_MUTEX_INITIALIZER;
 static uct_helper_node_process_t uct_helper_node_process;
 

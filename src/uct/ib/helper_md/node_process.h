@@ -9,27 +9,27 @@
 /**
  * @file node_process.h
  *
- * The one slot of this process in the node's ledger, for all its domains.
+ * The slot of this process in the node's ledger, shared by its domains.
  */
 
 BEGIN_C_DECLS
 
 /**
- * Enter, or share what an earlier domain entered.
+ * Enter the ledger, or share an earlier domain's entry.
  *
- * @param [in] config  What the first domain says holds.
+ * @param [in] config  The first domain's is used.
  *
- * @return NULL if the ledger cannot be used, after one line, which is a warning
- *         if an option needs the ledger.
+ * @return NULL, after one line, if the ledger cannot be used; the line is a
+ *         warning if an option needs the ledger.
  */
 ucs_node_h uct_helper_node_open(const uct_helper_config_t *config);
 
 
-/** Give it back; the last one leaves. NULL is nothing. */
+/** Release it; the last domain leaves the ledger. NULL is ignored. */
 void uct_helper_node_close(ucs_node_h node);
 
 
-/** In a child: what the parent entered is the parent's. Trusts no lock. */
+/** In a child: forget the parent's entry. Takes no lock. */
 void uct_helper_node_forget(void);
 
 

@@ -52,9 +52,8 @@ static uct_helper_session_t uct_helper_session = {
 };
 
 
-/* The helper is kept out of its steps, so that the child finds the domains
- * below as none of our threads is using them. The caches need no holding: a
- * child never looks into them. */
+/* Holds the helper's steps, so that no thread of ours uses the domains below at
+ * the fork. The caches need no hold: a child never uses them. */
 static void uct_helper_session_prepare(void)
 {
     uct_helper_md_t *md;
@@ -77,10 +76,9 @@ static void uct_helper_session_parent(void)
     pthread_mutex_unlock(&uct_helper_session_lock);
 }
 
-/* This runs in a child, in its first thread that gets here: a domain that the
- * child opens itself begins a session of its own. What the parent opened is not
- * touched; each of its domains becomes a child's when it is used. The lock may
- * be held by a thread that does not exist here. */
+/* Runs in a child, in the first thread that gets here, and begins a new
+ * session. The parent's domains are not touched; each becomes a child's when it
+ * is used. A thread that does not exist here may hold the lock. */
 static void uct_helper_session_adopt(void)
 {
     uct_helper_session_t *session = &uct_helper_session;
@@ -148,8 +146,8 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
                                    UCT_HELPER_SESSION_NS;
 }
 
-/* The lock is held. A stream should show one report, so there it is repeated
- * only if there is something new to say; a file is replaced. */
+/* The lock is held. On a stream a report is repeated only if it has changed; a
+ * file is replaced. */
 static void uct_helper_session_write(uint64_t now)
 {
     uct_helper_session_t *session = &uct_helper_session;
@@ -185,15 +183,14 @@ static void uct_helper_session_write(uint64_t now)
     session->written_uses = figures.stats.uses;
 }
 
-/* A program may end without closing its domains: the helper must not run while
- * the libraries below it are torn down */
+/* A program may exit without closing its domains. The helper must not run while
+ * the libraries below are unloaded. */
 static void uct_helper_session_exit(void)
 {
     uct_helper_session_t *session = &uct_helper_session;
     uct_helper_md_t *md;
 
-    /* This comes before the lock is taken: in a child the thread that holds it
-     * may not exist. */
+    /* Before the lock: in a child its holder may not exist. */
     ucs_process_id();
     uct_helper_hear_stop();
     pthread_mutex_lock(&uct_helper_session_lock);
@@ -215,7 +212,7 @@ static void uct_helper_session_register(void)
     atexit(uct_helper_session_exit);
 }
 
-/* The program may change its folder until the report is written */
+/* The program may change its working folder later */
 static void uct_helper_session_make_absolute(uct_helper_report_dest_t *dest)
 {
     char path[PATH_MAX];
@@ -331,8 +328,7 @@ static const char *uct_helper_session_ceiling(const char *option)
     return (value != NULL) ? value : "inf";
 }
 
-/* The warning comes when the domain closes: a line for each such use would be a
- * flood. */
+/* One warning when the domain closes, not one for each use */
 static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
 {
     ucs_regcache_stats_t stats;

@@ -11,8 +11,8 @@
 /**
  * @file session.h
  *
- * What all domains of a process share: the report, and what has to be done at
- * fork and at exit. Domains that are closed and opened again add up.
+ * What all domains of a process share: the report, and the handlers of fork and
+ * exit. Domains that are closed and opened again add up.
  */
 
 BEGIN_C_DECLS
@@ -25,16 +25,16 @@ void uct_helper_session_set_version(const char *version);
 
 
 /**
- * Begin a session in this process, if there is none yet: in a child its
- * parent's is laid aside.
+ * Begin a session in this process, if there is none; a child leaves its
+ * parent's.
  *
  * @return The number of the process, see process.h.
  */
 uint32_t uct_helper_session_process(void);
 
 
-/** Give way in all domains to an application that is short of something that
- *  domains share, such as lockable memory. */
+/** Drop what all domains hold idle, when the application lacks a shared
+ *  resource such as lockable memory. */
 void uct_helper_session_yield(void);
 
 
@@ -43,15 +43,15 @@ void uct_helper_session_note(const char *note);
 
 
 /**
- * A domain has been decorated. The first one decides where the report goes; if
- * it cannot be written there, one line of warning is logged.
+ * A domain has been decorated. The first one decides where the report goes, and
+ * logs one warning if it cannot be written there.
  */
 void uct_helper_session_enter(uct_helper_md_t *md);
 
 
 /**
- * A domain is closing; its thread has stopped and its cache still is. The
- * last open domain writes the report.
+ * A domain is closing: its thread has stopped, its cache exists. The last open
+ * domain writes the report.
  */
 void uct_helper_session_leave(uct_helper_md_t *md);
 

@@ -23,11 +23,11 @@
 #define UCT_HELPER_SHARES \
     "a share from 0.001% to 100%, such as 0.5% or 0.005"
 
-/* The index of an option in uct_helper_options_t, of its place there */
+/* The index of an option, from its offset in uct_helper_options_t */
 #define UCT_HELPER_INDEX(_offset) ((_offset) / sizeof(char*))
 
-/* The configuration that holds a field: UCX's ucs_container_of() looks into
- * NULL for the offset, which a sanitizer takes for an error */
+/* The configuration that holds a field. UCX's ucs_container_of() dereferences
+ * NULL, which a sanitizer reports. */
 #define UCT_HELPER_CONFIG_OF(_value_p, _field) \
     ((uct_helper_config_t*)((char*)(_value_p) - \
                             offsetof(uct_helper_config_t, _field)))
@@ -37,12 +37,12 @@
         _read, _words, offsetof(uct_helper_config_t, _value), _allowed \
     }
 
-/* How one option is checked. A reader is UCX's own or has the form of those:
- * zero means that the text is not valid, and the value then is as it was. */
+/* How one option is checked. A reader is UCX's or has the same form: it returns
+ * zero for invalid text and leaves the value. */
 typedef struct uct_helper_rule {
     int               (*read)(const char *text, void *value_p,
                               const void *words);
-    const char *const *words;   /* that it knows; NULL: none */
+    const char *const *words;   /* known ones; NULL: none */
     size_t            offset;   /* of the value in uct_helper_config_t */
     const char        *allowed; /* for a user */
 } uct_helper_rule_t;
@@ -77,9 +77,8 @@ static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
                                                         UCS_LOG_LEVEL_DEBUG};
 
 
-/* UCX's readers of sizes, numbers and times take a sign for a part of a large
- * number, and leave out what they cannot read; a ceiling of -1 or of 1x would
- * be none. So those are read here. */
+/* UCX's readers of sizes, numbers and times accept a sign and ignore trailing
+ * text: -1 or 1x would be no ceiling. So these are read here. */
 static int
 uct_helper_read_size(const char *text, void *value_p, const void *words)
 {
@@ -140,7 +139,7 @@ uct_helper_read_log(const char *text, void *value_p, const void *words)
     return 1;
 }
 
-/* This one and the next fill more than the field that they are told */
+/* This reader and the next fill further fields */
 static int
 uct_helper_read_cpu(const char *text, void *value_p, const void *words)
 {
@@ -270,7 +269,7 @@ uct_helper_config_rule(const ucs_config_field_t *field)
     return &uct_helper_rules[UCT_HELPER_INDEX(field->offset)];
 }
 
-/* @return Zero, with the configuration as it was, if the text is not valid */
+/* @return Zero for invalid text; the configuration is unchanged then */
 static int uct_helper_config_set(uct_helper_config_t *config,
                                  const ucs_config_field_t *field,
                                  const char *text)
@@ -291,7 +290,7 @@ static void uct_helper_config_set_defaults(uct_helper_config_t *config)
     }
 }
 
-/* In a text with a colon it is the form before the colon that was mistyped. */
+/* In a text with a colon the word before it was mistyped. */
 static const char *uct_helper_config_nearest(const uct_helper_rule_t *rule,
                                              const char *text)
 {
@@ -340,8 +339,7 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
             continue;
         }
 
-        /* Each switch stands before the options of what it switches, so nothing
-         * turns it on again */
+        /* Each switch comes before its options, so nothing turns it on again */
         if (uct_helper_config_is_pin(field)) {
             config->pin = 0;
         } else {
@@ -356,8 +354,7 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     return status;
 }
 
-/* An option of an earlier release: who set it wants to know what says now what
- * it said, and that the job runs with the default of that */
+/* An option of an earlier release: name the one that replaces it */
 static int uct_helper_config_was_option(const char *name, size_t length)
 {
     static const char *const former[] = {"HELPER_MISS_TARGET",
@@ -377,8 +374,8 @@ static int uct_helper_config_was_option(const char *name, size_t length)
     return 0;
 }
 
-/* UCX says which variables it does not know, but not what they may have been
- * meant to be; and a switch that is mistyped is a helper that stays off */
+/* UCX warns of unknown variables, but does not name the nearest. A mistyped
+ * switch would leave the helper off. */
 static void uct_helper_config_check_name(const char *variable)
 {
     static const char prefix[] = UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX;
@@ -417,9 +414,8 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
     ucs_status_t status;
     char **variable;
 
-    /* The user of such a program may set any variable; paths among them
-     * would be written, and pages pinned, with rights that this user does
-     * not have. */
+    /* The user may set any variable of such a program: it would write files and
+     * pin pages with rights that the user does not have. */
     if (getauxval(AT_SECURE)) {
         uct_helper_config_set_defaults(config);
         ucs_helper_warn("this program has more rights than its user (setuid or "

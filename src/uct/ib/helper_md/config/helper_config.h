@@ -17,11 +17,10 @@
  *
  * Options of the helper and of the software NIC: one UCX configuration table
  * with the prefix "MD_", so that the environment variables are UCX_MD_HELPER,
- * UCX_MD_HELPER_POLICY, ..., UCX_MD_PIN, UCX_MD_PIN_COST, ucx.conf is
- * honoured, and `ucx_info -c` lists them. The table holds strings: values are
- * checked here, because a bad one must cost one clear line and the helper, and
- * never the job, and because UCX's own check says neither what is allowed nor
- * what was meant.
+ * UCX_MD_HELPER_POLICY, ..., UCX_MD_PIN, UCX_MD_PIN_COST, ucx.conf is honoured,
+ * and `ucx_info -c` lists them. The table holds strings, and values are checked
+ * here: a bad one costs one clear line and the helper, never the job, and UCX's
+ * own check does not say what is allowed.
  */
 
 BEGIN_C_DECLS
@@ -30,15 +29,15 @@ BEGIN_C_DECLS
 #define UCT_HELPER_ENV_PREFIX   "UCX_"
 #define UCT_HELPER_TABLE_PREFIX "MD_"
 
-/** What tells of memory that goes away (UCX_MD_HELPER_MONITOR). The kernel
- *  alone is no choice: it tells too late of what one thread unmaps and another
- *  one maps again. */
+/** How unmapped memory is noticed (UCX_MD_HELPER_MONITOR). The kernel alone is
+ *  no choice: its event comes too late when one thread unmaps memory and
+ *  another maps it again. */
 typedef enum uct_helper_monitor {
     UCT_HELPER_MONITOR_AUTO, /**< the kernel, where it can, and UCX's hooks */
     UCT_HELPER_MONITOR_UCM   /**< UCX's hooks of mmap() and the like alone */
 } uct_helper_monitor_t;
 
-/** What the report is. */
+/** Kind of the report. */
 typedef enum uct_helper_report_kind {
     UCT_HELPER_REPORT_NONE,
     UCT_HELPER_REPORT_TEXT,
@@ -116,7 +115,7 @@ typedef struct uct_helper_config {
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
-    double                   pin_told_ns;     /**< what UCX is told, 0: what was
+    double                   pin_told_ns;     /**< told to UCX, 0: as
                                                    measured */
     uct_helper_pin_verify_t  pin_verify;
 } uct_helper_config_t;

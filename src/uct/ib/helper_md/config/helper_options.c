@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Whichever headers this is built with, any known UCX can load it */
+/* Any known UCX can load this, whatever headers it was built with */
 #undef UCS_CONFIG_TYPE_STRING
 #define UCS_CONFIG_TYPE_STRING UCT_ABI_CONFIG_STRING
 

@@ -13,17 +13,16 @@
 
 #define UCT_HELPER_JSON_PREFIX "json:"
 
-/* The software NIC waits as long, busy, at each registration: a thousand times
- * what a slow device takes is still a job that ends */
+/* The software NIC waits as long, busy, at each registration. A thousand times
+ * a slow device's cost is enough. */
 #define UCT_HELPER_COST_BASE_MAX_NS 1e9
 #define UCT_HELPER_COST_PAGE_MAX_NS 1e6
 
-/* Of the run time: less than a second in a day is beyond what can be told */
+/* Share of the run time: less than a second a day cannot be measured */
 #define UCT_HELPER_SHARE_MIN 1e-5
 
 
-/* Only digits are taken: strtoull() would take a sign and leading blanks as
- * well. */
+/* Only digits: strtoull() also accepts a sign and leading blanks */
 static int uct_helper_value_digits(const char *text, unsigned long *value_p,
                                    char **end_p)
 {
@@ -157,7 +156,7 @@ int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
     return 1;
 }
 
-/* @return What follows the time, or NULL. */
+/* @return The text after the time, or NULL */
 static const char *uct_helper_value_time(const char *text, double *ns_p)
 {
     static const struct {
@@ -228,8 +227,8 @@ int uct_helper_value_told(const char *text, double *told_ns_p)
     return 1;
 }
 
-/* A word and a colon name a form, so an unknown one is mistyped; a file whose
- * name begins so is written with its folder. */
+/* An unknown word before a colon is a mistyped form. A file of such a name is
+ * given with its folder. */
 static int uct_helper_value_has_form(const char *text)
 {
     const char *end = text;

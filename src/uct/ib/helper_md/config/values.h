@@ -9,10 +9,10 @@
 /**
  * @file values.h
  *
- * Values of options that UCX has no reader for, or one that lets bad text pass.
- * Each function returns nonzero and sets its output only if the whole text is
- * valid; none logs. They need libc alone, for `ucx-helper`, which is linked
- * without UCX, reads its own options by them.
+ * Readers of options for which UCX has none, or one that accepts bad text. Each
+ * function returns nonzero and sets its output only if the whole text is valid;
+ * none logs. They need libc alone: `ucx-helper`, which is linked without UCX,
+ * uses them too.
  */
 
 BEGIN_C_DECLS
@@ -40,7 +40,8 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
                           double *per_page_ns_p);
 
 
-/** A UCX time above 0 and of a second at most, in nanoseconds. Empty text: 0. */
+/** A UCX time above 0 and of a second at most, in nanoseconds. Empty text:
+ *  0. */
 int uct_helper_value_told(const char *text, double *told_ns_p);
 
 

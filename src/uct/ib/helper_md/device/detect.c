@@ -9,7 +9,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Domains that detect a type each: CUDA, ROCm, ZE, Gaudi, and room */
+/* Domains that detect one type each: CUDA, ROCm, ZE, Gaudi, and room for
+ * more */
 #define UCT_HELPER_DETECT_MAX 8
 
 /* ucs_memory_info_t grew in 1.22; the type is its first field */
@@ -28,8 +29,8 @@ static uct_md_h uct_helper_detect_mds[UCT_HELPER_DETECT_MAX];
 static unsigned uct_helper_detect_num_mds;
 
 
-/* The number of "unknown" differs between releases, and the list of names ends
- * with a NULL behind it */
+/* The value of "unknown" differs between releases; it is the last name before
+ * the NULL */
 int uct_helper_detect_is_unknown(ucs_memory_type_t type)
 {
     return (ucs_memory_type_names[type] == NULL) ||
@@ -63,8 +64,8 @@ static void uct_helper_detect_open_md(uct_component_h component,
     }
 }
 
-/* Only what has a single domain: those that detect have one each, and a
- * network's domains are many and dear to open */
+/* Only components with a single domain: those that detect types have one, and a
+ * network's many domains take long to open */
 static void uct_helper_detect_open_component(uct_component_h component)
 {
     uct_md_resource_desc_t resource[UCT_HELPER_DETECT_MAX];
@@ -93,7 +94,7 @@ void uct_helper_detect_open(void)
         (uct_query_components(&components, &count) == UCS_OK)) {
         ucs_helper_log_hush(1);
         for (i = 0; i < count; ++i) {
-            /* IB has what was asked for already, and cma cannot tell */
+            /* IB domains do not detect types and take long to open */
             if (strcmp(uct_abi_component_name(components[i]), "ib")) {
                 uct_helper_detect_open_component(components[i]);
             }
@@ -141,7 +142,7 @@ int uct_helper_detect_is_device(const void *address, size_t length)
         }
     }
 
-    /* Without the cache nobody says that it is not plain; with it, it was
-     * allocated by a device's library */
+    /* Without the cache nothing says that it is a device's. With it, a device's
+     * library has allocated it. */
     return status == UCS_OK;
 }

@@ -9,9 +9,9 @@
 /**
  * @file detect.h
  *
- * Is this memory a device's? UCX's cache of memory types knows what was
- * allocated as such; where it does not, the domains that can detect types are
- * asked, as UCP does: domains of our own, for UCP's may be closed at any time.
+ * Is this memory a device's? UCX's cache of memory types knows, or else the
+ * domains that detect types do, which UCP asks too. The helper opens its own
+ * ones, for UCP's may be closed at any time.
  */
 
 BEGIN_C_DECLS
@@ -26,7 +26,7 @@ void uct_helper_detect_close(void);
 
 
 /**
- * @param [in] type  As UCX's functions return it, or a caller of a domain's says.
+ * @param [in] type  From a function of UCX, or from the caller of a domain.
  *
  * @return Nonzero if the running UCX has no such type but "unknown".
  */
@@ -38,8 +38,7 @@ int uct_helper_detect_is_unknown(ucs_memory_type_t type);
  *
  * @param [in] address  First of @a length bytes.
  *
- * @return Nonzero if the memory is not the host's, or is known not to be plain
- *         host memory and no domain can tell what it is.
+ * @return Nonzero if the memory is a device's, also of an unknown kind.
  */
 int uct_helper_detect_is_device(const void *address, size_t length);
 

@@ -11,8 +11,8 @@
 /* UCT_MD_FLAG_REG_DMABUF, from 1.14 on */
 #define UCT_HELPER_DEVICE_FLAG_DMABUF UCS_BIT(10)
 
-/* What events could not do because the lock was taken is made up for before
- * anything is looked up: all regions go, for the places were not kept */
+/* An event found the lock taken, and its range is not known: before any look-up
+ * all regions go */
 static void uct_helper_device_lock(uct_helper_device_h device)
 {
     pthread_mutex_lock(&device->lock);
@@ -64,8 +64,8 @@ ucs_status_t uct_helper_device_create(uct_md_h md,
     return UCS_OK;
 }
 
-/* The region is in no list any more. The domain below calls one completion, the
- * others are called here, after it. */
+/* The region is in no list. The domain below calls one completion; this calls
+ * the others after it. */
 static ucs_status_t
 uct_helper_device_deregister(uct_helper_device_h device,
                              uct_helper_device_region_t *region)
@@ -159,8 +159,8 @@ int uct_helper_device_is_mine(uct_helper_device_h device, const void *address,
         return 1;
     }
 
-    /* From 1.22 on the caller tells, and may know what no cache does: UCP hands
-     * down what the program said of a request */
+    /* From 1.22 on the caller may give the type, which UCP has from the
+     * program */
     if ((params != NULL) &&
         (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE) &&
         !uct_helper_detect_is_unknown(params->mem_type)) {
@@ -218,7 +218,7 @@ uct_helper_device_register(uct_helper_device_h device, void *address,
     region->end   = (uintptr_t)address + length;
     region->flags = flags;
     region->refs  = 1;
-    /* Nobody would say when it goes stale, so it ends with its use */
+    /* Without events it could go stale, so it ends with its use */
     region->is_doomed = !uct_helper_device_is_heard();
     uct_helper_device_insert(device, region);
     status = uct_abi_mem_reg_as_asked(device->lower, device->md, address,
@@ -268,8 +268,8 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
     return status;
 }
 
-/* Drops a reference of the region that @a memh names; whether it was the last
- * one of a doomed region */
+/* Drops a reference. @return Nonzero if it was the last one of a doomed
+ * region. */
 static int uct_helper_device_unref(uct_helper_device_h device, uct_mem_h memh,
                                    uct_helper_device_comp_t *waiting,
                                    uct_helper_device_region_t **region_p)

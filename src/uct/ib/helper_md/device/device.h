@@ -9,10 +9,10 @@
 /**
  * @file device.h
  *
- * Registrations of a device's memory (a GPU's). They are a class of their own:
- * left registered between uses, never watched, copied, walked or evicted, and
- * dropped when UCM tells that the memory was freed, which is what UCX's own
- * cache does. They are not in the registration cache, and not in its figures.
+ * Registrations of a device's memory (a GPU's): left registered between uses,
+ * never watched, copied, walked or evicted, and dropped when UCM reports that
+ * the memory was freed, as UCX's own cache does it. They are not in the
+ * registration cache, nor in its figures.
  */
 
 BEGIN_C_DECLS
@@ -24,7 +24,7 @@ typedef struct uct_helper_device *uct_helper_device_h;
  * @param [in]  md        Domain that registers, and @a lower its operations;
  *                        both must outlive the class.
  * @param [in]  attr      Of the domain.
- * @param [out] device_p  NULL if the domain registers host memory alone.
+ * @param [out] device_p  NULL if the domain registers host memory only.
  *
  * @return UCS_OK, UCS_ERR_NO_MEMORY, or UCS_ERR_EXCEEDS_LIMIT: too many
  *         domains.
@@ -35,8 +35,8 @@ ucs_status_t uct_helper_device_create(uct_md_h md,
                                       uct_helper_device_h *device_p);
 
 
-/** Deregister what is left. No thread and no event is inside any more when this
- *  returns. Not in a forked child. */
+/** Deregister the rest. When this returns, no thread and no event is inside.
+ *  Not in a forked child. */
 void uct_helper_device_destroy(uct_helper_device_h device);
 
 
@@ -77,7 +77,7 @@ ucs_status_t uct_helper_device_put(uct_helper_device_h device, uct_mem_h memh,
                                    uct_completion_t *comp);
 
 
-/** In a child: no class hears of events any more. */
+/** In a child: no class receives events any more. */
 void uct_helper_device_forget(void);
 
 END_C_DECLS

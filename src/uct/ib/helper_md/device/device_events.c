@@ -11,7 +11,7 @@
 /* After UCX's own look at types of memory, before its caches (1000) */
 #define UCT_HELPER_DEVICE_PRIORITY 900
 
-/* Freed device memory; and unmapped, for what was taken for a device's */
+/* Device memory is freed, or memory that was taken for a device's unmapped */
 #define UCT_HELPER_DEVICE_EVENTS \
     (UCM_EVENT_MEM_TYPE_FREE | UCM_EVENT_VM_UNMAPPED)
 
@@ -40,8 +40,8 @@ void uct_helper_device_doom(uct_helper_device_h device, uintptr_t start,
     }
 }
 
-/* The lock is held for a walk through a list at most, and this thread may hold
- * it itself (a signal): so it is tried for a while, and then a mark is left */
+/* Try the lock for a while, then leave a mark: it is held for a walk through a
+ * list at most, but this thread may hold it itself (a signal) */
 static void uct_helper_device_freed(uct_helper_device_h device,
                                     uintptr_t start, uintptr_t end)
 {

@@ -15,20 +15,20 @@
 /**
  * @file device_int.h
  *
- * What device.c, which registers, and device_events.c, which hears of memory
- * that is freed, share.
+ * Shared by device.c, which registers, and device_events.c, which receives
+ * events of freed memory.
  */
 
 BEGIN_C_DECLS
 
-/* Another one that waits for the end of a registration */
+/* A further completion that waits for the end of a registration */
 typedef struct uct_helper_device_comp {
     struct uct_helper_device_comp *next;
     uct_completion_t              *comp;
 } uct_helper_device_comp_t;
 
-/* A registration, or one that is being made (no handle yet); while it is doomed
- * no request finds it. Under the class's lock, but for what never changes. */
+/* A registration, or one in progress (no handle yet). No request finds a doomed
+ * one. Under the class's lock, except what never changes. */
 typedef struct uct_helper_device_region {
     ucs_list_link_t          list;
     uintptr_t                start;
@@ -57,16 +57,16 @@ void uct_helper_device_doom(uct_helper_device_h device, uintptr_t start,
                             uintptr_t end);
 
 
-/** From now on events reach the class. @return UCS_OK, or
- *  UCS_ERR_EXCEEDS_LIMIT: too many classes hear of them. */
+/** Begin to receive events. @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT: too many
+ *  classes. */
 ucs_status_t uct_helper_device_join(uct_helper_device_h device);
 
 
-/** No event is inside of the class any more when this returns. */
+/** When this returns, no event is inside the class. */
 void uct_helper_device_leave(uct_helper_device_h device);
 
 
-/** @return Nonzero if UCM tells of what is freed. Once a class has joined; does
+/** @return Nonzero if UCM reports freed memory. After a class has joined; does
  *          not change. */
 int uct_helper_device_is_heard(void);
 

@@ -92,7 +92,7 @@ double uct_helper_report_price(const uct_helper_figures_t *figures)
     return price;
 }
 
-/* Names hold no commas, so a name is there if it stands between two of them */
+/* Names have no commas, so a name is in the list if it stands between two */
 static int uct_helper_report_has_name(const char *names, const char *name)
 {
     size_t length = strlen(name);
@@ -157,8 +157,8 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
     uct_helper_report_add_note(figures, note);
 }
 
-/* Where a report goes: the file, and the one that is written first and then
- * renamed. /dev/null needs neither, and fd is -1. */
+/* A report's file and the temporary one that is renamed to it. /dev/null needs
+ * neither: fd is -1. */
 typedef struct uct_helper_report_file {
     char         path[PATH_MAX];
     char         tmp[PATH_MAX];
@@ -183,7 +183,7 @@ uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 
     file->fd = uct_helper_report_create(file->tmp);
     if ((file->fd < 0) && (errno == EEXIST)) {
-        /* A process with our number left it and did not get to its end. */
+        /* An earlier process of our number left it unfinished */
         unlink(file->tmp);
         file->fd = uct_helper_report_create(file->tmp);
     }
@@ -270,7 +270,7 @@ static char *uct_helper_report_compose(const uct_helper_report_dest_t *dest,
     return text;
 }
 
-/* A stream that cannot be written takes no message about it either. */
+/* No message if a stream cannot be written: it would not arrive either */
 static ucs_status_t
 uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
                                const uct_helper_figures_t *figures)

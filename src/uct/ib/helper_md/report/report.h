@@ -10,8 +10,8 @@
 /**
  * @file report.h
  *
- * What was pinned and what was saved, as text for a reader or as one JSON
- * object for a program. Units: bytes, seconds, counts; hit_ns_* nanoseconds.
+ * The report, as text or as one JSON object. Units: bytes, seconds, counts;
+ * hit_ns_* nanoseconds.
  */
 
 BEGIN_C_DECLS
@@ -21,7 +21,7 @@ BEGIN_C_DECLS
 #define UCT_HELPER_REPORT_NOTE_MAX  192
 #define UCT_HELPER_REPORT_NAMES_MAX 512
 
-/** All that a report says, of all domains of the process together. */
+/** A report's contents, of all domains of the process together. */
 typedef struct uct_helper_figures {
     ucs_regcache_stats_t stats;
     double               elapsed_seconds; /**< while any domain was open */
@@ -29,10 +29,10 @@ typedef struct uct_helper_figures {
     uint64_t             helper_switches; /**< of the helper threads, at their
                                                end */
     uint64_t             heard_lost;      /**< operations of the program that
-                                               were not heard */
+                                               were lost */
     const char           *policy;
-    double               max_slowdown;    /**< share of the run time that all
-                                               leave pinned holds is worth */
+    double               max_slowdown;    /**< share of the run time that leave
+                                               pinned's memory is worth */
     char                 ucx_version[32];
     char                 lower_domain[UCT_HELPER_REPORT_NAMES_MAX];
     int                  modelled;        /**< a modelled cost was added */
@@ -72,18 +72,18 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
 
 
 /**
- * Add a note for a helper that stood down: since when, for how long and why, so
- * that a reader of the reports of all ranks sees which ones had no helper.
+ * Add a note for a helper that rested: since when, how long and why, so that
+ * the reports of all ranks show which had no helper.
  */
 void uct_helper_report_note_rest(uct_helper_figures_t *figures);
 
 
 /**
- * Find out now whether the report can be written at the end. Nothing is left
- * behind, and what is no regular file is not opened.
+ * Check whether the report can be written at the end. Leaves nothing behind and
+ * opens regular files only.
  *
- * @param [out] error  One line that names the option, the value and the
- *                     reason, set on error only.
+ * @param [out] error  One line that names the option, the value and the reason,
+ *                     set on error only.
  *
  * @return UCS_OK or UCS_ERR_IO_ERROR.
  */
@@ -92,8 +92,8 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
 
 
 /**
- * Write the report. A file appears complete or not at all, in the place of what
- * was there, also of a link. Waits a second at most for a stream's reader.
+ * Write the report. A file appears complete or not at all and replaces what was
+ * there, also a link. Waits a second at most for a stream's reader.
  *
  * @return UCS_OK, or UCS_ERR_IO_ERROR, for a file after one line of warning.
  */

@@ -16,7 +16,7 @@
 #define UCT_HELPER_COMMAND_MAX 4096
 
 
-/* The command line with its arguments apart by blanks */
+/* The command line, with blanks between its arguments */
 static void uct_helper_report_read_command(char *command, size_t max)
 {
     ssize_t length, i;
@@ -65,7 +65,7 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
     ucs_json_end(json);
 }
 
-/* How a figure is kept */
+/* Types of figures */
 typedef enum uct_helper_figure_kind {
     UCT_HELPER_FIGURE_COUNT,   /* uint64_t */
     UCT_HELPER_FIGURE_SAMPLED, /* uint64_t, null without a hit's sample */
@@ -183,8 +183,7 @@ static const char *uct_helper_report_state(const ucs_node_figures_t *node)
                                               "rests";
 }
 
-/* Keys without a figure are written all the same, so that a program need not
- * ask for them. */
+/* Keys without a figure are written as null, so that all are always there. */
 static void uct_helper_report_json_no_node(ucs_json_t *json)
 {
     static const char *const keys[] = {

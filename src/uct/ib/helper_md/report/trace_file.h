@@ -15,9 +15,9 @@
 /**
  * @file trace_file.h
  *
- * The file of a trace. A program that closes descriptors that it does not know
- * gives the number of this one to a file of its own: each call sees that the
- * descriptor still is the trace's. One thread at a time.
+ * The file of a trace. A program may close descriptors that it does not know
+ * and reuse their numbers, so each call checks that the descriptor is still the
+ * trace's. One thread at a time.
  */
 
 BEGIN_C_DECLS
@@ -40,9 +40,9 @@ ucs_status_t uct_helper_trace_file_open(uct_helper_trace_file_t *file,
 
 
 /**
- * Write @a size bytes, of which all but the first @a keep are overwritten by
- * the next call. After a failure, and one line of warning, the file is closed.
- * Does nothing if none is open.
+ * Write @a size bytes; the next call overwrites all but the first @a keep of
+ * them. On failure logs one warning and closes the file. Does nothing if none
+ * is open.
  */
 void uct_helper_trace_file_write(uct_helper_trace_file_t *file,
                                  const void *bytes, size_t size, size_t keep);

@@ -120,7 +120,7 @@ int uct_helper_trace_open_take_any(uct_helper_trace_open_h open,
         return 0;
     }
 
-    /* The search goes on where it ended: from the start each time, taking all
+    /* Go on where the last search ended: from the start each time, taking all
      * would cost the square of their number. */
     do {
         open->next = (open->next + 1) % kh_end(&open->youngest);

@@ -10,15 +10,13 @@
 /**
  * @file trace_open.h
  *
- * Uses that have not been given back, by handle, first in first out: a release
- * is recorded as a handle alone, and the trace wants to know what it was. One
- * thread at a time.
+ * Uses under way, by handle, first in first out: a release is recorded as a
+ * handle only, and the trace needs its range. One thread at a time.
  */
 
 BEGIN_C_DECLS
 
-/** More than this many are given up. A program that holds more never gives
- *  them back. */
+/** Most uses that are kept. A program that holds more never releases them. */
 #define UCT_HELPER_TRACE_OPEN_MAX 65536u
 
 typedef struct uct_helper_trace_open *uct_helper_trace_open_h;

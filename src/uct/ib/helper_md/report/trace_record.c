@@ -19,9 +19,9 @@
 #define UCT_HELPER_TRACE_POLL_NS UINT64_C(10000000)
 
 /*
- * The recorder of this process. Producers touch is_on and the ring alone; the
- * ring is never freed, for one of them may be late. All else belongs to the
- * writer, which is the thread that runs a step or that has stopped the other.
+ * The recorder of this process. Producers touch is_on and the ring only; the
+ * ring is never freed, as a producer may be late. The rest belongs to the
+ * writer: the thread that runs a step, or that has stopped the other.
  */
 typedef struct uct_helper_trace {
     ucs_dq_h                ring;
@@ -127,9 +127,9 @@ void uct_helper_trace_operation(const ucs_operation_t *operation)
  * Writer
  */
 
-/* The end mark is written each time and overwritten by what follows, so the
- * file is a whole trace at any time, also if the process is killed. After a
- * failure the rest is thrown away. */
+/* The end mark is written each time and then overwritten, so the file is a
+ * whole trace at any time, also if the process is killed. After a failure the
+ * rest is dropped. */
 static void uct_helper_trace_flush(uct_helper_trace_t *trace)
 {
     size_t end;
@@ -159,8 +159,8 @@ static void uct_helper_trace_put(uct_helper_trace_t *trace,
     trace->used += ucs_trace_encode(trace->encoder, event, p);
 }
 
-/* What is missing may be a release, so whatever is open counts as given back:
- * a use without an end would look like memory that is in use for ever */
+/* Lost entries may be releases, so all open uses count as released: a use
+ * without an end would look like memory that is in use for ever */
 static void uct_helper_trace_put_lost(uct_helper_trace_t *trace,
                                       uint64_t count)
 {
@@ -201,7 +201,7 @@ static void uct_helper_trace_entry(uct_helper_trace_t *trace,
         break;
     case UCS_TRACE_RELEASE:
         if (!uct_helper_trace_open_take(trace->open, entry->memh, &event)) {
-            return; /* its use was lost, which has been counted */
+            return; /* its use was lost and counted */
         }
         event.kind    = UCS_TRACE_RELEASE;
         event.time_ns = entry->time_ns;
@@ -225,8 +225,7 @@ static void uct_helper_trace_drain(uct_helper_trace_t *trace)
     while (ucs_dq_pop(trace->ring, &entry)) {
         uct_helper_trace_entry(trace, &entry);
     }
-    /* Entries that were in the ring when others did not fit are older than
-     * those. */
+    /* Entries in the ring are older than those that did not fit. */
     if (lost != trace->lost) {
         uct_helper_trace_put_lost(trace, lost - trace->lost);
         trace->lost = lost;
@@ -262,7 +261,7 @@ static void uct_helper_trace_begin(uct_helper_trace_t *trace)
     trace->lost    = ucs_dq_lost(trace->ring);
     trace->used    = ucs_trace_encode_begin(trace->encoder, &header,
                                             trace->buffer);
-    /* A file that cannot be written shows at once */
+    /* Write at once, to see whether the file can be written */
     uct_helper_trace_flush(trace);
 }
 
@@ -391,8 +390,8 @@ void uct_helper_trace_release_hold(void)
     }
 }
 
-/* The parent's file goes on in the parent. What the recorder allocated is left
- * as it is, as is all that a child inherits. */
+/* The parent's file goes on in the parent. The child leaves the recorder's
+ * memory as it is. */
 void uct_helper_trace_forget(void)
 {
     uct_helper_trace_t *trace = &uct_helper_trace;

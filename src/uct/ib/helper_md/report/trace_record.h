@@ -16,17 +16,17 @@
 /**
  * @file trace_record.h
  *
- * Records what a process registers, gives back and unmaps, in the format of
- * <ucs/trace/trace.h>, for all of its domains together. The threads that
- * communicate push entries into a lock-less ring; a thread of the recorder's
- * own encodes and writes them. What does not fit into the ring is counted in
- * the trace. The file is a whole trace whenever its writer
- * sleeps. Off, it costs nothing but a look at a flag in each memory event.
+ * Records what a process registers, releases and unmaps, in the format of
+ * <ucs/trace/trace.h>, for all of its domains together. Threads that
+ * communicate push entries into a lock-less ring; the recorder's thread encodes
+ * and writes them. The trace counts what did not fit. The file is a whole trace
+ * whenever the writer sleeps. Switched off, it costs a look at a flag in each
+ * memory event.
  */
 
 BEGIN_C_DECLS
 
-/** What a process does at most while its recorder sleeps. */
+/** Entries that fit into the ring while the recorder sleeps. */
 #define UCT_HELPER_TRACE_RING 65536u
 
 extern _Atomic(int) uct_helper_trace_is_on;
@@ -63,14 +63,14 @@ void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh);
 /** Memory is about to be unmapped. As above; from a memory event. */
 void uct_helper_trace_unmap(uint64_t address, size_t length);
 
-/** Something was said at UCP's entry points. As above. */
+/** An operation was heard at UCP's entry points. As above. */
 void uct_helper_trace_operation(const ucs_operation_t *operation);
 
-/** Keep the writer quiet (for fork) and let it go on. */
+/** Hold the writer (for fork), and let it go on. */
 void uct_helper_trace_hold(void);
 void uct_helper_trace_release_hold(void);
 
-/** In a forked child, instead: the file and the thread are the parent's. */
+/** In a forked child instead: file and thread stay the parent's. */
 void uct_helper_trace_forget(void);
 
 END_C_DECLS

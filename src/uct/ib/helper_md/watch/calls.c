@@ -13,15 +13,14 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* What is unmapped while it is watched has its thread wait for our reader: 5 to
- * 10 us where that comes to the same processor, some 35 where another is woken,
- * and a time slice at worst. To watch it no more first takes 2 us and 19 ns a
- * page. At twice as many bytes that is more than twice the short wait, at half
- * as many it is as long. */
+/* A thread that unmaps watched memory waits for our reader: 5 to 10 us if the
+ * reader runs on the same processor, some 35 if it is woken on another, a time
+ * slice at worst. To end the watch first takes 2 us and 19 ns a page. At twice
+ * as many bytes that is more than twice the short wait, at half as many it is
+ * as long. */
 #define UCT_HELPER_CALLS_UNMAP_MAX (512ul << 10)
 
-/* The range is rounded to whole pages as the kernel rounds: the end up. @return
- * Zero if there are none. */
+/* Rounds to whole pages as the kernel does. @return Zero if there are none. */
 static int uct_helper_calls_pages(void *address, size_t length,
                                   uintptr_t *start_p, uintptr_t *end_p)
 {
@@ -29,7 +28,7 @@ static int uct_helper_calls_pages(void *address, size_t length,
 
     *start_p = (uintptr_t)address & ~mask;
     if (length > UINTPTR_MAX - mask - (uintptr_t)address) {
-        return 0; /* is about to be refused */
+        return 0; /* the kernel will refuse it */
     }
 
     *end_p = ((uintptr_t)address + length + mask) & ~mask;
@@ -41,7 +40,7 @@ static void uct_helper_calls_discard(void *address, size_t length)
     uct_helper_events_unmapped((uintptr_t)address, length);
 }
 
-/* The regions go first: what is not watched must not stay registered. */
+/* Regions first: unwatched memory must not stay registered. */
 static void uct_helper_calls_leave(void *address, size_t length)
 {
     uintptr_t start, end;
@@ -69,9 +68,9 @@ static void uct_helper_calls_place(void *address, size_t length)
     }
 }
 
-/* Where something has just been mapped no registration can be left, unless the
- * event of its end is still under way. What was found out of it for the sake of
- * what it touches need not be asked by its first use. */
+/* No registration is left where memory was just mapped, unless its event is
+ * still under way. What the monitor finds out here its first use need not
+ * ask. */
 static void uct_helper_calls_mapped(void *address, size_t length)
 {
     uct_helper_range_t range;

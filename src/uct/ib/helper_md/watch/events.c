@@ -21,22 +21,22 @@ static pthread_once_t uct_helper_events_once = PTHREAD_ONCE_INIT;
 static ucs_status_t uct_helper_events_status;
 static const char *uct_helper_events_reason;
 
-/* The hooks are in use; without them there is nothing that could be missed */
+/* The hooks are in use */
 static _Atomic(int) uct_helper_events_installed;
 
-/* The event that is missed, NULL while none is known to be. */
+/* The event that does not arrive any more; NULL: all do */
 static _Atomic(const char*) uct_helper_events_lost;
 
-/* Caches whose gates the reader of kernel events has shut; the reader alone
- * uses this. */
+/* Caches whose gates the reader of kernel events has shut. Used by the reader
+ * only. */
 static ucs_regcache_h uct_helper_events_gated[UCS_LISTENERS_MAX];
 
-/* Counted before any cache is told. What is learned of memory is void if an
+/* Counted before any cache is told. What was learned of memory is void if an
  * event has come since. */
 static _Atomic(uint64_t) uct_helper_events_count;
 
 
-/* What all caches are told: what a visit asks for */
+/* What a visit tells each cache */
 typedef struct uct_helper_events_told {
     uintptr_t address;
     size_t    length;
@@ -47,7 +47,7 @@ typedef struct uct_helper_events_told {
 typedef void (*uct_helper_events_visit_t)(ucs_regcache_h cache,
                                           const uct_helper_events_told_t *told);
 
-/* The caller may do with the cache what an event may */
+/* The caller may use the cache only as an event may */
 static void uct_helper_events_each(uct_helper_events_visit_t visit,
                                    const uct_helper_events_told_t *told)
 {
@@ -178,9 +178,9 @@ void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end)
     uct_helper_events_each(uct_helper_events_learn_one, &told);
 }
 
-/* UCM's handler must not allocate, free, log or block: see the note on
- * ucm_event_callback_t. It is told of mappings as well: where something has
- * just been mapped no registration can be left, unless its event was missed. */
+/* UCM's handler must not allocate, free, log or block (ucm_event_callback_t).
+ * It receives mappings too: where memory was just mapped no registration can be
+ * left, unless its event was missed. */
 static void uct_helper_events_callback(ucm_event_type_t type,
                                        ucm_event_t *event, void *arg)
 {
@@ -211,10 +211,10 @@ static void uct_helper_events_install(void)
     ucs_status_t status;
 
 #if !defined(__SANITIZE_THREAD__) /* which brings a malloc() of its own */
-    /* In this mode UCX's own malloc() calls sbrk() under its lock, its hook of
+    /* In this mode UCX's malloc() calls sbrk() under its lock, its hook of
      * sbrk() calls dlsym(), and that calls malloc(): a deadlock as soon as a
-     * program asks for events. Under Open MPI, which has hooks of its own, UCX
-     * does not get there. */
+     * program asks for events. Not under Open MPI, which has hooks of its
+     * own. */
     if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_RELOC) {
         status = UCS_ERR_UNSUPPORTED;
         reason = "UCX's memory hooks deadlock with UCX_MEM_MMAP_HOOK_MODE="
@@ -244,7 +244,7 @@ static void uct_helper_events_install(void)
         goto err_unset;
     }
 
-    /* Open MPI refuses this: it tells UCM itself of what is unmapped, and of
+    /* Open MPI refuses this: it reports unmapped memory to UCM itself, and
      * nothing else. */
     (void)ucm_set_event_handler(UCM_EVENT_VM_MAPPED, UCT_HELPER_EVENTS_PRIORITY,
                                 uct_helper_events_callback, NULL);
@@ -308,7 +308,7 @@ void uct_helper_events_recheck(uint64_t now)
         return;
     }
 
-    /* The regions go first, for every moment counts. */
+    /* Regions first: they may be stale already. */
     ucs_store_relaxed(&uct_helper_events_lost, reason);
     uct_helper_events_distrust(UCS_REGCACHE_DISTRUST_EVENTS);
     ucs_helper_warn("%s any more, another library has taken its place: from "

@@ -9,16 +9,16 @@
 /**
  * @file events.h
  *
- * Memory events of the process, from UCM to every cache. One UCM handler
- * serves all domains. On its way nothing allocates, frees, logs or takes a
- * lock: UCM calls it inside munmap() and the like, from inside the allocator.
+ * Memory events of the process, from UCM to every cache. One UCM handler serves
+ * all domains. It must not allocate, free, log or take a lock: UCM calls it
+ * inside munmap() and the like, from inside the allocator.
  */
 
 BEGIN_C_DECLS
 
 /**
- * Install the handler and see that the events of real calls arrive, from this
- * thread and from another; the first call decides for the process.
+ * Install the handler and check that events arrive, from this thread and from
+ * another. The first call decides for the process.
  *
  * @param [out] reason_p  What is missing, static text; NULL if nothing is.
  *
@@ -37,17 +37,17 @@ ucs_status_t uct_helper_events_join(ucs_regcache_h cache);
 
 
 /**
- * Stop passing events on to @a cache. No event is inside it any more when
- * this returns. Not from an event.
+ * Stop passing events on to @a cache. When this returns, no event is inside it.
+ * Not from an event.
  */
 void uct_helper_events_leave(ucs_regcache_h cache);
 
 
 /**
- * Tell all caches that pages of a range are about to go, as an event of UCM's
- * does. Any thread, anywhere.
+ * Tell all caches that pages of a range are about to go, as UCM's event does.
+ * Any thread, anywhere.
  *
- * @return Zero in a child that has not been told from its parent yet: what is
+ * @return Zero in a child that has not noticed yet that it is one: what is
  *         registered and watched is the parent's.
  */
 int uct_helper_events_unmapped(uintptr_t address, size_t length);
@@ -63,9 +63,10 @@ uint64_t uct_helper_events_number(void);
 
 
 /**
- * Tell all caches that a registration of [@a start, @a end) may outlive its use,
- * as their own inspection would find. Not if an event has come since @a number
- * was read, which was before the memory was looked at. Any thread, anywhere.
+ * Tell all caches that a registration of [@a start, @a end) may outlive its
+ * use, as their own inspection would find. Does nothing if an event has come
+ * since @a number was read, before the memory was inspected. Any thread,
+ * anywhere.
  */
 void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end);
 
@@ -77,12 +78,12 @@ void uct_helper_events_trust(unsigned reason);
 
 
 /**
- * For one thread, which reads events of the kernel. Shut the gates of all
- * caches, pass on what has been read, open the gates. Between the first and
- * the last @ref uct_helper_events_leave waits. None of them waits.
+ * For the one thread that reads kernel events: shut the gates of all caches,
+ * pass on the events, open the gates. In between @ref uct_helper_events_leave
+ * waits. None of these functions waits.
  *
- * @param [in] is_gone  The pages have been unmapped already
- *                      (@ref ucs_regcache_try_unmapped).
+ * @param [in] is_gone  The pages have been unmapped already (@ref
+ *                      ucs_regcache_try_unmapped).
  *
  * @return Of @ref uct_helper_events_try_pass: zero if a cache was busy; the
  *         event must be passed on again.
@@ -93,10 +94,10 @@ void uct_helper_events_open(void);
 
 
 /**
- * See that events still arrive, if it is time to: when objects were loaded
- * since, one of which may have put its own hooks over ours, and now and then in
- * any case. If one is missed, all caches are told to distrust memory
- * (@ref ucs_regcache_distrust) and one line of warning is logged.
+ * Check that events still arrive, if it is time to: after objects were loaded,
+ * which may have replaced our hooks, and now and then. If one does not arrive,
+ * all caches distrust memory (@ref ucs_regcache_distrust) and one warning is
+ * logged.
  *
  * @param [in] now  Time of @ref ucs_clock_now. From a step of the helper, any
  *                  number of them at once.
@@ -104,8 +105,7 @@ void uct_helper_events_open(void);
 void uct_helper_events_recheck(uint64_t now);
 
 
-/** @return What has been found missing since the start, for the report, or
- *          NULL. */
+/** @return The event that was found missing, for the report, or NULL. */
 const char *uct_helper_events_complaint(void);
 
 

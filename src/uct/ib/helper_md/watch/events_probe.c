@@ -17,19 +17,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A library that patches a function does so within so many bytes of its
- * entry. */
+/* A library patches a function within so many bytes of its entry */
 #define UCT_HELPER_PROBE_CODE 16
 
-/* Code is read while another thread may patch it; what is read half is read
- * again by the next look */
+/* Another thread may patch code while it is read; the next look reads it
+ * again */
 #ifdef __clang__
 #  define UCT_HELPER_PROBE_RACES __attribute__((no_sanitize("thread")))
 #else
 #  define UCT_HELPER_PROBE_RACES __attribute__((no_sanitize_thread))
 #endif
 
-/* The program's own hooks may run on it, bytes */
+/* Bytes; the program's own hooks may run on it */
 #define UCT_HELPER_PROBE_STACK_SIZE (128ul << 10)
 
 /* One way in which memory leaves a mapping. The call must fail. */
@@ -45,19 +44,19 @@ typedef struct uct_helper_probe_code {
     char       bytes[UCT_HELPER_PROBE_CODE]; /* as they were at the start */
 } uct_helper_probe_code_t;
 
-/* What the probe claims to unmap. No mapping begins at an odd address, so the
- * kernel refuses; the hooks tell before they ask the kernel. */
+/* The address that the probe unmaps. It is odd, so the kernel refuses; the
+ * hooks report it before they call the kernel. */
 static char uct_helper_probe_place[2];
 static _Atomic(uintptr_t) uct_helper_probe_address;
 static _Atomic(int) uct_helper_probe_seen;
 
-/* [E-PROBE] Nonzero while a thread probes: that thread owns what is above, and
- * it alone writes what is below. */
+/* [E-PROBE] Nonzero while a thread probes: that thread owns the variables
+ * above, and only it writes those below. */
 static _Atomic(int) uct_helper_probe_busy;
 static _Atomic(uint64_t) uct_helper_probe_next;
 static _Atomic(uint64_t) uct_helper_probe_sum; /* of the code that was probed */
 
-/* The first ones cannot be tried: their code stays as it was at the start */
+/* The first ones cannot be tried: their code is compared instead */
 static uct_helper_probe_code_t uct_helper_probe_codes[] = {
     {.name = "brk"},
     {.name = "sbrk"},
@@ -116,7 +115,7 @@ static const uct_helper_probe_way_t uct_helper_probe_ways[] = {
     (sizeof(uct_helper_probe_ways) / sizeof(uct_helper_probe_ways[0]))
 
 
-/* The event is told from others by the address, which is nobody else's */
+/* The probe's event is known by its address, which nothing else uses */
 static ucs_status_t uct_helper_probe_way(const uct_helper_probe_way_t *way)
 {
     char *address = (char*)((uintptr_t)uct_helper_probe_place | 1);
@@ -173,9 +172,9 @@ static int uct_helper_probe_same_code(void)
     return 1;
 }
 
-/* A library that patches a function, or loads one that does, changes this. To ask the loader
- * what was loaded would take its lock, which a thread of the program may hold for
- * as long as it likes, in a callback of dl_iterate_phdr(). */
+/* A library that patches a function changes this sum. The loader is not asked:
+ * a thread of the program may hold its lock for long, in a callback of
+ * dl_iterate_phdr(). */
 static UCT_HELPER_PROBE_RACES uint64_t uct_helper_probe_sum_code(void)
 {
     uint64_t sum = 0;
@@ -202,8 +201,8 @@ static void *uct_helper_probe_thread(void *arg)
     return (void*)reason;
 }
 
-/* A hook may work in one thread only. If no thread can be had there will be no
- * helper either. */
+/* A hook may work in one thread only, so another one probes too. Without a
+ * thread there is no helper either. */
 static ucs_status_t uct_helper_probe_elsewhere(const char **reason_p)
 {
     ucs_spawned_t thread;
@@ -259,8 +258,7 @@ ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
         return UCS_OK;
     }
 
-    /* The sum comes first: what is patched during the probe is for the next
-     * one. */
+    /* The sum first: the next probe sees what is patched during this one. */
     ucs_store_relaxed(&uct_helper_probe_sum, uct_helper_probe_sum_code());
     ucs_store_relaxed(&uct_helper_probe_next,
                       now + UCT_HELPER_EVENTS_PROBE_NS);

@@ -12,24 +12,21 @@
 /**
  * @file events_probe.h
  *
- * The self-test of the memory events. Each way out of a mapping is taken and its
- * event must arrive: munmap(), mmap() over it, mremap(), madvise(). Only brk()
- * cannot be tried, for other threads may be at it: its code is compared with
- * what it was at the start.
+ * The self-test of the memory events: munmap(), mmap() over a mapping, mremap()
+ * and madvise() are called, and each event must arrive. brk() cannot be tried,
+ * for other threads may use it: its code is compared with that of the start.
  *
- * No mapping changes by it. The kernel refuses each call, for the address is
- * odd, and the hooks have told of it by then: their event comes before the
- * memory goes, or it would come too late (ucm_munmap(), ucm_mmap(),
- * ucm_mremap(), ucm_madvise() of UCX 1.13 to 1.20). A page of the probe's own,
- * mapped and unmapped, would lie where the kernel puts it, and that is where the
- * program has just unmapped something. A program that maps there again with
- * MAP_FIXED, as many do that manage their addresses themselves, would lose its
- * own page by the probe.
+ * No mapping changes. The kernel refuses each call because the address is odd;
+ * the hooks have reported it by then, since their event comes before the memory
+ * goes (ucm_munmap(), ucm_mmap(), ucm_mremap(), ucm_madvise() of UCX 1.13 to
+ * 1.20). A page of the probe's own would lie where the program has just
+ * unmapped something; a program that maps there again with MAP_FIXED would
+ * destroy it, and the probe would unmap the program's page.
  */
 
 BEGIN_C_DECLS
 
-/** At the latest after this time the events are probed again. */
+/** Longest time between two probes. */
 #define UCT_HELPER_EVENTS_PROBE_NS UINT64_C(100000000)
 
 
@@ -40,8 +37,8 @@ void uct_helper_events_probe_saw(uintptr_t address);
 /**
  * The first probe, from this thread and from another one.
  *
- * @param [out] reason_p  Set on failure: a sentence to which "any more" can be
- *                        added; constant.
+ * @param [out] reason_p  Set on failure: a constant sentence to which "any
+ *                        more" can be added.
  *
  * @return UCS_OK, or UCS_ERR_UNSUPPORTED if an event was missed.
  */

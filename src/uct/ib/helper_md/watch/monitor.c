@@ -17,15 +17,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* This lock protects the number of users and the reader's life. It is taken
- * with nothing held, and by fork. The reader never takes it, nor does a memory
- * event. */
+/* Protects the number of users and the reader's life. Taken with no lock held,
+ * and by fork. Neither the reader nor a memory event takes it. */
 static pthread_mutex_t uct_helper_monitor_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_monitor_once  = PTHREAD_ONCE_INIT;
 static unsigned uct_helper_monitor_users;
 
-/* None: nothing is watched. A userfaultfd's requests mean nothing to another
- * file. */
+/* None: nothing is watched. Another file refuses a userfaultfd's requests. */
 static ucs_own_fd_t uct_helper_monitor_fd = UCS_OWN_FD_INIT;
 
 
@@ -76,8 +74,8 @@ static void uct_helper_monitor_parent(void)
     pthread_mutex_unlock(&uct_helper_monitor_lock);
 }
 
-/* The child has neither reader nor watched memory; its copy of the descriptor
- * would keep the parent's alive */
+/* The child has no reader and no watched memory. Its copy of the descriptor
+ * would keep the parent's open. */
 static void uct_helper_monitor_child(void)
 {
     ucs_own_fd_close(&uct_helper_monitor_fd);
@@ -91,8 +89,8 @@ static void uct_helper_monitor_at_fork(void)
                    uct_helper_monitor_child);
 }
 
-/* A child that no handler saw may share its table of descriptors with its
- * parent, so none is closed here */
+/* Closes nothing: a child without fork handlers may share its table of
+ * descriptors with its parent */
 void uct_helper_monitor_forget(void)
 {
     pthread_mutex_init(&uct_helper_monitor_lock, NULL);
@@ -128,9 +126,8 @@ void uct_helper_monitor_stop(void)
     pthread_mutex_unlock(&uct_helper_monitor_lock);
 }
 
-/* Memory that touches the range may be watched by another userfaultfd: then the
- * range is watched alone, and known alone. @return Nonzero if the range is
- * watched. */
+/* If another userfaultfd watches memory that touches the range, only the range
+ * is watched and noted. @return Nonzero if the range is watched. */
 static int uct_helper_monitor_watch_row(int fd, uct_helper_range_t *range)
 {
     if (range->is_anonymous &&
@@ -176,7 +173,7 @@ static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
     }
 }
 
-/* A range that was to be moved and was not may have holes */
+/* The range may have holes, if a move of it failed */
 static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
                                             uintptr_t end)
 {
@@ -184,9 +181,8 @@ static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
                                        &fd);
 }
 
-/* Reading all mappings at each call would be too slow for a program that has
- * many: under a kernel that cannot be asked for one, this mapping is watched
- * alone. */
+/* If the kernel cannot be asked for a single mapping, only this one is watched:
+ * reading all mappings at each call would be too slow. */
 int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
                               uct_helper_range_t *range_p)
 {

@@ -23,19 +23,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The first is the number of events that are read at once; it costs stack
- * alone. The second is how many events are kept for a cache that was too busy
- * for them, beyond which they become "everything": half as many strike
- * everything when 16 come within a retry. The third, in milliseconds, is when
- * they are tried again: an unmapping thread waits for it, while an index lock
- * is held for microseconds. */
+/* The first: events that are read at once, on the stack. The second: events
+ * that are kept for a busy cache; more become "everything", with half as many
+ * when 16 come within a retry. The third: milliseconds until they are tried
+ * again; an unmapping thread waits for it, an index lock is held for
+ * microseconds. */
 #define UCT_HELPER_READER_BATCH      16
 #define UCT_HELPER_READER_KEPT_MAX   32
 #define UCT_HELPER_READER_RETRY_MS   1
 #define UCT_HELPER_READER_STACK_SIZE (256ul << 10)
 
-/* Events that the reader has taken and not passed on yet; the reader alone uses
- * them. */
+/* Events that the reader has taken and not passed on yet. Used by the reader
+ * only. */
 typedef struct uct_helper_reader_kept {
     unsigned count;
     struct {
@@ -52,9 +51,9 @@ static int uct_helper_reader_is_apart; /* written before it is ready */
 static _Atomic(int) uct_helper_reader_is_stopped;
 static _Atomic(int) uct_helper_reader_must_unwatch;
 
-/* The bell is a watched page that no thread uses: to unmap it is an event,
- * which wakes the reader without a descriptor that the program could close. It
- * is NULL while the reader is awake and has not put up a new one. */
+/* The bell is a watched page that no thread uses. Unmapping it makes an event
+ * that wakes the reader, without a descriptor that the program could close.
+ * NULL while the reader is awake and has not put up a new one. */
 static _Atomic(void*) uct_helper_reader_bell;
 
 
@@ -82,7 +81,7 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
 {
     switch (message->event) {
     case UFFD_EVENT_REMAP:
-        /* No registration can be where the memory went, unless an event was
+        /* Nothing is registered at the memory's new place, unless an event was
          * missed. */
         uct_helper_reader_keep(kept, message->arg.remap.to,
                                message->arg.remap.len);
@@ -106,9 +105,8 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
     }
 }
 
-/* Memory that moved is watched where it went; that it is not noted costs
- * nothing but a mapping that is not joined. Of "everything" no note is
- * forgotten. */
+/* Moved memory is still watched at its new place. Without a note it may not be
+ * joined with neighbours, no more. "Everything" removes no note. */
 static void uct_helper_reader_note(uct_helper_reader_kept_t *kept)
 {
     unsigned i;
@@ -133,7 +131,7 @@ static void uct_helper_reader_pass(uct_helper_reader_kept_t *kept)
     }
 }
 
-/* @return What read() does */
+/* @return As read() */
 static ssize_t uct_helper_reader_read_some(int fd,
                                            uct_helper_reader_kept_t *kept)
 {
@@ -159,11 +157,10 @@ static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
     }
 }
 
-/* A mapping that children do not get is joined with none that they get, so the
- * bell is alone in its own. It may be read, or what lies above would be taken
- * for a stack with its guard (range.c). It is made by system calls, for the
- * functions that stand in front of them tell the caches, for whose locks this
- * thread must not wait. */
+/* Children do not get this mapping, so the kernel joins it with no other one.
+ * It is readable, or the memory above would be taken for a stack with its guard
+ * (range.c). It is made by raw system calls: the library's functions tell the
+ * caches, for whose locks this thread must not wait. */
 static void uct_helper_reader_put_up_bell(int fd)
 {
     size_t length = sysconf(_SC_PAGESIZE);
@@ -201,8 +198,8 @@ static void uct_helper_reader_ring(void)
     }
 }
 
-/* The thread gets a table with nothing but @a fd in it. What is closed here is
- * the copy alone. */
+/* The thread gets a table of descriptors with only @a fd in it. Only copies are
+ * closed here. */
 static int uct_helper_reader_set_apart(int fd)
 {
     return (syscall(SYS_close_range, fd + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0) &&
@@ -215,9 +212,8 @@ void uct_helper_reader_unwatch_all(void)
     uct_helper_reader_ring();
 }
 
-/* The bell has been unwatched with all else. It is not taken down, for the
- * reader would wait for itself if it were watched again by now, as part of a
- * row. */
+/* The bell has been unwatched with the rest. It is not unmapped: if it is
+ * watched again by now, as part of a row, the reader would wait for itself. */
 static void uct_helper_reader_do_unwatch(int fd)
 {
     uintptr_t bell;
@@ -251,8 +247,8 @@ static void uct_helper_reader_loop(int fd)
               (ucs_load_relaxed(&uct_helper_reader_bell) == NULL)) ?
              UCT_HELPER_READER_RETRY_MS : -1);
 
-        /* No thread that unmapped what is read here comes back before the gates
-         * are shut, and then they stay shut until it has been passed on. */
+        /* A thread that unmapped memory goes on only after the gates are shut,
+         * and they stay shut until its event has been passed on. */
         uct_helper_events_shut();
         uct_helper_reader_read(fd, &kept);
         uct_helper_reader_pass(&kept);
@@ -264,10 +260,9 @@ static void uct_helper_reader_loop(int fd)
     uct_helper_events_open();
 }
 
-/* The reader unwatches by itself, for glibc gives the pages of this
- * thread's stack back at its end, and if those were watched it would wait
- * for itself. Closing alone does not do: a child that no fork handler saw
- * may have a copy. */
+/* The reader unwatches all memory itself: glibc gives this thread's stack back
+ * at its end, and if that were watched it would wait for itself. Closing is not
+ * enough: a child without fork handlers may have a copy. */
 static void uct_helper_reader_leave(int fd)
 {
     uct_helper_reader_kept_t none = {.count = 0};
@@ -284,7 +279,7 @@ static void *uct_helper_reader_main(void *arg)
     int is_apart;
 
     ucs_spawn_enter();
-    /* From here on nobody can put another file there */
+    /* From here on the program cannot replace the file */
     is_apart = uct_helper_reader_set_apart(fd) && (ucs_own_fd_get(own) >= 0);
     uct_helper_reader_is_apart = is_apart;
     if (is_apart) {
@@ -332,7 +327,7 @@ void uct_helper_reader_stop(void)
     uct_helper_reader_ring();
     (void)ucs_spawn_join(&uct_helper_reader_thread);
     sem_destroy(&uct_helper_reader_ready);
-    /* The reader may have put up another one after it was rung. */
+    /* The reader may have put up another bell after it was rung. */
     uct_helper_reader_ring();
 }
 

@@ -24,7 +24,7 @@ BEGIN_C_DECLS
  *                        stays the caller's.
  * @param [out] reason_p  On failure what was refused, a constant string.
  *
- * @return Zero if it cannot be had.
+ * @return Zero on failure.
  */
 int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p);
 

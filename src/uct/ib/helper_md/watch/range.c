@@ -19,9 +19,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A guard below a stack is a page by default; arenas of malloc() end in
- * inaccessible mappings, too, but those are mostly larger, and so is what lies
- * below our own stacks (ucs/sys/spawn.c) */
+/* A guard below a stack is a page by default. Arenas of malloc() end in
+ * inaccessible mappings too, and our own stacks have them below
+ * (ucs/sys/spawn.c), but those are mostly larger. */
 #define UCT_HELPER_RANGE_GUARD_MAX (256ul << 10)
 
 /* Of a stack without a limit (RLIMIT_STACK) */
@@ -29,34 +29,34 @@
 
 #define UCT_HELPER_RANGE_PAGES     1024 /* looked at by one mincore() */
 
-/* Sum over the mappings, of which those from the first that covers on are fed
- * in ascending order */
+/* Sum over the mappings. Those from the first that covers the range on come in
+ * ascending order. */
 typedef struct uct_helper_range_sum {
-    uintptr_t               start, end; /* what was asked for */
+    uintptr_t               start, end; /* the range in question */
     uintptr_t               next;       /* first byte not yet covered */
     uintptr_t               first;      /* start of the first mapping */
     uintptr_t               guard_end;  /* of a guard just below the first */
     uintptr_t               run_start;  /* of the row that ends at run_next */
     uintptr_t               run_next;
     unsigned                above;      /* mappings of the row behind the end */
-    uintptr_t               alike_start; /* of what may be kept with it, and
-                                            ends at alike_next: readable, and no
+    uintptr_t               alike_start; /* of the part up to alike_next that
+                                            may be kept with it: readable, no
                                             stack */
     uintptr_t               alike_next;
     int                     is_anonymous;
     uct_helper_range_kind_t kind;
 } uct_helper_range_sum_t;
 
-/* Per thread; a value of `known` other than 1 means not yet */
+/* Per thread; valid if `known` is 1 */
 static __thread struct {
     int       known;
     uintptr_t start, end;
 } uct_helper_range_stack;
 
-/* For all questions while there are domains. It is the memory of this process that
- * it shows: a child has another, and forgets it. Opened for each question it would
- * be closed as often, and a program that closes what it does not know may have a
- * file of its own under that number by then. */
+/* /proc/self/maps, open while there are domains; a child forgets it, for it
+ * shows its parent's memory. If it were opened for each question, it would be
+ * closed as often, and a program that closes descriptors which it does not know
+ * might have its own file under that number by then. */
 static ucs_own_fd_t uct_helper_range_maps = UCS_OWN_FD_INIT;
 
 
@@ -101,8 +101,8 @@ static size_t uct_helper_range_stack_size(void)
     return limit.rlim_cur;
 }
 
-/* In ascending order, before the sum knows of it otherwise. What lies above a
- * guard may be a stack, up to the default size of one. */
+/* In ascending order, before the sum has the mapping. What lies above a guard
+ * may be a stack, up to the default size of one. */
 static void uct_helper_range_feed_alike(uct_helper_range_sum_t *sum,
                                         const ucs_maps_vma_t *vma)
 {
@@ -119,7 +119,7 @@ static void uct_helper_range_feed_alike(uct_helper_range_sum_t *sum,
     sum->alike_next = vma->end;
 }
 
-/* In ascending order, one that lies below what was asked for */
+/* In ascending order, a mapping below the range in question */
 static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
                                         const ucs_maps_vma_t *vma)
 {
@@ -185,8 +185,8 @@ static int uct_helper_range_feed(uct_helper_range_sum_t *sum,
 }
 
 /* A stack grows down towards its guard. Another mapping may have been merged
- * with it from above, so only what lies within the default size of a stack
- * counts as one. @return From where on nothing of it can be a stack. */
+ * with it from above, so only the default size of a stack counts as one.
+ * @return The first address that cannot be a stack. */
 static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
 {
     uintptr_t stack_end;
@@ -206,9 +206,8 @@ static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
     return stack_end;
 }
 
-/* The kernel finds the mapping of an address, so those of the row below are
- * asked for in descending order. What lies below the last one of so many is not
- * known, and may be a guard. */
+/* The kernel finds the mapping of an address, so the row below is asked for in
+ * descending order. Below the last one asked for there may be a guard. */
 static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
                                          uintptr_t start)
 {
@@ -251,8 +250,8 @@ static int uct_helper_range_feed_parsed(void *arg, const ucs_maps_vma_t *vma)
     return uct_helper_range_feed(arg, vma);
 }
 
-/* @return For questions about single mappings, or -1, also if the program has
- * closed what was kept; the caller closes what own keeps then */
+/* @return A descriptor for questions about single mappings, or -1, also if the
+ * program has closed ours; the caller then closes own */
 static int uct_helper_range_begin(ucs_own_fd_t *own)
 {
     return (ucs_own_fd_number(&uct_helper_range_maps) >= 0) ?
@@ -260,7 +259,7 @@ static int uct_helper_range_begin(ucs_own_fd_t *own)
                    ucs_maps_open(own);
 }
 
-/* The program has closed it: nothing is known of any memory from now on */
+/* The program has closed it: from now on all memory is unknown */
 static int uct_helper_range_is_lost(void)
 {
     return (ucs_own_fd_number(&uct_helper_range_maps) >= 0) &&
@@ -361,7 +360,7 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
     return range_p->kind;
 }
 
-/* What is to be done with each mapping */
+/* The visitor of mappings */
 typedef struct uct_helper_range_visit {
     void (*visit)(uintptr_t start, uintptr_t end, void *arg);
     void *arg;
@@ -426,8 +425,8 @@ static void uct_helper_range_learn_stack(void)
     void *address;
     size_t size;
 
-    /* A helper has no buffer of the program's on its stack, and what asks for
-     * the stack allocates */
+    /* No buffer of the program's lies on a helper's stack, and asking for the
+     * stack allocates */
     if (ucs_thread_is_helper() || (syscall(SYS_gettid) == getpid()) ||
         (pthread_getattr_np(pthread_self(), &attr) != 0)) {
         goto out;

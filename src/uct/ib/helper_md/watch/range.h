@@ -12,19 +12,18 @@
 /**
  * @file range.h
  *
- * What kind of memory is it? Only of private anonymous memory does every
- * change of its pages come from this process and through a call that a monitor
- * can see. A file can be truncated, or a hole punched into it, by anybody and
- * without a word to those who map it; the stack of a thread that has ended
- * becomes another one's without being unmapped.
+ * The kind of some memory. Only private anonymous memory changes its pages by
+ * calls of this process alone, which a monitor can see. Another process can
+ * truncate a file or punch a hole into it, and the stack of a thread that has
+ * ended becomes another one's without being unmapped.
  *
- * Nothing here allocates (but see @ref uct_helper_range_is_own_stack), logs or
+ * Nothing here allocates (but @ref uct_helper_range_is_own_stack may), logs or
  * takes a lock. Thread-safe.
  */
 
 BEGIN_C_DECLS
 
-/** Kinds of memory; of a range that is of several kinds, the last of these. */
+/** Kinds of memory; a range of several kinds has the last of these. */
 typedef enum uct_helper_range_kind {
     UCT_HELPER_RANGE_PRIVATE,   /**< private anonymous, the heap, or the stack
                                      of the main thread */
@@ -49,38 +48,34 @@ typedef struct uct_helper_range {
     uct_helper_range_kind_t kind;
     uintptr_t               start; /**< of the mapping of its first byte */
     uintptr_t               end;   /**< of the mapping of its last byte */
-    uintptr_t               kept;  /**< with UCT_HELPER_RANGE_PRIVATE: from here
-                                        to kept_end all is of that kind, also
-                                        what touches the range, as if each part
-                                        had been asked about */
+    uintptr_t               kept;  /**< with UCT_HELPER_RANGE_PRIVATE: all from
+                                        here to kept_end is of that kind, also
+                                        beyond the range */
     uintptr_t               kept_end;
-    int                     is_anonymous; /**< private anonymous all of it,
+    int                     is_anonymous; /**< all of it private anonymous,
                                                readable or not; only then: */
-    uintptr_t               run_start; /**< of the row of private anonymous
-                                            mappings, each of which touches the
-                                            next, that it is part of; at most
+    uintptr_t               run_start; /**< of its row of adjoining private
+                                            anonymous mappings; at most
                                             @ref UCT_HELPER_RANGE_RUN_MAX
                                             mappings to either side */
     uintptr_t               run_end;
 } uct_helper_range_t;
 
 
-/** Mappings to either side that are looked at for @ref uct_helper_range_t::
- *  run_start: a system call each. Rows are short (a reserved range and what of
- *  it is in use, an arena, stacks with their guards); at half as many the
- *  stacks of 32 threads are cut in two, twice as many cost a first use another
- *  20 us where there are so many. */
+/** Mappings to either side for @ref uct_helper_range_t::run_start: a system
+ *  call each. Rows are short (a reserved range and its used part, an arena,
+ *  stacks with guards). Half: the stacks of 32 threads are cut in two. Double:
+ *  a first use takes another 20 us where there are so many. */
 #define UCT_HELPER_RANGE_RUN_MAX 64
 
 
 /**
- * Find the kind of memory, and what is around it.
+ * Find the kind of a range, and what is around it.
  *
  * @param [in]  way      How to ask the kernel.
  * @param [in]  start    First byte of the range.
  * @param [in]  end      First byte behind the range.
- * @param [out] range_p  Filled; only the kind counts where that is HOLE or
- *                       UNKNOWN.
+ * @param [out] range_p  Filled; only the kind if that is HOLE or UNKNOWN.
  *
  * @return The kind.
  */
@@ -90,10 +85,10 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
 
 
 /**
- * Keep what is asked open from now on, if it is not kept yet, instead of opening it
- * for each question, which takes longer than the question. Where it cannot be had
- * it is opened each time. Once the program has closed or replaced it, each answer
- * is UCT_HELPER_RANGE_UNKNOWN. One thread at a time.
+ * Keep /proc/self/maps open from now on: opening it takes longer than a
+ * question. If that fails, it is opened each time. Once the program has closed
+ * or replaced it, each answer is UCT_HELPER_RANGE_UNKNOWN. One thread at a
+ * time.
  */
 void uct_helper_range_keep(void);
 
@@ -102,8 +97,8 @@ void uct_helper_range_keep(void);
 void uct_helper_range_let_go(void);
 
 
-/** In a child: what is kept shows its parent's memory, and may be open in the
- *  parent's table of descriptors. */
+/** In a child: forget the descriptor, which shows the parent's memory and may
+ *  be the parent's too. */
 void uct_helper_range_forget(void);
 
 
@@ -122,8 +117,8 @@ void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
                            void *arg);
 
 
-/** Visit those that overlap [@a start, @a end), asking for one after the other.
- *  @return Zero if the kernel cannot be asked so (before Linux 6.11). */
+/** Visit those that overlap [@a start, @a end), one question each. @return Zero
+ *  if the kernel cannot do that (before Linux 6.11). */
 int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
                                  void (*visit)(uintptr_t start, uintptr_t end,
                                                void *arg),

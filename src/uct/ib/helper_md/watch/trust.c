@@ -14,8 +14,8 @@
 
 static uct_helper_vmas_t uct_helper_trust_vmas;
 
-/* [T-COUNT] Nonzero while a thread counts: that thread owns what is above, but
- * for what is atomic there. */
+/* [T-COUNT] Nonzero while a thread counts: that thread owns the variables
+ * above, except the atomic ones. */
 static _Atomic(int) uct_helper_trust_busy;
 
 /* What the other threads read of it. */
@@ -23,8 +23,8 @@ static _Atomic(int) uct_helper_trust_near;
 static _Atomic(uint64_t) uct_helper_trust_next;
 
 
-/* The regions go first: what is not watched must not stay registered. Nothing
- * is watched anew meanwhile, for uct_helper_trust_near says so. */
+/* Regions first: unwatched memory must not stay registered. Nothing is watched
+ * anew meanwhile, because of uct_helper_trust_near. */
 static void uct_helper_trust_end(void)
 {
     ucs_store_relaxed(&uct_helper_trust_near, 1);
@@ -60,8 +60,8 @@ void uct_helper_trust_step(uint64_t now)
 
 int uct_helper_trust_watched(void)
 {
-    /* Once there were too many, a policy without a helper has no other thread
-     * that looks whether there still are. */
+    /* After there were too many, no other thread counts again under a policy
+     * without a helper. */
     if (ucs_load_relaxed(&uct_helper_trust_near) ||
         uct_helper_vmas_spend(&uct_helper_trust_vmas)) {
         uct_helper_trust_step(ucs_clock_now());

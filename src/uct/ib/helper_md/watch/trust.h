@@ -9,9 +9,9 @@
 /**
  * @file trust.h
  *
- * The process's number of mappings, and what follows when it nears what the
- * kernel allows: no domain keeps a registration between uses, and nothing is
- * watched, so that neighbours can be joined again.
+ * Counts the process's mappings. Near the kernel's limit no domain keeps a
+ * registration between uses, and nothing is watched, so that the kernel can
+ * join neighbours again.
  */
 
 BEGIN_C_DECLS
@@ -20,21 +20,21 @@ BEGIN_C_DECLS
 void uct_helper_trust_step(uint64_t now);
 
 
-/** One more range is watched for us. As above. @return Zero if there are too
- *  many mappings to go on: it is not to be kept. */
+/** One more range is watched. As above. @return Zero if there are too many
+ *  mappings: it must not be kept. */
 int uct_helper_trust_watched(void);
 
 
-/** @return Nonzero while there are too many, and then in @a next_p when it is
- *          counted again. */
+/** @return Nonzero while there are too many; @a next_p is the time of the next
+ *          count then. */
 int uct_helper_trust_is_near(uint64_t *next_p);
 
 
-/** A cache that listens to events from now on has the state of the others. */
+/** Give a cache that begins to listen to events the state of the others. */
 void uct_helper_trust_join(ucs_regcache_h cache);
 
 
-/** In a child: nothing is known. */
+/** In a child: forget all. */
 void uct_helper_trust_forget(void);
 
 END_C_DECLS

@@ -19,22 +19,22 @@
 #  define UFFD_USER_MODE_ONLY 1
 #endif
 
-/* EVENT_FORK is not asked for: a child's memory is not watched, and so fork()
- * does not wait for the reader either */
+/* Without EVENT_FORK: a child's memory is not watched, and fork() does not wait
+ * for the reader */
 #define UCT_HELPER_UFFD_FEATURES \
     (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | \
      UFFD_FEATURE_EVENT_REMAP)
 
 
-/* The request goes by a system call, for ioctl() may be the preloaded stub's,
- * which looks for the program's own descriptors. */
+/* By a system call: ioctl() may be the preloaded stub's, which watches the
+ * program's own descriptors */
 static int uct_helper_uffd_control(int fd, unsigned long request, void *arg)
 {
     return syscall(SYS_ioctl, fd, request, arg);
 }
 
-/* Some processors have no write protection by userfaultfd, and a filter may let
- * the call pass and not the ioctl: one try tells */
+/* Some processors have no write protection by userfaultfd, and a filter may
+ * refuse the ioctl only: try once */
 static int uct_helper_uffd_probe(int fd)
 {
     size_t length = sysconf(_SC_PAGESIZE);
@@ -55,8 +55,7 @@ static int uct_helper_uffd_probe(int fd)
     return works;
 }
 
-/* Only faults in the kernel's own accesses need privileges, and here there are
- * no faults. */
+/* Privileges are needed only for faults of the kernel, and there are none. */
 int uct_helper_uffd_open(const char **reason_p)
 {
     struct uffdio_api api = {

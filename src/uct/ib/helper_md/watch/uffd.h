@@ -18,7 +18,7 @@
 BEGIN_C_DECLS
 
 /**
- * Open one, for unmapped, moved and discarded memory, and see that memory can
+ * Open one for unmapped, moved and discarded memory, and check that memory can
  * be registered with it in write-protect mode.
  *
  * @param [out] reason_p  On failure what was refused, a constant string.
@@ -28,9 +28,8 @@ BEGIN_C_DECLS
 int uct_helper_uffd_open(const char **reason_p);
 
 
-/** Have events sent of [@a start, @a end), whole pages. @return Zero if
- *  refused, as where another userfaultfd watches, or where it is no memory of
- *  ours. */
+/** Watch [@a start, @a end), whole pages. @return Zero if refused, as where
+ *  another userfaultfd watches or nothing is mapped. */
 int uct_helper_uffd_watch(int fd, uintptr_t start, uintptr_t end);
 
 

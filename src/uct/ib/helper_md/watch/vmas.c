@@ -14,12 +14,11 @@
 
 #define UCT_HELPER_VMAS_PERIOD_NS UINT64_C(1000000000)
 
-/* Share of a core that counting may take is one part in this. By processor time:
- * a thread that is preempted while it counts would else not count again for
- * seconds. */
+/* Counting may take one part in this of a core. By processor time, or a thread
+ * that is preempted while it counts would not count again for seconds. */
 #define UCT_HELPER_VMAS_SHARE 256
 
-/* What is watched for us can end inside two mappings and so split both */
+/* A watched range can end inside two mappings and split both */
 #define UCT_HELPER_VMAS_PER_WATCH 2
 
 static _Atomic(long) uct_helper_vmas_set;

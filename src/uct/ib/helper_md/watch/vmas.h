@@ -12,10 +12,9 @@
 /**
  * @file vmas.h
  *
- * The process's mappings. The kernel allows vm.max_map_count of them, and
- * a program that marks pages in the middle of one (MADV_DONTFORK, userfaultfd)
- * makes three of it. At the limit malloc() fails, so long before that the
- * helper stops making registrations that nobody asked for.
+ * The process's mappings. The kernel allows vm.max_map_count of them; marking
+ * pages in the middle of one (MADV_DONTFORK, userfaultfd) makes three of it. At
+ * the limit malloc() fails, so the helper stops registering ahead long before.
  */
 
 BEGIN_C_DECLS
@@ -30,8 +29,8 @@ typedef struct uct_helper_vmas {
     uint64_t      next_ns;  /**< when to count again */
     int           is_near;  /**< near the limit when last counted */
     long          limit;    /**< as it was then */
-    _Atomic(long) spare;    /**< ranges that may be watched for us until it is
-                                 to be counted in any case */
+    _Atomic(long) spare;    /**< ranges that may be watched until the next
+                                 count */
 } uct_helper_vmas_t;
 
 
@@ -44,8 +43,8 @@ typedef struct uct_helper_vmas {
 int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now);
 
 
-/** One more range is watched for us. Any thread. @return Nonzero if so many
- *  have come since the last count that it is time to count again. */
+/** One more range is watched. Any thread. @return Nonzero if so many have come
+ *  since the last count that it is time to count again. */
 int uct_helper_vmas_spend(uct_helper_vmas_t *vmas);
 
 
@@ -53,8 +52,8 @@ int uct_helper_vmas_spend(uct_helper_vmas_t *vmas);
 long uct_helper_vmas_limit(void);
 
 
-/** Take @a limit for vm.max_map_count from now on, 0: the system's again. For
- *  tests, which cannot lower it for the whole machine. */
+/** Use @a limit for vm.max_map_count from now on, 0: the system's. For tests,
+ *  which cannot lower it for the whole machine. */
 void uct_helper_vmas_set_limit(long limit);
 
 END_C_DECLS

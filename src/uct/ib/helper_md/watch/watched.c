@@ -5,10 +5,10 @@
 #include <ucs/datastruct/extents.h>
 #include <ucs/sys/lock.h>
 
-/* This lock protects the notes. It is a leaf: it may be taken wherever a memory
- * event may come, with anything held. The reader of kernel events only tries,
- * for the thread that it would wait for may itself wait for the reader; it
- * alone holds the lock across a system call, a read that does not block. */
+/* Protects the notes. A leaf: it may be taken wherever a memory event may come,
+ * with any lock held. The reader of kernel events only tries it, for its holder
+ * may wait for the reader. Only the reader holds it across a system call, a
+ * read that does not block. */
 static ucs_lock_t uct_helper_watched_lock;
 static ucs_extents_t uct_helper_watched;
 static ucs_itree_node_t uct_helper_watched_nodes[UCT_HELPER_WATCHED_MAX];

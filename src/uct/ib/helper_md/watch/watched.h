@@ -11,21 +11,19 @@
 /**
  * @file watched.h
  *
- * What the kernel watches for us, as far as we know: the kernel does not tell.
- * It is a note, from which follows what more to watch, and never that something
- * need not be: a mapping that changed by a raw system call may stand here
- * wrongly for the moment until its event has been read, or not at all.
+ * Notes of what the kernel watches, which it cannot be asked for. They tell
+ * what else to watch, and never that something need not be watched: after a raw
+ * system call a note may be wrong until the event has been read, or missing.
  *
  * Thread-safe. Nothing is allocated.
  */
 
 BEGIN_C_DECLS
 
-/** Room for notes, which are intervals. They are there from the start, for none
- *  can be made where a memory event may come. With none left further memory is
- *  watched without a note, so it may come to lie beside memory that is not. At
- *  half as many that begins with half as many separate mappings; twice as many
- *  cost 40 KB more. */
+/** Number of notes, which are intervals. Allocated at the start, for a memory
+ *  event must not allocate. When all are used, further memory is watched
+ *  without a note and may lie beside memory that is not watched. Half: that
+ *  begins with half as many separate mappings. Double: 40 KB more. */
 #define UCT_HELPER_WATCHED_MAX 1024
 
 
@@ -33,8 +31,8 @@ BEGIN_C_DECLS
 void uct_helper_watched_clear(void);
 
 
-/** In a child: as before the first note. The lock may have been held by a
- *  thread that does not exist there. */
+/** In a child: forget all notes. A thread that does not exist there may have
+ *  held the lock. */
 void uct_helper_watched_forget(void);
 
 
@@ -44,18 +42,18 @@ void uct_helper_watched_forget(void);
 void uct_helper_watched_add(uintptr_t start, uintptr_t end);
 
 
-/** The reverse. Does nothing if the lock is not to be had. */
+/** The reverse. Does nothing if the lock is taken. */
 void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
 
 
 /**
- * For the reader of events. The thread that unmapped goes on as soon as its
- * event is read, and may note what it maps there next: so the reader holds the
- * notes from before it reads until it has removed what the events tell of. A
- * thread that holds them waits for nothing.
+ * For the reader of events. A thread that unmapped goes on as soon as its event
+ * is read, and may note what it maps there next. So the reader holds the notes
+ * from before the read until it has removed those of unmapped ranges. A thread
+ * that holds them waits for nothing.
  *
- * @return Of @ref uct_helper_watched_try_hold: zero if they are not to be had;
- *         then @ref uct_helper_watched_remove may do it later.
+ * @return Of @ref uct_helper_watched_try_hold: zero if they are held; then @ref
+ *         uct_helper_watched_remove may do it later.
  */
 int uct_helper_watched_try_hold(void);
 void uct_helper_watched_remove_held(uintptr_t start, uintptr_t end);
