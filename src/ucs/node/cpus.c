@@ -24,7 +24,7 @@
     "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list"
 
 
-/* The kernel cuts the set down to what the thread's cpuset holds */
+/* The kernel limits the set to the thread's cpuset */
 int ucs_cpus_allow(int widen, cpu_set_t *allowed)
 {
     if (widen) {
@@ -51,7 +51,7 @@ static int ucs_cpus_device_node(const char *device, const cpu_set_t *near)
         (sscanf(text, "%d", &node) != 1)) {
         node = -1;
     }
-    /* Not an RDMA device, or one that belongs nowhere */
+    /* Not an RDMA device, or one without a NUMA node */
     for (cpu = 0; (node < 0) && (cpu < UCS_LEDGER_CPUS); ++cpu) {
         if (CPU_ISSET(cpu, near)) {
             node = numa_node_of_cpu(cpu);
@@ -61,7 +61,7 @@ static int ucs_cpus_device_node(const char *device, const cpu_set_t *near)
     return node;
 }
 
-/* @return Zero if there is nothing to tell nodes apart */
+/* @return Zero if the nodes cannot be told apart */
 static int ucs_cpus_numa(const char *device, const cpu_set_t *near,
                          uint8_t *distances)
 {
@@ -141,8 +141,8 @@ static unsigned ucs_cpus_cores(void)
     return ((threads >= 1) && (threads <= UCS_LEDGER_CPUS)) ? threads : 1;
 }
 
-/* A rank that may run on more than it uses, such as on any core of its socket,
- * holds none of them in particular */
+/* A rank that may run on more cores than it uses, such as on its whole socket,
+ * is not bound to any of them */
 void ucs_cpus_hold(ucs_cpus_held_t *hold)
 {
     unsigned count;

@@ -9,14 +9,13 @@
 /**
  * @file cpus.h
  *
- * What this process can know of the node's processors: which ones its helper
- * may run on, how far each is from the device, and which ones the application
- * holds.
+ * The node's processors: which ones the helper may run on, how far each is from
+ * the device, and which ones the application is bound to.
  */
 
 BEGIN_C_DECLS
 
-/** What the application holds. */
+/** Where the application runs. */
 typedef struct ucs_cpus_held {
     int       is_bound; /**< to no more cores than it uses */
     cpu_set_t cpus;     /**< if so */
@@ -25,12 +24,12 @@ typedef struct ucs_cpus_held {
 
 
 /**
- * Widen the calling thread to every processor that the system lets it have, and
- * see which these are.
+ * Bind the calling thread to every processor that the system allows, and return
+ * these.
  *
- * @param [in]  widen  Zero: only see what it has.
+ * @param [in]  widen  Zero: only return the present ones.
  *
- * @return Zero if the system does not tell.
+ * @return Zero on failure.
  */
 int ucs_cpus_allow(int widen, cpu_set_t *allowed);
 
@@ -47,8 +46,8 @@ void ucs_cpus_distances(const char *device, const cpu_set_t *near,
                         uint8_t *distances);
 
 
-/** See what the main thread is bound to. The cores that it uses are
- *  OMP_NUM_THREADS, without it one. */
+/** Read what the main thread is bound to. It uses OMP_NUM_THREADS cores, by
+ *  default one. */
 void ucs_cpus_hold(ucs_cpus_held_t *hold);
 
 END_C_DECLS

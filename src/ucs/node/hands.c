@@ -20,7 +20,7 @@
 #endif
 
 
-/* Take away what is not on the caller's node. What cannot be known is left. */
+/* Remove processors that are known not to be on the caller's node */
 static void ucs_hands_stay_near(cpu_set_t *cpus)
 {
 #if HAVE_NUMA

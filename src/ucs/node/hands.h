@@ -11,28 +11,26 @@
 /**
  * @file hands.h
  *
- * How many threads may work beside the caller for a moment, without taking a
- * processor from anybody, and where.
+ * How many threads may work beside the caller on idle processors, and where.
  */
 
 BEGIN_C_DECLS
 
 /**
- * Processors that the caller may run on, near it: of its own NUMA node, so that
- * memory that the threads touch comes to lie where the caller's would; without
- * libnuma all that it may run on.
+ * Processors of the caller's NUMA node that it may run on, so that the threads
+ * touch memory where the caller would; without libnuma all that it may run on.
  *
  * @param [out] cpus  Set if the result is nonzero.
  *
- * @return How many; 0 if the system does not tell.
+ * @return How many; 0 on failure.
  */
 unsigned ucs_hands_near(cpu_set_t *cpus);
 
 
 /**
- * @return How many of @a near processors are idle, the caller's own counted as
- *         one: at least 1. By what the kernel says is running on the whole
- *         machine right now, so on a busy one it is 1.
+ * @return How many of @a near processors are idle, the caller's included: at
+ *         least 1. From what runs on the whole machine now, so on a busy one it
+ *         is 1.
  */
 unsigned ucs_hands_idle(unsigned near);
 

@@ -26,8 +26,8 @@
 #define UCS_LEDGER_WRONG_SIZE \
     "it has another size; remove it (ipcrm -M KEY) when no job uses it"
 
-/* Times that a segment may vanish between the look for it and the attachment;
- * once is rare, and a try takes some microseconds */
+/* Tries to attach a segment that may be removed meanwhile: once is rare, and a
+ * try takes some microseconds */
 #define UCS_LEDGER_TRIES 64
 
 /* The pid_max of Linux is 2^22 at most */
@@ -58,18 +58,19 @@ static int ucs_ledger_parse(const char *stat, char *state_p, long *threads_p,
     return 1;
 }
 
-/* A program may leave /proc behind (chroot(), another mount over it): then
- * nobody is there, and that says nothing of anybody */
+/* Without /proc (chroot(), another mount over it) no process can be looked up,
+ * and none counts as dead */
 static int ucs_ledger_sees_processes(void)
 {
     return access("/proc/self/stat", F_OK) == 0;
 }
 
-/* The owner word of a process that runs, 0 of one that does not. Between its
- * death and its burial a process is a zombie; so is one whose first thread
- * alone has ended.
+/* The owner word of a running process, 0 if it does not run. A zombie is a
+ * process that its parent has not waited for, or whose first thread alone has
+ * ended.
  *
- * @return Zero if it cannot be told, for want of descriptors or the like. */
+ * @return Zero if that cannot be found out, for want of descriptors or the
+ * like. */
 static int ucs_ledger_identify(pid_t pid, uint64_t *owner_p)
 {
     char path[32], stat[1024];
@@ -99,8 +100,8 @@ static int ucs_ledger_identify(pid_t pid, uint64_t *owner_p)
     return 1;
 }
 
-/* A number that no process can have is nobody's: kill() and /proc must not be
- * asked about 0 or -1 */
+/* A number that no process can have: kill() and /proc must not be asked about 0
+ * or -1 */
 pid_t ucs_ledger_pid(uint64_t owner)
 {
     uint64_t pid = owner >> UCS_LEDGER_PID_SHIFT;
@@ -108,9 +109,8 @@ pid_t ucs_ledger_pid(uint64_t owner)
     return (pid <= INT32_MAX) ? (pid_t)pid : 0;
 }
 
-/* Known by its number, for a child has another. It is not asked for again: each
- * descriptor that is opened has, for a moment, a number that the program may
- * want. */
+/* Kept by process number, for a child has another. Read once: each open
+ * descriptor uses, for a moment, a number that the program may want. */
 uint64_t ucs_ledger_self(void)
 {
     static _Atomic(uint64_t) self;
@@ -187,9 +187,9 @@ unsigned ucs_ledger_reap(ucs_ledger_t *ledger)
     return count;
 }
 
-/* What the owner before left counts until this has been done: too much is
- * counted for a moment, never too little. Relaxed: a rank that reads a claim of
- * the new owner, which comes later, cannot read less. */
+/* The former owner's figures count until this is done: too much for a moment,
+ * never too little. Relaxed: a rank that reads a claim of the new owner, which
+ * comes later, cannot read less. */
 static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
 {
     ucs_ledger_slot_t *slot = &ledger->slots[i];
@@ -250,8 +250,8 @@ void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner)
  * Damage
  */
 
-/* What is right is not written, for it is in the cache of all ranks. The owner
- * before the head: a process that opens the ledger believes its head. */
+/* Words that are right are not written: they are in all ranks' caches. The
+ * owner before the head: a process that opens the ledger trusts its head. */
 int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
 {
     uint64_t other = 0;
@@ -270,8 +270,8 @@ int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
     return 1;
 }
 
-/* One call replaces the mapping: a thread that is reading sees the one or the
- * other */
+/* One call replaces the mapping: a reading thread sees the old or the new
+ * one */
 int ucs_ledger_detach(ucs_ledger_t *ledger)
 {
     return mmap(ledger, sizeof(*ledger), PROT_READ | PROT_WRITE,
@@ -391,9 +391,9 @@ static const char *ucs_ledger_check_segment(const struct shmid_ds *ds)
     return NULL;
 }
 
-/* Stamp it, or see that another process, which was faster, did so alike. Each
- * word is decided by itself, so only the stamp has an order: acquire [N-STAMP],
- * also where it fails. */
+/* Stamp it, or check that a faster process did the same. Each word is decided
+ * by itself, so only the stamp has an order: acquire [N-STAMP], also where it
+ * fails. */
 static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
 {
     uint64_t stamp = 0, seen = 0, none = 0;
@@ -403,8 +403,8 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
     if (stat(UCS_LEDGER_PID_NS, &st) != 0) {
         return "there is no /proc";
     }
-    /* Owners are told by their numbers and by when they began. Numbers of
-     * namespaces have 32 bits. */
+    /* Owners are known by process number and start time. Numbers of namespaces
+     * have 32 bits. */
     spaces = st.st_ino;
     if (stat(UCS_LEDGER_TIME_NS, &st) == 0) {
         spaces |= (uint64_t)st.st_ino << 32;
@@ -429,8 +429,7 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
     return NULL;
 }
 
-/* A segment that is removed between the look for it and the attachment is
- * made anew.
+/* A segment that is removed meanwhile is made anew.
  *
  * @return NULL, or why there is none */
 static const char *ucs_ledger_attach(int key, int *id_p,

@@ -15,30 +15,26 @@
 /**
  * @file ledger.h
  *
- * What the ranks of one user on one node tell each other: a segment of shared
- * memory in which each process has a slot. There is no lock in it. A slot is
- * taken by one compare-and-swap on the word that says whose it is, only its
- * owner writes its figures, and a slot whose owner is dead counts for nothing
- * and is taken away by the first process that notices. So a process can be
- * killed at any point and loses nothing for the others.
+ * The node's ledger: a segment of shared memory in which each process of a user
+ * has a slot. It has no lock. A process takes a slot by one compare-and-swap on
+ * its owner word, and only the owner writes its figures. A slot whose owner is
+ * dead does not count; the first process that notices frees it. So a process
+ * can be killed at any point without harm to the others.
  *
- * Nothing that is read from the segment is believed: any process of the user
- * may have written anything there. Indices are never read from it, figures are
- * bounded when they are read (@ref ucs_ledger_pinned and the like), and a wait
- * for a word of it has a limit.
+ * Nothing in the segment is trusted: any process of the user may have written
+ * there. Indices are never read from it, figures are bounded when they are read
+ * (@ref ucs_ledger_pinned and the like), and each wait for a word has a limit.
  *
- * The layout of a fresh segment is all zeros, so there is no moment at which it
- * is half made.
+ * A fresh segment is all zeros, so it is never half made.
  *
- * It is a segment of System V: no process can make such a one shorter while
- * others have it mapped, which with a file would be a SIGBUS for all of them;
- * its memory is set aside when it is made; and it needs no descriptor, which
- * the application could close or reuse.
+ * It is a System V segment: no process can shorten it, which with a file would
+ * be a SIGBUS for all others; its memory is reserved when it is made; and it
+ * needs no descriptor, which the application could close or reuse.
  */
 
 BEGIN_C_DECLS
 
-/** Suffix of the segment's name, for jobs that shall count by themselves. */
+/** Suffix of the segment's name, for jobs with a ledger of their own. */
 #define UCS_NODE_SUFFIX_ENV "HELPER_MD_NODE_LEDGER"
 
 /** Processes of one user on one node that can have a slot. */
@@ -56,8 +52,8 @@ BEGIN_C_DECLS
 #define UCS_LEDGER_STAMP ((UCS_LEDGER_MAGIC << 16) | UCS_LEDGER_VERSION)
 
 /** Below it: bytes that a rank has taken. Above: how often they rose, modulo
- *  2^16. In one word, so that nobody sees the one without the other, or bytes
- *  twice that become pinned. */
+ *  2^16. In one word, so that both are read together, and no bytes are counted
+ *  twice as they become pinned. */
 #define UCS_LEDGER_RISE (UINT64_C(1) << 48)
 
 /** What a process is doing; bits of @a state. */
@@ -69,8 +65,8 @@ enum {
     UCS_LEDGER_STATES  = (1 << 3) - 1
 };
 
-/** What one process says of itself, but for what is scanned often. The bell
- *  and @a want are written by others. */
+/** A process's figures that are not scanned often. Others write the bell and @a
+ *  want. */
 typedef struct ucs_ledger_slot {
     _Atomic(uint64_t) want;                   /**< bytes that it is asked to
                                                    give back */
@@ -89,17 +85,16 @@ typedef struct ucs_ledger_slot {
 } ucs_ledger_slot_t;
 
 /**
- * The segment. Columns are what every claim scans. Of a slot that is owned, as
- * long as each word is written by the process that shall write it:
+ * The segment. Every claim scans the columns. For each owned slot, as long as
+ * each word is written by its own process only:
  *
- *     taken[i] % UCS_LEDGER_RISE == bytes that are pinned or reserved
- *     pinned[i]                  == bytes that are pinned
- *     answer[i] - bell[i]        <= 0, modulo 2^32
+ *     taken[i] % UCS_LEDGER_RISE == bytes that are pinned or reserved pinned[i]
+ *     == bytes that are pinned answer[i] - bell[i]        <= 0, modulo 2^32
  *
  * While no rank claims, gives back or asks, nothing is reserved, so that
  *
- *     pinned[i] == taken[i] % UCS_LEDGER_RISE
- *     sum(pinned[i]) == sum(taken[i] % UCS_LEDGER_RISE)
+ *     pinned[i] == taken[i] % UCS_LEDGER_RISE sum(pinned[i]) == sum(taken[i] %
+ *     UCS_LEDGER_RISE)
  *
  * Orders, each between two processes:
  * - [N-OWNER] The release that gives a slot back (@ref ucs_ledger_leave, or
@@ -113,8 +108,8 @@ typedef struct ucs_ledger_slot {
  *   that serves: it sees what is wanted.
  * - [N-ANSWER] The release of the answer pairs with the acquire of the rank
  *   that asked: it sees what was given back.
- * All else is relaxed: figures that are written over now and then, from which
- * nothing follows for another word.
+ * The rest is relaxed: figures that are overwritten now and then and say
+ * nothing about other words.
  */
 typedef struct ucs_ledger {
     _Atomic(uint64_t) stamp;                    /**< UCS_LEDGER_STAMP; 0:
@@ -135,8 +130,8 @@ typedef struct ucs_ledger {
 
 /**
  * Name of this user's segment: "ucx-helper-md-VERSION.UID", with ".SUFFIX" if
- * there is one. The version, for a segment stays until the node restarts, and
- * one of another release must not be in the way.
+ * there is one. With the version, for a segment stays until the node restarts
+ * and must not be in another release's way.
  *
  * @param [in] suffix  NULL, or letters, digits, '-' and '_', at most 64.
  *
@@ -150,7 +145,7 @@ int ucs_ledger_key(const char *name);
 
 
 /**
- * Attach the segment, and make it first if need be.
+ * Attach the segment; make it if there is none.
  *
  * @param [out] ledger_p  Set only on success.
  * @param [out] error     One line: the option that names the segment, its path,
@@ -169,8 +164,8 @@ ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
 void ucs_ledger_close(ucs_ledger_t *ledger);
 
 
-/** Remove the segment. It is gone for those that come later; those that have
- *  it attached go on with it by themselves. @return Zero if there is none. */
+/** Remove the segment for processes that come later; those that have it
+ *  attached keep it. @return Zero if there is none. */
 int ucs_ledger_remove(const char *name);
 
 
@@ -187,27 +182,27 @@ int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
 
 
-/** @return Nonzero if an owner is alive: a process with that number that was
- *          started then. One that cannot be told dead is alive. */
+/** @return Nonzero if an owner is alive: a process with that number and start
+ *          time, or one that cannot be looked up. */
 int ucs_ledger_is_alive(uint64_t owner);
 
 
-/** Take a slot away if its owner is dead. @return Nonzero if it was. */
+/** Free a slot if its owner is dead. @return Nonzero if so. */
 int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot);
 
 
-/** Take all slots away whose owners have no process any more. Quick: does not
- *  see those that are not buried yet, or whose number is another's now. */
+/** Free all slots whose owners have no process any more. Quick: does not notice
+ *  zombies, nor numbers that another process has now. */
 void ucs_ledger_reap_gone(ucs_ledger_t *ledger);
 
 
-/** Take all slots away whose owners are dead. @return How many. */
+/** Free all slots whose owners are dead. @return How many. */
 unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
 
 
 /**
- * Put right what another process may have written over: the head of the
- * segment, and the owner of this one's slot.
+ * Repair what another process may have overwritten: the head of the segment,
+ * and the owner of this process's slot.
  *
  * @return Zero if another process, which is alive, has the slot.
  */
@@ -215,22 +210,21 @@ int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
 
 
 /**
- * Does each word hold what a rank may have written there? So it is at any
- * moment, whatever ranks do, unless a process wrote what is not its own:
- * nothing but a test may rely on it.
+ * Does each word hold a value that a rank may write there? True at any moment,
+ * unless a process wrote another's words. For tests only.
  *
  * @param [in] limit  Bytes that a process can pin on this node at most.
  */
 int ucs_ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit);
 
 
-/** Do the equations hold that are true while no rank claims, gives back or
+/** Do the equations hold that are true while no rank claims, releases or
  *  asks? */
 int ucs_ledger_is_settled(ucs_ledger_t *ledger);
 
 
-/** Go on with a fresh ledger of this process's own, at the same address, so
- *  that all that points into it holds. @return Zero if the system refuses. */
+/** Go on with a fresh ledger of this process's own at the same address, so that
+ *  pointers stay valid. @return Zero if the system refuses. */
 int ucs_ledger_detach(ucs_ledger_t *ledger);
 
 

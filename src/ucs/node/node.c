@@ -89,17 +89,16 @@ ucs_node_sum_t ucs_node_others(ucs_node_h node)
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        /* Before the owner: a rank whose claim is read here took its slot
-         * before it wrote that, and [N-SUM] makes the first be seen with the
-         * second. The other way round a slot could look free in which bytes
-         * had been taken. */
+        /* Before the owner: a rank took its slot before it wrote its claim, and
+         * [N-SUM] shows the first with the second. In the other order a slot
+         * with a claim could look free. */
         taken = ucs_ledger_taken(ledger, i, node->ram);
         if ((i == (unsigned)node->slot) ||
             (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
             continue;
         }
         others.taken = ucs_node_add(others.taken, taken);
-        /* Not of the same moment: what was taken bounds it */
+        /* Not read at the same moment: bounded by what was taken */
         others.pinned = ucs_node_add(
                 others.pinned,
                 ucs_min(ucs_ledger_pinned(ledger, i, node->ram), taken));
@@ -195,8 +194,8 @@ void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
  * Claims
  */
 
-/* Ranks change while they are read, so the sum may be one that never was. With
- * a claim that fits, what is taken bounds it. */
+/* Ranks change while they are read, so the sum may never have existed. With a
+ * claim that fits, what is taken bounds it. */
 static void ucs_node_note_peak(ucs_node_h node, const ucs_node_sum_t *others)
 {
     node->peak = ucs_max(node->peak,
@@ -243,12 +242,12 @@ int ucs_node_pin_reserved(ucs_node_h node, uint64_t length)
         return 0;
     }
 
-    node->reserved -= length; /* what is taken stays as it is */
+    node->reserved -= length; /* the bytes taken stay the same */
     ucs_node_pin(node, length, &others);
     return 1;
 }
 
-/* Without a budget nothing depends on the sum: it is a figure of the report */
+/* Without a budget the sum is only a figure of the report */
 static void ucs_node_look(ucs_node_h node)
 {
     uint64_t now = node->now();
@@ -261,10 +260,10 @@ static void ucs_node_look(ucs_node_h node)
     }
 }
 
-/* The first look announces nothing, so that what is hopeless does not make
- * another's claim fail. [N-SUM] in the second one each reads after it wrote:
+/* The first look announces nothing, so that a hopeless claim does not make
+ * another rank's fail. [N-SUM] in the second each rank reads after it wrote:
  * the one whose write comes later in the single order of these accesses sees
- * the other's, and the sum of all that succeed fits. */
+ * the other's, so all claims that succeed fit together. */
 static int ucs_node_fits(ucs_node_h node, uint64_t length,
                          ucs_claim_t mode)
 {

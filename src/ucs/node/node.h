@@ -41,20 +41,20 @@ typedef struct ucs_node_params {
     uint64_t             (*now)(void); /**< monotonic, nanoseconds */
 } ucs_node_params_t;
 
-/** What a helper has done since its last turn. */
+/** A helper's work since its last turn. */
 typedef struct ucs_node_work {
     uint64_t cpu_ns; /**< processor time */
     uint64_t steps;
 } ucs_node_work_t;
 
-/** What a process knows of its node, for the report. */
+/** Figures of a node, for the report. */
 typedef struct ucs_node_figures {
     unsigned         ranks;       /**< most that were there at once */
     uint64_t         peak_bytes;  /**< most that they had pinned together. With
-                                       a budget each rank looks at each change
-                                       that it makes, so the largest of all
-                                       ranks' is exact; without one it is looked
-                                       at every millisecond at most */
+                                       a budget each rank looks at each of its
+                                       changes, so the largest of all ranks' is
+                                       exact; without one it looks every
+                                       millisecond at most */
     uint64_t         budget;      /**< UINT64_MAX: none */
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
@@ -68,8 +68,8 @@ typedef struct ucs_node_figures {
     ucs_place_policy_t policy;
 } ucs_node_figures_t;
 
-/** Makes idle registrations go, of at least @a length bytes or all.
- *  @return Bytes that have gone. */
+/** Deregisters idle memory, at least @a length bytes if there is as much.
+ *  @return Bytes that were deregistered. */
 typedef uint64_t (*ucs_node_release_func_t)(void *arg, uint64_t length);
 
 
@@ -83,12 +83,12 @@ ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
                            char *error, size_t max);
 
 
-/** Leave it. Nobody else is inside a call. */
+/** Leave it. No other call may be under way. */
 void ucs_node_close(ucs_node_h node);
 
 
-/** Idle registrations that can be given back for others, or no longer; returns
- *  when a release under way is over. Not from a release. */
+/** Set or unset the function that deregisters for others; returns when a call
+ *  under way is over. Not from such a call. */
 ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
                            void *arg);
 void ucs_node_part(ucs_node_h node, void *arg);
@@ -99,30 +99,30 @@ int ucs_node_has_budget(ucs_node_h node);
 
 
 /**
- * Count @a length bytes that are about to be pinned. Does not wait, allocate
- * or call the system.
+ * Claim @a length bytes that are about to be pinned. Does not wait, allocate or
+ * call the system.
  *
- * @return Nonzero if they are counted, always so by force.
+ * @return Nonzero if they are counted; always by force.
  */
 int ucs_node_claim(ucs_node_h node, uint64_t length,
                    ucs_claim_t mode);
 
 
-/** They are not pinned any more. */
+/** Release a claim: the bytes are not pinned any more. */
 void ucs_node_unclaim(ucs_node_h node, uint64_t length);
 
 
 /**
- * Ask for room for @a length bytes, and wait for the answers. They are reserved
- * meanwhile, so that nobody else takes what is given back.
+ * Ask other ranks for room for @a length bytes, and wait for the answers. The
+ * room is reserved meanwhile, so that no other rank takes it.
  *
  * @return Nonzero if they fit now, and are counted as by a claim.
  */
 int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom);
 
 
-/** The word on which a helper that answers sleeps; another process changes it.
- *  Any value may stand there. */
+/** The word on which an answering helper sleeps; other processes change it to
+ *  any value. */
 uint32_t *ucs_node_bell(ucs_node_h node);
 
 
@@ -130,7 +130,7 @@ uint32_t *ucs_node_bell(ucs_node_h node);
 void ucs_node_listen(ucs_node_h node, int listens);
 
 
-/** The helper, at each step: give back what was asked for, and answer. */
+/** In each step of the helper: deregister what was asked for, and answer. */
 void ucs_node_serve(ucs_node_h node);
 
 
@@ -138,31 +138,30 @@ void ucs_node_serve(ucs_node_h node);
 void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores);
 
 
-/** How often a helper asks where it is to run, nanoseconds: the ranks' figures
- *  change slowly, and each look costs some microseconds. */
+/** Nanoseconds between two turns of a helper: the ranks' figures change slowly,
+ *  and each look costs some microseconds. */
 #define UCS_NODE_TURN_NS UINT64_C(250000000)
 
 /**
- * A helper, now and then: is it to run, and where?
+ * A helper's turn, now and then: should it run, and where?
  *
  * @param [in]  now       Time.
  * @param [in]  work      Since its last turn.
  * @param [in]  topology  As by @ref ucs_place_decide.
  * @param [out] place     Always filled.
  *
- * @return Nonzero if this turn found that another process had its slot: from
- *         then on the rank goes on by itself, with a ledger of its own.
+ * @return Nonzero if another process has taken its slot: from now on the rank
+ *         has a ledger of its own.
  */
 int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_node_work_t *work,
                   const ucs_place_topology_t *topology, ucs_place_t *place);
 
 
-/** Bytes that all ranks together have pinned now, without those that are
- *  dead. */
+/** Bytes that all living ranks together have pinned now. */
 uint64_t ucs_node_sum(ucs_node_h node);
 
 
-/** Snapshot of what this rank knows of its node, for the report. Any thread. */
+/** Copy this rank's figures of its node. Any thread. */
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
 
 
@@ -182,14 +181,13 @@ uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
                          uint64_t budget);
 
 
-/** @return Nonzero if the equations in node_int.h hold. Always so, whatever
- *          other processes do. Not from a release. */
+/** @return Nonzero if the equations in node_int.h hold, as always, whatever
+ *          other processes do. Not while deregistering for others. */
 int ucs_node_is_valid(ucs_node_h node);
 
 
-/** @return Nonzero if the ledger shows what this process says. Always so,
- *          unless another process wrote over its slot: then from the helper's
- *          next turn on. */
+/** @return Nonzero if the ledger shows this process's figures, as always; after
+ *          another process overwrote them, from the helper's next turn on. */
 int ucs_node_is_shown(ucs_node_h node);
 
 END_C_DECLS

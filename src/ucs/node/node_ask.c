@@ -7,13 +7,13 @@
 #include <ucs/sys/math.h>
 
 
-/* An answer is looked for again after this long, whatever the word says; and
- * every so many times, whether there is still somebody to give it */
+/* Look for an answer again after this long; and every so many times check that
+ * the rank still exists */
 #define UCS_NODE_NAP_NS 1000000
 #define UCS_NODE_NAPS   4
 
-/* The dead that still have a process are looked for this often, and rather soon
- * before a budget is passed */
+/* Nanoseconds between two looks for dead ranks; the second before a budget is
+ * passed */
 #define UCS_NODE_BURY_SHARE_NS UINT64_C(100000000)
 #define UCS_NODE_BURY_ALL_NS   UINT64_C(1000000)
 
@@ -78,8 +78,8 @@ uint32_t *ucs_node_bell(ucs_node_h node)
 
 void ucs_node_listen(ucs_node_h node, int listens)
 {
-    /* One word for the helpers of all domains, which come and go at the same
-     * time: their number and the word change together */
+    /* One word for the helpers of all domains: their number and the word change
+     * together */
     ucs_lock(&node->lock);
     node->listeners += listens ? 1 : -1;
     if (listens || (node->listeners == 0)) {
@@ -88,8 +88,8 @@ void ucs_node_listen(ucs_node_h node, int listens)
     ucs_unlock(&node->lock);
 }
 
-/* A helper that finds another one of the process serving may leave: a bell that
- * came after that one looked keeps it from going to sleep */
+/* A helper may leave if another one of the process is serving: a bell that
+ * comes after that one looked keeps it awake */
 void ucs_node_serve(ucs_node_h node)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
@@ -156,8 +156,8 @@ static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,
     return (int32_t)(*answer_p - bell) >= 0;
 }
 
-/* Until there is an answer, room or nobody there, or patience is at its end:
- * then the rank is not asked again before it has answered. */
+/* Wait for an answer, for room, or for the rank's end. If patience ends first,
+ * the rank is not asked again before it has answered. */
 static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[i];
@@ -189,8 +189,8 @@ static int ucs_node_is_deaf(ucs_node_h node, unsigned i)
     return node->deaf[i] == (uint64_t)answer + 1;
 }
 
-/* The rank that holds most beyond @a level, among those that can answer and
- * have not been asked. @return Its slot, or -1. */
+/* @return The slot of the rank that holds most beyond @a level, of those that
+ * can answer and have not been asked; or -1. */
 static int ucs_node_choose(ucs_node_h node, uint64_t level,
                            const uint8_t *asked)
 {
@@ -214,7 +214,7 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
     return chosen;
 }
 
-/* One after the other, for one is enough most of the time */
+/* One after the other: one is enough most of the time */
 static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
 {
     uint8_t asked[UCS_LEDGER_SLOTS] = {0};
@@ -235,7 +235,7 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
     }
 }
 
-/* To read of each rank takes longer than a registration */
+/* Looking every rank up takes longer than a registration */
 static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
 {
     uint64_t now   = node->now();
@@ -250,7 +250,7 @@ static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
     (void)ucs_ledger_reap(node->ledger);
 }
 
-/* Reserve, so that nobody takes what is given back before it is all there */
+/* Reserve, so that no other rank takes the room before all of it is there */
 static int ucs_node_begin_ask(ucs_node_h node, uint64_t length,
                               ucs_ask_t whom, uint64_t *level_p)
 {
@@ -280,10 +280,10 @@ static uint64_t ucs_node_rises(ucs_node_h node)
     return rises;
 }
 
-/* A rank that was asked before another came for room was asked for too little,
- * and may have something idle again: only a round in which none came says that
- * there is no room. In such a round nobody can claim, so what is in use can but
- * become less.
+/* If another rank came for room, those asked before it were asked for too
+ * little and may hold idle memory again. Only a round in which none came proves
+ * that there is no room: no rank can claim in it, so memory in use can only
+ * shrink.
  *
  * @return Nonzero if it is decided. */
 static int ucs_node_ask_round(ucs_node_h node, uint64_t length,

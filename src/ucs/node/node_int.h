@@ -47,9 +47,9 @@ struct ucs_node {
     uint64_t             opened;                 /* ns */
     ucs_place_policy_t   policy;
 
-    /* A leaf, held for one look through the ledger; taken under the lock of an
-     * cache. Protects what follows, of which the ledger shows a copy: what
-     * stands there may be anything. */
+    /* A leaf, held for one look through the ledger; taken under a cache's lock.
+     * Protects the following, of which the ledger has a copy that is not
+     * trusted. */
     ucs_lock_t           lock;
     uint64_t             pinned;
     uint64_t             reserved;               /* of those that are asking */
@@ -73,12 +73,10 @@ struct ucs_node {
     unsigned             num_members;
     uint64_t             given;
 
-    /* One helper serves at a time; taken with nothing held, and never waited
-     * for */
+    /* One helper serves at a time. Only tried, with no lock held */
     pthread_mutex_t      serve_lock;
 
-    /* One thread asks at a time, the others come after. Taken with nothing
-     * held. */
+    /* One thread asks at a time. Taken with no lock held. */
     pthread_mutex_t      ask_lock;
     uint64_t             buried;                 /* ns, when the dead were
                                                     looked for */
@@ -86,8 +84,8 @@ struct ucs_node {
                                                     stopped, plus one; 0: it
                                                     did not */
 
-    /* Protects what follows, for the helpers take turns; the lock above is
-     * taken under it */
+    /* Protects the following, for the helpers' turns; the leaf is taken under
+     * it */
     pthread_mutex_t      turn_lock;
     ucs_place_t          place;
     uint64_t             load_since;             /* ns, and since then: */
@@ -101,14 +99,14 @@ struct ucs_node {
 };
 
 
-/** What the other ranks have. */
+/** Sums over the other ranks. */
 typedef struct ucs_node_sum {
     uint64_t pinned; /**< bytes */
-    uint64_t taken;  /**< with what is about to be pinned */
+    uint64_t taken;  /**< pinned or about to be */
 } ucs_node_sum_t;
 
 
-/** Look through the ledger. Under the lock. */
+/** Sum over the ledger. Under the lock. */
 ucs_node_sum_t ucs_node_others(ucs_node_h node);
 
 /** Bytes by which @a length more, and all that is reserved, pass the budget.
@@ -116,27 +114,27 @@ ucs_node_sum_t ucs_node_others(ucs_node_h node);
 uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
                          ucs_node_sum_t *others);
 
-/** Change what is reserved, before the sum is read. Under the lock. */
+/** Change the reservation, before the sum is read. Under the lock. */
 void ucs_node_reserve(ucs_node_h node, int64_t length);
 
-/** What need not be reserved is pinned. Under the lock. */
+/** Count bytes as pinned without a reservation. Under the lock. */
 void ucs_node_pin(ucs_node_h node, uint64_t length,
                   const ucs_node_sum_t *others);
 
-/** What is reserved is pinned, if all fits. Under the lock.
- *  @return Nonzero if so; if not it stays reserved. */
+/** Turn a reservation into a claim, if all fits. Under the lock. @return Zero
+ *  if it stays reserved. */
 int ucs_node_pin_reserved(ucs_node_h node, uint64_t length);
 
-/** What this rank may have, the wish for @a mine bytes included. */
+/** This rank's share, with a demand of @a mine bytes. */
 uint64_t ucs_node_level(ucs_node_h node, uint64_t mine);
 
-/** Write the processors that are held into the ledger. Under the lock. */
+/** Write the application's processors into the ledger. Under the lock. */
 void ucs_node_show_cpus(ucs_node_h node);
 
 /** Set or clear bits of the state, UCS_LEDGER_xx. Under the lock. */
 void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set);
 
-/** What this rank wanted lately. Under the lock. */
+/** This rank's recent demand. Under the lock. */
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes);
 
 END_C_DECLS

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* What a step takes is measured over this long */
+/* A step's time is measured over this long */
 #define UCS_NODE_LOAD_NS UINT64_C(1000000000)
 
-/* What others write is bounded: no step takes a second */
+/* Bound of what others write: no step takes a second */
 #define UCS_NODE_STEP_MAX_NS 1000000000
 
 
@@ -49,7 +49,7 @@ static unsigned ucs_node_read_all(ucs_node_h node, unsigned *self_p)
     return count;
 }
 
-/* How long a step takes. The dead are found as often. */
+/* Measures a step's time, and frees slots of the dead as often */
 static void ucs_node_measure(ucs_node_h node, uint64_t now,
                              const ucs_node_work_t *work)
 {
@@ -93,8 +93,8 @@ static void ucs_node_publish(ucs_node_h node, const ucs_place_t *place)
     ucs_unlock(&node->lock);
 }
 
-/* What another process may have written over, or taken away because it could
- * not tell that we are alive */
+/* Repairs what another process has overwritten, or freed because it could not
+ * see that we are alive */
 static int ucs_node_mend(ucs_node_h node)
 {
     int has_slot;

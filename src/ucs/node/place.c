@@ -8,8 +8,8 @@
 _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
                "a slot names the processors that a set holds");
 
-/* A rank that has a helper needs less memory for that very reason; it must not
- * lose the helper to one that needs a little more */
+/* A rank with a helper needs less memory because of it, and must not lose it to
+ * one that needs a little more */
 #define UCS_PLACE_INCUMBENT 4 /* a quarter more */
 
 const char *ucs_place_policy_names[] = {
@@ -26,8 +26,8 @@ const char *ucs_place_reasons[] = {
         [UCS_PLACE_NO_CORE] = "no core is idle"};
 
 
-/* @return Nonzero if some ranks are not bound, so that nobody can tell which
- *         cores are idle, only how many */
+/* @return Nonzero if some ranks are not bound: then only the number of idle
+ *         cores is known */
 static int ucs_place_idle(const ucs_place_rank_t *ranks, unsigned count,
                           const cpu_set_t *allowed, ucs_place_t *place)
 {
@@ -101,7 +101,7 @@ static int ucs_place_core(const cpu_set_t *idle, const uint8_t *distances,
     }
 }
 
-/* A helper that sleeps gives its core up after a step: a step is its slice */
+/* A helper sleeps after a step, so a step is its time slice */
 static void ucs_place_sharing(const ucs_place_rank_t *ranks, unsigned count,
                               unsigned self, ucs_place_t *place)
 {

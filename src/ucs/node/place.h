@@ -12,16 +12,16 @@
  * @file place.h
  *
  * Which ranks of a node have a helper, and on which core (Li et al. 2011,
- * section 5). Pure functions of what the ranks say of themselves: all of them
- * compute the same, so nobody has to decide for the others.
+ * section 5). Pure functions of the ranks' figures: every rank computes the
+ * same result.
  */
 
 BEGIN_C_DECLS
 
 /** The ranks that have a helper when there are fewer idle cores than ranks. */
 typedef enum ucs_place_policy {
-    UCS_PLACE_POLICY_IDLE,         /**< all; they take only processor time that
-                                        nobody wants */
+    UCS_PLACE_POLICY_IDLE,         /**< all; they take only idle processor
+                                        time */
     UCS_PLACE_POLICY_CONSERVATIVE, /**< one rank for each idle core: those that
                                         need the most memory */
     UCS_PLACE_POLICY_AGGRESSIVE,   /**< all; helpers share cores */
@@ -31,11 +31,11 @@ typedef enum ucs_place_policy {
 /** Names of the policies, in the order of the enumeration, NULL-terminated. */
 extern const char *ucs_place_policy_names[];
 
-/** Cost of a switch from one helper to another, nanoseconds; on the dear side
- *  of what is measured on present processors. */
+/** Cost of a switch from one helper to another, nanoseconds; above what present
+ *  processors take. */
 #define UCS_PLACE_SWITCH_NS 5000
 
-/** Nowhere in particular. */
+/** No particular processor. */
 #define UCS_PLACE_ANY (-1)
 
 /** A rank, as read from the ledger, with its figures bounded. */
@@ -51,17 +51,17 @@ typedef struct ucs_place_rank {
 
 /** Why a helper runs, or why not. */
 typedef enum ucs_place_why {
-    UCS_PLACE_UNASKED, /**< nothing had to be decided yet */
-    UCS_PLACE_SPARE,   /**< runs: where and while nobody wants a core */
+    UCS_PLACE_UNASKED, /**< not decided yet */
+    UCS_PLACE_SPARE,   /**< runs: in idle processor time */
     UCS_PLACE_IDLE,    /**< runs: a core is idle */
-    UCS_PLACE_ALL,     /**< runs: the policy lets all of them */
+    UCS_PLACE_ALL,     /**< runs: the policy lets all helpers */
     UCS_PLACE_NO_CORE  /**< rests: no core is idle */
 } ucs_place_why_t;
 
 /** Each of them in words, for the report. */
 extern const char *ucs_place_reasons[];
 
-/** What a rank is to do. */
+/** Decision for a rank. */
 typedef struct ucs_place {
     int             runs;       /**< its helper makes registrations */
     ucs_place_why_t why;
@@ -73,7 +73,7 @@ typedef struct ucs_place {
     cpu_set_t       idle;       /**< processors that no rank is bound to */
 } ucs_place_t;
 
-/** What this process can know of the node's processors. */
+/** The node's processors, as this process knows them. */
 typedef struct ucs_place_topology {
     cpu_set_t allowed;                    /**< the helper may run on these */
     uint8_t   distances[UCS_LEDGER_CPUS]; /**< from the device, any unit; 0:
@@ -85,8 +85,8 @@ typedef struct ucs_place_topology {
  * Decide for one rank.
  *
  * @param [in]  ranks     All of them.
- * @param [in]  self      Index of the one that asks.
- * @param [in]  topology  Of the helper that asks.
+ * @param [in]  self      Index of the rank.
+ * @param [in]  topology  Of its helper.
  * @param [out] place     Always filled.
  */
 void ucs_place_decide(const ucs_place_rank_t *ranks, unsigned count,
