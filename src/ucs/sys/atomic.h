@@ -20,16 +20,14 @@ using std::memory_order_seq_cst;
 /**
  * @file atomic.h
  *
- * Atomics whose memory order stands in the operation's name. No other file
- * reads or writes an `_Atomic` object in any other way. Types are written
- * `_Atomic(type)`.
+ * Atomics with the memory order in the operation's name. All `_Atomic` objects
+ * are read and written by these. Types are written `_Atomic(type)`.
  *
  * Each operation that orders (acquire, release, acq_rel, seq_cst) has a comment
- * beside it which says what it orders and names its partner by a label, two
- * words in capitals, that stands on both sides: `acquire [R-LIVE]: pairs with
- * the release in ...`. An operation for which there is no partner to name
- * orders nothing, and is relaxed. docs/internals.md has the table of labels;
- * test/rooms looks for operations without one.
+ * that says what it orders and names its partner by a label on both sides:
+ * `acquire [R-LIVE]: pairs with the release in ...`. An operation without a
+ * partner is relaxed. docs/internals.md has the table of labels; test/rooms
+ * looks for operations without one.
  */
 
 #define ucs_load_relaxed(_p) \
@@ -41,9 +39,9 @@ using std::memory_order_seq_cst;
 #define ucs_store_release(_p, _v) \
     atomic_store_explicit(_p, _v, memory_order_release)
 
-/* For two parties that each write a word of their own and then read the
- * other's: one of them at least must see the other, which acquire and release
- * do not promise */
+/* For two threads that each write a word of their own and then read the
+ * other's: at least one must see the other, which acquire and release do not
+ * promise */
 #define ucs_load_seq_cst(_p) \
     atomic_load_explicit(_p, memory_order_seq_cst)
 #define ucs_store_seq_cst(_p, _v) \

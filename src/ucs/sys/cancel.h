@@ -11,12 +11,11 @@
 BEGIN_C_DECLS
 
 /**
- * What a thread of the application calls from here on may be a cancellation
- * point: a driver writes, a log line does. A thread that is cancelled there
- * would leave a lock that nobody opens, or a region that is for ever being
- * registered, and hang all that wait for it.
+ * Defer cancellation of the calling thread. Drivers and log lines contain
+ * cancellation points; a thread cancelled there would leave a lock taken or a
+ * registration unfinished, and hang all that wait for it.
  *
- * @return What @ref ucs_cancel_restore takes.
+ * @return The state, for @ref ucs_cancel_restore.
  */
 static inline int ucs_cancel_disable(void)
 {
@@ -27,8 +26,8 @@ static inline int ucs_cancel_disable(void)
 }
 
 
-/** The end of what @ref ucs_cancel_disable began, in the same thread. Such
- *  pairs may be nested. @param [in] old  What that returned. */
+/** Restore the state, in the same thread. Pairs may be nested. @param [in] old
+ *  From @ref ucs_cancel_disable. */
 static inline void ucs_cancel_restore(int old)
 {
     pthread_setcancelstate(old, NULL);

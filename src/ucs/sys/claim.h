@@ -7,22 +7,21 @@
 /**
  * @file claim.h
  *
- * The words that a registration cache and a node's budget have in common.
+ * Types that a registration cache and a node's budget share.
  */
 
-/** What bytes are counted against a budget for. */
+/** Purpose of a claim on a budget. */
 typedef enum ucs_claim {
-    UCS_CLAIM_HELPER, /**< a registration in advance: fits beside what the
-                           others may have */
-    UCS_CLAIM_USE,    /**< a use: fits */
-    UCS_CLAIM_FORCE   /**< a use that is not to be refused */
+    UCS_CLAIM_HELPER, /**< a registration in advance: only within the share */
+    UCS_CLAIM_USE,    /**< a use: only within the budget */
+    UCS_CLAIM_FORCE   /**< a use that must not be refused */
 } ucs_claim_t;
 
-/** Which ranks are asked to give bytes of a budget back. */
+/** Which ranks are asked to deregister idle memory. */
 typedef enum ucs_ask {
-    UCS_ASK_SHARE, /**< those above their share for what is idle, if this
-                        process is below its own */
-    UCS_ASK_ALL    /**< all for whatever is idle */
+    UCS_ASK_SHARE, /**< those above their share, if this process is below its
+                        own */
+    UCS_ASK_ALL    /**< all */
 } ucs_ask_t;
 
 #endif

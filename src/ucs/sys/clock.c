@@ -25,8 +25,8 @@ ucs_clock_scale_t ucs_clock_scales[UCS_CLOCK_MAX_SCALES];
 _Atomic(unsigned) ucs_clock_index;
 static pthread_once_t ucs_clock_once = PTHREAD_ONCE_INIT;
 
-/* Protects the calibration's own state below; nothing is held when it is
- * taken, and it is only ever tried, so that a fork or a crowd cannot block. */
+/* Protects the calibration's state below. Taken with no lock held, and only
+ * tried, so that neither a fork nor many threads can block. */
 static pthread_mutex_t ucs_clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static ucs_clock_scale_t ucs_clock_origin;
 static uint64_t ucs_clock_baseline_ns;
@@ -68,8 +68,8 @@ static int ucs_clock_counter_is_invariant(void)
 
 #endif
 
-/* The kernel watches the counter for drift between processors and turns to
- * another source when it sees one; so its own choice is the best test. */
+/* The kernel leaves the counter if it drifts between processors, so its choice
+ * is the best test. */
 static int ucs_clock_kernel_uses_counter(void)
 {
     char name[16];
@@ -79,8 +79,8 @@ static int ucs_clock_kernel_uses_counter(void)
            !strncmp(name, "tsc", 3);
 }
 
-/* A preemption between the two reads spoils a sample, so the tightest of some
- * is taken. */
+/* A preemption between the two reads spoils a sample: take the tightest of
+ * several. */
 static void ucs_clock_sample(ucs_clock_scale_t *sample)
 {
     uint64_t best = UINT64_MAX;

@@ -23,8 +23,8 @@
  * which calibrates over one millisecond, and below 1 ppm, apart from the
  * adjustment of CLOCK_MONOTONIC by NTP, once @ref ucs_clock_refine has been
  * called a second later. A refinement changes the rate, never the reading, so
- * time does not jump. Durations are what it is good for; a caller that waits
- * for an absolute CLOCK_MONOTONIC time must not use it.
+ * time does not jump. Use it for durations, not to wait for an absolute
+ * CLOCK_MONOTONIC time.
  *
  * All functions may be called from any thread.
  */
@@ -55,8 +55,7 @@ typedef struct ucs_clock_scale {
 extern ucs_clock_scale_t ucs_clock_scales[UCS_CLOCK_MAX_SCALES];
 extern _Atomic(unsigned) ucs_clock_index;
 
-/** For those who are handed a clock and are to read it without a call. Zeroed:
- *  they cannot. */
+/** A clock that can be read without a call. Zeroed: it cannot. */
 typedef struct ucs_clock_view {
     const _Atomic(unsigned) *index;
     const ucs_clock_scale_t *scales;
@@ -68,7 +67,7 @@ typedef struct ucs_clock_view {
  *
  * @param [out] ns_p  Nanoseconds; 0 on failure.
  *
- * @return Zero if there is no such clock, as that of a process that has ended.
+ * @return Zero if there is no such clock, as of a process that has ended.
  */
 int ucs_clock_read(clockid_t clock, uint64_t *ns_p);
 
@@ -76,13 +75,13 @@ int ucs_clock_read(clockid_t clock, uint64_t *ns_p);
 uint64_t ucs_clock_monotonic(void);
 
 
-/** @return The time stamp counter; 0 where there is none, and no scale but the
- *          one that is not used. */
+/** @return The time stamp counter; 0 where there is none, or no published
+ *          scale. */
 static inline uint64_t ucs_clock_counter(void)
 {
 #if defined(__x86_64__)
-    /* Of GCC's and clang's own: the header with __rdtsc() declares all vector
-     * instructions, which takes longer to compile than most files here */
+    /* A builtin: the header of __rdtsc() declares all vector instructions and
+     * takes longer to compile than most files here */
     return __builtin_ia32_rdtsc();
 #else
     return 0;
@@ -150,10 +149,9 @@ static inline uint64_t ucs_clock_now(void)
 
 
 /**
- * Calibrate anew over the time since @ref ucs_clock_init, if that has become
- * at least ten times longer than it was at the last calibration. Otherwise
- * returns at once; meant to be called often by a thread that is not in a
- * hurry.
+ * Calibrate again over the time since @ref ucs_clock_init, if it has become ten
+ * times as long as at the last calibration; else return at once. Called often,
+ * by a thread that has time.
  */
 void ucs_clock_refine(void);
 

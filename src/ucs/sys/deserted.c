@@ -20,14 +20,14 @@
 
 #define UCS_DESERTED_THREAD_NAME "ucx-helper-end"
 
-/* How long a process may outlive its last thread: too short to be noticed by
- * a waiting parent, and few system calls for a state that may last. */
+/* How long a process may outlive its last thread: short enough for a waiting
+ * parent, long enough for few system calls. */
 #define UCS_DESERTED_LOOK_NS 50000000
 
-/* Of the folder of threads, beside one for each of them */
+/* Links of the folder of threads, beside one for each thread */
 #define UCS_DESERTED_TASK_LINKS 2
 
-/* Process that is being looked after: a child is not its parent, 0: none */
+/* The watched process, by number, for a child is another one; 0: none */
 static _Atomic(pid_t) ucs_deserted_process;
 
 /* Signals that the first thread had blocked. Written before the thread that
@@ -35,8 +35,8 @@ static _Atomic(pid_t) ucs_deserted_process;
 static sigset_t ucs_deserted_mask;
 
 
-/* The link to the program goes with the first thread's memory, which stays
- * behind as a zombie */
+/* The link to the program vanishes with the first thread's memory; the thread
+ * stays as a zombie */
 static int ucs_deserted_leader_is_gone(void)
 {
     char path[1];
@@ -45,8 +45,8 @@ static int ucs_deserted_leader_is_gone(void)
            (errno == ENOENT);
 }
 
-/* Without a descriptor: the program may have used up all of them, or close what
- * it does not know. @return Number of threads with the first one, or 0. */
+/* Without a descriptor: the program may have used up all of them, or close
+ * unknown ones. @return Number of threads with the first one, or 0. */
 static long ucs_deserted_count(void)
 {
     struct stat st;
@@ -56,7 +56,7 @@ static long ucs_deserted_count(void)
                    0;
 }
 
-/* A thread of ours that begins or ends meanwhile is taken for a foreign one */
+/* A thread of ours that begins or ends meanwhile counts as the program's */
 static int ucs_deserted_is_so(void)
 {
     uint64_t before;
@@ -94,7 +94,7 @@ void ucs_deserted_watch(void)
     pid_t pid = getpid();
     ucs_spawned_t thread;
 
-    /* relaxed: one caller is the first, and nothing is handed over */
+    /* relaxed: one caller is the first; no data is passed */
     if (ucs_swap_relaxed(&ucs_deserted_process, pid) == pid) {
         return;
     }

@@ -9,17 +9,16 @@
 /**
  * @file deserted.h
  *
- * A process whose first thread has left ends when its last thread does, by
- * exit(0) in that one: so says the C library. It counts our threads too, and
- * these end only when their domains are closed, which may be never. So from
- * that moment on a thread of ours looks now and then whether any is left that
- * is not ours, and if none is it calls exit(0) itself.
+ * A process whose first thread has called pthread_exit() ends with its last
+ * thread, which calls exit(0). The C library counts our threads too, which may
+ * never end. So from then on a thread of ours looks now and then whether only
+ * ours are left, and then calls exit(0) itself.
  */
 
 BEGIN_C_DECLS
 
-/** The first thread leaves, or has left: see to the process's end. Once a
- *  process, later calls do nothing. From any thread. */
+/** The first thread leaves or has left: watch for the process's end. Later
+ *  calls in a process do nothing. Any thread. */
 void ucs_deserted_watch(void);
 
 END_C_DECLS

@@ -13,10 +13,10 @@
 /**
  * @file first.h
  *
- * Most programs communicate from one thread. What that thread counts it need
- * not count by a read-modify-write, if the others count in another word: the
- * first thread that comes is the one, for as long as it lives. A later thread
- * that has its identity follows it, for it was made after the other's end.
+ * A sum that the first thread changes without a read-modify-write, for most
+ * programs communicate from one thread; other threads use another word. The
+ * first thread is the first that comes. A later thread can have its identity
+ * only after its end.
  */
 
 BEGIN_C_DECLS
@@ -25,7 +25,7 @@ typedef struct ucs_first {
     _Atomic(const void*) thread; /* NULL: none has come yet */
 } ucs_first_t;
 
-/** What is written by different threads lies so far apart. */
+/** Distance of words that different threads write. */
 #define UCS_FIRST_LINE 64
 
 /** A sum that any thread changes; zeroed memory is a sum of 0. */

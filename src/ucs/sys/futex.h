@@ -12,9 +12,9 @@
 /**
  * @file futex.h
  *
- * Sleep on a word until another thread changes it and says so. Nothing here
- * orders memory: the word's own loads and stores do. None of these allocates
- * or fails; each wait may return early.
+ * Sleep on a word until another thread changes it and wakes. These functions do
+ * not order memory: the word's loads and stores do. They neither allocate nor
+ * fail; each wait may return early.
  */
 
 BEGIN_C_DECLS
@@ -52,7 +52,7 @@ void ucs_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t ns,
 void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value);
 
 
-/** A word that is waited for, and what it holds until then. */
+/** A word to wait for, and its value until then. */
 typedef struct ucs_futex_word {
     _Atomic(uint32_t) *word;
     uint32_t          value;
@@ -61,10 +61,10 @@ typedef struct ucs_futex_word {
 
 
 /**
- * Block while both words hold what is named, at most @a ns nanoseconds.
+ * Block while both words have these values, at most @a ns nanoseconds.
  *
- * @return Zero if the kernel cannot wait for two words (before Linux 5.16, or
- *         a filter refuses the call).
+ * @return Zero if the kernel cannot wait for two words (before Linux 5.16, or a
+ *         filter refuses the call).
  */
 int ucs_futex_wait_both(const ucs_futex_word_t words[2], uint64_t ns);
 

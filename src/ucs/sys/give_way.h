@@ -13,11 +13,11 @@
 /**
  * @file give_way.h
  *
- * What a loop does that waits for another thread's next few instructions.
+ * Let another thread run, from a loop that waits for its next few instructions.
  */
 
-/** ns that a thread of a real-time class sleeps: what the kernel needs to run
- *  another one for the length of a lock. */
+/** ns that a real-time thread sleeps: enough for the kernel to run another
+ *  thread for the length of a lock. */
 #define UCS_GIVE_WAY_NS 20000
 
 /** Of what the kernel says of a thread, the class, without flags. */
@@ -25,11 +25,10 @@
 
 
 /**
- * Let another thread run. sched_yield() by a thread of a real-time class
- * (SCHED_FIFO, SCHED_RR) lets none of normal class run, not even one that was
- * preempted while it held what the caller waits for; so such a thread sleeps. By
- * system calls: no cancellation point. For any thread, in a signal handler too;
- * errno stays.
+ * Let another thread run. After sched_yield() by a real-time thread
+ * (SCHED_FIFO, SCHED_RR) no normal thread runs, not even the preempted holder
+ * of the lock; so a real-time thread sleeps. By system calls: no cancellation
+ * point. Any thread, also in a signal handler; errno is kept.
  */
 static inline void ucs_give_way(void)
 {

@@ -9,8 +9,8 @@
 /**
  * @file hash.h
  *
- * Hashes of integers. Signatures are compared between processes and recordings
- * and the ledger's key with a shell's, so none of these may change.
+ * Hashes of integers. They must not change: signatures are compared between
+ * processes and recordings, and the ledger's key with a shell's.
  */
 
 /** Odd factors that spread the low bits of a number upwards: the golden ratio,
@@ -19,8 +19,7 @@
 #define UCS_HASH_FACTOR_2 UINT64_C(0xc2b2ae3d27d4eb4f)
 #define UCS_HASH_FACTOR_3 UINT64_C(0x165667b19e3779f9)
 
-/** Factors of the two rounds of @ref ucs_hash_mix, for hashes that make do
- *  with one. */
+/** Factors of the two rounds of @ref ucs_hash_mix, for hashes of one round. */
 #define UCS_HASH_ROUND_1  UINT64_C(0xbf58476d1ce4e5b9)
 #define UCS_HASH_ROUND_2  UINT64_C(0x94d049bb133111eb)
 

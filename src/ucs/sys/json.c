@@ -8,8 +8,8 @@
 #include <string.h>
 
 
-/* Length of the UTF-8 sequence at text, 0 if there is no valid one. Overlong
- * forms, surrogates and what lies above U+10FFFF are not valid. */
+/* Length of the valid UTF-8 sequence at text, or 0. Overlong forms, surrogates
+ * and values above U+10FFFF are not valid. */
 static unsigned ucs_json_utf8_length(const unsigned char *text)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -49,7 +49,7 @@ static void ucs_json_text(ucs_json_t *json, const char *value)
     for (; *text != '\0'; text += length) {
         length = ucs_json_utf8_length(text);
         if (length == 0) {
-            /* The replacement character stands for a byte that is no text */
+            /* The replacement character, for a byte that is not text */
             fputs("\\ufffd", json->stream);
             length = 1;
         } else if ((*text == '"') || (*text == '\\')) {

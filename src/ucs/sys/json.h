@@ -12,9 +12,9 @@
 /**
  * @file json.h
  *
- * A writer for flat JSON objects. Text comes out as valid UTF-8 whatever goes
- * in, numbers with a decimal point whatever the locale, and what JSON cannot
- * express (infinities) as null. Errors stay in the stream's error indicator.
+ * A writer for flat JSON objects. Text is always valid UTF-8, numbers have a
+ * decimal point in any locale, infinities become null. Errors stay in the
+ * stream's error indicator.
  */
 
 BEGIN_C_DECLS
@@ -34,8 +34,8 @@ void ucs_json_begin(ucs_json_t *json, const char *key);
 void ucs_json_end(ucs_json_t *json);
 
 
-/** One member of the innermost object each. A string is not NULL; a number that
- *  is not finite is written as null. */
+/** Each writes one member of the innermost object. A string is not NULL; a
+ *  number that is not finite becomes null. */
 void ucs_json_string(ucs_json_t *json, const char *key, const char *value);
 void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value);
 void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value);

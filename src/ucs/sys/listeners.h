@@ -15,9 +15,9 @@
  * @file listeners.h
  *
  * Objects that memory events visit, and that may leave while events come. An
- * event comes inside of munmap() and the like, maybe from the allocator: to visit
- * takes no lock, allocates nothing and waits for nobody. One who leaves waits
- * for the events that are inside.
+ * event comes inside munmap() and the like, maybe from the allocator: a visit
+ * takes no lock, allocates nothing and never waits. Leaving waits for the
+ * events inside.
  *
  * Invariant: an event is inside an object only while readers > 0 of its slot,
  * and an object is unreachable for an event that begins after it has left.
@@ -25,24 +25,24 @@
 
 BEGIN_C_DECLS
 
-/** Most that listen at a time. An event looks at each slot, a load of a nanosecond
- *  or less. A process has a domain for each device: tens are many. */
+/** Number of slots. An event looks at each, a load of a nanosecond or less. A
+ *  process has a domain for each device: tens are many. */
 #define UCS_LISTENERS_MAX 64
 
-/** One place; zeroed memory is a free one. */
+/** One slot; free if zeroed. */
 typedef struct ucs_listeners_slot {
     _Atomic(void*)    object;
     _Atomic(unsigned) readers;
 } ucs_listeners_slot_t;
 
-/** A static variable is without any. */
+/** All slots; a static variable has only free ones. */
 typedef struct ucs_listeners {
     ucs_listeners_slot_t slots[UCS_LISTENERS_MAX];
 } ucs_listeners_t;
 
 
 /**
- * From now on events visit @a object, which is whole. Any thread.
+ * From now on events visit @a object, which is complete. Any thread.
  *
  * @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT if @ref UCS_LISTENERS_MAX listen.
  */
@@ -50,8 +50,8 @@ ucs_status_t ucs_listeners_join(ucs_listeners_t *listeners, void *object);
 
 
 /**
- * Events visit @a object no more; none is inside it when this returns. Any
- * thread, but not from an event. Does nothing if it does not listen.
+ * Events do not visit @a object any more; when this returns, none is inside.
+ * Any thread, but not from an event. Ignores an object that does not listen.
  */
 void ucs_listeners_leave(ucs_listeners_t *listeners, void *object);
 
@@ -73,7 +73,7 @@ static inline void *ucs_listeners_enter(ucs_listeners_t *listeners, unsigned i)
     ucs_listeners_slot_t *slot = &listeners->slots[i];
     void *object;
 
-    /* relaxed: one who joins meanwhile has registered nothing yet */
+    /* relaxed: an object that joins meanwhile has registered nothing yet */
     if (ucs_load_relaxed(&slot->object) == NULL) {
         return NULL;
     }
@@ -90,7 +90,7 @@ static inline void *ucs_listeners_enter(ucs_listeners_t *listeners, unsigned i)
 }
 
 
-/** End a visit that found an object. Maybe another thread than began it. */
+/** End a visit that found an object. May be another thread than began it. */
 static inline void ucs_listeners_exit(ucs_listeners_t *listeners, unsigned i)
 {
     /* [R-READER] The sub pairs with the add in ucs_listeners_leave() */

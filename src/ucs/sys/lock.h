@@ -12,13 +12,13 @@
 /**
  * @file lock.h
  *
- * The light compare-and-swap lock of Li et al. 2011, section 4.1. It is held
- * for a few hundred instructions, or for a bounded lot of a longer walk, and
- * never across a registration, a system call, an allocation, a log line
- * or a call out: a memory-event callback takes it inside munmap().
+ * The compare-and-swap lock of Li et al. 2011, section 4.1. It is held for a
+ * few hundred instructions, or for a bounded lot of a longer walk, and never
+ * across a registration, system call, allocation, log line or callback: a
+ * memory event takes it inside munmap().
  *
- * The owner is known, because a signal handler may unmap memory while the
- * very thread that it interrupted holds the lock.
+ * It knows its owner: a signal handler may unmap memory while the thread that
+ * it interrupted holds the lock.
  */
 
 typedef struct ucs_lock {
@@ -49,7 +49,7 @@ static inline const void *ucs_lock_self(void)
 #endif
 }
 
-/** Make a lock that is free. Before anybody else knows of it. */
+/** Initialize a free lock. */
 static inline void ucs_lock_init(ucs_lock_t *lock)
 {
     atomic_init(&lock->owner, NULL);
@@ -61,8 +61,8 @@ static inline int ucs_lock_is_mine(ucs_lock_t *lock)
     return ucs_load_relaxed(&lock->owner) == ucs_lock_self();
 }
 
-/** Take the lock, which the calling thread does not hold: wait for it, spinning
- *  and letting other threads run in turn. */
+/** Take the lock; the calling thread does not hold it. Spins and lets other
+ *  threads run in turn. */
 static inline void ucs_lock(ucs_lock_t *lock)
 {
     unsigned spins       = 0;
@@ -94,7 +94,7 @@ static inline int ucs_lock_try(ucs_lock_t *lock)
     return 0;
 }
 
-/** Give the lock back; the calling thread holds it. */
+/** Release the lock; the calling thread holds it. */
 static inline void ucs_unlock(ucs_lock_t *lock)
 {
     /* release [L-OWNER]: pairs with the acquires in ucs_lock() and

@@ -34,17 +34,15 @@ void ucs_helper_log_set_level(ucs_log_level_t level);
 
 
 /**
- * Make it possible to hush; to be called before the first use of
- * @ref ucs_helper_log_hush, any number of times.
+ * Call before the first use of @ref ucs_helper_log_hush, any number of times.
  */
 void ucs_helper_log_init(void);
 
 
 /**
- * Hold back, or let through again, all of UCX's messages from the calling
- * thread. The verbs domain of UCX 1.13 reports a failed registration as an
- * error even to a caller that asks it not to (UCT_MD_MEM_FLAG_HIDE_ERRORS); the
- * failure of a registration that nobody asked for is none.
+ * Suppress, or allow again, all of UCX's messages from the calling thread. The
+ * verbs domain of UCX 1.13 logs a failed registration as an error in spite of
+ * UCT_MD_MEM_FLAG_HIDE_ERRORS; for a registration ahead of its use it is none.
  */
 void ucs_helper_log_hush(int hush);
 

@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer than any option of ours */
+/* Longer than any of our options */
 #define UCS_NEAREST_WORD_MAX 48
 
-/* More slips than this make another word */
+/* More edits make another word */
 #define UCS_NEAREST_SLIPS 2
 
-/* Of a word a third may be wrong, or short ones would all be near each other */
+/* At most a third of a word may be wrong, or all short ones would be near each
+ * other */
 #define UCS_NEAREST_PART 3
 
 

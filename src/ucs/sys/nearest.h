@@ -9,8 +9,8 @@
 /**
  * @file nearest.h
  *
- * The word that a mistyped one was meant to be, for options, their values and
- * the commands of the tool. Pure; needs libc alone.
+ * The nearest word to a mistyped one, for options, their values and the tool's
+ * commands. Pure; needs libc alone.
  */
 
 #ifdef __cplusplus
@@ -29,15 +29,14 @@ typedef struct ucs_nearest {
 } ucs_nearest_t;
 
 
-/** Begin a search for what @a length bytes of @a text were meant to be. */
+/** Begin a search for the word nearest to @a length bytes of @a text. */
 void ucs_nearest_begin(ucs_nearest_t *nearest, const char *text, size_t length);
 
 
 /**
- * Try @a word, which must outlive the search. Near is what one or two slips
- * (a letter too many, missing, wrong, or two of them swapped; case does not
- * count) make of it, but no more than a third of it. The first one of equals
- * wins.
+ * Try @a word, which must outlive the search. It is near if one or two edits (a
+ * letter too many, missing, wrong, or two swapped; case does not count), at
+ * most a third of it, make the text. The first of equals wins.
  */
 void ucs_nearest_try(ucs_nearest_t *nearest, const char *word);
 

@@ -36,8 +36,8 @@ int ucs_own_fd_open(ucs_own_fd_t *own, const char *path)
     return fd;
 }
 
-/* pread() takes nothing from a file that is not ours: it moves no position, and
- * of what has none it reads nothing and waits for nothing. */
+/* pread() does no harm to a file of the program's: it does not move the
+ * position, and it fails at once on files without one. */
 ssize_t ucs_own_fd_read_text(const char *path, char *text, size_t max)
 {
     ucs_own_fd_t own = UCS_OWN_FD_INIT;

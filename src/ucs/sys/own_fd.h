@@ -12,13 +12,12 @@
 /**
  * @file own_fd.h
  *
- * A descriptor of ours that is kept in the program's table of descriptors. The
- * program may close it, with all descriptors that it does not know, or put a file
- * of its own in its place. So its file is compared before each use: with
- * the number and the device that it had.
+ * A descriptor of ours in the program's table. The program may close it, with
+ * all descriptors that it does not know, or put a file of its own in its place.
+ * So the file's number and device are compared before each use.
  *
- * Nothing here allocates, logs or takes a lock. Thread-safe, but for what is
- * said at @ref ucs_own_fd_set.
+ * Nothing here allocates, logs or takes a lock. Thread-safe, except @ref
+ * ucs_own_fd_set.
  */
 
 BEGIN_C_DECLS
@@ -38,7 +37,7 @@ typedef struct ucs_own_fd {
  * Keep @a fd, which is closed by exec(). One thread at a time, and not while
  * another one is kept.
  *
- * @return Zero if its file cannot be told; the caller has the descriptor then.
+ * @return Zero if fstat() fails; the caller keeps the descriptor then.
  */
 int ucs_own_fd_set(ucs_own_fd_t *own, int fd);
 
@@ -52,10 +51,10 @@ int ucs_own_fd_open(ucs_own_fd_t *own, const char *path);
 
 
 /**
- * Read a short file, as /proc and /sys have them. Whatever the program does with
- * the descriptor meanwhile, nothing is taken from a file of its own.
+ * Read a short file of /proc or /sys. Reads nothing from a file of the
+ * program's, whatever the program does with the descriptor meanwhile.
  *
- * @param [out] text  What fits, with a terminating zero.
+ * @param [out] text  As much as fits, with a terminating zero.
  * @param [in]  max   Bytes of @a text, above 0.
  *
  * @return Bytes before the zero, or -1 with errno.
@@ -64,13 +63,13 @@ ssize_t ucs_own_fd_read_text(const char *path, char *text, size_t max);
 
 
 /** @return The descriptor, or -1 if there is none or the program has closed or
- *          replaced it. It may do so again between this and what follows, so
- *          what is asked of it must mean nothing to another file. */
+ *          replaced it. It may still do so afterwards, so use only requests
+ *          that another file refuses. */
 int ucs_own_fd_get(ucs_own_fd_t *own);
 
 
-/** @return The descriptor's number, -1 if there is none. Whose it is by now is
- *          not looked at: for a message, or to save the look. */
+/** @return The descriptor's number, or -1. Without the comparison: for a
+ *          message, or to save time. */
 int ucs_own_fd_number(ucs_own_fd_t *own);
 
 
@@ -78,8 +77,8 @@ int ucs_own_fd_number(ucs_own_fd_t *own);
 void ucs_own_fd_close(ucs_own_fd_t *own);
 
 
-/** There is none from now on: in a child, which may share its table of
- *  descriptors with its parent, so that none may be closed. */
+/** Forget it without closing: in a child, which may share its table of
+ *  descriptors with its parent. */
 void ucs_own_fd_forget(ucs_own_fd_t *own);
 
 END_C_DECLS

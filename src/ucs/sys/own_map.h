@@ -15,10 +15,9 @@
 /**
  * @file own_map.h
  *
- * Pages of our own that are not locked, whatever mlockall() has said of new
- * mappings, and count nothing towards RLIMIT_MEMLOCK. For any thread. By system
- * calls: nothing of ours is registered, and the functions in front of them tell
- * the caches.
+ * Pages of our own that are never locked, in spite of mlockall(), and do not
+ * count towards RLIMIT_MEMLOCK. Any thread. By system calls: the library's
+ * functions would tell the caches, and nothing of ours is registered.
  */
 
 BEGIN_C_DECLS
@@ -26,7 +25,7 @@ BEGIN_C_DECLS
 #define UCS_OWN_MAYMOVE 1 /* MREMAP_MAYMOVE, which not each C library shows */
 
 
-/** @return Whole pages, or 0 if there are not so many. */
+/** @return Bytes rounded up to whole pages, or 0 on overflow. */
 static inline size_t ucs_own_round(size_t length)
 {
     size_t page = sysconf(_SC_PAGESIZE);
@@ -56,7 +55,7 @@ static inline void *ucs_own_map(size_t length)
     if (address == MAP_FAILED) {
         return NULL;
     }
-    /* What grows out of a page that is not locked is not locked */
+    /* A mapping that grows out of an unlocked page is not locked */
     (void)syscall(SYS_munlock, address, page);
     if (length == page) {
         return address;

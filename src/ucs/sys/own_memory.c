@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A sanitizer sees what becomes of its own allocator's blocks alone */
+/* A sanitizer only watches blocks of its own allocator */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #  define UCS_OWN_IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -30,16 +30,15 @@
 #  define UCS_OWN_IS_SANITIZED 0
 #endif
 
-/* Blocks of 128 bytes to 4 KB are cut from pieces of so many bytes; what is
- * larger has pages of its own */
+/* Blocks of 128 bytes to 4 KB are cut from pieces of so many bytes; larger ones
+ * have pages of their own */
 #define UCS_OWN_BLOCK_SHIFT 7
 #define UCS_OWN_CLASSES     6
 #define UCS_OWN_PIECE       (64ul << 10)
 
-/* In front of each block; the next one of a list of free blocks stands behind
- * it */
+/* In front of each block; a free block's link to the next follows it */
 typedef struct ucs_own_head {
-    size_t   length; /* of pages of its own, with this; 0: a block of a class */
+    size_t   length; /* of its pages, with this header; 0: a block of a class */
     unsigned index;  /* of that class */
 } ucs_own_head_t;
 
@@ -55,8 +54,8 @@ extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 
 
-/* What mlockall(MCL_FUTURE) has locked of the tables that a library is mapped
- * with */
+/* Unlocks the tables that a library is mapped with, after
+ * mlockall(MCL_FUTURE) */
 __attribute__((constructor)) static void ucs_own_unlock_tables(void)
 {
     uintptr_t mask  = sysconf(_SC_PAGESIZE) - 1;
@@ -86,8 +85,8 @@ void ucs_own_free(void *memory)
 
 #else
 
-/* In a page that the kernel wipes in a child, which finds the locks free and the
- * lists empty, whatever its parent's threads were about */
+/* In a page that the kernel wipes in a child, so that locks are free there and
+ * lists empty */
 static _Atomic(ucs_own_class_t*) ucs_own_page;
 
 

@@ -12,9 +12,9 @@
 /**
  * @file own_memory.h
  *
- * Memory that is not of the program's heap:
- *  - a thread of ours that allocates by malloc() has the C library make an arena
- *    for it, 64 to 128 MB of address space, which `ulimit -v` limits;
+ * Memory outside the program's heap:
+ *  - a thread of ours that allocates by malloc() has the C library make an
+ *    arena for it, 64 to 128 MB of address space, which `ulimit -v` limits;
  *  - mlockall(MCL_FUTURE) locks what is mapped later; this is not locked, and
  *    counts nothing towards RLIMIT_MEMLOCK;
  *  - nothing here lies on a page of a buffer that the program registers.

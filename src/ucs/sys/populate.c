@@ -21,16 +21,16 @@
 #  define MADV_POPULATE_WRITE 23
 #endif
 
-/* Hands make system calls alone */
+/* The threads only make system calls */
 #define UCS_POPULATE_STACK_SIZE (32ul << 10)
 
-/* What all hands share */
+/* Shared by the threads */
 typedef struct ucs_populate_work {
     uintptr_t         start; /* whole pages */
     uintptr_t         end;
     size_t            page;
     const cpu_set_t   *cpus;
-    _Atomic(uint64_t) next;   /* offset of the first chunk that nobody has */
+    _Atomic(uint64_t) next;   /* offset of the first free chunk */
     _Atomic(uint64_t) bytes;  /* populated */
     _Atomic(int)      failed; /* no further chunk is taken */
 } ucs_populate_work_t;
@@ -43,8 +43,7 @@ static int ucs_populate_is_resident(uintptr_t page_address, size_t page)
     return (syscall(SYS_mincore, page_address, page, &vec) == 0) && (vec & 1);
 }
 
-/* Memory that was touched before is left to the registration, which walks it
- * anyway */
+/* Memory that was touched before is left to the registration */
 static int ucs_populate_is_done(const ucs_populate_work_t *work,
                                 uintptr_t start, uintptr_t end)
 {
@@ -55,8 +54,7 @@ static int ucs_populate_is_done(const ucs_populate_work_t *work,
            ucs_populate_is_resident(end - work->page, work->page);
 }
 
-/* The system call itself: nobody who listens to the function is to hear of
- * it */
+/* By system call: hooks of the function must not see it */
 static int ucs_populate_chunk(uintptr_t start, uintptr_t end)
 {
     int ret;
@@ -103,8 +101,7 @@ static void *ucs_populate_main(void *arg)
     return NULL;
 }
 
-/* A thread that the system refuses is done without. @return Threads that were
- * started. */
+/* Goes on without threads that the system refuses. @return Threads started. */
 static unsigned ucs_populate_start(ucs_populate_work_t *work,
                                    ucs_spawned_t *threads, unsigned count)
 {

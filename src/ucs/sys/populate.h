@@ -12,10 +12,10 @@
 /**
  * @file populate.h
  *
- * Bring the pages of a range into memory by several threads at once. Zeroing
- * and mapping new pages is most of what registering a large new range takes,
- * and one thread does it for all. Nothing here fails: what is not populated the
- * registration populates, as it would without.
+ * Several threads bring the pages of a range into memory. Zeroing and mapping
+ * new pages takes most of the time of a large new registration, which one
+ * thread does otherwise. Nothing here fails: the registration populates the
+ * rest.
  */
 
 BEGIN_C_DECLS
@@ -30,12 +30,11 @@ BEGIN_C_DECLS
  *  used. */
 #define UCS_POPULATE_HANDS_MAX 16u
 
-/** What came of it. */
+/** The result. */
 typedef struct ucs_populated {
-    size_t   bytes; /**< of chunks that were populated: were not in memory, as
-                         far as some of their pages tell, and the kernel did
-                         it */
-    unsigned hands; /**< threads that were at it, the caller included */
+    size_t   bytes; /**< of populated chunks: not in memory before, by some of
+                         their pages */
+    unsigned hands; /**< threads that worked, the caller included */
 } ucs_populated_t;
 
 

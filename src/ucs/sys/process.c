@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Stands in for the page before there is one, and where none can be wiped */
+/* Used before there is a page, and where the kernel cannot wipe one */
 static _Atomic(uint32_t) ucs_process_plain = 1;
 static pthread_once_t ucs_process_once     = PTHREAD_ONCE_INIT;
 static void (*ucs_process_adopt)(void);
 
-/* Numbers given so far, here and in the forefathers */
+/* Numbers given so far, here and in the process's ancestors */
 static uint32_t ucs_process_last = 1;
 
 _Atomic(uint32_t) *ucs_process_word = &ucs_process_plain;
@@ -60,8 +60,8 @@ uint32_t ucs_process_id(void)
             ucs_cas_acq_rel(ucs_process_word, &id, UCS_PROCESS_ADOPTING)) {
             ucs_process_adopt();
             id = ++ucs_process_last;
-            /* release [P-ADOPT]: a thread that reads the number finds the
-             * house in order; pairs with the acquires above */
+            /* release [P-ADOPT]: a thread that reads the number sees the result
+             * of adopt; pairs with the acquires above */
             ucs_store_release(ucs_process_word, id);
         }
         if ((id != UCS_PROCESS_UNKNOWN) && (id != UCS_PROCESS_ADOPTING)) {

@@ -12,14 +12,14 @@
 /**
  * @file process.h
  *
- * Whose memory is this? A child that was made by the system call itself
- * (syscall(SYS_fork), clone(SIGCHLD)) has run no fork handler, and finds locks
- * held by threads that it does not have. So a number stands in a page that the
- * kernel wipes in every child: one load tells, at any time and without a
- * system call, whether this is still the process that the number was given to.
+ * Numbers of processes, to notice a fork. A child that was made by a raw system
+ * call (syscall(SYS_fork), clone(SIGCHLD)) has run no fork handler, and finds
+ * locks held by threads that it does not have. So a page that the kernel wipes
+ * in every child holds a number: one load shows whether this is still the same
+ * process.
  *
- * A vfork() child, or any other that shares its parent's memory, is its parent
- * as far as memory goes, and finds the parent's number.
+ * A vfork() child, or any other that shares its parent's memory, has the
+ * parent's number.
  */
 
 BEGIN_C_DECLS
@@ -34,11 +34,10 @@ extern __attribute__((visibility("hidden"))) _Atomic(uint32_t)
 /**
  * Number this process. Idempotent.
  *
- * @param [in] adopt  Called once in each child that asks for its number, by
- *                    the first thread that does, before anybody gets it.
- *                    Must not trust any lock. May be called again later in the
- *                    same process only through
- *                    @ref ucs_process_forked.
+ * @param [in] adopt  Called once in each child, by the first thread that asks
+ *                    for the number, before any thread gets it. Must not take a
+ *                    lock. Called again in the same process only through @ref
+ *                    ucs_process_forked.
  */
 void ucs_process_init(void (*adopt)(void));
 
@@ -47,8 +46,8 @@ void ucs_process_init(void (*adopt)(void));
 uint32_t ucs_process_id(void);
 
 
-/** In the child of a fork whose handlers run: renew the number now, whether or
- *  not the kernel can wipe pages (it can from Linux 4.14). */
+/** In a fork handler of the child: renew the number, also where the kernel
+ *  cannot wipe pages (before Linux 4.14). */
 void ucs_process_forked(void);
 
 
@@ -59,8 +58,8 @@ static inline int ucs_process_is(uint32_t id)
 }
 
 
-/** @return Zero in a child that has not asked for its number: nothing that
- *          lies in memory is its own. */
+/** @return Zero in a child that has not asked for its number yet: all data in
+ *          memory is still its parent's. */
 static inline int ucs_process_is_known(void)
 {
     uint32_t id = ucs_load_relaxed(ucs_process_word);

@@ -17,18 +17,18 @@
 
 #define UCS_SCOUT_NAME "ucx-scout"
 
-/* It calls nothing but the kernel */
+/* The thread only makes system calls */
 #define UCS_SCOUT_STACK_SIZE (64ul << 10)
 
-/* Where the kernel cannot wait for two words (before 5.16) the bell is looked
- * at this often */
+/* Before Linux 5.16, which can wait for two words, the bell is read this
+ * often */
 #define UCS_SCOUT_BELL_NS UINT64_C(5000000)
 
-/* What a wake-up and who sleeps tell each other, in one word */
+/* State shared by the sleeping helper and those that wake it, in one word */
 enum {
-    UCS_SCOUT_AWAKE,    /* is about to look whether a turn is due */
-    UCS_SCOUT_NOTIFIED, /* it is */
-    UCS_SCOUT_STIRRED,  /* must look again when it is */
+    UCS_SCOUT_AWAKE,    /* about to look whether a turn is due */
+    UCS_SCOUT_NOTIFIED, /* woken: a turn is due */
+    UCS_SCOUT_STIRRED,  /* must read the time of the next turn again */
     UCS_SCOUT_ASLEEP    /* waits on the word */
 };
 
@@ -36,7 +36,7 @@ enum {
 enum {
     UCS_SCOUT_LOOKS,  /* the scout's */
     UCS_SCOUT_GIVES,  /* the helper's */
-    UCS_SCOUT_STOPPED /* nobody's any more */
+    UCS_SCOUT_STOPPED /* no turns any more */
 };
 
 struct ucs_scout {
@@ -44,17 +44,17 @@ struct ucs_scout {
     _Atomic(uint32_t) turn;
     _Atomic(uint64_t) at;       /* ns, when the next one is due */
     _Atomic(uint64_t) switches;
-    _Atomic(int)      is_rung;  /* a turn is given for somebody woke it */
+    _Atomic(int)      is_rung;  /* the turn is given because of a wake-up */
     int               is_idle;  /* there is a thread */
-    int               has_turn; /* the helper; its own */
+    int               has_turn; /* the helper has it; used by it only */
     int               no_waitv;
     uint64_t          cpu_ns;   /* at its stop */
     ucs_spawned_t     spawned;  /* has a stack while it is not joined */
     ucs_scout_h       next;     /* of those that were destroyed */
 };
 
-/* Destroyed, and their threads not joined. Without a lock, for a process may fork
- * at any time: it is taken as a whole, and what remains is put back. */
+/* Destroyed scouts whose threads are not joined. Without a lock, for a process
+ * may fork at any time: the whole list is taken, and the rest put back. */
 static _Atomic(ucs_scout_h) ucs_scout_left_over;
 
 static void ucs_scout_leave_over(ucs_scout_h scout)
@@ -149,8 +149,7 @@ static void ucs_scout_wait(ucs_scout_h scout, _Atomic(uint32_t) *word,
     ucs_futex_wait(word, value, left, UCS_FUTEX_PRIVATE);
 }
 
-/* Until the time has come, somebody wakes it or the bell rings. @return Nonzero
- * if it was woken. */
+/* Wait for the time, a wake-up or the bell. @return Nonzero if it was woken. */
 static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
                           uint32_t seen)
 {
@@ -158,8 +157,8 @@ static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
     uint64_t at    = ucs_load_relaxed(&scout->at);
     uint64_t now   = ucs_clock_now();
 
-    /* acq_rel [R-WAKE]: it fails if a wake-up came since the last look, whose queue
-     * entry the step before may have missed, or a sooner time */
+    /* acq_rel [R-WAKE]: it fails if a wake-up came since the last look, whose
+     * queue entry the step before may have missed, or a sooner time */
     if ((at > now) &&
         ucs_cas_acq_rel(&scout->word, &awake, UCS_SCOUT_ASLEEP)) {
         ucs_scout_wait(scout, &scout->word, UCS_SCOUT_ASLEEP, bell, seen,
@@ -175,7 +174,7 @@ static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
  * The thread
  */
 
-/* That it runs says that a core is idle */
+/* This thread runs only if a core is idle */
 static void ucs_scout_give(ucs_scout_h scout, int is_rung)
 {
     uint32_t turn = UCS_SCOUT_LOOKS;
@@ -202,10 +201,10 @@ static void *ucs_scout_main(void *arg)
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_SCOUT_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
-    /* Where that is refused turns come as without */
+    /* If refused, turns come as without a scout */
     (void)pthread_setschedparam(pthread_self(), SCHED_IDLE, &param);
 
-    /* relaxed: nothing comes after it but the end */
+    /* relaxed: only the end follows */
     while (ucs_load_relaxed(&scout->turn) != UCS_SCOUT_STOPPED) {
         is_rung = ucs_scout_look(scout, NULL, 0);
         if (is_rung || (ucs_clock_now() >= ucs_load_relaxed(&scout->at))) {
@@ -299,7 +298,7 @@ void ucs_scout_done(ucs_scout_h scout, uint64_t at)
     uint32_t turn = UCS_SCOUT_GIVES;
 
     if (scout->is_idle && !scout->has_turn) {
-        /* The thread sleeps until the time before; a turn that it gave during
+        /* The thread sleeps until the former time; a turn that it gave during
          * this one is still to come */
         ucs_scout_advance(scout, at);
     }
@@ -313,7 +312,7 @@ void ucs_scout_done(ucs_scout_h scout, uint64_t at)
 
 int ucs_scout_is_given(ucs_scout_h scout)
 {
-    /* relaxed: nothing is read by it */
+    /* relaxed: no data depends on it */
     return ucs_load_relaxed(&scout->turn) == UCS_SCOUT_GIVES;
 }
 

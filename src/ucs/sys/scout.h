@@ -14,28 +14,26 @@
 /**
  * @file scout.h
  *
- * When a helper's turn comes: somebody has woken it, or its time has come, and,
- * if it is to take only processor time that nobody wants, a core has nothing else
- * to do.
+ * When a helper's turn comes: it is woken or its time has come, and, if it
+ * takes only idle processor time, a core is idle.
  *
- * The last is found out by a thread of its own, the scout, which is of the
- * scheduling class SCHED_IDLE: that it runs at all says that its core is idle.
- * Then it wakes the helper, which the kernel puts on that core or another idle
- * one, and waits until the helper's step is over. The helper itself keeps its
- * normal priority. In that class it could lose its core in the middle of a step,
- * with a lock or a half-made registration that a rank waits for, and would not
- * come back before all others sleep: an ordinary user cannot leave the class, nor
- * can who waits lend its priority. So a helper that finds no idle core has
- * nothing under way, and nobody waits for it.
+ * A thread, the scout, finds out the latter. It is of the scheduling class
+ * SCHED_IDLE, so it runs only if its core is idle. Then it wakes the helper,
+ * which the kernel puts on that core or another idle one, and waits until the
+ * helper's step is over. The helper keeps its normal priority. In class
+ * SCHED_IDLE it could lose its core in the middle of a step, holding a lock or
+ * a registration that a rank waits for, until all others sleep: an ordinary
+ * user cannot leave the class, and a waiting thread cannot lend its priority.
+ * This way a helper without an idle core has nothing under way.
  *
  * docs/node.md has what was measured of both ways.
  */
 
 BEGIN_C_DECLS
 
-/** So long after its time the turn comes although no core is idle, ns: a step a
- *  second takes a rank some ten microseconds, and bounds how late the helper
- *  learns and looks after memory events. */
+/** Nanoseconds after its time at which a turn comes although no core is idle. A
+ *  step a second takes a rank some ten microseconds, and bounds how late the
+ *  helper learns and serves memory events. */
 #define UCS_SCOUT_OVERDUE_NS UINT64_C(1000000000)
 
 typedef struct ucs_scout *ucs_scout_h;
@@ -49,13 +47,13 @@ typedef struct ucs_scout *ucs_scout_h;
 ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p);
 
 
-/** Release it. Its thread is not waited for: it may not be let run for long. It
- *  touches nothing but what is its own, and ends when it is; what it had is released
- *  when the next scout is created or destroyed. Stopped before, if it was started. */
+/** Release it; stopped before, if it was started. Does not wait for its thread,
+ *  which may not run for long: that touches only its own memory, which is
+ *  released when the next scout is created or destroyed. */
 void ucs_scout_destroy(ucs_scout_h scout);
 
 
-/** Start its thread, if it has one. Where the system refuses it, turns come
+/** Start its thread, if it has one. If the system refuses it, turns come
  *  whether a core is idle or not. */
 void ucs_scout_start(ucs_scout_h scout);
 
@@ -67,10 +65,10 @@ void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus);
 /**
  * The helper waits for its turn.
  *
- * @param [in] bell  Ends the wait as well, when it is not @a seen any more;
- *                   whatever the turn depends on. NULL: there is none.
+ * @param [in] bell  Also ends the wait when it is not @a seen any more. NULL:
+ *                   none.
  *
- * @return Nonzero if somebody has woken it since its last turn.
+ * @return Nonzero if it was woken since its last turn.
  */
 int ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen);
 
@@ -80,31 +78,32 @@ int ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen);
 void ucs_scout_done(ucs_scout_h scout, uint64_t at);
 
 
-/** Have a turn come soon. What the caller did before is seen by the helper in
- *  that turn. Wait-free, does not allocate; a system call only if nobody has
- *  called yet and the helper is not awake. Any thread. */
+/** Make a turn come soon, which sees what the caller did before. Wait-free,
+ *  does not allocate; a system call only if it is the first call and the helper
+ *  is not awake. Any thread. */
 void ucs_scout_wake(ucs_scout_h scout);
 
 
-/** Somebody else takes the helper's step now: wake-ups so far are served. With a
- *  turn excluded. */
+/** Another thread takes the helper's step now, which serves the wake-ups so
+ *  far. With a turn excluded. */
 void ucs_scout_serve(ucs_scout_h scout);
 
 
-/** Have a turn come at @a at, ns, if the next one comes later. With a turn
+/** Make a turn come at @a at, ns, if the next one is later. With a turn
  *  excluded. */
 void ucs_scout_advance(ucs_scout_h scout, uint64_t at);
 
 
-/** @return Nonzero if it is the helper's turn: it may have begun it or not. */
+/** @return Nonzero if it is the helper's turn, begun or not. */
 int ucs_scout_is_given(ucs_scout_h scout);
 
 
-/** No turn is waited for any more, and one that is, ends. */
+/** End all waits for turns, now and later. */
 void ucs_scout_stop(ucs_scout_h scout);
 
 
-/** @return Nanoseconds of processor time of its thread, if it has one, until it was stopped. */
+/** @return Nanoseconds of processor time of its thread, if any, until its
+ *  stop. */
 uint64_t ucs_scout_cpu_ns(ucs_scout_h scout);
 
 

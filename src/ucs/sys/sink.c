@@ -16,8 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A reader that is alive takes a text at once; the job does not wait longer for
- * one that is stopped */
+/* A live reader takes a text at once; the job does not wait longer for a
+ * stopped one */
 #define UCS_SINK_PATIENCE_MS 1000
 
 /* Numbers of /dev/null, the same on every Linux */
@@ -77,12 +77,12 @@ ucs_sink_t ucs_sink_look(const char *path, const char **why)
         *why = "it is a link to nothing";
         return UCS_SINK_REFUSED;
     }
-    return UCS_SINK_FILE; /* to make it tells what is wrong, if it is */
+    return UCS_SINK_FILE; /* creating it will report an error */
 }
 
-/* What was looked at may be something else by now, so what was opened counts.
- * O_NONBLOCK: to open a pipe does not wait. O_TRUNC means something to files
- * alone. A link that has come since is followed only to what is there. */
+/* The path may have changed since the check, so the opened file is checked.
+ * O_NONBLOCK: opening a pipe does not wait. O_TRUNC affects files only. A new
+ * link is followed only to an existing file. */
 int ucs_sink_open(const char *path, mode_t mode, const char **why)
 {
     const int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_TRUNC;
@@ -115,8 +115,8 @@ err:
     return -1;
 }
 
-/* The flags of a stream are those of all that share it, so it cannot be made
- * non-blocking; but where there is room, a piece of PIPE_BUF has it */
+/* A stream's flags are shared, so it cannot be made non-blocking. Where poll()
+ * reports room, there is room for PIPE_BUF bytes. */
 static int ucs_sink_write_pieces(int fd, const char *text, size_t length)
 {
     struct pollfd poller = {.fd = fd, .events = POLLOUT};

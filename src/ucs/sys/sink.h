@@ -10,17 +10,17 @@
 /**
  * @file sink.h
  *
- * What may stand at a path that the helper writes to. The job must neither wait
- * for it nor end by it, so the helper opens regular files only: to open a pipe
- * or a device waits, acts, or ends the reader of a pipe when it is closed
- * again. The process's own stdout and stderr are open already. Thread safe.
+ * Checks paths that the helper writes to. The job must neither wait for them
+ * nor end because of them, so the helper opens regular files only: opening a
+ * pipe or a device may wait or act, and closing a pipe may end its reader. The
+ * process's stdout and stderr are open already. Thread-safe.
  */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** What the helper takes at a path, for lines that say what is allowed. */
+/** What a path may be, for messages. */
 #define UCS_SINK_ALLOWED "a regular file in a folder that can be written"
 
 typedef enum ucs_sink {
@@ -32,9 +32,8 @@ typedef enum ucs_sink {
 
 /**
  * Does @a path name the process's own stdout or stderr (/dev/stderr, /dev/fd/2
- * and the like)? It must not be opened by that name: this would be a second
- * offset in the same file, and a file that is put in its place replaces what
- * the job writes.
+ * and the like)? It must not be opened by that name: the same file would have a
+ * second offset, and a new file would replace the job's output.
  *
  * @return Its descriptor, or 0.
  */
@@ -42,7 +41,7 @@ int ucs_sink_stream(const char *path);
 
 
 /**
- * What is at @a path. Opens nothing.
+ * The kind of @a path. Opens nothing.
  *
  * @param [out] why  "it is a pipe" or the like, set if refused.
  */
@@ -50,9 +49,8 @@ ucs_sink_t ucs_sink_look(const char *path, const char **why);
 
 
 /**
- * Open a regular file that is written in place: made if it is not there, else
- * emptied; or /dev/null. Does not wait, follows no link to nothing, and touches
- * nothing else that is or gets there.
+ * Open a regular file, created or emptied, or /dev/null. Does not wait, does
+ * not follow a dangling link, and touches nothing else at that path.
  *
  * @param [in]  mode  Rights of a new file, before the umask.
  * @param [out] why   Set on failure; static, or of strerror().
@@ -63,9 +61,9 @@ int ucs_sink_open(const char *path, mode_t mode, const char **why);
 
 
 /**
- * Write to a stream of the process. Gives up after a second in which its reader
- * took nothing, and raises no SIGPIPE if there is none. Up to PIPE_BUF bytes
- * are one write, so that the ranks' texts do not mix.
+ * Write to a stream of the process. Gives up after a second without progress,
+ * and raises no SIGPIPE without a reader. Up to PIPE_BUF bytes are one write,
+ * so that the ranks' texts do not mix.
  *
  * @return Nonzero if all was written.
  */

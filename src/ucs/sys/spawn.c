@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* One beginning or end, and one thread: see ucs_spawn_ours() */
+/* Units of a value of ucs_spawn_ours(): a begin or end, and a thread */
 #define UCS_SPAWN_CHANGE (UINT64_C(1) << 32)
 #define UCS_SPAWN_THREAD UINT64_C(1)
 
@@ -26,10 +26,10 @@
 static _Atomic(uint64_t) ucs_spawn_state;
 
 
-/* Inaccessible bytes below a stack of ours. More than a stack of the program's has by
- * default: memory right above such a guard may be a part of a stack, and is not kept
- * registered (watch/range.c). What the program maps next is often placed right above
- * ours. */
+/* Inaccessible bytes below our stacks, more than the default guard of the
+ * program's: memory right above such a guard may be a stack, and is not kept
+ * registered (watch/range.c). The program's next mapping is often placed right
+ * above ours. */
 #define UCS_SPAWN_GUARD (320ul << 10)
 
 static int ucs_spawn_map(ucs_spawned_t *thread, pthread_attr_t *attr,
@@ -47,8 +47,8 @@ static int ucs_spawn_map(ucs_spawned_t *thread, pthread_attr_t *attr,
                                  length);
 }
 
-/* The C library takes a program's thread-local variables off the stack, and
- * refuses one that does not hold them; it does not say how large they are */
+/* The C library puts a program's thread-local variables on the stack, and
+ * refuses one that is too small for them; their size is not known */
 static int ucs_spawn_create(ucs_spawned_t *thread, pthread_attr_t *attr,
                             size_t stack_size, void *(*main_func)(void *arg),
                             void *arg)
@@ -119,7 +119,7 @@ int ucs_spawn_try_join(ucs_spawned_t *thread)
 
 void ucs_spawn_enter(void)
 {
-    /* First a child of whatever kind must have forgotten its parent's */
+    /* First, a child forgets its parent's threads */
     ucs_process_id();
     /* release [S-OURS]: pairs with the acquire in ucs_spawn_ours(); the kernel
      * counts this thread already */

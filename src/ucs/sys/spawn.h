@@ -13,8 +13,8 @@
 /**
  * @file spawn.h
  *
- * How a thread of ours begins: the application does not know of it, so no
- * signal of the application's may ever run a handler on it.
+ * Starts our threads. The application does not know them, so its signal
+ * handlers must never run on them.
  */
 
 BEGIN_C_DECLS
@@ -28,14 +28,14 @@ typedef struct ucs_spawned {
 
 
 /**
- * Start a thread in which all signals are blocked from its first instruction
- * on. Its stack is own memory (own_memory.h), and it must not call malloc() or
- * free(), nor what does: the C library would make an arena for it.
+ * Start a thread with all signals blocked from its first instruction. Its stack
+ * is own memory (own_memory.h). It must not call malloc() or free(), also not
+ * indirectly: the C library would make an arena for it.
  *
  * @param [out] thread      Valid only on success; to be joined by the caller.
  * @param [in]  stack_size  Bytes; 0: the C library's default, for a thread that
- *                          runs the program's own code. More is taken where the
- *                          program's thread-local variables need it.
+ *                          runs the program's code. Enlarged if the program's
+ *                          thread-local variables need it.
  *
  * @return 0, or what pthread_create() returned, or ENOMEM. Does not log.
  */
@@ -47,15 +47,15 @@ int ucs_spawn(ucs_spawned_t *thread, size_t stack_size,
 void *ucs_spawn_join(ucs_spawned_t *thread);
 
 
-/** The same for one that may not be let run for long, without waiting.
+/** The same without waiting.
  *
  *  @return Nonzero if it has ended, and is joined. */
 int ucs_spawn_try_join(ucs_spawned_t *thread);
 
 
-/** The calling thread is one of ours, and stays until the process would be
- *  better off without it: its first and last call, each once. Neither allocates
- *  nor blocks. One that does not call them is taken for the application's. */
+/** First and last call of a thread of ours that lives long, once each. Neither
+ *  allocates nor blocks. A thread that does not call them counts as the
+ *  application's. */
 void ucs_spawn_enter(void);
 void ucs_spawn_leave(void);
 
@@ -72,7 +72,7 @@ static inline uint32_t ucs_spawn_number(uint64_t ours)
 }
 
 
-/** In a forked child: none of them is here. */
+/** In a forked child: there are no threads of ours. */
 void ucs_spawn_forget(void);
 
 END_C_DECLS

@@ -13,19 +13,18 @@
 BEGIN_C_DECLS
 
 /**
- * The stack position of a frame, which names the path of calls that led to it:
- * the frames on a path have their sizes. It takes the place of the hash of
- * return addresses in Li et al., CF'11, section 3.1, for it costs a subtraction
- * and not a walk, and reads no memory. Two calls in one function share it; the
- * buffer tells most of those apart.
+ * The stack position of a frame, which names its call path: the frames on a
+ * path have their sizes. It replaces the hash of return addresses of Li et al.,
+ * CF'11, section 3.1: it costs a subtraction instead of a walk, and reads no
+ * memory. Two calls in one function share it; most of them use different
+ * buffers.
  *
- * It counts from the thread's control block, which the C library puts at the end
- * of the stack of each thread that it creates: so the same path has one name in
- * all of them.
+ * It counts from the thread's control block, which the C library puts at the
+ * end of each thread's stack, so a path has the same name in all threads.
  *
  * @param [in] frame  From __builtin_frame_address(0).
  *
- * @return The name, which means something in this process alone.
+ * @return The name, valid in this process only.
  */
 static UCS_F_ALWAYS_INLINE uintptr_t ucs_stack_position(const void *frame)
 {

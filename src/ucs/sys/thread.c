@@ -34,14 +34,14 @@ struct ucs_thread {
     _Atomic(int)      stop;
     ucs_step_func_t   step;
     void              *arg;
-    /* Protects a step; taken by the thread with nothing held, and by fork
-     * before the cache's own locks */
+    /* Protects a step. Taken by the thread with no lock held, and by fork
+     * before the cache's locks */
     pthread_mutex_t   step_lock;
     /* Under that lock */
     uint64_t          next;       /* ns: until then no step is due */
     uint32_t          bell_seen;
-    /* Protects what follows; nothing else is taken while it is held but
-     * what pthread_create() takes */
+    /* Protects the following; under it only the locks of pthread_create() are
+     * taken */
     pthread_mutex_t   life_lock;
     ucs_thread_life_t life;
     ucs_spawned_t     spawned;
@@ -70,8 +70,8 @@ uint64_t ucs_thread_spent(void)
     return ns;
 }
 
-/* Under the step's lock: a step, if one is due. @return When the next one is,
- * ns. */
+/* Under the step's lock: take a step if one is due. @return The time of the
+ * next one, ns. */
 static uint64_t
 ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
 {

@@ -13,11 +13,10 @@
 /**
  * @file thread.h
  *
- * The helper thread: runs a step function whenever its time has come or
- * somebody has woken it, and sleeps on a futex otherwise. It never spins, has
- * all signals blocked, is named "ucx-helper", and asks the kernel for timers
- * without slack. If so wanted its steps take only processor time that nobody
- * else wants (scout.h).
+ * The helper thread: runs a step function when its time has come or it is
+ * woken, and sleeps on a futex otherwise. It never spins, blocks all signals,
+ * is named "ucx-helper", and uses timers without slack. Optionally its steps
+ * take only idle processor time (scout.h).
  */
 
 BEGIN_C_DECLS
@@ -28,8 +27,8 @@ BEGIN_C_DECLS
 typedef struct ucs_thread *ucs_thread_h;
 
 /**
- * One step: @return the time (of @ref ucs_clock_now) when the next one is due
- * at the latest, or UINT64_MAX to wait for a wake-up alone.
+ * One step. @return The latest time (of @ref ucs_clock_now) of the next one, or
+ * UINT64_MAX: only after a wake-up.
  */
 typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
 
@@ -39,8 +38,8 @@ typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
  *
  * @param [in]  step      What it runs; only one step at a time.
  * @param [in]  arg       Passed to @a step.
- * @param [in]  is_idle   It steps only where a core has nothing else to do; but
- *                        for its bell, and for what is overdue for a second.
+ * @param [in]  is_idle   It steps only if a core is idle, except for its bell,
+ *                        and for steps that are overdue by a second.
  * @param [out] thread_p  Owned by the caller.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
@@ -54,11 +53,10 @@ void ucs_thread_destroy(ucs_thread_h thread);
 
 
 /**
- * Wake the thread also when another process changes this word of shared memory
+ * Also wake the thread when another process changes this word of shared memory
  * and wakes its futex. Before it is started.
  *
- * @param [in] bell  Valid until the thread has stopped. Whatever it holds, the
- *                   thread sleeps and is woken as without it.
+ * @param [in] bell  Valid until the thread has stopped; any value.
  */
 void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell);
 
@@ -75,10 +73,10 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread);
 
 
 /**
- * Bind the running thread. Until then it runs where the thread that started it
- * does.
+ * Bind the running thread. At first it has the binding of the thread that
+ * started it.
  *
- * @return UCS_OK, or UCS_ERR_NO_ELEM if none of @a cpus can be had or the
+ * @return UCS_OK, or UCS_ERR_NO_ELEM if none of @a cpus is allowed or the
  *         thread does not run; its binding is unchanged then.
  */
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
@@ -90,12 +88,12 @@ void ucs_thread_wake(ucs_thread_h thread);
 
 
 /**
- * Take a step in the caller's thread, if none is under way and no fork.
- * Does not wait. From any thread that is not in a step; the thread itself need
- * not run, but must not be being destroyed.
+ * Take a step in the caller's thread, if no step and no fork is under way. Does
+ * not wait. From any thread that is not in a step; the helper thread need not
+ * run, but must not be destroyed meanwhile.
  *
- * @param [in] step  What is run in place of the thread's own step. The thread
- *                   comes if this is due before the thread would come.
+ * @param [in] step  Runs instead of the thread's own step. If its next step is
+ *                   due earlier, the thread takes that.
  *
  * @return Nonzero if a step was taken.
  */
@@ -116,18 +114,17 @@ int ucs_thread_is_running(ucs_thread_h thread);
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 
 
-/** @return Times that the thread lost or gave up its processor; 0 before it has
- *          been stopped. */
+/** @return Context switches of the thread; 0 before it is stopped. */
 uint64_t ucs_thread_switches(ucs_thread_h thread);
 
 
-/** @return Nonzero if the caller is a helper thread, not one of the program that
- *          takes a step. */
+/** @return Nonzero if the caller is a helper thread, not a thread of the
+ *          program that takes a step. */
 int ucs_thread_is_helper(void);
 
 
-/** @return Nanoseconds of processor time that the caller, the thread itself in
- *  a step, has used. */
+/** @return Nanoseconds of processor time that the calling helper thread has
+ *  used. */
 uint64_t ucs_thread_spent(void);
 
 

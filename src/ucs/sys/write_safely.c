@@ -29,8 +29,8 @@ void ucs_write_hold(ucs_write_guard_t *guard)
     pthread_sigmask(SIG_BLOCK, &ours, &guard->mask);
 }
 
-/* A write raises its signal in the thread that writes, so that it is pending
- * here by the time that the write returns */
+/* A write raises its signal in the writing thread, so it is pending here when
+ * the write returns */
 void ucs_write_release(const ucs_write_guard_t *guard)
 {
     const struct timespec at_once = {0, 0};

@@ -7,12 +7,12 @@
 #include <signal.h>
 
 /**
- * What a write may raise besides its error: SIGXFSZ at the limit of a file's
- * size, SIGPIPE where nobody reads any more. Either ends a program that does
- * not expect it, and the program does not know that the helper writes.
+ * Suppresses the signals of failed writes: SIGXFSZ at the limit of a file's
+ * size, SIGPIPE without a reader. They would end the program, which does not
+ * know that the helper writes.
  *
- * While held, the error is all that comes. To be used by one thread, as a pair;
- * it may be nested. Neither call allocates or fails.
+ * While held, a write only returns its error. A pair of calls in one thread;
+ * may be nested. Neither call allocates or fails.
  */
 typedef struct ucs_write_guard {
     sigset_t mask;    /* of the thread, before */
