@@ -15,14 +15,15 @@
 /**
  * @file door.h
  *
- * What stands before UCP's public entry points: each operation of the program
- * is written down and handed on. It is part of the preloaded stub and needs
- * libc alone; the helper, once it is loaded, opens it and is what it tells.
+ * Stands before UCP's public entry points: notes each operation of the program
+ * and passes it on to UCP. Part of the preloaded stub; needs libc alone. The
+ * helper, once it is loaded, opens the door and receives the operations.
  */
 
 BEGIN_C_DECLS
 
-/** Of the two structures below: stub and module may be of different builds. */
+/** Version of the two structures below: stub and module may be of different
+ *  builds. */
 #define UCP_DOOR_VERSION 6u
 
 /** Name of @ref ucp_door_open for a look-up. */
@@ -33,34 +34,34 @@ typedef struct ucp_door_listener {
     uint32_t version; /* UCP_DOOR_VERSION */
     /* Nanoseconds, monotonic; NULL: CLOCK_MONOTONIC */
     uint64_t (*now)(void);
-    /* An idle step, by a thread that has waited for so long, less what such
-     * steps took: must not call UCP, nor wait */
+    /* An idle step, by a thread that has waited for so long, less the time of
+     * such steps: must not call UCP or wait */
     ucs_idle_outcome_t (*idle_step)(uint64_t spare_ns);
-    /* A receive of a page or more was told, and UCP has it and is not done
-     * with it: must not call UCP, nor wait */
+    /* UCP has a receive of a page or more, which is not complete: must not call
+     * UCP or wait */
     void (*posted)(uintptr_t address, size_t length);
-    /* As now, and without a call; zeroed: that cannot be had */
+    /* As now, without a call; zeroed: not available */
     ucs_clock_view_t clock;
-    /* What is to be told; NULL: everything */
+    /* Which operations are wanted; NULL: all */
     ucs_operation_wants_t *wants;
 } ucp_door_listener_t;
 
 /** Figures of the door, since it was opened. */
 typedef struct ucp_door_stats {
-    uint64_t lost;       /* operations that found no room */
-    uint64_t idle_steps; /* that progress called for */
-    uint64_t unfollowed; /* receives whose end could not be followed */
+    uint64_t lost;       /* operations without room */
+    uint64_t idle_steps; /* taken in progress */
+    uint64_t unfollowed; /* receives whose end was not followed */
 } ucp_door_stats_t;
 
-/** What the one that opens the door gets. */
+/** How the opener of the door reads from it. */
 typedef struct ucp_door_reader {
     uint32_t version; /* UCP_DOOR_VERSION */
-    /* Move operations out of the rings, the earliest first as far as they have
-     * come; returns how many. Any thread; of two at a time one gets none. */
+    /* Move operations out of the rings, the earliest first; returns how many.
+     * Any thread; of two at a time one gets none. */
     unsigned (*drain)(ucs_operation_t *into, unsigned max);
     /* Any thread */
     void (*get_stats)(ucp_door_stats_t *stats);
-    /* In a forked child, by its only thread: forgets what the parent said */
+    /* In a forked child, by its only thread: forget the parent's operations */
     void (*adopt)(void);
 } ucp_door_reader_t;
 
@@ -69,13 +70,13 @@ typedef const ucp_door_reader_t *(*ucp_door_open_func_t)(
 
 
 /**
- * Open the door, for good. Calls that are under way are not heard. Opened a
- * second time it changes its listener.
+ * Open the door, for good. Calls under way are not heard. A second call changes
+ * the listener.
  *
  * @param [in] listener  Valid for as long as the process lives.
  *
- * @return What to read by, valid as long; NULL if there is no memory, or the
- *         listener is of another version: then nothing is heard.
+ * @return The reader, valid as long; NULL without memory, or for another
+ *         version of the listener: then nothing is heard.
  */
 const ucp_door_reader_t *ucp_door_open(const ucp_door_listener_t *listener);
 

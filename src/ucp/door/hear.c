@@ -220,7 +220,7 @@ ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
 {
     ucp_door_data_t data = {0, 0};
 
-    /* A size that overflows is for UCX to refuse */
+    /* UCX refuses a size that overflows */
     if (((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG) &&
         (buffer != NULL) &&
         !__builtin_mul_overflow(count, datatype >> UCP_DATATYPE_SHIFT,
@@ -274,17 +274,17 @@ unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
  * Idle steps
  */
 
-/* The first step of a wait hears what the program did since the last one, so it
- * takes longer than one that finds nothing. If nothing was to be done for it in the
- * latest such wait, there is no hurry to hear; but now and then it is tried, the more
- * rarely the longer nothing came of it. */
+/* A wait's first step takes longer than an empty one: it hears what the program
+ * did since the last step. If the latest such step found nothing to do, the
+ * next waits get theirs later; now and then one comes early, more rarely the
+ * longer nothing is found. */
 static int ucp_door_idle_is_early(const ucp_door_thread_t *thread)
 {
     return thread->is_worth || (thread->told == thread->heard) ||
            (thread->waits >= thread->rest);
 }
 
-/* @return For how long a thread has waited before a step, at least, ns */
+/* @return The shortest wait before a step, ns */
 static uint64_t ucp_door_idle_after(const ucp_door_thread_t *thread)
 {
     uint64_t after = UCP_DOOR_IDLE_SHARE * thread->idle_ns;
@@ -294,13 +294,13 @@ static uint64_t ucp_door_idle_after(const ucp_door_thread_t *thread)
                    ucs_max(after, UCP_DOOR_FIRST_SHARE * thread->first_ns);
 }
 
-/* @return The shortest of steps, @a before of those before; 0: there were none */
+/* @return The shortest step, with @a before for the earlier ones; 0: none */
 static uint64_t ucp_door_shortest(uint64_t before, uint64_t took)
 {
     return (before == 0) ? took : ucs_min(before, took);
 }
 
-/* A first step that was early, or would have been, was of use or in vain */
+/* Note whether an early first step found something to do */
 static void ucp_door_idle_tried(ucp_door_thread_t *thread, int was_used)
 {
     if (was_used) {
@@ -312,7 +312,7 @@ static void ucp_door_idle_tried(ucp_door_thread_t *thread, int was_used)
     }
 }
 
-/* A step has heard the program, or looked whether there was anything to hear */
+/* After a step, which may have heard operations */
 static void ucp_door_idle_heard(ucp_door_thread_t *thread, uint64_t took,
                                 int was_used)
 {
@@ -357,7 +357,7 @@ void ucp_door_idle(void)
 
     now = ucp_door_now(state);
     if (thread->empty == UCP_DOOR_IDLE_CALLS) {
-        /* How long the first calls of a wait took is not known, and short */
+        /* The time of a wait's first calls is unknown, and short */
         thread->spare_ns = 0;
         thread->is_first = 1;
         ++thread->waits;
@@ -370,7 +370,7 @@ void ucp_door_idle(void)
     }
     thread->spare_ns += waited;
 
-    /* What the step does at UCP's entry points, nobody is to hear */
+    /* Do not hear what the step calls */
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
     ucs_add_relaxed(&state->idle_steps, 1);
     outcome = listener->idle_step(thread->spare_ns);

@@ -18,41 +18,40 @@
  * @file hear.h
  *
  * What the entry points do when the door is open: tell operations, follow
- * receives, take idle steps. Only what the program itself calls is told; UCP
- * calls its own entry points, too, and those calls pass.
+ * receives, take idle steps. Only the program's own calls are told, not UCP's
+ * calls of its own entry points.
  */
 
 BEGIN_C_DECLS
 
-/** Where a thread is, as seen from the door. */
+/** Where a thread is. */
 typedef enum ucp_door_place {
     UCP_DOOR_OUTSIDE,     /* in the program */
-    UCP_DOOR_IN_PROGRESS, /* in progress, or in a completion function: what the
-                             program calls from there is told, but no idle step
-                             is taken */
-    UCP_DOOR_IN_UCP       /* in an operation: what comes from there is UCP's */
+    UCP_DOOR_IN_PROGRESS, /* in progress or a completion function: calls are
+                             told, but no idle step is taken */
+    UCP_DOOR_IN_UCP       /* in an operation: calls are UCP's */
 } ucp_door_place_t;
 
 /** A thread of the program. */
 typedef struct ucp_door_thread {
-    ucp_door_ring_t *ring;     /* NULL: has none, or not yet */
+    ucp_door_ring_t *ring;     /* NULL: none, or not yet */
     unsigned         place;    /* ucp_door_place_t */
-    unsigned         empty;    /* progress calls in a row that found nothing */
+    unsigned         empty;    /* progress calls in a row without an event */
     unsigned         is_over;  /* no ring for it, now or ever */
     uint64_t         heard;    /* operations */
     uint64_t         idle_at;  /* ns, when the latest idle step of this wait
                                   ended, or else the first look at the clock */
     uint64_t         idle_ns;  /* the shortest idle step so far; 0: none */
-    uint64_t         first_ns; /* the shortest step that was the first of a wait,
-                                  heard operations and did nothing; 0: none */
+    uint64_t         first_ns; /* the shortest first step of a wait that heard
+                                  operations and did nothing; 0: none */
     uint64_t         told;     /* operations heard by the latest step */
-    unsigned         waits;    /* in which a step could have been taken, since
-                                  one was last tried early */
-    unsigned         rest;     /* that many before it is tried again */
+    unsigned         waits;    /* with a possible step, since the last early
+                                  one */
+    unsigned         rest;     /* waits until the next early one */
     unsigned         is_first; /* none in this wait yet */
-    unsigned         is_worth; /* the latest step that heard operations, or one
-                                  since, found something to be done */
-    uint64_t         spare_ns; /* waited before the next one, and not spent */
+    unsigned         is_worth; /* the latest step that heard operations, or a
+                                  later one, found something to do */
+    uint64_t         spare_ns; /* waited and not spent on steps */
 } ucp_door_thread_t;
 
 /** Contiguous data of an operation; address 0 if they are not, or not known. */
@@ -82,7 +81,7 @@ extern _Atomic(ucs_operation_wants_t*) ucp_door_wants
         __attribute__((visibility("hidden")));
 
 
-/** @return Nonzero if an operation is to be told. */
+/** @return Nonzero if an operation is wanted. */
 static inline int ucp_door_is_wanted(ucs_operation_kind_t kind, size_t length)
 {
     /* [O-WANTS] The acquire pairs with the release in ucp_door_open(). */
@@ -92,10 +91,9 @@ static inline int ucp_door_is_wanted(ucs_operation_kind_t kind, size_t length)
 
 
 /**
- * @param [in] most  No more bytes are the operation's data.
+ * @param [in] most  Upper bound of the operation's bytes.
  *
- * @return Nonzero if nobody wants to be told, for there is nothing to foretell:
- *         the call is handed on, and nothing else.
+ * @return Nonzero if the operation is not wanted: the call is only passed on.
  */
 static inline int ucp_door_passes(size_t most)
 {
@@ -128,32 +126,32 @@ static inline size_t ucp_door_param_most(size_t count,
 }
 
 
-/** What datatype makes of a buffer. */
+/** Data of a buffer of this datatype. */
 ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
                               ucp_datatype_t datatype);
 
 
-/** What @a param makes of one: a device's memory, and what the program has
- *  registered itself, is as if not known. */
+/** The same by @a param; unknown for a device's memory and for memory that the
+ *  program has registered itself. */
 ucp_door_data_t ucp_door_param_data(const void *buffer, size_t count,
                                     const ucp_request_param_t *param);
 
 
 /**
- * An entry point begins: the operation is told, unless the call is UCP's own.
+ * An entry point begins: tell the operation, unless the call is UCP's own.
  *
- * @return The place to go back to by @ref ucp_door_leave.
+ * @return The thread's place, for @ref ucp_door_leave.
  */
 unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
                         ucp_door_site_t site);
 
 
 /**
- * A receive begins: it is told, unless the call is UCP's own.
+ * A receive begins: tell it, unless the call is UCP's own.
  *
  * @param [out] receive  Until @ref ucp_door_receive_end.
- * @param [in]  param    The program's; NULL if it has none. UCP is to be given
- *                       @a receive's instead.
+ * @param [in]  param    The program's; NULL: none. UCP gets @a receive's
+ * instead.
  * @param [in]  is_am    Of an active message, not of a tagged one.
  */
 void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,
@@ -166,7 +164,7 @@ void ucp_door_receive_end(ucp_door_receive_t *receive,
                           ucs_status_ptr_t request);
 
 
-/** The end of the receive that @a request may belong to is told. */
+/** Tell the end of the receive that @a request may belong to. */
 void ucp_door_request_ended(const void *request);
 
 
@@ -185,12 +183,12 @@ static inline int ucp_door_is_idle(unsigned count)
 }
 
 
-/** Take it, if the thread has waited for long enough to pay for it. */
+/** Take it, if the thread has waited long enough. */
 void ucp_door_idle(void);
 
 
-/** The end of a call of UCP's, by the thread that made it. @param place  Where
- *  the thread was before. */
+/** A call of UCP ends, in the same thread. @param place  The thread's former
+ *  place. */
 static inline void ucp_door_leave(unsigned place)
 {
     ucp_door_thread.place = place;
@@ -199,7 +197,7 @@ static inline void ucp_door_leave(unsigned place)
 END_C_DECLS
 
 
-/** What an entry point returns where UCP has no such function. */
+/** Result of an entry point if UCP lacks the function. */
 #define UCP_DOOR_NO_FUNCTION UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED)
 
 /* What an entry point does that tells its operation */

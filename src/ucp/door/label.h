@@ -15,40 +15,40 @@
 /**
  * @file label.h
  *
- * The label of an operation: where UCP was called, the kind and the class of
- * the size (Li et al., CF'11, section 4.2). Pure.
+ * The label of an operation: call site, kind and size class (Li et al., CF'11,
+ * section 4.2). Pure.
  */
 
 BEGIN_C_DECLS
 
-/** From where an operation came. */
+/** Call site of an operation. */
 typedef struct ucp_door_site {
     uintptr_t caller;   /* the return address at UCP's entry */
     uintptr_t position; /* the stack's, from ucs_stack_position() */
 } ucp_door_site_t;
 
-/** From where the entry point was called; in that function itself. */
+/** The entry point's call site; expand in the entry point itself. */
 #define UCP_DOOR_SITE \
     ((ucp_door_site_t){(uintptr_t)__builtin_return_address(0), \
                        ucs_stack_position(__builtin_frame_address(0))})
 
 
-/** @return The place of the highest bit of a length, from 1; 0 for 0. */
+/** @return The number of the highest bit of a length, from 1; 0 for 0. */
 static inline unsigned ucp_door_label_size(size_t length)
 {
     return (length == 0) ? 0 : 64 - (unsigned)__builtin_clzll(length);
 }
 
 
-/** @return The label, never 0: of operations of one site and kind, those whose
- *          lengths have their highest bit at one place have one. */
+/** @return The label, never 0. The size class is the highest bit of the
+ *  length. */
 static inline uint32_t ucp_door_label(ucp_door_site_t site, unsigned kind,
                                       size_t length)
 {
     uint64_t what = kind * 65u + ucp_door_label_size(length) + 1;
     uint32_t label;
 
-    /* The high bits of three products, which no one of them decides */
+    /* The high bits depend on all three products */
     label = (uint32_t)(((site.caller * UCS_HASH_FACTOR) ^
                         (site.position * UCS_HASH_FACTOR_2) ^
                         (what * UCS_HASH_FACTOR_3)) >> 32);

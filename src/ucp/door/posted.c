@@ -86,7 +86,7 @@ ucp_door_ticket_t ucp_door_request_follow(ucp_door_posted_t *posted,
                                           const void *request,
                                           ucp_door_ticket_t ticket)
 {
-    /* UCX used the request's memory again, so its last receive has ended */
+    /* UCX has reused the request's memory, so its last receive has ended */
     ucp_door_ticket_t before = ucp_door_request_end(posted, request);
     ucp_door_request_t *place;
     uintptr_t free;
@@ -107,6 +107,7 @@ ucp_door_ticket_t ucp_door_request_follow(ucp_door_posted_t *posted,
         }
     }
 
-    /* No place: this one's end is told at once, the earlier one's never was */
+    /* No place: tell this one's end at once; the earlier one's was never
+     * told */
     return ticket;
 }

@@ -15,11 +15,11 @@
 /**
  * @file posted.h
  *
- * Receives whose end is to be heard. A receive that has a completion function
- * with an argument has both kept in a wrap, and the door's own function in
- * their place; one that has not is found by its request when the program tests
- * or frees that. Both tables are bounded and neither waits; what finds no place
- * is not followed.
+ * Follows receives until their end. A wrap keeps a receive's completion
+ * function and argument, and the door's own function takes their place. Without
+ * them a receive is found by its request, when the program tests or frees that.
+ * Both tables are bounded and never wait; a receive without a place is not
+ * followed.
  */
 
 BEGIN_C_DECLS
@@ -49,7 +49,7 @@ typedef struct ucp_door_posted {
 } ucp_door_posted_t;
 
 
-/** @return What an operation is known by: its thread's number and its own. */
+/** @return The ticket of an operation: its thread's number and its own. */
 static inline ucp_door_ticket_t ucp_door_ticket(uint32_t thread, uint32_t id)
 {
     return ((uint64_t)thread << 32) | id;
@@ -59,8 +59,8 @@ static inline ucp_door_ticket_t ucp_door_ticket(uint32_t thread, uint32_t id)
 /**
  * Any thread.
  *
- * @return A wrap that holds the two until @ref ucp_door_wrap_end; NULL if there
- *         is none nearby.
+ * @return A wrap that keeps both until @ref ucp_door_wrap_end; NULL if none is
+ *         free nearby.
  */
 ucp_door_wrap_t *ucp_door_wrap_take(ucp_door_posted_t *posted,
                                     ucp_door_ticket_t ticket,
@@ -70,24 +70,24 @@ ucp_door_wrap_t *ucp_door_wrap_take(ucp_door_posted_t *posted,
 
 /** Free a wrap if it is still this receive's. Any thread.
  *
- * @return Nonzero if it was: exactly one of those who end a receive gets it. */
+ * @return Nonzero if so: for exactly one of the threads that end a receive. */
 int ucp_door_wrap_end(ucp_door_wrap_t *wrap, ucp_door_ticket_t ticket);
 
 
 /**
  * Follow a receive by its request. Any thread.
  *
- * @return A receive that ended unheard: @a ticket itself if there was no place,
- *         one that had the same request before, or 0.
+ * @return A receive that is followed no more: @a ticket itself without a place,
+ *         an earlier one of the same request, or 0.
  */
 ucp_door_ticket_t ucp_door_request_follow(ucp_door_posted_t *posted,
                                           const void *request,
                                           ucp_door_ticket_t ticket);
 
 
-/** The request is at its end. Any thread.
+/** The request ends. Any thread.
  *
- * @return The receive that it was of, 0 if none that is followed. */
+ * @return Its receive, 0 if that is not followed. */
 ucp_door_ticket_t ucp_door_request_end(ucp_door_posted_t *posted,
                                        const void *request);
 

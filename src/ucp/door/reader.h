@@ -9,18 +9,18 @@
 /**
  * @file reader.h
  *
- * The helper's side of the door: finds it in the process, opens it and has the
- * helper hear from it. Part of the module that the stub loads.
+ * The helper's side of the door: finds it in the process, opens it and connects
+ * the helper. Part of the module that the stub loads.
  */
 
 BEGIN_C_DECLS
 
 /**
- * Open the door, if the process has one, and hand its reader to the helper.
- * From any thread, once the helper is known to be wanted.
+ * Open the door, if the process has one, and pass its reader to the helper. Any
+ * thread, once there is to be a helper.
  *
- * @return Zero if there is none, or it cannot be opened; the helper then works
- *         as it does without.
+ * @return Zero if there is none, or it cannot be opened; the helper works
+ *         without it then.
  */
 int ucp_door_reader_start(void);
 

@@ -22,8 +22,8 @@ static uint32_t ucp_door_ring_id(ucp_door_ring_t *ring)
     return ring->last_id;
 }
 
-/* Completion functions of tagged receives and of active messages differ in one
- * argument, and each is called as what it is */
+/* Completion functions of tagged receives and active messages differ in one
+ * argument */
 static void *ucp_door_wrap_over(ucp_door_wrap_t *wrap,
                                 ucp_door_callback_t *callback_p)
 {
@@ -65,8 +65,8 @@ static void ucp_door_received_am(void *request, ucs_status_t status,
     ucp_door_leave(place);
 }
 
-/* A program that was built with an older UCX has shorter parameters, so what it
- * did not set is not read */
+/* A program built with an older UCX has shorter parameters, so only fields that
+ * are set are read */
 static void ucp_door_param_copy(ucp_request_param_t *to,
                                 const ucp_request_param_t *from)
 {
@@ -96,8 +96,8 @@ static void ucp_door_param_copy(ucp_request_param_t *to,
     }
 }
 
-/* Without a completion function, or with parameters that this build does not
- * know all of, a receive is followed by its request */
+/* A receive without a completion function, or with parameters unknown to this
+ * build, is followed by its request */
 static void ucp_door_receive_wrap(ucp_door_receive_t *receive,
                                   const ucp_request_param_t *param)
 {
@@ -175,7 +175,7 @@ void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,
     }
 }
 
-/* A receive that is over, or never was, has no request */
+/* A completed or refused receive has no request */
 static void ucp_door_receive_over(ucp_door_receive_t *receive)
 {
     if ((receive->wrap == NULL) ||
@@ -199,7 +199,7 @@ static void ucp_door_receive_follow(ucp_door_receive_t *receive,
 void ucp_door_receive_end(ucp_door_receive_t *receive, ucs_status_ptr_t request)
 {
     if (receive->ticket == 0) {
-        /* Nobody waits for its end */
+        /* Its end is not followed */
     } else if ((request == NULL) || UCS_PTR_IS_ERR(request)) {
         ucp_door_receive_over(receive);
     } else {

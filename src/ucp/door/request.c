@@ -10,7 +10,7 @@
  */
 
 
-/* After the call the request may be another's, so the end is told before it */
+/* Told before the call, after which the request may be another operation's */
 UCP_DOOR_ENTRY(void, ucp_request_free, (void)0, (void *request), (request))
 {
     ucp_door_request_ended(request);
@@ -23,8 +23,8 @@ UCP_DOOR_ENTRY(void, ucp_request_release, (void)0, (void *request), (request))
     UCP_DOOR_REAL(ucp_request_release)(request);
 }
 
-/* What cannot be cancelled any more has begun, and needs no announcement. The
- * completion functions that run inside are the program's. */
+/* An operation that cannot be cancelled has begun; nothing is told. Completion
+ * functions that run inside are the program's. */
 UCP_DOOR_ENTRY(void, ucp_request_cancel, (void)0,
                (ucp_worker_h worker, void *request), (worker, request))
 {
@@ -76,7 +76,7 @@ UCP_DOOR_ENTRY(int, ucp_request_is_completed, 1, (void *request), (request))
     return is_completed;
 }
 
-/* A call from a completion function, or from inside UCP, passes as it is */
+/* Calls from a completion function or from inside UCP only pass */
 UCP_DOOR_ENTRY(unsigned, ucp_worker_progress, 0, (ucp_worker_h worker),
                (worker))
 {

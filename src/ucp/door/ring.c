@@ -3,7 +3,7 @@
  */
 #include "ring.h"
 
-/* One ring as the reader sees it: what came after the look comes next time */
+/* The reader's view of a ring; later operations come next time */
 typedef struct ucp_door_view {
     ucp_door_ring_t *ring;
     uint64_t         head;
@@ -15,8 +15,8 @@ static void ucp_door_rings_widen(ucp_door_rings_t *rings, unsigned used)
 {
     unsigned old = ucs_load_relaxed(&rings->used);
 
-    /* Relaxed: a ring that the reader does not know of yet is read later, and
-     * what is in it is ordered by its tail. */
+    /* Relaxed: a ring that the reader does not know yet is read later; its tail
+     * orders its operations. */
     while ((old < used) && !ucs_cas_relaxed(&rings->used, &old, used)) {
     }
 }
@@ -88,7 +88,7 @@ static const ucs_operation_t *ucp_door_view_first(const ucp_door_view_t *view)
     return &view->ring->operations[view->head & UCP_DOOR_RING_MASK];
 }
 
-/* The view whose next operation is the earliest; NULL if none has any */
+/* The view with the earliest next operation; NULL if all are empty */
 static ucp_door_view_t *ucp_door_view_earliest(ucp_door_view_t *views,
                                                unsigned count)
 {
@@ -132,7 +132,7 @@ static unsigned ucp_door_rings_read(ucp_door_rings_t *rings,
     return count;
 }
 
-/* Rings that were left and are empty may be taken again */
+/* Free the empty rings of threads that have ended */
 static void ucp_door_rings_free(ucp_door_rings_t *rings)
 {
     unsigned used = ucs_load_relaxed(&rings->used);

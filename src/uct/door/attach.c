@@ -41,8 +41,8 @@ static int uct_door_env_asks(const char *name)
            (strchr("nN0", *value) == NULL) && strcasecmp(value, "off");
 }
 
-/* An unknown release is not asked for anything, not even for options, for its
- * parser may read another layout. */
+/* Nothing of an unknown release is called, not even its option parser, which
+ * may read another layout. */
 static int uct_door_choose_abi(void)
 {
     uct_abi_version_t version;
@@ -57,7 +57,7 @@ static int uct_door_choose_abi(void)
         return 1;
     }
 
-    /* A plugin may be there for all */
+    /* Silent unless asked for: a plugin may be installed for all users */
     if (!uct_door_env_asks("UCX_MD_HELPER") &&
         !uct_door_env_asks("UCX_MD_PIN")) {
         return 0;
@@ -92,7 +92,7 @@ int uct_door_is_asked_for(void)
     return uct_door_config.helper || uct_door_config.pin;
 }
 
-/* Before anything is changed for a helper: can it be had at all? */
+/* Can there be a helper? Asked before anything is changed. */
 static int uct_door_helper_comes(void)
 {
     return uct_door_is_asked_for() && uct_door_config.helper &&
@@ -104,9 +104,8 @@ static int uct_door_is_component(uct_component_h component, const char *name)
     return !strcmp(uct_abi_component_name(component), name);
 }
 
-/* @return Nonzero if UCX's cache in the IB domain (up to 1.15) is out of the
- * way; *old then is what the option was set to, or empty if nothing was
- * changed. */
+/* @return Nonzero if UCX's cache in the IB domain (up to 1.15) is off; *old is
+ * the option's former value, or empty if nothing was changed. */
 static int uct_door_disable_rcache(void *config, char *old, size_t max)
 {
     char methods[UCT_DOOR_REG_MAX];
@@ -125,8 +124,7 @@ static int uct_door_disable_rcache(void *config, char *old, size_t max)
         return 1;
     }
 
-    /* ucx.conf can set the option as well, and then its value is not the
-     * default. */
+    /* ucx.conf can set the option too; its value is not the default then. */
     if ((getenv(UCT_DOOR_REG_METHODS_ENV) != NULL) ||
         strcmp(methods, uct_abi_running->reg_methods)) {
         return 0;
@@ -185,8 +183,7 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
         return status;
     }
 
-    /* A domain without helper and without cache would be slow, so it is opened
-     * once more. */
+    /* Without helper and without cache it would be slow: open it again. */
     uct_md_close(*md_p);
     uct_config_modify((void*)config, UCT_DOOR_REG_METHODS, methods);
     return real_open(component, md_name, config, md_p);
@@ -204,8 +201,8 @@ static uct_pin_verify_t uct_door_pin_verify(void)
     }
 }
 
-/* A buffer may be unmapped in part while it is in use, and then its
- * registration rightly differs: the helper, which heard of that, decides. */
+/* A buffer may be unmapped in part while it is in use; then its registration
+ * may differ. The helper, which receives the events, decides. */
 static void uct_door_verify(uct_md_h md, uct_mem_h memh)
 {
     uct_pin_difference_t difference;
@@ -251,7 +248,7 @@ uct_door_md_open(uct_component_h component, const char *md_name,
                  const uct_md_config_t *config, uct_md_h *md_p,
                  uct_abi_md_open_func_t real_open)
 {
-    /* Both doors may be open: then this is the inner one, of the plugin */
+    /* With both doors open this is the inner one, the plugin's */
     static __thread int is_inside;
     ucs_status_t status;
 

@@ -9,10 +9,9 @@
 /**
  * @file attach.h
  *
- * The way in for every door: opens a memory domain as uct_md_open() does, and
- * puts on it what the options ask for. Nothing ever fails because something
- * cannot be attached: then the domain is opened as without the helper, and one
- * log line says why.
+ * Entry point of both doors: opens a memory domain as uct_md_open() does, and
+ * attaches what the options ask for. If that fails, the domain is opened as
+ * without the helper, and one log line says why.
  */
 
 BEGIN_C_DECLS
@@ -25,9 +24,9 @@ BEGIN_C_DECLS
  * registration cache inside the IB domain (up to 1.15) is switched off by
  * setting REG_METHODS to "direct" in @a config, unless the user has set it.
  *
- * @param [in] config     Must come from uct_md_config_read(). Its REG_METHODS
- *                        may be changed although it is const: there is no
- *                        other way to reach it before the domain is open.
+ * @param [in] config     From uct_md_config_read(). Its REG_METHODS may be
+ *                        changed although it is const: only there can it be set
+ *                        before the domain is open.
  * @param [in] real_open  uct_md_open() of the running UCX.
  *
  * @return What @a real_open returns.
@@ -38,27 +37,28 @@ ucs_status_t uct_door_md_open(uct_component_h component, const char *md_name,
 
 
 /**
- * UCP has read its options: switch its own registration cache off, if a helper
- * will come and the user has not said otherwise (environment or ucx.conf).
+ * UCP has read its options: switch its registration cache off, if there will be
+ * a helper and the user has not set the option (environment or ucx.conf).
  *
  * @param [in] config  From ucp_config_read().
  */
 void uct_door_ucp_config(void *config);
 
 
-/** @return Nonzero if environment or ucx.conf ask for the helper or for the
- *          software NIC, and they can be had with this UCX. */
+/** @return Nonzero if environment or ucx.conf ask for the helper or the
+ *          software NIC, and this UCX is known. */
 int uct_door_is_asked_for(void);
 
 
 /**
- * Way in for a plugin: from now on domains of @a component are opened by
- * @ref uct_door_md_open, if the environment or ucx.conf asks for anything.
- * Called by a plugin's constructor, under UCX's lock of its modules.
+ * Entry point of a plugin: from now on @ref uct_door_md_open opens domains of
+ * @a component, if the environment or ucx.conf asks for the helper or the
+ * software NIC. Called by a plugin's constructor, under UCX's lock of its
+ * modules.
  *
  * @param [in] component  Its name, as "ib".
  *
- * @return Nonzero if they are.
+ * @return Nonzero if so.
  */
 int uct_door_plug(const char *component);
 

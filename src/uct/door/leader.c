@@ -22,7 +22,7 @@ static int uct_leader_has_key;
 
 static _Atomic(uct_leader_func_t) uct_leader_func;
 
-/* This is the process whose first thread has left, for a child has a first
+/* Process whose first thread has left, by number, for a child has a first
  * thread of its own; 0: none. */
 static _Atomic(pid_t) uct_leader_left;
 
@@ -54,7 +54,7 @@ void uct_leader_watch(void)
                                                  uct_leader_leave) == 0);
     }
     if (uct_leader_has_key && (pthread_getspecific(uct_leader_key) == NULL)) {
-        /* A destructor is called for what is not NULL */
+        /* A destructor is called only for values other than NULL */
         (void)pthread_setspecific(uct_leader_key, &uct_leader_key);
     }
 }

@@ -17,8 +17,8 @@
 #include <string.h>
 
 /*
- * The plugin door: UCX itself loads the helper as one of its modules. There the
- * constructor replaces the function by which a component opens its domains.
+ * The plugin door: UCX loads the helper as one of its modules. The constructor
+ * replaces the function by which a component opens its domains.
  */
 
 /* Components that can be plugged: ib and cma */
@@ -50,11 +50,11 @@ static ucs_status_t uct_door_plug_md_open(uct_component_h component,
         }
     }
 
-    return UCS_ERR_NO_DEVICE; /* it is in the list, or not called */
+    return UCS_ERR_NO_DEVICE; /* never: a plugged component is in the list */
 }
 
-/* UCX loads plugins before its own modules, so a component that is asked for by
- * a plugin of the first kind is loaded for it; the loader finds it there. */
+/* UCX loads plugins before its own modules, so load the component's module
+ * here */
 static void uct_door_load_component(const char *name)
 {
     const char *slash;

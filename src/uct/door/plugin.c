@@ -13,11 +13,10 @@
 #include <sys/stat.h>
 
 /*
- * What UCX finds in UCX_PLUGIN_PATH or its module folder (from 1.22 on) and
- * loads as a module: libuct_ib_helper, from the constructor of IB's module,
- * and libuct_pin, among UCX's modules. Built once for each component. It only
- * looks for the helper proper, which is the one that the preloaded stub loads,
- * and names the component.
+ * The plugins that UCX (from 1.22 on) finds in UCX_PLUGIN_PATH or its module
+ * folder: libuct_ib_helper, loaded by the constructor of IB's module, and
+ * libuct_pin. Built once for each component. A plugin finds the helper proper,
+ * which the preloaded stub loads too, and names the component.
  */
 
 #define UCT_PLUGIN_MODULE     "libuct_helper_md.so"
@@ -26,8 +25,8 @@
 typedef int (*uct_plugin_plug_func_t)(const char *component);
 
 
-/* Beside the plugin as in a build tree, above it as it is installed, or beside
- * UCX's module folder if the plugin was put there */
+/* Beside the plugin (build tree), above it (installed), or beside UCX's module
+ * folder if the plugin lies there */
 static const char *const uct_plugin_places[] = {
     "", "../", "../ucx-helper/"
 };

@@ -18,9 +18,8 @@
 
 /*
  * The preloaded stub. LD_PRELOAD reaches every process of a job, shells and
- * launchers included, so this needs libc only and leaves a process alone until
- * it opens a memory domain of UCX. Only then, and only if the options ask for
- * it, is the helper proper loaded.
+ * launchers included, so this needs libc only. It loads the helper proper when
+ * a process opens a memory domain of UCX and the options ask for it.
  */
 
 #define UCT_PRELOAD_MODULE     "libuct_helper_md.so"
@@ -32,11 +31,11 @@
 #define UCT_PRELOAD_UCP        "libucp.so.0"
 #define UCT_PRELOAD_VERBS      "libibverbs.so.1"
 
-/* ibv_is_fork_initialized(): the kernel gives a child copies of what is
- * registered (IBV_FORK_UNNEEDED) */
+/* ibv_is_fork_initialized(): the kernel copies registered pages for a child
+ * (IBV_FORK_UNNEEDED) */
 #define UCT_PRELOAD_FORK_UNNEEDED 2
 
-/* ucs_status_t of a call that cannot be made: UCS_ERR_UNSUPPORTED */
+/* UCS_ERR_UNSUPPORTED, for a function that UCX lacks */
 #define UCT_PRELOAD_ERR_UNSUPPORTED (-22)
 
 typedef int (*uct_preload_open_func_t)(void *component, const char *md_name,
@@ -60,11 +59,11 @@ typedef int (*uct_preload_config_func_t)(const char *env_prefix,
                                          const char *filename,
                                          void **config_p);
 
-/* What UCP has read may still be changed by the helper; set once it is loaded */
+/* Lets the helper change UCP's options; set once it is loaded */
 static _Atomic(uct_preload_ucp_config_func_t) uct_preload_ucp_config;
 
 
-/* What UCX takes for "no"; any other text is for the helper to judge */
+/* UCX's words for "no"; the helper judges any other text */
 static int uct_preload_option_is_on(const char *name)
 {
     const char *value = secure_getenv(name);
@@ -80,8 +79,7 @@ static int uct_preload_is_on(void)
            uct_preload_option_is_on("UCX_MD_PIN");
 }
 
-/* UCX does not know our switches and would warn of them; one that says "no"
- * says the same when it is not there */
+/* UCX would warn of our switches as unknown, so remove those that say "no" */
 static void uct_preload_forget_switches(void)
 {
     unsetenv("UCX_MD_HELPER");
@@ -156,9 +154,8 @@ static uct_preload_door_func_t uct_preload_load(void)
     return (uct_preload_door_func_t)door;
 }
 
-/* UCX opens its domains one after another, but a program may have several
- * threads that initialize it; loading twice yields the same module, so the
- * worst of a race is a line printed twice */
+/* Several threads may initialize UCX. Loading twice yields the same module, so
+ * a race at worst prints a line twice. */
 static uct_preload_door_func_t uct_preload_door(void)
 {
     static _Atomic(uct_preload_door_func_t) door;
@@ -174,7 +171,7 @@ static uct_preload_door_func_t uct_preload_door(void)
     return ucs_load_relaxed(&door);
 }
 
-/* An MPI that loads UCX out of the global scope hides it from RTLD_NEXT */
+/* RTLD_NEXT does not find UCX if an MPI loads it outside the global scope */
 static void *uct_preload_real(const char *library, const char *name)
 {
     void *real, *handle;
@@ -219,8 +216,8 @@ uct_md_open(void *component, const char *md_name, const void *config,
     return door(component, md_name, config, md_p, real);
 }
 
-/* UCP has a registration cache of its own, which would hide from a helper what
- * is registered. Whether it gets one is an option, and UCP reads them here. */
+/* UCP reads its options here, among them whether it has a registration cache,
+ * which would hide registrations from a helper */
 __attribute__((visibility("default"))) int
 ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
 {
@@ -250,11 +247,11 @@ ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
     return status;
 }
 
-/* UCX asks for fork support as it opens a domain, and from then on rdma-core
- * marks whatever is registered with MADV_DONTFORK, also where the kernel (5.12
- * and later) needs no such help. A mark takes from a child what else lies on
- * the page, so beside a helper, which registers what nobody asked for, it is
- * left out wherever it can be. */
+/* UCX asks for fork support as it opens a domain. From then on rdma-core marks
+ * registered pages with MADV_DONTFORK, also where the kernel (5.12 and later)
+ * does not need it. A child then lacks all data on such pages. The helper
+ * registers more than the program does, so it leaves the marks out where it
+ * can. */
 __attribute__((visibility("default"))) int ibv_fork_init(void)
 {
     int (*real)(void), (*status)(void);
@@ -275,8 +272,8 @@ __attribute__((visibility("default"))) int ibv_fork_init(void)
     return real();
 }
 
-/* ucx_info lists what is registered when it starts, so the module must be there
- * by then; other programs of UCX wait for their first domain */
+/* ucx_info lists the options that exist when it starts, so it loads the module
+ * at once; other programs do so at their first domain */
 __attribute__((constructor)) static void uct_preload_init(void)
 {
     void *ucs;

@@ -41,17 +41,15 @@
 
 /*
  * Functions of the C library by which a program changes its memory. The stub
- * stands in front of them and does what it is asked for; while nobody listens
- * that is all. Raw system calls, io_uring's, and the C library's own are not
- * seen.
+ * stands in front of them, reports to its listener, if any, and calls them. It
+ * does not see raw system calls, io_uring's, and the C library's own calls.
  */
 
 #define UCT_PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* The function is shown under the version by which programs ask for it, and
- * hidden from a look-up by the name alone (preload.map.in). UCX and Open MPI
- * look up so to find the function that they patch: that must be the C
- * library's, which calls it itself. */
+/* The function has the symbol version that programs use, and a look-up by name
+ * alone does not find it (preload.map.in). UCX and Open MPI look up the
+ * function to patch that way, and must find the C library's. */
 #define UCT_PRELOAD_INTERPOSE(_name, _version) \
     __asm__(".symver uct_preload_my_" #_name "," #_name "@" _version)
 
@@ -178,9 +176,9 @@ static int uct_preload_call_munmap(void *address, size_t length)
                             (int)syscall(SYS_munmap, address, length);
 }
 
-/* What is told after the call is for what another thread has learned of the
- * memory since it left. No mapping begins at an odd address: the kernel refuses,
- * and UCX's hooks are tried so. */
+/* The report after the call is for a thread that has inspected the memory
+ * meanwhile. An odd address is UCX's test of its hooks: the kernel refuses
+ * it. */
 UCT_PRELOAD_EXPORT int uct_preload_my_munmap(void *address, size_t length)
 {
     const uct_helper_calls_t *listener = uct_preload_heard();
@@ -216,9 +214,9 @@ static void *uct_preload_call_mremap(void *old_address, size_t old_size,
                                   flags, new_address);
 }
 
-/* The kernel takes what is to move for one mapping only if all or none of it is
- * watched, and moves several at once only if none is. What was refused, or is
- * to stay, lies where it was. */
+/* The kernel moves a range as one mapping only if all or none of it is watched,
+ * and several mappings at once only if none is. After a refusal the memory lies
+ * where it was. */
 UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
                                                size_t old_size, size_t new_size,
                                                int flags, ...)
@@ -243,7 +241,7 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
         uct_preload_tell(listener->discard, new_address, new_size);
         uct_preload_tell(listener->place, new_address, new_size);
     }
-    /* This comes last, for the old range may lie beside the new one. */
+    /* Last: the old range may lie beside the new one. */
     uct_preload_tell(listener->leave, old_address, old_size);
     mapped = uct_preload_call_mremap(old_address, old_size, new_size, flags,
                                      new_address);
@@ -285,7 +283,7 @@ static int uct_preload_call_madvise(void *address, size_t length, int advice)
                             (int)syscall(SYS_madvise, address, length, advice);
 }
 
-/* The kernel makes no huge pages of what is watched */
+/* The kernel makes no huge pages of watched memory */
 static int uct_preload_collapse(const uct_helper_calls_t *listener,
                                 void *address, size_t length)
 {
@@ -315,8 +313,8 @@ UCT_PRELOAD_EXPORT int uct_preload_my_madvise(void *address, size_t length,
 
 UCT_PRELOAD_INTERPOSE(madvise, UCT_PRELOAD_LIBC);
 
-/* In another process the range is not ours, and then our region is registered
- * once more than it had to be. */
+/* The range may be another process's; then our region is registered once more
+ * than necessary. */
 UCT_PRELOAD_EXPORT ssize_t
 uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
                                int advice, unsigned flags)
@@ -344,7 +342,7 @@ UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
  * ioctl
  */
 
-/* Where the program wants a userfaultfd of its own, ours is in its way. */
+/* The program's own userfaultfd needs ours out of the way */
 UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
 {
     uct_preload_ioctl_func_t real = ucs_load_relaxed(&uct_preload_ioctl);

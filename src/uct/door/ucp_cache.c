@@ -38,8 +38,8 @@ typedef ucs_status_t (*uct_door_ucp_read_func_t)(const char *env_prefix,
                                                  void **config_p);
 typedef void (*uct_door_ucp_release_func_t)(void *config);
 
-/* Off in the options that came by here; none do behind a plugin, which is
- * loaded later */
+/* Switched off in options that were read here; a plugin is loaded too late for
+ * that */
 static _Atomic(int) uct_door_ucp_cache_is_off;
 
 static _Atomic(int) uct_door_ucp_cache_is_reported;
@@ -55,18 +55,18 @@ static void *uct_door_ucp_symbol(const char *name)
     }
 
     symbol = dlsym(handle, name);
-    dlclose(handle); /* others hold it */
+    dlclose(handle); /* still loaded by others */
     return symbol;
 }
 
-/* What UCX takes for "no" */
+/* UCX's words for "no" */
 static int uct_door_is_no(const char *value)
 {
     return !strncmp(value, "n", 1) || !strncmp(value, "N", 1) ||
            !strncmp(value, "0", 1) || !strncmp(value, "off", 3);
 }
 
-/* UCP has no way to ask for one option, but it prints them */
+/* UCP cannot be asked for one option, but prints all */
 static int uct_door_ucp_cache_value(const void *config, char *value, size_t max)
 {
     uct_door_ucp_print_func_t print = (uct_door_ucp_print_func_t)
@@ -136,7 +136,7 @@ void uct_door_ucp_cache_report(void)
 {
     const char *proto = getenv(UCT_DOOR_PROTO_ENV);
 
-    /* Once: the look takes the loader's lock */
+    /* Once: it takes the loader's lock */
     if (ucs_load_relaxed(&uct_door_ucp_cache_is_off) ||
         (ucs_add_relaxed(&uct_door_ucp_cache_is_reported, 1) > 0) ||
         uct_door_ucp_cache_reads_off() ||
