@@ -101,8 +101,8 @@ void ucs_deserted_watch(void)
 
     pthread_sigmask(SIG_SETMASK, NULL, &ucs_deserted_mask);
     if (ucs_spawn(&thread, 0, ucs_deserted_main, NULL) != 0) {
-        ucs_helper_warn("the system refuses a thread: the process may not end "
-                        "now that its first thread has left");
+        ucs_helper_warn("the system refuses a thread: the process may never "
+                        "end, as its first thread has left");
         return;
     }
 

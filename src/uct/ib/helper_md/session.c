@@ -339,9 +339,9 @@ static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
                 "%s: %lu of %lu uses went over "
                 "UCX_MD_HELPER_MAX_PINNED=%s or "
                 "UCX_MD_HELPER_MAX_REGIONS=%s or "
-                "UCX_MD_HELPER_NODE_MAX_PINNED=%s, for all else was "
-                "in use; "
-                "allowed is what is in use at once, here %lu bytes",
+                "UCX_MD_HELPER_NODE_MAX_PINNED=%s, because all else was "
+                "in use; the least ceiling that can be kept is what is in use "
+                "at once, here %lu bytes",
                 md->name, stats.over_ceiling, stats.uses,
                 uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED"),
                 uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS"),

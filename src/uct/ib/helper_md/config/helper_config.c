@@ -364,9 +364,9 @@ static int uct_helper_config_was_option(const char *name, size_t length)
     for (word = former; *word != NULL; ++word) {
         if ((strlen(*word) == length) && !strncmp(*word, name, length)) {
             ucs_helper_warn(UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
-                            "%s: this option has gone and is not looked at; "
-                            "see UCX_MD_HELPER_MAX_SLOWDOWN, what pinned "
-                            "memory is worth as a share of the run time",
+                            "%s: this option does not exist any more; see "
+                            "UCX_MD_HELPER_MAX_SLOWDOWN, what pinned memory "
+                            "is worth as a share of the run time",
                             *word);
             return 1;
         }

@@ -32,10 +32,9 @@ static void uct_helper_monitor_complain(int fd)
     static _Atomic(int) said;
 
     if (ucs_add_relaxed(&said, 1) == 0) {
-        ucs_helper_warn("the program has closed or replaced descriptor %d, by "
-                        "which memory is watched: what is communicated for the "
-                        "first time from now on is registered only while it is "
-                        "in use",
+        ucs_helper_warn("the program has closed or replaced descriptor %d, "
+                        "which watches memory: new buffers are registered only "
+                        "while they are in use",
                         fd);
     }
 }

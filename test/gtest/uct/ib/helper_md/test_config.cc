@@ -475,8 +475,8 @@ TEST(test_config_env, an_option_that_has_gone_is_told_and_nothing_else)
         all += line + "\n";
     }
     EXPECT_NE(std::string::npos,
-              all.find("UCX_MD_HELPER_MISS_TARGET: this option has gone and is "
-                       "not looked at; see UCX_MD_HELPER_MAX_SLOWDOWN")) << all;
+              all.find("UCX_MD_HELPER_MISS_TARGET: this option does not exist "
+                       "any more; see UCX_MD_HELPER_MAX_SLOWDOWN")) << all;
 }
 
 TEST(test_nearest, words)
