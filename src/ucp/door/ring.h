@@ -17,16 +17,16 @@
 /**
  * @file ring.h
  *
- * What threads say, on its way to the helper: a ring a thread that only this
- * thread fills and only one reader at a time empties, without a lock. A full
- * ring counts what it does not take; nobody waits, nothing is allocated.
+ * Rings of operations on their way to the helper, one for each thread. Only the
+ * thread fills its ring, and one reader at a time empties it, without a lock. A
+ * full ring counts lost operations. Nothing waits or allocates.
  */
 
 BEGIN_C_DECLS
 
 #define UCP_DOOR_RING_MASK (UCP_DOOR_RING_LENGTH - 1)
 
-/** What is written by different threads lies so far apart. */
+/** Distance of words that different threads write. */
 #define UCP_DOOR_LINE 64
 
 typedef enum ucp_door_ring_state {
@@ -59,12 +59,11 @@ typedef struct ucp_door_rings {
 } ucp_door_rings_t;
 
 
-/** @return A ring that is the calling thread's from now on; NULL if all have
- *          an owner. */
+/** @return A ring for the calling thread; NULL if all have an owner. */
 ucp_door_ring_t *ucp_door_rings_take(ucp_door_rings_t *rings);
 
 
-/** The owner gives its ring back; what it has said is still heard. */
+/** The owner releases its ring; its operations are still read. */
 void ucp_door_ring_leave(ucp_door_ring_t *ring);
 
 
@@ -75,9 +74,8 @@ int ucp_door_ring_look(ucp_door_ring_t *ring);
 
 
 /**
- * By the ring's owner. Waits for nothing. What is to be said is written where
- * the reader will find it: a copy of words that were stored just now makes the
- * processor wait for them.
+ * By the ring's owner. Never waits. The operation is built in its final place:
+ * copying words that were just stored would stall the processor.
  *
  * @return The place of the next operation, until @ref ucp_door_ring_fill; NULL
  *         if the ring is full: the operation has been counted as lost.
@@ -95,7 +93,7 @@ static inline ucs_operation_t *ucp_door_ring_room(ucp_door_ring_t *ring)
 }
 
 
-/** By the ring's owner: what it has written to its room is to be read. */
+/** By the ring's owner: publish the operation in its room. */
 static inline void ucp_door_ring_fill(ucp_door_ring_t *ring)
 {
     /* [O-FILL] The release pairs with the reader's acquire of the tail. */
@@ -104,8 +102,8 @@ static inline void ucp_door_ring_fill(ucp_door_ring_t *ring)
 
 
 /**
- * Move operations out of all rings, the earliest first as far as they have
- * come. Any thread; one that finds another here takes nothing.
+ * Move operations out of all rings, the earliest first. Any thread; of two at a
+ * time one gets none.
  *
  * @param [out] into  Room for @a max of them.
  *
@@ -115,12 +113,12 @@ unsigned ucp_door_rings_drain(ucp_door_rings_t *rings, ucs_operation_t *into,
                               unsigned max);
 
 
-/** @return Operations that found no place since the start. Any thread. */
+/** @return Operations lost since the start. Any thread. */
 uint64_t ucp_door_rings_lost(ucp_door_rings_t *rings);
 
 
-/** In a forked child, whose only thread calls: what the parent's threads said
- *  is forgotten, and their rings are free.
+/** In a forked child, by its only thread: forget the operations of the parent's
+ *  threads and free their rings.
  *
  * @param [in] mine  The caller's own, which it keeps; may be NULL. */
 void ucp_door_rings_adopt(ucp_door_rings_t *rings, ucp_door_ring_t *mine);

@@ -6,16 +6,15 @@
 #include <ucp/api/ucp_compat.h>
 
 /*
- * Memory that the program registers by itself; put, get and atomics. What an
- * atomic of the older kind works with lies in no memory of the program, or in
- * the word of its result.
+ * Memory that the program registers itself; put, get and atomics. An older
+ * atomic's operand is a value, or the word of its result.
  */
 
 #define UCP_DOOR_BYTES ucp_dt_make_contig(1)
 
 
-/* What UCX is to allocate has no address yet. A program that was built with an
- * older UCX has shorter parameters, so what it did not set is not read. */
+/* Memory that UCX will allocate has no address yet. A program built with an
+ * older UCX has shorter parameters, so only fields that are set are read. */
 static ucp_door_data_t ucp_door_map_data(const ucp_mem_map_params_t *params)
 {
     const uint64_t fields = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |

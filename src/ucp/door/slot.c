@@ -39,9 +39,9 @@ static void *ucp_door_find_in(const char *library, const char *name)
     return found;
 }
 
-/* The next in line, if UCX is in the global scope; else what the caller itself
- * was linked with, which may be a UCX of another name as in a Python wheel; else
- * the one that is loaded. */
+/* The next one, if UCX is in the global scope; else that of the caller's own
+ * libraries, perhaps of another name as in a Python wheel; else the one that is
+ * loaded */
 static ucp_door_func_t ucp_door_find(const char *name, const void *caller)
 {
     void *found = dlsym(RTLD_NEXT, name);

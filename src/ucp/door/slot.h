@@ -11,10 +11,10 @@
 /**
  * @file slot.h
  *
- * The way from an entry point to UCP. Each has a slot whose first word is where
- * a call goes next: to what looks UCP's function up, then, as long as the door
- * is shut, to that function itself, and through the door once it is open. So a
- * call that nobody hears costs a load and a jump.
+ * The way from an entry point to UCP. Each has a slot whose first word is the
+ * next function of a call: at first one that looks UCP's function up, then that
+ * function while the door is shut, and the door's once it is open. So a call
+ * past a shut door costs a load and a jump.
  */
 
 BEGIN_C_DECLS
@@ -24,8 +24,8 @@ typedef void (*ucp_door_func_t)(void);
 /**
  * Finds UCP's function.
  *
- * @param [in] caller  An address in what calls it, by which a library of UCX is
- *                     found that only its users see.
+ * @param [in] caller  An address in the caller, to find a UCX that only its
+ *                     users see.
  *
  * @return NULL if there is none.
  */
@@ -45,10 +45,10 @@ typedef struct ucp_door_slot {
 
 
 /**
- * Look all of UCP's functions up that the door stands before, those that were not
- * found yet. Any thread; it takes the loader's lock, so it comes as the program
- * reads UCP's options, and no call of UCP has to take it later: a thread may hold
- * it, in a constructor of what it loads, and wait for one that communicates.
+ * Look up all of the door's functions in UCP. Any thread; takes the loader's
+ * lock. Called as the program reads UCP's options, so that no later call takes
+ * that lock: a thread may hold it, in a constructor, and wait for one that
+ * communicates.
  *
  * @param [in] caller  As of @ref ucp_door_find_func_t.
  */
@@ -56,8 +56,8 @@ void ucp_door_slots_find(const void *caller);
 
 
 /**
- * Look UCP's function up, and send later calls there or through the door. Any
- * thread; it takes the loader's lock.
+ * Look up UCP's function, and direct later calls there or through the door. Any
+ * thread; takes the loader's lock.
  *
  * @param [in] caller  As of @ref ucp_door_find_func_t.
  *
@@ -70,8 +70,7 @@ ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller);
 void ucp_door_slots_open(void);
 
 
-/** For tests: what finds UCP's functions, before the first of them is called.
- */
+/** For tests: set the look-up, before the first call. */
 void ucp_door_slots_find_by(ucp_door_find_func_t find);
 
 

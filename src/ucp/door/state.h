@@ -12,12 +12,12 @@
 /**
  * @file state.h
  *
- * What the threads of a process share at the door; hear.c and receive.c only.
+ * State of the door that the threads share; for hear.c and receive.c only.
  */
 
 BEGIN_C_DECLS
 
-/** There once the door is open; its pages only where they are written. */
+/** Allocated when the door is opened. */
 typedef struct ucp_door_state {
     _Atomic(const ucp_door_listener_t*) listener;
     _Atomic(uint64_t)                   idle_steps;
@@ -33,8 +33,8 @@ typedef struct ucp_door_state {
 ucp_door_state_t *ucp_door_get(void);
 
 
-/** @return The calling thread's ring; NULL if nobody hears it, which has then
- *          been counted. */
+/** @return The calling thread's ring; NULL, and the operation counts as lost,
+ *          if it has none. */
 ucp_door_ring_t *ucp_door_ring(ucp_door_state_t *state);
 
 
@@ -44,13 +44,12 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
                    ucp_door_site_t site, uint32_t id);
 
 
-/** A receive that was told waits for its message: the helper, or a rank that
- *  waits, may register its buffer meanwhile. */
+/** A told receive waits for its message: the helper, or a waiting rank, may
+ *  register its buffer. */
 void ucp_door_posted(ucp_door_data_t data);
 
 
-/** Tell that a receive has ended. By any thread, which speaks for the one that
- *  posted it. */
+/** Tell the end of a receive, for the thread that posted it. Any thread. */
 void ucp_door_tell_end(ucp_door_ticket_t ticket);
 
 END_C_DECLS

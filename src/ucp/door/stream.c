@@ -6,8 +6,8 @@
 #include <ucp/api/ucp_compat.h>
 
 /*
- * Streams. UCX may register what is sent. What comes it copies, so a receive is
- * a place in the program and announces nothing.
+ * Streams. UCX may register the data of a send. It copies those of a receive,
+ * which is told without its buffer.
  */
 
 #define UCP_DOOR_COPIED ((ucp_door_data_t){0, 0})

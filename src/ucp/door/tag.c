@@ -64,7 +64,7 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
     return ret;
 }
 
-/* The request is the program's memory, and is at work if UCX says so */
+/* The request is the program's memory, in use if UCX returns UCS_INPROGRESS */
 UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
                        ucp_door_passes(ucp_door_most(count, datatype)),
                        (ucp_worker_h worker, void *buffer, size_t count,
