@@ -508,6 +508,29 @@ inline ucs_regcache_look_up(_range, _r, _i, _found)
     }
 }
 
+/* A use that has waited for long enough: a region in no look-up, as those of
+ * before it may be by now whatever they are. Sets _r to NONE without one. */
+inline ucs_regcache_open_alone(_range, _r)
+{
+    d_step {
+        index_lock == 0 ->
+        _r = 0;
+        do
+        :: (_r < REGIONS) && (state(region[_r].word) !=
+                              UCS_REGCACHE_STATE_FREE) -> _r++
+        :: else -> break
+        od;
+        if
+        :: _r == REGIONS -> _r = NONE
+        :: else ->
+            region[_r].range = _range;
+            account++;
+            region[_r].word  = DOOMED | set_state(region[_r].word + REF,
+                                                  UCS_REGCACHE_STATE_REGISTERING)
+        fi
+    }
+}
+
 /* Sets _r to a region with a reference, or to NONE */
 inline ucs_regcache_get(_range, _r, _w, _h, _i, _found, _comp)
 {
@@ -566,6 +589,26 @@ slow:
         fi
     :: _found == UCS_REGCACHE_FOUND_REGISTERING ->
         /* ucs_regcache_wait(): see wait.pml for the futex */
+        if
+        :: d_step {                      /* ucs_regcache_wait_no_longer() */
+               (index_lock == 0) && (state(region[_r].word) ==
+                                     UCS_REGCACHE_STATE_REGISTERING) ->
+#ifdef MUTANT_LEAVES_REFERENCE
+               skip
+#else
+               region[_r].word = region[_r].word - REF
+#endif
+           }
+           ucs_regcache_open_alone(_range, _r);
+           if
+           :: _r == NONE -> goto got
+           :: else
+           fi;
+           lower_mem_reg(_r, _h);
+           ucs_regcache_region_publish(_r, _h, 1);
+           goto have
+        :: skip
+        fi;
         d_step {
             state(region[_r].word) != UCS_REGCACHE_STATE_REGISTERING ->
             _w = region[_r].word

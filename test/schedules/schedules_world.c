@@ -251,9 +251,16 @@ static void sim_env_wake(void *arg)
     }
 }
 
-static void sim_env_wait(void *arg, uint32_t *word, uint32_t value)
+static void sim_env_wait(void *arg, uint32_t *word, uint32_t value,
+                         uint64_t ns)
 {
     (void)arg;
+    if ((ns != UINT64_MAX) && (sim_rng_below(&sim_world.rng, 4) == 0)) {
+        sim_trace("waits in vain", ns, 0);
+        sim_advance(ns);
+        sim_point();
+        return;
+    }
     sim_trace("waits", 0, 0);
     sim_wait(word, value);
 }

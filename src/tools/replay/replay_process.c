@@ -208,7 +208,8 @@ static void replay_process_block(replay_process_t *process)
     }
 }
 
-static void replay_process_sleep(void *arg, uint32_t *word, uint32_t value)
+static void replay_process_sleep(void *arg, uint32_t *word, uint32_t value,
+                                 uint64_t ns UCS_V_UNUSED)
 {
     replay_process_t *process = arg;
 

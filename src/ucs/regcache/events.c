@@ -119,7 +119,7 @@ void ucs_regcache_pass_gate(ucs_regcache_h cache)
             ucs_cas_acq_rel(&cache->gate, &gate, /* [R-GATE] */
                             gate | UCS_REGCACHE_GATE_WAITED)) {
             cache->env.wait(cache->env.arg, (uint32_t*)&cache->gate,
-                            gate | UCS_REGCACHE_GATE_WAITED);
+                            gate | UCS_REGCACHE_GATE_WAITED, UINT64_MAX);
         }
         gate = ucs_load_acquire(&cache->gate); /* [R-GATE] */
     }

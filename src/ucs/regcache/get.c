@@ -14,6 +14,11 @@
 #include "valid.h"
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+
+/* A use waits at least so long, ns, for another thread to register: longer than a
+ * thread whose processor is free takes to wake up */
+#define UCS_REGCACHE_WAIT_NS UINT64_C(500000)
 
 /* Not on a hit, which uses little of it */
 static ucs_regcache_request_t
@@ -81,14 +86,33 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
  * Wait
  */
 
-/* The caller has a reference on a region that another thread registers.
- * @return UCS_OK if it is now a live one, UCS_ERR_CANCELED if it is not and
- *         the reference is gone. */
+/* The caller has a reference on a region. @return Nonzero if it is still being
+ *         registered; the reference is gone then. */
+static int ucs_regcache_wait_no_longer(ucs_regcache_h cache,
+                                       ucs_regcache_region_t *region)
+{
+    int is_registering;
+
+    ucs_regcache_lock(cache); /* under it the state stays as it is */
+    is_registering = ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+                     UCS_REGCACHE_STATE_REGISTERING;
+    if (is_registering) {
+        ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
+    }
+    ucs_regcache_unlock(cache);
+    return is_registering;
+}
+
+/* The caller has a reference on a region that another thread registers, and
+ * waits for that until @a until, ns.
+ * @return UCS_OK if it is now a live one. Else the reference is gone:
+ *         UCS_ERR_CANCELED if it is not, UCS_ERR_TIMED_OUT if it may become
+ *         one later. */
 static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
-                                      ucs_regcache_loss_t *loss)
+                                      uint64_t until, ucs_regcache_loss_t *loss)
 {
-    uint64_t word;
+    uint64_t word, now;
 
     loss->why = UCS_REGCACHE_LOST_WAITED;
     for (;;) {
@@ -96,8 +120,14 @@ static ucs_status_t ucs_regcache_wait(ucs_regcache_h cache,
         if (ucs_regcache_word_state(word) != UCS_REGCACHE_STATE_REGISTERING) {
             break;
         }
-        cache->env.wait(cache->env.arg, ucs_regcache_region_wait_word(region),
-                        (uint32_t)word);
+        now = ucs_regcache_now(cache);
+        if (now < until) {
+            cache->env.wait(cache->env.arg,
+                            ucs_regcache_region_wait_word(region),
+                            (uint32_t)word, until - now);
+        } else if (ucs_regcache_wait_no_longer(cache, region)) {
+            return UCS_ERR_TIMED_OUT;
+        }
     }
     if (ucs_regcache_word_is_hit(word)) {
         return UCS_OK;
@@ -177,6 +207,7 @@ typedef struct ucs_regcache_lookup {
     uint64_t                  old;        /* LIVE: its word before */
     ucs_regcache_inspection_t inspection; /* NONE and COALESCED: begun */
     ucs_regcache_lost_t       why;        /* likewise: it must be */
+    uint64_t                  until;      /* REGISTERING: ns, how long to wait */
 } ucs_regcache_lookup_t;
 
 /* Why a use has to register, which finds @a region DORMANT, or nothing if that is
@@ -212,7 +243,9 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
     ucs_regcache_cover_asked(cache, request);
     seen        = ucs_regcache_see(cache, request);
-    lookup->why = ucs_regcache_why_missed(region, seen, request->now);
+    lookup->why = request->is_alone ?
+                          UCS_REGCACHE_LOST_LATE :
+                          ucs_regcache_why_missed(region, seen, request->now);
     if (may_coalesce) {
         region = ucs_regcache_coalesce(cache, region, &whole);
         if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {
@@ -231,6 +264,18 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
             (ucs_load_relaxed(&region->access) == request->access)) ?
                    UCS_REGCACHE_FOUND_NONE :
                    UCS_REGCACHE_FOUND_COALESCED;
+}
+
+/* A thread that registers may have lost its processor to others. So a use waits
+ * for it as long as registering itself would take, and does that then: it loses
+ * at most twice as much. @return Until when, ns. */
+static uint64_t ucs_regcache_wait_until(ucs_regcache_h cache,
+                                        ucs_regcache_region_t *region)
+{
+    return ucs_regcache_now(cache) +
+           ucs_max(ucs_regcache_missed_ns(cache,
+                                          ucs_regcache_pages(cache, region)),
+                   UCS_REGCACHE_WAIT_NS);
 }
 
 /* Under the lock, with a region in reserve */
@@ -259,6 +304,11 @@ ucs_regcache_look_up(ucs_regcache_h cache,
             region = NULL; /* as many users as can be counted */
             break;
         case UCS_REGCACHE_STATE_REGISTERING:
+            if (request->is_alone) {
+                region = NULL;
+                break;
+            }
+            lookup->until = ucs_regcache_wait_until(cache, region);
             /* relaxed: the state changes under the lock alone, which is held */
             ucs_add_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
             return UCS_REGCACHE_FOUND_REGISTERING;
@@ -347,7 +397,7 @@ static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
 
 static ucs_status_t
 ucs_regcache_get_request(ucs_regcache_h cache,
-                         const ucs_regcache_request_t *request,
+                         ucs_regcache_request_t *request,
                          ucs_regcache_memh_t *memh_p)
 {
     int may_coalesce         = ucs_regcache_may_coalesce(cache, request);
@@ -373,10 +423,16 @@ ucs_regcache_get_request(ucs_regcache_h cache,
                                                 request->sp, request->now);
             goto out;
         case UCS_REGCACHE_FOUND_REGISTERING:
-            if (ucs_regcache_wait(cache, lookup.region, &loss) == UCS_OK) {
+            status = ucs_regcache_wait(cache, lookup.region, lookup.until,
+                                       &loss);
+            if (status == UCS_OK) {
                 ucs_regcache_region_begin_late(cache, lookup.region, request,
                                                &loss);
                 goto out;
+            }
+            if (status == UCS_ERR_TIMED_OUT) {
+                request->is_alone = 1;
+                may_coalesce      = 0;
             }
             break;
         case UCS_REGCACHE_FOUND_NONE:
@@ -406,8 +462,9 @@ ucs_regcache_get_slow(ucs_regcache_h cache, void *address, size_t length,
                       unsigned flags, uintptr_t sp, ucs_regcache_memh_t *memh_p,
                       uint64_t now)
 {
-    const ucs_regcache_request_t request = ucs_regcache_request(
-            cache, address, length, flags, sp, now);
+    ucs_regcache_request_t request = ucs_regcache_request(cache, address,
+                                                          length, flags, sp,
+                                                          now);
 
     return ucs_regcache_get_request(cache, &request, memh_p);
 }

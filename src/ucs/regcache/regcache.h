@@ -187,10 +187,12 @@ typedef struct ucs_regcache_env {
     /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
     void         (*wake)(void *arg);
 
-    /** Block while `*word == value`; may return early, the caller re-checks.
+    /** Block while `*word == value`, for at most @a ns, or for as long as that
+     *  takes if @a ns is UINT64_MAX; may return early, the caller re-checks.
      *  @a word is the half of a region's word that every change of state
      *  changes. */
-    void         (*wait)(void *arg, uint32_t *word, uint32_t value);
+    void         (*wait)(void *arg, uint32_t *word, uint32_t value,
+                         uint64_t ns);
 
     /**
      * The cache begins (nonzero), or ceases (0), to learn from operations that

@@ -32,6 +32,7 @@ typedef struct ucs_regcache_request {
     ucs_regcache_class_t size_class;
     uintptr_t            sp;         /* stack position of the call */
     uint64_t             now;        /* ns, when it came */
+    int                  is_alone;   /* for this use only: in no look-up */
     int                  is_cover;   /* more than anybody asked for */
     int                  is_scattered; /* likewise, and beyond neighbours */
     size_t               ahead;        /* pages beyond what was asked for */

@@ -113,7 +113,8 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
                                UCS_REGCACHE_CLASS_MANAGED));
     region->pins   = 0;
     region->lapsed = 0;
-    if (ucs_unlikely(ucs_load_relaxed(&cache->distrust))) {
+    if (request->is_alone ||
+        ucs_unlikely(ucs_load_relaxed(&cache->distrust))) {
         return UCS_REGCACHE_WORD_DOOMED;
     }
     ucs_regcache_index_add(&cache->index, region);

@@ -64,7 +64,8 @@ void ucs_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t ns,
                   (ns == UCS_FUTEX_FOREVER) ? NULL : &timeout, NULL, 0);
 }
 
-void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value)
+void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value,
+                             uint64_t ns)
 {
     int i;
 
@@ -78,7 +79,7 @@ void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value)
 #endif
     }
 
-    ucs_futex_wait(word, value, UCS_FUTEX_FOREVER, UCS_FUTEX_PRIVATE);
+    ucs_futex_wait(word, value, ns, UCS_FUTEX_PRIVATE);
 }
 
 int ucs_futex_wait_both(const ucs_futex_word_t words[2], uint64_t ns)

@@ -47,9 +47,9 @@ void ucs_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t ns,
                     ucs_futex_scope_t scope);
 
 
-/** Block without a limit of time while @a *word == @a value, for threads of
- *  this process; spins shortly first. */
-void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value);
+/** Likewise for threads of this process; spins shortly first. */
+void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value,
+                             uint64_t ns);
 
 
 /** A word to wait for, and its value until then. */

@@ -119,10 +119,11 @@ static void uct_helper_env_wake(void *arg)
     ucs_thread_wake(md->thread);
 }
 
-static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value)
+static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
+                                uint64_t ns)
 {
     (void)arg;
-    ucs_futex_spin_and_wait((_Atomic(uint32_t)*)word, value);
+    ucs_futex_spin_and_wait((_Atomic(uint32_t)*)word, value, ns);
 }
 
 static void uct_helper_env_listen(void *arg, int listens)

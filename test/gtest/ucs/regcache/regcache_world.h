@@ -319,7 +319,7 @@ private:
         return self(arg)->on_ask(length, whom);
     }
 
-    static void wait(void *arg, uint32_t*, uint32_t)
+    static void wait(void *arg, uint32_t*, uint32_t, uint64_t)
     {
         regcache_world *w = self(arg);
         if (w->on_wait) {

@@ -45,6 +45,44 @@ TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
     EXPECT_EQ(0u, w->stats().wasted);
 }
 
+/* The helper has lost its processor in the middle of a registration */
+TEST_F(test_regcache, use_during_a_speculation_that_does_not_end_goes_alone)
+{
+    ucs_regcache_memh_t memh = nullptr;
+    unsigned waits           = 0;
+
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
+    w->on_wait = [&]() {
+        ++waits;
+        w->now += 200 * US;
+    };
+    w->on_reg = [&](regcache_world::registration) {
+        if (waits == 0) {
+            memh = w->get(buffer(0), MB);
+            EXPECT_EQ(1u, w->live.size());
+        }
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    EXPECT_EQ(3u, waits); /* half a millisecond */
+    EXPECT_EQ(0u, w->stats().late);
+
+    /* Both are, and what was for that use alone goes with it */
+    EXPECT_EQ(2u, w->live.size());
+    w->put(memh);
+    w->step();
+    EXPECT_EQ(1u, w->live.size());
+
+    /* What the helper registered is not taken to be in use */
+    memh = w->get(buffer(0), MB);
+    EXPECT_EQ(1u, w->live.size());
+    w->put(memh);
+    w->advance(1000 * MS);
+    EXPECT_EQ(0u, w->live.size());
+}
+
 TEST_F(test_regcache, waiter_of_a_failed_speculation_registers_itself)
 {
     start(UCS_REGCACHE_POLICY_PAPER);

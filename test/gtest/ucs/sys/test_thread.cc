@@ -333,7 +333,7 @@ TEST(test_wait, returns_at_once_if_the_word_differs)
 {
     std::atomic<uint32_t> word{1};
 
-    ucs_futex_spin_and_wait(&word, 2);
+    ucs_futex_spin_and_wait(&word, 2, UCS_FUTEX_FOREVER);
     ucs_futex_wait(&word, 2, UCS_FUTEX_FOREVER, UCS_FUTEX_SHARED);
     EXPECT_EQ(1u, word);
 }
@@ -348,7 +348,7 @@ TEST(test_wait, stress_waiters_are_woken)
         waiters.emplace_back([&] {
             uint32_t seen;
             while ((seen = word) != last) {
-                ucs_futex_spin_and_wait(&word, seen);
+                ucs_futex_spin_and_wait(&word, seen, UCS_FUTEX_FOREVER);
             }
         });
     }

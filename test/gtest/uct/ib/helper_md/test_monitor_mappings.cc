@@ -445,11 +445,19 @@ TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
     uct_helper_vmas_set_limit(1);
     uct_helper_trust_forget(); /* it is time to count */
     char *other = map(far_place(LENGTH));
+    /* A helper that was just counting by the limit of before counts again
+     * within a second */
+    const time_t soon = time(nullptr) + 20;
+    while (log.lines().empty() && (time(nullptr) < soon)) {
+        use(other);
+        usleep(1000);
+    }
     expect_dropped(other);
     expect_dropped(m_area);
-    ASSERT_EQ(1u, log.lines().size());
-    EXPECT_NE(std::string::npos, log.lines()[0].find("vm.max_map_count=1 "))
-            << log.lines()[0];
+    EXPECT_EQ(1u, log.lines().size());
+    for (const auto &line : log.lines()) {
+        EXPECT_NE(std::string::npos, line.find("vm.max_map_count=1 ")) << line;
+    }
     for (int i = 0; (i < 10000) && is_watched(m_area); ++i) {
         usleep(1000);
     }
