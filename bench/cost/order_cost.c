@@ -3,7 +3,7 @@
  */
 #include "../bench_util.h"
 
-#include <ucs/predict/order.h>
+#include <ucs/predict/order/order.h>
 
 #include <stdio.h>
 

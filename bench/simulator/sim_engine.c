@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ucs/regcache/plan/home.h>
+#include <ucs/regcache/policy/home.h>
 
 #define SIM_PAGE 4096
 

@@ -7,7 +7,7 @@
 #include <tools/tool.h>
 #include <tools/units.h>
 
-#include <ucs/predict/periodicity.h>
+#include <ucs/predict/paper/periodicity.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 #include <tools/hash.h>
 #include <tools/tool.h>
 
-#include <ucs/predict/callsite.h>
-#include <ucs/predict/order.h>
-#include <ucs/predict/periodicity.h>
+#include <ucs/predict/paper/callsite.h>
+#include <ucs/predict/order/order.h>
+#include <ucs/predict/paper/periodicity.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include <tools/tool.h>
 
-#include <ucs/predict/periodicity.h>
+#include <ucs/predict/paper/periodicity.h>
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #define UCX_HELPER_TOOL_REPORT_H_
 
 #include <tools/tool.h>
-#include <ucs/regcache/why.h>
+#include <ucs/regcache/region/why.h>
 
 #include <jansson.h>
 #include <stdint.h>

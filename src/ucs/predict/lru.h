@@ -4,7 +4,9 @@
 #ifndef UCS_PREDICT_LRU_H_
 #define UCS_PREDICT_LRU_H_
 
-#include <ucs/predict/callsite.h>
+#include <ucs/predict/use.h>
+#include <ucs/sys/compiler_def.h>
+#include <ucs/type/status.h>
 
 /**
  * @file lru.h

@@ -16,9 +16,9 @@
  * No object is locked: each belongs to one thread at a time.
  */
 
-#include <ucs/predict/callsite.h>
+#include <ucs/predict/paper/callsite.h>
 #include <ucs/predict/condition.h>
 #include <ucs/predict/cost.h>
-#include <ucs/predict/signature.h>
+#include <ucs/predict/paper/signature.h>
 
 #endif

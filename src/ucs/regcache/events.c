@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_int.h"
-#include "release.h"
-#include "state.h"
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/state.h>
 #include "valid.h"
 
 #include <ucs/sys/compiler_def.h>

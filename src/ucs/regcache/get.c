@@ -1,16 +1,16 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
-#include "ceiling/ceiling.h"
-#include "index.h"
-#include "known_memory.h"
+#include <ucs/regcache/region/account.h>
+#include <ucs/regcache/register/ceiling.h>
+#include <ucs/regcache/region/index.h>
+#include <ucs/regcache/region/known_memory.h>
 #include "regcache_int.h"
-#include "register.h"
-#include "release.h"
-#include "request.h"
-#include "state.h"
-#include "store.h"
+#include <ucs/regcache/register/register.h>
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/request.h>
+#include <ucs/regcache/region/state.h>
+#include <ucs/regcache/region/store.h>
 #include "valid.h"
 
 #include <ucs/sys/compiler_def.h>

@@ -1,13 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
-#include "ceiling/ceiling.h"
-#include "index.h"
+#include <ucs/regcache/region/account.h>
+#include <ucs/regcache/register/ceiling.h>
+#include <ucs/regcache/region/index.h>
 #include "regcache_int.h"
-#include "release.h"
-#include "request.h"
-#include "state.h"
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/request.h>
+#include <ucs/regcache/region/state.h>
 #include "valid.h"
 
 #include <ucs/sys/compiler_def.h>

@@ -1,12 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "index.h"
-#include "known_memory.h"
+#include <ucs/regcache/region/index.h>
+#include <ucs/regcache/region/known_memory.h>
 #include "regcache_int.h"
-#include "release.h"
-#include <ucs/regcache/plan/home.h>
-#include <ucs/predict/order.h>
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/policy/home.h>
+#include <ucs/predict/order/order.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/own_memory.h>

@@ -4,15 +4,15 @@
 #ifndef UCS_REGCACHE_INT_H_
 #define UCS_REGCACHE_INT_H_
 
-#include "account.h"
-#include "ceiling/ceiling.h"
-#include "index.h"
-#include "known_memory.h"
-#include "ceiling/lru.h"
+#include <ucs/regcache/region/account.h>
+#include <ucs/regcache/register/ceiling.h>
+#include <ucs/regcache/region/index.h>
+#include <ucs/regcache/region/known_memory.h>
+#include <ucs/regcache/region/lru.h>
 #include "regcache.h"
-#include "region.h"
-#include "release.h"
-#include "store.h"
+#include <ucs/regcache/region/region.h>
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/store.h>
 
 #include <ucs/datastruct/dq.h>
 #include <ucs/datastruct/heap.h>
@@ -25,48 +25,34 @@
 /**
  * @file regcache_int.h
  *
- * Inside of the cache. Calls go down this list only, so no two files are in a
- * circle:
+ * Inside of the cache. Calls between folders go down this list only, but by the
+ * table of functions of a policy and in checks of debug builds (valid.h):
  *
- *   regcache.c       life: what a cache is created with, and its end
- *   get.c            hit, wait, miss
- *   put.c            the end of a use, invalidation
- *   register.c       one registration: admission, lower domain, publication
- *   ceiling/admit.c  ceilings and budget: may this be pinned?
- *   cover/           one registration for several uses: coalesce.c of a buffer,
- *                    cover.c of neighbours; extend.c says how far that may
- *                    reach, field.c what is known of its mapping
- *   ceiling/evict.c  which idle region goes when others need what it pins
- *   ceiling/soft.c   what idle regions may add to the peak
- *   rest.c           a helper that stands down
- *   deregister.c     lower domain, reclaiming
- *   reserve.c        what is allocated ahead, outside of the lock
- *   inspect.c        kinds of memory: may a registration outlive its use?
- *   events.c         memory events, gate, distrust
- *   stats.c          snapshot of all figures
- *   valid.c          the equations that hold whenever the index lock is free
- *   state.c          index lock, doom, strike: what changes a region's state
- *   account.c        figures that change with it
- *   why.c            their sums by reason and by cause
- *   ceiling/lru.c    regions by their latest use
- *   index.c          look-up by range and by handle
+ *   (here)     regcache.c: what a cache is created with, and its end; get.c: hit,
+ *              wait, miss; put.c: the end of a use, invalidation; events.c:
+ *              memory events, gate, distrust; rest.c: a helper that stands down;
+ *              stats.c: a snapshot of all figures; valid.c: the equations that
+ *              hold whenever the index lock is free
+ *   step/      the helper's step
+ *   policy/    what becomes of a registration that nobody uses
+ *   announce/  receives that the program has posted
+ *   plan/      what a region is expected for, and when (plan.h says more of these
+ *              four)
+ *   register/  register.c: one registration: admission, lower domain, publication;
+ *              admit.c: ceilings and budget: may this be pinned? evict.c: which
+ *              idle region goes when others need what it pins; soft.c: what idle
+ *              regions may add to the peak
+ *   cover/     one registration for several uses: coalesce.c of a buffer, cover.c
+ *              of neighbours; extend.c says how far that may reach, field.c what
+ *              is known of its mapping
+ *   region/    what a region is (region.h), and all that changes it: index.c:
+ *              look-up by range and by handle; state.c: index lock, doom, strike;
+ *              account.c: figures that change with it; why.c: their sums by reason
+ *              and by cause; lru.c: regions by their latest use; deregister.c:
+ *              lower domain, reclaiming; reserve.c: what is allocated ahead,
+ *              outside of the lock; inspect.c: may a registration outlive its use?
  *
- * What they do for each other is declared by concern, in headers that know no
- * more of a cache than its handle:
- *
- *   request.h           what a use asks for and what it has lost
- *   register.h          register.c, cover/coalesce.c
- *   ceiling/ceiling.h   admit.c, evict.c, soft.c
- *   release.h           put.c, deregister.c
- *   known_memory.h      inspect.c, cover/cover.c
- *   store.h             reserve.c
- *   state.h             state.c, events.c
- *   account.h           account.c
- *   valid.h, ceiling/lru.h, index.h
- *
- * plan/ is the helper's side: it calls all of these but get.c and put.c.
- * regcache.c creates what plan/ keeps, and hands it the table of functions of a
- * policy; nothing else here calls it.
+ * This header has the cache as a structure, which all of them look into.
  */
 
 BEGIN_C_DECLS

@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "index.h"
+#include <ucs/regcache/region/index.h>
 #include "regcache_int.h"
-#include "release.h"
+#include <ucs/regcache/region/release.h>
 #include "valid.h"
 
 /* What is in the queue's hands stays there: an end of a use that nobody takes

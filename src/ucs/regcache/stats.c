@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
-#include "ceiling/ceiling.h"
+#include <ucs/regcache/region/account.h>
+#include <ucs/regcache/register/ceiling.h>
 #include "regcache_int.h"
 #include "valid.h"
 

@@ -4,7 +4,7 @@
 #ifndef UCS_REGCACHE_STATS_H_
 #define UCS_REGCACHE_STATS_H_
 
-#include "why.h"
+#include <ucs/regcache/region/why.h>
 
 #include <stdint.h>
 

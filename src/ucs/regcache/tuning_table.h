@@ -193,7 +193,7 @@ UCS_TUNING(double, soft_least, 32768, "bytes",
            "half: predict 0 (-1), and messages of 32 KB register 30 times; "
            "double: predict +1 (+17), and the peak of an amg 4 points higher")
 
-/* What the program says (plan/announce.h), and steps while it waits */
+/* What the program says (announce/announce.h), and steps while it waits */
 UCS_TUNING(uint64_t, idle_work_ns, 5000, "ns",
            "that the lower domain's calls of an idle step take at most: what is "
            "dearer is the helper's; a rendezvous message takes about as long",

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
+#include <ucs/regcache/region/account.h>
 #include "regcache_int.h"
 #include "valid.h"
 

@@ -1,12 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/index.h>
+#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register.h>
-#include <ucs/regcache/release.h>
-#include <ucs/regcache/request.h>
-#include <ucs/regcache/state.h>
+#include <ucs/regcache/register/register.h>
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/request.h>
+#include <ucs/regcache/region/state.h>
 #include <ucs/regcache/valid.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>

@@ -3,10 +3,10 @@
  */
 #include "cover_int.h"
 
-#include <ucs/regcache/account.h>
-#include <ucs/regcache/index.h>
+#include <ucs/regcache/region/account.h>
+#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/request.h>
+#include <ucs/regcache/region/request.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
 

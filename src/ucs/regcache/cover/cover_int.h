@@ -4,8 +4,8 @@
 #ifndef UCS_REGCACHE_COVER_INT_H_
 #define UCS_REGCACHE_COVER_INT_H_
 
-#include <ucs/regcache/known_memory.h>
-#include <ucs/regcache/request.h>
+#include <ucs/regcache/region/known_memory.h>
+#include <ucs/regcache/region/request.h>
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  */
 #include "cover_int.h"
 
-#include <ucs/regcache/index.h>
+#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/math.h>
 

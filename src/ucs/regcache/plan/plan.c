@@ -1,10 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/index.h>
+#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/release.h>
-#include <ucs/regcache/state.h>
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/state.h>
 #include <ucs/regcache/valid.h>
 
 #include <ucs/sys/math.h>
@@ -104,6 +104,25 @@ static void ucs_regcache_plan_leave(ucs_regcache_h cache,
                           UCS_REGCACHE_TIME_NEVER);
 }
 
+/* A region's place may be another's by now, whose end nobody would see to */
+void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
+                                 uint64_t generation, int is_ready)
+{
+    if (is_ready && (region->announced_gen != generation)) {
+        region->announced_gen = generation;
+        region->announced     = 0;
+    }
+    if (region->announced_gen == generation) {
+        region->announced += is_ready ? 1 : -1;
+    }
+}
+
+static int ucs_regcache_plan_is_announced(ucs_regcache_region_t *region)
+{
+    return (region->announced > 0) &&
+           (region->announced_gen == ucs_regcache_region_gen(region));
+}
+
 void ucs_regcache_plan_deregister(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region)
 {
@@ -119,7 +138,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     }
     if ((cache->plan.ops->minds_price &&
          (cache->config.max_pinned != SIZE_MAX)) ||
-        ucs_regcache_announced_keeps(cache, region)) {
+        ucs_regcache_plan_is_announced(region)) {
         /* Memory that the user granted is evicted when it is needed */
         ucs_regcache_plan_leave(cache, region);
         return;

@@ -4,34 +4,30 @@
 #ifndef UCS_REGCACHE_PLAN_H_
 #define UCS_REGCACHE_PLAN_H_
 
-#include <ucs/regcache/plan/announce.h>
-#include <ucs/regcache/plan/policy.h>
+#include <ucs/regcache/announce/announce.h>
+#include <ucs/regcache/policy/policy.h>
 #include <ucs/predict/condition.h>
 
 /**
  * @file plan.h
  *
  * The helper's side of the cache: the step, which serves the queue of uses that
- * are over and the registration queue in turn, and its parts. Calls go down
- * this list only:
+ * are over and the registration queue in turn, and its parts. Calls between
+ * folders go down this list only:
  *
- *   step.c    the helper's step
- *   init.c    begin and end
- *   sweep.c   looks for regions whose last use was lost
- *   hear.c    what the program says, in the order of time
- *   announce.c  receives that it has posted
- *   announce_plan.c when they are registered
- *   announcer.c what was learned of the sites that post
- *   serve.c   what is due in the registration queue
- *   wakeup.c  when the helper steps next
- *   policy_*  what is expected when, by policy.h
- *   await.c, home.c   parts of policies
- *   price.c   what a region's registration is worth
- *   plan.c    what a region is expected for
- *   idle.c    what an idle step may do, and what it leaves
- *   uses.c    batches of uses
- *   terms.c   what the helper's work on a region takes
- *   rq.c      the registration queue
+ *   step/      step.c: the helper's step; init.c: begin and end; sweep.c: looks
+ *              for regions whose last use was lost; hear.c: what the program
+ *              says, in the order of time; wakeup.c: when the helper steps next
+ *   policy/    what is expected when, by policy.h; await.c, home.c: parts of
+ *              policies
+ *   announce/  receives that the program has posted; announce_plan.c: when they
+ *              are registered; announcer.c: what was learned of the sites that
+ *              post
+ *   plan/      serve.c: what is due in the registration queue; price.c: what a
+ *              region's registration is worth; plan.c: what a region is expected
+ *              for; idle.c: what an idle step may do, and what it leaves; uses.c:
+ *              batches of uses; terms.c: what the helper's work on a region
+ *              takes; rq.c: the registration queue
  *
  * All of it is the helper's, unless a function says otherwise.
  */
@@ -194,6 +190,12 @@ void ucs_regcache_plan_why(ucs_regcache_h cache, ucs_regcache_region_t *region,
 void ucs_regcache_plan_awaits(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, uint64_t kept);
 
+/** The life @a generation of a region is registered for one more announced use,
+ *  or for one less if @a is_ready is 0, and stays so for as long as there is
+ *  one. */
+void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
+                                 uint64_t generation, int is_ready);
+
 /** Nothing is expected of this item any more. A region that is left without
  *  items is known to no queue: nobody else would deregister or forget it. */
 void ucs_regcache_plan_cancel(ucs_regcache_h cache,
@@ -294,10 +296,6 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use);
 
 /** Register what is due, and give up what did not come. */
 void ucs_regcache_announced_serve(ucs_regcache_h cache);
-
-/** @return Nonzero if a region stays registered for an announced use. */
-int ucs_regcache_announced_keeps(ucs_regcache_h cache,
-                                 const ucs_regcache_region_t *region);
 
 /** @return When @ref ucs_regcache_announced_serve is to be called, ns. */
 uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);

@@ -4,7 +4,7 @@
 #include "price.h"
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register.h>
+#include <ucs/regcache/register/register.h>
 #include <ucs/regcache/valid.h>
 
 #include <ucs/predict/saturate.h>

@@ -4,7 +4,7 @@
 #ifndef UCS_REGCACHE_PRICE_H_
 #define UCS_REGCACHE_PRICE_H_
 
-#include <ucs/regcache/region.h>
+#include <ucs/regcache/region/region.h>
 #include <ucs/regcache/regcache.h>
 
 #include <ucs/predict/condition.h>

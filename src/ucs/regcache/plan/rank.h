@@ -4,7 +4,7 @@
 #ifndef UCS_REGCACHE_RANK_H_
 #define UCS_REGCACHE_RANK_H_
 
-#include <ucs/regcache/region.h>
+#include <ucs/regcache/region/region.h>
 
 /**
  * @file rank.h

@@ -4,9 +4,9 @@
 #ifndef UCS_REGCACHE_RQ_H_
 #define UCS_REGCACHE_RQ_H_
 
-#include <ucs/regcache/region.h>
+#include <ucs/regcache/region/region.h>
 
-#include <ucs/predict/callsite.h>
+#include <ucs/predict/use.h>
 #include <ucs/type/status.h>
 #include <ucs/sys/compiler_def.h>
 

@@ -1,10 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/index.h>
+#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register.h>
-#include <ucs/regcache/store.h>
+#include <ucs/regcache/register/register.h>
+#include <ucs/regcache/region/store.h>
 #include <ucs/regcache/valid.h>
 
 #include <ucs/sys/compiler_def.h>

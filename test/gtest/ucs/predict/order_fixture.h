@@ -4,7 +4,7 @@
 #ifndef ORDER_FIXTURE_H_
 #define ORDER_FIXTURE_H_
 
-#include <ucs/predict/order.h>
+#include <ucs/predict/order/order.h>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/predict/periodicity.h>
+#include <ucs/predict/paper/periodicity.h>
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #ifndef TEST_REGCACHE_REGIONS_H_
 #define TEST_REGCACHE_REGIONS_H_
 
-#include <ucs/regcache/region.h>
+#include <ucs/regcache/region/region.h>
 
 #include <cstdlib>
 #include <cstring>

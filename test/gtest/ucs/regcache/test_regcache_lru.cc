@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/sys/own_memory.h>
-#include <ucs/regcache/ceiling/lru.h>
+#include <ucs/regcache/region/lru.h>
 
 #include <ucs/regcache/regions.h>
 

@@ -1,0 +1,224 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "order_int.h"
+#include <ucs/predict/saturate.h>
+
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/*
+ * Dues
+ */
+
+void ucs_predict_order_change(ucs_predict_order_h order,
+                              order_buffer_t *buffer)
+{
+    if (!buffer->is_changed) {
+        buffer->is_changed = 1;
+        order->changed[order->num_changed++] =
+                ucs_predict_lru_index(&order->buffers, buffer);
+    }
+}
+
+double ucs_predict_order_hold(const order_buffer_t *buffer,
+                              const ucs_predict_price_t *price, int plan)
+{
+    switch (plan) {
+    case UCS_PREDICT_PLAN_RENT:
+        return price->rent_ns;
+    case UCS_PREDICT_PLAN_HOLD:
+        return buffer->hold_ns;
+    case UCS_PREDICT_PLAN_BURST:
+        return ucs_max(buffer->hold_ns, buffer->row_ns);
+    default:
+        return buffer->row_ns;
+    }
+}
+
+static int order_plan_has_key(int plan)
+{
+    return ucs_predict_plan_foretells(plan) && (plan < UCS_PREDICT_PLAN_FIRST);
+}
+
+uint64_t ucs_predict_order_due(const order_buffer_t *buffer, int plan)
+{
+    if (plan >= UCS_PREDICT_PLAN_FIRST) {
+        return buffer->bound_due_ns[plan - UCS_PREDICT_PLAN_FIRST];
+    }
+    return order_plan_has_key(plan) ? buffer->key_due_ns : 0;
+}
+
+static int order_follows(const order_buffer_t *buffer, int plan)
+{
+    return buffer->choice == plan;
+}
+
+/* What is registered by now, for it was due, is not deregistered for a due that
+ * is near */
+static int order_puts_off(const order_buffer_t *buffer, uint64_t before,
+                          uint64_t due, uint64_t now)
+{
+    const ucs_predict_price_t *price = &buffer->price;
+
+    return (due > before) &&
+           ((before == 0) || (before > now + (uint64_t)price->register_ns) ||
+            (due > now + (uint64_t)ucs_predict_order_turn(price)));
+}
+
+void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
+                            order_label_t *label, unsigned i, uint64_t now)
+{
+    order_key_t *key = &label->keys[i];
+    int is_changed   = 0;
+    uint64_t due;
+    unsigned bound;
+
+    key->fired_ns = now;
+    if (key->delays.count == 0) {
+        return;
+    }
+    if (i == label->key) {
+        buffer->key_due_ns =
+                now + (uint64_t)ucs_predict_order_key_wait(
+                              order, key, label->bound, &buffer->price);
+        is_changed = order_plan_has_key(buffer->choice);
+    }
+    if (ucs_predict_order_key_is_steady(order, key)) {
+        for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
+            due = now +
+                  (uint64_t)ucs_predict_order_key_delay(order, key, bound);
+            if (order_puts_off(buffer, buffer->bound_due_ns[bound], due, now)) {
+                buffer->bound_due_ns[bound] = due;
+                is_changed |= order_follows(buffer,
+                                            UCS_PREDICT_PLAN_FIRST + bound);
+            }
+        }
+    }
+    if (is_changed) {
+        ucs_predict_order_change(order, buffer);
+    }
+}
+
+void ucs_predict_order_source_announce(ucs_predict_order_h order,
+                                       order_source_t *source, uint64_t now)
+{
+    order_label_t *owner;
+    const order_key_t *key;
+    uint32_t number;
+
+    ++source->count;
+    for (number = source->heard; number != ORDER_NONE; number = key->next) {
+        key = ucs_predict_order_key_at(order, number);
+        if (source->count - key->base == key->occurrence) {
+            owner = ucs_predict_order_key_owner(order, number);
+            ucs_predict_order_fire(order,
+                                   ucs_predict_lru_at(&order->buffers,
+                                                      owner->buffer.index),
+                                   owner, number % ORDER_KEY_LAST, now);
+        }
+    }
+}
+
+/*
+ * Forecast
+ */
+
+/* The key of the plan has not come: when may it, and how long until it is
+ * certain that it will not? */
+static void order_forecast_watch(ucs_predict_order_h order,
+                                 const order_buffer_t *buffer,
+                                 const order_label_t *label,
+                                 ucs_predict_forecast_t *forecast)
+{
+    const order_key_t *own = &label->keys[ORDER_KEY_START];
+    const order_key_t *key = &label->keys[label->key];
+    double wait  = ucs_predict_order_key_wait(order, key, label->bound,
+                                              &buffer->price);
+    double least = ucs_predict_order_key_delay(order, own, 0);
+    double most  = own->delays.sorted[own->delays.count - 1];
+
+    forecast->watch_ns = buffer->start_ns +
+                         (uint64_t)ucs_max(least - wait, 0);
+    forecast->every_ns = (uint64_t)(wait - buffer->price.register_ns);
+    forecast->until_ns = ucs_predict_sat_add(
+            buffer->start_ns,
+            ucs_predict_sat_ceil(most + buffer->price.rent_ns));
+}
+
+static void order_forecast(ucs_predict_order_h order,
+                           const order_buffer_t *buffer,
+                           ucs_predict_forecast_t *forecast)
+{
+    const order_label_t *label = ucs_predict_lru_deref(&order->labels,
+                                                       buffer->label);
+    int plan                   = buffer->choice;
+
+    memset(forecast, 0, sizeof(*forecast));
+    forecast->ref         = ucs_predict_lru_ref(&order->buffers, buffer);
+    forecast->duration_ns = (uint64_t)ucs_predict_delays_at(&buffer->durations,
+                                                            0);
+    forecast->expected_ns =
+            buffer->bound_due_ns[UCS_PREDICT_PLAN_EARLY -
+                                 UCS_PREDICT_PLAN_FIRST];
+    forecast->hold_ns = (uint64_t)ucs_predict_order_hold(buffer, &buffer->price,
+                                                         plan);
+    forecast->due_ns  = ucs_predict_order_due(buffer, plan);
+    forecast->drops   = ucs_predict_order_drops(buffer);
+    forecast->is_kept = ((plan == UCS_PREDICT_PLAN_RENT) ||
+                         (plan == UCS_PREDICT_PLAN_HOLD)) &&
+                        (forecast->hold_ns > 0);
+    forecast->is_known = (plan != UCS_PREDICT_PLAN_RENT);
+    if ((forecast->due_ns == 0) && order_plan_has_key(plan) &&
+        (label != NULL) && (label->key != ORDER_KEY_LAST)) {
+        order_forecast_watch(order, buffer, label, forecast);
+    }
+    if (forecast->due_ns != 0) {
+        forecast->until_ns = ucs_predict_sat_add(
+                forecast->due_ns, (uint64_t)buffer->price.rent_ns);
+    }
+}
+
+unsigned ucs_predict_order_changed(ucs_predict_order_h order,
+                                   ucs_predict_forecast_t *forecast,
+                                   unsigned max)
+{
+    unsigned count = 0;
+    order_buffer_t *buffer;
+
+    while ((count < max) && (order->num_changed > 0)) {
+        buffer = ucs_predict_lru_at(&order->buffers,
+                                    order->changed[--order->num_changed]);
+        buffer->is_changed = 0;
+        order_forecast(order, buffer, &forecast[count++]);
+    }
+    return count;
+}
+
+int ucs_predict_order_forecast(ucs_predict_order_h order,
+                               ucs_predict_ref_t ref,
+                               ucs_predict_forecast_t *forecast)
+{
+    const order_buffer_t *buffer = ucs_predict_lru_deref(&order->buffers, ref);
+
+    if (buffer == NULL) {
+        return 0;
+    }
+    order_forecast(order, buffer, forecast);
+    return 1;
+}
+
+int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
+                               size_t length,
+                               ucs_predict_forecast_t *forecast)
+{
+    const order_buffer_t *buffer = ucs_predict_lru_find(
+            &order->buffers, ucs_predict_order_buffer_key(address, length));
+
+    if (buffer == NULL) {
+        return 0;
+    }
+    order_forecast(order, buffer, forecast);
+    return 1;
+}

@@ -1,0 +1,407 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "order_int.h"
+#include <ucs/predict/saturate.h>
+
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/* Uses that come next to each other say much the same of what follows; those
+ * further away are needed where many come at once */
+static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
+                                           10, 12, 16, 20, 24, 32, 48, 64};
+
+/*
+ * The list of keys that wait
+ */
+
+order_label_t *ucs_predict_order_key_owner(ucs_predict_order_h order,
+                                           uint32_t number)
+{
+    return ucs_predict_lru_at(&order->labels, number / ORDER_KEY_LAST);
+}
+
+order_key_t *ucs_predict_order_key_at(ucs_predict_order_h order,
+                                      uint32_t number)
+{
+    order_label_t *owner = ucs_predict_order_key_owner(order, number);
+
+    return &owner->keys[number % ORDER_KEY_LAST];
+}
+
+static order_source_t *order_label_source(order_label_t *label)
+{
+    return (label == NULL) ? NULL : &label->source;
+}
+
+static order_source_t *order_sound_source(order_sound_t *sound)
+{
+    return (sound == NULL) ? NULL : &sound->source;
+}
+
+/* @return What the key in place @a i waits for; NULL: it has been forgotten */
+static order_source_t *order_key_source(ucs_predict_order_h order,
+                                        const order_key_t *key, unsigned i)
+{
+    return (i < ORDER_KEY_SOUNDS) ?
+                   order_label_source(
+                           ucs_predict_lru_deref(&order->labels, key->label)) :
+                   order_sound_source(
+                           ucs_predict_lru_deref(&order->sounds, key->label));
+}
+
+void ucs_predict_order_key_link(ucs_predict_order_h order, order_label_t *owner,
+                                unsigned i)
+{
+    order_key_t *key       = &owner->keys[i];
+    order_source_t *source = order_key_source(order, key, i);
+    uint32_t number        = (ucs_predict_lru_index(&order->labels, owner) *
+                       ORDER_KEY_LAST) + i;
+
+    if (source == NULL) {
+        key->label.generation = 0; /* it has been forgotten */
+        return;
+    }
+    key->base      = source->count;
+    key->is_linked = 1;
+    key->prev      = ORDER_NONE;
+    key->next      = source->heard;
+    if (source->heard != ORDER_NONE) {
+        ucs_predict_order_key_at(order, source->heard)->prev = number;
+    }
+    source->heard = number;
+}
+
+/* What a key waits for is known for as long as the key is linked */
+static void order_key_unlink(ucs_predict_order_h order, order_label_t *owner,
+                             unsigned i)
+{
+    order_key_t *key = &owner->keys[i];
+
+    if (!key->is_linked) {
+        return;
+    }
+    if (key->prev != ORDER_NONE) {
+        ucs_predict_order_key_at(order, key->prev)->next = key->next;
+    } else {
+        order_key_source(order, key, i)->heard = key->next;
+    }
+    if (key->next != ORDER_NONE) {
+        ucs_predict_order_key_at(order, key->next)->prev = key->prev;
+    }
+    key->is_linked = 0;
+}
+
+void ucs_predict_order_keys_unlink(ucs_predict_order_h order,
+                                   order_label_t *owner)
+{
+    unsigned i;
+
+    for (i = ORDER_KEY_FIRST; i < ORDER_KEY_LAST; ++i) {
+        order_key_unlink(order, owner, i);
+    }
+}
+
+void ucs_predict_order_source_leave(ucs_predict_order_h order,
+                                    order_source_t *source)
+{
+    order_key_t *key;
+
+    while (source->heard != ORDER_NONE) {
+        key            = ucs_predict_order_key_at(order, source->heard);
+        source->heard  = key->next;
+        key->is_linked = 0;
+        if (key->next != ORDER_NONE) {
+            ucs_predict_order_key_at(order, key->next)->prev = ORDER_NONE;
+        }
+    }
+}
+
+/* A delay has passed, so it is no longer than half of what a clock counts */
+static int order_delays_are_valid(const ucs_predict_delays_t *delays)
+{
+    float before = 0;
+    unsigned i;
+
+    for (i = 0; i < delays->count; ++i) {
+        if ((delays->sorted[i] < before) ||
+            (delays->sorted[i] > (float)(UINT64_MAX / 2))) {
+            return 0;
+        }
+        before = delays->sorted[i];
+    }
+    return 1;
+}
+
+int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
+                                     const order_source_t *source,
+                                     uint32_t *count_p)
+{
+    uint32_t prev = ORDER_NONE;
+    uint32_t number;
+    const order_key_t *key;
+
+    for (number = source->heard; number != ORDER_NONE; number = key->next) {
+        key = ucs_predict_order_key_at(order, number);
+        if ((key->prev != prev) || !key->is_linked ||
+            !order_delays_are_valid(&key->delays) ||
+            (order_key_source(order, key, number % ORDER_KEY_LAST) !=
+             source)) {
+            return 0;
+        }
+        prev = number;
+        ++*count_p;
+    }
+    return 1;
+}
+
+/*
+ * What a key says
+ */
+
+/* The least delay is that of few; the next one may be somewhat less */
+double ucs_predict_order_key_delay(ucs_predict_order_h order,
+                                   const order_key_t *key, unsigned bound)
+{
+    double delay = ucs_predict_delays_at(&key->delays,
+                                         ucs_predict_bound_shares[bound]);
+
+    return (bound == 0) ? delay * order->tuning.bound_least : delay;
+}
+
+/* Sooner after the key than this the helper cannot have it registered */
+double ucs_predict_order_key_wait(ucs_predict_order_h order,
+                                  const order_key_t *key, unsigned bound,
+                                  const ucs_predict_price_t *price)
+{
+    return ucs_max(ucs_predict_order_key_delay(order, key, bound),
+                   price->react_ns + price->register_ns);
+}
+
+int ucs_predict_order_key_is_steady(ucs_predict_order_h order,
+                                    const order_key_t *key)
+{
+    uint32_t gaps = ucs_min(key->age, (uint32_t)order->tuning.key_steady);
+    uint32_t mask = (1u << gaps) - 1;
+
+    return (key->delays.count > 0) && ((key->seen & mask) == mask);
+}
+
+/*
+ * Learning: what the gap that is over says of its keys
+ */
+
+void ucs_predict_order_key_rate(ucs_predict_order_h order,
+                                const order_buffer_t *buffer, order_key_t *key,
+                                const ucs_predict_price_t *price, double gap_ns,
+                                uint64_t gap_start, uint64_t now)
+{
+    double decay                = order->tuning.plan_decay;
+    ucs_predict_course_t course = {.hold_ns = buffer->row_ns};
+    unsigned bound;
+
+    for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
+        course.due_ns = -1;
+        if ((key->fired_ns != 0) && (key->delays.count > 0)) {
+            course.due_ns = (double)key->fired_ns - (double)gap_start +
+                            ucs_predict_order_key_wait(order, key, bound,
+                                                       price);
+            course.due_ns = ucs_max(course.due_ns, 0);
+        }
+        key->cost[bound] = (float)(key->cost[bound] * decay +
+                                   ucs_predict_course_cost(&course, price,
+                                                           gap_ns));
+    }
+    key->weight = (float)(key->weight * decay + 1);
+    key->seen   = (key->seen << 1) | (key->fired_ns != 0);
+    key->age   += (key->age < 32);
+    if (key->fired_ns != 0) {
+        ucs_predict_delays_add(&key->delays,
+                               (float)ucs_predict_sat_sub(now, key->fired_ns));
+    }
+}
+
+/* @return Which occurrence of the label since the buffer's latest use the one
+ *         at @a position is; 0: too many to tell. */
+static unsigned order_occurrence(const order_label_t *label,
+                                 const order_buffer_t *buffer,
+                                 uint64_t position)
+{
+    uint32_t known = ucs_min(label->source.count, UCS_PREDICT_OCCURRENCES);
+    unsigned after = 0;
+    uint32_t i, since;
+
+    for (i = 0; i < known; ++i) {
+        since  = label->positions[i] - (uint32_t)buffer->position;
+        after += (since > 0) &&
+                 (since <= (uint32_t)(position - buffer->position));
+    }
+    return (after == UCS_PREDICT_OCCURRENCES) ? 0 : after;
+}
+
+static int order_has_key(const order_label_t *owner, unsigned from,
+                         unsigned until, ucs_predict_ref_t label,
+                         uint32_t occurrence)
+{
+    unsigned i;
+
+    for (i = from; i < until; ++i) {
+        if ((owner->keys[i].occurrence == occurrence) &&
+            (owner->keys[i].label.index == label.index) &&
+            (owner->keys[i].label.generation == label.generation)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* @return A key without a label, or the one that came least among those that
+ *         did not come in the latest gap; 0 if all did. */
+static unsigned order_key_free(const order_label_t *owner, unsigned from,
+                               unsigned until)
+{
+    unsigned least = UCS_PREDICT_KEYS;
+    unsigned found = 0;
+    unsigned i, seen;
+
+    for (i = from; i < until; ++i) {
+        if (owner->keys[i].label.generation == 0) {
+            return i;
+        }
+        seen = __builtin_popcount(owner->keys[i].seen);
+        if (!(owner->keys[i].seen & 1) && (seen < least)) {
+            least = seen;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static void order_key_new(ucs_predict_order_h order, order_label_t *owner,
+                          unsigned i, ucs_predict_ref_t label,
+                          uint32_t occurrence, uint64_t delay)
+{
+    order_key_t *key;
+
+    if (i == 0) {
+        return;
+    }
+    key = &owner->keys[i];
+    order_key_unlink(order, owner, i);
+    memset(key, 0, sizeof(*key));
+    key->label      = label;
+    key->occurrence = occurrence;
+    key->seen       = 1;
+    key->age        = 1;
+    ucs_predict_delays_add(&key->delays, (float)delay);
+}
+
+void ucs_predict_order_find_keys(ucs_predict_order_h order,
+                                 const order_buffer_t *buffer,
+                                 order_label_t *owner, uint64_t now)
+{
+    uint64_t uses    = order->info.uses;
+    uint64_t between = uses - buffer->position;
+    const order_event_t *event;
+    order_label_t *label;
+    uint32_t occurrence;
+    unsigned i;
+
+    for (i = 0; (i < ucs_static_array_size(order_distances)) &&
+                (order_distances[i] <= between); ++i) {
+        event = &order->ring[(uses + 1 - order_distances[i]) % ORDER_RING];
+        label = ucs_predict_lru_deref(&order->labels, event->label);
+        if ((label == NULL) || (event->start_ns > now)) {
+            continue;
+        }
+        occurrence = order_occurrence(label, buffer,
+                                      uses + 1 - order_distances[i]);
+        if ((occurrence > 0) &&
+            !order_has_key(owner, ORDER_KEY_FIRST, ORDER_KEY_SOUNDS,
+                           event->label, occurrence)) {
+            order_key_new(order, owner,
+                          order_key_free(owner, ORDER_KEY_FIRST,
+                                         ORDER_KEY_SOUNDS),
+                          event->label, occurrence, now - event->start_ns);
+        }
+    }
+}
+
+static const order_noise_t *order_noise_at(ucs_predict_order_h order,
+                                           uint64_t number)
+{
+    return &order->noises[number % ORDER_SOUND_RING];
+}
+
+/* @return Which occurrence of its sound a noise is since noise @a from */
+static uint32_t order_noise_occurrence(ucs_predict_order_h order, uint64_t from,
+                                       const order_noise_t *noise)
+{
+    const order_noise_t *first;
+
+    do {
+        first = order_noise_at(order, from++);
+    } while ((first->sound.index != noise->sound.index) ||
+             (first->sound.generation != noise->sound.generation));
+    return noise->count - first->count + 1;
+}
+
+void ucs_predict_order_find_sounds(ucs_predict_order_h order,
+                                   const order_buffer_t *buffer,
+                                   order_label_t *owner,
+                                   const ucs_predict_price_t *price,
+                                   uint64_t now)
+{
+    uint64_t number = order->num_sounds;
+    double least    = price->react_ns + price->register_ns;
+    const order_noise_t *noise;
+    uint32_t occurrence;
+    unsigned i;
+
+    if (number - buffer->sounds > ORDER_SOUND_RING) {
+        return;
+    }
+    i = order_key_free(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST);
+    while ((i != 0) && (number-- > buffer->sounds)) {
+        noise = order_noise_at(order, number);
+        if ((noise->time_ns > now) || (now - noise->time_ns < least)) {
+            continue;
+        }
+        least      = order->tuning.sound_distance * (now - noise->time_ns);
+        occurrence = order_noise_occurrence(order, buffer->sounds, noise);
+        if ((ucs_predict_lru_deref(&order->sounds, noise->sound) != NULL) &&
+            !order_has_key(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST,
+                           noise->sound, occurrence)) {
+            order_key_new(order, owner, i, noise->sound, occurrence,
+                          now - noise->time_ns);
+            i = order_key_free(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST);
+        }
+    }
+}
+
+void ucs_predict_order_best_key(order_label_t *label)
+{
+    double least = 2;
+    const order_key_t *key;
+    unsigned i, bound;
+    double cost;
+
+    label->key = ORDER_KEY_LAST;
+    for (i = 0; i < ORDER_KEY_LAST; ++i) {
+        key = &label->keys[i];
+        if ((key->delays.count == 0) ||
+            ((i >= ORDER_KEY_FIRST) && (key->label.generation == 0))) {
+            continue;
+        }
+        for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
+            cost = (key->cost[bound] + 1) / (key->weight + 1);
+            if (cost < least) {
+                least        = cost;
+                label->key   = i;
+                label->bound = bound;
+            }
+        }
+    }
+}

@@ -1,0 +1,413 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "callsite.h"
+#include <ucs/predict/lru.h>
+#include <ucs/predict/saturate.h>
+
+#include <ucs/sys/own_memory.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CALLSITE_FLAG_LAST    = 1 << 0, /* the next use is to be measured from
+                                       last_ns */
+    CALLSITE_FLAG_SPENT   = 1 << 1, /* the prediction since last_ns was
+                                       reported unused */
+    CALLSITE_FLAG_RELEARN = 1 << 2, /* has been forgotten before */
+    CALLSITE_FLAG_BORROWED = 1 << 3 /* the period is the lender's */
+};
+
+/*
+ * Invariants: (period_ns != 0) == (confidence != 0)
+ *             period_ns != 0  implies  CALLSITE_FLAG_LAST
+ */
+typedef struct callsite_entry {
+    ucs_predict_lru_node_t node;         /* its key is the signature */
+    uintptr_t              address;
+    size_t                 length;
+    uint64_t               last_ns;
+    uint64_t               period_ns;
+    uint64_t               gap_ns;       /* between the latest two uses */
+    uint64_t               deviation_ns; /* smoothed difference between gaps */
+    ucs_predict_sig_t      lender;       /* signature of its context of length
+                                            0 */
+    uint64_t               uses;
+    uint8_t                confidence;
+    uint8_t                flags;
+} callsite_entry_t;
+
+struct ucs_predict_table {
+    ucs_predict_params_t params;
+    ucs_predict_window_t window;
+    ucs_predict_lru_t    contexts; /* of callsite_entry_t */
+};
+
+void ucs_predict_params_tune(ucs_predict_params_t *params,
+                             const ucs_predict_tuning_t *tuning)
+{
+    params->max_entries        = 4096;
+    params->window_length      = tuning->window;
+    params->slack_fraction     = tuning->slack_share;
+    params->slack_min_ns       = tuning->slack_min_ns;
+    params->slack_max_ns       = tuning->slack_max_ns;
+    params->confidence_initial = tuning->confidence_initial;
+    params->confidence_max     = tuning->confidence_max;
+    params->margin_min_part    = tuning->margin_min_part;
+    params->margin_max_part    = tuning->margin_max_part;
+    params->deviation_part     = tuning->deviation_part;
+    params->deviation_weight   = tuning->deviation_weight;
+    params->borrow             = 0;
+}
+
+void ucs_predict_params_init(ucs_predict_params_t *params)
+{
+    ucs_predict_params_tune(params, &ucs_predict_tuning_default);
+}
+
+static int callsite_params_are_valid(const ucs_predict_params_t *params)
+{
+    /* A fraction that is not a number fails both of its comparisons */
+    return (params->max_entries >= 1) &&
+           (params->max_entries <= UCS_PREDICT_MAX_ENTRIES) &&
+           (params->window_length <= UCS_PREDICT_WINDOW_MAX) &&
+           (params->slack_fraction >= 0) && (params->slack_fraction <= 1) &&
+           (params->slack_min_ns <= params->slack_max_ns) &&
+           (params->confidence_initial >= 1) &&
+           (params->confidence_initial <= params->confidence_max) &&
+           (params->confidence_max <= UINT8_MAX);
+}
+
+ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
+                                      ucs_predict_table_h *table_p)
+{
+    ucs_predict_params_t defaults;
+    ucs_predict_table_h table;
+    ucs_status_t status;
+
+    if (params == NULL) {
+        ucs_predict_params_init(&defaults);
+        params = &defaults;
+    } else if (!callsite_params_are_valid(params)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    table = ucs_own_alloc(sizeof(*table));
+    if (table == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    table->params = *params;
+    status        = ucs_predict_lru_init(&table->contexts, params->max_entries,
+                                         sizeof(callsite_entry_t));
+    if (status != UCS_OK) {
+        ucs_own_free(table);
+        return status;
+    }
+
+    *table_p = table;
+    return UCS_OK;
+}
+
+void ucs_predict_table_destroy(ucs_predict_table_h table)
+{
+    if (table == NULL) {
+        return;
+    }
+
+    ucs_predict_lru_cleanup(&table->contexts);
+    ucs_own_free(table);
+}
+
+/* The entry that `ref` refers to, NULL if it is stale */
+static callsite_entry_t *callsite_deref(ucs_predict_table_h table,
+                                        ucs_predict_ref_t ref)
+{
+    return ucs_predict_lru_deref(&table->contexts, ref);
+}
+
+static callsite_entry_t *callsite_find(ucs_predict_table_h table,
+                                       ucs_predict_sig_t signature)
+{
+    return ucs_predict_lru_find(&table->contexts, signature);
+}
+
+static callsite_entry_t *callsite_get(ucs_predict_table_h table,
+                                      ucs_predict_sig_t signature)
+{
+    callsite_entry_t *entry;
+    int is_new;
+
+    entry = ucs_predict_lru_get(&table->contexts, signature, &is_new);
+    if (is_new) { /* of the context that was evicted nothing remains */
+        memset((char*)entry + sizeof(entry->node), 0,
+               sizeof(*entry) - sizeof(entry->node));
+    }
+
+    return entry;
+}
+
+static uint64_t callsite_slack(const ucs_predict_params_t *params,
+                               uint64_t period_ns)
+{
+    uint64_t slack = ucs_predict_sat_ceil(params->slack_fraction *
+                                          (double)period_ns);
+
+    if (slack < params->slack_min_ns) {
+        return params->slack_min_ns;
+    }
+
+    return (slack < params->slack_max_ns) ? slack : params->slack_max_ns;
+}
+
+static void callsite_confirm(const ucs_predict_params_t *params,
+                             callsite_entry_t *entry, uint64_t gap_ns)
+{
+    uint64_t error_ns = (gap_ns > entry->period_ns) ?
+                        (gap_ns - entry->period_ns) :
+                        (entry->period_ns - gap_ns);
+
+    if ((error_ns <= callsite_slack(params, entry->period_ns)) &&
+        (entry->confidence < params->confidence_max)) {
+        ++entry->confidence;
+    }
+
+    if (gap_ns < entry->period_ns) {
+        entry->period_ns = gap_ns;
+    }
+}
+
+/* Rule 6. A pause between two phases of a program says nothing about how
+ * regular either is, so a difference counts for half a period at most. */
+static void callsite_deviate(const ucs_predict_params_t *params,
+                             callsite_entry_t *entry, uint64_t gap_ns)
+{
+    uint64_t difference = (gap_ns > entry->gap_ns) ? (gap_ns - entry->gap_ns) :
+                                                     (entry->gap_ns - gap_ns);
+
+    if (difference > entry->period_ns / 2) {
+        difference = entry->period_ns / 2;
+    }
+    entry->deviation_ns -= entry->deviation_ns / params->deviation_weight;
+    entry->deviation_ns += difference / params->deviation_weight;
+    entry->gap_ns        = gap_ns;
+}
+
+static void callsite_begin(const ucs_predict_params_t *params,
+                           callsite_entry_t *entry, uint64_t gap_ns)
+{
+    entry->period_ns    = gap_ns;
+    entry->gap_ns       = gap_ns;
+    entry->deviation_ns = gap_ns / params->deviation_part;
+    entry->confidence   = (entry->flags & CALLSITE_FLAG_RELEARN) ? 1 :
+                          (uint8_t)params->confidence_initial;
+    entry->flags       &= ~CALLSITE_FLAG_BORROWED;
+}
+
+/* Rules 1 to 3 of callsite.h */
+static void callsite_learn(const ucs_predict_params_t *params,
+                           callsite_entry_t *entry, uint64_t start_ns)
+{
+    if ((entry->uses > 0) && (start_ns <= entry->last_ns)) {
+        return;
+    }
+
+    if ((entry->period_ns != 0) &&
+        !(entry->flags & CALLSITE_FLAG_BORROWED)) {
+        callsite_confirm(params, entry, start_ns - entry->last_ns);
+        callsite_deviate(params, entry, start_ns - entry->last_ns);
+    } else if (entry->flags & CALLSITE_FLAG_LAST) {
+        callsite_begin(params, entry, start_ns - entry->last_ns);
+    }
+
+    entry->last_ns = start_ns;
+    entry->flags   = (entry->flags | CALLSITE_FLAG_LAST) &
+                     ~CALLSITE_FLAG_SPENT;
+}
+
+static callsite_entry_t *callsite_record(ucs_predict_table_h table,
+                                         const ucs_predict_use_t *use,
+                                         ucs_predict_sig_t signature)
+{
+    callsite_entry_t *entry = callsite_get(table, signature);
+
+    callsite_learn(&table->params, entry, use->start_ns);
+    entry->address = use->address;
+    entry->length  = use->length;
+    ++entry->uses;
+    return entry;
+}
+
+/* Rule 7 */
+static void callsite_borrow(ucs_predict_table_h table, callsite_entry_t *entry,
+                            ucs_predict_sig_t lender_signature)
+{
+    const callsite_entry_t *lender = callsite_find(table, lender_signature);
+
+    if ((lender == NULL) || (lender->period_ns == 0)) {
+        return;
+    }
+
+    entry->period_ns    = lender->period_ns;
+    entry->deviation_ns = lender->deviation_ns;
+    entry->lender       = lender_signature;
+    entry->confidence   = 1;
+    entry->flags       |= CALLSITE_FLAG_BORROWED;
+}
+
+ucs_predict_ref_t ucs_predict_table_record(ucs_predict_table_h table,
+                                           const ucs_predict_use_t *use)
+{
+    unsigned window_length     = table->params.window_length;
+    ucs_predict_sig_t lender   = 0;
+    ucs_predict_sig_t signature;
+    callsite_entry_t *entry;
+
+    if (table->params.borrow && (window_length > 0)) {
+        lender = ucs_predict_signature(use->path, use->address, &table->window,
+                                       0);
+        (void)callsite_record(table, use, lender);
+    }
+
+    signature = ucs_predict_signature(use->path, use->address, &table->window,
+                                      window_length);
+    entry     = callsite_record(table, use, signature);
+    if ((entry->uses == 1) && (lender != 0)) {
+        callsite_borrow(table, entry, lender);
+    }
+
+    ucs_predict_window_push(&table->window,
+                            ucs_predict_comm(use->type, use->address));
+    return ucs_predict_lru_ref(&table->contexts, entry);
+}
+
+int ucs_predict_table_deadline(ucs_predict_table_h table,
+                               ucs_predict_ref_t ref, uint64_t *deadline_ns)
+{
+    callsite_entry_t *entry = callsite_deref(table, ref);
+
+    if ((entry == NULL) || (entry->period_ns == 0) ||
+        (entry->flags & CALLSITE_FLAG_SPENT)) {
+        return 0;
+    }
+
+    *deadline_ns = ucs_predict_sat_add(entry->last_ns, entry->period_ns);
+    return 1;
+}
+
+/* Rule 5; the period is known */
+static void callsite_doubt(callsite_entry_t *entry)
+{
+    entry->flags |= CALLSITE_FLAG_SPENT;
+    if (--entry->confidence == 0) {
+        entry->period_ns = 0;
+        entry->flags     = CALLSITE_FLAG_RELEARN;
+    }
+}
+
+void ucs_predict_table_unused(ucs_predict_table_h table, ucs_predict_ref_t ref)
+{
+    callsite_entry_t *entry = callsite_deref(table, ref);
+    callsite_entry_t *lender;
+
+    if ((entry == NULL) || (entry->period_ns == 0)) {
+        return;
+    }
+
+    if (entry->flags & CALLSITE_FLAG_BORROWED) {
+        lender = callsite_find(table, entry->lender);
+        if ((lender != NULL) && (lender->period_ns != 0)) {
+            callsite_doubt(lender);
+        }
+        entry->period_ns  = 0;
+        entry->confidence = 0;
+        entry->flags      = CALLSITE_FLAG_LAST;
+        return;
+    }
+
+    callsite_doubt(entry);
+}
+
+uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
+                                  ucs_predict_ref_t ref)
+{
+    const ucs_predict_params_t *params = &table->params;
+    callsite_entry_t *entry            = callsite_deref(table, ref);
+    uint64_t margin;
+
+    if (entry == NULL) {
+        return 0;
+    }
+
+    margin = 2 * entry->deviation_ns;
+    if (margin > entry->period_ns / params->margin_max_part) {
+        return entry->period_ns / params->margin_max_part;
+    }
+    if (margin < entry->period_ns / params->margin_min_part) {
+        return entry->period_ns / params->margin_min_part;
+    }
+    return margin;
+}
+
+uint64_t ucs_predict_table_slack(ucs_predict_table_h table,
+                                 ucs_predict_ref_t ref)
+{
+    callsite_entry_t *entry = callsite_deref(table, ref);
+
+    return callsite_slack(&table->params,
+                          (entry != NULL) ? entry->period_ns : 0);
+}
+
+ucs_status_t ucs_predict_table_entry(ucs_predict_table_h table,
+                                     ucs_predict_ref_t ref,
+                                     ucs_predict_entry_info_t *info)
+{
+    callsite_entry_t *entry = callsite_deref(table, ref);
+
+    if (entry == NULL) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    info->signature  = entry->node.key;
+    info->address    = entry->address;
+    info->length     = entry->length;
+    info->period_ns  = entry->period_ns;
+    info->last_ns    = entry->last_ns;
+    info->confidence = entry->confidence;
+    info->uses       = entry->uses;
+    return UCS_OK;
+}
+
+uint32_t ucs_predict_table_count(ucs_predict_table_h table)
+{
+    return table->contexts.count;
+}
+
+size_t ucs_predict_table_memory(ucs_predict_table_h table)
+{
+    return sizeof(*table) + ucs_predict_lru_memory(&table->contexts);
+}
+
+static int callsite_entry_is_valid(ucs_predict_table_h table,
+                                   const callsite_entry_t *entry)
+{
+    return (entry->node.key != 0) &&
+           ((entry->period_ns != 0) == (entry->confidence != 0)) &&
+           ((entry->period_ns == 0) || (entry->flags & CALLSITE_FLAG_LAST)) &&
+           (entry->confidence <= table->params.confidence_max);
+}
+
+int ucs_predict_table_is_valid(ucs_predict_table_h table)
+{
+    uint32_t i;
+
+    for (i = 0; i < table->contexts.count; ++i) {
+        if (!callsite_entry_is_valid(table, ucs_predict_lru_at(&table->contexts,
+                                                               i))) {
+            return 0;
+        }
+    }
+
+    return ucs_predict_lru_is_valid(&table->contexts);
+}

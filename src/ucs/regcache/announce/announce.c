@@ -1,0 +1,640 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "announce_plan.h"
+#include "announcer.h"
+#include <ucs/regcache/plan/rank.h>
+
+#include <ucs/regcache/region/account.h>
+#include <ucs/regcache/region/index.h>
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register/register.h>
+#include <ucs/regcache/region/request.h>
+#include <ucs/regcache/region/state.h>
+#include <ucs/regcache/region/store.h>
+#include <ucs/regcache/valid.h>
+
+#include <ucs/predict/saturate.h>
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/*
+ * The list
+ */
+
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_at(ucs_regcache_announced_t *announced, unsigned i)
+{
+    return &announced->list[i % UCS_REGCACHE_ANNOUNCED];
+}
+
+static void
+ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
+                           ucs_regcache_announcement_t *announcement,
+                           ucs_regcache_announced_state_t state)
+{
+    int was_ready = (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
+    int is_ready  = (state == UCS_REGCACHE_ANNOUNCED_READY);
+
+    announced->ready       -= was_ready;
+    announced->ready_bytes -= was_ready ? announcement->bytes : 0;
+    announcement->state     = state;
+    announced->ready       += is_ready;
+    announced->ready_bytes += is_ready ? announcement->bytes : 0;
+    if (was_ready != is_ready) {
+        ucs_regcache_plan_announced(announcement->region,
+                                    announcement->generation, is_ready);
+    }
+    while ((announced->first != announced->next) &&
+           (ucs_regcache_announced_at(announced, announced->first)->state ==
+            UCS_REGCACHE_ANNOUNCED_NONE)) {
+        ++announced->first;
+    }
+}
+
+/* It keeps its region no longer */
+static void ucs_regcache_announced_drop(ucs_regcache_h cache,
+                                        ucs_regcache_announcement_t *of,
+                                        ucs_regcache_announced_state_t state)
+{
+    int was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY);
+
+    ucs_regcache_announced_set(&cache->plan.hearing->announced, of, state);
+    if (was_ready && (ucs_regcache_region_gen(of->region) == of->generation)) {
+        ucs_regcache_plan_deregister(cache, of->region);
+    }
+}
+
+/* The place of the oldest */
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_room(ucs_regcache_h cache)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *room   =
+            ucs_regcache_announced_at(announced, announced->next);
+
+    ucs_regcache_announced_drop(cache, room, UCS_REGCACHE_ANNOUNCED_NONE);
+    ++announced->next;
+    return room;
+}
+
+/* It is over without a use */
+static void ucs_regcache_announced_unused(ucs_regcache_h cache,
+                                          ucs_regcache_announcement_t *of)
+{
+    if (!of->is_over) {
+        of->is_over = 1;
+        (void)ucs_regcache_announced_learn_length(cache, of, of->start, 0);
+    }
+}
+
+/* No two receives write to the same memory at once: if an earlier one was to,
+ * it is over, and its end was not told. What it has registered the new one may
+ * take over, so it ends when the step has looked at that. */
+static void
+ucs_regcache_announced_replace(ucs_regcache_h cache,
+                               const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
+            (of->start < operation->address + operation->length) &&
+            (ucs_max(of->end, of->start + 1) > operation->address)) {
+            of->until    = 0;
+            of->is_over |= (of->id != 0); /* what its end would have told */
+            ucs_regcache_announced_unused(cache, of);
+        }
+    }
+}
+
+/* How much of it will be used, and is that sure? */
+static int
+ucs_regcache_announced_length(ucs_regcache_h cache,
+                              const ucs_operation_t *operation,
+                              ucs_regcache_announcement_t *announcement)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    const ucs_regcache_announcer_t *site = ucs_regcache_announcer(
+            announced, operation->label, operation->address);
+    uint64_t end = operation->address + operation->length;
+    unsigned alike;
+    uint64_t pages;
+
+    announcement->end = end;
+    if (cache->plan.ops->keeps) {
+        return 1; /* it is the buffer that is declared */
+    }
+    if (site->posts == 0) {
+        announcement->is_new = 1;
+        return !announced->is_short;
+    }
+    pages = ucs_regcache_announcer_pages(site, &alike);
+    end   = (pages == 0) ?
+                    operation->address :
+                    ucs_min(end, ucs_regcache_page_down(cache,
+                                                        operation->address) +
+                                         pages * (cache->config.page_mask + 1));
+    announcement->end = end;
+    return (pages > 0) && (site->trust >= 0) &&
+           (!site->is_wrong || (alike == UCS_REGCACHE_ALIKE));
+}
+
+/* By what access a buffer will be used that nobody has used yet, and how much of
+ * what is posted at a place for the first time, other uses tell: programs post
+ * more than they are sent, and a rank is sent what it sends, or was sent before.
+ * @return Zero as long as there was none. */
+static int
+ucs_regcache_announced_is_clear(ucs_regcache_h cache,
+                                const ucs_regcache_announcement_t *of)
+{
+    return (ucs_load_relaxed(&cache->plan.asked) != 0) &&
+           (!of->is_new || (cache->plan.hearing->announced.longest > 0));
+}
+
+/* When is it to be registered? What is not clear waits until it is.
+ * @return WAITING or PASSED. */
+static ucs_regcache_announced_state_t
+ucs_regcache_announced_settle(ucs_regcache_h cache,
+                              ucs_regcache_announcement_t *of)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+
+    of->is_settled = ucs_regcache_announced_is_clear(cache, of);
+    of->due        = of->posted;
+    of->until      = UCS_REGCACHE_TIME_NEVER;
+    if (of->is_settled && of->is_new) {
+        of->end = ucs_min(of->end, of->start + announced->longest);
+    }
+    ucs_regcache_announced_price(cache, of);
+    return (of->is_settled && !cache->plan.ops->keeps) ?
+                   ucs_regcache_announced_plan(
+                           announced, of, cache->tuning.predict.bound_least,
+                           cache->tuning.predict.row_missed,
+                           ucs_regcache_now(cache)) :
+                   UCS_REGCACHE_ANNOUNCED_WAITING;
+}
+
+void ucs_regcache_announce(ucs_regcache_h cache,
+                           const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *announcement;
+    ucs_regcache_announced_state_t state;
+    int is_sure;
+
+    if ((operation->address == 0) ||
+        (operation->length < ucs_max(cache->config.min_size, 1)) ||
+        (operation->length > UINTPTR_MAX - operation->address) ||
+        ucs_load_relaxed(&cache->distrust)) {
+        return;
+    }
+    ucs_add_relaxed(&cache->plan.announced, 1);
+    ucs_regcache_announced_replace(cache, operation);
+    announcement         = ucs_regcache_announced_room(cache);
+    announcement->posted = operation->time;
+    announcement->start  = operation->address;
+    announcement->label  = operation->label;
+    announcement->is_new = 0;
+    is_sure = ucs_regcache_announced_length(cache, operation, announcement);
+    announcement->id     = operation->id;
+    announcement->thread = operation->thread;
+    announcement->is_over   = 0;
+    announcement->has_acted = 0;
+    announcement->in_wait   = 0;
+    announcement->is_first  = 0;
+    state = ucs_regcache_announced_settle(cache, announcement);
+    ucs_regcache_announced_set(announced, announcement,
+                               is_sure ? state : UCS_REGCACHE_ANNOUNCED_PASSED);
+}
+
+void ucs_regcache_announced_sent(ucs_regcache_h cache,
+                                 const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+
+    if (operation->length >= cache->config.min_size) {
+        announced->longest = ucs_max(announced->longest, operation->length);
+    }
+}
+
+/* The end may be heard of before the use is learned from that it is the end
+ * of; so it waits for the end of the step */
+void ucs_regcache_announced_end(ucs_regcache_h cache,
+                                const ucs_operation_t *operation)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if (operation->id == 0) {
+        return;
+    }
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
+            (of->id == operation->id) && (of->thread == operation->thread)) {
+            of->until = 0;
+        }
+    }
+}
+
+/* The oldest that this may be the use of */
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
+                            uintptr_t start, uintptr_t end, uint64_t start_ns)
+{
+    ucs_regcache_announcement_t *found = NULL;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) && !of->is_over &&
+            (of->posted <= start_ns) && (of->start >= start) &&
+            (of->start < end) &&
+            ((found == NULL) || (of->posted < found->posted))) {
+            found = of;
+        }
+    }
+    return found;
+}
+
+/* What a registration in the rank's own wait has cost of the use that it was
+ * for, in missed uses: the message may have come in the midst of it, and waited
+ * for the rest. When it did nobody knows: half of it, if it was there at the end,
+ * and the less the longer the rank went on waiting. */
+static double
+ucs_regcache_announced_overhang(const ucs_regcache_announcement_t *of,
+                                const ucs_use_t *use)
+{
+    double takes = (double)of->takes;
+    double after = (double)ucs_predict_sat_sub(use->start_ns, of->ready);
+
+    return of->in_wait ? ucs_max(takes - after, 0) / (2 * takes) : 0;
+}
+
+void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announcement_t *of;
+    double cost;
+
+    announced->saved     = 0;
+    announced->was_ready = 0;
+    of = ucs_regcache_announced_find(announced, use->address,
+                                     use->address + use->length,
+                                     use->start_ns);
+    if (of == NULL) {
+        return;
+    }
+    ucs_regcache_announced_learn(cache, of, use);
+    announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+                           (of->ready <= use->start_ns);
+    ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
+    ucs_add_relaxed(&cache->plan.announced_late,
+                    (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+                            of->has_acted && !announced->was_ready);
+    ucs_add_relaxed(&cache->plan.announced_first,
+                    announced->was_ready && of->is_first);
+    if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) ||
+        (of->state == UCS_REGCACHE_ANNOUNCED_READY)) {
+        cost = ucs_regcache_announced_cost(of,
+                                           (double)(of->due - of->posted),
+                                           (double)(use->start_ns -
+                                                    of->posted)) +
+               ucs_regcache_announced_overhang(of, use);
+        announced->saved = 1 - ucs_min(cost, 1);
+    }
+    if ((of->region == use->region) && (of->generation == use->generation)) {
+        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_NONE);
+    } else {
+        /* A use that came while the helper registered has one of its own, and
+         * nobody else knows of the helper's */
+        ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
+    }
+}
+
+double ucs_regcache_announced_saved(ucs_regcache_h cache)
+{
+    return (cache->plan.hearing == NULL) ? 0 :
+                                           cache->plan.hearing->announced.saved;
+}
+
+int ucs_regcache_announced_is_ready(ucs_regcache_h cache)
+{
+    return (cache->plan.hearing != NULL) &&
+           cache->plan.hearing->announced.was_ready;
+}
+
+/* Under the lock: as ucs_regcache_announced_look() will find it */
+static int ucs_regcache_announced_is_missing(ucs_regcache_h cache,
+                                             uintptr_t start, uintptr_t end)
+{
+    ucs_regcache_region_t *region = ucs_regcache_index_find(&cache->index,
+                                                            start, end, 0);
+
+    return (region == NULL) ?
+                   (ucs_regcache_index_first(&cache->index, start, end) ==
+                    NULL) :
+                   (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+                    UCS_REGCACHE_STATE_DORMANT);
+}
+
+/* Of a program that registers nothing, nothing is registered ahead. Where the
+ * lock is busy somebody works on this cache: a wake-up too many at worst. */
+int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
+                                size_t length)
+{
+    uintptr_t end = address + length;
+    size_t pages;
+    int is_urgent;
+
+    if (!cache->plan.ops->keeps || (length < cache->config.min_size) ||
+        (end < address) || !ucs_regcache_needs_helper(cache)) {
+        return 0;
+    }
+    if (!ucs_regcache_try_lock(cache)) {
+        return 1;
+    }
+    pages     = (ucs_regcache_page_up(cache, end) -
+                 ucs_regcache_page_down(cache, address)) /
+                (cache->config.page_mask + 1);
+    is_urgent = (cache->cost.reg.samples > 0) &&
+                (ucs_predict_cost_estimate(&cache->cost.reg, pages) >
+                 cache->tuning.wake_ns) &&
+                ucs_regcache_announced_is_missing(cache, address, end);
+    ucs_regcache_unlock(cache);
+    return is_urgent;
+}
+
+/*
+ * Registration
+ */
+
+/* What is to be done for an announcement that is due */
+typedef enum ucs_regcache_announced_act {
+    UCS_REGCACHE_ANNOUNCED_PASS,     /* nothing, and never */
+    UCS_REGCACHE_ANNOUNCED_VOID,     /* likewise, and it says nothing of others:
+                                        the memory is another by now */
+    UCS_REGCACHE_ANNOUNCED_LATER,    /* nothing now */
+    UCS_REGCACHE_ANNOUNCED_KEEP,     /* it is registered */
+    UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
+} ucs_regcache_announced_act_t;
+
+/* REGISTERING, of nobody */
+static void ucs_regcache_announced_begin(ucs_regcache_h cache,
+                                         ucs_regcache_region_t *region)
+{
+    ucs_store_relaxed(&region->speculative, 1);
+    ucs_regcache_region_plan_end(cache, region, 0);
+}
+
+/* A buffer that is not known. What overlaps it is another use's, and would be
+ * pinned twice. */
+static ucs_regcache_region_t *
+ucs_regcache_announced_open(ucs_regcache_h cache,
+                            ucs_regcache_announcement_t *announcement,
+                            unsigned access, uint64_t now)
+{
+    ucs_regcache_request_t request = {
+        .start      = announcement->start,
+        .end        = announcement->end,
+        .first      = ucs_regcache_page_down(cache, announcement->start),
+        .last       = ucs_regcache_page_up(cache, announcement->end),
+        .access     = access,
+        .flags      = access,
+        .size_class = UCS_REGCACHE_CLASS_MANAGED,
+        .now        = now
+    };
+    ucs_regcache_region_t *region;
+
+    if (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
+        NULL) {
+        return NULL;
+    }
+    announcement->is_first = !ucs_extents_covers(&cache->memory.seen,
+                                                 request.first, request.last);
+    ucs_regcache_account(cache, now);
+    ucs_extents_add(&cache->memory.seen, request.first, request.last);
+    ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
+                                            request.last - request.first);
+    region = ucs_regcache_region_begin(cache, NULL, &request);
+    ucs_regcache_rank_first(region);
+    ucs_regcache_announced_begin(cache, region);
+    /* relaxed: the state changes under the lock alone, which is held */
+    ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
+    return region;
+}
+
+/* Under the lock, with a region in reserve */
+static ucs_regcache_announced_act_t
+ucs_regcache_announced_look(ucs_regcache_h cache,
+                            ucs_regcache_announcement_t *announcement,
+                            ucs_regcache_region_t **region_p, uint64_t now)
+{
+    unsigned access = (unsigned)ucs_load_relaxed(&cache->plan.asked);
+    ucs_regcache_region_t *region;
+    uint64_t word;
+
+    if (ucs_regcache_was_struck(cache, announcement->start, announcement->end,
+                                announcement->posted)) {
+        return UCS_REGCACHE_ANNOUNCED_VOID;
+    }
+    region = ucs_regcache_index_find(&cache->index, announcement->start,
+                                     announcement->end, access);
+    if (region == NULL) {
+        *region_p = ucs_regcache_announced_open(cache, announcement, access,
+                                                now);
+        return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
+                                     UCS_REGCACHE_ANNOUNCED_REGISTER;
+    }
+
+    *region_p = region;
+    word      = ucs_load_relaxed(&region->word);
+    switch (ucs_regcache_word_state(word)) {
+    case UCS_REGCACHE_STATE_LIVE:
+        return (!ucs_load_relaxed(&region->speculative) &&
+                (ucs_load_relaxed(&region->use_start) >=
+                 announcement->posted)) ?
+                       UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
+                       UCS_REGCACHE_ANNOUNCED_KEEP;
+    case UCS_REGCACHE_STATE_DORMANT:
+        ucs_regcache_announced_begin(cache, region);
+        ucs_store_release(&region->word, /* [R-LIVE] */
+                          ucs_regcache_word_set_state(
+                                  word, UCS_REGCACHE_STATE_REGISTERING));
+        return UCS_REGCACHE_ANNOUNCED_REGISTER;
+    case UCS_REGCACHE_STATE_REGISTERING:
+        return UCS_REGCACHE_ANNOUNCED_LATER;
+    default:
+        return UCS_REGCACHE_ANNOUNCED_PASS;
+    }
+}
+
+/* What is refused is not tried again: the use will. One that did not fit is
+ * DORMANT then, and known to nobody if it is new. */
+static ucs_status_t
+ucs_regcache_announced_register(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region)
+{
+    uint64_t generation = ucs_regcache_region_gen(region);
+    ucs_status_t status = ucs_regcache_register_ahead(cache, region,
+                                                      UCS_REGCACHE_HELD_OTHER);
+
+    if (ucs_regcache_status_is_exhausted(status)) {
+        ucs_regcache_serve_back_off(cache);
+    }
+    if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
+        !ucs_load_relaxed(&region->planned) &&
+        (ucs_regcache_region_gen(region) == generation)) {
+        ucs_regcache_plan_forget(cache, region);
+    }
+    return status;
+}
+
+/* Where all stays that fits, what receives wait for is not given up for the
+ * sake of others that are posted, or of several that are each would find its
+ * buffer given up. Nor is it what was used longest ago. @return Zero if there
+ * is no room beside it: later. */
+static int ucs_regcache_announced_fits(ucs_regcache_h cache,
+                                       ucs_regcache_announcement_t *of,
+                                       uint64_t now)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    size_t bytes = ucs_regcache_page_up(cache, of->end) -
+                   ucs_regcache_page_down(cache, of->start);
+    ucs_regcache_announcement_t *other;
+    unsigned i;
+
+    of->bytes = bytes;
+    if (!cache->plan.ops->keeps) {
+        return 1;
+    }
+    if ((announced->ready_bytes + bytes > cache->config.max_pinned) ||
+        (announced->ready >= cache->config.max_regions)) {
+        of->due = UCS_REGCACHE_TIME_NEVER;
+        return 0;
+    }
+    for (i = announced->first; i != announced->next; ++i) {
+        other = ucs_regcache_announced_at(announced, i);
+        if ((other->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+            (ucs_regcache_region_gen(other->region) == other->generation)) {
+            /* relaxed: for the choice of what to evict, of which any will do */
+            ucs_store_relaxed(&other->region->last_use, now + 1);
+        }
+    }
+    return 1;
+}
+
+/* In an idle step as well, however dear: what the thread does not do now it
+ * does when the receive comes */
+static void ucs_regcache_announced_due(ucs_regcache_h cache,
+                                       ucs_regcache_announcement_t *of,
+                                       uint64_t now)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announced_act_t act    = UCS_REGCACHE_ANNOUNCED_PASS;
+    ucs_regcache_announced_act_t act_first;
+    ucs_regcache_region_t *region;
+    uint64_t generation;
+
+    if (!of->is_settled) {
+        ucs_regcache_announced_set(announced, of,
+                                   ucs_regcache_announced_settle(cache, of));
+    }
+    if (!of->is_settled || (of->state != UCS_REGCACHE_ANNOUNCED_WAITING) ||
+        ((of->due > now) && !cache->plan.ops->keeps) ||
+        !ucs_regcache_announced_fits(cache, of, now)) {
+        return;
+    }
+    if (!ucs_regcache_serve_is_backing_off(cache) &&
+        ucs_regcache_needs_helper(cache) &&
+        (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
+        act        = ucs_regcache_announced_look(cache, of, &region, now);
+        generation = (act >= UCS_REGCACHE_ANNOUNCED_KEEP) ?
+                             ucs_regcache_region_gen(region) :
+                             0;
+        ucs_regcache_unlock(cache);
+    }
+    act_first    = act;
+    cache->plan.idling.is_used |= (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
+    of->is_over |= (act == UCS_REGCACHE_ANNOUNCED_VOID);
+    if ((act == UCS_REGCACHE_ANNOUNCED_REGISTER) &&
+        (ucs_regcache_announced_register(cache, region) == UCS_OK)) {
+        act = UCS_REGCACHE_ANNOUNCED_KEEP;
+    }
+    if (act == UCS_REGCACHE_ANNOUNCED_KEEP) {
+        of->region     = region;
+        of->generation = generation;
+        of->ready      = ucs_regcache_now(cache);
+        of->has_acted  = (act_first == UCS_REGCACHE_ANNOUNCED_REGISTER);
+        of->in_wait    = of->has_acted && ucs_regcache_is_idling(cache);
+        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
+    } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
+        ucs_regcache_announced_set(announced, of,
+                                   UCS_REGCACHE_ANNOUNCED_PASSED);
+    }
+}
+
+void ucs_regcache_announced_serve(ucs_regcache_h cache)
+{
+    uint64_t now = ucs_regcache_now(cache);
+    ucs_regcache_announced_t *announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if (cache->plan.hearing == NULL) {
+        return;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
+            (of->until != 0) && (of->until > now) &&
+            ((of->due <= now) || cache->plan.ops->keeps)) {
+            ucs_regcache_announced_due(cache, of, now);
+        }
+    }
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if (of->state == UCS_REGCACHE_ANNOUNCED_NONE) {
+            continue;
+        }
+        if (of->until == 0) {
+            ucs_regcache_announced_unused(cache, of);
+            ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
+        } else if ((of->state != UCS_REGCACHE_ANNOUNCED_PASSED) &&
+                   (of->until <= now)) {
+            ucs_regcache_announced_drop(cache, of,
+                                        UCS_REGCACHE_ANNOUNCED_PASSED);
+        }
+    }
+}
+
+uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
+{
+    uint64_t next = UCS_REGCACHE_TIME_NEVER;
+    ucs_regcache_announced_t *announced;
+    const ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if (cache->plan.hearing == NULL) {
+        return next;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
+            ucs_regcache_announced_is_clear(cache, of)) {
+            next = ucs_min(next, of->due);
+        } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
+            next = ucs_min(next, of->until);
+        }
+    }
+    return next;
+}

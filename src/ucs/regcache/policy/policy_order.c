@@ -1,0 +1,331 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "await.h"
+#include <ucs/regcache/plan/price.h>
+#include <ucs/regcache/plan/rank.h>
+
+#include <ucs/regcache/register/ceiling.h>
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/predict/order/order.h>
+#include <ucs/predict/saturate.h>
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* Buffers that are asked for at once */
+#define UCS_REGCACHE_ORDER_BATCH     32
+
+/*
+ * The policies that mind the price of memory: predict, by the order of
+ * communications, and rent, which is the same without any prediction. The
+ * predictor tells of each buffer for how long it is to stay registered and by
+ * when it is to be registered again; the queue is brought into line with that
+ * for each buffer of which it has learned something (await.h). Uses under way
+ * are learned from before they end: what follows them does not wait for that.
+ * The times change with what is learned only, so the helper sleeps until the
+ * first of them; it learns then, and puts off what was announced anew.
+ */
+
+/* The policy's own, in plan.state. Buffers are counted as the predictor counts
+ * them, and so are the items of the queue. */
+typedef struct ucs_regcache_order {
+    ucs_predict_order_h  predictor;
+    ucs_regcache_home_t  *homes;      /* by buffer */
+    unsigned             num_homes;
+    _Atomic(uint64_t)    learned;     /* uses that the predictor knows; read by
+                                         the thread that evicts */
+} ucs_regcache_order_t;
+
+static ucs_regcache_order_t *ucs_regcache_order_of(ucs_regcache_h cache)
+{
+    return cache->plan.state;
+}
+
+/* The queue is named by buffer, so both have the same bound */
+static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
+                                            const ucs_regcache_params_t *params,
+                                            void **state_p)
+{
+    ucs_predict_order_params_t predict;
+    ucs_regcache_order_t *order;
+    ucs_status_t status = UCS_ERR_NO_MEMORY;
+
+    ucs_predict_order_params_init(&predict);
+    predict.max_buffers = params->max_contexts;
+    predict.max_labels  = params->max_contexts;
+    predict.only_rent   = (params->policy == UCS_REGCACHE_POLICY_RENT);
+    predict.tuning      = &cache->tuning.predict;
+
+    order = ucs_own_alloc(sizeof(*order));
+    if (order == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    order->num_homes = params->max_contexts;
+    order->homes     = ucs_own_alloc(order->num_homes * sizeof(*order->homes));
+    if (order->homes == NULL) {
+        goto err_free;
+    }
+    status = ucs_predict_order_create(&predict, &order->predictor);
+    if (status != UCS_OK) {
+        goto err_free_homes;
+    }
+    *state_p = order;
+    return UCS_OK;
+
+err_free_homes:
+    ucs_own_free(order->homes);
+err_free:
+    ucs_own_free(order);
+    return status;
+}
+
+static void ucs_regcache_order_cleanup(void *state)
+{
+    ucs_regcache_order_t *order = state;
+
+    ucs_predict_order_destroy(order->predictor);
+    ucs_own_free(order->homes);
+    ucs_own_free(order);
+}
+
+/* Acquire of the word, so that the fields are those of this life or the word
+ * changes; a start or stack position that the use is only about to write is
+ * that of the use before, which has been learned from and is left out */
+static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
+                                             ucs_use_t *uses, unsigned count)
+{
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+    unsigned max                = count + UCS_REGCACHE_UNDER_WAY;
+    ucs_regcache_rq_item_t *item;
+    ucs_use_t use;
+    int list;
+
+    for (list = UCS_REGCACHE_RQ_PENDING; list < UCS_REGCACHE_RQ_LAST; ++list) {
+        for (item = cache->plan.rq.head[list]; (item != NULL) && (count < max);
+             item = item->next) {
+            if (ucs_regcache_word_refs(ucs_load_relaxed(&item->region->word)) ==
+                0) {
+                continue; /* as most are: sooner seen than what follows */
+            }
+            use.start_ns = ucs_load_relaxed(&item->region->use_start);
+            if (!ucs_regcache_rq_item_in_use(item) ||
+                (use.start_ns == order->homes[item->ref.index].begun)) {
+                continue;
+            }
+            use.region     = item->region;
+            use.generation = item->generation;
+            use.end_ns     = 0;
+            use.sp         = ucs_load_relaxed(&item->region->sp);
+            use.address    = ucs_load_relaxed(&item->region->start);
+            use.length     = ucs_regcache_region_length(item->region);
+            ucs_regcache_uses_sort(uses, count++, &use);
+        }
+    }
+    return count;
+}
+
+/* For the choice of what to evict */
+static void ucs_regcache_order_rank(ucs_regcache_order_t *order,
+                                    ucs_predict_ref_t ref,
+                                    ucs_regcache_region_t *region,
+                                    uint64_t start_ns)
+{
+    uint64_t next = ucs_predict_order_next(order->predictor, ref);
+    ucs_predict_order_info_t info;
+
+    ucs_predict_order_info(order->predictor, &info);
+    ucs_store_relaxed(&order->learned, info.uses);
+    ucs_regcache_rank_set(region, info.uses, next, start_ns);
+}
+
+/* The use of a life that is over. If its buffer has come into the place of a
+ * forgotten one, the plan will not come back to that. */
+static void ucs_regcache_order_use_gone(ucs_regcache_h cache,
+                                        ucs_regcache_home_t *home,
+                                        ucs_predict_ref_t ref)
+{
+    if (home->buffer != ref.generation) {
+        ucs_regcache_plan_cancel(cache, &cache->plan.rq.items[ref.index]);
+        ucs_regcache_home_leave(cache, home);
+    }
+}
+
+/* Was it registered when the use came, as far as the helper had a hand in
+ * it? */
+static int ucs_regcache_order_is_ready(const ucs_use_t *use)
+{
+    const ucs_regcache_rq_item_t *item;
+
+    if (ucs_regcache_region_gen(use->region) != use->generation) {
+        return 1; /* nobody knows any more */
+    }
+    item = ucs_regcache_rq_of_region(use->region);
+    return (item != NULL) && ((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
+                              (item->list == UCS_REGCACHE_RQ_HELD));
+}
+
+static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
+{
+    ucs_regcache_order_t *order   = ucs_regcache_order_of(cache);
+    ucs_regcache_region_t *region = use->region;
+    ucs_predict_use_t learned = {
+        .start_ns = use->start_ns,
+        .path     = use->sp,
+        .address  = use->address,
+        .length   = use->length,
+        .type     = ucs_load_relaxed(&region->access)
+    };
+    ucs_regcache_price_t price;
+    ucs_regcache_home_t *home;
+    ucs_predict_ref_t ref;
+
+    ucs_regcache_price(cache, region, &price);
+    price.buffer.saved = ucs_regcache_announced_saved(cache);
+    ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
+                                    &price.buffer,
+                                    ucs_regcache_announced_is_ready(cache) ||
+                                    ucs_regcache_order_is_ready(use));
+    home = &order->homes[ref.index];
+    if (ucs_regcache_region_gen(region) != use->generation) {
+        ucs_regcache_order_use_gone(cache, home, ref);
+        return;
+    }
+
+    home->refused = !ucs_regcache_rq_may_expect(&cache->plan.rq, ref);
+    ucs_regcache_home_settle(cache, home, ref, region, use->generation);
+    home->begun    = use->start_ns;
+    home->is_whole = (use->address == ucs_load_relaxed(&region->start)) &&
+                     (use->length == ucs_regcache_region_length(region));
+    ucs_regcache_order_rank(order, ref, region, use->start_ns);
+    /* Until the plan says better */
+    ucs_regcache_rq_hold(&cache->plan.rq, region, ref, UCS_REGCACHE_TIME_NEVER);
+    ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[ref.index]);
+}
+
+static void ucs_regcache_order_hear(ucs_regcache_h cache, uint64_t what,
+                                    uint64_t time)
+{
+    ucs_predict_order_hear(ucs_regcache_order_of(cache)->predictor, what, time);
+}
+
+static int ucs_regcache_order_listens(ucs_regcache_h cache)
+{
+    return ucs_predict_order_listens(ucs_regcache_order_of(cache)->predictor);
+}
+
+static void ucs_regcache_order_begin(ucs_regcache_h cache)
+{
+    ucs_predict_order_begin(ucs_regcache_order_of(cache)->predictor);
+}
+
+static void ucs_regcache_order_expect(ucs_regcache_h cache,
+                                      const ucs_predict_forecast_t *forecast,
+                                      uint64_t now)
+{
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+    uint32_t index              = forecast->ref.index;
+    ucs_regcache_home_t *home   = &order->homes[index];
+
+    if (ucs_regcache_home_is_current(home) &&
+        (home->buffer == forecast->ref.generation)) {
+        ucs_regcache_await(cache, home, forecast, now);
+        ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[index]);
+    }
+}
+
+static void ucs_regcache_order_plan(ucs_regcache_h cache, uint64_t now)
+{
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+    ucs_predict_forecast_t forecasts[UCS_REGCACHE_ORDER_BATCH];
+    unsigned count, i;
+
+    do {
+        count = ucs_predict_order_changed(order->predictor, forecasts,
+                                          UCS_REGCACHE_ORDER_BATCH);
+        for (i = 0; i < count; ++i) {
+            ucs_regcache_order_expect(cache, &forecasts[i], now);
+        }
+    } while (count == UCS_REGCACHE_ORDER_BATCH);
+    if ((cache->config.max_pinned != SIZE_MAX) ||
+        (cache->config.max_regions != ULONG_MAX)) {
+        ucs_regcache_trim(cache);
+    }
+}
+
+/* What is still in use then is looked at again, but rarely: a use may last for as
+ * long as the job, and its end is heard of in any case */
+static uint64_t ucs_regcache_order_until(ucs_regcache_h cache,
+                                         const ucs_regcache_rq_item_t *item,
+                                         uint64_t now)
+{
+    if (item->list == UCS_REGCACHE_RQ_HELD) {
+        return ucs_predict_sat_add(now, ucs_max(item->hold,
+                                                cache->tuning.patrol_ns));
+    }
+    return (item->until > now) ? item->until : now + cache->tuning.patrol_ns;
+}
+
+/* A use that the helper has not heard of puts off the end of what is held */
+static void ucs_regcache_order_expired(ucs_regcache_h cache,
+                                       ucs_regcache_rq_item_t *item,
+                                       uint64_t now)
+{
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+    ucs_regcache_region_t *region = item->region;
+    ucs_predict_forecast_t forecast;
+
+    if (ucs_predict_order_forecast(order->predictor, item->ref, &forecast)) {
+        ucs_regcache_order_expect(cache, &forecast, now);
+    }
+    if ((item->list != UCS_REGCACHE_RQ_NONE) &&
+        (item->list != UCS_REGCACHE_RQ_PENDING) && (item->time <= now)) {
+        ucs_regcache_plan_cancel(cache, item);
+    }
+    /* It may never come: what is known of it must not protect it */
+    if (item->list == UCS_REGCACHE_RQ_NONE) {
+        ucs_regcache_rank_forget(region);
+    }
+}
+
+/*
+ * Eviction
+ */
+
+static int ucs_regcache_order_is_home(ucs_regcache_h cache,
+                                      const ucs_regcache_region_t *region)
+{
+    const ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+
+    return ucs_regcache_home_find(order->homes, order->num_homes, region) !=
+           NULL;
+}
+
+static int64_t ucs_regcache_order_distance(ucs_regcache_h cache,
+                                           ucs_regcache_region_t *region)
+{
+    uint64_t now = ucs_load_relaxed(&ucs_regcache_order_of(cache)->learned);
+
+    return ucs_regcache_rank_distance(region, now);
+}
+
+const ucs_regcache_policy_ops_t ucs_regcache_policy_order = {
+    .idle         = UCS_REGCACHE_IDLE_QUEUE,
+    .minds_price = 1,
+    .init         = ucs_regcache_order_init,
+    .cleanup      = ucs_regcache_order_cleanup,
+    .use          = ucs_regcache_order_use,
+    .until        = ucs_regcache_order_until,
+    .expired      = ucs_regcache_order_expired,
+    .under_way    = ucs_regcache_order_under_way,
+    .plan         = ucs_regcache_order_plan,
+    .hear         = ucs_regcache_order_hear,
+    .listens      = ucs_regcache_order_listens,
+    .begin        = ucs_regcache_order_begin,
+    .is_home      = ucs_regcache_order_is_home,
+    .distance     = ucs_regcache_order_distance
+};

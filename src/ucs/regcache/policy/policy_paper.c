@@ -1,0 +1,152 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/regcache/regcache_int.h>
+
+#include <ucs/predict/paper/callsite.h>
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/own_memory.h>
+
+#include <stdlib.h>
+
+/*
+ * The policy of Li et al., CF'11: a use is expected when the shortest period of
+ * its context has passed.
+ */
+
+/* The policy's own, in plan.state. Contexts are counted as the table counts
+ * them, and so are the items of the queue. */
+typedef struct ucs_regcache_paper {
+    ucs_predict_table_h table;
+} ucs_regcache_paper_t;
+
+static ucs_predict_table_h ucs_regcache_paper_table(ucs_regcache_h cache)
+{
+    return ((ucs_regcache_paper_t*)cache->plan.state)->table;
+}
+
+static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
+                                            const ucs_regcache_params_t *params,
+                                            void **state_p)
+{
+    ucs_regcache_paper_t *paper = ucs_own_alloc(sizeof(*paper));
+    ucs_predict_params_t predict;
+    ucs_status_t status;
+
+    if (paper == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    ucs_predict_params_tune(&predict, &cache->tuning.predict);
+    predict.max_entries = params->max_contexts;
+    predict.borrow      = 1;
+    status              = ucs_predict_table_create(&predict, &paper->table);
+    if (status != UCS_OK) {
+        ucs_own_free(paper);
+        return status;
+    }
+    *state_p = paper;
+    return UCS_OK;
+}
+
+static void ucs_regcache_paper_cleanup(void *state)
+{
+    ucs_regcache_paper_t *paper = state;
+
+    ucs_predict_table_destroy(paper->table);
+    ucs_own_free(paper);
+}
+
+/* Any use of the region is the one that was waited for */
+static void ucs_regcache_paper_satisfy(ucs_regcache_h cache,
+                                       ucs_regcache_region_t *region,
+                                       uint64_t end_ns)
+{
+    ucs_regcache_rq_item_t *item, *next;
+
+    for (item = ucs_regcache_rq_of_region(region); item != NULL; item = next) {
+        next = item->region_next;
+        if ((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
+            (item->deadline <= end_ns)) {
+            ucs_regcache_rq_remove(&cache->plan.rq, item);
+        }
+    }
+}
+
+static void ucs_regcache_paper_expect(ucs_regcache_h cache,
+                                      ucs_regcache_region_t *region,
+                                      ucs_predict_ref_t ref,
+                                      const ucs_use_t *use)
+{
+    ucs_predict_table_h table    = ucs_regcache_paper_table(cache);
+    ucs_regcache_rq_item_t *item = &cache->plan.rq.items[ref.index];
+    ucs_predict_terms_t terms;
+    uint64_t duration = (use->end_ns > use->start_ns) ?
+                                use->end_ns - use->start_ns :
+                                0;
+    ucs_regcache_rq_due_t due;
+
+    if (!ucs_regcache_rq_may_expect(&cache->plan.rq, ref) ||
+        !ucs_predict_table_deadline(table, ref, &due.deadline)) {
+        return;
+    }
+    /* The table may have given another context's place to this one */
+    if (item->region != region) {
+        ucs_regcache_plan_cancel(cache, item);
+    }
+    ucs_regcache_terms(cache, region, &terms);
+    due.time    = due.deadline - ucs_predict_table_margin(table, ref);
+    due.use_end = due.deadline + duration;
+    ucs_regcache_rq_expect(&cache->plan.rq, region, ref, &due,
+                           ucs_predict_rq_gap(&terms));
+}
+
+static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
+{
+    ucs_regcache_region_t *region = use->region;
+    ucs_predict_use_t learned = {
+        .start_ns = use->start_ns,
+        .path     = use->sp,
+        .address  = use->address,
+        .length   = use->length,
+        .type     = ucs_load_relaxed(&region->access)
+    };
+    ucs_predict_ref_t ref;
+
+    ref = ucs_predict_table_record(ucs_regcache_paper_table(cache), &learned);
+    if (ucs_regcache_region_gen(region) != use->generation) {
+        ucs_regcache_plan_cancel(cache, &cache->plan.rq.items[ref.index]);
+        return;
+    }
+
+    ucs_regcache_paper_satisfy(cache, region, use->end_ns);
+    ucs_regcache_paper_expect(cache, region, ref, use);
+    ucs_regcache_plan_replan(cache, region);
+    ucs_regcache_plan_deregister(cache, region);
+}
+
+static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
+                                         const ucs_regcache_rq_item_t *item,
+                                         uint64_t now)
+{
+    return ucs_max(item->deadline, now) +
+           ucs_predict_table_slack(ucs_regcache_paper_table(cache), item->ref);
+}
+
+static void ucs_regcache_paper_expired(ucs_regcache_h cache,
+                                       ucs_regcache_rq_item_t *item,
+                                       uint64_t now UCS_V_UNUSED)
+{
+    ucs_predict_table_unused(ucs_regcache_paper_table(cache), item->ref);
+    ucs_regcache_plan_cancel(cache, item);
+}
+
+const ucs_regcache_policy_ops_t ucs_regcache_policy_paper = {
+    .idle    = UCS_REGCACHE_IDLE_QUEUE,
+    .init    = ucs_regcache_paper_init,
+    .cleanup = ucs_regcache_paper_cleanup,
+    .use     = ucs_regcache_paper_use,
+    .until   = ucs_regcache_paper_until,
+    .expired = ucs_regcache_paper_expired
+};

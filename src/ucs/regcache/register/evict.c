@@ -1,0 +1,197 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "ceiling.h"
+#include <ucs/regcache/region/lru.h>
+
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/state.h>
+#include <ucs/regcache/valid.h>
+#include <ucs/sys/give_way.h>
+#include <ucs/sys/math.h>
+
+/* Keys of the LRU order that are corrected before the index lock is let go:
+ * each moves its region through the heap, which costs as much as to look at
+ * some others. More than one for each eviction, so all are correct in the
+ * end. */
+static unsigned ucs_regcache_evict_lot(ucs_regcache_h cache)
+{
+    return 1 + cache->tuning.lot / 8;
+}
+
+/* Belady's rule on predictions: the idle region whose next use is farthest. Any
+ * order of the heap serves, and beyond a lot of regions the older part of
+ * it. */
+static ucs_regcache_region_t *ucs_regcache_farthest(ucs_regcache_h cache,
+                                                    const ucs_heap_t *heap)
+{
+    unsigned count                = ucs_min(heap->count, cache->tuning.lot);
+    ucs_regcache_region_t *victim = NULL;
+    int64_t most                  = INT64_MIN;
+    ucs_regcache_region_t *region;
+    int64_t distance;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        region   = ucs_regcache_lru_region(*ucs_heap_at(heap, i));
+        distance = cache->plan.ops->distance(cache, region);
+        if ((distance >= most) &&
+            (ucs_regcache_word_refs(ucs_load_relaxed(&region->word)) == 0)) {
+            victim = region;
+            most   = distance;
+        }
+    }
+    return victim;
+}
+
+/* Of one class; what may be looked at is counted off @a left_p, and the search
+ * may go on when that has become 0 */
+static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
+                                                     int class, uint64_t now,
+                                                     unsigned *left_p)
+{
+    ucs_heap_t *heap = &cache->lru[class];
+
+    if ((class == UCS_REGCACHE_CLASS_MANAGED) &&
+        (cache->plan.ops->distance != NULL)) {
+        return ucs_regcache_farthest(cache, heap);
+    }
+    return ucs_regcache_lru_oldest(heap, now, left_p);
+}
+
+/* Of the classes from @a last down to @a first. Under the lock, which is let go
+ * after each lot that is looked at. @return A region that is taken; NULL if
+ * nothing is idle. */
+static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
+                                                  int first, int last)
+{
+    uint64_t now  = ucs_regcache_now(cache);
+    unsigned left = ucs_regcache_evict_lot(cache);
+    int class     = last;
+    ucs_regcache_region_t *victim;
+
+    while (class >= first) {
+        victim = ucs_regcache_victim_of(cache, class, now, &left);
+        if ((victim != NULL) && ucs_regcache_region_take_idle(cache, victim)) {
+            return victim;
+        }
+        if (left == 0) {
+            left = ucs_regcache_evict_lot(cache);
+            ucs_regcache_unlock(cache);
+            ucs_regcache_lock(cache);
+        } else if (victim == NULL) {
+            --class;
+        } /* else it has found a user since it was chosen */
+    }
+    return NULL;
+}
+
+/* The victim is taken; the lock is let go meanwhile. @return Its bytes. */
+static size_t ucs_regcache_evict_victim(ucs_regcache_h cache,
+                                        ucs_regcache_region_t *victim)
+{
+    size_t length = ucs_regcache_pinned_length(victim);
+
+    ++cache->account.evicted;
+    ucs_regcache_unlock(cache);
+    ucs_regcache_region_deregister(cache, victim, NULL);
+    ucs_regcache_lock(cache);
+    return length;
+}
+
+size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
+                               ucs_regcache_region_t *before)
+{
+    const ucs_heap_t *heap = &cache->lru[UCS_REGCACHE_CLASS_MANAGED];
+    ucs_regcache_region_t *victim;
+
+    victim = ucs_regcache_farthest(cache, heap);
+    if ((victim == NULL) ||
+        ((before != NULL) &&
+         (cache->plan.ops->distance(cache, victim) <=
+          cache->plan.ops->distance(cache, before))) ||
+        !ucs_regcache_region_take_idle(cache, victim)) {
+        return 0;
+    }
+    ucs_regcache_soft_evicted(cache, victim);
+    return ucs_regcache_evict_victim(cache, victim);
+}
+
+size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
+{
+    int is_any = (size_class == UCS_REGCACHE_CLASS_LAST);
+    ucs_regcache_region_t *victim;
+
+    victim = ucs_regcache_victim(cache, is_any ? 0 : size_class,
+                                 is_any ? size_class - 1 : size_class);
+    return (victim == NULL) ? 0 : ucs_regcache_evict_victim(cache, victim);
+}
+
+void ucs_regcache_trim(ucs_regcache_h cache)
+{
+    ucs_regcache_lock(cache);
+    ucs_store_relaxed(&cache->is_over, 0);
+    while (((cache->account.pinned > cache->config.max_pinned) ||
+            (cache->account.regions > cache->config.max_regions)) &&
+           (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
+    }
+    /* What is in use is left, and its last user looks again */
+    if ((cache->account.pinned > cache->config.max_pinned) ||
+        (cache->account.regions > cache->config.max_regions)) {
+        ucs_store_relaxed(&cache->is_over, 1);
+    }
+    ucs_regcache_unlock(cache);
+}
+
+size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length)
+{
+    size_t freed = 0;
+    size_t bytes;
+
+    ucs_regcache_reclaim(cache);
+    ucs_regcache_lock(cache);
+    do {
+        bytes = ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST);
+        freed += bytes;
+    } while ((bytes > 0) && (freed < length));
+    ucs_regcache_unlock(cache);
+    return freed;
+}
+
+/* Uses that are themselves short of something are not waited for, for they may
+ * wait here as well */
+static int ucs_regcache_is_leaving(ucs_regcache_h cache)
+{
+    int is_leaving;
+
+    ucs_regcache_lock(cache);
+    is_leaving = cache->account.transit > cache->account.wanted;
+    ucs_regcache_unlock(cache);
+    return is_leaving;
+}
+
+size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length)
+{
+    size_t freed = ucs_regcache_evict_for(cache, length);
+
+    /* What other threads are just releasing counts until they have */
+    while ((freed < length) && ucs_regcache_is_leaving(cache)) {
+        ucs_give_way();
+    }
+    return freed;
+}
+
+void ucs_regcache_yield(ucs_regcache_h cache)
+{
+    ucs_store_relaxed(&cache->pressed, 1);
+    do {
+        (void)ucs_regcache_evict_for(cache, SIZE_MAX);
+        if (!ucs_regcache_is_leaving(cache)) {
+            break;
+        }
+        ucs_give_way();
+    } while (1);
+    /* What the helper had registered meanwhile without a user */
+    (void)ucs_regcache_evict_for(cache, SIZE_MAX);
+}
