@@ -310,12 +310,6 @@ void ucs_scout_done(ucs_scout_h scout, uint64_t at)
     }
 }
 
-int ucs_scout_is_given(ucs_scout_h scout)
-{
-    /* relaxed: no data depends on it */
-    return ucs_load_relaxed(&scout->turn) == UCS_SCOUT_GIVES;
-}
-
 void ucs_scout_stop(ucs_scout_h scout)
 {
     clockid_t clock;

@@ -94,10 +94,6 @@ void ucs_scout_serve(ucs_scout_h scout);
 void ucs_scout_advance(ucs_scout_h scout, uint64_t at);
 
 
-/** @return Nonzero if it is the helper's turn, begun or not. */
-int ucs_scout_is_given(ucs_scout_h scout);
-
-
 /** End all waits for turns, now and later. */
 void ucs_scout_stop(ucs_scout_h scout);
 
