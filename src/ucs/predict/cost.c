@@ -4,6 +4,17 @@
 #include "cost.h"
 #include "saturate.h"
 
+/* Samples after which older ones have faded */
+#define COST_HORIZON 256
+
+/* A sample counts as at most so many times the estimate, or so small a part of
+ * it: bounds the harm of a preempted call */
+#define COST_CLIP 2
+
+/* Spread of the sizes from which on samples determine the slope, whose relative
+ * error is then 1.8 times a sample's */
+#define COST_SPREAD 0.3
+
 /* Longer than any operation takes, and its square is still far from infinity */
 #define COST_PRIOR_MAX 1e18
 
@@ -51,9 +62,9 @@ static double cost_sane(double value)
 }
 
 void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
-                           double b_ns, const ucs_predict_tuning_t *tuning)
+                           double b_ns)
 {
-    *c   = (ucs_predict_cost_t){.tuning = tuning};
+    *c   = (ucs_predict_cost_t){.a = 0};
     c->a = cost_sane(a_ns_per_page);
     c->b = cost_sane(b_ns);
     if ((c->a == 0) && (c->b == 0)) {
@@ -69,16 +80,15 @@ void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
  */
 static int cost_accumulate(ucs_predict_cost_t *c, ucs_predict_sample_t sample)
 {
-    double fade   = 1.0 - 1.0 / c->tuning->cost_horizon;
-    double clip   = c->tuning->cost_clip;
+    double fade   = 1.0 - 1.0 / COST_HORIZON;
     double scale  = cost_scale(c, sample.x);
     double weight = 1 / (scale * scale);
     double past   = c->weight * fade;
     double total  = past + weight;
-    double y      = cost_min(sample.y, scale * clip);
+    double y      = cost_min(sample.y, scale * COST_CLIP);
     double dx, dy;
 
-    y         = cost_max(y, scale / clip);
+    y         = cost_max(y, scale / COST_CLIP);
     dx        = sample.x - c->mean_x;
     dy        = y - c->mean_y;
     c->var_x  = (c->var_x * fade) + (weight * (past / total) * dx * dx);
@@ -94,7 +104,7 @@ static int cost_slope_is_known(const ucs_predict_cost_t *c)
     double scale = cost_scale(c, c->mean_x);
     double x     = c->mean_x / scale;
 
-    return c->var_x > (c->tuning->cost_spread * x * x);
+    return c->var_x > (COST_SPREAD * x * x);
 }
 
 /* Turn the line to its least squares, around the mean of the samples */
@@ -202,7 +212,7 @@ static int cost_recent_spread(const ucs_predict_cost_t *c)
         var += (c->recent[i].x - mean) * (c->recent[i].x - mean);
     }
 
-    return var > (c->tuning->cost_spread * mean * mean);
+    return var > (COST_SPREAD * mean * mean);
 }
 
 /* The line of the recent samples alone */

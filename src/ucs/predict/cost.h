@@ -4,7 +4,6 @@
 #ifndef UCS_PREDICT_COST_H_
 #define UCS_PREDICT_COST_H_
 
-#include <ucs/predict/tuning.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <stddef.h>
@@ -19,10 +18,10 @@
  *
  * - **Weights.** Errors grow with the cost, so each sample counts by its error
  *   relative to the estimate; otherwise the large registrations would drown b.
- *   Older samples fade with a time constant of cost_horizon (tuning.h).
+ *   Older samples fade with a time constant of 256 samples.
  * - **Outliers.** A helper that is preempted in a registration sees a time
  *   that has nothing to do with the pages. A sample enters as at most
- *   cost_clip times the estimate and at least its inverse:
+ *   twice the estimate and at least its inverse:
  *   with 5 % of the samples far too long the estimate settles at
  *   0.95 / (1 - 0.05 * 2), 6 % too high, however long they are. Clipping, not
  *   dropping: it errs to the high side, as the paper wants ("the maximum
@@ -36,7 +35,7 @@
  *   samples; all other updates take constant time.)
  * - **All the same size.** Then the samples do not say what is slope and what
  *   is overhead. Until n * (deviation of sizes / mean size)^2 exceeds
- *   cost_spread, where the slope's relative standard error is
+ *   0.3, where the slope's relative standard error is
  *   1.8 times that of one sample, a and b keep their last known ratio
  *   (at first the prior's) and are scaled to the samples.
  * - a and b never go below 0: the line through the samples' mean is turned
@@ -63,7 +62,6 @@ typedef struct ucs_predict_sample {
  * sample is recent[(samples - 1) % UCS_PREDICT_COST_RECENT].
  */
 typedef struct ucs_predict_cost {
-    const ucs_predict_tuning_t *tuning;
     double               a;       /* nanoseconds a page */
     double               b;       /* nanoseconds an operation */
     double               weight;  /* sum of the faded weights */
@@ -86,10 +84,9 @@ typedef struct ucs_predict_cost {
  *                             or not finite counts as 0, what is above 1e18
  *                             as that; if both are 0, b is 1 ns, so that there
  *                             is a scale to start from.
- * @param [in]  tuning         Outlives the model and its copies.
  */
 void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
-                           double b_ns, const ucs_predict_tuning_t *tuning);
+                           double b_ns);
 
 
 /**

@@ -13,8 +13,9 @@
  * @file tuning.h
  *
  * The constants that steer prediction, as a value that its objects are created
- * with. tuning_table.h has the rows. Not among them: sizes of arrays, and the
- * distances at which order.c looks for keys, which are a list.
+ * with. tuning_table.h has the rows. Not among them: what changes no
+ * recording's price by a percent when it is halved or doubled, which stands with
+ * its reason where it is used.
  */
 
 BEGIN_C_DECLS

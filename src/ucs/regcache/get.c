@@ -360,9 +360,9 @@ static ucs_status_t ucs_regcache_miss(ucs_regcache_h cache,
 static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
 {
     return (ucs_load_relaxed(&cache->reclaim.count) >=
-            cache->tuning.reclaim_max) ||
+            UCS_REGCACHE_RECLAIM_MAX) ||
            (ucs_load_relaxed(&cache->reclaim.bytes) >=
-            cache->tuning.reclaim_max_bytes);
+            UCS_REGCACHE_RECLAIM_MAX_BYTES);
 }
 
 /* What may wait or allocate, and so comes before the lock is taken, and then
@@ -382,7 +382,7 @@ static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
         ucs_regcache_reclaim(cache);
     } else if (ucs_regcache_must_reclaim(cache)) {
         is_lost = 1;
-        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
+        ucs_regcache_reclaim_some(cache, UCS_REGCACHE_RECLAIM_MAX);
     }
     if (is_lost) {
         now = ucs_regcache_now(cache);

@@ -51,33 +51,37 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     ucs_extents_init(&cache->memory.kept);
     ucs_extents_init(&cache->memory.barred);
     status = ucs_regcache_cover_init(cache, params);
-    ucs_predict_cost_init(&cache->cost.reg, cache->tuning.reg_page_ns,
-                          cache->tuning.reg_ns, &cache->tuning.predict);
-    ucs_predict_cost_init(&cache->cost.dereg, cache->tuning.dereg_page_ns,
-                          cache->tuning.dereg_ns, &cache->tuning.predict);
+    /* ns, until it is measured: on the dear side of the NICs of fifteen years
+     * (Goglin 2009, table 1), so that the first predictions err towards
+     * registering early */
+    ucs_predict_cost_init(&cache->cost.reg, 250, 20000);
+    ucs_predict_cost_init(&cache->cost.dereg, 100, 10000);
     return status;
 }
 
+/* Uses that wait for the helper; more are lost, and their regions swept */
+#define UCS_REGCACHE_DQ_LENGTH 1024
+
+/* Contexts, or buffers, that a predictor remembers */
+#define UCS_REGCACHE_CONTEXTS 4096
+
 /* What the caller leaves to the defaults */
 static ucs_regcache_params_t
-ucs_regcache_fill(const ucs_regcache_params_t *params,
-                  const ucs_regcache_tuning_t *tuning)
+ucs_regcache_fill(const ucs_regcache_params_t *params)
 {
     ucs_regcache_params_t filled = *params;
 
     filled.dq_length    = params->dq_length ? params->dq_length :
-                                              tuning->dq_length;
+                                              UCS_REGCACHE_DQ_LENGTH;
     filled.max_contexts = params->max_contexts ? params->max_contexts :
-                                                 tuning->max_contexts;
+                                                 UCS_REGCACHE_CONTEXTS;
     return filled;
 }
 
 size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
                               size_t regions)
 {
-    ucs_regcache_params_t filled = ucs_regcache_fill(
-            params, (params->tuning != NULL) ? params->tuning :
-                                               &ucs_regcache_tuning_default);
+    ucs_regcache_params_t filled = ucs_regcache_fill(params);
 
     return sizeof(struct ucs_regcache) + ucs_dq_bytes(filled.dq_length) +
            filled.max_contexts * (UCS_PREDICT_ORDER_BUFFER_BYTES +
@@ -107,7 +111,7 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
         goto err_free;
     }
 
-    filled = ucs_regcache_fill(params, &cache->tuning);
+    filled = ucs_regcache_fill(params);
     status = ucs_dq_create(filled.dq_length, &cache->use.queue);
     if (status != UCS_OK) {
         goto err_free;

@@ -48,7 +48,7 @@ void ucs_regcache_resume(ucs_regcache_h cache)
     cache->plan.is_resting = 0;
     cache->plan.sweep.walk = (ucs_regcache_walk_t){NULL, 0};
     cache->plan.sweep.at   = ucs_regcache_now(cache) +
-                           2 * cache->tuning.stray_ns;
+                           2 * UCS_REGCACHE_STRAY_NS;
     ucs_store_relaxed(&cache->helper_refused, 0);
     ucs_regcache_lock(cache);
     ucs_regcache_queue_all(cache);

@@ -15,8 +15,8 @@
  * unit, reason, and what halving and doubling changes, as bench/ablate found.
  * To add a constant, add a row.
  *
- * Not among them: sizes of arrays, and how often a hit is timed, which each hit
- * would have to read.
+ * Not among them: what changes no recording's price by a percent when it is halved
+ * or doubled, which stands with its reason where it is used.
  */
 
 BEGIN_C_DECLS

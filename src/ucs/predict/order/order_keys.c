@@ -13,6 +13,10 @@
 static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
                                            10, 12, 16, 20, 24, 32, 48, 64};
 
+/* The next sound that is looked at for a key is so many times as long before a
+ * use as the one before */
+#define ORDER_SOUND_DISTANCE 1.5
+
 /*
  * The list of keys that wait
  */
@@ -369,7 +373,7 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
         if ((noise->time_ns > now) || (now - noise->time_ns < least)) {
             continue;
         }
-        least      = order->tuning.sound_distance * (now - noise->time_ns);
+        least      = ORDER_SOUND_DISTANCE * (now - noise->time_ns);
         occurrence = order_noise_occurrence(order, buffer->sounds, noise);
         if ((ucs_predict_lru_deref(&order->sounds, noise->sound) != NULL) &&
             !order_has_key(owner, ORDER_KEY_SOUNDS, ORDER_KEY_LAST,

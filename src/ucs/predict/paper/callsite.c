@@ -44,26 +44,20 @@ struct ucs_predict_table {
     ucs_predict_lru_t    contexts; /* of callsite_entry_t */
 };
 
-void ucs_predict_params_tune(ucs_predict_params_t *params,
-                             const ucs_predict_tuning_t *tuning)
-{
-    params->max_entries        = 4096;
-    params->window_length      = tuning->window;
-    params->slack_fraction     = tuning->slack_share;
-    params->slack_min_ns       = tuning->slack_min_ns;
-    params->slack_max_ns       = tuning->slack_max_ns;
-    params->confidence_initial = tuning->confidence_initial;
-    params->confidence_max     = tuning->confidence_max;
-    params->margin_min_part    = tuning->margin_min_part;
-    params->margin_max_part    = tuning->margin_max_part;
-    params->deviation_part     = tuning->deviation_part;
-    params->deviation_weight   = tuning->deviation_weight;
-    params->borrow             = 0;
-}
-
 void ucs_predict_params_init(ucs_predict_params_t *params)
 {
-    ucs_predict_params_tune(params, &ucs_predict_tuning_default);
+    params->max_entries        = 4096;
+    params->window_length      = 2; /* Li et al. 2011, section 4.2 */
+    params->slack_fraction     = 0.25;
+    params->slack_min_ns       = 2000000;
+    params->slack_max_ns       = 1000000000;
+    params->confidence_initial = 2;
+    params->confidence_max     = 4;
+    params->margin_min_part    = 48;
+    params->margin_max_part    = 8;
+    params->deviation_part     = 32;
+    params->deviation_weight   = 4;
+    params->borrow             = 0;
 }
 
 static int callsite_params_are_valid(const ucs_predict_params_t *params)

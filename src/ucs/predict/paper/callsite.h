@@ -5,7 +5,6 @@
 #define UCS_PREDICT_CALLSITE_H_
 
 #include <ucs/predict/paper/signature.h>
-#include <ucs/predict/tuning.h>
 #include <ucs/predict/use.h>
 #include <ucs/type/status.h>
 
@@ -98,12 +97,10 @@ typedef struct ucs_predict_entry_info {
 } ucs_predict_entry_info_t;
 
 
-/** Fill in the defaults. */
+/** Fill in the defaults. Those that are not the paper's were chosen by replay:
+ *  halving or doubling one changes what the policy costs by up to 4 % in the mean
+ *  over the recordings (test/data/traces). */
 void ucs_predict_params_init(ucs_predict_params_t *params);
-
-/** The same with other constants. */
-void ucs_predict_params_tune(ucs_predict_params_t *params,
-                             const ucs_predict_tuning_t *tuning);
 
 
 /**

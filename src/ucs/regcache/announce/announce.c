@@ -19,6 +19,11 @@
 
 #include <string.h>
 
+/* A registration at the post that takes longer, ns, is worth to wake the helper
+ * for: the system call takes the rank some 2 us, and the helper comes 5 to 50 us
+ * later */
+#define UCS_REGCACHE_WAKE_NS 20000
+
 /*
  * The list
  */
@@ -366,7 +371,7 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
                 (cache->config.page_mask + 1);
     is_urgent = (cache->cost.reg.samples > 0) &&
                 (ucs_predict_cost_estimate(&cache->cost.reg, pages) >
-                 cache->tuning.wake_ns) &&
+                 UCS_REGCACHE_WAKE_NS) &&
                 ucs_regcache_announced_is_missing(cache, address, end);
     ucs_regcache_unlock(cache);
     return is_urgent;

@@ -104,7 +104,5 @@ void ucs_regcache_announced_price(ucs_regcache_h cache,
     announcement->late  = ucs_max(cache->plan.lateness, cache->plan.shared);
     announcement->rent  = 1 + (uint64_t)ucs_predict_price_rent_ns(
                                      cache->config.max_slowdown, leave_bytes,
-                                     bytes,
-                                     announcement->takes *
-                                             cache->tuning.miss_weight);
+                                     bytes, announcement->takes);
 }

@@ -82,7 +82,7 @@ static int ucs_regcache_may_cover(ucs_regcache_h cache,
            ((cover->kind == UCS_REGCACHE_COVER_REMOTE) ||
             !(request->access & cover->remote_mask)) &&
            (cache->config.max_pinned == SIZE_MAX) &&
-           (cache->memory.cover_failures < cache->tuning.cover_failures);
+           (cache->memory.cover_failures < UCS_REGCACHE_COVER_FAILURES);
 }
 
 static int ucs_regcache_cover_is_neighbour(const ucs_regcache_region_t *region,
@@ -143,15 +143,14 @@ ucs_regcache_cover_behind(ucs_regcache_h cache,
 /* Of a row that was registered around a few pieces most may not be asked for,
  * and what is registered ahead for it is not brought into memory either.
  * @return Nonzero if that was tried in vain too often. */
-static int ucs_regcache_cover_is_vain(ucs_regcache_h cache,
-                                      const ucs_regcache_field_t *field,
+static int ucs_regcache_cover_is_vain(const ucs_regcache_field_t *field,
                                       size_t row,
                                       ucs_regcache_request_t *whole)
 {
     /* Uses that a hint led to a cover are not among those that asked */
     whole->is_scattered = (field != NULL) && (row - row / 4 > field->asked);
     return whole->is_scattered &&
-           (field->refused >= cache->tuning.cover_failures);
+           (field->refused >= UCS_REGCACHE_COVER_FAILURES);
 }
 
 /* A row that holds half of what was registered in the mapping tells more than
@@ -169,7 +168,7 @@ static void ucs_regcache_cover_enlarge(ucs_regcache_h cache,
     if (scatter / 2 > row) {
         whole->is_scattered = 1;
         ucs_regcache_cover_around_by(cache, whole, ucs_min(scatter, room));
-    } else if (ucs_regcache_cover_is_vain(cache, field, row, whole)) {
+    } else if (ucs_regcache_cover_is_vain(field, row, whole)) {
         return;
     } else if (before >= behind) {
         ucs_regcache_cover_behind_by(cache, whole, ucs_min(before, room));

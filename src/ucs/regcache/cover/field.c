@@ -62,7 +62,7 @@ size_t ucs_regcache_cover_scatter(ucs_regcache_h cache,
 {
     size_t most;
 
-    if ((field == NULL) || (field->refused >= cache->tuning.cover_failures)) {
+    if ((field == NULL) || (field->refused >= UCS_REGCACHE_COVER_FAILURES)) {
         return 0;
     }
     most = (field->asked > SIZE_MAX / cache->tuning.cover_scatter) ?

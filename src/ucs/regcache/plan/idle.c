@@ -9,6 +9,10 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
+/* What the lower domain's calls of an idle step may take at least, ns: a rendezvous
+ * message takes about as long */
+#define UCS_REGCACHE_IDLE_WORK_NS 5000u
+
 /* So that a wait is at worst twice as long for what is done in it: an idle step
  * takes no longer than the rank has waited already, for waits that have lasted
  * go on (the bound of ski rental). In short ones nothing dear is begun. */
@@ -16,7 +20,7 @@ void ucs_regcache_idle_begin(ucs_regcache_h cache, uint64_t spare_ns)
 {
     ucs_regcache_idling_t *idling = &cache->plan.idling;
 
-    idling->budget   = ucs_min(ucs_max(spare_ns, cache->tuning.idle_work_ns),
+    idling->budget   = ucs_min(ucs_max(spare_ns, UCS_REGCACHE_IDLE_WORK_NS),
                                UINT64_MAX - 1);
     idling->is_short = 0;
     idling->is_used  = 0;

@@ -37,6 +37,19 @@ BEGIN_C_DECLS
 /** Uses that are sorted by their start before they are learned from. */
 #define UCS_REGCACHE_BATCH 64
 
+/** Between two lots of regions that are looked at under the index lock, ns: ten
+ *  times what one takes, so that the lock is free for nine parts of ten; and
+ *  fork() comes in, which waits for the end of a step. */
+#define UCS_REGCACHE_LOT_REST_NS 100000u
+
+/** A region whose last use may have been lost goes when it was idle for so long,
+ *  ns. It is looked for after twice that, also when a helper resumes. */
+#define UCS_REGCACHE_STRAY_NS 5000000u
+
+/** The helper is away for so long at most, ns: after registrations in advance that
+ *  failed, between two looks where there is no use. */
+#define UCS_REGCACHE_AWAY_NS 1000000000u
+
 /** Uses under way that are looked at beside a batch. */
 #define UCS_REGCACHE_UNDER_WAY 64
 

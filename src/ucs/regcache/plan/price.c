@@ -23,8 +23,7 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     leave_bytes = (double)cache->memory.seen.bytes;
     bytes       = (double)ucs_regcache_pinned_length(region);
     missed_ns   = ucs_regcache_missed_ns(cache,
-                                         ucs_regcache_pages(cache, region)) *
-                cache->tuning.miss_weight;
+                                         ucs_regcache_pages(cache, region));
     ucs_regcache_unlock(cache);
 
     price->buffer.rent_ns = ucs_max(
@@ -36,14 +35,15 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     price->buffer.late_ns     = cache->plan.late_ns;
     price->buffer.saved       = 0;
     /* It is as much in the way as a registration */
-    price->buffer.drop_work   = terms->deregister_ns *
-                              cache->tuning.miss_weight / missed_ns;
+    price->buffer.drop_work   = terms->deregister_ns / missed_ns;
 }
 
 uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
                                  uint64_t now)
 {
     uint64_t next = UCS_REGCACHE_TIME_NEVER;
+    double look_ns = cache->tuning.step_ns / 100; /* of nobody's time but not
+                                                     quite for nothing */
     double bytes  = 0;
     double late   = 0;
     const ucs_regcache_rq_item_t *item;
@@ -68,10 +68,9 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
         return next;
     }
     late     = late / bytes + cache->tuning.step_ns;
-    interval = sqrt(2 * cache->tuning.look_ns * late * leave_bytes /
+    interval = sqrt(2 * look_ns * late * leave_bytes /
                     (cache->config.max_slowdown * bytes));
-    interval = ucs_max(interval,
-                       cache->tuning.step_ns * cache->tuning.look_rest);
+    interval = ucs_max(interval, 10 * cache->tuning.step_ns);
     interval = ucs_min(interval, (double)cache->tuning.patrol_ns);
     return ucs_min(next, now + (uint64_t)interval + 1);
 }

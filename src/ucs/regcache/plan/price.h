@@ -32,7 +32,8 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
 /**
  * When is it time to look whether the uses have ended that are waited for? A
- * look is not quite for nothing (look_ns among the constants), and each moment
+ * look counts for a hundredth of what its step takes, for it is not quite for
+ * nothing, and each moment
  * without one holds what nobody uses any more. The longer a use is late, the
  * longer it may still be; with looks after the square root of
  *

@@ -10,14 +10,22 @@
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
+/* Without registrations in advance after one failed, ns; twice as long after each
+ * further one */
+#define UCS_REGCACHE_BACKOFF_NS 1000000u
+
+/* Doublings of the uses without a registration in advance that follow a
+ * refusal */
+#define UCS_REGCACHE_REFUSED_MAX 10
+
 void ucs_regcache_serve_back_off(ucs_regcache_h cache)
 {
     uint64_t now = ucs_regcache_now(cache);
 
     cache->plan.backoff.ns    = ucs_max(2 * cache->plan.backoff.ns,
-                                        cache->tuning.backoff_min_ns);
+                                        UCS_REGCACHE_BACKOFF_NS);
     cache->plan.backoff.ns    = ucs_min(cache->plan.backoff.ns,
-                                        cache->tuning.away_max_ns);
+                                        UCS_REGCACHE_AWAY_NS);
     cache->plan.backoff.until = now + cache->plan.backoff.ns;
 }
 
@@ -50,7 +58,7 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
     }
     if ((status != UCS_ERR_NO_MEMORY) && (status != UCS_ERR_NO_RESOURCE) &&
         (status != UCS_ERR_EXCEEDS_LIMIT)) {
-        ucs_regcache_rq_refused(item, cache->tuning.refused_max);
+        ucs_regcache_rq_refused(item, UCS_REGCACHE_REFUSED_MAX);
     }
     return status;
 }

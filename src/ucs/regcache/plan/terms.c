@@ -6,6 +6,16 @@
 
 #include <ucs/sys/math.h>
 
+/* Terms of the paper's t_p that are not measured one by one, ns, from above: a
+ * look-up in the call-site table, in the cache, a step along a queue */
+#define UCS_REGCACHE_HASH_NS  500
+#define UCS_REGCACHE_CACHE_NS 500
+#define UCS_REGCACHE_ITEM_NS  5
+
+/* A time slice of the system, ns: bounds how late the helper counts as, and how
+ * much earlier it registers for that */
+#define UCS_REGCACHE_SLICE_NS 5000000
+
 /* Steps over which the mean of what they are late is taken */
 #define UCS_REGCACHE_LATE_STEPS 16
 
@@ -16,9 +26,9 @@ void ucs_regcache_terms_locked(ucs_regcache_h cache,
     size_t pages = ucs_regcache_pages(cache, region);
     size_t items = cache->plan.rq.count[UCS_REGCACHE_RQ_PENDING];
 
-    terms->hash_ns   = cache->tuning.hash_ns;
-    terms->cache_ns  = cache->tuning.cache_ns;
-    terms->insert_ns = ucs_predict_queue_cost(cache->tuning.item_ns, items);
+    terms->hash_ns   = UCS_REGCACHE_HASH_NS;
+    terms->cache_ns  = UCS_REGCACHE_CACHE_NS;
+    terms->insert_ns = ucs_predict_queue_cost(UCS_REGCACHE_ITEM_NS, items);
     terms->update_ns = terms->insert_ns;
     terms->wakeup_ns = ucs_max(cache->plan.lateness, cache->plan.shared);
 
@@ -39,7 +49,7 @@ void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
     uint64_t due  = ucs_load_relaxed(&cache->plan.next_due);
     double mean   = cache->plan.late_ns;
     int64_t since = (now > due) ? ucs_min(now - due,
-                                          cache->tuning.away_max_ns) : 0;
+                                          UCS_REGCACHE_AWAY_NS) : 0;
     int64_t late;
 
     /* That a rank finds something overdue says that the helper has not come; that
@@ -53,7 +63,7 @@ void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now)
     if (now < due) {
         return;
     }
-    late = ucs_min(since, (int64_t)cache->tuning.slice_ns) -
+    late = ucs_min(since, (int64_t)UCS_REGCACHE_SLICE_NS) -
            (int64_t)cache->plan.lateness;
     /* Up fast, down slowly: a missed deadline costs more than a page held */
     cache->plan.lateness += late / ((late > 0) ? 2 : 16);

@@ -38,7 +38,8 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
         return UCS_ERR_NO_MEMORY;
     }
 
-    ucs_predict_params_tune(&predict, &cache->tuning.predict);
+    (void)cache;
+    ucs_predict_params_init(&predict);
     predict.max_entries = params->max_contexts;
     predict.borrow      = 1;
     status              = ucs_predict_table_create(&predict, &paper->table);

@@ -13,6 +13,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
+/* Bytes from which a region that may not outlive its use is deregistered by the
+ * helper, for the thread that ends the use would wait some milliseconds */
+#define UCS_REGCACHE_LATER_BYTES (64ul << 20)
+
 /*
  * Deregistration
  */
@@ -108,7 +112,7 @@ int ucs_regcache_drop_later(ucs_regcache_h cache, ucs_regcache_region_t *region)
     uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */
 
     if (!ucs_regcache_word_is_hit(word) || (ucs_regcache_word_refs(word) > 0) ||
-        (ucs_regcache_pinned_length(region) < cache->tuning.later_bytes) ||
+        (ucs_regcache_pinned_length(region) < UCS_REGCACHE_LATER_BYTES) ||
         !ucs_regcache_needs_helper(cache)) {
         return 0;
     }

@@ -20,6 +20,10 @@
 
 BEGIN_C_DECLS
 
+/** Covers that the lower domain may refuse before none is asked for any more:
+ *  each costs a use a registration in vain. */
+#define UCS_REGCACHE_COVER_FAILURES 8
+
 /** Memory events that are remembered, a power of two. */
 #define UCS_REGCACHE_EVENTS 64u
 

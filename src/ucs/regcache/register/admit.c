@@ -9,6 +9,9 @@
 #include <ucs/regcache/valid.h>
 #include <ucs/sys/give_way.h>
 
+/* Regions below min_size that stay registered */
+#define UCS_REGCACHE_SMALL_MAX 1024
+
 /* What would pin more than leaving everything pinned pins something twice, or
  * what was unmapped. Neighbours may share a page, which then is. @return Bytes
  * beyond that. */
@@ -106,7 +109,7 @@ static int ucs_regcache_await_eviction(ucs_regcache_h cache)
     }
     if (is_reclaimable) {
         ucs_regcache_unlock(cache);
-        ucs_regcache_reclaim_some(cache, cache->tuning.reclaim_max);
+        ucs_regcache_reclaim_some(cache, UCS_REGCACHE_RECLAIM_MAX);
         ucs_regcache_lock(cache);
     } else {
         ucs_regcache_let_others(cache);
@@ -120,7 +123,7 @@ static int ucs_regcache_await_eviction(ucs_regcache_h cache)
  * let go meanwhile. @return Zero if there is nothing to finish. */
 static int ucs_regcache_finish_leaving(ucs_regcache_h cache)
 {
-    if (ucs_load_relaxed(&cache->reclaim.count) >= cache->tuning.reclaim_max) {
+    if (ucs_load_relaxed(&cache->reclaim.count) >= UCS_REGCACHE_RECLAIM_MAX) {
         return 0;
     }
     if (cache->reclaim.list != NULL) {
@@ -212,7 +215,7 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
     int fits;
 
     if ((region->size_class == UCS_REGCACHE_CLASS_SMALL) &&
-        (cache->account.small >= cache->tuning.small_max)) {
+        (cache->account.small >= UCS_REGCACHE_SMALL_MAX)) {
         ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
     }
     fits = is_use ? ucs_regcache_admit_use(cache, length) :

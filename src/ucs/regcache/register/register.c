@@ -112,8 +112,7 @@ static void ucs_regcache_register_learn(ucs_regcache_h cache,
     if (cache->cost.missed.samples == 0) {
         /* What the lower domain takes is the better guess */
         ucs_predict_cost_get(&cache->cost.reg, &a, &b, NULL);
-        ucs_predict_cost_init(&cache->cost.missed, a, b,
-                              &cache->tuning.predict);
+        ucs_predict_cost_init(&cache->cost.missed, a, b);
     }
     if ((attempt->loss != NULL) &&
         (attempt->loss->why != UCS_REGCACHE_LOST_FIRST)) {

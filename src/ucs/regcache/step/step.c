@@ -9,6 +9,11 @@
 
 #include <ucs/sys/math.h>
 
+/* Batches of uses that are learned from in one step: where uses come faster the
+ * helper learns from a sample, so that it does not fight the hits for cache
+ * lines */
+#define UCS_REGCACHE_BATCHES 4
+
 /* Before the plans change by what the uses say. The lock is let go after each lot,
  * as on every walk: threads that communicate wait for it. */
 static void ucs_regcache_step_account(ucs_regcache_h cache,
@@ -92,7 +97,7 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
     unsigned batches = (lost == cache->plan.sweep.lost) ?
-                               cache->tuning.batches :
+                               UCS_REGCACHE_BATCHES :
                                1;
     uint64_t next;
     int list;
@@ -118,7 +123,7 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     now  = ucs_regcache_now(cache);
     next = ucs_regcache_wakeup_next(cache, now);
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
-        next = ucs_min(next, now + cache->tuning.lot_rest_ns);
+        next = ucs_min(next, now + UCS_REGCACHE_LOT_REST_NS);
     }
     ucs_regcache_assert_valid(cache);
     return ucs_regcache_step_due(cache, next, now);

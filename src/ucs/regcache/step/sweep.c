@@ -19,7 +19,7 @@ static int ucs_regcache_sweep_is_stray(ucs_regcache_h cache,
 
     if (!ucs_regcache_word_is_hit(word) || (ucs_regcache_word_refs(word) > 0) ||
         (ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_QUEUE) ||
-        (ucs_load_relaxed(&region->last_use) + cache->tuning.stray_ns > now)) {
+        (ucs_load_relaxed(&region->last_use) + UCS_REGCACHE_STRAY_NS > now)) {
         return 0;
     }
 
@@ -69,10 +69,10 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
 
     if (cache->plan.sweep.walk.chunk != NULL) {
         cache->plan.sweep.at = ucs_regcache_now(cache) +
-                               cache->tuning.lot_rest_ns;
+                               UCS_REGCACHE_LOT_REST_NS;
     } else {
         cache->plan.sweep.at       = cache->plan.sweep.is_again ?
-                                             now + 2 * cache->tuning.stray_ns :
+                                             now + 2 * UCS_REGCACHE_STRAY_NS :
                                              UCS_REGCACHE_TIME_NEVER;
         cache->plan.sweep.is_again = 0;
     }
@@ -91,7 +91,7 @@ void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost, uint64_t now)
     if (lost != cache->plan.sweep.lost) {
         cache->plan.sweep.lost = lost;
         if (cache->plan.sweep.walk.chunk == NULL) {
-            cache->plan.sweep.at = now + 2 * cache->tuning.stray_ns;
+            cache->plan.sweep.at = now + 2 * UCS_REGCACHE_STRAY_NS;
         } else {
             cache->plan.sweep.is_again = 1;
         }

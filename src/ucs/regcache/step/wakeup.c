@@ -9,6 +9,10 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
+/* The helper rests for so long, ns, before it looks for uses only to learn from
+ * them: it does not fight hits for cache lines */
+#define UCS_REGCACHE_LEARN_REST_NS 1e6
+
 /* What is kept is looked after only while a ceiling is passed */
 static int ucs_regcache_wakeup_patrols(ucs_regcache_h cache)
 {
@@ -20,7 +24,7 @@ static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
     uint64_t idle = (now > cache->plan.used_at) ? now - cache->plan.used_at : 0;
 
     return ucs_max(cache->tuning.patrol_ns,
-                   ucs_min(idle, cache->tuning.away_max_ns));
+                   ucs_min(idle, UCS_REGCACHE_AWAY_NS));
 }
 
 /* When the queue of uses is reckoned half full. Where uses come so fast that
@@ -37,8 +41,8 @@ static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
         return UCS_REGCACHE_TIME_NEVER;
     }
     wait = elapsed * cache->plan.queue_length / (2 * uses);
-    wait = ucs_max(wait, cache->tuning.learn_rest_ns);
-    return now + (uint64_t)ucs_min(wait, (double)cache->tuning.away_max_ns);
+    wait = ucs_max(wait, UCS_REGCACHE_LEARN_REST_NS);
+    return now + (uint64_t)ucs_min(wait, (double)UCS_REGCACHE_AWAY_NS);
 }
 
 static uint64_t ucs_regcache_wakeup_expired(ucs_regcache_h cache,

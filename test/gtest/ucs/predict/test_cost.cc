@@ -17,7 +17,7 @@ protected:
 
     void init(double a, double b)
     {
-        ucs_predict_cost_init(&m_cost, a, b, &ucs_predict_tuning_default);
+        ucs_predict_cost_init(&m_cost, a, b);
     }
 
     double a() const

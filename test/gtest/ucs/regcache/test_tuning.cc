@@ -41,10 +41,10 @@ TEST(test_tuning, one_value_is_set)
 
     EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "lot", 4.5));
     EXPECT_EQ(4u, tuning.lot);
-    EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "cost_horizon", 0.5));
-    EXPECT_EQ(0.5, tuning.predict.cost_horizon);
+    EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "plan_decay", 0.5));
+    EXPECT_EQ(0.5, tuning.predict.plan_decay);
     tuning.lot                  = ucs_regcache_tuning_default.lot;
-    tuning.predict.cost_horizon = ucs_predict_tuning_default.cost_horizon;
+    tuning.predict.plan_decay   = ucs_predict_tuning_default.plan_decay;
     EXPECT_EQ(0, memcmp(&ucs_regcache_tuning_default, &tuning, sizeof(tuning)));
 }
 
