@@ -6,7 +6,8 @@
 def round1: if . == null then "–" else . * 10 | round / 10 end;
 def percent: . * 1000 | round / 10 | if . >= 0 then "+\(.) %" else "\(.) %" end;
 def systems: ["leave_pinned", "leave_pinned_put", "on_demand", "copy",
-              "pipeline", "caching", "helper"];
+              "pipeline", "caching", "helper"]
+    | if $is_page then . - ["leave_pinned_put", "on_demand"] else . end;
 def names: {leave_pinned: "leave pinned",
             leave_pinned_put: "leave pinned, both ends at once",
             on_demand: "no leave pinned", copy: "copy in/out",
