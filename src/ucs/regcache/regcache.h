@@ -445,8 +445,7 @@ uint64_t ucs_regcache_hears_from(ucs_regcache_h cache);
  * @param [in] length  Bytes.
  *
  * @return Nonzero if the policy has the buffer registered at once, it is not,
- *         and its registration takes longer than a wake-up (`wake_ns` among the
- *         constants).
+ *         and its registration takes longer than a wake-up.
  */
 int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
                                 size_t length);

@@ -85,9 +85,8 @@ void uct_helper_hear(const ucs_operation_t *operations, unsigned count);
 
 /**
  * One step of the caches of all open domains, in a thread that would wait
- * otherwise. Work that takes longer than the wait has lasted, or than the
- * cache's bound (`idle_work_ns` among its constants), is left to the helper
- * thread, which is woken.
+ * otherwise. Work that takes longer than the wait so far, and than a few
+ * microseconds, is left to the helper thread, which is woken.
  *
  * Never waits. Does nothing if a step is under way or in a forked child. Any
  * thread that is not inside a registration, a memory event, a signal handler or
