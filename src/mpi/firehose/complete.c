@@ -15,9 +15,9 @@ int firehose_mpi_complete(MPI_Win win)
     if (window == NULL) {
         return MPI_SUCCESS;
     }
-    (void)ucx_firehose_flush(window->firehose); /* what failed is in the list */
+    (void)ucx_firehose_flush(window->firehose); /* failures are in the list */
     /* acquire: pairs with the release in firehose_mpi_done(); another thread
-     * may be about to tell of the last ones */
+     * may be about to report the last ones */
     while (atomic_load_explicit(&window->pending, memory_order_acquire) > 0) {
         if (ucx_firehose_progress(window->firehose) == 0) {
             sched_yield();
@@ -31,15 +31,15 @@ int firehose_mpi_complete(MPI_Win win)
         next   = transfer->next;
         one    = firehose_mpi_again(transfer);
         status = (status == MPI_SUCCESS) ? one : status;
-        /* relaxed: it counts */
+        /* relaxed: a counter */
         atomic_fetch_add_explicit(&window->again, 1, memory_order_relaxed);
         free(transfer);
     }
     return status;
 }
 
-/* A function of MPI that completes transfers: here, then by the MPI; the first
- * error is told */
+/* A function of MPI that completes transfers: here, then by the MPI. Returns
+ * the first error. */
 #define FIREHOSE_MPI_COMPLETES(_function, _params, _args) \
     FIREHOSE_MPI_API int MPI_##_function _params \
     { \
@@ -56,7 +56,7 @@ FIREHOSE_MPI_COMPLETES(Win_unlock_all, (MPI_Win win), (win))
 FIREHOSE_MPI_COMPLETES(Win_fence, (int asserted, MPI_Win win), (asserted, win))
 FIREHOSE_MPI_COMPLETES(Win_complete, (MPI_Win win), (win))
 
-/* A rank has one lock of another at a time */
+/* A rank holds one lock of another rank at a time */
 static void firehose_mpi_exclude(MPI_Win win, int rank, int is_exclusive)
 {
     firehose_mpi_window_t *window = firehose_mpi_find(win);
@@ -77,7 +77,7 @@ FIREHOSE_MPI_API int MPI_Win_unlock(int rank, MPI_Win win)
 {
     int here, there;
 
-    firehose_mpi_exclude(win, rank, 0); /* what failed here is done again */
+    firehose_mpi_exclude(win, rank, 0); /* refused transfers are repeated */
     here  = firehose_mpi_complete(win);
     there = PMPI_Win_unlock(rank, win);
     return (here == MPI_SUCCESS) ? there : here;

@@ -14,33 +14,32 @@
 #include <stdint.h>
 
 /*
- * MPI_Put and MPI_Get on dynamic windows by firehose, for programs as they are:
- * a library that is preloaded, built by the compiler of the program's MPI. All
- * is done by the MPI as well but what is moved here:
+ * MPI_Put and MPI_Get on dynamic windows by firehose, for unchanged programs: a
+ * preloaded library, built by the compiler of the program's MPI. The MPI still
+ * does all but the transfers that are served here:
  *
- * - Served are transfers between two ranks whose types at both ends are basic
- *   ones. Whatever else a program does is passed on.
- * - What completes transfers (flush, unlock, fence, complete, free) completes
- *   those here first, and then calls the MPI.
- * - What firehose refuses (a peer that cannot pin memory, a range that is not
- *   there) is done again by the MPI, before that call; so nothing fails that
- *   would not fail without this.
- * - Epochs under an exclusive lock are the MPI's alone: whether such a lock is
- *   held before the first transfer, the standard leaves open.
+ * - Transfers between two ranks with basic types at both ends are served; all
+ *   else is passed on.
+ * - Functions that complete transfers (flush, unlock, fence, complete, free)
+ *   complete those here first, and then call the MPI.
+ * - Before that call the MPI repeats transfers that firehose refused (a peer
+ *   that cannot pin memory, an unmapped range), so nothing fails because of
+ * this layer. - Epochs under an exclusive lock are the MPI's alone: the
+ *   standard does not say whether such a lock is held before the first
+ *   transfer.
  *
- *   window.c    a window is opened by all of its ranks, and closed
- *   memory.c    memory that a program attaches and detaches
- *   transfer.c  what is put and got
- *   complete.c  what completes transfers, and who waits for whom
- *   options.c   variables of the environment
+ *   window.c    a window is opened by all of its ranks, and closed memory.c
+ *   memory that a program attaches and detaches transfer.c  what is put and got
+ *   complete.c  what completes transfers, and who waits for whom options.c
+ *   variables of the environment
  */
 
-/* What MPI's function of that name is replaced by */
+/* Replacements of MPI's functions */
 #define FIREHOSE_MPI_API __attribute__((visibility("default")))
 
 typedef struct firehose_mpi_window firehose_mpi_window_t;
 
-/** A transfer that is under way, as the MPI is to do it if it fails here. */
+/** A transfer under way, with what the MPI needs to repeat it. */
 typedef struct firehose_mpi_transfer {
     struct firehose_mpi_transfer *next;
     firehose_mpi_window_t        *window;
@@ -54,14 +53,14 @@ typedef struct firehose_mpi_transfer {
     int                          is_put;
 } firehose_mpi_transfer_t;
 
-/** Memory that has been attached. */
+/** Attached memory. */
 typedef struct firehose_mpi_attached {
     struct firehose_mpi_attached *next;
     const void                   *base;
     size_t                       length;
 } firehose_mpi_attached_t;
 
-/** A window that is served. */
+/** A served window. */
 struct firehose_mpi_window {
     MPI_Win                 win;
     MPI_Comm                comm;       /**< a copy of the window's */
@@ -82,8 +81,8 @@ struct firehose_mpi_window {
 
 /* --- options.c --- */
 
-/** @return Nonzero if the variable @a name says yes, or if it is not set and
- *          @a otherwise does. */
+/** @return Nonzero if the variable @a name says yes; @a otherwise if it is not
+ *          set. */
 int firehose_mpi_option(const char *name, int otherwise);
 
 /** @return Bytes that this rank lends the others of a window, by
@@ -92,21 +91,21 @@ size_t firehose_mpi_memory(void);
 
 /* --- window.c --- */
 
-/** @return What serves the window, which MPI_Win_free() releases, or NULL if
- *          that is the MPI's alone. By any thread. */
+/** @return The served window, which MPI_Win_free() releases, or NULL if it is
+ *          the MPI's alone. Any thread. */
 firehose_mpi_window_t *firehose_mpi_find(MPI_Win win);
 
 /* --- transfer.c --- */
 
-/** Do by the MPI what firehose has refused. @return What the MPI says. */
+/** Let the MPI repeat a refused transfer. @return The MPI's result. */
 int firehose_mpi_again(const firehose_mpi_transfer_t *transfer);
 
 /* --- complete.c --- */
 
-/** All that was begun here is there, or is the MPI's now. By any thread that
- *  may call the MPI.
+/** Complete all transfers that were begun here; the MPI repeats refused ones.
+ *  Any thread that may call the MPI.
  *
- *  @return MPI_SUCCESS or what the MPI said of one that it did again. */
+ *  @return MPI_SUCCESS or the MPI's error of a repeated one. */
 int firehose_mpi_complete(MPI_Win win);
 
 #endif

@@ -11,7 +11,7 @@
  *  twice as long on one. */
 #define FIREHOSE_MPI_DETACH_NS UINT64_C(10000000000)
 
-/* The MPI can be left out: then it pins nothing, and does no transfers */
+/* Without the MPI: it pins nothing then, and does no transfers */
 static int firehose_mpi_attaches(void)
 {
     return firehose_mpi_option("FIREHOSE_MPI_ATTACH", 1);
@@ -30,7 +30,7 @@ FIREHOSE_MPI_API int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint length)
         return status;
     }
     attached = malloc(sizeof(*attached));
-    if (attached != NULL) { /* else the unmapping itself takes it back */
+    if (attached != NULL) { /* else the unmapping releases it */
         pthread_mutex_lock(&window->lock);
         attached->next   = window->attached;
         attached->base   = base;

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* @return Bytes of a basic type without holes, else 0. A program uses few
- *         types: the last one is remembered. */
+/* @return Bytes of a basic type without holes, else 0. Remembers the last type,
+ *         as programs use few. */
 static size_t firehose_mpi_type(MPI_Datatype type)
 {
     static _Thread_local MPI_Datatype last;
@@ -20,7 +20,7 @@ static size_t firehose_mpi_type(MPI_Datatype type)
     if ((PMPI_Type_get_envelope(type, &integers, &addresses, &types,
                                 &combiner) != MPI_SUCCESS) ||
         (combiner != MPI_COMBINER_NAMED)) {
-        return 0; /* a number may be given to another type later */
+        return 0; /* its number may be another type's later */
     }
     PMPI_Type_size(type, &size);
     PMPI_Type_get_extent(type, &lower, &extent);
@@ -49,7 +49,7 @@ static void firehose_mpi_done(void *arg, ucs_status_t status)
     atomic_fetch_sub_explicit(&window->pending, 1, memory_order_release);
 }
 
-/* @return Zero if it is the MPI's. */
+/* @return Zero if the MPI does it */
 static int firehose_mpi_move(const firehose_mpi_transfer_t *wanted)
 {
     firehose_mpi_window_t *window = wanted->window;
@@ -88,7 +88,7 @@ static int firehose_mpi_move(const firehose_mpi_transfer_t *wanted)
     return (status == UCS_OK) || (status == UCS_INPROGRESS);
 }
 
-/* @return Zero if the MPI is to do it */
+/* @return Zero if the MPI must do it */
 static int firehose_mpi_try(const firehose_mpi_transfer_t *wanted)
 {
     firehose_mpi_window_t *window = wanted->window;
@@ -98,7 +98,7 @@ static int firehose_mpi_try(const firehose_mpi_transfer_t *wanted)
         return 0;
     }
     is_served = firehose_mpi_move(wanted);
-    /* relaxed: they count */
+    /* relaxed: counters */
     atomic_fetch_add_explicit(is_served ? &window->served : &window->passed, 1,
                               memory_order_relaxed);
     return is_served;

@@ -31,7 +31,7 @@ static int firehose_mpi_all(MPI_Comm comm, int is_good)
            all;
 }
 
-/* @return Zero if a rank could not connect to one of the others */
+/* @return Zero if a rank could not connect to another */
 static int firehose_mpi_connect(firehose_mpi_window_t *window, char *addresses,
                                 int length)
 {
@@ -47,7 +47,7 @@ static int firehose_mpi_connect(firehose_mpi_window_t *window, char *addresses,
     return firehose_mpi_all(window->comm, is_good);
 }
 
-/* Everybody tells everybody its address. @return Zero if one could not */
+/* Exchange all addresses. @return Zero on failure of a rank */
 static int firehose_mpi_meet(firehose_mpi_window_t *window)
 {
     const void *address;
@@ -109,7 +109,7 @@ static void firehose_mpi_destroy(firehose_mpi_window_t *window)
     free(window);
 }
 
-/* By all ranks of the communicator. Where one cannot, none is served. */
+/* By all ranks of the communicator. If one fails, none is served. */
 static void firehose_mpi_serve(MPI_Comm comm, MPI_Win win)
 {
     firehose_mpi_window_t *window = calloc(1, sizeof(*window));
@@ -180,7 +180,7 @@ FIREHOSE_MPI_API int MPI_Win_free(MPI_Win *win)
 
     if (window != NULL) {
         (void)firehose_mpi_complete(*win);
-        PMPI_Barrier(window->comm); /* nobody reaches for it any more */
+        PMPI_Barrier(window->comm); /* no rank accesses it any more */
         firehose_mpi_report(window);
         PMPI_Win_delete_attr(*win, firehose_mpi_key);
         firehose_mpi_destroy(window);

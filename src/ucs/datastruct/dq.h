@@ -20,21 +20,21 @@
  * which the threads that communicate push one record per finished use, and
  * which the helper drains (Li et al. 2011, section 4.1).
  *
- * The paper lets a producer overwrite the oldest entry when the helper does
- * not keep up. With several producers that would need a lock or tear records,
- * so here the *new* record is dropped and counted; the helper, seeing the count
+ * The paper lets a producer overwrite the oldest entry when the helper does not
+ * keep up. With several producers that would need a lock or tear records, so
+ * here the *new* record is dropped and counted; the helper, seeing the count
  * change, looks through the registered regions instead. Either way a use is
  * skipped, and no producer ever waits.
  *
- * Two rings are one queue: into one any thread pushes, into the other only one,
- * which needs no read-modify-write for it. Records of one ring come out in the
- * order in which they went in, the two rings take turns.
+ * A queue has two rings: any thread pushes into one, a single thread into the
+ * other, without a read-modify-write. Records of one ring come out in their
+ * order; the rings take turns.
  *
  * Each slot has a ticket (after D. Vyukov's bounded queue), which counts from
  * the first position of the slot's lap, so that zeroed memory is an empty ring:
- *   ticket == lap                free for the producer at this position
- *   ticket == lap + 1            filled, for the consumer
- *   ticket == lap + length       free again, one lap later
+ *   ticket == lap                free for the producer at this position ticket
+ *   == lap + 1            filled, for the consumer ticket == lap + length
+ *   free again, one lap later
  * Invariant, while no push and no pop is under way: the slots of a ring's
  * positions [tail, head) are filled, those of [head, tail + length) free.
  */
@@ -52,8 +52,7 @@ BEGIN_C_DECLS
 
 typedef struct ucs_dq *ucs_dq_h;
 
-/** @return Bytes that a queue takes; those of a ring that nobody pushes into
- *          are not touched. */
+/** @return Bytes of a queue; those of an unused ring are not touched. */
 size_t ucs_dq_bytes(unsigned length);
 
 /**
@@ -75,11 +74,11 @@ void ucs_dq_destroy(ucs_dq_h dq);
  */
 int ucs_dq_push(ucs_dq_h dq, const void *record);
 
-/** The same by the one thread that alone calls this: without a
- *  read-modify-write. */
+/** The same, without a read-modify-write; only one thread may call it. */
 int ucs_dq_push_alone(ucs_dq_h dq, const void *record);
 
-/** Pop the oldest record of a ring, UCS_DQ_RECORD_SIZE bytes; the consumer only.
+/** Pop the oldest record of a ring, UCS_DQ_RECORD_SIZE bytes; the consumer
+ *  only.
  *  @return Nonzero if there was one. */
 int ucs_dq_pop(ucs_dq_h dq, void *record);
 

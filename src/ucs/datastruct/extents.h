@@ -12,9 +12,9 @@
  *
  * A set of bytes, kept as disjoint intervals.
  *
- * The caller's lock protects it. Nothing is allocated under that: spare nodes
- * are handed over beforehand. A removal that would split an interval and finds
- * no spare node forgets the smaller half and counts it as lost.
+ * The caller's lock protects it. Nothing is allocated under that lock: the
+ * caller adds spare nodes before. A removal that splits an interval without a
+ * spare node drops the smaller half and counts it as lost.
  *
  * Invariants:
  *   bytes  == sum of (end - start) over the intervals, none of which is empty
@@ -32,7 +32,7 @@ typedef struct ucs_extents {
     size_t           lost_bytes;
 } ucs_extents_t;
 
-/** Spare nodes that an owner keeps in store for removals. */
+/** Spare nodes that an owner keeps for removals. */
 #define UCS_EXTENTS_SPARES 64
 
 /** Make an empty set without spare nodes. */
@@ -52,9 +52,8 @@ int ucs_extents_covers(const ucs_extents_t *set, uintptr_t start,
  *  does nothing if there is none. */
 void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
-/** Remove [start, end), start below end, from wherever it is in the set. What
- *  has to be forgotten besides, for want of a spare node, is counted in
- *  lost_bytes. */
+/** Remove [start, end), start below end. Bytes that are dropped besides, for
+ *  want of a spare node, are counted in lost_bytes. */
 void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
 /** @return Nonzero if the invariants hold; for tests and debug. */

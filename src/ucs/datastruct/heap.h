@@ -12,11 +12,10 @@
 /**
  * @file heap.h
  *
- * Binary heap, the least key on top. Intrusive: an element stands in the object
- * that it orders and knows its position, so that any may be removed, and
- * nothing is allocated under the lock of the caller, which protects heap and
- * elements. The owner makes room outside of that lock, in segments of which
- * each is twice as long as the one before, so that nothing is ever copied.
+ * Binary heap, the least key on top. Intrusive: an element is part of its
+ * object and knows its position, so that any can be removed. The caller's lock
+ * protects heap and elements, and nothing is allocated under it: the owner adds
+ * room before, in segments that double in length, so that nothing is copied.
  *
  * Invariant of each element e at position i:
  *   e.index == i + 1,  e.key >= key of the element at (i - 1) / 2
@@ -59,7 +58,7 @@ static inline unsigned ucs_heap_capacity(const ucs_heap_t *heap)
     return ucs_heap_segment_length(heap->num_segments) - UCS_HEAP_FIRST;
 }
 
-/** @return Where the element at a position, below the capacity, stands. */
+/** @return The place of the element at a position below the capacity. */
 static inline ucs_heap_elem_t **ucs_heap_at(const ucs_heap_t *heap,
                                             unsigned position)
 {

@@ -25,7 +25,7 @@ typedef struct ucs_hist {
     _Atomic(uint64_t) count[UCS_HIST_BUCKETS];
 } ucs_hist_t;
 
-/** Count one time, ns; what is longer than the last bucket goes there. */
+/** Count one time, ns; longer ones go into the last bucket. */
 void ucs_hist_add(ucs_hist_t *hist, uint64_t ns);
 
 /** @return Samples so far. */

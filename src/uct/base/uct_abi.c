@@ -15,12 +15,12 @@
 #define UCT_ABI_REG_METHODS_ODP "rcache,odp,direct"
 #define UCT_ABI_REG_METHODS     "rcache,direct"
 
-/* IB's own cache reports this (uct_md_rcache_overhead()), UCP reckons with
- * that for its own (UCP_RCACHE_OVERHEAD_DEFAULT) */
+/* IB's own cache reports the first (uct_md_rcache_overhead()); UCP assumes the
+ * second for its own (UCP_RCACHE_OVERHEAD_DEFAULT) */
 #define UCT_ABI_HIT_COST_IB  180e-9
 #define UCT_ABI_HIT_COST_UCP 50e-9
 
-/* What a user says instead; 1.16 and 1.17 have the option and do not read it */
+/* A user's value instead; 1.16 and 1.17 have the option and do not read it */
 #define UCT_ABI_HIT_COST_ENV_IB  "UCX_IB_RCACHE_OVERHEAD"
 #define UCT_ABI_HIT_COST_ENV_UCP "UCX_RCACHE_OVERHEAD"
 
@@ -133,10 +133,10 @@ typedef void (*uct_abi_get_version_func_t)(unsigned *major, unsigned *minor,
 typedef const char *(*uct_abi_get_version_string_func_t)(void);
 
 
-/* An MPI may have loaded UCX out of the global scope, so the library is asked
- * by its name. No handle of a library that was there is kept, so that a program
- * that unloads libucp is rid of it; one that was loaded for this stays, for it
- * may have left pointers to itself elsewhere. */
+/* An MPI may have loaded UCX outside the global scope, so the library is looked
+ * up by name. Its handle is released, so that a program can still unload
+ * libucp; a library that was loaded for this stays, for it may have left
+ * pointers to itself elsewhere. */
 static void uct_abi_version_ask(uct_abi_version_t *version, int dlopen_flags)
 {
     uct_abi_get_version_func_t get_version;

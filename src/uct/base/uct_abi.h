@@ -12,12 +12,11 @@
 /**
  * @file uct_abi.h
  *
- * What the helper has to know of UCX's inside and libucx-dev does not ship: the
- * operation table of a memory domain, the attributes that it is asked for, the
- * component and the parameters of registrations. They changed from release to
- * release, so each generation has a row in uct_abi.c, and the running UCX says
- * which one holds; the headers that this was built with say nothing.
- * `test/abi/run` compares the rows with the sources of UCX.
+ * UCX's internal layouts that libucx-dev does not ship: a memory domain's
+ * operation table and attributes, the component, and the parameters of
+ * registrations. They changed from release to release, so each generation has a
+ * row in uct_abi.c. The running UCX selects the row, not the headers that this
+ * was built with. `test/abi/run` compares the rows with UCX's sources.
  */
 
 BEGIN_C_DECLS
@@ -28,7 +27,7 @@ BEGIN_C_DECLS
 /** Slots of the largest operation table, with what IB's adds behind it. */
 #define UCT_ABI_MAX_SLOTS 14
 
-/** Slots that are named below; the others are only copied. */
+/** Slots that are named below; others are only copied. */
 #define UCT_ABI_NAMED_SLOTS 9
 
 /** Bytes of the largest domain attributes, and some. */
@@ -60,12 +59,12 @@ typedef struct uct_abi {
     size_t     config_field;     /**< size of one option's description */
     const char *reg_methods;     /**< IB's REG_METHODS unless set, NULL: it has
                                       no cache of its own */
-    double     hit_cost;         /**< what UCP reckons a hit of UCX's own cache
-                                      to cost, seconds */
+    double     hit_cost;         /**< seconds that UCP assumes for a hit of
+                                      UCX's own cache */
     double     hit_cost_proto;   /**< the same with UCX_PROTO_ENABLE=y */
-    const char *hit_cost_env;    /**< variable that says it instead, NULL: none.
-                                      Where the two above differ it says the
-                                      first alone */
+    const char *hit_cost_env;    /**< variable that overrides it, NULL: none.
+                                      Where the two above differ it overrides
+                                      the first only */
 } uct_abi_t;
 
 /** Fields of @ref uct_abi_md_mem_reg_params_t that are set. */
@@ -77,7 +76,7 @@ enum {
 };
 
 /** Parameters of a registration from 1.14 on: `uct_md_mem_reg_params_t`. The
- *  last field came with 1.22; nobody sets its bit before. */
+ *  last field came with 1.22; its bit is not set before. */
 typedef struct uct_abi_md_mem_reg_params {
     uint64_t          field_mask;
     uint64_t          flags;
@@ -96,8 +95,8 @@ enum {
 /** The region must be unreachable for the peer once `comp` has been called. */
 #define UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE UCS_BIT(0)
 
-/** Bits of a domain's flags of which any says that it can invalidate: in all,
- *  or (from 1.15 on) for remote memory access and for atomics. */
+/** Flags of a domain that can invalidate: in all, or (from 1.15 on) for remote
+ *  memory access and for atomics. */
 #define UCT_ABI_MD_FLAGS_INVALIDATE (UCS_BIT(8) | UCS_BIT(11) | UCS_BIT(12))
 
 /** Parameters of a deregistration: `uct_md_mem_dereg_params_t`. */
@@ -108,11 +107,11 @@ typedef struct uct_abi_md_mem_dereg_params {
     uct_completion_t *comp;
 } uct_abi_md_mem_dereg_params_t;
 
-/** Slots that the helper hands through without looking at their arguments. */
+/** Slots that the helper passes through. */
 typedef void (*uct_abi_opaque_func_t)(void);
 
-/** Operation table of a memory domain: `struct uct_md_ops`. Which of two types
- *  a slot has says @ref uct_abi_t::has_reg_params. A table of UCX's may end
+/** Operation table of a memory domain: `struct uct_md_ops`. @ref
+ *  uct_abi_t::has_reg_params selects a slot's type. UCX's table may end
  *  anywhere behind the named slots: copy it with @ref uct_abi_md_ops_copy. */
 typedef struct uct_abi_md_ops {
     void                  (*close)(uct_md_h md);
@@ -163,7 +162,7 @@ typedef struct uct_abi_component {
     uct_abi_opaque_func_t  rkey_compare;
 } uct_abi_component_t;
 
-/** What the helper wants to know of a domain. */
+/** Attributes of a domain that the helper uses. */
 typedef struct uct_abi_md_attr {
     uint64_t          flags;            /**< UCT_MD_FLAG_xx */
     uint64_t          reg_mem_types;    /**< bits of ucs_memory_type_t */
@@ -185,8 +184,8 @@ extern const uct_abi_t *uct_abi_running;
 
 
 /**
- * Ask the libucp that is loaded in this process; libuct and libucs do not tell
- * their release.
+ * Read the release of the loaded libucp; libuct and libucs have no such
+ * function.
  *
  * @param [out] version  Always filled; 0.0 if there is no libucp.
  */
@@ -202,13 +201,14 @@ const uct_abi_t *uct_abi_find(unsigned major, unsigned minor);
 const uct_abi_t *uct_abi_row(unsigned index);
 
 
-/** From now on @a abi is in force. No domain is decorated; not thread-safe. */
+/** Set the generation in force, before any domain is decorated. Not
+ *  thread-safe. */
 void uct_abi_select(const uct_abi_t *abi);
 
 
 /**
- * Make sure that a generation is in force. A program that has no libucp yet, as
- * tests of domains alone, has it loaded for the question.
+ * Make sure that a generation is in force. Loads libucp if the program has not,
+ * as in tests of domains.
  *
  * @return Nonzero if there is one.
  */
@@ -216,7 +216,7 @@ int uct_abi_is_known(void);
 
 
 /**
- * Ask a domain through @a ops, in whichever form it takes.
+ * Query a domain through @a ops, in the form of the running UCX.
  *
  * @return What the domain returns.
  */
@@ -224,14 +224,14 @@ ucs_status_t uct_abi_md_query(const uct_abi_md_ops_t *ops, uct_md_h md,
                               uct_abi_md_attr_t *attr);
 
 
-/** Copy of the table @a src of a domain of @a component, all of its slots and
- *  none behind it; what is not there becomes NULL. */
+/** Copy the table @a src of a domain of @a component with exactly its slots;
+ *  others become NULL. */
 void uct_abi_md_ops_copy(uct_abi_md_ops_t *dst, const uct_abi_md_ops_t *src,
                          uct_component_h component);
 
 
-/** Register with @a flags through @a ops, host memory, in whichever form it
- *  takes. */
+/** Register host memory with @a flags through @a ops, in the form of the
+ *  running UCX. */
 ucs_status_t uct_abi_mem_reg_flags(const uct_abi_md_ops_t *ops, uct_md_h md,
                                    void *address, size_t length,
                                    unsigned flags, uct_mem_h *memh_p);
@@ -265,8 +265,8 @@ static inline uint64_t *uct_abi_md_attr_flags(void *attr)
 }
 
 
-/** Have UCP register, and let its own cache keep, host memory with a domain of
- *  these attributes. */
+/** Set attributes so that UCP registers host memory with the domain and lets
+ *  its own cache keep it. */
 static inline void uct_abi_md_attr_add_host(void *attr)
 {
     const size_t host = UCS_BIT(UCS_MEMORY_TYPE_HOST);
@@ -310,8 +310,8 @@ uct_abi_mem_reg_as_asked(const uct_abi_md_ops_t *ops, uct_md_h md,
 }
 
 
-/** Take from @a params the fields that are set, into @a full; the others become
- *  NULL or 0. */
+/** Copy the fields of @a params that are set to @a full; the others become NULL
+ *  or 0. */
 static inline void
 uct_abi_md_mem_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
                             uct_abi_md_mem_dereg_params_t *full)

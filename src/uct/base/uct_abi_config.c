@@ -43,7 +43,7 @@ static void uct_abi_config_put(uintptr_t **word_p, uintptr_t value)
     *(*word_p)++ = value;
 }
 
-/* The headers may be of either layout, the fields are called the same */
+/* The headers may have either layout; the fields have the same names */
 static void uct_abi_config_copy(uintptr_t *word, const ucs_config_field_t *from,
                                 int has_doc)
 {
@@ -122,7 +122,7 @@ void uct_abi_config_unlist(void)
 ucs_status_t uct_abi_config_fill(const uct_abi_config_t *config,
                                  const char *env_prefix, void *opts)
 {
-    /* Either form: the prototype is that of the headers, which may differ */
+    /* Either form: the headers' prototype may differ */
     uct_abi_config_any_func_t fill =
             (uct_abi_config_any_func_t)ucs_config_parser_fill_opts;
     ucs_status_t status;

@@ -9,17 +9,16 @@
 /**
  * @file uct_abi_config.h
  *
- * Options that UCX's own parser reads, whichever UCX runs: the description of
- * an option grew, and so did the arguments of the functions that read it. The
- * parser also lists what is registered (`ucx_info -c`) and compares with it
- * what it does not know, so a table in another release's layout must never get
- * there.
+ * Option tables for the parser of the running UCX. An option's description and
+ * the arguments of the parser grew from release to release. The parser also
+ * walks all registered tables (`ucx_info -c`, unknown variables), so a table in
+ * another release's layout must never be registered.
  */
 
 BEGIN_C_DECLS
 
-/** A string, as UCS_CONFIG_TYPE_STRING, without the function that 1.17 added and
- *  earlier libraries lack. */
+/** A string, as UCS_CONFIG_TYPE_STRING, without the function that 1.17 added
+ *  and earlier libraries lack. */
 #define UCT_ABI_CONFIG_STRING \
     { \
         .read    = ucs_config_sscanf_string, \
