@@ -255,29 +255,6 @@ static sim_place_t sim_bitonic(const sim_options_t *options, unsigned node,
     return (sim_place_t){node ^ (1u << (stage - 1 - round)), i * options->put};
 }
 
-/* Pages in an order of the program's own, again and again, as a sparse matrix or a
- * mesh is gone through */
-static sim_place_t
-sim_walk(const sim_options_t *options, unsigned node, unsigned round, size_t i)
-{
-    const uint64_t pages = options->working_set / SIM_PAGE; /* a power of two */
-    const uint64_t x     = (i * 2741 + 17) % pages; /* each once */
-
-    (void)round;
-    return (sim_place_t){(node + 1) % options->nodes,
-                         (x ^ x >> 4) % pages * SIM_PAGE};
-}
-
-/* Columns of a matrix: a page further each time */
-static sim_place_t
-sim_stride(const sim_options_t *options, unsigned node, unsigned round, size_t i)
-{
-    const uint64_t pages = options->working_set / SIM_PAGE;
-
-    return (sim_place_t){(node + 1) % options->nodes,
-                         (i * 3 + round) % pages * SIM_PAGE};
-}
-
 /* Four rounds anywhere in the working set, four that go on through new pages: what
  * is pinned no longer is worth much, and nothing, by turns */
 static sim_place_t
@@ -303,8 +280,6 @@ static const struct {
 } sim_patterns[] = {{"random", sim_random, SIM_OPTION},
                     {"cannon", sim_cannon, SIM_HALF},
                     {"bitonic", sim_bitonic, SIM_ALL},
-                    {"walk", sim_walk, SIM_OPTION},
-                    {"stride", sim_stride, SIM_OPTION},
                     {"phases", sim_phases, SIM_OPTION}};
 
 /* Some puts of each node, then what they cause, and so on */
@@ -342,7 +317,6 @@ static void sim_print(sim_world_t *world, double host)
         all.hits            += one.hits;
         all.misses          += one.misses;
         all.joined          += one.joined;
-        all.foreseen        += one.foreseen;
         all.moves           += one.moves;
         all.pins            += one.pins;
         all.unpins          += one.unpins;
@@ -357,14 +331,14 @@ static void sim_print(sim_world_t *world, double host)
     printf("{\"bench\":\"firehose_sim\",\"pattern\":\"%s\",\"nodes\":%u,"
            "\"lent\":%zu,\"victims\":%zu,\"working_set\":%zu,\"flags\":%u,"
            "\"puts\":%lu,\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,"
-           "\"foreseen\":%lu,\"moves\":%lu,\"pins\":%lu,\"unpins\":%lu,"
-           "\"revived\":%lu,\"peak_share\":%.4f,\"pinned_share\":%.4f,"
+           "\"moves\":%lu,\"pins\":%lu,\"unpins\":%lu,\"revived\":%lu,"
+           "\"peak_share\":%.4f,\"pinned_share\":%.4f,"
            "\"held_share\":%.4f,\"pin_share\":%.6f,"
            "\"modelled_ms\":%.3f,\"host_seconds\":%.2f}\n",
            options->pattern, options->nodes, options->lent, options->victims,
            options->working_set, options->flags, world->puts, all.hits,
-           all.misses, all.joined, all.foreseen, all.moves, all.pins,
-           all.unpins, all.victims_revived,
+           all.misses, all.joined, all.moves, all.pins, all.unpins,
+           all.victims_revived,
            all.pinned_peak / held_limit / options->nodes,
            all.pinned / held_limit / options->nodes,
            world->held / held_limit / options->nodes / time,
@@ -430,7 +404,7 @@ int main(int argc, char **argv)
                 "usage: firehose_sim [-n NODES, 2 to 1024] [-m M] [-v "
                 "MAXVICTIM] [-W WORKING-SET] [-b PUT] [-r ROUNDS] [-k PUTS] "
                 "[-p PARTNERS] [-f FLAGS] [-s PUTS at once] [-i NS of computing a round] "
-                "random|cannon|bitonic|walk|stride|phases\n");
+                "random|cannon|bitonic|phases\n");
         return 2;
     }
     options.pattern = argv[optind];

@@ -300,7 +300,6 @@ static void pgas_close(pgas_t *pgas)
     pgas->result->hits     = attr.hits;
     pgas->result->misses   = attr.misses;
     pgas->result->joined   = attr.joined;
-    pgas->result->foreseen = attr.foreseen;
     pgas->result->pins     = attr.pins;
     pgas->result->unpins   = attr.unpins;
     pgas->result->peak     = attr.pinned_peak;
@@ -352,7 +351,6 @@ static void pgas_print(const pgas_t *pgas, const char *program)
         all.hits         += one->hits;
         all.misses       += one->misses;
         all.joined       += one->joined;
-        all.foreseen     += one->foreseen;
         all.pins         += one->pins;
         all.unpins       += one->unpins;
         all.hit_samples  += one->hit_samples;
@@ -370,7 +368,7 @@ static void pgas_print(const pgas_t *pgas, const char *program)
            "\"sample\":%lu,\"pin_ns_modelled\":%lu,\"seconds\":%.6f,"
            "\"puts\":%lu,"
            "\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,"
-           "\"foreseen\":%lu,\"pins\":%lu,"
+           "\"pins\":%lu,"
            "\"unpins\":%lu,\"pinned_peak\":%lu,\"pinned_max\":%lu,"
            "\"hit_samples\":%lu,\"hit_us\":%.3f,\"miss_samples\":%lu,"
            "\"miss_us\":%.3f,\"extra\":[%.2f,%.2f]}\n",
@@ -378,7 +376,7 @@ static void pgas_print(const pgas_t *pgas, const char *program)
            options->working_set, options->flags, options->sample,
            options->pin_base,
            all.seconds, all.puts, all.hits, all.misses, all.joined,
-           all.foreseen, all.pins, all.unpins, all.peak, all.bound,
+           all.pins, all.unpins, all.peak, all.bound,
            all.hit_samples,
            all.hit_ns / (all.hit_samples + !all.hit_samples) / 1000,
            all.miss_samples,

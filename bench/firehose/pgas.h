@@ -28,7 +28,6 @@ typedef struct pgas_result {
     uint64_t puts;
     uint64_t hits, misses; /**< PGAS_FIREHOSE only */
     uint64_t joined;       /**< puts that waited for a firehose under way */
-    uint64_t foreseen;
     uint64_t pins, unpins;
     uint64_t peak, bound; /**< bytes pinned */
     double   seconds;

@@ -22,8 +22,7 @@ def table(heads; rows): table(heads | keys; heads; rows);
 def whole: if $is_page then [] else . end;
 def waited: if . == 1 then "each" else "one in \(.)" end;
 def name_of_flags:
-    {"0": "none", "2": "by counts", "4": "by distance", "16": "by order",
-     "20": "both", "32": "by price"}[tostring];
+    {"0": "none", "2": "by counts", "32": "by price"}[tostring];
 . as $all
 | "Measured \(.date) over \(.transports), \(.cpus) processors, \(.level) form; a "
 + "registration takes \(.pin_ns_modelled / 1000) us more than it does, **modelled**, "
@@ -84,14 +83,6 @@ def name_of_flags:
         [.[] | ([(.nodes | tostring), (.puts | tostring),
             (share | fixed(2)) + " %",
             (.seconds / .puts * 1e6 * .nodes | fixed(2))])])
- else empty end),
-(section("ahead") | whole | if length > 0 then
-    "Firehoses moved ahead (virtual network, 4 nodes, each put waited for; the set "
-    + "is three times what its firehoses reach; times **modelled**):", "",
-    table(["pattern", "prefetch", "hits", "moves", "modelled ms"];
-        [.[] | ([.pattern, (.flags | name_of_flags),
-            (share | fixed(1)) + " %", (.moves | tostring),
-            (.modelled_ms | fixed(1))])])
  else empty end),
 (section("price") | whole | if length > 0 then
     "How long victims are kept (virtual network, 4 nodes; phases with and without "

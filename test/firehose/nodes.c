@@ -234,13 +234,17 @@ static int nodes_run(nodes_t *nodes, const nodes_program_t *program)
 
 static unsigned nodes_flag(const char *name)
 {
-    static const char * const names[] = {"thread", "adapt", "prefetch",
-                                         "strict"};
+    static const struct {
+        const char *name;
+        unsigned   flag;
+    } flags[] = {{"thread", UCX_FIREHOSE_FLAG_THREAD},
+                 {"adapt", UCX_FIREHOSE_FLAG_ADAPT},
+                 {"strict", UCX_FIREHOSE_FLAG_STRICT}};
     unsigned i;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-        if (strcmp(name, names[i]) == 0) {
-            return 1u << i; /* in the order of ucx_firehose_flags */
+    for (i = 0; i < sizeof(flags) / sizeof(flags[0]); ++i) {
+        if (strcmp(name, flags[i].name) == 0) {
+            return flags[i].flag;
         }
     }
     fprintf(stderr, "nodes: no flag %s\n", name);

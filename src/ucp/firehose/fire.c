@@ -30,11 +30,6 @@ ucs_status_t ucp_firehose_fires_init(peer_t *peer,
         if (peer->fires == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
-        if (peer->firehose->flags & UCX_FIREHOSE_FLAG_HISTORY) {
-            /* Without memory for it there is no history */
-            (void)ucp_firehose_history_init(
-                    &peer->history, (size_t)num * UCP_FIREHOSE_HISTORY_PAIRS);
-        }
     }
     peer->shift     = hello->shift;
     peer->num_fires = num;
@@ -83,7 +78,6 @@ ucp_firehose_fire_want(peer_t *peer, fire_t *fire, uint64_t bucket)
 {
     ++fire->epoch;
     fire->state     = UCP_FIREHOSE_WANTED;
-    fire->is_ahead  = 0;
     fire->is_recent = 0;
     ucp_firehose_index_add(&peer->index, &fire->elem, bucket);
     ucs_list_add_tail(&peer->outbox, &fire->link);
@@ -98,87 +92,6 @@ static void ucp_firehose_fire_release(peer_t *peer, fire_t *fire)
     ucp_firehose_peer_activate(peer);
 }
 
-/* @return Zero if no firehose can be had */
-static int ucp_firehose_fire_fetch(peer_t *peer, uint64_t bucket)
-{
-    fire_t *fire;
-
-    if (ucp_firehose_index_find(&peer->index, bucket) != NULL) {
-        return 1;
-    }
-    fire = ucp_firehose_fire_take(peer);
-    if (fire == NULL) {
-        return 0;
-    }
-    ucp_firehose_fire_want(peer, fire, bucket);
-    fire->is_ahead = 1;
-    return 1;
-}
-
-/* What followed in the past, if the half of it that is nearer is not there. As with
- * a stride several go into one message with the miss. */
-static void ucp_firehose_fire_follow(peer_t *peer, uint64_t bucket)
-{
-    uint64_t ahead[UCP_FIREHOSE_PREFETCH_DEPTH];
-    unsigned count = 0, i;
-
-    if (peer->num_fires < 4 * UCP_FIREHOSE_PREFETCH_DEPTH) {
-        return;
-    }
-    while ((count < UCP_FIREHOSE_PREFETCH_DEPTH) &&
-           ucp_firehose_history_next(&peer->history, bucket, &bucket)) {
-        ahead[count++] = bucket;
-    }
-    if ((count > UCP_FIREHOSE_PREFETCH_DEPTH / 2) &&
-        (ucp_firehose_index_find(
-                 &peer->index, ahead[UCP_FIREHOSE_PREFETCH_DEPTH / 2 - 1]) !=
-         NULL)) {
-        return;
-    }
-    for (i = 0; (i < count) && ucp_firehose_fire_fetch(peer, ahead[i]); ++i) {
-    }
-}
-
-/* The buckets that follow, if the half of them that is nearer is not there */
-static void ucp_firehose_fire_fetch_ahead(peer_t *peer, uint64_t bucket)
-{
-    uint64_t at = bucket;
-    unsigned i;
-
-    if (peer->num_fires < 4 * UCP_FIREHOSE_PREFETCH_DEPTH) {
-        return;
-    }
-    at += peer->miss_stride * (UCP_FIREHOSE_PREFETCH_DEPTH / 2);
-    if (ucp_firehose_index_find(&peer->index, at) != NULL) {
-        return;
-    }
-    for (i = 1; i <= UCP_FIREHOSE_PREFETCH_DEPTH; ++i) {
-        if (!ucp_firehose_fire_fetch(peer, bucket + i * peer->miss_stride)) {
-            return;
-        }
-    }
-}
-
-/* A miss, or what would have been one; a stride that holds is followed */
-static void ucp_firehose_fire_missed(peer_t *peer, uint64_t bucket)
-{
-    int64_t stride = bucket - peer->miss_last;
-
-    if (peer->history.pairs != NULL) {
-        ucp_firehose_history_learn(&peer->history, bucket);
-        ucp_firehose_fire_follow(peer, bucket);
-    }
-    if (!(peer->firehose->flags & UCX_FIREHOSE_FLAG_PREFETCH)) {
-        return;
-    }
-    peer->miss_run    = (stride == peer->miss_stride) ? peer->miss_run + 1 : 0;
-    peer->miss_stride = stride;
-    peer->miss_last   = bucket;
-    if ((stride != 0) && (peer->miss_run >= UCP_FIREHOSE_PREFETCH_RUN)) {
-        ucp_firehose_fire_fetch_ahead(peer, bucket);
-    }
-}
-
 void ucp_firehose_fire_hold(fire_t *fire)
 {
     if (fire->refs++ == 0) {
@@ -191,11 +104,6 @@ static void ucp_firehose_fire_use(peer_t *peer, fire_t *fire, piece_t *piece)
     ucp_firehose_fire_hold(fire);
     ++peer->firehose->attr.hits;
     piece->fire = fire;
-    if (fire->is_ahead) {
-        fire->is_ahead = 0;
-        ++peer->firehose->attr.foreseen;
-        ucp_firehose_fire_missed(peer, fire->elem.key);
-    }
     ucp_firehose_piece_transfer(piece);
 }
 
@@ -222,7 +130,6 @@ static int ucp_firehose_fire_try(peer_t *peer, piece_t *piece)
     ++peer->firehose->attr.misses;
     ucp_firehose_fire_want(peer, fire, bucket);
     ucs_list_add_tail(&fire->waiters, &piece->link);
-    ucp_firehose_fire_missed(peer, bucket);
     return 1;
 }
 
@@ -341,7 +248,6 @@ static void ucp_firehose_fire_open(peer_t *peer, fire_t *fire)
         ucp_firehose_peer_activate(peer);
         return;
     }
-    fire->is_ahead = 0;
     /* Nothing is sent while the message is being read */
     while (!ucs_list_is_empty(&fire->waiters)) {
         piece       = ucs_list_extract_head(&fire->waiters, piece_t, link);
@@ -435,7 +341,6 @@ void ucp_firehose_fires_cleanup(peer_t *peer)
     ucp_firehose_table_free(peer->fires,
                             peer->num_fires * sizeof(*peer->fires));
     ucp_firehose_index_cleanup(&peer->index);
-    ucp_firehose_history_cleanup(&peer->history);
 }
 
 int ucp_firehose_fires_are_valid(peer_t *peer)

@@ -8,7 +8,6 @@
 #include "firehose_core.h"
 #include "firehose_tuning.h"
 #include "going.h"
-#include "history.h"
 #include "message.h"
 #include "ucx_firehose.h"
 
@@ -30,7 +29,7 @@
  *   serve.c     target: moves, grants, revokes
  *   peer.c      what of a peer waits to be sent; its failure
  *   items.c     memory of operations, pieces and epochs
- *   history.c, worth.c  which misses follow which; how long victims are kept
+ *   worth.c     how long victims are kept
  *
  * What is below firehose.c runs under the instance's lock. No function calls
  * the user back: what ended goes to `done`, and is told when the lock has been
@@ -105,7 +104,6 @@ typedef struct ucp_firehose_fire {
     uint32_t            epoch;    /**< moves and releases so far */
     uint32_t            refs;     /**< pieces that use it */
     uint8_t             state;
-    uint8_t             is_ahead; /**< moved ahead and not used yet */
     uint8_t             is_recent; /**< used by a hit since it came into its
                                     *   place in `unused` */
 } ucp_firehose_fire_t;
@@ -164,10 +162,6 @@ struct ucp_firehose_peer {
     uint64_t                  puts;     /**< begun; the number of the last */
     uint64_t                  flushed;  /**< all up to this are there */
     uint64_t                  flushing; /**< will be when the flush is over */
-    uint64_t                  miss_last; /**< bucket of the last miss */
-    int64_t                   miss_stride;
-    unsigned                  miss_run;
-    ucp_firehose_history_t    history; /**< of misses, if it is wanted */
 
     /* Target */
     ucp_firehose_hold_t       *holds; /**< NULL until the first move */

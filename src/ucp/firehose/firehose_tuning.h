@@ -52,17 +52,6 @@
  *  half as many are in vain. Double: grows for little. */
 #define UCP_FIREHOSE_ADAPT_PART 8
 
-/** Misses in a row by the same distance until the next one is foreseen: two
- *  distances that agree, a coincidence among random addresses in one of as many
- *  cases as there are buckets. Half: each pair of misses is a stride. Double:
- *  short runs gain nothing. */
-#define UCP_FIREHOSE_PREFETCH_RUN 2
-
-/** Buckets fetched ahead of a stride, with the miss in one message. Half: half
- *  of the misses that prefetch saves stay. Double: twice as many firehoses are
- *  moved in vain where a run ends. */
-#define UCP_FIREHOSE_PREFETCH_DEPTH 8
-
 /** Firehoses (and victims, where one is to go) that are passed over because they
  *  were used since they came to the head of their list: hits leave a mark only,
  *  which costs no more than the line that they read anyway. Half: what is in use
@@ -92,17 +81,6 @@
  *  kept from that for two turns of the scheduler. Double: a peer that reaches
  *  for memory that madvise() has emptied waits twice as long. */
 #define UCP_FIREHOSE_GOING_MS 20
-
-/** The most that a pair of misses is trusted: so many times it may fail to come
- *  until another takes its place. Half: chance replaces an order that holds.
- *  Double: a new order is learnt twice as late. */
-#define UCP_FIREHOSE_HISTORY_TRUST 3
-
-/** Pairs of misses that are kept for each firehose: an order that misses is one of
- *  more buckets than there are firehoses. Half: orders of more than 16 times as
- *  many begin to be forgotten. Double: more memory, 24 bytes
- *  each. */
-#define UCP_FIREHOSE_HISTORY_PAIRS 32
 
 /** What all of MAXVICTIM held all the time is worth, as a share of run time: the
  *  helper's default of UCX_MD_HELPER_MAX_SLOWDOWN. Half: victims are kept for

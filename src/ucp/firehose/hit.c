@@ -35,10 +35,8 @@ ucp_firehose_hit_fire(peer_t *peer, uint64_t remote, size_t length)
     fire = (fire_t*)ucp_firehose_index_find(&peer->index,
                                             remote >> peer->shift
                                                    << peer->shift);
-    return ((fire != NULL) && (fire->state == UCP_FIREHOSE_READY) &&
-            !fire->is_ahead) ?
-                   fire :
-                   NULL;
+    return ((fire != NULL) && (fire->state == UCP_FIREHOSE_READY)) ? fire :
+                                                                     NULL;
 }
 
 /* What the wire is given beforehand, and keeps if it does not end at once */

@@ -59,14 +59,10 @@ enum ucx_firehose_flags {
                                           *   callbacks but those said below */
     UCX_FIREHOSE_FLAG_ADAPT    = 1 << 1, /**< MAXVICTIM is a bound: as much of
                                           *   it is used as saves pins */
-    UCX_FIREHOSE_FLAG_PREFETCH = 1 << 2, /**< misses by a constant distance move
-                                          *   the next firehoses ahead */
     UCX_FIREHOSE_FLAG_STRICT   = 1 << 3, /**< unmapping what peers reach waits
                                           *   until they do not any more, for
                                           *   1 s at most; a thread sees to
                                           *   it, which makes no callbacks */
-    UCX_FIREHOSE_FLAG_HISTORY  = 1 << 4, /**< so do misses in an order that was
-                                          *   seen twice */
     UCX_FIREHOSE_FLAG_PRICE    = 1 << 5  /**< MAXVICTIM is a bound: a victim is
                                           *   kept while it is worth its memory,
                                           *   by what pinning it anew costs and
@@ -108,7 +104,6 @@ typedef struct ucx_firehose_attr {
     uint64_t hits;           /**< pieces that went at once */
     uint64_t misses;         /**< pieces that a firehose was moved for */
     uint64_t joined;         /**< pieces that waited for such a move */
-    uint64_t foreseen;       /**< hits on what was moved ahead, the first */
     uint64_t moves;          /**< firehoses that were moved, here as a target */
     uint64_t pins;           /**< buckets pinned */
     uint64_t unpins;         /**< buckets unpinned */

@@ -6,10 +6,10 @@ gtest_tests += \
 	ucp/firehose/firehose_protocol.h \
 	ucp/firehose/firehose_world.h \
 	ucp/firehose/test_firehose.cc \
-	ucp/firehose/test_firehose_ahead.cc \
 	ucp/firehose/test_firehose_buckets.cc \
 	ucp/firehose/test_firehose_hit.cc \
 	ucp/firehose/test_firehose_message.cc \
 	ucp/firehose/test_firehose_protocol.cc \
 	ucp/firehose/test_firehose_random.cc \
-	ucp/firehose/test_firehose_threads.cc
+	ucp/firehose/test_firehose_threads.cc \
+	ucp/firehose/test_firehose_worth.cc

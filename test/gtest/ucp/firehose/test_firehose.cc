@@ -362,26 +362,6 @@ TEST_F(test_firehose, a_peer_that_dies)
     EXPECT_EQ(UCS_OK, put(world, 2, 0, 0, world.at(0, 0), 20 * PAGE));
 }
 
-TEST_F(test_firehose, a_stride_of_misses_is_fetched_ahead)
-{
-    options opts;
-    opts.memory = 48;
-    uint64_t misses[2];
-
-    for (unsigned i = 0; i < 2; ++i) {
-        opts.flags = i ? UCX_FIREHOSE_FLAG_PREFETCH : 0;
-        firehose_world world(opts);
-
-        for (unsigned page = 0; page < 60; page += 2) {
-            EXPECT_EQ(UCS_OK, put(world, 0, 1, 0, world.at(1, page * PAGE), 8));
-        }
-        misses[i] = world.attr(0).misses;
-        EXPECT_EQ(i > 0, world.attr(0).foreseen > 0);
-    }
-    EXPECT_EQ(30u, misses[0]);
-    EXPECT_LE(misses[1], 8u);
-}
-
 TEST_F(test_firehose, maxvictim_follows_what_it_saves)
 {
     options opts;

@@ -31,8 +31,8 @@ protected:
                              (below(4) == 0 ? 8 : 1);
         opts.victims       = 1 + below(6);
         opts.arena         = opts.nodes * SLICE / PAGE;
-        opts.flags         = below(4) * UCX_FIREHOSE_FLAG_ADAPT |
-                             below(4) * UCX_FIREHOSE_FLAG_HISTORY;
+        opts.flags         = below(2) * UCX_FIREHOSE_FLAG_ADAPT |
+                             below(2) * UCX_FIREHOSE_FLAG_PRICE;
         opts.jitter        = below(2) * 20000;
         opts.inline_chance = below(3) * 400000;
         if (fails) {
