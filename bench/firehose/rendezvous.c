@@ -199,10 +199,10 @@ rendezvous_t *rendezvous_create(pgas_t *pgas)
     keeps          = self->unpins ? 0 : RENDEZVOUS_MANY;
     rendezvous_check(self, ucp_firehose_buckets_init(
                                    &self->lent, PGAS_PAGE, RENDEZVOUS_MANY,
-                                   keeps, keeps, &ops));
+                                   keeps, &ops));
     rendezvous_check(self, ucp_firehose_buckets_init(
                                    &self->own, PGAS_PAGE, 0, RENDEZVOUS_MANY,
-                                   RENDEZVOUS_MANY, &ops));
+                                   &ops));
     for (i = 0; i < RENDEZVOUS_WINDOW; ++i) {
         self->slots[i].owner = self;
     }

@@ -21,8 +21,6 @@ def table(on_page; heads; rows):
 def table(heads; rows): table(heads | keys; heads; rows);
 def whole: if $is_page then [] else . end;
 def waited: if . == 1 then "each" else "one in \(.)" end;
-def name_of_flags:
-    {"0": "none", "2": "by counts", "32": "by price"}[tostring];
 . as $all
 | "Measured \(.date) over \(.transports), \(.cpus) processors, \(.level) form; a "
 + "registration takes \(.pin_ns_modelled / 1000) us more than it does, **modelled**, "
@@ -91,7 +89,7 @@ def name_of_flags:
     table([0, 1, 4, 5]; ["seconds", "victims kept", "pins", "pinning / run time",
            "held", "J"];
         [.[] | ([(.modelled_ms / 1000 | fixed(0)),
-            (if .flags == 0 then "all" else (.flags | name_of_flags) end),
+            (if .flags == 0 then "all" else "by price" end),
             (.pins | tostring), (.pin_share * 100 | fixed(2)) + " %",
             (.held_share * 100 | fixed(1)) + " %",
             ((.pin_share + 0.005 * .held_share) * 100 | fixed(2)) + " %"])])

@@ -330,7 +330,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .num_nodes  = FUZZ_NODES,
         .memory     = 8 * 4096,
         .victims    = 2 * 4096,
-        .flags      = UCX_FIREHOSE_FLAG_PRICE
+        .flags      = UCX_FIREHOSE_FLAG_ADAPT
     };
     ucx_firehose_h firehose;
     size_t length;

@@ -16,10 +16,9 @@ typedef ucp_firehose_buckets_t table_t;
 
 ucs_status_t ucp_firehose_buckets_init(table_t *table, size_t size,
                                        size_t max_remote, size_t max_victims,
-                                       size_t most_victims,
                                        const ucp_firehose_pin_ops_t *ops)
 {
-    const size_t most = max_remote + most_victims;
+    const size_t most = max_remote + max_victims;
     ucs_status_t status;
 
     memset(table, 0, sizeof(*table));
@@ -29,22 +28,18 @@ ucs_status_t ucp_firehose_buckets_init(table_t *table, size_t size,
     ucs_list_head_init(&table->victims);
     ucs_list_head_init(&table->struck);
     ucs_list_head_init(&table->doomed);
-    table->ops          = *ops;
-    table->size         = size;
-    table->max_remote   = max_remote;
-    table->max_victims  = max_victims;
-    table->most_victims = most_victims;
+    table->ops         = *ops;
+    table->size        = size;
+    table->max_remote  = max_remote;
+    table->max_victims = max_victims;
 
     status = ucp_firehose_index_init(&table->index, most);
     if (status != UCS_OK) {
         return status;
     }
     /* Zeroed pages that are never touched cost nothing */
-    table->pool        = ucp_firehose_table_alloc((most + 1) *
-                                                  sizeof(*table->pool));
-    table->num_evicted = table->index.mask + 1;
-    table->evicted     = calloc(table->num_evicted, sizeof(*table->evicted));
-    if ((table->pool == NULL) || (table->evicted == NULL)) {
+    table->pool = ucp_firehose_table_alloc((most + 1) * sizeof(*table->pool));
+    if (table->pool == NULL) {
         ucp_firehose_buckets_cleanup(table);
         return UCS_ERR_NO_MEMORY;
     }
@@ -155,9 +150,10 @@ ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
     return doom;
 }
 
-static uint64_t *ucp_firehose_buckets_ghost(table_t *table, uint64_t address)
+static ucp_firehose_evicted_t *
+ucp_firehose_buckets_evicted(table_t *table, uint64_t address)
 {
-    return &table->evicted[ucs_hash_mix(address) & (table->num_evicted - 1)];
+    return &table->evicted[ucs_hash_mix(address) & table->index.mask];
 }
 
 /* Deregister what is in no list and counted nowhere but as pinned. The index
@@ -196,25 +192,15 @@ static bucket_t *ucp_firehose_buckets_oldest(table_t *table)
 static void ucp_firehose_buckets_evict(table_t *table)
 {
     bucket_t *bucket = ucp_firehose_buckets_oldest(table);
-    uint64_t *ghost;
 
     --table->num_victims;
     ucp_firehose_index_remove(&table->index, &bucket->elem);
-    ghost  = ucp_firehose_buckets_ghost(table, bucket->elem.key);
-    *ghost = bucket->elem.key;
     if (table->worth != NULL) {
-        table->evicted_since[ghost - table->evicted] = bucket->since;
+        *ucp_firehose_buckets_evicted(table, bucket->elem.key) =
+                (ucp_firehose_evicted_t){bucket->elem.key, bucket->since};
         ucp_firehose_worth_evicted(table->worth);
     }
     ucp_firehose_buckets_unpin(table, bucket);
-}
-
-static void ucp_firehose_buckets_evict_surplus(table_t *table)
-{
-    while ((table->num_victims > 0) &&
-           (table->local_only + table->num_victims > table->max_victims)) {
-        ucp_firehose_buckets_evict(table);
-    }
 }
 
 static uint64_t
@@ -289,6 +275,18 @@ static void ucp_firehose_buckets_abandon(table_t *table, bucket_t *bucket)
     ucs_list_add_head(&table->free, &bucket->link);
 }
 
+static void ucp_firehose_buckets_repinned(table_t *table, uint64_t address)
+{
+    ucp_firehose_evicted_t *evicted = ucp_firehose_buckets_evicted(table,
+                                                                   address);
+
+    if (evicted->address == address) {
+        evicted->address = 0;
+        ucp_firehose_worth_repinned(
+                table->worth, ucp_firehose_buckets_idle(table, evicted->since));
+    }
+}
+
 /* Index lock held; it is let go while the bucket is pinned. Memory that went
  * away meanwhile has doomed the bucket, and is what it was no longer. */
 static ucs_status_t
@@ -296,7 +294,6 @@ ucp_firehose_buckets_pin(table_t *table, uint64_t address,
                          ucp_firehose_use_t use, bucket_t **bucket_p)
 {
     bucket_t *bucket = ucp_firehose_buckets_begin(table, address, use);
-    uint64_t *ghost  = ucp_firehose_buckets_ghost(table, address);
     ucs_status_t status;
 
     ucp_firehose_buckets_unlock(table);
@@ -313,16 +310,8 @@ ucp_firehose_buckets_pin(table_t *table, uint64_t address,
         ucp_firehose_buckets_unpin(table, bucket);
         return UCS_ERR_CANCELED;
     }
-    if (*ghost == address) {
-        *ghost = 0;
-        ++table->num_repins;
-        if (table->worth != NULL) {
-            ucp_firehose_worth_repinned(
-                    table->worth,
-                    ucp_firehose_buckets_idle(
-                            table,
-                            table->evicted_since[ghost - table->evicted]));
-        }
+    if (table->worth != NULL) {
+        ucp_firehose_buckets_repinned(table, address);
     }
     *bucket_p = bucket;
     return UCS_OK;
@@ -402,7 +391,10 @@ void ucp_firehose_buckets_put(table_t *table, bucket_t *bucket,
         bucket->since     = table->now;
         ucs_list_add_tail(&table->victims, &bucket->link);
     }
-    ucp_firehose_buckets_evict_surplus(table);
+    while ((table->num_victims > 0) &&
+           (table->local_only + table->num_victims > table->max_victims)) {
+        ucp_firehose_buckets_evict(table);
+    }
     ucp_firehose_buckets_unlock(table);
 }
 
@@ -443,22 +435,11 @@ int ucp_firehose_buckets_is_doomed(table_t *table, uint64_t doom)
     return is_doomed;
 }
 
-void ucp_firehose_buckets_set_victims(table_t *table, size_t max_victims)
-{
-    ucp_firehose_buckets_lock(table);
-    table->max_victims = (max_victims < table->most_victims) ?
-                                 max_victims :
-                                 table->most_victims;
-    ucp_firehose_buckets_evict_surplus(table);
-    ucp_firehose_buckets_unlock(table);
-}
-
 ucs_status_t
 ucp_firehose_buckets_judge(table_t *table, ucp_firehose_worth_t *worth)
 {
-    table->evicted_since = calloc(table->num_evicted,
-                                  sizeof(*table->evicted_since));
-    if (table->evicted_since == NULL) {
+    table->evicted = calloc(table->index.mask + 1, sizeof(*table->evicted));
+    if (table->evicted == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     ucp_firehose_worth_init(worth, table->max_victims);
@@ -496,7 +477,7 @@ void ucp_firehose_buckets_expire(table_t *table, uint64_t now)
 
 void ucp_firehose_buckets_cleanup(table_t *table)
 {
-    if ((table->pool != NULL) && (table->evicted != NULL)) {
+    if (table->pool != NULL) {
         while (ucp_firehose_buckets_next_struck(table) != NULL) {
         }
         ucp_firehose_buckets_lock(table);
@@ -506,9 +487,8 @@ void ucp_firehose_buckets_cleanup(table_t *table)
         ucp_firehose_buckets_unlock(table);
     }
     free(table->evicted);
-    free(table->evicted_since);
     ucp_firehose_table_free(table->pool,
-                            (table->max_remote + table->most_victims + 1) *
+                            (table->max_remote + table->max_victims + 1) *
                                     sizeof(*table->pool));
     ucp_firehose_index_cleanup(&table->index);
 }
@@ -517,7 +497,7 @@ static int ucp_firehose_buckets_sums(const table_t *table)
 {
     return (table->pinned == table->num_remote + table->local_only +
                              table->num_victims + table->idle_doomed) &&
-           (table->pinned <= table->max_remote + table->most_victims) &&
+           (table->pinned <= table->max_remote + table->max_victims) &&
            (table->num_pins - table->num_unpins == table->pinned) &&
            (ucs_list_length((ucs_list_link_t*)&table->victims) ==
             table->num_victims) &&

@@ -64,6 +64,12 @@ typedef struct ucp_firehose_bucket {
     uint8_t             is_recent; /**< touched since it became a victim */
 } ucp_firehose_bucket_t;
 
+/** What was unpinned, for its reuse distance; one for each place of a hash. */
+typedef struct ucp_firehose_evicted {
+    uint64_t address;
+    uint64_t since;   /**< when it had become a victim */
+} ucp_firehose_evicted_t;
+
 typedef struct ucp_firehose_buckets {
     ucs_lock_t             lock; /**< the index lock */
     ucp_firehose_index_t   index;
@@ -77,7 +83,6 @@ typedef struct ucp_firehose_buckets {
     size_t                 num_used;    /**< of the pool, from its start */
     size_t                 max_remote;  /**< M, in buckets */
     size_t                 max_victims; /**< MAXVICTIM, in buckets */
-    size_t                 most_victims; /**< what max_victims may become */
     size_t                 pinned;
     size_t                 num_remote;
     size_t                 local_only;
@@ -87,29 +92,24 @@ typedef struct ucp_firehose_buckets {
     uint64_t               num_pins; /**< calls of pin that succeeded */
     uint64_t               num_unpins;
     uint64_t               num_revived;   /**< victims that were wanted again */
-    uint64_t               num_repins;    /**< of what was evicted lately */
     uint64_t               num_dooms;     /**< last number of a doom */
     uint64_t               last_used;     /**< last doom of a bucket in use */
-    uint64_t               *evicted;      /**< addresses, by hash */
-    uint64_t               *evicted_since; /**< their `since`; with `worth` */
     ucp_firehose_worth_t   *worth;        /**< of the owner, or NULL */
+    ucp_firehose_evicted_t *evicted;      /**< by hash, with `worth` */
     uint64_t               now;  /**< ns; the owner's, as of its last turn */
-    size_t                 num_evicted;   /**< entries, a power of two or 0 */
     _Atomic(int)           is_struck_all; /**< an event found the lock taken */
 } ucp_firehose_buckets_t;
 
 /**
- * @param [in] size          Bytes of a bucket, a power of two.
- * @param [in] max_remote    M in buckets.
- * @param [in] max_victims   MAXVICTIM in buckets.
- * @param [in] most_victims  At least @a max_victims: what it may be set to
- *                           later.
+ * @param [in] size         Bytes of a bucket, a power of two.
+ * @param [in] max_remote   M in buckets.
+ * @param [in] max_victims  MAXVICTIM in buckets.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucp_firehose_buckets_init(ucp_firehose_buckets_t *table,
                                        size_t size, size_t max_remote,
-                                       size_t max_victims, size_t most_victims,
+                                       size_t max_victims,
                                        const ucp_firehose_pin_ops_t *ops);
 
 /** Unpin all and release the memory. No bucket may be in use. */
@@ -176,10 +176,6 @@ ucp_firehose_buckets_next_struck(ucp_firehose_buckets_t *table);
  *          lower one, and those that are struck are not forgotten. */
 int ucp_firehose_buckets_is_doomed(ucp_firehose_buckets_t *table,
                                    uint64_t doom);
-
-/** Set MAXVICTIM, at most `most_victims`; surplus victims are unpinned. */
-void ucp_firehose_buckets_set_victims(ucp_firehose_buckets_t *table,
-                                      size_t max_victims);
 
 /** From now on victims are judged; @a worth stays the owner's. Once. @return
  *  UCS_OK or UCS_ERR_NO_MEMORY. */

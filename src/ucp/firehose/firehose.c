@@ -16,7 +16,7 @@ typedef ucp_firehose_peer_t peer_t;
 /* @return ns, where the time is wanted */
 static uint64_t ucp_firehose_clock(ucx_firehose_h firehose)
 {
-    return (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) ?
+    return (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) ?
                    ucp_wire_time(firehose->wire) :
                    0;
 }
@@ -43,7 +43,7 @@ static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
     }
     if (status == UCS_OK) {
         *pin_p = mem;
-        if (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) {
+        if (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) {
             ucp_firehose_worth_pinned(&firehose->worth,
                                       ucp_firehose_clock(firehose) - start);
         }
@@ -57,7 +57,7 @@ static void ucp_firehose_unpin(void *arg, void *pin)
     uint64_t start          = ucp_firehose_clock(firehose);
 
     ucp_wire_mem_dereg(firehose->wire, pin);
-    if (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) {
+    if (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) {
         ucp_firehose_worth_unpinned(&firehose->worth,
                                     ucp_firehose_clock(firehose) - start);
     }
@@ -71,7 +71,7 @@ static ucs_status_t ucp_firehose_size_up(ucx_firehose_h firehose,
     const ucp_firehose_pin_ops_t ops = {ucp_firehose_pin, ucp_firehose_unpin,
                                         firehose};
     size_t bucket = ucp_firehose_page_size();
-    size_t most, victims, lent;
+    size_t victims, lent;
 
     if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_BUCKET) {
         bucket = params->bucket;
@@ -80,19 +80,14 @@ static ucs_status_t ucp_firehose_size_up(ucx_firehose_h firehose,
         (bucket > (UINT64_C(1) << 40))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    most = params->memory / bucket / UCP_FIREHOSE_VICTIM_PART;
-    most = (most > UCP_FIREHOSE_VICTIM_LEAST) ? most :
-                                                UCP_FIREHOSE_VICTIM_LEAST;
+    victims = params->memory / bucket / UCP_FIREHOSE_VICTIM_PART;
+    victims = (victims > UCP_FIREHOSE_VICTIM_LEAST) ? victims :
+                                                      UCP_FIREHOSE_VICTIM_LEAST;
     if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_VICTIMS) {
-        most = params->victims / bucket;
+        victims = params->victims / bucket;
     }
-    if (most == 0) {
+    if (victims == 0) {
         return UCS_ERR_EXCEEDS_LIMIT;
-    }
-    victims = most;
-    if ((firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) &&
-        (most > UCP_FIREHOSE_VICTIM_LEAST)) {
-        victims = UCP_FIREHOSE_VICTIM_LEAST;
     }
     lent = (params->num_nodes > 1) ?
                    params->memory / bucket / (params->num_nodes - 1) :
@@ -102,7 +97,7 @@ static ucs_status_t ucp_firehose_size_up(ucx_firehose_h firehose,
     return ucp_firehose_buckets_init(&firehose->buckets, bucket,
                                      (size_t)firehose->lent *
                                              (params->num_nodes - 1),
-                                     victims, most, &ops);
+                                     victims, &ops);
 }
 
 /* A node may have thousands of peers and reach a few of them: what has not been
@@ -227,7 +222,7 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
     }
     firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
     status          = (firehose->peers == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
-    if ((status == UCS_OK) && (firehose->flags & UCX_FIREHOSE_FLAG_PRICE)) {
+    if ((status == UCS_OK) && (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT)) {
         status = ucp_firehose_buckets_judge(&firehose->buckets,
                                             &firehose->worth);
     }
@@ -287,28 +282,6 @@ void ucp_firehose_run(ucx_firehose_h firehose)
     } while (!ucs_list_is_empty(&firehose->ready));
 }
 
-/* MAXVICTIM follows what it saves: it grows while pins bring back what was
- * evicted a while ago, and shrinks while none does */
-static void ucp_firehose_adapt(ucx_firehose_h firehose)
-{
-    ucp_firehose_buckets_t *buckets = &firehose->buckets;
-    uint64_t pins   = buckets->num_pins - firehose->adapt_pins;
-    uint64_t repins = buckets->num_repins - firehose->adapt_repins;
-    size_t max      = buckets->max_victims;
-
-    if (!(firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) ||
-        (pins < UCP_FIREHOSE_ADAPT_PINS)) {
-        return;
-    }
-    if (repins * UCP_FIREHOSE_ADAPT_PART >= pins) {
-        ucp_firehose_buckets_set_victims(buckets, max + max / 8 + 1);
-    } else if ((repins == 0) && (max > UCP_FIREHOSE_VICTIM_LEAST)) {
-        ucp_firehose_buckets_set_victims(buckets, max - max / 8);
-    }
-    firehose->adapt_pins   = buckets->num_pins;
-    firehose->adapt_repins = buckets->num_repins;
-}
-
 /* Makes the calls of what has ended, without the lock */
 static unsigned
 ucp_firehose_make_calls(ucx_firehose_h firehose, ucs_list_link_t *calls)
@@ -346,8 +319,7 @@ static unsigned ucp_firehose_advance(ucx_firehose_h firehose)
     ucs_list_head_init(&firehose->later);
     ucp_firehose_holds_strike(firehose);
     ucp_firehose_run(firehose);
-    ucp_firehose_adapt(firehose);
-    if (firehose->flags & UCX_FIREHOSE_FLAG_PRICE) {
+    if (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) {
         ucp_firehose_buckets_expire(&firehose->buckets,
                                     ucp_wire_time(firehose->wire));
     }

@@ -215,8 +215,6 @@ struct ucx_firehose {
                                      *   or NULL */
     uint8_t                *packet; /**< a message that is being written */
     ucx_firehose_attr_t    attr;    /**< sums */
-    uint64_t               adapt_pins;
-    uint64_t               adapt_repins;
     ucp_firehose_worth_t   worth; /**< of victims, if they are judged */
     pthread_t              thread;
     _Atomic(int)           thread_stops;

@@ -42,16 +42,6 @@
  *  Double: more memory there. */
 #define UCP_FIREHOSE_VICTIM_LEAST 64
 
-/** Pins between two looks at how many of them were of buckets that had been
- *  evicted lately (adaptive MAXVICTIM). Half: follows sooner, and chance
- *  more often. Double: later. */
-#define UCP_FIREHOSE_ADAPT_PINS 64
-
-/** Least part of pins, as one in so many, that must have been of buckets
- *  evicted lately for MAXVICTIM to grow by an eighth. Half: grows only where
- *  half as many are in vain. Double: grows for little. */
-#define UCP_FIREHOSE_ADAPT_PART 8
-
 /** Firehoses (and victims, where one is to go) that are passed over because they
  *  were used since they came to the head of their list: hits leave a mark only,
  *  which costs no more than the line that they read anyway. Half: what is in use

@@ -221,8 +221,8 @@ void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
     attr->bucket          = size;
     attr->pinned          = buckets->pinned * size;
     attr->pinned_peak     = buckets->peak * size;
-    attr->pinned_max = (buckets->max_remote + buckets->most_victims) * size;
-    attr->victims_max     = buckets->max_victims * size;
+    attr->pinned_max      = (buckets->max_remote + buckets->max_victims) *
+                            size;
     attr->pins            = buckets->num_pins;
     attr->unpins          = buckets->num_unpins;
     attr->victims_revived = buckets->num_revived;

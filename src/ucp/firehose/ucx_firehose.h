@@ -57,16 +57,14 @@ enum ucx_firehose_params_field {
 enum ucx_firehose_flags {
     UCX_FIREHOSE_FLAG_THREAD   = 1 << 0, /**< a thread calls progress, and all
                                           *   callbacks but those said below */
-    UCX_FIREHOSE_FLAG_ADAPT    = 1 << 1, /**< MAXVICTIM is a bound: as much of
-                                          *   it is used as saves pins */
-    UCX_FIREHOSE_FLAG_STRICT   = 1 << 3, /**< unmapping what peers reach waits
-                                          *   until they do not any more, for
-                                          *   1 s at most; a thread sees to
-                                          *   it, which makes no callbacks */
-    UCX_FIREHOSE_FLAG_PRICE    = 1 << 5  /**< MAXVICTIM is a bound: a victim is
+    UCX_FIREHOSE_FLAG_ADAPT    = 1 << 1, /**< MAXVICTIM is a bound: a victim is
                                           *   kept while it is worth its memory,
                                           *   by what pinning it anew costs and
                                           *   how soon victims are used again */
+    UCX_FIREHOSE_FLAG_STRICT   = 1 << 3  /**< unmapping what peers reach waits
+                                          *   until they do not any more, for
+                                          *   1 s at most; a thread sees to
+                                          *   it, which makes no callbacks */
 };
 
 /** How to open one. */
@@ -100,7 +98,6 @@ typedef struct ucx_firehose_attr {
     size_t   pinned;         /**< bytes pinned now */
     size_t   pinned_peak;    /**< the most that ever was */
     size_t   pinned_max;     /**< the most that may be: M + MAXVICTIM */
-    size_t   victims_max;    /**< bytes that MAXVICTIM is now */
     uint64_t hits;           /**< pieces that went at once */
     uint64_t misses;         /**< pieces that a firehose was moved for */
     uint64_t joined;         /**< pieces that waited for such a move */

@@ -361,22 +361,3 @@ TEST_F(test_firehose, a_peer_that_dies)
     EXPECT_EQ(UCS_OK, put(world, 0, 2, 0, world.at(2, 0), 20 * PAGE));
     EXPECT_EQ(UCS_OK, put(world, 2, 0, 0, world.at(0, 0), 20 * PAGE));
 }
-
-TEST_F(test_firehose, maxvictim_follows_what_it_saves)
-{
-    options opts;
-    opts.memory  = 8;
-    opts.victims = 256;
-    opts.arena   = 400;
-    opts.flags   = UCX_FIREHOSE_FLAG_ADAPT;
-    firehose_world world(opts);
-
-    EXPECT_EQ(64u * PAGE, world.attr(1).victims_max);
-    for (unsigned round = 0; round < 60; ++round) {
-        for (unsigned page = 0; page < 150; ++page) {
-            put(world, 0, 1, 0, world.at(1, page * PAGE), 8);
-        }
-    }
-    EXPECT_GT(world.attr(1).victims_max, 140u * PAGE);
-    EXPECT_LT(world.attr(1).pins, 60u * 150 / 2);
-}

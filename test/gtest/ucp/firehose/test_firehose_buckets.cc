@@ -65,7 +65,7 @@ protected:
                                             firehose_pins::unpin, &pins};
 
         ASSERT_UCS_OK(ucp_firehose_buckets_init(&table, SIZE, REMOTE, VICTIMS,
-                                                VICTIMS, &ops));
+                                                &ops));
         pins.table = &table;
     }
 
@@ -257,20 +257,6 @@ TEST_F(test_firehose_buckets, memory_that_goes_meanwhile_is_pinned_anew)
     get(2, UCP_FIREHOSE_REMOTE, UCS_ERR_INVALID_ADDR);
     EXPECT_EQ(1u, pins.live);
     pins.doom_in_pin.clear();
-}
-
-TEST_F(test_firehose_buckets, fewer_victims_are_kept_at_once)
-{
-    for (unsigned i = 1; i <= VICTIMS; ++i) {
-        put(remote(i), UCP_FIREHOSE_REMOTE);
-    }
-    ucp_firehose_buckets_set_victims(&table, 1);
-    EXPECT_EQ(1u, pins.live);
-    EXPECT_EQ(1u, pins.pinned.count(VICTIMS * SIZE));
-    put(remote(1), UCP_FIREHOSE_REMOTE);
-    EXPECT_EQ(1u, table.num_repins);
-    ucp_firehose_buckets_set_victims(&table, 1000);
-    EXPECT_EQ(VICTIMS, table.max_victims);
 }
 
 static ucp_firehose_buckets_t *signal_table;

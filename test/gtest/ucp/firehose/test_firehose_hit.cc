@@ -162,8 +162,7 @@ protected:
     {
         ucp_firehose_pin_ops_t ops = {pin, unpin, this};
 
-        ASSERT_EQ(UCS_OK, ucp_firehose_buckets_init(&table, 4096, 8, 4, 4,
-                                                    &ops));
+        ASSERT_EQ(UCS_OK, ucp_firehose_buckets_init(&table, 4096, 8, 4, &ops));
     }
 
     void TearDown() override

@@ -85,7 +85,7 @@ TEST_F(test_firehose_worth, what_is_not_worth_its_memory_goes)
 {
     const size_t PAGE = firehose_world::PAGE;
 
-    for (unsigned flags : {0u, (unsigned)UCX_FIREHOSE_FLAG_PRICE}) {
+    for (unsigned flags : {0u, (unsigned)UCX_FIREHOSE_FLAG_ADAPT}) {
         firehose_world::options opts;
         opts.memory   = 8;
         opts.victims  = 2000;
