@@ -246,7 +246,8 @@ static uint64_t fuzz_memory(void)
 /* A message of the peer's: bytes as they are, or moves to this memory */
 static void fuzz_message(unsigned peer, const uint8_t *data, size_t length)
 {
-    uint8_t header[UCP_FIREHOSE_HEADER_SIZE], bytes[256];
+    ucp_firehose_header_t header;
+    uint8_t bytes[256];
     ucp_firehose_message_t message;
     ucp_firehose_entry_t entry = {0};
     ucp_wire_am_func_t am      = fuzz_wire.super.handlers.am;
@@ -271,8 +272,8 @@ static void fuzz_message(unsigned peer, const uint8_t *data, size_t length)
             break;
         }
     }
-    ucp_firehose_message_header(&message, header);
-    am(arg, peer, header, sizeof(header), bytes, message.length);
+    header = ucp_firehose_message_header(&message);
+    am(arg, peer, &header, sizeof(header), bytes, message.length);
 }
 
 static void

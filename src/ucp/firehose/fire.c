@@ -181,7 +181,7 @@ void ucp_firehose_fire_put(peer_t *peer, fire_t *fire)
 static void
 ucp_firehose_fires_fill(peer_t *peer, ucp_firehose_message_t *message)
 {
-    ucp_firehose_entry_t entry;
+    ucp_firehose_entry_t entry = {0};
     fire_t *fire;
 
     ucs_list_for_each(fire, &peer->outbox, link) {
@@ -259,7 +259,7 @@ static void ucp_firehose_fire_open(peer_t *peer, fire_t *fire)
 ucs_status_t
 ucp_firehose_fire_granted(peer_t *peer, const ucp_firehose_entry_t *entry)
 {
-    ucs_status_t status = entry->status;
+    ucs_status_t status = (ucs_status_t)entry->status;
     fire_t *fire;
 
     if (entry->firehose >= peer->used_fires) {

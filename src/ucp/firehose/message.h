@@ -13,13 +13,9 @@
 /**
  * @file message.h
  *
- * The bytes of the four messages. All numbers are little-endian.
- *
- *   header   u8 kind, u8 version, u16 number of entries
- *   HELLO    u32 firehoses that the receiver has here, u8 log2 of the bucket
- *   MOVE     u32 firehose, u32 epoch, u64 bucket (or nowhere)
- *   GRANT    u32 firehose, u32 epoch, i8 status, u16 length, key
- *   REVOKE   u32 firehose, u32 epoch
+ * The bytes of the four messages: a header, and as many entries as it says, each
+ * with its key behind it. They are the processes' own layout, for all processes
+ * of a job run the same program.
  *
  * A decoder reads within the bytes that it was given whatever they are; what
  * the numbers mean is for its caller to check.
@@ -27,36 +23,43 @@
 
 BEGIN_C_DECLS
 
-#define UCP_FIREHOSE_VERSION     1
-#define UCP_FIREHOSE_HEADER_SIZE 4
+#define UCP_FIREHOSE_VERSION 2
 
 /** The bucket of a firehose that points nowhere. */
 #define UCP_FIREHOSE_NOWHERE UINT64_MAX
 
 typedef enum ucp_firehose_kind {
-    UCP_FIREHOSE_HELLO = 1,
-    UCP_FIREHOSE_MOVE,
-    UCP_FIREHOSE_GRANT,
-    UCP_FIREHOSE_REVOKE,
+    UCP_FIREHOSE_HELLO = 1, /**< `firehose`: how many the receiver has here;
+                             *   `shift` */
+    UCP_FIREHOSE_MOVE,      /**< `firehose`, `epoch`, `bucket` */
+    UCP_FIREHOSE_GRANT,     /**< `firehose`, `epoch`, `status`, `key` */
+    UCP_FIREHOSE_REVOKE,    /**< `firehose`, `epoch` */
     UCP_FIREHOSE_KIND_LAST
 } ucp_firehose_kind_t;
 
-/** One entry of any message; each kind has some of the fields. */
+typedef struct ucp_firehose_header {
+    uint8_t  kind;
+    uint8_t  version;
+    uint16_t count; /**< entries */
+} ucp_firehose_header_t;
+
+/** One entry of any message. The fields that its kind does not have are zero. */
 typedef struct ucp_firehose_entry {
-    uint32_t     firehose; /**< HELLO: how many */
-    uint32_t     epoch;
-    uint64_t     bucket;
-    ucs_status_t status;
-    const void   *key; /**< inside the message */
-    uint16_t     key_length;
-    uint8_t      shift;
+    const void *key;   /**< inside the message; is not sent */
+    uint64_t   bucket; /**< or UCP_FIREHOSE_NOWHERE */
+    uint32_t   firehose;
+    uint32_t   epoch;
+    int32_t    status;
+    uint16_t   key_length;
+    uint8_t    shift;  /**< log2 of the bucket */
+    uint8_t    unused; /**< no byte is sent that was not set */
 } ucp_firehose_entry_t;
 
 /** A message that is being written or read. */
 typedef struct ucp_firehose_message {
     ucp_firehose_kind_t kind;
     unsigned            count; /**< entries: written, or left to be read */
-    uint8_t             *bytes;
+    char                *bytes;
     size_t              length; /**< bytes: written, or read */
     size_t              size;   /**< bytes: room, or all there are */
 } ucp_firehose_message_t;
@@ -70,9 +73,9 @@ void ucp_firehose_message_begin(ucp_firehose_message_t *message,
 ucs_status_t ucp_firehose_message_add(ucp_firehose_message_t *message,
                                       const ucp_firehose_entry_t *entry);
 
-/** Write the header of what has been added. */
-void ucp_firehose_message_header(const ucp_firehose_message_t *message,
-                                 uint8_t header[UCP_FIREHOSE_HEADER_SIZE]);
+/** @return The header of what has been added. */
+ucp_firehose_header_t
+ucp_firehose_message_header(const ucp_firehose_message_t *message);
 
 /**
  * Begin to read a message.

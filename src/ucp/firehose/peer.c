@@ -46,14 +46,14 @@ ucp_firehose_peer_refused(peer_t *peer, ucs_status_t status)
 ucs_status_t ucp_firehose_peer_send(peer_t *peer,
                                     const ucp_firehose_message_t *message)
 {
-    uint8_t header[UCP_FIREHOSE_HEADER_SIZE];
+    ucp_firehose_header_t header;
     ucs_status_t status;
 
     if (peer->is_failing) {
         return peer->status;
     }
-    ucp_firehose_message_header(message, header);
-    status = ucp_wire_am_send(peer->firehose->wire, peer->node, header,
+    header = ucp_firehose_message_header(message);
+    status = ucp_wire_am_send(peer->firehose->wire, peer->node, &header,
                               sizeof(header), message->bytes, message->length,
                               NULL, NULL);
     return UCS_STATUS_IS_ERR(status) ?

@@ -194,7 +194,7 @@ static void ucp_firehose_holds_send_grants(peer_t *peer)
 
 static void ucp_firehose_holds_send_revokes(peer_t *peer)
 {
-    ucp_firehose_entry_t entry;
+    ucp_firehose_entry_t entry = {0};
     ucp_firehose_message_t message;
     hold_t *hold;
 

@@ -224,17 +224,17 @@ protected:
     void say(ucp_firehose_kind_t kind,
              const std::vector<ucp_firehose_entry_t> &entries)
     {
-        uint8_t header[UCP_FIREHOSE_HEADER_SIZE];
+        ucp_firehose_header_t header;
         ucp_firehose_message_t message;
-        uint8_t bytes[2048];
+        uint8_t bytes[8192];
 
         ucp_firehose_message_begin(&message, kind, bytes, sizeof(bytes));
         for (auto &entry : entries) {
             ASSERT_EQ(UCS_OK, ucp_firehose_message_add(&message, &entry));
         }
-        ucp_firehose_message_header(&message, header);
+        header = ucp_firehose_message_header(&message);
         while (UCS_STATUS_IS_ERR(ucp_wire_am_send(
-                wire, 0, header, sizeof(header), bytes, message.length, NULL,
+                wire, 0, &header, sizeof(header), bytes, message.length, NULL,
                 NULL))) {
         }
     }

@@ -23,10 +23,10 @@ protected:
         for (auto &item : in) {
             EXPECT_EQ(UCS_OK, ucp_firehose_message_add(&message, &item));
         }
-        ucp_firehose_message_header(&message, header);
+        header = ucp_firehose_message_header(&message);
         length = message.length;
         EXPECT_EQ(UCS_OK,
-                  ucp_firehose_message_open(&message, header, sizeof(header),
+                  ucp_firehose_message_open(&message, &header, sizeof(header),
                                             bytes, length));
         EXPECT_EQ(kind, message.kind);
         while (ucp_firehose_message_next(&message, &entry) == UCS_OK) {
@@ -42,7 +42,7 @@ protected:
         ucp_firehose_entry_t entry;
         ucs_status_t status;
 
-        status = ucp_firehose_message_open(&message, header, header_length,
+        status = ucp_firehose_message_open(&message, &header, header_length,
                                            bytes, payload_length);
         while (status == UCS_OK) {
             status = ucp_firehose_message_next(&message, &entry);
@@ -50,7 +50,7 @@ protected:
         return status;
     }
 
-    uint8_t header[UCP_FIREHOSE_HEADER_SIZE];
+    ucp_firehose_header_t header;
     uint8_t bytes[1024];
     size_t length;
 };
@@ -109,13 +109,13 @@ TEST_F(test_firehose_message, what_does_not_fit_is_not_written)
     ucp_firehose_entry_t entry = {};
     unsigned count             = 0;
 
-    ucp_firehose_message_begin(&message, UCP_FIREHOSE_MOVE, bytes, 40);
+    ucp_firehose_message_begin(&message, UCP_FIREHOSE_MOVE, bytes, 60);
     while (ucp_firehose_message_add(&message, &entry) == UCS_OK) {
         ++count;
     }
     EXPECT_EQ(2u, count);
     EXPECT_EQ(2u, message.count);
-    EXPECT_EQ(32u, message.length);
+    EXPECT_EQ(48u, message.length);
 }
 
 TEST_F(test_firehose_message, what_is_cut_short_or_too_long_is_told)
@@ -132,12 +132,12 @@ TEST_F(test_firehose_message, what_is_cut_short_or_too_long_is_told)
     }
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, read(sizeof(header), length + 1));
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, read(sizeof(header) - 1, length));
-    header[0] = UCP_FIREHOSE_KIND_LAST;
+    header.kind = UCP_FIREHOSE_KIND_LAST;
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, read(sizeof(header), length));
-    header[0] = 0;
+    header.kind = 0;
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, read(sizeof(header), length));
-    header[0] = UCP_FIREHOSE_GRANT;
-    header[1] = UCP_FIREHOSE_VERSION + 1;
+    header.kind    = UCP_FIREHOSE_GRANT;
+    header.version = UCP_FIREHOSE_VERSION + 1;
     EXPECT_EQ(UCS_ERR_UNSUPPORTED, read(sizeof(header), length));
 }
 
@@ -155,7 +155,7 @@ TEST_F(test_firehose_message, nothing_is_read_behind_the_message)
         entry.key_length = sizeof(key);
         pass((ucp_firehose_kind_t)kind, {entry});
         for (size_t cut = 0; cut < length; ++cut) {
-            ASSERT_EQ(UCS_OK, ucp_firehose_message_open(&message, header,
+            ASSERT_EQ(UCS_OK, ucp_firehose_message_open(&message, &header,
                                                         sizeof(header), bytes,
                                                         cut));
             EXPECT_EQ(UCS_ERR_INVALID_PARAM,
@@ -168,9 +168,7 @@ TEST_F(test_firehose_message, nothing_is_read_behind_the_message)
 TEST_F(test_firehose_message, kinds_that_there_are_not)
 {
     for (int kind : {0, (int)UCP_FIREHOSE_KIND_LAST, 255}) {
-        header[0] = kind;
-        header[1] = UCP_FIREHOSE_VERSION;
-        header[2] = header[3] = 0;
+        header = {(uint8_t)kind, UCP_FIREHOSE_VERSION, 0};
         EXPECT_EQ(UCS_ERR_INVALID_PARAM, read(sizeof(header), 0)) << kind;
     }
 }
