@@ -8,9 +8,9 @@
  * Prints one JSON line.
  */
 #include "../bench_util.h"
+#include "../wire/wire_sim.h"
 
 #include <ucp/firehose/firehose_core.h>
-#include <ucp/wire/wire_sim.h>
 
 #include <stdio.h>
 #include <string.h>

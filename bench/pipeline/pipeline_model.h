@@ -5,7 +5,7 @@
 #define BENCH_PIPELINE_MODEL_H_
 
 #include <ucp/pipeline/pipeline_core.h>
-#include <ucp/wire/wire_sim.h>
+#include "../wire/wire_sim.h"
 #include <tools/replay/replay_process.h>
 
 /**

@@ -10,7 +10,7 @@
  * would read what node 1 offers.
  */
 #include <ucp/pipeline/pipeline_core.h>
-#include <ucp/wire/wire_sim.h>
+#include "../../bench/wire/wire_sim.h"
 
 #include <stdlib.h>
 #include <string.h>

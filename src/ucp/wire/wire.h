@@ -17,8 +17,8 @@
  *
  * What a protocol above UCP asks of it, as a table of functions: peers by
  * number, small messages, registrations, put, get and flush. wire_ucp.h fills
- * it by UCP's public functions, wire_sim.h by a virtual network for tests and
- * models.
+ * it by UCP's public functions; bench/wire/wire_sim.h by a virtual network, for
+ * tests and models.
  *
  * Rules that both keep:
  * - Not thread-safe: the caller sees to it that one thread at a time is in

@@ -9,7 +9,7 @@
 extern "C" {
 #include <ucp/firehose/firehose_core.h>
 #include <ucp/firehose/message.h>
-#include <ucp/wire/wire_sim.h>
+#include <bench/wire/wire_sim.h>
 }
 
 #include <sys/mman.h>

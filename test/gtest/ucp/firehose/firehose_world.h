@@ -5,7 +5,7 @@
 #define TEST_FIREHOSE_WORLD_H_
 
 #include <ucp/firehose/firehose_core.h>
-#include <ucp/wire/wire_sim.h>
+#include <bench/wire/wire_sim.h>
 
 #include <gtest/gtest.h>
 

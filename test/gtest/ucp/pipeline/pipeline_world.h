@@ -5,7 +5,7 @@
 #define TEST_PIPELINE_WORLD_H_
 
 #include <ucp/pipeline/pipeline_core.h>
-#include <ucp/wire/wire_sim.h>
+#include <bench/wire/wire_sim.h>
 
 #include <gtest/gtest.h>
 

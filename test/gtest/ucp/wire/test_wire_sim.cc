@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucp/wire/wire_sim.h>
+#include <bench/wire/wire_sim.h>
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#include <ucp/wire/wire_sim_int.h>
+#include "wire_sim_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef UCP_WIRE_SIM_INT_H_
 #define UCP_WIRE_SIM_INT_H_
 
-#include <ucp/wire/wire_sim.h>
+#include "wire_sim.h"
 
 /** Events in the order of time, then of making. */
 typedef struct ucp_wire_sim_event ucp_wire_sim_event_t;
