@@ -151,7 +151,10 @@ static ucs_status_t cost_flush(ucp_wire_t *wire, unsigned peer,
 
 static void cost_destroy(ucp_wire_t *wire)
 {
-    while (cost_progress(wire) > 0) {
+    cost_wire_t *self = (cost_wire_t*)wire;
+
+    while (!ucs_list_is_empty(&self->inbox)) {
+        free(ucs_list_extract_head(&self->inbox, cost_message_t, list));
     }
 }
 

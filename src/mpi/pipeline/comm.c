@@ -153,93 +153,70 @@ void mpi_layer_comm_agree(MPI_Comm comm)
 
 /* --- What makes communicators --------------------------------------------- */
 
-#define MPI_LAYER_MAKES_COMM(_call, _new_p) \
-    do { \
-        int result = _call; \
+#define MPI_LAYER_MAKES_COMM(_name, _params, _args) \
+    int mpi_layer_##_name _params \
+    { \
+        int result = REAL_MPI(_name) _args; \
         \
         if (result == MPI_SUCCESS) { \
-            mpi_layer_comm_agree(*(_new_p)); \
+            mpi_layer_comm_agree(*made); \
         } \
         return result; \
-    } while (0)
+    }
 
-int mpi_layer_Comm_dup(MPI_Comm comm, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Comm_dup)(comm, made), made);
-}
+MPI_LAYER_MAKES_COMM(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
 
-int mpi_layer_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Comm_dup_with_info)(comm, info, made), made);
-}
+MPI_LAYER_MAKES_COMM(Comm_dup_with_info,
+                     (MPI_Comm comm, MPI_Info info, MPI_Comm *made),
+                     (comm, info, made))
 
-int mpi_layer_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Comm_create)(comm, group, made), made);
-}
+MPI_LAYER_MAKES_COMM(Comm_create,
+                     (MPI_Comm comm, MPI_Group group, MPI_Comm *made),
+                     (comm, group, made))
 
-int mpi_layer_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
-                                MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Comm_create_group)(comm, group, tag, made),
-                         made);
-}
+MPI_LAYER_MAKES_COMM(Comm_create_group,
+                     (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made),
+                     (comm, group, tag, made))
 
-int mpi_layer_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Comm_split)(comm, color, key, made), made);
-}
+MPI_LAYER_MAKES_COMM(Comm_split,
+                     (MPI_Comm comm, int color, int key, MPI_Comm *made),
+                     (comm, color, key, made))
 
-int mpi_layer_Comm_split_type(MPI_Comm comm, int split_type, int key,
-                              MPI_Info info, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Comm_split_type)(comm, split_type, key, info,
-                                                   made), made);
-}
+MPI_LAYER_MAKES_COMM(Comm_split_type,
+                     (MPI_Comm comm, int split_type, int key, MPI_Info info,
+                      MPI_Comm *made),
+                     (comm, split_type, key, info, made))
 
-int mpi_layer_Cart_create(MPI_Comm comm, int num_dims, const int dims[],
-                          const int periods[], int reorder, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Cart_create)(comm, num_dims, dims, periods,
-                                               reorder, made), made);
-}
+MPI_LAYER_MAKES_COMM(Cart_create,
+                     (MPI_Comm comm, int num_dims, const int dims[],
+                      const int periods[], int reorder, MPI_Comm *made),
+                     (comm, num_dims, dims, periods, reorder, made))
 
-int mpi_layer_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Cart_sub)(comm, remain_dims, made), made);
-}
+MPI_LAYER_MAKES_COMM(Cart_sub,
+                     (MPI_Comm comm, const int remain_dims[], MPI_Comm *made),
+                     (comm, remain_dims, made))
 
-int mpi_layer_Graph_create(MPI_Comm comm, int num_nodes, const int index[],
-                           const int edges[], int reorder, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Graph_create)(comm, num_nodes, index, edges,
-                                                reorder, made), made);
-}
+MPI_LAYER_MAKES_COMM(Graph_create,
+                     (MPI_Comm comm, int num_nodes, const int index[],
+                      const int edges[], int reorder, MPI_Comm *made),
+                     (comm, num_nodes, index, edges, reorder, made))
 
-int mpi_layer_Dist_graph_create(MPI_Comm comm, int n, const int sources[],
-                                const int degrees[], const int targets[],
-                                const int weights[], MPI_Info info,
-                                int reorder, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Dist_graph_create)(comm, n, sources, degrees,
-                                                     targets, weights, info,
-                                                     reorder, made), made);
-}
+MPI_LAYER_MAKES_COMM(Dist_graph_create,
+                     (MPI_Comm comm, int n, const int sources[],
+                      const int degrees[], const int targets[],
+                      const int weights[], MPI_Info info, int reorder,
+                      MPI_Comm *made),
+                     (comm, n, sources, degrees, targets, weights, info,
+                      reorder, made))
 
-int mpi_layer_Dist_graph_create_adjacent(MPI_Comm comm, int in_degree,
-                                         const int sources[],
-                                         const int in_weights[],
-                                         int out_degree, const int targets[],
-                                         const int out_weights[],
-                                         MPI_Info info, int reorder,
-                                         MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Dist_graph_create_adjacent)(
-            comm, in_degree, sources, in_weights, out_degree, targets,
-            out_weights, info, reorder, made), made);
-}
+MPI_LAYER_MAKES_COMM(Dist_graph_create_adjacent,
+                     (MPI_Comm comm, int in_degree, const int sources[],
+                      const int in_weights[], int out_degree,
+                      const int targets[], const int out_weights[],
+                      MPI_Info info, int reorder, MPI_Comm *made),
+                     (comm, in_degree, sources, in_weights, out_degree, targets,
+                      out_weights, info, reorder, made))
 
-int mpi_layer_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
-{
-    MPI_LAYER_MAKES_COMM(REAL_MPI(Intercomm_merge)(comm, high, made), made);
-}
+MPI_LAYER_MAKES_COMM(Intercomm_merge,
+                     (MPI_Comm comm, int high, MPI_Comm *made),
+                     (comm, high, made))

@@ -43,6 +43,16 @@
 #endif
 MPI_LAYER_ENTRIES(MPI_LAYER_DECLARE)
 
+/** Define a wrapper, and that of MPI 4 with a count of 64 bits. */
+#if MPI_VERSION >= 4
+#  define MPI_LAYER_BOTH(_define, _name, ...) \
+    _define(_name, int, ##__VA_ARGS__) \
+    _define(_name##_c, MPI_Count, ##__VA_ARGS__)
+#else
+#  define MPI_LAYER_BOTH(_define, _name, ...) \
+    _define(_name, int, ##__VA_ARGS__)
+#endif
+
 #define MPI_LAYER_MAGIC_BYTES 16
 
 /** What a herald says, for those who see it in a berth before the MPI has said
@@ -348,26 +358,17 @@ void mpi_layer_peek(void);
  *  way. */
 void mpi_layer_progress_end(void);
 
-/* probe.c */
-/** @return What was taken for a matched probe, out of the list and the caller's
- *          now; NULL: the message is the MPI's. */
-mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message);
-
-/** As MPI_Imrecv, of what was taken. */
-int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
-                           MPI_Count count, MPI_Datatype type,
-                           MPI_Message *message, MPI_Request *request);
-
 /* send.c */
 /** @return Nonzero if a send is not the MPI's alone: it is long, to another
  *          process and of one piece, or as long as a herald. */
-int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
+int mpi_layer_send_takes(MPI_Count count, MPI_Datatype type, int dest, int tag,
                          MPI_Comm comm);
 
 /** Send from a copy: the buffer is the caller's again at once. @return Of the
  *  MPI. */
-int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
-                        int dest, int tag, MPI_Comm comm);
+int mpi_layer_send_copy(const void *buffer, MPI_Count count, MPI_Datatype type,
+                        int dest, int tag, MPI_Comm comm,
+                        mpi_layer_isend_func_t isend);
 
 /** Begin a persistent send that is idle. @return Of the MPI. */
 int mpi_layer_send_start(mpi_layer_op_t *op);
@@ -379,35 +380,10 @@ int mpi_layer_send_start(mpi_layer_op_t *op);
 /** @return Bytes of so many elements, or MPI_LAYER_NO_ROOM. */
 size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type);
 
-/** Wait for a receive and a send, in this order. @a status, which may be
- *  MPI_STATUS_IGNORE, is the receive's. @return Of the one that failed. */
-int mpi_layer_receive_both(MPI_Request requests[2], int source,
-                           MPI_Status *status);
-
-/** @return An operation for a receive, or NULL if it is the MPI's alone.
- *  @param view  What the MPI is to receive to. */
-mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
-                                     MPI_Datatype type, int source,
-                                     MPI_Comm comm, mpi_layer_view_t *view);
-
 /** Receive what a matched probe took; @a op is to be completed. */
 mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
                                         MPI_Datatype type,
                                         mpi_layer_taken_t *taken);
-
-/** The MPI has begun a receive, or not: end the view, and add the operation or
- *  release it. @return @a result, which is the MPI's. */
-int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
-                            int result, MPI_Request request);
-
-/** @return Nonzero if MPI_Sendrecv_replace is the layer's. */
-int mpi_layer_receive_replaces(const void *buffer, MPI_Count count,
-                               MPI_Datatype type, MPI_Comm comm);
-
-/** As MPI_Sendrecv_replace: send a copy. */
-int mpi_layer_receive_replace(void *buffer, MPI_Count count, MPI_Datatype type,
-                              int dest, int send_tag, int source, int tag,
-                              MPI_Comm comm, MPI_Status *status);
 
 /** Wait for the message of an operation without a request, and release it.
  *  @return MPI_SUCCESS, or what the error handler was called with. */

@@ -127,8 +127,9 @@ static int mpi_layer_take(MPI_Comm comm, int sender, MPI_Message *message,
     return result;
 }
 
-/* Out of the list */
-mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message)
+/* What was taken for a matched probe, out of the list and the caller's now; NULL:
+ * the message is the MPI's */
+static mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message)
 {
     mpi_layer_taken_t **place, *taken;
 
@@ -193,16 +194,13 @@ int mpi_layer_Improbe(int source, int tag, MPI_Comm comm, int *flag,
 }
 
 /* Only what was taken can be a herald: any other message was seen to be none */
-int mpi_layer_Mrecv(void *buffer, int count, MPI_Datatype type,
-                    MPI_Message *message, MPI_Status *status)
+static int mpi_layer_taken_mrecv(mpi_layer_taken_t *taken, void *buffer,
+                                 MPI_Count count, MPI_Datatype type,
+                                 MPI_Message *message, MPI_Status *status)
 {
-    mpi_layer_taken_t *taken = mpi_layer_taken_find(*message);
     mpi_layer_op_t *op;
     MPI_Status own;
 
-    if (taken == NULL) {
-        return REAL_MPI(Mrecv)(buffer, count, type, message, status);
-    }
     if (status == MPI_STATUS_IGNORE) {
         status = &own;
     }
@@ -212,9 +210,9 @@ int mpi_layer_Mrecv(void *buffer, int count, MPI_Datatype type,
     return (op == NULL) ? MPI_ERR_NO_MEM : mpi_layer_receive_long(op, status);
 }
 
-int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
-                           MPI_Count count, MPI_Datatype type,
-                           MPI_Message *message, MPI_Request *request)
+static int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
+                                  MPI_Count count, MPI_Datatype type,
+                                  MPI_Message *message, MPI_Request *request)
 {
     mpi_layer_op_t *op;
 
@@ -228,12 +226,16 @@ int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
     return MPI_SUCCESS;
 }
 
-int mpi_layer_Imrecv(void *buffer, int count, MPI_Datatype type,
-                     MPI_Message *message, MPI_Request *request)
-{
-    mpi_layer_taken_t *taken = mpi_layer_taken_find(*message);
+#define MPI_LAYER_MRECVS(_name, _count_t, _end_t, _receive) \
+    int mpi_layer_##_name(void *buffer, _count_t count, MPI_Datatype type, \
+                          MPI_Message *message, _end_t *end) \
+    { \
+        mpi_layer_taken_t *taken = mpi_layer_taken_find(*message); \
+        \
+        return (taken == NULL) ? \
+               REAL_MPI(_name)(buffer, count, type, message, end) : \
+               _receive(taken, buffer, count, type, message, end); \
+    }
 
-    return (taken == NULL) ?
-           REAL_MPI(Imrecv)(buffer, count, type, message, request) :
-           mpi_layer_taken_imrecv(taken, buffer, count, type, message, request);
-}
+MPI_LAYER_BOTH(MPI_LAYER_MRECVS, Mrecv, MPI_Status, mpi_layer_taken_mrecv)
+MPI_LAYER_BOTH(MPI_LAYER_MRECVS, Imrecv, MPI_Request, mpi_layer_taken_imrecv)

@@ -3,6 +3,7 @@
  */
 #include "layer.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,23 @@ static int mpi_layer_receive_show(mpi_layer_op_t *op, mpi_layer_view_t *view)
                                     op->room - MPI_LAYER_HERALD_BYTES);
     }
     return mpi_layer_view_begin(view, NULL, 0, op->bytes, op->room);
+}
+
+/* By the function that the count needs; there is none where it cannot come */
+#if MPI_VERSION >= 4
+#  define MPI_LAYER_BY_COUNT(_name, _count, ...) \
+    (((_count) > INT_MAX) ? mpi_layer_##_name##_c(__VA_ARGS__) : \
+                            mpi_layer_##_name(__VA_ARGS__))
+#else
+#  define MPI_LAYER_BY_COUNT(_name, _count, ...) mpi_layer_##_name(__VA_ARGS__)
+#endif
+
+static int mpi_layer_receive_begin(void *buffer, MPI_Count count,
+                                   MPI_Datatype type, int source, int tag,
+                                   MPI_Comm comm, MPI_Request *request)
+{
+    return MPI_LAYER_BY_COUNT(Irecv, count, buffer, count, type, source, tag,
+                              comm, request);
 }
 
 /* --- Those that block ----------------------------------------------------- */
@@ -137,52 +155,54 @@ static int mpi_layer_receive_settle(void *buffer, MPI_Count count,
 
 /* With several threads another one may probe meanwhile, and must not take this
  * one's message for what it sees: an operation is found by its look around */
-static int mpi_layer_receive_beside_threads(void *buffer, int count,
-                                            MPI_Datatype type, int source,
-                                            int tag, MPI_Comm comm,
-                                            MPI_Status *status)
+static int mpi_layer_receive(void *buffer, size_t room, MPI_Count count,
+                             MPI_Datatype type, int source, int tag,
+                             MPI_Comm comm, MPI_Status *status)
 {
-    MPI_Request request;
-    int result;
-
-    result = mpi_layer_Irecv(buffer, count, type, source, tag, comm, &request);
-    return (result != MPI_SUCCESS) ? result :
-           mpi_layer_Wait(&request, status);
-}
-
-int mpi_layer_Recv(void *buffer, int count, MPI_Datatype type, int source,
-                   int tag, MPI_Comm comm, MPI_Status *status)
-{
-    size_t room = mpi_layer_receive_room(count, type);
     char bytes[MPI_LAYER_HERALD_BYTES];
-    int result, has_berth;
+    int result, has_berth = (room < MPI_LAYER_HERALD_BYTES);
+    MPI_Request request;
     MPI_Status own;
 
-    if (!mpi_layer_receive_may_take(buffer, room, type, source, comm)) {
-        return REAL_MPI(Recv)(buffer, count, type, source, tag, comm, status);
-    }
-    if (mpi_layer.multiple) {
-        return mpi_layer_receive_beside_threads(buffer, count, type, source,
-                                                tag, comm, status);
+    if (mpi_layer.multiple || (count > INT_MAX)) {
+        result = mpi_layer_receive_begin(buffer, count, type, source, tag, comm,
+                                         &request);
+        return (result != MPI_SUCCESS) ? result :
+               mpi_layer_Wait(&request, status);
     }
     if (status == MPI_STATUS_IGNORE) {
         status = &own;
     }
-    has_berth = (room < MPI_LAYER_HERALD_BYTES);
-    result    = has_berth ? REAL_MPI(Recv)(bytes, sizeof(bytes), MPI_BYTE,
-                                           source, tag, comm, status) :
-                            REAL_MPI(Recv)(buffer, count, type, source, tag,
-                                           comm, status);
+    result = has_berth ? REAL_MPI(Recv)(bytes, sizeof(bytes), MPI_BYTE, source,
+                                        tag, comm, status) :
+                         REAL_MPI(Recv)(buffer, (int)count, type, source, tag,
+                                        comm, status);
     return (result != MPI_SUCCESS) ? result :
            mpi_layer_receive_settle(buffer, count, type, comm,
                                     has_berth ? bytes : NULL, status);
 }
 
+#define MPI_LAYER_RECVS(_name, _count_t) \
+    int mpi_layer_##_name(void *buffer, _count_t count, MPI_Datatype type, \
+                          int source, int tag, MPI_Comm comm, \
+                          MPI_Status *status) \
+    { \
+        size_t room = mpi_layer_receive_room(count, type); \
+        \
+        return mpi_layer_receive_may_take(buffer, room, type, source, comm) ? \
+               mpi_layer_receive(buffer, room, count, type, source, tag, comm, \
+                                 status) : \
+               REAL_MPI(_name)(buffer, count, type, source, tag, comm, \
+                               status); \
+    }
+
+MPI_LAYER_BOTH(MPI_LAYER_RECVS, Recv)
+
 /* --- Those that do not ---------------------------------------------------- */
 
-mpi_layer_op_t *mpi_layer_receive_op(void *buffer, MPI_Count count,
-                                     MPI_Datatype type, int source,
-                                     MPI_Comm comm, mpi_layer_view_t *view)
+static mpi_layer_op_t *
+mpi_layer_receive_op(void *buffer, MPI_Count count, MPI_Datatype type,
+                     int source, MPI_Comm comm, mpi_layer_view_t *view)
 {
     size_t room = mpi_layer_receive_room(count, type);
     mpi_layer_op_t *op;
@@ -218,8 +238,10 @@ mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
     return op;
 }
 
-int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
-                            int result, MPI_Request request)
+/* The MPI has begun a receive, or not: end the view, and add the operation or
+ * release it. @return `result`, which is the MPI's */
+static int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
+                                   int result, MPI_Request request)
 {
     mpi_layer_view_end(view);
     if (result != MPI_SUCCESS) {
@@ -233,39 +255,28 @@ int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
     return result;
 }
 
-int mpi_layer_Irecv(void *buffer, int count, MPI_Datatype type, int source,
-                    int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpi_layer_view_t view;
-    mpi_layer_op_t *op;
-    int result;
-
-    op = mpi_layer_receive_op(buffer, count, type, source, comm, &view);
-    if (op == NULL) {
-        return REAL_MPI(Irecv)(buffer, count, type, source, tag, comm, request);
+#define MPI_LAYER_IRECVS(_name, _count_t, _real, _persistent) \
+    int mpi_layer_##_name(void *buffer, _count_t count, MPI_Datatype type, \
+                          int source, int tag, MPI_Comm comm, \
+                          MPI_Request *request) \
+    { \
+        mpi_layer_view_t view; \
+        mpi_layer_op_t *op; \
+        int result; \
+        \
+        op = mpi_layer_receive_op(buffer, count, type, source, comm, &view); \
+        if (op == NULL) { \
+            return REAL_MPI(_name)(buffer, count, type, source, tag, comm, \
+                                   request); \
+        } \
+        op->persistent = _persistent; \
+        result = REAL_MPI(_real)(view.buffer, view.count, view.type, source, \
+                                 tag, comm, request); \
+        return mpi_layer_receive_begun(op, &view, result, *request); \
     }
-    result = REAL_MPI(Irecv)(view.buffer, view.count, view.type, source, tag,
-                             comm, request);
-    return mpi_layer_receive_begun(op, &view, result, *request);
-}
 
-int mpi_layer_Recv_init(void *buffer, int count, MPI_Datatype type, int source,
-                        int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpi_layer_view_t view;
-    mpi_layer_op_t *op;
-    int result;
-
-    op = mpi_layer_receive_op(buffer, count, type, source, comm, &view);
-    if (op == NULL) {
-        return REAL_MPI(Recv_init)(buffer, count, type, source, tag, comm,
-                                   request);
-    }
-    op->persistent = 1;
-    result = REAL_MPI(Recv_init)(view.buffer, view.count, view.type, source,
-                                 tag, comm, request);
-    return mpi_layer_receive_begun(op, &view, result, *request);
-}
+MPI_LAYER_BOTH(MPI_LAYER_IRECVS, Irecv, Irecv, 0)
+MPI_LAYER_BOTH(MPI_LAYER_IRECVS, Recv_init, Recv_init, 1)
 
 /* The MPI's request of a send says nothing, so it starts when the send has */
 int mpi_layer_Start(MPI_Request *request)
@@ -308,8 +319,8 @@ static void mpi_layer_receive_nobody(MPI_Status *status)
 }
 
 /* One by one: of several, Open MPI does not end if one has failed */
-int mpi_layer_receive_both(MPI_Request requests[2], int source,
-                           MPI_Status *status)
+static int mpi_layer_receive_both(MPI_Request requests[2], int source,
+                                  MPI_Status *status)
 {
     MPI_Status own;
     int result, sent;
@@ -352,54 +363,62 @@ static int mpi_layer_sendrecv_short(const void *send, int send_count,
                                     has_berth ? bytes : NULL, status);
 }
 
-int mpi_layer_Sendrecv(const void *send, int send_count, MPI_Datatype send_type,
-                       int dest, int send_tag, void *receive, int count,
-                       MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                       MPI_Status *status)
+static int mpi_layer_sendrecv(const void *send, MPI_Count send_count,
+                              MPI_Datatype send_type, int dest, int send_tag,
+                              void *receive, MPI_Count count, MPI_Datatype type,
+                              int source, int tag, MPI_Comm comm,
+                              MPI_Status *status)
 {
     size_t room = mpi_layer_receive_room(count, type);
     MPI_Request requests[2];
     MPI_Status own;
     int result;
 
-    if (mpi_layer_comm_get(comm) == NULL) {
-        return REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
-                                  receive, count, type, source, tag, comm,
-                                  status);
-    }
-    if (!mpi_layer.multiple &&
+    if (!mpi_layer.multiple && (send_count <= INT_MAX) && (count <= INT_MAX) &&
         ((source == MPI_PROC_NULL) ||
          mpi_layer_receive_may_take(receive, room, type, source, comm)) &&
         !mpi_layer_send_takes(send_count, send_type, dest, send_tag, comm)) {
         status = (status == MPI_STATUS_IGNORE) ? &own : status;
-        return mpi_layer_sendrecv_short(send, send_count, send_type, dest,
-                                        send_tag, receive, count, type, source,
-                                        tag, comm, status);
+        return mpi_layer_sendrecv_short(send, (int)send_count, send_type, dest,
+                                        send_tag, receive, (int)count, type,
+                                        source, tag, comm, status);
     }
-    result = mpi_layer_Irecv(receive, count, type, source, tag, comm,
-                             &requests[0]);
+    result = mpi_layer_receive_begin(receive, count, type, source, tag, comm,
+                                     &requests[0]);
     if (result == MPI_SUCCESS) {
-        result = mpi_layer_Isend(send, send_count, send_type, dest, send_tag,
-                                 comm, &requests[1]);
+        result = MPI_LAYER_BY_COUNT(Isend, send_count, send, send_count,
+                                    send_type, dest, send_tag, comm,
+                                    &requests[1]);
     }
     return (result != MPI_SUCCESS) ? result :
            mpi_layer_receive_both(requests, source, status);
 }
 
-/* Also where nothing comes, for what goes may be as long as a herald */
-int mpi_layer_receive_replaces(const void *buffer, MPI_Count count,
-                               MPI_Datatype type, MPI_Comm comm)
-{
-    return mpi_layer_receive_may_take(buffer,
-                                      mpi_layer_receive_room(count, type), type,
-                                      0, comm);
-}
+#define MPI_LAYER_SENDRECVS(_name, _count_t) \
+    int mpi_layer_##_name(const void *send, _count_t send_count, \
+                          MPI_Datatype send_type, int dest, int send_tag, \
+                          void *receive, _count_t count, MPI_Datatype type, \
+                          int source, int tag, MPI_Comm comm, \
+                          MPI_Status *status) \
+    { \
+        return (mpi_layer_comm_get(comm) != NULL) ? \
+               mpi_layer_sendrecv(send, send_count, send_type, dest, send_tag, \
+                                  receive, count, type, source, tag, comm, \
+                                  status) : \
+               REAL_MPI(_name)(send, send_count, send_type, dest, send_tag, \
+                               receive, count, type, source, tag, comm, \
+                               status); \
+    }
 
-int mpi_layer_receive_replace(void *buffer, MPI_Count count, MPI_Datatype type,
-                              int dest, int send_tag, int source, int tag,
-                              MPI_Comm comm, MPI_Status *status)
+MPI_LAYER_BOTH(MPI_LAYER_SENDRECVS, Sendrecv)
+
+/* A copy is sent */
+static int mpi_layer_sendrecv_replace(void *buffer, size_t room,
+                                      MPI_Count count, MPI_Datatype type,
+                                      int dest, int send_tag, int source,
+                                      int tag, MPI_Comm comm,
+                                      MPI_Status *status)
 {
-    size_t room = mpi_layer_receive_room(count, type);
     char *bytes = malloc(room + 1);
     mpi_layer_view_t view;
     int result;
@@ -412,28 +431,89 @@ int mpi_layer_receive_replace(void *buffer, MPI_Count count, MPI_Datatype type,
         result = mpi_layer_view_begin(&view, NULL, 0, bytes, room);
     }
     if (result == MPI_SUCCESS) {
-#if MPI_VERSION >= 4
-        result = mpi_layer_Sendrecv_c(view.buffer, view.count, view.type, dest,
-                                      send_tag, buffer, count, type, source,
-                                      tag, comm, status);
-#else
-        result = mpi_layer_Sendrecv(view.buffer, view.count, view.type, dest,
-                                    send_tag, buffer, (int)count, type, source,
-                                    tag, comm, status);
-#endif
+        result = mpi_layer_sendrecv(view.buffer, view.count, view.type, dest,
+                                    send_tag, buffer, count, type, source, tag,
+                                    comm, status);
         mpi_layer_view_end(&view);
     }
     free(bytes);
     return result;
 }
 
-int mpi_layer_Sendrecv_replace(void *buffer, int count, MPI_Datatype type,
-                               int dest, int send_tag, int source, int tag,
-                               MPI_Comm comm, MPI_Status *status)
+/* Also where nothing comes, for what goes may be as long as a herald */
+#define MPI_LAYER_SENDRECV_REPLACES(_name, _count_t) \
+    int mpi_layer_##_name(void *buffer, _count_t count, MPI_Datatype type, \
+                          int dest, int send_tag, int source, int tag, \
+                          MPI_Comm comm, MPI_Status *status) \
+    { \
+        size_t room = mpi_layer_receive_room(count, type); \
+        \
+        return mpi_layer_receive_may_take(buffer, room, type, 0, comm) ? \
+               mpi_layer_sendrecv_replace(buffer, room, count, type, dest, \
+                                          send_tag, source, tag, comm, \
+                                          status) : \
+               REAL_MPI(_name)(buffer, count, type, dest, send_tag, source, \
+                               tag, comm, status); \
+    }
+
+MPI_LAYER_BOTH(MPI_LAYER_SENDRECV_REPLACES, Sendrecv_replace)
+
+#if MPI_VERSION >= 4
+
+/* A copy is sent and forgotten, so that the receive is a request of its own:
+ * MPICH tells no length of what its MPI_Isendrecv has received */
+static int mpi_layer_isendrecv(const void *send, MPI_Count send_count,
+                               MPI_Datatype send_type, int dest, int send_tag,
+                               void *receive, MPI_Count count,
+                               MPI_Datatype type, int source, int tag,
+                               MPI_Comm comm, MPI_Request *request)
 {
-    return mpi_layer_receive_replaces(buffer, count, type, comm) ?
-           mpi_layer_receive_replace(buffer, count, type, dest, send_tag,
-                                     source, tag, comm, status) :
-           REAL_MPI(Sendrecv_replace)(buffer, count, type, dest, send_tag,
-                                      source, tag, comm, status);
+    int result = mpi_layer_send_copy(send, send_count, send_type, dest,
+                                     send_tag, comm, REAL_MPI(Isend));
+
+    return (result != MPI_SUCCESS) ? result :
+           mpi_layer_receive_begin(receive, count, type, source, tag, comm,
+                                   request);
 }
+
+static int mpi_layer_isendrecv_takes(MPI_Count count, MPI_Datatype type,
+                                     MPI_Comm comm)
+{
+    return (mpi_layer_comm_get(comm) != NULL) &&
+           (mpi_layer_receive_room(count, type) != MPI_LAYER_NO_ROOM);
+}
+
+#define MPI_LAYER_ISENDRECVS(_name, _count_t) \
+    int mpi_layer_##_name(const void *send, _count_t send_count, \
+                          MPI_Datatype send_type, int dest, int send_tag, \
+                          void *receive, _count_t count, MPI_Datatype type, \
+                          int source, int tag, MPI_Comm comm, \
+                          MPI_Request *request) \
+    { \
+        return mpi_layer_isendrecv_takes(send_count, send_type, comm) ? \
+               mpi_layer_isendrecv(send, send_count, send_type, dest, \
+                                   send_tag, receive, count, type, source, \
+                                   tag, comm, request) : \
+               REAL_MPI(_name)(send, send_count, send_type, dest, send_tag, \
+                               receive, count, type, source, tag, comm, \
+                               request); \
+    }
+
+MPI_LAYER_BOTH(MPI_LAYER_ISENDRECVS, Isendrecv)
+
+#define MPI_LAYER_ISENDRECV_REPLACES(_name, _count_t) \
+    int mpi_layer_##_name(void *buffer, _count_t count, MPI_Datatype type, \
+                          int dest, int send_tag, int source, int tag, \
+                          MPI_Comm comm, MPI_Request *request) \
+    { \
+        return mpi_layer_isendrecv_takes(count, type, comm) ? \
+               mpi_layer_isendrecv(buffer, count, type, dest, send_tag, \
+                                   buffer, count, type, source, tag, comm, \
+                                   request) : \
+               REAL_MPI(_name)(buffer, count, type, dest, send_tag, source, \
+                               tag, comm, request); \
+    }
+
+MPI_LAYER_BOTH(MPI_LAYER_ISENDRECV_REPLACES, Isendrecv_replace)
+
+#endif

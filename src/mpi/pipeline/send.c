@@ -15,20 +15,18 @@
  * one and the same handle for all sends that were over at once.
  */
 
-int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
+int mpi_layer_send_takes(MPI_Count count, MPI_Datatype type, int dest, int tag,
                          MPI_Comm comm)
 {
     const mpi_layer_comm_t *members;
     size_t length;
-    int size;
 
-    if (!mpi_layer.on || (dest < 0) || (tag < 0) || (count <= 0) ||
-        (type == MPI_DATATYPE_NULL) || (comm == MPI_COMM_NULL) ||
-        (PMPI_Type_size(type, &size) != MPI_SUCCESS) || (size <= 0)) {
+    if (!mpi_layer.on || (dest < 0) || (tag < 0) || (comm == MPI_COMM_NULL)) {
         return 0;
     }
-    length = (size_t)count * size;
-    if ((length < mpi_layer.min_bytes) && (length != MPI_LAYER_HERALD_BYTES)) {
+    length = mpi_layer_receive_room(count, type);
+    if ((length == MPI_LAYER_NO_ROOM) ||
+        ((length < mpi_layer.min_bytes) && (length != MPI_LAYER_HERALD_BYTES))) {
         return 0;
     }
     members = mpi_layer_comm_get(comm);
@@ -38,9 +36,18 @@ int mpi_layer_send_takes(int count, MPI_Datatype type, int dest, int tag,
             mpi_layer_type_is_contiguous(type));
 }
 
+/* Buffered mode copies, so the layer takes nothing but what it must */
+static int mpi_layer_bsend_takes(MPI_Count count, MPI_Datatype type, int dest,
+                                 int tag, MPI_Comm comm)
+{
+    return mpi_layer.on &&
+           (mpi_layer_receive_room(count, type) == MPI_LAYER_HERALD_BYTES) &&
+           mpi_layer_send_takes(count, type, dest, tag, comm);
+}
+
 /* The bytes of the message, or a copy of them */
 static char *mpi_layer_send_bytes(mpi_layer_op_t *op, const void *buffer,
-                                  int count, MPI_Datatype type, int copy)
+                                  MPI_Count count, MPI_Datatype type, int copy)
 {
     if (copy || !mpi_layer_type_is_contiguous(type)) {
         op->bytes = malloc(op->room + 1);
@@ -102,7 +109,7 @@ static int mpi_layer_send_plain(mpi_layer_op_t *op, int dest, int tag)
 }
 
 /* What is taken must go this way, so that a failure is the caller's */
-static int mpi_layer_send_begin(const void *buffer, int count,
+static int mpi_layer_send_begin(const void *buffer, MPI_Count count,
                                 MPI_Datatype type, int dest, int tag,
                                 MPI_Comm comm, mpi_layer_isend_func_t isend,
                                 int copy, mpi_layer_op_t **op_p)
@@ -134,9 +141,10 @@ static int mpi_layer_send_begin(const void *buffer, int count,
     return MPI_SUCCESS;
 }
 
-static int mpi_layer_send_wait(const void *buffer, int count, MPI_Datatype type,
-                               int dest, int tag, MPI_Comm comm,
-                               mpi_layer_isend_func_t isend)
+/* Those that block, and (below) those that do not, by one signature for each */
+static int mpi_layer_send_wait(const void *buffer, MPI_Count count,
+                               MPI_Datatype type, int dest, int tag,
+                               MPI_Comm comm, mpi_layer_isend_func_t isend)
 {
     mpi_layer_op_t *op;
     int result;
@@ -176,7 +184,7 @@ static int mpi_layer_send_cancel(void *arg, int complete)
     return MPI_SUCCESS;
 }
 
-static int mpi_layer_send_request(const void *buffer, int count,
+static int mpi_layer_send_request(const void *buffer, MPI_Count count,
                                   MPI_Datatype type, int dest, int tag,
                                   MPI_Comm comm, mpi_layer_isend_func_t isend,
                                   int copy, MPI_Request *request)
@@ -198,86 +206,43 @@ static int mpi_layer_send_request(const void *buffer, int count,
     return MPI_SUCCESS;
 }
 
-#define MPI_LAYER_SENDS(_name, _isend) \
-    int mpi_layer_##_name(const void *buffer, int count, MPI_Datatype type, \
-                          int dest, int tag, MPI_Comm comm) \
-    { \
-        if (mpi_layer_send_takes(count, type, dest, tag, comm)) { \
-            return mpi_layer_send_wait(buffer, count, type, dest, tag, comm, \
-                                       REAL_MPI(_isend)); \
-        } \
-        return REAL_MPI(_name)(buffer, count, type, dest, tag, comm); \
-    }
-
-/* Ready mode: where a receive is posted, standard mode does as well */
-MPI_LAYER_SENDS(Send, Isend)
-MPI_LAYER_SENDS(Rsend, Isend)
-MPI_LAYER_SENDS(Ssend, Issend)
-
-#define MPI_LAYER_ISENDS(_name, _isend) \
-    int mpi_layer_##_name(const void *buffer, int count, MPI_Datatype type, \
-                          int dest, int tag, MPI_Comm comm, \
-                          MPI_Request *request) \
-    { \
-        if (mpi_layer_send_takes(count, type, dest, tag, comm)) { \
-            return mpi_layer_send_request(buffer, count, type, dest, tag, \
-                                          comm, REAL_MPI(_isend), 0, request); \
-        } \
-        return REAL_MPI(_name)(buffer, count, type, dest, tag, comm, request); \
-    }
-
-MPI_LAYER_ISENDS(Isend, Isend)
-MPI_LAYER_ISENDS(Irsend, Isend)
-MPI_LAYER_ISENDS(Issend, Issend)
-
-/* Buffered mode copies, so the layer takes nothing but what it must */
-static int mpi_layer_bsend_takes(int count, MPI_Datatype type, int dest,
-                                 int tag, MPI_Comm comm)
+static int mpi_layer_send_now(const void *buffer, MPI_Count count,
+                              MPI_Datatype type, int dest, int tag,
+                              MPI_Comm comm, mpi_layer_isend_func_t isend,
+                              MPI_Request *request)
 {
-    int size;
+    return mpi_layer_send_request(buffer, count, type, dest, tag, comm, isend,
+                                  0, request);
+}
 
-    return mpi_layer.on && (type != MPI_DATATYPE_NULL) && (count > 0) &&
-           (PMPI_Type_size(type, &size) == MPI_SUCCESS) &&
-           ((size_t)size * count == MPI_LAYER_HERALD_BYTES) &&
-           mpi_layer_send_takes(count, type, dest, tag, comm);
+static int mpi_layer_send_copied(const void *buffer, MPI_Count count,
+                                 MPI_Datatype type, int dest, int tag,
+                                 MPI_Comm comm, mpi_layer_isend_func_t isend,
+                                 MPI_Request *request)
+{
+    return mpi_layer_send_request(buffer, count, type, dest, tag, comm, isend,
+                                  1, request);
 }
 
 /* By the pipeline or by the MPI */
-int mpi_layer_send_copy(const void *buffer, int count, MPI_Datatype type,
-                        int dest, int tag, MPI_Comm comm)
+int mpi_layer_send_copy(const void *buffer, MPI_Count count, MPI_Datatype type,
+                        int dest, int tag, MPI_Comm comm,
+                        mpi_layer_isend_func_t isend)
 {
     MPI_Request request;
     int result;
 
-    result = mpi_layer_send_request(buffer, count, type, dest, tag, comm,
-                                    REAL_MPI(Isend), 1, &request);
+    result = mpi_layer_send_copied(buffer, count, type, dest, tag, comm, isend,
+                                   &request);
     return (result != MPI_SUCCESS) ? result : mpi_layer_Request_free(&request);
-}
-
-int mpi_layer_Bsend(const void *buffer, int count, MPI_Datatype type, int dest,
-                    int tag, MPI_Comm comm)
-{
-    return mpi_layer_bsend_takes(count, type, dest, tag, comm) ?
-           mpi_layer_send_copy(buffer, count, type, dest, tag, comm) :
-           REAL_MPI(Bsend)(buffer, count, type, dest, tag, comm);
-}
-
-int mpi_layer_Ibsend(const void *buffer, int count, MPI_Datatype type, int dest,
-                     int tag, MPI_Comm comm, MPI_Request *request)
-{
-    if (!mpi_layer_bsend_takes(count, type, dest, tag, comm)) {
-        return REAL_MPI(Ibsend)(buffer, count, type, dest, tag, comm, request);
-    }
-    return mpi_layer_send_request(buffer, count, type, dest, tag, comm,
-                                  REAL_MPI(Isend), 1, request);
 }
 
 /* --- Persistent sends ----------------------------------------------------- */
 
 /* The request that the program gets is of a send to nobody */
-static int mpi_layer_send_init(const void *buffer, int count, MPI_Datatype type,
-                               int dest, int tag, MPI_Comm comm,
-                               mpi_layer_isend_func_t isend,
+static int mpi_layer_send_init(const void *buffer, MPI_Count count,
+                               MPI_Datatype type, int dest, int tag,
+                               MPI_Comm comm, mpi_layer_isend_func_t isend,
                                MPI_Request *request)
 {
     mpi_layer_op_t *op = mpi_layer_op_new(comm, mpi_layer_comm_get(comm));
@@ -313,7 +278,7 @@ int mpi_layer_send_start(mpi_layer_op_t *op)
     int result = MPI_SUCCESS;
 
     if (op->type != MPI_DATATYPE_NULL) {
-        result = mpi_layer_type_gather(op->buffer, (int)op->count, op->type,
+        result = mpi_layer_type_gather(op->buffer, op->count, op->type,
                                        op->bytes, op->room);
     }
     if (result == MPI_SUCCESS) {
@@ -327,19 +292,53 @@ int mpi_layer_send_start(mpi_layer_op_t *op)
     return MPI_SUCCESS;
 }
 
-#define MPI_LAYER_SEND_INITS(_name, _takes, _isend) \
-    int mpi_layer_##_name(const void *buffer, int count, MPI_Datatype type, \
-                          int dest, int tag, MPI_Comm comm, \
-                          MPI_Request *request) \
+/* --- What programs call --------------------------------------------------- */
+
+#define MPI_LAYER_SENDS(_name, _count_t, _takes, _send, _isend) \
+    int mpi_layer_##_name(const void *buffer, _count_t count, \
+                          MPI_Datatype type, int dest, int tag, MPI_Comm comm) \
     { \
-        if (_takes(count, type, dest, tag, comm)) { \
-            return mpi_layer_send_init(buffer, count, type, dest, tag, comm, \
-                                       REAL_MPI(_isend), request); \
-        } \
-        return REAL_MPI(_name)(buffer, count, type, dest, tag, comm, request); \
+        return _takes(count, type, dest, tag, comm) ? \
+               _send(buffer, count, type, dest, tag, comm, \
+                     REAL_MPI(_isend)) : \
+               REAL_MPI(_name)(buffer, count, type, dest, tag, comm); \
     }
 
-MPI_LAYER_SEND_INITS(Send_init, mpi_layer_send_takes, Isend)
-MPI_LAYER_SEND_INITS(Rsend_init, mpi_layer_send_takes, Isend)
-MPI_LAYER_SEND_INITS(Ssend_init, mpi_layer_send_takes, Issend)
-MPI_LAYER_SEND_INITS(Bsend_init, mpi_layer_bsend_takes, Isend)
+#define MPI_LAYER_ISENDS(_name, _count_t, _takes, _send, _isend) \
+    int mpi_layer_##_name(const void *buffer, _count_t count, \
+                          MPI_Datatype type, int dest, int tag, MPI_Comm comm, \
+                          MPI_Request *request) \
+    { \
+        return _takes(count, type, dest, tag, comm) ? \
+               _send(buffer, count, type, dest, tag, comm, REAL_MPI(_isend), \
+                     request) : \
+               REAL_MPI(_name)(buffer, count, type, dest, tag, comm, request); \
+    }
+
+/* Ready mode: where a receive is posted, standard mode does as well */
+MPI_LAYER_BOTH(MPI_LAYER_SENDS, Send, mpi_layer_send_takes,
+               mpi_layer_send_wait, Isend)
+MPI_LAYER_BOTH(MPI_LAYER_SENDS, Rsend, mpi_layer_send_takes,
+               mpi_layer_send_wait, Isend)
+MPI_LAYER_BOTH(MPI_LAYER_SENDS, Ssend, mpi_layer_send_takes,
+               mpi_layer_send_wait, Issend)
+MPI_LAYER_BOTH(MPI_LAYER_SENDS, Bsend, mpi_layer_bsend_takes,
+               mpi_layer_send_copy, Isend)
+
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Isend, mpi_layer_send_takes,
+               mpi_layer_send_now, Isend)
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Irsend, mpi_layer_send_takes,
+               mpi_layer_send_now, Isend)
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Issend, mpi_layer_send_takes,
+               mpi_layer_send_now, Issend)
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Ibsend, mpi_layer_bsend_takes,
+               mpi_layer_send_copied, Isend)
+
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Send_init, mpi_layer_send_takes,
+               mpi_layer_send_init, Isend)
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Rsend_init, mpi_layer_send_takes,
+               mpi_layer_send_init, Isend)
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Ssend_init, mpi_layer_send_takes,
+               mpi_layer_send_init, Issend)
+MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Bsend_init, mpi_layer_bsend_takes,
+               mpi_layer_send_init, Isend)
