@@ -26,26 +26,25 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
         return UCS_ERR_NO_MEMORY;
     }
     pthread_mutex_init(&self->lock, NULL);
-    self->options  = *options;
-    self->allocate = calloc;
+    self->options = *options;
     ucp_pipeline_cache_init(&self->cache);
     ucs_list_head_init(&self->posted);
     ucs_list_head_init(&self->unexpected);
     ucs_list_head_init(&self->taken);
     ucs_list_head_init(&self->active);
-    ucs_list_head_init(&self->late);
     handlers.arg = self;
     status       = make_wire(arg, &handlers, &self->wire);
     if (status != UCS_OK) {
         free(self);
         return status;
     }
-    self->failed = calloc(self->wire->num_peers, sizeof(*self->failed));
+    self->failed = calloc(2 * self->wire->num_peers, sizeof(*self->failed));
     if (self->failed == NULL) {
         ucp_wire_destroy(self->wire);
         free(self);
         return UCS_ERR_NO_MEMORY;
     }
+    self->lost = self->failed + self->wire->num_peers;
     ucp_pipeline_tune_init(self);
     self->options.eager = ucs_min(self->options.eager, self->wire->max_payload);
     if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
@@ -83,12 +82,6 @@ static void ucp_pipeline_end(ucx_pipeline_h self)
     free(self);
 }
 
-void ucp_pipeline_set_allocate(ucx_pipeline_h self,
-                               ucp_pipeline_allocate_func_t allocate)
-{
-    self->allocate = allocate;
-}
-
 void ucp_pipeline_abandon(ucx_pipeline_h self)
 {
     unsigned i;
@@ -101,20 +94,14 @@ void ucp_pipeline_abandon(ucx_pipeline_h self)
 
 ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h self)
 {
-    unsigned i;
+    unsigned num_requests;
 
     pthread_mutex_lock(&self->lock);
-    if (self->num_requests > 0) {
-        pthread_mutex_unlock(&self->lock);
+    num_requests = self->num_requests;
+    pthread_mutex_unlock(&self->lock);
+    if (num_requests > 0) {
         return UCS_ERR_BUSY;
     }
-    for (i = 0; i < self->wire->num_peers; ++i) {
-        while (!ucs_list_is_empty(&self->late) && (self->failed[i] == UCS_OK)) {
-            ucp_pipeline_post_late(self);
-            ucp_wire_progress(self->wire);
-        }
-    }
-    pthread_mutex_unlock(&self->lock);
     ucp_pipeline_end(self);
     return UCS_OK;
 }
@@ -130,11 +117,10 @@ unsigned ucx_pipeline_progress(ucx_pipeline_h self)
 
     pthread_mutex_lock(&self->lock);
     ucp_pipeline_tune_look(self);
-    ucp_pipeline_post_late(self);
-    ucp_pipeline_resume(self);
     ucp_pipeline_cache_look(self);
     count = ucp_wire_progress(self->wire);
     ucp_pipeline_send_write(self);
+    ucp_pipeline_end_lost(self);
     ucp_pipeline_tune_looked(self, count);
     pthread_mutex_unlock(&self->lock);
     return count;

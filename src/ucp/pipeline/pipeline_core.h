@@ -27,16 +27,6 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
                                  ucx_pipeline_h *pipeline_p);
 
 
-/** As calloc(). */
-typedef void *(*ucp_pipeline_allocate_func_t)(size_t count, size_t size);
-
-/** Where memory comes from for what a message needs on its way, in place of
- *  calloc(), so that it can run short; what comes is freed by free(). Tests
- *  only, before anything is sent. */
-void ucp_pipeline_set_allocate(ucx_pipeline_h pipeline,
-                               ucp_pipeline_allocate_func_t allocate);
-
-
 /** End it with whatever is still under way: this process is dead. Requests are
  *  freed. Tests only. */
 void ucp_pipeline_abandon(ucx_pipeline_h pipeline);

@@ -167,13 +167,6 @@ typedef enum {
     UCP_PIPELINE_RECV
 } ucp_pipeline_kind_t;
 
-/** A message that its receiver reads. */
-typedef enum {
-    UCP_PIPELINE_UNREAD,
-    UCP_PIPELINE_READING, /**< bytes come, whatever becomes of the peer */
-    UCP_PIPELINE_READ     /**< the sender is still to be told */
-} ucp_pipeline_read_t;
-
 /**
  * A send, a receive, or a message that came before its receive.
  *
@@ -198,14 +191,14 @@ struct ucx_pipeline_request {
     unsigned              num_writes; /**< sender: pieces being written */
     unsigned              ops;       /**< under way, all pieces */
     int                   posted;    /**< receive: not matched yet */
-    int                   acked;     /**< send: the peer has answered; receive:
-                                      *   the peer has been answered */
+    int                   acked;     /**< send: the peer has answered */
     ucp_pipeline_stay_t   stay;      /**< undecided until it is registered */
     ucs_list_link_t       offers;    /**< of all of the message or none: sender:
                                       *   while the receiver may read it or will
                                       *   ask for it */
     uint64_t              address;   /**< receiver: of all at the sender */
-    ucp_pipeline_read_t   read;      /**< receiver */
+    int                   is_read;   /**< receiver: bytes come, whatever
+                                      *   becomes of the peer */
     int                   is_refused; /**< receiver: some of it was not read */
     int                   is_whole;  /**< receiver: all is to be registered in one
                                       *   piece */
@@ -226,17 +219,6 @@ typedef struct ucp_pipeline_unexpected {
     char            bytes[];            /**< key, then payload */
 } ucp_pipeline_unexpected_t;
 
-/** A message that the wire had no memory for; all to that peer wait behind. */
-typedef struct ucp_pipeline_late {
-    ucs_list_link_t      list;
-    unsigned             peer;
-    const void           *payload;
-    size_t               header_length, length;
-    ucp_wire_done_func_t done;
-    void                 *arg;
-    char                 header[];
-} ucp_pipeline_late_t;
-
 typedef struct ucp_pipeline_slot {
     ucx_pipeline_request_h req; /**< NULL: free */
     uint32_t               generation;
@@ -246,8 +228,6 @@ typedef struct ucp_pipeline_slot {
 struct ucx_pipeline {
     pthread_mutex_t        lock;    /**< all but the cache's entries */
     ucp_wire_t             *wire;
-    ucp_pipeline_allocate_func_t allocate; /**< for what a message needs on its
-                                            *   way */
     ucx_pipeline_options_t options;
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
@@ -264,13 +244,12 @@ struct ucx_pipeline {
                                      *   request */
     ucs_list_link_t        active;  /**< sends, and receives that matched */
     unsigned               num_active;
-    ucs_list_link_t        late;
-    int                    is_starved; /**< a request is to go on when there is
-                                        *   memory again */
     ucp_pipeline_slot_t    *slots;
     uint32_t               num_slots, free_slot;
     unsigned               num_requests;
     ucs_status_t           *failed; /**< of each peer; UCS_OK: well */
+    ucs_status_t           *lost;   /**< likewise: it is to fail */
+    unsigned               num_lost;
 };
 
 /* pipeline_reg.c: all with the pipeline's lock held */
@@ -335,15 +314,17 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece);
 void ucp_pipeline_pieces_delete(ucx_pipeline_request_h req);
 
 /* pipeline_post.c */
-ucs_status_t ucp_pipeline_post(ucx_pipeline_h self, unsigned peer,
+void ucp_pipeline_lose(ucx_pipeline_h self, unsigned peer, ucs_status_t status);
+void ucp_pipeline_end_lost(ucx_pipeline_h self);
+ucs_status_t ucp_pipeline_post(ucx_pipeline_request_h req,
                                ucp_pipeline_header_t *header, const void *key,
                                size_t key_length, const void *payload,
                                size_t length, ucp_wire_done_func_t done,
                                void *arg);
-void ucp_pipeline_post_late(ucx_pipeline_h self);
-void ucp_pipeline_resume(ucx_pipeline_h self);
-void ucp_pipeline_drop_late(ucx_pipeline_h self, unsigned peer,
-                            ucs_status_t status);
+ucs_status_t ucp_pipeline_tell(ucx_pipeline_request_h req,
+                               ucp_pipeline_header_t *header, const void *key,
+                               size_t key_length, ucp_wire_done_func_t done,
+                               void *arg);
 
 /* pipeline_send.c, pipeline_recv.c: what came for a request */
 void ucp_pipeline_send_check(ucx_pipeline_request_h req);
@@ -363,7 +344,6 @@ int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
                            const void *bytes, size_t length);
 int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
                           const ucp_pipeline_header_t *header);
-void ucp_pipeline_recv_resume(ucx_pipeline_request_h req);
 void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status);
 
 void ucp_pipeline_recv_begin(ucx_pipeline_request_h req);
@@ -383,7 +363,6 @@ void ucp_pipeline_offer_take(ucx_pipeline_request_h req,
 int ucp_pipeline_read_done(ucx_pipeline_request_h req,
                            const ucp_pipeline_header_t *header);
 int ucp_pipeline_read_begin(ucx_pipeline_request_h req);
-void ucp_pipeline_read_finish(ucx_pipeline_request_h req);
 
 /* pipeline_match.c: the wire's handlers */
 void ucp_pipeline_arrived(void *arg, unsigned peer, const void *header,

@@ -266,7 +266,6 @@ void ucp_pipeline_peer_failed(void *arg, unsigned peer, ucs_status_t status)
             req->status = status;
         }
     }
-    ucp_pipeline_drop_late(self, peer, status);
     ucs_list_for_each_safe(req, next, &self->active, list) {
         if (req->peer != peer) {
             continue;

@@ -17,7 +17,7 @@
 ucp_pipeline_offer_t *ucp_pipeline_offer_new(ucx_pipeline_request_h req,
                                              size_t end)
 {
-    ucp_pipeline_offer_t *offer = req->pipeline->allocate(1, sizeof(*offer));
+    ucp_pipeline_offer_t *offer = calloc(1, sizeof(*offer));
 
     if (offer != NULL) {
         offer->end = end;

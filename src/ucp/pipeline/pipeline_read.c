@@ -26,37 +26,24 @@ int ucp_pipeline_read_done(ucx_pipeline_request_h req,
     return 1;
 }
 
-/* As if nothing had been read */
-static void ucp_pipeline_read_take_back(ucx_pipeline_request_h req)
-{
-    ucp_pipeline_pieces_delete(req);
-    req->next = 0;
-    req->read = UCP_PIPELINE_UNREAD;
-}
-
-/* It cannot be read: it is asked for */
+/* It cannot be read: it is asked for, as if nothing had been read */
 static void ucp_pipeline_read_give_up(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_read_take_back(req);
+    ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_release(req);
+    req->next    = 0;
+    req->is_read = 0;
 }
 
-void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
+static void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
 {
-    ucx_pipeline_h self          = req->pipeline;
     ucp_pipeline_header_t header = {0};
 
     header.type   = UCP_PIPELINE_DONE;
-    header.to     = req->remote;
-    header.from   = req->id;
     header.length = req->total;
-    if (ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0, NULL,
-                          NULL) == UCS_ERR_NO_MEMORY) {
-        self->is_starved = 1;
-        return;
-    }
-    self->stats.read += req->total;
-    req->done         = req->total;
+    ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
+    req->pipeline->stats.read += req->total;
+    ucp_pipeline_tune_read(req);
     ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_complete(req, UCS_OK);
 }
@@ -64,14 +51,13 @@ void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
 /* Nothing of it is under way any more: until then the buffer is written to */
 static void ucp_pipeline_read_end(ucx_pipeline_request_h req)
 {
-    req->read = UCP_PIPELINE_READ;
+    req->is_read = 0;
     if (req->status != UCS_OK) { /* the peer was lost meanwhile */
         ucp_pipeline_recv_abort(req, req->status);
     } else if (req->is_refused) {
         ucp_pipeline_read_give_up(req);
         ucp_pipeline_recv_begin(req);
     } else {
-        ucp_pipeline_tune_read(req);
         ucp_pipeline_read_finish(req);
     }
 }
@@ -165,8 +151,8 @@ static ucp_pipeline_reg_t *ucp_pipeline_read_reg(ucx_pipeline_request_h req)
 }
 
 /* Cut the message where a registration of either end ends.
- * @return UCS_ERR_NO_ELEM if this end's buffer is not registered as a whole */
-static ucs_status_t ucp_pipeline_read_cut(ucx_pipeline_request_h req)
+ * @return Zero if this end's buffer is not registered as a whole */
+static int ucp_pipeline_read_cut(ucx_pipeline_request_h req)
 {
     ucp_pipeline_offer_t *offer;
     ucp_pipeline_piece_t *piece;
@@ -177,40 +163,33 @@ static ucs_status_t ucp_pipeline_read_cut(ucx_pipeline_request_h req)
         while (req->next < offer->end) {
             reg = ucp_pipeline_read_reg(req);
             if (reg == NULL) {
-                return UCS_ERR_NO_ELEM;
+                return 0;
             }
             end   = reg->end - (uintptr_t)req->buffer;
             piece = ucp_pipeline_piece_new(req, ucs_min(end, offer->end));
             if (piece == NULL) {
                 ucp_pipeline_reg_put(req->pipeline, reg);
-                return UCS_ERR_NO_MEMORY;
+                return 0;
             }
             piece->reg = reg;
             ++req->num_registered;
         }
     }
-    return UCS_OK;
+    return 1;
 }
 
 /* Begin to read, if there are keys and this end's buffer is registered as a
  * whole, or comes so often that it is now. @return Zero: it is to be asked for */
 int ucp_pipeline_read_begin(ucx_pipeline_request_h req)
 {
-    ucs_status_t status;
-
     if (ucs_list_is_empty(&req->offers)) {
         return 0;
     }
-    status = ucp_pipeline_read_cut(req);
-    if (status == UCS_ERR_NO_MEMORY) {
-        ucp_pipeline_read_take_back(req);
-        req->pipeline->is_starved = 1;
-        return 1;
-    } else if (status != UCS_OK) {
+    if (!ucp_pipeline_read_cut(req)) {
         ucp_pipeline_read_give_up(req);
         return 0;
     }
-    req->read = UCP_PIPELINE_READING;
+    req->is_read = 1;
     ucp_pipeline_tune_begin(req);
     ucp_pipeline_read_more(req);
     if (req->ops == 0) {

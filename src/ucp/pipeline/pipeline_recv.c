@@ -52,19 +52,8 @@ static size_t ucp_pipeline_recv_end(ucx_pipeline_request_h req, size_t offset)
     return ucs_min(offset + length, req->total);
 }
 
-/* A piece that nobody was told of begins again later: its bytes are asked for
- * in the order of their offset */
-static void ucp_pipeline_recv_take_back(ucp_pipeline_piece_t *piece)
-{
-    ucx_pipeline_request_h req = piece->req;
-
-    req->next = piece->offset;
-    ucp_pipeline_piece_delete(piece);
-    req->pipeline->is_starved = 1;
-}
-
 /* Register the next fragment and tell the sender, without a key if it could
- * not be registered. @return Zero if there is no memory for it yet */
+ * not be registered. @return Zero if there is no memory for it */
 static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
@@ -76,7 +65,7 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
     ucp_pipeline_reg_decide(req, ucp_pipeline_recv_is_kept(req, req->next) > 0);
     piece = ucp_pipeline_piece_new(req, ucp_pipeline_recv_end(req, req->next));
     if (piece == NULL) {
-        self->is_starved = 1;
+        ucp_pipeline_lose(self, req->peer, UCS_ERR_NO_MEMORY);
         return 0;
     }
     piece->reg = ucp_pipeline_reg_get(req, piece->offset, piece->length);
@@ -90,17 +79,11 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
         piece->reg = NULL;
     }
     header.type    = UCP_PIPELINE_READY;
-    header.to      = req->remote;
-    header.from    = req->id;
     header.offset  = piece->offset;
     header.length  = piece->length;
     header.address = (uintptr_t)req->buffer + piece->offset;
-    if (ucp_pipeline_post(self, req->peer, &header, key, key_length, NULL, 0,
-                          NULL, NULL) == UCS_ERR_NO_MEMORY) {
-        ucp_pipeline_recv_take_back(piece);
-        return 0;
-    }
-    return 1; /* any other error is the peer's failure */
+    return !UCS_STATUS_IS_ERR(ucp_pipeline_tell(req, &header, key, key_length,
+                                                NULL, NULL));
 }
 
 /* At most depth pieces at a time. What is kept takes no registration, so more
@@ -121,24 +104,15 @@ static void ucp_pipeline_recv_advance(ucx_pipeline_request_h req)
     }
 }
 
-/* @return Zero if there is no memory for it yet */
-static int ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
-                                 size_t offset)
+static void ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
+                                  size_t offset)
 {
     ucp_pipeline_header_t header = {0};
 
     header.type   = UCP_PIPELINE_ACK;
-    header.to     = req->remote;
-    header.from   = req->id;
     header.length = wanted;
     header.offset = offset;
-    req->acked    = ucp_pipeline_post(req->pipeline, req->peer, &header, NULL,
-                                      0, NULL, 0, NULL, NULL) !=
-                    UCS_ERR_NO_MEMORY;
-    if (!req->acked) {
-        req->pipeline->is_starved = 1;
-    }
-    return req->acked;
+    ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
 }
 
 /* Up to where a message is copied, if that is derived: nothing if its first
@@ -182,17 +156,16 @@ static size_t ucp_pipeline_recv_copied(ucx_pipeline_request_h req)
     return ucs_max(ucs_min(req->total, offset), req->next);
 }
 
-/* Answer the sender and begin, or be told to again */
+/* Answer the sender and begin */
 void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_piece_t *piece = NULL;
     size_t copied;
 
     if (req->total > req->room) {
-        if ((req->done == req->total) ||
-            ucp_pipeline_recv_ack(req, 0, req->total)) {
-            ucp_pipeline_request_complete(req, UCS_ERR_MESSAGE_TRUNCATED);
+        if (req->done < req->total) {
+            ucp_pipeline_recv_ack(req, 0, req->total);
         }
+        ucp_pipeline_request_complete(req, UCS_ERR_MESSAGE_TRUNCATED);
         return;
     }
     if (req->done < req->total) {
@@ -204,19 +177,12 @@ void ucp_pipeline_recv_begin(ucx_pipeline_request_h req)
         if (copied == req->total) {
             ucp_pipeline_tune_begin(req);
         }
-        if (copied > req->next) {
-            piece = ucp_pipeline_piece_new(req, copied);
-            if (piece == NULL) {
-                req->pipeline->is_starved = 1;
-                return;
-            }
-        }
-        if (!ucp_pipeline_recv_ack(req, req->total, copied)) {
-            if (piece != NULL) {
-                ucp_pipeline_recv_take_back(piece);
-            }
+        if ((copied > req->next) &&
+            (ucp_pipeline_piece_new(req, copied) == NULL)) {
+            ucp_pipeline_lose(req->pipeline, req->peer, UCS_ERR_NO_MEMORY);
             return;
         }
+        ucp_pipeline_recv_ack(req, req->total, copied);
         ucp_pipeline_recv_advance(req);
     }
     ucp_pipeline_recv_check(req);
@@ -246,19 +212,6 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
     ucp_pipeline_recv_begin(req);
 }
 
-void ucp_pipeline_recv_resume(ucx_pipeline_request_h req)
-{
-    if (req->read == UCP_PIPELINE_READ) {
-        ucp_pipeline_read_finish(req);
-    } else if (req->read == UCP_PIPELINE_READING) {
-        return;
-    } else if (!req->acked) {
-        ucp_pipeline_recv_begin(req);
-    } else {
-        ucp_pipeline_recv_advance(req);
-    }
-}
-
 /* A piece is over: the next one begins */
 static void ucp_pipeline_recv_piece_over(ucp_pipeline_piece_t *piece)
 {
@@ -278,7 +231,7 @@ int ucp_pipeline_recv_data(ucx_pipeline_request_h req,
 {
     ucp_pipeline_piece_t *piece;
 
-    if ((length == 0) || (req->read != UCP_PIPELINE_UNREAD)) {
+    if ((length == 0) || req->is_read) {
         return 0;
     }
     ucs_list_for_each(piece, &req->pieces, list) {
@@ -301,7 +254,7 @@ int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
 {
     ucp_pipeline_piece_t *piece;
 
-    if (req->read != UCP_PIPELINE_UNREAD) {
+    if (req->is_read) {
         return 0;
     }
     ucs_list_for_each(piece, &req->pieces, list) {
@@ -316,7 +269,7 @@ int ucp_pipeline_recv_fin(ucx_pipeline_request_h req,
 
 void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status)
 {
-    if (req->read == UCP_PIPELINE_READING) {
+    if (req->is_read) {
         req->status = status; /* until it ends, the buffer is written to */
         return;
     }

@@ -136,7 +136,7 @@ void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
 ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
                                              size_t end)
 {
-    ucp_pipeline_piece_t *piece = req->pipeline->allocate(1, sizeof(*piece));
+    ucp_pipeline_piece_t *piece = calloc(1, sizeof(*piece));
 
     if (piece != NULL) {
         piece->req    = req;

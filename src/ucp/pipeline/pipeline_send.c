@@ -32,13 +32,7 @@ void ucp_pipeline_send_check(ucx_pipeline_request_h req)
         ucp_pipeline_pieces_delete(req);
         if (req->acked && (self->failed[req->peer] == UCS_OK)) {
             header.type = UCP_PIPELINE_ABORT;
-            header.to   = req->remote;
-            header.from = req->id;
-            if (ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
-                                  NULL, NULL) == UCS_ERR_NO_MEMORY) {
-                self->is_starved = 1; /* the receiver would wait for ever */
-                return;
-            }
+            ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
         }
         ucp_pipeline_request_complete(req, req->status);
     } else if (req->done == req->total) {
@@ -67,7 +61,6 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
     ucs_status_t status;
 
     header.type   = UCP_PIPELINE_MATCH;
-    header.from   = req->id;
     header.tag    = req->tag;
     header.length = req->total;
     ucp_pipeline_tune_tell(self, &header);
@@ -78,8 +71,8 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
                      ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
     }
     req->next     = req->done;
-    status        = ucp_pipeline_post(self, req->peer, &header, keys,
-                                      key_length, req->buffer, req->done,
+    status        = ucp_pipeline_post(req, &header, keys, key_length,
+                                      req->buffer, req->done,
                                       ucp_pipeline_send_matched, req);
     if (status == UCS_INPROGRESS) {
         ++req->ops;
@@ -107,12 +100,10 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
         ucp_pipeline_tune_moved(piece);
         self->stats.written += piece->length;
         header.type          = UCP_PIPELINE_FIN;
-        header.to            = req->remote;
-        header.from          = req->id;
         header.offset        = piece->offset;
         header.length        = piece->length;
         /* the request ends no earlier: its user may make no progress then */
-        status = ucp_pipeline_post(self, req->peer, &header, NULL, 0, NULL, 0,
+        status = ucp_pipeline_tell(req, &header, NULL, 0,
                                    ucp_pipeline_send_matched, req);
         req->ops += (status == UCS_INPROGRESS);
     }
@@ -183,11 +174,10 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
         header        = (ucp_pipeline_header_t){0};
         header.type   = UCP_PIPELINE_DATA;
         header.to     = req->remote;
-        header.from   = req->id;
         header.offset = piece->offset + piece->moved;
-        status = ucp_pipeline_post(self, req->peer, &header, NULL, 0,
-                                   req->buffer + header.offset, length,
-                                   ucp_pipeline_send_op_over, piece);
+        status        = ucp_pipeline_post(req, &header, NULL, 0,
+                                          req->buffer + header.offset, length,
+                                          ucp_pipeline_send_op_over, piece);
         if (ucp_pipeline_send_begun(piece, status)) {
             piece->moved       += length;
             self->stats.copied += length;

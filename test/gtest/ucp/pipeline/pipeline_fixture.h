@@ -11,13 +11,6 @@
 #include <memory>
 #include <vector>
 
-/* Two allocations of three fail */
-inline void *short_of_memory(size_t count, size_t size)
-{
-    static unsigned calls;
-    return (++calls % 3 == 0) ? calloc(count, size) : nullptr;
-}
-
 class test_pipeline : public ::testing::Test {
 protected:
     void start(ucx_pipeline_mode_t mode, unsigned send_fails = 0,

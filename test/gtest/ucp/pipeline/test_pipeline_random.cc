@@ -52,7 +52,6 @@ public:
         auto network = pipeline_world::network(2 + m_random() % 3, seed);
         if (seed % 2) {
             network.reg_fails     = 50000;
-            network.send_fails    = 20000;
             network.inline_chance = 200000;
         }
         auto options  = pipeline_world::options(mode);

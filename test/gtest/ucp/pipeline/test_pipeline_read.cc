@@ -14,8 +14,7 @@ protected:
         begin();
     }
 
-    void begin(unsigned send_fails = 0, uint64_t reg_base = 100000,
-               size_t fragment = 1 << 17)
+    void begin(uint64_t reg_base = 100000, size_t fragment = 1 << 17)
     {
         options             = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
         options.rdma_offset = UCX_PIPELINE_DERIVED;
@@ -23,7 +22,6 @@ protected:
         auto network          = pipeline_world::network(3, 1);
         network.copy_per_byte = 1;
         network.reg_base      = reg_base;
-        network.send_fails    = send_fails;
         world.reset(new pipeline_world(network, options));
     }
 
@@ -102,7 +100,7 @@ TEST_F(test_pipeline_read, both_ends_register_at_once)
 
 TEST_F(test_pipeline_read, a_short_buffer_that_is_new_is_copied_at_any_cost)
 {
-    begin(0, 100);
+    begin(100);
     std::vector<char> memory(20 * target.size());
     uint64_t before = world->stats(1).registrations;
     for (unsigned i = 0; i < 20; ++i) {
@@ -239,7 +237,7 @@ TEST_F(test_pipeline_read, a_long_message_is_read_some_fragments_at_a_time)
 TEST_F(test_pipeline_read, what_is_read_says_what_the_wire_costs)
 {
     for (bool is_read : {false, true}) {
-        begin(0, 100000, 0);
+        begin(100000, 0);
         source.resize(1 << 20);
         target.resize(1 << 20);
         for (unsigned i = 0; i < (is_read ? 5 : 1); ++i) {
@@ -401,29 +399,6 @@ TEST_F(test_pipeline_read, what_cannot_be_registered_for_it_is_asked_for)
     EXPECT_EQ(0u, world->stats(1).keys);
     transfer();
     EXPECT_EQ(before + 1, world->stats(1).gets);
-}
-
-TEST_F(test_pipeline_read, without_memory_the_sender_is_told_later)
-{
-    begin(900000);
-    ucp_pipeline_set_allocate(world->nodes[1], short_of_memory);
-    std::vector<char> other(source.size(), 'o'), room(source.size());
-    for (int i = 0; i < 60; ++i) {
-        auto in = recv(target, i), out = send(source, i);
-        auto in_other = recv(room, i + 100), out_other = send(other, i + 100);
-        for (int step = 0; step < 2000; ++step) {
-            world->step();
-        }
-        for (auto req : {out, in, out_other, in_other}) {
-            ASSERT_EQ(UCS_OK, end(req));
-        }
-        ASSERT_EQ(source, target);
-        ASSERT_EQ(other, room);
-        target.assign(target.size(), 't');
-    }
-    EXPECT_GT(world->stats(1).gets, 10u);
-    EXPECT_EQ(0u, world->pipeline_stats(0).refused);
-    EXPECT_EQ(0u, world->stats(1).keys);
 }
 
 /* Until a read ends the buffer is written to, whatever becomes of the peer */
