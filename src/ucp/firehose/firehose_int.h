@@ -200,6 +200,7 @@ struct ucx_firehose {
     unsigned               shift; /**< log2 of the bucket */
     uint32_t               lent;  /**< F: firehoses that each peer has here */
     uint8_t                has_events;
+    uint32_t               process; /**< whose it is, by ucs_process_id() */
     uint8_t                is_stopped; /**< whom it has not met it ignores */
     size_t                 transfers;   /**< puts, gets, flushes under way */
     size_t                 num_done;    /**< in `done` */

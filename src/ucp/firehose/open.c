@@ -1,10 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "events.h"
 #include "firehose_int.h"
 
+#include <ucm/api/ucm.h>
 #include <ucp/wire/wire_ucp.h>
+#include <ucs/sys/process.h>
 
 #include <sched.h>
 #include <time.h>
@@ -28,6 +29,55 @@ static ucs_status_t ucp_firehose_make_wire(void *arg,
     };
 
     return ucp_wire_ucp_create(&wire, wire_p);
+}
+
+/* UCX's own caches use 1000; lower is earlier */
+#define UCP_FIREHOSE_EVENTS_PRIORITY 900
+#define UCP_FIREHOSE_EVENTS          (UCM_EVENT_VM_UNMAPPED | UCM_EVENT_VM_MAPPED)
+
+/* A child has a number of its own. It has neither the threads of its parent nor
+ * what they pinned, and finds locks closed that they held: what is its parent's
+ * hears of none of its events. */
+static void ucp_firehose_adopt(void)
+{
+}
+
+/* Called before memory goes, and after it has come. Allocates, frees and logs
+ * nothing, for the caller may be the allocator, and waits for the warden alone,
+ * with a limit. */
+static void ucp_firehose_event(ucm_event_type_t type, ucm_event_t *event,
+                               void *arg)
+{
+    ucx_firehose_h firehose = arg;
+    uintptr_t start;
+
+    if (!ucs_process_is(firehose->process)) {
+        return;
+    }
+    if (type == UCM_EVENT_VM_UNMAPPED) {
+        start = (uintptr_t)event->vm_unmapped.address;
+        ucp_firehose_unmapped(firehose, start, start + event->vm_unmapped.size);
+    } else if (type == UCM_EVENT_VM_MAPPED) {
+        start = (uintptr_t)event->vm_mapped.address;
+        ucp_firehose_mapped(firehose, start, start + event->vm_mapped.size);
+    }
+}
+
+static void ucp_firehose_listen(ucx_firehose_h firehose)
+{
+    ucs_process_init(ucp_firehose_adopt);
+    firehose->process    = ucs_process_id();
+    firehose->has_events =
+            (ucm_set_event_handler(UCP_FIREHOSE_EVENTS,
+                                   UCP_FIREHOSE_EVENTS_PRIORITY,
+                                   ucp_firehose_event, firehose) == UCS_OK) &&
+            (ucm_test_events(UCM_EVENT_VM_UNMAPPED) == UCS_OK);
+}
+
+/* UCM's lock sees to it that no event is inside when this returns */
+static void ucp_firehose_listen_no_more(ucx_firehose_h firehose)
+{
+    ucm_unset_event_handler(UCP_FIREHOSE_EVENTS, ucp_firehose_event, firehose);
 }
 
 static void *ucp_firehose_thread(void *arg)
@@ -61,7 +111,7 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
             goto err_destroy;
         }
     }
-    firehose->has_events = ucp_firehose_events_join(firehose) == UCS_OK;
+    ucp_firehose_listen(firehose);
     if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
         if (pthread_create(&firehose->thread, NULL, ucp_firehose_thread,
                            firehose) != 0) {
@@ -74,7 +124,7 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
     return UCS_OK;
 
 err_leave:
-    ucp_firehose_events_leave(firehose);
+    ucp_firehose_listen_no_more(firehose);
     ucp_firehose_warden_stop(firehose);
 err_destroy:
     ucp_firehose_destroy(firehose);
@@ -93,7 +143,7 @@ void ucx_firehose_close(ucx_firehose_h firehose)
             sched_yield();
         }
     }
-    ucp_firehose_events_leave(firehose);
+    ucp_firehose_listen_no_more(firehose);
     ucp_firehose_warden_stop(firehose);
     ucp_firehose_destroy(firehose);
 }
