@@ -13,7 +13,7 @@
 
 #define UCP_WIRE_CLOSE_NS (UCP_WIRE_CLOSE_SECONDS * 1000000000ull)
 
-static uint64_t ucp_wire_ucp_time(ucp_wire_t *wire)
+uint64_t ucp_wire_ucp_time(ucp_wire_t *wire)
 {
     struct timespec now;
 
@@ -104,7 +104,7 @@ static void ucp_wire_ucp_hand_up_held(ucp_wire_ucp_t *self)
     }
 }
 
-static unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
+unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
     unsigned count;
@@ -152,7 +152,7 @@ static void ucp_wire_ucp_ignore_am(void *arg, unsigned peer, const void *header,
     (void)length;
 }
 
-static void ucp_wire_ucp_destroy(ucp_wire_t *wire)
+void ucp_wire_ucp_destroy(ucp_wire_t *wire)
 {
     ucp_wire_ucp_t *self     = (ucp_wire_ucp_t*)wire;
     ucs_status_ptr_t request = NULL;
@@ -182,21 +182,6 @@ static void ucp_wire_ucp_destroy(ucp_wire_t *wire)
     ucp_wire_ucp_forget_ops(self);
     free(self);
 }
-
-static const ucp_wire_ops_t ucp_wire_ucp_ops = {
-    .am_send     = ucp_wire_ucp_am_send,
-    .mem_reg     = ucp_wire_ucp_mem_reg,
-    .mem_dereg   = ucp_wire_ucp_mem_dereg,
-    .mem_pack    = ucp_wire_ucp_mem_pack,
-    .key_unpack  = ucp_wire_ucp_key_unpack,
-    .key_release = ucp_wire_ucp_key_release,
-    .put         = ucp_wire_ucp_put,
-    .get         = ucp_wire_ucp_get,
-    .flush       = ucp_wire_ucp_flush,
-    .progress    = ucp_wire_ucp_progress,
-    .time        = ucp_wire_ucp_time,
-    .destroy     = ucp_wire_ucp_destroy
-};
 
 static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
                                               const char * const *option)

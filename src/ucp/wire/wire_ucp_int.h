@@ -165,30 +165,12 @@ void ucp_wire_ucp_hand_up_early(ucp_wire_ucp_t *self, unsigned from);
 /** Forget messages that came early; the peer failed or the wire ends. */
 void ucp_wire_ucp_forget_early(ucp_wire_ucp_peer_t *peer);
 
-/* The operations; see wire.h */
-ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
-                                  const void *header, size_t header_length,
-                                  const void *payload, size_t length,
-                                  ucp_wire_done_func_t done, void *arg);
-ucs_status_t ucp_wire_ucp_mem_reg(ucp_wire_t *wire, void *address,
-                                  size_t length, ucp_wire_mem_t **mem_p);
-void ucp_wire_ucp_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem);
-ucs_status_t ucp_wire_ucp_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
-                                   const void **packed_p, size_t *length_p);
-ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
-                                     const void *packed, size_t length,
-                                     ucp_wire_key_t **key_p);
-void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key);
-ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
-                              ucp_wire_mem_t *mem, const void *buffer,
-                              size_t length, uint64_t remote,
-                              ucp_wire_key_t *key, ucp_wire_done_func_t done,
-                              void *arg);
-ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
-                              ucp_wire_mem_t *mem, void *buffer, size_t length,
-                              uint64_t remote, ucp_wire_key_t *key,
-                              ucp_wire_done_func_t done, void *arg);
-ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
-                                ucp_wire_done_func_t done, void *arg);
+/* wire_ucp.c; see wire.h */
+unsigned ucp_wire_ucp_progress(ucp_wire_t *wire);
+uint64_t ucp_wire_ucp_time(ucp_wire_t *wire);
+void ucp_wire_ucp_destroy(ucp_wire_t *wire);
+
+/* wire_ucp_ops.c */
+extern const ucp_wire_ops_t ucp_wire_ucp_ops;
 
 #endif

@@ -130,10 +130,11 @@ ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
     return UCS_PTR_STATUS(result);
 }
 
-ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
-                                  const void *header, size_t header_length,
-                                  const void *payload, size_t length,
-                                  ucp_wire_done_func_t done, void *arg)
+static ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
+                                         const void *header,
+                                         size_t header_length,
+                                         const void *payload, size_t length,
+                                         ucp_wire_done_func_t done, void *arg)
 {
     ucp_wire_ucp_t *self        = (ucp_wire_ucp_t*)wire;
     ucp_wire_ucp_header_t first = {UCP_WIRE_MAGIC, wire->self, 0};
@@ -173,8 +174,8 @@ ucs_status_t ucp_wire_ucp_am_send(ucp_wire_t *wire, unsigned peer,
     return status;
 }
 
-ucs_status_t ucp_wire_ucp_mem_reg(ucp_wire_t *wire, void *address,
-                                  size_t length, ucp_wire_mem_t **mem_p)
+static ucs_status_t ucp_wire_ucp_mem_reg(ucp_wire_t *wire, void *address,
+                                         size_t length, ucp_wire_mem_t **mem_p)
 {
     ucp_wire_ucp_t *self        = (ucp_wire_ucp_t*)wire;
     ucp_mem_map_params_t params = {0};
@@ -198,7 +199,7 @@ ucs_status_t ucp_wire_ucp_mem_reg(ucp_wire_t *wire, void *address,
     return UCS_OK;
 }
 
-void ucp_wire_ucp_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
+static void ucp_wire_ucp_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
 
@@ -209,8 +210,9 @@ void ucp_wire_ucp_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
     free(mem);
 }
 
-ucs_status_t ucp_wire_ucp_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
-                                   const void **packed_p, size_t *length_p)
+static ucs_status_t ucp_wire_ucp_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
+                                          const void **packed_p,
+                                          size_t *length_p)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
     ucs_status_t status;
@@ -228,9 +230,9 @@ ucs_status_t ucp_wire_ucp_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
     return UCS_OK;
 }
 
-ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
-                                     const void *packed, size_t length,
-                                     ucp_wire_key_t **key_p)
+static ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
+                                            const void *packed, size_t length,
+                                            ucp_wire_key_t **key_p)
 {
     ucp_wire_ucp_peer_t *from;
     ucp_wire_key_t *key;
@@ -256,7 +258,7 @@ ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
     return UCS_OK;
 }
 
-void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
+static void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 {
     (void)wire;
     ucp_rkey_destroy(key->rkey);
@@ -288,11 +290,11 @@ ucp_wire_ucp_move(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
     return UCS_OK;
 }
 
-ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
-                              ucp_wire_mem_t *mem, const void *buffer,
-                              size_t length, uint64_t remote,
-                              ucp_wire_key_t *key, ucp_wire_done_func_t done,
-                              void *arg)
+static ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
+                                     ucp_wire_mem_t *mem, const void *buffer,
+                                     size_t length, uint64_t remote,
+                                     ucp_wire_key_t *key,
+                                     ucp_wire_done_func_t done, void *arg)
 {
     ucp_request_param_t param;
     ucp_wire_ucp_op_t *op;
@@ -307,10 +309,11 @@ ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
                                                  key->rkey, &param));
 }
 
-ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
-                              ucp_wire_mem_t *mem, void *buffer, size_t length,
-                              uint64_t remote, ucp_wire_key_t *key,
-                              ucp_wire_done_func_t done, void *arg)
+static ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
+                                     ucp_wire_mem_t *mem, void *buffer,
+                                     size_t length, uint64_t remote,
+                                     ucp_wire_key_t *key,
+                                     ucp_wire_done_func_t done, void *arg)
 {
     ucp_request_param_t param;
     ucp_wire_ucp_op_t *op;
@@ -325,8 +328,8 @@ ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
                                                  key->rkey, &param));
 }
 
-ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
-                                ucp_wire_done_func_t done, void *arg)
+static ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
+                                       ucp_wire_done_func_t done, void *arg)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
     ucp_wire_ucp_peer_t *to;
@@ -345,3 +348,18 @@ ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
     ucp_wire_ucp_op_param(op, &param);
     return ucp_wire_ucp_op_begun(op, ucp_ep_flush_nbx(to->ep, &param));
 }
+
+const ucp_wire_ops_t ucp_wire_ucp_ops = {
+    .am_send     = ucp_wire_ucp_am_send,
+    .mem_reg     = ucp_wire_ucp_mem_reg,
+    .mem_dereg   = ucp_wire_ucp_mem_dereg,
+    .mem_pack    = ucp_wire_ucp_mem_pack,
+    .key_unpack  = ucp_wire_ucp_key_unpack,
+    .key_release = ucp_wire_ucp_key_release,
+    .put         = ucp_wire_ucp_put,
+    .get         = ucp_wire_ucp_get,
+    .flush       = ucp_wire_ucp_flush,
+    .progress    = ucp_wire_ucp_progress,
+    .time        = ucp_wire_ucp_time,
+    .destroy     = ucp_wire_ucp_destroy
+};
