@@ -466,7 +466,7 @@ inside_mpimore() { mpi ${@:-$(list_mpimore)}; }
 # What the guests run beside the programs of make
 build_for_guests() {
     make -j"$jobs" -C "$build/test/oracle" oracle &&
-        make -j"$jobs" -C "$build/src/ucp/pipeline" pipeline_example &&
+        make -j"$jobs" -C "$build/test/pipeline" pipeline_example &&
         make -j"$jobs" -C "$build/test/firehose" nodes
 }
 

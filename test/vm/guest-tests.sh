@@ -559,9 +559,10 @@ test_firehose() {
 # The example of libucx_pipeline: 8 MB in pieces, first and last byte looked at
 test_pipeline_example() {
     local dir=$BUILDDIR/src/ucp/pipeline/.libs
-    [ -x "$dir/pipeline_example" ] || skip "pipeline_example is not built"
+    local program=$BUILDDIR/test/pipeline/.libs/pipeline_example
+    [ -x "$program" ] || skip "pipeline_example is not built"
     LD_LIBRARY_PATH=$dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-        timeout -k 2 120 "$dir/pipeline_example"
+        timeout -k 2 120 "$program"
 }
 
 # A job that ends as UCX 1.18 is known to is run again, twice at the most, and the
