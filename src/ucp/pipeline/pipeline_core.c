@@ -116,12 +116,10 @@ unsigned ucx_pipeline_progress(ucx_pipeline_h self)
     unsigned count;
 
     pthread_mutex_lock(&self->lock);
-    ucp_pipeline_tune_look(self);
     ucp_pipeline_cache_look(self);
     count = ucp_wire_progress(self->wire);
     ucp_pipeline_send_write(self);
     ucp_pipeline_end_lost(self);
-    ucp_pipeline_tune_looked(self, count);
     pthread_mutex_unlock(&self->lock);
     return count;
 }

@@ -38,12 +38,9 @@ typedef struct ucp_pipeline_header {
                        *   keys: address of the sender's buffer */
     uint64_t from;    /**< request at its sender */
     uint64_t tag;     /**< MATCH */
-    uint64_t offset;  /**< of the bytes in the message. MATCH: what a byte
-                       *   costs on the wire at least, in
-                       *   1/UCP_PIPELINE_WIRE_UNIT ns */
+    uint64_t offset;  /**< of the bytes in the message */
     uint64_t length;  /**< MATCH, DONE: of all; READY, FIN: of the fragment */
-    uint64_t address; /**< READY: of the fragment. MATCH: what a byte costs on
-                       *   the wire at most */
+    uint64_t address; /**< READY: of the fragment */
 } ucp_pipeline_header_t;
 
 /** Behind MATCH: part of the message that one registration has at the sender,
@@ -88,11 +85,6 @@ typedef struct ucp_pipeline_cache {
     ucs_predict_newcomers_t account; /**< of those; the pipeline's lock */
 } ucp_pipeline_cache_t;
 
-/** Between which a cost lies: 0 <= least <= most; most 0: not known. */
-typedef struct ucp_pipeline_range {
-    double least, most;
-} ucp_pipeline_range_t;
-
 /** A buffer whose messages are copied. */
 typedef struct ucp_pipeline_seen {
     uintptr_t start;
@@ -108,23 +100,13 @@ typedef struct ucp_pipeline_times {
 
 /** What costs are known, and what follows. */
 typedef struct ucp_pipeline_tune {
-    int                  is_derived; /**< the fragment is */
     size_t               fragment;
     double               base_ns;    /**< to register and deregister; 0: not */
     double               byte_ns;    /*   known */
     double               reg_share;  /**< of that, to register */
-    ucp_pipeline_range_t wire;       /**< ns a byte, of writes that were
-                                      *   alone */
-    ucp_pipeline_range_t used;       /**< of which the fragment was derived */
-    uint64_t             busy_ns;    /**< a clock that runs while this process
-                                      *   registers and deregisters */
     ucp_pipeline_times_t times[UCP_PIPELINE_LENGTHS]; /**< by bits of length */
     ucp_pipeline_seen_t  seen[UCP_PIPELINE_SEEN];
     uint64_t             turn;       /**< copies that were asked about */
-    uint64_t             since;      /**< progress has been made without a pause
-                                      *   since then */
-    uint64_t             looked;     /**< when progress ended; 0: it found
-                                      *   nothing */
 } ucp_pipeline_tune_t;
 
 /** Whether what is registered for a request stays. */
@@ -157,9 +139,6 @@ typedef struct ucp_pipeline_piece {
     uint64_t                    address; /**< sender's, of the target */
     int                         waits;  /**< sender: to be written */
     unsigned                    ops;    /**< sender: under way */
-    uint64_t                    alone;  /**< when it was written or read, if
-                                         *   nothing else was; else 0 */
-    uint64_t                    busy;   /**< the tune's busy_ns then */
 } ucp_pipeline_piece_t;
 
 typedef enum {
@@ -232,8 +211,6 @@ struct ucx_pipeline {
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
     ucp_pipeline_tune_t    tune;
-    unsigned               num_moves;  /**< pieces that are being written or
-                                        *   read */
     unsigned               num_waits;  /**< pieces that are registered at both
                                         *   ends and wait to be written */
     uint64_t               swept;      /**< when entries were looked through */
@@ -276,13 +253,6 @@ void ucp_pipeline_new_unmapped(ucp_pipeline_cache_t *cache, uintptr_t start,
 
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);
-void ucp_pipeline_tune_match(ucx_pipeline_h self,
-                             const ucp_pipeline_header_t *header);
-void ucp_pipeline_tune_move(ucp_pipeline_piece_t *piece);
-void ucp_pipeline_tune_moved(const ucp_pipeline_piece_t *piece);
-void ucp_pipeline_tune_look(ucx_pipeline_h self);
-void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count);
-void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header);
 void ucp_pipeline_tune_begin(ucx_pipeline_request_h req);
 void ucp_pipeline_tune_copied(ucx_pipeline_request_h req);
 void ucp_pipeline_tune_read(ucx_pipeline_request_h req);

@@ -81,12 +81,7 @@ static void ucp_pipeline_read_ended(ucp_pipeline_piece_t *piece,
                                     ucs_status_t status)
 {
     --piece->req->ops;
-    --piece->req->pipeline->num_moves;
-    if (status == UCS_OK) {
-        ucp_pipeline_tune_moved(piece);
-    } else {
-        piece->req->is_refused = 1;
-    }
+    piece->req->is_refused |= (status != UCS_OK);
 }
 
 static void ucp_pipeline_read_over(void *arg, ucs_status_t status);
@@ -110,7 +105,6 @@ static void ucp_pipeline_read_more(ucx_pipeline_request_h req)
         }
         piece->moved = piece->length;
         ++req->ops;
-        ucp_pipeline_tune_move(piece);
         status = ucp_wire_get(wire, req->peer, piece->reg->mem,
                               req->buffer + piece->offset, piece->length,
                               req->address + piece->offset,

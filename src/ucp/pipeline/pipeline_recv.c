@@ -193,9 +193,6 @@ void ucp_pipeline_recv_match(ucx_pipeline_request_h req, unsigned peer,
                              const void *key, size_t key_length,
                              const void *bytes, size_t length)
 {
-    ucx_pipeline_h self = req->pipeline;
-
-    ucp_pipeline_tune_match(self, header);
     req->posted = 0;
     req->peer   = peer;
     req->tag    = header->tag;

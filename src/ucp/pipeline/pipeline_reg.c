@@ -28,10 +28,7 @@ void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache)
 
 static void ucp_pipeline_reg_free(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 {
-    uint64_t start = ucp_wire_time(self->wire);
-
     ucp_wire_mem_dereg(self->wire, reg->mem);
-    self->tune.busy_ns += ucp_wire_time(self->wire) - start;
     free(reg);
     --self->stats.registered;
 }
@@ -204,7 +201,6 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     ucp_pipeline_cache_t *cache = &self->cache;
     ucp_pipeline_reg_t *reg     = calloc(1, sizeof(*reg));
     ucs_status_t status;
-    uint64_t began;
 
     if (reg == NULL) {
         return NULL;
@@ -218,9 +214,7 @@ static ucp_pipeline_reg_t *ucp_pipeline_reg_new(ucx_pipeline_h self,
     ++cache->count;
     cache->used += end - start;
     ucs_unlock(&cache->lock);
-    began  = ucp_wire_time(self->wire);
     status = ucp_wire_mem_reg(self->wire, (void*)start, end - start, &reg->mem);
-    self->tune.busy_ns += ucp_wire_time(self->wire) - began;
     if (status != UCS_OK) {
         ucs_lock(&cache->lock);
         ucs_list_del(&reg->list);

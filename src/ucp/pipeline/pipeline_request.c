@@ -161,7 +161,6 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
     } else if ((piece->reg != NULL) &&
                (piece->req->kind == UCP_PIPELINE_SEND)) {
         --piece->req->num_writes;
-        --self->num_moves;
     }
     if (piece->reg != NULL) {
         --piece->req->num_registered;

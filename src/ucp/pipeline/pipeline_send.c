@@ -63,7 +63,6 @@ ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
     header.type   = UCP_PIPELINE_MATCH;
     header.tag    = req->tag;
     header.length = req->total;
-    ucp_pipeline_tune_tell(self, &header);
     req->done     = req->total;
     if (req->total > self->options.eager) { /* the answer is waited for */
         key_length = ucp_pipeline_offer_all(req, &header, keys);
@@ -97,7 +96,6 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
         return; /* send_check() deletes it */
     }
     if (piece->reg != NULL) {
-        ucp_pipeline_tune_moved(piece);
         self->stats.written += piece->length;
         header.type          = UCP_PIPELINE_FIN;
         header.offset        = piece->offset;
@@ -247,7 +245,6 @@ static void ucp_pipeline_send_put(ucp_pipeline_piece_t *piece)
     piece->waits = 0;
     --self->num_waits;
     ++req->num_writes;
-    ucp_pipeline_tune_move(piece);
     if (ucp_pipeline_send_begun(
                 piece, ucp_wire_put(self->wire, req->peer, piece->reg->mem,
                                     req->buffer + piece->offset, piece->length,

@@ -12,8 +12,9 @@
 #include <string.h>
 
 /* Where an option says "derived" it follows from what a registration costs
- * here, which is measured at the start, and what a byte costs on the wire,
- * which each sender measures of writes that were alone and tells with MATCH. */
+ * here, which is measured at the start. What the wire costs is not asked: at the
+ * costs of 2006 and at those of today (docs/paper_b.md) the fragment is the same
+ * with it and without. */
 
 #define UCP_PIPELINE_PROBE_SMALL 4096u
 #define UCP_PIPELINE_PROBE_LARGE (256u * 1024)
@@ -44,21 +45,44 @@ static double ucp_pipeline_probe(ucx_pipeline_h self, char *memory,
     return best;
 }
 
+/* That a processor registers and serves all fragments; that the first one is
+ * registered before anything moves, and the last one moves alone */
+static double ucp_pipeline_tune_cost(const ucp_pipeline_tune_t *tune,
+                                     size_t fragment)
+{
+    double each_ns = tune->base_ns + UCP_PIPELINE_PIECE_NS;
+
+    return UCP_PIPELINE_TUNE_LENGTH * each_ns / fragment +
+           fragment * (tune->byte_ns + UCP_PIPELINE_MOVE_NS);
+}
+
+static size_t ucp_pipeline_tune_derive(const ucp_pipeline_tune_t *tune)
+{
+    size_t fragment = UCP_PIPELINE_FRAGMENT_MIN;
+
+    while ((fragment < UCP_PIPELINE_FRAGMENT_MAX) &&
+           (ucp_pipeline_tune_cost(tune, 2 * fragment) <
+            ucp_pipeline_tune_cost(tune, fragment))) {
+        fragment *= 2;
+    }
+    return fragment;
+}
+
 void ucp_pipeline_tune_init(ucx_pipeline_h self)
 {
     ucp_pipeline_tune_t *tune = &self->tune;
     double small, large, reg_ns = 0;
     char *memory;
 
-    tune->is_derived = self->options.fragment == 0;
-    tune->fragment   = tune->is_derived ? UCP_PIPELINE_FRAGMENT :
-                                          self->options.fragment;
-    memory           = malloc(UCP_PIPELINE_PROBE_LARGE);
+    tune->fragment = (self->options.fragment == 0) ? UCP_PIPELINE_FRAGMENT :
+                                                     self->options.fragment;
+    memory         = malloc(UCP_PIPELINE_PROBE_LARGE);
     if (memory == NULL) {
-        return; /* free as it is: fragments keep the size that they begin with */
+        return; /* free as it is */
     }
     memset(memory, 1, UCP_PIPELINE_PROBE_LARGE);
-    if (tune->is_derived || (self->options.mode == UCX_PIPELINE_MODE_CACHE)) {
+    if ((self->options.fragment == 0) ||
+        (self->options.mode == UCX_PIPELINE_MODE_CACHE)) {
         small           = ucp_pipeline_probe(self, memory,
                                              UCP_PIPELINE_PROBE_SMALL, &reg_ns);
         large           = ucp_pipeline_probe(self, memory,
@@ -68,6 +92,9 @@ void ucp_pipeline_tune_init(ucx_pipeline_h self)
         tune->base_ns   = ucs_max(small - tune->byte_ns *
                                                  UCP_PIPELINE_PROBE_SMALL, 0);
         tune->reg_share = (large > 0) ? reg_ns / large : 0;
+    }
+    if (self->options.fragment == 0) {
+        tune->fragment = ucp_pipeline_tune_derive(tune);
     }
     free(memory);
 }
@@ -83,146 +110,6 @@ size_t ucp_pipeline_tune_offset(ucx_pipeline_h self)
 int ucp_pipeline_tune_is_whole(ucx_pipeline_h self, size_t length)
 {
     return length <= UCP_PIPELINE_WHOLE * ucp_pipeline_tune_offset(self);
-}
-
-static double ucp_pipeline_tune_cost(const ucp_pipeline_tune_t *tune,
-                                     double wire_ns, size_t fragment)
-{
-    double length      = UCP_PIPELINE_TUNE_LENGTH;
-    double register_ns = tune->byte_ns +
-                         (tune->base_ns + UCP_PIPELINE_PIECE_NS) / fragment;
-
-    /* what takes longer, a processor or the link; and that the first fragment
-     * is registered before anything moves, and the last one moves alone */
-    return length * ucs_max(register_ns, wire_ns) +
-           fragment * (tune->byte_ns + ucs_min(register_ns, wire_ns));
-}
-
-static double ucp_pipeline_tune_least(const ucp_pipeline_tune_t *tune,
-                                      double wire_ns)
-{
-    double least = INFINITY;
-    size_t fragment;
-
-    for (fragment = UCP_PIPELINE_FRAGMENT_MIN;
-         fragment <= UCP_PIPELINE_FRAGMENT_MAX; fragment *= 2) {
-        least = ucs_min(least, ucp_pipeline_tune_cost(tune, wire_ns, fragment));
-    }
-    return least;
-}
-
-/* How many times the least cost a fragment takes, wherever the wire's cost lies
- * between what it may be */
-static double ucp_pipeline_tune_regret(const ucp_pipeline_tune_t *tune,
-                                       size_t fragment)
-{
-    double least = ucp_pipeline_tune_cost(tune, tune->used.least, fragment) /
-                   ucp_pipeline_tune_least(tune, tune->used.least);
-    double most  = ucp_pipeline_tune_cost(tune, tune->used.most, fragment) /
-                   ucp_pipeline_tune_least(tune, tune->used.most);
-
-    return ucs_max(least, most);
-}
-
-/* The power of two with the least regret. Once it was derived a change has to
- * be worth it, because what is kept has the size that fragments had. */
-static void ucp_pipeline_tune_derive(ucp_pipeline_tune_t *tune, double worth)
-{
-    size_t fragment, best = tune->fragment;
-    double best_regret    = ucp_pipeline_tune_regret(tune, best) * worth;
-    double regret;
-
-    for (fragment = UCP_PIPELINE_FRAGMENT_MIN;
-         fragment <= UCP_PIPELINE_FRAGMENT_MAX; fragment *= 2) {
-        regret = ucp_pipeline_tune_regret(tune, fragment);
-        if (regret < best_regret) {
-            best        = fragment;
-            best_regret = regret;
-        }
-    }
-    tune->fragment = best;
-}
-
-void ucp_pipeline_tune_match(ucx_pipeline_h self,
-                             const ucp_pipeline_header_t *header)
-{
-    ucp_pipeline_tune_t *tune  = &self->tune;
-    ucp_pipeline_range_t range = tune->wire;
-    double worth               = (tune->used.most > 0) ?
-                                 UCP_PIPELINE_TUNE_WORTH : 1;
-
-    range.most  = ucs_max(range.most, header->address / UCP_PIPELINE_WIRE_UNIT);
-    range.least = ucs_max(range.least, header->offset / UCP_PIPELINE_WIRE_UNIT);
-    range.least = ucs_min(range.least, range.most);
-    if (!tune->is_derived || (range.most == 0) ||
-        ((range.most == tune->used.most) &&
-         (range.least == tune->used.least))) {
-        return;
-    }
-    tune->used = range;
-    ucp_pipeline_tune_derive(tune, worth);
-}
-
-void ucp_pipeline_tune_look(ucx_pipeline_h self)
-{
-    ucp_pipeline_tune_t *tune = &self->tune;
-    uint64_t now              = ucp_wire_time(self->wire);
-
-    if ((tune->looked == 0) || (now > tune->looked + UCP_PIPELINE_PAUSE_NS)) {
-        tune->since = now;
-    }
-}
-
-void ucp_pipeline_tune_looked(ucx_pipeline_h self, unsigned count)
-{
-    self->tune.looked = (count > 0) ? ucp_wire_time(self->wire) : 0;
-}
-
-/* A piece is about to be written or read */
-void ucp_pipeline_tune_move(ucp_pipeline_piece_t *piece)
-{
-    ucx_pipeline_h self = piece->req->pipeline;
-
-    if (self->num_moves++ == 0) {
-        piece->alone = ucp_wire_time(self->wire);
-        piece->busy  = self->tune.busy_ns;
-    }
-}
-
-/* It is over. If it began alone its end is seen once the process looks, so it
- * took no longer than `ns`, and no less than that without what the process did
- * meanwhile, or than until there was nothing to do. All of it was once taken for
- * the wire's: then fragments were made short, the process was busier with them
- * and the wire looked slower still. */
-void ucp_pipeline_tune_moved(const ucp_pipeline_piece_t *piece)
-{
-    ucx_pipeline_h self        = piece->req->pipeline;
-    ucp_pipeline_range_t *wire = &self->tune.wire;
-    uint64_t ns                = ucp_wire_time(self->wire) - piece->alone;
-    uint64_t busy_ns           = self->tune.busy_ns - piece->busy;
-    double most                = (double)ns / piece->length;
-    double least               = (double)(ns - ucs_min(busy_ns, ns)) /
-                                 piece->length;
-
-    if ((piece->alone == 0) || (piece->length < UCP_PIPELINE_FRAGMENT_MIN)) {
-        return; /* the latency of a short one says nothing of the wire */
-    }
-    if (self->tune.since > piece->alone) {
-        least = ucs_max(least, (double)(self->tune.since - piece->alone) /
-                               piece->length);
-    }
-    if ((wire->most == 0) || (most < wire->most)) {
-        wire->most = most;
-    } else if (least > wire->most) {
-        wire->most += (least - wire->most) / UCP_PIPELINE_WIRE_SAMPLES;
-    }
-    wire->least = ucs_min(ucs_max(least, wire->least), wire->most);
-}
-
-void ucp_pipeline_tune_tell(ucx_pipeline_h self, ucp_pipeline_header_t *header)
-{
-    header->offset  = (uint64_t)(self->tune.wire.least * UCP_PIPELINE_WIRE_UNIT);
-    header->address = (uint64_t)(self->tune.wire.most * UCP_PIPELINE_WIRE_UNIT);
 }
 
 void ucp_pipeline_tune_begin(ucx_pipeline_request_h req)
@@ -244,7 +131,7 @@ static void ucp_pipeline_tune_sample(ucx_pipeline_request_h req,
     if ((*byte_ns == 0) || (sample < *byte_ns)) {
         *byte_ns = sample;
     } else {
-        *byte_ns += (sample - *byte_ns) / UCP_PIPELINE_WIRE_SAMPLES;
+        *byte_ns += (sample - *byte_ns) / UCP_PIPELINE_SAMPLES;
     }
 }
 

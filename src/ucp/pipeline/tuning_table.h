@@ -31,8 +31,8 @@
  *  8 MiB, as copies keep both processors busy. */
 #define UCP_PIPELINE_WHOLE 4
 
-/** Bytes, until a write has shown what the link costs. Half and double: as in
- *  the sweep of bench/paper_b, for one message. */
+/** Bytes, where there is no memory to try what a registration costs. Half and
+ *  double: as in the sweep of bench/paper_b, for one message. */
 #define UCP_PIPELINE_FRAGMENT (256 * 1024)
 
 /** Bytes, between which a fragment is derived. Half of the least: pieces by the
@@ -44,25 +44,19 @@
  *  by a third. Double: longer by as much. */
 #define UCP_PIPELINE_TUNE_LENGTH (8.0 * 1024 * 1024)
 
+/** Nanoseconds of a byte that moves, as far as the fragment goes: more than those of
+ *  a link of today, so that the last fragment is not too long. Half: fragments are
+ *  twice as long at the costs of 2006, and 2 % slower. Double: half as long at those
+ *  of today, and 15 % slower. */
+#define UCP_PIPELINE_MOVE_NS 0.35
+
 /** Nanoseconds of a processor for a piece beside its registration: three
  *  messages, a write and a flush. Half and double: as of a base cost. */
 #define UCP_PIPELINE_PIECE_NS 2500.0
 
-/** Share of the cost below which another fragment is taken. Half (of what is
- *  missing to 1): kept registrations are given up more often. Double: a tenth
- *  more time before one is. */
-#define UCP_PIPELINE_TUNE_WORTH 0.95
-
 /** Registrations of each length at the start, of which the fastest counts. Half:
  *  a first touch may be taken for the cost. Double: a longer start. */
 #define UCP_PIPELINE_PROBES 4
-
-/** What a byte costs on the wire is told in this part of a nanosecond. */
-#define UCP_PIPELINE_WIRE_UNIT 1024.0
-
-/** Nanoseconds between two calls for progress from which on a process had nothing
- *  to do. Half and double: below what any work takes. */
-#define UCP_PIPELINE_PAUSE_NS 1000
 
 /** Buffers whose copies are added up; of more the one that was copied into least
  *  recently is forgotten. Half: of 33 that are used in turn none is ever registered.
@@ -77,9 +71,10 @@
  *  is. */
 #define UCP_PIPELINE_READ_GUESS 0.5
 
-/** Slower writes raise that by a share of the difference. Half: one that others
+/** What a byte of a message takes is the least that was seen, and grows by one of so
+ *  many parts of the difference with each that takes longer. Half: one that others
  *  slowed counts more. Double: a link that became slower is seen later. */
-#define UCP_PIPELINE_WIRE_SAMPLES 16
+#define UCP_PIPELINE_SAMPLES 16
 
 /** What all memory that is kept is worth, as a share of time: the default, and
  *  that of UCX_MD_HELPER_MAX_SLOWDOWN. Half: unused memory stays twice
