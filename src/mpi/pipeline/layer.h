@@ -90,14 +90,13 @@ typedef enum {
 } mpi_layer_state_t;
 
 /** A message of the pipeline whose herald MPI_Mprobe took out of the MPI's
- *  queue; the program's handle is that of an empty message to itself. */
+ *  queue. */
 typedef struct mpi_layer_taken {
     struct mpi_layer_taken *next;
-    MPI_Message            message; /**< the program's handle */
-    MPI_Request            request; /**< of the send to oneself */
+    MPI_Message            message; /**< of the herald: the program's handle */
     MPI_Comm               comm;
+    int                    sender;  /**< by its rank in MPI_COMM_WORLD */
     ucx_pipeline_message_h moving;
-    int                    source, tag;
 } mpi_layer_taken_t;
 
 /** Where the MPI sends from or receives to in the place of the program's
@@ -143,9 +142,7 @@ typedef struct mpi_layer_op {
                                         *   it calls the herald */
     ucx_pipeline_status_t  status;
     int                    error;      /**< MPI error code */
-    int                    source;     /**< receive: rank in `comm` */
-    int                    tag;        /**< of the message; send: too */
-    int                    is_taken;   /**< source and tag are told by it */
+    int                    tag;        /**< of the message */
     int                    sender;     /**< unmarked: whose herald was seen, by
                                         *   its rank in MPI_COMM_WORLD; -1 */
     int                    dest;       /**< persistent send */

@@ -237,13 +237,10 @@ void mpi_layer_op_receive_oldest(mpi_layer_op_t *op, int sender, int tag)
 
 void mpi_layer_op_receive_taken(mpi_layer_op_t *op, mpi_layer_taken_t *taken)
 {
-    op->source   = taken->source;
-    op->tag      = taken->tag;
-    op->is_taken = 1;
     pthread_mutex_lock(&mpi_layer.lock);
     mpi_layer_op_asked(op, ucx_pipeline_mrecv(mpi_layer.pipeline, taken->moving,
                                               op->bytes, op->room, &op->moving),
-                       taken->source);
+                       taken->sender);
     pthread_mutex_unlock(&mpi_layer.lock);
     free(taken);
 }
@@ -467,16 +464,10 @@ int mpi_layer_op_is_ready(mpi_layer_op_t *op)
 /* The MPI's status is that of the herald: source and tag are right */
 void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status)
 {
-    if ((status == MPI_STATUS_IGNORE) || op->is_send) {
-        return;
-    }
-    if (op->state == MPI_LAYER_ARRIVED) {
+    if ((status != MPI_STATUS_IGNORE) && !op->is_send &&
+        (op->state == MPI_LAYER_ARRIVED)) {
         PMPI_Status_set_elements_x(status, MPI_BYTE,
                                    (MPI_Count)op->status.length);
-    }
-    if (op->is_taken) {
-        status->MPI_SOURCE = op->source;
-        status->MPI_TAG    = op->tag;
     }
 }
 

@@ -88,43 +88,29 @@ int mpi_layer_Iprobe(int source, int tag, MPI_Comm comm, int *flag,
 
 /* --- Matched probes ------------------------------------------------------- */
 
-/* The herald leaves the MPI's queue and its message the pipeline's. The program
- * gets the handle of an empty message to this process itself. */
-static int mpi_layer_take(MPI_Comm comm, int sender, MPI_Message *message,
+/* The message leaves the pipeline's queue as its herald has left the MPI's. The
+ * program's handle is the herald's. */
+static int mpi_layer_take(MPI_Comm comm, int sender, MPI_Message message,
                           MPI_Status *status)
 {
     mpi_layer_taken_t *taken = malloc(sizeof(*taken));
-    char herald[MPI_LAYER_HERALD_BYTES];
     ucx_pipeline_status_t found;
-    int result;
 
     if (taken == NULL) {
-        return MPI_ERR_NO_MEM;
+        return mpi_layer_error(comm, MPI_ERR_NO_MEM);
     }
-    result = REAL_MPI(Mrecv)(herald, sizeof(herald), MPI_BYTE, message,
-                             MPI_STATUS_IGNORE);
-    if (result != MPI_SUCCESS) {
-        free(taken);
-        return result;
-    }
-    taken->comm   = comm;
-    taken->source = status->MPI_SOURCE;
-    taken->tag    = status->MPI_TAG;
+    taken->message = message;
+    taken->comm    = comm;
+    taken->sender  = sender;
     while (!mpi_layer_probe_find(comm, sender, status, &taken->moving,
                                  &found)) {
     }
     PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)found.length);
-    pthread_mutex_lock(&mpi_layer.send_lock);
-    REAL_MPI(Isend)(NULL, 0, MPI_BYTE, 0, 1, mpi_layer.alone, &taken->request);
-    result = REAL_MPI(Mprobe)(0, 1, mpi_layer.alone, message,
-                              MPI_STATUS_IGNORE);
-    pthread_mutex_unlock(&mpi_layer.send_lock);
-    taken->message = *message;
     pthread_mutex_lock(&mpi_layer.lock);
     taken->next     = mpi_layer.taken;
     mpi_layer.taken = taken;
     pthread_mutex_unlock(&mpi_layer.lock);
-    return result;
+    return MPI_SUCCESS;
 }
 
 /* What was taken for a matched probe, out of the list and the caller's now; NULL:
@@ -149,21 +135,13 @@ static mpi_layer_taken_t *mpi_layer_taken_find(MPI_Message message)
     return taken;
 }
 
-static int mpi_layer_probe_taken(MPI_Comm comm, MPI_Message *message,
-                                 MPI_Status *status, int result)
+static int mpi_layer_probe_taken(MPI_Comm comm, MPI_Message message,
+                                 MPI_Status *status)
 {
-    int sender;
+    int sender = mpi_layer_herald_sender(mpi_layer_comm_get(comm), status);
 
-    if (result == MPI_SUCCESS) {
-        sender = mpi_layer_herald_sender(mpi_layer_comm_get(comm), status);
-        if (sender >= 0) {
-            result = mpi_layer_take(comm, sender, message, status);
-            if (result != MPI_SUCCESS) {
-                result = mpi_layer_error(comm, result);
-            }
-        }
-    }
-    return result;
+    return (sender < 0) ? MPI_SUCCESS :
+                          mpi_layer_take(comm, sender, message, status);
 }
 
 int mpi_layer_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
@@ -176,7 +154,8 @@ int mpi_layer_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
         status = &own;
     }
     result = REAL_MPI(Mprobe)(source, tag, comm, message, status);
-    return mpi_layer_probe_taken(comm, message, status, result);
+    return (result == MPI_SUCCESS) ?
+           mpi_layer_probe_taken(comm, *message, status) : result;
 }
 
 int mpi_layer_Improbe(int source, int tag, MPI_Comm comm, int *flag,
@@ -189,8 +168,8 @@ int mpi_layer_Improbe(int source, int tag, MPI_Comm comm, int *flag,
         status = &own;
     }
     result = REAL_MPI(Improbe)(source, tag, comm, flag, message, status);
-    return *flag ? mpi_layer_probe_taken(comm, message, status, result) :
-                   result;
+    return ((result == MPI_SUCCESS) && *flag) ?
+           mpi_layer_probe_taken(comm, *message, status) : result;
 }
 
 /* Only what was taken can be a herald: any other message was seen to be none */
@@ -198,30 +177,29 @@ static int mpi_layer_taken_mrecv(mpi_layer_taken_t *taken, void *buffer,
                                  MPI_Count count, MPI_Datatype type,
                                  MPI_Message *message, MPI_Status *status)
 {
-    mpi_layer_op_t *op;
+    mpi_layer_op_t *op = mpi_layer_receive_taken(buffer, count, type, taken);
     MPI_Status own;
 
-    if (status == MPI_STATUS_IGNORE) {
-        status = &own;
+    if (op == NULL) {
+        return MPI_ERR_NO_MEM;
     }
-    REAL_MPI(Mrecv)(NULL, 0, MPI_BYTE, message, status);
-    REAL_MPI(Wait)(&taken->request, MPI_STATUS_IGNORE);
-    op = mpi_layer_receive_taken(buffer, count, type, taken);
-    return (op == NULL) ? MPI_ERR_NO_MEM : mpi_layer_receive_long(op, status);
+    status = (status == MPI_STATUS_IGNORE) ? &own : status;
+    REAL_MPI(Mrecv)(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, message,
+                    status);
+    return mpi_layer_receive_long(op, status);
 }
 
 static int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,
                                   MPI_Count count, MPI_Datatype type,
                                   MPI_Message *message, MPI_Request *request)
 {
-    mpi_layer_op_t *op;
+    mpi_layer_op_t *op = mpi_layer_receive_taken(buffer, count, type, taken);
 
-    REAL_MPI(Imrecv)(NULL, 0, MPI_BYTE, message, request);
-    REAL_MPI(Wait)(&taken->request, MPI_STATUS_IGNORE);
-    op = mpi_layer_receive_taken(buffer, count, type, taken);
     if (op == NULL) {
         return MPI_ERR_NO_MEM;
     }
+    REAL_MPI(Imrecv)(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, message,
+                     request);
     mpi_layer_op_add(op, *request);
     return MPI_SUCCESS;
 }
