@@ -142,16 +142,15 @@ void ucp_firehose_holds_strike(ucx_firehose_h firehose)
     }
 }
 
-/* @return UCS_OK: it is in the message, whatever it says */
-static ucs_status_t ucp_firehose_hold_answer(hold_t *hold, uint32_t index,
-                                             ucp_firehose_message_t *message)
+/* What a grant says */
+static void
+ucp_firehose_hold_answer(hold_t *hold, ucp_firehose_entry_t *entry)
 {
-    ucp_wire_t *wire           = hold->peer->firehose->wire;
-    ucp_firehose_entry_t entry = {.firehose = index, .epoch = hold->epoch};
-    size_t length              = 0;
+    ucp_wire_t *wire = hold->peer->firehose->wire;
+    size_t length    = 0;
 
     if (hold->status == UCS_OK) {
-        hold->status = ucp_wire_mem_pack(wire, hold->bucket->pin, &entry.key,
+        hold->status = ucp_wire_mem_pack(wire, hold->bucket->pin, &entry->key,
                                          &length);
         if ((hold->status == UCS_OK) && (length > wire->max_payload / 2)) {
             hold->status = UCS_ERR_BUFFER_TOO_SMALL;
@@ -161,59 +160,43 @@ static ucs_status_t ucp_firehose_hold_answer(hold_t *hold, uint32_t index,
         ucp_firehose_hold_detach(hold);
         length = 0;
     }
-    entry.status     = hold->status;
-    entry.key_length = length;
-    return ucp_firehose_message_add(message, &entry);
+    entry->status     = hold->status;
+    entry->key_length = length;
 }
 
-static void ucp_firehose_holds_send_grants(peer_t *peer)
+static void ucp_firehose_holds_fill(peer_t *peer, ucs_list_link_t *list,
+                                    ucp_firehose_message_t *message)
 {
-    ucp_firehose_message_t message;
+    ucp_firehose_entry_t entry;
     hold_t *hold;
 
-    while (!ucs_list_is_empty(&peer->grants)) {
-        ucp_firehose_message_begin(&message, UCP_FIREHOSE_GRANT,
-                                   peer->firehose->packet,
-                                   peer->firehose->wire->max_payload);
-        ucs_list_for_each(hold, &peer->grants, out) {
-            if ((message.count == UCP_FIREHOSE_MAX_MOVES) ||
-                (ucp_firehose_hold_answer(hold, hold - peer->holds,
-                                          &message) != UCS_OK)) {
-                break;
-            }
+    ucs_list_for_each(hold, list, out) {
+        entry = (ucp_firehose_entry_t){.firehose = hold - peer->holds,
+                                       .epoch    = hold->epoch};
+        if (message->kind == UCP_FIREHOSE_GRANT) {
+            ucp_firehose_hold_answer(hold, &entry);
         }
-        if (ucp_firehose_peer_send(peer, &message) != UCS_OK) {
-            return;
-        }
-        for (; message.count > 0; --message.count) {
-            ucp_firehose_hold_queue(ucp_firehose_holds_first(&peer->grants),
-                                    UCP_FIREHOSE_OUT_NONE);
+        if (ucp_firehose_message_add(message, &entry) != UCS_OK) {
+            break;
         }
     }
 }
 
-static void ucp_firehose_holds_send_revokes(peer_t *peer)
+/* All of a list, in as many messages as it takes */
+static void ucp_firehose_holds_send_list(peer_t *peer, ucs_list_link_t *list,
+                                         ucp_firehose_kind_t kind)
 {
-    ucp_firehose_entry_t entry = {0};
     ucp_firehose_message_t message;
-    hold_t *hold;
 
-    while (!ucs_list_is_empty(&peer->revokes)) {
-        ucp_firehose_message_begin(&message, UCP_FIREHOSE_REVOKE,
-                                   peer->firehose->packet,
+    while (!ucs_list_is_empty(list)) {
+        ucp_firehose_message_begin(&message, kind, peer->firehose->packet,
                                    peer->firehose->wire->max_payload);
-        ucs_list_for_each(hold, &peer->revokes, out) {
-            entry.firehose = hold - peer->holds;
-            entry.epoch    = hold->epoch;
-            if (ucp_firehose_message_add(&message, &entry) != UCS_OK) {
-                break;
-            }
-        }
+        ucp_firehose_holds_fill(peer, list, &message);
         if (ucp_firehose_peer_send(peer, &message) != UCS_OK) {
             return;
         }
         for (; message.count > 0; --message.count) {
-            ucp_firehose_hold_queue(ucp_firehose_holds_first(&peer->revokes),
+            ucp_firehose_hold_queue(ucp_firehose_holds_first(list),
                                     UCP_FIREHOSE_OUT_NONE);
         }
     }
@@ -221,8 +204,8 @@ static void ucp_firehose_holds_send_revokes(peer_t *peer)
 
 void ucp_firehose_holds_send(peer_t *peer)
 {
-    ucp_firehose_holds_send_grants(peer);
-    ucp_firehose_holds_send_revokes(peer);
+    ucp_firehose_holds_send_list(peer, &peer->grants, UCP_FIREHOSE_GRANT);
+    ucp_firehose_holds_send_list(peer, &peer->revokes, UCP_FIREHOSE_REVOKE);
 }
 
 /* The peer is lost: nothing of it can arrive any more */

@@ -57,38 +57,24 @@ static int ucp_wire_ucp_has_ib_cache(void)
     return count == 3;
 }
 
-/* Is one of UCX's names for transports that map memory in a list? */
-static int ucp_wire_ucp_lists(const char *list, size_t length,
-                              const char *name)
-{
-    size_t name_length = strlen(name), part;
-    const char *end    = list + length;
-
-    for (; list < end; list += part + 1) {
-        part = strcspn(list, ",\n");
-        if ((part == name_length) && !strncmp(list, name, part)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int ucp_wire_ucp_maps(const char *transports, size_t length)
 {
-    static const char * const groups[] = {"all", "shm", "sm", "mm", NULL};
-    static const char * const each[]   = {"posix", "sysv", "xpmem", NULL};
+    static const char * const groups[] = {",all,", ",shm,", ",sm,", ",mm,"};
+    static const char * const each[]   = {",posix,", ",sysv,", ",xpmem,"};
     int is_negated = (length > 0) && (*transports == '^');
-    int group = 0, count = 0, i;
+    unsigned num_groups = 0, num_each = 0, i;
+    char list[1024];
 
-    transports += is_negated;
-    length     -= is_negated;
-    for (i = 0; groups[i] != NULL; ++i) {
-        group |= ucp_wire_ucp_lists(transports, length, groups[i]);
+    snprintf(list, sizeof(list), ",%.*s,", (int)length - is_negated,
+             transports + is_negated);
+    for (i = 0; i < ucs_static_array_size(groups); ++i) {
+        num_groups += strstr(list, groups[i]) != NULL;
     }
-    for (i = 0; each[i] != NULL; ++i) {
-        count += ucp_wire_ucp_lists(transports, length, each[i]);
+    for (i = 0; i < ucs_static_array_size(each); ++i) {
+        num_each += strstr(list, each[i]) != NULL;
     }
-    return is_negated ? !group && (count < 2) : (group || (count > 0));
+    return is_negated ? (num_groups == 0) && (num_each < 2) :
+                        (num_groups + num_each > 0);
 }
 
 /* By UCX_TLS, which nothing but the text of the configuration tells */
