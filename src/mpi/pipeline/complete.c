@@ -29,8 +29,8 @@ static int mpi_layer_complete(mpi_layer_op_t *op, int result,
     return result;
 }
 
-int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
-                      MPI_Status *status)
+static int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
+                             MPI_Status *status)
 {
     int result;
 
@@ -142,7 +142,15 @@ typedef struct mpi_layer_set {
     MPI_Request    few_shown[MPI_LAYER_FEW];
 } mpi_layer_set_t;
 
-/* @return Nonzero if there is anything of the layer's */
+static void mpi_layer_set_cleanup(mpi_layer_set_t *set)
+{
+    if (set->count > MPI_LAYER_FEW) {
+        free(set->ops);
+        free(set->shown);
+    }
+}
+
+/* @return Nonzero if there is anything of the layer's, to be cleaned up */
 static int mpi_layer_set_init(mpi_layer_set_t *set, int count,
                               const MPI_Request requests[])
 {
@@ -166,15 +174,10 @@ static int mpi_layer_set_init(mpi_layer_set_t *set, int count,
         num_ops    += (set->ops[i] != NULL);
     }
     set->count = count;
-    return num_ops > 0;
-}
-
-static void mpi_layer_set_cleanup(mpi_layer_set_t *set)
-{
-    if (set->count > MPI_LAYER_FEW) {
-        free(set->ops);
-        free(set->shown);
+    if (num_ops == 0) {
+        mpi_layer_set_cleanup(set);
     }
+    return num_ops > 0;
 }
 
 /* Those that are ready are shown and about to be released */
@@ -273,7 +276,6 @@ int mpi_layer_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     int i, result;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
-        mpi_layer_set_cleanup(&set);
         return REAL_MPI(Waitall)(count, requests, statuses);
     }
     for (i = 0; i < count; ++i) {
@@ -296,7 +298,6 @@ int mpi_layer_Testall(int count, MPI_Request requests[], int *flag,
     int result = MPI_SUCCESS;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
-        mpi_layer_set_cleanup(&set);
         return REAL_MPI(Testall)(count, requests, flag, statuses);
     }
     *flag = 0;
@@ -346,7 +347,6 @@ int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
     int result;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
-        mpi_layer_set_cleanup(&set);
         return REAL_MPI(Testany)(count, requests, index, flag, status);
     }
     result = mpi_layer_set_any(&set, requests, index, flag, status);
@@ -365,7 +365,6 @@ int mpi_layer_Waitany(int count, MPI_Request requests[], int *index,
     int result, flag;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
-        mpi_layer_set_cleanup(&set);
         return REAL_MPI(Waitany)(count, requests, index, status);
     }
     for (;;) {
@@ -407,7 +406,6 @@ int mpi_layer_Testsome(int count, MPI_Request requests[], int *num_done,
     int result;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
-        mpi_layer_set_cleanup(&set);
         return REAL_MPI(Testsome)(count, requests, num_done, indices, statuses);
     }
     result = mpi_layer_set_some(&set, requests, num_done, indices, statuses);
@@ -425,7 +423,6 @@ int mpi_layer_Waitsome(int count, MPI_Request requests[], int *num_done,
     int result;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
-        mpi_layer_set_cleanup(&set);
         return REAL_MPI(Waitsome)(count, requests, num_done, indices, statuses);
     }
     for (;;) {

@@ -386,10 +386,4 @@ mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
  *  @return MPI_SUCCESS, or what the error handler was called with. */
 int mpi_layer_receive_long(mpi_layer_op_t *op, MPI_Status *status);
 
-/* complete.c */
-/** Wait for an operation and complete its request as the MPI does.
- *  @return MPI_SUCCESS or the first error. */
-int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
-                      MPI_Status *status);
-
 #endif

@@ -299,13 +299,10 @@ void ucp_firehose_holds_send(ucp_firehose_peer_t *peer);
 void ucp_firehose_holds_drop(ucp_firehose_peer_t *peer);
 
 /* peer.c */
-/** Something is to be done for it in this run, or at the next progress. */
+/** Something is to be done for it in this run. */
 void ucp_firehose_peer_activate(ucp_firehose_peer_t *peer);
-void ucp_firehose_peer_retry(ucp_firehose_peer_t *peer);
 /** It is lost; what that means is done when it is run. */
 void ucp_firehose_peer_fail(ucp_firehose_peer_t *peer, ucs_status_t status);
-/** A call is to be made when the lock has been let go. */
-void ucp_firehose_call_end(ucx_firehose_h firehose, ucp_firehose_call_t *call);
 /** Send what has been added. @return UCS_OK or UCS_ERR_NO_RESOURCE: try again
  *  at the next progress; or an error: the peer has been failed. */
 ucs_status_t ucp_firehose_peer_send(ucp_firehose_peer_t *peer,
@@ -352,16 +349,6 @@ static inline void ucp_firehose_unlock(ucx_firehose_h firehose)
 {
     ucs_store_relaxed(&firehose->owner, NULL); /* relaxed: as above */
     pthread_mutex_unlock(&firehose->lock);
-}
-
-/** @return The oldest epoch of a peer, or NULL. Under the lock. */
-static inline ucp_firehose_epoch_t *
-ucp_firehose_peer_first_epoch(ucp_firehose_peer_t *peer)
-{
-    return ucs_list_is_empty(&peer->epochs) ?
-                   NULL :
-                   ucs_list_head(&peer->epochs, ucp_firehose_epoch_t,
-                                 call.link);
 }
 
 END_C_DECLS

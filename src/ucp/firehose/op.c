@@ -7,7 +7,17 @@ typedef ucp_firehose_op_t op_t;
 typedef ucp_firehose_piece_t piece_t;
 typedef ucp_firehose_epoch_t epoch_t;
 
-void ucp_firehose_call_end(ucx_firehose_h firehose, ucp_firehose_call_t *call)
+/* @return The oldest epoch of a peer, or NULL */
+static epoch_t *ucp_firehose_peer_first_epoch(ucp_firehose_peer_t *peer)
+{
+    return ucs_list_is_empty(&peer->epochs) ?
+                   NULL :
+                   ucs_list_head(&peer->epochs, epoch_t, call.link);
+}
+
+/* A call is to be made when the lock has been let go */
+static void
+ucp_firehose_call_end(ucx_firehose_h firehose, ucp_firehose_call_t *call)
 {
     call->is_done = 1;
     ucs_list_add_tail(&firehose->done, &call->link);

@@ -13,7 +13,8 @@ void ucp_firehose_peer_activate(peer_t *peer)
     }
 }
 
-void ucp_firehose_peer_retry(peer_t *peer)
+/* At the next progress */
+static void ucp_firehose_peer_retry(peer_t *peer)
 {
     if (peer->is_active) {
         ucs_list_del(&peer->active);

@@ -166,7 +166,6 @@ struct ucx_pipeline_request {
     size_t                done, next;
     ucs_list_link_t       pieces;
     unsigned              num_pieces;
-    unsigned              num_registered;
     unsigned              num_writes; /**< sender: pieces being written */
     unsigned              ops;       /**< under way, all pieces */
     int                   posted;    /**< receive: not matched yet */

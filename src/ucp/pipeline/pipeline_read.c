@@ -166,7 +166,6 @@ static int ucp_pipeline_read_cut(ucx_pipeline_request_h req)
                 return 0;
             }
             piece->reg = reg;
-            ++req->num_registered;
         }
     }
     return 1;

@@ -70,11 +70,9 @@ static int ucp_pipeline_recv_open(ucx_pipeline_request_h req)
     }
     piece->reg = ucp_pipeline_reg_get(req, piece->offset, piece->length);
     if (piece->reg != NULL) {
-        ++req->num_registered;
         key_length = ucp_pipeline_reg_pack(self, piece->reg, &key);
     }
     if ((key_length == 0) && (piece->reg != NULL)) {
-        --req->num_registered;
         ucp_pipeline_reg_put(self, piece->reg);
         piece->reg = NULL;
     }

@@ -163,7 +163,6 @@ void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece)
         --piece->req->num_writes;
     }
     if (piece->reg != NULL) {
-        --piece->req->num_registered;
         ucp_pipeline_reg_put(self, piece->reg);
     }
     ucs_list_del(&piece->list);

@@ -333,7 +333,6 @@ int ucp_pipeline_send_ready(ucx_pipeline_request_h req,
         (ucp_wire_key_unpack(self->wire, req->peer, key, key_length,
                              &piece->key) == UCS_OK)) {
         piece->reg = ucp_pipeline_send_reg(piece);
-        req->num_registered += (piece->reg != NULL);
     }
     if (piece->reg != NULL) {
         piece->address = header->address;

@@ -98,10 +98,6 @@ struct ucp_wire_mem {
     size_t    packed_length;
 };
 
-struct ucp_wire_key {
-    ucp_rkey_h rkey;
-};
-
 /* wire_ucp_config.c */
 /** Set what this wire wants, and the caller's options, name and value by turns.
  *  @return UCS_OK, or UCS_ERR_INVALID_PARAM. */
@@ -128,30 +124,12 @@ int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
 /** Let peers fail whose process has ended, if it is time to look. */
 void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now);
 
-/** @return The peer if it is connected and well, else NULL and why not. */
-ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
-                                       ucs_status_t *status_p);
-
-/** Allocate an operation to a peer, with @a extra bytes behind it; NULL: no
- *  memory. */
-ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, unsigned peer,
-                                   size_t extra, ucp_wire_done_func_t done,
-                                   void *arg);
-
 /** End the operations of a peer whose endpoint is gone and which UCP has not
  *  ended. */
 void ucp_wire_ucp_lose_ops(ucp_wire_ucp_t *self, unsigned peer);
 
 /** Release what is spare or lost; UCP's worker is gone. */
 void ucp_wire_ucp_forget_ops(ucp_wire_ucp_t *self);
-
-/** Parameters by which UCP calls the operation's end. */
-void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param);
-
-/** What UCP answered to the start of the operation, as a status of ours; the
- *  operation is released unless it is in progress. */
-ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
-                                   ucs_status_ptr_t result);
 
 /** The handler of messages for ucp_worker_set_am_recv_handler(). */
 ucs_status_t ucp_wire_ucp_arrived(void *arg, const void *header,

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
-                                       ucs_status_t *status_p)
+/* @return The peer if it is connected and well, else NULL and why not */
+static ucp_wire_ucp_peer_t *
+ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer, ucs_status_t *status_p)
 {
     if (peer >= self->super.num_peers) {
         *status_p = UCS_ERR_INVALID_PARAM;
@@ -28,9 +29,10 @@ ucp_wire_ucp_peer_t *ucp_wire_ucp_peer(ucp_wire_ucp_t *self, unsigned peer,
     return &self->peers[peer];
 }
 
-ucp_wire_ucp_op_t *ucp_wire_ucp_op(ucp_wire_ucp_t *self, unsigned peer,
-                                   size_t extra, ucp_wire_done_func_t done,
-                                   void *arg)
+/* An operation to a peer, with `extra` bytes behind it; NULL: no memory */
+static ucp_wire_ucp_op_t *
+ucp_wire_ucp_op(ucp_wire_ucp_t *self, unsigned peer, size_t extra,
+                ucp_wire_done_func_t done, void *arg)
 {
     ucp_wire_ucp_op_t *op = (extra == 0) ? self->spare : NULL;
 
@@ -109,7 +111,9 @@ void ucp_wire_ucp_lose_ops(ucp_wire_ucp_t *self, unsigned peer)
     }
 }
 
-void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param)
+/* Parameters by which UCP calls the operation's end */
+static void
+ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param)
 {
     /* UCP reads the fields that the mask names and no others */
     param->op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -118,8 +122,9 @@ void ucp_wire_ucp_op_param(ucp_wire_ucp_op_t *op, ucp_request_param_t *param)
     param->user_data    = op;
 }
 
-ucs_status_t ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op,
-                                   ucs_status_ptr_t result)
+/* What UCP answered, as a status of ours; released unless it is in progress */
+static ucs_status_t
+ucp_wire_ucp_op_begun(ucp_wire_ucp_op_t *op, ucs_status_ptr_t result)
 {
     if (UCS_PTR_IS_PTR(result)) {
         ++op->wire->num_ops;
@@ -235,7 +240,7 @@ static ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
                                             ucp_wire_key_t **key_p)
 {
     ucp_wire_ucp_peer_t *from;
-    ucp_wire_key_t *key;
+    ucp_rkey_h rkey;
     ucs_status_t status;
 
     from = ucp_wire_ucp_peer((ucp_wire_ucp_t*)wire, peer, &status);
@@ -245,24 +250,17 @@ static ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
     if (length < sizeof(uint64_t)) { /* less than its map of domains */
         return UCS_ERR_INVALID_PARAM;
     }
-    key = malloc(sizeof(*key));
-    if (key == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    status = ucp_ep_rkey_unpack(from->ep, packed, &rkey);
+    if (status == UCS_OK) {
+        *key_p = (ucp_wire_key_t*)rkey;
     }
-    status = ucp_ep_rkey_unpack(from->ep, packed, &key->rkey);
-    if (status != UCS_OK) {
-        free(key);
-        return status;
-    }
-    *key_p = key;
-    return UCS_OK;
+    return status;
 }
 
 static void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 {
     (void)wire;
-    ucp_rkey_destroy(key->rkey);
-    free(key);
+    ucp_rkey_destroy((ucp_rkey_h)key);
 }
 
 /* What put and get need alike: the endpoint, and an operation on local memory */
@@ -306,7 +304,7 @@ static ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
         return status;
     }
     return ucp_wire_ucp_op_begun(op, ucp_put_nbx(ep, buffer, length, remote,
-                                                 key->rkey, &param));
+                                                 (ucp_rkey_h)key, &param));
 }
 
 static ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
@@ -325,7 +323,7 @@ static ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
         return status;
     }
     return ucp_wire_ucp_op_begun(op, ucp_get_nbx(ep, buffer, length, remote,
-                                                 key->rkey, &param));
+                                                 (ucp_rkey_h)key, &param));
 }
 
 static ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
