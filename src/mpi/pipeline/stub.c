@@ -72,30 +72,26 @@ static mpi_pipeline_progress_func_t mpi_pipeline_stub_find_progress(void)
     return (mpi_pipeline_progress_func_t)real;
 }
 
-static unsigned mpi_pipeline_stub_first_progress(void *worker);
-
-static _Atomic(mpi_pipeline_progress_func_t) mpi_pipeline_stub_progress =
-        mpi_pipeline_stub_first_progress;
-
-static unsigned mpi_pipeline_stub_first_progress(void *worker)
-{
-    mpi_pipeline_progress_func_t first = mpi_pipeline_stub_first_progress;
-    mpi_pipeline_progress_func_t real  = mpi_pipeline_stub_find_progress();
-
-    if (real == NULL) { /* a caller of it has it, so this does not happen */
-        abort();
-    }
-    /* Not over a hook that has come in between */
-    ucs_cas_relaxed(&mpi_pipeline_stub_progress, &first, real);
-    return real(worker);
-}
+/* UCP's own or the hook; NULL until it is called */
+static _Atomic(mpi_pipeline_progress_func_t) mpi_pipeline_stub_progress;
 
 __attribute__((visibility("default"))) unsigned
 ucp_worker_progress(void *worker)
 {
+    mpi_pipeline_progress_func_t none = NULL, progress;
+
     /* relaxed: the hook is the module's code, which was there before; what it
      * looks at is ordered by its own locks */
-    return ucs_load_relaxed(&mpi_pipeline_stub_progress)(worker);
+    progress = ucs_load_relaxed(&mpi_pipeline_stub_progress);
+    if (progress == NULL) {
+        progress = mpi_pipeline_stub_find_progress();
+        if (progress == NULL) { /* a caller of it has it: does not happen */
+            abort();
+        }
+        /* Not over a hook that has come in between */
+        ucs_cas_relaxed(&mpi_pipeline_stub_progress, &none, progress);
+    }
+    return progress(worker);
 }
 
 static mpi_pipeline_progress_func_t
