@@ -157,24 +157,6 @@ def overhead_figures:
                              | (.helper.median_ns - .rcache.median_ns) * 1e-9;
                              .time), is_busy}));
 
-def accuracy_of($predictor; $key):
-    [.extra[] | select(.section == "accuracy") | .result[]
-     | select(.predictor == $predictor)]
-    | if length > 0 and (map(.predicted) | add) == 0 then {text: "none made"}
-      else {v: ratio(map(.[$key]) | add; map(.predicted) | add)} end;
-
-def accuracy_figures:
-    . as $s
-    | ("0.5 %", "5 %") as $within
-    | {"0.5 %": "within_half_percent", "5 %": "within_5_percent"}[$within] as $key
-    | (["paper", {"0.5 %": "74.89 %", "5 %": "94.68 %"}],
-       ["periodicity", {"0.5 %": "under 40 %", "5 %": "84.93 %"}]) as $p
-    | figure("Fig. 5"; "predictions within \($within): " +
-             {paper: "context", periodicity: "periodicity detector"}[$p[0]];
-        $p[1][$within]; ""; ">="; null; "share";
-        [{mpi: ([$s.extra[] | select(.section == "accuracy") | .mpi][0])}
-         + ($s | accuracy_of($p[0]; $key))]);
-
 def aggregation_figures:
     . as $s
     | (["2x2", "−49.39 %", "0.9863"], ["2x4", "−41.70 %", "0.9930"]) as $t
@@ -269,5 +251,5 @@ def pipeline_figures:
 
 def figures:
     kernel_means, kernel_peaks, loop_figures, limit_figures, overhead_figures,
-    accuracy_figures, aggregation_figures, idle_figures,
+    aggregation_figures, idle_figures,
     scaling_figures, distribution_figures, pipeline_figures;

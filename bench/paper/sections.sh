@@ -8,7 +8,6 @@ paper_list() {
     cat <<END
 fig2          Fig. 2: registration strategies at 5 MB, memory and time
 limit         Fig. 3, 11 (f): completion under a limit (bench/under_limit)
-accuracy      Fig. 5: predictors on recordings of the kernels
 overhead      section 4.3: what a use costs the main thread
 distribution  Fig. 8, Table 1: helpers on idle cores (bench/cpu_policy)
 reuse         Fig. 9: buffers reused, by message size
@@ -297,15 +296,6 @@ plan_aggregation() {
     done
 }
 
-plan_accuracy() {
-    local kernel weight ranks program
-    for kernel in ${kernels//,/ }; do
-        IFS=$'\t' read -r weight ranks program < <(kernel_job "$kernel")
-        printf '%s\taccuracy\t%s\taccuracy\t%s\t%s\t%s\n' "$weight" "$kernel" \
-            "$(head -n 1 <<< "$mpis")" "$ranks" "$program"
-    done
-}
-
 plan_curves() {
     local kernel weight ranks program policy mode options
     for mode in reuse no-reuse; do
@@ -447,26 +437,6 @@ step_real() {
     paper_said=$(jq -r '"\(.program.seconds) s, peak " +
         "\(.ranks | map(.pinned_peak_bytes) | add / length / 1024 | floor) KB"
         ' "$out/run.json")
-}
-
-# SECTION CASE MPI RANKS COMMAND
-step_accuracy() {
-    local IFS=$' \t\n' dir status=0
-    dir=$(mktemp -d "${TMPDIR:-/tmp}/paper-a.XXXXXX")
-    # shellcheck disable=SC2086
-    UCX_MD_HELPER_TRACE=$dir/%p.trace bench_job "$out/run.json" "$3" "$4" \
-        leave_pinned -- $5 &&
-        "${bench_helper[@]}" replay --accuracy --json "$dir"/*.trace \
-            > "$out/accuracy.json" 2> /dev/null || status=1
-    rm -rf "$dir"
-    [ $status = 0 ] || return 1
-    jq -c -s --arg case "$2" --arg mpi "$3" \
-        'map(del(.traces)) | {section: "accuracy", $case, $mpi, result: .}' \
-        "$out/accuracy.json" >> "$out/extra.jsonl"
-    paper_said=$(jq -r -s 'map(select(.predictor == "paper"))[0] |
-        "\(.predicted) predicted, \(.within_5_percent) within 5 %"' \
-        "$out/accuracy.json")
-    rm -f "$out/accuracy.json"
 }
 
 # SECTION CASE MPI RANKS POLICY COMMAND. Sampled often, so not timed. Rank 0's.

@@ -37,5 +37,5 @@ def section_table($section; $mpi):
 (.sections[] as $section | .machine.mpis[] as $mpi
  | section_table($section; $mpi)),
 (.sections[] as $section | .extra[] | select(.section == $section)
- | select(.section | IN("accuracy", "curves") | not)
+ | select(.section != "curves")
  | "", "### \(.section)", "", "```json", (.result[] | tojson), "```")

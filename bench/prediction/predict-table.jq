@@ -26,7 +26,7 @@ def codes:
       "";
 
 def equals:
-    (["(periodicity)"] + (policies | map(select(. != "predict")))) as $others
+    (policies | map(select(. != "predict"))) as $others
     | "## At the byte-seconds of others", "",
       "On time of a policy, and of predict under a ceiling or with a price of memory at",
       "which it spends no more (-: it cannot spend so little).", "",
@@ -49,19 +49,6 @@ def ceilings:
          (["(lru)", "(opt)"] + $policies
           | map($all[.] | "\(.on_time | percent) (\(.x_limit | times))"))
        | row),
-      "";
-
-def warps:
-    policies[0] as $policy
-    | "## Warped", "",
-      "On time under \($policy): as recorded, each gap scaled by 0.5 to 2, 10 % noise,",
-      "a phase inserted, an iteration dropped (-: none was found).", "",
-      (["trace", "recorded", "scaled", "noise", "phase", "dropped"] | head),
-      (.traces[] | [.trace, (.plain[$policy].on_time | percent),
-        (.warps.warp[$policy].on_time | percent),
-        (.warps.noise[$policy].on_time | percent),
-        (.warps.phase[$policy].on_time | percent),
-        (.warps.dropped[$policy].on_time | percent)] | row),
       "";
 
 def fine: if . == null then "-" else "\(. * 100000 | round | . / 1000) %" end;
@@ -155,19 +142,12 @@ def criteria:
       (["predict more on time at no more than its byte-seconds"] +
        ($policies | map(. as $p | if . == "predict" then "-" else $codes
         | count(.equal[$p] | .predict_same > .on_time) | tostring end)) | row),
-      (["the same, periodicity detector"] +
-       ($policies | map(if . == "predict" then $codes
-        | count(.equal["(periodicity)"] | .predict_same > .on_time) | tostring
-        else "-" end)) | row),
       (["ceilings: at most 2 points below OPT"] +
        ($policies | map(. as $p | [$codes[].ceilings[] | select(. != null)]
         | count(.[$p].on_time >= .["(opt)"].on_time - 0.02) | tostring)) | row),
       (["ceilings: at most 1 point below LRU"] +
        ($policies | map(. as $p | [$codes[].ceilings[] | select(. != null)]
         | count(.[$p].on_time >= .["(lru)"].on_time - 0.01) | tostring)) | row),
-      (["warped (four ways): 95 % on time"] +
-       ($policies | map(. as $p | [$codes[].warps[] | select(. != null)]
-        | "\(count(.[$p].on_time >= 0.95)) of \(length)")) | row),
       (if $random == [] then empty else
        (["random: on time less LRU's of the same byte-seconds, points"] +
         ($policies | map(. as $p | $random[0].plain[$p]
@@ -200,5 +180,5 @@ def live:
 (.prices | select(.costs != {})
  | (.costs | keys[]) as $set
  | prices($set), learned($set), price_ratios($set)),
-(if .traces == [] then empty else criteria, codes, equals, ceilings, warps end),
+(if .traces == [] then empty else criteria, codes, equals, ceilings end),
 (if .live == [] then empty else live end)

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
-# $runs: what replay said of each run (plain, ceilings, warps, speed) and policy;
+# $runs: what replay said of each run (plain, ceilings, speed) and policy;
 # $prices: what predict-price.jq made; $live: one object a live run. To one
 # summary.
 
@@ -72,8 +72,6 @@ by_trace("plain") as $plain
 | by_trace("equal") as $equal
 | (["75", "50", "25"] | map({key: ., value: by_trace(.)}) | from_entries)
     as $ceilings
-| (["warp", "noise", "phase", "dropped"]
-   | map({key: ., value: by_trace(.)}) | from_entries) as $warps
 | {
     bench: "predict",
     prices: $prices[0],
@@ -83,8 +81,7 @@ by_trace("plain") as $plain
         is_random: ($name | startswith("random.")),
         plain: .value,
         equal: ($equal[$name] | map_values({on_time, predict_same})),
-        ceilings: ($ceilings | map_values(.[$name])),
-        warps: ($warps | map_values(.[$name]))
+        ceilings: ($ceilings | map_values(.[$name]))
     })),
     events_per_second: ([$runs[] | select(.run == "speed" and
                                           .events_per_second)

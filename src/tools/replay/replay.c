@@ -7,8 +7,6 @@
 #include <tools/tool.h>
 #include <tools/units.h>
 
-#include <ucs/predict/paper/periodicity.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +14,6 @@
 typedef struct replay_command {
     replay_options_t options;
     int              is_json;
-    int              is_accuracy;
     int              is_list; /* of the constants */
 } replay_command_t;
 
@@ -31,10 +28,8 @@ static void replay_usage(FILE *stream)
             "leave pinned, LRU and Belady's OPT. All costs are modelled.\n\n"
             "Options:\n"
             "  --json     print one object a policy, each on a line\n"
-            "  --accuracy how well predictors tell the time of the next use\n"
             "  --equal    also predict's best at the byte-seconds of others\n"
             "  --speed    also say how fast that was\n"
-            "  --window N samples of the periodicity detector [64]\n"
             "  --tuning NAME=VALUE  one of the engine's constants\n"
             "  --list-tuning  print them: name, default, unit, reason\n",
             TOOL_NAME);
@@ -76,9 +71,6 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
     row->first_ns = lost.first_ns;
     row = replay_add_row(outcome, "(leave pinned)", REPLAY_ROW_LEAVE);
     replay_model_leave(trace, &row->stats, NULL);
-    row = replay_add_row(outcome, "(periodicity)", REPLAY_ROW_PERIODICITY);
-    replay_model_periodicity(trace, &options->params, options->window,
-                             &row->stats);
     if (outcome->ceiling != UINT64_MAX) {
         row = replay_add_row(outcome, "(lru)", REPLAY_ROW_LRU);
         replay_model_cache(trace, REPLAY_VICTIM_LRU, outcome->ceiling,
@@ -184,19 +176,12 @@ static int replay_file(const char *file, const replay_command_t *command,
                        replay_outcome_t *outcome)
 {
     replay_trace_t trace;
-    int ret = 0;
+    int ret;
 
     if (replay_options_load(&command->options, file, &trace) != 0) {
         return -1;
     }
-    if (command->is_accuracy) {
-        memset(outcome, 0, sizeof(*outcome));
-        outcome->name = tool_strdup(file);
-        replay_accuracy_rate(&trace, command->options.window,
-                             outcome->accuracy);
-    } else {
-        ret = replay_trace_outcome(&trace, &command->options, outcome);
-    }
+    ret = replay_trace_outcome(&trace, &command->options, outcome);
     replay_trace_cleanup(&trace);
     return ret;
 }
@@ -204,14 +189,9 @@ static int replay_file(const char *file, const replay_command_t *command,
 static int replay_print(const replay_outcome_t *outcomes, size_t count,
                         const replay_command_t *command)
 {
-    unsigned window = command->options.window;
-    int ret         = 0;
+    int ret = 0;
 
-    if (command->is_accuracy && command->is_json) {
-        ret = replay_print_accuracy_json(outcomes, count, window, stdout);
-    } else if (command->is_accuracy) {
-        replay_print_accuracy(outcomes, count, window, stdout);
-    } else if (command->is_json) {
+    if (command->is_json) {
         ret = replay_print_json(outcomes, count, &command->options, stdout);
     } else {
         replay_print_tables(outcomes, count, &command->options, stdout);
@@ -264,18 +244,6 @@ static int replay_files(char *const *files, int count,
     return status;
 }
 
-static int replay_parse_window(void *field, const char *value)
-{
-    uint64_t window;
-
-    if ((tool_units_parse_count(value, &window) != 0) || (window == 0) ||
-        (window > UCS_PREDICT_PERIODICITY_MAX)) {
-        return -1;
-    }
-    *(unsigned*)field = window;
-    return 0;
-}
-
 /* NAME=VALUE */
 static int replay_parse_tuning(void *field, const char *value)
 {
@@ -315,11 +283,8 @@ static int replay_list_tuning(void)
 
 static const tool_option_t replay_command_options[] = {
     {"json", NULL, REPLAY_OPTION(is_json)},
-    {"accuracy", NULL, REPLAY_OPTION(is_accuracy)},
     {"equal", NULL, REPLAY_OPTION(options.is_equal)},
     {"speed", NULL, REPLAY_OPTION(options.is_speed)},
-    {"window", replay_parse_window, offsetof(replay_command_t, options.window),
-     "a whole number from 1 to 4096", NULL},
     {"tuning", replay_parse_tuning, offsetof(replay_command_t, options),
      "NAME=VALUE with a name of --list-tuning and a value above 0", NULL},
     {"list-tuning", NULL, REPLAY_OPTION(is_list)},

@@ -4,11 +4,9 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_H_
 #define UCX_HELPER_TOOL_REPLAY_H_
 
-#include "replay_accuracy.h"
 #include "replay_model.h"
 #include "replay_offline.h"
 #include "replay_trace.h"
-#include "replay_warp.h"
 #include "replay_world.h"
 
 #include <tools/options.h>
@@ -35,11 +33,9 @@ typedef struct replay_options {
                                          constant is not the default */
     replay_ceiling_t      ceiling;
     uint64_t              min_size;
-    replay_warp_t         warp;
     replay_repeat_t       repeat;
     ucs_regcache_policy_t policies[UCS_REGCACHE_POLICY_LAST];
     size_t                policy_count;
-    unsigned              window;   /**< samples of the periodicity detector */
     int                   is_speed; /**< say how fast; not the same twice */
     int                   is_equal; /**< predict at others' byte-seconds, too */
 } replay_options_t;
@@ -51,7 +47,6 @@ typedef enum replay_row_kind {
     REPLAY_ROW_LEAVE,
     REPLAY_ROW_LRU,    /**< only with a ceiling */
     REPLAY_ROW_OPT,    /**< only with a ceiling */
-    REPLAY_ROW_PERIODICITY,
     REPLAY_ROW_POLICY
 } replay_row_kind_t;
 
@@ -79,7 +74,7 @@ typedef struct replay_row {
                                     registrations */
 } replay_row_t;
 
-#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 6)
+#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
 
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {
@@ -96,8 +91,7 @@ typedef struct replay_outcome {
     uint64_t     small, unmatched, open, lost;
     uint64_t     first_receives; /**< first uses that are of posted receives */
     replay_row_t rows[REPLAY_ROWS_MAX];
-    size_t       row_count; /**< 0 with --accuracy */
-    replay_accuracy_t accuracy[REPLAY_PREDICTORS];
+    size_t       row_count;
 } replay_outcome_t;
 
 /** Byte-seconds that count as the same. */
@@ -118,7 +112,7 @@ void replay_options_init(replay_options_t *options);
  *  last has no name. */
 extern const tool_option_t replay_options[];
 
-/** Read a trace, warp it, make it ready. @return 0, or -1 after a message. */
+/** Read a trace, make it ready. @return 0, or -1 after a message. */
 int replay_options_load(const replay_options_t *options, const char *file,
                         replay_trace_t *trace);
 
@@ -133,12 +127,6 @@ void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
 /** Print one JSON object a row, each on a line. @return 0 or -1. */
 int replay_print_json(const replay_outcome_t *outcomes, size_t count,
                       const replay_options_t *options, FILE *stream);
-
-/** The same for --accuracy. */
-void replay_print_accuracy(const replay_outcome_t *outcomes, size_t count,
-                           unsigned window, FILE *stream);
-int replay_print_accuracy_json(const replay_outcome_t *outcomes, size_t count,
-                               unsigned window, FILE *stream);
 
 /** @return Time lost and memory held at the price of the options' max_slowdown,
  *          as a share of the run time. The helper has a core of its own. */

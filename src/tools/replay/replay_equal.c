@@ -46,10 +46,9 @@ static uint64_t replay_most_bytes(const replay_outcome_t *outcome)
 
 static int replay_may_equal(const replay_row_t *row)
 {
-    return (row->kind == REPLAY_ROW_PERIODICITY) ||
-           ((row->kind == REPLAY_ROW_POLICY) &&
-            strcmp(row->name,
-                   ucs_regcache_policy_names[UCS_REGCACHE_POLICY_PREDICT]));
+    return (row->kind == REPLAY_ROW_POLICY) &&
+           strcmp(row->name,
+                  ucs_regcache_policy_names[UCS_REGCACHE_POLICY_PREDICT]);
 }
 
 /* Predict has two ways to spend less: a ceiling, by bisection, and a higher

@@ -78,20 +78,6 @@ uint64_t replay_model_cache_at(const replay_trace_t *trace,
                                replay_victim_t victim, double byte_ns,
                                replay_figures_t *figures);
 
-/**
- * A helper that knows nothing but the periodicity detector: a use whose stream
- * has a period is due again one period later. Its buffer is registered one lead
- * before, and dropped when it is 5 % of the period, or a lead, overdue; it is
- * kept where there is no time for that in between. Without a period there is
- * no prediction. Registrations take no time here, and of several windows the
- * one that does best on this trace is taken, so this flatters it.
- *
- * @param window  Most samples of the detector; 4, 8, 16... up to it are tried.
- */
-void replay_model_periodicity(const replay_trace_t *trace,
-                              const replay_params_t *params, unsigned window,
-                              replay_figures_t *figures);
-
 END_C_DECLS
 
 #endif

@@ -32,10 +32,6 @@
 #define REPLAY_REPEAT_MIN     1e-3
 #define REPLAY_REPEAT_MAX     1e6
 
-/* Samples of the periodicity detector: several inner iterations of the codes
- * of the paper fit into it */
-#define REPLAY_WINDOW         64
-
 static int replay_parse_policy(replay_options_t *options, const char *name,
                                size_t length)
 {
@@ -155,11 +151,6 @@ static int replay_parse_max_slowdown(void *field, const char *value)
             (*(double*)field >= REPLAY_SLOWDOWN_MIN)) ? 0 : -1;
 }
 
-static int replay_parse_noise(void *field, const char *value)
-{
-    return replay_parse_share(field, value, 100);
-}
-
 static int replay_parse_number(void *field, const char *value)
 {
     char *end;
@@ -170,14 +161,6 @@ static int replay_parse_number(void *field, const char *value)
     errno             = 0;
     *(uint64_t*)field = strtoull(value, &end, 10);
     return ((errno != 0) || (*end != '\0')) ? -1 : 0;
-}
-
-static int replay_parse_warp(void *field, const char *value)
-{
-    replay_warp_t *warp = field;
-
-    warp->is_scaled = 1;
-    return replay_parse_number(&warp->seed, value);
 }
 
 /* N, or a time with its unit */
@@ -228,19 +211,10 @@ const tool_option_t replay_options[] = {
     {"no-idle", NULL, REPLAY_OFFSET(params.no_idle), NULL,
      "          take no idle steps while a rank waits"},
     {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
-     "N         of all that is random but --warp [1]"},
+     "N         of the lateness [1]"},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
      "a count from 1, or a time from 1ms to 1000000s",
      "N|TIME    play the steady part N times, or until all lasts so long [1]"},
-    {"warp", replay_parse_warp, REPLAY_OFFSET(warp), "a whole number",
-     "SEED      scale each gap between events by a random 0.5 to 2"},
-    {"noise", replay_parse_noise, REPLAY_OFFSET(warp.noise),
-     "N% above 0, up to 100%",
-     "N%        add noise of this deviation to each gap"},
-    {"drop-iteration", NULL, REPLAY_OFFSET(warp.drop), NULL,
-     "          leave out one iteration in the middle"},
-    {"insert-phase", NULL, REPLAY_OFFSET(warp.insert), NULL,
-     "          insert a phase with buffers of its own in the middle"},
     {}
 };
 
@@ -258,7 +232,6 @@ void replay_options_init(replay_options_t *options)
     options->params.seed                    = REPLAY_SEED;
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;
-    options->window                         = REPLAY_WINDOW;
     options->tuning                         = ucs_regcache_tuning_default;
     for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
         options->policies[options->policy_count++] = i;
@@ -268,21 +241,14 @@ void replay_options_init(replay_options_t *options)
 int replay_options_load(const replay_options_t *options, const char *file,
                         replay_trace_t *trace)
 {
-    replay_warp_t warp = options->warp;
     ucs_trace_t raw;
     int ret;
 
-    if (!warp.is_scaled) {
-        warp.seed = options->params.seed;
-    }
     if (replay_trace_read(file, &raw) != 0) {
         return -1;
     }
-    ret = replay_warp_apply(&warp, file, &raw);
-    if (ret == 0) {
-        ret = replay_trace_prepare(&raw, file, options->min_size,
-                                   &options->repeat, trace);
-    }
+    ret = replay_trace_prepare(&raw, file, options->min_size, &options->repeat,
+                               trace);
     if (ret == 0) {
         trace->register_ns      = options->params.register_cost.base_ns;
         trace->register_page_ns = options->params.register_cost.page_ns;

@@ -8,5 +8,4 @@ gtest_tests += \
 	tools/test_rent.cc \
 	tools/test_replay.cc \
 	tools/test_replay_caches.cc \
-	tools/test_replay_periodicity.cc \
 	tools/test_replay_repeat.cc

@@ -4,11 +4,9 @@
 #ifndef REPLAY_FIXTURE_H_
 #define REPLAY_FIXTURE_H_
 
-#include <tools/replay/replay_accuracy.h>
 #include <tools/replay/replay_model.h>
 #include <tools/replay/replay_offline.h>
 #include <tools/replay/replay_trace.h>
-#include <tools/replay/replay_warp.h>
 #include <tools/replay/replay_world.h>
 
 #include <gtest/gtest.h>
@@ -72,14 +70,6 @@ protected:
         use_all(sequence);
     }
 
-    /* Each buffer at a place of the program of its own */
-    void set_paths()
-    {
-        for (ucs_trace_event_t &event : m_events) {
-            event.signature = event.address / 0x1000;
-        }
-    }
-
     void prepare(uint64_t min_size = 0)
     {
         ucs_trace_t raw = {};
@@ -93,7 +83,6 @@ protected:
                 (raw.count + 1) * sizeof(*raw.events));
         std::copy(m_events.begin(), m_events.end(), raw.events);
         replay_trace_sort(&raw);
-        ASSERT_EQ(0, replay_warp_apply(&m_warp, "test", &raw));
         m_is_prepared = replay_trace_prepare(&raw, "test", min_size, &m_repeat,
                                              &m_trace) == 0;
         ucs_trace_cleanup(&raw);
@@ -136,7 +125,6 @@ protected:
     }
 
     std::vector<ucs_trace_event_t> m_events;
-    replay_warp_t                  m_warp        = {};
     replay_repeat_t                m_repeat      = {};
     replay_trace_t                 m_trace       = {};
     replay_spent_t                 m_spent       = {};

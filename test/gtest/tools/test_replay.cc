@@ -26,44 +26,6 @@ TEST_F(test_replay, small_and_broken_uses_are_left_out)
     EXPECT_EQ(70u, m_trace.uses[1].end_ns);
 }
 
-TEST_F(test_replay, warps_change_times_and_keep_uses)
-{
-    for (unsigned i = 0; i < 100; ++i) {
-        use(MS + i * MS, MS + i * MS + 1000, i % 5);
-    }
-    prepare();
-    uint64_t span = m_trace.end_ns - m_trace.start_ns;
-
-    m_warp.is_scaled = 1;
-    m_warp.seed      = 9;
-    prepare();
-    EXPECT_EQ(100u, m_trace.use_count);
-    EXPECT_NE(span, m_trace.end_ns - m_trace.start_ns);
-    EXPECT_GT(m_trace.end_ns - m_trace.start_ns, span / 2);
-    EXPECT_LT(m_trace.end_ns - m_trace.start_ns, span * 2);
-
-    m_warp      = {};
-    m_warp.drop = 1;
-    prepare();
-    EXPECT_EQ(95u, m_trace.use_count);
-    EXPECT_EQ(span - 5 * MS, m_trace.end_ns - m_trace.start_ns);
-
-    m_warp       = {};
-    m_warp.noise = 0.1;
-    m_warp.seed  = 2;
-    prepare();
-    EXPECT_EQ(100u, m_trace.use_count);
-    EXPECT_NE(span, m_trace.end_ns - m_trace.start_ns);
-    EXPECT_NEAR(span, m_trace.end_ns - m_trace.start_ns, 0.05 * span);
-
-    m_warp        = {};
-    m_warp.insert = 1;
-    prepare();
-    EXPECT_EQ(200u, m_trace.use_count);
-    EXPECT_EQ(9u, m_trace.item_count);
-    EXPECT_EQ(span + 100 * MS, m_trace.end_ns - m_trace.start_ns);
-}
-
 /* Once the engine has learned what a registration costs it begins in time; a
  * use that comes before its time then finds the registration under way */
 TEST_F(test_replay, use_during_the_helpers_registration_is_late)
@@ -170,51 +132,4 @@ TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
     EXPECT_EQ(10u * (550 + 187), m_spent.lost_ns);
     run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
     EXPECT_EQ(2u * 550, m_spent.lost_ns);
-}
-
-TEST_F(test_replay, accuracy_of_the_order_does_not_peek)
-{
-    replay_accuracy_t rated[REPLAY_PREDICTORS];
-    uint64_t now = MS;
-
-    /* Nothing tells when: the order is all that repeats */
-    std::mt19937 random(4);
-    for (unsigned i = 0; i < 400; ++i) {
-        now += MS + random() % (10 * MS);
-        use(now, now + 1000, i % 2);
-    }
-    set_paths();
-    prepare();
-    replay_accuracy_rate(&m_trace, 16, rated);
-    for (const replay_accuracy_t &one : rated) {
-        EXPECT_EQ(400u, one.uses) << one.name;
-        EXPECT_LT(one.five, 100u) << one.name;
-        if (!strncmp(one.name, "order", 5)) {
-            EXPECT_EQ(398u, one.repeated) << one.name;
-            EXPECT_GT(one.predicted, 380u) << one.name;
-        }
-    }
-}
-
-TEST_F(test_replay, accuracy_of_the_order_where_times_repeat)
-{
-    replay_accuracy_t rated[REPLAY_PREDICTORS];
-    unsigned found = 0;
-    std::vector<unsigned> sequence;
-
-    /* From the third use of each on */
-    for (unsigned i = 0; i < 2100; ++i) {
-        sequence.push_back(i % 7);
-    }
-    use_all(sequence);
-    set_paths();
-    prepare();
-    replay_accuracy_rate(&m_trace, 16, rated);
-    for (const replay_accuracy_t &one : rated) {
-        if (!strncmp(one.name, "order", 5)) {
-            ++found;
-            EXPECT_GE(one.five, 7u * (300 - 3)) << one.name;
-        }
-    }
-    EXPECT_EQ(2u, found);
 }

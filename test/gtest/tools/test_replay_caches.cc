@@ -4,6 +4,7 @@
 #include "replay_fixture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <list>
 #include <map>
 #include <random>
@@ -195,7 +196,25 @@ TEST_F(test_replay, time_lost_of_yardsticks)
     EXPECT_EQ(2u * 550, figures.lost_ns) << "first uses alone";
     replay_model_leave(&m_trace, &figures, nullptr);
     EXPECT_EQ(2u * 550, figures.lost_ns);
+}
+
+/* Where every use but the first could be early by the whole lead */
+TEST_F(test_replay, lead_is_paid_once_a_warm_use_and_not_beyond_the_gap)
+{
     replay_params_t p = params(UCS_REGCACHE_POLICY_PREDICT);
-    replay_model_periodicity(&m_trace, &p, 64, &figures);
-    EXPECT_EQ(550u * (figures.missed + figures.cold), figures.lost_ns);
+    double lead       = 550 + 100000 * exp(0.6 * 2.0537);
+
+    p.lateness_ns = 100000;
+    use(10 * MS, 11 * MS, 0);
+    use(20 * MS, 21 * MS, 0);
+    use(20 * MS + 10, 21 * MS - 10, 0);      /* in use: nothing to pay */
+    use(21 * MS + 20000, 22 * MS, 0);        /* idle for less than the lead */
+    prepare();
+    EXPECT_DOUBLE_EQ(lead, replay_model_lead_ns(&m_trace, &p, PAGE));
+    EXPECT_DOUBLE_EQ(PAGE * (lead + 20000), replay_model_lead(&m_trace, &p));
+
+    add(UCS_TRACE_UNMAP, 30 * MS, buffer(0), PAGE);
+    use(40 * MS, 41 * MS, 0);                /* cold */
+    prepare();
+    EXPECT_DOUBLE_EQ(PAGE * (lead + 20000), replay_model_lead(&m_trace, &p));
 }

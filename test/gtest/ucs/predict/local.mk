@@ -17,7 +17,6 @@ gtest_tests += \
 	ucs/predict/test_newcomers.cc \
 	ucs/predict/test_order.cc \
 	ucs/predict/test_order_keys.cc \
-	ucs/predict/test_periodicity.cc \
 	ucs/predict/test_plans.cc \
 	ucs/predict/test_price.cc \
 	ucs/predict/test_signature.cc
