@@ -92,8 +92,7 @@ typedef struct pipe_rndv pipe_rndv_t;
 typedef struct pipe_rndv_request pipe_rndv_request_t;
 
 pipe_rndv_t *pipe_rndv_open(ucp_wire_sim_t *sim, unsigned node,
-                            pipe_system_t system, const pipe_costs_t *costs,
-                            replay_fibers_t *fibers);
+                            pipe_system_t system, const pipe_costs_t *costs);
 void pipe_rndv_close(pipe_rndv_t *self);
 pipe_rndv_request_t *pipe_rndv_send(pipe_rndv_t *self, unsigned peer,
                                     const void *buffer, size_t length);

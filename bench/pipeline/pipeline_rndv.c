@@ -103,8 +103,7 @@ static ucs_regcache_policy_t pipe_rndv_policy(pipe_system_t system)
 }
 
 pipe_rndv_t *pipe_rndv_open(ucp_wire_sim_t *sim, unsigned node,
-                            pipe_system_t system, const pipe_costs_t *costs,
-                            replay_fibers_t *fibers)
+                            pipe_system_t system, const pipe_costs_t *costs)
 {
     pipe_rndv_t *self            = calloc(1, sizeof(*self));
     ucp_wire_handlers_t handlers = {pipe_rndv_arrived, pipe_rndv_lost, self};
@@ -123,9 +122,7 @@ pipe_rndv_t *pipe_rndv_open(ucp_wire_sim_t *sim, unsigned node,
     self->params.lateness_ns     = PIPE_LATENESS_NS;
     self->params.seed            = node + 1;
     self->params.is_deaf         = 1;
-    self->params.no_idle         = 1;
     self->process.params         = &self->params;
-    self->process.fibers         = fibers;
     self->process.page_size      = 4096;
     self->process.on_pinned      = pipe_rndv_pinned;
     self->process.pinned_arg     = self;

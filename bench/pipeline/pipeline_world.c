@@ -29,7 +29,6 @@ typedef struct pipe_node {
 
 struct pipe_world {
     ucp_wire_sim_t  *sim;
-    replay_fibers_t fibers;
     unsigned        num_nodes;
     pipe_node_t     nodes[];
 };
@@ -91,8 +90,7 @@ static void pipe_node_open(pipe_world_t *world, unsigned index,
     ucx_pipeline_options_t options;
 
     if (!pipe_is_pipeline(system)) {
-        node->rndv = pipe_rndv_open(world->sim, index, system, costs,
-                                    &world->fibers);
+        node->rndv = pipe_rndv_open(world->sim, index, system, costs);
         return;
     }
     if (given != NULL) {
@@ -138,7 +136,6 @@ pipe_world_t *pipe_world_open(pipe_system_t system, const pipe_costs_t *costs,
     if (world->sim == NULL) {
         pipe_die("no memory for a network");
     }
-    replay_fibers_init(&world->fibers);
     for (i = 0; i < num_nodes; ++i) {
         pipe_node_open(world, i, system, costs, options);
     }
@@ -160,7 +157,6 @@ void pipe_world_close(pipe_world_t *world)
         pipe_die("the network found: %s", ucp_wire_sim_error(world->sim));
     }
     ucp_wire_sim_destroy(world->sim);
-    replay_fibers_cleanup(&world->fibers);
     free(world);
 }
 

@@ -5,6 +5,9 @@
 # $knob: what all memory is worth; $repeat: how long each was played. To what each
 # policy held and lost, and J, and what of it before the steady part recurred.
 
+def ratio($a; $b): if $a == null or $b == null or $b == 0 then null
+                   else $a / $b end;
+
 # Time lost without what uses cost that nobody could have registered before,
 # and memory as a share of all that leave pinned comes to, for all of the run
 def price:
@@ -13,7 +16,8 @@ def price:
     | (.lost_seconds - .first_seconds) as $lost
     | (.pinned_byte_seconds / $leave / $elapsed) as $held
     | ($lost / $elapsed) as $lost
-    | {$held, peak: (.pinned_peak_bytes / $leave), $lost,
+    | {$held, peak: (.pinned_peak_bytes / $leave),
+       on_time: ratio(.on_time; .uses - .cold), $lost,
        j: ($lost + $knob * $held)}
       + if .once == null then {} else
         {once: (.once | {
@@ -31,9 +35,6 @@ def median:
     | if $n == 0 then null
       elif $n % 2 == 1 then .[($n - 1) / 2]
       else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
-def ratio($a; $b): if $a == null or $b == null or $b == 0 then null
-                   else $a / $b end;
-
 # The policies of one recording, and points over ceilings and knobs
 def recording($set; $name):
     [$runs[] | select(.costs == $set) | .what as $what | .at as $at
@@ -41,9 +42,9 @@ def recording($set; $name):
        + (.traces[] | select(.trace == $name) | price)] as $rows
     | ([$rows[] | select(.what == "lru")] | min_by(.j)) as $lru
     | ($rows | map(select(.what == "policy" and .policy != "lru")
-                   | {key: .policy, value: {held, peak, lost, j, once, later}})
+                   | {key: .policy, value: {held, peak, on_time, lost, j, once, later}})
        | from_entries)
-      + {lru: ($lru | {held, peak, lost, j, at})}
+      + {lru: ($lru | {held, peak, on_time, lost, j, at})}
       | . as $policies
       | ($baseline.costs[$set][$name] // null) as $before
       | ([to_entries[] | select(.key | . != "predict" and . != "(keep or drop)")
@@ -52,7 +53,6 @@ def recording($set; $name):
          | min_by(.j)) as $least
       | {
           recording: $name,
-          is_random: ($name | startswith("random.")),
           $policies,
           before: $before,
           least: {policy: $least.key, j: $least.j},
@@ -82,7 +82,7 @@ def counted(f): map(f | select(. != null)) as $all
             title: ($runs | map(select(.costs == $set)) | .[0].title),
             recordings: ([$runs[] | select(.costs == $set) | .traces[].trace]
                          | unique | map(recording($set; .)))
-        } | (.recordings | map(select(.is_random | not))) as $codes
+        } | .recordings as $codes
           | . + {summary: {
               to_least: ($codes | counted(.to_least)),
               to_offline: ($codes | counted(.to_offline)),
@@ -94,6 +94,7 @@ def counted(f): map(f | select(. != null)) as $all
                   key: $p,
                   value: ([$codes[].policies[$p]] | {
                       held: (map(.held) | mean), peak: (map(.peak) | mean),
+                      on_time: (map(.on_time) | mean),
                       lost: (map(.lost) | mean), j: (map(.j) | mean)})
               }) | from_entries)
           }})

@@ -6,51 +6,6 @@ def percent: if . == null then "-" else "\(. * 1000 | round | . / 10) %" end;
 def times: if . == null then "-" else "\(. * 100 | round | . / 100)" end;
 def row: "| " + join(" | ") + " |";
 def head: row, (map("---") | row);
-def policies: .policies | map(select(startswith("(") | not));
-
-def codes:
-    .policies as $policies
-    | "## On time and memory", "",
-      "On time: of warm uses; x limit: registered memory over time as a multiple of",
-      "what is in use; met: no more than twice that and one lead; peak: of leave",
-      "pinned; LRU, OPT: on time of such caches at the same byte-seconds. Brackets:",
-      "computed from the trace alone. All costs are modelled.", "",
-      (["trace", "policy", "warm uses", "on time", "x limit", "x bound", "met",
-        "peak", "wasted", "LRU", "OPT"] | head),
-      (.traces[] | .trace as $trace | .plain as $plain | $policies[] | . as $p
-       | $plain[$p] | [$trace, $p, "\(.warm)", (.on_time | percent),
-                       (.x_limit | times), (.x_bound | times),
-                       (if .bound_met then "met" else "no" end),
-                       (.peak | percent), (.wasted | percent),
-                       (.lru_same | percent), (.opt_same | percent)] | row),
-      "";
-
-def equals:
-    (policies | map(select(. != "predict"))) as $others
-    | "## At the byte-seconds of others", "",
-      "On time of a policy, and of predict under a ceiling or with a price of memory at",
-      "which it spends no more (-: it cannot spend so little).", "",
-      (["trace"] + ($others | map(., "predict, same")) | head),
-      (.traces[] | [.trace] + (. as $t | $others
-        | map($t.equal[.] | (.on_time | percent), (.predict_same | percent)))
-       | row),
-      "";
-
-def ceilings:
-    policies as $policies
-    | "## Under a ceiling", "",
-      "On time with so much of what leave pinned holds at most, and in brackets the",
-      "byte-seconds as a multiple of the limit's: a curve for each policy. (A policy",
-      "may register ahead; LRU and OPT do not.)", "",
-      (["trace", "ceiling", "LRU", "OPT"] + $policies | head),
-      (.traces[] | .trace as $trace | .ceilings | to_entries[]
-       | .key as $key | .value | select(. != null) | . as $all
-       | [$trace, $key + " %"] +
-         (["(lru)", "(opt)"] + $policies
-          | map($all[.] | "\(.on_time | percent) (\(.x_limit | times))"))
-       | row),
-      "";
-
 def fine: if . == null then "-" else "\(. * 100000 | round | . / 1000) %" end;
 
 # Memory and time of each policy, and their price
@@ -63,7 +18,8 @@ def prices($set):
     | ($order | map(. as $p | select($recordings[0].policies[$p]))) as $policies
     | "## Memory, time and J, costs: \(.title)", "",
       "Each recording's steady part is played on: \($repeat).",
-      "Held over time / peak / time lost / J. Memory: of what leave pinned comes to;",
+      "Held over time / peak / on time / time lost / J. Memory: of what leave pinned comes",
+      "to; on time: of warm uses;",
       "lost: of the run, without what first uses cost, with deregistrations and waits;",
       "J: lost and \($knob * 1e5 | round | . / 1e3) % of held. lru: at the ceiling from 10 to 90 % of least J.",
       "(keep or drop): the offline optimum of each range, without prefetch; pages that",
@@ -71,13 +27,13 @@ def prices($set):
       (["recording"] + $policies + ["before"] | head),
       ($recordings[] | . as $r | [.recording]
        + ($policies | map($r.policies[.]
-          | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**"
+          | "\(.held | percent) / \(.peak | percent) / \(.on_time | percent) / \(.lost | fine) / **\(.j | fine)**"
             + (if .at then " at \(.at)" else "" end)))
        + [if $r.before then $r.before | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**" else "-" end]
        | row),
       (.summary.policies as $means
        | ["mean"] + ($policies | map($means[.]
-          | "\(.held | percent) / \(.peak | percent) / \(.lost | fine) / **\(.j | fine)**"))
+          | "\(.held | percent) / \(.peak | percent) / \(.on_time | percent) / \(.lost | fine) / **\(.j | fine)**"))
          + ["-"] | row),
       "";
 
@@ -113,51 +69,7 @@ def price_ratios($set):
           (.to_before[$what] | times), (.rent_to_offline[$what] | times),
           ""] | row),
       "",
-      (.summary | "At most the least of the others and a tenth: \(.near_least) of \(.of). (Random uses are in no mean.)"),
-      "";
-
-def count(f): map(select(f)) | length;
-
-# What is asked of a predictor, counted
-def criteria:
-    policies as $policies
-    | [.traces[] | select(.is_random | not)] as $codes
-    | [.traces[] | select(.is_random)] as $random
-    | ($codes | length | tostring) as $of
-    | "## Counted", "",
-      "Traces of \($of) on which it holds. Ceilings count each trace three times.",
-      "",
-      (["criterion"] + $policies | head),
-      (["98 % on time"] + ($policies | map(. as $p | $codes
-        | count(.plain[$p].on_time >= 0.98) | tostring)) | row),
-      (["no more memory than twice the limit and one lead"] +
-       ($policies | map(. as $p | $codes
-        | count(.plain[$p].bound_met) | tostring)) | row),
-      (["both"] + ($policies | map(. as $p | $codes
-        | count(.plain[$p].bound_met and .plain[$p].on_time >= 0.98)
-        | tostring)) | row),
-      (["more on time than LRU of the same byte-seconds"] +
-       ($policies | map(. as $p | $codes
-        | count(.plain[$p].on_time > .plain[$p].lru_same) | tostring)) | row),
-      (["predict more on time at no more than its byte-seconds"] +
-       ($policies | map(. as $p | if . == "predict" then "-" else $codes
-        | count(.equal[$p] | .predict_same > .on_time) | tostring end)) | row),
-      (["ceilings: at most 2 points below OPT"] +
-       ($policies | map(. as $p | [$codes[].ceilings[] | select(. != null)]
-        | count(.[$p].on_time >= .["(opt)"].on_time - 0.02) | tostring)) | row),
-      (["ceilings: at most 1 point below LRU"] +
-       ($policies | map(. as $p | [$codes[].ceilings[] | select(. != null)]
-        | count(.[$p].on_time >= .["(lru)"].on_time - 0.01) | tostring)) | row),
-      (if $random == [] then empty else
-       (["random: on time less LRU's of the same byte-seconds, points"] +
-        ($policies | map(. as $p | $random[0].plain[$p]
-         | (.on_time - .lru_same) * 1000 | round | . / 10 | tostring)) | row),
-       (["random: wasted registrations, of uses"] +
-        ($policies | map(. as $p | $random[0].plain[$p].wasted | percent))
-        | row)
-       end),
-      (["million events per second"] + (. as $all | $policies
-        | map($all.events_per_second[.] // 0 | . / 1e6 | times)) | row),
+      (.summary | "At most the least of the others and a tenth: \(.near_least) of \(.of)."),
       "";
 
 def live:
@@ -180,5 +92,4 @@ def live:
 (.prices | select(.costs != {})
  | (.costs | keys[]) as $set
  | prices($set), learned($set), price_ratios($set)),
-(if .traces == [] then empty else criteria, codes, equals, ceilings end),
 (if .live == [] then empty else live end)

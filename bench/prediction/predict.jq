@@ -1,6 +1,5 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
-# $runs: what replay said of each run (plain, ceilings, speed) and policy;
 # $prices: what predict-price.jq made; $live: one object a live run. To one
 # summary.
 
@@ -9,32 +8,6 @@ def median:
     | if $n == 0 then null
       elif $n % 2 == 1 then .[($n - 1) / 2]
       else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
-
-def share($a; $b): if $b == 0 then null else $a / $b end;
-
-# Figures of one policy on one trace
-def figures:
-    (.uses - .cold) as $warm
-    | {
-        warm: $warm,
-        on_time: share(.on_time; $warm),
-        late: .late,
-        wasted: share(.wasted; .uses),
-        x_limit: share(.pinned_byte_seconds; .in_use_byte_seconds),
-        x_bound: share(.pinned_byte_seconds; .bound_byte_seconds),
-        bound_met,
-        peak: share(.pinned_peak_bytes; .leave_pinned_peak_bytes),
-        lru_same: share(.lru_same_on_time; $warm),
-        opt_same: share(.opt_same_on_time; $warm)
-      }
-    + (if .predict_same_on_time == null then {} else
-       {predict_same: share(.predict_same_on_time; $warm)} end);
-
-# {trace: {policy: figures}} of one run
-def by_trace($run):
-    reduce ($runs[] | select(.run == $run)) as $row ({};
-        reduce $row.traces[] as $t (.;
-            .[$t.trace][$row.policy] = ($t | figures)));
 
 # Pairs are drawn anew, with replacement, by a generator of our own, so that the
 # same runs give the same interval: its middle 95 %
@@ -68,24 +41,9 @@ def live:
           interval: interval(.pairs)
       } | . + {ratio: (.predict / .leave_pinned)});
 
-by_trace("plain") as $plain
-| by_trace("equal") as $equal
-| (["75", "50", "25"] | map({key: ., value: by_trace(.)}) | from_entries)
-    as $ceilings
-| {
+{
     bench: "predict",
     prices: $prices[0],
-    policies: ([$runs[] | select(.run == "plain") | .policy]),
-    traces: ($plain | to_entries | map(.key as $name | {
-        trace: $name,
-        is_random: ($name | startswith("random.")),
-        plain: .value,
-        equal: ($equal[$name] | map_values({on_time, predict_same})),
-        ceilings: ($ceilings | map_values(.[$name]))
-    })),
-    events_per_second: ([$runs[] | select(.run == "speed" and
-                                          .events_per_second)
-        | {key: .policy, value: .events_per_second}] | from_entries),
     pin_cost: (if $pin_cost == "" then null else $pin_cost end),
     live: ($live | live)
 }

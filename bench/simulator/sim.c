@@ -348,7 +348,7 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
         }
         shared[i] = *option;
     }
-    ret = tool_options_parse(argc, argv, (const tool_options_t[]){
+    ret = tool_options_parse(argc, argv, "", (const tool_options_t[]){
             {sim_options, options}, {shared, replay}, {}}, sim_help);
     if ((ret < 0) && (optind < argc)) {
         tool_message("sim: '%s' is not an option", argv[optind]);

@@ -77,7 +77,6 @@ static ucs_status_t sim_engine_open(sim_world_t *world, uint32_t index)
     process->seed ^= index * UCS_HASH_FACTOR;
 
     engine->process.params       = process;
-    engine->process.fibers       = &world->fibers;
     engine->process.page_size    = SIM_PAGE;
     engine->process.min_size     = params->network.eager_bytes;
     engine->process.dq_length    = params->is_small ? SIM_SMALL_DQ : 0;

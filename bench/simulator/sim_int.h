@@ -116,7 +116,6 @@ typedef struct sim_world {
     sim_engine_t       *engines;
     replay_params_t    *process_params; /* by engine: the seed differs */
     uint32_t           stride;    /* ranks for one engine */
-    replay_fibers_t    fibers;
     sim_queue_t        queue;
     sim_queue_t        idles;     /* idle steps, which bring nothing about:
                                      without other events the run is over */

@@ -289,7 +289,6 @@ static void sim_world_end(sim_world_t *world)
 static void sim_world_cleanup(sim_world_t *world)
 {
     sim_engines_close(world);
-    replay_fibers_cleanup(&world->fibers);
     sim_net_cleanup(world);
     sim_queue_cleanup(&world->idles);
     sim_queue_cleanup(&world->queue);
@@ -333,7 +332,6 @@ ucs_status_t sim_world_run(const sim_shape_t *shape, const sim_params_t *params,
     }
     sim_queue_init(&world.queue);
     sim_queue_init(&world.idles);
-    replay_fibers_init(&world.fibers);
     sim_net_init(&world);
     sim_world_ranks(&world);
     status = sim_engines_open(&world);

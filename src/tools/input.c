@@ -5,109 +5,73 @@
 #include "tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <zlib.h>
 
-/* A writer that was started together with us is there by then */
-#define TOOL_INPUT_PATIENCE_MS 1000
+#define TOOL_INPUT_CHUNK (1u << 16)
 
 
-/* @return 0, or -1 after a message */
-static int tool_input_check(const char *file, const struct stat *st)
+/* What is no file is not opened, for that may act on a device */
+static gzFile tool_input_open(const char *file)
 {
-    if (S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode)) {
-        return 0;
-    }
-
-    tool_message("%s: is a %s; allowed: a regular file or a pipe", file,
-                 S_ISDIR(st->st_mode)  ? "folder" :
-                 S_ISSOCK(st->st_mode) ? "socket" :
-                                         "device");
-    return -1;
-}
-
-/* Only tee() tells, without taking anything out, whether an empty pipe has a
- * writer; it wants a pipe to copy to */
-static int tool_input_has_writer(int fd)
-{
-    int has_writer = 1;
-    int copy[2];
-
-    if (pipe2(copy, O_CLOEXEC) == 0) {
-        has_writer = (tee(fd, copy[1], 1, SPLICE_F_NONBLOCK) != 0);
-        close(copy[0]);
-        close(copy[1]);
-    }
-    return has_writer;
-}
-
-static int tool_input_await(const char *file, int fd)
-{
-    struct pollfd poller = {.fd = fd, .events = POLLIN};
-
-    if (poll(&poller, 1, TOOL_INPUT_PATIENCE_MS) != 0) {
-        return 0;
-    }
-    if (!tool_input_has_writer(fd)) {
-        tool_message("%s: nobody writes to this pipe", file);
-        return -1;
-    }
-
-    tool_message("%s: waiting for what is written to this pipe", file);
-    while ((poll(&poller, 1, -1) < 0) && (errno == EINTR)) {
-    }
-    return 0;
-}
-
-/* What is no file is not opened, for that may act on a device; and as it may be
- * another by then, what was opened counts. O_NONBLOCK: to open a pipe does not
- * wait, to read it does. */
-int tool_input_open(const char *file)
-{
-    int fd = -1;
+    gzFile in = NULL;
     struct stat st;
 
-    if (stat(file, &st) != 0) {
-        goto err;
-    }
-    if (tool_input_check(file, &st) != 0) {
-        return -1;
+    if ((stat(file, &st) == 0) && !S_ISREG(st.st_mode) &&
+        !S_ISFIFO(st.st_mode)) {
+        tool_message("%s: is a %s; allowed: a regular file or a pipe", file,
+                     S_ISDIR(st.st_mode)  ? "folder" :
+                     S_ISSOCK(st.st_mode) ? "socket" :
+                                            "device");
+        return NULL;
     }
 
-    fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if ((fd < 0) || (fstat(fd, &st) != 0)) {
-        goto err;
-    }
-    if ((tool_input_check(file, &st) != 0) ||
-        (S_ISFIFO(st.st_mode) && (tool_input_await(file, fd) != 0))) {
-        goto err_close;
-    }
-    if (fcntl(fd, F_SETFL, 0) != 0) {
-        goto err;
-    }
-    return fd;
-
-err:
-    tool_message("%s: cannot be read: %m", file);
-err_close:
-    if (fd >= 0) {
-        close(fd);
-    }
-    return -1;
-}
-
-gzFile tool_input_open_gz(const char *file)
-{
-    int fd    = tool_input_open(file);
-    gzFile in = NULL;
-
-    if (fd >= 0) {
-        in = gzdopen(fd, "rb");
-        if (in == NULL) {
-            tool_out_of_memory();
-        }
+    in = gzopen(file, "rbe");
+    if (in == NULL) {
+        tool_message("%s: cannot be read: %m", file);
     }
     return in;
+}
+
+char *tool_input_read(const char *file, size_t max, size_t *size_p)
+{
+    gzFile in       = tool_input_open(file);
+    size_t capacity = TOOL_INPUT_CHUNK + 1;
+    size_t size     = 0;
+    const char *reason;
+    char *text;
+    int got, error;
+
+    if (in == NULL) {
+        return NULL;
+    }
+
+    text = tool_realloc(NULL, capacity);
+    while ((size <= max) &&
+           ((got = gzread(in, text + size, TOOL_INPUT_CHUNK)) > 0)) {
+        size += got;
+        if (capacity - size <= TOOL_INPUT_CHUNK) {
+            capacity *= 2;
+            text      = tool_realloc(text, capacity);
+        }
+    }
+
+    /* The end of a file that is cut short is an error that is only told here */
+    reason = gzerror(in, &error);
+    if (error != Z_OK) {
+        tool_message("%s: cannot be read: %s", file,
+                     (error == Z_ERRNO) ? strerror(errno) : reason);
+    } else if (size > max) {
+        tool_message("%s: too large, more than %zu bytes", file, max);
+    }
+    (void)gzclose(in);
+    if ((error != Z_OK) || (size > max)) {
+        free(text);
+        return NULL;
+    }
+    text[size] = '\0';
+    *size_p    = size;
+    return text;
 }

@@ -4,7 +4,7 @@
 #ifndef UCX_HELPER_TOOL_INPUT_H_
 #define UCX_HELPER_TOOL_INPUT_H_
 
-#include <zlib.h>
+#include <stddef.h>
 
 /**
  * @file input.h
@@ -12,30 +12,16 @@
  * The files that the commands read. Not thread safe.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
- * Open a regular file or a pipe, such as `<(zcat x)`, to be read to its end.
- * A device, socket or folder is refused without being opened. A pipe
- * without a writer is given up after a second; a writer that is slow is waited
- * for, after a line that says so.
+ * Read a regular file or a pipe, such as `<(zcat x)`, gzip'ed or not, to its
+ * end. A device, socket or folder is refused without being opened.
  *
- * @return A descriptor, which is the caller's, or -1 after a message that names
- *         the file.
- */
-int tool_input_open(const char *file);
-
-/**
- * The same, of a file that may be gzip'ed.
+ * @param [in]  max     Bytes of what is in it.
+ * @param [out] size_p  Bytes read.
  *
- * @return What gzclose() closes, or NULL after a message.
+ * @return What is in it and a zero behind, which is the caller's to free; NULL
+ *         after a message that names the file.
  */
-gzFile tool_input_open_gz(const char *file);
-
-#ifdef __cplusplus
-}
-#endif
+char *tool_input_read(const char *file, size_t max, size_t *size_p);
 
 #endif

@@ -3,8 +3,6 @@
  */
 #include "tool.h"
 
-#include <ucs/sys/nearest.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -42,20 +40,6 @@ static void tool_usage(FILE *stream)
             TOOL_NAME);
 }
 
-static void tool_unknown_command(const char *name)
-{
-    const tool_command_t *command;
-    char hint[UCS_NEAREST_HINT_MAX];
-    ucs_nearest_t nearest;
-
-    ucs_nearest_begin(&nearest, name, strlen(name));
-    for (command = tool_commands; command->name != NULL; ++command) {
-        ucs_nearest_try(&nearest, command->name);
-    }
-    tool_message("unknown command '%s'%s (see %s --help)", name,
-                 ucs_nearest_hint(nearest.word, "", hint), TOOL_NAME);
-}
-
 int main(int argc, char **argv)
 {
     const tool_command_t *command;
@@ -82,6 +66,6 @@ int main(int argc, char **argv)
         }
     }
 
-    tool_unknown_command(argv[1]);
+    tool_message("unknown command '%s' (see %s --help)", argv[1], TOOL_NAME);
     return TOOL_EXIT_USAGE;
 }

@@ -4,7 +4,10 @@
 #include "options.h"
 #include "units.h"
 
+#include <ucs/sys/nearest.h>
+
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TOOL_OPTIONS_MAX 64
@@ -18,6 +21,55 @@ typedef struct tool_parser {
     char                letters[TOOL_OPTIONS_MAX];
 } tool_parser_t;
 
+
+/* An option whose value was forgotten does not take the next option, or `--`,
+ * for it: `--report -- true` has no value. One that does begin with `--` is
+ * given as `--report=--value`. */
+static int tool_getopt(int argc, char **argv, const char *letters,
+                       const struct option *options, int *index_p)
+{
+    int opt = getopt_long(argc, argv, letters, options, index_p);
+
+    if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
+        (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
+        --optind; /* where getopt stays when there is nothing behind it */
+        return ':';
+    }
+    return opt;
+}
+
+/* What an unknown long option was meant to be; @a hint says so */
+static const char *tool_option_hint(const char *arg,
+                                    const struct option *options, char *hint)
+{
+    size_t dashes = strspn(arg, "-");
+    ucs_nearest_t nearest;
+
+    ucs_nearest_begin(&nearest, arg + dashes, strcspn(arg + dashes, "="));
+    for (; options->name != NULL; ++options) {
+        ucs_nearest_try(&nearest, options->name);
+    }
+    return ucs_nearest_hint(nearest.word, "--", hint);
+}
+
+static void tool_bad_option(const char *command, int opt, char *const *argv,
+                            const struct option *options)
+{
+    const char *arg = argv[optind - 1];
+    char hint[UCS_NEAREST_HINT_MAX];
+
+    /* getopt has gone past a long option, but stays at a group of letters */
+    if (opt == ':') {
+        tool_message("no value given for option '%s' (see %s %s --help)", arg,
+                     TOOL_NAME, command);
+    } else if (optopt >= ' ') {
+        tool_message("unknown option '-%c' (see %s %s --help)", optopt,
+                     TOOL_NAME, command);
+    } else {
+        tool_message("unknown option '%s'%s (see %s %s --help)", arg,
+                     tool_option_hint(arg, options, hint), TOOL_NAME, command);
+    }
+}
 
 static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
                             void *object)
@@ -35,14 +87,14 @@ static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
     parser->objects[parser->count++] = object;
 }
 
-static void tool_parser_init(tool_parser_t *parser,
+static void tool_parser_init(tool_parser_t *parser, const char *order,
                              const tool_options_t *groups)
 {
     static const tool_option_t help = {.name = "help"};
     const tool_option_t *option;
 
     memset(parser, 0, sizeof(*parser));
-    strcpy(parser->letters, ":");
+    snprintf(parser->letters, sizeof(parser->letters), "%s:", order);
     for (; groups->table != NULL; ++groups) {
         for (option = groups->table; option->name != NULL; ++option) {
             tool_parser_add(parser, option, groups->object);
@@ -68,17 +120,17 @@ static int tool_parser_take(const tool_parser_t *parser, size_t index,
     }
     return (option->allowed == NULL) ?
                    -1 :
-                   tool_options_refuse(option->name, value, option->allowed,
-                                       "");
+                   tool_options_refuse(option->name, value, option->allowed);
 }
 
-int tool_options_parse(int argc, char **argv, const tool_options_t *groups,
+int tool_options_parse(int argc, char **argv, const char *order,
+                       const tool_options_t *groups,
                        void (*usage)(FILE *stream))
 {
     tool_parser_t parser;
     int opt, index;
 
-    tool_parser_init(&parser, groups);
+    tool_parser_init(&parser, order, groups);
     while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs,
                               &index)) != -1) {
         if ((opt == '?') || (opt == ':')) {
@@ -112,10 +164,9 @@ void tool_options_help(const tool_option_t *table, FILE *stream)
 }
 
 int tool_options_refuse(const char *name, const char *value,
-                        const char *allowed, const char *hint)
+                        const char *allowed)
 {
-    tool_message("--%s: '%s' is not valid, allowed: %s%s", name, value,
-                 allowed, hint);
+    tool_message("--%s: '%s' is not valid, allowed: %s", name, value, allowed);
     return -1;
 }
 

@@ -42,21 +42,23 @@ typedef struct tool_options {
  * Take all options of a command line, and `--help`; then `optind` is the first
  * argument that is none.
  *
+ * @param order   "": wherever they stand; "+": up to the first argument that is
+ *                none.
  * @param groups  Ended by one without a table.
  * @param usage   Prints the help.
  *
  * @return -1 to go on, or the status to exit with, after a message.
  */
-int tool_options_parse(int argc, char **argv, const tool_options_t *groups,
+int tool_options_parse(int argc, char **argv, const char *order,
+                       const tool_options_t *groups,
                        void (*usage)(FILE *stream));
 
 /** Print the lines of a table's options. */
 void tool_options_help(const tool_option_t *table, FILE *stream);
 
-/** The value of an option is not allowed, with a hint or "". @return -1 after a
- *  message. */
+/** The value of an option is not allowed. @return -1 after a message. */
 int tool_options_refuse(const char *name, const char *value,
-                        const char *allowed, const char *hint);
+                        const char *allowed);
 
 /** Take a size into a uint64_t. */
 int tool_option_size(void *field, const char *value);

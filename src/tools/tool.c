@@ -3,9 +3,6 @@
  */
 #include "tool.h"
 
-#include <ucs/sys/nearest.h>
-
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,53 +59,6 @@ char *tool_format(const char *fmt, ...)
     text = tool_vformat(fmt, ap);
     va_end(ap);
     return text;
-}
-
-int tool_getopt(int argc, char **argv, const char *letters,
-                const struct option *options, int *index_p)
-{
-    int opt = getopt_long(argc, argv, letters, options, index_p);
-
-    if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
-        (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
-        --optind; /* where getopt stays when there is nothing behind it */
-        return ':';
-    }
-    return opt;
-}
-
-/* What an unknown long option was meant to be; @a hint says so */
-static const char *tool_option_hint(const char *arg,
-                                    const struct option *options, char *hint)
-{
-    size_t dashes = strspn(arg, "-");
-    ucs_nearest_t nearest;
-
-    ucs_nearest_begin(&nearest, arg + dashes, strcspn(arg + dashes, "="));
-    for (; options->name != NULL; ++options) {
-        ucs_nearest_try(&nearest, options->name);
-    }
-    return ucs_nearest_hint(nearest.word, "--", hint);
-}
-
-void tool_bad_option(const char *command, int opt, char *const *argv,
-                     const struct option *options)
-{
-    const char *arg = argv[optind - 1];
-    char hint[UCS_NEAREST_HINT_MAX];
-
-    /* getopt has gone past a long option, but stays at a group of letters;
-     * our values for long options lie below the letters */
-    if (opt == ':') {
-        tool_message("no value given for option '%s' (see %s %s --help)", arg,
-                     TOOL_NAME, command);
-    } else if (optopt >= ' ') {
-        tool_message("unknown option '-%c' (see %s %s --help)", optopt,
-                     TOOL_NAME, command);
-    } else {
-        tool_message("unknown option '%s'%s (see %s %s --help)", arg,
-                     tool_option_hint(arg, options, hint), TOOL_NAME, command);
-    }
 }
 
 int tool_finish_output(void)

@@ -55,24 +55,6 @@ int tool_replay_main(int argc, char **argv);
  */
 void tool_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-struct option;
-
-
-/**
- * getopt_long with a leading `:`, but an option whose value was forgotten does
- * not take the next option, or `--`, for it: `--report -- true` has no value. A
- * value that does begin with `--` is given as `--report=--value`.
- */
-int tool_getopt(int argc, char **argv, const char *letters,
-                const struct option *options, int *index_p);
-
-/**
- * The message for an option that @ref tool_getopt has refused with @a opt (`?`
- * or `:`). Names the one of @a options that was meant, if one is near.
- */
-void tool_bad_option(const char *command, int opt, char *const *argv,
-                     const struct option *options);
-
 /**
  * The end of what goes to stdout.
  * @return An exit status, after a message if it could not be written.

@@ -7,6 +7,7 @@
 #include <tools/report/report.h>
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,15 +27,14 @@ static void fuzz_report_add(tool_merge_t *merge, const uint8_t *data,
                             size_t size)
 {
     int fd = memfd_create("report", MFD_CLOEXEC);
-    tool_report_t report;
+    json_t *report;
     char path[64];
 
     FUZZ_CHECK((fd >= 0) && (write(fd, data, size) == (ssize_t)size));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (tool_report_read(path, &report) == 0) {
-        FUZZ_CHECK(report.uses == report.on_time + report.late +
-                                  report.missed + report.cold);
-        (void)tool_merge_add(merge, &report);
+    report = tool_report_read(path);
+    if (report != NULL) {
+        (void)tool_merge_add(merge, report);
     }
     close(fd);
 }
@@ -42,13 +42,9 @@ static void fuzz_report_add(tool_merge_t *merge, const uint8_t *data,
 static void fuzz_report_print(const tool_merge_t *merge)
 {
     FILE *stream = fopen("/dev/null", "w");
-    json_t *object;
 
     FUZZ_CHECK(stream != NULL);
-    object = tool_merge_to_json(merge);
-    FUZZ_CHECK(object != NULL);
-    FUZZ_CHECK(json_dumpf(object, stream, JSON_REAL_PRECISION(15)) == 0);
-    json_decref(object);
+    FUZZ_CHECK(json_dumpf(merge->total, stream, JSON_REAL_PRECISION(15)) == 0);
     tool_table_print(merge, stream);
     fclose(stream);
 }
@@ -67,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_report_add(&merge, data, zero - data);
         data = zero + (zero < end);
     }
-    if (merge.count > 0) {
+    if (json_array_size(merge.ranks) > 0) {
         tool_merge_finish(&merge);
         fuzz_report_print(&merge);
     }

@@ -5,7 +5,6 @@
 #define UCX_HELPER_TOOL_REPLAY_H_
 
 #include "replay_model.h"
-#include "replay_offline.h"
 #include "replay_trace.h"
 #include "replay_world.h"
 
@@ -36,74 +35,39 @@ typedef struct replay_options {
     replay_repeat_t       repeat;
     ucs_regcache_policy_t policies[UCS_REGCACHE_POLICY_LAST];
     size_t                policy_count;
-    int                   is_speed; /**< say how fast; not the same twice */
-    int                   is_equal; /**< predict at others' byte-seconds, too */
 } replay_options_t;
 
-/** Rows of the outcome. */
-typedef enum replay_row_kind {
+/** Rows of the outcome: the yardsticks, then policies as they were asked for. */
+enum {
     REPLAY_ROW_LIMIT,
     REPLAY_ROW_KEEP_OR_DROP,
     REPLAY_ROW_LEAVE,
-    REPLAY_ROW_LRU,    /**< only with a ceiling */
-    REPLAY_ROW_OPT,    /**< only with a ceiling */
-    REPLAY_ROW_POLICY
-} replay_row_kind_t;
-
-/** Events that the engine replayed, and the processor time that it took. */
-typedef struct replay_speed {
-    uint64_t events;
-    double   seconds;
-} replay_speed_t;
+    REPLAY_ROW_POLICIES,
+    REPLAY_ROWS_MAX = REPLAY_ROW_POLICIES + UCS_REGCACHE_POLICY_LAST
+};
 
 /** One policy or yardstick, on one trace or summed over several. */
 typedef struct replay_row {
-    const char        *name;
-    replay_row_kind_t kind;
-    double            first_ns; /**< the part of lost_ns in cold uses; of
-                                     policies, and of keep or drop */
-    replay_figures_t  stats;
-    replay_figures_t  lru;   /**< LRU cache of the same byte-seconds */
-    replay_figures_t  opt;   /**< Belady's, of the same byte-seconds */
-    replay_figures_t  equal; /**< predict, of the same byte-seconds; without
-                                  uses where it was not asked */
-    replay_speed_t    speed; /**< of a policy */
-    replay_once_t     once;  /**< of a policy, where a recording is repeated */
-    double            lost_ns; /**< the main thread's time: of a policy see
-                                    @ref replay_spent_t, of a yardstick in
-                                    registrations */
+    const char       *name;
+    replay_figures_t figures;
 } replay_row_t;
-
-#define REPLAY_ROWS_MAX (UCS_REGCACHE_POLICY_LAST + 5)
 
 /** Outcome of one trace, or the sum. */
 typedef struct replay_outcome {
-    const char   *name;
-    uint64_t     elapsed_ns; /**< of the longest */
-    double       total_ns;   /**< of all together */
-    uint64_t     then_ns;    /**< from when the steady part is played for the
-                                  second time; of the longest, 0: never */
-    double       total_then_ns;
-    replay_repeated_t repeated; /**< of one trace */
-    uint64_t     ranges;
-    uint64_t     ceiling;  /**< bytes, UINT64_MAX: none */
-    double       lead_byte_ns; /**< what one lead costs */
-    uint64_t     small, unmatched, open, lost;
-    uint64_t     first_receives; /**< first uses that are of posted receives */
-    replay_row_t rows[REPLAY_ROWS_MAX];
-    size_t       row_count;
+    const char        *name;
+    uint64_t          elapsed_ns; /**< of the longest */
+    double            total_ns;   /**< of all together */
+    uint64_t          then_ns;    /**< from when the steady part is played for
+                                       the second time; of the longest, 0:
+                                       never */
+    double            total_then_ns;
+    replay_repeated_t repeated;   /**< of one trace */
+    uint64_t          ranges;
+    uint64_t          ceiling;    /**< bytes, UINT64_MAX: none */
+    uint64_t          small, unmatched, open, lost;
+    replay_row_t      rows[REPLAY_ROWS_MAX];
+    size_t            row_count;
 } replay_outcome_t;
-
-/** Byte-seconds that count as the same. */
-#define REPLAY_SAME 1.01
-
-/**
- * The most that predict has on time while it spends no more than @a row, a
- * row of @a outcome; sets its `equal`. Rows with which that is not compared,
- * predict's among them, stay as they are.
- */
-void replay_equal(const replay_trace_t *trace, const replay_options_t *options,
-                  const replay_outcome_t *outcome, replay_row_t *row);
 
 /** Set defaults. */
 void replay_options_init(replay_options_t *options);
@@ -120,6 +84,25 @@ int replay_options_load(const replay_options_t *options, const char *file,
 uint64_t replay_ceiling_bytes(const replay_options_t *options,
                               const replay_trace_t *trace);
 
+/**
+ * Run all policies that the options ask for.
+ *
+ * @param [in]  curves   NULL, or REPLAY_ROWS_MAX empty curves; keep or drop has
+ *                       none.
+ * @param [out] outcome  Its name is the trace's.
+ *
+ * @return 0, or -1 after a message.
+ */
+int replay_run(const replay_trace_t *trace, const replay_options_t *options,
+               replay_curve_t *curves, replay_outcome_t *outcome);
+
+/** @return Time lost and memory held at the price of the options' max_slowdown,
+ *          as a share of the run time; averages divide by the longest time, as
+ *          ucx-helper report merges ranks. The helper has a core of its own. */
+double replay_price(const replay_outcome_t *outcome,
+                    const replay_figures_t *figures,
+                    const replay_options_t *options);
+
 /** Print tables for people: each outcome, and their sum if there are more. */
 void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
                          const replay_options_t *options, FILE *stream);
@@ -127,14 +110,5 @@ void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
 /** Print one JSON object a row, each on a line. @return 0 or -1. */
 int replay_print_json(const replay_outcome_t *outcomes, size_t count,
                       const replay_options_t *options, FILE *stream);
-
-/** @return Time lost and memory held at the price of the options' max_slowdown,
- *          as a share of the run time. The helper has a core of its own. */
-double replay_price(const replay_outcome_t *outcome, const replay_row_t *row,
-                    const replay_options_t *options);
-
-/** Sum over several traces. */
-void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
-                        replay_outcome_t *sum);
 
 #endif

@@ -11,14 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The sanitizers know of swapcontext(), and so do shadow stacks */
-#if defined(__x86_64__) && !defined(__SHSTK__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#  define REPLAY_FIBER_SWITCH 1
-#else
-#  include <ucontext.h>
-#endif
+#include <ucontext.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #  include <sanitizer/common_interface_defs.h>
@@ -30,10 +23,7 @@
  * @file replay_fiber.h
  *
  * A second stack in the same thread, between which and the first one control
- * goes back and forth, for a replay several times a step of the helper. So
- * where it can it does so without swapcontext(), which makes a system call each
- * time, for a mask of signals that never changes. The sanitizers are told of
- * each switch.
+ * goes back and forth. The sanitizers are told of each switch.
  */
 
 /* A step needs a quarter of it; the sanitizers make frames larger. A simulator
@@ -45,13 +35,8 @@
 #endif
 
 typedef struct replay_fiber {
-#ifdef REPLAY_FIBER_SWITCH
-    void       *outside; /* stack pointers */
-    void       *inside;
-#else
     ucontext_t outside;
     ucontext_t inside;
-#endif
     char       *stack;
     void       (*func)(void *arg); /* never returns */
     void       *arg;
@@ -74,38 +59,6 @@ static inline void replay_fiber_entered(replay_fiber_t *fiber)
 #endif
 }
 
-#ifdef REPLAY_FIBER_SWITCH
-/* What the calling convention has a function keep goes onto the stack that is
- * left and comes from the one that is entered, where nothing changes the
- * rounding mode. A function that is entered for the first time finds @a arg as
- * its argument. */
-static __attribute__((naked, noinline)) void
-replay_fiber_switch(void **from UCS_V_UNUSED, void *to UCS_V_UNUSED,
-                    void *arg UCS_V_UNUSED)
-{
-    __asm__("pushq %rbp\n\t"
-            "pushq %rbx\n\t"
-            "pushq %r12\n\t"
-            "pushq %r13\n\t"
-            "pushq %r14\n\t"
-            "pushq %r15\n\t"
-            "movq %rsp, (%rdi)\n\t"
-            "movq %rsi, %rsp\n\t"
-            "movq %rdx, %rdi\n\t"
-            "popq %r15\n\t"
-            "popq %r14\n\t"
-            "popq %r13\n\t"
-            "popq %r12\n\t"
-            "popq %rbx\n\t"
-            "popq %rbp\n\t"
-            "ret");
-}
-
-#define REPLAY_FIBER_KEPT 6
-#else
-#  define replay_fiber_switch(_from, _to, _arg) swapcontext(_from, &(_to))
-#endif
-
 /** From outside: go on inside. */
 static inline void replay_fiber_enter(replay_fiber_t *fiber)
 {
@@ -116,7 +69,7 @@ static inline void replay_fiber_enter(replay_fiber_t *fiber)
     fiber->tsan_outside = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(fiber->tsan_inside, 0);
 #endif
-    replay_fiber_switch(&fiber->outside, fiber->inside, fiber);
+    swapcontext(&fiber->outside, &fiber->inside);
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fiber->fake_outside, NULL, NULL);
 #endif
@@ -131,68 +84,46 @@ static inline void replay_fiber_leave(replay_fiber_t *fiber)
 #elif defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(fiber->tsan_outside, 0);
 #endif
-    replay_fiber_switch(&fiber->inside, fiber->outside, fiber);
+    swapcontext(&fiber->inside, &fiber->outside);
     replay_fiber_entered(fiber);
 }
 
-static inline void replay_fiber_main(replay_fiber_t *fiber)
-{
-    replay_fiber_entered(fiber);
-    fiber->func(fiber->arg);
-}
-
-#ifdef REPLAY_FIBER_SWITCH
-/* As if it had left from the first instruction of the function, with no caller:
- * its return address lies 8 below a multiple of 16 */
-static inline void replay_fiber_prepare(replay_fiber_t *fiber)
-{
-    uintptr_t top = (uintptr_t)(fiber->stack + REPLAY_FIBER_STACK) &
-                    ~(uintptr_t)15;
-    void **words  = (void**)top;
-
-    words[-1]     = NULL;
-    words[-2]     = (void*)replay_fiber_main;
-    fiber->inside = &words[-2 - REPLAY_FIBER_KEPT];
-}
-#else
 /* makecontext passes ints */
 static inline void replay_fiber_begin(unsigned high, unsigned low)
 {
-    replay_fiber_main((void*)(((uintptr_t)high << 32) | low));
-}
+    replay_fiber_t *fiber = (replay_fiber_t*)(((uintptr_t)high << 32) | low);
 
-static inline void replay_fiber_prepare(replay_fiber_t *fiber)
-{
-    uint64_t address = (uintptr_t)fiber;
-
-    getcontext(&fiber->inside);
-    fiber->inside.uc_stack.ss_sp   = fiber->stack;
-    fiber->inside.uc_stack.ss_size = REPLAY_FIBER_STACK;
-    fiber->inside.uc_link          = NULL;
-    makecontext(&fiber->inside, (void (*)(void))replay_fiber_begin, 2,
-                (unsigned)(address >> 32), (unsigned)address);
+    replay_fiber_entered(fiber);
+    fiber->func(fiber->arg);
 }
-#endif
 
 /** Prepare: the first enter calls @a func. */
 static inline void replay_fiber_init(replay_fiber_t *fiber,
                                      void (*func)(void *arg), void *arg)
 {
+    uint64_t address = (uintptr_t)fiber;
+
     memset(fiber, 0, sizeof(*fiber)); /* it has no fake stack yet */
     fiber->func  = func;
     fiber->arg   = arg;
-    fiber->stack = tool_realloc(NULL, REPLAY_FIBER_STACK);
-    replay_fiber_prepare(fiber);
+    fiber->stack = (char*)tool_realloc(NULL, REPLAY_FIBER_STACK);
+    getcontext(&fiber->inside);
+    fiber->inside.uc_stack.ss_sp   = fiber->stack;
+    fiber->inside.uc_stack.ss_size = REPLAY_FIBER_STACK;
+    makecontext(&fiber->inside, (void (*)(void))replay_fiber_begin, 2,
+                (unsigned)(address >> 32), (unsigned)address);
 #if defined(__SANITIZE_THREAD__)
     fiber->tsan_inside = __tsan_create_fiber(0);
 #endif
 }
 
-/** From outside; what is left inside is forgotten. */
+/** From outside; what is left inside is forgotten. Nothing if it has no stack. */
 static inline void replay_fiber_cleanup(replay_fiber_t *fiber)
 {
 #if defined(__SANITIZE_THREAD__)
-    __tsan_destroy_fiber(fiber->tsan_inside);
+    if (fiber->stack != NULL) {
+        __tsan_destroy_fiber(fiber->tsan_inside);
+    }
 #endif
     free(fiber->stack);
 }

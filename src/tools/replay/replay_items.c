@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "replay_items.h"
+#include "replay_trace.h"
 
 #include <tools/tool.h>
 
@@ -103,46 +103,24 @@ static void replay_items_segments(replay_trace_t *trace)
     }
 }
 
-/* @return For each item the furthest end of it and those before it, by which a
- *         search to the left knows when to stop. The caller frees it. */
-static uint64_t *replay_items_furthest(const replay_trace_t *trace)
-{
-    uint64_t *furthest = tool_calloc(trace->item_count, sizeof(*furthest));
-    uint64_t until     = 0;
-    size_t i;
-
-    for (i = 0; i < trace->item_count; ++i) {
-        until       = (trace->items[i].end > until) ? trace->items[i].end :
-                                                      until;
-        furthest[i] = until;
-    }
-    return furthest;
-}
-
 /* @return Nonzero if some item lies in what is unmapped, or ends where that
  * begins */
 static int replay_items_touch(const replay_trace_t *trace,
-                              const uint64_t *furthest,
                               const replay_unmap_t *unmap)
 {
-    size_t low  = 0; /* items that begin before its end */
-    size_t high = trace->item_count;
-    size_t middle;
+    const replay_item_t *item = trace->items;
+    const replay_item_t *end  = item + trace->item_count;
 
-    while (low < high) {
-        middle = low + (high - low) / 2;
-        if (trace->items[middle].start < unmap->end) {
-            low = middle + 1;
-        } else {
-            high = middle;
+    for (; (item < end) && (item->start < unmap->end); ++item) {
+        if (item->end >= unmap->start) {
+            return 1;
         }
     }
-    return (low > 0) && (furthest[low - 1] >= unmap->start);
+    return 0;
 }
 
 /* A process unmaps much that it never registered */
-static void replay_items_unmaps(replay_trace_t *trace,
-                                const uint64_t *furthest)
+static void replay_items_unmaps(replay_trace_t *trace)
 {
     size_t kept = 0;
     replay_event_t *event;
@@ -150,112 +128,11 @@ static void replay_items_unmaps(replay_trace_t *trace,
     for (event = trace->events; event < trace->events + trace->event_count;
          ++event) {
         if ((event->kind != REPLAY_UNMAP) ||
-            replay_items_touch(trace, furthest,
-                               &trace->unmaps[event->index])) {
+            replay_items_touch(trace, &trace->unmaps[event->index])) {
             trace->events[kept++] = *event;
         }
     }
     trace->event_count = kept;
-}
-
-static void replay_items_add_cover(replay_trace_t *trace, uint32_t *count_p,
-                                   size_t *capacity_p, uint32_t cover)
-{
-    trace->covers = tool_grow(trace->covers, *count_p, capacity_p,
-                              sizeof(*trace->covers));
-    trace->covers[(*count_p)++] = cover;
-}
-
-/* The other items that contain one begin where it does or before */
-static void replay_items_covers(replay_trace_t *trace,
-                                const uint64_t *furthest)
-{
-    const replay_item_t *items = trace->items;
-    size_t capacity            = 0;
-    uint32_t *first, index, i;
-
-    first = tool_calloc(trace->item_count + 1, sizeof(*first));
-    for (index = 0; index < trace->item_count; ++index) {
-        first[index + 1] = first[index];
-        for (i = index + 1; (i < trace->item_count) &&
-                            (items[i].start == items[index].start); ++i) {
-            replay_items_add_cover(trace, &first[index + 1], &capacity, i);
-        }
-        for (i = index; (i > 0) && (furthest[i - 1] >= items[index].end);
-             --i) {
-            if (items[i - 1].end >= items[index].end) {
-                replay_items_add_cover(trace, &first[index + 1], &capacity,
-                                       i - 1);
-            }
-        }
-    }
-    trace->cover_first = first;
-}
-
-/* An event that an item is used by next: item << 32 | event */
-typedef struct replay_nexts {
-    uint64_t *pairs;
-    size_t   count;
-    size_t   capacity;
-} replay_nexts_t;
-
-static void replay_items_next(replay_nexts_t *nexts, uint64_t item,
-                              size_t event)
-{
-    nexts->pairs = tool_grow(nexts->pairs, nexts->count, &nexts->capacity,
-                             sizeof(*nexts->pairs));
-    nexts->pairs[nexts->count++] = (item << 32) | event;
-}
-
-/* A use of an item is one of all that contain it; what is unmapped is not
- * wanted any more */
-static void replay_items_next_event(const replay_trace_t *trace, size_t index,
-                                    replay_nexts_t *nexts)
-{
-    const replay_event_t *event = &trace->events[index];
-    const replay_unmap_t *unmap;
-    uint32_t item, i;
-
-    if (event->kind == REPLAY_USE) {
-        item = trace->uses[event->index].item;
-        replay_items_next(nexts, item, index);
-        for (i = trace->cover_first[item]; i < trace->cover_first[item + 1];
-             ++i) {
-            replay_items_next(nexts, trace->covers[i], index);
-        }
-    } else if (event->kind == REPLAY_UNMAP) {
-        unmap = &trace->unmaps[event->index];
-        for (i = 0; i < trace->item_count; ++i) {
-            if (replay_item_is_touched(&trace->items[i], unmap)) {
-                replay_items_next(nexts, i, index);
-            }
-        }
-    }
-}
-
-static void replay_items_nexts(replay_trace_t *trace)
-{
-    replay_nexts_t nexts = {};
-    size_t i;
-
-    for (i = 0; i < trace->event_count; ++i) {
-        replay_items_next_event(trace, i, &nexts);
-    }
-    if (nexts.count > 0) {
-        qsort(nexts.pairs, nexts.count, sizeof(*nexts.pairs),
-              replay_number_compare);
-    }
-
-    trace->next_first  = tool_calloc(trace->item_count + 1, sizeof(uint32_t));
-    trace->next_events = tool_calloc(nexts.count, sizeof(uint32_t));
-    for (i = 0; i < nexts.count; ++i) {
-        trace->next_events[i] = (uint32_t)nexts.pairs[i];
-        ++trace->next_first[(nexts.pairs[i] >> 32) + 1];
-    }
-    for (i = 0; i < trace->item_count; ++i) {
-        trace->next_first[i + 1] += trace->next_first[i];
-    }
-    free(nexts.pairs);
 }
 
 static int replay_items_see(uint8_t *seen, const replay_item_t *item)
@@ -295,14 +172,8 @@ static void replay_items_cold(replay_trace_t *trace)
 
 void replay_items_make(replay_trace_t *trace)
 {
-    uint64_t *furthest;
-
     replay_items_list(trace);
     replay_items_segments(trace);
-    furthest = replay_items_furthest(trace);
-    replay_items_unmaps(trace, furthest);
-    replay_items_covers(trace, furthest);
-    free(furthest);
-    replay_items_nexts(trace);
+    replay_items_unmaps(trace);
     replay_items_cold(trace);
 }

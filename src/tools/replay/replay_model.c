@@ -1,76 +1,110 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "replay_integral.h"
+#include "replay_model.h"
 
 #include <tools/tool.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Deviations that 98 of 100 normal numbers do not pass */
-#define REPLAY_98_OF_100 2.0537
+/*
+ * What is registered, and what that comes to
+ */
 
+typedef struct replay_integral {
+    const replay_trace_t *trace;
+    const replay_cost_t  *cost;
+    uint64_t             time_ns;
+    uint64_t             bytes;
+    replay_figures_t     *figures;
+    replay_curve_t       *curve;
+} replay_integral_t;
+
+
+static void replay_integral_init(replay_integral_t *integral,
+                                 const replay_trace_t *trace,
+                                 const replay_cost_t *cost,
+                                 replay_figures_t *figures, replay_curve_t *curve)
+{
+    memset(figures, 0, sizeof(*figures));
+    *integral = (replay_integral_t){trace, cost, trace->start_ns, 0, figures,
+                                    curve};
+    if (curve != NULL) {
+        replay_curve_add(curve, trace->start_ns, 0);
+    }
+}
+
+static void replay_integral_to(replay_integral_t *integral, uint64_t time_ns)
+{
+    integral->figures->stats.pinned_byte_ns +=
+            (double)(time_ns - integral->time_ns) * integral->bytes;
+    integral->time_ns = time_ns;
+}
+
+/* @a bytes wraps for less */
+static void replay_integral_add(replay_integral_t *integral, uint64_t bytes)
+{
+    ucs_regcache_stats_t *stats = &integral->figures->stats;
+
+    integral->bytes += bytes;
+    if (integral->bytes > stats->pinned_peak_bytes) {
+        stats->pinned_peak_bytes = integral->bytes;
+    }
+    if (integral->curve != NULL) {
+        replay_curve_add(integral->curve, integral->time_ns, integral->bytes);
+    }
+}
+
+static double replay_integral_cost(const replay_integral_t *integral,
+                                   uint64_t bytes)
+{
+    return integral->cost->base_ns +
+           integral->cost->page_ns * (bytes / integral->trace->page_size);
+}
+
+/* A first use registers its buffer */
+static void replay_integral_first(replay_integral_t *integral, uint64_t bytes)
+{
+    double cost = replay_integral_cost(integral, bytes);
+
+    ++integral->figures->stats.cold;
+    integral->figures->lost_ns  += cost;
+    integral->figures->first_ns += cost;
+}
 
 /*
  * Limit and leave pinned, by segments
  */
 
 typedef struct replay_segments {
-    const replay_trace_t *trace;
-    uint32_t             *users;
-    uint8_t              *seen;
-    uint64_t             *idle_ns;  /* by segment: its last use's end */
-    replay_integral_t    integral;
-    int                  is_leave;
+    replay_integral_t integral;
+    uint32_t          *users;
+    uint8_t           *seen;
+    int               is_leave;
 } replay_segments_t;
-
-/* What it costs to have the pages of a use one lead earlier */
-static double replay_segments_lead(const replay_segments_t *segments,
-                                   const replay_params_t *params,
-                                   const replay_use_t *use)
-{
-    const replay_trace_t *trace = segments->trace;
-    const replay_item_t *item   = &trace->items[use->item];
-    double lead                 = replay_model_lead_ns(
-            trace, params, replay_item_bytes(item));
-    double byte_ns              = 0;
-    uint64_t idle;
-    uint32_t i;
-
-    for (i = item->first; i < item->last; ++i) {
-        if (segments->users[i] == 0) {
-            idle     = segments->integral.time_ns - segments->idle_ns[i];
-            byte_ns += replay_segment_bytes(trace, i) *
-                       ((idle < lead) ? idle : lead);
-        }
-    }
-    return byte_ns;
-}
 
 static void replay_segments_use(replay_segments_t *segments,
                                 const replay_use_t *use)
 {
-    const replay_item_t *item = &segments->trace->items[use->item];
-    replay_figures_t *figures = segments->integral.figures;
-    uint64_t bytes            = 0;
+    const replay_trace_t *trace = segments->integral.trace;
+    const replay_item_t *item   = &trace->items[use->item];
+    uint64_t bytes              = 0;
     uint32_t i;
 
     for (i = item->first; i < item->last; ++i) {
         if (segments->is_leave ? !segments->seen[i] :
                                  (segments->users[i]++ == 0)) {
-            bytes += replay_segment_bytes(segments->trace, i);
+            bytes += replay_segment_bytes(trace, i);
         }
         segments->seen[i] = 1;
     }
     replay_integral_add(&segments->integral, bytes);
-    ++figures->uses;
-    figures->cold    += use->is_cold;
-    figures->on_time += !use->is_cold;
+    ++segments->integral.figures->stats.uses;
     if (use->is_cold) {
-        replay_integral_register(figures, segments->trace,
-                                 replay_item_bytes(item));
+        replay_integral_first(&segments->integral, replay_item_bytes(item));
+    } else {
+        ++segments->integral.figures->stats.on_time;
     }
 }
 
@@ -80,13 +114,9 @@ static void replay_segments_release(replay_segments_t *segments,
     uint64_t bytes = 0;
     uint32_t i;
 
-    if (segments->is_leave) {
-        return;
-    }
-    for (i = item->first; i < item->last; ++i) {
+    for (i = item->first; !segments->is_leave && (i < item->last); ++i) {
         if (--segments->users[i] == 0) {
-            segments->idle_ns[i] = segments->integral.time_ns;
-            bytes += replay_segment_bytes(segments->trace, i);
+            bytes += replay_segment_bytes(segments->integral.trace, i);
         }
     }
     replay_integral_add(&segments->integral, -bytes);
@@ -95,7 +125,7 @@ static void replay_segments_release(replay_segments_t *segments,
 static void replay_segments_unmap(replay_segments_t *segments,
                                   const replay_unmap_t *unmap)
 {
-    const replay_trace_t *trace = segments->trace;
+    const replay_trace_t *trace = segments->integral.trace;
     uint64_t bytes              = 0;
     uint32_t i;
 
@@ -110,32 +140,10 @@ static void replay_segments_unmap(replay_segments_t *segments,
     }
 }
 
-static void replay_segments_init(replay_segments_t *segments,
-                                 const replay_trace_t *trace, int is_leave,
-                                 replay_figures_t *figures,
-                                 replay_curve_t *curve)
-{
-    size_t count = trace->segment_count;
-
-    segments->trace    = trace;
-    segments->is_leave = is_leave;
-    segments->users    = tool_calloc(count, sizeof(*segments->users));
-    segments->seen     = tool_calloc(count, sizeof(*segments->seen));
-    segments->idle_ns  = tool_calloc(count, sizeof(*segments->idle_ns));
-    replay_integral_init(&segments->integral, trace, figures, curve);
-}
-
-static void replay_segments_cleanup(replay_segments_t *segments)
-{
-    free(segments->users);
-    free(segments->seen);
-    free(segments->idle_ns);
-}
-
 static void replay_segments_event(replay_segments_t *segments,
                                   const replay_event_t *event)
 {
-    const replay_trace_t *trace = segments->trace;
+    const replay_trace_t *trace = segments->integral.trace;
 
     switch (event->kind) {
     case REPLAY_USE:
@@ -152,61 +160,187 @@ static void replay_segments_event(replay_segments_t *segments,
 }
 
 static void replay_model_segments(const replay_trace_t *trace, int is_leave,
-                                  replay_figures_t *figures,
-                                  replay_curve_t *curve)
+                                  const replay_cost_t *cost,
+                                  replay_figures_t *figures, replay_curve_t *curve)
 {
-    replay_segments_t segments;
+    replay_segments_t segments = {
+        .is_leave = is_leave,
+        .users    = tool_calloc(trace->segment_count, sizeof(uint32_t)),
+        .seen     = tool_calloc(trace->segment_count, 1)
+    };
     size_t i;
 
-    replay_segments_init(&segments, trace, is_leave, figures, curve);
+    replay_integral_init(&segments.integral, trace, cost, figures, curve);
     for (i = 0; i < trace->event_count; ++i) {
         replay_integral_to(&segments.integral, trace->events[i].time_ns);
         replay_segments_event(&segments, &trace->events[i]);
     }
     replay_integral_to(&segments.integral, trace->end_ns);
-    replay_segments_cleanup(&segments);
+    free(segments.users);
+    free(segments.seen);
 }
 
-double replay_model_lead_ns(const replay_trace_t *trace,
-                            const replay_params_t *params, uint64_t bytes)
+void replay_model_limit(const replay_trace_t *trace, const replay_cost_t *cost,
+                        replay_figures_t *figures, replay_curve_t *curve)
 {
-    return params->register_cost.base_ns +
-           params->register_cost.page_ns * (bytes / trace->page_size) +
-           params->lateness_ns * exp(REPLAY_LATENESS_SIGMA * REPLAY_98_OF_100);
+    replay_model_segments(trace, 0, cost, figures, curve);
 }
 
-double replay_model_lead(const replay_trace_t *trace,
-                         const replay_params_t *params)
+void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
+                        replay_figures_t *figures, replay_curve_t *curve)
 {
-    double byte_ns = 0;
-    const replay_event_t *event;
-    replay_segments_t segments;
-    replay_figures_t figures;
+    replay_model_segments(trace, 1, cost, figures, curve);
+}
+
+/*
+ * Keep or drop
+ */
+
+/* A range of pages, while it is not known yet what follows */
+typedef struct replay_range {
+    uint64_t idle_ns; /* the end of its last use */
+    size_t   release; /* event that ended it */
+    uint32_t users;
+    uint8_t  is_seen; /* it was used, and not unmapped since */
+    uint8_t  is_gone; /* unmapped while in use */
+    uint8_t  is_pinned;
+} replay_range_t;
+
+typedef struct replay_offline {
+    replay_integral_t integral;
+    double            byte_price; /* of a byte, nanoseconds a nanosecond */
+    replay_range_t    *ranges;    /* by item */
+    uint8_t           *is_kept;   /* by event, a release: until the next use */
+} replay_offline_t;
+
+/* A use that finds its range idle, or never used before */
+static void replay_offline_begin(replay_offline_t *offline,
+                                 const replay_use_t *use, uint64_t time_ns)
+{
+    const replay_trace_t *trace = offline->integral.trace;
+    replay_range_t *range       = &offline->ranges[use->item];
+    replay_figures_t *figures   = offline->integral.figures;
+    uint64_t bytes              = replay_item_bytes(&trace->items[use->item]);
+    double cost                 = replay_integral_cost(&offline->integral,
+                                                       bytes);
+
+    if (range->is_seen &&
+        (offline->byte_price * bytes * (time_ns - range->idle_ns) <= cost)) {
+        offline->is_kept[range->release] = 1;
+        ++figures->stats.on_time;
+    } else if (range->is_seen) {
+        figures->lost_ns += cost;
+        ++figures->stats.missed;
+    } else if (use->is_cold) {
+        replay_integral_first(&offline->integral, bytes);
+    } else {
+        ++figures->stats.on_time;
+    }
+    range->is_seen = 1;
+}
+
+static void replay_offline_unmap(replay_offline_t *offline,
+                                 const replay_unmap_t *unmap)
+{
+    const replay_trace_t *trace = offline->integral.trace;
+    replay_range_t *range;
     size_t i;
 
-    replay_segments_init(&segments, trace, 0, &figures, NULL);
+    for (i = 0; i < trace->item_count; ++i) {
+        if (replay_item_is_touched(&trace->items[i], unmap)) {
+            range          = &offline->ranges[i];
+            range->is_seen = 0;
+            range->is_gone = (range->users > 0);
+        }
+    }
+}
+
+/* Which gaps it pays to keep, and what the others cost */
+static void replay_offline_decide(replay_offline_t *offline)
+{
+    const replay_trace_t *trace = offline->integral.trace;
+    ucs_regcache_stats_t *stats = &offline->integral.figures->stats;
+    const replay_event_t *event;
+    const replay_use_t *use;
+    replay_range_t *range;
+    size_t i;
+
     for (i = 0; i < trace->event_count; ++i) {
         event = &trace->events[i];
-        replay_integral_to(&segments.integral, event->time_ns);
-        if ((event->kind == REPLAY_USE) &&
-            !trace->uses[event->index].is_cold) {
-            byte_ns += replay_segments_lead(&segments, params,
-                                            &trace->uses[event->index]);
+        if (event->kind == REPLAY_UNMAP) {
+            replay_offline_unmap(offline, &trace->unmaps[event->index]);
+            continue;
         }
-        replay_segments_event(&segments, event);
+        use   = &trace->uses[event->index];
+        range = &offline->ranges[use->item];
+        if (event->kind == REPLAY_RELEASE) {
+            if (--range->users == 0) {
+                range->idle_ns = event->time_ns;
+                range->release = i;
+                range->is_seen = !range->is_gone;
+                range->is_gone = 0;
+            }
+            continue;
+        }
+        ++stats->uses;
+        if (range->users++ == 0) {
+            replay_offline_begin(offline, use, event->time_ns);
+        } else {
+            ++stats->on_time;
+        }
     }
-    replay_segments_cleanup(&segments);
-    return byte_ns;
 }
 
-void replay_model_limit(const replay_trace_t *trace, replay_figures_t *figures,
-                        replay_curve_t *curve)
+/* What that holds over time */
+static void replay_offline_hold(replay_offline_t *offline)
 {
-    replay_model_segments(trace, 0, figures, curve);
+    const replay_trace_t *trace = offline->integral.trace;
+    const replay_event_t *event;
+    replay_range_t *range;
+    uint64_t bytes;
+    uint32_t item;
+    size_t i;
+
+    for (i = 0; i < trace->event_count; ++i) {
+        event = &trace->events[i];
+        replay_integral_to(&offline->integral, event->time_ns);
+        if (event->kind == REPLAY_UNMAP) {
+            continue;
+        }
+        item  = trace->uses[event->index].item;
+        range = &offline->ranges[item];
+        bytes = replay_item_bytes(&trace->items[item]);
+        if (event->kind == REPLAY_USE) {
+            ++range->users;
+            if (!range->is_pinned) {
+                range->is_pinned = 1;
+                replay_integral_add(&offline->integral, bytes);
+            }
+        } else if ((--range->users == 0) && !offline->is_kept[i]) {
+            range->is_pinned = 0;
+            replay_integral_add(&offline->integral, -bytes);
+        }
+    }
+    replay_integral_to(&offline->integral, trace->end_ns);
 }
 
-void replay_model_leave(const replay_trace_t *trace, replay_figures_t *figures,
-                        replay_curve_t *curve)
+void replay_model_keep_or_drop(const replay_trace_t *trace,
+                               const replay_params_t *params,
+                               replay_figures_t *figures)
 {
-    replay_model_segments(trace, 1, figures, curve);
+    const replay_cost_t *cost = &params->register_cost;
+    replay_offline_t offline  = {
+        .ranges  = tool_calloc(trace->item_count, sizeof(replay_range_t)),
+        .is_kept = tool_calloc(trace->event_count, 1)
+    };
+    uint64_t most;
+
+    replay_model_leave(trace, cost, figures, NULL);
+    most               = figures->stats.pinned_peak_bytes;
+    offline.byte_price = (most > 0) ? params->max_slowdown / most : 0;
+    replay_integral_init(&offline.integral, trace, cost, figures, NULL);
+    replay_offline_decide(&offline);
+    replay_offline_hold(&offline);
+    free(offline.ranges);
+    free(offline.is_kept);
 }

@@ -10,72 +10,40 @@
 /**
  * @file replay_model.h
  *
- * Yardsticks beside which a policy is put, computed from the trace alone:
- * registrations take no time and nothing is predicted. Bytes are whole pages.
+ * Yardsticks beside which a policy is put, computed from the trace alone. Bytes
+ * are whole pages. A registration takes no time, but what the model says for it
+ * counts as lost.
  */
 
 BEGIN_C_DECLS
 
-/** Figures of a yardstick, as an engine's: `uses`, `on_time`, `missed`, `cold`,
- *  `wasted`, `evicted`, `over_ceiling`, `pinned_peak_bytes`, `pinned_byte_ns`
- *  and `lost_ns`, the registrations of uses, cold ones among them, are set, all
- *  else is 0. */
-typedef ucs_regcache_stats_t replay_figures_t;
-
-/** What is thrown out of a full cache. */
-typedef enum replay_victim {
-    REPLAY_VICTIM_LRU, /**< the item that has been idle for longest */
-    REPLAY_VICTIM_OPT  /**< Belady: the one whose next use is farthest */
-} replay_victim_t;
-
 /**
- * The limit: pages are registered only while they are in use; all warm uses
- * are on time. Pages that two items have in common count once.
+ * The limit: pages are registered only while they are in use; all warm uses are
+ * on time. Pages that two ranges have in common count once.
  *
- * @param curve  NULL, or an empty curve that is filled; so below.
+ * @param [in]  cost   Of a registration.
+ * @param       curve  NULL, or an empty curve that is filled.
  */
-void replay_model_limit(const replay_trace_t *trace, replay_figures_t *figures,
-                        replay_curve_t *curve);
-
-/**
- * The lead: a helper that wants a buffer registered when its use comes has to
- * begin so much earlier. What registering it takes by the cost model, and a
- * lateness of the helper's wake-up that 98 of 100 do not pass.
- *
- * @return Nanoseconds.
- */
-double replay_model_lead_ns(const replay_trace_t *trace,
-                            const replay_params_t *params, uint64_t bytes);
-
-/**
- * What one lead costs: the byte-nanoseconds by which the limit grows if the
- * pages of each warm use are registered one lead before it; less where a page
- * has not been idle for that long.
- */
-double replay_model_lead(const replay_trace_t *trace,
-                         const replay_params_t *params);
+void replay_model_limit(const replay_trace_t *trace, const replay_cost_t *cost,
+                        replay_figures_t *figures, replay_curve_t *curve);
 
 /** Leave pinned: pages stay registered until they are unmapped. */
-void replay_model_leave(const replay_trace_t *trace, replay_figures_t *figures,
-                        replay_curve_t *curve);
+void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
+                        replay_figures_t *figures, replay_curve_t *curve);
 
 /**
- * A cache of items with @a capacity bytes. Items in use stay whatever the
- * capacity; what passes it goes as soon as it is idle. A use finds its buffer
- * in any registered item that contains it. OPT is optimal when all items have
- * the same size and none contains another, and the usual yardstick otherwise.
- */
-void replay_model_cache(const replay_trace_t *trace, replay_victim_t victim,
-                        uint64_t capacity, replay_figures_t *figures);
-
-/**
- * The cache whose byte-seconds come closest to @a byte_ns from below, by
- * bisection of its capacity.
+ * Keep or drop, by one who knows when each range is used next and does not
+ * register ahead: between two uses a range stays registered if that costs less
+ * than to register it again. A byte held for a second costs max_slowdown /
+ * leave-pinned bytes seconds; deregistering costs nothing, for a helper does
+ * that. Ranges are looked at one by one, so pages that two have in common are
+ * paid for twice, and the first use of a range whose pages all were used before
+ * is on time.
  *
- * @return The capacity; 0 means that nothing is kept.
+ * @param [in] params  Its `register_cost` and `max_slowdown`.
  */
-uint64_t replay_model_cache_at(const replay_trace_t *trace,
-                               replay_victim_t victim, double byte_ns,
+void replay_model_keep_or_drop(const replay_trace_t *trace,
+                               const replay_params_t *params,
                                replay_figures_t *figures);
 
 END_C_DECLS

@@ -6,8 +6,6 @@
 #include <tools/tool.h>
 #include <tools/units.h>
 
-#include <ucs/sys/nearest.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -32,68 +30,41 @@
 #define REPLAY_REPEAT_MIN     1e-3
 #define REPLAY_REPEAT_MAX     1e6
 
-static int replay_parse_policy(replay_options_t *options, const char *name,
-                               size_t length)
+/* @return LAST if there is none of this name */
+static ucs_regcache_policy_t replay_find_policy(const char *name)
 {
-    size_t i, j;
-
-    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
-        if ((strlen(ucs_regcache_policy_names[i]) != length) ||
-            strncmp(ucs_regcache_policy_names[i], name, length)) {
-            continue;
-        }
-        for (j = 0; j < options->policy_count; ++j) {
-            if (options->policies[j] == i) {
-                return 0;
-            }
-        }
-        options->policies[options->policy_count++] = i;
-        return 0;
-    }
-    return -1;
-}
-
-/* @return -1 after a message that names the policies, and what the one of
- *         @a length bytes was meant to be */
-static int replay_refuse_policy(const char *value, const char *name,
-                                size_t length)
-{
-    tool_list_t names = TOOL_LIST_INITIALIZER;
-    char hint[UCS_NEAREST_HINT_MAX];
-    char *joined, *allowed;
     size_t i;
 
-    for (i = 0; i < UCS_REGCACHE_POLICY_LAST; ++i) {
-        tool_list_add(&names, ucs_regcache_policy_names[i]);
+    for (i = 0; (i < UCS_REGCACHE_POLICY_LAST) &&
+                strcmp(ucs_regcache_policy_names[i], name); ++i) {
     }
-    joined  = tool_list_join(&names, ", ");
-    allowed = tool_format("a list of %s", joined);
-    tool_options_refuse("policy", value, allowed,
-                        ucs_nearest_hint(ucs_nearest_of(
-                                name, length, ucs_regcache_policy_names), "",
-                                         hint));
-    free(allowed);
-    free(joined);
-    tool_list_cleanup(&names);
-    return -1;
+    return i;
 }
 
 static int replay_parse_policies(void *field, const char *value)
 {
     replay_options_t *options = field;
-    const char *name          = value;
-    size_t length;
+    char *copy                = tool_strdup(value);
+    char *rest                = copy;
+    int ret                   = 0;
+    ucs_regcache_policy_t policy;
+    char *name;
+    size_t i;
 
     options->policy_count = 0;
-    for (;; name += length + 1) {
-        length = strcspn(name, ",");
-        if (replay_parse_policy(options, name, length) != 0) {
-            return replay_refuse_policy(value, name, length);
+    while ((ret == 0) && ((name = strsep(&rest, ",")) != NULL)) {
+        policy = replay_find_policy(name);
+        for (i = 0; (i < options->policy_count) &&
+                    (options->policies[i] != policy); ++i) {
         }
-        if (name[length] == '\0') {
-            return 0;
+        if (policy == UCS_REGCACHE_POLICY_LAST) {
+            ret = -1;
+        } else if (i == options->policy_count) {
+            options->policies[options->policy_count++] = policy;
         }
     }
+    free(copy);
+    return ret;
 }
 
 /* N% as a share, above 0 and at most @a max percent */
@@ -185,7 +156,8 @@ static int replay_parse_repeat(void *field, const char *value)
 #define REPLAY_OFFSET(_field) offsetof(replay_options_t, _field)
 
 const tool_option_t replay_options[] = {
-    {"policy", replay_parse_policies, 0, NULL,
+    {"policy", replay_parse_policies, 0,
+     "a list of predict, paper, rent, leave_pinned, on_demand, lru, overlap",
      "P[,P...]  policies of UCX_MD_HELPER_POLICY [all]"},
     {"min-size", tool_option_size, REPLAY_OFFSET(min_size),
      "bytes with an optional K, M, G or T, or inf",
@@ -206,10 +178,6 @@ const tool_option_t replay_options[] = {
      REPLAY_OFFSET(params.max_slowdown),
      "N% from 0.001% to 100%",
      "N%  of the run time that all memory is worth [0.5%]"},
-    {"deaf", NULL, REPLAY_OFFSET(params.is_deaf), NULL,
-     "          do not tell operations, where a recording has them"},
-    {"no-idle", NULL, REPLAY_OFFSET(params.no_idle), NULL,
-     "          take no idle steps while a rank waits"},
     {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
      "N         of the lateness [1]"},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
@@ -249,10 +217,6 @@ int replay_options_load(const replay_options_t *options, const char *file,
     }
     ret = replay_trace_prepare(&raw, file, options->min_size, &options->repeat,
                                trace);
-    if (ret == 0) {
-        trace->register_ns      = options->params.register_cost.base_ns;
-        trace->register_page_ns = options->params.register_cost.page_ns;
-    }
     ucs_trace_cleanup(&raw);
     return ret;
 }
@@ -265,6 +229,6 @@ uint64_t replay_ceiling_bytes(const replay_options_t *options,
     if (options->ceiling.share == 0) {
         return options->ceiling.bytes;
     }
-    replay_model_leave(trace, &leave, NULL);
-    return options->ceiling.share * leave.pinned_peak_bytes;
+    replay_model_leave(trace, &options->params.register_cost, &leave, NULL);
+    return options->ceiling.share * leave.stats.pinned_peak_bytes;
 }

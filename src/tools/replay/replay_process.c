@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay_process.h"
-#include "replay_fiber.h"
 #include "replay_random.h"
 
 #include <tools/tool.h>
@@ -11,6 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Spread of the lateness, of its logarithm */
+#define REPLAY_LATENESS_SIGMA 0.6
 
 /* A step that calls nobody takes this long, so that time goes on */
 #define REPLAY_STEP_NS 200
@@ -24,62 +26,6 @@ typedef struct replay_memh {
     struct replay_memh *next; /* free ones */
 } replay_memh_t;
 
-
-/*
- * The helper's step is a call that cannot be left, and the main thread acts in
- * the middle of it. So a step runs on a stack of its own, which it leaves while
- * the lower domain is at work.
- */
-
-void replay_fibers_init(replay_fibers_t *fibers)
-{
-    memset(fibers, 0, sizeof(*fibers));
-}
-
-void replay_fibers_cleanup(replay_fibers_t *fibers)
-{
-    while (fibers->count > 0) {
-        replay_fiber_cleanup(fibers->free[--fibers->count]);
-        free(fibers->free[fibers->count]);
-    }
-    free(fibers->free);
-}
-
-static void replay_process_step(replay_process_t *process);
-
-/* One step after the other, each for the process that entered */
-static void replay_fibers_main(void *arg)
-{
-    replay_process_t *process = arg;
-    replay_fiber_t *fiber     = process->fiber;
-
-    for (;;) {
-        replay_process_step(process);
-        process->resume_ns = UCS_REGCACHE_TIME_NEVER;
-        replay_fiber_leave(fiber);
-        process = fiber->arg;
-    }
-}
-
-static replay_fiber_t *replay_fibers_get(replay_fibers_t *fibers)
-{
-    replay_fiber_t *fiber;
-
-    if (fibers->count > 0) {
-        return fibers->free[--fibers->count];
-    }
-    fiber = tool_realloc(NULL, sizeof(*fiber));
-    replay_fiber_init(fiber, replay_fibers_main, NULL);
-    ++fibers->total;
-    return fiber;
-}
-
-static void replay_fibers_put(replay_fibers_t *fibers, replay_fiber_t *fiber)
-{
-    fibers->free = tool_grow(fibers->free, fibers->count, &fibers->capacity,
-                             sizeof(*fibers->free));
-    fibers->free[fibers->count++] = fiber;
-}
 
 /*
  * Time
@@ -115,7 +61,7 @@ static void replay_process_spend(replay_process_t *process,
 
     if (process->is_helper) {
         process->resume_ns = end;
-        replay_fiber_leave(process->fiber);
+        replay_fiber_leave(&process->fiber);
     } else {
         process->lost_ns += ns;
     }
@@ -245,7 +191,6 @@ static void replay_process_hear(replay_process_t *process)
     process->said_count = 0;
 }
 
-/* On the fiber */
 static void replay_process_step(replay_process_t *process)
 {
     uint64_t next;
@@ -264,15 +209,26 @@ static void replay_process_step(replay_process_t *process)
     }
 }
 
+/* The step is a call that cannot be left, and the main thread acts in the middle
+ * of it. So steps run on a stack of their own, which they leave while the lower
+ * domain is at work. */
+static void replay_process_steps(void *arg)
+{
+    replay_process_t *process = arg;
+
+    for (;;) {
+        replay_process_step(process);
+        process->is_stepping = 0;
+        replay_fiber_leave(&process->fiber);
+    }
+}
+
 uint64_t replay_process_help_time(const replay_process_t *process)
 {
     if (!process->has_helper) {
         return UCS_REGCACHE_TIME_NEVER;
     }
-    if (process->fiber != NULL) {
-        return process->resume_ns;
-    }
-    return process->due_ns;
+    return process->is_stepping ? process->resume_ns : process->due_ns;
 }
 
 static void replay_process_begin(replay_process_t *process)
@@ -282,29 +238,27 @@ static void replay_process_begin(replay_process_t *process)
     if (process->helper_ns < due_ns) {
         process->helper_ns = due_ns;
     }
-    process->due_ns     = UCS_REGCACHE_TIME_NEVER;
-    process->woken_ns   = UCS_REGCACHE_TIME_NEVER;
-    process->fiber      = replay_fibers_get(process->fibers);
-    process->fiber->arg = process;
+    process->due_ns      = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns    = UCS_REGCACHE_TIME_NEVER;
+    process->is_stepping = 1;
+    if (process->fiber.stack == NULL) {
+        replay_fiber_init(&process->fiber, replay_process_steps, process);
+    }
 }
 
 void replay_process_help(replay_process_t *process)
 {
-    if (process->fiber == NULL) {
+    if (!process->is_stepping) {
         replay_process_begin(process);
     }
     process->is_helper = 1;
-    replay_fiber_enter(process->fiber);
+    replay_fiber_enter(&process->fiber);
     process->is_helper = 0;
-    if (process->resume_ns == UCS_REGCACHE_TIME_NEVER) {
-        replay_fibers_put(process->fibers, process->fiber);
-        process->fiber = NULL;
-    }
 }
 
 void replay_process_settle(replay_process_t *process)
 {
-    while (process->fiber != NULL) {
+    while (process->is_stepping) {
         replay_process_help(process);
     }
 }
@@ -364,8 +318,7 @@ static uint64_t replay_process_idle_step(replay_process_t *process,
 
 uint64_t replay_process_wait(replay_process_t *process)
 {
-    if (!process->has_helper || process->params->no_idle ||
-        process->params->is_deaf) {
+    if (!process->has_helper || process->params->is_deaf) {
         return UCS_REGCACHE_TIME_NEVER;
     }
     process->wait_ns = process->main_ns;
@@ -381,8 +334,8 @@ uint64_t replay_process_wait_step(replay_process_t *process)
     while (replay_process_help_time(process) <= before) {
         replay_process_help(process);
     }
-    if (process->fiber != NULL) {
-        return replay_process_help_time(process); /* its step is under way */
+    if (process->is_stepping) {
+        return replay_process_help_time(process);
     }
     next = replay_process_idle_step(process, (process->wait_ns < before) ?
                                                      before - process->wait_ns :
@@ -427,7 +380,8 @@ static void replay_process_reset(replay_process_t *process)
     process->said          = NULL;
     ucs_store_relaxed(&process->wants.all, 0);
     process->said_count    = process->said_capacity = 0;
-    process->fiber         = NULL;
+    process->fiber.stack   = NULL;
+    process->is_stepping   = 0;
     process->is_helper     = 0;
 }
 
@@ -474,6 +428,7 @@ void replay_process_close(replay_process_t *process)
 
     process->on_pinned = NULL;
     ucs_regcache_destroy(process->engine);
+    replay_fiber_cleanup(&process->fiber);
     free(process->said);
     while ((memh = process->free_memhs) != NULL) {
         process->free_memhs = memh->next;

@@ -4,6 +4,8 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_PROCESS_H_
 #define UCX_HELPER_TOOL_REPLAY_PROCESS_H_
 
+#include "replay_fiber.h"
+
 #include <ucs/regcache/regcache.h>
 
 /**
@@ -25,9 +27,6 @@
 
 BEGIN_C_DECLS
 
-/** Spread of the lateness, of its logarithm. */
-#define REPLAY_LATENESS_SIGMA 0.6
-
 /** nanoseconds = page_ns * pages + base_ns */
 typedef struct replay_cost {
     double base_ns;
@@ -46,22 +45,9 @@ typedef struct replay_params {
                                              default */
     const ucs_regcache_tuning_t *tuning; /**< NULL: the defaults */
     uint64_t              seed;        /**< of the lateness */
-    int                   is_deaf;     /**< operations are not told */
-    int                   no_idle;     /**< no idle steps while a rank waits */
+    int                   is_deaf;     /**< operations are not told, and a rank
+                                            that waits takes no steps */
 } replay_params_t;
-
-/** Stacks for helpers that are in the middle of a step; shared by processes of
- *  one thread. */
-typedef struct replay_fibers {
-    struct replay_fiber **free;
-    size_t              count;
-    size_t              capacity;
-    size_t              total;   /**< ever made */
-} replay_fibers_t;
-
-/** Make and release a store of stacks; all are back when it is released. */
-void replay_fibers_init(replay_fibers_t *fibers);
-void replay_fibers_cleanup(replay_fibers_t *fibers);
 
 /** Told of each change of what is registered; @a time_ns of two threads that
  *  may be a little out of order. */
@@ -71,7 +57,6 @@ typedef void (*replay_pinned_func_t)(void *arg, uint64_t time_ns,
 /** The first fields are the caller's, to be set before it is opened. */
 typedef struct replay_process {
     const replay_params_t *params;
-    replay_fibers_t       *fibers;
     size_t                page_size;
     size_t                min_size;  /**< bytes; shorter receives are not
                                           registered */
@@ -101,7 +86,8 @@ typedef struct replay_process {
     ucs_operation_t       *said;     /* since the latest step */
     size_t                said_count;
     size_t                said_capacity;
-    struct replay_fiber   *fiber;    /* of the step that is under way */
+    replay_fiber_t        fiber;     /* of its steps */
+    int                   is_stepping;
     int                   is_helper; /* it runs, not the main thread */
 } replay_process_t;
 

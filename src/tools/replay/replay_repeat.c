@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "replay_repeat.h"
 #include "replay_trace.h"
 
 #include <tools/hash.h>

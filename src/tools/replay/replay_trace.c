@@ -1,26 +1,21 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "replay_items.h"
+#include "replay_trace.h"
 #include "replay_random.h"
 
 #include <tools/hash.h>
 #include <tools/input.h>
 #include <tools/tool.h>
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #define REPLAY_NONE UINT32_MAX
 
-#define REPLAY_READ_MIN (1u << 20)
-
 /* Events are counted in 32 bits, and each takes two bytes at least */
-#define REPLAY_READ_MAX UINT32_MAX
+#define REPLAY_READ_MAX (1u << 30)
 
 /* Posted receives that are open at once, at most; of more the latest are */
 #define REPLAY_POSTS_MAX 256
@@ -113,63 +108,15 @@ void replay_trace_sort(ucs_trace_t *raw)
  * Files
  */
 
-/* All that is in @a in, which need not be compressed, if it begins as a trace
- * does: a pipe may have no end */
-static int replay_file_read(const char *file, gzFile in, uint8_t **buffer_p,
-                            size_t *size_p)
-{
-    size_t capacity = REPLAY_READ_MIN;
-    uint8_t *buffer = tool_realloc(NULL, capacity);
-    size_t size     = 0;
-    const char *text;
-    int ret, error;
-
-    while ((ret = gzread(in, buffer + size, REPLAY_READ_MIN)) > 0) {
-        size += ret;
-        if (size > REPLAY_READ_MAX) {
-            tool_message("%s: has more than 4 GiB", file);
-            goto err_free;
-        }
-        if (!ucs_trace_begins(buffer, size)) {
-            break;
-        }
-        if (capacity - size < REPLAY_READ_MIN) {
-            capacity *= 2;
-            buffer    = tool_realloc(buffer, capacity);
-        }
-    }
-
-    /* The end of a file that is cut short is an error that is only told here */
-    text = gzerror(in, &error);
-    if (error != Z_OK) {
-        tool_message("%s: cannot be read: %s", file,
-                     (error == Z_ERRNO) ? strerror(errno) : text);
-        goto err_free;
-    }
-    *buffer_p = buffer;
-    *size_p   = size;
-    return 0;
-
-err_free:
-    free(buffer);
-    return -1;
-}
-
 int replay_trace_read(const char *file, ucs_trace_t *raw)
 {
-    gzFile in = tool_input_open_gz(file);
     ucs_trace_error_t error;
     ucs_status_t status;
-    uint8_t *buffer;
+    char *buffer;
     size_t size;
-    int ret;
 
-    if (in == NULL) {
-        return -1;
-    }
-    ret = replay_file_read(file, in, &buffer, &size);
-    gzclose(in);
-    if (ret != 0) {
+    buffer = tool_input_read(file, REPLAY_READ_MAX, &size);
+    if (buffer == NULL) {
         return -1;
     }
 
@@ -396,8 +343,4 @@ void replay_trace_cleanup(replay_trace_t *trace)
     free(trace->operations);
     free(trace->items);
     free(trace->bounds);
-    free(trace->cover_first);
-    free(trace->covers);
-    free(trace->next_first);
-    free(trace->next_events);
 }

@@ -4,8 +4,6 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_TRACE_H_
 #define UCX_HELPER_TOOL_REPLAY_TRACE_H_
 
-#include "replay_repeat.h"
-
 #include <ucs/predict/operation.h>
 #include <ucs/trace/trace.h>
 
@@ -64,6 +62,21 @@ typedef struct replay_unmap {
     uint64_t end;
 } replay_unmap_t;
 
+/** What is asked for. All 0: as recorded. */
+typedef struct replay_repeat {
+    uint64_t times; /**< that the steady part is played in all; or */
+    uint64_t ns;    /**< that the whole lasts at least, if times is 0 */
+} replay_repeat_t;
+
+/** What was done. All 0: nothing was. */
+typedef struct replay_repeated {
+    size_t   from;     /**< the steady part's first use */
+    size_t   until;    /**< the first use after it, as recorded */
+    size_t   matched;  /**< so many uses before either are the same */
+    uint64_t times;    /**< that it is played */
+    uint64_t again_ns; /**< when it is played for the second time */
+} replay_repeated_t;
+
 /**
  * Invariants: events are ordered by time_ns; every use has one USE event, and
  * one RELEASE event after it; segment i is [bounds[i], bounds[i + 1]).
@@ -88,17 +101,7 @@ typedef struct replay_trace {
     uint64_t       *bounds;
     size_t         bound_count;
     size_t         segment_count;
-    /* The other items that contain item i: covers[cover_first[i]] up to
-     * covers[cover_first[i + 1]]; likewise next_events, the events that use
-     * item i or one inside it, or unmap a part of it, in order */
-    uint32_t       *cover_first;
-    uint32_t       *covers;
-    uint32_t       *next_first;
-    uint32_t       *next_events;
     replay_repeated_t repeated; /**< what of it was played on */
-    /* Modelled cost of a registration, for yardsticks; 0 until it is set */
-    double         register_ns;
-    double         register_page_ns;
     /* What was left out */
     uint64_t       small;       /**< uses below the minimal size */
     uint64_t       unmatched;   /**< releases without a use */
@@ -141,8 +144,44 @@ int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
                          uint64_t min_size, const replay_repeat_t *repeat,
                          replay_trace_t *trace);
 
+/**
+ * Play the steady part on. It begins between the first third and the half of the
+ * uses and has a third of them at least; of several that one is taken before whose
+ * beginning and end the program's order was the same for the longest. What comes
+ * before and after it is played once. Buffers and call sites recur, times shift.
+ *
+ * @param [in]    repeat  What is asked for.
+ * @param [inout] trace   Uses are paired with their ends, in order of time.
+ *
+ * @return 0, or -1 after a message: there is no such part, or there would be more
+ *         uses than can be counted.
+ */
+int replay_repeat_apply(const replay_repeat_t *repeat,
+                        replay_trace_t *trace);
+
+/** The last part of that: distinct ranges of pages, segments between their ends,
+ *  which uses are cold; leaves out unmaps that touch no range. */
+void replay_items_make(replay_trace_t *trace);
+
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);
+
+/** @return The start of the page that an address is in. */
+static inline uint64_t replay_page_down(const replay_trace_t *trace,
+                                        uint64_t address)
+{
+    return address & ~(uint64_t)(trace->page_size - 1);
+}
+
+/** @return The first start of a page that is not below an address; the last
+ *          there is, if none is. */
+static inline uint64_t replay_page_up(const replay_trace_t *trace,
+                                      uint64_t address)
+{
+    uint64_t mask = trace->page_size - 1;
+
+    return (address > UINT64_MAX - mask) ? ~mask : (address + mask) & ~mask;
+}
 
 /** @return Bytes of an item. */
 static inline uint64_t replay_item_bytes(const replay_item_t *item)

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct replay_world {
     const replay_trace_t *trace;
@@ -16,8 +15,7 @@ typedef struct replay_world {
     size_t               said;    /* operation of the trace */
     ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
     replay_curve_t       *curve;
-    uint64_t             first_ns; /* lost in cold uses */
-    replay_spent_t       *spent;
+    replay_figures_t     *figures;
 } replay_world_t;
 
 
@@ -54,7 +52,7 @@ static void replay_world_use(replay_world_t *world, uint32_t index)
                                              use->length, use->access,
                                              use->signature);
     if (use->is_cold) {
-        world->first_ns += world->process.lost_ns - lost_ns;
+        world->figures->first_ns += world->process.lost_ns - lost_ns;
     }
 }
 
@@ -67,13 +65,14 @@ static void replay_world_release(replay_world_t *world, uint32_t index)
 /* By now all that recurs was there once */
 static void replay_world_once(replay_world_t *world)
 {
+    replay_once_t *once = &world->figures->once;
     ucs_regcache_stats_t stats;
 
     ucs_regcache_stats(world->process.engine, world->process.main_ns, &stats);
-    world->spent->once.lost_ns           = world->process.lost_ns;
-    world->spent->once.first_ns          = world->first_ns;
-    world->spent->once.pinned_byte_ns    = stats.pinned_byte_ns;
-    world->spent->once.pinned_peak_bytes = stats.pinned_peak_bytes;
+    once->lost_ns           = world->process.lost_ns;
+    once->first_ns          = world->figures->first_ns;
+    once->pinned_byte_ns    = stats.pinned_byte_ns;
+    once->pinned_peak_bytes = stats.pinned_peak_bytes;
 }
 
 static void replay_world_event(replay_world_t *world)
@@ -81,8 +80,8 @@ static void replay_world_event(replay_world_t *world)
     const replay_event_t *event = &world->trace->events[world->next++];
     const replay_unmap_t *unmap;
 
-    if ((world->spent != NULL) && (world->trace->repeated.times > 1) &&
-        (world->spent->once.pinned_peak_bytes == 0) &&
+    if ((world->trace->repeated.times > 1) &&
+        (world->figures->once.pinned_peak_bytes == 0) &&
         (event->time_ns >= world->trace->repeated.again_ns)) {
         replay_world_once(world);
     }
@@ -169,27 +168,17 @@ static void replay_world_go(replay_world_t *world)
     replay_process_settle(process);
 }
 
-static double replay_world_cpu(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-    return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
-
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              ucs_regcache_stats_t *stats,
-                              replay_curve_t *curve, replay_spent_t *spent)
+                              replay_curve_t *curve,
+                              replay_figures_t *figures)
 {
-    replay_fibers_t fibers;
     replay_world_t world = {
         .trace   = trace,
         .curve   = curve,
-        .spent   = spent,
+        .figures = figures,
         .process = {
             .params     = params,
-            .fibers     = &fibers,
             .page_size  = trace->page_size,
             .min_size   = trace->min_size,
             .main_ns    = trace->start_ns,
@@ -198,29 +187,20 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
         }
     };
     ucs_status_t status;
-    double start;
 
-    if (spent != NULL) {
-        memset(spent, 0, sizeof(*spent));
-    }
+    memset(figures, 0, sizeof(*figures));
     world.memhs = tool_calloc(trace->use_count, sizeof(*world.memhs));
-    replay_fibers_init(&fibers);
     status = replay_process_open(&world.process);
     if (status == UCS_OK) {
         if (curve != NULL) {
             replay_curve_add(curve, trace->start_ns, 0);
         }
-        start = replay_world_cpu();
         replay_world_go(&world);
-        if (spent != NULL) {
-            spent->cpu_s    = replay_world_cpu() - start;
-            spent->lost_ns  = world.process.lost_ns;
-            spent->first_ns = world.first_ns;
-        }
-        ucs_regcache_stats(world.process.engine, trace->end_ns, stats);
+        figures->lost_ns = world.process.lost_ns;
+        ucs_regcache_stats(world.process.engine, trace->end_ns,
+                           &figures->stats);
         replay_process_close(&world.process);
     }
-    replay_fibers_cleanup(&fibers);
     free(world.memhs);
     return status;
 }

@@ -39,29 +39,32 @@ typedef struct replay_once {
     uint64_t pinned_peak_bytes;
 } replay_once_t;
 
-/** What a replay took. */
-typedef struct replay_spent {
-    double   cpu_s;   /**< seconds of processor time, from when the engine was
-                           there until it had taken the last event */
-    uint64_t lost_ns; /**< virtual time that the main thread spent with the
-                           lower domain, or waiting for the helper */
-    uint64_t first_ns; /**< the part of it in cold uses */
-    replay_once_t once;
-} replay_spent_t;
+/** What a policy or a yardstick comes to. */
+typedef struct replay_figures {
+    ucs_regcache_stats_t stats;    /**< of a yardstick `uses`, `on_time`,
+                                        `missed`, `cold`, `pinned_peak_bytes`
+                                        and `pinned_byte_ns`; all else is 0 */
+    double               lost_ns;  /**< virtual time that the main thread spent
+                                        with the lower domain, or waiting for
+                                        the helper; of a yardstick what its
+                                        uses' registrations would take */
+    double               first_ns; /**< the part of it in cold uses, which
+                                        nobody could have registered before */
+    replay_once_t        once;     /**< of a policy */
+} replay_figures_t;
 
 /**
  * Replay @a trace.
  *
- * @param [out] stats  The engine's own figures at the trace's end.
- * @param       curve  NULL, or an empty curve that is filled.
- * @param [out] spent  NULL, or what it took.
+ * @param       curve    NULL, or an empty curve that is filled.
+ * @param [out] figures  At the trace's end.
  *
  * @return UCS_OK or what creating the engine returned.
  */
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              ucs_regcache_stats_t *stats,
-                              replay_curve_t *curve, replay_spent_t *spent);
+                              replay_curve_t *curve,
+                              replay_figures_t *figures);
 
 /** Note a value of the curve. */
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns,

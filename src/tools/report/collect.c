@@ -4,9 +4,9 @@
 #include "report.h"
 
 #include <tools/options.h>
+#include <tools/tool.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,28 +26,28 @@ static void tool_report_usage(FILE *stream)
             TOOL_NAME);
 }
 
-static int tool_report_is_json(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-
-    return (length > 5) && (entry->d_name[0] != '.') &&
-           !strcmp(entry->d_name + length - 5, ".json");
-}
-
-/* Add the folder's files in the order of their names */
+/* Add the folder's files in the order of their names. @return How many; -1 after
+ * a message. */
 static int tool_report_list_dir(const char *dir, tool_list_t *files)
 {
+    int count = 0;
     struct dirent **entries;
-    int count, i;
+    size_t length;
+    int i, all;
 
-    count = scandir(dir, &entries, tool_report_is_json, alphasort);
-    if (count < 0) {
-        tool_message("%s: %s", dir, strerror(errno));
+    all = scandir(dir, &entries, NULL, alphasort);
+    if (all < 0) {
+        tool_message("%s: %m", dir);
         return -1;
     }
 
-    for (i = 0; i < count; ++i) {
-        tool_list_addf(files, "%s/%s", dir, entries[i]->d_name);
+    for (i = 0; i < all; ++i) {
+        length = strlen(entries[i]->d_name);
+        if ((entries[i]->d_name[0] != '.') && (length > 5) &&
+            !strcmp(entries[i]->d_name + length - 5, ".json")) {
+            tool_list_addf(files, "%s/%s", dir, entries[i]->d_name);
+            ++count;
+        }
         free(entries[i]);
     }
     free(entries);
@@ -59,17 +59,17 @@ static int tool_report_merge_files(const tool_list_t *files,
                                    tool_merge_t *merge)
 {
     int ret = 0;
-    tool_report_t report;
+    json_t *report;
     size_t i;
 
     for (i = 0; i < files->count; ++i) {
-        if ((tool_report_read(files->items[i], &report) != 0) ||
-            (tool_merge_add(merge, &report) != 0)) {
+        report = tool_report_read(files->items[i]);
+        if ((report == NULL) || (tool_merge_add(merge, report) != 0)) {
             ret = -1;
         }
     }
 
-    if (merge->count > 0) {
+    if (json_array_size(merge->ranks) > 0) {
         tool_merge_finish(merge);
     }
     return ret;
@@ -100,15 +100,12 @@ static int tool_report_list_args(char *const *args, tool_list_t *files)
 
 static int tool_report_print(const tool_merge_t *merge, int is_json)
 {
-    json_t *object;
     int ret = 0;
 
     if (is_json) {
-        object = tool_merge_to_json(merge);
-        ret    = json_dumpf(object, stdout, JSON_INDENT(2) |
-                                            JSON_REAL_PRECISION(15));
+        ret = json_dumpf(merge->total, stdout,
+                         JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         putchar('\n');
-        json_decref(object);
     } else {
         tool_table_print(merge, stdout);
     }
@@ -124,7 +121,7 @@ int tool_report_main(int argc, char **argv)
     tool_merge_t merge;
     int status;
 
-    status = tool_options_parse(argc, argv, (const tool_options_t[]){
+    status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
             {options, &is_json}, {}}, tool_report_usage);
     if (status >= 0) {
         return status;
@@ -142,7 +139,7 @@ int tool_report_main(int argc, char **argv)
     if (tool_report_merge_files(&files, &merge) != 0) {
         status = TOOL_EXIT_FAILED;
     }
-    if ((merge.count > 0) && (tool_report_print(&merge, is_json) != 0)) {
+    if ((merge.total != NULL) && (tool_report_print(&merge, is_json) != 0)) {
         status = TOOL_EXIT_FAILED;
     }
 
@@ -162,7 +159,7 @@ void tool_report_finish_run(const char *dir, int other_hosts)
     tool_merge_init(&merge);
     tool_report_list_dir(dir, &files);
     tool_report_merge_files(&files, &merge);
-    if (merge.count > 0) {
+    if (merge.total != NULL) {
         tool_table_print(&merge, stderr);
     } else {
         tool_message("no rank has written a report: UCX was not used or opened "
@@ -170,7 +167,7 @@ void tool_report_finish_run(const char *dir, int other_hosts)
                      "the ranks ran elsewhere");
     }
 
-    if ((merge.count == 0) || other_hosts) {
+    if ((merge.total == NULL) || other_hosts) {
         tool_message("%s", hint);
     }
     tool_merge_cleanup(&merge);

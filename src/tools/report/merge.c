@@ -3,262 +3,284 @@
  */
 #include "report.h"
 
+#include <tools/tool.h>
+
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 
 void tool_merge_init(tool_merge_t *merge)
 {
-    memset(merge, 0, sizeof(*merge));
+    *merge = (tool_merge_t){.ranks = json_array()};
 }
 
-static const tool_report_t *
-tool_merge_find(const tool_merge_t *merge, const tool_report_t *report)
+static int tool_merge_compare(const json_t *a, const json_t *b)
 {
-    const tool_report_t *rank;
-    size_t i;
-
-    for (i = 0; i < merge->count; ++i) {
-        rank = &merge->ranks[i];
-        if ((rank->pid == report->pid) && (rank->rank == report->rank) &&
-            !strcmp(rank->host, report->host)) {
-            return rank;
-        }
-    }
-    return NULL;
-}
-
-/* Would the whole numbers' sums still be exact in every JSON reader? */
-static int
-tool_merge_fits(const tool_merge_t *merge, const tool_report_t *report)
-{
-    const tool_field_t *field;
-
-    for (field = tool_fields; field->key != NULL; ++field) {
-        if ((field->kind == TOOL_FIELD_WHOLE) &&
-            (*tool_field_whole(&merge->total, field) >
-             (TOOL_REPORT_WHOLE_MAX - *tool_field_whole(report, field)))) {
-            tool_message("%s: the ranks' sum of '%s' is too large",
-                         report->file, field->key);
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static void tool_merge_sum(tool_merge_t *merge, const tool_report_t *report)
-{
-    const tool_field_t *field;
-    int64_t *whole;
-    double *total, value;
-
-    for (field = tool_fields; field->key != NULL; ++field) {
-        whole = tool_field_whole(&merge->total, field);
-        total = tool_field_real(&merge->total, field);
-        value = *tool_field_real(report, field);
-        switch (field->kind) {
-        case TOOL_FIELD_WHOLE:
-        case TOOL_FIELD_SAMPLES:
-            *whole += *tool_field_whole(report, field);
-            *whole  = (*whole < TOOL_REPORT_WHOLE_MAX) ?
-                              *whole : TOOL_REPORT_WHOLE_MAX;
-            break;
-        case TOOL_FIELD_REAL:
-            *total += value;
-            break;
-        case TOOL_FIELD_LONGEST:
-        case TOOL_FIELD_ADDED:
-        case TOOL_FIELD_WORST:
-            *total = ((merge->count == 0) || (value > *total)) ? value : *total;
-            break;
-        default: /* when all are there */
-            break;
-        }
-    }
-}
-
-int tool_merge_add(tool_merge_t *merge, tool_report_t *report)
-{
-    const tool_report_t *same = tool_merge_find(merge, report);
-
-    if (same != NULL) {
-        tool_message("%s: the same process (host %s, pid %jd) as in %s",
-                     report->file, report->host, (intmax_t)report->pid,
-                     same->file);
-        goto err;
-    } else if (!tool_merge_fits(merge, report)) {
-        goto err;
-    }
-
-    tool_merge_sum(merge, report);
-    merge->rank_seconds += report->elapsed_seconds;
-    merge->ranks         = tool_realloc(merge->ranks, (merge->count + 1) *
-                                                      sizeof(*merge->ranks));
-    merge->ranks[merge->count++] = *report;
-    return 0;
-
-err:
-    tool_report_cleanup(report);
-    return -1;
-}
-
-static int tool_merge_compare(const void *a, const void *b)
-{
-    const tool_report_t *x = a;
-    const tool_report_t *y = b;
+    double x = tool_report_number(a, "rank");
+    double y = tool_report_number(b, "rank");
     int ret;
 
-    if (x->rank != y->rank) {
-        return (x->rank < y->rank) ? -1 : 1;
+    if (x != y) {
+        return (x < y) ? -1 : 1;
     }
-
-    ret = strcmp(x->host, y->host);
-    return (ret != 0) ? ret : (x->pid > y->pid) - (x->pid < y->pid);
+    ret = strcmp(tool_report_text(a, "host"), tool_report_text(b, "host"));
+    if (ret != 0) {
+        return ret;
+    }
+    x = tool_report_number(a, "pid");
+    y = tool_report_number(b, "pid");
+    return (x > y) - (x < y);
 }
 
-/* Add the parts between commas */
-static void tool_merge_add_parts(tool_list_t *values, const char *text)
+int tool_merge_add(tool_merge_t *merge, json_t *report)
 {
-    char *copy = tool_strdup(text);
-    char *rest = copy;
-    char *part;
+    size_t at = 0;
+    json_t *rank;
+    int order;
 
-    while ((part = strsep(&rest, ",")) != NULL) {
-        tool_list_add_unique(values, part);
+    for (; (rank = json_array_get(merge->ranks, at)) != NULL; ++at) {
+        order = tool_merge_compare(report, rank);
+        if (order == 0) {
+            tool_message("%s: the same process (host %s, pid %.0f) as in %s",
+                         tool_report_text(report, "file"),
+                         tool_report_text(report, "host"),
+                         tool_report_number(report, "pid"),
+                         tool_report_text(rank, "file"));
+            json_decref(report);
+            return -1;
+        }
+        if (order < 0) {
+            break;
+        }
     }
-    free(copy);
+    json_array_insert_new(merge->ranks, at, report);
+    merge->rank_seconds += tool_report_number(report, "elapsed_seconds");
+    return 0;
 }
 
 /* Ranks usually agree; where they do not, all that they say is listed */
-static void tool_merge_text(tool_merge_t *merge, const tool_field_t *field)
+static json_t *tool_merge_text(tool_merge_t *merge, const tool_field_t *field)
 {
-    tool_list_t values = TOOL_LIST_INITIALIZER;
-    const char *value;
+    const char *separator = (field->kind == TOOL_FIELD_PARTS) ? "," : "";
+    tool_list_t values    = TOOL_LIST_INITIALIZER;
+    char *copy, *rest, *part;
+    json_t *rank, *text;
     size_t i;
 
-    for (i = 0; i < merge->count; ++i) {
-        value = *tool_field_text(&merge->ranks[i], field);
-        if (field->kind == TOOL_FIELD_PARTS) {
-            tool_merge_add_parts(&values, value);
-        } else {
-            tool_list_add_unique(&values, value);
+    json_array_foreach(merge->ranks, i, rank) {
+        copy = rest = tool_strdup(tool_report_text(rank, field->key));
+        while ((part = strsep(&rest, separator)) != NULL) {
+            tool_list_add_unique(&values, part);
         }
+        free(copy);
     }
-    *tool_field_text(&merge->total, field) = tool_list_join(&values, ",");
-    if (field->offset == offsetof(tool_report_t, host)) {
+    copy = tool_list_join(&values, ",");
+    text = json_string(copy);
+    if (!strcmp(field->key, "host")) {
         merge->host_count = values.count;
     }
+    free(copy);
     tool_list_cleanup(&values);
+    return text;
 }
 
-/* A rank's median counts by its uses: the more hits, the more it tells; the
- * terms of a cost by their samples */
-static void tool_merge_mean(tool_merge_t *merge, const tool_field_t *field)
+/* Far beyond what a JSON reader keeps exactly, and still a number */
+static json_t *tool_merge_whole(double sum)
 {
-    int may_be_null = (field->kind == TOOL_FIELD_MEAN);
-    double sum = 0, weight = 0, value;
-    int64_t one;
+    return json_integer((json_int_t)ucs_min(sum, 0x1p62));
+}
+
+/* Of numbers */
+static json_t *tool_merge_sum(const tool_merge_t *merge,
+                              const tool_field_t *field)
+{
+    double sum  = 0;
+    double most = -1;
+    double value;
+    json_t *rank;
     size_t i;
 
-    for (i = 0; i < merge->count; ++i) {
-        value = *tool_field_real(&merge->ranks[i], field);
-        one   = *(const int64_t*)(const void*)
-                 ((const char*)&merge->ranks[i] + field->weight);
-        if (!may_be_null || (value >= 0)) {
-            sum    += value * one;
-            weight += one;
+    json_array_foreach(merge->ranks, i, rank) {
+        value = tool_report_number(rank, field->key);
+        sum  += value;
+        most  = ucs_max(most, value);
+    }
+    switch (field->kind) {
+    case TOOL_FIELD_WHOLE:
+        return tool_merge_whole(sum);
+    case TOOL_FIELD_REAL:
+        return json_real(sum);
+    default:
+        return (most < 0) ? json_null() : json_real(most);
+    }
+}
+
+/* A rank's median counts by its uses: the more hits, the more it tells */
+static json_t *tool_merge_mean(const tool_merge_t *merge, const char *key)
+{
+    double sum = 0, weight = 0;
+    double value, uses;
+    json_t *rank;
+    size_t i;
+
+    json_array_foreach(merge->ranks, i, rank) {
+        value = tool_report_number(rank, key);
+        uses  = tool_report_number(rank, "uses");
+        if (value >= 0) {
+            sum    += value * uses;
+            weight += uses;
         }
     }
-    *tool_field_real(&merge->total, field) =
-            (weight > 0) ? sum / weight : (may_be_null ? -1 : 0);
+    return (weight > 0) ? json_real(sum / weight) : json_null();
+}
+
+static json_t *tool_merge_model(const tool_merge_t *merge, const char *key)
+{
+    double a = 0, b = 0, samples = 0;
+    double rank_a, rank_b, rank_samples;
+    json_t *rank;
+    size_t i;
+
+    json_array_foreach(merge->ranks, i, rank) {
+        json_unpack(rank, "{s:{s:F,s:F,s:F}}", key, "a_seconds_per_page",
+                    &rank_a, "b_seconds", &rank_b, "samples", &rank_samples);
+        a       += rank_a * rank_samples;
+        b       += rank_b * rank_samples;
+        samples += rank_samples;
+    }
+    return json_pack("{s:f,s:f,s:o}",
+                     "a_seconds_per_page", (samples > 0) ? a / samples : 0,
+                     "b_seconds", (samples > 0) ? b / samples : 0,
+                     "samples", tool_merge_whole(samples));
+}
+
+/* Null, or the largest that was added */
+static json_t *tool_merge_modelled(const tool_merge_t *merge, const char *key)
+{
+    double base = -1, page = -1;
+    json_t *rank, *cost;
+    size_t i;
+
+    json_array_foreach(merge->ranks, i, rank) {
+        cost = json_object_get(rank, key);
+        base = ucs_max(base, tool_report_number(cost, "base_seconds"));
+        page = ucs_max(page, tool_report_number(cost, "per_page_seconds"));
+    }
+    return (base < 0) ? json_null() :
+                        json_pack("{s:f,s:f}", "base_seconds", base,
+                                  "per_page_seconds", page);
 }
 
 /* Averages of memory divide by the longest time, as in the table. Ranks may
  * have had other prices: then the largest counts, and the sum is too high. */
-static void tool_merge_price(tool_merge_t *merge)
+static json_t *tool_merge_price(const tool_merge_t *merge)
 {
-    tool_report_t *total = &merge->total;
-    double leave         = total->leave_pinned_peak_bytes *
-                           total->elapsed_seconds;
+    const json_t *total = merge->total;
+    double leave        = tool_report_number(total, "leave_pinned_peak_bytes") *
+                          tool_report_number(total, "elapsed_seconds");
+    double price        = 0;
 
-    total->price_j = (leave > 0) ? total->max_slowdown *
-                                           total->pinned_byte_seconds / leave :
-                                   0;
-    if (merge->rank_seconds > 0) {
-        total->price_j += total->lost_seconds / merge->rank_seconds;
+    if (leave > 0) {
+        price += tool_report_number(total, "max_slowdown") *
+                 tool_report_number(total, "pinned_byte_seconds") / leave;
     }
+    if (merge->rank_seconds > 0) {
+        price += tool_report_number(total, "lost_seconds") /
+                 merge->rank_seconds;
+    }
+    return json_real(price);
 }
 
-static void tool_merge_modelled(tool_merge_t *merge)
+static int tool_merge_has_note(const json_t *report, const char *note)
 {
-    const tool_report_t *first = merge->ranks;
-    const tool_report_t *rank;
-    size_t modelled = 0;
-    int differ      = 0;
+    json_t *one;
+    size_t i;
 
-    for (rank = first; rank < first + merge->count; ++rank) {
-        modelled += rank->is_modelled;
-        differ   |= (rank->modelled_base_seconds !=
-                     first->modelled_base_seconds) ||
-                    (rank->modelled_per_page_seconds !=
-                     first->modelled_per_page_seconds);
+    json_array_foreach(json_object_get(report, "notes"), i, one) {
+        if (!strcmp(json_string_value(one), note)) {
+            return 1;
+        }
     }
-
-    merge->total.is_modelled = (modelled > 0);
-    if (differ || ((modelled > 0) && (modelled < merge->count))) {
-        tool_list_add(&merge->total.notes, "the ranks' modelled costs differ; "
-                                           "the largest is shown");
-    }
+    return 0;
 }
 
 /* Say a note once, with the ranks that made it */
-static void tool_merge_note(tool_merge_t *merge, const char *note)
+static json_t *tool_merge_note(const tool_merge_t *merge, const char *note)
 {
-    const tool_report_t *first = merge->ranks;
-    size_t count               = 0;
+    size_t ranks        = json_array_size(merge->ranks);
+    const json_t *first = NULL;
+    size_t count        = 0;
+    json_t *rank, *text;
+    const char *key;
+    char *said;
     size_t i;
 
-    for (i = 0; i < merge->count; ++i) {
-        if (tool_list_has(&merge->ranks[i].notes, note)) {
-            first = (count++ == 0) ? &merge->ranks[i] : first;
+    json_array_foreach(merge->ranks, i, rank) {
+        if (tool_merge_has_note(rank, note)) {
+            first = (count++ == 0) ? rank : first;
         }
     }
-
     if (count > 1) {
-        tool_list_addf(&merge->total.notes, "%s%zu ranks: %s",
-                       (count == merge->count) ? "all " : "", count, note);
+        said = tool_format("%s%zu ranks: %s", (count == ranks) ? "all " : "",
+                           count, note);
     } else {
-        tool_list_addf(&merge->total.notes, "%s %jd: %s",
-                       (first->rank >= 0) ? "rank" : "pid",
-                       (intmax_t)((first->rank >= 0) ? first->rank :
-                                                       first->pid), note);
+        key  = (tool_report_number(first, "rank") >= 0) ? "rank" : "pid";
+        said = tool_format("%s %.0f: %s", key, tool_report_number(first, key),
+                           note);
     }
+    text = json_string(said);
+    free(said);
+    return text;
 }
 
-static void tool_merge_notes(tool_merge_t *merge)
+static json_t *tool_merge_notes(const tool_merge_t *merge)
 {
-    tool_list_t notes = TOOL_LIST_INITIALIZER;
-    size_t repeated   = 0;
-    const tool_report_t *rank;
+    json_t *notes     = json_array();
+    tool_list_t texts = TOOL_LIST_INITIALIZER;
+    double before     = -1;
+    int is_repeated   = 0;
+    double number;
+    json_t *rank, *note;
     size_t i, j;
 
-    for (i = 0; i < merge->count; ++i) {
-        rank      = &merge->ranks[i];
-        repeated += (i > 0) && (rank->rank >= 0) &&
-                    (rank->rank == merge->ranks[i - 1].rank);
-        for (j = 0; j < rank->notes.count; ++j) {
-            tool_list_add_unique(&notes, rank->notes.items[j]);
+    json_array_foreach(merge->ranks, i, rank) {
+        number       = tool_report_number(rank, "rank");
+        is_repeated |= (number >= 0) && (number == before);
+        before       = number;
+        json_array_foreach(json_object_get(rank, "notes"), j, note) {
+            tool_list_add_unique(&texts, json_string_value(note));
         }
     }
-
-    for (i = 0; i < notes.count; ++i) {
-        tool_merge_note(merge, notes.items[i]);
+    for (i = 0; i < texts.count; ++i) {
+        json_array_append_new(notes, tool_merge_note(merge, texts.items[i]));
     }
-    tool_list_cleanup(&notes);
+    tool_list_cleanup(&texts);
+    if (is_repeated) {
+        json_array_append_new(notes, json_string(
+                "ranks appear more than once: these may be reports of several "
+                "jobs"));
+    }
+    return notes;
+}
 
-    if (repeated > 0) {
-        tool_list_add(&merge->total.notes, "ranks appear more than once: these "
-                                           "may be reports of several jobs");
+static json_t *tool_merge_field(tool_merge_t *merge, const tool_field_t *field)
+{
+    switch (field->kind) {
+    case TOOL_FIELD_TEXT:
+    case TOOL_FIELD_PARTS:
+        return tool_merge_text(merge, field);
+    case TOOL_FIELD_MODELLED:
+        return tool_merge_modelled(merge, field->key);
+    case TOOL_FIELD_MEAN:
+        return tool_merge_mean(merge, field->key);
+    case TOOL_FIELD_MODEL:
+        return tool_merge_model(merge, field->key);
+    case TOOL_FIELD_PRICE:
+        return tool_merge_price(merge);
+    default:
+        return tool_merge_sum(merge, field);
     }
 }
 
@@ -266,33 +288,24 @@ void tool_merge_finish(tool_merge_t *merge)
 {
     const tool_field_t *field;
 
-    if (merge->count > 1) {
-        qsort(merge->ranks, merge->count, sizeof(*merge->ranks),
-              tool_merge_compare);
-    }
-
+    merge->total = json_pack("{s:i,s:I,s:i}", "version", TOOL_REPORT_VERSION,
+                             "rank_count",
+                             (json_int_t)json_array_size(merge->ranks),
+                             "host_count", 0);
     for (field = tool_fields; field->key != NULL; ++field) {
-        if ((field->kind == TOOL_FIELD_TEXT) ||
-            (field->kind == TOOL_FIELD_PARTS)) {
-            tool_merge_text(merge, field);
-        } else if ((field->kind == TOOL_FIELD_MEAN) ||
-                   (field->kind == TOOL_FIELD_TERM)) {
-            tool_merge_mean(merge, field);
+        if (field->kind != TOOL_FIELD_ID) {
+            json_object_set_new(merge->total, field->key,
+                                tool_merge_field(merge, field));
         }
     }
-    tool_merge_price(merge);
-    tool_merge_modelled(merge);
-    tool_merge_notes(merge);
+    json_object_set_new(merge->total, "host_count",
+                        json_integer(merge->host_count));
+    json_object_set_new(merge->total, "notes", tool_merge_notes(merge));
+    json_object_set(merge->total, "ranks", merge->ranks);
 }
 
 void tool_merge_cleanup(tool_merge_t *merge)
 {
-    size_t i;
-
-    for (i = 0; i < merge->count; ++i) {
-        tool_report_cleanup(&merge->ranks[i]);
-    }
-    free(merge->ranks);
-    tool_report_cleanup(&merge->total);
-    tool_merge_init(merge);
+    json_decref(merge->total);
+    json_decref(merge->ranks);
 }

@@ -4,23 +4,80 @@
 #include "report.h"
 
 #include <tools/input.h>
+#include <tools/tool.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A report has about 2 KB; what is far larger is none */
 #define TOOL_REPORT_FILE_MAX (1 << 20)
 
-/* Of the rank on its node: nothing that could be merged */
-static const char *const tool_report_node_keys[] = {
-    "node_ranks",   "node_pinned_peak_bytes", "node_budget_bytes",
-    "node_forced",  "node_given_bytes",       "cpu_policy",
-    "helper_rests", "helper_cpu",             "idle_cores",
-    "helper_state", "helper_since_seconds",   "helper_why",
-    "helper_rest_seconds", NULL
+/* Largest number that is read, in its own unit */
+#define TOOL_REPORT_MAX 1e18
+
+const tool_field_t tool_fields[] = {
+    {"rank", TOOL_FIELD_ID},
+    {"pid", TOOL_FIELD_ID},
+    {"host", TOOL_FIELD_TEXT},
+    {"command", TOOL_FIELD_TEXT},
+    {"policy", TOOL_FIELD_TEXT},
+    {"ucx_version", TOOL_FIELD_TEXT},
+    {"lower_domain", TOOL_FIELD_PARTS},
+    {"modelled_cost", TOOL_FIELD_MODELLED},
+    {"elapsed_seconds", TOOL_FIELD_LONGEST},
+    {"pinned_peak_bytes", TOOL_FIELD_WHOLE},
+    {"pinned_byte_seconds", TOOL_FIELD_REAL},
+    {"leave_pinned_bytes", TOOL_FIELD_WHOLE},
+    {"leave_pinned_peak_bytes", TOOL_FIELD_WHOLE},
+    {"leave_pinned_byte_seconds", TOOL_FIELD_REAL},
+    {"in_use_peak_bytes", TOOL_FIELD_WHOLE},
+    {"uses", TOOL_FIELD_WHOLE},
+    {"on_time", TOOL_FIELD_WHOLE},
+    {"late", TOOL_FIELD_WHOLE},
+    {"missed", TOOL_FIELD_WHOLE},
+    {"cold", TOOL_FIELD_WHOLE},
+    {"wasted", TOOL_FIELD_WHOLE},
+    {"evicted", TOOL_FIELD_WHOLE},
+    {"invalidated", TOOL_FIELD_WHOLE},
+    {"heard", TOOL_FIELD_WHOLE},
+    {"heard_lost", TOOL_FIELD_WHOLE},
+    {"announced", TOOL_FIELD_WHOLE},
+    {"announced_on_time", TOOL_FIELD_WHOLE},
+    {"announced_late", TOOL_FIELD_WHOLE},
+    {"idle_steps", TOOL_FIELD_WHOLE},
+    {"helper_cpu_seconds", TOOL_FIELD_REAL},
+    {"helper_switches", TOOL_FIELD_WHOLE},
+    {"lost_seconds", TOOL_FIELD_REAL},
+    {"max_slowdown", TOOL_FIELD_LONGEST},
+    {"price_j", TOOL_FIELD_PRICE},
+    {"soft_ceiling_bytes", TOOL_FIELD_WHOLE},
+    {"soft_ceiling_raises", TOOL_FIELD_WHOLE},
+    {"registrations", TOOL_FIELD_WHOLE},
+    {"repinned", TOOL_FIELD_WHOLE},
+    {"prefetched", TOOL_FIELD_WHOLE},
+    {"covers", TOOL_FIELD_WHOLE},
+    {"spared", TOOL_FIELD_WHOLE},
+    {"spared_seconds", TOOL_FIELD_REAL},
+    {"in_use_byte_seconds", TOOL_FIELD_REAL},
+    {"soon_byte_seconds", TOOL_FIELD_REAL},
+    {"ahead_byte_seconds", TOOL_FIELD_REAL},
+    {"unknown_byte_seconds", TOOL_FIELD_REAL},
+    {"late_byte_seconds", TOOL_FIELD_REAL},
+    {"other_byte_seconds", TOOL_FIELD_REAL},
+    {"registered_ahead", TOOL_FIELD_WHOLE},
+    {"ahead_seconds", TOOL_FIELD_REAL},
+    {"lost_first_seconds", TOOL_FIELD_REAL},
+    {"lost_unforetold_seconds", TOOL_FIELD_REAL},
+    {"lost_late_seconds", TOOL_FIELD_REAL},
+    {"lost_room_seconds", TOOL_FIELD_REAL},
+    {"lost_waited_seconds", TOOL_FIELD_REAL},
+    {"lost_released_seconds", TOOL_FIELD_REAL},
+    {"hit_ns_p50", TOOL_FIELD_MEAN},
+    {"hit_ns_p99", TOOL_FIELD_WORST},
+    {"register_model", TOOL_FIELD_MODEL},
+    {"deregister_model", TOOL_FIELD_MODEL},
+    {NULL, TOOL_FIELD_WHOLE}
 };
 
 
@@ -28,198 +85,112 @@ static const char *const tool_report_node_keys[] = {
 #define tool_report_fail(_file, _fmt, ...) \
     (tool_message("%s: " _fmt, _file, ##__VA_ARGS__), -1)
 
-static json_t *
-tool_report_get(const char *file, const json_t *object, const char *key)
+double tool_report_number(const json_t *report, const char *key)
 {
-    json_t *value = json_object_get(object, key);
+    const json_t *value = json_object_get(report, key);
 
-    if (value == NULL) {
-        tool_message("%s: key '%s' is missing", file, key);
-    }
-    return value;
+    return json_is_number(value) ? json_number_value(value) : -1;
 }
 
-/* A finite number from @a min on */
-static int
-tool_report_get_real(const char *file, const json_t *object, const char *key,
-                     double min, double *real_p)
+const char *tool_report_text(const json_t *report, const char *key)
 {
-    json_t *value = tool_report_get(file, object, key);
-    double real;
+    return json_string_value(json_object_get(report, key));
+}
 
-    if (value == NULL) {
-        return -1;
-    } else if (!json_is_number(value)) {
+static int tool_report_check_number(const char *file, const char *key,
+                                    const json_t *value)
+{
+    double real = json_number_value(value);
+
+    if (!json_is_number(value)) {
         return tool_report_fail(file, "'%s' is not a number", key);
-    }
-
-    real = json_number_value(value);
-    if (real < min) {
+    } else if (real < (!strcmp(key, "rank") ? -1 : 0)) { /* -1: not known */
         return tool_report_fail(file, "'%s' is negative (%g)", key, real);
-    } else if (!(real <= TOOL_REPORT_REAL_MAX)) {
+    } else if (real > TOOL_REPORT_MAX) {
         return tool_report_fail(file, "'%s' is too large (%g)", key, real);
     }
-
-    *real_p = real;
     return 0;
 }
 
-/* A whole number up to TOOL_REPORT_WHOLE_MAX, also as 1.0 or 1e3 */
-static int
-tool_report_get_whole(const char *file, const json_t *object, const char *key,
-                      int64_t min, int64_t *whole_p)
+/* A cost has terms a page and alone, which a regression may well find to be
+ * negative, and perhaps samples */
+static int tool_report_check_cost(const char *file, const char *key,
+                                  json_t *value, const char *format,
+                                  const char *page, const char *base)
 {
-    double real;
+    double samples = 0;
+    double a, b;
 
-    if (tool_report_get_real(file, object, key, min, &real) != 0) {
-        return -1;
-    } else if (real > TOOL_REPORT_WHOLE_MAX) {
-        return tool_report_fail(file, "'%s' is too large (%g)", key, real);
-    } else if (real != floor(real)) {
-        return tool_report_fail(file, "'%s' is not a whole number (%g)", key,
-                                real);
-    }
-
-    *whole_p = (int64_t)real;
-    return 0;
+    return ((json_unpack(value, format, page, &a, base, &b, "samples",
+                         &samples) == 0) &&
+            (fabs(a) <= TOOL_REPORT_MAX) && (fabs(b) <= TOOL_REPORT_MAX) &&
+            (samples >= 0) && (samples <= TOOL_REPORT_MAX)) ?
+                   0 : tool_report_fail(file, "'%s' is not a cost", key);
 }
 
-static int tool_report_get_text(const char *file, const json_t *object,
-                                const char *key, char **text_p)
+static int tool_report_check_field(const char *file, const json_t *report,
+                                   const tool_field_t *field)
 {
-    json_t *value = tool_report_get(file, object, key);
+    const char *key = field->key;
+    json_t *value   = json_object_get(report, key);
 
     if (value == NULL) {
-        return -1;
-    } else if (!json_is_string(value)) {
-        return tool_report_fail(file, "'%s' is not a string", key);
-    }
-
-    *text_p = tool_strdup(json_string_value(value));
-    tool_string_sanitize(*text_p);
-    return 0;
-}
-
-/* @return Where the field is, which may be null for the kind that allows it;
- *         NULL after a message */
-static const json_t *
-tool_report_get_object(const char *file, const json_t *object,
-                       const tool_field_t *field)
-{
-    int may_be_null = (field->kind == TOOL_FIELD_ADDED);
-
-    if (field->object == NULL) {
-        return object;
-    }
-
-    object = tool_report_get(file, object, field->object);
-    if ((object == NULL) || json_is_object(object) ||
-        (may_be_null && json_is_null(object))) {
-        return object;
-    }
-    tool_message("%s: '%s' is %s an object", file, field->object,
-                 may_be_null ? "neither null nor" : "not");
-    return NULL;
-}
-
-static int
-tool_report_get_field(const char *file, const json_t *object,
-                      const tool_field_t *field, tool_report_t *report)
-{
-    double *real    = tool_field_real(report, field);
-    const char *key = field->key;
-
-    object = tool_report_get_object(file, object, field);
-    if (object == NULL) {
-        return -1;
+        return tool_report_fail(file, "key '%s' is missing", key);
     }
 
     switch (field->kind) {
     case TOOL_FIELD_TEXT:
     case TOOL_FIELD_PARTS:
-        return tool_report_get_text(file, object, key,
-                                    tool_field_text(report, field));
-    case TOOL_FIELD_ID:
-    case TOOL_FIELD_WHOLE:
-    case TOOL_FIELD_SAMPLES: /* -1: the rank is not known */
-        return tool_report_get_whole(file, object, key,
-                                     !strcmp(key, "rank") ? -1 : 0,
-                                     tool_field_whole(report, field));
-    case TOOL_FIELD_ADDED:
-        report->is_modelled = !json_is_null(object);
-        return report->is_modelled ?
-                       tool_report_get_real(file, object, key, 0, real) : 0;
-    case TOOL_FIELD_TERM: /* a regression may well give a negative one */
-        return tool_report_get_real(file, object, key, -TOOL_REPORT_REAL_MAX,
-                                    real);
+        return json_is_string(value) ?
+                       0 : tool_report_fail(file, "'%s' is not a string", key);
+    case TOOL_FIELD_MODELLED:
+        return json_is_null(value) ?
+                       0 : tool_report_check_cost(file, key, value, "{s:F,s:F}",
+                                                  "per_page_seconds",
+                                                  "base_seconds");
+    case TOOL_FIELD_MODEL:
+        return tool_report_check_cost(file, key, value, "{s:F,s:F,s:F}",
+                                      "a_seconds_per_page", "b_seconds");
     case TOOL_FIELD_MEAN:
     case TOOL_FIELD_WORST:
-        if (json_is_null(json_object_get(object, key))) {
-            *real = -1;
+        if (json_is_null(value)) {
             return 0;
         }
         /* fall through */
     default:
-        return tool_report_get_real(file, object, key, 0, real);
+        return tool_report_check_number(file, key, value);
     }
 }
 
-static int tool_report_get_notes(const char *file, const json_t *object,
-                                 tool_report_t *report)
+static int tool_report_check_notes(const char *file, const json_t *report)
 {
-    json_t *notes = tool_report_get(file, object, "notes");
+    json_t *notes = json_object_get(report, "notes");
     json_t *note;
     size_t i;
 
-    if (notes == NULL) {
-        return -1;
-    } else if (!json_is_array(notes)) {
+    if (!json_is_array(notes)) {
         return tool_report_fail(file, "'notes' is not an array");
     }
-
     json_array_foreach(notes, i, note) {
         if (!json_is_string(note)) {
             return tool_report_fail(file, "'notes' has an entry that is not a "
                                           "string");
         }
-        tool_list_add(&report->notes, json_string_value(note));
-        tool_string_sanitize(report->notes.items[i]);
-    }
-    return 0;
-}
-
-static int tool_report_get_node(const char *file, const json_t *object,
-                                tool_report_t *report)
-{
-    const char *const *key;
-    json_t *value;
-
-    report->node = json_object();
-    for (key = tool_report_node_keys; *key != NULL; ++key) {
-        value = tool_report_get(file, object, *key);
-        if (value == NULL) {
-            return -1;
-        } else if (!json_is_null(value) && !json_is_string(value) &&
-                   !json_is_number(value)) {
-            return tool_report_fail(file, "'%s' is neither null nor a string "
-                                          "nor a number", *key);
-        }
-        json_object_set(report->node, *key, value);
     }
     return 0;
 }
 
 /* Is it a report at all, and one that we know? */
-static int tool_report_check_kind(const char *file, const json_t *object)
+static int tool_report_check_kind(const char *file, const json_t *report)
 {
-    json_t *version = json_object_get(object, "version");
+    json_t *version = json_object_get(report, "version");
 
-    if (!json_is_object(object) || (version == NULL)) {
+    if (!json_is_object(report) || (version == NULL)) {
         return tool_report_fail(file, "not a report of the helper: %s",
-                                json_is_object(object) ?
+                                json_is_object(report) ?
                                         "key 'version' is missing" :
                                         "not a JSON object");
-    } else if (json_object_get(object, "ranks") != NULL) {
+    } else if (json_object_get(report, "ranks") != NULL) {
         return tool_report_fail(file, "merged already; give the ranks' own "
                                       "reports");
     } else if (!json_is_integer(version) ||
@@ -231,147 +202,43 @@ static int tool_report_check_kind(const char *file, const json_t *object)
     return 0;
 }
 
-static int tool_report_get_all(const char *file, const json_t *object,
-                               tool_report_t *report)
+static int tool_report_check(const char *file, const json_t *report)
 {
     const tool_field_t *field;
 
-    if (tool_report_check_kind(file, object) != 0) {
+    if (tool_report_check_kind(file, report) != 0) {
         return -1;
     }
     for (field = tool_fields; field->key != NULL; ++field) {
-        if (tool_report_get_field(file, object, field, report) != 0) {
+        if (tool_report_check_field(file, report, field) != 0) {
             return -1;
         }
     }
-    if (tool_report_get_node(file, object, report) != 0) {
-        return -1;
-    }
-    return tool_report_get_notes(file, object, report);
+    return tool_report_check_notes(file, report);
 }
 
-/* Each is written with twelve digits */
-static int tool_report_check_sum(const char *file, const char *key, double whole,
-                                 const double *parts, size_t count)
+json_t *tool_report_read(const char *file)
 {
-    double sum = 0;
-    size_t i;
-
-    for (i = 0; i < count; ++i) {
-        sum += parts[i];
-    }
-    return (fabs(sum - whole) <= 1e-6 * whole) ? 0 :
-           tool_report_fail(file, "'%s' (%g) is not the sum of its parts (%g)",
-                            key, whole, sum);
-}
-
-static int tool_report_check(const char *file, const tool_report_t *report)
-{
-    int64_t sum = report->on_time + report->late + report->missed +
-                  report->cold;
-
-    if (report->uses != sum) {
-        return tool_report_fail(file, "'uses' (%jd) is not on_time + late + "
-                                      "missed + cold (%jd)",
-                                (intmax_t)report->uses, (intmax_t)sum);
-    }
-    if ((tool_report_check_sum(file, "pinned_byte_seconds",
-                               report->pinned_byte_seconds, report->held,
-                               UCS_REGCACHE_HELD_LAST) != 0) ||
-        (tool_report_check_sum(file, "lost_seconds", report->lost_seconds,
-                               report->lost, UCS_REGCACHE_LOST_LAST) != 0)) {
-        return -1;
-    }
-    return 0;
-}
-
-/* @return Bytes, at most one more than a report may have; -1 after a message */
-static ssize_t tool_report_load_text(const char *file, char *text)
-{
-    int fd       = tool_input_open(file);
-    ssize_t size = 0;
-    ssize_t ret  = 0;
-
-    if (fd < 0) {
-        return -1;
-    }
-
-    while ((size <= TOOL_REPORT_FILE_MAX) &&
-           ((ret = read(fd, text + size, TOOL_REPORT_FILE_MAX + 1 - size)) >
-            0)) {
-        size += ret;
-    }
-    if (ret < 0) {
-        size = tool_report_fail(file, "cannot be read: %s", strerror(errno));
-    } else if (size == 0) {
-        size = tool_report_fail(file, "the file is empty");
-    } else if (size > TOOL_REPORT_FILE_MAX) {
-        size = tool_report_fail(file, "too large for a report (more than %d "
-                                      "bytes)", TOOL_REPORT_FILE_MAX);
-    }
-    close(fd);
-    return size;
-}
-
-static json_t *tool_report_load(const char *file)
-{
-    char *text     = tool_realloc(NULL, TOOL_REPORT_FILE_MAX + 1);
-    ssize_t size   = tool_report_load_text(file, text);
-    json_t *object = NULL;
+    json_t *report = NULL;
     json_error_t error;
+    size_t size;
+    char *text;
 
-    if (size > 0) {
-        object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-        if (object == NULL) {
-            tool_message("%s: line %d, column %d: %s", file, error.line,
-                         error.column, error.text);
-        }
+    text = tool_input_read(file, TOOL_REPORT_FILE_MAX, &size);
+    if (text == NULL) {
+        return NULL;
     }
+
+    report = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     free(text);
-    return object;
-}
-
-int tool_report_read(const char *file, tool_report_t *report)
-{
-    tool_report_t read = {};
-    json_t *object;
-    int ret;
-
-    object = tool_report_load(file);
-    if (object == NULL) {
-        return -1;
+    if (report == NULL) {
+        tool_message("%s: line %d, column %d: %s", file, error.line,
+                     error.column, error.text);
+    } else if (tool_report_check(file, report) != 0) {
+        json_decref(report);
+        report = NULL;
+    } else {
+        json_object_set_new(report, "file", json_string(file));
     }
-
-    read.file = tool_strdup(file);
-    ret       = tool_report_get_all(file, object, &read);
-    if (ret == 0) {
-        ret = tool_report_check(file, &read);
-    }
-    json_decref(object);
-
-    if (ret != 0) {
-        tool_report_cleanup(&read);
-        return ret;
-    }
-
-    *report = read;
-    return 0;
-}
-
-void tool_report_cleanup(tool_report_t *report)
-{
-    const tool_field_t *field;
-
-    for (field = tool_fields; field->key != NULL; ++field) {
-        if ((field->kind == TOOL_FIELD_TEXT) ||
-            (field->kind == TOOL_FIELD_PARTS)) {
-            free(*tool_field_text(report, field));
-            *tool_field_text(report, field) = NULL;
-        }
-    }
-    free(report->file);
-    report->file = NULL;
-    tool_list_cleanup(&report->notes);
-    json_decref(report->node);
-    report->node = NULL;
+    return report;
 }

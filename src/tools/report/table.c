@@ -3,198 +3,238 @@
  */
 #include "report.h"
 
+#include <tools/tool.h>
 #include <tools/units.h>
 
-#include <ucs/sys/compiler_def.h>
+#include <ucs/regcache/region/why.h>
+#include <ucs/sys/math.h>
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells are ASCII except for texts of reports, which come first in a row */
-#define TOOL_TABLE_COLUMNS 10
 
-
-typedef struct tool_table {
-    tool_list_t cells; /* row by row; the first row is the heading */
-    size_t      left;  /* so many columns are aligned to the left */
-} tool_table_t;
-
-
-static void tool_table_add(tool_table_t *table, const char *const *cells)
+/* Of byte-seconds over the time of the report */
+static double tool_table_average(const json_t *report, const char *key)
 {
-    size_t i;
+    double elapsed = tool_report_number(report, "elapsed_seconds");
 
-    for (i = 0; i < TOOL_TABLE_COLUMNS; ++i) {
-        tool_list_add(&table->cells, cells[i]);
-    }
+    return (elapsed > 0) ? tool_report_number(report, key) / elapsed : 0;
 }
 
-/* Print the table and free it */
-static void tool_table_finish(tool_table_t *table, FILE *stream)
+static const char *tool_table_bytes(const json_t *report, const char *key,
+                                    char *buf)
 {
-    size_t widths[TOOL_TABLE_COLUMNS] = {};
-    size_t i, column, length;
-    int width;
-
-    for (i = 0; i < table->cells.count; ++i) {
-        column = i % TOOL_TABLE_COLUMNS;
-        length = strlen(table->cells.items[i]);
-        if (length > widths[column]) {
-            widths[column] = length;
-        }
-    }
-
-    for (i = 0; i < table->cells.count; ++i) {
-        column = i % TOOL_TABLE_COLUMNS;
-        width  = widths[column];
-        fprintf(stream, "%s%*s", (column > 0) ? "  " : "",
-                (column < table->left) ? -width : width,
-                table->cells.items[i]);
-        if (column == (TOOL_TABLE_COLUMNS - 1)) {
-            fputc('\n', stream);
-        }
-    }
-    tool_list_cleanup(&table->cells);
+    return tool_units_print_bytes(tool_report_number(report, key), buf);
 }
 
-static double tool_table_average(double byte_seconds, double elapsed)
+static const char *tool_table_share(const json_t *report, const char *key,
+                                    double whole, char *buf)
 {
-    return (elapsed > 0) ? byte_seconds / elapsed : 0;
-}
-
-/* A row of one report; @a seconds of all its ranks together */
-typedef void (*tool_table_row_t)(tool_table_t *table, const char *name,
-                                 const tool_report_t *report, double seconds);
-
-static void tool_table_add_memory(tool_table_t *table, const char *name,
-                                  const tool_report_t *report,
-                                  double seconds UCS_V_UNUSED)
-{
-    double elapsed = report->elapsed_seconds;
-    double average = tool_table_average(report->pinned_byte_seconds, elapsed);
-    double leave   = tool_table_average(report->leave_pinned_byte_seconds,
-                                        elapsed);
-    double limit   = tool_table_average(report->held[UCS_REGCACHE_HELD_IN_USE], elapsed);
-    char *where    = (report->file == NULL) ? /* all */
-                             tool_strdup("") :
-                             tool_format("%s:%jd", report->host,
-                                         (intmax_t)report->pid);
-    char buf[8][TOOL_UNITS_MAX];
-
-    tool_table_add(table, (const char*[]){
-        name, where,
-        tool_units_print_bytes(report->pinned_peak_bytes, buf[0]),
-        tool_units_print_bytes(report->leave_pinned_peak_bytes, buf[1]),
-        tool_units_print_change(report->pinned_peak_bytes,
-                                report->leave_pinned_peak_bytes, buf[2]),
-        tool_units_print_bytes(report->in_use_peak_bytes, buf[3]),
-        tool_units_print_bytes(average, buf[4]),
-        tool_units_print_bytes(leave, buf[5]),
-        tool_units_print_change(average, leave, buf[6]),
-        tool_units_print_bytes(limit, buf[7])
-    });
-    free(where);
-}
-
-static const char *tool_table_print_count(int64_t count, char *buf)
-{
-    snprintf(buf, TOOL_UNITS_MAX, "%jd", (intmax_t)count);
-    return buf;
+    return tool_units_print_share(tool_report_number(report, key), whole, buf);
 }
 
 /* Uses of a range that was used before: only those could be foreseen */
-static int64_t tool_table_warm(const tool_report_t *report)
+static double tool_table_warm(const json_t *report)
 {
-    return report->uses - report->cold;
+    return tool_report_number(report, "uses") -
+           tool_report_number(report, "cold");
 }
 
-static void tool_table_add_uses(tool_table_t *table, const char *name,
-                                const tool_report_t *report, double seconds)
+/*
+ * Tables of ranks
+ */
+
+typedef enum tool_column_kind {
+    TOOL_COLUMN_WHERE,    /* host and process */
+    TOOL_COLUMN_COUNT,
+    TOOL_COLUMN_BYTES,
+    TOOL_COLUMN_AVERAGE,  /* bytes over the time of the report */
+    TOOL_COLUMN_CHANGE,   /* of the key before it to this one's */
+    TOOL_COLUMN_OF_WARM,  /* a share of warm uses */
+    TOOL_COLUMN_OF_MOST,  /* of leave pinned's most, all of the time */
+    TOOL_COLUMN_OF_HELD,  /* of what is pinned over time */
+    TOOL_COLUMN_OF_CPU,   /* of the seconds of all ranks */
+    TOOL_COLUMN_OF_TIME,  /* likewise, with three decimals */
+    TOOL_COLUMN_OF_ONE    /* likewise, and is one already */
+} tool_column_kind_t;
+
+typedef struct tool_column {
+    const char         *heading;
+    tool_column_kind_t kind;
+    const char         *key;
+    const char         *before;
+} tool_column_t;
+
+#define TOOL_COLUMNS 9
+
+static const tool_column_t tool_columns[][TOOL_COLUMNS] = {
+    {{"host:pid", TOOL_COLUMN_WHERE, NULL, NULL},
+     {"peak", TOOL_COLUMN_BYTES, "pinned_peak_bytes", NULL},
+     {"left pinned", TOOL_COLUMN_BYTES, "leave_pinned_peak_bytes", NULL},
+     {"change", TOOL_COLUMN_CHANGE, "pinned_peak_bytes",
+      "leave_pinned_peak_bytes"},
+     {"in use", TOOL_COLUMN_BYTES, "in_use_peak_bytes", NULL},
+     {"average", TOOL_COLUMN_AVERAGE, "pinned_byte_seconds", NULL},
+     {"left pinned", TOOL_COLUMN_AVERAGE, "leave_pinned_byte_seconds", NULL},
+     {"change", TOOL_COLUMN_CHANGE, "pinned_byte_seconds",
+      "leave_pinned_byte_seconds"},
+     {"in use", TOOL_COLUMN_AVERAGE, "in_use_byte_seconds", NULL}},
+    {{"uses", TOOL_COLUMN_COUNT, "uses", NULL},
+     {"cold", TOOL_COLUMN_COUNT, "cold", NULL},
+     {"on time", TOOL_COLUMN_OF_WARM, "on_time", NULL},
+     {"late", TOOL_COLUMN_COUNT, "late", NULL},
+     {"missed", TOOL_COLUMN_COUNT, "missed", NULL},
+     {"wasted", TOOL_COLUMN_COUNT, "wasted", NULL},
+     {"evicted", TOOL_COLUMN_COUNT, "evicted", NULL},
+     {"invalidated", TOOL_COLUMN_COUNT, "invalidated", NULL},
+     {"helper", TOOL_COLUMN_OF_CPU, "helper_cpu_seconds", NULL}},
+    {{"held", TOOL_COLUMN_OF_MOST, "pinned_byte_seconds", NULL},
+     {"in use", TOOL_COLUMN_OF_HELD, "in_use_byte_seconds", NULL},
+     {"kept", TOOL_COLUMN_OF_HELD, "soon_byte_seconds", NULL},
+     {"ahead", TOOL_COLUMN_OF_HELD, "ahead_byte_seconds", NULL},
+     {"unknown", TOOL_COLUMN_OF_HELD, "unknown_byte_seconds", NULL},
+     {"late", TOOL_COLUMN_OF_HELD, "late_byte_seconds", NULL},
+     {"other", TOOL_COLUMN_OF_HELD, "other_byte_seconds", NULL},
+     {"time lost", TOOL_COLUMN_OF_TIME, "lost_seconds", NULL},
+     {"together", TOOL_COLUMN_OF_ONE, "price_j", NULL}}
+};
+#define TOOL_TABLES (sizeof(tool_columns) / sizeof(tool_columns[0]))
+
+static const char *tool_column_print(const tool_column_t *column,
+                                     const json_t *report, double seconds,
+                                     char *buf)
 {
-    char buf[9][TOOL_UNITS_MAX];
+    double value = (column->key != NULL) ?
+                           tool_report_number(report, column->key) : 0;
 
-    tool_table_add(table, (const char*[]){
-        name, tool_table_print_count(report->uses, buf[0]),
-        tool_table_print_count(report->cold, buf[1]),
-        tool_units_print_share(report->on_time, tool_table_warm(report),
-                               buf[2]),
-        tool_table_print_count(report->late, buf[3]),
-        tool_table_print_count(report->missed, buf[4]),
-        tool_table_print_count(report->wasted, buf[5]),
-        tool_table_print_count(report->evicted, buf[6]),
-        tool_table_print_count(report->invalidated, buf[7]),
-        tool_units_print_share(report->helper_cpu_seconds, seconds, buf[8])
-    });
-}
-
-/* Leave pinned's most, all of the time */
-static double tool_table_most(const tool_report_t *report)
-{
-    return report->leave_pinned_peak_bytes * report->elapsed_seconds;
-}
-
-static void tool_table_add_why(tool_table_t *table, const char *name,
-                               const tool_report_t *report, double seconds)
-{
-    const char *cells[TOOL_TABLE_COLUMNS] = {name};
-    char buf[TOOL_TABLE_COLUMNS][TOOL_UNITS_MAX];
-    int i;
-
-    cells[1] = tool_units_print_share(report->pinned_byte_seconds,
-                                      tool_table_most(report), buf[1]);
-    for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
-        cells[2 + i] = tool_units_print_share(report->held[i],
-                                              report->pinned_byte_seconds,
-                                              buf[2 + i]);
+    switch (column->kind) {
+    case TOOL_COLUMN_BYTES:
+        return tool_units_print_bytes(value, buf);
+    case TOOL_COLUMN_AVERAGE:
+        return tool_units_print_bytes(tool_table_average(report, column->key),
+                                      buf);
+    case TOOL_COLUMN_CHANGE:
+        return tool_units_print_change(
+                value, tool_report_number(report, column->before), buf);
+    case TOOL_COLUMN_OF_WARM:
+        return tool_units_print_share(value, tool_table_warm(report), buf);
+    case TOOL_COLUMN_OF_MOST:
+        return tool_units_print_share(
+                value, tool_report_number(report, "leave_pinned_peak_bytes") *
+                               tool_report_number(report, "elapsed_seconds"),
+                buf);
+    case TOOL_COLUMN_OF_HELD:
+        return tool_units_print_share(
+                value, tool_report_number(report, "pinned_byte_seconds"), buf);
+    case TOOL_COLUMN_OF_CPU:
+        return tool_units_print_share(value, seconds, buf);
+    case TOOL_COLUMN_OF_TIME:
+        return tool_units_print_fine_share(value, seconds, buf);
+    case TOOL_COLUMN_OF_ONE:
+        return tool_units_print_fine_share(value, 1, buf);
+    default:
+        snprintf(buf, TOOL_UNITS_MAX, "%.0f", value);
+        return buf;
     }
-    cells[8] = tool_units_print_fine_share(report->lost_seconds, seconds,
-                                           buf[8]);
-    cells[9] = tool_units_print_fine_share(report->price_j, 1, buf[9]);
-    tool_table_add(table, cells);
+}
+
+/* A row of one report; @a seconds of all its ranks together */
+static void tool_table_add(tool_list_t *cells, const tool_column_t *columns,
+                           const char *name, const json_t *report,
+                           double seconds)
+{
+    char buf[TOOL_UNITS_MAX];
+    size_t i;
+
+    tool_list_add(cells, name);
+    for (i = 0; i < TOOL_COLUMNS; ++i) {
+        if (columns[i].kind != TOOL_COLUMN_WHERE) {
+            tool_list_add(cells, tool_column_print(&columns[i], report,
+                                                   seconds, buf));
+        } else if (json_object_get(report, "pid") == NULL) { /* all */
+            tool_list_add(cells, "");
+        } else {
+            tool_list_addf(cells, "%s:%.0f", tool_report_text(report, "host"),
+                           tool_report_number(report, "pid"));
+        }
+    }
+}
+
+/* Names are aligned to the left. Cells are ASCII but for hosts', which come
+ * first. */
+static void tool_table_finish(const tool_list_t *cells, size_t left,
+                              FILE *stream)
+{
+    int widths[TOOL_COLUMNS + 1] = {};
+    size_t i, column;
+
+    for (i = 0; i < cells->count; ++i) {
+        column         = i % (TOOL_COLUMNS + 1);
+        widths[column] = ucs_max(widths[column], (int)strlen(cells->items[i]));
+    }
+    for (i = 0; i < cells->count; ++i) {
+        column = i % (TOOL_COLUMNS + 1);
+        fprintf(stream, "%s%*s%s", (column > 0) ? "  " : "",
+                (column < left) ? -widths[column] : widths[column],
+                cells->items[i], (column == TOOL_COLUMNS) ? "\n" : "");
+    }
 }
 
 /* The sum of all ranks, then each */
 static void tool_table_print_ranks(const tool_merge_t *merge,
-                                   tool_table_t table, tool_table_row_t add,
-                                   FILE *stream)
+                                   const tool_column_t *columns, FILE *stream)
 {
-    const tool_report_t *rank;
+    tool_list_t cells = TOOL_LIST_INITIALIZER;
     char name[TOOL_UNITS_MAX];
+    json_t *rank;
+    size_t i;
 
-    add(&table, "all", &merge->total, merge->rank_seconds);
-    for (rank = merge->ranks; rank < merge->ranks + merge->count; ++rank) {
-        tool_table_print_count(rank->rank, name);
-        add(&table, (rank->rank < 0) ? "-" : name, rank,
-            rank->elapsed_seconds);
+    tool_list_add(&cells, "rank");
+    for (i = 0; i < TOOL_COLUMNS; ++i) {
+        tool_list_add(&cells, columns[i].heading);
+    }
+    tool_table_add(&cells, columns, "all", merge->total, merge->rank_seconds);
+    json_array_foreach(merge->ranks, i, rank) {
+        snprintf(name, sizeof(name), "%.0f", tool_report_number(rank, "rank"));
+        tool_table_add(&cells, columns, (name[0] == '-') ? "-" : name, rank,
+                       tool_report_number(rank, "elapsed_seconds"));
     }
     fputc('\n', stream);
-    tool_table_finish(&table, stream);
+    tool_table_finish(&cells,
+                      (columns[0].kind == TOOL_COLUMN_WHERE) ? 2 : 1, stream);
+    tool_list_cleanup(&cells);
 }
+
+/*
+ * Words
+ */
 
 static void tool_table_print_head(const tool_merge_t *merge, FILE *stream)
 {
-    const tool_report_t *total = &merge->total;
+    size_t ranks = json_array_size(merge->ranks);
     char buf[TOOL_UNITS_MAX];
 
     fprintf(stream,
-            "%s: %zu rank%s on %zu host%s, %s; policy %s, UCX %s, domain %s\n",
-            TOOL_NAME, merge->count, (merge->count == 1) ? "" : "s",
-            merge->host_count, (merge->host_count == 1) ? "" : "s",
-            tool_units_print_seconds(total->elapsed_seconds, buf),
-            total->policy, total->ucx_version, total->lower_domain);
-    fprintf(stream, "command: %s\n", total->command);
+            "%s: %zu rank%s on %zu host%s, %s; policy %s, UCX %s, domain %s\n"
+            "command: %s\n",
+            TOOL_NAME, ranks, (ranks == 1) ? "" : "s", merge->host_count,
+            (merge->host_count == 1) ? "" : "s",
+            tool_units_print_seconds(
+                    tool_report_number(merge->total, "elapsed_seconds"), buf),
+            tool_report_text(merge->total, "policy"),
+            tool_report_text(merge->total, "ucx_version"),
+            tool_report_text(merge->total, "lower_domain"),
+            tool_report_text(merge->total, "command"));
 }
 
-static void tool_table_print_saved(const tool_merge_t *merge, FILE *stream)
+static void tool_table_print_saved(const json_t *total, FILE *stream)
 {
-    const tool_report_t *total = &merge->total;
-    double average = tool_table_average(total->pinned_byte_seconds,
-                                        total->elapsed_seconds);
-    double leave   = tool_table_average(total->leave_pinned_byte_seconds,
-                                        total->elapsed_seconds);
+    double average = tool_table_average(total, "pinned_byte_seconds");
+    double leave   = tool_table_average(total, "leave_pinned_byte_seconds");
     char buf[6][TOOL_UNITS_MAX];
 
-    if (total->uses == 0) {
+    if (tool_report_number(total, "uses") == 0) {
         fprintf(stream, "no message was large enough for the helper\n");
         return;
     }
@@ -202,10 +242,12 @@ static void tool_table_print_saved(const tool_merge_t *merge, FILE *stream)
     fprintf(stream,
             "pinned at most %s instead of %s (%s), on average over time %s "
             "instead of %s (%s)\n",
-            tool_units_print_bytes(total->pinned_peak_bytes, buf[0]),
-            tool_units_print_bytes(total->leave_pinned_peak_bytes, buf[1]),
-            tool_units_print_change(total->pinned_peak_bytes,
-                                    total->leave_pinned_peak_bytes, buf[2]),
+            tool_table_bytes(total, "pinned_peak_bytes", buf[0]),
+            tool_table_bytes(total, "leave_pinned_peak_bytes", buf[1]),
+            tool_units_print_change(
+                    tool_report_number(total, "pinned_peak_bytes"),
+                    tool_report_number(total, "leave_pinned_peak_bytes"),
+                    buf[2]),
             tool_units_print_bytes(average, buf[3]),
             tool_units_print_bytes(leave, buf[4]),
             tool_units_print_change(average, leave, buf[5]));
@@ -213,50 +255,44 @@ static void tool_table_print_saved(const tool_merge_t *merge, FILE *stream)
 
 static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
 {
-    const tool_report_t *total = &merge->total;
-    int64_t warm               = tool_table_warm(total);
+    const json_t *total = merge->total;
+    double warm         = tool_table_warm(total);
+    double p50          = tool_report_number(total, "hit_ns_p50");
+    double p99          = tool_report_number(total, "hit_ns_p99");
+    int is_many         = json_array_size(merge->ranks) > 1;
     char buf[4][TOOL_UNITS_MAX];
 
     if (warm > 0) {
         fprintf(stream,
                 "%s of warm uses found their buffer registered (%s waited for "
                 "the helper, %s registered it themselves)\n",
-                tool_units_print_share(total->on_time, warm, buf[0]),
-                tool_units_print_share(total->late, warm, buf[1]),
-                tool_units_print_share(total->missed, warm, buf[2]));
-    } else if (total->uses > 0) {
+                tool_table_share(total, "on_time", warm, buf[0]),
+                tool_table_share(total, "late", warm, buf[1]),
+                tool_table_share(total, "missed", warm, buf[2]));
+    } else if (tool_report_number(total, "uses") > 0) {
         fprintf(stream, "no buffer was used twice\n");
     }
 
     fprintf(stream, "helper %s of a core%s",
-            tool_units_print_share(total->helper_cpu_seconds,
-                                   merge->rank_seconds, buf[0]),
-            (merge->count > 1) ? " a rank" : "");
-    if (total->hit_ns_p50 >= 0) {
+            tool_table_share(total, "helper_cpu_seconds", merge->rank_seconds,
+                             buf[0]), is_many ? " a rank" : "");
+    if (p50 >= 0) {
         fprintf(stream, "; a hit took %s (median)",
-                tool_units_print_seconds(total->hit_ns_p50 * 1e-9, buf[1]));
+                tool_units_print_seconds(p50 * 1e-9, buf[1]));
     }
-    if (total->hit_ns_p99 >= 0) {
+    if (p99 >= 0) {
         fprintf(stream, ", %s (99th percentile%s)",
-                tool_units_print_seconds(total->hit_ns_p99 * 1e-9, buf[2]),
-                (merge->count > 1) ? ", worst rank" : "");
+                tool_units_print_seconds(p99 * 1e-9, buf[2]),
+                is_many ? ", worst rank" : "");
     }
     fputc('\n', stream);
 }
 
-/* Nothing where no helper thread ran, which hears */
-static void tool_table_print_heard(const tool_report_t *total, FILE *stream)
+/* Not where no helper thread ran, which hears */
+static void tool_table_print_heard(const json_t *total, FILE *stream)
 {
-    if (total->heard > 0) {
-        fprintf(stream,
-                "heard: %jd operations of the program (%jd lost), %jd receives "
-                "announced, %jd of\nthose registered in time; %jd steps of "
-                "the helper were taken by ranks that waited\n",
-                (intmax_t)total->heard, (intmax_t)total->heard_lost,
-                (intmax_t)total->announced,
-                (intmax_t)total->announced_on_time,
-                (intmax_t)total->idle_steps);
-    } else if (total->helper_cpu_seconds > 0) {
+    if ((tool_report_number(total, "heard") == 0) &&
+        (tool_report_number(total, "helper_cpu_seconds") > 0)) {
         fprintf(stream,
                 "nothing was heard at UCP's entry points: they could not be "
                 "interposed, or the\nprogram does not call them; the helper "
@@ -266,114 +302,117 @@ static void tool_table_print_heard(const tool_report_t *total, FILE *stream)
 
 static void tool_table_print_why(const tool_merge_t *merge, FILE *stream)
 {
-    const tool_report_t *total = &merge->total;
-    ucs_regcache_why_t why     = {};
+    const json_t *total    = merge->total;
+    ucs_regcache_why_t why = {};
     char buf[3][TOOL_UNITS_MAX];
     int i;
 
-    if (total->uses == 0) {
+    if (tool_report_number(total, "uses") == 0) {
         return; /* nothing to price */
     }
     fprintf(stream,
             "time lost: %s of the run; time and memory together cost %s of the "
             "run, where\nleaving all pinned costs %s\n",
-            tool_units_print_fine_share(total->lost_seconds,
-                                        merge->rank_seconds, buf[0]),
-            tool_units_print_fine_share(total->price_j, 1, buf[1]),
-            tool_units_print_fine_share(total->max_slowdown, 1, buf[2]));
+            tool_units_print_fine_share(
+                    tool_report_number(total, "lost_seconds"),
+                    merge->rank_seconds, buf[0]),
+            tool_units_print_fine_share(tool_report_number(total, "price_j"),
+                                        1, buf[1]),
+            tool_units_print_fine_share(
+                    tool_report_number(total, "max_slowdown"), 1, buf[2]));
     for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
-        why.held_byte_ns[i] = total->held[i] * 1e9;
+        why.held_byte_ns[i] = tool_report_number(
+                total, ucs_regcache_held_names[i].key) * 1e9;
     }
     for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
-        why.lost_ns[i] = (uint64_t)(total->lost[i] * 1e9);
+        why.lost_ns[i] = (uint64_t)(tool_report_number(
+                total, ucs_regcache_lost_names[i].key) * 1e9);
     }
-    why.ahead    = total->registered_ahead;
-    why.ahead_ns = (uint64_t)(total->ahead_seconds * 1e9);
-    ucs_regcache_why_print(&why, total->leave_pinned_byte_seconds * 1e9,
-                           merge->rank_seconds * 1e9, "", stream);
+    why.ahead    = (uint64_t)tool_report_number(total, "registered_ahead");
+    why.ahead_ns = (uint64_t)(tool_report_number(total, "ahead_seconds") *
+                              1e9);
+    ucs_regcache_why_print(
+            &why, tool_report_number(total, "leave_pinned_byte_seconds") * 1e9,
+            merge->rank_seconds * 1e9, "", stream);
 }
 
-static void tool_table_print_covers(const tool_report_t *total, FILE *stream)
-{
-    char buf[2][TOOL_UNITS_MAX];
-
-    if (total->covers == 0) {
-        return;
-    }
-    fprintf(stream,
-            "neighbours: %jd uses asked, %jd registrations made, %jd of them "
-            "for neighbours, which spared\n%jd first uses one: %s waited, %s "
-            "it would have been\n",
-            (intmax_t)total->uses, (intmax_t)total->registrations,
-            (intmax_t)total->covers, (intmax_t)total->spared,
-            tool_units_print_seconds(total->lost_seconds, buf[0]),
-            tool_units_print_seconds(total->lost_seconds +
-                                             total->spared_seconds, buf[1]));
-}
-
-static void tool_table_print_model(const char *what,
-                                   const tool_report_model_t *model,
+static void tool_table_print_model(const char *what, const json_t *model,
                                    const char *mark, FILE *stream)
 {
     char buf[2][TOOL_UNITS_MAX];
+    double a, b, samples;
 
-    if (model->samples > 0) {
-        fprintf(stream, "%s: %s + %s a page%s (%jd samples)\n", what,
-                tool_units_print_seconds(model->b_seconds, buf[0]),
-                tool_units_print_seconds(model->a_seconds_per_page, buf[1]),
-                mark, (intmax_t)model->samples);
+    json_unpack((json_t*)model, "{s:F,s:F,s:F}", "a_seconds_per_page", &a,
+                "b_seconds", &b, "samples", &samples);
+    if (samples > 0) {
+        fprintf(stream, "%s: %s + %s a page%s (%.0f samples)\n", what,
+                tool_units_print_seconds(b, buf[0]),
+                tool_units_print_seconds(a, buf[1]), mark, samples);
     }
 }
 
-static void tool_table_print_costs(const tool_report_t *total, FILE *stream)
+static void tool_table_print_costs(const json_t *total, FILE *stream)
 {
-    const char *mark = total->is_modelled ? ", MODELLED cost included" : "";
+    const json_t *modelled = json_object_get(total, "modelled_cost");
+    const char *mark       = "";
     char buf[2][TOOL_UNITS_MAX];
 
-    if (total->is_modelled) {
+    if (!json_is_null(modelled)) {
+        mark = ", MODELLED cost included";
         fprintf(stream,
                 "MODELLED: %s + %s a page were added to each registration; "
                 "times are not\nthose of a real device\n",
-                tool_units_print_seconds(total->modelled_base_seconds, buf[0]),
-                tool_units_print_seconds(total->modelled_per_page_seconds,
-                                         buf[1]));
+                tool_units_print_seconds(
+                        tool_report_number(modelled, "base_seconds"), buf[0]),
+                tool_units_print_seconds(
+                        tool_report_number(modelled, "per_page_seconds"),
+                        buf[1]));
     }
-    tool_table_print_model("registering took", &total->register_model, mark,
+    tool_table_print_model("registering took",
+                           json_object_get(total, "register_model"), mark,
                            stream);
-    tool_table_print_model("deregistering took", &total->deregister_model,
-                           mark, stream);
+    tool_table_print_model("deregistering took",
+                           json_object_get(total, "deregister_model"), mark,
+                           stream);
 }
 
-void tool_table_print(const tool_merge_t *merge, FILE *stream)
+static void tool_table_print_all(const tool_merge_t *merge, FILE *stream)
 {
-    tool_table_t memory = {.left = 2};
-    tool_table_t uses   = {.left = 1};
-    tool_table_t why    = {.left = 1};
+    json_t *note;
     size_t i;
 
     tool_table_print_head(merge, stream);
-    tool_table_print_saved(merge, stream);
+    tool_table_print_saved(merge->total, stream);
     tool_table_print_missed(merge, stream);
-    tool_table_print_heard(&merge->total, stream);
+    tool_table_print_heard(merge->total, stream);
     tool_table_print_why(merge, stream);
-    tool_table_print_covers(&merge->total, stream);
-    tool_table_print_costs(&merge->total, stream);
-    for (i = 0; i < merge->total.notes.count; ++i) {
-        fprintf(stream, "note: %s\n", merge->total.notes.items[i]);
+    tool_table_print_costs(merge->total, stream);
+    json_array_foreach(json_object_get(merge->total, "notes"), i, note) {
+        fprintf(stream, "note: %s\n", json_string_value(note));
     }
-    tool_table_add(&memory, (const char*[]){
-        "rank", "host:pid", "peak", "left pinned", "change", "in use",
-        "average", "left pinned", "change", "in use"
-    });
-    tool_table_print_ranks(merge, memory, tool_table_add_memory, stream);
-    tool_table_add(&uses, (const char*[]){
-        "rank", "uses", "cold", "on time", "late", "missed", "wasted",
-        "evicted", "invalidated", "helper"
-    });
-    tool_table_print_ranks(merge, uses, tool_table_add_uses, stream);
-    tool_table_add(&why, (const char*[]){
-        "rank", "held", "in use", "kept", "ahead", "unknown", "late", "other",
-        "time lost", "together"
-    });
-    tool_table_print_ranks(merge, why, tool_table_add_why, stream);
+    for (i = 0; i < TOOL_TABLES; ++i) {
+        tool_table_print_ranks(merge, tool_columns[i], stream);
+    }
+}
+
+/* A terminal must not obey what a report says */
+void tool_table_print(const tool_merge_t *merge, FILE *stream)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *memory;
+    char *rest, *line;
+
+    memory = open_memstream(&text, &size);
+    if (memory == NULL) {
+        tool_out_of_memory();
+    }
+    tool_table_print_all(merge, memory);
+    fclose(memory);
+    rest = text;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        tool_string_sanitize(line);
+        fprintf(stream, "%s%s", line, (rest != NULL) ? "\n" : "");
+    }
+    free(text);
 }

@@ -1,59 +1,20 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "launcher.h"
-
-#include <ucs/sys/clock.h>
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A launcher that does not tell its version within this is not asked again */
-#define TOOL_PROBE_TIMEOUT_MS 5000
+/* A launcher that does not tell its version within this is ended */
+#define TOOL_PROBE_SECONDS    5
 #define TOOL_PROBE_OUTPUT_MAX 8192
 
 
-static int tool_launcher_is_executable(const char *path)
-{
-    struct stat st;
-
-    return (stat(path, &st) == 0) && S_ISREG(st.st_mode) &&
-           (access(path, X_OK) == 0);
-}
-
-char *tool_launcher_resolve(const char *command)
-{
-    const char *path = getenv("PATH");
-    char *copy, *rest, *dir, *file;
-
-    if (strchr(command, '/') != NULL) {
-        return tool_launcher_is_executable(command) ? tool_strdup(command) :
-                                                      NULL;
-    }
-
-    copy = tool_strdup((path != NULL) ? path : "/bin:/usr/bin");
-    rest = copy;
-    file = NULL;
-    while ((*command != '\0') && ((dir = strsep(&rest, ":")) != NULL)) {
-        file = tool_format("%s/%s", (*dir != '\0') ? dir : ".", command);
-        if (tool_launcher_is_executable(file)) {
-            break;
-        }
-        free(file);
-        file = NULL;
-    }
-    free(copy);
-    return file;
-}
-
-static void tool_launcher_exec_version(const char *path, int output)
+static void tool_launcher_exec_version(const char *command, int output)
 {
     int null = open("/dev/null", O_RDONLY);
 
@@ -62,46 +23,16 @@ static void tool_launcher_exec_version(const char *path, int output)
     }
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    execl(path, path, "--version", (char*)NULL);
+    alarm(TOOL_PROBE_SECONDS);
+    execlp(command, command, "--version", (char*)NULL);
     _exit(TOOL_EXIT_CANNOT_EXEC);
 }
 
-/* Read until the end, the timeout, or a full buffer */
-static void tool_launcher_read(int fd, char *text)
-{
-    uint64_t end_ns   = ucs_clock_monotonic() +
-                        TOOL_PROBE_TIMEOUT_MS * UINT64_C(1000000);
-    size_t length     = 0;
-    struct pollfd pfd = {fd, POLLIN, 0};
-    int64_t left_ns;
-    ssize_t got;
-    int ret;
-
-    while (length < (TOOL_PROBE_OUTPUT_MAX - 1)) {
-        left_ns = end_ns - ucs_clock_monotonic();
-        if (left_ns <= 0) {
-            break;
-        }
-
-        ret = poll(&pfd, 1, left_ns / 1000000);
-        if ((ret < 0) && (errno == EINTR)) {
-            continue;
-        } else if (ret <= 0) {
-            break;
-        }
-
-        got = read(fd, text + length, TOOL_PROBE_OUTPUT_MAX - 1 - length);
-        if (got <= 0) {
-            break;
-        }
-        length += got;
-    }
-    text[length] = '\0';
-}
-
 /* What the launcher answers to --version, empty when it does not answer */
-static void tool_launcher_ask_version(const char *path, char *text)
+static void tool_launcher_ask_version(const char *command, char *text)
 {
+    size_t length = 0;
+    ssize_t got;
     int fds[2];
     pid_t pid;
 
@@ -112,17 +43,19 @@ static void tool_launcher_ask_version(const char *path, char *text)
 
     pid = fork();
     if (pid == 0) {
-        tool_launcher_exec_version(path, fds[1]);
+        tool_launcher_exec_version(command, fds[1]);
     }
 
     close(fds[1]);
-    if (pid > 0) {
-        tool_launcher_read(fds[0], text);
-        kill(pid, SIGKILL); /* it may hang; once it has ended this is void */
-        while ((waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
-        }
+    while ((pid > 0) && (length < (TOOL_PROBE_OUTPUT_MAX - 1)) &&
+           ((got = read(fds[0], text + length,
+                        TOOL_PROBE_OUTPUT_MAX - 1 - length)) > 0)) {
+        length += got;
     }
+    text[length] = '\0';
     close(fds[0]);
+    while ((pid > 0) && (waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
+    }
 }
 
 /* A launcher by a word */
@@ -131,7 +64,7 @@ typedef struct tool_launcher_word {
     tool_launcher_t launcher;
 } tool_launcher_word_t;
 
-static tool_launcher_t tool_launcher_of_version(const char *path)
+static tool_launcher_t tool_launcher_of_version(const char *command)
 {
     static const tool_launcher_word_t known[] = {
         {"Open MPI", TOOL_LAUNCHER_OPENMPI},
@@ -144,7 +77,7 @@ static tool_launcher_t tool_launcher_of_version(const char *path)
     const tool_launcher_word_t *one = known;
     char text[TOOL_PROBE_OUTPUT_MAX];
 
-    tool_launcher_ask_version(path, text);
+    tool_launcher_ask_version(command, text);
     while (strstr(text, one->word) == NULL) { /* "" is in every text */
         ++one;
     }
@@ -177,23 +110,16 @@ static int tool_launcher_is_open_name(const char *name)
            !strcmp(name, "oshrun");
 }
 
-tool_launcher_t tool_launcher_detect(const char *path)
+tool_launcher_t tool_launcher_detect(const char *command)
 {
-    const char *name = basename(path);
-    char *real       = realpath(path, NULL);
-    tool_launcher_t launcher;
-
-    launcher = tool_launcher_of_name((real != NULL) ? basename(real) : name);
-    if (launcher == TOOL_LAUNCHER_NONE) {
-        launcher = tool_launcher_of_name(name);
-    }
+    const char *name         = basename(command);
+    tool_launcher_t launcher = tool_launcher_of_name(name);
 
     /* Only programs that are called like a launcher are run to be asked */
-    if ((launcher == TOOL_LAUNCHER_NONE) && tool_launcher_is_open_name(name)) {
-        launcher = tool_launcher_of_version(path);
-    }
-    free(real);
-    return launcher;
+    return ((launcher == TOOL_LAUNCHER_NONE) &&
+            tool_launcher_is_open_name(name)) ?
+                   tool_launcher_of_version(command) :
+                   launcher;
 }
 
 const char *tool_launcher_name(tool_launcher_t launcher)

@@ -27,8 +27,7 @@ extern char **environ;
 
 const char *tool_run_report(const tool_run_t *run)
 {
-    const tool_setting_t *setting = tool_setting_of(TOOL_ENV_REPORT);
-    const char *value             = run->values[setting - tool_settings];
+    const char *value = run->values[TOOL_SETTING_REPORT];
 
     if (value == NULL) {
         value = getenv(TOOL_ENV_REPORT);

@@ -1,12 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "job.h"
-
-#include <tools/tool.h>
+#include "run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,7 +11,7 @@
 #include <unistd.h>
 
 
-/* What the parent needs to put back in the child */
+/* What is to be put back in the child */
 typedef struct tool_job {
     sigset_t         old_mask;
     struct sigaction old_chld;
@@ -62,35 +59,26 @@ static void tool_job_restore_signals(const tool_job_t *job)
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
 }
 
-/* In the child; the pipe tells the parent why exec failed */
-static void tool_job_child(const tool_job_t *job, char *const *argv, int pipe,
-                           pid_t parent)
+/* The child shares our memory until it is another program, so it can say why it
+ * is none; meanwhile we stand still */
+static pid_t tool_job_start(const tool_job_t *job, char *const *argv,
+                            volatile int *error_p)
 {
-    int error;
+    pid_t parent = getpid();
+    pid_t pid    = vfork();
+
+    if (pid != 0) {
+        *error_p = (pid < 0) ? errno : *error_p;
+        return pid;
+    }
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) {
-        _exit(TOOL_EXIT_CANNOT_EXEC); /* it died before the prctl */
-    }
-
-    tool_job_restore_signals(job);
-    execvp(argv[0], argv);
-    error = errno;
-    while ((write(pipe, &error, sizeof(error)) < 0) && (errno == EINTR)) {
+    if (getppid() == parent) { /* it did not die before the prctl */
+        tool_job_restore_signals(job);
+        execvp(argv[0], argv);
+        *error_p = errno;
     }
     _exit(TOOL_EXIT_CANNOT_EXEC);
-}
-
-/* Why the child's exec failed, 0 when it did not */
-static int tool_job_exec_error(int pipe)
-{
-    int error = 0;
-    ssize_t got;
-
-    do {
-        got = read(pipe, &error, sizeof(error));
-    } while ((got < 0) && (errno == EINTR));
-    return (got == (ssize_t)sizeof(error)) ? error : 0;
 }
 
 static int tool_job_status(int status)
@@ -125,42 +113,21 @@ static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
 
 int tool_job_wait(char *const *argv, int *started)
 {
-    pid_t parent = getpid();
+    volatile int error = 0;
     tool_job_t job;
-    int fds[2];
-    int error, status;
     pid_t pid;
 
-    *started = 0;
-    if (pipe2(fds, O_CLOEXEC) != 0) {
-        tool_message("cannot make a pipe: %s", strerror(errno));
-        return TOOL_EXIT_CANNOT_EXEC;
-    }
-
     tool_job_block_signals(&job);
-    pid = fork();
-    if (pid == 0) {
-        tool_job_child(&job, argv, fds[1], parent);
-    }
-
-    error = (pid < 0) ? errno : 0;
-    close(fds[1]);
-    if (pid > 0) {
-        error = tool_job_exec_error(fds[0]);
-    }
-    close(fds[0]);
-
-    if (error != 0) {
-        if (pid > 0) {
-            waitpid(pid, NULL, 0);
-        }
-        status = tool_job_report_exec(argv[0], error);
-    } else {
-        *started = 1;
-        status   = tool_job_forward_until_end(&job, pid);
-    }
+    pid      = tool_job_start(&job, argv, &error);
+    *started = (error == 0);
 
     /* The signals stay blocked: one that came late shall not keep the caller
      * from writing the report */
-    return status;
+    if (error == 0) {
+        return tool_job_forward_until_end(&job, pid);
+    }
+    if (pid > 0) {
+        waitpid(pid, NULL, 0);
+    }
+    return tool_job_report_exec(argv[0], error);
 }

@@ -1,138 +1,96 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "library.h"
+#include "run.h"
 
 #include <tools/tool.h>
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define TOOL_ENV_LIBDIR "HELPER_MD_LIBDIR"
 
-/* What is preloaded, and where it lies from this program: first in the build
- * tree, where a stub finds its module too */
+/* What is preloaded: from this program in the build tree, where a stub finds its
+ * module too, and below a folder of libraries */
 typedef struct tool_library {
-    const char *file;
-    const char *installed; /* as it is called below a folder of libraries */
-    const char *dirs[4];
+    const char *built;
+    const char *installed;
 } tool_library_t;
 
 static const tool_library_t tool_library_helper = {
-    "libucx_helper.so",
-    "libucx_helper.so",
-    {"../uct/door/.libs", "../lib", "../lib64", NULL}
+    "../uct/door/.libs/libucx_helper.so", "libucx_helper.so"
 };
 static const tool_library_t tool_library_pipeline = {
-    "libucx_pipeline_mpi.so",
-    "libucx_pipeline_mpi.so",
-    {"../mpi/pipeline/.libs", "../lib", "../lib64", NULL}
+    "../mpi/pipeline/.libs/libucx_pipeline_mpi.so", "libucx_pipeline_mpi.so"
 };
 /* One for each MPI, whose compiler built it */
-static const tool_library_t tool_library_firehose[] = {
-    {"openmpi/libucx_firehose_mpi.so",
-     "ucx-firehose/openmpi/libucx_firehose_mpi.so",
-     {"../mpi/firehose", "../lib", "../lib64", NULL}},
-    {"mpich/libucx_firehose_mpi.so",
-     "ucx-firehose/mpich/libucx_firehose_mpi.so",
-     {"../mpi/firehose", "../lib", "../lib64", NULL}}
+static const tool_library_t tool_library_openmpi = {
+    "../mpi/firehose/openmpi/libucx_firehose_mpi.so",
+    "ucx-firehose/openmpi/libucx_firehose_mpi.so"
+};
+static const tool_library_t tool_library_mpich = {
+    "../mpi/firehose/mpich/libucx_firehose_mpi.so",
+    "ucx-firehose/mpich/libucx_firehose_mpi.so"
 };
 
 
-static char *tool_library_try_file(const char *file, const char *dir)
+/* @return NULL if there is none. The folder only is resolved: an upgrade may
+ *         move the link of the library itself. */
+static char *tool_library_try(const char *dir, const char *file)
 {
-    char *path = tool_format("%s/%s", dir, file);
-    char *real_dir, *found;
+    char *path  = tool_format("%s/%s", dir, file);
+    char *found = NULL;
+    char *name  = strrchr(path, '/');
+    char *real_dir;
 
-    if (access(path, R_OK) != 0) {
-        free(path);
-        return NULL;
+    if (access(path, R_OK) == 0) {
+        *name    = '\0';
+        real_dir = realpath(path, NULL);
+        if (real_dir != NULL) {
+            found = tool_format("%s/%s", real_dir, name + 1);
+        }
+        free(real_dir);
     }
     free(path);
-
-    /* The folder only: an upgrade may move the link of the library itself */
-    real_dir = realpath(dir, NULL);
-    if (real_dir == NULL) {
-        return NULL;
-    }
-
-    found = tool_format("%s/%s", real_dir, file);
-    free(real_dir);
     return found;
-}
-
-static char *tool_library_try(const tool_library_t *library, const char *dir)
-{
-    char *found = tool_library_try_file(library->file, dir);
-
-    return (found != NULL) ? found :
-                             tool_library_try_file(library->installed, dir);
 }
 
 /* Folder of this program; for libtool's wrapper the one above .libs */
 static char *tool_library_program_dir(void)
 {
-    char path[PATH_MAX];
-    ssize_t length;
+    char *path = realpath("/proc/self/exe", NULL);
     char *slash;
 
-    length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (length <= 0) {
-        return NULL;
-    }
-
-    path[length] = '\0';
-    slash        = strrchr(path, '/');
-    *slash       = '\0';
-    slash        = strrchr(path, '/');
-    if ((slash != NULL) && !strcmp(slash, "/.libs")) {
-        *slash = '\0';
-    }
-    return tool_strdup(path);
-}
-
-/* In the first of the folders, relative to base, that has it */
-static char *tool_library_search(const tool_library_t *library,
-                                 const char *base)
-{
-    const char *const *dirs = library->dirs;
-    char *found             = NULL;
-    char *dir;
-
-    for (; (found == NULL) && (*dirs != NULL); ++dirs) {
-        dir   = tool_format("%s/%s", base, *dirs);
-        found = tool_library_try(library, dir);
-        free(dir);
-    }
-    return found;
-}
-
-static char *tool_library_search_all(const tool_library_t *library)
-{
-    const char *libdir = getenv(TOOL_ENV_LIBDIR);
-    char *found        = NULL;
-    char *base;
-
-    if ((libdir != NULL) && (*libdir != '\0')) {
-        found = tool_library_try(library, libdir);
-        if (found == NULL) {
-            tool_message("no readable %s in %s=%s", library->installed,
-                         TOOL_ENV_LIBDIR, libdir);
+    if (path != NULL) {
+        *strrchr(path, '/') = '\0';
+        slash               = strrchr(path, '/');
+        if ((slash != NULL) && !strcmp(slash, "/.libs")) {
+            *slash = '\0';
         }
-        return found;
     }
+    return path;
+}
 
-    base = tool_library_program_dir();
+static char *tool_library_search(const tool_library_t *library)
+{
+    static const char *const dirs[] = {"../lib", "../lib64"};
+    char *base                      = tool_library_program_dir();
+    char *found                     = NULL;
+    char *dir;
+    size_t i;
+
     if (base != NULL) {
-        found = tool_library_search(library, base);
+        found = tool_library_try(base, library->built);
+        for (i = 0; (found == NULL) && (i < 2); ++i) {
+            dir   = tool_format("%s/%s", base, dirs[i]);
+            found = tool_library_try(dir, library->installed);
+            free(dir);
+        }
     }
-
     if (found == NULL) {
-        found = tool_library_try(library, TOOL_LIBDIR);
+        found = tool_library_try(TOOL_LIBDIR, library->installed);
     }
-
     if (found == NULL) {
         tool_message("cannot find %s, neither beside %s nor in %s; set %s to "
                      "its folder",
@@ -171,7 +129,18 @@ static char *tool_library_before(char *found, char *there)
 
 static char *tool_library_get(const tool_library_t *library)
 {
-    return tool_library_check(tool_library_search_all(library));
+    const char *libdir = getenv(TOOL_ENV_LIBDIR);
+    char *found;
+
+    if ((libdir == NULL) || (*libdir == '\0')) {
+        return tool_library_check(tool_library_search(library));
+    }
+    found = tool_library_try(libdir, library->installed);
+    if (found == NULL) {
+        tool_message("no readable %s in %s=%s", library->installed,
+                     TOOL_ENV_LIBDIR, libdir);
+    }
+    return tool_library_check(found);
 }
 
 /* For the MPI of this launcher */
@@ -179,9 +148,9 @@ static char *tool_library_get_firehose(tool_launcher_t launcher)
 {
     switch (launcher) {
     case TOOL_LAUNCHER_OPENMPI:
-        return tool_library_get(&tool_library_firehose[0]);
+        return tool_library_get(&tool_library_openmpi);
     case TOOL_LAUNCHER_HYDRA:
-        return tool_library_get(&tool_library_firehose[1]);
+        return tool_library_get(&tool_library_mpich);
     default:
         tool_message("option --firehose needs Open MPI's or MPICH's mpirun as "
                      "the command, which tells the MPI, not %s; else preload "

@@ -1,100 +1,86 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "job.h"
-#include "launcher.h"
-#include "library.h"
 #include "run.h"
 
+#include <tools/options.h>
 #include <tools/report/report.h>
 #include <tools/tool.h>
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Values of getopt_long beyond the settings' indices */
-enum {
-    TOOL_RUN_OPT_SOFTWARE_NIC = TOOL_SETTING_COUNT,
-    TOOL_RUN_OPT_PIPELINE,
-    TOOL_RUN_OPT_FIREHOSE,
-    TOOL_RUN_OPT_TRACE,
-    TOOL_RUN_OPT_VERBOSE,
-    TOOL_RUN_OPT_HELP,
-    TOOL_RUN_OPT_COUNT
+#define TOOL_RUN_OFFSET(_field) offsetof(tool_run_t, _field)
+
+static const tool_option_t tool_run_options[] = {
+    {"trace", tool_option_text, TOOL_RUN_OFFSET(trace), NULL,
+     "DIR               record a trace of each rank in this folder"},
+    {"pipeline", NULL, TOOL_RUN_OFFSET(pipeline), NULL,
+     "               MPI programs' long messages go by the RDMA pipeline"},
+    {"firehose", NULL, TOOL_RUN_OFFSET(firehose), NULL,
+     "               MPI programs' puts to dynamic windows go by firehose"},
+    {"software-nic", NULL, TOOL_RUN_OFFSET(software_nic), NULL,
+     "           pin for real on a machine without RDMA"},
+    {"verbose", NULL, TOOL_RUN_OFFSET(verbose), NULL,
+     "                say what is set and run"},
+    {}
 };
 
-
-static void tool_run_usage(void)
+/* Of each setting the value, which is checked later */
+static void tool_run_settings(tool_option_t *options)
 {
-    const tool_setting_t *setting;
-    char *option;
+    int i;
 
-    printf("Usage: %s run [option]... [--] COMMAND [argument]...\n\n"
-           "Run a program, or an MPI job by its launcher, with the helper.\n\n",
-           TOOL_NAME);
-    for (setting = tool_settings; setting->name != NULL; ++setting) {
-        option = tool_format("--%s %s", setting->name, setting->argument);
-        printf("  %-24s %s\n", option, setting->help);
-        free(option);
+    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
+        options[i] = (tool_option_t){
+            tool_settings[i].name, tool_option_text,
+            TOOL_RUN_OFFSET(values) + i * sizeof(const char*), NULL,
+            tool_settings[i].help
+        };
     }
-    printf("  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n  %-24s %s\n"
-           "  %-24s %s\n\n"
-           "Without --report the ranks' reports are merged into one table, "
-           "which goes to\nstderr when the command ends. See "
-           "ucx-helper(1).\n",
-           "--trace DIR", "record a trace of each rank in this folder",
-           "--pipeline", "MPI programs' long messages go by the RDMA pipeline",
-           "--firehose", "MPI programs' puts to dynamic windows go by firehose",
-           "--software-nic", "pin for real on a machine without RDMA",
-           "--verbose", "say what is set and run",
-           "--help", "show this text");
 }
 
-static int tool_run_set_option(tool_run_t *run, int opt)
+static void tool_run_usage(FILE *stream)
 {
-    switch (opt) {
-    case TOOL_RUN_OPT_SOFTWARE_NIC:
-        run->software_nic = 1;
-        return 0;
-    case TOOL_RUN_OPT_PIPELINE:
-        run->pipeline = 1;
-        return 0;
-    case TOOL_RUN_OPT_FIREHOSE:
-        run->firehose = 1;
-        return 0;
-    case TOOL_RUN_OPT_TRACE:
-        run->trace = optarg;
-        if (*optarg == '\0') {
-            tool_message("option --trace: '' is not allowed; allowed: a "
-                         "folder");
-            return -1;
-        }
-        return 0;
-    case TOOL_RUN_OPT_VERBOSE:
-        run->verbose = 1;
-        return 0;
-    default:
-        run->values[opt] = optarg;
-        return tool_setting_check(&tool_settings[opt], optarg);
-    }
+    tool_option_t settings[TOOL_SETTING_COUNT + 1] = {};
+
+    fprintf(stream,
+            "Usage: %s run [option]... [--] COMMAND [argument]...\n\n"
+            "Run a program, or an MPI job by its launcher, with the "
+            "helper.\n\n",
+            TOOL_NAME);
+    tool_run_settings(settings);
+    tool_options_help(settings, stream);
+    tool_options_help(tool_run_options, stream);
+    fprintf(stream,
+            "  --help                   show this text\n\n"
+            "Without --report the ranks' reports are merged into one table, "
+            "which goes to\nstderr when the command ends. See "
+            "ucx-helper(1).\n");
 }
 
 static int tool_run_check(const tool_run_t *run)
 {
-    const tool_setting_t *pin_cost = tool_setting_of(TOOL_ENV_PIN_COST);
-    const char *pin                = getenv(TOOL_ENV_PIN);
+    int i;
 
+    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
+        if ((run->values[i] != NULL) &&
+            (tool_setting_check(&tool_settings[i], run->values[i]) != 0)) {
+            return -1;
+        }
+    }
+    if ((run->trace != NULL) && (*run->trace == '\0')) {
+        return tool_options_refuse("trace", "", "a folder");
+    }
     if (*run->command == NULL) {
         tool_message("no command given (see %s run --help)", TOOL_NAME);
         return -1;
     }
-
-    if ((run->values[pin_cost - tool_settings] != NULL) &&
-        !run->software_nic && (pin == NULL)) {
-        tool_message("option --%s needs --software-nic", pin_cost->name);
+    if ((run->values[TOOL_SETTING_PIN_COST] != NULL) && !run->software_nic &&
+        (getenv(TOOL_ENV_PIN) == NULL)) {
+        tool_message("option --pin-cost needs --software-nic");
         return -1;
     }
     return 0;
@@ -103,40 +89,15 @@ static int tool_run_check(const tool_run_t *run)
 /* @return 0, an exit status, or -1 to go on */
 static int tool_run_parse(tool_run_t *run, int argc, char **argv)
 {
-    struct option options[TOOL_RUN_OPT_COUNT + 1] = {};
-    int i, opt;
+    tool_option_t settings[TOOL_SETTING_COUNT + 1] = {};
+    int status;
 
-    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
-        options[i].name    = tool_settings[i].name;
-        options[i].has_arg = required_argument;
-        options[i].val     = i;
+    tool_run_settings(settings);
+    status = tool_options_parse(argc, argv, "+", (const tool_options_t[]){
+            {settings, run}, {tool_run_options, run}, {}}, tool_run_usage);
+    if (status >= 0) {
+        return status;
     }
-    options[i++] = (struct option){"software-nic", no_argument, NULL,
-                                   TOOL_RUN_OPT_SOFTWARE_NIC};
-    options[i++] = (struct option){"pipeline", no_argument, NULL,
-                                   TOOL_RUN_OPT_PIPELINE};
-    options[i++] = (struct option){"firehose", no_argument, NULL,
-                                   TOOL_RUN_OPT_FIREHOSE};
-    options[i++] = (struct option){"trace", required_argument, NULL,
-                                   TOOL_RUN_OPT_TRACE};
-    options[i++] = (struct option){"verbose", no_argument, NULL,
-                                   TOOL_RUN_OPT_VERBOSE};
-    options[i++] = (struct option){"help", no_argument, NULL,
-                                   TOOL_RUN_OPT_HELP};
-
-    /* +: stop at the command, whose options are not ours */
-    while ((opt = tool_getopt(argc, argv, "+:", options, NULL)) != -1) {
-        if (opt == TOOL_RUN_OPT_HELP) {
-            tool_run_usage();
-            return tool_finish_output();
-        } else if ((opt == ':') || (opt == '?')) {
-            tool_bad_option("run", opt, argv, options);
-            return TOOL_EXIT_USAGE;
-        } else if (tool_run_set_option(run, opt) != 0) {
-            return TOOL_EXIT_USAGE;
-        }
-    }
-
     run->command = argv + optind;
     return (tool_run_check(run) == 0) ? -1 : TOOL_EXIT_USAGE;
 }
@@ -234,8 +195,7 @@ int tool_run_main(int argc, char **argv)
     tool_run_t run            = {};
     tool_list_t names         = TOOL_LIST_INITIALIZER;
     tool_list_t command       = TOOL_LIST_INITIALIZER;
-    tool_launcher_t launcher  = TOOL_LAUNCHER_NONE;
-    char *path;
+    tool_launcher_t launcher;
     int status;
 
     status = tool_run_parse(&run, argc, argv);
@@ -243,12 +203,7 @@ int tool_run_main(int argc, char **argv)
         return status;
     }
 
-    path = tool_launcher_resolve(run.command[0]);
-    if (path != NULL) {
-        launcher = tool_launcher_detect(path);
-    }
-    free(path);
-
+    launcher    = tool_launcher_detect(run.command[0]);
     run.library = tool_library_find(run.pipeline, run.firehose, launcher);
     if (run.library == NULL) {
         return TOOL_EXIT_FAILED;

@@ -4,14 +4,65 @@
 #ifndef UCX_HELPER_TOOL_RUN_H_
 #define UCX_HELPER_TOOL_RUN_H_
 
-#include "settings.h"
-
 #include <tools/tool.h>
+
+#include <stddef.h>
 
 /**
  * @file run.h
  *
- * What `run` was asked for, and the environment in which it starts the command.
+ * What the files of `run` share.
+ */
+
+/*
+ * settings.c: the options that mirror one of the environment. One table holds
+ * name, variable, allowed values and their check.
+ */
+
+#define TOOL_ENV_HELPER   "UCX_MD_HELPER"
+#define TOOL_ENV_REPORT   "UCX_MD_HELPER_REPORT"
+#define TOOL_ENV_PIN      "UCX_MD_PIN"
+#define TOOL_ENV_PIN_COST "UCX_MD_PIN_COST"
+
+/** `--report` value that asks for no report at all. */
+#define TOOL_REPORT_NONE "none"
+
+/** One option with a value. */
+typedef struct tool_setting {
+    const char *name;                 /**< Long option without dashes */
+    const char *variable;             /**< Environment variable it sets */
+    const char *help;                 /**< Name of the value, and one line */
+    const char *allowed;              /**< What the check accepts, in words */
+    int        (*check)(const char *value); /**< 0 when allowed */
+} tool_setting_t;
+
+/** All settings, ended by one without a name. */
+extern const tool_setting_t tool_settings[];
+
+/** How many there are. */
+#define TOOL_SETTING_COUNT 6
+
+/** Two of them, by their place in the table. */
+#define TOOL_SETTING_REPORT   4
+#define TOOL_SETTING_PIN_COST 5
+
+/**
+ * Check @a value; when it is not allowed, print a line that names the option,
+ * the value and what is allowed.
+ *
+ * @return 0, or -1 when it is not allowed.
+ */
+int tool_setting_check(const tool_setting_t *setting, const char *value);
+
+/**
+ * @return The file of a report option (`FILE` or `json:FILE`), NULL when it
+ *         names none.
+ */
+const char *tool_report_option_file(const char *value);
+
+/*
+ * environment.c: what `run` was asked for, and the environment in which it starts
+ * the command
  */
 
 /** The command line. */
@@ -37,5 +88,95 @@ const char *tool_run_report(const tool_run_t *run);
  *               empty.
  */
 void tool_run_set_environment(const tool_run_t *run, tool_list_t *names);
+
+/*
+ * detect.c and launcher.c: what has to be done so that a job launcher hands our
+ * environment to ranks, also to those on other hosts
+ */
+
+/** Kinds of launchers, by how they forward the environment. */
+typedef enum tool_launcher {
+    TOOL_LAUNCHER_NONE,    /**< A plain program: its children inherit */
+    TOOL_LAUNCHER_OPENMPI, /**< Other hosts need `-x NAME` */
+    TOOL_LAUNCHER_HYDRA,   /**< All is forwarded unless restricted */
+    TOOL_LAUNCHER_SRUN     /**< All is forwarded unless restricted */
+} tool_launcher_t;
+
+/**
+ * Tell the kind of launcher by its name, and by what it answers to `--version`
+ * when the name leaves it open (mpirun, mpiexec). Must be called before
+ * LD_PRELOAD is set.
+ */
+tool_launcher_t tool_launcher_detect(const char *command);
+
+/** @return A name for messages. */
+const char *tool_launcher_name(tool_launcher_t launcher);
+
+/**
+ * Make the command line that forwards the variables @a names, whose values
+ * are in this process's environment. What the user forwards himself is kept:
+ * ours are put first, where the user's win, and a LD_PRELOAD of the user's in
+ * the launcher's own options gets @a library in front. May change the
+ * environment (Open MPI's mca_base_env_list, Slurm's SLURM_EXPORT_ENV).
+ *
+ * @param argv  The command, NULL-terminated.
+ * @param out   Receives the command line; must be empty.
+ */
+void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,
+                         const tool_list_t *names, const char *library,
+                         tool_list_t *out);
+
+/** @return Nonzero when the command line or Slurm names hosts. */
+int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv);
+
+/*
+ * library.c: where the libraries that are to be preloaded lie
+ */
+
+/**
+ * Find libucx_helper.so: in $HELPER_MD_LIBDIR when that is set; in the build
+ * tree that this program was built in; beside this program, in ../lib or
+ * ../lib64; in the folder that configure was told.
+ *
+ * $HELPER_MD_LIBDIR is unset afterwards: it is for this program only.
+ *
+ * @param pipeline  Nonzero: libucx_pipeline_mpi.so as well, in front of it.
+ * @param firehose  Nonzero: the libucx_firehose_mpi.so of the launcher's MPI
+ *                  as well, in front of both. There is one for Open MPI and
+ *                  one for Hydra (MPICH) and none for other launchers.
+ * @param launcher  Who starts the job.
+ *
+ * @return What LD_PRELOAD is to hold, which the caller frees; NULL, after a
+ *         message that says what could not be found and where it was looked
+ *         for, or that LD_PRELOAD could not hold it.
+ */
+char *tool_library_find(int pipeline, int firehose, tool_launcher_t launcher);
+
+/*
+ * job.c: start the command, in place of this process or as its child
+ */
+
+/**
+ * Replace this process by the command. Returns only on failure, after a
+ * message.
+ *
+ * @return 127 when there is no such command, otherwise 126.
+ */
+int tool_job_exec(char *const *argv);
+
+/**
+ * Run the command as a child and wait for its end. Signals that ask a job to
+ * do something (HUP, INT, QUIT, USR1, USR2, ALRM, TERM, XCPU) are handed on,
+ * except those that the terminal's keys send, for these reach the child by
+ * themselves. The child starts with the signal mask and dispositions that
+ * this process was started with, and is asked to terminate if this process is
+ * killed.
+ *
+ * @param started  Receives zero when the command could not be started.
+ *
+ * @return The command's exit status, 128+signal when a signal ended it, as
+ *         tool_job_exec() when it could not be started.
+ */
+int tool_job_wait(char *const *argv, int *started);
 
 #endif

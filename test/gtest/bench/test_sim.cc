@@ -518,7 +518,7 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
             ucs_trace_t raw     = {};
             sim_shape_t shape   = shape_of(name, strcmp(name, "sp") ? 2 : 4);
             replay_trace_t trace;
-            ucs_regcache_stats_t stats;
+            replay_figures_t figures;
 
             m_params.iterations     = 40;
             m_params.noise          = 0.05;
@@ -538,7 +538,8 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
             /* As old as the rank's: what room is worth depends on it */
             trace.start_ns = 0;
             ASSERT_EQ(UCS_OK, replay_world_run(&trace, &m_params.process,
-                                               &stats, nullptr, nullptr));
+                                               nullptr, &figures));
+            const ucs_regcache_stats_t &stats = figures.stats;
             EXPECT_GT(stats.uses, 0u) << name;
             EXPECT_EQ(result.stats.uses, stats.uses) << name << policy;
             EXPECT_EQ(result.stats.on_time, stats.on_time) << name << policy;

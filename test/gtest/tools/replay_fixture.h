@@ -5,7 +5,6 @@
 #define REPLAY_FIXTURE_H_
 
 #include <tools/replay/replay_model.h>
-#include <tools/replay/replay_offline.h>
 #include <tools/replay/replay_trace.h>
 #include <tools/replay/replay_world.h>
 
@@ -13,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 #include <vector>
 
 /** A trace written by hand, and what the models and the engine make of it. */
@@ -58,18 +56,6 @@ protected:
         }
     }
 
-    /* Of twenty buffers, in no order */
-    void use_at_random(unsigned seed)
-    {
-        std::mt19937 random(seed);
-        std::vector<unsigned> sequence;
-
-        for (unsigned i = 0; i < 500; ++i) {
-            sequence.push_back(random() % 20);
-        }
-        use_all(sequence);
-    }
-
     void prepare(uint64_t min_size = 0)
     {
         ucs_trace_t raw = {};
@@ -88,13 +74,19 @@ protected:
         ucs_trace_cleanup(&raw);
     }
 
-    replay_figures_t cache(replay_victim_t victim, uint64_t capacity)
+    replay_figures_t limit()
     {
         replay_figures_t figures;
 
-        replay_model_cache(&m_trace, victim, capacity, &figures);
-        EXPECT_EQ(figures.uses,
-                  figures.on_time + figures.missed + figures.cold);
+        replay_model_limit(&m_trace, &m_cost, &figures, nullptr);
+        return figures;
+    }
+
+    replay_figures_t leave()
+    {
+        replay_figures_t figures;
+
+        replay_model_leave(&m_trace, &m_cost, &figures, nullptr);
         return figures;
     }
 
@@ -104,8 +96,7 @@ protected:
 
         result.policy                  = policy;
         result.max_pinned              = UINT64_MAX;
-        result.register_cost.base_ns   = 500;
-        result.register_cost.page_ns   = 50;
+        result.register_cost           = m_cost;
         result.deregister_cost.base_ns = 170;
         result.deregister_cost.page_ns = 17;
         result.seed                    = 1;
@@ -114,20 +105,20 @@ protected:
 
     ucs_regcache_stats_t run(const replay_params_t &p)
     {
-        ucs_regcache_stats_t stats;
+        const ucs_regcache_stats_t &stats = m_figures.stats;
 
-        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, &stats, nullptr,
-                                           &m_spent));
+        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, nullptr, &m_figures));
         EXPECT_EQ(stats.uses, stats.on_time + stats.late + stats.missed +
                                       stats.cold);
         EXPECT_EQ(m_trace.use_count, stats.uses);
         return stats;
     }
 
+    const replay_cost_t            m_cost        = {500, 50};
     std::vector<ucs_trace_event_t> m_events;
     replay_repeat_t                m_repeat      = {};
     replay_trace_t                 m_trace       = {};
-    replay_spent_t                 m_spent       = {};
+    replay_figures_t               m_figures     = {}; /* of the latest run */
     bool                           m_is_prepared = false;
 };
 

@@ -14,25 +14,25 @@ class test_keep_or_drop : public test_replay {
 protected:
     static constexpr uint64_t COST = 100000;
 
-    replay_figures_t model(double max_slowdown = 0.1)
+    ucs_regcache_stats_t model()
     {
         replay_params_t p = params(UCS_REGCACHE_POLICY_ON_DEMAND);
-        replay_figures_t figures;
 
         p.register_cost = {COST - 50.0, 50};
-        p.max_slowdown  = max_slowdown;
-        replay_model_keep_or_drop(&m_trace, &p, &figures, &m_lost);
-        EXPECT_EQ(figures.uses,
-                  figures.on_time + figures.missed + figures.cold);
-        return figures;
+        p.max_slowdown  = 0.1;
+        replay_model_keep_or_drop(&m_trace, &p, &m_model);
+        EXPECT_EQ(m_model.stats.uses,
+                  m_model.stats.on_time + m_model.stats.missed +
+                          m_model.stats.cold);
+        return m_model.stats;
     }
 
-    replay_lost_t m_lost;
+    replay_figures_t m_model;
 };
 
 TEST_F(test_keep_or_drop, a_gap_is_kept_as_long_as_that_is_cheaper)
 {
-    replay_figures_t figures;
+    ucs_regcache_stats_t figures;
 
     use(0, 1000, 0);
     use(MS + 1000, MS + 3000, 0);         /* after 1 ms */
@@ -42,15 +42,15 @@ TEST_F(test_keep_or_drop, a_gap_is_kept_as_long_as_that_is_cheaper)
     EXPECT_EQ(1u, figures.cold);
     EXPECT_EQ(1u, figures.on_time);
     EXPECT_EQ(1u, figures.missed);
-    EXPECT_EQ(2.0 * COST, m_lost.all_ns);
-    EXPECT_EQ(1.0 * COST, m_lost.first_ns);
+    EXPECT_EQ(2.0 * COST, m_model.lost_ns);
+    EXPECT_EQ(1.0 * COST, m_model.first_ns);
     EXPECT_EQ(PAGE * (MS + 3000 + 1000.0), figures.pinned_byte_ns);
     EXPECT_EQ(PAGE, figures.pinned_peak_bytes);
 }
 
 TEST_F(test_keep_or_drop, what_is_in_use_is_held)
 {
-    replay_figures_t figures, limit;
+    ucs_regcache_stats_t figures;
 
     use(0, 9 * MS, 0);
     use(MS, 20 * MS, 0); /* meets the first, and goes on */
@@ -58,17 +58,16 @@ TEST_F(test_keep_or_drop, what_is_in_use_is_held)
     use(5 * MS, 6 * MS, 1);
     prepare();
     figures = model();
-    replay_model_limit(&m_trace, &limit, nullptr);
     EXPECT_EQ(2u, figures.cold);
     EXPECT_EQ(1u, figures.on_time);
     EXPECT_EQ(1u, figures.missed);
-    EXPECT_EQ(limit.pinned_byte_ns, figures.pinned_byte_ns);
-    EXPECT_EQ(limit.pinned_peak_bytes, figures.pinned_peak_bytes);
+    EXPECT_EQ(limit().stats.pinned_byte_ns, figures.pinned_byte_ns);
+    EXPECT_EQ(limit().stats.pinned_peak_bytes, figures.pinned_peak_bytes);
 }
 
 TEST_F(test_keep_or_drop, what_is_unmapped_is_not_held_for_its_next_use)
 {
-    replay_figures_t figures;
+    ucs_regcache_stats_t figures;
 
     use(0, 1000, 0);
     add(UCS_TRACE_UNMAP, 2000, buffer(0), PAGE);
@@ -80,7 +79,7 @@ TEST_F(test_keep_or_drop, what_is_unmapped_is_not_held_for_its_next_use)
     figures = model();
     EXPECT_EQ(3u, figures.cold);
     EXPECT_EQ(1u, figures.on_time);
-    EXPECT_EQ(3.0 * COST, m_lost.first_ns);
+    EXPECT_EQ(3.0 * COST, m_model.first_ns);
     EXPECT_EQ(PAGE * (1000.0 + 4000 + 1000), figures.pinned_byte_ns);
 }
 
@@ -94,7 +93,7 @@ TEST_F(test_keep_or_drop, no_other_choice_is_cheaper)
         std::map<unsigned, uint64_t> ended;
         double price = 0, all = 0, none = 0;
         uint64_t now = MS;
-        replay_figures_t figures;
+        ucs_regcache_stats_t figures;
 
         m_events.clear();
         for (unsigned i = 0; i < 300; ++i) {
@@ -118,7 +117,7 @@ TEST_F(test_keep_or_drop, no_other_choice_is_cheaper)
         figures = model();
         ASSERT_EQ(5u, figures.cold) << "seed " << seed;
 
-        double found = m_lost.all_ns - m_lost.first_ns +
+        double found = m_model.lost_ns - m_model.first_ns +
                        0.1 / (5 * PAGE) * figures.pinned_byte_ns;
         EXPECT_NEAR(price, found, 1e-6 * price) << "seed " << seed;
         EXPECT_LE(found, 1.000001 * std::min(all, none)) << "seed " << seed;

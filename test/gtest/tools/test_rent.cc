@@ -120,11 +120,10 @@ protected:
     double best(unsigned seed)
     {
         replay_params_t p = nic(UCS_REGCACHE_POLICY_ON_DEMAND, seed);
-        replay_figures_t figures;
-        replay_lost_t lost;
+        replay_figures_t best;
 
-        replay_model_keep_or_drop(&m_trace, &p, &figures, &lost);
-        return price(lost.all_ns, lost.first_ns, figures.pinned_byte_ns);
+        replay_model_keep_or_drop(&m_trace, &p, &best);
+        return price(best.lost_ns, best.first_ns, best.stats.pinned_byte_ns);
     }
 
     /* For each use that was not there the helper may have come late to the drop
@@ -143,7 +142,7 @@ protected:
         make(seed);
 
         ucs_regcache_stats_t stats = run(nic(policy, seed));
-        double found = price(m_spent.lost_ns, m_spent.first_ns,
+        double found = price(m_figures.lost_ns, m_figures.first_ns,
                              stats.pinned_byte_ns);
         double bound = 2 * best(seed) + allowance(stats);
 

@@ -129,7 +129,33 @@ TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
     use_all({0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
     prepare();
     run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
-    EXPECT_EQ(10u * (550 + 187), m_spent.lost_ns);
+    EXPECT_EQ(10u * (550 + 187), m_figures.lost_ns);
     run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
-    EXPECT_EQ(2u * 550, m_spent.lost_ns);
+    EXPECT_EQ(2u * 550, m_figures.lost_ns);
+}
+
+TEST_F(test_replay, yardsticks_of_a_small_trace)
+{
+    use(0, 10, 0, 2 * PAGE);
+    use(5, 20, 1, PAGE);
+    use(30, 40, 0, PAGE);        /* inside the first */
+    add(UCS_TRACE_UNMAP, 50, buffer(0) + PAGE, PAGE);
+    use(60, 70, 0, 2 * PAGE);    /* half of it is new */
+    prepare();
+
+    replay_figures_t figures = limit();
+    EXPECT_EQ(4u, figures.stats.uses);
+    EXPECT_EQ(3u, figures.stats.cold);
+    EXPECT_EQ(1u, figures.stats.on_time);
+    EXPECT_EQ(3 * PAGE, figures.stats.pinned_peak_bytes);
+    EXPECT_EQ(PAGE * (2.0 * 10 + 15 + 10 + 2 * 10),
+              figures.stats.pinned_byte_ns);
+    EXPECT_EQ(600.0 + 550 + 600, figures.lost_ns) << "first uses alone";
+    EXPECT_EQ(figures.lost_ns, figures.first_ns);
+
+    figures = leave();
+    EXPECT_EQ(3 * PAGE, figures.stats.pinned_peak_bytes);
+    EXPECT_EQ(PAGE * (2.0 * 5 + 3 * 45 + 2 * 10 + 3 * 10),
+              figures.stats.pinned_byte_ns);
+    EXPECT_EQ(600.0 + 550 + 600, figures.lost_ns);
 }

@@ -158,20 +158,20 @@ TEST_F(test_replay_repeat, what_is_lost_first_is_told_apart)
 {
     repeat(200);
     run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
-    double once   = m_spent.once.lost_ns - m_spent.once.first_ns;
-    double steady = m_spent.lost_ns - m_spent.first_ns - once;
+    double once   = m_figures.once.lost_ns - m_figures.once.first_ns;
+    double steady = m_figures.lost_ns - m_figures.first_ns - once;
 
     EXPECT_GT(once, 0);
-    EXPECT_GT(m_spent.once.first_ns, 0);
-    EXPECT_EQ(PAGE, m_spent.once.pinned_peak_bytes);
+    EXPECT_GT(m_figures.once.first_ns, 0);
+    EXPECT_EQ(PAGE, m_figures.once.pinned_peak_bytes);
     EXPECT_GT(steady, 20 * once);
 
     run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
-    EXPECT_EQ(0, m_spent.once.lost_ns - m_spent.once.first_ns);
+    EXPECT_EQ(0, m_figures.once.lost_ns - m_figures.once.first_ns);
 
     repeat(1);
     run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
-    EXPECT_EQ(0, m_spent.once.lost_ns);
+    EXPECT_EQ(0, m_figures.once.lost_ns);
 }
 
 TEST_F(test_replay_repeat, what_has_no_steady_part_is_refused)
