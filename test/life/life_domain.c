@@ -82,7 +82,7 @@ static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config,
 
 uct_md_h life_domain_open(void)
 {
-    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_NO};
+    const uct_pin_config_t pin_config = {.verify = 0};
 
     return life_domain_open_with(&pin_config, SIZE_MAX, UCS_LOG_LEVEL_WARN);
 }
@@ -100,7 +100,7 @@ static void life_domain_verify(uct_md_h md, uct_mem_h memh)
 
 uct_md_h life_domain_open_verified(void)
 {
-    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
+    const uct_pin_config_t pin_config = {.verify = 1};
     uct_md_h md                       = life_domain_open_with(&pin_config, SIZE_MAX,
                                                       UCS_LOG_LEVEL_WARN);
 
@@ -111,7 +111,7 @@ uct_md_h life_domain_open_verified(void)
 
 uct_md_h life_domain_open_shared(size_t budget)
 {
-    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_NO};
+    const uct_pin_config_t pin_config = {.verify = 0};
 
     return life_domain_open_with(&pin_config, budget, UCS_LOG_LEVEL_ERROR);
 }

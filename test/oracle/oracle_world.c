@@ -72,7 +72,7 @@ oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
                                   uct_helper_monitor_t monitor,
                                   ucs_regcache_cover_kind_t coalesce)
 {
-    const uct_pin_config_t pin_config = {.verify = UCT_PIN_VERIFY_ALL};
+    const uct_pin_config_t pin_config = {.verify = 1};
     const uct_helper_config_t config  = {
              .policy          = policy,
              .monitor         = monitor,

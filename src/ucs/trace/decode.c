@@ -200,7 +200,7 @@ static ucs_status_t ucs_trace_get_operands(ucs_trace_decoder_t *decoder,
     return status;
 }
 
-int ucs_trace_begins(const void *buffer, size_t length)
+static int ucs_trace_begins(const void *buffer, size_t length)
 {
     return !memcmp(buffer, UCS_TRACE_MAGIC,
                    (length < UCS_TRACE_MAGIC_SIZE) ? length :

@@ -111,9 +111,6 @@ size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
 size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
 
 
-/** @return Zero if no trace of any version begins with these bytes, above 0. */
-int ucs_trace_begins(const void *buffer, size_t length);
-
 
 /**
  * Decode a whole file, or what is whole of one that is cut short.

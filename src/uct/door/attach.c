@@ -189,18 +189,6 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
     return real_open(component, md_name, config, md_p);
 }
 
-static uct_pin_verify_t uct_door_pin_verify(void)
-{
-    switch (uct_door_config.pin_verify) {
-    case UCT_HELPER_PIN_VERIFY_ALL:
-        return UCT_PIN_VERIFY_ALL;
-    case UCT_HELPER_PIN_VERIFY_SAMPLE:
-        return UCT_PIN_VERIFY_SAMPLE;
-    default:
-        return UCT_PIN_VERIFY_NO;
-    }
-}
-
 /* A buffer may be unmapped in part while it is in use; then its registration
  * may differ. The helper, which receives the events, decides. */
 static void uct_door_verify(uct_md_h md, uct_mem_h memh)
@@ -223,7 +211,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
         .cost_base_ns     = uct_door_config.pin_base_ns,
         .cost_per_page_ns = uct_door_config.pin_per_page_ns,
         .told_ns          = uct_door_config.pin_told_ns,
-        .verify           = uct_door_pin_verify()
+        .verify           = uct_door_config.pin_verify
     };
     ucs_status_t status;
 
@@ -235,7 +223,7 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
 
     if (uct_door_config.helper &&
         (uct_door_attach_helper(*md_p, UCT_DOOR_PIN_NAME) == UCS_OK) &&
-        (pin_config.verify != UCT_PIN_VERIFY_NO)) {
+        pin_config.verify) {
         uct_pin_md_delegate_verify(*md_p);
         uct_helper_md_set_verify(*md_p, uct_door_verify);
     }

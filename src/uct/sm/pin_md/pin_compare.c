@@ -21,7 +21,7 @@ static uct_pin_region_t *uct_pin_md_visible(const uct_pin_md_t *pin,
 {
     uct_pin_region_t *region = memh;
 
-    return ((pin != NULL) && (pin->config.verify != UCT_PIN_VERIFY_NO) &&
+    return ((pin != NULL) && pin->config.verify &&
             uct_pin_md_is_owner(pin) && (region->ring != NULL)) ?
            region : NULL;
 }
@@ -38,8 +38,7 @@ int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
     }
 
     cancel  = ucs_cancel_disable();
-    differs = uct_pin_verify_compare(region, pin->config.verify,
-                                     pin->page_size, difference);
+    differs = uct_pin_verify_compare(region, pin->page_size, difference);
     ucs_cancel_restore(cancel);
     return differs;
 }

@@ -7,7 +7,6 @@
 
 #include "pin_md_int.h"
 #include "pin_cost.h"
-#include "pin_verify.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/cancel.h>
@@ -142,7 +141,7 @@ static void uct_pin_md_calibrate(uct_pin_md_t *pin)
 
 static unsigned uct_pin_md_ring_flags(const uct_pin_config_t *config)
 {
-    return (config->verify == UCT_PIN_VERIFY_NO) ? 0 : UCT_PIN_RING_FLAG_VIEW;
+    return config->verify ? UCT_PIN_RING_FLAG_VIEW : 0;
 }
 
 static ucs_status_t uct_pin_md_may_decorate(uct_md_h md,
@@ -195,9 +194,6 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
     }
 
     uct_pin_md_calibrate(pin);
-    if (config->verify != UCT_PIN_VERIFY_NO) {
-        uct_pin_verify_init();
-    }
     status = uct_pin_md_publish(pin);
     if (status != UCS_OK) {
         goto err_table_cleanup;

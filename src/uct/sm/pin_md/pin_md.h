@@ -35,13 +35,6 @@ BEGIN_C_DECLS
 /** The io_uring limit on registered buffers of one table. */
 #define UCT_PIN_MD_MAX_REGIONS 16384
 
-/** What is compared at the end of each use of a registration. */
-typedef enum uct_pin_verify {
-    UCT_PIN_VERIFY_NO,
-    UCT_PIN_VERIFY_ALL,   /**< all pages */
-    UCT_PIN_VERIFY_SAMPLE /**< first and last page and some in between */
-} uct_pin_verify_t;
-
 /** Options of one domain. */
 typedef struct uct_pin_config {
     /**
@@ -73,7 +66,7 @@ typedef struct uct_pin_config {
      * A use ends with mem_dereg(), or, after @ref uct_pin_md_delegate_verify,
      * when the decorator above says so.
      */
-    uct_pin_verify_t verify;
+    int      verify;
 
     /**
      * What query() says that a registration costs, in nanoseconds, not below 0;
@@ -181,15 +174,15 @@ void uct_pin_md_delegate_verify(uct_md_h md);
 
 /**
  * Compare what is seen through a registration with what the virtual address
- * shows: the pages that config->verify names, that can be read. The caller
+ * shows: all pages that can be read. The caller
  * keeps the registration from being undone. Bytes that somebody writes
  * meanwhile do not count: a difference must last.
  *
  * @param [in]  memh        Handle of this domain's mem_reg().
  * @param [out] difference  The first one, set if there is one.
  *
- * @return Nonzero if they differ. 0 if they are equal, and always if
- *         config->verify is UCT_PIN_VERIFY_NO or in a forked child.
+ * @return Nonzero if they differ. 0 if they are equal, and always without
+ *         config->verify or in a forked child.
  */
 int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
                        uct_pin_difference_t *difference);
@@ -204,8 +197,7 @@ void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
 
 
 /**
- * The history in one line: which pages, since when, by which thread, and which
- * memory events UCM has reported on them since.
+ * The history in one line: which pages, since when, by which thread.
  *
  * @param [out] text  Always terminated.
  * @param [in]  max   Size of @a text.
@@ -215,7 +207,7 @@ void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max);
 
 /**
  * Read or write pinned memory as a device would. The domain has been attached
- * with a config->verify other than UCT_PIN_VERIFY_NO. From any thread.
+ * with config->verify. From any thread.
  *
  * @param [in] memh     Handle of this domain's mem_reg(), which the caller
  *                      keeps from being undone.

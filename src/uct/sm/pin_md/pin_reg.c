@@ -68,7 +68,7 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
     }
 
     (*region_p)->serial = ucs_add_relaxed(&pin->serial, 1) + 1;
-    if (pin->config.verify != UCT_PIN_VERIFY_NO) {
+    if (pin->config.verify) {
         uct_pin_verify_mark(*region_p);
     }
     uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size);
@@ -177,7 +177,7 @@ uct_pin_md_deregister(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
         return UCS_ERR_INVALID_PARAM;
     }
 
-    if ((pin->config.verify != UCT_PIN_VERIFY_NO) && !pin->is_delegated &&
+    if (pin->config.verify && !pin->is_delegated &&
         uct_pin_md_compare(md, params->memh, &difference)) {
         uct_pin_md_stale(md, params->memh, &difference);
     }

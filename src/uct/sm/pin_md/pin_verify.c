@@ -7,14 +7,12 @@
 
 #include "pin_verify.h"
 
-#include <ucm/api/ucm.h>
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_fd.h>
 #include <ucs/sys/own_map.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,63 +25,12 @@
  * ones. */
 #define UCT_PIN_VERIFY_CHUNK (16ul << 10)
 
-/* Pages compared between the first and the last of a sample */
-#define UCT_PIN_VERIFY_SAMPLE_PAGES 8
-
 /* Below the comparison's own frame, what the stack may be used for */
 #define UCT_PIN_VERIFY_STACK (256ul << 10)
 
 /* A difference must be there so often, and the device's byte the same */
 #define UCT_PIN_VERIFY_ROUNDS 5
 
-/* Memory events that are remembered, of the whole process; a power of two */
-#define UCT_PIN_VERIFY_EVENTS 1024
-
-/* After the helper's handler, which must not wait for this one */
-#define UCT_PIN_VERIFY_EVENTS_PRIORITY 2000
-
-/* Each field is written by the thread that drew the number; a reader takes an
- * entry that is being written over for what it is or was: a hint for a human */
-typedef struct uct_pin_verify_event {
-    _Atomic(uint64_t)  time; /* ns */
-    _Atomic(uintptr_t) start;
-    _Atomic(uintptr_t) end;
-} uct_pin_verify_event_t;
-
-static uct_pin_verify_event_t uct_pin_verify_events[UCT_PIN_VERIFY_EVENTS];
-static _Atomic(uint64_t) uct_pin_verify_num_events;
-static pthread_once_t uct_pin_verify_once = PTHREAD_ONCE_INIT;
-
-
-/* Runs inside munmap() and the like: must not allocate, log or block */
-static void uct_pin_verify_event(ucm_event_type_t type, ucm_event_t *event,
-                                 void *arg)
-{
-    uint64_t number = ucs_add_relaxed(&uct_pin_verify_num_events, 1);
-    uct_pin_verify_event_t *entry =
-            &uct_pin_verify_events[number % UCT_PIN_VERIFY_EVENTS];
-    uintptr_t start = (uintptr_t)event->vm_unmapped.address;
-
-    (void)type;
-    (void)arg;
-    ucs_store_relaxed(&entry->start, start);
-    ucs_store_relaxed(&entry->end, start + event->vm_unmapped.size);
-    ucs_store_relaxed(&entry->time, ucs_clock_monotonic());
-}
-
-static void uct_pin_verify_listen(void)
-{
-    if (ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED,
-                              UCT_PIN_VERIFY_EVENTS_PRIORITY,
-                              uct_pin_verify_event, NULL) != UCS_OK) {
-        ucs_diag("pin_md: no memory events, histories will lack them");
-    }
-}
-
-void uct_pin_verify_init(void)
-{
-    pthread_once(&uct_pin_verify_once, uct_pin_verify_listen);
-}
 
 void uct_pin_verify_mark(uct_pin_region_t *region)
 {
@@ -212,11 +159,6 @@ static int uct_pin_verify_chunk(uct_pin_verify_run_t *run, size_t offset,
     return 0;
 }
 
-static int uct_pin_verify_page(uct_pin_verify_run_t *run, size_t page)
-{
-    return uct_pin_verify_chunk(run, page * run->page_size, run->page_size);
-}
-
 static int uct_pin_verify_all(uct_pin_verify_run_t *run)
 {
     size_t offset, length;
@@ -231,31 +173,8 @@ static int uct_pin_verify_all(uct_pin_verify_run_t *run)
     return 0;
 }
 
-static int uct_pin_verify_sample(uct_pin_verify_run_t *run)
-{
-    size_t num_pages = run->region->length / run->page_size;
-    uint64_t random  = ucs_clock_monotonic();
-    unsigned i;
-
-    if (uct_pin_verify_page(run, 0) ||
-        uct_pin_verify_page(run, num_pages - 1)) {
-        return 1;
-    }
-
-    for (i = 0; i < UCT_PIN_VERIFY_SAMPLE_PAGES; ++i) {
-        /* Knuth's linear congruential generator */
-        random = (random * UINT64_C(6364136223846793005)) +
-                 UINT64_C(1442695040888963407);
-        if (uct_pin_verify_page(run, (random >> 32) % num_pages)) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-int uct_pin_verify_compare(uct_pin_region_t *region, uct_pin_verify_t what,
-                           size_t page_size, uct_pin_difference_t *difference)
+int uct_pin_verify_compare(uct_pin_region_t *region, size_t page_size,
+                           uct_pin_difference_t *difference)
 {
     uct_pin_verify_run_t run = {
         .region    = region,
@@ -272,9 +191,7 @@ int uct_pin_verify_compare(uct_pin_region_t *region, uct_pin_verify_t what,
     }
 
     run.shown = run.seen + UCT_PIN_VERIFY_CHUNK;
-    differs   = ((what == UCT_PIN_VERIFY_SAMPLE) &&
-                 (region->length / page_size > UCT_PIN_VERIFY_SAMPLE_PAGES + 2)) ?
-                uct_pin_verify_sample(&run) : uct_pin_verify_all(&run);
+    differs   = uct_pin_verify_all(&run);
     if (differs) {
         *difference = run.difference;
     }
@@ -297,58 +214,17 @@ static void uct_pin_verify_thread_name(pid_t tid, char *name, size_t max)
     name[strcspn(name, "\n")] = '\0';
 }
 
-/* Events on the region since it was registered, as far as remembered.
- * @return Their number; the last one in *last. */
-static unsigned uct_pin_verify_events_on(const uct_pin_region_t *region,
-                                         const uct_pin_verify_event_t **last)
-{
-    uintptr_t start    = (uintptr_t)region->address;
-    uint64_t last_time = 0;
-    unsigned count     = 0;
-    const uct_pin_verify_event_t *entry;
-    uint64_t time;
-    unsigned i;
-
-    for (i = 0; i < UCT_PIN_VERIFY_EVENTS; ++i) {
-        entry = &uct_pin_verify_events[i];
-        time  = ucs_load_relaxed(&entry->time);
-        if ((time < region->time) ||
-            (ucs_load_relaxed(&entry->start) >= start + region->length) ||
-            (ucs_load_relaxed(&entry->end) <= start)) {
-            continue;
-        }
-        ++count;
-        if (time >= last_time) {
-            last_time = time;
-            *last     = entry;
-        }
-    }
-
-    return count;
-}
-
 void uct_pin_verify_history(const uct_pin_region_t *region, char *text,
                             size_t max)
 {
-    uint64_t now                       = ucs_clock_monotonic();
-    const uct_pin_verify_event_t *last = NULL;
-    char events[128]                   = "none";
     char name[32];
-    unsigned count;
-
-    count = uct_pin_verify_events_on(region, &last);
-    if (count > 0) {
-        snprintf(events, sizeof(events),
-                 "%u, the last %.3f ms ago of 0x%" PRIxPTR "..0x%" PRIxPTR,
-                 count, (now - ucs_load_relaxed(&last->time)) * 1e-6,
-                 ucs_load_relaxed(&last->start), ucs_load_relaxed(&last->end));
-    }
 
     uct_pin_verify_thread_name(region->tid, name, sizeof(name));
     snprintf(text, max,
              "registration %" PRIu64 " of %p..%p, made %.3f ms ago by thread "
-             "%d (%s); memory events on it since: %s",
+             "%d (%s)",
              region->serial, region->address,
              UCS_PTR_BYTE_OFFSET(region->address, region->length),
-             (now - region->time) * 1e-6, (int)region->tid, name, events);
+             (ucs_clock_monotonic() - region->time) * 1e-6, (int)region->tid,
+             name);
 }

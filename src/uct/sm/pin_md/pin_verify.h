@@ -16,17 +16,12 @@
 
 BEGIN_C_DECLS
 
-/** Remember memory events from now on, for histories. Idempotent. */
-void uct_pin_verify_init(void);
-
-
 /** Note which thread registers @a region, and when. */
 void uct_pin_verify_mark(uct_pin_region_t *region);
 
 
 /** As @ref uct_pin_md_compare; the region is pinned by this process. */
-int uct_pin_verify_compare(uct_pin_region_t *region, uct_pin_verify_t what,
-                           size_t page_size,
+int uct_pin_verify_compare(uct_pin_region_t *region, size_t page_size,
                            uct_pin_difference_t *difference);
 
 

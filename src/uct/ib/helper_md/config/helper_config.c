@@ -66,8 +66,6 @@ static const char *const uct_helper_coalesce_words[] = {
     NULL
 };
 
-static const char *const uct_helper_verify_words[] = {"sample", NULL};
-
 static const char *const uct_helper_log_words[] = {"error", "warn", "info",
                                                    "debug", NULL};
 
@@ -177,26 +175,6 @@ uct_helper_read_told(const char *text, void *value_p, const void *words)
 }
 
 static int
-uct_helper_read_verify(const char *text, void *value_p, const void *words)
-{
-    unsigned is_sample;
-    int is_on;
-
-    if (ucs_config_sscanf_enum(text, &is_sample, words)) {
-        *(uct_helper_pin_verify_t*)value_p = UCT_HELPER_PIN_VERIFY_SAMPLE;
-        return 1;
-    }
-
-    if (!ucs_config_sscanf_on_off(text, &is_on, NULL)) {
-        return 0;
-    }
-
-    *(uct_helper_pin_verify_t*)value_p = is_on ? UCT_HELPER_PIN_VERIFY_ALL :
-                                                 UCT_HELPER_PIN_VERIFY_NO;
-    return 1;
-}
-
-static int
 uct_helper_read_populate(const char *text, void *value_p, const void *words)
 {
     unsigned long count;
@@ -259,8 +237,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(pin_reg_cost, uct_helper_read_told, NULL, pin_told_ns,
                     "a time such as 180ns, above 0 and at most 1s, or "
                     "nothing"),
-    UCT_HELPER_RULE(pin_verify, uct_helper_read_verify,
-                    uct_helper_verify_words, pin_verify, "y, n or sample")
+    UCT_HELPER_RULE(pin_verify, ucs_config_sscanf_on_off, NULL, pin_verify,
+                    "y or n")
 };
 
 static const uct_helper_rule_t *

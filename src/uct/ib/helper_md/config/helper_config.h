@@ -59,13 +59,6 @@ typedef enum uct_helper_cpu_mode {
     UCT_HELPER_CPU_LIST     /**< to the given processors */
 } uct_helper_cpu_mode_t;
 
-/** What the software NIC compares at the end of each use. */
-typedef enum uct_helper_pin_verify {
-    UCT_HELPER_PIN_VERIFY_NO,
-    UCT_HELPER_PIN_VERIFY_ALL,
-    UCT_HELPER_PIN_VERIFY_SAMPLE
-} uct_helper_pin_verify_t;
-
 /** Options as strings, filled by UCX's parser; those of the software NIC are
  *  the last ones. */
 typedef struct uct_helper_options {
@@ -117,7 +110,7 @@ typedef struct uct_helper_config {
     double                   pin_per_page_ns;
     double                   pin_told_ns;     /**< told to UCX, 0: as
                                                    measured */
-    uct_helper_pin_verify_t  pin_verify;
+    int                      pin_verify;
 } uct_helper_config_t;
 
 

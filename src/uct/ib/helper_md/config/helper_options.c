@@ -138,7 +138,7 @@ ucs_config_field_t uct_helper_options_table[] = {
     {"PIN_VERIFY", "n",
      "Testing aid of the software NIC: compare, at the end of each use, what\n"
      "is seen through the registration with what the virtual address shows;\n"
-     "abort with one line at a difference. y, n, or sample (some pages).",
+     "abort with one line at a difference.",
      offsetof(uct_helper_options_t, pin_verify), UCS_CONFIG_TYPE_STRING},
 
     {NULL}

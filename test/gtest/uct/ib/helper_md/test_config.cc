@@ -254,13 +254,10 @@ TEST_F(test_config, what_the_software_nic_tells)
 TEST_F(test_config, pin_verify_by_name)
 {
     ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_NO, m_config.pin_verify);
-    m_options.pin_verify = text("Sample");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_SAMPLE, m_config.pin_verify);
+    EXPECT_FALSE(m_config.pin_verify);
     m_options.pin_verify = text("on");
     ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(UCT_HELPER_PIN_VERIFY_ALL, m_config.pin_verify);
+    EXPECT_TRUE(m_config.pin_verify);
 }
 
 TEST_F(test_config, policies_by_name)
@@ -414,7 +411,6 @@ TEST_F(test_config, what_was_meant_is_named)
         {&uct_helper_options_t::report, "yaml:/tmp/x", nullptr},
         {&uct_helper_options_t::cpu, "atuo", "'auto'?"},
         {&uct_helper_options_t::log, "wran", "'warn'?"},
-        {&uct_helper_options_t::pin_verify, "samples", "'sample'?"},
         {&uct_helper_options_t::min_size, "16q", nullptr}
     };
 

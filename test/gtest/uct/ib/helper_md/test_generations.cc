@@ -153,7 +153,7 @@ TEST_P(test_generations, what_is_not_managed_goes_down_as_it_came)
 TEST_P(test_generations, software_nic_pins)
 {
     generation_lower lower("cma");
-    uct_pin_config_t config = {0, 0, 0, UCT_PIN_VERIFY_NO, 0};
+    uct_pin_config_t config = {0, 0, 0, 0, 0};
 
     ASSERT_EQ(UCS_OK, uct_pin_md_attach(lower.md(), &config));
     expect_copied(lower);
@@ -176,7 +176,7 @@ TEST_P(test_generations, software_nic_pins)
 TEST_P(test_generations, software_nic_over_a_domain_that_does_not_register)
 {
     generation_lower lower("cma");
-    uct_pin_config_t config = {0, 0, 0, UCT_PIN_VERIFY_NO, 0};
+    uct_pin_config_t config = {0, 0, 0, 0, 0};
 
     lower.take_registration_away();
     ASSERT_EQ(UCS_OK, uct_pin_md_attach(lower.md(), &config));

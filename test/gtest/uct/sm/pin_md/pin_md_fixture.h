@@ -124,7 +124,7 @@ protected:
 
     void attach(unsigned max_regions = 0, double base_ns = 0,
                 double per_page_ns = 0,
-                uct_pin_verify_t verify = UCT_PIN_VERIFY_NO, double told_ns = 0)
+                int verify = 0, double told_ns = 0)
     {
         uct_pin_config_t config = {base_ns, per_page_ns, max_regions, verify,
                                    told_ns};

@@ -34,16 +34,16 @@ TEST_F(pin_md, replaces_four_slots_and_restores_them)
 
 TEST_F(pin_md, rejects_bad_options_and_a_second_attach)
 {
-    uct_pin_config_t config = {-1, 0, 0, UCT_PIN_VERIFY_NO, 0};
+    uct_pin_config_t config = {-1, 0, 0, 0, 0};
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
-    config = {0, std::nan(""), 0, UCT_PIN_VERIFY_NO, 0};
+    config = {0, std::nan(""), 0, 0, 0};
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
     EXPECT_EQ(fake_md::table(), uct_abi_md(md())->ops);
 
     attach(UCT_PIN_MD_MAX_REGIONS + 1);
     EXPECT_EQ((unsigned)UCT_PIN_MD_MAX_REGIONS,
               uct_pin_md_config(md())->max_regions);
-    config = {0, 0, 0, UCT_PIN_VERIFY_NO, 0};
+    config = {0, 0, 0, 0, 0};
     EXPECT_EQ(UCS_ERR_ALREADY_EXISTS, uct_pin_md_attach(md(), &config));
 }
 
@@ -88,13 +88,13 @@ TEST_F(pin_md, modelled_cost_is_told_and_paid)
 
 TEST_F(pin_md, tells_a_cost_that_it_was_given)
 {
-    uct_pin_config_t config = {1e3, 0, 0, UCT_PIN_VERIFY_NO, -1};
+    uct_pin_config_t config = {1e3, 0, 0, 0, -1};
     uct_md_attr_t attr      = {};
 
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
     config.told_ns = std::nan("");
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
-    attach(0, 1e3, 0, UCT_PIN_VERIFY_NO, 180);
+    attach(0, 1e3, 0, 0, 180);
     ASSERT_EQ(UCS_OK, uct_abi_md(md())->ops->query(md(), &attr));
     EXPECT_DOUBLE_EQ(180e-9, attr.reg_cost.c);
     EXPECT_EQ(0.0, attr.reg_cost.m);
@@ -296,7 +296,7 @@ TEST_F(pin_md, works_under_another_decorator)
 
 TEST_F(pin_md, domains_are_independent)
 {
-    uct_pin_config_t config = {1, 2, 3, UCT_PIN_VERIFY_NO, 0};
+    uct_pin_config_t config = {1, 2, 3, 0, 0};
     mapping buffer(2 * page_size);
     uct_mem_h memh;
     fake_md other;

@@ -83,7 +83,7 @@ TEST_F(pin_md_process, refused_ring_leaves_the_domain_alone)
 {
     for (int number : {SYS_io_uring_setup, SYS_io_uring_register}) {
         expect_success(spawn([&] {
-            uct_pin_config_t config = {0, 0, 0, UCT_PIN_VERIFY_NO, 0};
+            uct_pin_config_t config = {0, 0, 0, 0, 0};
             int rings               = count_rings();
             forbid(number);
             CHILD_CHECK(uct_pin_md_attach(md(), &config) ==
@@ -180,7 +180,7 @@ TEST_F(pin_md_process, child_can_attach_its_own)
 
     attach();
     expect_success(spawn([&] {
-        uct_pin_config_t config = {0, 0, 0, UCT_PIN_VERIFY_NO, 0};
+        uct_pin_config_t config = {0, 0, 0, 0, 0};
         uct_mem_h memh;
         fake_md own;
         CHILD_CHECK(uct_pin_md_attach(own.handle(), &config) == UCS_OK);
@@ -197,7 +197,7 @@ TEST_F(pin_md_process, child_can_attach_its_own)
 TEST_F(pin_md_process, pins_under_the_real_cma_domain)
 {
     uct_component_attr_t attr = {};
-    uct_pin_config_t pin_cfg  = {0, 0, 0, UCT_PIN_VERIFY_NO, 0};
+    uct_pin_config_t pin_cfg  = {0, 0, 0, 0, 0};
     uct_md_resource_desc_t resources[8];
     uct_component_h *components;
     uct_md_attr_t md_attr;
