@@ -11,15 +11,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_DESCRIPTOR 256
@@ -249,6 +254,76 @@ static void run_closed_all_the_time(uct_md_h md)
     pthread_join(id, NULL);
 }
 
+/*
+ * A program that opens nothing
+ */
+
+/* Calls that take a number of the program's table of descriptors */
+static const int taking_calls[] = {
+#ifdef SYS_open
+    SYS_open, SYS_creat, SYS_pipe, SYS_dup2, SYS_eventfd, SYS_epoll_create,
+#endif
+    SYS_openat, SYS_openat2, SYS_pipe2, SYS_dup, SYS_dup3, SYS_eventfd2,
+    SYS_epoll_create1, SYS_socket, SYS_socketpair, SYS_memfd_create,
+    SYS_timerfd_create, SYS_signalfd4, SYS_inotify_init1, SYS_userfaultfd,
+    SYS_io_uring_setup, SYS_pidfd_open, SYS_perf_event_open
+};
+
+#define TAKING_CALLS (sizeof(taking_calls) / sizeof(taking_calls[0]))
+
+/* From now on such a call ends the program, in whatever thread */
+static void forbid_descriptors(void)
+{
+    struct sock_filter code[2 * TAKING_CALLS + 2];
+    struct sock_fprog program = {.len = 2 * TAKING_CALLS + 2, .filter = code};
+    size_t i;
+
+    code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                           offsetof(struct seccomp_data, nr));
+    for (i = 0; i < TAKING_CALLS; ++i) {
+        code[2 * i + 1] = (struct sock_filter)BPF_JUMP(
+                BPF_JMP | BPF_JEQ | BPF_K, taking_calls[i], 0, 1);
+        code[2 * i + 2] = (struct sock_filter)BPF_STMT(
+                BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    }
+    code[2 * TAKING_CALLS + 1] = (struct sock_filter)BPF_STMT(
+            BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    if ((prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ||
+        (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                 SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)) {
+        attack_die("no filter: %m");
+    }
+}
+
+/* Whatever is done only now and then is due by its end */
+static void run_opens_nothing(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    double end   = attack_now() + 2.5;
+    char *fresh;
+    pid_t child;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    forbid_descriptors();
+    while (attack_now() < end) {
+        attack_use_often(md, buffer, ATTACK_SIZE);
+        use_in_new_threads(md);
+        fresh = attack_map_raw(2 * ATTACK_SIZE);
+        attack_use(md, fresh, 2 * ATTACK_SIZE);
+        munmap(fresh, ATTACK_SIZE);
+        attack_use(md, fresh + ATTACK_SIZE, ATTACK_SIZE);
+        syscall(SYS_munmap, fresh + ATTACK_SIZE, ATTACK_SIZE);
+        child = fork();
+        if (child == 0) {
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        attack_sleep(100);
+    }
+    puts("nothing was opened");
+    _exit(0); /* at its end the reader of kernel events opens a file in its own table */
+}
+
 static void watch(int fd, const char *what, void *address, int mode)
 {
     struct uffdio_register range = {
@@ -297,6 +372,7 @@ const attack_t attack_own_list[] = {
     {"strange_files", run_strange_files},
     {"strange_sockets", run_strange_sockets},
     {"closed_all_the_time", run_closed_all_the_time},
+    {"opens_nothing", run_opens_nothing},
     {"userfaultfd", run_userfaultfd},
     {NULL, NULL}
 };

@@ -112,10 +112,6 @@ int ucp_wire_ucp_maps(const char *transports, size_t length);
 /** Tell of this process. */
 void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process);
 
-/** @return Nonzero if a process has ended, whether its parent has waited for it
- *          or not. One that may not be looked at lives. */
-int ucp_wire_ucp_process_is_dead(int64_t pid);
-
 /** @return The peer's process if it is on this node and can be looked after,
  *          else 0. */
 int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,

@@ -6,8 +6,8 @@
 #endif
 
 #include <ucp/wire/wire_ucp_int.h>
+#include <ucs/sys/dead.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -16,11 +16,7 @@
 /*
  * Whether peers on this node live. UCX's shared memory transports look whether
  * the peer's process is there, and it is for as long as its parent has not
- * waited for it; launchers may not do so until the job ends. A process that is
- * dead has no memory: its /proc/PID/exe leads nowhere. Neither does that of one
- * whose first thread has ended before others, of whom the links of
- * /proc/PID/task tell. Nothing is opened, for a number of ours in the program's
- * table may be closed or taken by the program in between.
+ * waited for it; launchers may not do so until the job ends.
  */
 
 static uint64_t ucp_wire_ucp_host(void)
@@ -54,25 +50,6 @@ void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process)
     }
 }
 
-/* A directory of a thread is one link, and two are those of any directory */
-static int ucp_wire_ucp_process_has_threads(int64_t pid)
-{
-    char path[64];
-    struct stat tasks;
-
-    snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
-    return (stat(path, &tasks) == 0) ? (tasks.st_nlink > 3) : (errno != ENOENT);
-}
-
-int ucp_wire_ucp_process_is_dead(int64_t pid)
-{
-    char path[64], target[1];
-
-    snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
-    return (readlink(path, target, sizeof(target)) < 0) && (errno == ENOENT) &&
-           !ucp_wire_ucp_process_has_threads(pid);
-}
-
 int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
                                const ucp_wire_ucp_process_t *peer)
 {
@@ -99,7 +76,7 @@ void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now)
         peer = &self->peers[i];
         if ((peer->pid != 0) && (peer->ep != NULL) &&
             (peer->status == UCS_OK) &&
-            ucp_wire_ucp_process_is_dead(peer->pid)) {
+            ucs_pid_is_dead(peer->pid)) {
             peer->status = UCS_ERR_CONNECTION_RESET;
             ++self->num_failed;
         }

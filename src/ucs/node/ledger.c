@@ -3,9 +3,9 @@
  */
 #include "ledger.h"
 
+#include <ucs/sys/dead.h>
 #include <ucs/sys/hash.h>
 #include <ucs/sys/own_fd.h>
-
 
 #include <ctype.h>
 #include <errno.h>
@@ -38,66 +38,24 @@
  * Owners
  */
 
-/* The fields of /proc/PID/stat behind the name, which may hold anything:
- * state (3), number of threads (20), start time (22) */
-static int ucs_ledger_parse(const char *stat, char *state_p, long *threads_p,
-                            uint64_t *start_p)
+/* @return The owner word of a process: its number, and its start time, which is the
+ * 22nd field of /proc/PID/stat, the 20th behind the name, which may hold anything. 0 if
+ * it cannot be told, for want of descriptors or the like. */
+static uint64_t ucs_ledger_identify(pid_t pid)
 {
-    const char *rest = strrchr(stat, ')');
     unsigned long long start;
-
-    if ((rest == NULL) ||
-        (sscanf(rest + 1,
-                " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-                "%*d %*d %ld %*d %llu",
-                state_p, threads_p, &start) != 3)) {
-        return 0;
-    }
-
-    *start_p = start;
-    return 1;
-}
-
-/* Without /proc (chroot(), another mount over it) no process can be looked up,
- * and none counts as dead */
-static int ucs_ledger_sees_processes(void)
-{
-    return access("/proc/self/stat", F_OK) == 0;
-}
-
-/* The owner word of a running process, 0 if it does not run. A zombie is a
- * process that its parent has not waited for, or whose first thread alone has
- * ended.
- *
- * @return Zero if that cannot be found out, for want of descriptors or the
- * like. */
-static int ucs_ledger_identify(pid_t pid, uint64_t *owner_p)
-{
     char path[32], stat[1024];
-    uint64_t start;
-    ssize_t length;
-    long threads;
-    char state;
+    const char *rest;
 
-    *owner_p = 0;
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    length = ucs_own_fd_read_text(path, stat, sizeof(stat));
-    if (length < 0) {
-        return ((errno == ENOENT) || (errno == ESRCH)) &&
-               ucs_ledger_sees_processes();
-    }
-    if (length == 0) {
-        return 1; /* gone since it was opened */
-    }
-    if (!ucs_ledger_parse(stat, &state, &threads, &start)) {
+    if ((ucs_own_fd_read_text(path, stat, sizeof(stat)) <= 0) ||
+        ((rest = strrchr(stat, ')')) == NULL) ||
+        (sscanf(rest + 1,
+                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
+                "%*d %*d %*d %*d %*d %llu", &start) != 1)) {
         return 0;
     }
-
-    if (((state != 'Z') && (state != 'X')) || (threads > 1)) {
-        *owner_p = ((uint64_t)pid << UCS_LEDGER_PID_SHIFT) |
-                   (uint32_t)start;
-    }
-    return 1;
+    return ((uint64_t)pid << UCS_LEDGER_PID_SHIFT) | (uint32_t)start;
 }
 
 /* A number that no process can have: kill() and /proc must not be asked about 0
@@ -118,7 +76,7 @@ uint64_t ucs_ledger_self(void)
                                                  same in a process */
 
     if (ucs_ledger_pid(owner) != getpid()) {
-        (void)ucs_ledger_identify(getpid(), &owner);
+        owner = ucs_ledger_identify(getpid());
         ucs_store_relaxed(&self, owner); /* relaxed: likewise */
     }
     return owner;
@@ -132,35 +90,49 @@ static int ucs_ledger_owner_is_gone(uint64_t owner)
     return (pid == 0) || ((kill(pid, 0) != 0) && (errno == ESRCH));
 }
 
+/* Nothing is opened, for this is asked again and again while the program runs. So a
+ * number that another process of the user has got meanwhile lives. */
+static int ucs_ledger_owner_is_dead(uint64_t owner)
+{
+    uint64_t self;
+
+    if (ucs_ledger_pid(owner) == getpid()) {
+        self = ucs_ledger_self();
+        return (self != 0) && (self != owner);
+    }
+    return ucs_ledger_owner_is_gone(owner) ||
+           ucs_pid_is_dead(ucs_ledger_pid(owner));
+}
+
 int ucs_ledger_is_alive(uint64_t owner)
 {
     uint64_t now;
 
-    if (ucs_ledger_owner_is_gone(owner)) {
+    if (ucs_ledger_owner_is_dead(owner)) {
         return 0;
     }
-    if (ucs_ledger_pid(owner) == getpid()) {
-        now = ucs_ledger_self();
-        return (now == 0) || (now == owner);
-    }
-
-    return !ucs_ledger_identify(ucs_ledger_pid(owner), &now) || (now == owner);
+    now = ucs_ledger_identify(ucs_ledger_pid(owner));
+    return (now == 0) || (now == owner);
 }
 
 /*
  * Slots
  */
 
+/* Fails if another was faster: the slot may have a new owner. Release [N-OWNER] for the
+ * dead, whose last words come before the next owner's; the acquire that the operation has
+ * as well orders nothing here, nor in the other two that give a slot back. */
+static int ucs_ledger_bury(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
+{
+    return ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
+}
+
 int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
 {
     uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
 
-    /* Fails if another was faster: the slot may have a new owner. Release
-     * [N-OWNER] for the dead, whose last words come before the next owner's;
-     * the acquire that the operation has as well orders nothing here, nor in
-     * the other two that give a slot back. */
-    return (owner != 0) && !ucs_ledger_is_alive(owner) &&
-           ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0);
+    return (owner != 0) && ucs_ledger_owner_is_dead(owner) &&
+           ucs_ledger_bury(ledger, slot, owner);
 }
 
 void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
@@ -171,7 +143,7 @@ void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         owner = ucs_load_relaxed(&ledger->owner[i]);
         if ((owner != 0) && ucs_ledger_owner_is_gone(owner)) {
-            (void)ucs_cas_acq_rel(&ledger->owner[i], &owner, 0); /* [N-OWNER] */
+            (void)ucs_ledger_bury(ledger, i, owner);
         }
     }
 }
@@ -231,12 +203,19 @@ static int ucs_ledger_take(ucs_ledger_t *ledger, uint64_t self)
 int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p)
 {
     uint64_t self = ucs_ledger_self();
+    uint64_t owner;
+    unsigned i;
 
     if (self == 0) {
         return -1;
     }
 
-    ucs_ledger_reap(ledger);
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        owner = ucs_load_relaxed(&ledger->owner[i]);
+        if ((owner != 0) && !ucs_ledger_is_alive(owner)) {
+            (void)ucs_ledger_bury(ledger, i, owner);
+        }
+    }
     *owner_p = self;
     return ucs_ledger_take(ledger, self);
 }

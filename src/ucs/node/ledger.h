@@ -183,20 +183,22 @@ void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
 
 
 /** @return Nonzero if an owner is alive: a process with that number and start
- *          time, or one that cannot be looked up. */
+ *          time, or one that cannot be looked up. Opens a file: for a process that
+ *          enters. */
 int ucs_ledger_is_alive(uint64_t owner);
 
 
-/** Free a slot if its owner is dead. @return Nonzero if so. */
+/** Free a slot if its owner is dead, and its number not another process's by now. Opens
+ *  nothing. @return Nonzero if so. */
 int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot);
 
 
-/** Free all slots whose owners have no process any more. Quick: does not notice
- *  zombies, nor numbers that another process has now. */
+/** Free all slots whose owners have no process any more. Quicker: does not notice
+ *  zombies. */
 void ucs_ledger_reap_gone(ucs_ledger_t *ledger);
 
 
-/** Free all slots whose owners are dead. @return How many. */
+/** @ref ucs_ledger_reap_slot of all slots. @return How many were freed. */
 unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
 
 

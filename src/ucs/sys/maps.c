@@ -8,9 +8,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Not "self": that is the main thread, which may have ended before the others,
- * and then shows nothing */
-#define UCS_MAPS_PATH   "/proc/thread-self/maps"
+/* The first thread's shows them also when it has ended since it was opened, but
+ * nothing if it had ended before; another thread's while that thread lives */
+#define UCS_MAPS_FIRST  "/proc/self/maps"
+#define UCS_MAPS_OWN    "/proc/thread-self/maps"
 
 #define UCS_MAPS_BUFFER 4096
 
@@ -37,9 +38,22 @@ typedef struct ucs_maps_query_arg {
 #define UCS_MAPS_QUERY _IOWR('f', 17, ucs_maps_query_arg_t)
 
 
+int ucs_maps_has_text(int fd)
+{
+    char c;
+
+    return pread(fd, &c, 1, 0) == 1;
+}
+
 int ucs_maps_open(ucs_own_fd_t *own)
 {
-    return ucs_own_fd_open(own, UCS_MAPS_PATH);
+    int fd = ucs_own_fd_open(own, UCS_MAPS_FIRST);
+
+    if ((fd >= 0) && ucs_maps_has_text(fd)) {
+        return fd;
+    }
+    ucs_own_fd_close(own);
+    return ucs_own_fd_open(own, UCS_MAPS_OWN);
 }
 
 int ucs_maps_query(int fd, uintptr_t address, unsigned flags,

@@ -55,6 +55,12 @@ typedef int (*ucs_maps_func_t)(void *arg, const ucs_maps_vma_t *vma);
 int ucs_maps_open(ucs_own_fd_t *own);
 
 
+/** @return Nonzero if there is text to be read. There is none once the thread has
+ *          ended that opened it, if the first thread had ended by then; single
+ *          mappings can be asked for all the same. */
+int ucs_maps_has_text(int fd);
+
+
 /**
  * Ask for the mapping that covers an address.
  *

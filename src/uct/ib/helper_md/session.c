@@ -314,6 +314,7 @@ void uct_helper_session_enter(uct_helper_md_t *md)
     if (ucs_list_is_empty(&session->domains)) {
         session->since_ns = ucs_clock_now();
         uct_helper_range_keep();
+        uct_helper_trust_begin();
     }
     uct_helper_session_note_model(md);
     ucs_list_add_tail(&session->domains, &md->list);

@@ -7,9 +7,7 @@ extern "C" {
 #include <ucp/wire/wire_ucp_int.h>
 }
 
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -166,78 +164,7 @@ TEST_F(test_wire_ucp, one_message_may_be_overtaken_by_thousands)
     EXPECT_EQ(4 * (count + 1), heard.size());
 }
 
-/* Whether a process lives, with and without a parent that waits for it */
-class test_wire_watch : public ::testing::Test {
-protected:
-    /* Until it has come to its end, which stays to be waited for */
-    static void ended(pid_t pid)
-    {
-        siginfo_t info;
-
-        ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
-    }
-};
-
-TEST_F(test_wire_watch, who_lives_is_not_dead)
-{
-    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(getpid()));
-    pid_t child = fork();
-    if (child == 0) {
-        pause();
-        _exit(0);
-    }
-    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(child));
-    kill(child, SIGSTOP);
-    EXPECT_EQ(child, waitpid(child, NULL, WUNTRACED));
-    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(child));
-    kill(child, SIGKILL);
-    EXPECT_EQ(child, waitpid(child, NULL, 0));
-}
-
-TEST_F(test_wire_watch, who_is_dead_and_not_waited_for_is_dead)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(0);
-    }
-    ended(child);
-    EXPECT_TRUE(ucp_wire_ucp_process_is_dead(child));
-    EXPECT_EQ(child, waitpid(child, NULL, 0));
-    EXPECT_TRUE(ucp_wire_ucp_process_is_dead(child));
-}
-
-TEST_F(test_wire_watch, whose_first_thread_has_ended_is_not_dead)
-{
-    int ready[2];
-    char byte;
-
-    ASSERT_EQ(0, pipe(ready));
-    pid_t child = fork();
-    if (child == 0) {
-        std::thread([ready]() {
-            while (true) { /* until the first thread is gone */
-                char path[64], target[16];
-                snprintf(path, sizeof(path), "/proc/%d/exe", getpid());
-                if (readlink(path, target, sizeof(target)) < 0) {
-                    break;
-                }
-            }
-            (void)!write(ready[1], "", 1);
-            pause();
-        }).detach();
-        syscall(SYS_exit, 0); /* of this thread, without an exception */
-    }
-    ASSERT_EQ(1, read(ready[0], &byte, 1));
-    EXPECT_FALSE(ucp_wire_ucp_process_is_dead(child));
-    kill(child, SIGKILL);
-    ended(child);
-    EXPECT_TRUE(ucp_wire_ucp_process_is_dead(child));
-    EXPECT_EQ(child, waitpid(child, NULL, 0));
-    close(ready[0]);
-    close(ready[1]);
-}
-
-TEST_F(test_wire_watch, strangers_and_oneself_are_not_watched)
+TEST(test_wire_watch, strangers_and_oneself_are_not_watched)
 {
     ucp_wire_ucp_process_t self, peer;
 
@@ -257,7 +184,7 @@ TEST_F(test_wire_watch, strangers_and_oneself_are_not_watched)
     EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
 }
 
-TEST_F(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
+TEST(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
 {
     auto wire = static_cast<ucp_wire_ucp_t *>(
             calloc(1, sizeof(ucp_wire_ucp_t) + sizeof(ucp_wire_ucp_peer_t)));
@@ -267,7 +194,8 @@ TEST_F(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
     if (child == 0) {
         _exit(0);
     }
-    ended(child);
+    siginfo_t info;
+    ASSERT_EQ(0, waitid(P_PID, child, &info, WEXITED | WNOWAIT));
     wire->super.num_peers = 1;
     wire->peers[0].ep     = reinterpret_cast<ucp_ep_h>(wire);
     wire->watched         = begin;
@@ -283,7 +211,7 @@ TEST_F(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
     free(wire);
 }
 
-TEST_F(test_wire_watch, which_transports_map_memory)
+TEST(test_wire_watch, which_transports_map_memory)
 {
     const struct {
         const char *tls;

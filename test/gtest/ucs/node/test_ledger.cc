@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 
 class test_ledger : public test_node_base {
@@ -378,13 +379,21 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     owner = ucs_load_relaxed(&ledger->owner[slot]);
     ucs_store_relaxed(&ledger->owner[5], owner ^ 1);
     EXPECT_FALSE(is_alive(ledger, 5)) << "one that had this number before";
-    ucs_store_relaxed(&ledger->owner[5], 0);
+    EXPECT_EQ(0u, ucs_ledger_reap(ledger)) << "for which a file is to be read";
+    int other = ucs_ledger_enter(ledger, &owner);
+    EXPECT_EQ(0u, ucs_load_relaxed(&ledger->owner[5]));
+    ucs_ledger_leave(ledger, other, owner);
 
     kill(pid, SIGKILL);
     siginfo_t info;
     ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
     EXPECT_FALSE(is_alive(ledger, slot)) << "a zombie";
+    struct rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    struct rlimit none = {0, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none); /* no file can be opened */
     EXPECT_EQ(1u, ucs_ledger_reap(ledger));
+    setrlimit(RLIMIT_NOFILE, &before);
     EXPECT_EQ(0u, ucs_load_relaxed(&ledger->owner[slot]));
     ASSERT_EQ(pid, waitpid(pid, nullptr, 0));
 

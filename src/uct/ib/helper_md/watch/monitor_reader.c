@@ -279,6 +279,8 @@ static void *uct_helper_reader_main(void *arg)
     int is_apart;
 
     ucs_spawn_enter();
+    /* Another thread would open a file to name this one */
+    pthread_setname_np(pthread_self(), UCT_HELPER_MONITOR_THREAD_NAME);
     /* From here on the program cannot replace the file */
     is_apart = uct_helper_reader_set_apart(fd) && (ucs_own_fd_get(own) >= 0);
     uct_helper_reader_is_apart = is_apart;
@@ -305,7 +307,6 @@ int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p)
         goto err;
     }
 
-    pthread_setname_np(uct_helper_reader_thread.id, UCT_HELPER_MONITOR_THREAD_NAME);
     while (sem_wait(&uct_helper_reader_ready) != 0) {
     }
     if (!uct_helper_reader_is_apart) {

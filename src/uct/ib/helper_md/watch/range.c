@@ -6,6 +6,7 @@
 #endif
 #include "range.h"
 
+#include <ucs/sys/atomic.h>
 #include <ucs/sys/maps.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_fd.h>
@@ -58,6 +59,9 @@ static __thread struct {
  * closed as often, and a program that closes descriptors which it does not know
  * might have its own file under that number by then. */
 static ucs_own_fd_t uct_helper_range_maps = UCS_OWN_FD_INIT;
+
+/* A thread reads its text */
+static _Atomic(int) uct_helper_range_is_read;
 
 
 static void uct_helper_range_is(uct_helper_range_sum_t *sum,
@@ -259,11 +263,42 @@ static int uct_helper_range_begin(ucs_own_fd_t *own)
                    ucs_maps_open(own);
 }
 
-/* The program has closed it: from now on all memory is unknown */
-static int uct_helper_range_is_lost(void)
+/* @return 0, or a negative errno, also if it may have been another file's text */
+static int uct_helper_range_read_of(ucs_own_fd_t *own, ucs_maps_func_t func,
+                                    void *arg)
 {
-    return (ucs_own_fd_number(&uct_helper_range_maps) >= 0) &&
-           (ucs_own_fd_get(&uct_helper_range_maps) < 0);
+    int ret = ucs_maps_each(ucs_own_fd_number(own), func, arg);
+
+    return (ucs_own_fd_get(own) < 0) ? -EBADF : ret;
+}
+
+/* One thread at a time reads the text of what is kept, for the place of a line changes
+ * with the mappings, and the kernel minds that for a reader that goes on where it was. */
+static int uct_helper_range_read(ucs_maps_func_t func, void *arg)
+{
+    ucs_own_fd_t *kept = &uct_helper_range_maps;
+    ucs_own_fd_t own   = UCS_OWN_FD_INIT;
+    int ret            = -ENOENT;
+    int is_done        = 0;
+    int idle           = 0;
+    int fd;
+
+    /* relaxed: nothing but the file is looked at, which the kernel locks */
+    if ((ucs_own_fd_number(kept) >= 0) &&
+        ucs_cas_relaxed(&uct_helper_range_is_read, &idle, 1)) {
+        fd      = ucs_own_fd_get(kept);
+        is_done = (fd < 0) || ucs_maps_has_text(fd);
+        if ((fd >= 0) && is_done) {
+            ret = uct_helper_range_read_of(kept, func, arg);
+        }
+        ucs_store_relaxed(&uct_helper_range_is_read, 0);
+    }
+
+    if (!is_done && (ucs_maps_open(&own) >= 0)) {
+        ret = uct_helper_range_read_of(&own, func, arg);
+        ucs_own_fd_close(&own);
+    }
+    return ret;
 }
 
 static int uct_helper_range_ask_query(uct_helper_range_sum_t *sum)
@@ -280,20 +315,6 @@ static int uct_helper_range_ask_query(uct_helper_range_sum_t *sum)
     return ret;
 }
 
-static int uct_helper_range_ask_parse(uct_helper_range_sum_t *sum)
-{
-    ucs_own_fd_t own = UCS_OWN_FD_INIT;
-    int fd           = ucs_maps_open(&own);
-    int ret;
-
-    if (fd < 0) {
-        return -ENOENT;
-    }
-    ret = ucs_maps_each(fd, uct_helper_range_feed_parsed, sum);
-    ucs_own_fd_close(&own);
-    return ret;
-}
-
 static int uct_helper_range_ask(uct_helper_range_way_t way,
                                 uct_helper_range_sum_t *sum)
 {
@@ -305,8 +326,7 @@ static int uct_helper_range_ask(uct_helper_range_way_t way,
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
          (sum->next == sum->start))) {
-        ret = uct_helper_range_is_lost() ? -EBADF :
-                                           uct_helper_range_ask_parse(sum);
+        ret = uct_helper_range_read(uct_helper_range_feed_parsed, sum);
     }
     return ret;
 }
@@ -326,6 +346,7 @@ void uct_helper_range_let_go(void)
 void uct_helper_range_forget(void)
 {
     ucs_own_fd_forget(&uct_helper_range_maps);
+    ucs_store_relaxed(&uct_helper_range_is_read, 0);
 }
 
 uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
@@ -376,6 +397,24 @@ static int uct_helper_range_visit_one(void *arg, const ucs_maps_vma_t *vma)
     return 1;
 }
 
+static int uct_helper_range_count_one(void *arg, const ucs_maps_vma_t *vma)
+{
+    (void)vma;
+    ++*(long*)arg;
+    return 1;
+}
+
+long uct_helper_range_count(void)
+{
+    long count = 0;
+
+    return (uct_helper_range_read(uct_helper_range_count_one, &count) == 0) ?
+                   count :
+                   -1;
+}
+
+/* For the reader of kernel events, whose table of descriptors has nothing in it that is
+ * kept in the program's */
 void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
                                          void *arg),
                            void *arg)

@@ -97,6 +97,11 @@ void uct_helper_range_keep(void);
 void uct_helper_range_let_go(void);
 
 
+/** @return Mappings of the process, -1 if unknown, as when the program has closed the
+ *          descriptor that is kept. Time grows with their number. */
+long uct_helper_range_count(void);
+
+
 /** In a child: forget the descriptor, which shows the parent's memory and may
  *  be the parent's too. */
 void uct_helper_range_forget(void);

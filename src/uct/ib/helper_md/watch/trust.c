@@ -36,6 +36,11 @@ static void uct_helper_trust_end(void)
             uct_helper_trust_vmas.limit);
 }
 
+void uct_helper_trust_begin(void)
+{
+    (void)uct_helper_vmas_limit();
+}
+
 void uct_helper_trust_step(uint64_t now)
 {
     int idle = 0;

@@ -16,6 +16,10 @@
 
 BEGIN_C_DECLS
 
+/** A domain opens: what is not to be opened while it is used is read now. Any thread. */
+void uct_helper_trust_begin(void);
+
+
 /** Count if it is time to. Any thread, but not from a memory event. */
 void uct_helper_trust_step(uint64_t now);
 

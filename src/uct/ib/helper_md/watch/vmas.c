@@ -2,9 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "vmas.h"
+#include "range.h"
 
 #include <ucs/sys/atomic.h>
-#include <ucs/sys/maps.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_fd.h>
 #include <ucs/sys/thread.h>
@@ -21,30 +21,29 @@
 /* A watched range can end inside two mappings and split both */
 #define UCT_HELPER_VMAS_PER_WATCH 2
 
-static _Atomic(long) uct_helper_vmas_set;
+/* 0: not read yet. Relaxed: a word by itself */
+static _Atomic(long) uct_helper_vmas_known;
 
 
 long uct_helper_vmas_limit(void)
 {
-    long limit = ucs_load_relaxed(&uct_helper_vmas_set);
+    long limit = ucs_load_relaxed(&uct_helper_vmas_known);
     char text[32];
 
     if (limit > 0) {
         return limit;
     }
 
-    if (ucs_own_fd_read_text("/proc/sys/vm/max_map_count", text,
-                             sizeof(text)) <= 0) {
-        return LONG_MAX;
-    }
-
-    limit = atol(text);
-    return (limit > 0) ? limit : LONG_MAX;
+    limit = (ucs_own_fd_read_text("/proc/sys/vm/max_map_count", text,
+                                  sizeof(text)) > 0) ? atol(text) : 0;
+    limit = (limit > 0) ? limit : LONG_MAX;
+    ucs_store_relaxed(&uct_helper_vmas_known, limit);
+    return limit;
 }
 
 void uct_helper_vmas_set_limit(long limit)
 {
-    ucs_store_relaxed(&uct_helper_vmas_set, limit);
+    ucs_store_relaxed(&uct_helper_vmas_known, limit);
 }
 
 int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now)
@@ -58,12 +57,12 @@ int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now)
     }
 
     spent         = ucs_thread_spent();
-    count         = ucs_maps_count(0, UINTPTR_MAX);
+    count         = uct_helper_range_count();
     limit         = uct_helper_vmas_limit();
     left          = (count < limit) ? limit - ucs_max(count, 0) : 0;
     reserve       = limit / (was_near ? UCT_HELPER_VMAS_GO :
                                         UCT_HELPER_VMAS_STOP);
-    vmas->is_near = left <= reserve;
+    vmas->is_near = (count < 0) ? was_near : (left <= reserve);
     vmas->limit   = limit;
     cost          = ucs_thread_spent() - spent;
     vmas->next_ns = now + ucs_max(UCT_HELPER_VMAS_PERIOD_NS,

@@ -48,7 +48,9 @@ int uct_helper_vmas_watch(uct_helper_vmas_t *vmas, uint64_t now);
 int uct_helper_vmas_spend(uct_helper_vmas_t *vmas);
 
 
-/** @return vm.max_map_count, LONG_MAX if it cannot be read. */
+/** @return vm.max_map_count as it was when this was called first, LONG_MAX if it could
+ *          not be read. It is not read again: what is opened for a moment has a number
+ *          that the program may want. */
 long uct_helper_vmas_limit(void);
 
 

@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -404,11 +405,45 @@ TEST_P(test_range_kept, one_descriptor)
     }
 }
 
+/* Also where the kernel cannot be asked for one mapping, and to count them */
+TEST_P(test_range_kept, nothing_else_is_opened)
+{
+    struct rlimit before;
+
+    getrlimit(RLIMIT_NOFILE, &before);
+    struct rlimit none = {0, before.rlim_max};
+    long count         = uct_helper_range_count();
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    EXPECT_NEAR(count, uct_helper_range_count(), 4);
+    EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(m_address, LENGTH));
+    setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_NEAR(count, ucs_maps_count(0, UINTPTR_MAX), 4);
+}
+
+/* Threads that read the text at once, each in its own place */
+TEST_P(test_range_kept, read_by_several_threads)
+{
+    std::vector<std::thread> threads;
+
+    for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([&] {
+            for (int j = 0; j < 200; ++j) {
+                EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(m_address, LENGTH));
+                EXPECT_GT(uct_helper_range_count(), 10);
+            }
+        });
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+}
+
 /* It is not opened again: what is opened for a moment may be closed by then */
 TEST_P(test_range_kept, closed_by_the_program)
 {
     close(open_maps().back());
     EXPECT_EQ(UCT_HELPER_RANGE_UNKNOWN, kind(m_address, LENGTH));
+    EXPECT_EQ(-1, uct_helper_range_count());
     EXPECT_EQ(m_before, open_maps());
     uct_helper_range_let_go();
     uct_helper_range_keep();
@@ -452,6 +487,7 @@ TEST_P(test_range_kept, forgotten_by_a_child)
 
 INSTANTIATE_TEST_SUITE_P(ways, test_range_kept,
                          ::testing::Values(UCT_HELPER_RANGE_WAY_QUERY,
+                                           UCT_HELPER_RANGE_WAY_PARSE,
                                            UCT_HELPER_RANGE_WAY_AUTO));
 
 TEST(test_range_stack, own_stack_but_not_the_main_one)
