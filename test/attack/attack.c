@@ -19,7 +19,7 @@
 static const attack_t *attack_lists[] = {
     attack_guard_list,  attack_mappings_list, attack_recent_list,
     attack_own_list,    attack_loader_list,   attack_threads_list,
-    attack_limits_list, attack_starved_list,
+    attack_limits_list, attack_starved_list,  attack_first_list,
     NULL
 };
 
@@ -153,7 +153,7 @@ uct_md_h attack_open(void)
     return md;
 }
 
-static const attack_t *attack_find(const char *name)
+static const attack_t *attack_find(const char *name, int *is_first)
 {
     const attack_t **list, *attack;
 
@@ -162,6 +162,7 @@ static const attack_t *attack_find(const char *name)
             if (name == NULL) {
                 puts(attack->name);
             } else if (strcmp(attack->name, name) == 0) {
+                *is_first = (*list == attack_first_list);
                 return attack;
             }
         }
@@ -172,22 +173,28 @@ static const attack_t *attack_find(const char *name)
 int main(int argc, char **argv)
 {
     const attack_t *attack;
-    uct_md_h md;
+    uct_md_h md = NULL;
+    int is_first;
 
     if ((argc == 2) && (strcmp(argv[1], "--list") == 0)) {
-        attack_find(NULL);
+        attack_find(NULL, NULL);
         return 0;
     }
 
-    attack = (argc == 2) ? attack_find(argv[1]) : NULL;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* children write, too */
+    attack = (argc == 2) ? attack_find(argv[1], &is_first) : NULL;
     if (attack == NULL) {
         fprintf(stderr, "usage: attack NAME | --list\n");
         return 2;
     }
 
-    md = attack_open();
+    if (!is_first) {
+        md = attack_open();
+    }
     attack->run(md);
-    uct_md_close(md);
+    if (!is_first) {
+        uct_md_close(md);
+    }
     puts("to the end");
     return 0;
 }

@@ -51,6 +51,8 @@ extern const attack_t attack_recent_list[];
 extern const attack_t attack_own_list[];
 extern const attack_t attack_limits_list[];
 extern const attack_t attack_loader_list[];
+extern const attack_t attack_first_list[]; /**< these open the domain themselves, and are
+                                                given NULL */
 extern const attack_t attack_starved_list[];
 extern const attack_t attack_threads_list[];
 

@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLBACKS 3
+#define CALLBACKS   3
+#define FIRST_TRIES 12
+#define FIRST_MS    5000
 #define MODULE    "/.libs/attack_module.so"
 
 /* What is done while the lock is held, and where */
@@ -194,6 +197,107 @@ static void run_constructor(uct_md_h md)
     attack_use_often(md, buffer, ATTACK_SIZE);
 }
 
+/*
+ * A thread opens the first domain while another one is in a callback
+ */
+
+static void *first_main(void *arg)
+{
+    attack_sleep(*(unsigned*)arg);
+    domain = attack_open();
+    use_old_and_new(domain);
+    return NULL;
+}
+
+static void use_the_first(uct_md_h md)
+{
+    char *own = attack_map(ATTACK_SIZE);
+
+    (void)md;
+    attack_use_often(attack_open(), own, ATTACK_SIZE);
+}
+
+static int first_callback(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)info;
+    (void)size;
+    (void)arg;
+    attack_sleep(FIRST_TRIES / 2);
+    inside(NULL);
+    return 1;
+}
+
+/* In a process of its own: the callback lasts for half the time in which the thread
+ * begins */
+static void first_child(unsigned late)
+{
+    pthread_t thread;
+
+    buffer = attack_map(ATTACK_SIZE);
+    if (pthread_create(&thread, NULL, first_main, &late) != 0) {
+        attack_die("no thread");
+    }
+    dl_iterate_phdr(first_callback, NULL);
+    pthread_join(thread, NULL);
+    exit(0);
+}
+
+static int first_has_ended(pid_t child)
+{
+    unsigned waited;
+    int status;
+
+    for (waited = 0; waited < FIRST_MS; ++waited) {
+        if (waitpid(child, &status, WNOHANG) == child) {
+            return WIFEXITED(status);
+        }
+        attack_sleep(1);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return 0;
+}
+
+/* UCX has loaded its own modules by then */
+static void begin_with(void (*what)(uct_md_h md))
+{
+    unsigned ended = 0, i, count;
+    uct_component_h *components;
+    pid_t child;
+
+    if (uct_query_components(&components, &count) != UCS_OK) {
+        attack_die("no components");
+    }
+    uct_release_component_list(components);
+    inside = what;
+    for (i = 0; i < FIRST_TRIES; ++i) {
+        child = fork();
+        if (child == 0) {
+            first_child(i);
+        }
+        ended += first_has_ended(child);
+    }
+    printf("%u of %u have ended\n", ended, FIRST_TRIES);
+}
+
+static void run_first_exit(uct_md_h md)
+{
+    (void)md;
+    begin_with(end_the_program);
+}
+
+static void run_first_fork(uct_md_h md)
+{
+    (void)md;
+    begin_with(fork_a_child);
+}
+
+static void run_first_use(uct_md_h md)
+{
+    (void)md;
+    begin_with(use_the_first);
+}
+
 const attack_t attack_loader_list[] = {
     {"callback_uses", run_callback_uses},
     {"callback_forks", run_callback_forks},
@@ -201,5 +305,12 @@ const attack_t attack_loader_list[] = {
     {"callback_becomes_another", run_callback_becomes_another},
     {"callback_waits", run_callback_waits},
     {"constructor", run_constructor},
+    {NULL, NULL}
+};
+
+const attack_t attack_first_list[] = {
+    {"first_exit", run_first_exit},
+    {"first_fork", run_first_fork},
+    {"first_use", run_first_use},
     {NULL, NULL}
 };

@@ -18,8 +18,9 @@
 
 /*
  * The preloaded stub. LD_PRELOAD reaches every process of a job, shells and
- * launchers included, so this needs libc only. It loads the helper proper when
- * a process opens a memory domain of UCX and the options ask for it.
+ * launchers included, so this needs libc only. It loads the helper proper where the
+ * options ask for it and the process has UCX: before the program begins if that is linked
+ * with UCX, else when it opens a memory domain.
  */
 
 #define UCT_PRELOAD_MODULE     "libuct_helper_md.so"
@@ -272,16 +273,18 @@ __attribute__((visibility("default"))) int ibv_fork_init(void)
     return real();
 }
 
-/* ucx_info lists the options that exist when it starts, so it loads the module
- * at once; other programs do so at their first domain */
+/* The module is loaded before the program begins, if that is linked with UCX. Later a
+ * thread may be in a callback of dl_iterate_phdr(), with a lock that dlopen() waits for
+ * while it holds another; if that thread then ended the program or opened a domain, both
+ * would wait for ever. ucx_info lists the options that exist when it starts, whether it
+ * asks for the helper or not. */
 __attribute__((constructor)) static void uct_preload_init(void)
 {
     void *ucs;
 
     if (uct_preload_is_on()) {
         uct_leader_watch();
-    }
-    if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {
+    } else if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {
         return;
     }
 
