@@ -80,12 +80,51 @@ void case_inter(void)
     MPI_Comm_free(&half);
 }
 
+static const int freed_lengths[] = {SHORT, ODD, ODD, LONG};
+static const int freed_rooms[]   = {LONGER, ODD, SHORT, LONG};
+
+/* Persistent requests are started when their communicator has been freed */
+static void start_freed(void)
+{
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    MPI_Comm comm, next;
+    int i, round;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (i = 0; (i < 4) && (rank == 1); ++i) {
+        MPI_Recv_init(rooms[i], freed_rooms[i], MPI_BYTE, 0, i, comm,
+                      &requests[i]);
+    }
+    for (i = 0; (i < 4) && (rank == 0); ++i) {
+        (i % 2) ? MPI_Send_init(rooms[i], freed_lengths[i], MPI_BYTE, 1, i,
+                                comm, &requests[i]) :
+                  MPI_Ssend_init(rooms[i], freed_lengths[i], MPI_BYTE, 1, i,
+                                 comm, &requests[i]);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Comm_dup(MPI_COMM_SELF, &next);
+    for (round = 0; (round < 3) && (rank < 2); ++round) {
+        for (i = 0; i < 4; ++i) {
+            (rank == 0) ? fill(rooms[i], freed_lengths[i], round + i) : fresh(i);
+        }
+        MPI_Startall(4, requests);
+        MPI_Waitall(4, requests, statuses);
+        for (i = 0; (i < 4) && (rank == 1); ++i) {
+            check_status(&statuses[i], 0, i, freed_lengths[i]);
+            check(rooms[i], freed_lengths[i], round + i);
+        }
+    }
+    for (i = 0; (i < 4) && (rank < 2); ++i) {
+        MPI_Request_free(&requests[i]);
+    }
+    MPI_Comm_free(&next);
+}
+
 /* A communicator may be freed while messages of it are on their way, and others be
  * made of its memory: posted receives of all kinds, and sends */
 void case_freed_comm(void)
 {
-    static const int lengths[] = {SHORT, ODD, ODD, LONG};
-    static const int room[]    = {LONGER, ODD, SHORT, LONG};
     MPI_Request requests[4];
     MPI_Status statuses[4];
     MPI_Comm comm, next;
@@ -94,22 +133,23 @@ void case_freed_comm(void)
     for (round = 0; round < 10; ++round) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         for (i = 0; (i < 4) && (rank == 1); ++i) {
-            MPI_Irecv(fresh(i), room[i], MPI_BYTE,
+            MPI_Irecv(fresh(i), freed_rooms[i], MPI_BYTE,
                       (round % 2) ? MPI_ANY_SOURCE : 0, i, comm, &requests[i]);
         }
         for (i = 0; (i < 4) && (rank == 0); ++i) {
-            MPI_Isend(fill(rooms[i], lengths[i], round + i), lengths[i],
+            MPI_Isend(fill(rooms[i], freed_lengths[i], round + i), freed_lengths[i],
                       MPI_BYTE, 1, i, comm, &requests[i]);
         }
-        MPI_Comm_free(&comm);
+        (round % 4 < 2) ? MPI_Comm_free(&comm) : MPI_Comm_disconnect(&comm);
         MPI_Comm_dup(MPI_COMM_SELF, &next);
         if (rank < 2) {
             MPI_Waitall(4, requests, statuses);
         }
         for (i = 0; (i < 4) && (rank == 1); ++i) {
-            check_status(&statuses[i], 0, i, lengths[i]);
-            check(rooms[i], lengths[i], round + i);
+            check_status(&statuses[i], 0, i, freed_lengths[i]);
+            check(rooms[i], freed_lengths[i], round + i);
         }
         MPI_Comm_free(&next);
     }
+    start_freed();
 }

@@ -117,7 +117,8 @@ typedef struct mpi_layer_op {
     struct mpi_layer_op    *next_freed;
     ucs_list_link_t        list;       /**< posted or unmarked */
     MPI_Request            request;
-    MPI_Request            herald_request; /**< send: of the herald */
+    MPI_Request            herald_request; /**< send: of the herald; as persistent
+                                        *   as the send is */
     mpi_layer_state_t      state;      /**< POSTED to MOVING by any thread,
                                         *   under the lock */
     int                    is_send;
@@ -146,7 +147,6 @@ typedef struct mpi_layer_op {
     int                    sender;     /**< unmarked: whose herald was seen, by
                                         *   its rank in MPI_COMM_WORLD; -1 */
     int                    dest;       /**< persistent send */
-    mpi_layer_isend_func_t isend;      /**< persistent send */
     char                   herald[MPI_LAYER_HERALD_BYTES]; /**< sent, or a
                                         *   berth */
 } mpi_layer_op_t;

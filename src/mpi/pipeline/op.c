@@ -39,6 +39,9 @@ void mpi_layer_op_delete(mpi_layer_op_t *op)
     if (op->type != MPI_DATATYPE_NULL) {
         PMPI_Type_free(&op->type);
     }
+    if (op->herald_request != MPI_REQUEST_NULL) {
+        REAL_MPI(Request_free)(&op->herald_request);
+    }
     if (op->owns) {
         free(op->bytes);
     }

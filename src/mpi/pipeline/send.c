@@ -80,7 +80,9 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
     status = ucx_pipeline_send(mpi_layer.pipeline, members->world[dest], number,
                                op->bytes, op->room, &op->moving);
     if (status == UCS_OK) {
-        result = isend(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, dest, tag,
+        result = op->persistent ?
+                 REAL_MPI(Start)(&op->herald_request) :
+                 isend(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, dest, tag,
                        op->comm, &op->herald_request);
     }
     pthread_mutex_unlock(&mpi_layer.send_lock);
@@ -239,10 +241,11 @@ int mpi_layer_send_copy(const void *buffer, MPI_Count count, MPI_Datatype type,
 
 /* --- Persistent sends ----------------------------------------------------- */
 
-/* The request that the program gets is of a send to nobody */
+/* The request that the program gets is of a send to nobody. The herald's is persistent
+ * as well, so that the MPI keeps a communicator that the program frees. */
 static int mpi_layer_send_init(const void *buffer, MPI_Count count,
                                MPI_Datatype type, int dest, int tag,
-                               MPI_Comm comm, mpi_layer_isend_func_t isend,
+                               MPI_Comm comm, mpi_layer_isend_func_t init,
                                MPI_Request *request)
 {
     mpi_layer_op_t *op = mpi_layer_op_new(comm, mpi_layer_comm_get(comm));
@@ -256,15 +259,18 @@ static int mpi_layer_send_init(const void *buffer, MPI_Count count,
     op->room       = mpi_layer_receive_room(count, type);
     op->dest       = dest;
     op->tag        = tag;
-    op->isend      = isend;
     if (mpi_layer_type_is_contiguous(type)) {
         op->bytes = mpi_layer_type_start((void*)buffer, type);
     } else if (!mpi_layer_op_stand_in(op, (void*)buffer, count, type)) {
         mpi_layer_op_delete(op);
         return mpi_layer_error(comm, MPI_ERR_NO_MEM);
     }
-    result = REAL_MPI(Send_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm,
-                                 request);
+    result = init(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, dest, tag, comm,
+                  &op->herald_request);
+    if (result == MPI_SUCCESS) {
+        result = REAL_MPI(Send_init)(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm,
+                                     request);
+    }
     if (result != MPI_SUCCESS) {
         mpi_layer_op_delete(op);
         return result;
@@ -282,7 +288,7 @@ int mpi_layer_send_start(mpi_layer_op_t *op)
                                        op->bytes, op->room);
     }
     if (result == MPI_SUCCESS) {
-        result = mpi_layer_send_both(op, op->dest, op->tag, op->isend);
+        result = mpi_layer_send_both(op, op->dest, op->tag, NULL);
     }
     if (result != MPI_SUCCESS) {
         return mpi_layer_error(op->comm, result);
@@ -335,10 +341,10 @@ MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Ibsend, mpi_layer_bsend_takes,
                mpi_layer_send_copied, Isend)
 
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Send_init, mpi_layer_send_takes,
-               mpi_layer_send_init, Isend)
+               mpi_layer_send_init, Send_init)
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Rsend_init, mpi_layer_send_takes,
-               mpi_layer_send_init, Isend)
+               mpi_layer_send_init, Send_init)
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Ssend_init, mpi_layer_send_takes,
-               mpi_layer_send_init, Issend)
+               mpi_layer_send_init, Ssend_init)
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Bsend_init, mpi_layer_bsend_takes,
-               mpi_layer_send_init, Isend)
+               mpi_layer_send_init, Send_init)
