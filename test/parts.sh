@@ -50,6 +50,7 @@ fuzz       300 9      2 - option strings and report files under libFuzzer
 bench      300 2      2 - the benchmark that makes the tables, on one small code
 coverage   900 1      2 - lines and branches that tests and schedules take
 suites     600 11     2 - MPICH's own tests and mpi4py's, from Debian's sources
+ucxtests   600 10     2 - UCX's own tests, of registration and of shared memory
 abi        300 10     1 - the layouts of UCX that we know against its sources
 mutants    900 1,2,3,4,5,12,13,14 2 - a share of the guards taken away: their tests must fail
 "
@@ -98,6 +99,7 @@ fuzz      | its targets, by clang | 1: a refused send that a close did not give 
 bench     | - | none told
 coverage  | the cache and its tests, counted | none told
 suites    | the tests' own programs | none told
+ucxtests  | UCX's tests | none told
 abi       | small programs | none told
 mutants   | a tree of its own, and what each changes | not counted: tests that passed without a guard
 "
@@ -539,8 +541,12 @@ inside_guest13c() { guest13 guest13c ${@:-$guest13c_tests}; }
 
 # --- Other UCX, packages, models, mutants
 
-list_suites()   { "$top/test/suites/run" --list; }
-inside_suites() { "$top/test/suites/run" --builddir "$build"; }
+list_suites()     { "$top/test/suites/run" --list | grep -v '^ucx'; }
+inside_suites()   { "$top/test/suites/run" --builddir "$build" --only '^[^u]'; }
+list_ucxtests()   { "$top/test/suites/run" --list --only '^ucx'; }
+inside_ucxtests() {
+    "$top/test/suites/run" --builddir "$build" --only '^ucx' --seconds 150
+}
 
 list_abi()   { "$top/test/abi/run" --list; }
 inside_abi() { "$top/test/abi/run" --builddir "$build"; }
