@@ -5,8 +5,6 @@
 
 #include <ucs/sys/math.h>
 
-const double ucs_predict_bound_shares[UCS_PREDICT_BOUNDS] = {0, 0.1, 0.25};
-
 double ucs_predict_course_cost(const ucs_predict_course_t *course,
                                const ucs_predict_price_t *price, double gap_ns)
 {

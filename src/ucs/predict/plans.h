@@ -43,22 +43,13 @@ BEGIN_C_DECLS
 typedef enum ucs_predict_plan {
     UCS_PREDICT_PLAN_RENT,   /**< hold for the rent time */
     UCS_PREDICT_PLAN_DROP,   /**< do not hold */
-    UCS_PREDICT_PLAN_HOLD,   /**< hold for as long as was best in the latest
-                                  gaps */
     UCS_PREDICT_PLAN_KEY,    /**< register so long after the key that told the
                                   use best */
-    UCS_PREDICT_PLAN_BURST,  /**< hold as that plan does, and then as the key
-                                  tells: for uses that come several at once */
-    UCS_PREDICT_PLAN_FIRST,  /**< at the latest of the least delays after all
-                                  that announces the use */
-    UCS_PREDICT_PLAN_EARLY,  /**< the same by the tenth part of the delays */
-    UCS_PREDICT_PLAN_MIDDLE, /**< by the fourth part */
+    UCS_PREDICT_PLAN_BURST,  /**< hold for as long as was best in the latest gaps,
+                                  and then as the key tells: for uses that come
+                                  several at once */
     UCS_PREDICT_PLAN_LAST
 } ucs_predict_plan_t;
-
-/** Plans that go by bounds, and by which part of the delays. */
-#define UCS_PREDICT_BOUNDS (UCS_PREDICT_PLAN_LAST - UCS_PREDICT_PLAN_FIRST)
-extern const double ucs_predict_bound_shares[UCS_PREDICT_BOUNDS];
 
 /** What a plan comes to in a gap. Nanoseconds after the gap began. */
 typedef struct ucs_predict_course {

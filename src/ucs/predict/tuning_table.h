@@ -35,9 +35,6 @@ UCS_TUNING(double, bound_least, 0.95, "of the least delay",
 UCS_TUNING(double, hold_longer, 1.05, "times",
            "as long as the longest gap that is to be bridged",
            "half: predict 0 (-3); double: predict 0 (-4)")
-UCS_TUNING(uint64_t, key_steady, 6, "gaps",
-           "in each of which a key came, so that it bounds the next use",
-           "half: predict 0 (-4); double: predict 0 (-6)")
 UCS_TUNING(double, row_missed, 0.03, "missed uses",
            "that a gap costs which is foretold well: shorter ones are bridged "
            "by holding where that is cheaper",

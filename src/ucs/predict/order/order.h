@@ -75,14 +75,11 @@ typedef struct ucs_predict_order_params {
 /** What is to be done about a buffer. */
 typedef struct ucs_predict_forecast {
     ucs_predict_ref_t ref;         /**< the buffer */
-    uint64_t          expected_ns; /**< its next use does not start before this,
-                                        as far as is known; 0: nothing is */
     uint64_t          hold_ns;     /**< how long it stays registered after its
                                         latest use */
-    int               is_kept;     /**< so long that its end need not be looked
-                                        for */
     int               is_known;    /**< that goes by how its uses came; else it
-                                        is rented */
+                                        is rented, so long that its end need not
+                                        be looked for */
     uint64_t          due_ns;      /**< it is to be registered by then; 0: not
                                         known, or not at all */
     uint64_t          until_ns;    /**< and to be given up then */

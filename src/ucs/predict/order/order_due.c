@@ -28,8 +28,6 @@ double ucs_predict_order_hold(const order_buffer_t *buffer,
     switch (plan) {
     case UCS_PREDICT_PLAN_RENT:
         return price->rent_ns;
-    case UCS_PREDICT_PLAN_HOLD:
-        return buffer->hold_ns;
     case UCS_PREDICT_PLAN_BURST:
         return ucs_max(buffer->hold_ns, buffer->row_ns);
     default:
@@ -37,66 +35,24 @@ double ucs_predict_order_hold(const order_buffer_t *buffer,
     }
 }
 
-static int order_plan_has_key(int plan)
-{
-    return ucs_predict_plan_foretells(plan) && (plan < UCS_PREDICT_PLAN_FIRST);
-}
-
 uint64_t ucs_predict_order_due(const order_buffer_t *buffer, int plan)
 {
-    if (plan >= UCS_PREDICT_PLAN_FIRST) {
-        return buffer->bound_due_ns[plan - UCS_PREDICT_PLAN_FIRST];
-    }
-    return order_plan_has_key(plan) ? buffer->key_due_ns : 0;
-}
-
-static int order_follows(const order_buffer_t *buffer, int plan)
-{
-    return buffer->choice == plan;
-}
-
-/* What is registered by now, for it was due, is not deregistered for a due that
- * is near */
-static int order_puts_off(const order_buffer_t *buffer, uint64_t before,
-                          uint64_t due, uint64_t now)
-{
-    const ucs_predict_price_t *price = &buffer->price;
-
-    return (due > before) &&
-           ((before == 0) || (before > now + (uint64_t)price->register_ns) ||
-            (due > now + (uint64_t)ucs_predict_order_turn(price)));
+    return ucs_predict_plan_foretells(plan) ? buffer->key_due_ns : 0;
 }
 
 void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
                             order_label_t *label, unsigned i, uint64_t now)
 {
     order_key_t *key = &label->keys[i];
-    int is_changed   = 0;
-    uint64_t due;
-    unsigned bound;
 
     key->fired_ns = now;
-    if (key->delays.count == 0) {
+    if ((i != label->key) || (key->delays.count == 0)) {
         return;
     }
-    if (i == label->key) {
-        buffer->key_due_ns =
-                now + (uint64_t)ucs_predict_order_key_wait(
-                              order, key, label->bound, &buffer->price);
-        is_changed = order_plan_has_key(buffer->choice);
-    }
-    if (ucs_predict_order_key_is_steady(order, key)) {
-        for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
-            due = now +
-                  (uint64_t)ucs_predict_order_key_delay(order, key, bound);
-            if (order_puts_off(buffer, buffer->bound_due_ns[bound], due, now)) {
-                buffer->bound_due_ns[bound] = due;
-                is_changed |= order_follows(buffer,
-                                            UCS_PREDICT_PLAN_FIRST + bound);
-            }
-        }
-    }
-    if (is_changed) {
+    buffer->key_due_ns = now + (uint64_t)ucs_predict_order_key_wait(
+                                       order, key, label->share,
+                                       &buffer->price);
+    if (ucs_predict_plan_foretells(buffer->choice)) {
         ucs_predict_order_change(order, buffer);
     }
 }
@@ -134,7 +90,7 @@ static void order_forecast_watch(ucs_predict_order_h order,
 {
     const order_key_t *own = &label->keys[ORDER_KEY_START];
     const order_key_t *key = &label->keys[label->key];
-    double wait  = ucs_predict_order_key_wait(order, key, label->bound,
+    double wait  = ucs_predict_order_key_wait(order, key, label->share,
                                               &buffer->price);
     double least = ucs_predict_order_key_delay(order, own, 0);
     double most  = own->delays.sorted[own->delays.count - 1];
@@ -159,18 +115,12 @@ static void order_forecast(ucs_predict_order_h order,
     forecast->ref         = ucs_predict_lru_ref(&order->buffers, buffer);
     forecast->duration_ns = (uint64_t)ucs_predict_delays_at(&buffer->durations,
                                                             0);
-    forecast->expected_ns =
-            buffer->bound_due_ns[UCS_PREDICT_PLAN_EARLY -
-                                 UCS_PREDICT_PLAN_FIRST];
     forecast->hold_ns = (uint64_t)ucs_predict_order_hold(buffer, &buffer->price,
                                                          plan);
     forecast->due_ns  = ucs_predict_order_due(buffer, plan);
     forecast->drops   = ucs_predict_order_drops(buffer);
-    forecast->is_kept = ((plan == UCS_PREDICT_PLAN_RENT) ||
-                         (plan == UCS_PREDICT_PLAN_HOLD)) &&
-                        (forecast->hold_ns > 0);
     forecast->is_known = (plan != UCS_PREDICT_PLAN_RENT);
-    if ((forecast->due_ns == 0) && order_plan_has_key(plan) &&
+    if ((forecast->due_ns == 0) && ucs_predict_plan_foretells(plan) &&
         (label != NULL) && (label->key != ORDER_KEY_LAST)) {
         order_forecast_watch(order, buffer, label, forecast);
     }

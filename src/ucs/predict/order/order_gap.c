@@ -142,7 +142,6 @@ void ucs_predict_order_gap_begin(ucs_predict_order_h order,
 
     buffer->price      = *price;
     buffer->key_due_ns = 0;
-    memset(buffer->bound_due_ns, 0, sizeof(buffer->bound_due_ns));
     buffer->row_ns  = order_best_hold(order, buffer, price,
                                       order->tuning.row_missed);
     buffer->hold_ns = order_best_hold(order, buffer, price, 1);

@@ -44,6 +44,10 @@ enum {
 
 #define ORDER_NONE UINT32_MAX
 
+/* A plan goes by so many parts of the delays after a key: what is early for some
+ * uses is in time for others */
+#define ORDER_SHARES 3
+
 /* Plans in a row to do without a buffer, after which its next use is taken to
  * be followed by another: of uses that alternate one would be missed */
 #define ORDER_DROPS 2
@@ -60,10 +64,10 @@ typedef struct order_key {
     uint64_t             fired_ns;   /* when it came; 0: not since then */
     uint32_t             seen;       /* came in the latest gaps, a bit each, the
                                         last one lowest */
-    uint16_t             age;        /* gaps */
-    uint16_t             is_linked;  /* it is in its label's list */
-    float                cost[UCS_PREDICT_BOUNDS]; /* decayed, of a plan by
-                                                      this key alone */
+    int                  is_linked;  /* it is in its label's list */
+    float                cost[ORDER_SHARES]; /* decayed, of a plan by this key
+                                                alone, and by which part of its
+                                                delays */
     float                weight;
     ucs_predict_delays_t delays;     /* until the use */
 } order_key_t;
@@ -92,7 +96,7 @@ typedef struct order_label {
     ucs_predict_ref_t      buffer;
     ucs_predict_judge_t    judge;
     uint8_t                key;     /* which one the plan goes by */
-    uint8_t                bound;   /* and by which part of its delays */
+    uint8_t                share;   /* and by which part of its delays */
     order_key_t            keys[ORDER_KEY_LAST];
 } order_label_t;
 
@@ -105,10 +109,8 @@ typedef struct order_buffer {
     uint64_t               sounds;     /* until then */
     uint64_t               key_due_ns; /* by the plans that go by one key; 0: it
                                           has not come */
-    uint64_t               bound_due_ns[UCS_PREDICT_BOUNDS]; /* 0: nothing
-                                                                tells */
     double                 row_ns;     /* it is held in any case */
-    double                 hold_ns;    /* by the plan of that name */
+    double                 hold_ns;    /* by the plan for bursts */
     ucs_predict_price_t    price;
     ucs_predict_scores_t   scores;     /* from all call sites */
     ucs_predict_ref_t      label;      /* of the latest use */
@@ -226,21 +228,16 @@ void ucs_predict_order_keys_unlink(ucs_predict_order_h order,
 void ucs_predict_order_source_leave(ucs_predict_order_h order,
                                     order_source_t *source);
 
-/** @return How long after a key that has delays the use comes, by one of the
- *          bounds of price.h, ns. */
+/** @return How long after a key that has delays the use comes, ns; 0 of the
+ *          shares: at least. */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
-                                   const order_key_t *key, unsigned bound);
+                                   const order_key_t *key, unsigned share);
 
 /** @return The same, but not sooner than the helper can have it registered,
  *          ns. */
 double ucs_predict_order_key_wait(ucs_predict_order_h order,
-                                  const order_key_t *key, unsigned bound,
+                                  const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price);
-
-/** What came in each of the latest gaps bounds the next use from below; what
- *  comes now and then does not. */
-int ucs_predict_order_key_is_steady(ucs_predict_order_h order,
-                                    const order_key_t *key);
 
 /** What each plan by this key alone would have cost in the gap from
  *  @a gap_start to @a now, which is @a gap_ns long. */
@@ -264,8 +261,9 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
                                    const ucs_predict_price_t *price,
                                    uint64_t now);
 
-/** Let the plan go by the key and bound that have cost least so far, a missed
- *  use being added to each; by ORDER_KEY_LAST if none is as good as that. */
+/** Let the plan go by the key and the part of its delays that have cost least so
+ *  far, a missed use being added to each; by ORDER_KEY_LAST if none is as good as
+ *  that. */
 void ucs_predict_order_best_key(order_label_t *label);
 
 /** For tests: each key in the list of @a source waits for it.

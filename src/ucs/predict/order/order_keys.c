@@ -167,30 +167,21 @@ int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
 
 /* The least delay is that of few; the next one may be somewhat less */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
-                                   const order_key_t *key, unsigned bound)
+                                   const order_key_t *key, unsigned share)
 {
-    double delay = ucs_predict_delays_at(&key->delays,
-                                         ucs_predict_bound_shares[bound]);
+    static const double shares[ORDER_SHARES] = {0, 0.1, 0.25};
+    double delay = ucs_predict_delays_at(&key->delays, shares[share]);
 
-    return (bound == 0) ? delay * order->tuning.bound_least : delay;
+    return (share == 0) ? delay * order->tuning.bound_least : delay;
 }
 
 /* Sooner after the key than this the helper cannot have it registered */
 double ucs_predict_order_key_wait(ucs_predict_order_h order,
-                                  const order_key_t *key, unsigned bound,
+                                  const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price)
 {
-    return ucs_max(ucs_predict_order_key_delay(order, key, bound),
+    return ucs_max(ucs_predict_order_key_delay(order, key, share),
                    price->react_ns + price->register_ns);
-}
-
-int ucs_predict_order_key_is_steady(ucs_predict_order_h order,
-                                    const order_key_t *key)
-{
-    uint32_t gaps = ucs_min(key->age, (uint32_t)order->tuning.key_steady);
-    uint32_t mask = (1u << gaps) - 1;
-
-    return (key->delays.count > 0) && ((key->seen & mask) == mask);
 }
 
 /*
@@ -203,24 +194,22 @@ void ucs_predict_order_key_rate(ucs_predict_order_h order,
                                 uint64_t gap_start, uint64_t now)
 {
     double decay                = order->tuning.plan_decay;
-    ucs_predict_course_t course = {.hold_ns = buffer->row_ns};
-    unsigned bound;
+    ucs_predict_course_t course = {.hold_ns = buffer->row_ns, .due_ns = -1};
+    unsigned share;
 
-    for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
-        course.due_ns = -1;
+    for (share = 0; share < ORDER_SHARES; ++share) {
         if ((key->fired_ns != 0) && (key->delays.count > 0)) {
             course.due_ns = (double)key->fired_ns - (double)gap_start +
-                            ucs_predict_order_key_wait(order, key, bound,
+                            ucs_predict_order_key_wait(order, key, share,
                                                        price);
             course.due_ns = ucs_max(course.due_ns, 0);
         }
-        key->cost[bound] = (float)(key->cost[bound] * decay +
+        key->cost[share] = (float)(key->cost[share] * decay +
                                    ucs_predict_course_cost(&course, price,
                                                            gap_ns));
     }
     key->weight = (float)(key->weight * decay + 1);
     key->seen   = (key->seen << 1) | (key->fired_ns != 0);
-    key->age   += (key->age < 32);
     if (key->fired_ns != 0) {
         ucs_predict_delays_add(&key->delays,
                                (float)ucs_predict_sat_sub(now, key->fired_ns));
@@ -298,7 +287,6 @@ static void order_key_new(ucs_predict_order_h order, order_label_t *owner,
     key->label      = label;
     key->occurrence = occurrence;
     key->seen       = 1;
-    key->age        = 1;
     ucs_predict_delays_add(&key->delays, (float)delay);
 }
 
@@ -389,7 +377,7 @@ void ucs_predict_order_best_key(order_label_t *label)
 {
     double least = 2;
     const order_key_t *key;
-    unsigned i, bound;
+    unsigned i, share;
     double cost;
 
     label->key = ORDER_KEY_LAST;
@@ -399,12 +387,12 @@ void ucs_predict_order_best_key(order_label_t *label)
             ((i >= ORDER_KEY_FIRST) && (key->label.generation == 0))) {
             continue;
         }
-        for (bound = 0; bound < UCS_PREDICT_BOUNDS; ++bound) {
-            cost = (key->cost[bound] + 1) / (key->weight + 1);
+        for (share = 0; share < ORDER_SHARES; ++share) {
+            cost = (key->cost[share] + 1) / (key->weight + 1);
             if (cost < least) {
                 least        = cost;
                 label->key   = i;
-                label->bound = bound;
+                label->share = share;
             }
         }
     }

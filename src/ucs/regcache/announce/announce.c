@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "announce_plan.h"
-#include "announcer.h"
+#include "announce.h"
+
 #include <ucs/regcache/plan/rank.h>
 
 #include <ucs/regcache/region/account.h>
@@ -14,6 +14,7 @@
 #include <ucs/regcache/region/store.h>
 #include <ucs/regcache/valid.h>
 
+#include <ucs/predict/price.h>
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
@@ -85,13 +86,13 @@ ucs_regcache_announced_room(ucs_regcache_h cache)
 }
 
 /* It is over without a use */
-static void ucs_regcache_announced_unused(ucs_regcache_h cache,
+static void ucs_regcache_announced_unused(ucs_regcache_announced_t *announced,
                                           ucs_regcache_announcement_t *of)
 {
-    if (!of->is_over) {
-        of->is_over = 1;
-        (void)ucs_regcache_announced_learn_length(cache, of, of->start, 0);
+    if (!of->is_over && of->has_acted) {
+        announced->debt += 1; /* at worst it was held for the rent time */
     }
+    of->is_over = 1;
 }
 
 /* No two receives write to the same memory at once: if an earlier one was to,
@@ -110,43 +111,82 @@ ucs_regcache_announced_replace(ucs_regcache_h cache,
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
             (of->start < operation->address + operation->length) &&
             (ucs_max(of->end, of->start + 1) > operation->address)) {
-            of->until    = 0;
-            of->is_over |= (of->id != 0); /* what its end would have told */
-            ucs_regcache_announced_unused(cache, of);
+            of->until = 0; /* as its end would have told */
+            ucs_regcache_announced_unused(announced, of);
         }
     }
 }
 
-/* How much of it will be used, and is that sure? */
-static int
-ucs_regcache_announced_length(ucs_regcache_h cache,
-                              const ucs_operation_t *operation,
-                              ucs_regcache_announcement_t *announcement)
+/* What it costs, in missed uses, to begin @a after ns after the post, if the use
+ * comes @a delay ns after it */
+static double
+ucs_regcache_announced_cost(const ucs_regcache_announcement_t *announcement,
+                            double after, double delay)
+{
+    double rent  = (double)announcement->rent;
+    double takes = (double)announcement->takes;
+
+    if (delay <= after) {
+        return 1;
+    }
+    if (delay < after + takes) {
+        return (after + takes - delay) / takes; /* it waits for the rest */
+    }
+    if (delay > after + rent) {
+        return 2; /* given up, and missed */
+    }
+    return (delay - after) / rent;
+}
+
+/* What registering and holding it costs */
+static void
+ucs_regcache_announced_price(ucs_regcache_h cache,
+                             ucs_regcache_announcement_t *announcement)
+{
+    uintptr_t first = ucs_regcache_page_down(cache, announcement->start);
+    uintptr_t last  = ucs_regcache_page_up(cache, announcement->end);
+    double bytes    = (double)(last - first);
+    double leave_bytes;
+
+    ucs_regcache_lock(cache);
+    announcement->takes = ucs_predict_cost_estimate(
+            &cache->cost.reg, (last - first) / (cache->config.page_mask + 1));
+    leave_bytes = (double)cache->memory.seen.bytes;
+    if (!ucs_extents_covers(&cache->memory.seen, first, last)) {
+        leave_bytes += bytes; /* it will be seen */
+    }
+    ucs_regcache_unlock(cache);
+    announcement->takes = ucs_max(announcement->takes, 1);
+    announcement->rent  = 1 + (uint64_t)ucs_predict_price_rent_ns(
+                                     cache->config.max_slowdown, leave_bytes,
+                                     bytes, announcement->takes);
+}
+
+/* @return Nonzero if nobody has used this place yet */
+static int ucs_regcache_announced_is_new(ucs_regcache_h cache, uintptr_t start)
+{
+    uintptr_t first = ucs_regcache_page_down(cache, start);
+    int is_seen;
+
+    ucs_regcache_lock(cache);
+    is_seen = ucs_extents_covers(&cache->memory.seen, first,
+                                 first + cache->config.page_mask + 1);
+    ucs_regcache_unlock(cache);
+    return !is_seen;
+}
+
+/* What is registered in vain is paid by announcements that save a use. Past the
+ * credit one in ten is tried. */
+static int ucs_regcache_announced_is_worth(ucs_regcache_h cache)
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    const ucs_regcache_announcer_t *site = ucs_regcache_announcer(
-            announced, operation->label, operation->address);
-    uint64_t end = operation->address + operation->length;
-    unsigned alike;
-    uint64_t pages;
 
-    announcement->end = end;
-    if (cache->plan.ops->keeps) {
-        return 1; /* it is the buffer that is declared */
+    if (cache->plan.ops->keeps ||
+        (announced->debt <= cache->tuning.predict.plan_credit)) {
+        return 1;
     }
-    if (site->posts == 0) {
-        announcement->is_new = 1;
-        return !announced->is_short;
-    }
-    pages = ucs_regcache_announcer_pages(site, &alike);
-    end   = (pages == 0) ?
-                    operation->address :
-                    ucs_min(end, ucs_regcache_page_down(cache,
-                                                        operation->address) +
-                                         pages * (cache->config.page_mask + 1));
-    announcement->end = end;
-    return (pages > 0) && (site->trust >= 0) &&
-           (!site->is_wrong || (alike == UCS_REGCACHE_ALIKE));
+    announced->debt -= 0.1;
+    return 0;
 }
 
 /* By what access a buffer will be used that nobody has used yet, and how much of
@@ -161,27 +201,23 @@ ucs_regcache_announced_is_clear(ucs_regcache_h cache,
            (!of->is_new || (cache->plan.hearing->announced.longest > 0));
 }
 
-/* When is it to be registered? What is not clear waits until it is.
- * @return WAITING or PASSED. */
-static ucs_regcache_announced_state_t
-ucs_regcache_announced_settle(ucs_regcache_h cache,
-                              ucs_regcache_announcement_t *of)
+/* It is registered as soon as it is clear how, and given up when holding has cost
+ * a missed use: a partner may take seconds */
+static void ucs_regcache_announced_settle(ucs_regcache_h cache,
+                                          ucs_regcache_announcement_t *of)
 {
-    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-
     of->is_settled = ucs_regcache_announced_is_clear(cache, of);
     of->due        = of->posted;
     of->until      = UCS_REGCACHE_TIME_NEVER;
     if (of->is_settled && of->is_new) {
-        of->end = ucs_min(of->end, of->start + announced->longest);
+        of->end = ucs_min(of->end,
+                          of->start + cache->plan.hearing->announced.longest);
     }
     ucs_regcache_announced_price(cache, of);
-    return (of->is_settled && !cache->plan.ops->keeps) ?
-                   ucs_regcache_announced_plan(
-                           announced, of, cache->tuning.predict.bound_least,
-                           cache->tuning.predict.row_missed,
-                           ucs_regcache_now(cache)) :
-                   UCS_REGCACHE_ANNOUNCED_WAITING;
+    if (of->is_settled && !cache->plan.ops->keeps) {
+        of->due   = ucs_max(of->posted, ucs_regcache_now(cache));
+        of->until = ucs_predict_sat_add(of->due, of->rent);
+    }
 }
 
 void ucs_regcache_announce(ucs_regcache_h cache,
@@ -189,8 +225,6 @@ void ucs_regcache_announce(ucs_regcache_h cache,
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
     ucs_regcache_announcement_t *announcement;
-    ucs_regcache_announced_state_t state;
-    int is_sure;
 
     if ((operation->address == 0) ||
         (operation->length < ucs_max(cache->config.min_size, 1)) ||
@@ -201,20 +235,23 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     ucs_add_relaxed(&cache->plan.announced, 1);
     ucs_regcache_announced_replace(cache, operation);
     announcement         = ucs_regcache_announced_room(cache);
-    announcement->posted = operation->time;
-    announcement->start  = operation->address;
-    announcement->label  = operation->label;
-    announcement->is_new = 0;
-    is_sure = ucs_regcache_announced_length(cache, operation, announcement);
-    announcement->id     = operation->id;
-    announcement->thread = operation->thread;
+    announcement->posted    = operation->time;
+    announcement->start     = operation->address;
+    announcement->end       = operation->address + operation->length;
+    announcement->id        = operation->id;
+    announcement->thread    = operation->thread;
     announcement->is_over   = 0;
     announcement->has_acted = 0;
     announcement->in_wait   = 0;
     announcement->is_first  = 0;
-    state = ucs_regcache_announced_settle(cache, announcement);
+    announcement->is_new    = !cache->plan.ops->keeps &&
+                              ucs_regcache_announced_is_new(
+                                      cache, operation->address);
+    ucs_regcache_announced_settle(cache, announcement);
     ucs_regcache_announced_set(announced, announcement,
-                               is_sure ? state : UCS_REGCACHE_ANNOUNCED_PASSED);
+                               ucs_regcache_announced_is_worth(cache) ?
+                                       UCS_REGCACHE_ANNOUNCED_WAITING :
+                                       UCS_REGCACHE_ANNOUNCED_PASSED);
 }
 
 void ucs_regcache_announced_sent(ucs_regcache_h cache,
@@ -297,7 +334,8 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
     if (of == NULL) {
         return;
     }
-    ucs_regcache_announced_learn(cache, of, use);
+    announced->longest = ucs_max(announced->longest,
+                                 use->address + use->length - of->start);
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
@@ -314,6 +352,7 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
                                                     of->posted)) +
                ucs_regcache_announced_overhang(of, use);
         announced->saved = 1 - ucs_min(cost, 1);
+        announced->debt  = ucs_max(announced->debt - announced->saved, 0);
     }
     if ((of->region == use->region) && (of->generation == use->generation)) {
         ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_NONE);
@@ -549,11 +588,9 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
     uint64_t generation;
 
     if (!of->is_settled) {
-        ucs_regcache_announced_set(announced, of,
-                                   ucs_regcache_announced_settle(cache, of));
+        ucs_regcache_announced_settle(cache, of);
     }
-    if (!of->is_settled || (of->state != UCS_REGCACHE_ANNOUNCED_WAITING) ||
-        ((of->due > now) && !cache->plan.ops->keeps) ||
+    if (!of->is_settled || ((of->due > now) && !cache->plan.ops->keeps) ||
         !ucs_regcache_announced_fits(cache, of, now)) {
         return;
     }
@@ -611,7 +648,7 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
             continue;
         }
         if (of->until == 0) {
-            ucs_regcache_announced_unused(cache, of);
+            ucs_regcache_announced_unused(announced, of);
             ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
         } else if ((of->state != UCS_REGCACHE_ANNOUNCED_PASSED) &&
                    (of->until <= now)) {

@@ -5,7 +5,6 @@
 #define UCS_REGCACHE_ANNOUNCE_H_
 
 #include <ucs/regcache/region/region.h>
-#include <ucs/predict/delays.h>
 #include <ucs/predict/operation.h>
 
 /**
@@ -14,19 +13,18 @@
  * Announced uses: receives that the program has posted and that are long enough
  * to need a registration. Such a use is certain, down to the byte, also of a
  * buffer that was never used before; only its time is not, for that is the
- * partner's. From how long it took before, after posts at the same call site
- * and place, follows when registering pays: at once, after a while, or not at
- * all. What is registered is given up when holding it has cost as much as a
- * missed use: a partner may take seconds. How much of the first post at a place
- * will be used, and by what access what nobody has used yet, other messages and
- * uses tell; until then it waits. Under a policy that keeps what is registered
+ * partner's. So it is registered at once, and given up when holding it has cost as
+ * much as a missed use: a partner may take seconds. Of memory that nobody has used
+ * yet no more is registered than messages were long so far, and by the access of
+ * the latest use; until there was either it waits. Receives whose messages are too
+ * short to be registered are registered in vain: an account says whether those that
+ * save a use pay for them. Under a policy that keeps what is registered
  * nothing but the access is asked: the buffer is registered at the post, whole,
  * and stays.
  *
  *   WAITING  to be registered at `due`
  *   READY    it is registered, and stays so until `until`
- *   PASSED   it does not pay, or did not; only its time is still learned
- *   ENDED    the receive is over: nothing is waited for
+ *   PASSED   it does not pay, or did not
  *
  * An announcement from before a memory event over its range is void: what is
  * there now is other memory. The region that an announcement keeps is in any
@@ -40,23 +38,11 @@ BEGIN_C_DECLS
 /** Receives that are remembered at once; of more the latest are. */
 #define UCS_REGCACHE_ANNOUNCED 128u
 
-/** Call sites, and places at them, whose delays are remembered, a power of
- *  two. Two that share a place displace each other. */
-#define UCS_REGCACHE_ANNOUNCERS 1024u
-
-/** Latest lengths of uses that are remembered of a place, a power of two: a
- *  program that posts one buffer for messages of all sizes does so in turn. */
-#define UCS_REGCACHE_LENGTHS 64u
-
-/** So many in a row that were as before say enough of what comes next. */
-#define UCS_REGCACHE_ALIKE 8u
-
 typedef enum ucs_regcache_announced_state {
     UCS_REGCACHE_ANNOUNCED_NONE,
     UCS_REGCACHE_ANNOUNCED_WAITING,
     UCS_REGCACHE_ANNOUNCED_READY,
-    UCS_REGCACHE_ANNOUNCED_PASSED,
-    UCS_REGCACHE_ANNOUNCED_ENDED
+    UCS_REGCACHE_ANNOUNCED_PASSED
 } ucs_regcache_announced_state_t;
 
 typedef struct ucs_regcache_announcement {
@@ -67,11 +53,9 @@ typedef struct ucs_regcache_announcement {
     uint64_t                       rent;       /* ns: holding it so long costs a
                                                   missed use */
     uint64_t                       takes;      /* ns, registering it */
-    uint64_t                       late;       /* ns, that the helper may be */
     size_t                         bytes;      /* that it pins; READY */
     uintptr_t                      start;
     uintptr_t                      end;
-    uint32_t                       label;
     uint32_t                       id;         /* 0: its end is not told */
     uint32_t                       thread;
     uint32_t                       is_over;    /* no use can be its own */
@@ -80,9 +64,9 @@ typedef struct ucs_regcache_announcement {
                                                   in an idle step */
     uint32_t                       is_first;   /* what the helper registered for
                                                   it never was before */
-    uint32_t                       is_new;     /* nobody knows what the place is
-                                                  used for: how much of it,
-                                                  other messages tell */
+    uint32_t                       is_new;     /* nobody has used the place: how
+                                                  much of it will be, other
+                                                  messages tell */
     uint32_t                       is_settled; /* it is known by what access and
                                                   how far it will be used, so
                                                   `due` and `until` are */
@@ -90,17 +74,6 @@ typedef struct ucs_regcache_announcement {
     ucs_regcache_region_t          *region;    /* READY */
     uint64_t                       generation; /* likewise */
 } ucs_regcache_announcement_t;
-
-/** How long uses came after posts of a kind. */
-typedef struct ucs_regcache_announcer {
-    uint64_t             key;
-    uint32_t             pages[UCS_REGCACHE_LENGTHS]; /* of the latest posts'
-                                                         uses; 0: none came */
-    uint32_t             posts;    /* whose ends are known */
-    uint32_t             is_wrong; /* the latest was not as foreseen */
-    float                trust;    /* below 0: registrations were in vain */
-    ucs_predict_delays_t delays;
-} ucs_regcache_announcer_t;
 
 /** All zero: nothing was announced. */
 typedef struct ucs_regcache_announced {
@@ -112,12 +85,10 @@ typedef struct ucs_regcache_announced {
     unsigned                    ready;     /* that are READY */
     size_t                      ready_bytes; /* of these, two that share a buffer
                                                 counted as two */
-    ucs_regcache_announcer_t    sites[UCS_REGCACHE_ANNOUNCERS];
-    ucs_predict_delays_t        all;       /* of all of them */
     uint64_t                    longest;   /* bytes of the longest message that
                                               was sent or received */
-    int                         is_short;  /* the latest use of a first post at
-                                              a place was shorter than that */
+    double                      debt;      /* missed uses, that were spent in vain
+                                              and have not been saved since */
     double                      saved;     /* of the use being learned from */
     int                         was_ready; /* likewise */
 } ucs_regcache_announced_t;

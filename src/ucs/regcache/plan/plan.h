@@ -20,9 +20,7 @@
  *              says, in the order of time; wakeup.c: when the helper steps next
  *   policy/    what is expected when, by policy.h; await.c, home.c: parts of
  *              policies
- *   announce/  receives that the program has posted; announce_plan.c: when they
- *              are registered; announcer.c: what was learned of the sites that
- *              post
+ *   announce/  receives that the program has posted
  *   plan/      serve.c: what is due in the registration queue; price.c: what a
  *              region's registration is worth; plan.c: what a region is expected
  *              for; idle.c: what an idle step may do, and what it leaves; uses.c:

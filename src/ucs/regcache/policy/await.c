@@ -47,7 +47,7 @@ static void ucs_regcache_await_end(ucs_regcache_h cache,
                                    const ucs_predict_forecast_t *forecast,
                                    uint64_t now)
 {
-    if (forecast->is_kept) {
+    if (!forecast->is_known) {
         ucs_regcache_await_held(cache, item->region, forecast);
         ucs_regcache_rq_hold(&cache->plan.rq, item->region, item->ref,
                              ucs_predict_sat_add(now, item->hold));

@@ -83,7 +83,7 @@ protected:
     bool is_rented(uintptr_t address)
     {
         ucs_predict_forecast_t f = forecast(address);
-        return f.is_kept && (f.due_ns == 0) &&
+        return !f.is_known && (f.due_ns == 0) &&
                (f.hold_ns == uint64_t(price.rent_ns));
     }
 

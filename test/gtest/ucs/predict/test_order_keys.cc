@@ -170,6 +170,7 @@ TEST_F(predict_order_keys, address_and_length_name_a_buffer)
     EXPECT_EQ(2u, info().buffers);
     EXPECT_FALSE(is_known(0xa000, 3 * LENGTH));
     EXPECT_NEAR(now, forecast(0xa000, LENGTH).due_ns, US);
+    record(now, 0xa000, now + MS, 1, 1, LENGTH);
     EXPECT_NEAR(now + 300 * MS, forecast(0xa000, 2 * LENGTH).due_ns, US);
 }
 
@@ -198,35 +199,6 @@ TEST_F(predict_order_keys, a_row_that_goes_on_is_under_way)
     }
     EXPECT_EQ(20u, info().uses);
     EXPECT_GE(forecast(0xa000).due_ns, due);
-}
-
-/* What came in each of the latest gaps bounds the next use; what comes now and
- * then does not */
-TEST_F(predict_order_keys, what_comes_now_and_then_is_no_bound)
-{
-    auto gap = [&](bool is_told) {
-        if (is_told) {
-            use(any(500 * MS, 1500 * MS), 0xb000);
-            use(150 * MS, 0xa000);
-        } else {
-            use(any(600 * MS, 1500 * MS), 0xa000);
-        }
-    };
-    for (int i = 0; i < 30; ++i) {
-        gap(true);
-    }
-    use(1500 * MS, 0xb000);
-    EXPECT_NEAR(now + 150 * MS, forecast(0xa000).expected_ns, US);
-    use(150 * MS, 0xa000);
-    gap(false);
-    use(1500 * MS, 0xb000);
-    EXPECT_LT(forecast(0xa000).expected_ns, now);
-    use(150 * MS, 0xa000);
-    for (unsigned i = 0; i < ucs_predict_tuning_default.key_steady; ++i) {
-        gap(true);
-    }
-    use(1500 * MS, 0xb000);
-    EXPECT_NEAR(now + 150 * MS, forecast(0xa000).expected_ns, US);
 }
 
 /* The program enters another phase: keys that come no more make room */

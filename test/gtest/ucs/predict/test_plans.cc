@@ -173,10 +173,10 @@ TEST_F(predict_judge, what_was_cheapest_long_ago_is_not)
     }
     choice();
     for (int i = 0; i < 30; ++i) {
-        gap(1, UCS_PREDICT_PLAN_HOLD, 0.1);
+        gap(1, UCS_PREDICT_PLAN_BURST, 0.1);
         choice();
     }
-    EXPECT_EQ(UCS_PREDICT_PLAN_HOLD, judge.choice);
+    EXPECT_EQ(UCS_PREDICT_PLAN_BURST, judge.choice);
 }
 
 TEST_F(predict_judge, a_new_call_site_goes_by_its_buffer)

@@ -273,7 +273,7 @@ TEST_F(test_hear, the_second_of_two_at_one_buffer_counts)
     EXPECT_FALSE(is_registered());
 }
 
-TEST_F(test_hear, a_place_whose_posts_come_to_nothing_is_not_believed)
+TEST_F(test_hear, posts_that_come_to_nothing_are_not_believed)
 {
     for (unsigned i = 0; i < 4; ++i) {
         post(BUFFER, SIZE, i + 1);
