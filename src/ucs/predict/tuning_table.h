@@ -6,36 +6,34 @@
  *
  * UCS_TUNING(type, name, default, unit, why, effect)
  *
- * The effect is what bench/ablate printed for the recordings in
- * test/data/traces on 2026-11-22: by how many percent J changes under each
- * policy if the constant is halved or doubled (of one near 1, what it differs
- * by from 1), at a NIC's modelled costs: mean, and the most in any recording in
- * brackets. A policy that is not named changes by less than 1 % in all of them.
- * A few percent in one recording is noise: half a microsecond more for a
- * look-up makes as much.
+ * The effect is by how many percent J changes under predict if the constant is
+ * halved or doubled (of one near 1, what it differs by from 1), at a NIC's
+ * modelled costs, over ten minutes of six recordings (amg, bt.W.mpich, ft.A, is.W,
+ * lu.W, mg.W; 2026-11-27): mean, and the most in any of them in brackets.
+ * bench/ablate does the same for any. A few percent in one recording is noise: half a microsecond more for
+ * a look-up makes as much.
  */
-
 
 /* Order of communications and plans, the policy predict (order.h, plans.h) */
 UCS_TUNING(double, plan_decay, 0.9, "a gap",
            "with which the costs of a buffer's plans fade",
-           "half: predict -1 (-6); double: predict +2 (+9)")
+           "half: -1.6 (-3.9); double: +7.0 (+17.5)")
 UCS_TUNING(double, plan_decay_all, 0.98, "a gap",
            "likewise those of all buffers, which a new one goes by",
-           "half: predict 0 (-3); double: predict 0 (-4)")
+           "half: +0.5 (+3.1); double: +0.4 (+2.5)")
 UCS_TUNING(double, plan_allowance, 0.125, "of renting",
            "that what is followed may cost more in the long run",
-           "half: predict 0 (+1); double: predict 0 (-2)")
+           "half: +0.3 (+1.7); double: 0 (0)")
 UCS_TUNING(double, plan_credit, 2, "missed uses",
            "that a buffer's plans may cost more than renting beside that",
-           "half: predict +1 (+5); double: predict 0 (-4)")
+           "half: +2.0 (+7.7); double: +0.4 (+2.4)")
 UCS_TUNING(double, bound_least, 0.95, "of the least delay",
            "that the next one is taken to be at least",
-           "half: predict 0 (+6); double: predict 0 (+9)")
+           "half: +0.5 (+2.8); double: -0.5 (-2.6)")
 UCS_TUNING(double, hold_longer, 1.05, "times",
            "as long as the longest gap that is to be bridged",
-           "half: predict 0 (-3); double: predict 0 (-4)")
+           "half: +0.2 (+1.4); double: +0.2 (+1.2)")
 UCS_TUNING(double, row_missed, 0.03, "missed uses",
            "that a gap costs which is foretold well: shorter ones are bridged "
            "by holding where that is cheaper",
-           "half: predict -1 (-14); double: predict +4 (+51)")
+           "half: 0 (-0.2); double: +3.7 (+22.0)")

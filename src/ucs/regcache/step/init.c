@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* Of the helper's wake-up before it has been measured, ns */
+#define UCS_REGCACHE_LATENESS_NS 100000
+
 ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
                                     const ucs_regcache_params_t *params)
 {
@@ -17,8 +20,8 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
     plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
     plan->idling.due = UCS_REGCACHE_TIME_NEVER;
-    plan->lateness = cache->tuning.lateness_ns;
-    plan->late_ns  = cache->tuning.lateness_ns;
+    plan->lateness = UCS_REGCACHE_LATENESS_NS;
+    plan->late_ns  = UCS_REGCACHE_LATENESS_NS;
     plan->queue_length    = params->dq_length;
     if (!ucs_regcache_plan_is_used(cache)) {
         return UCS_OK;
