@@ -154,13 +154,26 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
                    NULL;
 }
 
+/* What is planned for by itself, and would not be served by the other when both
+ * are dormant, comes again: several lengths are used at one address in turn */
+static int ucs_regcache_coalesce_stays(ucs_regcache_h cache,
+                                       const ucs_regcache_region_t *region,
+                                       const ucs_regcache_region_t *by)
+{
+    return (cache->plan.ops->is_home != NULL) &&
+           ucs_load_relaxed(&region->planned) &&
+           (region->node.end - region->node.start <
+            (by->node.end - by->node.start) / cache->index.stretch);
+}
+
 /* Under the lock: what is in use goes with its last user. @return Nonzero if
  * there is none: @a region is taken. */
 static int ucs_regcache_coalesce_end(ucs_regcache_h cache,
-                                     ucs_regcache_region_t *region)
+                                     ucs_regcache_region_t *region, int stays)
 {
-    ucs_store_relaxed(&region->planned, 0);
-    ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_DROP);
+    ucs_store_relaxed(&region->planned, stays);
+    ucs_store_relaxed(&region->idle, stays ? UCS_REGCACHE_IDLE_BOTH :
+                                             UCS_REGCACHE_IDLE_DROP);
     /* Either the last user's exchange of the word comes after this one, and it
      * finds what to do, or before, and there is no user [R-PUT] */
     (void)ucs_add_acq_rel(&region->word, 0);
@@ -168,15 +181,21 @@ static int ucs_regcache_coalesce_end(ucs_regcache_h cache,
 }
 
 /* Under the lock: a region that another is to take the place of. One that is
- * dormant is forgotten here. @return Nonzero if it is taken. */
+ * dormant, and does not come again, is forgotten here. @return Nonzero if it is
+ * taken. */
 static int ucs_regcache_coalesce_take(ucs_regcache_h cache,
-                                      ucs_regcache_region_t *region)
+                                      ucs_regcache_region_t *region,
+                                      const ucs_regcache_region_t *by)
 {
+    int stays = ucs_regcache_coalesce_stays(cache, region, by);
+
     switch (ucs_regcache_word_state(ucs_load_relaxed(&region->word))) {
     case UCS_REGCACHE_STATE_LIVE:
-        return ucs_regcache_coalesce_end(cache, region);
+        return ucs_regcache_coalesce_end(cache, region, stays);
     case UCS_REGCACHE_STATE_DORMANT:
-        ucs_regcache_region_forget(cache, region);
+        if (!stays) {
+            ucs_regcache_region_forget(cache, region);
+        }
         return 0;
     default:
         return 0;
@@ -208,7 +227,7 @@ static ucs_regcache_region_t *ucs_regcache_coalesce_next(
         if ((region != by) && (region->node.start >= from) &&
             (region->node.end <= end) &&
             !(ucs_load_relaxed(&region->access) & ~access) &&
-            ucs_regcache_coalesce_take(cache, region)) {
+            ucs_regcache_coalesce_take(cache, region, by)) {
             return region;
         }
     }

@@ -92,6 +92,25 @@ TEST_F(test_coalesce, lengths_at_one_address_are_one_dormant_region)
     EXPECT_EQ(128 * KB, w->stats().pinned_peak_bytes);
 }
 
+/* As in BT, SP and MG: neither displaces the other's plan */
+TEST_F(test_coalesce, lengths_at_one_address_that_differ_by_much_are_foretold)
+{
+    constexpr uint64_t MS = 1000000;
+    uint64_t missed = 0;
+
+    start(UCS_REGCACHE_POLICY_PREDICT);
+    w->touch(BASE + 1024 * MB, 64 * KB); /* what else is left pinned */
+    for (unsigned i = 0; i < 40; ++i) {
+        missed = (i == 30) ? w->stats().missed : missed;
+        w->use(BASE, 1024 * KB, MS);
+        w->advance(400 * MS);
+        w->use(BASE, 64 * KB, MS);
+        w->advance(400 * MS);
+    }
+    EXPECT_EQ(missed, w->stats().missed);
+    EXPECT_LT(w->stats().pinned_byte_ns / w->now.load(), 200e3);
+}
+
 /* A short request may be served by a region that is not short */
 TEST_F(test_coalesce, region_that_a_short_request_registers_is_given_up)
 {
