@@ -17,6 +17,10 @@ static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
  * use as the one before */
 #define ORDER_SOUND_DISTANCE 1.5
 
+/* Of fewer delays nothing is known of how far they spread */
+#define ORDER_SPREAD_KNOWN 4
+
+
 /*
  * The list of keys that wait
  */
@@ -165,14 +169,24 @@ int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
  * What a key says
  */
 
-/* The least delay is that of few; the next one may be somewhat less */
+/* The least delay is that of few; the next one may be somewhat less, by no more
+ * than half of how far they spread, from the least to the middle one */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
                                    const order_key_t *key, unsigned share)
 {
     static const double shares[ORDER_SHARES] = {0, 0.1, 0.25};
-    double delay = ucs_predict_delays_at(&key->delays, shares[share]);
+    const ucs_predict_delays_t *delays       = &key->delays;
+    double delay = ucs_predict_delays_at(delays, shares[share]);
+    double margin, spread;
 
-    return (share == 0) ? delay * order->tuning.bound_least : delay;
+    if (share > 0) {
+        return delay;
+    }
+    margin = delay * (1 - order->tuning.bound_least);
+    spread = ucs_predict_delays_at(delays, 0.5) - delay;
+    return delay - ((delays->count < ORDER_SPREAD_KNOWN) ?
+                            margin :
+                            ucs_min(margin, spread / 2));
 }
 
 /* Sooner after the key than this the helper cannot have it registered */
