@@ -12,6 +12,7 @@
 #include <ucs/sys/atomic.h>
 #include <ucs/sys/clock.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -40,9 +41,11 @@ struct ucs_thread {
     /* Under that lock */
     uint64_t          next;       /* ns: until then no step is due */
     uint32_t          bell_seen;
+    unsigned          step_nested; /* forks by a signal handler inside of it */
     /* Protects the following; under it only the locks of pthread_create() are
      * taken */
     pthread_mutex_t   life_lock;
+    unsigned          life_nested; /* likewise */
     ucs_thread_life_t life;
     ucs_spawned_t     spawned;
     uint64_t          cpu_ns; /* written by the thread at its end */
@@ -145,6 +148,17 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
     return 1;
 }
 
+/* It tells its owner that it has it */
+static void ucs_thread_init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
                                ucs_thread_h *thread_p)
 {
@@ -165,8 +179,8 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
     thread->step = step;
     thread->arg  = arg;
     thread->next = UINT64_MAX;
-    pthread_mutex_init(&thread->step_lock, NULL);
-    pthread_mutex_init(&thread->life_lock, NULL);
+    ucs_thread_init_lock(&thread->step_lock);
+    ucs_thread_init_lock(&thread->life_lock);
     *thread_p = thread;
     return UCS_OK;
 }
@@ -283,14 +297,29 @@ uint64_t ucs_thread_switches(ucs_thread_h thread)
     return switches;
 }
 
+static void ucs_thread_take(pthread_mutex_t *lock, unsigned *nested)
+{
+    *nested += (pthread_mutex_lock(lock) == EDEADLK);
+}
+
+static void ucs_thread_give(pthread_mutex_t *lock, unsigned *nested)
+{
+    if (*nested > 0) {
+        --*nested;
+    } else {
+        pthread_mutex_unlock(lock);
+    }
+}
+
+/* A signal handler may fork while its thread takes a step itself, or starts the helper */
 void ucs_thread_hold(ucs_thread_h thread)
 {
-    pthread_mutex_lock(&thread->life_lock);
-    pthread_mutex_lock(&thread->step_lock);
+    ucs_thread_take(&thread->life_lock, &thread->life_nested);
+    ucs_thread_take(&thread->step_lock, &thread->step_nested);
 }
 
 void ucs_thread_release(ucs_thread_h thread)
 {
-    pthread_mutex_unlock(&thread->step_lock);
-    pthread_mutex_unlock(&thread->life_lock);
+    ucs_thread_give(&thread->step_lock, &thread->step_nested);
+    ucs_thread_give(&thread->life_lock, &thread->life_nested);
 }

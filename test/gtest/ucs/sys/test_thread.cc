@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /** Both kinds: it comes whenever it is to, or where a core is idle. */
@@ -629,3 +630,35 @@ TEST_P(test_thread_starved, what_is_overdue_is_done)
 }
 
 INSTANTIATE_TEST_SUITE_P(kinds, test_thread_starved, ::testing::Values(true));
+
+/* As a signal handler does that forks: it would wait for ever */
+TEST(test_thread_step, holds_a_thread_whose_step_it_takes)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        ucs_thread_h thread;
+        auto forks = [](void *arg, uint64_t) -> uint64_t {
+            for (int i = 0; i < 2; ++i) {
+                ucs_thread_hold(*(ucs_thread_h*)arg);
+            }
+            for (int i = 0; i < 2; ++i) {
+                ucs_thread_release(*(ucs_thread_h*)arg);
+            }
+            return UINT64_MAX;
+        };
+        alarm(10);
+        if (ucs_thread_create(forks, &thread, 0, &thread) != UCS_OK) {
+            _exit(2);
+        }
+        for (int i = 0; i < 2; ++i) {
+            if (!ucs_thread_try_step(thread, forks, &thread)) {
+                _exit(3);
+            }
+        }
+        _exit(0);
+    }
+    int status = -1;
+    EXPECT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, status);
+}
