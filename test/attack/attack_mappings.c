@@ -10,6 +10,7 @@
 #include "attack.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -19,6 +20,7 @@
 #define FEW        2000
 #define MANY_SIZE  (2 * ATTACK_PAGE)
 #define LARGE_SIZE (32ul << 20)
+#define MOVES      100
 
 
 static void commit(void *address, size_t length)
@@ -145,10 +147,39 @@ static void run_mappings_raw(uct_md_h md)
     many(md, attack_map_raw);
 }
 
+/* To an address that is told, by the C library's function: memory that was
+ * communicated, onto memory that was. With UCX 1.13 alone all go astray, for its
+ * hook loses that address. */
+static void run_moved_onto(uct_md_h md)
+{
+    char *from, *onto, *moved;
+    int i, astray = 0;
+
+    for (i = 0; i < MOVES; ++i) {
+        from = attack_map(ATTACK_SIZE);
+        onto = attack_map(ATTACK_SIZE);
+        attack_use(md, from, ATTACK_SIZE);
+        attack_use(md, onto, ATTACK_SIZE);
+        memset(from, i + 1, ATTACK_SIZE);
+        moved = mremap(from, ATTACK_SIZE, ATTACK_SIZE,
+                       MREMAP_MAYMOVE | MREMAP_FIXED, onto);
+        if ((moved != onto) || (onto[ATTACK_SIZE - 1] != i + 1)) {
+            ++astray;
+            continue;
+        }
+        attack_use(md, onto, ATTACK_SIZE);
+        munmap(onto, ATTACK_SIZE);
+    }
+    if ((astray > 0) && (getenv("UCX_MD_HELPER") != NULL)) {
+        attack_die("%d of %d moves went astray", astray, MOVES);
+    }
+}
+
 const attack_t attack_mappings_list[] = {
     {"grow", run_grow},
     {"adjacent", run_adjacent},
     {"above_guard", run_above_guard},
+    {"moved_onto", run_moved_onto},
     {"mappings", run_mappings},
     {"mappings_raw", run_mappings_raw},
     {NULL, NULL}

@@ -214,6 +214,20 @@ static void *uct_preload_call_mremap(void *old_address, size_t old_size,
                                   flags, new_address);
 }
 
+/* The hook of UCX 1.13 takes four arguments, so the kernel would get whatever a
+ * register holds as the new address. The hook hears of both ranges by calls that
+ * change nothing, for they leave memory where it is; the kernel gets all five. */
+static void *uct_preload_move(void *old_address, size_t old_size,
+                              size_t new_size, int flags, void *new_address)
+{
+    (void)uct_preload_call_mremap(old_address, old_size, old_size, 0, NULL);
+    if (flags & MREMAP_FIXED) {
+        (void)uct_preload_call_mremap(new_address, new_size, new_size, 0, NULL);
+    }
+    return (void*)syscall(SYS_mremap, old_address, old_size, new_size, flags,
+                          new_address);
+}
+
 /* The kernel moves a range as one mapping only if all or none of it is watched,
  * and several mappings at once only if none is. After a refusal the memory lies
  * where it was. */
@@ -243,8 +257,11 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
     }
     /* Last: the old range may lie beside the new one. */
     uct_preload_tell(listener->leave, old_address, old_size);
-    mapped = uct_preload_call_mremap(old_address, old_size, new_size, flags,
-                                     new_address);
+    mapped = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) ?
+                     uct_preload_move(old_address, old_size, new_size, flags,
+                                      new_address) :
+                     uct_preload_call_mremap(old_address, old_size, new_size,
+                                             flags, NULL);
     if (mapped != MAP_FAILED) {
         uct_preload_tell(listener->mapped, mapped, new_size);
     }
