@@ -364,8 +364,7 @@ TEST_P(test_pipeline_random, programs_by_seed)
         one.run();
         gets += one.gets();
     }
-    EXPECT_EQ(GetParam() == UCX_PIPELINE_MODE_CACHE, gets > seeds_of(10))
-            << gets;
+    EXPECT_EQ(GetParam() == UCX_PIPELINE_MODE_CACHE, gets > 0) << gets;
 }
 
 /* A process that died leaves its memory behind, and nobody looks for that;
