@@ -18,7 +18,7 @@
 
 /* A use waits at least so long, ns, for another thread to register: longer than a
  * thread whose processor is free takes to wake up */
-#define UCS_REGCACHE_WAIT_NS UINT64_C(500000)
+#define UCS_REGCACHE_WAIT_NS UINT64_C(1000000)
 
 /* Not on a hit, which uses little of it */
 static ucs_regcache_request_t
