@@ -16,7 +16,7 @@
  * Read a regular file or a pipe, such as `<(zcat x)`, gzip'ed or not, to its
  * end. A device, socket or folder is refused without being opened.
  *
- * @param [in]  max     Bytes of what is in it.
+ * @param [in]  max     Bytes of its content, at most.
  * @param [out] size_p  Bytes read.
  *
  * @return What is in it and a zero behind, which is the caller's to free; NULL

@@ -440,7 +440,8 @@ static int mpi_layer_sendrecv_replace(void *buffer, size_t room,
     return result;
 }
 
-/* Also where nothing comes, for what goes may be as long as a herald */
+/* Also if nothing is received: the message that is sent may be as long as a
+ * herald */
 #define MPI_LAYER_SENDRECV_REPLACES(_name, _count_t) \
     int mpi_layer_##_name(void *buffer, _count_t count, MPI_Datatype type, \
                           int dest, int send_tag, int source, int tag, \

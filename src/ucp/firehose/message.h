@@ -73,7 +73,7 @@ void ucp_firehose_message_begin(ucp_firehose_message_t *message,
 ucs_status_t ucp_firehose_message_add(ucp_firehose_message_t *message,
                                       const ucp_firehose_entry_t *entry);
 
-/** @return The header of what has been added. */
+/** @return The header of the part that has been added. */
 ucp_firehose_header_t
 ucp_firehose_message_header(const ucp_firehose_message_t *message);
 

@@ -10,7 +10,7 @@
 /* A step's time is measured over this long */
 #define UCS_NODE_LOAD_NS UINT64_C(1000000000)
 
-/* Bound of what others write: no step takes a second */
+/* Other processes write the length of a step; none takes a second */
 #define UCS_NODE_STEP_MAX_NS 1000000000
 
 

@@ -125,6 +125,18 @@ extern const ucs_regcache_policy_ops_t ucs_regcache_policy_overlap;
 const ucs_regcache_policy_ops_t *
 ucs_regcache_policy_get(ucs_regcache_policy_t policy);
 
+/** @return A use that is over, as a predictor learns from it. The region may
+ *          have begun another life since: its access is a hint. */
+static inline ucs_predict_use_t ucs_regcache_policy_learns(const ucs_use_t *use)
+{
+    return (ucs_predict_use_t){
+            .start_ns = use->start_ns,
+            .path     = use->sp,
+            .address  = use->address,
+            .length   = use->length,
+            .type     = ucs_load_relaxed(&use->region->access)};
+}
+
 END_C_DECLS
 
 #endif

@@ -173,13 +173,7 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
 {
     ucs_regcache_order_t *order   = ucs_regcache_order_of(cache);
     ucs_regcache_region_t *region = use->region;
-    ucs_predict_use_t learned = {
-        .start_ns = use->start_ns,
-        .path     = use->sp,
-        .address  = use->address,
-        .length   = use->length,
-        .type     = ucs_load_relaxed(&region->access)
-    };
+    ucs_predict_use_t learned     = ucs_regcache_policy_learns(use);
     ucs_regcache_price_t price;
     ucs_regcache_home_t *home;
     ucs_predict_ref_t ref;

@@ -106,13 +106,7 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
 static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
 {
     ucs_regcache_region_t *region = use->region;
-    ucs_predict_use_t learned = {
-        .start_ns = use->start_ns,
-        .path     = use->sp,
-        .address  = use->address,
-        .length   = use->length,
-        .type     = ucs_load_relaxed(&region->access)
-    };
+    ucs_predict_use_t learned     = ucs_regcache_policy_learns(use);
     ucs_predict_ref_t ref;
 
     ref = ucs_predict_table_record(ucs_regcache_paper_table(cache), &learned);

@@ -272,8 +272,8 @@ static int uct_helper_range_read_of(ucs_own_fd_t *own, ucs_maps_func_t func,
     return (ucs_own_fd_get(own) < 0) ? -EBADF : ret;
 }
 
-/* One thread at a time reads the text of what is kept, for the place of a line changes
- * with the mappings, and the kernel minds that for a reader that goes on where it was. */
+/* One thread at a time reads the text of the mappings. A line's offset changes with
+ * them, and the kernel keeps one reader's place in a file, no more. */
 static int uct_helper_range_read(ucs_maps_func_t func, void *arg)
 {
     ucs_own_fd_t *kept = &uct_helper_range_maps;
