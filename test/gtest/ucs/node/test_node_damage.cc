@@ -200,7 +200,7 @@ TEST_F(test_vandal, does_not_disturb_registrations)
             }
             close(lower);
             size_t lines = 0;
-            for (auto &line : log_capture::lines()) {
+            for (const auto &line : log_capture::lines()) {
                 lines += (line.find("ledger") != std::string::npos);
             }
             return (lines <= 1) ? 0 : 2;

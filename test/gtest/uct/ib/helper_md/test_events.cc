@@ -128,8 +128,9 @@ protected:
             return 1;
         }
         patch(name, target);
+        /* The helper thread may be at it already, and is not waited for */
         uct_helper_events_recheck(UINT64_MAX - SEC);
-        if ((log.lines().size() != 1) ||
+        if (!log.await() || (log.lines().size() != 1) ||
             (log.lines()[0].find("any more") == std::string::npos)) {
             return 2;
         }

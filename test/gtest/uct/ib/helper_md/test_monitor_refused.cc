@@ -47,7 +47,7 @@ protected:
         if (log.lines().size() != lines) {
             return 3;
         }
-        for (auto &line : log.lines()) {
+        for (const auto &line : log.lines()) {
             if (line.find("UCX_MD_HELPER_MONITOR=") == std::string::npos) {
                 return 4;
             }

@@ -113,7 +113,7 @@ TEST_F(test_node_domains, a_ledger_that_is_refused_costs_one_line)
             close(lower);
             close(second);
             size_t lines = 0;
-            for (auto &line : log_capture::lines()) {
+            for (const auto &line : log_capture::lines()) {
                 lines += (line.find("ledger") != std::string::npos);
             }
             return (lines == (is_needed ? 1u : 0u)) ? 0 : 3;
