@@ -323,6 +323,13 @@ void ucp_firehose_run(ucx_firehose_h firehose);
  *  happened. */
 unsigned ucp_firehose_turn(ucx_firehose_h firehose);
 
+/* thread.c */
+/** A thread makes progress from now on, except while a fork is under way.
+ *  @return UCS_ERR_NO_MEMORY if there can be none. */
+ucs_status_t ucp_firehose_thread_start(ucx_firehose_h firehose);
+/** When this returns it has ended; nothing if there is none. */
+void ucp_firehose_thread_stop(ucx_firehose_h firehose);
+
 /* warden.c */
 ucs_status_t ucp_firehose_warden_start(ucx_firehose_h firehose);
 /** When this returns its thread has ended, and no unmapping waits for long. */

@@ -8,7 +8,6 @@
 #include <ucs/sys/process.h>
 
 #include <sched.h>
-#include <time.h>
 
 /*
  * An instance over UCP, with memory events and, on request, a thread.
@@ -80,20 +79,6 @@ static void ucp_firehose_listen_no_more(ucx_firehose_h firehose)
     ucm_unset_event_handler(UCP_FIREHOSE_EVENTS, ucp_firehose_event, firehose);
 }
 
-static void *ucp_firehose_thread(void *arg)
-{
-    const struct timespec idle = {.tv_nsec = UCP_FIREHOSE_IDLE_US * 1000};
-    ucx_firehose_h firehose    = arg;
-
-    /* relaxed: what matters is that it is seen at some time */
-    while (!ucs_load_relaxed(&firehose->thread_stops)) {
-        if (ucx_firehose_progress(firehose) == 0) {
-            nanosleep(&idle, NULL);
-        }
-    }
-    return NULL;
-}
-
 ucs_status_t
 ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
 {
@@ -113,12 +98,10 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
     }
     ucp_firehose_listen(firehose);
     if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
-        if (pthread_create(&firehose->thread, NULL, ucp_firehose_thread,
-                           firehose) != 0) {
-            status = UCS_ERR_NO_MEMORY;
+        status = ucp_firehose_thread_start(firehose);
+        if (status != UCS_OK) {
             goto err_leave;
         }
-        firehose->has_thread = 1;
     }
     *fh_p = firehose;
     return UCS_OK;
@@ -133,10 +116,7 @@ err_destroy:
 
 void ucx_firehose_close(ucx_firehose_h firehose)
 {
-    if (firehose->has_thread) {
-        ucs_store_relaxed(&firehose->thread_stops, 1);
-        pthread_join(firehose->thread, NULL);
-    }
+    ucp_firehose_thread_stop(firehose);
     ucp_firehose_stop(firehose);
     while (!ucp_firehose_is_idle(firehose)) {
         if (ucx_firehose_progress(firehose) == 0) {
