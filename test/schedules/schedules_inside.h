@@ -4,7 +4,7 @@
 #ifndef SCHEDULES_INSIDE_H_
 #define SCHEDULES_INSIDE_H_
 
-#include <ucs/regcache/valid.h>
+#include "../inside/regcache_inside.h"
 
 /**
  * @file schedules_inside.h

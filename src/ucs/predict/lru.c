@@ -168,30 +168,3 @@ void *ucs_predict_lru_get(ucs_predict_lru_t *lru, uint64_t key, int *is_new_p)
     lru_insert(lru, node);
     return node;
 }
-
-size_t ucs_predict_lru_memory(const ucs_predict_lru_t *lru)
-{
-    return (lru->max * lru->size) +
-           ((lru->mask + 1) * sizeof(*lru->buckets));
-}
-
-int ucs_predict_lru_is_valid(const ucs_predict_lru_t *lru)
-{
-    uint32_t newer = UCS_PREDICT_LRU_NIL;
-    uint32_t count = 0;
-    const lru_node_t *node;
-    uint32_t index;
-
-    /* The count bounds the walk, should the list be a ring */
-    for (index = lru->newest; index != UCS_PREDICT_LRU_NIL;
-         index = node->older) {
-        node = lru_at(lru, index);
-        if ((index >= lru->count) || (count++ == lru->count) ||
-            (node->newer != newer) || (node->generation == 0) ||
-            (ucs_predict_lru_find(lru, node->key) != node)) {
-            return 0;
-        }
-        newer = index;
-    }
-    return (count == lru->count) && (lru->oldest == newer);
-}

@@ -113,14 +113,6 @@ ucs_predict_lru_ref(const ucs_predict_lru_t *lru, const void *entry)
     return ref;
 }
 
-/** @return Bytes that the table occupies at most beside its own struct. */
-size_t ucs_predict_lru_memory(const ucs_predict_lru_t *lru);
-
-/** Check every link; takes time linear in the entries.
- *
- *  @return Nonzero if the table's invariants hold. */
-int ucs_predict_lru_is_valid(const ucs_predict_lru_t *lru);
-
 END_C_DECLS
 
 #endif

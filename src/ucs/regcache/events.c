@@ -4,7 +4,7 @@
 #include "regcache_int.h"
 #include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include "valid.h"
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -11,7 +11,7 @@
 #include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
 #include <ucs/regcache/region/store.h>
-#include "valid.h"
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>

@@ -26,13 +26,12 @@
  * @file regcache_int.h
  *
  * Inside of the cache. Calls between folders go down this list only, but by the
- * table of functions of a policy and in checks of debug builds (valid.h):
+ * table of functions of a policy:
  *
  *   (here)     regcache.c: what a cache is created with, and its end; get.c: hit,
  *              wait, miss; put.c: the end of a use, invalidation; events.c:
  *              memory events, gate, distrust; rest.c: a helper that stands down;
- *              stats.c: a snapshot of all figures; valid.c: the equations that
- *              hold whenever the index lock is free
+ *              stats.c: a snapshot of all figures
  *   step/      the helper's step
  *   policy/    what becomes of a registration that nobody uses
  *   announce/  receives that the program has posted

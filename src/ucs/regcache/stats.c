@@ -4,7 +4,7 @@
 #include <ucs/regcache/region/account.h>
 #include <ucs/regcache/register/ceiling.h>
 #include "regcache_int.h"
-#include "valid.h"
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/saturate.h>
 
@@ -81,7 +81,6 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->invalidated             = account->invalidated;
     stats->over_ceiling            = account->over_ceiling;
     stats->failed                  = account->failed;
-    stats->lock_takings            = account->lock_takings;
     stats->lost_ns                 = ucs_regcache_why_lost(&account->why);
     stats->why                     = account->why;
     stats->repinned                = account->repinned;

@@ -70,9 +70,6 @@ typedef struct ucs_regcache_stats {
                                                   made by that */
     uint64_t             spared_ns;          /**< that these would have taken,
                                                   modelled */
-    uint64_t             lock_takings;       /**< of the index lock, those of
-                                                  this call included */
-
     uint64_t             heard;              /**< operations at UCP's entry
                                                   points */
     uint64_t             announced;          /**< receives of at least the

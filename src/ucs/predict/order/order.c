@@ -189,7 +189,7 @@ static void order_announce(ucs_predict_order_h order, order_label_t *label,
                            uint64_t now)
 {
     label->positions[label->source.count % UCS_PREDICT_OCCURRENCES] =
-            (uint32_t)order->info.uses;
+            (uint32_t)order->uses;
     ucs_predict_order_source_announce(order, &label->source, now);
 }
 
@@ -212,7 +212,7 @@ static void order_start(ucs_predict_order_h order, order_buffer_t *buffer,
 
     ucs_predict_order_begin(order);
     label            = order_label_get(order, buffer, use->path);
-    buffer->position = ++order->info.uses;
+    buffer->position = ++order->uses;
     buffer->sounds   = order->num_sounds;
     buffer->start_ns = use->start_ns;
     buffer->end_ns   = 0;
@@ -298,77 +298,7 @@ uint64_t ucs_predict_order_next(ucs_predict_order_h order,
     return buffer->position + (uint64_t)(label->again + 0.5);
 }
 
-/*
- * Figures
- */
-
-void ucs_predict_order_info(ucs_predict_order_h order,
-                            ucs_predict_order_info_t *info)
+uint64_t ucs_predict_order_uses(ucs_predict_order_h order)
 {
-    *info         = order->info;
-    info->buffers = order->buffers.count;
-    info->labels  = order->labels.count;
-}
-
-size_t ucs_predict_order_memory(ucs_predict_order_h order)
-{
-    return sizeof(*order) +
-           (order->params.max_buffers * sizeof(*order->changed)) +
-           ucs_predict_lru_memory(&order->buffers) +
-           ucs_predict_lru_memory(&order->labels) +
-           ucs_predict_lru_memory(&order->sounds);
-}
-
-/* Each buffer that has something to tell is listed, once */
-static int order_changed_is_valid(ucs_predict_order_h order)
-{
-    uint32_t changed = 0;
-    const order_buffer_t *buffer;
-    uint32_t i;
-
-    for (i = 0; i < order->buffers.count; ++i) {
-        buffer   = ucs_predict_lru_at(&order->buffers, i);
-        changed += buffer->is_changed;
-    }
-    for (i = 0; i < order->num_changed; ++i) {
-        buffer = ucs_predict_lru_at(&order->buffers, order->changed[i]);
-        if (!buffer->is_changed) {
-            return 0;
-        }
-    }
-    return changed == order->num_changed;
-}
-
-/* Each key that waits is in the list of what it waits for */
-static int order_links_are_valid(ucs_predict_order_h order)
-{
-    uint32_t listed = 0, linked = 0;
-    const order_label_t *label;
-    const order_sound_t *sound;
-    uint32_t i, j;
-
-    for (i = 0; i < order->sounds.count; ++i) {
-        sound = ucs_predict_lru_at(&order->sounds, i);
-        if (!ucs_predict_order_keys_are_valid(order, &sound->source, &listed)) {
-            return 0;
-        }
-    }
-    for (i = 0; i < order->labels.count; ++i) {
-        label = ucs_predict_lru_at(&order->labels, i);
-        if (!ucs_predict_order_keys_are_valid(order, &label->source, &listed)) {
-            return 0;
-        }
-        for (j = ORDER_KEY_FIRST; j < ORDER_KEY_LAST; ++j) {
-            linked += label->keys[j].is_linked;
-        }
-    }
-    return listed == linked;
-}
-
-int ucs_predict_order_is_valid(ucs_predict_order_h order)
-{
-    return ucs_predict_lru_is_valid(&order->buffers) &&
-           ucs_predict_lru_is_valid(&order->labels) &&
-           ucs_predict_lru_is_valid(&order->sounds) &&
-           order_changed_is_valid(order) && order_links_are_valid(order);
+    return order->uses;
 }

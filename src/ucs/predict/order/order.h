@@ -91,16 +91,6 @@ typedef struct ucs_predict_forecast {
                                         deregister it */
 } ucs_predict_forecast_t;
 
-/** Figures. */
-typedef struct ucs_predict_order_info {
-    uint64_t uses;     /**< recorded; those in a row are one */
-    uint64_t gaps[UCS_PREDICT_PLAN_LAST]; /**< in which each plan was
-                                               followed */
-    uint32_t buffers;  /**< buffers remembered */
-    uint32_t labels;   /**< labels remembered */
-} ucs_predict_order_info_t;
-
-
 /** Fill in the defaults. */
 void ucs_predict_order_params_init(ucs_predict_order_params_t *params);
 
@@ -183,14 +173,8 @@ unsigned ucs_predict_order_changed(ucs_predict_order_h order,
                                    unsigned max);
 
 
-/** @return Nonzero, and the forecast as it stands, if the buffer is known. */
-int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
-                               size_t length,
-                               ucs_predict_forecast_t *forecast);
-
-
-/** The same of a buffer that is known to be known.
- *  @return Zero if it has been forgotten. */
+/** @return Nonzero, and the forecast as it stands, unless the buffer has been
+ *          forgotten. */
 int ucs_predict_order_forecast(ucs_predict_order_h order,
                                ucs_predict_ref_t ref,
                                ucs_predict_forecast_t *forecast);
@@ -208,26 +192,14 @@ uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref);
 
 
-/** Figures since creation; all are set. */
-void ucs_predict_order_info(ucs_predict_order_h order,
-                            ucs_predict_order_info_t *info);
+/** @return Uses recorded since creation; those in a row are one. */
+uint64_t ucs_predict_order_uses(ucs_predict_order_h order);
 
 
-/** What a buffer and a label take at most, bytes. */
+/** What a buffer and a label take at most, bytes. Beside them a predictor takes
+ *  48 KB at most. What was never used is not touched. */
 #define UCS_PREDICT_ORDER_BUFFER_BYTES 512
 #define UCS_PREDICT_ORDER_LABEL_BYTES  3904
-
-/**
- * @return Bytes from creation to end: at most 48 KB, @ref
- *         UCS_PREDICT_ORDER_BUFFER_BYTES for each of max_buffers and @ref
- *         UCS_PREDICT_ORDER_LABEL_BYTES for each of max_labels. What was never
- *         used is not touched.
- */
-size_t ucs_predict_order_memory(ucs_predict_order_h order);
-
-
-/** @return Nonzero if the invariants hold; linear time. */
-int ucs_predict_order_is_valid(ucs_predict_order_h order);
 
 END_C_DECLS
 

@@ -158,17 +158,3 @@ int ucs_predict_order_forecast(ucs_predict_order_h order,
     order_forecast(order, buffer, forecast);
     return 1;
 }
-
-int ucs_predict_order_expected(ucs_predict_order_h order, uintptr_t address,
-                               size_t length,
-                               ucs_predict_forecast_t *forecast)
-{
-    const order_buffer_t *buffer = ucs_predict_lru_find(
-            &order->buffers, ucs_predict_order_buffer_key(address, length));
-
-    if (buffer == NULL) {
-        return 0;
-    }
-    order_forecast(order, buffer, forecast);
-    return 1;
-}

@@ -16,7 +16,7 @@ static void order_learn_again(ucs_predict_order_h order,
                               const order_buffer_t *buffer,
                               order_label_t *label)
 {
-    double between = (double)(order->info.uses - buffer->position) + 1;
+    double between = (double)(order->uses - buffer->position) + 1;
 
     label->again    = (label->learned == 0) ? between :
                                               (label->again + between) / 2;
@@ -51,7 +51,6 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
                                  buffer->start_ns, now,
                                  order->tuning.plan_decay_all);
     buffer->newcomer = 0;
-    ++order->info.gaps[buffer->choice];
     ucs_predict_judge_gap(&label->judge, cost,
                           !is_ready && (cost[buffer->choice] < 1), is_foretold,
                           &order->tuning, &buffer->scores);

@@ -143,7 +143,7 @@ struct ucs_predict_order {
     uint32_t                   num_changed;
     ucs_predict_scores_t       scores;      /* of all buffers */
     ucs_predict_newcomers_t    newcomers;
-    ucs_predict_order_info_t   info;        /* position: uses */
+    uint64_t                   uses;        /* recorded; those in a row are one */
     order_event_t              ring[ORDER_RING];
     ucs_predict_lru_t          sounds;
     uint64_t                   num_sounds;  /* heard so far */
@@ -265,12 +265,6 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
  *  far, a missed use being added to each; by ORDER_KEY_LAST if none is as good as
  *  that. */
 void ucs_predict_order_best_key(order_label_t *label);
-
-/** For tests: each key in the list of @a source waits for it.
- *  @param count_p Grows by their number. */
-int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
-                                     const order_source_t *source,
-                                     uint32_t *count_p);
 
 /*
  * Dues (order_due.c)

@@ -39,25 +39,19 @@ order_key_t *ucs_predict_order_key_at(ucs_predict_order_h order,
     return &owner->keys[number % ORDER_KEY_LAST];
 }
 
-static order_source_t *order_label_source(order_label_t *label)
-{
-    return (label == NULL) ? NULL : &label->source;
-}
-
-static order_source_t *order_sound_source(order_sound_t *sound)
-{
-    return (sound == NULL) ? NULL : &sound->source;
-}
-
 /* @return What the key in place @a i waits for; NULL: it has been forgotten */
 static order_source_t *order_key_source(ucs_predict_order_h order,
                                         const order_key_t *key, unsigned i)
 {
-    return (i < ORDER_KEY_SOUNDS) ?
-                   order_label_source(
-                           ucs_predict_lru_deref(&order->labels, key->label)) :
-                   order_sound_source(
-                           ucs_predict_lru_deref(&order->sounds, key->label));
+    order_label_t *label;
+    order_sound_t *sound;
+
+    if (i >= ORDER_KEY_SOUNDS) {
+        sound = ucs_predict_lru_deref(&order->sounds, key->label);
+        return (sound == NULL) ? NULL : &sound->source;
+    }
+    label = ucs_predict_lru_deref(&order->labels, key->label);
+    return (label == NULL) ? NULL : &label->source;
 }
 
 void ucs_predict_order_key_link(ucs_predict_order_h order, order_label_t *owner,
@@ -125,44 +119,6 @@ void ucs_predict_order_source_leave(ucs_predict_order_h order,
             ucs_predict_order_key_at(order, key->next)->prev = ORDER_NONE;
         }
     }
-}
-
-/* A delay has passed, so it is no longer than half of what a clock counts */
-static int order_delays_are_valid(const ucs_predict_delays_t *delays)
-{
-    float before = 0;
-    unsigned i;
-
-    for (i = 0; i < delays->count; ++i) {
-        if ((delays->sorted[i] < before) ||
-            (delays->sorted[i] > (float)(UINT64_MAX / 2))) {
-            return 0;
-        }
-        before = delays->sorted[i];
-    }
-    return 1;
-}
-
-int ucs_predict_order_keys_are_valid(ucs_predict_order_h order,
-                                     const order_source_t *source,
-                                     uint32_t *count_p)
-{
-    uint32_t prev = ORDER_NONE;
-    uint32_t number;
-    const order_key_t *key;
-
-    for (number = source->heard; number != ORDER_NONE; number = key->next) {
-        key = ucs_predict_order_key_at(order, number);
-        if ((key->prev != prev) || !key->is_linked ||
-            !order_delays_are_valid(&key->delays) ||
-            (order_key_source(order, key, number % ORDER_KEY_LAST) !=
-             source)) {
-            return 0;
-        }
-        prev = number;
-        ++*count_p;
-    }
-    return 1;
 }
 
 /*
@@ -308,7 +264,7 @@ void ucs_predict_order_find_keys(ucs_predict_order_h order,
                                  const order_buffer_t *buffer,
                                  order_label_t *owner, uint64_t now)
 {
-    uint64_t uses    = order->info.uses;
+    uint64_t uses    = order->uses;
     uint64_t between = uses - buffer->position;
     const order_event_t *event;
     order_label_t *label;

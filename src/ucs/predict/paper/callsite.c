@@ -1,48 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "callsite.h"
-#include <ucs/predict/lru.h>
+#include "callsite_int.h"
 #include <ucs/predict/saturate.h>
 
 #include <ucs/sys/own_memory.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    CALLSITE_FLAG_LAST    = 1 << 0, /* the next use is to be measured from
-                                       last_ns */
-    CALLSITE_FLAG_SPENT   = 1 << 1, /* the prediction since last_ns was
-                                       reported unused */
-    CALLSITE_FLAG_RELEARN = 1 << 2, /* has been forgotten before */
-    CALLSITE_FLAG_BORROWED = 1 << 3 /* the period is the lender's */
-};
-
-/*
- * Invariants: (period_ns != 0) == (confidence != 0)
- *             period_ns != 0  implies  CALLSITE_FLAG_LAST
- */
-typedef struct callsite_entry {
-    ucs_predict_lru_node_t node;         /* its key is the signature */
-    uintptr_t              address;
-    size_t                 length;
-    uint64_t               last_ns;
-    uint64_t               period_ns;
-    uint64_t               gap_ns;       /* between the latest two uses */
-    uint64_t               deviation_ns; /* smoothed difference between gaps */
-    ucs_predict_sig_t      lender;       /* signature of its context of length
-                                            0 */
-    uint64_t               uses;
-    uint8_t                confidence;
-    uint8_t                flags;
-} callsite_entry_t;
-
-struct ucs_predict_table {
-    ucs_predict_params_t params;
-    ucs_predict_window_t window;
-    ucs_predict_lru_t    contexts; /* of callsite_entry_t */
-};
 
 void ucs_predict_params_init(ucs_predict_params_t *params)
 {
@@ -227,8 +192,6 @@ static callsite_entry_t *callsite_record(ucs_predict_table_h table,
     callsite_entry_t *entry = callsite_get(table, signature);
 
     callsite_learn(&table->params, entry, use->start_ns);
-    entry->address = use->address;
-    entry->length  = use->length;
     ++entry->uses;
     return entry;
 }
@@ -351,57 +314,4 @@ uint64_t ucs_predict_table_slack(ucs_predict_table_h table,
 
     return callsite_slack(&table->params,
                           (entry != NULL) ? entry->period_ns : 0);
-}
-
-ucs_status_t ucs_predict_table_entry(ucs_predict_table_h table,
-                                     ucs_predict_ref_t ref,
-                                     ucs_predict_entry_info_t *info)
-{
-    callsite_entry_t *entry = callsite_deref(table, ref);
-
-    if (entry == NULL) {
-        return UCS_ERR_NO_ELEM;
-    }
-
-    info->signature  = entry->node.key;
-    info->address    = entry->address;
-    info->length     = entry->length;
-    info->period_ns  = entry->period_ns;
-    info->last_ns    = entry->last_ns;
-    info->confidence = entry->confidence;
-    info->uses       = entry->uses;
-    return UCS_OK;
-}
-
-uint32_t ucs_predict_table_count(ucs_predict_table_h table)
-{
-    return table->contexts.count;
-}
-
-size_t ucs_predict_table_memory(ucs_predict_table_h table)
-{
-    return sizeof(*table) + ucs_predict_lru_memory(&table->contexts);
-}
-
-static int callsite_entry_is_valid(ucs_predict_table_h table,
-                                   const callsite_entry_t *entry)
-{
-    return (entry->node.key != 0) &&
-           ((entry->period_ns != 0) == (entry->confidence != 0)) &&
-           ((entry->period_ns == 0) || (entry->flags & CALLSITE_FLAG_LAST)) &&
-           (entry->confidence <= table->params.confidence_max);
-}
-
-int ucs_predict_table_is_valid(ucs_predict_table_h table)
-{
-    uint32_t i;
-
-    for (i = 0; i < table->contexts.count; ++i) {
-        if (!callsite_entry_is_valid(table, ucs_predict_lru_at(&table->contexts,
-                                                               i))) {
-            return 0;
-        }
-    }
-
-    return ucs_predict_lru_is_valid(&table->contexts);
 }

@@ -84,19 +84,6 @@ typedef struct ucs_predict_params {
                                       call site and buffer; default 0 */
 } ucs_predict_params_t;
 
-/** What a table knows of a context. */
-typedef struct ucs_predict_entry_info {
-    ucs_predict_sig_t signature;
-    uintptr_t         address;    /**< Start of the buffer */
-    size_t            length;     /**< Length in bytes at the latest use */
-    uint64_t          period_ns;  /**< 0: not known */
-    uint64_t          last_ns;    /**< Latest registration time */
-    unsigned          confidence; /**< 0 if the period is not known */
-    uint64_t          uses;       /**< Uses since the context was last created
-                                       in the table */
-} ucs_predict_entry_info_t;
-
-
 /** Fill in the defaults. Those that are not the paper's were chosen by replay:
  *  halving or doubling one changes what the policy costs by up to 4 % in the mean
  *  over the recordings (test/data/traces). */
@@ -175,36 +162,6 @@ uint64_t ucs_predict_table_slack(ucs_predict_table_h table,
 uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
                                   ucs_predict_ref_t ref);
 
-
-/**
- * Look at a context.
- *
- * @param [out] info  Set only on success.
- *
- * @return UCS_OK, or UCS_ERR_NO_ELEM if the reference is stale.
- */
-ucs_status_t ucs_predict_table_entry(ucs_predict_table_h table,
-                                     ucs_predict_ref_t ref,
-                                     ucs_predict_entry_info_t *info);
-
-
-/** @return Number of contexts remembered, at most max_entries. */
-uint32_t ucs_predict_table_count(ucs_predict_table_h table);
-
-
-/**
- * @return Bytes that the table occupies from its creation to its end: at most
- *         1 KB and 112 bytes for each of max_entries.
- */
-size_t ucs_predict_table_memory(ucs_predict_table_h table);
-
-
-/**
- * Check every link of the table; takes time linear in its size.
- *
- * @return Nonzero if the table's invariants hold.
- */
-int ucs_predict_table_is_valid(ucs_predict_table_h table);
 
 END_C_DECLS
 

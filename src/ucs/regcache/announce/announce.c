@@ -12,7 +12,7 @@
 #include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
 #include <ucs/regcache/region/store.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/price.h>
 #include <ucs/predict/saturate.h>

@@ -7,7 +7,7 @@
 #include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
@@ -160,7 +160,7 @@ static int ucs_regcache_coalesce_stays(ucs_regcache_h cache,
                                        const ucs_regcache_region_t *region,
                                        const ucs_regcache_region_t *by)
 {
-    return (cache->plan.ops->is_home != NULL) &&
+    return cache->plan.ops->keeps_dormant &&
            ucs_load_relaxed(&region->planned) &&
            (region->node.end - region->node.start <
             (by->node.end - by->node.start) / cache->index.stretch);

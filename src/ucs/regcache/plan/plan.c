@@ -5,7 +5,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/math.h>
 
@@ -42,8 +42,8 @@ void ucs_regcache_plan_replan(ucs_regcache_h cache,
 {
     const ucs_regcache_rq_item_t *item;
 
-    if (cache->plan.ops->is_home != NULL) {
-        return; /* planned for as long as it is a buffer's home */
+    if (cache->plan.ops->keeps_dormant) {
+        return; /* planned for as long as the policy knows a buffer there */
     }
     item = ucs_regcache_rq_of_region(region);
     if (item != NULL) {

@@ -247,29 +247,3 @@ void ucs_regcache_rq_extend(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item,
     }
     ucs_regcache_rq_insert(rq, item, list, prev);
 }
-
-static int ucs_regcache_rq_list_is_valid(const ucs_regcache_rq_t *rq,
-                                         ucs_regcache_rq_list_t list)
-{
-    const ucs_regcache_rq_item_t *prev = NULL;
-    const ucs_regcache_rq_item_t *item;
-    unsigned count = 0;
-
-    for (item = rq->head[list]; item != NULL; item = item->next) {
-        if ((item->list != list) || (item->prev != prev) ||
-            ((prev != NULL) && (prev->time > item->time))) {
-            return 0;
-        }
-        prev = item;
-        ++count;
-    }
-    return (rq->tail[list] == prev) && (rq->count[list] == count);
-}
-
-int ucs_regcache_rq_is_valid(const ucs_regcache_rq_t *rq)
-{
-    return ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_PENDING) &&
-           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_EXPECTED) &&
-           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_HELD) &&
-           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_WATCHED);
-}

@@ -157,9 +157,6 @@ ucs_regcache_rq_item_in_use(const ucs_regcache_rq_item_t *item)
                                                     &item->region->word)) > 0);
 }
 
-/** @return Nonzero if order, gaps' order and links hold; for tests, debug. */
-int ucs_regcache_rq_is_valid(const ucs_regcache_rq_t *rq);
-
 END_C_DECLS
 
 #endif

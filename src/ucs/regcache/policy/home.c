@@ -11,21 +11,6 @@ int ucs_regcache_home_is_current(const ucs_regcache_home_t *home)
            (ucs_regcache_region_gen(home->region) == home->generation);
 }
 
-const ucs_regcache_home_t *
-ucs_regcache_home_find(const ucs_regcache_home_t *homes, unsigned count,
-                       const ucs_regcache_region_t *region)
-{
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        if ((homes[i].region == region) &&
-            ucs_regcache_home_is_current(&homes[i])) {
-            return &homes[i];
-        }
-    }
-    return NULL;
-}
-
 void ucs_regcache_home_leave(ucs_regcache_h cache, ucs_regcache_home_t *home)
 {
     ucs_regcache_region_t *region = home->region;

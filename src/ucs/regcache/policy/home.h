@@ -26,14 +26,16 @@ typedef struct ucs_regcache_home {
     int                   is_whole;   /* the region is as long as the buffer */
 } ucs_regcache_home_t;
 
+/** The homes of all buffers; where a policy has them its state begins with
+ *  this. */
+typedef struct ucs_regcache_homes {
+    ucs_regcache_home_t *list; /* by buffer */
+    unsigned            count;
+} ucs_regcache_homes_t;
+
 /** @return Nonzero if the region still lives the life that it is the home
  *          in. */
 int ucs_regcache_home_is_current(const ucs_regcache_home_t *home);
-
-/** @return The home in this region among the first @a count; NULL: none. */
-const ucs_regcache_home_t *
-ucs_regcache_home_find(const ucs_regcache_home_t *homes, unsigned count,
-                       const ucs_regcache_region_t *region);
 
 /** The region is not where this buffer, or the one before it, is registered any
  *  more, and is known by no other name. */

@@ -46,6 +46,10 @@ typedef struct ucs_regcache_policy_ops {
      *  stays DORMANT. With UCS_REGCACHE_IDLE_QUEUE only. */
     int                 keeps;
 
+    /** A region in which the policy knows a buffer stays DORMANT, also without an
+     *  item. */
+    int                 keeps_dormant;
+
     /**
      * Set up what the policy keeps. Called by the thread that creates the
      * cache.
@@ -97,12 +101,6 @@ typedef struct ucs_regcache_policy_ops {
     /** A use has begun that will be learned from, after which what is heard may
      *  be of interest again. With @a listens only. */
     void         (*begin)(ucs_regcache_h cache);
-
-    /** @return Nonzero if a region stays DORMANT without an item, for the
-     *          policy knows a buffer there. NULL: none does. Also called by
-     *          checks, when nobody else is inside the cache. */
-    int          (*is_home)(ucs_regcache_h cache,
-                            const ucs_regcache_region_t *region);
 
     /** A region has become DORMANT. May forget others that are. Called by any
      *  thread, under the index lock. NULL: of no interest. */

@@ -34,9 +34,8 @@
 /* The policy's own, in plan.state. Buffers are counted as the predictor counts
  * them, and so are the items of the queue. */
 typedef struct ucs_regcache_order {
+    ucs_regcache_homes_t homes;
     ucs_predict_order_h  predictor;
-    ucs_regcache_home_t  *homes;      /* by buffer */
-    unsigned             num_homes;
     _Atomic(uint64_t)    learned;     /* uses that the predictor knows; read by
                                          the thread that evicts */
 } ucs_regcache_order_t;
@@ -65,9 +64,10 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    order->num_homes = params->max_contexts;
-    order->homes     = ucs_own_alloc(order->num_homes * sizeof(*order->homes));
-    if (order->homes == NULL) {
+    order->homes.count = params->max_contexts;
+    order->homes.list  = ucs_own_alloc(order->homes.count *
+                                      sizeof(*order->homes.list));
+    if (order->homes.list == NULL) {
         goto err_free;
     }
     status = ucs_predict_order_create(&predict, &order->predictor);
@@ -78,7 +78,7 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     return UCS_OK;
 
 err_free_homes:
-    ucs_own_free(order->homes);
+    ucs_own_free(order->homes.list);
 err_free:
     ucs_own_free(order);
     return status;
@@ -89,7 +89,7 @@ static void ucs_regcache_order_cleanup(void *state)
     ucs_regcache_order_t *order = state;
 
     ucs_predict_order_destroy(order->predictor);
-    ucs_own_free(order->homes);
+    ucs_own_free(order->homes.list);
     ucs_own_free(order);
 }
 
@@ -114,7 +114,7 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
             }
             use.start_ns = ucs_load_relaxed(&item->region->use_start);
             if (!ucs_regcache_rq_item_in_use(item) ||
-                (use.start_ns == order->homes[item->ref.index].begun)) {
+                (use.start_ns == order->homes.list[item->ref.index].begun)) {
                 continue;
             }
             use.region     = item->region;
@@ -136,11 +136,10 @@ static void ucs_regcache_order_rank(ucs_regcache_order_t *order,
                                     uint64_t start_ns)
 {
     uint64_t next = ucs_predict_order_next(order->predictor, ref);
-    ucs_predict_order_info_t info;
+    uint64_t uses = ucs_predict_order_uses(order->predictor);
 
-    ucs_predict_order_info(order->predictor, &info);
-    ucs_store_relaxed(&order->learned, info.uses);
-    ucs_regcache_rank_set(region, info.uses, next, start_ns);
+    ucs_store_relaxed(&order->learned, uses);
+    ucs_regcache_rank_set(region, uses, next, start_ns);
 }
 
 /* The use of a life that is over. If its buffer has come into the place of a
@@ -184,7 +183,7 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
                                     &price.buffer,
                                     ucs_regcache_announced_is_ready(cache) ||
                                     ucs_regcache_order_is_ready(use));
-    home = &order->homes[ref.index];
+    home = &order->homes.list[ref.index];
     if (ucs_regcache_region_gen(region) != use->generation) {
         ucs_regcache_order_use_gone(cache, home, ref);
         return;
@@ -223,7 +222,7 @@ static void ucs_regcache_order_expect(ucs_regcache_h cache,
 {
     ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
     uint32_t index              = forecast->ref.index;
-    ucs_regcache_home_t *home   = &order->homes[index];
+    ucs_regcache_home_t *home   = &order->homes.list[index];
 
     if (ucs_regcache_home_is_current(home) &&
         (home->buffer == forecast->ref.generation)) {
@@ -290,15 +289,6 @@ static void ucs_regcache_order_expired(ucs_regcache_h cache,
  * Eviction
  */
 
-static int ucs_regcache_order_is_home(ucs_regcache_h cache,
-                                      const ucs_regcache_region_t *region)
-{
-    const ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
-
-    return ucs_regcache_home_find(order->homes, order->num_homes, region) !=
-           NULL;
-}
-
 static int64_t ucs_regcache_order_distance(ucs_regcache_h cache,
                                            ucs_regcache_region_t *region)
 {
@@ -309,7 +299,8 @@ static int64_t ucs_regcache_order_distance(ucs_regcache_h cache,
 
 const ucs_regcache_policy_ops_t ucs_regcache_policy_order = {
     .idle         = UCS_REGCACHE_IDLE_QUEUE,
-    .minds_price = 1,
+    .minds_price  = 1,
+    .keeps_dormant = 1,
     .init         = ucs_regcache_order_init,
     .cleanup      = ucs_regcache_order_cleanup,
     .use          = ucs_regcache_order_use,
@@ -320,6 +311,5 @@ const ucs_regcache_policy_ops_t ucs_regcache_policy_order = {
     .hear         = ucs_regcache_order_hear,
     .listens      = ucs_regcache_order_listens,
     .begin        = ucs_regcache_order_begin,
-    .is_home      = ucs_regcache_order_is_home,
     .distance     = ucs_regcache_order_distance
 };

@@ -106,21 +106,12 @@ static void ucs_regcache_overlap_plan(ucs_regcache_h cache, uint64_t now)
     }
 }
 
-/* Each region is a buffer's that was declared */
-static int ucs_regcache_overlap_is_home(ucs_regcache_h cache,
-                                        const ucs_regcache_region_t *region)
-{
-    (void)cache;
-    (void)region;
-    return 1;
-}
-
 const ucs_regcache_policy_ops_t ucs_regcache_policy_overlap = {
     .idle     = UCS_REGCACHE_IDLE_QUEUE,
     .keeps    = 1,
+    .keeps_dormant = 1, /* each region is a buffer that was declared */
     .init     = ucs_regcache_overlap_init,
     .cleanup  = ucs_regcache_overlap_cleanup,
     .plan     = ucs_regcache_overlap_plan,
-    .is_home  = ucs_regcache_overlap_is_home,
     .unpinned = ucs_regcache_overlap_unpinned
 };

@@ -6,7 +6,7 @@
 #include "release.h"
 #include "request.h"
 #include "state.h"
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/own_memory.h>
 

@@ -3,7 +3,7 @@
  */
 #include "known_memory.h"
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 void ucs_regcache_inspect_begin(ucs_regcache_h cache,
                                 const ucs_regcache_region_t *region,

@@ -3,7 +3,7 @@
  */
 #include <ucs/regcache/regcache_int.h>
 #include "store.h"
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/own_memory.h>
 

@@ -8,7 +8,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include "request.h"
 #include "state.h"
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -29,9 +29,6 @@ enum {
 
 /* --- state.c: under the lock, but for what takes it --- */
 
-/** @return Zero if the lock is not free; then it is not taken. */
-int ucs_regcache_try_lock(ucs_regcache_h cache);
-
 /**
  * REGISTERING, with one reference.
  *

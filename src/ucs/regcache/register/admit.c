@@ -6,7 +6,7 @@
 #include <ucs/regcache/region/account.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/release.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 #include <ucs/sys/give_way.h>
 
 /* Regions below min_size that stay registered */

@@ -7,7 +7,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 #include <ucs/sys/give_way.h>
 #include <ucs/sys/math.h>
 

@@ -8,7 +8,7 @@
 #include "register.h"
 #include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

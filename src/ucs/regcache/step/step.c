@@ -5,7 +5,7 @@
 
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/release.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/math.h>
 
@@ -125,7 +125,6 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     if (ucs_load_relaxed(&cache->reclaim.count) > 0) {
         next = ucs_min(next, now + UCS_REGCACHE_LOT_REST_NS);
     }
-    ucs_regcache_assert_valid(cache);
     return ucs_regcache_step_due(cache, next, now);
 }
 

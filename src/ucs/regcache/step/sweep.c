@@ -4,7 +4,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 /* Under the lock: idle for a while, and not about to be used. That a use is
  * expected later does not matter: the one that was lost would have had the

@@ -4,7 +4,7 @@
 #include <ucs/regcache/plan/price.h>
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/valid.h>
+#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

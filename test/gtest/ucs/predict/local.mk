@@ -22,4 +22,6 @@ gtest_tests += \
 	ucs/predict/test_signature.cc
 
 gtest_SOURCES += \
+	../inside/predict_inside.c \
+	../inside/predict_inside.h \
 	ucs/predict/alloc_count.cc

@@ -4,7 +4,7 @@
 #ifndef ORDER_FIXTURE_H_
 #define ORDER_FIXTURE_H_
 
-#include <ucs/predict/order/order.h>
+#include <test/inside/predict_inside.h>
 
 #include <gtest/gtest.h>
 
@@ -67,17 +67,27 @@ protected:
         return all;
     }
 
+    ucs_predict_ref_t find(uintptr_t address, size_t length = LENGTH)
+    {
+        return ucs_predict_order_find(order, address, length);
+    }
+
+    int plan(uintptr_t address)
+    {
+        return ucs_predict_order_plan(order, find(address));
+    }
+
     ucs_predict_forecast_t forecast(uintptr_t address, size_t length = LENGTH)
     {
         ucs_predict_forecast_t f = {};
-        EXPECT_TRUE(ucs_predict_order_expected(order, address, length, &f));
+        EXPECT_TRUE(ucs_predict_order_forecast(order, find(address, length), &f));
         return f;
     }
 
     bool is_known(uintptr_t address, size_t length = LENGTH)
     {
         ucs_predict_forecast_t f;
-        return ucs_predict_order_expected(order, address, length, &f);
+        return ucs_predict_order_forecast(order, find(address, length), &f);
     }
 
     bool is_rented(uintptr_t address)
@@ -85,13 +95,6 @@ protected:
         ucs_predict_forecast_t f = forecast(address);
         return !f.is_known && (f.due_ns == 0) &&
                (f.hold_ns == uint64_t(price.rent_ns));
-    }
-
-    ucs_predict_order_info_t info()
-    {
-        ucs_predict_order_info_t i;
-        ucs_predict_order_info(order, &i);
-        return i;
     }
 
     ucs_predict_order_params_t params;

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ucs/predict/paper/callsite.h>
+#include <test/inside/predict_inside.h>
 
 inline bool operator==(const ucs_predict_ref_t &x, const ucs_predict_ref_t &y)
 {

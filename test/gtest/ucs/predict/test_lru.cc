@@ -3,7 +3,7 @@
  */
 #include "alloc_count.h"
 
-#include <ucs/predict/lru.h>
+#include <test/inside/predict_inside.h>
 
 #include <gtest/gtest.h>
 

@@ -167,7 +167,7 @@ TEST_F(predict_order_keys, address_and_length_name_a_buffer)
         record(now + 300 * MS, 0xa000, now + 301 * MS, 1, 1, 2 * LENGTH);
         now += 1000 * MS;
     }
-    EXPECT_EQ(2u, info().buffers);
+    EXPECT_EQ(2u, ucs_predict_order_buffers(order));
     EXPECT_FALSE(is_known(0xa000, 3 * LENGTH));
     EXPECT_NEAR(now, forecast(0xa000, LENGTH).due_ns, US);
     record(now, 0xa000, now + MS, 1, 1, LENGTH);
@@ -183,7 +183,7 @@ TEST_F(predict_order_keys, a_row_of_uses_is_one_use)
             use(100 * US, 0xa000);
         }
     }
-    EXPECT_EQ(20u, info().uses);
+    EXPECT_EQ(20u, ucs_predict_order_uses(order));
     EXPECT_NEAR(now + 300 * MS, forecast(0xa000).due_ns, 100 * US);
 }
 
@@ -197,7 +197,7 @@ TEST_F(predict_order_keys, a_row_that_goes_on_is_under_way)
     for (int j = 0; j < 30; ++j) {
         use(200 * US, 0xa000);
     }
-    EXPECT_EQ(20u, info().uses);
+    EXPECT_EQ(20u, ucs_predict_order_uses(order));
     EXPECT_GE(forecast(0xa000).due_ns, due);
 }
 

@@ -26,3 +26,7 @@ gtest_tests += \
 	ucs/regcache/test_tuning.cc \
 	ucs/regcache/test_use.cc \
 	ucs/regcache/test_why.cc
+
+gtest_SOURCES += \
+	../inside/regcache_inside.c \
+	../inside/regcache_inside.h

@@ -4,7 +4,7 @@
 #ifndef REGCACHE_WORLD_H_
 #define REGCACHE_WORLD_H_
 
-#include <ucs/regcache/valid.h>
+#include <test/inside/regcache_inside.h>
 
 #include <gtest/gtest.h>
 
@@ -179,6 +179,7 @@ public:
     void step()
     {
         next = ucs_regcache_step(cache, now);
+        EXPECT_EQ(nullptr, invalid());
         late = on_sleep ? on_sleep() : 0;
         ++steps;
     }

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/plan/rq.h>
+#include <test/inside/regcache_inside.h>
 
 #include <ucs/regcache/regions.h>
 

@@ -1,9 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/account.h>
-#include "regcache_int.h"
-#include "valid.h"
+#include "regcache_inside.h"
+
+#include <ucs/regcache/policy/home.h>
+#include <ucs/regcache/regcache_int.h>
 
 #include <string.h>
 
@@ -33,14 +34,27 @@ typedef struct ucs_regcache_sums {
 static int ucs_regcache_is_home(ucs_regcache_h cache,
                                 const ucs_regcache_region_t *region)
 {
-    return (cache->plan.ops->is_home != NULL) &&
-           cache->plan.ops->is_home(cache, region);
+    const ucs_regcache_homes_t *homes = cache->plan.state;
+    unsigned i;
+
+    if (cache->plan.ops->keeps) {
+        return 1; /* each region is a buffer that was declared */
+    }
+    if (cache->plan.ops->keeps_dormant) {
+        for (i = 0; i < homes->count; ++i) {
+            if ((homes->list[i].region == region) &&
+                ucs_regcache_home_is_current(&homes->list[i])) {
+                return 1;
+            }
+        }
+    }
+    return 0;
 }
 
 static int ucs_regcache_is_homeless(ucs_regcache_h cache,
                                     const ucs_regcache_region_t *region)
 {
-    return (cache->plan.ops->is_home != NULL) &&
+    return cache->plan.ops->keeps_dormant &&
            ucs_load_relaxed(&region->planned) &&
            !ucs_regcache_is_home(cache, region);
 }
@@ -158,6 +172,32 @@ static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
     return NULL;
 }
 
+static int ucs_regcache_rq_list_is_valid(const ucs_regcache_rq_t *rq,
+                                         ucs_regcache_rq_list_t list)
+{
+    const ucs_regcache_rq_item_t *prev = NULL;
+    const ucs_regcache_rq_item_t *item;
+    unsigned count = 0;
+
+    for (item = rq->head[list]; item != NULL; item = item->next) {
+        if ((item->list != list) || (item->prev != prev) ||
+            ((prev != NULL) && (prev->time > item->time))) {
+            return 0;
+        }
+        prev = item;
+        ++count;
+    }
+    return (rq->tail[list] == prev) && (rq->count[list] == count);
+}
+
+int ucs_regcache_rq_is_valid(const ucs_regcache_rq_t *rq)
+{
+    return ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_PENDING) &&
+           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_EXPECTED) &&
+           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_HELD) &&
+           ucs_regcache_rq_list_is_valid(rq, UCS_REGCACHE_RQ_WATCHED);
+}
+
 static unsigned ucs_regcache_list_length(const ucs_regcache_region_t *region)
 {
     unsigned length = 0;
@@ -217,16 +257,6 @@ const char *ucs_regcache_find_invalid_quiet(ucs_regcache_h cache,
     return (broken != NULL) ? broken : ucs_regcache_quiet_check(cache, &sums);
 }
 
-int ucs_regcache_is_valid(ucs_regcache_h cache)
-{
-    const char *broken;
-
-    ucs_regcache_lock(cache);
-    broken = ucs_regcache_find_invalid(cache);
-    ucs_regcache_unlock(cache);
-    return broken == NULL;
-}
-
 int ucs_regcache_has_region(ucs_regcache_h cache, uintptr_t start,
                             uintptr_t end)
 {
@@ -261,4 +291,9 @@ unsigned ucs_regcache_count_users(ucs_regcache_h cache,
         }
     }
     return 0;
+}
+
+uint64_t ucs_regcache_lock_takings(ucs_regcache_h cache)
+{
+    return cache->account.lock_takings;
 }
