@@ -152,6 +152,19 @@ void ucs_regcache_rq_remove(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item)
     }
 }
 
+void ucs_regcache_rq_put(ucs_regcache_rq_t *rq, ucs_regcache_rq_list_t list,
+                         ucs_regcache_region_t *region, ucs_predict_ref_t ref,
+                         uint64_t time)
+{
+    ucs_regcache_rq_item_t *item = &rq->items[ref.index];
+
+    ucs_regcache_rq_remove(rq, item);
+    item->ref  = ref;
+    item->time = time;
+    ucs_regcache_rq_chain(item, region);
+    ucs_regcache_rq_link(rq, item, list);
+}
+
 void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
                             ucs_regcache_region_t *region,
                             ucs_predict_ref_t ref,
@@ -159,13 +172,9 @@ void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
 {
     ucs_regcache_rq_item_t *item = &rq->items[ref.index];
 
-    ucs_regcache_rq_remove(rq, item);
-    item->ref      = ref;
-    item->time     = due->time;
+    ucs_regcache_rq_put(rq, UCS_REGCACHE_RQ_PENDING, region, ref, due->time);
     item->deadline = due->deadline;
     item->use_end  = due->use_end;
-    ucs_regcache_rq_chain(item, region);
-    ucs_regcache_rq_link(rq, item, UCS_REGCACHE_RQ_PENDING);
     ucs_store_relaxed(&region->due, due->time);
     ucs_regcache_rq_spread(item, gap);
 }
@@ -200,32 +209,6 @@ void ucs_regcache_rq_registered(ucs_regcache_rq_t *rq,
     item->time    = time;
     ucs_regcache_rq_chain(item, region);
     ucs_regcache_rq_link(rq, item, UCS_REGCACHE_RQ_EXPECTED);
-}
-
-static void ucs_regcache_rq_put(ucs_regcache_rq_t *rq,
-                                ucs_regcache_region_t *region,
-                                ucs_predict_ref_t ref, uint64_t time,
-                                ucs_regcache_rq_list_t list)
-{
-    ucs_regcache_rq_item_t *item = &rq->items[ref.index];
-
-    ucs_regcache_rq_remove(rq, item);
-    item->ref  = ref;
-    item->time = time;
-    ucs_regcache_rq_chain(item, region);
-    ucs_regcache_rq_link(rq, item, list);
-}
-
-void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
-                          ucs_predict_ref_t ref, uint64_t time)
-{
-    ucs_regcache_rq_put(rq, region, ref, time, UCS_REGCACHE_RQ_HELD);
-}
-
-void ucs_regcache_rq_watch(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
-                           ucs_predict_ref_t ref, uint64_t time)
-{
-    ucs_regcache_rq_put(rq, region, ref, time, UCS_REGCACHE_RQ_WATCHED);
 }
 
 void ucs_regcache_rq_extend(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item,

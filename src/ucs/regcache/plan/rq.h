@@ -110,15 +110,11 @@ void ucs_regcache_rq_registered(ucs_regcache_rq_t *rq,
                                 ucs_regcache_rq_item_t *item,
                                 ucs_regcache_region_t *region, uint64_t time);
 
-/** Keep the region of context @a ref registered until @a time, in place of what
- *  that context had before. */
-void ucs_regcache_rq_hold(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
-                          ucs_predict_ref_t ref, uint64_t time);
-
-/** Look at @a time whether there is news of context @a ref, in place of what
- *  that context had before. */
-void ucs_regcache_rq_watch(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
-                           ucs_predict_ref_t ref, uint64_t time);
+/** Put the item of context @a ref into a list, HELD or WATCHED, until @a time, in
+ *  place of what that context had before. */
+void ucs_regcache_rq_put(ucs_regcache_rq_t *rq, ucs_regcache_rq_list_t list,
+                         ucs_regcache_region_t *region, ucs_predict_ref_t ref,
+                         uint64_t time);
 
 /** Let an item that is not pending expire later. */
 void ucs_regcache_rq_extend(ucs_regcache_rq_t *rq, ucs_regcache_rq_item_t *item,

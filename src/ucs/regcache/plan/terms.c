@@ -28,7 +28,7 @@ void ucs_regcache_terms_locked(ucs_regcache_h cache,
 
     terms->hash_ns   = UCS_REGCACHE_HASH_NS;
     terms->cache_ns  = UCS_REGCACHE_CACHE_NS;
-    terms->insert_ns = ucs_predict_queue_cost(UCS_REGCACHE_ITEM_NS, items);
+    terms->insert_ns = UCS_REGCACHE_ITEM_NS * items;
     terms->update_ns = terms->insert_ns;
     terms->wakeup_ns = ucs_max(cache->plan.lateness, cache->plan.shared);
 

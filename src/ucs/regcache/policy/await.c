@@ -49,7 +49,7 @@ static void ucs_regcache_await_end(ucs_regcache_h cache,
 {
     if (!forecast->is_known) {
         ucs_regcache_await_held(cache, item->region, forecast);
-        ucs_regcache_rq_hold(&cache->plan.rq, item->region, item->ref,
+        ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, item->region, item->ref,
                              ucs_predict_sat_add(now, item->hold));
     } else if (item->list != UCS_REGCACHE_RQ_EXPECTED) {
         item->until = now + cache->tuning.patrol_ns;
@@ -120,7 +120,7 @@ static void ucs_regcache_await_word(ucs_regcache_h cache,
 {
     if ((forecast->watch_ns != 0) && (forecast->until_ns > now) &&
         !home->refused) {
-        ucs_regcache_rq_watch(&cache->plan.rq, home->region, forecast->ref,
+        ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_WATCHED, home->region, forecast->ref,
                               ucs_max(forecast->watch_ns,
                                       now + forecast->every_ns / 2));
     } else {
@@ -162,7 +162,7 @@ ucs_regcache_await_next(ucs_regcache_h cache, const ucs_regcache_home_t *home,
     if ((item->hold > 0) && (held > now)) {
         if (ucs_regcache_await_is_live(region)) {
             ucs_regcache_await_held(cache, region, forecast);
-            ucs_regcache_rq_hold(&cache->plan.rq, region, forecast->ref, held);
+            ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region, forecast->ref, held);
         } else {
             ucs_regcache_rq_remove(&cache->plan.rq, item);
         }

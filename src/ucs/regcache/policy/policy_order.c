@@ -196,7 +196,7 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
                      (use->length == ucs_regcache_region_length(region));
     ucs_regcache_order_rank(order, ref, region, use->start_ns);
     /* Until the plan says better */
-    ucs_regcache_rq_hold(&cache->plan.rq, region, ref, UCS_REGCACHE_TIME_NEVER);
+    ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region, ref, UCS_REGCACHE_TIME_NEVER);
     ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[ref.index]);
 }
 

@@ -6,57 +6,35 @@
 #include <ucs/predict/paper/callsite.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
-
-#include <stdlib.h>
 
 /*
  * The policy of Li et al., CF'11: a use is expected when the shortest period of
  * its context has passed.
  */
 
-/* The policy's own, in plan.state. Contexts are counted as the table counts
+/* The policy's own, in plan.state, is the table. Contexts are counted as it counts
  * them, and so are the items of the queue. */
-typedef struct ucs_regcache_paper {
-    ucs_predict_table_h table;
-} ucs_regcache_paper_t;
-
-static ucs_predict_table_h ucs_regcache_paper_table(ucs_regcache_h cache)
-{
-    return ((ucs_regcache_paper_t*)cache->plan.state)->table;
-}
 
 static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
                                             const ucs_regcache_params_t *params,
                                             void **state_p)
 {
-    ucs_regcache_paper_t *paper = ucs_own_alloc(sizeof(*paper));
+    ucs_predict_table_h table = NULL;
     ucs_predict_params_t predict;
     ucs_status_t status;
-
-    if (paper == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
 
     (void)cache;
     ucs_predict_params_init(&predict);
     predict.max_entries = params->max_contexts;
     predict.borrow      = 1;
-    status              = ucs_predict_table_create(&predict, &paper->table);
-    if (status != UCS_OK) {
-        ucs_own_free(paper);
-        return status;
-    }
-    *state_p = paper;
-    return UCS_OK;
+    status              = ucs_predict_table_create(&predict, &table);
+    *state_p            = table;
+    return status;
 }
 
 static void ucs_regcache_paper_cleanup(void *state)
 {
-    ucs_regcache_paper_t *paper = state;
-
-    ucs_predict_table_destroy(paper->table);
-    ucs_own_free(paper);
+    ucs_predict_table_destroy(state);
 }
 
 /* Any use of the region is the one that was waited for */
@@ -80,7 +58,7 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
                                       ucs_predict_ref_t ref,
                                       const ucs_use_t *use)
 {
-    ucs_predict_table_h table    = ucs_regcache_paper_table(cache);
+    ucs_predict_table_h table    = cache->plan.state;
     ucs_regcache_rq_item_t *item = &cache->plan.rq.items[ref.index];
     ucs_predict_terms_t terms;
     uint64_t duration = (use->end_ns > use->start_ns) ?
@@ -109,7 +87,7 @@ static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_predict_use_t learned     = ucs_regcache_policy_learns(use);
     ucs_predict_ref_t ref;
 
-    ref = ucs_predict_table_record(ucs_regcache_paper_table(cache), &learned);
+    ref = ucs_predict_table_record(cache->plan.state, &learned);
     if (ucs_regcache_region_gen(region) != use->generation) {
         ucs_regcache_plan_cancel(cache, &cache->plan.rq.items[ref.index]);
         return;
@@ -126,14 +104,14 @@ static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
                                          uint64_t now)
 {
     return ucs_max(item->deadline, now) +
-           ucs_predict_table_slack(ucs_regcache_paper_table(cache), item->ref);
+           ucs_predict_table_slack(cache->plan.state, item->ref);
 }
 
 static void ucs_regcache_paper_expired(ucs_regcache_h cache,
                                        ucs_regcache_rq_item_t *item,
                                        uint64_t now UCS_V_UNUSED)
 {
-    ucs_predict_table_unused(ucs_regcache_paper_table(cache), item->ref);
+    ucs_predict_table_unused(cache->plan.state, item->ref);
     ucs_regcache_plan_cancel(cache, item);
 }
 

@@ -5,8 +5,6 @@
 
 #include <ucs/predict/condition.h>
 
-#include <cmath>
-
 namespace {
 
 /* Each term a digit of its own, so that a sum shows which are in it */
@@ -90,28 +88,6 @@ TEST(predict_condition, each_term_saturates)
         terms.*field = UINT64_MAX;
         EXPECT_EQ(UINT64_MAX, ucs_predict_register_cost(&terms));
     }
-}
-
-TEST(predict_condition, queue_cost_compares_every_item)
-{
-    EXPECT_EQ(0u, ucs_predict_queue_cost(3.0, 0));
-    EXPECT_EQ(3u, ucs_predict_queue_cost(3.0, 1));
-    EXPECT_EQ(300u, ucs_predict_queue_cost(3.0, 100));
-}
-
-TEST(predict_condition, queue_cost_rounds_up)
-{
-    EXPECT_EQ(1u, ucs_predict_queue_cost(0.25, 1));
-    EXPECT_EQ(1u, ucs_predict_queue_cost(0.25, 4));
-    EXPECT_EQ(2u, ucs_predict_queue_cost(0.25, 5));
-}
-
-TEST(predict_condition, queue_cost_at_its_extremes)
-{
-    EXPECT_EQ(UINT64_MAX, ucs_predict_queue_cost(1e10, SIZE_MAX));
-    EXPECT_EQ(UINT64_MAX, ucs_predict_queue_cost(INFINITY, 1));
-    EXPECT_EQ(0u, ucs_predict_queue_cost(-1.0, 10));
-    EXPECT_EQ(0u, ucs_predict_queue_cost(NAN, 10));
 }
 
 } // namespace
