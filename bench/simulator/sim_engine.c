@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ucs/regcache/policy/home.h>
-
 #define SIM_PAGE 4096
 
 /* Of engines that are one of many; the DQ of each is drained in every wait */

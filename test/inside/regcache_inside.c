@@ -3,7 +3,7 @@
  */
 #include "regcache_inside.h"
 
-#include <ucs/regcache/policy/home.h>
+#include <ucs/regcache/policy/buffer.h>
 #include <ucs/regcache/regcache_int.h>
 
 #include <string.h>
@@ -28,22 +28,22 @@ typedef struct ucs_regcache_sums {
     unsigned              listed;      /* in a state that is in the index, and
                                           not doomed */
     unsigned              in_heaps;    /* LIVE and not doomed */
-    unsigned              homeless;    /* kept for a buffer that is not known */
+    unsigned              unknown;    /* kept for a buffer that is not known */
 } ucs_regcache_sums_t;
 
-static int ucs_regcache_is_home(ucs_regcache_h cache,
+static int ucs_regcache_is_known(ucs_regcache_h cache,
                                 const ucs_regcache_region_t *region)
 {
-    const ucs_regcache_homes_t *homes = cache->plan.state;
+    const ucs_regcache_buffers_t *buffers = cache->plan.state;
     unsigned i;
 
     if (cache->plan.ops->keeps) {
         return 1; /* each region is a buffer that was declared */
     }
     if (cache->plan.ops->keeps_dormant) {
-        for (i = 0; i < homes->count; ++i) {
-            if ((homes->list[i].region == region) &&
-                ucs_regcache_home_is_current(&homes->list[i])) {
+        for (i = 0; i < buffers->count; ++i) {
+            if ((buffers->list[i].region == region) &&
+                ucs_regcache_buffer_is_current(&buffers->list[i])) {
                 return 1;
             }
         }
@@ -51,12 +51,12 @@ static int ucs_regcache_is_home(ucs_regcache_h cache,
     return 0;
 }
 
-static int ucs_regcache_is_homeless(ucs_regcache_h cache,
+static int ucs_regcache_is_unknown(ucs_regcache_h cache,
                                     const ucs_regcache_region_t *region)
 {
     return cache->plan.ops->keeps_dormant &&
            ucs_load_relaxed(&region->planned) &&
-           !ucs_regcache_is_home(cache, region);
+           !ucs_regcache_is_known(cache, region);
 }
 
 static void ucs_regcache_sums_add_live(const ucs_regcache_region_t *region,
@@ -95,7 +95,7 @@ static void ucs_regcache_sums_add(ucs_regcache_h cache,
         return;
     }
     sums->listed   += !is_doomed;
-    sums->homeless += ucs_regcache_is_homeless(cache, region);
+    sums->unknown += ucs_regcache_is_unknown(cache, region);
     sums->census.doomed += is_doomed && (ucs_regcache_word_refs(word) == 0);
     switch (state) {
     case UCS_REGCACHE_STATE_LIVE:
@@ -109,7 +109,7 @@ static void ucs_regcache_sums_add(ucs_regcache_h cache,
         sums->registering += length;
         break;
     default:
-        sums->census.dormant += !ucs_regcache_is_home(cache, region);
+        sums->census.dormant += !ucs_regcache_is_known(cache, region);
         break;
     }
 }
@@ -168,7 +168,7 @@ static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
                          count[UCS_REGCACHE_STATE_FREE]);
     UCS_REGCACHE_REQUIRE(ucs_load_relaxed(&cache->reclaim.count) <=
                          sums->census.doomed);
-    UCS_REGCACHE_REQUIRE(sums->homeless == 0);
+    UCS_REGCACHE_REQUIRE(sums->unknown == 0);
     return NULL;
 }
 

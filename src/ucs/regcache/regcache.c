@@ -5,7 +5,7 @@
 #include <ucs/regcache/region/known_memory.h>
 #include "regcache_int.h"
 #include <ucs/regcache/region/release.h>
-#include <ucs/regcache/policy/home.h>
+#include <ucs/regcache/policy/buffer.h>
 #include <ucs/predict/order/order.h>
 
 #include <ucs/sys/compiler_def.h>
@@ -87,7 +87,7 @@ size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
            filled.max_contexts * (UCS_PREDICT_ORDER_BUFFER_BYTES +
                                   UCS_PREDICT_ORDER_LABEL_BYTES +
                                   sizeof(ucs_regcache_rq_item_t) +
-                                  sizeof(ucs_regcache_home_t)) +
+                                  sizeof(ucs_regcache_buffer_t)) +
            (regions + UCS_REGCACHE_CHUNK) * sizeof(ucs_regcache_region_t);
 }
 

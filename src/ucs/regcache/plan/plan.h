@@ -18,7 +18,7 @@
  *   step/      step.c: the helper's step; init.c: begin and end; sweep.c: looks
  *              for regions whose last use was lost; hear.c: what the program
  *              says, in the order of time; wakeup.c: when the helper steps next
- *   policy/    what is expected when, by policy.h; await.c, home.c: parts of
+ *   policy/    what is expected when, by policy.h; await.c, buffer.c: parts of
  *              policies
  *   announce/  receives that the program has posted
  *   plan/      serve.c: what is due in the registration queue; price.c: what a

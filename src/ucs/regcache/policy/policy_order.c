@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "await.h"
+#include "apply.h"
 #include <ucs/regcache/plan/price.h>
 #include <ucs/regcache/plan/rank.h>
 
@@ -25,7 +25,7 @@
  * communications, and rent, which is the same without any prediction. The
  * predictor tells of each buffer for how long it is to stay registered and by
  * when it is to be registered again; the queue is brought into line with that
- * for each buffer of which it has learned something (await.h). Uses under way
+ * for each buffer of which it has learned something (apply.h). Uses under way
  * are learned from before they end: what follows them does not wait for that.
  * The times change with what is learned only, so the helper sleeps until the
  * first of them; it learns then, and puts off what was announced anew.
@@ -34,7 +34,7 @@
 /* The policy's own, in plan.state. Buffers are counted as the predictor counts
  * them, and so are the items of the queue. */
 typedef struct ucs_regcache_order {
-    ucs_regcache_homes_t homes;
+    ucs_regcache_buffers_t buffers;
     ucs_predict_order_h  predictor;
     _Atomic(uint64_t)    learned;     /* uses that the predictor knows; read by
                                          the thread that evicts */
@@ -64,10 +64,10 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    order->homes.count = params->max_contexts;
-    order->homes.list  = ucs_own_alloc(order->homes.count *
-                                      sizeof(*order->homes.list));
-    if (order->homes.list == NULL) {
+    order->buffers.count = params->max_contexts;
+    order->buffers.list  = ucs_own_alloc(order->buffers.count *
+                                         sizeof(*order->buffers.list));
+    if (order->buffers.list == NULL) {
         goto err_free;
     }
     status = ucs_predict_order_create(&predict, &order->predictor);
@@ -78,7 +78,7 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     return UCS_OK;
 
 err_free_homes:
-    ucs_own_free(order->homes.list);
+    ucs_own_free(order->buffers.list);
 err_free:
     ucs_own_free(order);
     return status;
@@ -89,7 +89,7 @@ static void ucs_regcache_order_cleanup(void *state)
     ucs_regcache_order_t *order = state;
 
     ucs_predict_order_destroy(order->predictor);
-    ucs_own_free(order->homes.list);
+    ucs_own_free(order->buffers.list);
     ucs_own_free(order);
 }
 
@@ -114,7 +114,7 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
             }
             use.start_ns = ucs_load_relaxed(&item->region->use_start);
             if (!ucs_regcache_rq_item_in_use(item) ||
-                (use.start_ns == order->homes.list[item->ref.index].begun)) {
+                (use.start_ns == order->buffers.list[item->ref.index].begun)) {
                 continue;
             }
             use.region     = item->region;
@@ -145,12 +145,12 @@ static void ucs_regcache_order_rank(ucs_regcache_order_t *order,
 /* The use of a life that is over. If its buffer has come into the place of a
  * forgotten one, the plan will not come back to that. */
 static void ucs_regcache_order_use_gone(ucs_regcache_h cache,
-                                        ucs_regcache_home_t *home,
+                                        ucs_regcache_buffer_t *buffer,
                                         ucs_predict_ref_t ref)
 {
-    if (home->buffer != ref.generation) {
+    if (buffer->ref_generation != ref.generation) {
         ucs_regcache_plan_cancel(cache, &cache->plan.rq.items[ref.index]);
-        ucs_regcache_home_leave(cache, home);
+        ucs_regcache_buffer_leave(cache, buffer);
     }
 }
 
@@ -174,7 +174,7 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_regcache_region_t *region = use->region;
     ucs_predict_use_t learned     = ucs_regcache_policy_learns(use);
     ucs_regcache_price_t price;
-    ucs_regcache_home_t *home;
+    ucs_regcache_buffer_t *buffer;
     ucs_predict_ref_t ref;
 
     ucs_regcache_price(cache, region, &price);
@@ -183,21 +183,23 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
                                     &price.buffer,
                                     ucs_regcache_announced_is_ready(cache) ||
                                     ucs_regcache_order_is_ready(use));
-    home = &order->homes.list[ref.index];
+    buffer = &order->buffers.list[ref.index];
     if (ucs_regcache_region_gen(region) != use->generation) {
-        ucs_regcache_order_use_gone(cache, home, ref);
+        ucs_regcache_order_use_gone(cache, buffer, ref);
         return;
     }
 
-    home->refused = !ucs_regcache_rq_may_expect(&cache->plan.rq, ref);
-    ucs_regcache_home_settle(cache, home, ref, region, use->generation);
-    home->begun    = use->start_ns;
-    home->is_whole = (use->address == ucs_load_relaxed(&region->start)) &&
-                     (use->length == ucs_regcache_region_length(region));
+    buffer->refused = !ucs_regcache_rq_may_expect(&cache->plan.rq, ref);
+    ucs_regcache_buffer_set(cache, buffer, ref, region, use->generation);
+    buffer->begun    = use->start_ns;
+    buffer->is_whole = (use->address == ucs_load_relaxed(&region->start)) &&
+                       (use->length == ucs_regcache_region_length(region));
     ucs_regcache_order_rank(order, ref, region, use->start_ns);
     /* Until the plan says better */
-    ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region, ref, UCS_REGCACHE_TIME_NEVER);
-    ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[ref.index]);
+    ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region, ref,
+                        UCS_REGCACHE_TIME_NEVER);
+    ucs_regcache_buffer_confirm(cache, buffer,
+                                &cache->plan.rq.items[ref.index]);
 }
 
 static void ucs_regcache_order_hear(ucs_regcache_h cache, uint64_t what,
@@ -222,12 +224,13 @@ static void ucs_regcache_order_expect(ucs_regcache_h cache,
 {
     ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
     uint32_t index              = forecast->ref.index;
-    ucs_regcache_home_t *home   = &order->homes.list[index];
+    ucs_regcache_buffer_t *buffer   = &order->buffers.list[index];
 
-    if (ucs_regcache_home_is_current(home) &&
-        (home->buffer == forecast->ref.generation)) {
-        ucs_regcache_await(cache, home, forecast, now);
-        ucs_regcache_home_confirm(cache, home, &cache->plan.rq.items[index]);
+    if (ucs_regcache_buffer_is_current(buffer) &&
+        (buffer->ref_generation == forecast->ref.generation)) {
+        ucs_regcache_apply(cache, buffer, forecast, now);
+        ucs_regcache_buffer_confirm(cache, buffer,
+                                    &cache->plan.rq.items[index]);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "await.h"
+#include "apply.h"
 #include <ucs/regcache/plan/price.h>
 
 #include <ucs/regcache/regcache_int.h>
@@ -9,14 +9,14 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
-static int ucs_regcache_await_is_live(ucs_regcache_region_t *region)
+static int ucs_regcache_apply_is_live(ucs_regcache_region_t *region)
 {
     return ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
            UCS_REGCACHE_STATE_LIVE;
 }
 
-/* Registered, and to stay so until it is used or given up */
-static void ucs_regcache_await_expect(ucs_regcache_h cache,
+/* It stays registered until it is used or given up */
+static void ucs_regcache_apply_expect(ucs_regcache_h cache,
                                       ucs_regcache_rq_item_t *item,
                                       ucs_regcache_region_t *region,
                                       uint64_t use_end)
@@ -30,8 +30,8 @@ static void ucs_regcache_await_expect(ucs_regcache_h cache,
     }
 }
 
-/* Registered, and to stay so for a while after each use */
-static void ucs_regcache_await_held(ucs_regcache_h cache,
+/* It stays registered for a while after each use */
+static void ucs_regcache_apply_held(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
                                     const ucs_predict_forecast_t *forecast)
 {
@@ -40,20 +40,20 @@ static void ucs_regcache_await_held(ucs_regcache_h cache,
                                                UCS_REGCACHE_HELD_UNKNOWN, 0);
 }
 
-/* In use: its end is looked for, if it is not to stay registered for a while
- * anyway. Not for ever, for the end may be lost. */
-static void ucs_regcache_await_end(ucs_regcache_h cache,
+/* It is in use. Unless it is rented the helper looks for the end, but not for
+ * ever, for the end may be lost. */
+static void ucs_regcache_apply_end(ucs_regcache_h cache,
                                    ucs_regcache_rq_item_t *item,
                                    const ucs_predict_forecast_t *forecast,
                                    uint64_t now)
 {
     if (!forecast->is_known) {
-        ucs_regcache_await_held(cache, item->region, forecast);
-        ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, item->region, item->ref,
-                             ucs_predict_sat_add(now, item->hold));
+        ucs_regcache_apply_held(cache, item->region, forecast);
+        ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, item->region,
+                            item->ref, ucs_predict_sat_add(now, item->hold));
     } else if (item->list != UCS_REGCACHE_RQ_EXPECTED) {
         item->until = now + cache->tuning.patrol_ns;
-        ucs_regcache_await_expect(
+        ucs_regcache_apply_expect(
                 cache, item, item->region,
                 ucs_load_relaxed(&item->region->use_start) +
                         forecast->duration_ns);
@@ -61,7 +61,7 @@ static void ucs_regcache_await_end(ucs_regcache_h cache,
 }
 
 /* Is there time to do without the registration until it is due? */
-static int ucs_regcache_await_is_far(ucs_regcache_h cache,
+static int ucs_regcache_apply_is_far(ucs_regcache_h cache,
                                      ucs_regcache_region_t *region,
                                      uint64_t due_ns, uint64_t now,
                                      ucs_regcache_price_t *price)
@@ -69,7 +69,7 @@ static int ucs_regcache_await_is_far(ucs_regcache_h cache,
     uint64_t busy;
 
     ucs_regcache_price(cache, region, price);
-    if (!ucs_regcache_await_is_live(region)) {
+    if (!ucs_regcache_apply_is_live(region)) {
         return 1;
     }
     busy = ucs_predict_sat_add(ucs_predict_deregister_cost(&price->terms),
@@ -77,8 +77,8 @@ static int ucs_regcache_await_is_far(ucs_regcache_h cache,
     return due_ns > now + busy;
 }
 
-static void ucs_regcache_await_due(ucs_regcache_h cache,
-                                   const ucs_regcache_home_t *home,
+static void ucs_regcache_apply_due(ucs_regcache_h cache,
+                                   const ucs_regcache_buffer_t *buffer,
                                    ucs_regcache_rq_item_t *item,
                                    ucs_regcache_region_t *region,
                                    const ucs_predict_forecast_t *forecast,
@@ -89,94 +89,95 @@ static void ucs_regcache_await_due(ucs_regcache_h cache,
 
     item->deadline = forecast->due_ns;
     item->until    = forecast->until_ns;
-    if (!ucs_regcache_await_is_far(cache, region, forecast->due_ns, now,
+    if (!ucs_regcache_apply_is_far(cache, region, forecast->due_ns, now,
                                    &price)) {
         ucs_regcache_plan_awaits(cache, region, item->until);
-        ucs_regcache_await_expect(cache, item, region,
+        ucs_regcache_apply_expect(cache, item, region,
                                   forecast->due_ns + forecast->duration_ns);
         return;
     }
-    if (home->refused) {
+    if (buffer->refused) {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     } else {
-        ucs_store_relaxed(&home->region->until, item->until);
+        ucs_store_relaxed(&buffer->region->until, item->until);
         due.time     = forecast->due_ns;
         due.deadline = forecast->due_ns;
         due.use_end  = forecast->due_ns + forecast->duration_ns;
-        ucs_regcache_rq_expect(&cache->plan.rq, home->region, forecast->ref,
+        ucs_regcache_rq_expect(&cache->plan.rq, buffer->region, forecast->ref,
                                &due, ucs_predict_rq_gap(&price.terms));
     }
     ucs_regcache_plan_deregister(cache, region);
 }
 
-/* What says when it is due has not come: does anything need to be looked
- * for? */
-static void ucs_regcache_await_word(ucs_regcache_h cache,
-                                    const ucs_regcache_home_t *home,
-                                    ucs_regcache_rq_item_t *item,
-                                    ucs_regcache_region_t *region,
-                                    const ucs_predict_forecast_t *forecast,
-                                    uint64_t now)
+/* It is not known yet when it is due */
+static void ucs_regcache_apply_unknown(ucs_regcache_h cache,
+                                       const ucs_regcache_buffer_t *buffer,
+                                       ucs_regcache_rq_item_t *item,
+                                       ucs_regcache_region_t *region,
+                                       const ucs_predict_forecast_t *forecast,
+                                       uint64_t now)
 {
     if ((forecast->watch_ns != 0) && (forecast->until_ns > now) &&
-        !home->refused) {
-        ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_WATCHED, home->region, forecast->ref,
-                              ucs_max(forecast->watch_ns,
-                                      now + forecast->every_ns / 2));
+        !buffer->refused) {
+        ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_WATCHED,
+                            buffer->region, forecast->ref,
+                            ucs_max(forecast->watch_ns,
+                                    now + forecast->every_ns / 2));
     } else {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     }
     ucs_regcache_plan_deregister(cache, region);
 }
 
-/* What other buffers share, or the user has granted room for, a thread that
- * ends a use does not deregister */
-static int ucs_regcache_await_drops(ucs_regcache_h cache,
-                                    const ucs_regcache_home_t *home,
+/* The thread that ends a use deregisters nothing that other buffers share, or that
+ * the user has granted room for */
+static int ucs_regcache_apply_drops(ucs_regcache_h cache,
+                                    const ucs_regcache_buffer_t *buffer,
                                     const ucs_predict_forecast_t *forecast)
 {
-    return forecast->drops && home->is_whole &&
+    return forecast->drops && buffer->is_whole &&
            (cache->config.max_pinned == SIZE_MAX) &&
-           (ucs_regcache_plan_earliest(home->region) ==
+           (ucs_regcache_plan_earliest(buffer->region) ==
             UCS_REGCACHE_TIME_NEVER);
 }
 
 static void
-ucs_regcache_await_next(ucs_regcache_h cache, const ucs_regcache_home_t *home,
+ucs_regcache_apply_next(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffer,
                         const ucs_predict_forecast_t *forecast, uint64_t now)
 {
     ucs_regcache_rq_item_t *item  = &cache->plan.rq.items[forecast->ref.index];
-    ucs_regcache_region_t *region = ucs_regcache_home_waits_in(home, item);
+    ucs_regcache_region_t *region = ucs_regcache_buffer_waits_in(buffer, item);
     uint64_t held;
 
     item->hold = forecast->hold_ns;
-    ucs_store_relaxed(&home->region->hold, item->hold);
+    ucs_store_relaxed(&buffer->region->hold, item->hold);
     if ((item->list != UCS_REGCACHE_RQ_NONE) &&
         ucs_regcache_rq_item_in_use(item)) {
-        ucs_regcache_await_end(cache, item, forecast, now);
+        ucs_regcache_apply_end(cache, item, forecast, now);
         return;
     }
 
     held = ucs_predict_sat_add(ucs_load_relaxed(&region->last_use),
                                item->hold);
     if ((item->hold > 0) && (held > now)) {
-        if (ucs_regcache_await_is_live(region)) {
-            ucs_regcache_await_held(cache, region, forecast);
-            ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region, forecast->ref, held);
+        if (ucs_regcache_apply_is_live(region)) {
+            ucs_regcache_apply_held(cache, region, forecast);
+            ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region,
+                                forecast->ref, held);
         } else {
             ucs_regcache_rq_remove(&cache->plan.rq, item);
         }
     } else if ((forecast->due_ns != 0) && (forecast->until_ns > now)) {
-        ucs_regcache_await_due(cache, home, item, region, forecast, now);
+        ucs_regcache_apply_due(cache, buffer, item, region, forecast, now);
     } else {
-        ucs_regcache_await_word(cache, home, item, region, forecast, now);
+        ucs_regcache_apply_unknown(cache, buffer, item, region, forecast, now);
     }
 }
 
-void ucs_regcache_await(ucs_regcache_h cache, const ucs_regcache_home_t *home,
+void ucs_regcache_apply(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffer,
                         const ucs_predict_forecast_t *forecast, uint64_t now)
 {
-    ucs_regcache_await_next(cache, home, forecast, now);
-    ucs_store_relaxed(&home->region->drops,
-                      ucs_regcache_await_drops(cache, home, forecast));
+    ucs_regcache_apply_next(cache, buffer, forecast, now);
+    ucs_store_relaxed(&buffer->region->drops,
+                      ucs_regcache_apply_drops(cache, buffer, forecast));
 }
