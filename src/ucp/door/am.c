@@ -30,14 +30,6 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_am_recv_data_nbx,
                        (ucp_worker_h worker, void *data_desc, void *buffer,
                         size_t count, const ucp_request_param_t *param),
                        (worker, data_desc, buffer, count, param))
-{
-    ucp_door_receive_t receive;
-    ucs_status_ptr_t ret;
-
-    ucp_door_receive_begin(&receive, ucp_door_param_data(buffer, count, param),
-                           UCP_DOOR_SITE, param, 1);
-    ret = UCP_DOOR_REAL(ucp_am_recv_data_nbx)(worker, data_desc, buffer, count,
-                                              receive.param);
-    ucp_door_receive_end(&receive, ret);
-    return ret;
-}
+UCP_DOOR_RECEIVES(ucp_am_recv_data_nbx,
+                  ucp_door_param_data(buffer, count, param), param, 1,
+                  (worker, data_desc, buffer, count, receive.param))

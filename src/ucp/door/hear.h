@@ -210,6 +210,20 @@ END_C_DECLS
         return ret; \
     }
 
+/** What the entry point of a receive does; @a _param is the program's parameters,
+ *  and @a _args has receive.param in their place. */
+#define UCP_DOOR_RECEIVES(_name, _data, _param, _is_am, _args) \
+    { \
+        ucp_door_receive_t receive; \
+        ucs_status_ptr_t ret; \
+        \
+        ucp_door_receive_begin(&receive, _data, UCP_DOOR_SITE, _param, \
+                               _is_am); \
+        ret = UCP_DOOR_REAL(_name) _args; \
+        ucp_door_receive_end(&receive, ret); \
+        return ret; \
+    }
+
 /** Define the entry point of an operation whose data are @a _data: what it is
  *  called with is told, and nothing else. See UCP_DOOR_ENTRY. */
 #define UCP_DOOR_OPERATION(_ret, _name, _refusal, _kind, _data, _params, \

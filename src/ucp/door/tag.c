@@ -52,17 +52,9 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
                 ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
                 ucp_tag_recv_callback_t cb),
                (worker, buffer, count, datatype, tag, tag_mask, cb))
-{
-    ucp_door_receive_t receive;
-    ucs_status_ptr_t ret;
-
-    ucp_door_receive_begin(&receive, ucp_door_data(buffer, count, datatype),
-                           UCP_DOOR_SITE, NULL, 0);
-    ret = UCP_DOOR_REAL(ucp_tag_recv_nb)(worker, buffer, count, datatype, tag,
-                                         tag_mask, cb);
-    ucp_door_receive_end(&receive, ret);
-    return ret;
-}
+UCP_DOOR_RECEIVES(ucp_tag_recv_nb, ucp_door_data(buffer, count, datatype),
+                  NULL, 0,
+                  (worker, buffer, count, datatype, tag, tag_mask, cb))
 
 /* The request is the program's memory, in use if UCX returns UCS_INPROGRESS */
 UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
@@ -90,34 +82,18 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nbx, UCP_DOOR_NO_FUNCTION,
                         ucp_tag_t tag, ucp_tag_t tag_mask,
                         const ucp_request_param_t *param),
                        (worker, buffer, count, tag, tag_mask, param))
-{
-    ucp_door_receive_t receive;
-    ucs_status_ptr_t ret;
-
-    ucp_door_receive_begin(&receive, ucp_door_param_data(buffer, count, param),
-                           UCP_DOOR_SITE, param, 0);
-    ret = UCP_DOOR_REAL(ucp_tag_recv_nbx)(worker, buffer, count, tag, tag_mask,
-                                          receive.param);
-    ucp_door_receive_end(&receive, ret);
-    return ret;
-}
+UCP_DOOR_RECEIVES(ucp_tag_recv_nbx, ucp_door_param_data(buffer, count, param),
+                  param, 0,
+                  (worker, buffer, count, tag, tag_mask, receive.param))
 
 UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb, UCP_DOOR_NO_FUNCTION,
                (ucp_worker_h worker, void *buffer, size_t count,
                 ucp_datatype_t datatype, ucp_tag_message_h message,
                 ucp_tag_recv_callback_t cb),
                (worker, buffer, count, datatype, message, cb))
-{
-    ucp_door_receive_t receive;
-    ucs_status_ptr_t ret;
-
-    ucp_door_receive_begin(&receive, ucp_door_data(buffer, count, datatype),
-                           UCP_DOOR_SITE, NULL, 0);
-    ret = UCP_DOOR_REAL(ucp_tag_msg_recv_nb)(worker, buffer, count, datatype,
-                                             message, cb);
-    ucp_door_receive_end(&receive, ret);
-    return ret;
-}
+UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nb, ucp_door_data(buffer, count, datatype),
+                  NULL, 0,
+                  (worker, buffer, count, datatype, message, cb))
 
 UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx,
                        UCP_DOOR_NO_FUNCTION,
@@ -126,14 +102,7 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx,
                         ucp_tag_message_h message,
                         const ucp_request_param_t *param),
                        (worker, buffer, count, message, param))
-{
-    ucp_door_receive_t receive;
-    ucs_status_ptr_t ret;
-
-    ucp_door_receive_begin(&receive, ucp_door_param_data(buffer, count, param),
-                           UCP_DOOR_SITE, param, 0);
-    ret = UCP_DOOR_REAL(ucp_tag_msg_recv_nbx)(worker, buffer, count, message,
-                                              receive.param);
-    ucp_door_receive_end(&receive, ret);
-    return ret;
-}
+UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nbx,
+                  ucp_door_param_data(buffer, count, param),
+                  param, 0,
+                  (worker, buffer, count, message, receive.param))

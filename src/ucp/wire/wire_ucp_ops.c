@@ -263,29 +263,35 @@ static void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
     ucp_rkey_destroy((ucp_rkey_h)key);
 }
 
-/* What put and get need alike: the endpoint, and an operation on local memory */
-static ucs_status_t
-ucp_wire_ucp_move(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-                  ucp_wire_done_func_t done, void *arg, ucp_ep_h *ep_p,
-                  ucp_request_param_t *param, ucp_wire_ucp_op_t **op_p)
+/* An operation of a peer that has no bytes of its own; @a mem is NULL if it moves
+ * no data. @return NULL, and why not. */
+static ucp_wire_ucp_op_t *
+ucp_wire_ucp_begin(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
+                   ucp_wire_done_func_t done, void *arg,
+                   ucp_request_param_t *param, ucs_status_t *status_p)
 {
     ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
-    ucp_wire_ucp_peer_t *at;
-    ucs_status_t status;
+    ucp_wire_ucp_op_t *op;
 
-    at = ucp_wire_ucp_peer(self, peer, &status);
-    if (at == NULL) {
-        return status;
+    if (ucp_wire_ucp_peer(self, peer, status_p) == NULL) {
+        return NULL;
     }
-    *op_p = ucp_wire_ucp_op(self, peer, 0, done, arg);
-    if (*op_p == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    op = ucp_wire_ucp_op(self, peer, 0, done, arg);
+    if (op == NULL) {
+        *status_p = UCS_ERR_NO_MEMORY;
+        return NULL;
     }
-    ucp_wire_ucp_op_param(*op_p, param);
-    param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    param->memh          = mem->memh;
-    *ep_p                = at->ep;
-    return UCS_OK;
+    ucp_wire_ucp_op_param(op, param);
+    if (mem != NULL) {
+        param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        param->memh          = mem->memh;
+    }
+    return op;
+}
+
+static ucp_ep_h ucp_wire_ucp_op_ep(const ucp_wire_ucp_op_t *op)
+{
+    return op->wire->peers[op->peer].ep;
 }
 
 static ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
@@ -295,16 +301,16 @@ static ucs_status_t ucp_wire_ucp_put(ucp_wire_t *wire, unsigned peer,
                                      ucp_wire_done_func_t done, void *arg)
 {
     ucp_request_param_t param;
-    ucp_wire_ucp_op_t *op;
     ucs_status_t status;
-    ucp_ep_h ep;
+    ucp_wire_ucp_op_t *op = ucp_wire_ucp_begin(wire, peer, mem, done, arg,
+                                               &param, &status);
 
-    status = ucp_wire_ucp_move(wire, peer, mem, done, arg, &ep, &param, &op);
-    if (status != UCS_OK) {
-        return status;
-    }
-    return ucp_wire_ucp_op_begun(op, ucp_put_nbx(ep, buffer, length, remote,
-                                                 (ucp_rkey_h)key, &param));
+    return (op == NULL) ?
+                   status :
+                   ucp_wire_ucp_op_begun(
+                           op, ucp_put_nbx(ucp_wire_ucp_op_ep(op), buffer,
+                                           length, remote, (ucp_rkey_h)key,
+                                           &param));
 }
 
 static ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
@@ -314,37 +320,31 @@ static ucs_status_t ucp_wire_ucp_get(ucp_wire_t *wire, unsigned peer,
                                      ucp_wire_done_func_t done, void *arg)
 {
     ucp_request_param_t param;
-    ucp_wire_ucp_op_t *op;
     ucs_status_t status;
-    ucp_ep_h ep;
+    ucp_wire_ucp_op_t *op = ucp_wire_ucp_begin(wire, peer, mem, done, arg,
+                                               &param, &status);
 
-    status = ucp_wire_ucp_move(wire, peer, mem, done, arg, &ep, &param, &op);
-    if (status != UCS_OK) {
-        return status;
-    }
-    return ucp_wire_ucp_op_begun(op, ucp_get_nbx(ep, buffer, length, remote,
-                                                 (ucp_rkey_h)key, &param));
+    return (op == NULL) ?
+                   status :
+                   ucp_wire_ucp_op_begun(
+                           op, ucp_get_nbx(ucp_wire_ucp_op_ep(op), buffer,
+                                           length, remote, (ucp_rkey_h)key,
+                                           &param));
 }
 
 static ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
                                        ucp_wire_done_func_t done, void *arg)
 {
-    ucp_wire_ucp_t *self = (ucp_wire_ucp_t*)wire;
-    ucp_wire_ucp_peer_t *to;
     ucp_request_param_t param;
-    ucp_wire_ucp_op_t *op;
     ucs_status_t status;
+    ucp_wire_ucp_op_t *op = ucp_wire_ucp_begin(wire, peer, NULL, done, arg,
+                                               &param, &status);
 
-    to = ucp_wire_ucp_peer(self, peer, &status);
-    if (to == NULL) {
-        return status;
-    }
-    op = ucp_wire_ucp_op(self, peer, 0, done, arg);
-    if (op == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    ucp_wire_ucp_op_param(op, &param);
-    return ucp_wire_ucp_op_begun(op, ucp_ep_flush_nbx(to->ep, &param));
+    return (op == NULL) ?
+                   status :
+                   ucp_wire_ucp_op_begun(
+                           op,
+                           ucp_ep_flush_nbx(ucp_wire_ucp_op_ep(op), &param));
 }
 
 const ucp_wire_ops_t ucp_wire_ucp_ops = {
