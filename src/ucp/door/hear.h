@@ -131,17 +131,14 @@ ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
                               ucp_datatype_t datatype);
 
 
-/** The same by @a param; unknown for a device's memory and for memory that the
- *  program has registered itself. */
+/** The same by @a param; unknown for a device's memory and for memory that the program
+ *  has registered itself. */
 ucp_door_data_t ucp_door_param_data(const void *buffer, size_t count,
                                     const ucp_request_param_t *param);
 
 
-/**
- * An entry point begins: tell the operation, unless the call is UCP's own.
- *
- * @return The thread's place, for @ref ucp_door_leave.
- */
+/** An entry point begins: tell the operation, unless the call is UCP's own.
+ *  @return The thread's place, for @ref ucp_door_leave. */
 unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
                         ucp_door_site_t site);
 

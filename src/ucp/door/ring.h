@@ -74,11 +74,11 @@ int ucp_door_ring_look(ucp_door_ring_t *ring);
 
 
 /**
- * By the ring's owner. Never waits. The operation is built in its final place:
- * copying words that were just stored would stall the processor.
+ * By the ring's owner. The operation is built in its final place: copying words that
+ * were just stored would stall the processor.
  *
- * @return The place of the next operation, until @ref ucp_door_ring_fill; NULL
- *         if the ring is full: the operation has been counted as lost.
+ * @return The place of the next operation, until @ref ucp_door_ring_fill; NULL if the
+ *         ring is full: the operation has been counted as lost.
  */
 static inline ucs_operation_t *ucp_door_ring_room(ucp_door_ring_t *ring)
 {
@@ -101,14 +101,8 @@ static inline void ucp_door_ring_fill(ucp_door_ring_t *ring)
 }
 
 
-/**
- * Move operations out of all rings, the earliest first. Any thread; of two at a
- * time one gets none.
- *
- * @param [out] into  Room for @a max of them.
- *
- * @return How many.
- */
+/** Move at most @a max operations out of all rings, the earliest first. Any thread;
+ *  of two at a time one gets none. @return How many. */
 unsigned ucp_door_rings_drain(ucp_door_rings_t *rings, ucs_operation_t *into,
                               unsigned max);
 

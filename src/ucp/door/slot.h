@@ -21,14 +21,8 @@ BEGIN_C_DECLS
 
 typedef void (*ucp_door_func_t)(void);
 
-/**
- * Finds UCP's function.
- *
- * @param [in] caller  An address in the caller, to find a UCX that only its
- *                     users see.
- *
- * @return NULL if there is none.
- */
+/** Finds UCP's function; NULL if there is none. @a caller is an address in the
+ *  caller, to find a UCX that only its users see. */
 typedef ucp_door_func_t (*ucp_door_find_func_t)(const char *name,
                                                 const void *caller);
 
@@ -44,25 +38,14 @@ typedef struct ucp_door_slot {
 } ucp_door_slot_t;
 
 
-/**
- * Look up all of the door's functions in UCP. Any thread; takes the loader's
- * lock. Called as the program reads UCP's options, so that no later call takes
- * that lock: a thread may hold it, in a constructor, and wait for one that
- * communicates.
- *
- * @param [in] caller  As of @ref ucp_door_find_func_t.
- */
+/** Look up all of the door's functions in UCP. Any thread; takes the loader's lock.
+ *  Called as the program reads UCP's options, so that no later call takes that lock:
+ *  a thread may hold it, in a constructor, and wait for one that communicates. */
 void ucp_door_slots_find(const void *caller);
 
 
-/**
- * Look up UCP's function, and direct later calls there or through the door. Any
- * thread; takes the loader's lock.
- *
- * @param [in] caller  As of @ref ucp_door_find_func_t.
- *
- * @return NULL if there is no such function.
- */
+/** Look up UCP's function, and direct later calls there or through the door. Any
+ *  thread; takes the loader's lock. @return NULL if there is no such function. */
 ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller);
 
 

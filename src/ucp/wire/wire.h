@@ -49,17 +49,9 @@ typedef struct ucp_wire_mem ucp_wire_mem_t;
 /** The key of a peer's registered range, unpacked. */
 typedef struct ucp_wire_key ucp_wire_key_t;
 
-/**
- * A small message has arrived.
- *
- * @param [in] arg            As given in @ref ucp_wire_handlers_t.
- * @param [in] peer           Who sent it, below `num_peers`.
- * @param [in] header         Valid until the handler returns; any alignment.
- *                            What a peer sends is not to be trusted.
- * @param [in] header_length  In bytes, 0 to `max_header`.
- * @param [in] payload        Valid until the handler returns; any alignment.
- * @param [in] length         In bytes, 0 to `max_payload`.
- */
+/** A small message of @a peer has arrived; lengths as in @ref ucp_wire_am_send. Header
+ *  and payload have any alignment and are valid until the handler returns. What a peer
+ *  sends is not to be trusted. */
 typedef void (*ucp_wire_am_func_t)(void *arg, unsigned peer,
                                    const void *header, size_t header_length,
                                    const void *payload, size_t length);
@@ -120,22 +112,17 @@ struct ucp_wire {
 
 
 /**
- * Send a small message. The header is copied before this returns.
+ * Send a small message to @a peer, which may be `self`.
  *
- * @param [in] wire           Wire.
- * @param [in] peer           To whom, below `num_peers`; may be `self`.
- * @param [in] header         Any bytes.
- * @param [in] header_length  At most `max_header`.
- * @param [in] payload        Any bytes; may be NULL if @a length is 0. Without
- *                            @a done they are copied, else they stay as they
- *                            are until it is called.
- * @param [in] length         At most `max_payload`.
- * @param [in] done           May be NULL: nobody needs to know.
- * @param [in] arg            For @a done.
+ * @param [in] header   At most `max_header` bytes, copied before this returns.
+ * @param [in] payload  At most `max_payload` bytes; may be NULL if @a length is 0.
+ *                      Without @a done they are copied, else they stay as they are
+ *                      until it is called.
+ * @param [in] done     May be NULL: nobody needs to know.
  *
  * @return UCS_OK, UCS_INPROGRESS (also without @a done), or an error:
- *         UCS_ERR_INVALID_PARAM (too long, no such peer), UCS_ERR_NO_MEMORY,
- *         or why the peer cannot be reached.
+ *         UCS_ERR_INVALID_PARAM (too long, no such peer), UCS_ERR_NO_MEMORY, or why
+ *         the peer cannot be reached.
  */
 static inline ucs_status_t
 ucp_wire_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
@@ -148,12 +135,10 @@ ucp_wire_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
 
 
 /**
- * Register a range, for local and remote reading and writing.
+ * Register a range of @a length bytes, above 0, of any alignment, for local and remote
+ * reading and writing.
  *
- * @param [in]  wire     Wire.
- * @param [in]  address  Start, any alignment.
- * @param [in]  length   In bytes, above 0.
- * @param [out] mem_p    Owned by the caller until @ref ucp_wire_mem_dereg.
+ * @param [out] mem_p  Owned by the caller until @ref ucp_wire_mem_dereg.
  *
  * @return UCS_OK or why not; then nothing is registered.
  */
@@ -165,9 +150,7 @@ static inline ucs_status_t ucp_wire_mem_reg(ucp_wire_t *wire, void *address,
 }
 
 
-/**
- * Deregister. No put or get may be under way from, to or into the range.
- */
+/** Deregister. No put or get may be under way from, to or into the range. */
 static inline void ucp_wire_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
 {
     wire->ops->mem_dereg(wire, mem);
@@ -177,9 +160,7 @@ static inline void ucp_wire_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
 /**
  * Get the key by which peers reach a range.
  *
- * @param [out] packed_p  Bytes to be sent to the peer; they belong to @a mem
- *                        and live until it is deregistered.
- * @param [out] length_p  In bytes, above 0.
+ * @param [out] packed_p  To be sent to the peer; lives as long as @a mem.
  *
  * @return UCS_OK or why not.
  */
@@ -193,13 +174,10 @@ static inline ucs_status_t ucp_wire_mem_pack(ucp_wire_t *wire,
 
 
 /**
- * Make a key usable that a peer sent.
+ * Make a key usable that @a peer sent.
  *
- * @param [in]  peer    Whose it is.
- * @param [in]  packed  The bytes that came; not needed after this returns.
- *                      UCP trusts them: a wrong length is found here, wrong
- *                      bytes need not be.
- * @param [in]  length  In bytes.
+ * @param [in]  packed  The bytes that came. UCP trusts them: a wrong length is found
+ *                      here, wrong bytes need not be.
  * @param [out] key_p   Owned by the caller until @ref ucp_wire_key_release.
  *
  * @return UCS_OK or why not.
@@ -221,16 +199,14 @@ static inline void ucp_wire_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 
 
 /**
- * Write to a peer's memory. Completion means that the local buffer may be
- * changed and deregistered; see @ref ucp_wire_flush for the target.
+ * Write to a peer's memory. Completion means that the local buffer may be changed and
+ * deregistered; see @ref ucp_wire_flush for the target.
  *
  * @param [in] mem     Registration that covers the buffer.
- * @param [in] buffer  Stays as it is until completion.
- * @param [in] length  In bytes, above 0.
+ * @param [in] buffer  Of @a length bytes, above 0; stays as it is until completion.
  * @param [in] remote  Address in the peer's process.
  * @param [in] key     Of the peer's registration that covers the target.
  * @param [in] done    Not NULL.
- * @param [in] arg     For @a done.
  *
  * @return UCS_OK, UCS_INPROGRESS or an error, as said above.
  */
@@ -244,10 +220,8 @@ ucp_wire_put(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
 }
 
 
-/**
- * Read from a peer's memory. Completion means that the data are here.
- * Parameters as of @ref ucp_wire_put.
- */
+/** Read from a peer's memory, as @ref ucp_wire_put. Completion means that the data are
+ *  here. */
 static inline ucs_status_t
 ucp_wire_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
              void *buffer, size_t length, uint64_t remote, ucp_wire_key_t *key,
@@ -258,10 +232,8 @@ ucp_wire_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
 }
 
 
-/**
- * Complete when all puts to the peer that were started before are visible
- * there. @a done is not NULL.
- */
+/** Complete when all puts to the peer that were started before are visible there.
+ *  @a done is not NULL. */
 static inline ucs_status_t ucp_wire_flush(ucp_wire_t *wire, unsigned peer,
                                           ucp_wire_done_func_t done, void *arg)
 {
@@ -283,10 +255,8 @@ static inline uint64_t ucp_wire_time(ucp_wire_t *wire)
 }
 
 
-/**
- * End it. Neither registrations nor keys may be left. Completions that are
- * outstanding are called, with an error if their operation did not end.
- */
+/** End it. Neither registrations nor keys may be left. Completions that are outstanding
+ *  are called, with an error if their operation did not end. */
 static inline void ucp_wire_destroy(ucp_wire_t *wire)
 {
     wire->ops->destroy(wire);

@@ -40,26 +40,19 @@ ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
                                  ucp_wire_t **wire_p);
 
 
-/**
- * @param [out] address_p  This process's address, to be handed to all peers;
- *                         lives as long as the wire.
- * @param [out] length_p   In bytes.
- */
+/** Get this process's address, to be handed to all peers; it lives as long as the
+ *  wire. */
 void ucp_wire_ucp_address(ucp_wire_t *wire, const void **address_p,
                           size_t *length_p);
 
 
 /**
- * Connect to a peer, once, before anything is sent to it. All are to be
- * connected before the first progress, for a handler may want to answer.
+ * Connect to a peer, which may be `self`, once, before anything is sent to it. All are
+ * to be connected before the first progress, for a handler may want to answer.
  *
- * @param [in] wire     Wire.
- * @param [in] peer     Its number; `self` is one as well.
- * @param [in] address  What @ref ucp_wire_ucp_address gave there. It is not
- *                      needed after this returns. UCP trusts it.
+ * @param [in] address  What @ref ucp_wire_ucp_address gave there. UCP trusts it.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_ALREADY_EXISTS, or what UCP
- *         says.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_ALREADY_EXISTS, or what UCP says.
  */
 ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
                                   const void *address);

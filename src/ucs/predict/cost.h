@@ -12,34 +12,24 @@
 /**
  * @file cost.h
  *
- * What does a registration, or a deregistration, of so many pages take? The
- * model of Li et al., CF'11, section 3.2: t = a * pages + b, with a and b by
- * linear regression, here online and over the recent samples.
+ * What does a registration, or a deregistration, of so many pages take? The model
+ * of Li et al., CF'11, section 3.2: t = a * pages + b, with a and b by linear
+ * regression, here online. a and b are never below 0.
  *
  * - **Weights.** Errors grow with the cost, so each sample counts by its error
- *   relative to the estimate; otherwise the large registrations would drown b.
- *   Older samples fade with a time constant of 256 samples.
- * - **Outliers.** A helper that is preempted in a registration sees a time
- *   that has nothing to do with the pages. A sample enters as at most
- *   twice the estimate and at least its inverse:
- *   with 5 % of the samples far too long the estimate settles at
- *   0.95 / (1 - 0.05 * 2), 6 % too high, however long they are. Clipping, not
- *   dropping: it errs to the high side, as the paper wants ("the maximum
- *   potential cost"), and a bad prior cannot lock the truth out.
- * - **A wrong model.** Half of the last 32 samples clipped are no outliers: the
- *   prior was wrong, or the machine has changed. The line is then fitted anew
- *   to the last @ref UCS_PREDICT_COST_RECENT samples as they were, by the least
- *   sum of absolute relative deviations, which outliers do not bend, and what
- *   was before is forgotten. So an error of orders of magnitude lasts for 16
- *   samples, not for a horizon. (One such fit compares some 170 lines with 16
- *   samples; all other updates take constant time.)
- * - **All the same size.** Then the samples do not say what is slope and what
- *   is overhead. Until n * (deviation of sizes / mean size)^2 exceeds
- *   0.3, where the slope's relative standard error is
- *   1.8 times that of one sample, a and b keep their last known ratio
- *   (at first the prior's) and are scaled to the samples.
- * - a and b never go below 0: the line through the samples' mean is turned
- *   until neither does.
+ *   relative to the estimate. Older samples fade with a time constant of 256.
+ * - **Outliers.** A helper that is preempted sees a time that has nothing to do with
+ *   the pages. A sample enters as at most twice the estimate and at least its
+ *   inverse: with 5 % of the samples far too long the estimate is 6 % too high,
+ *   however long they are. Clipping errs to the high side, as the paper wants, and a
+ *   bad prior cannot lock the truth out.
+ * - **A wrong model.** If half of the last 32 samples were clipped, the prior was
+ *   wrong or the machine has changed. The line is then fitted anew to the last
+ *   @ref UCS_PREDICT_COST_RECENT samples, by the least sum of absolute relative
+ *   deviations, which outliers do not bend, and what was before is forgotten.
+ * - **All the same size.** Until n * (deviation of sizes / mean size)^2 exceeds 0.3
+ *   the samples do not say what is slope and what is overhead: a and b keep their
+ *   ratio and are scaled to the samples.
  */
 
 BEGIN_C_DECLS
@@ -106,10 +96,9 @@ uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages);
 
 
 /**
- * What operations cost, for a sum over what is past: the model, or while there
- * are so few samples that it may still be a wrong prior's, the line through
- * these, by the least sum of absolute relative deviations. Not for decisions:
- * two samples, one of them an outlier, make a line as well.
+ * The model for a sum over what is past; while there are so few samples that it may
+ * still be a wrong prior's, the line through these. Not for decisions: two samples
+ * make a line as well.
  *
  * @param [out] a  Nanoseconds a page.
  * @param [out] b  Nanoseconds an operation.

@@ -7,7 +7,6 @@
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>
-#include <string.h>
 
 /**
  * @file delays.h

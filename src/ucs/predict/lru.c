@@ -7,7 +7,6 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef ucs_predict_lru_node_t lru_node_t;

@@ -11,10 +11,9 @@
 /**
  * @file lru.h
  *
- * What a predictor knows, by a 64-bit key: a bounded hash table of entries of
- * one size that forgets the least recently used one. A table belongs to one
- * thread at a time, allocates only when it is made, and each operation takes
- * constant expected time. Inside of callsite.c and order.h's predictor.
+ * What a predictor knows, by a 64-bit key: a bounded hash table of entries of one
+ * size that forgets the least recently used one. A table belongs to one thread at a
+ * time, and each operation takes constant expected time.
  */
 
 BEGIN_C_DECLS

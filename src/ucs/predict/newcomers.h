@@ -11,27 +11,21 @@
 /**
  * @file newcomers.h
  *
- * Whether buffers that were used once are held. Of such a buffer itself nothing
- * is known, but something is of those before it: a program that sends each
- * message from new memory never comes back, one that iterates does. So there is
- * an account, in missed uses, of what renting newcomers has cost beyond
- * dropping them: each that is out costs the share of its rent time that has
- * passed, one at most, whether it is held or not; one that comes back within
- * its rent time gives back the missed use that renting has saved, or would
- * have. While the account is within the credit newcomers are rented, and
- * dropped beyond it.
+ * Whether a buffer that was used once is held. Nothing is known of it, but something
+ * of the new buffers before it: a program that sends each message from new memory
+ * never comes back, one that iterates does. An account says what renting new buffers
+ * has cost beyond dropping them, in missed uses: each that is out costs the share of
+ * its rent time that has passed, one at most; one that comes back within it gives
+ * back the missed use that renting saves. Within the credit new buffers are rented,
+ * beyond it they are dropped.
  *
- * It decides nothing but a buffer's first gap, so it can lose one missed use of
- * each buffer, which the buffer's own plans count as theirs (plans.h). The
- * pipeline asks it, too (src/ucp/pipeline/pipeline_new.c).
- *
- * No allocation, no lock; times are nanoseconds.
+ * It decides a buffer's first gap only. The pipeline asks it, too
+ * (src/ucp/pipeline/pipeline_new.c). No allocation, no lock; times are nanoseconds.
  */
 
 BEGIN_C_DECLS
 
-/** Newcomers that are followed at a time. Those that come meanwhile are as
- *  good as these, and are not counted. */
+/** New buffers that are followed at a time. More are not counted. */
 #define UCS_PREDICT_NEWCOMERS 64
 
 /** All zero: there was none. */
@@ -44,9 +38,8 @@ typedef struct ucs_predict_newcomers {
 
 
 /**
- * A buffer was used for the first time. Is it to be rented?
- *
- * Takes as many steps as are followed; once a buffer.
+ * A buffer was used for the first time. Is it to be rented? Takes as many steps as
+ * are followed.
  *
  * @param [in]  rent_ns   Its rent time (price.h), above 0.
  * @param [in]  credit    Missed uses that renting may have cost.

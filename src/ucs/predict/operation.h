@@ -12,9 +12,7 @@
 
 #include <ucs/sys/atomic.h>
 
-#include <stddef.h>
 #include <stdint.h>
-
 
 typedef enum ucs_operation_kind {
     UCS_OPERATION_SEND,      /* a tagged send or an active message begins */

@@ -13,29 +13,22 @@
 /**
  * @file plans.h
  *
- * Plans for the time between two uses of a buffer, side by side. Each says for
- * how long the buffer stays registered after its use, and by when it is to be
- * registered again. Each is judged by what it, made with what was known when
- * the gap began, would have cost in that gap; the one that was cheapest so far
- * is followed. So nothing is tuned to a past that it then is tested on, and a
- * buffer of which little is known is rented. A plan that foretells is not
- * judged by a gap in which there was nothing yet to foretell it by, which says
- * nothing of the gaps that follow.
+ * Plans for the time between two uses of a buffer, side by side
+ * (docs/prediction.md). When a gap is over each plan is charged with what it, made
+ * with what was known when the gap began, would have cost. The plan that was
+ * cheapest so far is followed. A plan that foretells is not judged by a gap in which
+ * nothing was known yet to foretell it by. Costs are in missed uses.
  *
- * **A floor.** What is followed may not cost more than renting would have, but
- * for an eighth and two missed uses: past that a buffer is rented, after its
- * uses from that call site, until the allowance of the gaps that were rented
- * has made up for it. A gap is judged when it is over, so one may go beyond
- * that; it costs what its plan held, a registration in vain and the missed use.
- * So for each call site of a buffer, whatever the program does,
+ * **Guarantee.** The plan that is followed may cost an eighth more than renting, and
+ * two missed uses. Past that the buffer is rented, after its uses from that call
+ * site, until the gaps that were rented have made up for it. A gap is judged when it
+ * is over, so one may go beyond that:
  *
  *     cost <= 1.125 * rent + 2 + one gap
  *          <= 2.25 * offline keep-or-drop + 2 + one gap
  *
- * beside what the helper's delays cost. One gap is 3 where its plan held for the
- * rent time at most.
- *
- * Costs are in missed uses.
+ * beside the helper's delays. One gap is 3 where its plan held for the rent time at
+ * most.
  */
 
 BEGIN_C_DECLS

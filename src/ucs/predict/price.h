@@ -9,40 +9,35 @@
 /**
  * @file price.h
  *
- * What memory is worth. The user says what all of the memory that would be left
- * pinned is worth as a share of run time, mu; so a byte held for a second costs
+ * What memory is worth (docs/prediction.md). With mu the share of the run time that
+ * all memory is worth, a byte that is held for a second costs
  *
  *     lambda = mu / leave-pinned bytes
  *
- * seconds. All that a buffer's plans cost is counted in one unit, its missed
- * use: what the use loses when it has to register. Then holding has one number
- * for each buffer, the *rent time*, for which it costs one missed use.
- *
- * Pure functions; times are nanoseconds.
+ * seconds. Costs are counted in missed uses, so that holding a buffer has one
+ * number: the *rent time*, for which it costs one missed use. Pure functions; times
+ * are nanoseconds.
  */
 
 BEGIN_C_DECLS
 
 /** What is the same for all plans of a buffer, at one moment. */
 typedef struct ucs_predict_price {
-    double rent_ns;     /**< holding for so long costs one missed use; above
-                             0 */
-    double register_ns; /**< so long before it is needed the helper has to
-                             begin a registration, its wake-up included */
-    double react_ns;    /**< after a use has ended, or something else happened,
-                             the helper knows of it */
-    double late_ns;     /**< the same in the mean: what is not to be held is held
-                             for so long */
-    double saved;       /**< of a missed use, where the use was announced: so
-                             much less a use costs that a plan would have
-                             missed; 0: it was not */
-    double drop_work;   /**< where the thread that ends a use deregisters before
-                             it goes on */
+    double rent_ns;     /**< the rent time; above 0 */
+    double register_ns; /**< so long before it is needed the helper has to begin a
+                             registration, its wake-up included */
+    double react_ns;    /**< so late the helper knows that a use has ended */
+    double late_ns;     /**< the same in the mean: a buffer that is to be dropped is
+                             held for so long */
+    double saved;       /**< share of a missed use that an announcement saves; 0: the
+                             use was not announced */
+    double drop_work;   /**< missed uses that a deregistration costs if the thread
+                             that ends the use makes it */
 } ucs_predict_price_t;
 
 
-/** @return Nonzero if what is not to be held is better deregistered by the
- *          thread that ends its use than held until the helper comes. */
+/** @return Nonzero if it is cheaper that the thread that ends a use deregisters
+ *          its buffer than to hold it until the helper comes. */
 static inline int ucs_predict_price_drops(const ucs_predict_price_t *price)
 {
     return price->drop_work < price->late_ns / price->rent_ns;
@@ -50,14 +45,13 @@ static inline int ucs_predict_price_drops(const ucs_predict_price_t *price)
 
 
 /**
- * For how long does holding a registration cost what registering costs? Who
- * drops it then, and not before, loses at most twice what the best choice
- * between keeping and dropping in each gap would have lost, whatever the
- * program does (Karlin, Manasse, Rudolph, Sleator: Competitive Snoopy Caching,
- * Algorithmica 3, 1988).
+ * The rent time. Who drops a buffer after it, and not before, loses at most twice
+ * what the best choice between keeping and dropping in each gap would have lost
+ * (Karlin, Manasse, Rudolph, Sleator: Competitive Snoopy Caching, Algorithmica 3,
+ * 1988).
  *
- * @param [in] max_slowdown  mu, a share of run time, above 0.
- * @param [in] leave_bytes   That leave-pinned would hold.
+ * @param [in] max_slowdown  mu, above 0.
+ * @param [in] leave_bytes   What leave-pinned would hold.
  * @param [in] bytes         Of the registration; 0 counts as 1.
  * @param [in] cost_ns       Of a missed use.
  *

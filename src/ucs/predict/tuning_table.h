@@ -7,11 +7,10 @@
  * UCS_TUNING(type, name, default, unit, why, effect)
  *
  * The effect is by how many percent J changes under predict if the constant is
- * halved or doubled (of one near 1, what it differs by from 1), at a NIC's
- * modelled costs, over ten minutes of six recordings (amg, bt.W.mpich, ft.A, is.W,
- * lu.W, mg.W; 2026-11-27): mean, and the most in any of them in brackets.
- * bench/ablate does the same for any. A few percent in one recording is noise: half a microsecond more for
- * a look-up makes as much.
+ * halved or doubled (of one near 1, what it differs by from 1), at a NIC's modelled
+ * costs, over ten minutes of six recordings (amg, bt.W.mpich, ft.A, is.W, lu.W, mg.W;
+ * 2026-11-27): mean, and the most in any of them in brackets. bench/ablate does the
+ * same for any. A few percent in one recording is noise.
  */
 
 /* Order of communications and plans, the policy predict (order.h, plans.h) */

@@ -1,17 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/account.h>
-#include <ucs/regcache/register/ceiling.h>
-#include <ucs/regcache/region/index.h>
-#include <ucs/regcache/region/known_memory.h>
 #include "regcache_int.h"
 #include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/store.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>

@@ -1,20 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/account.h>
-#include <ucs/regcache/register/ceiling.h>
-#include <ucs/regcache/region/index.h>
 #include "regcache_int.h"
-#include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
-
-#include <stdlib.h>
 
 /* The helper comes soon enough by itself, or else not at all: what is told it
  * may wait, for a new buffer is rented. A wake-up is a system call.
@@ -61,18 +53,19 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
 static void ucs_regcache_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, int may_leave)
 {
-    uint64_t since = ucs_regcache_now(cache);
+    ucs_regcache_loss_t loss = {.since = ucs_regcache_now(cache),
+                                .why   = UCS_REGCACHE_LOST_RELEASED};
     int is_left, is_taken;
 
     ucs_regcache_lock(cache);
-    ucs_regcache_account(cache, since);
+    ucs_regcache_account(cache, loss.since);
     is_left  = may_leave && ucs_regcache_drop_later(cache, region);
     is_taken = !is_left && ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
     if (is_left) {
         cache->env.wake(cache->env.arg);
     } else if (is_taken) {
-        ucs_regcache_region_drop(cache, region, since);
+        ucs_regcache_region_deregister(cache, region, NULL, &loss);
     }
 }
 

@@ -1,10 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/index.h>
-#include <ucs/regcache/region/known_memory.h>
 #include "regcache_int.h"
-#include <ucs/regcache/region/release.h>
 #include <ucs/regcache/policy/buffer.h>
 #include <ucs/predict/order/order.h>
 
@@ -12,7 +9,6 @@
 #include <ucs/sys/own_memory.h>
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -20,20 +20,13 @@
 /**
  * @file regcache.h
  *
- * The cache keeps registered what is about to be communicated. It is a state
- * machine: it owns no thread and reads no clock of its own. Time, the lower
- * memory domain and the ways to wait and to wake come in through
- * @ref ucs_regcache_env_t, so the code that runs in production also runs under
- * a virtual clock with a stub domain.
+ * The cache keeps registered what is about to be communicated. It is a state machine:
+ * it owns no thread and reads no clock of its own. Time, the lower memory domain and
+ * the ways to wait and to wake come in through @ref ucs_regcache_env_t, so the code
+ * that runs in production also runs under a virtual clock with a stub domain.
  *
- * Which thread may call what:
- *  - any thread of the application: @ref ucs_regcache_get,
- *    @ref ucs_regcache_put, @ref ucs_regcache_unmapped,
- *    @ref ucs_regcache_mapped;
- *  - one thread at a time (the helper): @ref ucs_regcache_step;
- *  - nobody else inside any call: @ref ucs_regcache_destroy.
- *
- * All times are nanoseconds of the clock in the environment.
+ * Unless a function says otherwise any thread of the application may call it; one
+ * thread at a time steps. All times are nanoseconds of the environment's clock.
  */
 
 BEGIN_C_DECLS
@@ -47,11 +40,10 @@ BEGIN_C_DECLS
 
 typedef struct ucs_regcache *ucs_regcache_h;
 
-/** A registration, as the lower domain names it; never NULL. The cache hands it
- *  on and compares it, and knows nothing of what it points to. */
+/** A registration, as the lower domain names it; never NULL. */
 typedef struct ucs_regcache_memh *ucs_regcache_memh_t;
 
-/** What an invalidation is to complete; the cache hands it on likewise. */
+/** What an invalidation is to complete. */
 typedef struct ucs_regcache_comp *ucs_regcache_comp_t;
 
 /** What becomes of a registration when its last user gives it back. */
@@ -263,13 +255,8 @@ typedef struct ucs_regcache_params {
 } ucs_regcache_params_t;
 
 
-/**
- * @param [in] params   As for @ref ucs_regcache_create.
- * @param [in] regions  That there are at once.
- *
- * @return Bytes that a cache is reckoned to take with the policy that takes
- *         most, from above. What is never used of them is not touched.
- */
+/** @return Bytes that a cache of so many regions takes at most, with any policy. What
+ *          is never used of them is not touched. */
 size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
                               size_t regions);
 
@@ -296,23 +283,23 @@ void ucs_regcache_destroy(ucs_regcache_h cache);
 
 
 /**
- * Take a reference on a registration of [@a address, @a address + @a length):
- * a live one that covers range and access flags (hit: no allocation, no system
- * call, no lock), one that is being registered (waits for it), or a new one.
- * Any thread, but not from a memory event.
+ * Take a reference on a registration of [@a address, @a address + @a length): a live
+ * one that covers range and access flags (hit: no allocation, no system call, no
+ * lock), one that is being registered (waits for it), or a new one. Not from a memory
+ * event.
  *
  * @param [in]  length  Bytes, above 0; the range does not wrap around.
- * @param [in]  flags   Access, by the mask of the parameters, and others, which
- *                      the lower domain is given if the use registers.
+ * @param [in]  flags   Access, by the mask of the parameters, and others, which the
+ *                      lower domain is given if the use registers.
  * @param [in]  sp      Names the path that leads to the call: its stack position
  *                      (ucs/sys/stack.h).
- * @param [out] memh_p  The lower domain's own handle, valid until it is given
- *                      back by @ref ucs_regcache_put.
+ * @param [out] memh_p  The lower domain's own handle, valid until
+ *                      @ref ucs_regcache_put.
  *
- * @return UCS_OK, or what the lower domain returned, quietly, if need be after
- *         idle registrations were evicted and the registration retried once.
- *         Then @ref ucs_regcache_yield, and the lower domain can be asked
- *         directly: a handle that is not the cache's goes back to it as well.
+ * @return UCS_OK, or what the lower domain returned, quietly, if need be after idle
+ *         registrations were evicted and the registration retried once. Then
+ *         @ref ucs_regcache_yield, and the lower domain can be asked directly: a
+ *         handle that is not the cache's goes back to it as well.
  */
 ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
                               size_t length, unsigned flags, uintptr_t sp,
@@ -320,28 +307,25 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
 
 
 /**
- * Give back one reference. Any thread, not only the one that took it; may
- * deregister, where the policy has the last user do so.
+ * Give back one reference, in whatever thread; may deregister.
  *
  * @param [in] memh  Of @ref ucs_regcache_get.
- * @param [in] comp  NULL, or invalidate: the region is taken from look-up at
- *                   once and deregistered with this completion as soon as its
- *                   last user has given it back.
+ * @param [in] comp  NULL, or invalidate: the region leaves look-up at once, and is
+ *                   deregistered with this completion once its last user has given it
+ *                   back.
  *
- * @return UCS_OK; UCS_ERR_NO_ELEM if @a memh is not the cache's (the caller
- *         then hands it to the lower domain).
+ * @return UCS_OK; UCS_ERR_NO_ELEM if @a memh is not the cache's: the caller hands it
+ *         to the lower domain.
  */
 ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
                               ucs_regcache_comp_t comp);
 
 
 /**
- * Has a memory event taken this registration's mapping away, or somebody
- * invalidated it? Its users may still hold it then, and must not be surprised
- * that it shows what is not there any more.
+ * Has a memory event taken this registration's mapping away, or somebody invalidated
+ * it? Its users may still hold it then.
  *
- * @param [in] memh  The caller has a reference on it, or it is not the
- *                   cache's.
+ * @param [in] memh  The caller has a reference on it, or it is not the cache's.
  *
  * @return Nonzero if so; 0 for a handle that is not the cache's.
  */
@@ -349,48 +333,44 @@ int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh);
 
 
 /**
- * Memory event: [@a address, @a address + @a length) is about to be unmapped.
- * On return no region overlapping it can be found any more, pending
- * registrations of it are cancelled and those in progress are doomed. Does not
- * allocate, free, log, or wait for a lock that is held across anything long.
- * Any thread, also in a signal handler that has interrupted the cache itself.
+ * Memory event: [@a address, @a address + @a length) is about to be unmapped. On
+ * return no region overlapping it can be found any more, pending registrations of it
+ * are cancelled and those in progress are doomed. Does not allocate, free, log, or
+ * wait for a lock that is held across anything long. Also in a signal handler that
+ * has interrupted the cache itself.
  */
 void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
                            size_t length);
 
 
 /**
- * Memory event: [@a address, @a address + @a length) has just been mapped. It
- * does what @ref ucs_regcache_unmapped does, for an event may have been missed.
- * Besides, whatever an earlier event did to these pages is over, so covers may
- * take them in. From the thread that mapped it, before the program learns the
- * address; otherwise as @ref ucs_regcache_unmapped.
+ * Memory event: [@a address, @a address + @a length) has just been mapped. Does what
+ * @ref ucs_regcache_unmapped does, for an event may have been missed; and covers may
+ * take these pages in. From the thread that mapped them, before the program learns
+ * the address.
  */
 void ucs_regcache_mapped(ucs_regcache_h cache, uintptr_t address,
                          size_t length);
 
 
 /**
- * It has been found out without the cache that registrations of pages
- * [@a start, @a end) may outlive their use: their first use need not ask the
- * environment (@ref ucs_regcache_env_t). Where there is no room for it, or memory
- * is distrusted, it is forgotten. Any thread, also inside a memory event.
+ * Registrations of pages [@a start, @a end) may outlive their use: their first use
+ * need not ask the environment. Forgotten where there is no room for it, or memory is
+ * distrusted. Also inside a memory event.
  *
- * @param [in] events  Number of memory events, which grows before each event is
- *                     told.
- * @param [in] number  What it was before the memory was looked at: if it is
- *                     another by now nothing is learned.
+ * @param [in] events  Number of memory events, which grows before each event is told.
+ * @param [in] number  What it was before the memory was looked at: if it is another
+ *                     by now nothing is learned.
  */
 void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
                         const _Atomic(uint64_t) *events, uint64_t number);
 
 
 /**
- * The same as @ref ucs_regcache_unmapped from a thread that must not wait, for
- * the owner of the lock may wait for it.
+ * As @ref ucs_regcache_unmapped, by a thread that must not wait for the lock's owner.
  *
- * @param [in] is_gone  The pages have been unmapped already, and others may have
- *                      been mapped there since (@ref ucs_regcache_mapped).
+ * @param [in] is_gone  The pages have been unmapped already, and others may have been
+ *                      mapped there since.
  *
  * @return Zero if the lock is not free: nothing has been done, try again.
  */
@@ -398,32 +378,26 @@ int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,
                               size_t length, int is_gone);
 
 
-/**
- * Gate for memory events that are read: while it is shut no reference is taken,
- * @ref ucs_regcache_get waits. One thread shuts and opens it, shutting
- * what is shut is nothing. Neither waits.
- */
+/** Gate for memory events that are read: while it is shut no reference is taken, and
+ *  @ref ucs_regcache_get waits. One thread shuts and opens it. Neither waits. */
 void ucs_regcache_gate_shut(ucs_regcache_h cache);
 void ucs_regcache_gate_open(ucs_regcache_h cache);
 
 
 /**
- * One step of the helper: strikes doomed regions, serves the deregistration
- * queue and the registration queue in turn. One thread at a time steps; which
- * one may change.
+ * One step of the helper: deregisters what was struck, serves the deregistration
+ * queue and the registration queue in turn. One thread at a time; which one may
+ * change.
  *
- * @param [in] now  Current time, ns, of the environment's clock.
- *
- * @return When the next step is due at the latest, or
+ * @return When the next step is due at the latest, ns, or
  *         @ref UCS_REGCACHE_TIME_NEVER.
  */
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
 
 
 /**
- * What the program has said at UCP's entry points. Called by the thread that
- * steps, between steps. What it says of receives that were posted is acted upon
- * in the next step.
+ * What the program has said at UCP's entry points, by the thread that steps, between
+ * steps. Receives that were posted are acted upon in the next step.
  *
  * @param [in] operations  Those of one thread in the order of their times.
  */
@@ -431,43 +405,38 @@ void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
 
 
-/** @return Bytes from which on operations are worth telling
- *          (@ref ucs_regcache_hear) at any time; UINT64_MAX: none are. What is
- *          shorter is so while the environment's `listen` says it. Does not
- *          change. */
+/** @return Bytes from which on operations are always worth telling
+ *          (@ref ucs_regcache_hear), shorter ones while the environment's `listen`
+ *          says it; UINT64_MAX: none are. Does not change. */
 uint64_t ucs_regcache_hears_from(ucs_regcache_h cache);
 
 
 /**
- * A receive was posted that the next step will hear of: should the helper be
- * woken for it? Any thread, outside of steps; the index lock is only tried.
+ * A receive of @a length bytes was posted that the next step will hear of. Outside of
+ * steps; the index lock is only tried.
  *
- * @param [in] length  Bytes.
- *
- * @return Nonzero if the policy has the buffer registered at once, it is not,
- *         and its registration takes longer than a wake-up.
+ * @return Nonzero if the helper should be woken: the policy has the buffer registered
+ *         at once, it is not, and its registration takes longer than a wake-up.
  */
 int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
                                 size_t length);
 
 
 /**
- * A step by a thread that has nothing else to do, in place of the helper's: like
- * @ref ucs_regcache_step, by one thread at a time with it.
+ * A step in place of the helper's, by a thread that waits.
  *
- * @param [in] spare_ns  By the lower domain's calls: for so long the caller has
- *                       waited already. What is dearer is left to the helper, or
- *                       to a later idle step.
+ * @param [in] spare_ns  For so long the caller has waited already. What takes longer
+ *                       in the lower domain is left to the helper, or to a later idle
+ *                       step.
  *
- * @return Likewise; @a now if something was left.
+ * @return As @ref ucs_regcache_step; @a now if something was left.
  */
 uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
                                 uint64_t spare_ns);
 
 
-/** @return Nonzero if the latest idle step registered or deregistered, left that,
- *          or heard of uses that had to register. By the thread that took it,
- *          before another may step. */
+/** @return Nonzero if the latest idle step registered or deregistered, left that, or
+ *          heard of uses that had to register. By the thread that took it. */
 int ucs_regcache_idle_was_used(ucs_regcache_h cache);
 
 
@@ -475,30 +444,25 @@ int ucs_regcache_idle_was_used(ucs_regcache_h cache);
 int ucs_regcache_needs_helper(ucs_regcache_h cache);
 
 
-/** @return Nonzero if registrations outlive their uses: a thread must take a step
- *          when it is woken, for what was unmapped would stay pinned until the
- *          program's next use. */
+/** @return Nonzero if registrations outlive their uses: a thread must step when it is
+ *          woken, for what was unmapped would stay pinned until the next use. */
 int ucs_regcache_keeps_idle(ucs_regcache_h cache);
 
 
-/**
- * The helper thread cannot be had: from now on behave as leave_pinned, doomed
- * regions are deregistered by the application's own slow path. Any thread.
- */
+/** The helper thread cannot be had: from now on behave as leave_pinned; threads that
+ *  register deregister what was struck. */
 void ucs_regcache_helper_refused(ucs_regcache_h cache);
 
 
-/** Snapshot of all figures at time @a now, ns; any thread. */
+/** Snapshot of all figures at time @a now, ns. */
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats);
 
 
 /**
- * Distrust memory for this reason, or no longer. While there is a reason no
- * registration is made in advance, found by another use, or kept after its own:
- * each use registers by itself and deregisters at its end, as without any
- * cache. What was registered when the first reason came is out of look-up on
- * return. Where a memory event may be. Idempotent.
+ * Distrust memory for this reason, or no longer. While there is a reason each use
+ * registers by itself and deregisters at its end, as without any cache. What was
+ * registered before is out of look-up on return. Where a memory event may be.
  *
  * @param [in] reason  One of @ref ucs_regcache_distrust_t.
  */
@@ -506,29 +470,21 @@ void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason);
 void ucs_regcache_trust(ucs_regcache_h cache, unsigned reason);
 
 
-/**
- * Give way to an application that is short of something: deregister all that
- * nobody uses, and wait until no registration that nobody asked for is under
- * way. Any thread that may register; the helper makes no registration in
- * advance for a while.
- */
+/** Give way to an application that is short of something: deregister all that nobody
+ *  uses, and wait until no registration that nobody asked for is under way. The
+ *  helper registers nothing in advance for a while. */
 void ucs_regcache_yield(ucs_regcache_h cache);
 
-/**
- * Deregister what nobody uses, until at least @a length bytes are unpinned. Any
- * thread that may register.
- *
- * @return Bytes unpinned; less if no more are idle.
- */
+/** Deregister what nobody uses, until at least @a length bytes are unpinned.
+ *  @return Bytes unpinned; less if no more are idle. */
 size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length);
 
 
 /**
- * The helper stands down: from now on what is registered stays, as under
- * leave_pinned, and @ref ucs_regcache_rested is to be called instead of a
- * step. It resumes: what is idle and not about to be used goes. Called by the
- * helper only, between steps. Neither does anything the second time, nor for a
- * cache that has no need of a helper.
+ * The helper stands down: what is registered stays, as under leave_pinned, and
+ * @ref ucs_regcache_rested is to be called instead of a step. It resumes: what is
+ * idle and not about to be used goes. By the helper, between steps; neither does
+ * anything the second time, nor for a cache that needs no helper.
  */
 void ucs_regcache_rest(ucs_regcache_h cache);
 void ucs_regcache_resume(ucs_regcache_h cache);

@@ -8,11 +8,11 @@
 #include <ucs/regcache/register/ceiling.h>
 #include <ucs/regcache/region/index.h>
 #include <ucs/regcache/region/known_memory.h>
+#include <ucs/regcache/region/lock.h>
 #include <ucs/regcache/region/lru.h>
 #include "regcache.h"
 #include <ucs/regcache/region/region.h>
 #include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/store.h>
 
 #include <ucs/datastruct/dq.h>
 #include <ucs/datastruct/heap.h>

@@ -1,10 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/index.h>
 #include "regcache_int.h"
-#include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/lock.h>
 
 /* What is in the queue's hands stays there: an end of a use that nobody takes
  * out of the queue leaves its region registered */

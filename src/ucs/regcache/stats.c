@@ -1,10 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/account.h>
-#include <ucs/regcache/register/ceiling.h>
 #include "regcache_int.h"
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/saturate.h>
 

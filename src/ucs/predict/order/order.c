@@ -8,7 +8,6 @@
 #include <ucs/sys/own_memory.h>
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ORDER_MAX  (1u << 20)

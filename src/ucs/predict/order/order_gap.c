@@ -6,8 +6,6 @@
 
 #include <ucs/sys/math.h>
 
-#include <string.h>
-
 /*
  * A gap is over
  */

@@ -6,7 +6,6 @@
 
 #include <ucs/sys/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 void ucs_predict_params_init(ucs_predict_params_t *params)

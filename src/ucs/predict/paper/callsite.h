@@ -8,52 +8,42 @@
 #include <ucs/predict/use.h>
 #include <ucs/type/status.h>
 
-#include <stddef.h>
 #include <stdint.h>
 
 /**
  * @file callsite.h
  *
  * The call-site hash table of Li et al., CF'11, section 4.2: for each context
- * (signature) the last registration time and the predicted period, the
- * shortest time observed between two registrations in that context. Confidence
- * and slack are additions to the paper.
+ * (signature) the last registration time and the predicted period, the shortest time
+ * observed between two registrations in that context. Confidence, slack, margin and
+ * borrowing are additions to the paper.
  *
- * A table belongs to one thread at a time. It is bounded, allocates only when
- * it is created, and each operation takes constant expected time. Times are
- * nanoseconds of any one monotonic clock; sums stop at UINT64_MAX.
+ * A table belongs to one thread at a time, is bounded, and each operation takes
+ * constant expected time. Times are nanoseconds of any one monotonic clock; sums stop
+ * at UINT64_MAX.
  *
- * **The rules of a context**, with L its last registration time, P its period
- * (if known), C its confidence and slack(P) = slack_fraction * P, at least
- * slack_min_ns, at most slack_max_ns:
+ * **The rules of a context**, with L its last registration time, P its period (if
+ * known), C its confidence and slack(P) = slack_fraction * P, between slack_min_ns
+ * and slack_max_ns:
  *
- * 1. A use at time s > L, P known: if s lies within slack(P) of L + P, on
- *    either side, C rises by one, up to confidence_max. Then P becomes
- *    min(P, s - L).
+ * 1. A use at time s > L, P known: if s lies within slack(P) of L + P, on either
+ *    side, C rises by one, up to confidence_max. Then P becomes min(P, s - L).
  * 2. A use at time s > L, P not known but L is: P becomes s - L. C becomes
  *    confidence_initial, or 1 if the context has been forgotten before.
- * 3. After either, and at the first use, L becomes s. A use that is not later
- *    than L (a clock that stood still, a late report) teaches nothing.
+ * 3. After either, and at the first use, L becomes s. A use that is not later than L
+ *    teaches nothing.
  * 4. The deadline is L + P, if P is known and no registration for it has been
  *    reported unused since L.
- * 5. Unused: C falls by one. At zero P and L are forgotten, and the next two
- *    uses learn a new P by rules 3 and 2. So a context that was repeated
- *    quickly once and slowly ever since wastes at most confidence_max
- *    registrations before it takes up the slow period; a context that never
- *    repeats at its shortest time wastes at most one in two uses later on.
- *
- * Two more additions, for loops that are short or noisy:
- *
- * 6. Margin: the shortest period is undercut now and then, the more so the
- *    less regular the uses are. With D the smoothed difference between
- *    successive gaps, the registration should be made 2 * D before the
- *    deadline, but at least P / 48 and at most P / 8 before it. D is P / 32
- *    before there is a difference to measure.
- * 7. Borrowing (params.borrow): a context that is new takes over the period of
- *    its call site and buffer in whatever context, if that is known, until its
- *    own second use teaches it a period of its own. If a borrowed period proves
- *    wrong, lender and borrower both are treated by rule 5; the borrower keeps
- *    its L.
+ * 5. Unused: C falls by one. At zero P and L are forgotten, and the next two uses
+ *    learn a new P by rules 3 and 2. So a context that was repeated quickly once and
+ *    slowly ever since wastes at most confidence_max registrations.
+ * 6. Margin: the shortest period is undercut now and then. With D the smoothed
+ *    difference between successive gaps, at first P / 32, the registration should be
+ *    made 2 * D before the deadline, but at least P / 48 and at most P / 8.
+ * 7. Borrowing (params.borrow): a context that is new takes over the period of its
+ *    call site and buffer in whatever context until its own second use. If a borrowed
+ *    period proves wrong, lender and borrower both are treated by rule 5; the
+ *    borrower keeps its L.
  */
 
 BEGIN_C_DECLS
@@ -84,21 +74,17 @@ typedef struct ucs_predict_params {
                                       call site and buffer; default 0 */
 } ucs_predict_params_t;
 
-/** Fill in the defaults. Those that are not the paper's were chosen by replay:
- *  halving or doubling one changes what the policy costs by up to 4 % in the mean
- *  over the recordings (test/data/traces). */
+/** Fill in the defaults. */
 void ucs_predict_params_init(ucs_predict_params_t *params);
 
 
 /**
- * Create an empty table. All of its memory is allocated here.
+ * Create an empty table.
  *
  * @param [in]  params   Copied; NULL for the defaults.
- * @param [out] table_p  Set only on success; owned by the caller, released by
- *                       @ref ucs_predict_table_destroy.
+ * @param [out] table_p  Set only on success; owned by the caller.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM if a parameter is out of its range,
- *         or UCS_ERR_NO_MEMORY.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
                                       ucs_predict_table_h *table_p);
@@ -109,11 +95,10 @@ void ucs_predict_table_destroy(ucs_predict_table_h table);
 
 
 /**
- * Learn from one use, but not from its length. Its context is the use, its type
- * as given to @ref ucs_predict_comm, and what was recorded before it, so uses are
- * to be recorded in the order in which they started. If the
- * context is new and the table full, the context that was used least recently
- * is evicted.
+ * Learn from one use, but not from its length. Its context is the use, its type as
+ * given to @ref ucs_predict_comm, and what was recorded before it, so uses are to be
+ * recorded in the order in which they started. In a full table a new context takes
+ * the place of the one that was used least recently.
  *
  * @param [in] use  Copied.
  *
@@ -126,39 +111,29 @@ ucs_predict_ref_t ucs_predict_table_record(ucs_predict_table_h table,
 /**
  * When is the context's buffer to be registered next?
  *
- * @param [out] deadline_ns  Set only if 1 is returned: last registration time
- *                           plus period; may lie in the past.
+ * @param [out] deadline_ns  Set only if 1 is returned; may lie in the past.
  *
- * @return 1, or 0 if there is no prediction: first use, period forgotten,
- *         the prediction since the last use already reported unused, or the
- *         reference is stale.
+ * @return 1, or 0 if there is no prediction (rule 4) or the reference is stale.
  */
 int ucs_predict_table_deadline(ucs_predict_table_h table,
                                ucs_predict_ref_t ref, uint64_t *deadline_ns);
 
 
-/**
- * A registration that was made, or kept, for this context was not used by its
- * deadline plus slack. To be called once for each such registration. No effect
- * if the reference is stale or the period is not known.
- */
+/** A registration that was made, or kept, for this context was not used by its
+ *  deadline plus slack. To be called once for each. No effect if the reference is
+ *  stale or the period is not known. */
 void ucs_predict_table_unused(ucs_predict_table_h table,
                               ucs_predict_ref_t ref);
 
 
-/**
- * @return Nanoseconds after the deadline for which a registration is kept;
- *         slack_min_ns if the reference is stale or the period is not known.
- */
+/** @return Nanoseconds after the deadline for which a registration is kept;
+ *          slack_min_ns if the reference is stale or the period is not known. */
 uint64_t ucs_predict_table_slack(ucs_predict_table_h table,
                                  ucs_predict_ref_t ref);
 
 
-/**
- * @return Nanoseconds before the deadline at which a registration should be
- *         complete (rule 6); 0 if the reference is stale or the period is not
- *         known.
- */
+/** @return Nanoseconds before the deadline at which a registration should be complete
+ *          (rule 6); 0 if the reference is stale or the period is not known. */
 uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
                                   ucs_predict_ref_t ref);
 

@@ -11,12 +11,10 @@
 /**
  * @file signature.h
  *
- * Names of communication contexts: what is being communicated (the buffer),
- * from where (the path of calls), and after what (the window of
- * preceding communications). Source: Li et al., CF'11, sections 3.1 and 4.2.
- *
- * All functions are pure, or change only the window that they are given. The
- * hashes depend on addresses, so they mean something in one process only.
+ * Names of communication contexts: the buffer, the path of calls, and the window of
+ * preceding communications (Li et al., CF'11, sections 3.1 and 4.2). The functions
+ * change nothing but the window that they are given. The hashes depend on addresses,
+ * so they mean something in one process only.
  */
 
 BEGIN_C_DECLS
@@ -28,52 +26,31 @@ BEGIN_C_DECLS
  *  "none". */
 typedef uint64_t ucs_predict_sig_t;
 
-/**
- * The latest communications, newest first; zero = none. All zero at the start.
- *
- * Invariant: after the first zero there are only zeros.
- */
+/** The latest communications, newest first; after the first zero there are only
+ *  zeros. */
 typedef struct ucs_predict_window {
     uint64_t comm[UCS_PREDICT_WINDOW_MAX];
 } ucs_predict_window_t;
 
 
-/**
- * Hash of one communication, as it goes into the window.
- *
- * @param [in] type     Kind of communication, any value that the caller uses
- *                      consistently (for example access flags).
- * @param [in] address  Address of the buffer.
- *
- * @return The hash, never 0.
- */
+/** @return Hash of a communication of this kind at this address, never 0. */
 uint64_t ucs_predict_comm(unsigned type, uintptr_t address);
 
 
-/**
- * Make @a comm the newest communication of the window; the oldest falls out.
- *
- * @param [in] comm  From @ref ucs_predict_comm. 0, no communication, leaves
- *                   the window as it is.
- */
+/** Make @a comm the newest communication of the window; 0 changes nothing. */
 void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm);
 
 
 /**
- * Signature of a context.
- *
- * @param [in] path           Any name of the path that led to the
- *                            communication, as its stack position.
- * @param [in] address        Address of the buffer.
+ * @param [in] path           Any name of the path that led to the communication.
+ * @param [in] address        Of the buffer.
  * @param [in] window         What was communicated before; may be NULL if
  *                            @a window_length is 0.
- * @param [in] window_length  How many preceding communications count, from the
- *                            newest. 0: only path and buffer ("Win Len=0" in
- *                            the paper). More than
+ * @param [in] window_length  How many of these count, from the newest; more than
  *                            @ref UCS_PREDICT_WINDOW_MAX means all.
  *
- * @return The signature, never 0. Two contexts share one with a probability of
- *         about 2^-64 a pair; the consequence is a poor prediction, no more.
+ * @return The context's signature, never 0. If two share one, which happens once in
+ *         2^64, a prediction is poor.
  */
 ucs_predict_sig_t ucs_predict_signature(ucs_predict_sig_t path,
                                         uintptr_t address,

@@ -5,20 +5,13 @@
 
 #include <ucs/regcache/plan/rank.h>
 
-#include <ucs/regcache/region/account.h>
-#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/store.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/price.h>
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
-
-#include <string.h>
 
 /* A registration at the post that takes longer, ns, is worth to wake the helper
  * for: the system call takes the rank some 2 us, and the helper comes 5 to 50 us

@@ -1,13 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/lock.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
@@ -248,7 +244,7 @@ void ucs_regcache_supersede(ucs_regcache_h cache, ucs_regcache_region_t *by)
         }
         ucs_regcache_unlock(cache);
         if (region != NULL) {
-            ucs_regcache_region_deregister(cache, region, NULL);
+            ucs_regcache_region_deregister(cache, region, NULL, NULL);
         }
         ucs_regcache_lock(cache);
     }

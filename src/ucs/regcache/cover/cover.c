@@ -3,14 +3,9 @@
  */
 #include "cover_int.h"
 
-#include <ucs/regcache/region/account.h>
-#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/request.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
-
-#include <stdlib.h>
 
 /*
  * Neighbours share one registration. A program that maps the pieces of a range

@@ -3,7 +3,6 @@
  */
 #include "cover_int.h"
 
-#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/math.h>
 

@@ -4,7 +4,6 @@
 #include "price.h"
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

@@ -1,11 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/math.h>
 
@@ -31,8 +28,7 @@ void ucs_regcache_plan_forget(ucs_regcache_h cache,
     if ((ucs_load_relaxed(&region->word) &
          (UCS_REGCACHE_WORD_STATE_MASK | UCS_REGCACHE_WORD_DOOMED)) ==
         UCS_REGCACHE_STATE_DORMANT) {
-        ucs_regcache_index_remove(&cache->index, region);
-        ucs_regcache_region_free(cache, region);
+        ucs_regcache_region_forget(cache, region);
     }
     ucs_regcache_unlock(cache);
 }
@@ -96,14 +92,6 @@ void ucs_regcache_plan_awaits(ucs_regcache_h cache,
                                   UCS_REGCACHE_HELD_SOON, kept);
 }
 
-/* Not given up yet for no plan of its own */
-static void ucs_regcache_plan_leave(ucs_regcache_h cache,
-                                    ucs_regcache_region_t *region)
-{
-    ucs_regcache_plan_why(cache, region, UCS_REGCACHE_HELD_OTHER,
-                          UCS_REGCACHE_TIME_NEVER);
-}
-
 /* A region's place may be another's by now, whose end nobody would see to */
 void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
                                  uint64_t generation, int is_ready)
@@ -140,7 +128,8 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
          (cache->config.max_pinned != SIZE_MAX)) ||
         ucs_regcache_plan_is_announced(region)) {
         /* Memory that the user granted is evicted when it is needed */
-        ucs_regcache_plan_leave(cache, region);
+        ucs_regcache_plan_why(cache, region, UCS_REGCACHE_HELD_OTHER,
+                              UCS_REGCACHE_TIME_NEVER);
         return;
     }
 
@@ -160,7 +149,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
     if (is_taken) {
-        ucs_regcache_region_deregister(cache, region, NULL);
+        ucs_regcache_region_deregister(cache, region, NULL, NULL);
     }
 }
 

@@ -5,9 +5,7 @@
 
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/lock.h>
 
-#include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
 #include <math.h>

@@ -6,7 +6,6 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 ucs_status_t ucs_regcache_rq_init(ucs_regcache_rq_t *rq, unsigned max_contexts)

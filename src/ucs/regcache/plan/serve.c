@@ -1,11 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/index.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/store.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/math.h>
 

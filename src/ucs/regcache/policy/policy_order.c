@@ -5,7 +5,6 @@
 #include <ucs/regcache/plan/price.h>
 #include <ucs/regcache/plan/rank.h>
 
-#include <ucs/regcache/register/ceiling.h>
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/order/order.h>
@@ -15,7 +14,6 @@
 #include <ucs/sys/own_memory.h>
 
 #include <limits.h>
-#include <stdlib.h>
 
 /* Buffers that are asked for at once */
 #define UCS_REGCACHE_ORDER_BATCH     32

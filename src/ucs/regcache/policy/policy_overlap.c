@@ -1,13 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/register/ceiling.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/state.h>
 #include <ucs/sys/own_memory.h>
 
 #include <limits.h>
-#include <stdlib.h>
 
 /*
  * Decoupled, overlapped pinning (Goglin, CAC'09). A buffer is declared by the

@@ -3,7 +3,6 @@
  */
 #include "account.h"
 #include <ucs/regcache/regcache_int.h>
-#include "request.h"
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

@@ -1,17 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
 #include <ucs/regcache/regcache_int.h>
-#include "release.h"
-#include "request.h"
 #include "state.h"
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/own_memory.h>
 
 #include <limits.h>
-#include <stdlib.h>
 
 /* Bytes from which a region that may not outlive its use is deregistered by the
  * helper, for the thread that ends the use would wait some milliseconds */
@@ -21,12 +16,10 @@
  * Deregistration
  */
 
-/* @a loss is NULL if no thread of the application does it, or one that counts
- * elsewhere what it takes */
-static void ucs_regcache_lower_dereg(ucs_regcache_h cache,
-                                     ucs_regcache_region_t *region,
-                                     ucs_regcache_comp_t comp,
-                                     ucs_regcache_loss_t *loss)
+void ucs_regcache_region_deregister(ucs_regcache_h cache,
+                                    ucs_regcache_region_t *region,
+                                    ucs_regcache_comp_t comp,
+                                    ucs_regcache_loss_t *loss)
 {
     ucs_regcache_memh_t memh = ucs_load_relaxed(&region->memh);
     uint64_t start, now;
@@ -50,22 +43,6 @@ static void ucs_regcache_lower_dereg(ucs_regcache_h cache,
     }
     ucs_regcache_region_retire(cache, region);
     ucs_regcache_unlock(cache);
-}
-
-void ucs_regcache_region_deregister(ucs_regcache_h cache,
-                                    ucs_regcache_region_t *region,
-                                    ucs_regcache_comp_t comp)
-{
-    ucs_regcache_lower_dereg(cache, region, comp, NULL);
-}
-
-void ucs_regcache_region_drop(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region, uint64_t since)
-{
-    ucs_regcache_loss_t loss = {.since = since,
-                                .why   = UCS_REGCACHE_LOST_RELEASED};
-
-    ucs_regcache_lower_dereg(cache, region, NULL, &loss);
 }
 
 /*
@@ -100,7 +77,7 @@ static void ucs_regcache_region_finish(ucs_regcache_h cache,
         comp  = first->comp;
         ucs_own_free(first);
     }
-    ucs_regcache_region_deregister(cache, region, comp);
+    ucs_regcache_region_deregister(cache, region, comp, NULL);
     ucs_regcache_complete(cache, list);
 }
 

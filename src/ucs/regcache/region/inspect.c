@@ -1,9 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "known_memory.h"
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/lock.h>
 
 void ucs_regcache_inspect_begin(ucs_regcache_h cache,
                                 const ucs_regcache_region_t *region,

@@ -25,6 +25,14 @@ void ucs_regcache_unlock(ucs_regcache_h cache);
 /** @return Zero if the lock is not free; then it is not taken. */
 int ucs_regcache_try_lock(ucs_regcache_h cache);
 
+/**
+ * Take the lock, with as much in reserve as one registration may need under it;
+ * what is short is allocated outside.
+ *
+ * @return UCS_OK, or UCS_ERR_NO_MEMORY: the lock is not taken.
+ */
+ucs_status_t ucs_regcache_lock_reserved(ucs_regcache_h cache);
+
 END_C_DECLS
 
 #endif

@@ -223,6 +223,14 @@ typedef struct ucs_regcache_chunk {
     ucs_regcache_region_t     regions[UCS_REGCACHE_CHUNK];
 } ucs_regcache_chunk_t;
 
+/** Where regions come from. Protected by the index lock. */
+typedef struct ucs_regcache_store {
+    ucs_regcache_region_t *free;
+    unsigned              num_free;
+    unsigned              num_regions; /* ever allocated */
+    ucs_regcache_chunk_t  *chunks;
+} ucs_regcache_store_t;
+
 /** A walk over all regions, in use or free. They have their places for ever and
  *  in no order, so it may stop and go on later: whatever comes or goes
  *  meanwhile, each that was there at its begin is met once. */

@@ -5,6 +5,7 @@
 #define UCS_REGCACHE_RELEASE_H_
 
 #include "region.h"
+#include "request.h"
 
 #include <ucs/sys/atomic.h>
 #include <stddef.h>
@@ -36,16 +37,17 @@ typedef struct ucs_regcache_reclaim {
 
 /* --- deregister.c --- */
 
-/** Deregister a region that is DEREGISTERING; it becomes DORMANT or FREE.
- *  Outside of the lock. */
+/**
+ * Deregister a region that is DEREGISTERING; it becomes DORMANT or FREE. Outside of
+ * the lock.
+ *
+ * @param [inout] loss  Of a thread of the application; NULL: none, or it counts what
+ *                      it loses elsewhere.
+ */
 void ucs_regcache_region_deregister(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
-                                    ucs_regcache_comp_t comp);
-
-/** The same by a thread of the application, which loses the time since @a since
- *  by it. */
-void ucs_regcache_region_drop(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region, uint64_t since);
+                                    ucs_regcache_comp_t comp,
+                                    ucs_regcache_loss_t *loss);
 
 /**
  * Have the helper deregister a large region whose last user has gone, for the

@@ -2,12 +2,9 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/regcache/regcache_int.h>
-#include "store.h"
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 /*

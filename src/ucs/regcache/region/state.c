@@ -1,14 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "account.h"
-#include "index.h"
-#include "known_memory.h"
-#include "lru.h"
 #include <ucs/regcache/regcache_int.h>
-#include "request.h"
 #include "state.h"
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -1,12 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "ceiling.h"
-
-#include <ucs/regcache/region/account.h>
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/lock.h>
 #include <ucs/sys/give_way.h>
 
 /* Regions below min_size that stay registered */

@@ -1,13 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "ceiling.h"
-#include <ucs/regcache/region/lru.h>
-
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/lock.h>
 #include <ucs/sys/give_way.h>
 #include <ucs/sys/math.h>
 
@@ -95,7 +90,7 @@ static size_t ucs_regcache_evict_victim(ucs_regcache_h cache,
 
     ++cache->account.evicted;
     ucs_regcache_unlock(cache);
-    ucs_regcache_region_deregister(cache, victim, NULL);
+    ucs_regcache_region_deregister(cache, victim, NULL, NULL);
     ucs_regcache_lock(cache);
     return length;
 }

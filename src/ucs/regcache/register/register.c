@@ -1,14 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/region/account.h>
-#include "ceiling.h"
-#include <ucs/regcache/region/known_memory.h>
 #include <ucs/regcache/regcache_int.h>
 #include "register.h"
-#include <ucs/regcache/region/request.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

@@ -1,8 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "ceiling.h"
-
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
 #include <ucs/sys/math.h>

@@ -7,8 +7,6 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
 
-#include <stdlib.h>
-
 /*
  * What the program says is put aside, and heard when the uses that came before
  * it have been learned from: what follows what is all that the predictor knows.

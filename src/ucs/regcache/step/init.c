@@ -4,8 +4,6 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/own_memory.h>
 
-#include <stdlib.h>
-
 /* Of the helper's wake-up before it has been measured, ns */
 #define UCS_REGCACHE_LATENESS_NS 100000
 

@@ -4,8 +4,6 @@
 #include <ucs/regcache/plan/price.h>
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/release.h>
-#include <ucs/regcache/region/lock.h>
 
 #include <ucs/sys/math.h>
 

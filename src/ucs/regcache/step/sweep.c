@@ -2,9 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/release.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/regcache/region/lock.h>
 
 /* Under the lock: idle for a while, and not about to be used. That a use is
  * expected later does not matter: the one that was lost would have had the
@@ -63,7 +61,7 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
         region = ucs_regcache_sweep_next(cache, &left, now);
         ucs_regcache_unlock(cache);
         if (region != NULL) {
-            ucs_regcache_region_deregister(cache, region, NULL);
+            ucs_regcache_region_deregister(cache, region, NULL, NULL);
         }
     } while (region != NULL);
 

@@ -4,9 +4,7 @@
 #include <ucs/regcache/plan/price.h>
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/lock.h>
 
-#include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
 /* The helper rests for so long, ns, before it looks for uses only to learn from
