@@ -127,7 +127,7 @@ void ucs_regcache_pass_gate(ucs_regcache_h cache)
  * Distrust
  */
 
-/* What may be kept is asked again afterwards: it may be watched no more */
+/* Afterwards the environment is asked again what may be kept */
 void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
 {
     uint64_t now = ucs_regcache_now(cache);

@@ -223,8 +223,7 @@ ucs_regcache_why_missed(ucs_regcache_region_t *region, int seen, uint64_t now)
                                           UCS_REGCACHE_LOST_UNFORETOLD;
 }
 
-/* A region is to be registered: @a region, which is DORMANT, or a new one if it
- * is NULL */
+/* Begin to register @a region, which is DORMANT, or a new one if it is NULL */
 static ucs_regcache_found_t
 ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                    const ucs_regcache_request_t *request, int may_coalesce,
@@ -248,8 +247,8 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_regcache_soft_missed(cache, region, request->now);
     lookup->region = region;
     ucs_regcache_inspect_begin(cache, region, &lookup->inspection);
-    /* Nor is a region of before what was asked for: part of it may be gone, or
-     * may be read only by now */
+    /* A DORMANT region of another range or access is not what was asked for either:
+     * part of it may be gone, or may be read only by now */
     return (!region->is_cover &&
             (ucs_load_relaxed(&region->start) == request->start) &&
             (ucs_load_relaxed(&region->end) == request->end) &&
@@ -258,9 +257,9 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                    UCS_REGCACHE_FOUND_COALESCED;
 }
 
-/* A thread that registers may have lost its processor to others. So a use waits
- * for it as long as registering itself would take, and does that then: it loses
- * at most twice as much. @return Until when, ns. */
+/* A thread that registers may have lost its processor. So a use waits for it as long as
+ * registering itself would take, and then does that: it loses at most twice as much.
+ * @return Until when, ns. */
 static uint64_t ucs_regcache_wait_until(ucs_regcache_h cache,
                                         ucs_regcache_region_t *region)
 {
@@ -357,9 +356,8 @@ static int ucs_regcache_must_reclaim(ucs_regcache_h cache)
             UCS_REGCACHE_RECLAIM_MAX_BYTES);
 }
 
-/* What may wait or allocate, and so comes before the lock is taken, and then
- * the lock. What is lost by now is counted under it, for what follows may be
- * a hit. */
+/* Do what may wait or allocate, and take the lock. What is lost by now is counted under
+ * it, for what follows may be a hit. */
 static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
                                          ucs_regcache_loss_t *loss)
 {

@@ -8,8 +8,8 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/own_memory.h>
 
-/* The helper comes soon enough by itself, or else not at all: what is told it
- * may wait, for a new buffer is rented. A wake-up is a system call.
+/* A new buffer is rented, so the helper need not hear of its use at once, and a wake-up
+ * is a system call.
  *
  * seq_cst [R-DUE]: with those in the helper's step. Either it sees that there
  * is something to learn, or its time is seen here. Of two that tell at once the
@@ -26,8 +26,8 @@ static int ucs_regcache_comes_late(ucs_regcache_h cache, uint64_t now,
     return due > now + patience;
 }
 
-/* What the helper registered itself it looks after by itself; a use that it did
- * not foresee (@a wake) it must be told of. A hit never makes that call. */
+/* The helper looks after its own registrations by itself. Only a use that it did not
+ * foresee (@a wake) wakes it, never a hit. */
 static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
                                unsigned wake, int is_first)
 {
@@ -49,7 +49,7 @@ static void ucs_regcache_queue(ucs_regcache_h cache, const ucs_use_t *use,
     }
 }
 
-/* @a may_leave: to the helper, which is told nothing else */
+/* @a may_leave  The helper may do it. */
 static void ucs_regcache_drop(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, int may_leave)
 {
@@ -101,7 +101,7 @@ void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region)
     }
 }
 
-/* What is not just kept or queued; @a idle is what the region says */
+/* The rare ends of a use; @a idle is what the region says */
 static UCS_F_NOINLINE void
 ucs_regcache_idle_rare(ucs_regcache_h cache, ucs_regcache_region_t *region,
                        uint64_t word, unsigned idle, unsigned wake,

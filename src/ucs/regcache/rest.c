@@ -3,8 +3,7 @@
  */
 #include "regcache_int.h"
 
-/* What is in the queue's hands stays there: an end of a use that nobody takes
- * out of the queue leaves its region registered */
+/* A use whose end nobody takes out of the queue leaves its region registered */
 void ucs_regcache_rest(ucs_regcache_h cache)
 {
     if (ucs_regcache_needs_helper(cache)) {
@@ -18,7 +17,7 @@ void ucs_regcache_rested(ucs_regcache_h cache)
     ucs_regcache_reclaim(cache);
 }
 
-/* Under the lock: what was registered at rest comes into the queue's hands */
+/* Under the lock: from now on the helper is told of the uses of all regions */
 static void ucs_regcache_queue_all(ucs_regcache_h cache)
 {
     ucs_regcache_region_t *region;
@@ -33,9 +32,8 @@ static void ucs_regcache_queue_all(ucs_regcache_h cache)
     }
 }
 
-/* What was used meanwhile is in no queue: it is swept as after a queue that ran
- * over. From the beginning: a sweep that the rest interrupted has passed some
- * of it already. */
+/* What was used meanwhile is in no queue: it is swept as after a queue that ran over,
+ * from the beginning, for an interrupted sweep has passed some of it already */
 void ucs_regcache_resume(ucs_regcache_h cache)
 {
     if (!cache->plan.is_resting) {

@@ -155,7 +155,7 @@ static order_buffer_t *order_buffer_get(ucs_predict_order_h order,
     return buffer;
 }
 
-/* A label is forgotten: nothing waits for it any more, nor it for others */
+/* A label is forgotten: no key waits for it, and its own keys wait for nothing */
 static void order_label_leave(ucs_predict_order_h order, order_label_t *label)
 {
     ucs_predict_order_source_leave(order, &label->source);

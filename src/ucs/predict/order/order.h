@@ -12,41 +12,32 @@
 /**
  * @file order.h
  *
- * Prediction by the order of communications. Iteration times vary; what comes
- * after what hardly does. So the next use of a buffer is told by what came
- * before its uses.
+ * Prediction by the order of communications (docs/prediction.md). Iteration times
+ * vary; what comes after what hardly does. So the next use of a buffer is foretold by
+ * what came before its uses.
  *
- * **Buffers** go by address and length: the same place that is used with
- * another length is another buffer.
+ * **Buffers** go by address and length. A **label** is a buffer used from a call site.
+ * A **key** is the m-th occurrence of a label since the buffer's own latest use: where
+ * a label comes ten times between two uses, its first occurrence would announce the
+ * use nine times too soon. Each label keeps some keys, with the latest delays from
+ * them to the next use of its buffer; the start and the end of the latest use are keys
+ * as well. New ones are found among the latest 64 uses, and take the place of those
+ * that come no more. **Sounds** are all other operations of the program. They are
+ * labels of another kind, with tables and keys of their own.
  *
- * **Keys.** A *label* is a buffer used from a call site. A key is the m-th
- * occurrence of a label since the buffer's own latest use: where a label comes
- * ten times between two uses, its nearest occurrence would announce the use
- * nine times too soon. Each buffer keeps some keys, with the latest delays from
- * them to its use; besides, the start and the end of its own latest use are
- * keys that are always there. New ones are found among the latest 64 uses, at
- * growing distances, and take the place of those that came no more.
+ * **Plans** (plans.h) are made of the keys, and judged. Told of a buffer is the plan
+ * that is followed: for how long it stays registered after its use, and by when, if
+ * that is known yet, it is registered again.
  *
- * **Sounds** are all else that the program is heard to do: messages that need
- * no registration, receives that are posted. They are labels of another kind,
- * with tables and keys of their own, so that what comes often does not displace
- * what says most.
+ * **Uses in a row.** Uses that follow each other sooner than the buffer could be
+ * deregistered and registered in between count as one use.
  *
- * **Plans** are made of them (plans.h), and judged. What is told of a buffer is
- * the plan that is followed: for how long it is to stay registered after its
- * use, and by when, if that is known yet, it is to be registered again.
+ * **Drops.** A buffer that was not to be held after its latest two uses may be
+ * deregistered by the thread that ends the next one, where cores are taken and the
+ * helper comes late.
  *
- * **Uses in a row.** What is used again sooner than it could be deregistered
- * and registered in between is one use, for as long as that goes on.
- *
- * **Drops.** The helper hears of a use when it is over, and where cores are
- * taken its coming costs more than a deregistration. A buffer that was not to
- * be held after its latest two uses is deregistered by the thread that ends the
- * next one, and the helper learns of it later.
- *
- * An object belongs to one thread at a time, allocates when it is created only,
- * and every call takes bounded time. Times are nanoseconds of any one monotonic
- * clock.
+ * An object belongs to one thread at a time, and every call takes bounded time. Times
+ * are nanoseconds of any one monotonic clock.
  */
 
 BEGIN_C_DECLS
@@ -57,7 +48,7 @@ BEGIN_C_DECLS
 /** Keys of a buffer among sounds. */
 #define UCS_PREDICT_SOUND_KEYS 8
 
-/** Latest occurrences of a label that are remembered: a later one is no key. */
+/** Latest occurrences of a label that are remembered. */
 #define UCS_PREDICT_OCCURRENCES 16
 
 typedef struct ucs_predict_order *ucs_predict_order_h;
@@ -72,23 +63,22 @@ typedef struct ucs_predict_order_params {
     const ucs_predict_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_predict_order_params_t;
 
-/** What is to be done about a buffer. */
+/** What is to be done about a buffer; times are ns. */
 typedef struct ucs_predict_forecast {
     ucs_predict_ref_t ref;         /**< the buffer */
-    uint64_t          hold_ns;     /**< how long it stays registered after its
-                                        latest use */
-    int               is_known;    /**< that goes by how its uses came; else it
-                                        is rented, so long that its end need not
-                                        be looked for */
-    uint64_t          due_ns;      /**< it is to be registered by then; 0: not
-                                        known, or not at all */
+    uint64_t          hold_ns;     /**< it stays registered so long after its latest
+                                        use */
+    int               is_known;    /**< that goes by how its uses came; else it is
+                                        rented, and its end need not be looked for */
+    uint64_t          due_ns;      /**< it is to be registered by then; 0: not known,
+                                        or not at all */
     uint64_t          until_ns;    /**< and to be given up then */
     uint64_t          duration_ns; /**< a use of it takes that long */
-    uint64_t          watch_ns;    /**< from then on a key may come that says
-                                        when it is due; 0: none will */
+    uint64_t          watch_ns;    /**< from then on a key may come that tells due_ns;
+                                        0: none will */
     uint64_t          every_ns;    /**< and it must be heard of so soon */
-    int               drops;       /**< the thread that ends its next use is to
-                                        deregister it */
+    int               drops;       /**< the thread that ends its next use deregisters
+                                        it */
 } ucs_predict_forecast_t;
 
 /** Fill in the defaults. */
@@ -113,19 +103,18 @@ void ucs_predict_order_destroy(ucs_predict_order_h order);
 
 
 /**
- * Learn of one use, or of the end of one that was reported before without.
- * Uses are to be reported in the order of their starts; one that comes out of
- * order is learned from where it comes. Address and length stand for the
- * buffer, the path for the call site.
+ * Learn of one use, or of the end of one that was reported before without. Uses are to
+ * be reported in the order of their starts; one that comes out of order is learned from
+ * where it comes.
  *
- * @param [in] use     Copied.
- * @param [in] end_ns  When it ended; 0: it is still under way.
- * @param [in] price   Of this buffer, now.
- * @param [in] is_ready  The buffer was registered when this use came. Of no
- *                       account for an end.
+ * @param [in] use       Copied.
+ * @param [in] end_ns    When it ended; 0: it is still under way.
+ * @param [in] price     Of this buffer, now.
+ * @param [in] is_ready  The buffer was registered when this use came; ignored for an
+ *                       end.
  *
- * @return The buffer. Stale once the buffer has been forgotten, which happens
- *         to the least recently used one when another is new.
+ * @return The buffer; stale once it has been forgotten, as the least recently used one
+ *         is when another is new.
  */
 ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_use_t *use,
@@ -134,34 +123,30 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            int is_ready);
 
 
-/** A use has begun that is to be recorded: what is heard from now on may be
- *  keys of the gap that follows it. */
+/** A use has begun that is to be recorded: what is heard from now on may be keys of the
+ *  gap that follows it. */
 void ucs_predict_order_begin(ucs_predict_order_h order);
 
 
-/**
- * @return Nonzero if sounds may foretell anything now. Among the latest 1024
- *         before a use keys are found; so there are none of a buffer that was
- *         never used, nor beyond so many sounds since any buffer was used last.
- *         Those are not waited for either, for they were found within as many.
- */
+/** @return Nonzero if sounds may foretell anything now: not before the first use, and
+ *          not beyond 1024 sounds since any buffer was used last, among which keys are
+ *          found. */
 int ucs_predict_order_listens(ucs_predict_order_h order);
 
 
 /**
- * The program has been heard to do something. In the order of the times, and
- * with the uses in theirs. Of no account unless the predictor listens.
+ * A sound. In the order of the times, also with the uses. Ignored unless the predictor
+ * listens.
  *
- * @param [in] what     Stands for what it was: the same value, the same sound.
- * @param [in] time_ns  When.
+ * @param [in] what  Stands for what it was: the same value, the same sound.
  */
 void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
                             uint64_t time_ns);
 
 
 /**
- * The buffers of which something was recorded, or something else is expected,
- * since they were last told. To be called until it returns 0.
+ * The buffers whose forecast may have changed since they were last told. To be called
+ * until it returns 0.
  *
  * @param [out] forecast  Each buffer once, in no particular order.
  * @param [in]  max       Room in @a forecast, above 0.
@@ -181,12 +166,11 @@ int ucs_predict_order_forecast(ucs_predict_order_h order,
 
 
 /**
- * @return Which use is expected to be the buffer's next, uses being counted as
- *         they are recorded: its latest, and as many more as there were after
- *         this label, a mean in which the last time counts half. 0: not known,
- *         or that was but once.
- *         Iterations take more or less time, but the same uses; so this tells
- *         which of two buffers comes first, where times would not.
+ * @return The number of the use that is expected to be the buffer's next, as uses are
+ *         recorded: its latest, and as many more as there were after this label, a mean
+ *         in which the last time counts half. 0: not known, or that was but once.
+ *         Iterations take more or less time, but the same uses; so this tells which of
+ *         two buffers comes first, where times would not.
  */
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref);

@@ -81,8 +81,7 @@ void ucs_predict_order_source_announce(ucs_predict_order_h order,
  * Forecast
  */
 
-/* The key of the plan has not come: when may it, and how long until it is
- * certain that it will not? */
+/* The plan's key has not come yet: when may it come, and when is it given up? */
 static void order_forecast_watch(ucs_predict_order_h order,
                                  const order_buffer_t *buffer,
                                  const order_label_t *label,

@@ -111,8 +111,7 @@ static double order_best_hold(ucs_predict_order_h order,
     return order->tuning.hold_longer * best;
 }
 
-/* Of a buffer that was not used before nothing is known but how those before it
- * fared */
+/* A new buffer goes by those before it */
 static void order_choose_first(ucs_predict_order_h order,
                                order_buffer_t *buffer, order_label_t *label,
                                const ucs_predict_price_t *price)

@@ -31,9 +31,8 @@
 /* Latest sounds, a power of two; what was before these is not looked at */
 #define ORDER_SOUND_RING 1024u
 
-/* Keys of a buffer that are always there: its own latest use's start and end.
- * They belong to no label. Those of sounds have places of their own: there are
- * far more sounds than uses, and they would take all. */
+/* The start and the end of a buffer's own latest use are always keys, of no label. Keys
+ * of sounds have places of their own: there are far more sounds than uses. */
 enum {
     ORDER_KEY_START,
     ORDER_KEY_END,
@@ -44,12 +43,11 @@ enum {
 
 #define ORDER_NONE UINT32_MAX
 
-/* A plan goes by so many parts of the delays after a key: what is early for some
- * uses is in time for others */
+/* A plan goes by one of so many quantiles of the delays after a key */
 #define ORDER_SHARES 3
 
-/* Plans in a row to do without a buffer, after which its next use is taken to
- * be followed by another: of uses that alternate one would be missed */
+/* Plans in a row to do without a buffer, after which the thread that ends its next use
+ * drops it: of gaps that alternate one would be missed otherwise */
 #define ORDER_DROPS 2
 
 typedef struct order_key {
@@ -270,7 +268,7 @@ void ucs_predict_order_best_key(order_label_t *label);
  * Dues (order_due.c)
  */
 
-/** The key in place @a i of the gap that a buffer is in has come at @a now. */
+/** The key in place @a i of a buffer's present gap has come at @a now. */
 void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
                             order_label_t *label, unsigned i, uint64_t now);
 

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Uses that come next to each other say much the same of what follows; those
- * further away are needed where many come at once */
+/* Uses next to each other foretell much the same; farther ones are needed where many
+ * come at once */
 static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
                                            10, 12, 16, 20, 24, 32, 48, 64};
 
@@ -125,8 +125,8 @@ void ucs_predict_order_source_leave(ucs_predict_order_h order,
  * What a key says
  */
 
-/* The least delay is that of few; the next one may be somewhat less, by no more
- * than half of how far they spread, from the least to the middle one */
+/* The next delay may be somewhat below the least so far: by no more than half of how far
+ * they spread, from the least to the middle one */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
                                    const order_key_t *key, unsigned share)
 {

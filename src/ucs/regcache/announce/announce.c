@@ -88,9 +88,9 @@ static void ucs_regcache_announced_unused(ucs_regcache_announced_t *announced,
     of->is_over = 1;
 }
 
-/* No two receives write to the same memory at once: if an earlier one was to,
- * it is over, and its end was not told. What it has registered the new one may
- * take over, so it ends when the step has looked at that. */
+/* No two receives write to the same memory at once: an earlier one there is over, and its
+ * end was not told. It ends at the end of the step, for the new one may take over what it
+ * has registered. */
 static void
 ucs_regcache_announced_replace(ucs_regcache_h cache,
                                const ucs_operation_t *operation)
@@ -182,10 +182,9 @@ static int ucs_regcache_announced_is_worth(ucs_regcache_h cache)
     return 0;
 }
 
-/* By what access a buffer will be used that nobody has used yet, and how much of
- * what is posted at a place for the first time, other uses tell: programs post
- * more than they are sent, and a rank is sent what it sends, or was sent before.
- * @return Zero as long as there was none. */
+/* How a new buffer will be used other uses tell: by the access of the latest, and as far
+ * as the longest message. Programs post more than they are sent. @return Zero as long as
+ * there was no other use. */
 static int
 ucs_regcache_announced_is_clear(ucs_regcache_h cache,
                                 const ucs_regcache_announcement_t *of)
@@ -194,8 +193,8 @@ ucs_regcache_announced_is_clear(ucs_regcache_h cache,
            (!of->is_new || (cache->plan.hearing->announced.longest > 0));
 }
 
-/* It is registered as soon as it is clear how, and given up when holding has cost
- * a missed use: a partner may take seconds */
+/* It is registered as soon as it is clear how, and given up when holding it has cost a
+ * missed use */
 static void ucs_regcache_announced_settle(ucs_regcache_h cache,
                                           ucs_regcache_announcement_t *of)
 {
@@ -257,8 +256,7 @@ void ucs_regcache_announced_sent(ucs_regcache_h cache,
     }
 }
 
-/* The end may be heard of before the use is learned from that it is the end
- * of; so it waits for the end of the step */
+/* The use may not have been learned from yet, so the end waits for that of the step */
 void ucs_regcache_announced_end(ucs_regcache_h cache,
                                 const ucs_operation_t *operation)
 {
@@ -299,10 +297,10 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     return found;
 }
 
-/* What a registration in the rank's own wait has cost of the use that it was
- * for, in missed uses: the message may have come in the midst of it, and waited
- * for the rest. When it did nobody knows: half of it, if it was there at the end,
- * and the less the longer the rank went on waiting. */
+/* What a registration in the rank's own wait has cost the use that it was for, in missed
+ * uses. The message may have come in the midst of it, nobody knows when: half of it
+ * counts if the message was there at the end, and the less the longer the rank went on
+ * waiting. */
 static double
 ucs_regcache_announced_overhang(const ucs_regcache_announcement_t *of,
                                 const ucs_use_t *use)
@@ -382,8 +380,7 @@ static int ucs_regcache_announced_is_missing(ucs_regcache_h cache,
                     UCS_REGCACHE_STATE_DORMANT);
 }
 
-/* Of a program that registers nothing, nothing is registered ahead. Where the
- * lock is busy somebody works on this cache: a wake-up too many at worst. */
+/* Where the lock is busy somebody works on this cache: a wake-up too many at worst */
 int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
                                 size_t length)
 {
@@ -534,10 +531,9 @@ ucs_regcache_announced_register(ucs_regcache_h cache,
     return status;
 }
 
-/* Where all stays that fits, what receives wait for is not given up for the
- * sake of others that are posted, or of several that are each would find its
- * buffer given up. Nor is it what was used longest ago. @return Zero if there
- * is no room beside it: later. */
+/* Where all stays that fits, a buffer of one posted receive is not evicted for another,
+ * or each would find its own evicted; so it is not the least recently used one either.
+ * @return Zero if there is no room: later. */
 static int ucs_regcache_announced_fits(ucs_regcache_h cache,
                                        ucs_regcache_announcement_t *of,
                                        uint64_t now)

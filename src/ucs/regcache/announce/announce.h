@@ -10,27 +10,24 @@
 /**
  * @file announce.h
  *
- * Announced uses: receives that the program has posted and that are long enough
- * to need a registration. Such a use is certain, down to the byte, also of a
- * buffer that was never used before; only its time is not, for that is the
- * partner's. So it is registered at once, and given up when holding it has cost as
- * much as a missed use: a partner may take seconds. Of memory that nobody has used
- * yet no more is registered than messages were long so far, and by the access of
- * the latest use; until there was either it waits. Receives whose messages are too
- * short to be registered are registered in vain: an account says whether those that
- * save a use pay for them. Under a policy that keeps what is registered
- * nothing but the access is asked: the buffer is registered at the post, whole,
- * and stays.
+ * Announced uses: receives that the program has posted and that are long enough to need
+ * a registration. Such a use is certain, also of a buffer that was never used before;
+ * only its time is not, for that is the partner's. So its buffer is registered at once,
+ * and given up when holding it has cost a missed use.
+ *
+ * Of memory that nobody has used yet as much is registered as the longest message so
+ * far, with the access of the latest use; until there was one it waits. Receives whose
+ * messages are too short to be registered cost a registration in vain: an account says
+ * whether those that save a use pay for them. Under a policy that keeps what is
+ * registered the whole buffer is registered at the post, and stays.
  *
  *   WAITING  to be registered at `due`
  *   READY    it is registered, and stays so until `until`
  *   PASSED   it does not pay, or did not
  *
- * An announcement from before a memory event over its range is void: what is
- * there now is other memory. The region that an announcement keeps is in any
- * case a region like others: events strike it, and ceilings evict it.
- *
- * Owned by the thread that steps.
+ * A memory event over its range voids an announcement. The region that it keeps is a
+ * region like others: events strike it, and ceilings evict it. Owned by the thread that
+ * steps.
  */
 
 BEGIN_C_DECLS

@@ -12,8 +12,8 @@
 /**
  * @file policy.h
  *
- * A policy says what becomes of a registration that nobody uses. It is a row
- * of functions; nothing else in the cache knows a policy by name.
+ * A policy says what becomes of a registration that nobody uses. It is a table of
+ * functions; nothing else in the cache knows a policy by name.
  *
  * **To add a policy:** give it a value in @ref ucs_regcache_policy_t, and write
  * policy/policy_NAME.c with a `const ucs_regcache_policy_ops_t`, which goes into
@@ -41,9 +41,9 @@ typedef struct ucs_regcache_policy_ops {
      *  one there is a soft one (soft.c). */
     int                 minds_price;
 
-    /** What is registered stays until others need what it pins. A receive that
-     *  is posted is registered at once. A region is a declaration: unpinned it
-     *  stays DORMANT. With UCS_REGCACHE_IDLE_QUEUE only. */
+    /** A registration stays until others need what it pins, and its region is
+     *  DORMANT afterwards. A posted receive is registered at once. With
+     *  UCS_REGCACHE_IDLE_QUEUE only. */
     int                 keeps;
 
     /** A region in which the policy knows a buffer stays DORMANT, also without an
@@ -88,18 +88,17 @@ typedef struct ucs_regcache_policy_ops {
      *  date. NULL: @a use does that itself. */
     void         (*plan)(ucs_regcache_h cache, uint64_t now);
 
-    /** The program has been heard to do something; @a what stands for it. In
-     *  the order of times, with the uses in theirs. NULL: of no interest, and
-     *  unless the policy @a keeps no receive is registered in advance
-     *  either. */
+    /** The program has begun an operation; @a what stands for it. In the order of
+     *  times, also with the uses. NULL: of no interest, and unless the policy
+     *  @a keeps no posted receive is registered in advance. */
     void         (*hear)(ucs_regcache_h cache, uint64_t what, uint64_t time);
 
-    /** @return Nonzero if what is heard may be of interest now, whatever
-     *          @a hear it is. With @a hear only. */
+    /** @return Nonzero if short operations may be of interest now. With @a hear
+     *          only. */
     int          (*listens)(ucs_regcache_h cache);
 
-    /** A use has begun that will be learned from, after which what is heard may
-     *  be of interest again. With @a listens only. */
+    /** A use has begun that will be learned from: short operations may be of interest
+     *  again. With @a listens only. */
     void         (*begin)(ucs_regcache_h cache);
 
     /** A region has become DORMANT. May forget others that are. Called by any

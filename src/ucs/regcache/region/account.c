@@ -24,7 +24,7 @@ void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
     }
 }
 
-/* What it is held for before the helper has said anything */
+/* Why it is held before the helper has planned anything */
 static ucs_regcache_held_t
 ucs_regcache_account_first_why(ucs_regcache_h cache,
                                const ucs_regcache_region_t *region)
@@ -55,8 +55,7 @@ ucs_regcache_account_first_kept(ucs_regcache_h cache,
                    UCS_REGCACHE_TIME_NEVER;
 }
 
-/* ns of the use that is under way; what began before it was pinned is no time
- * in which it was held */
+/* ns of the use that is under way */
 static uint64_t ucs_regcache_account_under_way(ucs_regcache_region_t *region,
                                                uint64_t now)
 {
@@ -117,9 +116,9 @@ static void ucs_regcache_account_held(ucs_regcache_h cache,
             ns * (double)ucs_regcache_pinned_length(region);
 }
 
-/* Nobody used it for @a idle ns, up to @a end, after a use that ended at @a used.
- * What it is held beyond the plan is the helper's delay. Of several gaps that is
- * known of the latest only. */
+/* It was idle for @a idle ns, up to @a end, after a use that ended at @a used. What it
+ * was held beyond the plan is the helper's delay, which of several gaps is known of the
+ * latest only. */
 static void ucs_regcache_account_idle(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
                                       uint64_t idle, uint64_t used,
@@ -146,8 +145,7 @@ static void ucs_regcache_account_idle(ucs_regcache_h cache,
                               (double)late);
 }
 
-/* What was registered ahead, or announced, has been used: that plan is
- * fulfilled */
+/* What was registered ahead, or announced, has been used */
 static void ucs_regcache_account_used(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region)
 {
@@ -163,8 +161,7 @@ static void ucs_regcache_account_used(ucs_regcache_h cache,
     }
 }
 
-/* busy_ns is less than what was counted of a use under way, if that was taken for
- * longer than it was */
+/* busy_ns may be less than what was counted of a use under way, whose end is guessed */
 void ucs_regcache_account_fold(ucs_regcache_h cache,
                                ucs_regcache_region_t *region)
 {
@@ -197,8 +194,7 @@ void ucs_regcache_account_fold(ucs_regcache_h cache,
     }
 }
 
-/* Exact where the queue of uses has lost none: the end of the use before is where
- * the region was accounted for */
+/* Exact where the queue of uses has lost none */
 void ucs_regcache_account_use(ucs_regcache_h cache, const ucs_use_t *use)
 {
     ucs_regcache_region_t *region = use->region;

@@ -28,8 +28,8 @@ typedef struct ucs_regcache_account {
     double   pinned_ns;
     uint64_t regions;   /* == number of these regions */
     uint64_t small;     /* those of class SMALL among them */
-    uint64_t transit;   /* those of which a thread is with the lower domain; it
-                           will come back without waiting for another */
+    uint64_t transit;   /* those that a thread registers or deregisters; it waits
+                           for no other */
     uint64_t wanted;    /* those in transit that a use is registering */
     uint64_t leaving;   /* those in transit that are DEREGISTERING */
     uint64_t leave_peak;
@@ -68,8 +68,8 @@ void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
 void ucs_regcache_account_fold(ucs_regcache_h cache,
                                ucs_regcache_region_t *region);
 
-/** A use that the helper hears of: until it began the region was held as the
- *  helper had planned before. */
+/** The helper has heard of a use: until it began the region was held as planned
+ *  before. */
 void ucs_regcache_account_use(ucs_regcache_h cache, const ucs_use_t *use);
 
 /**
@@ -82,8 +82,8 @@ void ucs_regcache_account_why(ucs_regcache_h cache,
                               ucs_regcache_region_t *region,
                               ucs_regcache_held_t held, uint64_t kept);
 
-/** The same for what the helper has planned: if it had planned nothing since the
- *  latest use that it heard of, since then. */
+/** The same for what the helper has planned, since the latest use that it heard of if
+ *  it had planned nothing since. */
 void ucs_regcache_account_planned(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region,
                                   ucs_regcache_held_t held, uint64_t kept);

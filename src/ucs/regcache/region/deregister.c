@@ -8,8 +8,8 @@
 
 #include <limits.h>
 
-/* Bytes from which a region that may not outlive its use is deregistered by the
- * helper, for the thread that ends the use would wait some milliseconds */
+/* From so many bytes on the helper deregisters a region that may not outlive its use:
+ * the thread that ends the use would wait some milliseconds */
 #define UCS_REGCACHE_LATER_BYTES (64ul << 20)
 
 /*
@@ -81,9 +81,8 @@ static void ucs_regcache_region_finish(ucs_regcache_h cache,
     ucs_regcache_complete(cache, list);
 }
 
-/* What is doomed no look-up finds any more, so whatever becomes of the memory
- * meanwhile, nobody uses this registration for it; and its pages are nobody
- * else's for as long as they are pinned. */
+/* No look-up finds a doomed region, so nobody uses this registration whatever becomes of
+ * the memory; and its pages stay its own for as long as they are pinned. */
 int ucs_regcache_drop_later(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
     uint64_t word = ucs_load_acquire(&region->word); /* [R-PUT] */

@@ -46,8 +46,8 @@ int ucs_regcache_inspect(ucs_regcache_h cache, unsigned flags,
     return 1;
 }
 
-/* An event since the look-up may have been about this very range. While memory
- * is not trusted nothing is said of the range itself. */
+/* Nothing is learned after an event, which may have been about this range, nor while
+ * memory is distrusted */
 void ucs_regcache_inspect_end(ucs_regcache_h cache,
                               const ucs_regcache_inspection_t *inspection)
 {
@@ -59,8 +59,8 @@ void ucs_regcache_inspect_end(ucs_regcache_h cache,
     }
 }
 
-/* relaxed: an event that is not counted yet here takes the lock after this, and
- * strikes what is learned */
+/* relaxed: an event that is not counted yet takes the lock after this, and removes what
+ * is learned */
 void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
                         const _Atomic(uint64_t) *events, uint64_t number)
 {

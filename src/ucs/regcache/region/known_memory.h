@@ -20,8 +20,8 @@
 
 BEGIN_C_DECLS
 
-/** Covers that the lower domain may refuse before none is asked for any more:
- *  each costs a use a registration in vain. */
+/** After so many refusals by the lower domain no covers are tried any more: each costs
+ *  a use a registration in vain. */
 #define UCS_REGCACHE_COVER_FAILURES 8
 
 /** Memory events that are remembered, a power of two. */
@@ -34,8 +34,8 @@ typedef struct ucs_regcache_event {
     uint64_t  time; /* ns */
 } ucs_regcache_event_t;
 
-/** Mappings in which the program's own pieces are counted. With more at a time
- *  the oldest begins anew, which costs covers. */
+/** Mappings in which the program's own pieces are counted; with more the oldest begins
+ *  anew. */
 #define UCS_REGCACHE_FIELDS 8
 
 /** A mapping in which the program maps pieces itself (field.c). */

@@ -3,8 +3,8 @@
  */
 #include "lru.h"
 
-/* A use that is under way will be over later than now, so its region goes
- * behind all that are idle: once such a one is on top again there are none */
+/* A region in use goes behind all that are idle: once one is on top again there are no
+ * idle ones */
 ucs_regcache_region_t *
 ucs_regcache_lru_oldest(ucs_heap_t *heap, uint64_t now, unsigned *left_p)
 {

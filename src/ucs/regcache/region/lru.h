@@ -10,16 +10,11 @@
 /**
  * @file lru.h
  *
- * Registered regions, the least recently used on top of a heap. A use does not
- * touch the heap (the hit path takes no lock): the key that a region has there
- * may be older than its last use, never younger, and
- * @ref ucs_regcache_lru_oldest corrects the ones that it meets. The order is
- * LRU all the same, at a logarithmic cost for each use that was made in
- * between, paid by eviction. There may be as many of these as there are
- * regions, so one eviction corrects so many only, and takes the least recently
- * used of them; the next ones go on from there.
- *
- * Protected by the index lock, as are the functions below.
+ * Registered regions, the least recently used on top of a heap. A use does not touch
+ * the heap (the hit path takes no lock): the key that a region has there may be older
+ * than its last use, never younger, and @ref ucs_regcache_lru_oldest corrects the ones
+ * that it meets, only so many in one eviction. Protected by the index lock, as are the
+ * functions below.
  */
 
 BEGIN_C_DECLS

@@ -19,12 +19,11 @@
 
 BEGIN_C_DECLS
 
-/** Regions of unmapped memory that may wait for the helper; with more a use that
- *  registers deregisters them, for it pays for a system call anyway. */
+/** Regions of unmapped memory that may wait for the helper. Beyond that a use that
+ *  registers deregisters them. */
 #define UCS_REGCACHE_RECLAIM_MAX 64
 
-/** Likewise, their bytes: a helper that is not let run must not hold what the
- *  application has given back. */
+/** Likewise their bytes. */
 #define UCS_REGCACHE_RECLAIM_MAX_BYTES (16ul << 20)
 
 /** Doomed regions without users, to be deregistered. All of it changes under

@@ -178,8 +178,8 @@ ucs_regcache_region_publish(ucs_regcache_h cache, ucs_regcache_region_t *region,
     return (doomed && (refs == 0)) ? UCS_ERR_CANCELED : UCS_OK;
 }
 
-/* A thread that waits finds the region doomed and goes its own way; the last of
- * them frees it. */
+/* A thread that waits finds the region doomed and registers by itself; the last of them
+ * frees it. */
 static void ucs_regcache_region_abandon(ucs_regcache_h cache,
                                         ucs_regcache_region_t *region,
                                         unsigned refs)
@@ -215,7 +215,7 @@ static void ucs_regcache_region_rest(ucs_regcache_h cache,
     }
 }
 
-/* What did not fit, and no thread waits for, may come later. */
+/* A region that did not fit, and that no thread waits for, may be registered later */
 void ucs_regcache_region_fail(ucs_regcache_h cache,
                               ucs_regcache_region_t *region,
                               ucs_status_t status, unsigned refs)
@@ -427,10 +427,9 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
  * Lock
  */
 
-/* Carry out what memory events left behind that interrupted the lock's owner:
- * every region is struck, for they could not say which. An event that comes
- * during the strike marks what is marked already; nothing comes into look-up
- * meanwhile, so the strike is for it as well */
+/* Memory events that interrupted the lock's owner could not say which regions they
+ * strike, so all are struck. An event that comes meanwhile is covered: nothing comes into
+ * look-up during the strike. */
 static void ucs_regcache_strike_all(ucs_regcache_h cache)
 {
     cache->is_struck |= ucs_regcache_forget_range(cache, 0, UINTPTR_MAX,
@@ -440,8 +439,8 @@ static void ucs_regcache_strike_all(ucs_regcache_h cache)
     (void)ucs_and_acq_rel(&cache->gate, ~(uint32_t)UCS_REGCACHE_GATE_EVENT);
 }
 
-/* relaxed: an event that interrupts this thread is seen by it; what other
- * threads saw of one that interrupted another owner the lock has ordered */
+/* relaxed: this thread sees an event that interrupts it, and the lock orders one that
+ * interrupted another owner */
 void ucs_regcache_lock(ucs_regcache_h cache)
 {
     ucs_lock(&cache->lock);

@@ -91,10 +91,8 @@ void ucs_regcache_region_free(ucs_regcache_h cache,
                               ucs_regcache_region_t *region);
 
 /** Take a region out of look-up and mark it doomed, at the time of the totals.
- *  @return The word before: with references in it, their last owner finds the
- *          doom and reclaims the region, without, the caller has to. A word
- *          that is read later could show an owner gone that is about to do
- *          so. */
+ *  @return The word before. If it has references, their last owner reclaims the
+ *          region, else the caller has to. */
 uint64_t ucs_regcache_region_doom(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region);
 

@@ -7,9 +7,8 @@
 /* Regions below min_size that stay registered */
 #define UCS_REGCACHE_SMALL_MAX 1024
 
-/* What would pin more than leaving everything pinned pins something twice, or
- * what was unmapped. Neighbours may share a page, which then is. @return Bytes
- * beyond that. */
+/* Whatever pins more than leaving everything pinned would pins something twice, or
+ * memory that was unmapped. Neighbours may share a page. @return Bytes beyond that. */
 static uint64_t ucs_regcache_excess(ucs_regcache_h cache, size_t length)
 {
     uint64_t pinned = cache->account.pinned + length;
@@ -23,7 +22,7 @@ static uint64_t ucs_regcache_excess(ucs_regcache_h cache, size_t length)
                    0;
 }
 
-/* What was unmapped, and waits for its deregistration, is nowhere else */
+/* Unmapped memory that waits for its deregistration is pinned once */
 static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
 {
     return ucs_regcache_excess(cache, length) >
@@ -112,10 +111,9 @@ static int ucs_regcache_await_eviction(ucs_regcache_h cache)
     return 1;
 }
 
-/* Nothing that may be used again is given up for what was unmapped and pins until
- * it is deregistered: a use that would pin beside it finishes that, or waits for
- * another thread that does, if it is not more than a use has to do. The lock is
- * let go meanwhile. @return Zero if there is nothing to finish. */
+/* Unmapped memory goes first: a use that would pin beside it deregisters it, or waits
+ * for another thread that does, unless there is too much of it. The lock is let go
+ * meanwhile. @return Zero if there is nothing to finish. */
 static int ucs_regcache_finish_leaving(ucs_regcache_h cache)
 {
     if (ucs_load_relaxed(&cache->reclaim.count) >= UCS_REGCACHE_RECLAIM_MAX) {
@@ -133,9 +131,9 @@ static int ucs_regcache_finish_leaving(ucs_regcache_h cache)
     return 1;
 }
 
-/* Under a policy that minds the price the helper makes room by what is needed
- * later than this one, and by nothing else. The lock is let go now and then.
- * @return Nonzero if it fits, and is claimed. */
+/* Under a policy that minds the price the helper evicts only what is needed later than
+ * this one. The lock is let go now and then. @return Nonzero if it fits, and is
+ * claimed. */
 static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region)
 {
@@ -159,9 +157,9 @@ static int ucs_regcache_admit_ahead(ucs_regcache_h cache,
     return ucs_regcache_claim(cache, length, UCS_CLAIM_HELPER);
 }
 
-/* A use is never refused for a ceiling of ours, but all that could give
- * something up are asked. The lock is let go now and then. @return Nonzero if
- * it fits; it is claimed in any case. */
+/* A use is never refused for a ceiling, but all that could make room for it are asked.
+ * The lock is let go now and then. @return Nonzero if it fits; it is claimed in any
+ * case. */
 static int ucs_regcache_admit_use(ucs_regcache_h cache, size_t length)
 {
     unsigned asked = 0;

@@ -12,13 +12,12 @@
 /**
  * @file ceiling.h
  *
- * How much may be pinned, and what goes for the sake of what comes.
+ * How much may be pinned, and what is evicted for it.
  */
 
 BEGIN_C_DECLS
 
-/** What may be pinned at once for what it is worth (soft.c). Protected by the
- *  index lock. */
+/** The soft ceiling (soft.c). Protected by the index lock. */
 typedef struct ucs_regcache_soft {
     int      is_kept;   /* the policy minds the price of memory, and there is no
                            ceiling of bytes */
@@ -80,8 +79,8 @@ uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache);
 /** @return Nonzero if so many more bytes stay below the soft ceiling. */
 int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length);
 
-/** So many bytes are registered, or about to be, for the first uses of receives
- *  that the program has posted: for it they are in use from then on. */
+/** So many bytes are registered, or about to be, for first uses of posted receives.
+ *  They count as in use from then on. */
 void ucs_regcache_soft_posted(ucs_regcache_h cache, size_t posted);
 
 /** A use is about to pin @a length bytes: evict what is idle until they stay

@@ -62,9 +62,8 @@ static void ucs_regcache_lower_reg_use(ucs_regcache_h cache,
     ucs_regcache_lower_reg(cache, attempt);
 }
 
-/* What the inspection has found out, then what is superfluous goes, so that
- * nothing is pinned twice, and then what must go lest a ceiling be passed: one
- * taking of the lock, if nothing of this lets go of it */
+/* Remember what the inspection found, deregister what this region replaces, and keep
+ * the ceilings: one taking of the lock, if nothing of this lets go of it */
 static void ucs_regcache_register_begin(
         ucs_regcache_h cache, ucs_regcache_attempt_t *attempt,
         const ucs_regcache_inspection_t *inspection)
@@ -93,9 +92,8 @@ double ucs_regcache_missed_ns(ucs_regcache_h cache, size_t pages)
                                           &cache->cost.missed, pages));
 }
 
-/* Under the lock. First registrations are dearer and cannot be foretold, so they
- * say nothing of what a prediction saves. To make room is the ceilings' fault,
- * and counted there (soft.c). */
+/* Under the lock. First registrations are dearer and cannot be foretold, so they do
+ * not count. What it takes to make room counts in soft.c. */
 static void ucs_regcache_register_learn(ucs_regcache_h cache,
                                         const ucs_regcache_attempt_t *attempt,
                                         uint64_t now)

@@ -6,14 +6,11 @@
 #include <ucs/sys/math.h>
 
 /*
- * The soft ceiling. The average forgets a moment, a limit does not; so what
- * lies idle may lift the most that is pinned at once only if that pays. The
- * ceiling begins at the most that uses themselves had registered at once, those
- * among them that are posted and will be a buffer's first. What they lose because
- * of it is added up, and there is so much more room as that would have paid for
- * since the beginning and for some minutes to come, at the same price as all
- * memory. What it costs to learn is lost once, in the first seconds; a peak is for
- * ever, and the job goes on.
+ * The soft ceiling. A limit counts the highest moment, so idle registrations may
+ * raise the peak only where that pays. The ceiling begins at the most that uses had
+ * registered at once, posted receives for first uses included. What uses lose for
+ * want of room is added up. The room grows to what that sum would have paid for since
+ * the start and for some minutes to come, at the price of all memory.
  */
 
 uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache)
@@ -90,9 +87,9 @@ void ucs_regcache_soft_give_up(ucs_regcache_region_t *region)
     region->lapsed = ucs_regcache_soft_until(region);
 }
 
-/* What goes before the helper has heard of its use is forgotten, and nobody will
- * know that it came back: where two buffers are used in turn, each in place of the
- * other, the helper would hear of neither in time. */
+/* The helper has not heard of the latest use yet, so it will not learn that the buffer
+ * came back: two buffers that are used in turn, each in place of the other, would
+ * never be noticed. The eviction itself counts as a loss. */
 void ucs_regcache_soft_evicted(ucs_regcache_h cache,
                                ucs_regcache_region_t *region)
 {

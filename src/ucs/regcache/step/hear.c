@@ -8,16 +8,16 @@
 #include <ucs/sys/own_memory.h>
 
 /*
- * What the program says is put aside, and heard when the uses that came before
- * it have been learned from: what follows what is all that the predictor knows.
+ * Operations are put aside, and told to the predictor when it has learned from the
+ * uses that came before them: it goes by the order alone.
  */
 
 /*
- * Where nothing is to be foretold nobody needs to hear what is too short to be
- * registered, and who says it is told so. All of it is one word of the cache,
- * which is changed by read-modify-write alone: none is overwritten, so who is
- * told of a beginning is told of its end, and a use that begins while a step
- * ends is not passed over. Relaxed: nothing is published by it.
+ * Short operations are wanted only while they may foretell something, and the
+ * environment is told when that begins and ends. The state is one word that is changed
+ * by read-modify-write alone: no change is overwritten, so each beginning has its end,
+ * and a use that begins while a step ends is not missed. Relaxed: nothing is published
+ * by it.
  */
 
 static void ucs_regcache_listen_tell(ucs_regcache_h cache, int listens)

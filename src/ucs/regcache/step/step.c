@@ -7,9 +7,8 @@
 
 #include <ucs/sys/math.h>
 
-/* Batches of uses that are learned from in one step: where uses come faster the
- * helper learns from a sample, so that it does not fight the hits for cache
- * lines */
+/* Batches of uses in one step. Where uses come faster the helper learns from a sample,
+ * so that it does not fight the hits for cache lines. */
 #define UCS_REGCACHE_BATCHES 4
 
 /* Before the plans change by what the uses say. The lock is let go after each lot,
@@ -74,9 +73,8 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     }
 }
 
-/* When the helper comes by itself, for those who call it only if that is too late
- * for them. An idle step says it for the helper.
- * @return That, or sooner for what came during the step and is counting on it. */
+/* Tell when the helper comes by itself: threads wake it only if that is too late for
+ * them. @return That, or sooner for a use that came during the step. */
 static uint64_t
 ucs_regcache_step_due(ucs_regcache_h cache, uint64_t next, uint64_t now)
 {

@@ -4,9 +4,9 @@
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/state.h>
 
-/* Under the lock: idle for a while, and not about to be used. That a use is
- * expected later does not matter: the one that was lost would have had the
- * region deregistered until then. */
+/* Under the lock: idle for a while, and not about to be used. A use that is expected
+ * later does not matter: the lost one would have had the region deregistered until
+ * then. */
 static int ucs_regcache_sweep_is_stray(ucs_regcache_h cache,
                                        ucs_regcache_region_t *region,
                                        uint64_t now)
@@ -48,9 +48,8 @@ static ucs_regcache_region_t *ucs_regcache_sweep_next(ucs_regcache_h cache,
     return NULL;
 }
 
-/* A lot of regions. The lock is not fair: a helper that took it again at once
- * would keep it from all others, where cores are busy for as long as the sweep
- * lasts; so it sleeps between two lots. */
+/* A lot of regions. The lock is not fair: on busy cores a helper that took it again at
+ * once would keep it from all others. So it sleeps between two lots. */
 static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
 {
     unsigned left = cache->tuning.lot;
@@ -76,15 +75,15 @@ static void ucs_regcache_sweep_lot(ucs_regcache_h cache, uint64_t now)
     }
 }
 
-/* Uses were lost, so regions may be idle that no queue knows of. Not at once:
- * where uses are lost they come fast, and what was used just now will be used
- * again. A sweep that is under way has looked at some already and goes on. */
+/* Uses were lost, so regions may be idle that no queue knows of. Not at once: where
+ * uses are lost they come fast, and a buffer that was just used will be used again. A
+ * sweep that is under way goes on. */
 void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost, uint64_t now)
 {
     if (cache->plan.ops->keeps) {
         cache->plan.sweep.lost = lost;
         cache->plan.sweep.at   = UCS_REGCACHE_TIME_NEVER;
-        return; /* they are where they belong */
+        return; /* what is registered stays */
     }
     if (lost != cache->plan.sweep.lost) {
         cache->plan.sweep.lost = lost;

@@ -11,7 +11,7 @@
  * them: it does not fight hits for cache lines */
 #define UCS_REGCACHE_LEARN_REST_NS 1e6
 
-/* What is kept is looked after only while a ceiling is passed */
+/* A policy that keeps what is registered looks only while a ceiling is passed */
 static int ucs_regcache_wakeup_patrols(ucs_regcache_h cache)
 {
     return !cache->plan.ops->keeps || ucs_load_relaxed(&cache->is_over);
@@ -25,8 +25,7 @@ static uint64_t ucs_regcache_wakeup_patrol(ucs_regcache_h cache, uint64_t now)
                    ucs_min(idle, UCS_REGCACHE_AWAY_NS));
 }
 
-/* When the queue of uses is reckoned half full. Where uses come so fast that
- * it would fight the hits for cache lines it learns from a sample. */
+/* When the queue of uses will be half full, at the rate of late */
 static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
 {
     double elapsed = (double)(now - cache->plan.drained_at);
