@@ -326,7 +326,7 @@ void sim_world_hear(void)
     memcpy(said, sim_world.said, sizeof(said));
     sim_world.num_said = 0;
     if (count > 0) {
-        ucs_regcache_hear(sim_world.cache, said, count);
+        ucs_regcache_tell(sim_world.cache, said, count);
     }
 }
 

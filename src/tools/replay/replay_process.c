@@ -187,7 +187,7 @@ static void replay_process_wake_waiters(void *arg UCS_V_UNUSED,
 
 static void replay_process_hear(replay_process_t *process)
 {
-    ucs_regcache_hear(process->engine, process->said, process->said_count);
+    ucs_regcache_tell(process->engine, process->said, process->said_count);
     process->said_count = 0;
 }
 
@@ -417,7 +417,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
     if (status == UCS_OK) {
         process->has_helper = ucs_regcache_needs_helper(process->engine);
         ucs_store_relaxed(&process->wants.least,
-                          ucs_regcache_hears_from(process->engine));
+                          ucs_regcache_wants_from(process->engine));
     }
     return status;
 }

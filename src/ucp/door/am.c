@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "hear.h"
+#include "tell.h"
 
 /*
  * Active messages. Of one with a header the data are what follows that.

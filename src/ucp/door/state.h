@@ -5,14 +5,14 @@
 #define UCP_DOOR_STATE_H_
 
 #include "door.h"
-#include "hear.h"
+#include "tell.h"
 
 #include <pthread.h>
 
 /**
  * @file state.h
  *
- * State of the door that the threads share; for hear.c and receive.c only.
+ * State of the door that the threads share; for tell.c and receive.c only.
  */
 
 BEGIN_C_DECLS

@@ -39,7 +39,7 @@ ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address, size_t length,
     }
 }
 
-static void ucs_regcache_tell(ucs_regcache_h cache, uintptr_t address,
+static void ucs_regcache_event(ucs_regcache_h cache, uintptr_t address,
                               size_t length, ucs_regcache_fate_t fate)
 {
     uint64_t now = ucs_regcache_now(cache);
@@ -57,12 +57,12 @@ static void ucs_regcache_tell(ucs_regcache_h cache, uintptr_t address,
 void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
                            size_t length)
 {
-    ucs_regcache_tell(cache, address, length, UCS_REGCACHE_FATE_GOING);
+    ucs_regcache_event(cache, address, length, UCS_REGCACHE_FATE_GOING);
 }
 
 void ucs_regcache_mapped(ucs_regcache_h cache, uintptr_t address, size_t length)
 {
-    ucs_regcache_tell(cache, address, length, UCS_REGCACHE_FATE_MAPPED);
+    ucs_regcache_event(cache, address, length, UCS_REGCACHE_FATE_MAPPED);
 }
 
 int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,

@@ -401,14 +401,14 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
  *
  * @param [in] operations  Those of one thread in the order of their times.
  */
-void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
+void ucs_regcache_tell(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
 
 
 /** @return Bytes from which on operations are always worth telling
- *          (@ref ucs_regcache_hear), shorter ones while the environment's `listen`
+ *          (@ref ucs_regcache_tell), shorter ones while the environment's `listen`
  *          says it; UINT64_MAX: none are. Does not change. */
-uint64_t ucs_regcache_hears_from(ucs_regcache_h cache);
+uint64_t ucs_regcache_wants_from(ucs_regcache_h cache);
 
 
 /**

@@ -16,9 +16,9 @@
  * folders go down this list only:
  *
  *   step/      step.c: the helper's step; init.c: begin and end; sweep.c: looks
- *              for regions whose last use was lost; hear.c: what the program
- *              says, in the order of time; wakeup.c: when the helper steps next
- *   policy/    what is expected when, by policy.h; await.c, buffer.c: parts of
+ *              for regions whose last use was lost; operations.c: what the
+ *              program says, in the order of time; wakeup.c: when the helper steps next
+ *   policy/    what is expected when, by policy.h; apply.c, buffer.c: parts of
  *              policies
  *   announce/  receives that the program has posted
  *   plan/      serve.c: what is due in the registration queue; price.c: what a
@@ -264,7 +264,7 @@ void ucs_regcache_serve_back_off(ucs_regcache_h cache);
 int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
 
 
-/* --- hear.c --- */
+/* --- operations.c --- */
 
 /** A use registers: what is said from now on may foretell its buffer's next
  *  one, and with what access receives will be used that wait for their first.

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Nothing is allocated under the lock. What a registration may need there is in reserve
- * when the lock is taken for it: what is short is noted under the lock, allocated outside,
- * and handed over when the lock is taken again.
+ * Nothing is allocated under the lock. What a registration may need there is in
+ * reserve when the lock is taken for it: what is short is noted under the lock,
+ * allocated outside, and handed over when the lock is taken again.
  */
 
 #define UCS_REGCACHE_RESERVE_SETS 4

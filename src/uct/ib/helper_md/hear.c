@@ -162,7 +162,7 @@ void uct_helper_hear_step(uct_helper_md_t *md)
     do {
         count = uct_helper_hear_take(md, total == 0, operations);
         if (count > 0) {
-            ucs_regcache_hear(md->cache, operations, count);
+            ucs_regcache_tell(md->cache, operations, count);
         }
         total += count;
     } while ((count == UCT_HELPER_HEAR_BATCH) && (total < UCT_HELPER_HEAR_LOG));
@@ -267,7 +267,7 @@ static void uct_helper_hear_set_least(const uct_helper_hear_domains_t *domains)
     for (md = domains->first; md != NULL; md = md->hear_next) {
         least = ucs_load_relaxed(&uct_helper_trace_is_on) ?
                         0 :
-                        ucs_min(least, ucs_regcache_hears_from(md->cache));
+                        ucs_min(least, ucs_regcache_wants_from(md->cache));
     }
     ucs_store_relaxed(&uct_helper_hear_line.wants.least, least);
 }

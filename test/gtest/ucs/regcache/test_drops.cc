@@ -22,7 +22,7 @@ protected:
         const ucs_operation_t operation = {w->now, address, length,
                                            1, id, kind, 0};
 
-        ucs_regcache_hear(w->cache, &operation, 1);
+        ucs_regcache_tell(w->cache, &operation, 1);
     }
 
     void post(uintptr_t address, uint32_t id = 0)

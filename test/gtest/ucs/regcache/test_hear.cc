@@ -39,7 +39,7 @@ protected:
         const ucs_operation_t operation = {m_world.now, address, length,
                                            1u + kind, id, kind, 0};
 
-        ucs_regcache_hear(m_world.cache, &operation, 1);
+        ucs_regcache_tell(m_world.cache, &operation, 1);
     }
 
     void send(size_t length = SIZE)
@@ -385,7 +385,7 @@ TEST_F(test_hear, rent_foresees_nothing)
     world.open();
     world.use(OTHER, SIZE, 1000);
     world.advance(MS);
-    ucs_regcache_hear(world.cache, &operation, 1);
+    ucs_regcache_tell(world.cache, &operation, 1);
     world.step();
     EXPECT_FALSE(world.is_registered(BUFFER, SIZE));
     EXPECT_EQ(1u, world.stats().heard);
@@ -515,7 +515,7 @@ TEST_F(test_listen, not_before_the_first_use)
     regcache_world world(UCS_REGCACHE_POLICY_PREDICT);
 
     world.open();
-    EXPECT_EQ(world.params.min_size, ucs_regcache_hears_from(world.cache));
+    EXPECT_EQ(world.params.min_size, ucs_regcache_wants_from(world.cache));
     world.step();
     EXPECT_EQ(0, world.listens);
     world.touch(BUFFER, 4096); /* one of UCX's own is none */
@@ -594,12 +594,12 @@ TEST_F(test_listen, a_use_that_begins_in_a_step_is_not_passed_over)
         world.step();
         for (unsigned i = 0; i < SOUNDS - 1; ++i) {
             sound.time = ++world.now;
-            ucs_regcache_hear(world.cache, &sound, 1);
+            ucs_regcache_tell(world.cache, &sound, 1);
         }
         world.step();
         ASSERT_EQ(1, world.listens);
         sound = {++world.now, BUFFER, SIZE, 2, 0, UCS_OPERATION_RECEIVE, 0};
-        ucs_regcache_hear(world.cache, &sound, 1);
+        ucs_regcache_tell(world.cache, &sound, 1);
         world.on_now = [&]() {
             if (++reads == read) {
                 world.touch(BUFFER + 64 * SIZE, SIZE);
@@ -637,12 +637,12 @@ TEST_F(test_listen, policies_that_foretell_nothing_do_not)
         world.use(BUFFER, SIZE, 1000);
         world.step();
         EXPECT_EQ(0, world.listens);
-        EXPECT_EQ(UINT64_MAX, ucs_regcache_hears_from(world.cache));
+        EXPECT_EQ(UINT64_MAX, ucs_regcache_wants_from(world.cache));
     }
     regcache_world world(UCS_REGCACHE_POLICY_OVERLAP);
 
     world.open();
     world.use(BUFFER, SIZE, 1000);
     EXPECT_EQ(0, world.listens);
-    EXPECT_EQ(world.params.min_size, ucs_regcache_hears_from(world.cache));
+    EXPECT_EQ(world.params.min_size, ucs_regcache_wants_from(world.cache));
 }

@@ -47,7 +47,7 @@ protected:
         const ucs_operation_t operation = {w.now, buffer(i), SIZE, 1u + kind,
                                            id, kind, 0};
 
-        ucs_regcache_hear(w.cache, &operation, 1);
+        ucs_regcache_tell(w.cache, &operation, 1);
     }
 
     void post(unsigned i, uint32_t id = 0)

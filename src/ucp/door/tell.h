@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef UCP_DOOR_HEAR_H_
-#define UCP_DOOR_HEAR_H_
+#ifndef UCP_DOOR_TELL_H_
+#define UCP_DOOR_TELL_H_
 
 #include "label.h"
 #include "posted.h"
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /**
- * @file hear.h
+ * @file tell.h
  *
  * What the entry points do when the door is open: tell operations, follow
  * receives, take idle steps. Only the program's own calls are told, not UCP's

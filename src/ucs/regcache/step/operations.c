@@ -68,7 +68,7 @@ void ucs_regcache_listen_end(ucs_regcache_h cache)
     }
 }
 
-uint64_t ucs_regcache_hears_from(ucs_regcache_h cache)
+uint64_t ucs_regcache_wants_from(ucs_regcache_h cache)
 {
     const ucs_regcache_plan_t *plan = &cache->plan;
 
@@ -81,7 +81,7 @@ uint64_t ucs_regcache_hears_from(ucs_regcache_h cache)
  * Hearing
  */
 
-static void ucs_regcache_hear_one(ucs_regcache_h cache,
+static void ucs_regcache_operation(ucs_regcache_h cache,
                                   const ucs_operation_t *operation)
 {
     if (operation->kind == UCS_OPERATION_RECEIVED) {
@@ -116,7 +116,7 @@ void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time)
         if (operation->time > time) {
             break;
         }
-        ucs_regcache_hear_one(cache, operation);
+        ucs_regcache_operation(cache, operation);
     }
 }
 
@@ -129,7 +129,7 @@ void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_regcache_announced_use(cache, use);
 }
 
-void ucs_regcache_hear(ucs_regcache_h cache, const ucs_operation_t *operations,
+void ucs_regcache_tell(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count)
 {
     ucs_regcache_plan_t *plan = &cache->plan;
