@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay.h"
+#include "replay_tuning.h"
 
 #include <tools/options.h>
 #include <tools/tool.h>
@@ -185,7 +186,7 @@ static int replay_parse_tuning(void *field, const char *value)
         return -1;
     }
     name   = tool_format("%.*s", (int)(mark - value), value);
-    status = ucs_regcache_tuning_set(&options->tuning, name, number);
+    status = replay_tuning_set(&options->tuning, name, number);
     free(name);
     options->params.tuning = &options->tuning;
     return (status == UCS_OK) ? 0 : -1;
@@ -193,11 +194,11 @@ static int replay_parse_tuning(void *field, const char *value)
 
 static int replay_list_tuning(void)
 {
-    const ucs_tuning_row_t *row;
+    const replay_tuning_row_t *row;
 
-    for (row = ucs_regcache_tuning_rows; row->name != NULL; ++row) {
+    for (row = replay_tuning_rows; row->name != NULL; ++row) {
         printf("%s\t%.17g\t%s\t%s\t%s\n", row->name,
-               ucs_regcache_tuning_get(&ucs_regcache_tuning_default, row),
+               replay_tuning_get(&ucs_regcache_tuning_default, row),
                row->unit, row->why, row->effect);
     }
     return tool_finish_output();

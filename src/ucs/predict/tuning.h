@@ -27,16 +27,6 @@ typedef struct ucs_predict_tuning {
 #undef UCS_TUNING
 } ucs_predict_tuning_t;
 
-/** A row of a table of constants. */
-typedef struct ucs_tuning_row {
-    const char *name;
-    size_t     offset;  /**< of the member in the whole struct */
-    int        is_real; /**< a double, else a uint64_t */
-    const char *unit;
-    const char *why;    /**< what it is, source or reason */
-    const char *effect; /**< what changes when it is halved, doubled */
-} ucs_tuning_row_t;
-
 /** The defaults. */
 extern const ucs_predict_tuning_t ucs_predict_tuning_default;
 

@@ -5,7 +5,6 @@
 #define UCS_REGCACHE_TUNING_H_
 
 #include <ucs/predict/tuning.h>
-#include <ucs/type/status.h>
 
 /**
  * @file tuning.h
@@ -31,25 +30,6 @@ typedef struct ucs_regcache_tuning {
 
 /** The defaults. */
 extern const ucs_regcache_tuning_t ucs_regcache_tuning_default;
-
-/** Rows of both tables, in the order of the struct; the last has no name. */
-extern const ucs_tuning_row_t ucs_regcache_tuning_rows[];
-
-/** @return The value of a row. */
-double ucs_regcache_tuning_get(const ucs_regcache_tuning_t *tuning,
-                               const ucs_tuning_row_t *row);
-
-/**
- * Set one constant.
- *
- * @param [in] value  Rounded down where the constant is whole.
- *
- * @return UCS_OK, UCS_ERR_NO_ELEM if there is none of this name, or
- *         UCS_ERR_INVALID_PARAM if the value is not above 0, or not finite, or
- *         below 1 where the constant is whole.
- */
-ucs_status_t ucs_regcache_tuning_set(ucs_regcache_tuning_t *tuning,
-                                     const char *name, double value);
 
 END_C_DECLS
 

@@ -7,4 +7,5 @@ gtest_tests += \
 	tools/test_keep_or_drop.cc \
 	tools/test_rent.cc \
 	tools/test_replay.cc \
-	tools/test_replay_repeat.cc
+	tools/test_replay_repeat.cc \
+	tools/test_tuning.cc

@@ -3,6 +3,8 @@
  */
 #include "replay_fixture.h"
 
+#include <tools/replay/replay_tuning.h>
+
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -38,7 +40,7 @@ protected:
     {
         static ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
 
-        ucs_regcache_tuning_set(&tuning, "soft_weight", 1e12);
+        replay_tuning_set(&tuning, "soft_weight", 1e12);
         return tuning;
     }
 

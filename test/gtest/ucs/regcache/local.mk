@@ -23,7 +23,6 @@ gtest_tests += \
 	ucs/regcache/test_hear.cc \
 	ucs/regcache/test_soft.cc \
 	ucs/regcache/test_speculation.cc \
-	ucs/regcache/test_tuning.cc \
 	ucs/regcache/test_use.cc \
 	ucs/regcache/test_why.cc
 

@@ -55,7 +55,7 @@ TEST_F(test_regcache, use_during_a_speculation_that_does_not_end_goes_alone)
     use_each_tenth_of_a_second();
     w->on_wait = [&]() {
         ++waits;
-        w->now += 400 * US;
+        w->now += 2 * MS / 5;
     };
     w->on_reg = [&](regcache_world::registration) {
         if (waits == 0) {

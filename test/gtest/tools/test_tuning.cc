@@ -3,7 +3,7 @@
  */
 #include <gtest/gtest.h>
 
-#include <ucs/regcache/tuning.h>
+#include <tools/replay/replay_tuning.h>
 
 #include <cmath>
 #include <cstring>
@@ -12,14 +12,14 @@
 
 TEST(test_tuning, rows_cover_the_struct)
 {
-    const ucs_tuning_row_t *row;
+    const replay_tuning_row_t *row;
     std::set<std::string> names;
     size_t offset = 0;
 
-    for (row = ucs_regcache_tuning_rows; row->name != NULL; ++row) {
+    for (row = replay_tuning_rows; row->name != NULL; ++row) {
         EXPECT_EQ(offset, row->offset) << row->name;
         EXPECT_TRUE(names.insert(row->name).second) << row->name;
-        EXPECT_GT(ucs_regcache_tuning_get(&ucs_regcache_tuning_default, row), 0)
+        EXPECT_GT(replay_tuning_get(&ucs_regcache_tuning_default, row), 0)
                 << row->name;
         EXPECT_GT(strlen(row->why), 0u) << row->name;
         EXPECT_GT(strlen(row->effect), 0u) << row->name;
@@ -39,9 +39,9 @@ TEST(test_tuning, one_value_is_set)
 {
     ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
 
-    EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "lot", 4.5));
+    EXPECT_EQ(UCS_OK, replay_tuning_set(&tuning, "lot", 4.5));
     EXPECT_EQ(4u, tuning.lot);
-    EXPECT_EQ(UCS_OK, ucs_regcache_tuning_set(&tuning, "plan_decay", 0.5));
+    EXPECT_EQ(UCS_OK, replay_tuning_set(&tuning, "plan_decay", 0.5));
     EXPECT_EQ(0.5, tuning.predict.plan_decay);
     tuning.lot                  = ucs_regcache_tuning_default.lot;
     tuning.predict.plan_decay   = ucs_predict_tuning_default.plan_decay;
@@ -52,12 +52,12 @@ TEST(test_tuning, what_makes_no_sense_is_refused)
 {
     ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
 
-    EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_regcache_tuning_set(&tuning, "lots", 1));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, replay_tuning_set(&tuning, "lots", 1));
     for (double value : {0.0, -1.0, 0.5, 1e18, (double)INFINITY, (double)NAN}) {
         EXPECT_EQ(UCS_ERR_INVALID_PARAM,
-                  ucs_regcache_tuning_set(&tuning, "lot", value));
+                  replay_tuning_set(&tuning, "lot", value));
     }
     EXPECT_EQ(UCS_ERR_INVALID_PARAM,
-              ucs_regcache_tuning_set(&tuning, "soft_weight", 0));
+              replay_tuning_set(&tuning, "soft_weight", 0));
     EXPECT_EQ(0, memcmp(&ucs_regcache_tuning_default, &tuning, sizeof(tuning)));
 }
