@@ -4,6 +4,8 @@
 #include "cost.h"
 #include "saturate.h"
 
+#include <ucs/sys/math.h>
+
 /* Samples after which older ones have faded */
 #define COST_HORIZON 256
 
@@ -25,22 +27,6 @@ typedef struct cost_candidate {
     double deviation;
 } cost_candidate_t;
 
-/* Not fmin() and fmax(), which would have every user of this link with libm */
-static double cost_min(double x, double y)
-{
-    return (x < y) ? x : y;
-}
-
-static double cost_max(double x, double y)
-{
-    return (x > y) ? x : y;
-}
-
-static double cost_abs(double x)
-{
-    return (x < 0) ? -x : x;
-}
-
 static double cost_line(const ucs_predict_cost_t *c, double x)
 {
     return (c->a * x) + c->b;
@@ -49,7 +35,7 @@ static double cost_line(const ucs_predict_cost_t *c, double x)
 /* What samples are compared with: no clock is finer than a nanosecond */
 static double cost_scale(const ucs_predict_cost_t *c, double x)
 {
-    return cost_max(cost_line(c, x), 1.0);
+    return ucs_max(cost_line(c, x), 1.0);
 }
 
 static double cost_sane(double value)
@@ -58,7 +44,7 @@ static double cost_sane(double value)
         return 0;
     }
 
-    return cost_min(value, COST_PRIOR_MAX);
+    return ucs_min(value, COST_PRIOR_MAX);
 }
 
 void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
@@ -85,10 +71,10 @@ static int cost_accumulate(ucs_predict_cost_t *c, ucs_predict_sample_t sample)
     double weight = 1 / (scale * scale);
     double past   = c->weight * fade;
     double total  = past + weight;
-    double y      = cost_min(sample.y, scale * COST_CLIP);
+    double y      = ucs_min(sample.y, scale * COST_CLIP);
     double dx, dy;
 
-    y         = cost_max(y, scale / COST_CLIP);
+    y         = ucs_max(y, scale / COST_CLIP);
     dx        = sample.x - c->mean_x;
     dy        = y - c->mean_y;
     c->var_x  = (c->var_x * fade) + (weight * (past / total) * dx * dx);
@@ -110,7 +96,7 @@ static int cost_slope_is_known(const ucs_predict_cost_t *c)
 /* Turn the line to its least squares, around the mean of the samples */
 static void cost_fit(ucs_predict_cost_t *c)
 {
-    c->a = cost_max(c->cov_xy / c->var_x, 0);
+    c->a = ucs_max(c->cov_xy / c->var_x, 0);
     c->b = c->mean_y - (c->a * c->mean_x);
     if (c->b < 0) {
         c->b = 0;
@@ -154,7 +140,7 @@ static void cost_consider(const ucs_predict_cost_t *c, cost_candidate_t *best,
     for (i = 0; i < cost_num_recent(c); ++i) {
         const ucs_predict_sample_t *s = &c->recent[i];
 
-        deviation += cost_abs(((a * s->x) + b) - s->y) / s->y;
+        deviation += __builtin_fabs(((a * s->x) + b) - s->y) / s->y;
     }
 
     if (deviation < best->deviation) {
@@ -248,7 +234,7 @@ static void cost_restart(ucs_predict_cost_t *c)
 
 void ucs_predict_cost_update(ucs_predict_cost_t *c, size_t pages, uint64_t ns)
 {
-    ucs_predict_sample_t sample = {(double)pages, cost_max((double)ns, 1)};
+    ucs_predict_sample_t sample = {(double)pages, ucs_max((double)ns, 1)};
     int clipped                 = cost_accumulate(c, sample);
 
     c->recent[c->samples++ % UCS_PREDICT_COST_RECENT] = sample;
