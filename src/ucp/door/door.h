@@ -24,7 +24,7 @@ BEGIN_C_DECLS
 
 /** Version of the two structures below: stub and module may be of different
  *  builds. */
-#define UCP_DOOR_VERSION 6u
+#define UCP_DOOR_VERSION 7u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -46,21 +46,14 @@ typedef struct ucp_door_listener {
     ucs_operation_wants_t *wants;
 } ucp_door_listener_t;
 
-/** Figures of the door, since it was opened. */
-typedef struct ucp_door_stats {
-    uint64_t lost;       /* operations without room */
-    uint64_t idle_steps; /* taken in progress */
-    uint64_t unfollowed; /* receives whose end was not followed */
-} ucp_door_stats_t;
-
 /** How the opener of the door reads from it. */
 typedef struct ucp_door_reader {
     uint32_t version; /* UCP_DOOR_VERSION */
     /* Move operations out of the rings, the earliest first; returns how many.
      * Any thread; of two at a time one gets none. */
     unsigned (*drain)(ucs_operation_t *into, unsigned max);
-    /* Any thread */
-    void (*get_stats)(ucp_door_stats_t *stats);
+    /* Operations without room since the door was opened. Any thread */
+    uint64_t (*lost)(void);
     /* In a forked child, by its only thread: forget the parent's operations */
     void (*adopt)(void);
 } ucp_door_reader_t;

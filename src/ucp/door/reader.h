@@ -4,7 +4,7 @@
 #ifndef UCP_DOOR_READER_H_
 #define UCP_DOOR_READER_H_
 
-#include "door.h"
+#include <ucs/sys/compiler_def.h>
 
 /**
  * @file reader.h
@@ -23,18 +23,6 @@ BEGIN_C_DECLS
  *         without it then.
  */
 int ucp_door_reader_start(void);
-
-
-/** As of @ref ucp_door_reader_t; 0 while the door is not open. */
-unsigned ucp_door_drain(ucs_operation_t *into, unsigned max);
-
-
-/**
- * @param [out] stats  Zeroed while the door is not open.
- *
- * @return Nonzero if it is open.
- */
-int ucp_door_reader_stats(ucp_door_stats_t *stats);
 
 END_C_DECLS
 

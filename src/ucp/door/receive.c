@@ -191,7 +191,6 @@ static void ucp_door_receive_follow(ucp_door_receive_t *receive,
 
     ended = ucp_door_request_follow(receive->posted, request, receive->ticket);
     if (ended != 0) {
-        ucs_add_relaxed(&ucp_door_get()->unfollowed, 1);
         ucp_door_tell_end(ended);
     }
 }

@@ -20,8 +20,6 @@ BEGIN_C_DECLS
 /** Allocated when the door is opened. */
 typedef struct ucp_door_state {
     _Atomic(const ucp_door_listener_t*) listener;
-    _Atomic(uint64_t)                   idle_steps;
-    _Atomic(uint64_t)                   unfollowed;
     pthread_key_t                       key; /* of a thread's end */
     int                                 has_key;
     ucp_door_posted_t                   posted;

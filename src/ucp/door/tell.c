@@ -69,13 +69,9 @@ static unsigned ucp_door_drain(ucs_operation_t *into, unsigned max)
     return ucp_door_rings_drain(&ucp_door_get()->rings, into, max);
 }
 
-static void ucp_door_get_stats(ucp_door_stats_t *stats)
+static uint64_t ucp_door_lost(void)
 {
-    ucp_door_state_t *state = ucp_door_get();
-
-    stats->lost       = ucp_door_rings_lost(&state->rings);
-    stats->idle_steps = ucs_load_relaxed(&state->idle_steps);
-    stats->unfollowed = ucs_load_relaxed(&state->unfollowed);
+    return ucp_door_rings_lost(&ucp_door_get()->rings);
 }
 
 static void ucp_door_adopt(void)
@@ -87,8 +83,7 @@ __attribute__((visibility("default"))) const ucp_door_reader_t *
 ucp_door_open(const ucp_door_listener_t *listener)
 {
     static const ucp_door_reader_t reader = {UCP_DOOR_VERSION, ucp_door_drain,
-                                             ucp_door_get_stats,
-                                             ucp_door_adopt};
+                                             ucp_door_lost, ucp_door_adopt};
     ucp_door_state_t *state;
 
     if (listener->version != UCP_DOOR_VERSION) {
@@ -372,7 +367,6 @@ void ucp_door_idle(void)
 
     /* Do not hear what the step calls */
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
-    ucs_add_relaxed(&state->idle_steps, 1);
     outcome = listener->idle_step(thread->spare_ns);
     ucp_door_leave(UCP_DOOR_OUTSIDE);
     thread->idle_at = ucp_door_now(state);

@@ -677,14 +677,13 @@ TEST_F(test_door, another_version_hears_nothing)
 TEST_F(test_door, nobody_waits)
 {
     const unsigned count = 5000;
-    ucp_door_stats_t before, after;
+    uint64_t before = fake_ucp::reader->lost();
 
-    fake_ucp::reader->get_stats(&before);
     for (unsigned i = 0; i < count; ++i) {
         ucp_put_nbi(ep, buffer, 8, 0, rkey);
     }
-    fake_ucp::reader->get_stats(&after);
+    uint64_t lost = fake_ucp::reader->lost() - before;
     EXPECT_EQ(count, fake_ucp::calls.size());
-    EXPECT_EQ(count, heard().size() + after.lost - before.lost);
-    EXPECT_GT(after.lost, before.lost);
+    EXPECT_EQ(count, heard().size() + lost);
+    EXPECT_GT(lost, 0u);
 }

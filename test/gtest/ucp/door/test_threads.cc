@@ -29,10 +29,7 @@ protected:
 
     static uint64_t lost()
     {
-        ucp_door_stats_t stats;
-
-        fake_ucp::reader->get_stats(&stats);
-        return stats.lost;
+        return fake_ucp::reader->lost();
     }
 
     /* Of speaker @a who the operation @a what, told by its address */
