@@ -75,7 +75,6 @@ typedef struct ucp_wire_ucp {
     int                 progressing;
     int                 held;       /**< messages to this process itself came
                                      *   while it was not progressing */
-    uint64_t            refused;    /**< messages that nobody of us sent */
     ucp_wire_ucp_peer_t peers[];
 } ucp_wire_ucp_t;
 

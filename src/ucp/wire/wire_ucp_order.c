@@ -84,9 +84,7 @@ void ucp_wire_ucp_hand_up_early(ucp_wire_ucp_t *self, unsigned from)
             ucp_wire_ucp_hand_up(self, from, early->bytes, early->header_length,
                                  early->bytes + early->header_length,
                                  early->length);
-        } else {
-            ++self->refused; /* the same number twice */
-        }
+        } /* else the same number twice */
         free(early);
     }
 }
@@ -115,20 +113,20 @@ ucs_status_t ucp_wire_ucp_arrived(void *arg, const void *header,
 
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) ||
         (header_length < sizeof(first))) {
-        goto refuse;
+        return UCS_OK; /* nobody of us sent it */
     }
     memcpy(&first, header, sizeof(first));
     if ((first.magic != UCP_WIRE_MAGIC) ||
         (first.from >= self->super.num_peers) ||
         (length > self->super.max_payload) ||
         (header_length > sizeof(first) + self->super.max_header)) {
-        goto refuse;
+        return UCS_OK;
     }
     peer           = &self->peers[first.from];
     header         = (const char*)header + sizeof(first);
     header_length -= sizeof(first);
     if ((peer->status != UCS_OK) || (first.number < peer->received)) {
-        goto refuse;
+        return UCS_OK;
     }
     /* what a process sends to itself comes while it sends: it waits */
     self->held |= !self->progressing;
@@ -142,9 +140,5 @@ ucs_status_t ucp_wire_ucp_arrived(void *arg, const void *header,
     }
     ucp_wire_ucp_hand_up(self, first.from, header, header_length, data, length);
     ucp_wire_ucp_hand_up_early(self, first.from);
-    return UCS_OK;
-
-refuse:
-    ++self->refused;
     return UCS_OK;
 }

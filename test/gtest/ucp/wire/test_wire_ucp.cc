@@ -87,7 +87,6 @@ TEST_F(test_wire_ucp, messages_are_handed_up_by_number)
     EXPECT_EQ("2:x 1:a1 1:b 1:c3 ", heard);
     come(1, 3, "d");
     EXPECT_EQ("2:x 1:a1 1:b 1:c3 1:d ", heard);
-    EXPECT_EQ(0u, wire->refused);
 }
 
 TEST_F(test_wire_ucp, a_message_is_handed_up_once)
@@ -95,7 +94,6 @@ TEST_F(test_wire_ucp, a_message_is_handed_up_once)
     come(1, 0);
     come(1, 0);
     EXPECT_EQ("1:a ", heard);
-    EXPECT_EQ(1u, wire->refused);
     come(1, 2, "c");
     come(1, 2, "c");
     come(1, 1, "b");
@@ -103,7 +101,6 @@ TEST_F(test_wire_ucp, a_message_is_handed_up_once)
     EXPECT_EQ(0u, wire->peers[1].num_early);
     come(1, 3, "d");
     EXPECT_EQ("1:a 1:b 1:c 1:d ", heard);
-    EXPECT_EQ(2u, wire->refused);
 }
 
 TEST_F(test_wire_ucp, what_nobody_of_us_sent_is_refused)
@@ -115,9 +112,8 @@ TEST_F(test_wire_ucp, what_nobody_of_us_sent_is_refused)
     come(1, 0, std::string(129, 'x'));
     come(1, 0, "", "", UCP_WIRE_MAGIC, 1);
     EXPECT_EQ("", heard);
-    EXPECT_EQ(6u, wire->refused);
     come(1, 0, std::string(128, 'x'), std::string(4096, 'y'));
-    EXPECT_EQ(6u, wire->refused);
+    EXPECT_NE("", heard);
 }
 
 TEST_F(test_wire_ucp, what_comes_outside_of_progress_waits_for_it)
@@ -136,7 +132,6 @@ TEST_F(test_wire_ucp, a_lost_peer_is_not_heard)
     wire->peers[1].status = UCS_ERR_CONNECTION_RESET;
     come(1, 0);
     EXPECT_EQ("", heard);
-    EXPECT_EQ(1u, wire->refused);
     /* What it sent early is not handed up either, should the rest have come */
     wire->peers[1].received = 1;
     ucp_wire_ucp_hand_up_early(wire, 1);
@@ -160,7 +155,6 @@ TEST_F(test_wire_ucp, one_message_may_be_overtaken_by_thousands)
     EXPECT_EQ("", heard);
     come(1, 0, "a");
     EXPECT_EQ(count + 1, wire->peers[1].received);
-    EXPECT_EQ(0u, wire->refused);
     EXPECT_EQ(4 * (count + 1), heard.size());
 }
 
