@@ -104,8 +104,7 @@ void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item, unsigned max);
  *          be asked once for each use. */
 int ucs_regcache_rq_may_expect(ucs_regcache_rq_t *rq, ucs_predict_ref_t ref);
 
-/** Move a pending item to the expected list, to expire at @a time; the region
- *  may be another one that covers the same range. */
+/** Move an item to the expected list, to expire at @a time. */
 void ucs_regcache_rq_registered(ucs_regcache_rq_t *rq,
                                 ucs_regcache_rq_item_t *item,
                                 ucs_regcache_region_t *region, uint64_t time);

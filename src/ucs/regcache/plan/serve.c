@@ -60,60 +60,47 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
     return status;
 }
 
-/* What is to be done for an item that is due; under the lock */
-static ucs_regcache_region_t *
-ucs_regcache_serve_find(ucs_regcache_h cache, ucs_regcache_rq_item_t *item,
-                        ucs_regcache_state_t *state_p)
+/* Under the lock. A region that another one covers, which is registered, is left alone.
+ * @return The state that the item's region was in; FREE: there is nothing to do. */
+static ucs_regcache_state_t
+ucs_regcache_serve_begin(ucs_regcache_h cache,
+                         const ucs_regcache_rq_item_t *item)
 {
     ucs_regcache_region_t *region = item->region;
     ucs_regcache_region_t *found;
+    ucs_regcache_state_t state;
     uint64_t word;
 
     found = ucs_regcache_index_find(&cache->index,
                                     ucs_load_relaxed(&region->start),
                                     ucs_load_relaxed(&region->end),
                                     ucs_load_relaxed(&region->access));
-    if (found == NULL) {
-        *state_p = UCS_REGCACHE_STATE_FREE;
-        return NULL;
+    if ((found == NULL) || !ucs_regcache_rq_item_is_current(item) ||
+        ((found != region) &&
+         (ucs_regcache_word_state(ucs_load_relaxed(&found->word)) !=
+          UCS_REGCACHE_STATE_DORMANT))) {
+        return UCS_REGCACHE_STATE_FREE;
     }
 
-    word     = ucs_load_relaxed(&found->word);
-    *state_p = ucs_regcache_word_state(word);
-    if (*state_p == UCS_REGCACHE_STATE_DORMANT) {
-        ucs_store_relaxed(&found->speculative, 1);
-        ucs_store_relaxed(&found->wake, UCS_REGCACHE_WAKE_NONE);
-        ucs_store_relaxed(&found->idle, UCS_REGCACHE_IDLE_QUEUE);
-        ucs_store_release(&found->word, /* [R-LIVE] */
+    word  = ucs_load_relaxed(&region->word);
+    state = ucs_regcache_word_state(word);
+    if (state == UCS_REGCACHE_STATE_DORMANT) {
+        ucs_store_relaxed(&region->speculative, 1);
+        ucs_store_relaxed(&region->wake, UCS_REGCACHE_WAKE_NONE);
+        ucs_store_relaxed(&region->idle, UCS_REGCACHE_IDLE_QUEUE);
+        ucs_store_release(&region->word, /* [R-LIVE] */
                           ucs_regcache_word_set_state(
                                   word, UCS_REGCACHE_STATE_REGISTERING));
     }
-    return found;
-}
-
-/* The region is registered, or was so already: now its use must come */
-static void ucs_regcache_serve_registered(ucs_regcache_h cache,
-                                          ucs_regcache_rq_item_t *item,
-                                          ucs_regcache_region_t *region)
-{
-    ucs_regcache_region_t *before = item->region;
-    uint64_t now                  = ucs_regcache_now(cache);
-    uint64_t until                = cache->plan.ops->until(cache, item, now);
-
-    ucs_regcache_rq_registered(&cache->plan.rq, item, region, until);
-    ucs_regcache_plan_awaits(cache, region, until);
-    ucs_regcache_plan_replan(cache, region);
-    if (before != region) {
-        ucs_regcache_plan_replan(cache, before);
-        ucs_regcache_plan_deregister(cache, before);
-    }
+    return state;
 }
 
 static void ucs_regcache_serve_due(ucs_regcache_h cache,
                                    ucs_regcache_rq_item_t *item)
 {
-    ucs_regcache_region_t *region;
+    ucs_regcache_region_t *region = item->region;
     ucs_regcache_state_t state;
+    uint64_t until;
 
     if (!ucs_regcache_rq_item_is_current(item) ||
         ucs_regcache_serve_is_backing_off(cache) ||
@@ -122,15 +109,17 @@ static void ucs_regcache_serve_due(ucs_regcache_h cache,
         return;
     }
 
-    region = ucs_regcache_serve_find(cache, item, &state);
+    state = ucs_regcache_serve_begin(cache, item);
     ucs_regcache_unlock(cache);
 
-    if ((state == UCS_REGCACHE_STATE_DORMANT) &&
-        (ucs_regcache_serve_register(cache, item, region) == UCS_OK)) {
-        state = UCS_REGCACHE_STATE_LIVE;
-    }
-    if (state == UCS_REGCACHE_STATE_LIVE) {
-        ucs_regcache_serve_registered(cache, item, region);
+    if ((state == UCS_REGCACHE_STATE_LIVE) ||
+        ((state == UCS_REGCACHE_STATE_DORMANT) &&
+         (ucs_regcache_serve_register(cache, item, region) == UCS_OK))) {
+        /* Now its use must come */
+        until = cache->plan.ops->until(cache, item, ucs_regcache_now(cache));
+        ucs_regcache_rq_registered(&cache->plan.rq, item, region, until);
+        ucs_regcache_plan_awaits(cache, region, until);
+        ucs_regcache_plan_replan(cache, region);
     } else {
         /* The use has come already, or its buffer cannot be had */
         ucs_regcache_plan_cancel(cache, item);

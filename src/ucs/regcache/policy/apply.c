@@ -80,10 +80,10 @@ static int ucs_regcache_apply_is_far(ucs_regcache_h cache,
 static void ucs_regcache_apply_due(ucs_regcache_h cache,
                                    const ucs_regcache_buffer_t *buffer,
                                    ucs_regcache_rq_item_t *item,
-                                   ucs_regcache_region_t *region,
                                    const ucs_predict_forecast_t *forecast,
                                    uint64_t now)
 {
+    ucs_regcache_region_t *region = buffer->region;
     ucs_regcache_price_t price;
     ucs_regcache_rq_due_t due;
 
@@ -99,12 +99,12 @@ static void ucs_regcache_apply_due(ucs_regcache_h cache,
     if (buffer->refused) {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     } else {
-        ucs_store_relaxed(&buffer->region->until, item->until);
+        ucs_store_relaxed(&region->until, item->until);
         due.time     = forecast->due_ns;
         due.deadline = forecast->due_ns;
         due.use_end  = forecast->due_ns + forecast->duration_ns;
-        ucs_regcache_rq_expect(&cache->plan.rq, buffer->region, forecast->ref,
-                               &due, ucs_predict_rq_gap(&price.terms));
+        ucs_regcache_rq_expect(&cache->plan.rq, region, forecast->ref, &due,
+                               ucs_predict_rq_gap(&price.terms));
     }
     ucs_regcache_plan_deregister(cache, region);
 }
@@ -113,8 +113,7 @@ static void ucs_regcache_apply_due(ucs_regcache_h cache,
 static void ucs_regcache_apply_unknown(ucs_regcache_h cache,
                                        const ucs_regcache_buffer_t *buffer,
                                        ucs_regcache_rq_item_t *item,
-                                       ucs_regcache_region_t *region,
-                                       const ucs_predict_forecast_t *forecast,
+                                           const ucs_predict_forecast_t *forecast,
                                        uint64_t now)
 {
     if ((forecast->watch_ns != 0) && (forecast->until_ns > now) &&
@@ -126,7 +125,7 @@ static void ucs_regcache_apply_unknown(ucs_regcache_h cache,
     } else {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     }
-    ucs_regcache_plan_deregister(cache, region);
+    ucs_regcache_plan_deregister(cache, buffer->region);
 }
 
 /* The thread that ends a use deregisters nothing that other buffers share, or that
@@ -146,11 +145,11 @@ ucs_regcache_apply_next(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffe
                         const ucs_predict_forecast_t *forecast, uint64_t now)
 {
     ucs_regcache_rq_item_t *item  = &cache->plan.rq.items[forecast->ref.index];
-    ucs_regcache_region_t *region = ucs_regcache_buffer_waits_in(buffer, item);
+    ucs_regcache_region_t *region = buffer->region;
     uint64_t held;
 
     item->hold = forecast->hold_ns;
-    ucs_store_relaxed(&buffer->region->hold, item->hold);
+    ucs_store_relaxed(&region->hold, item->hold);
     if ((item->list != UCS_REGCACHE_RQ_NONE) &&
         ucs_regcache_rq_item_in_use(item)) {
         ucs_regcache_apply_end(cache, item, forecast, now);
@@ -168,9 +167,9 @@ ucs_regcache_apply_next(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffe
             ucs_regcache_rq_remove(&cache->plan.rq, item);
         }
     } else if ((forecast->due_ns != 0) && (forecast->until_ns > now)) {
-        ucs_regcache_apply_due(cache, buffer, item, region, forecast, now);
+        ucs_regcache_apply_due(cache, buffer, item, forecast, now);
     } else {
-        ucs_regcache_apply_unknown(cache, buffer, item, region, forecast, now);
+        ucs_regcache_apply_unknown(cache, buffer, item, forecast, now);
     }
 }
 

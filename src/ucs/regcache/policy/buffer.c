@@ -51,14 +51,3 @@ void ucs_regcache_buffer_confirm(ucs_regcache_h cache,
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     }
 }
-
-ucs_regcache_region_t *
-ucs_regcache_buffer_waits_in(const ucs_regcache_buffer_t *buffer,
-                             const ucs_regcache_rq_item_t *item)
-{
-    return (((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
-             (item->list == UCS_REGCACHE_RQ_HELD)) &&
-            ucs_regcache_rq_item_is_current(item)) ?
-                   item->region :
-                   buffer->region;
-}

@@ -52,12 +52,6 @@ void ucs_regcache_buffer_confirm(ucs_regcache_h cache,
                                  const ucs_regcache_buffer_t *buffer,
                                  ucs_regcache_rq_item_t *item);
 
-/** @return The region in which the buffer waits for its use: its own, or another
- *          one that covers it. */
-ucs_regcache_region_t *
-ucs_regcache_buffer_waits_in(const ucs_regcache_buffer_t *buffer,
-                             const ucs_regcache_rq_item_t *item);
-
 END_C_DECLS
 
 #endif
