@@ -164,18 +164,16 @@ void ucs_regcache_rq_put(ucs_regcache_rq_t *rq, ucs_regcache_rq_list_t list,
     ucs_regcache_rq_link(rq, item, list);
 }
 
-void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
-                            ucs_regcache_region_t *region,
-                            ucs_predict_ref_t ref,
-                            const ucs_regcache_rq_due_t *due, uint64_t gap)
+ucs_regcache_rq_item_t *
+ucs_regcache_rq_expect(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
+                       ucs_predict_ref_t ref, uint64_t time, uint64_t gap)
 {
     ucs_regcache_rq_item_t *item = &rq->items[ref.index];
 
-    ucs_regcache_rq_put(rq, UCS_REGCACHE_RQ_PENDING, region, ref, due->time);
-    item->deadline = due->deadline;
-    item->use_end  = due->use_end;
-    ucs_store_relaxed(&region->due, due->time);
+    ucs_regcache_rq_put(rq, UCS_REGCACHE_RQ_PENDING, region, ref, time);
+    ucs_store_relaxed(&region->due, time);
     ucs_regcache_rq_spread(item, gap);
+    return item;
 }
 
 void ucs_regcache_rq_refused(ucs_regcache_rq_item_t *item, unsigned max)

@@ -68,13 +68,6 @@ typedef struct ucs_regcache_rq {
     ucs_regcache_rq_item_t *items; /* by index of the context */
 } ucs_regcache_rq_t;
 
-/** When a use is expected, ns. */
-typedef struct ucs_regcache_rq_due {
-    uint64_t time;     /* by when the region is to be registered */
-    uint64_t deadline; /* as predicted */
-    uint64_t use_end;  /* as predicted */
-} ucs_regcache_rq_due_t;
-
 /** Make an empty queue.
  *
  *  @param [in] max_contexts  Bound of the call-site table.
@@ -89,12 +82,14 @@ void ucs_regcache_rq_cleanup(ucs_regcache_rq_t *rq);
  * Put the item of context @a ref into the pending list, in place of what that
  * context had before.
  *
- * @param [in] gap  Least distance between neighbours, ns.
+ * @param [in] time  By when the region is to be registered, ns.
+ * @param [in] gap   Least distance between neighbours, ns.
+ *
+ * @return The item.
  */
-void ucs_regcache_rq_expect(ucs_regcache_rq_t *rq,
-                            ucs_regcache_region_t *region,
-                            ucs_predict_ref_t ref,
-                            const ucs_regcache_rq_due_t *due, uint64_t gap);
+ucs_regcache_rq_item_t *
+ucs_regcache_rq_expect(ucs_regcache_rq_t *rq, ucs_regcache_region_t *region,
+                       ucs_predict_ref_t ref, uint64_t time, uint64_t gap);
 
 /** The helper could not register for this context: the next one, or two, four
  *  and so on up to 2^@a max of its uses are not foreseen. */

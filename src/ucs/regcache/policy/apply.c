@@ -84,27 +84,24 @@ static void ucs_regcache_apply_due(ucs_regcache_h cache,
                                    uint64_t now)
 {
     ucs_regcache_region_t *region = buffer->region;
+    uint64_t use_end              = forecast->due_ns + forecast->duration_ns;
     ucs_regcache_price_t price;
-    ucs_regcache_rq_due_t due;
 
-    item->deadline = forecast->due_ns;
-    item->until    = forecast->until_ns;
+    item->until = forecast->until_ns;
     if (!ucs_regcache_apply_is_far(cache, region, forecast->due_ns, now,
                                    &price)) {
         ucs_regcache_plan_awaits(cache, region, item->until);
-        ucs_regcache_apply_expect(cache, item, region,
-                                  forecast->due_ns + forecast->duration_ns);
+        ucs_regcache_apply_expect(cache, item, region, use_end);
         return;
     }
     if (buffer->refused) {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     } else {
         ucs_store_relaxed(&region->until, item->until);
-        due.time     = forecast->due_ns;
-        due.deadline = forecast->due_ns;
-        due.use_end  = forecast->due_ns + forecast->duration_ns;
-        ucs_regcache_rq_expect(&cache->plan.rq, region, forecast->ref, &due,
+        ucs_regcache_rq_expect(&cache->plan.rq, region, forecast->ref,
+                               forecast->due_ns,
                                ucs_predict_rq_gap(&price.terms));
+        item->use_end = use_end;
     }
     ucs_regcache_plan_deregister(cache, region);
 }
@@ -113,7 +110,7 @@ static void ucs_regcache_apply_due(ucs_regcache_h cache,
 static void ucs_regcache_apply_unknown(ucs_regcache_h cache,
                                        const ucs_regcache_buffer_t *buffer,
                                        ucs_regcache_rq_item_t *item,
-                                           const ucs_predict_forecast_t *forecast,
+                                       const ucs_predict_forecast_t *forecast,
                                        uint64_t now)
 {
     if ((forecast->watch_ns != 0) && (forecast->until_ns > now) &&

@@ -4,6 +4,7 @@
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/paper/callsite.h>
+#include <ucs/predict/saturate.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
@@ -61,13 +62,10 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
     ucs_predict_table_h table    = cache->plan.state;
     ucs_regcache_rq_item_t *item = &cache->plan.rq.items[ref.index];
     ucs_predict_terms_t terms;
-    uint64_t duration = (use->end_ns > use->start_ns) ?
-                                use->end_ns - use->start_ns :
-                                0;
-    ucs_regcache_rq_due_t due;
+    uint64_t deadline;
 
     if (!ucs_regcache_rq_may_expect(&cache->plan.rq, ref) ||
-        !ucs_predict_table_deadline(table, ref, &due.deadline)) {
+        !ucs_predict_table_deadline(table, ref, &deadline)) {
         return;
     }
     /* The table may have given another context's place to this one */
@@ -75,10 +73,12 @@ static void ucs_regcache_paper_expect(ucs_regcache_h cache,
         ucs_regcache_plan_cancel(cache, item);
     }
     ucs_regcache_terms(cache, region, &terms);
-    due.time    = due.deadline - ucs_predict_table_margin(table, ref);
-    due.use_end = due.deadline + duration;
-    ucs_regcache_rq_expect(&cache->plan.rq, region, ref, &due,
+    ucs_regcache_rq_expect(&cache->plan.rq, region, ref,
+                           deadline - ucs_predict_table_margin(table, ref),
                            ucs_predict_rq_gap(&terms));
+    item->deadline = deadline;
+    item->use_end  = deadline +
+                     ucs_predict_sat_sub(use->end_ns, use->start_ns);
 }
 
 static void ucs_regcache_paper_use(ucs_regcache_h cache, const ucs_use_t *use)

@@ -30,9 +30,8 @@ protected:
     void expect(unsigned context, unsigned region, uint64_t time,
                 uint64_t gap = 0)
     {
-        ucs_regcache_rq_due_t due = {time, time + 5, time + 6};
-
-        ucs_regcache_rq_expect(&rq, &regions[region], {context, 1}, &due, gap);
+        ucs_regcache_rq_expect(&rq, &regions[region], {context, 1}, time, gap)
+                ->use_end = time + 6;
     }
 
     std::vector<uint64_t> times()
