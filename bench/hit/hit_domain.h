@@ -4,7 +4,7 @@
 #ifndef BENCH_HIT_DOMAIN_H_
 #define BENCH_HIT_DOMAIN_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <uct/base/uct_abi.h>
 
 /**

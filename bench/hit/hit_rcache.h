@@ -9,7 +9,7 @@
 #endif
 
 #include <ucs/memory/rcache.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 /**
  * @file hit_rcache.h

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "life.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucp/api/ucp.h>
 
 #include <dlfcn.h>

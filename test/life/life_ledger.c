@@ -7,7 +7,7 @@
 
 #include <ucs/node/node.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/clock.h>
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "life.h"
 
-#include <ucs/sys/thread.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * Memory events and those that listen to them, ucs/sys/listeners.h: a cache is
+ * Memory events and those that listen to them, ucs/sys/sync/listeners.h: a cache is
  * never inside an event after ucs_listeners_leave() has returned, for it is
  * freed then; leave returns although events go on; and what is unmapped while
  * a cache listens reaches it.

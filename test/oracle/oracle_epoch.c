@@ -7,7 +7,7 @@
 
 #include "oracle.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <dirent.h>
 #include <errno.h>

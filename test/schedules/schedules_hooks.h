@@ -24,8 +24,8 @@ pthread_t sim_self(void);
 #define pthread_self() sim_self()
 #define sched_yield()  sim_spin(__func__, __LINE__)
 
-#include <ucs/sys/lock.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/sync/lock.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #define ucs_own_alloc(_size)   sim_alloc(_size)
 #define ucs_own_free(_pointer) sim_free(_pointer)

@@ -11,7 +11,7 @@
 
 #include <ucp/pipeline/ucx_pipeline.h>
 #include <ucs/datastruct/list.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <pthread.h>
 #include <stdint.h>

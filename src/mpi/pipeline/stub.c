@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 /*
  * The preloaded stub, one for all MPIs. LD_PRELOAD reaches every process of a

@@ -5,7 +5,7 @@
 #define UCP_DOOR_LABEL_H_
 
 #include <ucs/sys/hash.h>
-#include <ucs/sys/stack.h>
+#include <ucs/sys/proc/stack.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -6,7 +6,7 @@
 
 #include "tuning.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -4,7 +4,7 @@
 #ifndef UCP_DOOR_SLOT_H_
 #define UCP_DOOR_SLOT_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <ucs/sys/compiler_def.h>
 

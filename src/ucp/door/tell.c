@@ -4,7 +4,7 @@
 #include "state.h"
 
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_map.h>
+#include <ucs/sys/mem/own_map.h>
 
 #include <errno.h>
 #include <pthread.h>

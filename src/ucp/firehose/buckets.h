@@ -8,7 +8,7 @@
 #include "worth.h"
 
 #include <ucs/datastruct/list.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 /**
  * @file buckets.h

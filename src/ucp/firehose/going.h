@@ -5,7 +5,7 @@
 #define UCP_FIREHOSE_GOING_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  */
 #include "mapped.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 
 #include <ucm/api/ucm.h>
 #include <ucp/wire/wire_ucp.h>
-#include <ucs/sys/process.h>
+#include <ucs/sys/proc/process.h>
 
 #include <sched.h>
 

@@ -3,7 +3,7 @@
  */
 #include "firehose_int.h"
 
-#include <ucs/sys/futex.h>
+#include <ucs/sys/sync/futex.h>
 
 #include <sched.h>
 #include <time.h>

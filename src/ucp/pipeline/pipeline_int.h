@@ -10,7 +10,7 @@
 #include <ucs/datastruct/list.h>
 #include <ucs/predict/newcomers.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 #include <pthread.h>
 

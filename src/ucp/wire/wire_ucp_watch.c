@@ -6,7 +6,7 @@
 #endif
 
 #include <ucp/wire/wire_ucp_int.h>
-#include <ucs/sys/dead.h>
+#include <ucs/sys/proc/dead.h>
 
 #include <fcntl.h>
 #include <stdio.h>

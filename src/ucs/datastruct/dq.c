@@ -3,7 +3,7 @@
  */
 #include "dq.h"
 
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef UCS_HIST_H_
 #define UCS_HIST_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <stdint.h>
 #include <ucs/sys/compiler_def.h>

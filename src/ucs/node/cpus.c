@@ -3,7 +3,7 @@
  */
 #include "cpus.h"
 
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

@@ -3,9 +3,9 @@
  */
 #include "ledger.h"
 
-#include <ucs/sys/dead.h>
+#include <ucs/sys/proc/dead.h>
 #include <ucs/sys/hash.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <ctype.h>
 #include <errno.h>

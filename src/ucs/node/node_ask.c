@@ -3,7 +3,7 @@
  */
 #include "node_int.h"
 
-#include <ucs/sys/futex.h>
+#include <ucs/sys/sync/futex.h>
 #include <ucs/sys/math.h>
 
 

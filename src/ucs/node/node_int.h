@@ -6,7 +6,7 @@
 
 #include "node.h"
 
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 #include <pthread.h>
 

@@ -5,7 +5,7 @@
 
 #include <ucs/sys/hash.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #ifndef UCS_PREDICT_OPERATION_H
 #define UCS_PREDICT_OPERATION_H
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 /* A new buffer is rented, so the helper need not hear of its use at once, and a wake-up
  * is a system call.

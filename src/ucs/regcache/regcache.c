@@ -6,7 +6,7 @@
 #include <ucs/predict/order/order.h>
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <limits.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "tuning.h"
 
 #include <ucs/predict/operation.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/claim.h>
 #include <ucs/sys/clock.h>
 #include <ucs/type/status.h>
@@ -292,7 +292,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache);
  * @param [in]  flags   Access, by the mask of the parameters, and others, which the
  *                      lower domain is given if the use registers.
  * @param [in]  sp      Names the path that leads to the call: its stack position
- *                      (ucs/sys/stack.h).
+ *                      (ucs/sys/proc/stack.h).
  * @param [out] memh_p  The lower domain's own handle, valid until
  *                      @ref ucs_regcache_put.
  *

@@ -19,8 +19,8 @@
 #include <ucs/datastruct/hist.h>
 #include <ucs/predict/cost.h>
 #include <ucs/regcache/plan/plan.h>
-#include <ucs/sys/first.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/first.h>
+#include <ucs/sys/sync/lock.h>
 
 /**
  * @file regcache_int.h

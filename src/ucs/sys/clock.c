@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "clock.h"
-#include "atomic.h"
-#include "own_fd.h"
+#include <ucs/sys/clock.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -4,7 +4,7 @@
 #ifndef UCS_HELPER_CLOCK_H_
 #define UCS_HELPER_CLOCK_H_
 
-#include "atomic.h"
+#include <ucs/sys/sync/atomic.h>
 
 #include <ucs/sys/compiler_def.h>
 

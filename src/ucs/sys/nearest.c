@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "nearest.h"
+#include <ucs/sys/nearest.h>
 
 #include <ctype.h>
 #include <stdio.h>

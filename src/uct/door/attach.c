@@ -7,10 +7,10 @@
 #include <ucp/door/reader.h>
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
-#include <ucs/sys/deserted.h>
+#include <ucs/sys/proc/deserted.h>
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/helper_md.h>
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <uct/ib/helper_md/session.h>
 #include <uct/sm/pin_md/pin_md.h>
 

@@ -9,7 +9,7 @@
 
 #include <uct/base/uct_abi.h>
 #include <ucs/datastruct/list.h>
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 
 #include <dlfcn.h>
 #include <limits.h>

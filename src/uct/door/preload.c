@@ -5,7 +5,7 @@
 #include "leader.h"
 
 #include <ucp/door/slot.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <uct/ib/helper_md/watch/calls.h>
 
 #include <dlfcn.h>

@@ -9,8 +9,8 @@
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/session.h>
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/log.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/io/log.h>
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <ucs/predict/saturate.h>
 
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "callsite_int.h"
 #include <ucs/predict/saturate.h>
 
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 /*
  * Neighbours share one registration. A program that maps the pieces of a range

@@ -4,7 +4,7 @@
 #include "rq.h"
 
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <ucs/regcache/regcache_int.h>
 #include "state.h"
 
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <limits.h>
 

@@ -10,7 +10,7 @@
 #include <ucs/datastruct/heap.h>
 #include <ucs/datastruct/itree.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <assert.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "region.h"
 #include "request.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <stddef.h>
 #include <stdint.h>
 

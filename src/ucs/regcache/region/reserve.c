@@ -3,7 +3,7 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/sys/give_way.h>
+#include <ucs/sys/sync/give_way.h>
 
 /* Regions below min_size that stay registered */
 #define UCS_REGCACHE_SMALL_MAX 1024

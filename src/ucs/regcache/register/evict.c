@@ -3,7 +3,7 @@
  */
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/region/state.h>
-#include <ucs/sys/give_way.h>
+#include <ucs/sys/sync/give_way.h>
 #include <ucs/sys/math.h>
 
 /* Keys of the LRU order that are corrected before the index lock is let go:

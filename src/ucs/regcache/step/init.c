@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 /* Of the helper's wake-up before it has been measured, ns */
 #define UCS_REGCACHE_LATENESS_NS 100000

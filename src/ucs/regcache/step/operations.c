@@ -5,7 +5,7 @@
 
 #include <ucs/sys/hash.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 /*
  * Operations are put aside, and told to the predictor when it has learned from the

@@ -8,7 +8,7 @@
 #include "helper_md_int.h"
 
 #include <ucs/node/hands.h>
-#include <ucs/sys/populate.h>
+#include <ucs/sys/mem/populate.h>
 
 #include <linux/capability.h>
 #include <stdio.h>

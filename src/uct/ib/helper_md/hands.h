@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_HANDS_H_
 #define UCT_HELPER_HANDS_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <limits.h>
@@ -15,7 +15,7 @@
  * @file hands.h
  *
  * Several threads bring the pages of a large range that the program maps itself
- * into memory, before the domain below registers it (ucs/sys/populate.h). Not
+ * into memory, before the domain below registers it (ucs/sys/mem/populate.h). Not
  * for a message, whose untouched pages may never be needed.
  */
 

@@ -4,7 +4,7 @@
 #include "helper_md.h"
 #include "helper_md_int.h"
 #include "session.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <uct/ib/helper_md/report/trace_record.h>
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/watch/monitor.h>
@@ -12,7 +12,7 @@
 
 #include <ucs/datastruct/linear_func.h>
 #include <ucs/sys/clock.h>
-#include <ucs/sys/stack.h>
+#include <ucs/sys/proc/stack.h>
 
 /*
  * The operations of a decorated domain, and how they get into its table.

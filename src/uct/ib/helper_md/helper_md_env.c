@@ -3,15 +3,15 @@
  */
 #include "hear.h"
 #include "helper_md_int.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include "node_process.h"
 #include <uct/ib/helper_md/watch/monitor.h>
 #include "session.h"
 #include <uct/ib/helper_md/watch/trust.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/futex.h>
-#include <ucs/sys/maps.h>
+#include <ucs/sys/sync/futex.h>
+#include <ucs/sys/mem/maps.h>
 
 #include <string.h>
 #include <sys/mman.h>

@@ -6,14 +6,14 @@
 
 #include "helper_md.h"
 #include <ucs/node/cpus.h>
-#include <ucs/sys/process.h>
+#include <ucs/sys/proc/process.h>
 #include "hands.h"
 #include <uct/ib/helper_md/device/device.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <ucs/datastruct/list.h>
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/cancel.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/proc/cancel.h>
 #include <uct/base/uct_abi.h>
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #include "helper_md_int.h"
 #include "node_process.h"
 #include "session.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <uct/ib/helper_md/config/values.h>
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/watch/monitor.h>

@@ -3,10 +3,10 @@
  */
 #include "hear.h"
 #include "helper_md_int.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 
 #include <ucs/sys/math.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <sched.h>
 #include <stdlib.h>

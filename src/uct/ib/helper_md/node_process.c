@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "node_process.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <ucs/node/cpus.h>
 
 #include <ucs/sys/clock.h>

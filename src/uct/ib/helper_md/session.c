@@ -6,13 +6,13 @@
 #include <uct/ib/helper_md/device/device.h>
 #include "helper_md_int.h"
 #include <uct/ib/helper_md/watch/events.h>
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include "node_process.h"
-#include <ucs/sys/process.h>
+#include <ucs/sys/proc/process.h>
 #include <uct/ib/helper_md/report/report.h>
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/proc/spawn.h>
 #include <uct/ib/helper_md/report/trace_record.h>
 #include <uct/ib/helper_md/watch/trust.h>
 

@@ -9,7 +9,7 @@
 #include "pin_verify.h"
 
 #include <ucs/debug/log_def.h>
-#include <ucs/sys/cancel.h>
+#include <ucs/sys/proc/cancel.h>
 
 #include <stdio.h>
 #include <stdlib.h>

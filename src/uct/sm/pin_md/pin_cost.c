@@ -8,7 +8,7 @@
 #include "pin_cost.h"
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <stdio.h>
 #include <string.h>

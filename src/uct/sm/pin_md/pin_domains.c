@@ -4,7 +4,7 @@
 #include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 /** Decorated domains in a process at most. */
 #define UCT_PIN_MD_MAX_DOMAINS 64

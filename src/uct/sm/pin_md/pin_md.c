@@ -9,8 +9,8 @@
 #include "pin_cost.h"
 
 #include <ucs/debug/log_def.h>
-#include <ucs/sys/cancel.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/proc/cancel.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <assert.h>
 #include <stdlib.h>

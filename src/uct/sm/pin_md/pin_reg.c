@@ -10,8 +10,8 @@
 #include "pin_verify.h"
 
 #include <ucs/debug/log_def.h>
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/cancel.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/proc/cancel.h>
 
 #include <errno.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "pin_ring.h"
 
 #include <ucs/debug/log_def.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 
 #include "pin_view.h"
 
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/io/own_fd.h>
 #include <ucs/type/status.h>
 #include <ucs/sys/compiler_def.h>
 #include <stddef.h>

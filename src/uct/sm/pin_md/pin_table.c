@@ -9,7 +9,7 @@
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_fd.h>
-#include <ucs/sys/own_map.h>
+#include <ucs/sys/io/own_fd.h>
+#include <ucs/sys/mem/own_map.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>

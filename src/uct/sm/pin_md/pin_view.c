@@ -8,7 +8,7 @@
 #include "pin_view.h"
 
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/own_memory.h>
+#include <ucs/sys/mem/own_memory.h>
 #include <ucs/datastruct/extents.h>
 #include <ucs/datastruct/itree.h>
 

@@ -6,7 +6,7 @@
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <test/inside/regcache_inside.h>
-#include <ucs/sys/maps.h>
+#include <ucs/sys/mem/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
 #include <uct/ib/helper_md/watch/vmas.h>

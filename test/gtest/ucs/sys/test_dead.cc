@@ -3,7 +3,7 @@
  */
 #include <gtest/gtest.h>
 
-#include <ucs/sys/dead.h>
+#include <ucs/sys/proc/dead.h>
 
 #include <csignal>
 #include <cstdio>

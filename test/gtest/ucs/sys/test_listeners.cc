@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/listeners.h>
+#include <ucs/sys/sync/listeners.h>
 
 #include <gtest/gtest.h>
 

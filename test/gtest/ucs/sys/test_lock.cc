@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/maps.h>
+#include <ucs/sys/mem/maps.h>
 
 #include <gtest/gtest.h>
 

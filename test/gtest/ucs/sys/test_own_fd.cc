@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <gtest/gtest.h>
 

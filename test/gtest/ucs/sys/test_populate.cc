@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/populate.h>
+#include <ucs/sys/mem/populate.h>
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <uct/ib/helper_md/held_lock.h>
 #include <uct/ib/helper_md/log_capture.h>
 
-#include <ucs/sys/maps.h>
+#include <ucs/sys/mem/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/sm/pin_md/pin_md.h>
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/sys/clock.h>
-#include <ucs/sys/futex.h>
-#include <ucs/sys/scout.h>
+#include <ucs/sys/sync/futex.h>
+#include <ucs/sys/proc/scout.h>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/sink.h>
+#include <ucs/sys/io/sink.h>
 
 #include <gtest/gtest.h>
 

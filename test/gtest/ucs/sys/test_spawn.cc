@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/own_memory.h>
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/mem/own_memory.h>
+#include <ucs/sys/proc/spawn.h>
 
 #include "address_space.h"
 #include "../../sanitized.h"

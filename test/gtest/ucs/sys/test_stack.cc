@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/sys/stack.h>
+#include <ucs/sys/proc/stack.h>
 
 #include <gtest/gtest.h>
 

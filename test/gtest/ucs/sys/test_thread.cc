@@ -4,8 +4,8 @@
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/futex.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/sync/futex.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "helper_options.h"
 #include "values.h"
 #include <uct/ib/helper_md/hands.h>
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <ucs/sys/nearest.h>
 
 #include <ucs/sys/preprocessor.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "values.h"
-#include <ucs/sys/sink.h>
+#include <ucs/sys/io/sink.h>
 
 #include <ctype.h>
 #include <errno.h>

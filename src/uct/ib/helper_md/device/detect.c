@@ -3,7 +3,7 @@
  */
 #include "detect.h"
 
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include <uct/base/uct_abi.h>
 
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include "device_int.h"
 #include "detect.h"
 
-#include <ucs/sys/cancel.h>
+#include <ucs/sys/proc/cancel.h>
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  */
 #include "device_int.h"
 
-#include <ucs/sys/listeners.h>
-#include <ucs/sys/log.h>
+#include <ucs/sys/sync/listeners.h>
+#include <ucs/sys/io/log.h>
 
 #include <ucm/api/ucm.h>
 

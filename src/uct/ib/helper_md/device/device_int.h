@@ -7,7 +7,7 @@
 #include "device.h"
 
 #include <ucs/datastruct/list.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <pthread.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  */
 #include "report_print.h"
 #include "report_path.h"
-#include <ucs/sys/json.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/json.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  */
 #include "trace_file.h"
 #include "report_path.h"
-#include <ucs/sys/log.h>
-#include <ucs/sys/sink.h>
-#include <ucs/sys/write_safely.h>
+#include <ucs/sys/io/log.h>
+#include <ucs/sys/io/sink.h>
+#include <ucs/sys/io/write_safely.h>
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #define UCT_HELPER_TRACE_FILE_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 #include <ucs/type/status.h>
 
 #include <limits.h>

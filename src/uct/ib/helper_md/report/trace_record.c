@@ -6,8 +6,8 @@
 #include "trace_file.h"
 #include "trace_open.h"
 #include <ucs/datastruct/dq.h>
-#include <ucs/sys/log.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/io/log.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/trace/trace.h>

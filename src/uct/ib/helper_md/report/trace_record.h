@@ -5,7 +5,7 @@
 #define UCT_HELPER_TRACE_RECORD_H_
 
 #include <ucs/predict/operation.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 #include <uct/api/uct.h>

@@ -7,7 +7,7 @@
 #include "calls.h"
 #include "events.h"
 #include "monitor.h"
-#include <ucs/sys/process.h>
+#include <ucs/sys/proc/process.h>
 
 #include <dlfcn.h>
 #include <stdint.h>

@@ -3,13 +3,13 @@
  */
 #include "events.h"
 #include "events_probe.h"
-#include <ucs/sys/listeners.h>
-#include <ucs/sys/log.h>
-#include <ucs/sys/process.h>
+#include <ucs/sys/sync/listeners.h>
+#include <ucs/sys/io/log.h>
+#include <ucs/sys/proc/process.h>
 #include <uct/ib/helper_md/report/trace_record.h>
 
 #include <ucm/api/ucm.h>
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <pthread.h>
 

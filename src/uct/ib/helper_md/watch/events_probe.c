@@ -6,9 +6,9 @@
 #endif
 
 #include "events_probe.h"
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/proc/spawn.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/hash.h>
 
 #include <dlfcn.h>

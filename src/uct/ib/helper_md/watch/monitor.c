@@ -5,14 +5,14 @@
 #  define _GNU_SOURCE
 #endif
 #include "monitor.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include "monitor_reader.h"
 #include "uffd.h"
 #include "watched.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <pthread.h>
 #include <unistd.h>

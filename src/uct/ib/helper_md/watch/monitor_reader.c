@@ -7,11 +7,11 @@
 #include "monitor_reader.h"
 #include "events.h"
 #include "monitor.h"
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/proc/spawn.h>
 #include "uffd.h"
 #include "watched.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <linux/close_range.h>

@@ -5,7 +5,7 @@
 #define UCT_HELPER_MONITOR_READER_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 /**
  * @file monitor_reader.h

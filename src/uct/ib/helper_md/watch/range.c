@@ -6,11 +6,11 @@
 #endif
 #include "range.h"
 
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/maps.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/mem/maps.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_fd.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/io/own_fd.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 
 /* A guard below a stack is a page by default. Arenas of malloc() end in
  * inaccessible mappings too, and our own stacks have them below
- * (ucs/sys/spawn.c), but those are mostly larger. */
+ * (ucs/sys/proc/spawn.c), but those are mostly larger. */
 #define UCT_HELPER_RANGE_GUARD_MAX (256ul << 10)
 
 /* Of a stack without a limit (RLIMIT_STACK) */

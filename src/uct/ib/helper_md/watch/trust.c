@@ -3,11 +3,11 @@
  */
 #include "trust.h"
 #include "events.h"
-#include <ucs/sys/log.h>
+#include <ucs/sys/io/log.h>
 #include "monitor.h"
 #include "vmas.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/clock.h>
 
 #include <string.h>

@@ -4,10 +4,10 @@
 #include "vmas.h"
 #include "range.h"
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/own_fd.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/io/own_fd.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <limits.h>
 #include <stdlib.h>

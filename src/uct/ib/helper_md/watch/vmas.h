@@ -4,7 +4,7 @@
 #ifndef UCT_HELPER_VMAS_H_
 #define UCT_HELPER_VMAS_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>

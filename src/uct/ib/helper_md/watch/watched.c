@@ -3,7 +3,7 @@
  */
 #include "watched.h"
 #include <ucs/datastruct/extents.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 /* Protects the notes. A leaf: it may be taken wherever a memory event may come,
  * with any lock held. The reader of kernel events only tries it, for its holder

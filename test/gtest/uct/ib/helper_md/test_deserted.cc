@@ -4,7 +4,7 @@
 #include "decorator_fixture.h"
 
 #include <uct/door/leader.h>
-#include <ucs/sys/deserted.h>
+#include <ucs/sys/proc/deserted.h>
 
 #include <atomic>
 #include <csignal>

@@ -6,7 +6,7 @@
 
 #include <uct/ib/test_paths.h>
 
-#include <ucs/sys/process.h>
+#include <ucs/sys/proc/process.h>
 
 #include <atomic>
 #include <thread>

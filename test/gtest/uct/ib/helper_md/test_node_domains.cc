@@ -6,7 +6,7 @@
 #include <ucs/node/node_fixture.h>
 
 #include <uct/ib/helper_md/node_process.h>
-#include <ucs/sys/thread.h>
+#include <ucs/sys/proc/thread.h>
 
 #include <atomic>
 

@@ -3,8 +3,8 @@
  */
 #include "far_place.h"
 
-#include <ucs/sys/maps.h>
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/mem/maps.h>
+#include <ucs/sys/proc/spawn.h>
 #include <uct/ib/helper_md/watch/range.h>
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #ifndef UCS_OWN_FD_H_
 #define UCS_OWN_FD_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <sys/types.h>

@@ -4,10 +4,10 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE /* pthread_setaffinity_np */
 #endif
-#include "scout.h"
-#include "futex.h"
-#include "own_memory.h"
-#include "spawn.h"
+#include <ucs/sys/proc/scout.h>
+#include <ucs/sys/sync/futex.h>
+#include <ucs/sys/mem/own_memory.h>
+#include <ucs/sys/proc/spawn.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>

@@ -5,7 +5,7 @@
 #define UCS_MAPS_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/own_fd.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #define UCS_OWN_MEMORY_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/own_map.h>
+#include <ucs/sys/mem/own_map.h>
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "maps.h"
+#include <ucs/sys/mem/maps.h>
 
 #include <errno.h>
 #include <string.h>

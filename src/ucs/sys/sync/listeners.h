@@ -4,7 +4,7 @@
 #ifndef UCS_LISTENERS_H_
 #define UCS_LISTENERS_H_
 
-#include "atomic.h"
+#include <ucs/sys/sync/atomic.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>

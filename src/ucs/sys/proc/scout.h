@@ -4,7 +4,7 @@
 #ifndef UCS_SCOUT_H_
 #define UCS_SCOUT_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 

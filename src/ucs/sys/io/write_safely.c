@@ -4,7 +4,7 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "write_safely.h"
+#include <ucs/sys/io/write_safely.h>
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "futex.h"
-#include "clock.h"
+#include <ucs/sys/sync/futex.h>
+#include <ucs/sys/clock.h>
 
 #include <errno.h>
 #include <limits.h>

@@ -4,10 +4,10 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "populate.h"
+#include <ucs/sys/mem/populate.h>
 
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/proc/spawn.h>
 
 #include <errno.h>
 #include <pthread.h>

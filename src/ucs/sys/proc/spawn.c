@@ -4,11 +4,11 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "spawn.h"
-#include "own_memory.h"
-#include "process.h"
+#include <ucs/sys/proc/spawn.h>
+#include <ucs/sys/mem/own_memory.h>
+#include <ucs/sys/proc/process.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <signal.h>

@@ -4,9 +4,9 @@
 #ifndef UCS_FIRST_H_
 #define UCS_FIRST_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #ifndef UCS_FUTEX_H_
 #define UCS_FUTEX_H_
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>

@@ -4,9 +4,9 @@
 #ifndef SIM_ATOMIC_H_
 #define SIM_ATOMIC_H_
 
-#include_next <ucs/sys/atomic.h>
+#include_next <ucs/sys/sync/atomic.h>
 
-#include "../../../schedules_point.h"
+#include "../../../../schedules_point.h"
 
 /**
  * @file atomic.h

@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "process.h"
-#include "give_way.h"
-#include "log.h"
+#include <ucs/sys/proc/process.h>
+#include <ucs/sys/sync/give_way.h>
+#include <ucs/sys/io/log.h>
 
 #include <pthread.h>
 #include <sys/mman.h>

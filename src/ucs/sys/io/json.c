@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "json.h"
+#include <ucs/sys/io/json.h>
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef UCS_STACK_H_
 #define UCS_STACK_H_
 
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/lock.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -4,10 +4,10 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "own_memory.h"
+#include <ucs/sys/mem/own_memory.h>
 
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/lock.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/sync/lock.h>
 #include <ucs/sys/math.h>
 
 #include <stdint.h>

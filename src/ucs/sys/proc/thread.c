@@ -4,12 +4,12 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE /* RUSAGE_THREAD */
 #endif
-#include "thread.h"
-#include "log.h"
-#include "scout.h"
-#include "spawn.h"
+#include <ucs/sys/proc/thread.h>
+#include <ucs/sys/io/log.h>
+#include <ucs/sys/proc/scout.h>
+#include <ucs/sys/proc/spawn.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/clock.h>
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "own_fd.h"
+#include <ucs/sys/io/own_fd.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <fcntl.h>

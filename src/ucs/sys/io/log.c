@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "log.h"
+#include <ucs/sys/io/log.h>
 
 #include <pthread.h>
 #include <stdarg.h>

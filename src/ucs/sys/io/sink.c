@@ -4,8 +4,8 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "sink.h"
-#include "write_safely.h"
+#include <ucs/sys/io/sink.h>
+#include <ucs/sys/io/write_safely.h>
 
 #include <errno.h>
 #include <fcntl.h>

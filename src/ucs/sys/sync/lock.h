@@ -4,8 +4,8 @@
 #ifndef UCS_LOCK_H_
 #define UCS_LOCK_H_
 
-#include <ucs/sys/atomic.h>
-#include <ucs/sys/give_way.h>
+#include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/sync/give_way.h>
 
 #include <pthread.h>
 

@@ -4,12 +4,12 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "deserted.h"
-#include <ucs/sys/log.h>
-#include <ucs/sys/process.h>
-#include <ucs/sys/spawn.h>
+#include <ucs/sys/proc/deserted.h>
+#include <ucs/sys/io/log.h>
+#include <ucs/sys/proc/process.h>
+#include <ucs/sys/proc/spawn.h>
 
-#include <ucs/sys/atomic.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "listeners.h"
-#include "give_way.h"
+#include <ucs/sys/sync/listeners.h>
+#include <ucs/sys/sync/give_way.h>
 
 
 ucs_status_t ucs_listeners_join(ucs_listeners_t *listeners, void *object)
