@@ -7,10 +7,8 @@ gtest_tests += \
 	ucs/predict/order_fixture.h \
 	ucs/predict/table_fixture.h \
 	ucs/predict/test_callsite.cc \
-	ucs/predict/test_callsite_memory.cc \
 	ucs/predict/test_callsite_model.cc \
 	ucs/predict/test_condition.cc \
-	ucs/predict/test_context.cc \
 	ucs/predict/test_cost.cc \
 	ucs/predict/test_delays.cc \
 	ucs/predict/test_lru.cc \

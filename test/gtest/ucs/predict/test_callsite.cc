@@ -1,17 +1,20 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "alloc_count.h"
 #include "table_fixture.h"
+
+#include <ucs/predict/lru.h>
 
 #include <cmath>
 #include <functional>
+#include <map>
+#include <vector>
 
 namespace {
 
 class predict_callsite : public predict_table {
 };
-
-/* create */
 
 TEST_F(predict_callsite, defaults_are_accepted)
 {
@@ -21,19 +24,6 @@ TEST_F(predict_callsite, defaults_are_accepted)
     EXPECT_EQ(2 * MS, m_params.slack_min_ns);
     create();
     EXPECT_EQ(0u, ucs_predict_table_count(m_table));
-}
-
-TEST_F(predict_callsite, no_parameters_means_defaults)
-{
-    ASSERT_EQ(UCS_OK, ucs_predict_table_create(nullptr, &m_table));
-
-    ucs_predict_table_h other;
-
-    ucs_predict_params_init(&m_params);
-    ASSERT_EQ(UCS_OK, ucs_predict_table_create(&m_params, &other));
-    EXPECT_EQ(ucs_predict_table_memory(other),
-              ucs_predict_table_memory(m_table));
-    ucs_predict_table_destroy(other);
 }
 
 TEST_F(predict_callsite, parameters_out_of_range_are_refused)
@@ -64,111 +54,13 @@ TEST_F(predict_callsite, parameters_out_of_range_are_refused)
     }
 }
 
-TEST_F(predict_callsite, destroying_nothing_is_allowed)
-{
-    ucs_predict_table_destroy(nullptr);
-    EXPECT_EQ(nullptr, m_table);
-}
-
-/* period and deadline */
-
-TEST_F(predict_callsite, first_use_has_no_prediction)
-{
-    create();
-
-    ucs_predict_ref_t ref = record(5 * S);
-
-    EXPECT_FALSE(predicted(ref));
-    EXPECT_EQ(0u, info(ref).period_ns);
-    EXPECT_EQ(0u, info(ref).confidence);
-    EXPECT_EQ(5 * S, info(ref).last_ns);
-    EXPECT_EQ(1u, info(ref).uses);
-}
-
-TEST_F(predict_callsite, second_use_gives_period_and_deadline)
-{
-    create();
-
-    ucs_predict_ref_t first  = record(5 * S);
-    ucs_predict_ref_t second = record(7 * S);
-
-    EXPECT_EQ(first, second);
-    EXPECT_EQ(2 * S, info(second).period_ns);
-    EXPECT_EQ(9 * S, deadline(second));
-    EXPECT_EQ(m_params.confidence_initial, info(second).confidence);
-}
+/* What test_callsite_model.cc, which has the rules once more, does not reach */
 
 TEST_F(predict_callsite, a_first_use_at_time_zero_counts)
 {
     create();
     record(0);
     EXPECT_EQ(14u, deadline(record(7)));
-}
-
-TEST_F(predict_callsite, irregular_workload_takes_the_shortest_period)
-{
-    create();
-
-    uint64_t time = 1 * S, shortest = UINT64_MAX;
-
-    record(time);
-    for (uint64_t gap : {100, 130, 90, 95, 110, 85, 120, 86}) {
-        time    += gap * MS;
-        shortest = std::min(shortest, gap * MS);
-        EXPECT_EQ(time + shortest, deadline(record(time))) << "gap " << gap;
-    }
-
-    EXPECT_EQ(85 * MS, shortest);
-}
-
-TEST_F(predict_callsite, entry_tells_what_was_recorded)
-{
-    create();
-
-    ucs_predict_use_t use = {3, 77, 0x7000, 4096, 5};
-    ucs_predict_ref_t ref = ucs_predict_table_record(m_table, &use);
-
-    EXPECT_EQ(ucs_predict_signature(77, 0x7000, nullptr, 0),
-              info(ref).signature);
-
-    use.start_ns = 10;
-    use.length   = 8192;
-    EXPECT_EQ(ref, ucs_predict_table_record(m_table, &use));
-    EXPECT_EQ(2u, info(ref).uses);
-}
-
-TEST_F(predict_callsite, path_and_buffer_make_contexts_of_their_own)
-{
-    create();
-
-    ucs_predict_ref_t a = record(0, 1, 0x10000);
-    ucs_predict_ref_t b = record(1, 2, 0x10000);
-    ucs_predict_ref_t c = record(3, 1, 0x20000);
-
-    EXPECT_FALSE(predicted(a) || predicted(b) || predicted(c));
-    EXPECT_EQ(3u, ucs_predict_table_count(m_table));
-    EXPECT_EQ(200u, deadline(record(100, 1, 0x10000)));
-    EXPECT_EQ(201u, deadline(record(101, 2, 0x10000)));
-    EXPECT_EQ(203u, deadline(record(103, 1, 0x20000)));
-}
-
-TEST_F(predict_callsite, time_that_does_not_pass_teaches_nothing)
-{
-    create();
-    record(100);
-
-    EXPECT_FALSE(predicted(record(100)));
-    EXPECT_FALSE(predicted(record(40)));
-    EXPECT_EQ(100u, info(record(99)).last_ns);
-
-    ucs_predict_ref_t ref = record(150);
-
-    EXPECT_EQ(200u, deadline(ref));
-    record(150);
-    record(10);
-    EXPECT_EQ(200u, deadline(ref));
-    EXPECT_EQ(m_params.confidence_initial, info(ref).confidence);
-    EXPECT_EQ(7u, info(ref).uses);
 }
 
 TEST_F(predict_callsite, the_end_of_time_saturates)
@@ -197,51 +89,6 @@ TEST_F(predict_callsite, the_longest_period_with_a_slack_of_all_of_it)
     EXPECT_EQ(UINT64_MAX, deadline(ref));
 }
 
-/* slack */
-
-TEST_F(predict_callsite, slack_is_a_fraction_with_floor_and_cap)
-{
-    create();
-
-    const uint64_t cases[][2] = {
-        {1 * MS, 2 * MS},    {8 * MS, 2 * MS}, {100 * MS, 25 * MS},
-        {2 * S, 500 * MS},   {4 * S, 1 * S},   {100 * S, 1 * S},
-    };
-    ucs_predict_sig_t path = 0;
-
-    for (auto &c : cases) {
-        ++path;
-        record(0, path);
-        EXPECT_EQ(c[1], ucs_predict_table_slack(m_table, record(c[0], path)))
-                << "period " << c[0];
-    }
-}
-
-TEST_F(predict_callsite, slack_without_prediction_is_the_floor)
-{
-    create();
-    EXPECT_EQ(2 * MS, ucs_predict_table_slack(m_table, record(10 * S)));
-    EXPECT_EQ(2 * MS, ucs_predict_table_slack(m_table, {0, 0}));
-}
-
-/* confidence */
-
-TEST_F(predict_callsite, uses_within_the_slack_raise_confidence_to_the_maximum)
-{
-    create();
-    record(0);
-
-    unsigned expected = m_params.confidence_initial;
-
-    EXPECT_EQ(expected, info(record(100 * MS)).confidence);
-    for (uint64_t i = 2; i < 10; ++i) {
-        expected = std::min(expected + 1, m_params.confidence_max);
-        EXPECT_EQ(expected, info(record(i * 100 * MS)).confidence);
-    }
-
-    EXPECT_EQ(m_params.confidence_max, expected);
-}
-
 TEST_F(predict_callsite, borders_of_the_slack_belong_to_it)
 {
     const struct {
@@ -263,68 +110,6 @@ TEST_F(predict_callsite, borders_of_the_slack_belong_to_it)
                   info(record(1 * S + 200 * MS + c.error, path)).confidence)
                 << "error " << c.error;
     }
-}
-
-TEST_F(predict_callsite, unused_spends_the_prediction_until_the_next_use)
-{
-    create();
-    record(0);
-
-    ucs_predict_ref_t ref = record(1 * S);
-
-    ucs_predict_table_unused(m_table, ref);
-    EXPECT_FALSE(predicted(ref));
-    EXPECT_EQ(m_params.confidence_initial - 1, info(ref).confidence);
-    EXPECT_EQ(1 * S, info(ref).period_ns);
-
-    EXPECT_EQ(11 * S, deadline(record(10 * S)));
-}
-
-TEST_F(predict_callsite, at_zero_confidence_the_next_two_uses_relearn)
-{
-    create();
-    record(0);
-
-    ucs_predict_ref_t ref = record(1 * S);
-
-    for (unsigned i = 0; i < m_params.confidence_initial; ++i) {
-        ucs_predict_table_unused(m_table, ref);
-    }
-    EXPECT_EQ(0u, info(ref).confidence);
-    EXPECT_EQ(0u, info(ref).period_ns);
-    EXPECT_FALSE(predicted(ref));
-
-    EXPECT_FALSE(predicted(record(30 * S)));
-    EXPECT_EQ(35 * S + 5 * S, deadline(record(35 * S)));
-    EXPECT_EQ(1u, info(ref).confidence);
-}
-
-TEST_F(predict_callsite, a_relearned_period_has_to_earn_its_confidence)
-{
-    create();
-    record(0);
-
-    ucs_predict_ref_t ref = record(1 * S);
-
-    ucs_predict_table_unused(m_table, ref);
-    ucs_predict_table_unused(m_table, ref);
-    record(10 * S);
-    record(11 * S);
-    EXPECT_EQ(2u, info(record(12 * S)).confidence);
-    EXPECT_EQ(3u, info(record(13 * S)).confidence);
-}
-
-TEST_F(predict_callsite, unused_without_prediction_has_no_effect)
-{
-    create();
-
-    ucs_predict_ref_t ref = record(1 * S);
-
-    ucs_predict_table_unused(m_table, ref);
-    ucs_predict_table_unused(m_table, {0, 0});
-    ucs_predict_table_unused(m_table, {77, 1});
-    EXPECT_EQ(3 * S, deadline(record(2 * S)));
-    EXPECT_EQ(m_params.confidence_initial, info(ref).confidence);
 }
 
 /* Once quickly, ever since slowly: what rule 5 of callsite.h promises */
@@ -378,89 +163,6 @@ TEST_F(predict_callsite, a_hopeless_context_wastes_one_in_two_at_most)
     EXPECT_LE(wasted, m_params.confidence_initial + (uses / 2));
 }
 
-/* eviction */
-
-TEST_F(predict_callsite, the_least_recently_used_context_is_evicted)
-{
-    m_params.max_entries = 3;
-    create();
-
-    ucs_predict_ref_t a = record(1, 1);
-    ucs_predict_ref_t b = record(2, 2);
-    ucs_predict_ref_t c = record(3, 3);
-
-    record(4, 1);
-
-    ucs_predict_ref_t d = record(5, 4);
-
-    EXPECT_EQ(3u, ucs_predict_table_count(m_table));
-    EXPECT_TRUE(stale(b));
-    EXPECT_FALSE(stale(a) || stale(c) || stale(d));
-    EXPECT_EQ(b.index, d.index);
-    EXPECT_NE(b.generation, d.generation);
-
-    record(6, 5);
-    EXPECT_TRUE(stale(c));
-    EXPECT_FALSE(stale(a));
-}
-
-TEST_F(predict_callsite, only_recording_counts_as_use_for_eviction)
-{
-    m_params.max_entries = 2;
-    create();
-
-    ucs_predict_ref_t a = record(1, 1);
-
-    record(2, 2);
-    EXPECT_EQ(1u, info(a).uses);
-    EXPECT_FALSE(predicted(a));
-    ucs_predict_table_slack(m_table, a);
-    record(3, 3);
-    EXPECT_TRUE(stale(a));
-}
-
-TEST_F(predict_callsite, a_stale_reference_does_nothing)
-{
-    m_params.max_entries = 1;
-    create();
-    record(0, 1);
-
-    ucs_predict_ref_t old = record(1 * S, 1);
-
-    record(2 * S, 2);
-
-    ucs_predict_ref_t current = record(5 * S, 2);
-    uint64_t due              = 12345;
-
-    EXPECT_EQ(old.index, current.index);
-    EXPECT_TRUE(stale(old));
-    EXPECT_EQ(0, ucs_predict_table_deadline(m_table, old, &due));
-    EXPECT_EQ(12345u, due);
-    EXPECT_EQ(m_params.slack_min_ns, ucs_predict_table_slack(m_table, old));
-
-    for (int i = 0; i < 10; ++i) {
-        ucs_predict_table_unused(m_table, old);
-    }
-    EXPECT_EQ(8 * S, deadline(current));
-    EXPECT_EQ(m_params.confidence_initial, info(current).confidence);
-}
-
-TEST_F(predict_callsite, an_evicted_context_starts_again)
-{
-    m_params.max_entries = 1;
-    create();
-    record(0, 1);
-    record(1 * S, 1);
-    record(2 * S, 2);
-
-    ucs_predict_ref_t again = record(3 * S, 1);
-
-    EXPECT_FALSE(predicted(again));
-    EXPECT_EQ(1u, info(again).uses);
-    EXPECT_EQ(5 * S, deadline(record(4 * S, 1)));
-    EXPECT_EQ(m_params.confidence_initial, info(again).confidence);
-}
-
 TEST_F(predict_callsite, references_to_nothing_are_stale)
 {
     m_params.max_entries = 4;
@@ -474,4 +176,266 @@ TEST_F(predict_callsite, references_to_nothing_are_stale)
     EXPECT_TRUE(stale({UINT32_MAX, 1}));
 }
 
+/* Memory */
+
+class predict_callsite_memory : public predict_table {
+};
+
+TEST_F(predict_callsite_memory, is_bounded_as_stated)
+{
+    for (uint32_t entries : {1u, 2u, 3u, 1000u, 1024u, 1025u, 4096u}) {
+        ucs_predict_table_h table;
+
+        m_params.max_entries = entries;
+        ASSERT_EQ(UCS_OK, ucs_predict_table_create(&m_params, &table));
+        EXPECT_LE(ucs_predict_table_memory(table), 1024 + (112 * entries));
+        EXPECT_GE(ucs_predict_table_memory(table), 64 * entries);
+        ucs_predict_table_destroy(table);
+    }
+}
+
+TEST_F(predict_callsite_memory, pieces_are_all_that_is_allocated_once_it_is_created)
+{
+    if (!alloc_count_works()) {
+        GTEST_SKIP() << "another malloc is in the way of the counting one";
+    }
+
+    m_params.max_entries = 256;
+
+    uint64_t before = alloc_count();
+
+    ASSERT_EQ(UCS_OK, ucs_predict_table_create(&m_params, &m_table));
+    EXPECT_LT(before, alloc_count());
+
+    before = alloc_count();
+    for (uint64_t i = 0; i < 100000; ++i) {
+        ucs_predict_use_t use = {i * MS, i % 777, (i % 5) << 12, 4096, 0};
+        ucs_predict_ref_t ref = ucs_predict_table_record(m_table, &use);
+        ucs_predict_entry_info_t entry;
+        uint64_t due;
+
+        if (ucs_predict_table_deadline(m_table, ref, &due) && (i % 3 == 0)) {
+            ucs_predict_table_unused(m_table, ref);
+        }
+        ucs_predict_table_slack(m_table, ref);
+        ucs_predict_table_entry(m_table, ref, &entry);
+    }
+    uint64_t after = alloc_count();
+
+    /* The first one was there from the start */
+    EXPECT_EQ(before + 256 / UCS_PREDICT_LRU_PIECE - 1, after);
+}
+
+TEST_F(predict_callsite_memory, failed_allocation_is_reported)
+{
+    alloc_count_fail_each(
+            m_table,
+            [this](ucs_predict_table_h *table) {
+                return ucs_predict_table_create(&m_params, table);
+            },
+            ucs_predict_table_destroy);
+}
+
+class predict_context : public predict_table {
+protected:
+    static constexpr uintptr_t BUF1 = 0x100000, BUF2 = 0x200000;
+    static constexpr uintptr_t BUF3 = 0x300000;
+
+    struct use_t {
+        uint64_t          time;
+        ucs_predict_sig_t path;
+        uintptr_t         address;
+    };
+
+    void create_window(unsigned length)
+    {
+        ucs_predict_table_destroy(m_table);
+        m_table                = nullptr;
+        m_params.window_length = length;
+        create();
+    }
+
+    /*
+     * Time steps: one communication of buf3, then the loop nest of Fig. 4 of
+     * Li et al., CF'11: three times { four times buf1, five times buf2 }.
+     */
+    static constexpr uint64_t INNER1 = 10 * MS, INNER2 = 20 * MS;
+    static constexpr uint64_t OUTER  = (4 * INNER1) + (5 * INNER2);
+    static constexpr uint64_t STEP   = (3 * OUTER) + (50 * MS);
+
+    static std::vector<use_t> nested_loops(int steps)
+    {
+        std::vector<use_t> uses;
+
+        for (int step = 0; step < steps; ++step) {
+            uint64_t time = (uint64_t)step * STEP;
+
+            uses.push_back({time, 3, BUF3});
+            time += 50 * MS;
+            for (int outer = 0; outer < 3; ++outer) {
+                for (int i = 0; i < 4; ++i, time += INNER1) {
+                    uses.push_back({time, 1, BUF1});
+                }
+                for (int i = 0; i < 5; ++i, time += INNER2) {
+                    uses.push_back({time, 2, BUF2});
+                }
+            }
+        }
+
+        return uses;
+    }
+};
+
+constexpr uintptr_t predict_context::BUF1, predict_context::BUF2;
+constexpr uintptr_t predict_context::BUF3;
+constexpr uint64_t predict_context::INNER1, predict_context::INNER2;
+constexpr uint64_t predict_context::OUTER, predict_context::STEP;
+
+/* One call site with one buffer, and three periods: the inner loop's, the
+ * outer loop's, and the time step's. */
+TEST_F(predict_context, nested_loops_have_three_periods_at_one_call_site)
+{
+    create_window(2);
+
+    std::map<uint64_t, unsigned> periods; /* number of contexts by period */
+    std::map<uint32_t, uint64_t> contexts;
+
+    for (const use_t &use : nested_loops(6)) {
+        ucs_predict_ref_t ref = record(use.time, use.path, use.address);
+
+        if (use.address == BUF1) {
+            contexts[ref.index] = info(ref).period_ns;
+        }
+    }
+    for (auto &context : contexts) {
+        ++periods[context.second];
+    }
+
+    /* First after the time step's start, where the one before that is buf2 or
+     * nothing; second after the first of these; then (1, 1); first after the
+     * second inner loop; second after that. */
+    EXPECT_EQ(1u, periods[INNER1]);
+    EXPECT_EQ(2u, periods[OUTER]);
+    EXPECT_EQ(2u, periods[STEP]);
+    EXPECT_EQ(1u, periods[0]); /* the very first use: never seen again */
+    EXPECT_EQ(4u, periods.size());
+}
+
 } // namespace
+
+/*
+ * Margin and borrowing (rules 6 and 7)
+ */
+
+class test_borrow : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ucs_predict_params_t params;
+
+        ucs_predict_params_init(&params);
+        params.borrow = 1;
+        ASSERT_EQ(UCS_OK, ucs_predict_table_create(&params, &table));
+    }
+
+    void TearDown() override
+    {
+        EXPECT_TRUE(ucs_predict_table_is_valid(table));
+        ucs_predict_table_destroy(table);
+    }
+
+    ucs_predict_ref_t use(uint64_t start_ns, uintptr_t address)
+    {
+        ucs_predict_use_t u = {};
+
+        u.start_ns = start_ns;
+        u.path     = 1;
+        u.address  = address;
+        u.length   = 4096;
+        return ucs_predict_table_record(table, &u);
+    }
+
+    uint64_t deadline(ucs_predict_ref_t ref)
+    {
+        uint64_t result = 0;
+
+        return ucs_predict_table_deadline(table, ref, &result) ? result : 0;
+    }
+
+    ucs_predict_table_h table = nullptr;
+};
+
+TEST_F(test_borrow, new_context_takes_the_period_of_its_call_site)
+{
+    use(1000, 0xa000);
+    use(2000, 0xb000);
+    EXPECT_EQ(0u, deadline(use(3000, 0xc000)));
+    /* Preceded by other buffers than before: a new context, a known buffer */
+    EXPECT_EQ(7000u, deadline(use(4000, 0xa000)));
+}
+
+TEST_F(test_borrow, own_second_use_replaces_what_was_borrowed)
+{
+    use(1000, 0xa000);
+    use(1500, 0xa000); /* the call site alone: 500 */
+    use(2000, 0xb000);
+    use(2500, 0xc000);
+    EXPECT_EQ(3500u, deadline(use(3000, 0xa000)));
+    use(9000, 0xb000);
+    use(9500, 0xc000);
+    EXPECT_EQ(17000u, deadline(use(10000, 0xa000)))
+            << "its own gap of 7000, though it is longer";
+}
+
+TEST_F(test_borrow, wrong_loan_costs_lender_and_borrower)
+{
+    const uint64_t ms = 1000000; /* beyond the floor of the slack */
+    ucs_predict_entry_info_t info;
+    ucs_predict_ref_t ref;
+
+    use(10 * ms, 0xa000);
+    use(20 * ms, 0xa000);
+    for (unsigned i = 1; i <= 2; ++i) {
+        use(i * 1000 * ms, 0xb000 + i);
+        ref = use((i * 1000 + 1) * ms, 0xa000);
+        EXPECT_NE(0u, deadline(ref)) << i;
+        ucs_predict_table_unused(table, ref);
+        EXPECT_EQ(0u, deadline(ref));
+        ASSERT_EQ(UCS_OK, ucs_predict_table_entry(table, ref, &info));
+        EXPECT_EQ(0u, info.period_ns);
+        EXPECT_EQ((i * 1000 + 1) * ms, info.last_ns);
+    }
+    use(3000 * ms, 0xb003);
+    EXPECT_EQ(0u, deadline(use(3001 * ms, 0xa000)))
+            << "the lender lends on though its loans proved wrong";
+}
+
+TEST_F(test_borrow, margin_follows_the_deviation)
+{
+    ucs_predict_ref_t ref = {};
+    uint64_t now          = 0;
+
+    for (unsigned i = 0; i < 40; ++i) {
+        now += 64000;
+        ref  = use(now, 0xa000);
+    }
+    EXPECT_EQ(64000u / 48, ucs_predict_table_margin(table, ref)) << "regular";
+
+    for (unsigned i = 0; i < 40; ++i) {
+        now += (i % 2) ? 64000 : 66000;
+        ref  = use(now, 0xa000);
+    }
+    EXPECT_NEAR(4000, ucs_predict_table_margin(table, ref), 400) << "2 * D";
+
+    for (unsigned i = 0; i < 40; ++i) {
+        now += (i % 2) ? 64000 : 90000;
+        ref  = use(now, 0xa000);
+    }
+    EXPECT_EQ(8000u, ucs_predict_table_margin(table, ref)) << "at most P / 8";
+}
+
+TEST_F(test_borrow, no_margin_without_a_period)
+{
+    EXPECT_EQ(0u, ucs_predict_table_margin(table, use(1000, 0xa000)));
+    EXPECT_EQ(0u, ucs_predict_table_margin(table, {0, 77}));
+}

@@ -18,59 +18,37 @@ const ucs_predict_terms_t TERMS = {
     1000000, /* wakeup_ns */
 };
 
-TEST(predict_condition, deregister_cost_has_the_paper_s_terms_and_the_wakeup)
-{
-    EXPECT_EQ(1111100u, ucs_predict_deregister_cost(&TERMS));
-}
-
-TEST(predict_condition, register_cost_has_the_paper_s_terms_and_the_wakeup)
-{
-    EXPECT_EQ(1111111u, ucs_predict_register_cost(&TERMS));
-}
-
-TEST(predict_condition, without_wakeup_it_is_the_paper_s)
+TEST(predict_condition, costs_have_the_paper_s_terms_and_the_wakeup)
 {
     ucs_predict_terms_t terms = TERMS;
+
+    EXPECT_EQ(1111100u, ucs_predict_deregister_cost(&TERMS));
+    EXPECT_EQ(1111111u, ucs_predict_register_cost(&TERMS));
+    EXPECT_EQ(111111u, ucs_predict_rq_gap(&TERMS)); /* an item of each queue */
 
     terms.wakeup_ns = 0;
     EXPECT_EQ(111100u, ucs_predict_deregister_cost(&terms));
     EXPECT_EQ(111111u, ucs_predict_register_cost(&terms));
 }
 
-TEST(predict_condition, gap_is_one_item_of_each_queue)
+TEST(predict_condition, holds_up_to_and_including_the_deadline)
 {
-    EXPECT_EQ(111111u, ucs_predict_rq_gap(&TERMS));
-}
+    const struct {
+        decltype(&ucs_predict_may_delay) may;
+        uint64_t cost;
+    } rows[] = {{ucs_predict_may_deregister, 1111100},
+                {ucs_predict_may_delay, 1111111}};
 
-TEST(predict_condition, may_deregister_up_to_and_including_the_deadline)
-{
-    EXPECT_TRUE(ucs_predict_may_deregister(500, &TERMS, 500 + 1111100));
-    EXPECT_TRUE(ucs_predict_may_deregister(500, &TERMS, 500 + 1111101));
-    EXPECT_FALSE(ucs_predict_may_deregister(500, &TERMS, 500 + 1111099));
-    EXPECT_FALSE(ucs_predict_may_deregister(500, &TERMS, 0));
-}
-
-TEST(predict_condition, may_delay_up_to_and_including_the_deadline)
-{
-    EXPECT_TRUE(ucs_predict_may_delay(500, &TERMS, 500 + 1111111));
-    EXPECT_TRUE(ucs_predict_may_delay(500, &TERMS, 500 + 1111112));
-    EXPECT_FALSE(ucs_predict_may_delay(500, &TERMS, 500 + 1111110));
-    EXPECT_FALSE(ucs_predict_may_delay(500, &TERMS, 0));
-}
-
-TEST(predict_condition, no_deadline_always_allows)
-{
-    EXPECT_TRUE(ucs_predict_may_deregister(0, &TERMS, UINT64_MAX));
-    EXPECT_TRUE(ucs_predict_may_deregister(UINT64_MAX, &TERMS, UINT64_MAX));
-    EXPECT_TRUE(ucs_predict_may_delay(UINT64_MAX, &TERMS, UINT64_MAX));
-}
-
-TEST(predict_condition, a_sum_past_the_end_of_time_is_not_in_time)
-{
-    EXPECT_FALSE(ucs_predict_may_deregister(UINT64_MAX - 5, &TERMS,
-                                            UINT64_MAX - 1));
-    EXPECT_FALSE(ucs_predict_may_delay(UINT64_MAX - 5, &TERMS,
-                                       UINT64_MAX - 1));
+    for (auto &row : rows) {
+        EXPECT_TRUE(row.may(500, &TERMS, 500 + row.cost));
+        EXPECT_TRUE(row.may(500, &TERMS, 501 + row.cost));
+        EXPECT_FALSE(row.may(500, &TERMS, 499 + row.cost));
+        EXPECT_FALSE(row.may(500, &TERMS, 0));
+        /* No deadline, and a sum past the end of time */
+        EXPECT_TRUE(row.may(0, &TERMS, UINT64_MAX));
+        EXPECT_TRUE(row.may(UINT64_MAX, &TERMS, UINT64_MAX));
+        EXPECT_FALSE(row.may(UINT64_MAX - 5, &TERMS, UINT64_MAX - 1));
+    }
 }
 
 TEST(predict_condition, each_term_saturates)

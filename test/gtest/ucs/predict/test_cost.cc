@@ -263,39 +263,6 @@ TEST_F(predict_cost, a_machine_that_changes_is_followed)
     }
 }
 
-TEST_F(predict_cost, a_slow_drift_is_followed)
-{
-    init(A, B);
-    for (int i = 0; i < 4000; ++i) {
-        sample(random_pages(), 1 + (i / 4000.0));
-    }
-
-    EXPECT_NEAR(2 * A, a(), 0.15 * 2 * A);
-    EXPECT_NEAR(2 * B, b(), 0.15 * 2 * B);
-}
-
-TEST_F(predict_cost, one_size_scales_the_prior)
-{
-    init(A / 3, B / 3);
-    for (int i = 0; i < 1000; ++i) {
-        ucs_predict_cost_update(&m_cost, 64, (A * 64) + B);
-    }
-
-    EXPECT_NEAR(A, a(), 0.001 * A);
-    EXPECT_NEAR(B, b(), 0.001 * B);
-}
-
-TEST_F(predict_cost, nearly_one_size_scales_the_prior)
-{
-    init(A / 3, B / 3);
-    for (int i = 0; i < 1000; ++i) {
-        sample(256 + (i % 3));
-    }
-
-    EXPECT_NEAR(A, a(), 0.05 * A);
-    EXPECT_NEAR(B, b(), 0.05 * B);
-}
-
 /* Far enough off for a new fit, which has no sizes to learn a shape from */
 TEST_F(predict_cost, one_size_far_off_scales_the_prior_at_once)
 {

@@ -18,43 +18,6 @@ TEST(predict_delays, of_none_each_part_is_zero)
     }
 }
 
-TEST(predict_delays, one_is_each_part)
-{
-    ucs_predict_delays_t delays = {};
-    ucs_predict_delays_add(&delays, 7);
-    for (double share : {0.0, 0.5, 0.99}) {
-        EXPECT_EQ(7, ucs_predict_delays_at(&delays, share));
-    }
-}
-
-TEST(predict_delays, parts_of_sixteen)
-{
-    ucs_predict_delays_t delays = {};
-    for (int i = 0; i < UCS_PREDICT_DELAYS; ++i) {
-        ucs_predict_delays_add(&delays, 15 - i);
-    }
-    EXPECT_EQ(0, ucs_predict_delays_at(&delays, 0));
-    EXPECT_EQ(1, ucs_predict_delays_at(&delays, 0.1));
-    EXPECT_EQ(4, ucs_predict_delays_at(&delays, 0.25));
-    EXPECT_EQ(15, ucs_predict_delays_at(&delays, 0.99));
-}
-
-TEST(predict_delays, the_oldest_goes_be_it_the_least_or_the_greatest)
-{
-    for (float first : {1.0f, 100.0f}) {
-        ucs_predict_delays_t delays = {};
-        ucs_predict_delays_add(&delays, first);
-        for (int i = 0; i < UCS_PREDICT_DELAYS - 1; ++i) {
-            ucs_predict_delays_add(&delays, 50);
-        }
-        EXPECT_EQ(first, ucs_predict_delays_at(&delays,
-                                               (first < 50) ? 0 : 0.99));
-        ucs_predict_delays_add(&delays, 50);
-        EXPECT_EQ(50, ucs_predict_delays_at(&delays, 0));
-        EXPECT_EQ(50, ucs_predict_delays_at(&delays, 0.99));
-    }
-}
-
 /* Against the latest sixteen in a list that is sorted anew. Few different
  * values, so that equal ones are many. */
 TEST(predict_delays, as_a_naive_model)

@@ -121,30 +121,6 @@ TEST(predict_price, rent_is_at_most_twice_as_dear_as_who_knows_the_gap)
     }
 }
 
-/* Two cannot be had for less: who uses a buffer as soon as it is gone */
-TEST(predict_price, two_is_reached)
-{
-    rental r(0.005, 1 << 24, 1 << 20, 84000);
-
-    EXPECT_NEAR(2, r.rent(r.m_rent * (1 + 1e-9)) /
-                           r.best(r.m_rent * (1 + 1e-9)), 1e-6);
-    EXPECT_NEAR(1, r.rent(r.m_rent * (1 - 1e-9)) /
-                           r.best(r.m_rent * (1 - 1e-9)), 1e-6);
-}
-
-/* And no other time has it */
-TEST(predict_price, an_earlier_or_later_drop_breaks_the_bound)
-{
-    rental r(0.005, 1 << 24, 1 << 20, 84000);
-
-    for (double share : {0.1, 0.5, 0.9, 1.1, 2.0, 10.0}) {
-        double gap = share * r.m_rent * (1 + 1e-9);
-
-        EXPECT_GT(r.held_for(share * r.m_rent, gap), 2.05 * r.best(gap))
-                << share;
-    }
-}
-
 /* A helper that comes late holds what it drops for as long, and no more */
 TEST(predict_price, a_delay_costs_what_is_held_meanwhile)
 {
