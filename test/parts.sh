@@ -361,7 +361,6 @@ inside_tools() { "$top/test/tools/run" --builddir "$build"; }
 life_counts="
 init 500
 fork 1000
-ledger 200
 patch 100
 signals 20000
 cancel 1000

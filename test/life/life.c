@@ -20,8 +20,6 @@ static const struct {
      "open, use, and end in six ways with the helper live"},
     {"fork", life_fork, 10000,
      "fork, vfork and exec, posix_spawn, clone beside a busy helper"},
-    {"ledger", life_ledger, 10000,
-     "ranks of a node that are killed, and their ledger written over"},
     {"patch", life_patch, 1000,
      "the first domain, attached while threads map and allocate"},
     {"signals", life_signals, 100000,

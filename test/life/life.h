@@ -50,7 +50,6 @@ void life_cancel(const life_options_t *options);
 void life_changes(const life_options_t *options);
 void life_fork(const life_options_t *options);
 void life_init(const life_options_t *options);
-void life_ledger(const life_options_t *options);
 void life_patch(const life_options_t *options);
 void life_signals(const life_options_t *options);
 void life_unmaps(const life_options_t *options);
@@ -89,11 +88,6 @@ uct_md_h life_domain_open(void);
 /** Likewise, and compare at the end of each use what the registration shows
  *  with the memory; a difference aborts. */
 uct_md_h life_domain_open_verified(void);
-
-
-/** The same as one of the ranks of a node that share a budget, bytes. What UCX
- *  or the helper warn of is not printed. */
-uct_md_h life_domain_open_shared(size_t budget);
 
 
 /** Close the domain; fails if anything stays registered. */

@@ -58,17 +58,16 @@ uct_md_h life_domain_open_bare(void)
     return md;
 }
 
-static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config,
-                                      size_t budget, ucs_log_level_t log_level)
+static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config)
 {
     const uct_helper_config_t helper_config = {
             .policy          = UCS_REGCACHE_POLICY_PAPER,
             .min_size        = 16384,
             .max_pinned      = SIZE_MAX,
-            .node_max_pinned = budget,
+            .node_max_pinned = SIZE_MAX,
             .cpu_policy      = UCS_PLACE_POLICY_AGGRESSIVE,
             .max_regions     = ULONG_MAX,
-            .log_level       = log_level};
+            .log_level       = UCS_LOG_LEVEL_WARN};
     uct_md_h md = life_domain_open_bare();
 
     if (uct_pin_md_attach(md, pin_config) != UCS_OK) {
@@ -84,7 +83,7 @@ uct_md_h life_domain_open(void)
 {
     const uct_pin_config_t pin_config = {.verify = 0};
 
-    return life_domain_open_with(&pin_config, SIZE_MAX, UCS_LOG_LEVEL_WARN);
+    return life_domain_open_with(&pin_config);
 }
 
 /* As the door has it: the helper heard of what was unmapped during its use */
@@ -101,19 +100,11 @@ static void life_domain_verify(uct_md_h md, uct_mem_h memh)
 uct_md_h life_domain_open_verified(void)
 {
     const uct_pin_config_t pin_config = {.verify = 1};
-    uct_md_h md                       = life_domain_open_with(&pin_config, SIZE_MAX,
-                                                      UCS_LOG_LEVEL_WARN);
+    uct_md_h md                       = life_domain_open_with(&pin_config);
 
     uct_pin_md_delegate_verify(md);
     uct_helper_md_set_verify(md, life_domain_verify);
     return md;
-}
-
-uct_md_h life_domain_open_shared(size_t budget)
-{
-    const uct_pin_config_t pin_config = {.verify = 0};
-
-    return life_domain_open_with(&pin_config, budget, UCS_LOG_LEVEL_ERROR);
 }
 
 void life_domain_close(uct_md_h md)
