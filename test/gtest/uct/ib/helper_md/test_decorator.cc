@@ -13,33 +13,6 @@
 #include <utility>
 #include <vector>
 
-TEST_F(test_decorator, attach_and_close_leave_no_trace)
-{
-    fake_lower lower;
-    const uct_abi_md_ops_t before = *lower.ops();
-
-    attach(lower);
-    EXPECT_NE(lower.ops(), ops(lower));
-    EXPECT_NE(nullptr, uct_helper_md_cache(lower.md()));
-    EXPECT_EQ(0, memcmp(&before, lower.ops(), sizeof(before)));
-    close(lower);
-    EXPECT_EQ(nullptr, uct_helper_md_cache(lower.md()));
-    EXPECT_EQ(0u, lower.reg_count());
-}
-
-TEST_F(test_decorator, query_reports_the_cost_of_a_hit)
-{
-    fake_lower lower;
-    uct_md_attr_t attr;
-
-    attach(lower);
-    ASSERT_EQ(UCS_OK, ops(lower)->query(lower.md(), &attr));
-    EXPECT_EQ(uct_abi_running->hit_cost, attr.reg_cost.c);
-    EXPECT_EQ(0.0, attr.reg_cost.m);
-    EXPECT_EQ(uint64_t(UCT_MD_FLAG_REG), attr.cap.flags);
-    close(lower);
-}
-
 /* What the testing aid was called with, in order */
 static std::vector<std::pair<uct_mem_h, int>> verified;
 
@@ -73,24 +46,6 @@ TEST_F(test_decorator, verify_sees_the_end_of_each_use)
     EXPECT_EQ(std::make_pair(pool, 0), verified[1]);
     EXPECT_EQ(std::make_pair(memh, 1), verified[2]);
     close(lower);
-}
-
-TEST_F(test_decorator, hit_stays_above_the_lower_domain)
-{
-    fake_lower lower;
-
-    attach(lower);
-    uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
-    EXPECT_TRUE(lower.is_live(memh));
-    EXPECT_EQ(UCS_OK, dereg(lower, memh));
-    for (int i = 0; i < 10; ++i) {
-        EXPECT_EQ(memh, reg(lower, m_buffer, TEST_LENGTH));
-        EXPECT_EQ(UCS_OK, dereg(lower, memh));
-    }
-    EXPECT_EQ(1u, lower.reg_count());
-    EXPECT_EQ(0u, lower.dereg_count());
-    close(lower);
-    EXPECT_EQ(0u, lower.live_count());
 }
 
 /* Without a further call: nobody but the helper can come to it */
@@ -151,22 +106,6 @@ TEST_F(test_decorator, what_is_not_ours_goes_down_untouched)
                             access | UCT_MD_MEM_FLAG_LOCK);
     EXPECT_EQ(UCS_OK, ops(lower)->mem_dereg(lower.md(), &params));
     EXPECT_EQ(&params, lower.last_dereg_params());
-    close(lower);
-}
-
-TEST_F(test_decorator, refused_registration_is_passed_up)
-{
-    fake_lower lower;
-    uct_mem_h memh;
-
-    attach(lower);
-    lower.fail_reg(UCS_ERR_IO_ERROR, 3);
-    EXPECT_EQ(UCS_ERR_IO_ERROR,
-              ops(lower)->mem_reg(lower.md(), m_buffer, TEST_LENGTH, access,
-                                  &memh));
-    lower.fail_reg(UCS_OK, 0);
-    memh = reg(lower, m_buffer, TEST_LENGTH);
-    EXPECT_EQ(UCS_OK, dereg(lower, memh));
     close(lower);
 }
 
@@ -287,50 +226,6 @@ TEST_F(test_decorator, thread_starts_with_the_first_large_use_only)
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
     close(lower);
     EXPECT_EQ(0u, lower.live_count());
-}
-
-TEST_F(test_decorator, helper_deregisters_after_the_first_use)
-{
-    fake_lower lower;
-
-    m_config.policy = UCS_REGCACHE_POLICY_PAPER;
-    attach(lower);
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    lower.await_dereg(1);
-    EXPECT_EQ(0u, lower.live_count());
-    close(lower);
-}
-
-TEST_F(test_decorator, every_policy_closes_clean)
-{
-    for (int policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
-        fake_lower lower;
-
-        m_config.policy = ucs_regcache_policy_t(policy);
-        attach(lower);
-        for (int i = 0; i < 50; ++i) {
-            EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer,
-                                               TEST_LENGTH)));
-        }
-        close(lower);
-        EXPECT_EQ(0u, lower.live_count()) << ucs_regcache_policy_names[policy];
-    }
-}
-
-TEST_F(test_decorator, stress_open_use_and_close)
-{
-    m_config.policy = UCS_REGCACHE_POLICY_PAPER;
-    for (int i = 0; i < 100; ++i) {
-        fake_lower one, two;
-
-        attach(one);
-        attach(two);
-        EXPECT_EQ(UCS_OK, dereg(one, reg(one, m_buffer, TEST_LENGTH)));
-        EXPECT_EQ(UCS_OK, dereg(two, reg(two, m_buffer, TEST_LENGTH)));
-        close(one);
-        close(two);
-        EXPECT_EQ(0u, one.live_count() + two.live_count());
-    }
 }
 
 TEST_F(test_decorator, forked_child_goes_straight_down)

@@ -198,32 +198,23 @@ protected:
     }
 };
 
-TEST_F(test_events, munmap_is_taken_over)
+/* Where brk() is, the heap is trimmed behind our back */
+TEST_F(test_events, a_function_is_taken_over)
 {
-    EXPECT_EQ(0, in_child([&]() { return lose("munmap", (void*)raw_munmap); }));
-}
+    const struct {
+        const char *name;
+        void       *by;
+    } functions[] = {{"munmap", (void*)raw_munmap},
+                     {"madvise", (void*)raw_madvise},
+                     {"mmap", (void*)raw_mmap},
+                     {"mremap", (void*)raw_mremap},
+                     {"brk", (void*)no_brk}};
 
-TEST_F(test_events, madvise_is_taken_over)
-{
-    EXPECT_EQ(0, in_child([&]() {
-        return lose("madvise", (void*)raw_madvise);
-    }));
-}
-
-TEST_F(test_events, mmap_is_taken_over)
-{
-    EXPECT_EQ(0, in_child([&]() { return lose("mmap", (void*)raw_mmap); }));
-}
-
-TEST_F(test_events, mremap_is_taken_over)
-{
-    EXPECT_EQ(0, in_child([&]() { return lose("mremap", (void*)raw_mremap); }));
-}
-
-/* The heap is trimmed behind our back */
-TEST_F(test_events, brk_is_taken_over)
-{
-    EXPECT_EQ(0, in_child([&]() { return lose("brk", (void*)no_brk); }));
+    for (const auto &function : functions) {
+        EXPECT_EQ(0, in_child([&]() {
+            return lose(function.name, function.by);
+        })) << function.name;
+    }
 }
 
 /* The helper finds it by itself, while it is at work */

@@ -103,44 +103,6 @@ TEST_F(test_idle, a_domain_closes_under_threads_that_wait)
     EXPECT_EQ(0, uct_helper_idle_step(0));
 }
 
-/* As with MPI_THREAD_MULTIPLE: threads post, register and give back, while
- * others wait and do the helper's work. Each registration is there while it is
- * used, and none is given back twice. */
-TEST_F(test_idle, threads_register_while_others_step)
-{
-    const unsigned num_threads = 3, rounds = 400;
-    std::vector<std::thread> threads;
-    std::atomic<unsigned> gone{0};
-    fake_lower lower;
-
-    m_config.policy = UCS_REGCACHE_POLICY_PREDICT;
-    attach(lower);
-    begin(2);
-    for (unsigned t = 0; t < num_threads; ++t) {
-        threads.emplace_back([&, t]() {
-            void *buffer = map(nullptr);
-
-            for (unsigned i = 0; i < rounds; ++i) {
-                say(UCS_OPERATION_RECEIVE, buffer, (t << 16) + i + 1);
-                uct_mem_h memh = reg(lower, buffer, TEST_LENGTH);
-                gone += !lower.is_live(memh);
-                std::this_thread::yield();
-                gone += !lower.is_live(memh);
-                EXPECT_EQ(UCS_OK, dereg(lower, memh));
-                say(UCS_OPERATION_RECEIVED, nullptr, (t << 16) + i + 1);
-            }
-            munmap(buffer, TEST_LENGTH);
-        });
-    }
-    for (auto &thread : threads) {
-        thread.join();
-    }
-    end();
-    EXPECT_EQ(0u, gone);
-    EXPECT_NE(0u, m_steps);
-    close(lower);
-}
-
 /* A receive is posted, and the program does something else: the helper comes by
  * itself. What is registered needs nobody. */
 TEST_F(test_idle, a_post_wakes_the_helper)
@@ -186,43 +148,6 @@ TEST_F(test_idle, a_post_wakes_the_helper)
     for (auto buffer : buffers) {
         munmap(buffer, length);
     }
-}
-
-/* Where nothing is mapped, or nothing is any more, the post declares all the
- * same. The use gets the lower domain's own answer, which is asked as without
- * the helper: what it says of an error is not hidden. */
-TEST_F(test_idle, an_invalid_segment_fails_at_its_use)
-{
-    fake_lower lower;
-    uct_mem_h memh;
-
-    m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
-    lower.on_reg    = [](void *address, size_t length) {
-        std::vector<unsigned char> pages(length / 4096);
-
-        return (mincore(address, length, pages.data()) == 0) ?
-                       UCS_OK : UCS_ERR_INVALID_ADDR;
-    };
-    attach(lower);
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    void *buffer = map(nullptr);
-    say(UCS_OPERATION_RECEIVE, buffer, 1);
-    EXPECT_NE(0, step());
-    EXPECT_EQ(2u, lower.live_count());
-    munmap(buffer, TEST_LENGTH);
-    say(UCS_OPERATION_RECEIVE, buffer, 2); /* it is none */
-    EXPECT_NE(0, step());
-
-    EXPECT_EQ(UCS_ERR_INVALID_ADDR,
-              ops(lower)->mem_reg(lower.md(), buffer, TEST_LENGTH, access,
-                                  &memh));
-    EXPECT_FALSE(lower.last_reg_flags() & UCT_MD_MEM_FLAG_HIDE_ERRORS);
-
-    /* It has become one */
-    EXPECT_EQ(buffer, map(buffer));
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffer, TEST_LENGTH)));
-    close(lower);
-    munmap(buffer, TEST_LENGTH);
 }
 
 /*

@@ -212,35 +212,6 @@ TEST_F(test_monitor, each_thread_finds_its_own_unmapping_done)
  * What is watched lives as before
  */
 
-TEST_F(test_monitor, no_fault_waits)
-{
-    int ret = in_child([this] {
-        char *fresh = (char*)mmap(nullptr, LENGTH, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        attach();
-        use(fresh);
-        use(m_buffer);
-        /* There is nobody who would answer a fault */
-        for (size_t i = 0; i < LENGTH; i += 4096) {
-            fresh[i]    = fresh[i] + 1;
-            m_buffer[i] = m_buffer[i] + 1;
-        }
-        int fd = open("/dev/zero", O_RDONLY);
-        if (read(fd, fresh, LENGTH) != (ssize_t)LENGTH) {
-            return 1;
-        }
-        pid_t pid = fork();
-        if (pid == 0) {
-            memset(fresh, 3, LENGTH);
-            _exit(0);
-        }
-        memset(fresh, 4, LENGTH);
-        waitpid(pid, nullptr, 0);
-        return 0;
-    });
-    EXPECT_EQ(0, ret);
-}
-
 /* The pages of a part would be a mapping of their own, and then realloc() by
  * mremap() of the whole would fail */
 TEST_F(test_monitor, mappings_stay_whole)

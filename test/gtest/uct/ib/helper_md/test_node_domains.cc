@@ -121,22 +121,6 @@ TEST_F(test_node_domains, a_ledger_that_is_refused_costs_one_line)
     }
 }
 
-TEST_F(test_node_domains, a_bad_suffix_is_refused)
-{
-    setenv(UCS_NODE_SUFFIX_ENV, "../x", 1);
-    EXPECT_EQ(0, in_child([&] {
-        log_capture capture;
-        fake_lower lower;
-        m_config.node_max_pinned = MB;
-        attach(lower);
-        close(lower);
-        return ((log_capture::lines().size() == 1) &&
-                (log_capture::lines()[0].find("'../x'") != std::string::npos)) ?
-                       0 :
-                       1;
-    }));
-}
-
 /* Registrations of one process go when another needs the room; its helper is
  * asleep and is woken through the ledger */
 TEST_F(test_node_domains, another_process_gets_what_is_idle)
@@ -175,48 +159,6 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
     }
 }
 
-/* Processes with helpers of their own, half of what they would pin; what they
- * have in use fits */
-TEST_F(test_node_domains, processes_keep_a_budget)
-{
-    static constexpr unsigned RANKS   = 4;
-    static constexpr unsigned BUFFERS = 8;
-    const size_t budget = RANKS * BUFFERS * TEST_LENGTH / 2;
-    std::vector<pid_t> pids;
-
-    m_config.policy          = UCS_REGCACHE_POLICY_LEAVE_PINNED;
-    m_config.node_max_pinned = budget;
-    for (unsigned rank = 0; rank < RANKS; ++rank) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            alarm(60);
-            fake_lower lower;
-            attach(lower);
-            char *memory = big_map(BUFFERS * TEST_LENGTH);
-            for (unsigned n = 0; n < 300; ++n) {
-                char *buffer = memory + ((n * (rank + 1)) % BUFFERS) *
-                                                TEST_LENGTH;
-                uct_mem_h memh = reg(lower, buffer, TEST_LENGTH);
-                if (memh == nullptr) {
-                    _exit(1);
-                }
-                dereg(lower, memh);
-            }
-            ucs_node_figures_t figures;
-            uct_helper_node_process_figures(&figures);
-            _exit((figures.forced > 0) || (figures.peak_bytes > budget) ? 3 :
-                                                                          0);
-        }
-        pids.push_back(pid);
-    }
-    for (pid_t pid : pids) {
-        int status = -1;
-        ASSERT_EQ(pid, waitpid(pid, &status, 0));
-        EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0))
-                << status << " (3: over the budget)";
-    }
-}
-
 /* A child has no place in its parent's slot, and can have one of its own */
 TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
 {
@@ -243,42 +185,6 @@ TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
     EXPECT_EQ(TEST_LENGTH, sum(mapped));
     close(lower);
     ucs_ledger_close(mapped);
-}
-
-/* The word on which a helper sleeps is in memory that another process writes */
-TEST(test_bell, wakes_a_thread_and_is_not_believed)
-{
-    std::atomic<uint32_t> bell{0};
-    std::atomic<unsigned> steps{0};
-    ucs_thread_h thread;
-
-    auto await = [&](unsigned count) {
-        while (steps < count) {
-            sched_yield();
-        }
-    };
-    ASSERT_EQ(UCS_OK, ucs_thread_create(
-                              [](void *arg, uint64_t) -> uint64_t {
-                                  ++*static_cast<std::atomic<unsigned> *>(arg);
-                                  return UINT64_MAX;
-                              },
-                              &steps, 1, &thread));
-    ucs_thread_set_bell(thread, (uint32_t *)&bell);
-    ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
-    alarm(30);
-    await(1);
-    /* Rung at any moment of its going to sleep, it wakes */
-    for (unsigned i = 0; i < 200; ++i) {
-        unsigned before = steps;
-        ++bell;
-        syscall(SYS_futex, &bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-        await(before + 1);
-    }
-    bell = 0xdeadbeef; /* without a wake */
-    ucs_thread_wake(thread);
-    ucs_thread_stop(thread);
-    ucs_thread_destroy(thread);
-    alarm(0);
 }
 
 /* Nobody wakes the thread: it must see that the word has changed since */

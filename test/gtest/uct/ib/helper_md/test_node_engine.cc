@@ -3,7 +3,6 @@
  */
 #include <ucs/regcache/regcache_world.h>
 
-#include <random>
 #include <vector>
 
 /*
@@ -238,94 +237,4 @@ TEST_F(test_node_engine, a_shared_core_makes_the_helper_start_earlier)
     }
     EXPECT_GE(early[0], early[1] + 7 * MS);
     start(UCS_REGCACHE_POLICY_PAPER, MB);
-}
-
-/*
- * Task aggregation (Li et al. 2011, section 6.3): 16 tasks of FT in a 2x8
- * layout, four on each node, grouped at random. A message to a task on the same
- * node needs no registration. What leave pinned holds on a node changes with
- * the grouping; what the helper holds is less, and changes less.
- */
-
-class test_node_aggregation : public ::testing::Test {
-protected:
-    static constexpr unsigned TASKS    = 16;
-    static constexpr unsigned PER_NODE = 4;
-    static constexpr unsigned COLUMNS  = 8;
-    static constexpr uint64_t MS       = 1000000;
-    static constexpr size_t   MESSAGE  = 256 << 10;
-
-    struct result {
-        double node_mean; /* bytes over time, of the worst node */
-        double missed;    /* share of warm uses */
-    };
-
-    /* Each iteration: exchange along the row, compute, along the column */
-    result run(ucs_regcache_policy_t policy,
-               const std::vector<unsigned> &node_of)
-    {
-        std::vector<double> nodes(TASKS / PER_NODE, 0);
-        double warm = 0, missed = 0;
-
-        for (unsigned task = 0; task < TASKS; ++task) {
-            regcache_world w(policy);
-            w.open();
-            uint64_t begin = w.now;
-            for (unsigned i = 0; i < 30; ++i) {
-                exchange(w, task, node_of, true);
-                w.advance(60 * MS + task * 1000);
-                exchange(w, task, node_of, false);
-                w.advance(40 * MS);
-            }
-            ucs_regcache_stats_t stats = w.stats();
-            nodes[node_of[task]] += stats.pinned_byte_ns / (w.now - begin);
-            warm                 += stats.uses - stats.cold;
-            missed               += stats.missed;
-        }
-        return {*std::max_element(nodes.begin(), nodes.end()), missed / warm};
-    }
-
-    void exchange(regcache_world &w, unsigned task,
-                  const std::vector<unsigned> &node_of, bool row)
-    {
-        for (unsigned peer = 0; peer < TASKS; ++peer) {
-            bool is_peer = row ? (peer / COLUMNS == task / COLUMNS) :
-                                 (peer % COLUMNS == task % COLUMNS);
-            if (is_peer && (node_of[peer] != node_of[task])) {
-                for (unsigned way = 0; way < 2; ++way) {
-                    w.use(0x10000000 + ((peer * 2 + way) << 24), MESSAGE, MS,
-                          2 * row + way + 1);
-                }
-            }
-        }
-    }
-};
-
-TEST_F(test_node_aggregation, less_on_each_node_however_tasks_are_grouped)
-{
-    std::vector<unsigned> node_of(TASKS);
-    std::vector<double> helper, pinned;
-    std::mt19937 random(1);
-
-    for (unsigned n = 0; n < 4; ++n) {
-        for (unsigned i = 0; i < TASKS; ++i) {
-            node_of[i] = i / PER_NODE;
-        }
-        if (n > 0) { /* the first grouping is the one that fits the layout */
-            std::shuffle(node_of.begin(), node_of.end(), random);
-        }
-        result ours = run(UCS_REGCACHE_POLICY_PAPER, node_of);
-        result all  = run(UCS_REGCACHE_POLICY_LEAVE_PINNED, node_of);
-        EXPECT_LT(ours.node_mean, 0.5063 * all.node_mean)
-                << "the paper's better test: -49.39 %";
-        EXPECT_LT(ours.missed, 0.1);
-        helper.push_back(ours.node_mean);
-        pinned.push_back(all.node_mean);
-    }
-    auto spread = [](const std::vector<double> &values) {
-        auto ends = std::minmax_element(values.begin(), values.end());
-        return *ends.second - *ends.first;
-    };
-    EXPECT_GT(spread(pinned), 0) << "the groupings are alike";
-    EXPECT_LT(spread(helper), spread(pinned));
 }

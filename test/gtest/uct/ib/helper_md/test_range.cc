@@ -79,17 +79,6 @@ protected:
     uct_helper_range_t m_range = {};
 };
 
-TEST_P(test_range, private_memory_may_be_kept)
-{
-    char *address = map();
-
-    EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(address + PAGE, PAGE));
-    EXPECT_LE(m_range.start, (uintptr_t)address);
-    EXPECT_EQ(m_range.start, m_range.kept);
-    EXPECT_GE(m_range.end, (uintptr_t)address + LENGTH);
-    munmap(address, LENGTH);
-}
-
 TEST_P(test_range, heap_and_main_stack_may_be_kept)
 {
     std::string on_heap(100, 'x');
@@ -97,14 +86,6 @@ TEST_P(test_range, heap_and_main_stack_may_be_kept)
 
     EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(on_heap.data(), 100));
     EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(on_stack, sizeof(on_stack)));
-}
-
-TEST_P(test_range, several_mappings_are_one_range)
-{
-    char *address = map();
-
-    ASSERT_EQ(0, mprotect(address + 4 * PAGE, 4 * PAGE, PROT_READ));
-    EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind_and_unmap(address));
 }
 
 TEST_P(test_range, what_others_can_change_is_told)
@@ -397,14 +378,6 @@ protected:
     char             *m_address = nullptr;
 };
 
-TEST_P(test_range_kept, one_descriptor)
-{
-    for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(m_address, LENGTH));
-        EXPECT_EQ(m_before.size() + 1, open_maps().size());
-    }
-}
-
 /* Also where the kernel cannot be asked for one mapping, and to count them */
 TEST_P(test_range_kept, nothing_else_is_opened)
 {
@@ -469,20 +442,6 @@ TEST_P(test_range_kept, replaced_by_the_program)
     uct_helper_range_let_go();
     EXPECT_GE(fcntl(ours, F_GETFD), 0) << "it is the program's";
     close(ours);
-}
-
-TEST_P(test_range_kept, forgotten_by_a_child)
-{
-    pid_t pid  = fork();
-    int status = -1;
-
-    if (pid == 0) {
-        uct_helper_range_forget();
-        munmap(m_address, LENGTH);
-        _exit(kind(m_address, LENGTH) != UCT_HELPER_RANGE_HOLE);
-    }
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    EXPECT_EQ(0, status);
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, test_range_kept,

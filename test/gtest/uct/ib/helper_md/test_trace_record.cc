@@ -233,17 +233,6 @@ TEST_F(test_trace_record, what_does_not_fit_is_counted)
     }
 }
 
-TEST_F(test_trace_record, a_file_that_cannot_be_written_is_named_once)
-{
-    log_capture log;
-
-    EXPECT_NE(UCS_OK, uct_helper_trace_start("/dev/null/x.trace"));
-    ASSERT_EQ(1u, log.lines().size());
-    EXPECT_NE(std::string::npos, log.lines()[0].find("/dev/null/x.trace"));
-    EXPECT_NE(std::string::npos, log.lines()[0].find("UCX_MD_HELPER_TRACE"));
-    EXPECT_EQ(0, ucs_load_relaxed(&uct_helper_trace_is_on));
-}
-
 /* SIGXFSZ would end the program, which has not written anything */
 TEST_F(test_trace_record, limit_of_file_sizes_costs_the_trace_alone)
 {
