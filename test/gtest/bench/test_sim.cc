@@ -443,18 +443,6 @@ TEST_F(test_sim, a_rank_that_waits_is_its_own_helper)
     EXPECT_GT(idle.stats.announced_on_time, 20u);
 }
 
-/* Without a helper in the policy there is nothing to step */
-TEST_F(test_sim, on_demand_has_no_idle_steps)
-{
-    m_params.process.policy = UCS_REGCACHE_POLICY_ON_DEMAND;
-    alltoall(4, 1 << 20, 3);
-    sim_result_t thread = run_program();
-    m_params.helper     = SIM_HELPER_IDLE;
-    sim_result_t idle   = run_program();
-    EXPECT_EQ(0u, idle.idle_steps);
-    EXPECT_EQ(thread.time_ns, idle.time_ns);
-}
-
 /* Ranks that step while they wait receive all that is sent; the same twice */
 TEST_F(test_sim, patterns_are_closed_with_idle_steps)
 {
@@ -471,19 +459,6 @@ TEST_F(test_sim, patterns_are_closed_with_idle_steps)
         EXPECT_TRUE(is_same(one, two)) << name;
         EXPECT_EQ(one.idle_steps, two.idle_steps) << name;
     }
-}
-
-/* Idle steps bring nothing about: ranks that only step are stuck */
-TEST_F(test_sim, deadlock_is_told_with_idle_steps)
-{
-    m_params.helper              = SIM_HELPER_IDLE;
-    m_params.process.policy      = UCS_REGCACHE_POLICY_PREDICT;
-    s_program.assign(2, {});
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-        s_program[rank] = {message(SIM_OP_RECV, 1 - rank, 1 << 20), wait(),
-                           message(SIM_OP_SEND, 1 - rank, 1 << 20), wait()};
-    }
-    EXPECT_EQ(2u, run_program(false).stuck);
 }
 
 /*

@@ -4,7 +4,6 @@
 
 gtest_tests += \
 	ucp/door/fake_ucp.h \
-	ucp/door/test_label.cc \
 	ucp/door/test_posted.cc \
 	ucp/door/test_receives.cc \
 	ucp/door/test_ring.cc \

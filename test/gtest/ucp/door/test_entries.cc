@@ -237,22 +237,6 @@ TEST_F(test_door, memory_that_the_program_maps)
     EXPECT_EQ(0u, only(UCS_OPERATION_UNMAP, nullptr, 0).id);
 }
 
-/* What UCX does by its own maps is not the program's */
-TEST_F(test_door, what_ucp_maps_itself_is_not_told)
-{
-    ucp_mem_map_params_t params = {};
-    auto context                = made_up<struct ucp_context>(0xc500);
-    ucp_mem_h memh;
-
-    fake_ucp::inside = [&]() {
-        ucp_mem_map(context, &params, &memh);
-        ucp_mem_unmap(context, memh);
-    };
-    ucp_put(ep, buffer, 8, 0, rkey);
-    ASSERT_EQ(3u, fake_ucp::calls.size());
-    only(UCS_OPERATION_PUT, buffer, 8);
-}
-
 /* A stream's receive has no data, for they are copied, and no end is awaited */
 TEST_F(test_door, streams)
 {
@@ -670,20 +654,4 @@ TEST_F(test_door, another_version_hears_nothing)
     EXPECT_EQ(nullptr, ucp_door_open(&other));
     ucp_tag_send_nb(ep, buffer, 64, BYTES, 7, nullptr);
     only(UCS_OPERATION_SEND, buffer, 64);
-}
-
-/* No operation waits for the helper: a thread goes on, and what was not heard
- * is counted */
-TEST_F(test_door, nobody_waits)
-{
-    const unsigned count = 5000;
-    uint64_t before = fake_ucp::reader->lost();
-
-    for (unsigned i = 0; i < count; ++i) {
-        ucp_put_nbi(ep, buffer, 8, 0, rkey);
-    }
-    uint64_t lost = fake_ucp::reader->lost() - before;
-    EXPECT_EQ(count, fake_ucp::calls.size());
-    EXPECT_EQ(count, heard().size() + lost);
-    EXPECT_GT(lost, 0u);
 }

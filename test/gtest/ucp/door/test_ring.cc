@@ -52,25 +52,6 @@ protected:
     std::unique_ptr<ucp_door_rings_t> rings;
 };
 
-TEST_F(test_door_ring, first_in_first_out_over_many_laps)
-{
-    ucp_door_ring_t *ring = ucp_door_rings_take(rings.get());
-    uint64_t pushed = 0, popped = 0;
-
-    ASSERT_NE(nullptr, ring);
-    while (pushed < 5 * UCP_DOOR_RING_LENGTH) {
-        for (unsigned i = 0; i < 100; ++i) {
-            push(ring, 0, pushed++);
-        }
-        for (const auto &op : drain()) {
-            EXPECT_EQ(++popped, op.time);
-            EXPECT_TRUE(is_whole(op));
-        }
-    }
-    EXPECT_EQ(pushed, popped);
-    EXPECT_EQ(0u, ucp_door_rings_lost(rings.get()));
-}
-
 TEST_F(test_door_ring, what_a_full_ring_does_not_take_is_counted)
 {
     ucp_door_ring_t *ring = ucp_door_rings_take(rings.get());

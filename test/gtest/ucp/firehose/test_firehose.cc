@@ -195,17 +195,6 @@ TEST_F(test_firehose, what_is_not_mapped_is_told)
     EXPECT_EQ(UCS_OK, put(world, 0, 1, 2 * PAGE, world.at(1, 0), 8));
 }
 
-TEST_F(test_firehose, a_failure_without_a_callback_is_told_by_the_flush)
-{
-    firehose_world world({});
-
-    ASSERT_EQ(0, munmap(world.arenas[1] + PAGE, PAGE));
-    ucx_firehose_put_nb(world.nodes[0], 1, world.locals[0], world.at(1, PAGE),
-                        8, nullptr, nullptr);
-    EXPECT_EQ(UCS_ERR_INVALID_ADDR, flush(world, 0, 1));
-    EXPECT_EQ(UCS_OK, flush(world, 0, 1));
-}
-
 TEST_F(test_firehose, a_failure_before_a_fence_is_told_by_the_flush_after_it)
 {
     for (unsigned more = 0; more < 2; ++more) {

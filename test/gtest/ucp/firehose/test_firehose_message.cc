@@ -55,36 +55,6 @@ protected:
     size_t length;
 };
 
-TEST_F(test_firehose_message, hello)
-{
-    ucp_firehose_entry_t hello = {};
-
-    hello.firehose = 0x12345678;
-    hello.shift    = 21;
-    auto out       = pass(UCP_FIREHOSE_HELLO, {hello});
-    ASSERT_EQ(1u, out.size());
-    EXPECT_EQ(0x12345678u, out[0].firehose);
-    EXPECT_EQ(21, out[0].shift);
-}
-
-TEST_F(test_firehose_message, moves)
-{
-    ucp_firehose_entry_t move = {}, release = {};
-
-    move.firehose    = 7;
-    move.epoch       = 0xfedcba98;
-    move.bucket      = UINT64_C(0x7fff12345000);
-    release.firehose = 8;
-    release.bucket   = UCP_FIREHOSE_NOWHERE;
-    auto out         = pass(UCP_FIREHOSE_MOVE, {move, release});
-    ASSERT_EQ(2u, out.size());
-    EXPECT_EQ(7u, out[0].firehose);
-    EXPECT_EQ(0xfedcba98u, out[0].epoch);
-    EXPECT_EQ(UINT64_C(0x7fff12345000), out[0].bucket);
-    EXPECT_EQ(8u, out[1].firehose);
-    EXPECT_EQ(UCP_FIREHOSE_NOWHERE, out[1].bucket);
-}
-
 TEST_F(test_firehose_message, grants_with_keys_and_errors)
 {
     const std::string key = "a key";

@@ -53,20 +53,6 @@ TEST_F(test_pipeline, registrations_overlap_handshake_and_data)
     EXPECT_EQ(source, target);
 }
 
-TEST_F(test_pipeline, the_cache_registers_once)
-{
-    PIPELINE_TEST_NEEDS_UCM();
-    start(UCX_PIPELINE_MODE_CACHE);
-    uint64_t probes = world->stats(1).registrations;
-    transfer();
-    uint64_t before = world->stats(1).registrations;
-    target.assign(target.size(), 0);
-    transfer();
-    EXPECT_EQ(before, world->stats(1).registrations);
-    EXPECT_EQ(before - probes, world->pipeline_stats(1).reused);
-    EXPECT_GT(before, probes);
-}
-
 TEST_F(test_pipeline, the_cache_forgets_what_is_unmapped)
 {
     PIPELINE_TEST_NEEDS_UCM();
@@ -264,24 +250,6 @@ TEST_F(test_pipeline, a_longer_message_is_truncated_and_the_sender_ends)
     EXPECT_EQ(source, next);
 }
 
-TEST_F(test_pipeline, a_canceled_receive_takes_nothing)
-{
-    start(UCX_PIPELINE_MODE_PIPELINE);
-    std::vector<char> other(100000);
-    auto gone = recv(other, 1), in = recv(target, 1);
-    EXPECT_EQ(UCS_OK, ucx_pipeline_cancel(gone));
-    EXPECT_EQ(UCS_ERR_BUSY, ucx_pipeline_cancel(gone));
-    auto out = send(source, 1);
-    EXPECT_EQ(UCS_ERR_UNSUPPORTED, ucx_pipeline_cancel(out));
-    EXPECT_EQ(UCS_ERR_BUSY, ucx_pipeline_request_free(out));
-    EXPECT_EQ(UCS_ERR_BUSY, ucx_pipeline_destroy(world->nodes[0]));
-    world->run();
-    EXPECT_EQ(UCS_ERR_CANCELED, end(gone));
-    EXPECT_EQ(UCS_OK, end(in));
-    EXPECT_EQ(UCS_OK, end(out));
-    EXPECT_EQ(source, target);
-}
-
 TEST_F(test_pipeline, a_probe_tells_of_the_oldest_that_a_receive_would_take)
 {
     start(UCX_PIPELINE_MODE_PIPELINE);
@@ -367,25 +335,6 @@ TEST_F(test_pipeline, what_a_matched_probe_took_of_a_dead_peer_is_lost)
     EXPECT_EQ(small, room);
 }
 
-TEST_F(test_pipeline, who_waits_for_a_dead_peer_is_told)
-{
-    start(UCX_PIPELINE_MODE_PIPELINE, 0, 3);
-    std::vector<char> other(100);
-    auto named = recv(target, 1), any = recv(other, 2, UCX_PIPELINE_ANY_SOURCE);
-    world->kill(0);
-    world->run();
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, end(named));
-    EXPECT_FALSE(ucx_pipeline_test(any, NULL)); /* node 2 may still send */
-    ucx_pipeline_request_h req;
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET,
-              ucx_pipeline_send(world->nodes[1], 0, 1, source.data(), 8, &req));
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET,
-              ucx_pipeline_recv(world->nodes[1], 0, 1, 0, source.data(), 8,
-                                &req));
-    EXPECT_EQ(UCS_OK, ucx_pipeline_cancel(any));
-    EXPECT_EQ(UCS_ERR_CANCELED, end(any));
-}
-
 TEST_F(test_pipeline, what_a_lost_peer_leaves_is_not_pinned)
 {
     /* In each mode either node dies after each number of steps in turn, while
@@ -409,26 +358,6 @@ TEST_F(test_pipeline, what_a_lost_peer_leaves_is_not_pinned)
         }
     }
     EXPECT_GT(m_lost, 50u);
-}
-
-TEST_F(test_pipeline, empty_messages_and_messages_to_oneself)
-{
-    start(UCX_PIPELINE_MODE_PIPELINE);
-    std::vector<char> nothing;
-    auto in = recv(nothing, 7);
-    auto out = send(nothing, 7);
-    ucx_pipeline_request_h self_out, self_in;
-    EXPECT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[1], 1, 3, source.data(),
-                                        source.size(), &self_out));
-    EXPECT_EQ(UCS_OK, ucx_pipeline_recv(world->nodes[1], 1, 3, ~0ull,
-                                        target.data(), target.size(),
-                                        &self_in));
-    world->run();
-    EXPECT_EQ(UCS_OK, end(in));
-    EXPECT_EQ(UCS_OK, end(out));
-    EXPECT_EQ(UCS_OK, end(self_in));
-    EXPECT_EQ(UCS_OK, end(self_out));
-    EXPECT_EQ(source, target);
 }
 
 TEST(test_pipeline_options, what_is_not_allowed_is_refused)

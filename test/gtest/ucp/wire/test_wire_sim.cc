@@ -93,52 +93,6 @@ protected:
     int num_done = 0, num_failed = 0;
 };
 
-TEST_F(test_wire_sim, messages_arrive_in_order)
-{
-    std::string expected;
-    for (char c = 'a'; c <= 'z'; ++c) {
-        std::string payload((size_t)(c - 'a') * 7 % 50, '.');
-        expected += c + payload;
-        EXPECT_EQ(UCS_OK, ucp_wire_am_send(wire[0], 1, &c, 1, payload.data(),
-                                           payload.size(), NULL, NULL));
-    }
-    run();
-    EXPECT_EQ(expected, text);
-}
-
-TEST_F(test_wire_sim, a_flush_ends_after_the_put_landed)
-{
-    int flushed = 0;
-    put();
-    EXPECT_EQ(UCS_INPROGRESS, ucp_wire_flush(wire[0], 1, count, &flushed));
-    while (flushed == 0) {
-        ASSERT_GE(ucp_wire_sim_next(sim), 0);
-        ucp_wire_progress(wire[0]);
-    }
-    EXPECT_STREQ("data", to);
-    EXPECT_EQ(1, num_done);
-    release();
-    EXPECT_EQ(0u, ucp_wire_sim_errors(sim)) << ucp_wire_sim_error(sim);
-}
-
-TEST_F(test_wire_sim, a_get_brings_the_bytes)
-{
-    put();
-    run();
-    char back[100] = "";
-    ucp_wire_mem_t *mine;
-    EXPECT_EQ(UCS_OK, ucp_wire_mem_reg(wire[0], back, sizeof(back), &mine));
-    EXPECT_EQ(UCS_INPROGRESS,
-              ucp_wire_get(wire[0], 1, mine, back, sizeof(back), (uintptr_t)to,
-                           key, count, &num_done));
-    run();
-    EXPECT_STREQ("data", back);
-    EXPECT_EQ(2, num_done);
-    ucp_wire_mem_dereg(wire[0], mine);
-    release();
-    EXPECT_EQ(0u, ucp_wire_sim_errors(sim)) << ucp_wire_sim_error(sim);
-}
-
 TEST_F(test_wire_sim, a_put_to_memory_that_was_deregistered_is_found)
 {
     put();
@@ -156,19 +110,6 @@ TEST_F(test_wire_sim, a_put_to_memory_that_was_unmapped_is_found)
     run();
     release();
     EXPECT_NE(nullptr, strstr(ucp_wire_sim_error(sim), "unmapped"));
-}
-
-TEST_F(test_wire_sim, others_hear_of_a_death)
-{
-    put();
-    ucp_wire_sim_kill(sim, 1);
-    run();
-    EXPECT_EQ(1, num_failed);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET,
-              ucp_wire_am_send(wire[0], 1, "x", 1, NULL, 0, NULL, NULL));
-    EXPECT_STREQ("", to);
-    EXPECT_GT(num_done, 0);
-    release();
 }
 
 TEST_F(test_wire_sim, garbage_is_no_key)

@@ -48,26 +48,6 @@ TEST_F(test_dq, bad_lengths)
     EXPECT_EQ(nullptr, dq);
 }
 
-TEST_F(test_dq, first_in_first_out)
-{
-    record popped;
-
-    open(4);
-    for (unsigned lap = 0; lap < 10; ++lap) {
-        EXPECT_FALSE(ucs_dq_is_pending(dq));
-        for (unsigned i = 0; i < 3; ++i) {
-            record pushed = of(0, lap * 3 + i);
-            EXPECT_TRUE(ucs_dq_push(dq, &pushed));
-        }
-        EXPECT_TRUE(ucs_dq_is_pending(dq));
-        for (unsigned i = 0; i < 3; ++i) {
-            ASSERT_TRUE(ucs_dq_pop(dq, &popped));
-            EXPECT_EQ(lap * 3 + i, popped.number);
-        }
-        EXPECT_FALSE(ucs_dq_pop(dq, &popped));
-    }
-}
-
 TEST_F(test_dq, full_queue_drops_the_new_and_counts)
 {
     record popped;
@@ -131,14 +111,6 @@ TEST_F(test_dq, rings_take_turns)
         EXPECT_EQ(3u, threads);
     }
     EXPECT_FALSE(ucs_dq_pop(dq, &popped));
-}
-
-TEST_F(test_dq, bytes_are_those_that_it_takes)
-{
-    EXPECT_LE(2 * 1024 * (UCS_DQ_RECORD_SIZE + sizeof(uint64_t)),
-              ucs_dq_bytes(1024));
-    EXPECT_GT(3 * 1024 * (UCS_DQ_RECORD_SIZE + sizeof(uint64_t)),
-              ucs_dq_bytes(1024));
 }
 
 /* Every entry arrives whole, once and in the order of its producer, or is

@@ -36,23 +36,6 @@ protected:
     ucs_heap_elem_t elems[COUNT] = {};
 };
 
-TEST_F(test_heap, sorts_as_it_is_emptied)
-{
-    std::mt19937 random(1);
-    std::vector<uint64_t> keys, popped;
-
-    for (auto &elem : elems) {
-        keys.push_back(random() % 100);
-        ucs_heap_push(&heap, &elem, keys.back());
-    }
-    std::sort(keys.begin(), keys.end());
-    while (heap.count > 0) {
-        popped.push_back((*ucs_heap_at(&heap, 0))->key);
-        ucs_heap_remove(&heap, *ucs_heap_at(&heap, 0));
-    }
-    EXPECT_EQ(keys, popped);
-}
-
 TEST_F(test_heap, removal_of_what_is_not_in_it_does_nothing)
 {
     ucs_heap_push(&heap, &elems[0], 1);

@@ -245,37 +245,6 @@ TEST_F(test_node, a_helper_without_a_core_rests)
  * Threads of several ranks, all at once
  */
 
-/* What holds at any moment, looked at while two claim and give back */
-TEST_F(test_node, the_ledger_is_valid_at_any_moment)
-{
-    auto one = rank(4 * MB), two = rank(4 * MB);
-    ucs_ledger_t *mapped = ledger();
-    std::vector<std::thread> threads;
-
-    one->start();
-    two->start();
-    for (auto *mine : {one.get(), two.get()}) {
-        threads.emplace_back([mine] {
-            for (unsigned n = 0; n < 2000; ++n) {
-                mine->use(3 * MB);
-                mine->keep(3 * MB);
-            }
-        });
-    }
-    for (unsigned n = 0; n < 2000; ++n) {
-        ASSERT_TRUE(ucs_ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));
-        ASSERT_TRUE(ucs_node_is_shown(one->node()));
-        ASSERT_TRUE(ucs_node_is_valid(two->node()));
-    }
-    for (auto &thread : threads) {
-        thread.join();
-    }
-    one->stop();
-    two->stop();
-    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
-    ucs_ledger_close(mapped);
-}
-
 /* All at the same moment, round after round: there is room for one */
 TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
 {

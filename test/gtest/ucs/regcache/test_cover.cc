@@ -71,28 +71,10 @@ protected:
     std::vector<ucs_regcache_memh_t> m_memhs;
 };
 
-class test_cover_off : public test_cover {
-protected:
-    test_cover_off() : test_cover(UCS_REGCACHE_COVER_OFF) {}
-};
-
 class test_cover_local : public test_cover {
 protected:
     test_cover_local() : test_cover(UCS_REGCACHE_COVER_LOCAL) {}
 };
-
-TEST_F(test_cover_off, each_piece_is_registered_by_itself)
-{
-    m_world.open();
-    for (unsigned i = 0; i < 64; ++i) {
-        map(i);
-        EXPECT_EQ(piece(i + 1), end());
-    }
-    EXPECT_EQ(64u, m_world.regs);
-    EXPECT_EQ(0u, m_world.stats().covers);
-    EXPECT_EQ(0u, m_world.stats().spared);
-    unmap_all(1);
-}
 
 TEST_F(test_cover, neighbours_cost_as_many_as_their_number_has_digits)
 {
@@ -158,35 +140,6 @@ TEST_F(test_cover, downwards_too)
     }
     EXPECT_EQ(11u, m_world.regs);
     unmap_all(2);
-}
-
-/* Tensors begin where the one before ended, in the middle of a page */
-TEST_F(test_cover, pieces_that_share_a_page)
-{
-    const size_t length = 40 * KB + 512;
-
-    m_world.open();
-    for (unsigned i = 0; i < 256; ++i) {
-        m_memhs.push_back(m_world.get(BASE + i * length, length, 1, OWN));
-    }
-    EXPECT_GE(12u, m_world.regs);
-    unmap_all(3);
-}
-
-TEST_F(test_cover, in_random_order)
-{
-    std::vector<unsigned> order;
-
-    m_world.open();
-    for (unsigned i = 0; i < 1024; ++i) {
-        order.push_back(i);
-    }
-    std::shuffle(order.begin(), order.end(), std::mt19937(4));
-    for (unsigned i : order) {
-        map(i);
-    }
-    EXPECT_GT(1024u * 3 / 4, m_world.regs);
-    unmap_all(4);
 }
 
 /* With a helper they come and go as any region does */
@@ -303,17 +256,6 @@ TEST_F(test_cover, nothing_that_an_event_has_touched)
     unmap_all(11);
 }
 
-TEST_F(test_cover, nothing_that_an_event_has_touched_below)
-{
-    m_world.open();
-    ucs_regcache_unmapped(m_world.cache, piece(5) + PIECE - 1, 1);
-    for (unsigned i = 12; i > 5; --i) {
-        map(i);
-        EXPECT_FALSE(m_world.is_registered(piece(6) - 1, 1)) << i;
-    }
-    unmap_all(12);
-}
-
 /* A page that is mapped was unmapped before, whoever did that: a program that
  * maps its range late, or gives it back and maps it anew, has its covers */
 TEST_F(test_cover, what_is_mapped_anew_is_covered_again)
@@ -382,40 +324,6 @@ TEST_F(test_cover, nothing_after_distrust_but_what_is_asked_for)
         EXPECT_EQ(piece(i + 1), end());
     }
     unmap_all(13);
-}
-
-/* A page that nobody asked for goes: the cover is found no more, and serves
- * those that have it */
-TEST_F(test_cover, an_event_on_a_gap_dooms_the_cover)
-{
-    m_world.open();
-    map(0);
-    map(1); /* and 2 */
-    ASSERT_TRUE(m_world.is_registered(piece(2), PIECE));
-    unsigned regs = m_world.regs;
-    ucs_regcache_unmapped(m_world.cache, piece(2), PIECE);
-    map(2);
-    EXPECT_EQ(regs + 1, m_world.regs);
-    unmap_all(14);
-    EXPECT_EQ(1u, m_world.stats().invalidated);
-}
-
-TEST_F(test_cover, an_event_on_a_gap_while_it_is_registered)
-{
-    m_world.open();
-    map(0);
-    m_world.on_reg = [this](regcache_world::registration reg) {
-        if (reg.length > PIECE) {
-            ucs_regcache_unmapped(m_world.cache, piece(2), PIECE);
-        }
-        return UCS_OK;
-    };
-    map(1);
-    m_world.on_reg = nullptr;
-    unsigned regs = m_world.regs;
-    map(2);
-    EXPECT_EQ(regs + 1, m_world.regs);
-    unmap_all(15);
 }
 
 /* What is not to be had costs a use nothing but the attempt, evicts nothing,

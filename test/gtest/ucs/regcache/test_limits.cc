@@ -140,20 +140,6 @@ TEST_F(test_limits, idle_registrations_never_cost_a_use)
     }
 }
 
-TEST_F(test_limits, memory_that_was_unmapped_is_given_up_first)
-{
-    start();
-    w->on_reg = [&](regcache_world::registration reg) {
-        return (live_bytes() + reg.length > 2 * MB) ? UCS_ERR_NO_MEMORY :
-                                                      UCS_OK;
-    };
-    w->touch(buffer(0), MB);
-    ucs_regcache_unmapped(w->cache, buffer(0), MB);
-    ASSERT_TRUE(w->is_registered(buffer(0), MB));
-    w->touch(buffer(1), 2 * MB);
-    EXPECT_EQ(0u, w->stats().failed);
-}
-
 TEST_F(test_limits, use_waits_for_what_nobody_asked_for)
 {
     start();

@@ -6,32 +6,6 @@
 #include <cmath>
 #include <ctime>
 
-TEST_F(pin_md, replaces_four_slots_and_restores_them)
-{
-    const uct_abi_md_ops_t *before = fake_md::table();
-
-    EXPECT_FALSE(uct_pin_md_is_attached(md()));
-    EXPECT_EQ(nullptr, uct_pin_md_config(md()));
-    attach();
-    EXPECT_TRUE(uct_pin_md_is_attached(md()));
-
-    const uct_abi_md_ops_t *ops = uct_abi_md(md())->ops;
-    ASSERT_NE(before, ops);
-    EXPECT_EQ(before->mem_alloc, ops->mem_alloc);
-    EXPECT_EQ(before->mem_free, ops->mem_free);
-    EXPECT_EQ(before->mem_advise, ops->mem_advise);
-    EXPECT_EQ(before->mem_query, ops->mem_query);
-    EXPECT_EQ(before->mkey_pack, ops->mkey_pack);
-    EXPECT_EQ(before->rest[0], ops->rest[0]);
-    EXPECT_EQ(before->rest[1], ops->rest[1]);
-    EXPECT_EQ(nullptr, ops->rest[2]) << "1.13 has 11 slots";
-
-    close_md();
-    EXPECT_EQ(before, uct_abi_md(md())->ops);
-    EXPECT_EQ(1, lower.closes);
-    EXPECT_FALSE(uct_pin_md_is_attached(md()));
-}
-
 TEST_F(pin_md, rejects_bad_options_and_a_second_attach)
 {
     uct_pin_config_t config = {-1, 0, 0, 0, 0};
@@ -275,23 +249,6 @@ TEST_F(pin_md, close_unpins_what_is_left)
     close_md();
     expect_pinned(0);
     EXPECT_EQ(1, lower.closes);
-}
-
-TEST_F(pin_md, works_under_another_decorator)
-{
-    mapping buffer(page_size);
-    uct_mem_h memh;
-
-    attach();
-    const uct_abi_md_ops_t *own = uct_abi_md(md())->ops;
-    uct_abi_md_ops_t top        = *own;
-    uct_abi_md(md())->ops       = &top;
-    EXPECT_TRUE(uct_pin_md_is_attached(md()));
-    ASSERT_EQ(UCS_OK, own->mem_reg(md(), buffer.address, 1, 0, &memh));
-    expect_pinned(page_size);
-    ASSERT_EQ(UCS_OK, dereg(memh));
-    close_md();
-    EXPECT_EQ(fake_md::table(), uct_abi_md(md())->ops);
 }
 
 TEST_F(pin_md, domains_are_independent)

@@ -302,21 +302,6 @@ TEST_F(pin_md_verify, deregistration_of_a_stale_region_aborts)
     EXPECT_EQ(SIGABRT, WTERMSIG(status));
 }
 
-TEST_F(pin_md_verify, history_names_the_thread)
-{
-    mapping buffer(4 * page_size);
-    char text[512];
-    uct_mem_h memh;
-
-    attach_verify();
-    memh = must_reg(buffer.at(0), buffer.length);
-    EXPECT_NE(0u, uct_pin_md_serial(memh));
-    uct_pin_md_history(md(), memh, text, sizeof(text));
-    EXPECT_NE(std::string::npos,
-              std::string(text).find(std::to_string(gettid()))) << text;
-    EXPECT_EQ(UCS_OK, dereg(memh));
-}
-
 /* A cancelled thread ends in the first call that is a cancellation point. Each
  * call of the domain has some, below locks and with half a registration made.
  * */
