@@ -202,32 +202,6 @@ TEST_F(test_coalesce, failure_of_a_region_of_before_falls_back)
     }
 }
 
-TEST_F(test_coalesce, struck_memory_is_not_taken_in)
-{
-    start(UCS_REGCACHE_POLICY_LRU);
-    w->touch(BASE, 128 * KB);
-    ucs_regcache_unmapped(w->cache, BASE, 4 * KB);
-    w->touch(BASE + 64 * KB, 128 * KB);
-    EXPECT_FALSE(w->is_registered(BASE, 4 * KB));
-    EXPECT_EQ(1u, w->live.size());
-    EXPECT_EQ(128 * KB, pinned());
-}
-
-TEST_F(test_coalesce, event_during_the_registration_strikes_all_of_it)
-{
-    start(UCS_REGCACHE_POLICY_LRU);
-    w->touch(BASE, 128 * KB);
-    w->on_reg = [&](regcache_world::registration) {
-        w->on_reg = nullptr;
-        ucs_regcache_unmapped(w->cache, BASE, 4 * KB);
-        return UCS_OK;
-    };
-    w->touch(BASE + 64 * KB, 128 * KB);
-    EXPECT_EQ(0u, w->live.size());
-    w->touch(BASE + 64 * KB, 128 * KB);
-    EXPECT_EQ(128 * KB, pinned());
-}
-
 TEST_F(test_coalesce, kind_that_is_not_known_is_not_taken_in)
 {
     on_inspect = [](unsigned, uintptr_t *start_p, uintptr_t *) {
@@ -241,26 +215,6 @@ TEST_F(test_coalesce, kind_that_is_not_known_is_not_taken_in)
     };
     w->touch(BASE + 64 * KB, 128 * KB);
     EXPECT_EQ(2u, w->regs);
-}
-
-TEST_F(test_coalesce, part_in_use_goes_with_its_last_user)
-{
-    for (auto policy : {UCS_REGCACHE_POLICY_PREDICT, UCS_REGCACHE_POLICY_LRU}) {
-        start(policy);
-        ucs_regcache_memh_t part = w->get(BASE, 64 * KB);
-        ucs_regcache_memh_t user = w->get(BASE, 64 * KB);
-        w->touch(BASE, 128 * KB);
-        EXPECT_EQ(192 * KB, pinned());
-        w->put(part);
-        EXPECT_EQ(192 * KB, pinned());
-        w->put(user);
-        EXPECT_EQ(128 * KB, pinned());
-        w->advance(1000);
-        if (policy == UCS_REGCACHE_POLICY_LRU) { /* predict does not hold it */
-            w->touch(BASE, 64 * KB);
-            EXPECT_EQ(2u, w->stats().on_time);
-        }
-    }
 }
 
 /* The helper does not register what is in use by parts already */

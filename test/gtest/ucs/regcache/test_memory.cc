@@ -7,37 +7,6 @@
  * Memory events
  */
 
-TEST_F(test_regcache, unmap_strikes_a_cached_region)
-{
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    w->use(buffer(0), MB);
-    ucs_regcache_unmapped(w->cache, buffer(0) + MB / 2, 4096);
-    EXPECT_EQ(1u, w->deregs + w->live.size());
-    w->use(buffer(0), MB);
-    EXPECT_EQ(2u, w->regs) << "a stale registration was used";
-    EXPECT_EQ(1u, w->live.size());
-    EXPECT_EQ(1u, w->stats().invalidated);
-}
-
-TEST_F(test_regcache, unmap_of_a_neighbour_strikes_nothing)
-{
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    w->use(buffer(0), MB);
-    ucs_regcache_unmapped(w->cache, buffer(0) - 4096, 4096);
-    ucs_regcache_unmapped(w->cache, buffer(0) + MB, 4096);
-    w->use(buffer(0), MB);
-    EXPECT_EQ(1u, w->regs);
-}
-
-TEST_F(test_regcache, unmap_strikes_within_the_page)
-{
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    w->use(buffer(0) + 100, MB);
-    ucs_regcache_unmapped(w->cache, buffer(0) + MB, 1);
-    w->use(buffer(0) + 100, MB);
-    EXPECT_EQ(2u, w->regs);
-}
-
 /* The kernel takes whole pages, whatever length it is given */
 TEST_F(test_regcache, unmap_takes_the_whole_of_its_last_page)
 {
@@ -85,50 +54,6 @@ TEST_F(test_regcache, unmap_dooms_a_registration_in_progress)
     w->use(buffer(0), MB, MS);
     EXPECT_EQ(w->stats().on_time + w->stats().missed + 2, w->stats().uses)
             << "the range counts as new after it was unmapped";
-}
-
-TEST_F(test_regcache, unmap_during_a_registration_that_fails)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    use_each_tenth_of_a_second();
-    w->on_reg = [&](regcache_world::registration) {
-        ucs_regcache_unmapped(w->cache, buffer(0), MB);
-        return UCS_ERR_INVALID_ADDR;
-    };
-    w->advance(99 * MS);
-    w->on_reg = nullptr;
-    EXPECT_EQ(1u, w->stats().failed);
-    EXPECT_EQ(0u, w->stats().pinned_bytes);
-    w->use(buffer(0), MB, MS);
-}
-
-TEST_F(test_regcache, unmap_during_a_use_waits_for_its_end)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    ucs_regcache_memh_t first = w->get(buffer(0), MB);
-    ucs_regcache_unmapped(w->cache, buffer(0), MB);
-    w->advance(MS);
-    EXPECT_EQ(0u, w->deregs);
-    ucs_regcache_memh_t second = w->get(buffer(0), MB);
-    EXPECT_NE(first, second);
-    w->put(first);
-    w->advance(MS);
-    EXPECT_EQ(1u, w->deregs);
-    w->put(second);
-}
-
-TEST_F(test_regcache, unmap_during_deregistration_forgets_the_plan)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    use_each_tenth_of_a_second();
-    w->on_dereg = [&]() {
-        ucs_regcache_unmapped(w->cache, buffer(0), MB);
-    };
-    w->advance(10 * MS);
-    w->on_dereg     = nullptr;
-    unsigned before = w->regs;
-    w->advance(1000 * MS);
-    EXPECT_EQ(before, w->regs);
 }
 
 /* What is queued or planned for a region is for one life of it: the next one,

@@ -54,19 +54,6 @@ protected:
     uint64_t clock = 1000;
 };
 
-TEST_F(test_regcache_lru, empty)
-{
-    EXPECT_EQ(nullptr, oldest());
-}
-
-TEST_F(test_regcache_lru, a_use_after_the_push_counts)
-{
-    push(0, 10);
-    push(1, 20);
-    ucs_store_relaxed(&regions[0].last_use, 30);
-    EXPECT_EQ(&regions[1], oldest());
-}
-
 /* All have been used since they came: one search looks at a few of them, and
  * the next ones go on from there */
 TEST_F(test_regcache_lru, a_search_looks_at_so_many)

@@ -73,20 +73,6 @@ TEST_F(test_regcache, helper_never_passes_a_ceiling)
     EXPECT_EQ(0u, w->stats().over_ceiling);
 }
 
-TEST_F(test_regcache, full_device_evicts_and_retries)
-{
-    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
-    w->on_reg = [&](regcache_world::registration) {
-        return (w->live.size() >= 4) ? UCS_ERR_NO_MEMORY : UCS_OK;
-    };
-    for (unsigned i = 0; i < 20; ++i) {
-        w->use(buffer(i), MB);
-    }
-    EXPECT_EQ(20u, w->regs);
-    EXPECT_EQ(16u, w->stats().evicted);
-    EXPECT_EQ(0u, w->stats().failed);
-}
-
 TEST_F(test_regcache, small_messages_stay_in_a_bounded_cache)
 {
     start(UCS_REGCACHE_POLICY_PAPER);

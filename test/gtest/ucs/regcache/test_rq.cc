@@ -48,23 +48,6 @@ protected:
     ucs_regcache_region_t *regions;
 };
 
-TEST_F(test_rq, ordered_by_time)
-{
-    expect(0, 0, 300);
-    expect(1, 1, 100);
-    expect(2, 2, 200);
-    EXPECT_EQ((std::vector<uint64_t>{100, 200, 300}), times());
-}
-
-TEST_F(test_rq, one_item_a_context)
-{
-    expect(0, 0, 300);
-    expect(0, 1, 100);
-    EXPECT_EQ(std::vector<uint64_t>{100}, times());
-    EXPECT_EQ(nullptr, ucs_regcache_rq_of_region(&regions[0]));
-    EXPECT_NE(nullptr, ucs_regcache_rq_of_region(&regions[1]));
-}
-
 /* Section 3.2 of the paper: deadlines only ever become earlier, and far enough
  * apart for one registration and one deregistration between them */
 TEST_F(test_rq, deadlines_are_spread)

@@ -5,20 +5,6 @@
 
 #include <thread>
 
-TEST_F(test_regcache, failed_speculation_is_quiet_and_harmless)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    use_each_tenth_of_a_second();
-    bool is_speculating = true;
-    w->on_reg           = [&](regcache_world::registration) {
-        return is_speculating ? UCS_ERR_NO_MEMORY : UCS_OK;
-    };
-    w->advance(99 * MS);
-    w->on_reg = nullptr;
-    w->use(buffer(0), MB, MS);
-    EXPECT_EQ(1u, w->stats().failed);
-}
-
 TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
@@ -81,31 +67,4 @@ TEST_F(test_regcache, use_during_a_speculation_that_does_not_end_goes_alone)
     w->put(memh);
     w->advance(1000 * MS);
     EXPECT_EQ(0u, w->live.size());
-}
-
-TEST_F(test_regcache, waiter_of_a_failed_speculation_registers_itself)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    use_each_tenth_of_a_second();
-
-    std::atomic<bool> is_waiting{false};
-    std::thread user;
-    w->on_wait = [&]() {
-        is_waiting = true;
-    };
-    w->on_reg = [&](regcache_world::registration) {
-        if (!user.joinable()) {
-            user = std::thread([&]() { w->touch(buffer(0), MB); });
-            while (!is_waiting) {
-                std::this_thread::yield();
-            }
-            return UCS_ERR_NO_MEMORY;
-        }
-        return UCS_OK;
-    };
-    w->advance(99 * MS);
-    user.join();
-    w->on_reg = nullptr;
-    EXPECT_EQ(0u, w->stats().late);
-    EXPECT_EQ(1u, w->stats().failed);
 }
