@@ -5,9 +5,7 @@
 /*
  * Two ranks pass messages through three rotating buffers with long gaps
  * between, and watch what the kernel says is pinned (VmPin of
- * /proc/self/status, and with --mr also the RDMA subsystem's own list of
- * memory regions, which is what `rdma resource show mr` prints). Judged from
- * the third iteration on:
+ * /proc/self/status). Judged from the third iteration on:
  *   --expect predict       falls in the gap, and has risen again before the use
  *   --expect falls         falls in the gap, whether it is worth while to have it
  *                          risen again before the use or not
@@ -19,20 +17,15 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <mpi.h>
-#include <rdma/rdma_netlink.h>
-#include <linux/netlink.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NUM_BUFFERS     3
 #define MAX_ITERATIONS  1000
-/* RDMA devices that are asked for their regions: the first few indices */
-#define MAX_DEVICES     4
 
 typedef enum {
     EXPECT_PREDICT,
@@ -46,25 +39,18 @@ static const char *expect_names[EXPECT_LAST] = {
     "predict", "falls", "on_demand", "leave_pinned"
 };
 
-/* What the kernel holds for this process at one moment */
-typedef struct {
-    int64_t pinned;     /* bytes, VmPin */
-    int64_t regions;    /* memory regions of this process */
-} sample_t;
-
 /* One gap and the use that ends it */
 typedef struct {
-    sample_t low;       /* smallest values in the gap */
-    sample_t before;    /* just before the use */
-    sample_t posted;    /* just after the operation was posted */
-    double   fall_ms;   /* from the gap's start until pinned was low, or -1 */
-    double   lead_ms;   /* from the last rise until the use, or -1 */
+    int64_t low;       /* VmPin, bytes: smallest in the gap */
+    int64_t before;    /* just before the use */
+    int64_t posted;    /* just after the operation was posted */
+    double  fall_ms;   /* from the gap's start until pinned was low, or -1 */
+    double  lead_ms;   /* from the last rise until the use, or -1 */
 } gap_t;
 
 /* Fractions of the judged gaps */
 typedef struct {
     double fell, rose;
-    double regions_fell, regions_rose;
 } verdict_t;
 
 static struct {
@@ -74,7 +60,6 @@ static struct {
     unsigned gap_ms;
     double   min_fraction;
     expect_t expect;
-    int      regions;
     int      busy;
 } opts = {
     .iterations   = 12,
@@ -83,16 +68,14 @@ static struct {
     .gap_ms       = 100,
     .min_fraction = 0.8,
     .expect       = EXPECT_PREDICT,
-    .regions      = 0,
     .busy         = 0
 };
 
-static int      rank;
-static int      status_fd  = -1;
-static int      netlink_fd = -1;
-static sample_t base;
-static int64_t  peak_pinned; /* largest VmPin of all samples */
-static gap_t    gaps[MAX_ITERATIONS][NUM_BUFFERS];
+static int     rank;
+static int     status_fd  = -1;
+static int64_t base;
+static int64_t peak_pinned; /* largest VmPin of all samples */
+static gap_t   gaps[MAX_ITERATIONS][NUM_BUFFERS];
 
 
 __attribute__((noreturn))
@@ -132,156 +115,22 @@ static int64_t read_pinned(void)
     return strtoll(line + strlen("\nVmPin:"), NULL, 10) * 1024;
 }
 
-static void ask_regions(uint32_t device)
-{
-    struct {
-        struct nlmsghdr header;
-        struct nlattr   attr;
-        uint32_t        device;
-    } request = {
-        .header.nlmsg_len   = sizeof(request),
-        .header.nlmsg_type  = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV,
-                                               RDMA_NLDEV_CMD_RES_MR_GET),
-        .header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_DUMP,
-        .attr.nla_len       = sizeof(request.attr) + sizeof(request.device),
-        .attr.nla_type      = RDMA_NLDEV_ATTR_DEV_INDEX,
-        .device             = device
-    };
-
-    if (send(netlink_fd, &request, sizeof(request), 0) != sizeof(request)) {
-        fail("cannot ask the RDMA subsystem");
-    }
-}
-
-static const struct nlattr *
-find_attr(const void *data, int length, int type, int nth)
-{
-    const struct nlattr *attr = data;
-    int step;
-
-    for (; length >= (int)sizeof(*attr); length -= step) {
-        if (attr->nla_len < sizeof(*attr)) {
-            break;
-        }
-        if (((attr->nla_type & NLA_TYPE_MASK) == type) && (nth-- == 0)) {
-            return attr;
-        }
-        step = NLA_ALIGN(attr->nla_len);
-        attr = (const struct nlattr*)((const char*)attr + step);
-    }
-    return NULL;
-}
-
-static int attr_length(const struct nlattr *attr)
-{
-    return attr->nla_len - sizeof(*attr);
-}
-
-/* A region belongs to the thread that registered it, which for one that was
- * registered ahead of its use is not the main thread */
-static int is_our_thread(const struct nlattr *pid)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/self/task/%u",
-             *(const uint32_t*)(pid + 1));
-    return access(path, F_OK) == 0;
-}
-
-/* Regions of this process in one message of the dump */
-static int64_t count_in_message(const struct nlmsghdr *header)
-{
-    const struct nlattr *table, *entry, *pid;
-    int64_t count = 0;
-    int i;
-
-    table = find_attr(NLMSG_DATA(header), NLMSG_PAYLOAD(header, 0),
-                      RDMA_NLDEV_ATTR_RES_MR, 0);
-    if (table == NULL) {
-        return 0;
-    }
-
-    for (i = 0; ; i++) {
-        entry = find_attr(table + 1, attr_length(table),
-                          RDMA_NLDEV_ATTR_RES_MR_ENTRY, i);
-        if (entry == NULL) {
-            return count;
-        }
-        pid = find_attr(entry + 1, attr_length(entry),
-                        RDMA_NLDEV_ATTR_RES_PID, 0);
-        count += (pid != NULL) && is_our_thread(pid);
-    }
-}
-
-/* -1 if there is no such device */
-static int64_t count_on_device(uint32_t device)
-{
-    static char buffer[65536];
-    struct nlmsghdr *header;
-    int64_t count = 0;
-    int length;
-
-    ask_regions(device);
-    for (;;) {
-        length = recv(netlink_fd, buffer, sizeof(buffer), 0);
-        if (length <= 0) {
-            fail("no answer from the RDMA subsystem");
-        }
-        for (header = (struct nlmsghdr*)buffer; NLMSG_OK(header, length);
-             header = NLMSG_NEXT(header, length)) {
-            if (header->nlmsg_type == NLMSG_DONE) {
-                return count;
-            } else if (header->nlmsg_type == NLMSG_ERROR) {
-                return -1;
-            }
-            count += count_in_message(header);
-        }
-    }
-}
-
-static int64_t count_regions(void)
-{
-    int64_t sum = 0, count;
-    int devices = 0;
-    uint32_t device;
-
-    for (device = 0; device < MAX_DEVICES; device++) {
-        count = count_on_device(device);
-        if (count >= 0) {
-            sum += count;
-            devices++;
-        }
-    }
-    if (devices == 0) {
-        fail("--mr: no RDMA device");
-    }
-    return sum;
-}
-
 static void watch_open(void)
 {
     status_fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     if (status_fd < 0) {
         fail("cannot open /proc/self/status");
     }
-    if (opts.regions) {
-        netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-        if (netlink_fd < 0) {
-            fail("--mr: no RDMA netlink");
-        }
-    }
 }
 
-static sample_t sample(void)
+static int64_t sample(void)
 {
-    sample_t result;
+    int64_t pinned = read_pinned();
 
-    result.pinned  = read_pinned();
-    result.regions = opts.regions ? count_regions() : 0;
-    if (result.pinned > peak_pinned) {
-        peak_pinned = result.pinned;
+    if (pinned > peak_pinned) {
+        peak_pinned = pinned;
     }
-    return result;
+    return pinned;
 }
 
 /* --- the loop ------------------------------------------------------------ */
@@ -290,7 +139,7 @@ static sample_t sample(void)
  * "none is", whatever the rounding to pages */
 static int is_low(int64_t pinned)
 {
-    return pinned < base.pinned + (int64_t)opts.size / 2;
+    return pinned < base + (int64_t)opts.size / 2;
 }
 
 static void pause_until(double deadline)
@@ -327,30 +176,27 @@ static void gap_watch(gap_t *gap)
     double interval = (opts.gap_ms >= 100) ? opts.gap_ms / 50.0 : 2.0;
     double rise     = -1;
     int was_low     = 0;
-    sample_t s      = sample();
+    int64_t s       = sample();
     double t;
 
     gap->low     = s;
     gap->fall_ms = -1;
     do {
         t = now_ms();
-        if (is_low(s.pinned) && (gap->fall_ms < 0)) {
+        if (is_low(s) && (gap->fall_ms < 0)) {
             gap->fall_ms = t - start;
-        } else if (!is_low(s.pinned) && was_low) {
+        } else if (!is_low(s) && was_low) {
             rise = t;
         }
-        was_low          = is_low(s.pinned);
-        gap->low.pinned  = (s.pinned < gap->low.pinned) ? s.pinned :
-                                                          gap->low.pinned;
-        gap->low.regions = (s.regions < gap->low.regions) ? s.regions :
-                                                            gap->low.regions;
+        was_low          = is_low(s);
+        gap->low         = (s < gap->low) ? s : gap->low;
         pause_until((t + interval < end) ? t + interval : end);
         s = sample();
     } while (now_ms() < end);
 
     gap->before  = s;
-    rise         = (!is_low(s.pinned) && was_low) ? now_ms() : rise;
-    gap->lead_ms = ((rise < 0) || is_low(s.pinned)) ? -1 : now_ms() - rise;
+    rise         = (!is_low(s) && was_low) ? now_ms() : rise;
+    gap->lead_ms = ((rise < 0) || is_low(s)) ? -1 : now_ms() - rise;
 }
 
 static void use_buffer(char *buffer, int value, gap_t *gap)
@@ -397,7 +243,7 @@ static void warm_up(char *buffer)
                              MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     use_buffer(buffer, 0, &gap);
-    base.pinned = INT64_MAX / 2;
+    base = INT64_MAX / 2;
     gap_watch(&gap);
     base = gap.low;
 }
@@ -433,25 +279,21 @@ static void main_loop(void)
 
 static verdict_t judge(void)
 {
-    verdict_t v = {0, 0, 0, 0};
+    verdict_t v = {0, 0};
     double n    = (opts.iterations - (opts.first - 1)) * NUM_BUFFERS;
     unsigned i, b;
     const gap_t *gap;
 
     for (i = opts.first - 1; i < opts.iterations; i++) {
         for (b = 0; b < NUM_BUFFERS; b++) {
-            gap             = &gaps[i][b];
-            v.fell         += is_low(gap->low.pinned);
-            v.rose         += !is_low(gap->before.pinned);
-            v.regions_fell += (gap->low.regions <= base.regions);
-            v.regions_rose += (gap->before.regions > base.regions);
+            gap     = &gaps[i][b];
+            v.fell += is_low(gap->low);
+            v.rose += !is_low(gap->before);
         }
     }
 
-    v.fell         /= n;
-    v.rose         /= n;
-    v.regions_fell /= n;
-    v.regions_rose /= n;
+    v.fell /= n;
+    v.rose /= n;
     return v;
 }
 
@@ -476,25 +318,17 @@ static void print_table(void)
     unsigned i, b;
     const gap_t *gap;
 
-    printf("rank %d: %ld KB pinned in %ld regions before the loop; over that, "
-           "KB:\n  iter buf      low   before   posted  fall_ms  lead_ms%s\n",
-           rank, (long)base.pinned / 1024, (long)base.regions,
-           opts.regions ? "  MRs low/before/posted" : "");
+    printf("rank %d: %ld KB pinned before the loop; over that, KB:\n"
+           "  iter buf      low   before   posted  fall_ms  lead_ms\n", rank,
+           (long)base / 1024);
     for (i = 0; i < opts.iterations; i++) {
         for (b = 0; b < NUM_BUFFERS; b++) {
             gap = &gaps[i][b];
-            printf("  %4u %3u %8ld %8ld %8ld %8.1f %8.1f", i + 1, b,
-                   (long)(gap->low.pinned - base.pinned) / 1024,
-                   (long)(gap->before.pinned - base.pinned) / 1024,
-                   (long)(gap->posted.pinned - base.pinned) / 1024,
+            printf("  %4u %3u %8ld %8ld %8ld %8.1f %8.1f\n", i + 1, b,
+                   (long)(gap->low - base) / 1024,
+                   (long)(gap->before - base) / 1024,
+                   (long)(gap->posted - base) / 1024,
                    gap->fall_ms, gap->lead_ms);
-            if (opts.regions) {
-                printf("  %+ld/%+ld/%+ld",
-                       (long)(gap->low.regions - base.regions),
-                       (long)(gap->before.regions - base.regions),
-                       (long)(gap->posted.regions - base.regions));
-            }
-            printf("\n");
         }
     }
 }
@@ -504,19 +338,12 @@ static int report(void)
     verdict_t v = judge();
     int good    = pair_is_good(v.fell, v.rose);
 
-    if (opts.regions) {
-        good = good && pair_is_good(v.regions_fell, v.regions_rose);
-    }
-
     print_table();
     printf("pinwatch: rank %d pid %d: VmPin baseline %ld peak %ld bytes\n",
-           rank, (int)getpid(), (long)base.pinned, (long)peak_pinned);
+           rank, (int)getpid(), (long)base, (long)peak_pinned);
     printf("pinwatch: rank %d: VmPin fell in %.2f of the gaps, was up before "
-           "%.2f of the uses", rank, v.fell, v.rose);
-    if (opts.regions) {
-        printf("; regions %.2f and %.2f", v.regions_fell, v.regions_rose);
-    }
-    printf(": %s\n", good ? "as expected" : "NOT as expected");
+           "%.2f of the uses: %s\n", rank, v.fell, v.rose,
+           good ? "as expected" : "NOT as expected");
     fflush(stdout);
     return good;
 }
@@ -532,7 +359,6 @@ static void usage(void)
             "  --size BYTES        of a message                      [%zu]\n"
             "  --gap-ms MS         from one use to the next          [%u]\n"
             "  --busy              compute in the gaps, do not sleep\n"
-            "  --mr                watch RDMA memory regions too\n"
             "  --min-fraction F    of the gaps must be as expected   [%g]\n"
             "  --expect predict|falls|on_demand|leave_pinned   [predict]\n",
             opts.iterations, opts.first, opts.size, opts.gap_ms,
@@ -571,9 +397,6 @@ static void parse_option(int c)
     case 'e':
         parse_expect(optarg);
         break;
-    case 'm':
-        opts.regions = 1;
-        break;
     case 'b':
         opts.busy = 1;
         break;
@@ -591,7 +414,6 @@ static void parse_options(int argc, char **argv)
         {"gap-ms", required_argument, NULL, 'g'},
         {"min-fraction", required_argument, NULL, 'F'},
         {"expect", required_argument, NULL, 'e'},
-        {"mr", no_argument, NULL, 'm'},
         {"busy", no_argument, NULL, 'b'},
         {NULL, 0, NULL, 0}
     };

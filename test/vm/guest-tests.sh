@@ -213,7 +213,7 @@ pinwatch() {
     need "$mpi" pinwatch
     regions_log "$mpi" &
     watcher=$!
-    mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/pinwatch.$mpi" --mr "$@"
+    mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/pinwatch.$mpi" "$@"
     rc=$?
     kill "$watcher"
     return "$rc"
