@@ -479,7 +479,7 @@ helper-verify-openmpi helper-verify-mpich helper-large-openmpi helper-large-mpic
 helper-churn-openmpi helper-disturb-mpich helper-off helper-perftest-tag_bw
 perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perftest-get"
 vm2_tests="rdma helper-pinwatch-openmpi helper-count-openmpi helper-count-mpich
-pipeline-openmpi pipeline-example firehose-bitonic firehose-unmap firehose-strict
+pipeline-openmpi pipeline-example firehose-random firehose-unmap firehose-strict
 firehose-race helper-overlap-openmpi helper-oracle"
 vm3_tests="rdma pinwatch-mpich-cached helper-pinwatch-mpich helper-fork-openmpi
 helper-fork-mpich helper-disturb-openmpi helper-overlap-mpich pipeline-mpich nas-openmpi

@@ -21,8 +21,6 @@ typedef struct nodes_program {
 } nodes_program_t;
 
 static const nodes_program_t nodes_programs[] = {
-    {"cannon",  nodes_cannon,  4ul << 20, -1, NULL},
-    {"bitonic", nodes_bitonic, 4ul << 20, -1, NULL},
     {"random",  nodes_random,  8ul << 20, -1, NULL},
     {"killed",  nodes_killed,  1ul << 20, 2,  NULL},
     {"unmap",   nodes_unmap,   1ul << 20, -1, NULL},

@@ -45,8 +45,6 @@ typedef struct nodes {
  * right; what is wrong it has told. */
 typedef int (*nodes_func_t)(nodes_t *nodes);
 
-int nodes_cannon(nodes_t *nodes);
-int nodes_bitonic(nodes_t *nodes);
 int nodes_random(nodes_t *nodes);
 int nodes_killed(nodes_t *nodes);
 int nodes_unmap(nodes_t *nodes);
