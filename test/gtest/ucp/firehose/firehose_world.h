@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
@@ -37,6 +38,7 @@ public:
         unsigned send_fails = 0;
         unsigned inline_chance = 300000;
         uint64_t reg_cost = 0;
+        std::function<ucp_wire_t *(ucp_wire_t *)> wrap; /* each node's wire */
     };
 
     explicit firehose_world(const options &wanted) : opts(wanted)
@@ -144,7 +146,7 @@ public:
 
 private:
     struct maker {
-        ucp_wire_sim_t *sim;
+        firehose_world *world;
         unsigned node;
     };
 
@@ -152,9 +154,13 @@ private:
                                   const ucp_wire_handlers_t *handlers,
                                   ucp_wire_t **wire_p)
     {
-        auto self = static_cast<maker *>(arg);
+        auto self   = static_cast<maker *>(arg);
+        auto &wrap  = self->world->opts.wrap;
+        auto status = ucp_wire_sim_open(self->world->sim, self->node, handlers,
+                                        wire_p);
 
-        return ucp_wire_sim_open(self->sim, self->node, handlers, wire_p);
+        *wire_p = wrap ? wrap(*wire_p) : *wire_p;
+        return status;
     }
 
     static char *map(size_t length)
@@ -169,7 +175,7 @@ private:
     void make(unsigned node)
     {
         ucx_firehose_params_t params = {};
-        maker made                   = {sim, node};
+        maker made                   = {this, node};
         ucx_firehose_h firehose      = nullptr;
 
         params.field_mask = UCX_FIREHOSE_PARAM_FIELD_VICTIMS |

@@ -1,20 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucp/firehose/firehose_core.h>
-#include <bench/wire/wire_sim.h>
-
-#include <gtest/gtest.h>
-
-#include <sys/mman.h>
+#include "firehose_world.h"
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <mutex>
-#include <random>
 #include <thread>
-#include <vector>
 
 /* A node of the virtual network that several threads may use: those of all
  * nodes take turns */
@@ -60,62 +52,19 @@ protected:
     static constexpr size_t PAGE  = 4096;
     static constexpr size_t ARENA = 32 * PAGE;
 
-    struct maker {
-        test_firehose_threads *test;
-        unsigned node;
-    };
-
-    static ucs_status_t make_wire(void *arg,
-                                  const ucp_wire_handlers_t *handlers,
-                                  ucp_wire_t **wire_p)
-    {
-        auto made = static_cast<maker *>(arg);
-        auto wire = new shared_wire;
-        ucs_status_t status;
-
-        status = ucp_wire_sim_open(made->test->sim, made->node, handlers,
-                                   &wire->below);
-        wire->super     = *wire->below;
-        wire->super.ops = &shared_ops;
-        wire->turn      = &made->test->turn;
-        *wire_p         = &wire->super;
-        return status;
-    }
-
     void open(unsigned count, unsigned flags)
     {
-        ucp_wire_sim_params_t params = {};
+        firehose_world::options opts;
 
-        params.num_nodes     = count;
-        params.seed          = 1;
-        params.latency       = 1000;
-        params.jitter        = 3000;
-        params.inline_chance = 300000;
-        sim                  = ucp_wire_sim_create(&params);
-        for (unsigned node = 0; node < count; ++node) {
-            ucx_firehose_params_t wanted = {};
-            maker made                   = {this, node};
-            ucx_firehose_h firehose      = nullptr;
-
-            wanted.field_mask = UCX_FIREHOSE_PARAM_FIELD_FLAGS;
-            wanted.node       = node;
-            wanted.num_nodes  = count;
-            wanted.memory     = 16 * PAGE;
-            wanted.flags      = flags;
-            ASSERT_EQ(UCS_OK, ucp_firehose_create(&wanted, make_wire, &made,
-                                                  &firehose));
-            nodes.push_back(firehose);
-            arenas.push_back(static_cast<char *>(
-                    mmap(nullptr, ARENA, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
-        }
-        for (unsigned node = 0; node < count; ++node) {
-            for (unsigned peer = 0; peer < count; ++peer) {
-                if (peer != node) {
-                    ASSERT_EQ(UCS_OK, ucp_firehose_greet(nodes[node], peer));
-                }
-            }
-        }
+        opts.nodes = count;
+        opts.arena = ARENA / PAGE;
+        opts.flags = flags;
+        opts.wrap  = [this](ucp_wire_t *below) {
+            auto wire       = new shared_wire{*below, below, &turn};
+            wire->super.ops = &shared_ops;
+            return &wire->super;
+        };
+        world.reset(new firehose_world(opts));
     }
 
     unsigned advance()
@@ -125,12 +74,12 @@ protected:
 
         {
             std::lock_guard<std::recursive_mutex> guard(turn);
-            node = ucp_wire_sim_next(sim);
+            node = ucp_wire_sim_next(world->sim);
         }
         if (node >= 0) {
-            return 1 + ucx_firehose_progress(nodes[node]);
+            return 1 + ucx_firehose_progress(world->nodes[node]);
         }
-        for (auto one : nodes) {
+        for (auto one : world->nodes) {
             count += ucx_firehose_progress(one);
         }
         return count;
@@ -154,27 +103,6 @@ protected:
         stops = false;
     }
 
-    void TearDown() override
-    {
-        if (sim == nullptr) {
-            return;
-        }
-        for (auto node : nodes) {
-            ucp_firehose_stop(node);
-        }
-        for (unsigned idle = 0; idle < 10;) {
-            idle = (advance() == 0) ? idle + 1 : 0;
-        }
-        for (unsigned node = 0; node < nodes.size(); ++node) {
-            EXPECT_TRUE(ucp_firehose_is_valid(nodes[node]));
-            EXPECT_TRUE(ucp_firehose_is_idle(nodes[node]));
-            ucp_firehose_destroy(nodes[node]);
-            munmap(arenas[node], ARENA);
-        }
-        EXPECT_EQ(0u, ucp_wire_sim_errors(sim)) << ucp_wire_sim_error(sim);
-        ucp_wire_sim_destroy(sim);
-    }
-
     static void done(void *arg, ucs_status_t status)
     {
         static_cast<std::atomic<int> *>(arg)->store(status);
@@ -189,7 +117,7 @@ protected:
                              ucx_firehose_get_nb;
         ucs_status_t status;
 
-        status = func(nodes[from], to, local,
+        status = func(world->nodes[from], to, local,
                       reinterpret_cast<uint64_t>(remote), length, done, &ended);
         while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
             std::this_thread::yield();
@@ -201,16 +129,11 @@ protected:
 
     ucx_firehose_attr_t attr(unsigned node)
     {
-        ucx_firehose_attr_t attr;
-
-        ucx_firehose_query(nodes[node], &attr);
-        return attr;
+        return world->attr(node);
     }
 
-    ucp_wire_sim_t *sim = nullptr;
     std::recursive_mutex turn;
-    std::vector<ucx_firehose_h> nodes;
-    std::vector<char *> arenas;
+    std::unique_ptr<firehose_world> world;
     std::thread driver;
     std::atomic<bool> stops{false};
 };
@@ -232,13 +155,14 @@ TEST_F(test_firehose_threads, several_use_one_instance)
 
             for (unsigned round = 0; round < ROUNDS; ++round) {
                 unsigned to = 1 + random() % 2;
-                char *at    = arenas[to] + (thread * 8 + random() % 8) * PAGE +
+                char *at    = world->arenas[to] +
+                           (thread * 8 + random() % 8) * PAGE +
                            random() % (PAGE - sizeof(out));
 
                 memset(out, random(), sizeof(out));
                 memset(in, ~out[0], sizeof(in));
                 EXPECT_EQ(UCS_OK, move(true, 0, to, out, at, sizeof(out)));
-                EXPECT_EQ(UCS_OK, ucx_firehose_flush(nodes[0]));
+                EXPECT_EQ(UCS_OK, ucx_firehose_flush(world->nodes[0]));
                 EXPECT_EQ(UCS_OK, move(false, 0, to, in, at, sizeof(in)));
                 EXPECT_EQ(0, memcmp(in, out, sizeof(in)));
             }
@@ -250,14 +174,15 @@ TEST_F(test_firehose_threads, several_use_one_instance)
             std::mt19937 random(node);
 
             while (running > 0) {
-                auto at = reinterpret_cast<uint64_t>(arenas[node] +
+                auto at = reinterpret_cast<uint64_t>(world->arenas[node] +
                                                      random() % 32 * PAGE);
 
-                ucp_firehose_unmapped(nodes[node], at, at + PAGE);
-                ucp_firehose_mapped(nodes[node], at, at + PAGE);
+                ucp_firehose_unmapped(world->nodes[node], at, at + PAGE);
+                ucp_firehose_mapped(world->nodes[node], at, at + PAGE);
                 EXPECT_EQ(UCS_OK, ucx_firehose_release(
-                                          nodes[node],
-                                          arenas[node] + random() % 32 * PAGE,
+                                          world->nodes[node],
+                                          world->arenas[node] +
+                                                  random() % 32 * PAGE,
                                           PAGE, UINT64_MAX));
                 std::this_thread::yield();
             }
@@ -277,14 +202,14 @@ TEST_F(test_firehose_threads, an_unmapping_waits_until_peers_have_let_go)
     open(2, UCX_FIREHOSE_FLAG_STRICT);
     start_driver();
     for (unsigned round = 1; round <= 20; ++round) {
-        auto start    = reinterpret_cast<uint64_t>(arenas[1]);
+        auto start    = reinterpret_cast<uint64_t>(world->arenas[1]);
         auto released = attr(1).unpins;
 
-        ASSERT_EQ(UCS_OK, move(true, 0, 1, local, arenas[1], 8));
-        ucp_firehose_unmapped(nodes[1], start, start + PAGE);
+        ASSERT_EQ(UCS_OK, move(true, 0, 1, local, world->arenas[1], 8));
+        ucp_firehose_unmapped(world->nodes[1], start, start + PAGE);
         EXPECT_EQ(released + 1, attr(1).unpins);
         EXPECT_EQ(round, attr(1).unmaps);
-        ucp_firehose_mapped(nodes[1], start, start + PAGE);
+        ucp_firehose_mapped(world->nodes[1], start, start + PAGE);
     }
     EXPECT_EQ(0u, attr(1).unmaps_late);
     EXPECT_EQ(20u, attr(0).misses); /* no access was by what was there before */
@@ -294,16 +219,15 @@ TEST_F(test_firehose_threads, an_unmapping_waits_until_peers_have_let_go)
 TEST_F(test_firehose_threads, who_is_not_strict_goes_on)
 {
     char local[8] = {};
+    uint64_t start;
 
     open(2, 0);
     start_driver();
-    ASSERT_EQ(UCS_OK, move(true, 0, 1, local, arenas[1], 8));
-    ucp_firehose_unmapped(nodes[1],
-                          reinterpret_cast<uint64_t>(arenas[1]) + PAGE,
-                          reinterpret_cast<uint64_t>(arenas[1]) + 2 * PAGE);
+    ASSERT_EQ(UCS_OK, move(true, 0, 1, local, world->arenas[1], 8));
+    start = reinterpret_cast<uint64_t>(world->arenas[1]);
+    ucp_firehose_unmapped(world->nodes[1], start + PAGE, start + 2 * PAGE);
     EXPECT_EQ(0u, attr(1).unmaps); /* nobody has reached for that */
-    ucp_firehose_unmapped(nodes[1], reinterpret_cast<uint64_t>(arenas[1]),
-                          reinterpret_cast<uint64_t>(arenas[1]) + PAGE);
+    ucp_firehose_unmapped(world->nodes[1], start, start + PAGE);
     EXPECT_EQ(1u, attr(1).unmaps);
     EXPECT_EQ(1u, attr(1).unmaps_late);
     stop_driver();
@@ -317,12 +241,12 @@ TEST_F(test_firehose_threads, an_unmapping_that_nobody_answers_goes_on_late)
 
     open(2, UCX_FIREHOSE_FLAG_STRICT);
     start_driver();
-    ASSERT_EQ(UCS_OK, move(true, 0, 1, local, arenas[1], 8));
+    ASSERT_EQ(UCS_OK, move(true, 0, 1, local, world->arenas[1], 8));
     stop_driver();
     std::thread unmapping([&] {
-        auto start = reinterpret_cast<uint64_t>(arenas[1]);
+        auto start = reinterpret_cast<uint64_t>(world->arenas[1]);
 
-        ucp_firehose_unmapped(nodes[1], start, start + PAGE);
+        ucp_firehose_unmapped(world->nodes[1], start, start + PAGE);
         is_over = true;
     });
     for (unsigned ms = 0; (ms < 10000) && !is_over; ++ms) {
@@ -346,16 +270,17 @@ TEST_F(test_firehose_threads, what_is_going_is_not_pinned)
     uint64_t start;
 
     open(2, UCX_FIREHOSE_FLAG_STRICT);
-    start = reinterpret_cast<uint64_t>(arenas[1]);
-    ucp_firehose_unmapped(nodes[1], start, start + PAGE);
-    ASSERT_EQ(UCS_INPROGRESS, ucx_firehose_put_nb(nodes[0], 1, local, start, 8,
-                                                  done, &ended));
+    start = reinterpret_cast<uint64_t>(world->arenas[1]);
+    ucp_firehose_unmapped(world->nodes[1], start, start + PAGE);
+    ASSERT_EQ(UCS_INPROGRESS,
+              ucx_firehose_put_nb(world->nodes[0], 1, local, start, 8, done,
+                                  &ended));
     for (unsigned i = 0; i < 100; ++i) {
         advance();
     }
     EXPECT_EQ(0u, attr(1).moves);
     EXPECT_EQ(UCS_INPROGRESS, ended);
-    ucp_firehose_mapped(nodes[1], start, start + PAGE);
+    ucp_firehose_mapped(world->nodes[1], start, start + PAGE);
     for (unsigned i = 0; (i < 100) && (ended == UCS_INPROGRESS); ++i) {
         advance();
     }
@@ -363,10 +288,10 @@ TEST_F(test_firehose_threads, what_is_going_is_not_pinned)
 
     /* Nothing is mapped anew, as by madvise(): it comes by itself */
     ended = UCS_INPROGRESS;
-    ucp_firehose_unmapped(nodes[1], start + PAGE, start + 2 * PAGE);
+    ucp_firehose_unmapped(world->nodes[1], start + PAGE, start + 2 * PAGE);
     ASSERT_EQ(UCS_INPROGRESS,
-              ucx_firehose_put_nb(nodes[0], 1, local, start + PAGE, 8, done,
-                                  &ended));
+              ucx_firehose_put_nb(world->nodes[0], 1, local, start + PAGE, 8,
+                                  done, &ended));
     for (unsigned ms = 0; (ms < 10000) && (ended == UCS_INPROGRESS); ++ms) {
         advance();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
