@@ -209,7 +209,7 @@ void oracle_slot_map(oracle_worker_t *worker, oracle_slot_t *slot);
 /** Unmap it so that everybody hears of it. */
 void oracle_slot_unmap(oracle_slot_t *slot);
 
-/* --- oracle_disturb.c, oracle_disturb_kernel.c --- */
+/* --- oracle_disturb.c --- */
 
 /** Disturb a slot in a random way; it is mapped whole afterwards. */
 void oracle_disturb(oracle_worker_t *worker, oracle_slot_t *slot);

@@ -5,7 +5,7 @@
 #  define _GNU_SOURCE
 #endif
 
-#include "oracle_disturb.h"
+#include "oracle_slot.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

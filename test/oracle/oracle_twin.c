@@ -51,14 +51,37 @@ typedef struct oracle_twin {
     const char          *what;
 } oracle_twin_t;
 
-/* A call on one of the areas: 0 or an errno */
-typedef int (*oracle_twin_call_t)(const oracle_twin_t *twin, char *area);
+/* What is done to both areas; the last one plants a fault */
+typedef enum oracle_twin_call {
+    ORACLE_TWIN_MAP,
+    ORACLE_TWIN_RESERVE,
+    ORACLE_TWIN_UNMAP,
+    ORACLE_TWIN_COMMIT,
+    ORACLE_TWIN_DECOMMIT,
+    ORACLE_TWIN_DISCARD,
+    ORACLE_TWIN_MOVE,
+    ORACLE_TWIN_TOUCH,
+    ORACLE_TWIN_SPLIT /* the mapping, behind everybody's back */
+} oracle_twin_call_t;
 
+static const struct {
+    const char          *name;
+    oracle_twin_state_t needs; /* of all pages, at least */
+    int                 makes; /* of them, negative: leaves them */
+} oracle_twin_calls[] = {
+    [ORACLE_TWIN_MAP]      = {"mmap", ORACLE_TWIN_HOLE, ORACLE_TWIN_USABLE},
+    [ORACLE_TWIN_RESERVE]  = {"mmap of no access", ORACLE_TWIN_HOLE,
+                              ORACLE_TWIN_NONE},
+    [ORACLE_TWIN_UNMAP]    = {"munmap", ORACLE_TWIN_HOLE, ORACLE_TWIN_HOLE},
+    [ORACLE_TWIN_COMMIT]   = {"mprotect", ORACLE_TWIN_NONE,
+                              ORACLE_TWIN_USABLE},
+    [ORACLE_TWIN_DECOMMIT] = {"mprotect to no access", ORACLE_TWIN_NONE,
+                              ORACLE_TWIN_NONE},
+    [ORACLE_TWIN_DISCARD]  = {"madvise", ORACLE_TWIN_NONE, -1},
+    [ORACLE_TWIN_MOVE]     = {"mremap", ORACLE_TWIN_HOLE, -1},
+    [ORACLE_TWIN_TOUCH]    = {"use", ORACLE_TWIN_USABLE, -1}
+};
 
-static int oracle_twin_errno(int is_good)
-{
-    return is_good ? 0 : errno;
-}
 
 static char *oracle_twin_at(const oracle_twin_t *twin, char *area)
 {
@@ -70,23 +93,62 @@ static size_t oracle_twin_length(const oracle_twin_t *twin)
     return twin->count * oracle_page;
 }
 
-/* Both must say the same. @return Nonzero if they did, and it was good. */
-static int oracle_twin_both(oracle_twin_t *twin, const char *what,
-                            oracle_twin_call_t call)
+/* @return 0 or an errno */
+static int oracle_twin_one(const oracle_twin_t *twin, oracle_twin_call_t call,
+                           char *area)
 {
-    int ours   = call(twin, twin->areas[0]);
-    int theirs = call(twin, twin->areas[1]);
+    size_t length = oracle_twin_length(twin);
+    char *at      = oracle_twin_at(twin, area);
+    int is_good   = 0;
 
-    twin->what = what;
+    switch (call) {
+    case ORACLE_TWIN_MAP:
+    case ORACLE_TWIN_RESERVE:
+        is_good = mmap(at, length,
+                       (call == ORACLE_TWIN_MAP) ? ORACLE_TWIN_RW : PROT_NONE,
+                       ORACLE_TWIN_FLAGS | MAP_FIXED, -1, 0) != MAP_FAILED;
+        break;
+    case ORACLE_TWIN_UNMAP:
+        is_good = syscall(SYS_munmap, at, length) == 0;
+        break;
+    case ORACLE_TWIN_COMMIT:
+        is_good = syscall(SYS_mprotect, at, length, ORACLE_TWIN_RW) == 0;
+        break;
+    case ORACLE_TWIN_DECOMMIT:
+        is_good = mprotect(at, length, PROT_NONE) == 0;
+        break;
+    case ORACLE_TWIN_DISCARD:
+        is_good = madvise(at, length, MADV_DONTNEED) == 0;
+        break;
+    case ORACLE_TWIN_MOVE:
+        is_good = mremap(at, length, length, MREMAP_MAYMOVE | MREMAP_FIXED,
+                         area + twin->to * oracle_page) != MAP_FAILED;
+        break;
+    case ORACLE_TWIN_TOUCH:
+        memset(at, 1, length);
+        return 0;
+    case ORACLE_TWIN_SPLIT:
+        is_good = madvise(at, oracle_page, MADV_DONTFORK) == 0;
+        break;
+    }
+    return is_good ? 0 : errno;
+}
+
+/* Both must say the same */
+static void oracle_twin_both(oracle_twin_t *twin, oracle_twin_call_t call)
+{
+    int ours   = oracle_twin_one(twin, call, twin->areas[0]);
+    int theirs = oracle_twin_one(twin, call, twin->areas[1]);
+
+    twin->what = oracle_twin_calls[call].name;
     if (ours != theirs) {
         ++twin->worker->stale;
         fprintf(stderr, "oracle: seed %" PRIu64 " epoch %u thread %u: %s of "
                 "pages %u to %u: %s, and without the helper %s\n",
                 twin->worker->options->seed, twin->worker->epoch,
-                twin->worker->index, what, twin->first,
+                twin->worker->index, twin->what, twin->first,
                 twin->first + twin->count, strerror(ours), strerror(theirs));
     }
-    return (ours == 0) && (theirs == 0);
 }
 
 static void oracle_twin_become(oracle_twin_t *twin, unsigned first,
@@ -154,143 +216,36 @@ static void oracle_twin_learn(oracle_twin_t *twin)
     oracle_twin_each(twin->areas[1], oracle_twin_learn_one, twin);
 }
 
-/*
- * Calls
- */
-
-static int oracle_twin_map(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(mmap(oracle_twin_at(twin, area),
-                                  oracle_twin_length(twin), ORACLE_TWIN_RW,
-                                  ORACLE_TWIN_FLAGS | MAP_FIXED, -1, 0) !=
-                             MAP_FAILED);
-}
-
-static int oracle_twin_reserve(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(mmap(oracle_twin_at(twin, area),
-                                  oracle_twin_length(twin), PROT_NONE,
-                                  ORACLE_TWIN_FLAGS | MAP_FIXED, -1, 0) !=
-                             MAP_FAILED);
-}
-
-static int oracle_twin_unmap(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(syscall(SYS_munmap, oracle_twin_at(twin, area),
-                                     oracle_twin_length(twin)) == 0);
-}
-
-static int oracle_twin_commit(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(syscall(SYS_mprotect, oracle_twin_at(twin, area),
-                                     oracle_twin_length(twin),
-                                     ORACLE_TWIN_RW) == 0);
-}
-
-static int oracle_twin_decommit(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(mprotect(oracle_twin_at(twin, area),
-                                      oracle_twin_length(twin),
-                                      PROT_NONE) == 0);
-}
-
-static int oracle_twin_discard(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(madvise(oracle_twin_at(twin, area),
-                                     oracle_twin_length(twin),
-                                     MADV_DONTNEED) == 0);
-}
-
-static int oracle_twin_move(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(mremap(oracle_twin_at(twin, area),
-                                    oracle_twin_length(twin),
-                                    oracle_twin_length(twin),
-                                    MREMAP_MAYMOVE | MREMAP_FIXED,
-                                    area + twin->to * oracle_page) !=
-                             MAP_FAILED);
-}
-
-static int oracle_twin_touch(const oracle_twin_t *twin, char *area)
-{
-    memset(oracle_twin_at(twin, area), 1, oracle_twin_length(twin));
-    return 0;
-}
-
-/* Splits the mapping behind everybody's back */
-static int oracle_twin_split(const oracle_twin_t *twin, char *area)
-{
-    return oracle_twin_errno(madvise(oracle_twin_at(twin, area), oracle_page,
-                                     MADV_DONTFORK) == 0);
-}
-
-/*
- * Steps
- */
-
-/* Several mappings may move at once, with what is between them left out, or
- * some of them if it fails: what came of it is read where no helper was */
-static void oracle_twin_step_move(oracle_twin_t *twin)
-{
-    twin->to = oracle_below(twin->worker, ORACLE_TWIN_PAGES - twin->count + 1);
-    oracle_twin_both(twin, "mremap", oracle_twin_move);
-    oracle_twin_learn(twin);
-}
-
-static void oracle_twin_step_use(oracle_twin_t *twin)
-{
-    if (oracle_twin_are(twin, ORACLE_TWIN_USABLE)) {
-        oracle_twin_both(twin, "use", oracle_twin_touch);
-        oracle_use(twin->worker, NULL, oracle_twin_at(twin, twin->areas[0]),
-                   oracle_twin_length(twin));
-    }
-}
-
 static void oracle_twin_step(oracle_twin_t *twin)
 {
+    /* Some more often than others, communication most of all */
+    static const unsigned char often[] = {
+        ORACLE_TWIN_MAP, ORACLE_TWIN_MAP, ORACLE_TWIN_RESERVE,
+        ORACLE_TWIN_UNMAP, ORACLE_TWIN_COMMIT, ORACLE_TWIN_COMMIT,
+        ORACLE_TWIN_DECOMMIT, ORACLE_TWIN_DISCARD, ORACLE_TWIN_MOVE,
+        ORACLE_TWIN_TOUCH, ORACLE_TWIN_TOUCH, ORACLE_TWIN_TOUCH
+    };
     oracle_worker_t *worker = twin->worker;
+    oracle_twin_call_t call;
 
     twin->first = oracle_below(worker, ORACLE_TWIN_PAGES);
     twin->count = 1 + oracle_below(worker, ORACLE_TWIN_PAGES - twin->first);
-    switch (oracle_below(worker, 12)) {
-    case 0:
-    case 1:
-        oracle_twin_both(twin, "mmap", oracle_twin_map);
-        oracle_twin_become(twin, twin->first, ORACLE_TWIN_USABLE);
+    twin->to    = oracle_below(worker, ORACLE_TWIN_PAGES - twin->count + 1);
+    call        = often[oracle_below(worker, sizeof(often))];
+    if (!oracle_twin_are(twin, oracle_twin_calls[call].needs)) {
         return;
-    case 2:
-        oracle_twin_both(twin, "mmap of no access", oracle_twin_reserve);
-        oracle_twin_become(twin, twin->first, ORACLE_TWIN_NONE);
-        return;
-    case 3:
-        oracle_twin_both(twin, "munmap", oracle_twin_unmap);
-        oracle_twin_become(twin, twin->first, ORACLE_TWIN_HOLE);
-        return;
-    case 4:
-    case 5:
-        if (oracle_twin_are(twin, ORACLE_TWIN_NONE)) {
-            oracle_twin_both(twin, "mprotect", oracle_twin_commit);
-            oracle_twin_become(twin, twin->first, ORACLE_TWIN_USABLE);
-        }
-        return;
-    case 6:
-        if (oracle_twin_are(twin, ORACLE_TWIN_NONE)) {
-            oracle_twin_both(twin, "mprotect to no access",
-                             oracle_twin_decommit);
-            oracle_twin_become(twin, twin->first, ORACLE_TWIN_NONE);
-        }
-        return;
-    case 7:
-        if (oracle_twin_are(twin, ORACLE_TWIN_NONE)) {
-            oracle_twin_both(twin, "madvise", oracle_twin_discard);
-        }
-        return;
-    case 8:
-        oracle_twin_step_move(twin);
-        return;
-    default:
-        oracle_twin_step_use(twin);
-        return;
+    }
+    oracle_twin_both(twin, call);
+    if (oracle_twin_calls[call].makes >= 0) {
+        oracle_twin_become(twin, twin->first, oracle_twin_calls[call].makes);
+    } else if (call == ORACLE_TWIN_MOVE) {
+        /* Several mappings may move at once, with what is between them left
+         * out, or some of them if it fails: what came of it is read where no
+         * helper was */
+        oracle_twin_learn(twin);
+    } else if (call == ORACLE_TWIN_TOUCH) {
+        oracle_use(worker, NULL, oracle_twin_at(twin, twin->areas[0]),
+                   oracle_twin_length(twin));
     }
 }
 
@@ -399,7 +354,7 @@ static void oracle_twin_plant(oracle_twin_t *twin)
     twin->first = oracle_below(twin->worker, ORACLE_TWIN_PAGES);
     twin->count = 1;
     if (!oracle_twin_are(twin, ORACLE_TWIN_NONE) ||
-        (oracle_twin_split(twin, twin->areas[0]) != 0)) {
+        (oracle_twin_one(twin, ORACLE_TWIN_SPLIT, twin->areas[0]) != 0)) {
         return;
     }
 
