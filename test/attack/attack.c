@@ -18,9 +18,8 @@
 
 static const attack_t *attack_lists[] = {
     attack_guard_list,  attack_mappings_list, attack_recent_list,
-    attack_own_list,    attack_loader_list,   attack_threads_list,
-    attack_limits_list, attack_starved_list,  attack_first_list,
-    NULL
+    attack_own_list,    attack_loader_list,   attack_limits_list,
+    attack_starved_list, attack_first_list, NULL
 };
 
 

@@ -29,9 +29,6 @@
 #  define MADV_GUARD_INSTALL 102
 #  define MADV_GUARD_REMOVE  103
 #endif
-#ifndef MREMAP_DONTUNMAP
-#  define MREMAP_DONTUNMAP 4
-#endif
 
 #define ATTACK_PAGE 4096ul
 #define ATTACK_SIZE (1ul << 20)
@@ -54,7 +51,6 @@ extern const attack_t attack_loader_list[];
 extern const attack_t attack_first_list[]; /**< these open the domain themselves, and are
                                                 given NULL */
 extern const attack_t attack_starved_list[];
-extern const attack_t attack_threads_list[];
 
 
 /** Ends the program with exit code 1: something that has nothing to do with the

@@ -69,24 +69,6 @@ static void run_grow(uct_md_h md)
     attack_use(md, buffer, 16 * ATTACK_SIZE);
 }
 
-/* Mapped beside what was communicated, and moved with it */
-static void run_adjacent(uct_md_h md)
-{
-    char *area = reserve(8 * ATTACK_SIZE);
-    char *part;
-
-    for (part = area; part < area + 3 * ATTACK_SIZE; part += ATTACK_SIZE) {
-        if (mmap(part, ATTACK_SIZE, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != part) {
-            attack_die("mapping beside failed: %m");
-        }
-        attack_use_often(md, part, ATTACK_SIZE);
-    }
-    memset(area, 1, 3 * ATTACK_SIZE);
-    area = grow(area, 3 * ATTACK_SIZE, 6 * ATTACK_SIZE);
-    attack_use(md, area, 6 * ATTACK_SIZE);
-}
-
 /* A thread's stack lies there, for all that can be told from outside */
 static void run_above_guard(uct_md_h md)
 {
@@ -177,7 +159,6 @@ static void run_moved_onto(uct_md_h md)
 
 const attack_t attack_mappings_list[] = {
     {"grow", run_grow},
-    {"adjacent", run_adjacent},
     {"above_guard", run_above_guard},
     {"moved_onto", run_moved_onto},
     {"mappings", run_mappings},

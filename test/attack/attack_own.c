@@ -102,18 +102,6 @@ static void run_descriptor(uct_md_h md)
     atexit(say_what_is_left);
 }
 
-/* As a program closes what it does not know */
-static void run_closed(uct_md_h md)
-{
-    char *buffer = attack_map(ATTACK_SIZE);
-
-    attack_use_often(md, buffer, ATTACK_SIZE);
-    close(find_userfaultfd());
-    munmap(buffer, ATTACK_SIZE);
-    buffer = attack_map(ATTACK_SIZE);
-    attack_use_often(md, buffer, ATTACK_SIZE);
-}
-
 /*
  * Files of the program's own under all the numbers that it did not open
  */
@@ -368,7 +356,6 @@ static void run_userfaultfd(uct_md_h md)
 
 const attack_t attack_own_list[] = {
     {"descriptor", run_descriptor},
-    {"closed", run_closed},
     {"strange_files", run_strange_files},
     {"strange_sockets", run_strange_sockets},
     {"closed_all_the_time", run_closed_all_the_time},

@@ -28,9 +28,6 @@
 #ifndef SYS_memfd_secret
 #  define SYS_memfd_secret 447
 #endif
-#ifndef MADV_DONTNEED_LOCKED
-#  define MADV_DONTNEED_LOCKED 24
-#endif
 #ifndef MAP_DROPPABLE
 #  define MAP_DROPPABLE 0x08
 #endif
@@ -41,38 +38,24 @@
 #define OUTCOME(_call) (((_call) == 0) ? "done" : strerror(errno))
 
 
-static void advise(uct_md_h md, size_t size, const int *advice, unsigned count)
-{
-    char *buffer = attack_map(size);
-    unsigned i, k;
-
-    attack_use_often(md, buffer, size);
-    for (i = 0; i < ROUNDS; ++i) {
-        for (k = 0; k < count; ++k) {
-            (void)madvise(buffer, size, advice[k]);
-            attack_use(md, buffer, size);
-        }
-        attack_sleep(1);
-    }
-    munmap(buffer, size);
-}
-
-/* Linux 5.18: discards locked memory, too */
-static void run_locked(uct_md_h md)
-{
-    static const int advice[] = {MADV_DONTNEED_LOCKED, MADV_DONTNEED};
-
-    advise(md, ATTACK_SIZE, advice, 2);
-}
-
 /* Linux 5.4, 6.1: pages are written out, and replaced by large ones, but not
  * while they are pinned */
 static void run_collapse(uct_md_h md)
 {
     static const int advice[] = {MADV_HUGEPAGE, MADV_COLLAPSE, MADV_COLD,
                                  MADV_PAGEOUT,  MADV_FREE,     MADV_NOHUGEPAGE};
+    char *buffer              = attack_map(LARGE_SIZE);
+    unsigned i, k;
 
-    advise(md, LARGE_SIZE, advice, 6);
+    attack_use_often(md, buffer, LARGE_SIZE);
+    for (i = 0; i < ROUNDS; ++i) {
+        for (k = 0; k < sizeof(advice) / sizeof(advice[0]); ++k) {
+            (void)madvise(buffer, LARGE_SIZE, advice[k]);
+            attack_use(md, buffer, LARGE_SIZE);
+        }
+        attack_sleep(1);
+    }
+    munmap(buffer, LARGE_SIZE);
 }
 
 /* Linux 6.4: all pages of the process that are equal may be made one */
@@ -87,26 +70,6 @@ static void run_merge(uct_md_h md)
     attack_use_often(md, buffer, 2 * ATTACK_SIZE);
     (void)prctl(PR_SET_MEMORY_MERGE, 0, 0, 0, 0);
     attack_use_often(md, buffer, 2 * ATTACK_SIZE);
-}
-
-/* Linux 5.7: pages move, and the mapping stays */
-static void run_dontunmap(uct_md_h md)
-{
-    char *buffer = attack_map(ATTACK_SIZE);
-    char *moved;
-    int i;
-
-    attack_use_often(md, buffer, ATTACK_SIZE);
-    for (i = 0; i < ROUNDS; ++i) {
-        moved = mremap(buffer, ATTACK_SIZE, ATTACK_SIZE,
-                       MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
-        attack_use(md, buffer, ATTACK_SIZE);
-        if (moved != MAP_FAILED) {
-            attack_use_as_is(md, moved, ATTACK_SIZE);
-            munmap(moved, ATTACK_SIZE);
-        }
-        attack_sleep(1);
-    }
 }
 
 /* Linux 6.10: to be unmapped and changed no more, by nobody */
@@ -165,10 +128,8 @@ static void run_secret(uct_md_h md)
 }
 
 const attack_t attack_recent_list[] = {
-    {"locked", run_locked},
     {"collapse", run_collapse},
     {"merge", run_merge},
-    {"dontunmap", run_dontunmap},
     {"seal", run_seal},
     {"droppable", run_droppable},
     {"secret", run_secret},
