@@ -15,14 +15,13 @@
  */
 
 #define _GNU_SOURCE
-#include "options.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,24 +87,6 @@ static struct {
     .corrupt  = UINT64_MAX
 };
 
-static int rank, num_ranks;
-
-
-__attribute__((noreturn, format(printf, 1, 2)))
-static void fail(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    fprintf(stderr, "churn: FAILED on rank %d, seed %" PRIu64 ": ", rank,
-            opts.seed);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-    fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    _exit(1);
-}
 
 /* --- randomness and content ----------------------------------------------- */
 
@@ -127,41 +108,6 @@ static uint64_t content_key(const worker_t *worker, uint64_t message,
 {
     return mix(opts.seed ^ mix(message * MAX_THREADS + worker->id) ^
                mix(~(uint64_t)sender));
-}
-
-static uint64_t content_word(uint64_t key, size_t index)
-{
-    return (key + index) * 0xd6e8feb86659fd93ul;
-}
-
-static void content_fill(uint8_t *data, size_t size, uint64_t key)
-{
-    uint64_t word;
-    size_t i;
-
-    for (i = 0; i < size; i += sizeof(word)) {
-        word = content_word(key, i);
-        memcpy(data + i, &word, size - i < sizeof(word) ? size - i :
-                                                          sizeof(word));
-    }
-}
-
-static void content_check(const worker_t *worker, const uint8_t *data,
-                          size_t size, uint64_t message, int sender)
-{
-    uint64_t key = content_key(worker, message, sender);
-    uint64_t word;
-    size_t i, n;
-
-    for (i = 0; i < size; i += sizeof(word)) {
-        word = content_word(key, i);
-        n    = size - i < sizeof(word) ? size - i : sizeof(word);
-        if (memcmp(data + i, &word, n) != 0) {
-            fail("thread %u, message %" PRIu64 ", %zu bytes at %p: wrong from "
-                 "offset %zu on", worker->id, message, size, (const void*)data,
-                 i);
-        }
-    }
 }
 
 /* --- memory ----------------------------------------------------------------
@@ -321,17 +267,16 @@ static void fork_if_due(worker_t *worker, uint64_t message, uint8_t *send,
 static void exchange(worker_t *worker, uint64_t message, uint8_t *send,
                      uint8_t *recv, size_t size)
 {
-    int right = (rank + 1) % num_ranks;
-    int left  = (rank + num_ranks - 1) % num_ranks;
     MPI_Request requests[2];
     MPI_Status statuses[2];
+    size_t offset;
 
     content_fill(send, size, content_key(worker, message, rank));
     guard_set(send, size);
     guard_set(recv, size);
 
-    MPI_Irecv(recv, size, MPI_BYTE, left, 1, worker->comm, &requests[0]);
-    MPI_Isend(send, size, MPI_BYTE, right, 1, worker->comm, &requests[1]);
+    MPI_Irecv(recv, size, MPI_BYTE, left(), 1, worker->comm, &requests[0]);
+    MPI_Isend(send, size, MPI_BYTE, right(), 1, worker->comm, &requests[1]);
     fork_if_due(worker, message, send, recv, size, 0);
     MPI_Waitall(2, requests, statuses);
 
@@ -339,7 +284,12 @@ static void exchange(worker_t *worker, uint64_t message, uint8_t *send,
     if ((message == opts.corrupt) && (rank == 0)) {
         recv[size / 2] ^= 1;
     }
-    content_check(worker, recv, size, message, left);
+    offset = content_check(recv, size, content_key(worker, message, left()));
+    if (offset < size) {
+        fail("thread %u, message %" PRIu64 ", %zu bytes at %p: wrong from "
+             "offset %zu on", worker->id, message, size, (const void*)recv,
+             offset);
+    }
     if (!guard_is_whole(send, size) || !guard_is_whole(recv, size)) {
         fail("thread %u, message %" PRIu64 ": written beside the buffer",
              worker->id, message);
@@ -511,18 +461,10 @@ static void print_result(worker_t *workers)
 int main(int argc, char **argv)
 {
     static worker_t workers[MAX_THREADS];
-    int wanted, provided;
 
     parse_options(argc, argv);
-    wanted = (opts.threads > 1) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
-    MPI_Init_thread(NULL, NULL, wanted, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-    if ((num_ranks < 2) || (provided < wanted)) {
-        fail("needs two ranks, and of this MPI thread level %d, which has %d",
-             wanted, provided);
-    }
-
+    ring_begin("churn", (opts.threads > 1) ? MPI_THREAD_MULTIPLE :
+                                             MPI_THREAD_SINGLE);
     MPI_Bcast(&opts.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("churn: seed %" PRIu64 "\n", opts.seed);

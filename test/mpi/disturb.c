@@ -9,12 +9,11 @@
  */
 
 #include "disturb.h"
-#include "options.h"
+#include "ring.h"
 
 #include <getopt.h>
 #include <malloc.h>
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +25,6 @@
 #define SIZE     (74 * PAGE)
 /* Registered by then, and kept, if anything is */
 #define CALM     5
-/* One byte of so many is compared */
-#define STRIDE   64
 #define SHORTEST 20000
 
 static struct {
@@ -39,51 +36,8 @@ static struct {
     .rounds = 100
 };
 
-static int rank, num_ranks;
 static unsigned num_messages;
 
-
-void disturb_die(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    fprintf(stderr, "disturb: FAILED on rank %d: ", rank);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    _exit(1);
-}
-
-static unsigned char content(unsigned *state)
-{
-    *state = *state * 1103515245u + 12345u;
-    return *state >> 16;
-}
-
-static void fill(unsigned char *buffer, size_t size, unsigned state)
-{
-    size_t i;
-
-    for (i = 0; i < size; i += STRIDE) {
-        buffer[i] = content(&state);
-    }
-}
-
-static void check(const unsigned char *buffer, size_t size, unsigned state,
-                  const char *way, unsigned round)
-{
-    size_t i;
-
-    for (i = 0; i < size; i += STRIDE) {
-        if (buffer[i] != content(&state)) {
-            disturb_die("%s, round %u: wrong data at %zu of %zu bytes", way,
-                        round, i, size);
-        }
-    }
-}
 
 /* No two messages of a rank share content */
 static void exchange(const char *way, unsigned char *send, unsigned char *recv,
@@ -92,9 +46,10 @@ static void exchange(const char *way, unsigned char *send, unsigned char *recv,
     int peer = rank ^ 1;
     MPI_Request requests[2];
     MPI_Status statuses[2];
+    size_t offset;
 
     ++num_messages;
-    fill(send, size, num_messages * 2 + rank);
+    content_fill(send, size, num_messages * 2 + rank);
     memset(recv, 0xee, size);
     MPI_Irecv(recv, size, MPI_BYTE, peer, 7, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(send, size, MPI_BYTE, peer, 7, MPI_COMM_WORLD, &requests[1]);
@@ -102,17 +57,18 @@ static void exchange(const char *way, unsigned char *send, unsigned char *recv,
     if (num_messages == opts.corrupt) {
         recv[0] ^= 1;
     }
-    check(recv, size, num_messages * 2 + peer, way, round);
+    offset = content_check(recv, size, num_messages * 2 + peer);
+    if (offset < size) {
+        fail("%s, round %u: wrong data at %zu of %zu bytes", way, round, offset,
+             size);
+    }
 }
 
 /* Parts of the buffers, each of another length */
 static void exchange_part(const disturb_t *d, const char *way)
 {
-    unsigned state = d->round;
-    size_t size;
+    size_t size = SHORTEST + content_word(d->round, 0) % (d->size - SHORTEST);
 
-    content(&state);
-    size = SHORTEST + state % (d->size - SHORTEST);
     exchange(way, d->send, d->recv, size, d->round);
 }
 
@@ -124,7 +80,7 @@ static void exchange_heap(const disturb_t *d, const char *way)
     unsigned char *recv = malloc(size);
 
     if ((send == NULL) || (recv == NULL)) {
-        disturb_die("no memory");
+        fail("no memory");
     }
     exchange(way, send, recv, d->size, d->round);
     free(send);
@@ -243,11 +199,9 @@ int main(int argc, char **argv)
     const disturb_way_t *way;
 
     parse_options(argc, argv);
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    ring_begin("disturb", MPI_THREAD_SINGLE);
     if (num_ranks != 2) {
-        disturb_die("needs two ranks");
+        fail("needs two ranks");
     }
 
     for (way = disturb_ways; way->name != NULL; ++way) {
@@ -257,7 +211,7 @@ int main(int argc, char **argv)
     }
 
     if (num_messages == 0) {
-        disturb_die("no such way");
+        fail("no such way");
     }
     if (rank == 0) {
         printf("disturb: %u messages, OK\n", num_messages);

@@ -41,9 +41,4 @@ void *disturb_map(const disturb_t *d, void *address, size_t size, int flags);
 /** The counterpart. */
 void disturb_unmap(const disturb_t *d, void *address, size_t size);
 
-
-/** The job ends, with what has failed. */
-__attribute__((noreturn, format(printf, 1, 2)))
-void disturb_die(const char *format, ...);
-
 #endif

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "disturb.h"
+#include "ring.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ void *disturb_map(const disturb_t *d, void *address, size_t size, int flags)
                             flags | MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
     if ((mapped == MAP_FAILED) || ((address != NULL) && (mapped != address))) {
-        disturb_die("mapping %zu bytes failed: %m", size);
+        fail("mapping %zu bytes failed: %m", size);
     }
     return mapped;
 }
@@ -87,7 +88,7 @@ static void move(void *from, void *to, size_t size, int flags)
 {
     if (syscall(SYS_mremap, from, size, size,
                 MREMAP_MAYMOVE | MREMAP_FIXED | flags, to) != (long)to) {
-        disturb_die("moving %zu bytes failed: %m", size);
+        fail("moving %zu bytes failed: %m", size);
     }
 }
 
@@ -96,7 +97,7 @@ static int new_file(size_t size)
     int fd = memfd_create("disturb", MFD_CLOEXEC);
 
     if ((fd < 0) || (ftruncate(fd, size) != 0)) {
-        disturb_die("no file in memory: %m");
+        fail("no file in memory: %m");
     }
     return fd;
 }
@@ -104,7 +105,7 @@ static int new_file(size_t size)
 static void map_file(const disturb_t *d, void *address, int flags, int fd)
 {
     if (map_what(d, address, d->size, flags | MAP_FIXED, fd) != address) {
-        disturb_die("mapping a file failed: %m");
+        fail("mapping a file failed: %m");
     }
 }
 
@@ -133,7 +134,7 @@ static void do_memfd(disturb_t *d)
 
     map_file(d, d->recv, (d->round & 1) ? MAP_SHARED : MAP_PRIVATE, fd);
     if ((ftruncate(fd, 0) != 0) || (ftruncate(fd, d->size) != 0)) {
-        disturb_die("truncating failed: %m");
+        fail("truncating failed: %m");
     }
     close(fd);
 }
@@ -146,7 +147,7 @@ static void do_hole(disturb_t *d)
     }
     if (fallocate(d->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                   d->size) != 0) {
-        disturb_die("no hole: %m");
+        fail("no hole: %m");
     }
 }
 
@@ -236,7 +237,7 @@ static void do_vfork(disturb_t *d)
 static void do_system(disturb_t *d)
 {
     if ((d->round % SELDOM == 0) && (system("true") != 0)) {
-        disturb_die("no shell: %m");
+        fail("no shell: %m");
     }
 }
 
@@ -247,7 +248,7 @@ static void do_shrink(disturb_t *d)
     unsigned char *rest = d->recv + PAGE;
 
     if (resize(d, d->recv, d->size, PAGE, 0) != d->recv) {
-        disturb_die("shrinking failed: %m");
+        fail("shrinking failed: %m");
     }
     if (map_what(d, rest, d->size - PAGE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
@@ -274,7 +275,7 @@ static void do_collapse(disturb_t *d)
 static void commit(void *address, size_t size)
 {
     if (mprotect(address, size, READ_WRITE) != 0) {
-        disturb_die("committing failed: %m");
+        fail("committing failed: %m");
     }
 }
 
@@ -287,10 +288,10 @@ static void grow_reserved(disturb_t *d)
     memset(d->recv, 1, 2 * d->size);
     grown = resize(d, d->recv, 2 * d->size, 8 * d->size, MREMAP_MAYMOVE);
     if (grown == MAP_FAILED) {
-        disturb_die("growing failed: %m");
+        fail("growing failed: %m");
     }
     if (grown[2 * d->size - 1] != 1) {
-        disturb_die("growing lost what was there");
+        fail("growing lost what was there");
     }
     disturb_unmap(d, grown, 8 * d->size);
 }
@@ -308,7 +309,7 @@ static void do_grow(disturb_t *d)
     d->recv = mmap(NULL, 2 * d->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
                    -1, 0);
     if (d->recv == MAP_FAILED) {
-        disturb_die("reserving failed: %m");
+        fail("reserving failed: %m");
     }
     commit(d->recv, d->size);
     d->is_reserved = 1;

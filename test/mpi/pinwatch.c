@@ -14,6 +14,8 @@
  */
 
 #define _GNU_SOURCE
+#include "ring.h"
+
 #include <fcntl.h>
 #include <getopt.h>
 #include <mpi.h>
@@ -71,21 +73,11 @@ static struct {
     .busy         = 0
 };
 
-static int     rank;
 static int     status_fd  = -1;
 static int64_t base;
 static int64_t peak_pinned; /* largest VmPin of all samples */
 static gap_t   gaps[MAX_ITERATIONS][NUM_BUFFERS];
 
-
-__attribute__((noreturn))
-static void fail(const char *what)
-{
-    fprintf(stderr, "pinwatch: FAILED on rank %d: %s\n", rank, what);
-    fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    _exit(1);
-}
 
 static double now_ms(void)
 {
@@ -144,13 +136,13 @@ static int is_low(int64_t pinned)
 
 static void pause_until(double deadline)
 {
-    double left;
+    double more;
     struct timespec ts;
 
-    while ((left = deadline - now_ms()) > 0) {
+    while ((more = deadline - now_ms()) > 0) {
         if (!opts.busy) {
-            ts.tv_sec  = left / 1e3;
-            ts.tv_nsec = (left - ts.tv_sec * 1e3) * 1e6;
+            ts.tv_sec  = more / 1e3;
+            ts.tv_nsec = (more - ts.tv_sec * 1e3) * 1e6;
             nanosleep(&ts, NULL);
         }
     }
@@ -431,12 +423,10 @@ static void parse_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int num_ranks, good, all_good, turn;
+    int good, all_good, turn;
 
     parse_options(argc, argv);
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    ring_begin("pinwatch", MPI_THREAD_SINGLE);
     if (num_ranks != 2) {
         fail("needs two ranks");
     }

@@ -15,14 +15,13 @@
  */
 
 #define _GNU_SOURCE
-#include "options.h"
+#include "ring.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,26 +91,10 @@ static struct {
     .corrupt    = UINT64_MAX
 };
 
-static int      rank, num_ranks;
 static uint64_t round_id;
 static uint64_t num_messages, num_bytes;
 static reuse_t  reuse[KIND_LAST];
 
-
-__attribute__((noreturn, format(printf, 1, 2)))
-static void fail(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    fprintf(stderr, "verify: FAILED on rank %d: ", rank);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-    fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    _exit(1);
-}
 
 /* --- content ------------------------------------------------------------- */
 
@@ -122,54 +105,6 @@ static uint64_t content_key(uint64_t round, int sender)
     key ^= (round + 1) * 0xbf58476d1ce4e5b9ul;
     key ^= (uint64_t)(sender + 1) * 0x94d049bb133111ebul;
     return key ^ (key >> 29);
-}
-
-static inline uint64_t content_word(uint64_t key, size_t index)
-{
-    uint64_t word = key + index * 0xd6e8feb86659fd93ul;
-
-    word ^= word >> 32;
-    word *= 0xd6e8feb86659fd93ul;
-    return word ^ (word >> 32);
-}
-
-static void content_fill(uint8_t *buffer, size_t size, uint64_t key)
-{
-    size_t num_words = size / sizeof(uint64_t);
-    size_t i;
-    uint64_t word;
-
-    for (i = 0; i < num_words; i++) {
-        word = content_word(key, i);
-        memcpy(buffer + i * sizeof(word), &word, sizeof(word));
-    }
-
-    word = content_word(key, num_words);
-    memcpy(buffer + num_words * sizeof(word), &word, size % sizeof(word));
-}
-
-/* Offset of the first byte that differs, size if none does */
-static size_t content_check(const uint8_t *buffer, size_t size, uint64_t key)
-{
-    size_t num_words = size / sizeof(uint64_t);
-    size_t i, j;
-    uint64_t word, got;
-
-    for (i = 0; i <= num_words; i++) {
-        word = content_word(key, i);
-        got  = word;
-        j    = (i < num_words) ? sizeof(got) : size % sizeof(got);
-        memcpy(&got, buffer + i * sizeof(word), j);
-        if (got != word) {
-            for (j = 0; ((got ^ word) & 0xff) == 0; j++) {
-                got  >>= 8;
-                word >>= 8;
-            }
-            return i * sizeof(uint64_t) + j;
-        }
-    }
-
-    return size;
 }
 
 /* Names the earlier round whose content stands at that offset, if any does */
@@ -218,16 +153,6 @@ static void check_part(op_t op, kind_t kind, const uint8_t *part, size_t size,
 }
 
 /* --- operations ---------------------------------------------------------- */
-
-static int left(void)
-{
-    return (rank + num_ranks - 1) % num_ranks;
-}
-
-static int right(void)
-{
-    return (rank + 1) % num_ranks;
-}
 
 static void op_send_recv(const pair_t *pair, int size)
 {
@@ -656,13 +581,7 @@ int main(int argc, char **argv)
     size_t size;
 
     parse_options(argc, argv);
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-    if (num_ranks < 2) {
-        fail("needs at least two ranks");
-    }
-
+    ring_begin("verify", MPI_THREAD_SINGLE);
     for (size = opts.min_size; size <= opts.max_size; size *= 2) {
         if (opts.kinds[KIND_ROTATE]) {
             rotate_run(size);
