@@ -34,6 +34,12 @@ has_mpi() {
     command -v "mpirun.$1" > /dev/null
 }
 
+# need MPI PROGRAM, or the caller's skip()
+need() {
+    has_mpi "$1" || skip "no mpirun.$1"
+    [ -x "$MPI_PROGRAMS/$2.$1" ] || skip "$2.$1 is not built"
+}
+
 # mpi_launcher openmpi|mpich: words
 mpi_launcher() {
     case $1 in
@@ -100,6 +106,16 @@ report_check() {
         -v price="$(json_get "$file" price_j)" \
         'BEGIN { exit !(late <= lost && price > 0) }' ||
         { echo "report $file: the prices do not add up"; return 1; }
+}
+
+# reports_of_two POLICY FILE...: both ranks wrote theirs
+reports_of_two() {
+    local policy=$1 file
+    shift
+    [ $# -eq 2 ] || { echo "$# reports of 2"; return 1; }
+    for file in "$@"; do
+        report_check "$file" "$policy" || return 1
+    done
 }
 
 # loop_run MPI ROUNDS COMPUTE_MS: the loop of Fig. 1 with three buffers of 1 MB, the
@@ -182,6 +198,16 @@ perftest() {
     cat perftest.server.out
     grep -q '^Final:' perftest.client.out || { echo "no result"; rc=1; }
     return "$rc"
+}
+
+# perftest_job TEST ARGUMENTS...: also of an ucx_perftest that is linked with Open
+# MPI, as Debian 13's is: two ranks are server and client
+perftest_job() {
+    if ldd "$(command -v ucx_perftest)" | grep libmpi > /dev/null; then
+        mpi_run openmpi -n 2 ucx_perftest -t "$@"
+    else
+        perftest "$@"
+    fi
 }
 
 # Until the server listens; asking it by connecting would use it up

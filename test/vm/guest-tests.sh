@@ -92,11 +92,6 @@ skip() {
     exit 77
 }
 
-need() {
-    has_mpi "$1" || skip "no mpirun.$1"
-    [ -x "$MPI_PROGRAMS/$2.$1" ] || skip "$2.$1 is not built"
-}
-
 # Plugins are known from 1.22 on
 has_plugins() {
     printf '%s\n' 1.22 "$running_ucx" | sort -V -C
@@ -148,13 +143,8 @@ posts_check() {
 
 # reports_check NAME: both ranks wrote theirs
 reports_check() {
-    local file count=0
-    for file in "$OUTDIR/$1".report.*.json; do
-        [ -e "$file" ] || continue
-        report_check "$file" "${UCX_MD_HELPER_POLICY:-predict}" || return 1
-        count=$((count + 1))
-    done
-    [ "$count" -eq 2 ] || { echo "$count reports of 2"; return 1; }
+    reports_of_two "${UCX_MD_HELPER_POLICY:-predict}" \
+        "$OUTDIR/$1".report.*.json
 }
 
 test_rdma() {
@@ -189,34 +179,11 @@ test_pipeline() {
         ! grep ' 0 registrations' "$OUTDIR/pipeline.$1"
 }
 
-# What the rdma tool sees, a few lines for the reader. Its pid is that of the
-# thread that registered, so only the sum over the device is of use.
-regions_log() {
-    local pid comm=pinwatch.$1
-    while sleep 1; do
-        rdma resource show mr dev rxe0 | awk '{
-            for (i = 1; i < NF; i++)
-                if ($i == "mrlen") { n++; sum += $(i + 1) }
-        } END {
-            printf "rdma resource show mr: %d regions, %d bytes\n", n, sum
-        }'
-        # The kernel keeps 15 characters of a name
-        for pid in $(pgrep -x "${comm:0:15}"); do
-            echo "pid $pid $(grep VmPin "/proc/$pid/status" 2>/dev/null)"
-        done
-    done
-}
-
 pinwatch() {
-    local mpi=$1 watcher rc
+    local mpi=$1
     shift
     need "$mpi" pinwatch
-    regions_log "$mpi" &
-    watcher=$!
     mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/pinwatch.$mpi" "$@"
-    rc=$?
-    kill "$watcher"
-    return "$rc"
 }
 
 # Without the helper pinwatch must tell UCX's own cache from none, and neither
@@ -595,11 +562,7 @@ mpi_run() {
 test_perftest() {
     local name=$1
     [ "$name" = tag_bw ] || name=ucp_$name
-    if ldd "$(command -v ucx_perftest)" | grep libmpi > /dev/null; then
-        mpi_run openmpi -n 2 ucx_perftest -t "$name" -s 1048576 -n 30 -w 3
-        return
-    fi
-    perftest "$name" -s 1048576 -n 30 -w 3
+    perftest_job "$name" -s 1048576 -n 30 -w 3
 }
 
 run_test() {
