@@ -183,36 +183,6 @@ TEST_F(test_limits, use_waits_for_what_nobody_asked_for)
  * In flight
  */
 
-TEST_F(test_limits, gap_leaves_alone_what_is_in_flight)
-{
-    start();
-    learn(0);
-    w->advance(99 * MS);
-    unsigned before = w->deregs;
-    ucs_regcache_memh_t memh  = w->get(buffer(0), MB);
-    /* Through gaps, deadlines and their slack, under pressure, and while parts
-     * of it are unmapped */
-    w->advance(10000 * MS);
-    ucs_regcache_yield(w->cache);
-    EXPECT_TRUE(w->is_registered(buffer(0), MB));
-    ucs_regcache_memh_t whole = w->get(buffer(0) - MB, 4 * MB);
-    EXPECT_EQ(before, w->deregs) << "what encloses it has taken its place";
-    w->put(whole);
-    w->advance(MS);
-    before = w->deregs;
-    EXPECT_TRUE(w->is_registered(buffer(0), MB));
-    ucs_regcache_unmapped(w->cache, buffer(0), 4096);
-    ucs_regcache_unmapped(w->cache, buffer(0) + MB / 2, 4096);
-    w->advance(1000 * MS);
-    ucs_regcache_yield(w->cache);
-    EXPECT_EQ(before, w->deregs);
-    EXPECT_TRUE(w->is_registered(buffer(0), MB));
-    w->put(memh);
-    w->advance(MS);
-    EXPECT_EQ(before + 1, w->deregs);
-    EXPECT_FALSE(w->is_registered(buffer(0), MB));
-}
-
 /*
  * Events that cannot be served at once
  */

@@ -5,44 +5,7 @@
 
 #include <vector>
 
-TEST_F(test_regcache, full_queue_loses_uses_but_no_region)
-{
-    overrun_queue(100);
-    EXPECT_EQ(100u, w->live.size());
-    w->advance(30 * MS);
-    EXPECT_TRUE(w->live.empty());
-}
-
-/* More regions than the helper looks at before it lets the index lock go, which
- * it does between any two steps: each is found all the same, also those that
- * move to the places of others meanwhile */
-TEST_F(test_regcache, strays_among_many_regions_are_found_bit_by_bit)
-{
-    const unsigned count = 3000;
-    unsigned before      = 0;
-    unsigned most        = 0;
-    unsigned pieces      = 0;
-
-    overrun_queue(count);
-    w->on_sleep = [&]() {
-        most    = std::max(most, w->deregs - before);
-        pieces += (w->deregs > before);
-        before  = w->deregs;
-        if (pieces % 4 == 1) { /* places are freed and taken again */
-            ucs_regcache_unmapped(w->cache, buffer(pieces), 16 * MB);
-            w->touch(buffer(count + pieces), MB);
-        }
-        return 0;
-    };
-    w->advance(500 * MS);
-    w->on_sleep = nullptr;
-    w->advance(500 * MS);
-    EXPECT_TRUE(w->live.empty()) << w->live.size();
-    EXPECT_GT(pieces, 10u);
-    EXPECT_LT(most, 300u);
-}
-
-/* Nor does it look at the next ones at once: the lock is not fair, and a thread
+/* It does not look at the next ones at once: the lock is not fair, and a thread
  * that wants it would have to be lucky */
 TEST_F(test_regcache, helper_sleeps_while_it_looks_for_strays)
 {

@@ -21,41 +21,6 @@ TEST_F(test_regcache, unmap_takes_the_whole_of_its_last_page)
     EXPECT_EQ(2u, w->regs);
 }
 
-TEST_F(test_regcache, unmap_cancels_a_pending_registration)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    /* Mapped all the time, or what is unmapped would be refused as the only
-     * thing that was ever seen: no more is pinned than that */
-    w->use(buffer(1), 4 * MB, MS);
-    use_each_tenth_of_a_second();
-    w->advance(50 * MS);
-    ASSERT_TRUE(w->live.empty());
-    unsigned before = w->regs;
-    ucs_regcache_unmapped(w->cache, buffer(0), MB);
-    w->advance(1000 * MS);
-    EXPECT_EQ(before, w->regs) << "registered what was unmapped";
-    EXPECT_EQ(4 * MB, w->stats().leave_pinned_bytes);
-}
-
-TEST_F(test_regcache, unmap_dooms_a_registration_in_progress)
-{
-    start(UCS_REGCACHE_POLICY_PAPER);
-    use_each_tenth_of_a_second();
-    unsigned unmaps = 0;
-    w->on_reg       = [&](regcache_world::registration) {
-        ++unmaps;
-        ucs_regcache_unmapped(w->cache, buffer(0), MB);
-        return UCS_OK;
-    };
-    w->advance(99 * MS);
-    w->on_reg = nullptr;
-    ASSERT_EQ(1u, unmaps);
-    EXPECT_TRUE(w->live.empty());
-    w->use(buffer(0), MB, MS);
-    EXPECT_EQ(w->stats().on_time + w->stats().missed + 2, w->stats().uses)
-            << "the range counts as new after it was unmapped";
-}
-
 /* What is queued or planned for a region is for one life of it: the next one,
  * of another buffer, is not to be kept or registered for it */
 TEST_F(test_regcache, use_of_an_earlier_life_plans_nothing)

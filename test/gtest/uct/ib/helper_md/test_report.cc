@@ -21,7 +21,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -458,38 +457,6 @@ TEST_F(test_report, device_stays_a_device)
     EXPECT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
     ASSERT_EQ(0, stat("/dev/null", &st));
     EXPECT_TRUE(S_ISCHR(st.st_mode));
-}
-
-/* A pipe without a reader would be waited for, one with a reader would end it
- * */
-TEST_F(test_report, a_pipe_is_not_touched)
-{
-    const std::string pipe = m_dir + "/pipe";
-    auto to                = dest(UCT_HELPER_REPORT_JSON, pipe);
-    char error[512];
-
-    ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
-    alarm(30);
-    for (bool has_reader : {false, true}) {
-        int fd = has_reader ? open(pipe.c_str(), O_RDONLY | O_NONBLOCK) : -1;
-        struct pollfd poller = {fd, POLLIN, 0};
-
-        EXPECT_EQ(UCS_ERR_IO_ERROR,
-                  uct_helper_report_check(&to, error, sizeof(error)));
-        EXPECT_NE(nullptr, strstr(error, "UCX_MD_HELPER_REPORT: 'json:" ))
-                << error;
-        EXPECT_NE(nullptr, strstr(error, "it is a pipe; allowed: ")) << error;
-
-        log_capture log;
-        EXPECT_EQ(UCS_ERR_IO_ERROR, uct_helper_report_write(&to, &m_figures));
-        EXPECT_EQ(1u, log.lines().size());
-        if (has_reader) {
-            /* Nobody has come, nobody has gone */
-            EXPECT_EQ(0, poll(&poller, 1, 0)) << poller.revents;
-            close(fd);
-        }
-    }
-    alarm(0);
 }
 
 TEST_F(test_report, a_stream_gets_each_format)
