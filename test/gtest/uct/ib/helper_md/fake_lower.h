@@ -190,13 +190,18 @@ public:
         return read(m_last_reg_flags);
     }
 
+    void *last_reg_address()
+    {
+        return read(m_last_reg_address);
+    }
+
     /** Parameters of the latest deregistration, and where they lay. */
     const uct_abi_md_mem_dereg_params_t *last_dereg_params()
     {
         return read(m_last_dereg_params);
     }
 
-private:
+protected:
     struct md_t {
         uct_abi_md_t super;
         fake_lower   *self;
@@ -235,36 +240,42 @@ private:
     static ucs_status_t mem_reg(uct_md_h md, void *address, size_t length,
                                 unsigned flags, uct_mem_h *memh_p)
     {
-        fake_lower *self = of(md);
-        std::unique_lock<std::mutex> guard(self->m_lock);
+        return of(md)->register_it(address, length, flags, memh_p);
+    }
 
-        ++self->m_reg_count;
-        self->m_last_reg_flags = flags;
-        if (self->m_gate_shut && (address == self->m_gate_address)) {
-            ++self->m_at_gate;
-            self->m_changed.notify_all();
-            self->m_changed.wait(guard, [&] { return !self->m_gate_shut; });
-            --self->m_at_gate;
+    ucs_status_t register_it(void *address, size_t length, unsigned flags,
+                             uct_mem_h *memh_p)
+    {
+        std::unique_lock<std::mutex> guard(m_lock);
+
+        ++m_reg_count;
+        m_last_reg_flags   = flags;
+        m_last_reg_address = address;
+        if (m_gate_shut && (address == m_gate_address)) {
+            ++m_at_gate;
+            m_changed.notify_all();
+            m_changed.wait(guard, [&] { return !m_gate_shut; });
+            --m_at_gate;
         }
 
-        if (self->m_fail_count > 0) {
-            --self->m_fail_count;
-            return self->m_fail_status;
+        if (m_fail_count > 0) {
+            --m_fail_count;
+            return m_fail_status;
         }
 
-        if (self->on_reg) {
-            ucs_status_t status = self->on_reg(address, length);
+        if (on_reg) {
+            ucs_status_t status = on_reg(address, length);
             if (status != UCS_OK) {
                 return status;
             }
         }
 
-        if (self->on_touch) {
-            self->on_touch(address, length, flags);
+        if (on_touch) {
+            on_touch(address, length, flags);
         }
-        *memh_p               = (uct_mem_h)++self->m_next_handle;
-        self->m_live[*memh_p] = {address, length, flags};
-        self->m_changed.notify_all();
+        *memh_p               = (uct_mem_h)(m_next_handle += 16);
+        m_live[*memh_p] = {address, length, flags};
+        m_changed.notify_all();
         return UCS_OK;
     }
 
@@ -329,6 +340,7 @@ private:
     uintptr_t                           m_next_handle       = 0x1000;
     std::vector<region>                 m_advised;
     unsigned                            m_last_reg_flags    = 0;
+    void                                *m_last_reg_address = nullptr;
     unsigned                            m_declared          = 0;
     unsigned                            m_pinned            = 0;
     unsigned                            m_reg_count         = 0;

@@ -4,29 +4,24 @@
 #ifndef TEST_GENERATION_LOWER_H_
 #define TEST_GENERATION_LOWER_H_
 
-#include <uct/base/uct_abi.h>
+#include "fake_lower.h"
 
 #include <cstddef>
-#include <cstring>
-#include <functional>
-#include <vector>
 
 /**
  * A memory domain in the layout of the generation that is in force: its table
- * ends where that release's ends, and behind it lies what must not be read. It
- * counts, and remembers what it was called with. One thread.
+ * ends where that release's ends, and behind it lies what must not be read.
  */
-class generation_lower {
+class generation_lower : public fake_lower {
 public:
     static const uintptr_t BEHIND = 0xbad;
 
     explicit generation_lower(const char *component, uint64_t flags = 0,
                               uint64_t reg_mem_types =
                                       UCS_BIT(UCS_MEMORY_TYPE_HOST)) :
-        m_flags(flags | UCT_MD_FLAG_REG), m_reg_mem_types(reg_mem_types)
+        fake_lower(component, flags | UCT_MD_FLAG_REG),
+        m_reg_mem_types(reg_mem_types)
     {
-        memset(&m_component, 0, sizeof(m_component));
-        strcpy(m_component.name, component);
         for (size_t i = 0; i < UCT_ABI_MAX_SLOTS; ++i) {
             slot(i) = (i < num_slots()) ? 0x1000 + i : BEHIND;
         }
@@ -39,22 +34,21 @@ public:
             m_ops.query   = query;
             m_ops.mem_reg = mem_reg;
         }
-        m_md.super.ops       = &m_ops;
-        m_md.super.component = (uct_component_h)&m_component;
-        m_md.self            = this;
     }
 
-    generation_lower(const generation_lower&) = delete;
+    /** What is still decorated is closed, and nothing stays registered. */
+    ~generation_lower()
+    {
+        if (now() != own()) {
+            now()->close(md());
+            EXPECT_EQ(0u, live_count());
+        }
+    }
 
     void take_registration_away()
     {
         m_flags         = 0;
         m_reg_mem_types = 0;
-    }
-
-    uct_md_h md()
-    {
-        return (uct_md_h)&m_md.super;
     }
 
     /** Table as the domain has it now. */
@@ -65,7 +59,7 @@ public:
 
     const uct_abi_md_ops_t *own()
     {
-        return &m_ops;
+        return ops();
     }
 
     size_t num_slots() const
@@ -127,37 +121,15 @@ public:
         return reinterpret_cast<const uintptr_t*>(ops)[i];
     }
 
-    unsigned               num_regs = 0, num_deregs = 0, num_closes = 0;
-    unsigned               num_invalidates = 0;
-    ucs_status_t           reg_status = UCS_OK;
-    std::function<void()>  in_reg; /* called while a registration is made */
-    std::vector<uct_mem_h> live;
     const uct_abi_md_mem_reg_params_t *asked_params  = nullptr;
     const uct_abi_md_mem_reg_params_t *passed_params = nullptr;
     uct_abi_md_mem_reg_params_t        last_params;
-    unsigned                           last_flags    = 0;
-    void                               *last_address = nullptr;
     alignas(std::max_align_t) char     attr[UCT_ABI_MD_ATTR_MAX];
 
 private:
-    struct md_t {
-        uct_abi_md_t     super;
-        generation_lower *self;
-    };
-
-    static generation_lower *of(uct_md_h md)
-    {
-        return reinterpret_cast<md_t*>(md)->self;
-    }
-
     uintptr_t &slot(size_t i)
     {
         return reinterpret_cast<uintptr_t*>(&m_ops)[i];
-    }
-
-    static void close(uct_md_h md)
-    {
-        ++of(md)->num_closes;
     }
 
     void fill(void *to)
@@ -173,6 +145,11 @@ private:
                sizeof(ucs_cpu_set_t));
     }
 
+    static generation_lower *of(uct_md_h md)
+    {
+        return static_cast<generation_lower*>(fake_lower::of(md));
+    }
+
     static ucs_status_t query(uct_md_h md, uct_md_attr_t *to)
     {
         of(md)->fill(to);
@@ -185,65 +162,18 @@ private:
         return UCS_OK;
     }
 
-    ucs_status_t register_it(void *address, unsigned flags, uct_mem_h *memh_p)
-    {
-        if (in_reg) {
-            in_reg();
-        }
-        if (reg_status != UCS_OK) {
-            return reg_status;
-        }
-        last_flags   = flags;
-        last_address = address;
-        *memh_p      = (uct_mem_h)(uintptr_t)(0x1000 + 16 * ++num_regs);
-        live.push_back(*memh_p);
-        return UCS_OK;
-    }
-
-    static ucs_status_t mem_reg(uct_md_h md, void *address, size_t,
-                                unsigned flags, uct_mem_h *memh_p)
-    {
-        return of(md)->register_it(address, flags, memh_p);
-    }
-
     static ucs_status_t
-    mem_reg_params(uct_md_h md, void *address, size_t,
+    mem_reg_params(uct_md_h md, void *address, size_t length,
                    const uct_abi_md_mem_reg_params_t *params,
                    uct_mem_h *memh_p)
     {
         of(md)->passed_params = params;
         of(md)->last_params   = *params;
-        return of(md)->register_it(address, uct_abi_md_mem_reg_flags(params),
-                                   memh_p);
+        return of(md)->register_it(address, length,
+                                   uct_abi_md_mem_reg_flags(params), memh_p);
     }
 
-    static ucs_status_t mem_dereg(uct_md_h md,
-                                  const uct_abi_md_mem_dereg_params_t *params)
-    {
-        generation_lower *self = of(md);
-
-        for (size_t i = 0; i < self->live.size(); ++i) {
-            if (self->live[i] != params->memh) {
-                continue;
-            }
-            self->live.erase(self->live.begin() + i);
-            ++self->num_deregs;
-            if ((params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS) &&
-                (params->flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE)) {
-                ++self->num_invalidates;
-                if (--params->comp->count == 0) {
-                    params->comp->func(params->comp);
-                }
-            }
-            return UCS_OK;
-        }
-        return UCS_ERR_INVALID_PARAM;
-    }
-
-    uint64_t            m_flags, m_reg_mem_types;
-    uct_abi_component_t m_component;
-    uct_abi_md_ops_t    m_ops;
-    md_t                m_md;
+    uint64_t m_reg_mem_types;
 };
 
 /** Puts a generation in force for the lifetime of the object. */

@@ -14,11 +14,9 @@ TEST_F(test_device, stays_registered_under_any_policy)
         for (int i = 0; i < 5; ++i) {
             use(lower, m_buffer);
         }
-        EXPECT_EQ(1u, lower.num_regs) << policy;
-        EXPECT_EQ(0u, lower.num_deregs) << policy;
+        EXPECT_EQ(1u, lower.reg_count()) << policy;
+        EXPECT_EQ(0u, lower.dereg_count()) << policy;
         EXPECT_EQ(0u, cache_uses(lower)) << policy;
-        lower.now()->close(lower.md());
-        EXPECT_TRUE(lower.live.empty()) << policy;
     }
 }
 
@@ -30,9 +28,8 @@ TEST_F(test_device, host_memory_beside_it_is_as_ever)
     call_device(m_buffer, LENGTH);
     use(lower, m_buffer + LENGTH);
     use(lower, m_buffer + LENGTH);
-    EXPECT_EQ(2u, lower.num_regs);
-    EXPECT_EQ(2u, lower.num_deregs);
-    lower.now()->close(lower.md());
+    EXPECT_EQ(2u, lower.reg_count());
+    EXPECT_EQ(2u, lower.dereg_count());
 }
 
 TEST_F(test_device, a_part_of_it_hits_another_access_does_not)
@@ -46,12 +43,11 @@ TEST_F(test_device, a_part_of_it_hits_another_access_does_not)
                               UCT_MD_MEM_ACCESS_LOCAL_READ));
     uct_mem_h other = lower.reg(m_buffer, LENGTH, ACCESS);
     EXPECT_NE(memh, other);
-    EXPECT_EQ(2u, lower.num_regs);
+    EXPECT_EQ(2u, lower.reg_count());
     for (uct_mem_h each : {memh, memh, other}) {
         EXPECT_EQ(UCS_OK, lower.dereg(each));
     }
-    EXPECT_EQ(0u, lower.num_deregs);
-    lower.now()->close(lower.md());
+    EXPECT_EQ(0u, lower.dereg_count());
 }
 
 TEST_F(test_device, every_type_of_it_stays)
@@ -67,9 +63,8 @@ TEST_F(test_device, every_type_of_it_stays)
         call_device(m_buffer, LENGTH, type);
         use(lower, m_buffer);
         use(lower, m_buffer);
-        EXPECT_EQ(1u, lower.num_regs) << type;
-        EXPECT_EQ(0u, lower.num_deregs) << type;
-        lower.now()->close(lower.md());
+        EXPECT_EQ(1u, lower.reg_count()) << type;
+        EXPECT_EQ(0u, lower.dereg_count()) << type;
     }
 }
 
@@ -83,8 +78,6 @@ TEST_F(test_device, a_part_that_is_the_hosts_is_no_hindrance)
     use(lower, m_buffer + LENGTH / 2);
     use(lower, m_buffer + LENGTH / 2);
     EXPECT_EQ(0u, cache_uses(lower));
-    lower.now()->close(lower.md());
-    EXPECT_TRUE(lower.live.empty());
 }
 
 TEST_F(test_device, what_the_caller_says_comes_first)
@@ -97,19 +90,18 @@ TEST_F(test_device, what_the_caller_says_comes_first)
         uct_mem_h memh = reg_told(lower, m_buffer, UCS_MEMORY_TYPE_CUDA);
         EXPECT_EQ(UCS_OK, lower.dereg(memh));
     }
-    EXPECT_EQ(1u, lower.num_regs);
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(1u, lower.reg_count());
+    EXPECT_EQ(0u, lower.dereg_count());
 
     call_device(m_buffer + LENGTH, LENGTH);
     EXPECT_EQ(UCS_OK, lower.dereg(reg_told(lower, m_buffer + LENGTH,
                                            UCS_MEMORY_TYPE_HOST)));
-    EXPECT_EQ(1u, lower.num_deregs) << "on demand";
+    EXPECT_EQ(1u, lower.dereg_count()) << "on demand";
 
     /* One that says nothing: the cache of types is asked */
     EXPECT_EQ(UCS_OK, lower.dereg(reg_told(lower, m_buffer + LENGTH,
                                            UCS_MEMORY_TYPE_UNKNOWN)));
-    EXPECT_EQ(1u, lower.num_deregs) << "it stays";
-    lower.now()->close(lower.md());
+    EXPECT_EQ(1u, lower.dereg_count()) << "it stays";
 }
 
 TEST_F(test_device, a_domain_of_host_memory_believes_the_caller_too)
@@ -120,9 +112,8 @@ TEST_F(test_device, a_domain_of_host_memory_believes_the_caller_too)
     attach(lower);
     uct_mem_h memh = reg_told(lower, m_buffer, UCS_MEMORY_TYPE_CUDA);
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(0u, lower.dereg_count());
     EXPECT_EQ(0u, cache_uses(lower));
-    lower.now()->close(lower.md());
 }
 
 TEST_F(test_device, free_while_it_is_being_registered)
@@ -131,14 +122,15 @@ TEST_F(test_device, free_while_it_is_being_registered)
 
     attach(lower);
     call_device(m_buffer, LENGTH);
-    lower.in_reg   = [this] { free_event(m_buffer, LENGTH); };
+    lower.on_reg = [this](void*, size_t) {
+        free_event(m_buffer, LENGTH);
+        return UCS_OK;
+    };
     uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
-    lower.in_reg   = nullptr;
+    lower.on_reg   = nullptr;
     EXPECT_NE(memh, lower.reg(m_buffer, LENGTH, ACCESS));
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(1u, lower.num_deregs) << "it was stale from the start";
-    lower.now()->close(lower.md());
-    EXPECT_TRUE(lower.live.empty());
+    EXPECT_EQ(1u, lower.dereg_count()) << "it was stale from the start";
 }
 
 TEST_F(test_device, a_refusal_leaves_nothing)
@@ -147,14 +139,13 @@ TEST_F(test_device, a_refusal_leaves_nothing)
 
     attach(lower);
     call_device(m_buffer, LENGTH);
-    lower.reg_status = UCS_ERR_NO_MEMORY;
+    lower.on_reg = [](void*, size_t) { return UCS_ERR_NO_MEMORY; };
     EXPECT_EQ(nullptr, lower.reg(m_buffer, LENGTH, ACCESS));
     free_event(m_buffer, LENGTH);
-    lower.reg_status = UCS_OK;
+    lower.on_reg   = nullptr;
+    unsigned tried = lower.reg_count();
     use(lower, m_buffer);
-    EXPECT_EQ(1u, lower.num_regs);
-    lower.now()->close(lower.md());
-    EXPECT_TRUE(lower.live.empty());
+    EXPECT_EQ(tried + 1, lower.reg_count());
 }
 
 /* Without UCM's events nobody says what goes stale. In a process of its own, for
@@ -184,7 +175,7 @@ static int uses_without_events(void *address)
         }
     }
     uct_helper_device_destroy(device);
-    return ((lower.num_regs == 3) && (lower.num_deregs == 3)) ? 0 : 4;
+    return ((lower.reg_count() == 3) && (lower.dereg_count() == 3)) ? 0 : 4;
 }
 
 TEST_F(test_device, without_events_each_use_registers)
@@ -204,12 +195,10 @@ TEST_F(test_device, free_drops_it)
     use(lower, m_buffer + LENGTH);
     free_event(m_buffer, LENGTH);
     use(lower, m_buffer + LENGTH);
-    EXPECT_EQ(2u, lower.num_regs) << "the other one stays";
-    EXPECT_EQ(1u, lower.num_deregs);
+    EXPECT_EQ(2u, lower.reg_count()) << "the other one stays";
+    EXPECT_EQ(1u, lower.dereg_count());
     use(lower, m_buffer);
-    EXPECT_EQ(3u, lower.num_regs);
-    lower.now()->close(lower.md());
-    EXPECT_TRUE(lower.live.empty());
+    EXPECT_EQ(3u, lower.reg_count());
 }
 
 TEST_F(test_device, free_in_a_use_drops_it_afterwards)
@@ -220,14 +209,13 @@ TEST_F(test_device, free_in_a_use_drops_it_afterwards)
     call_device(m_buffer, LENGTH);
     uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
     free_event(m_buffer + 4096, 1);
-    EXPECT_EQ(0u, lower.num_deregs) << "it is in use";
+    EXPECT_EQ(0u, lower.dereg_count()) << "it is in use";
     uct_mem_h next = lower.reg(m_buffer, LENGTH, ACCESS);
     EXPECT_NE(memh, next) << "what was freed must not be found";
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(1u, lower.num_deregs);
+    EXPECT_EQ(1u, lower.dereg_count());
     EXPECT_EQ(UCS_OK, lower.dereg(next));
-    EXPECT_EQ(1u, lower.num_deregs);
-    lower.now()->close(lower.md());
+    EXPECT_EQ(1u, lower.dereg_count());
 }
 
 TEST_F(test_device, a_descriptor_makes_it_a_devices)
@@ -243,14 +231,13 @@ TEST_F(test_device, a_descriptor_makes_it_a_devices)
     params.dmabuf_fd = 2; /* each request opens one */
     EXPECT_EQ(memh, lower.reg_params(m_buffer, LENGTH, &params));
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(1u, lower.num_regs);
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(1u, lower.reg_count());
+    EXPECT_EQ(0u, lower.dereg_count());
 
     params.dmabuf_fd = -1; /* none: UCT_DMABUF_FD_INVALID */
     memh = lower.reg_params(m_buffer + LENGTH, LENGTH, &params);
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(1u, lower.num_deregs) << "that is host memory, on demand";
-    lower.now()->close(lower.md());
+    EXPECT_EQ(1u, lower.dereg_count()) << "that is host memory, on demand";
 }
 
 static unsigned completions;
@@ -288,10 +275,9 @@ TEST_F(test_device, invalidation_waits_for_the_last_user)
         EXPECT_EQ(UCS_OK, lower.now()->mem_dereg(lower.md(), &params));
     }
     EXPECT_EQ(0u, completions);
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(0u, lower.dereg_count());
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
     EXPECT_EQ(2u, completions);
-    EXPECT_EQ(1u, lower.num_deregs);
-    EXPECT_EQ(1u, lower.num_invalidates);
-    lower.now()->close(lower.md());
+    EXPECT_EQ(1u, lower.dereg_count());
+    EXPECT_EQ(1u, lower.invalidate_count());
 }

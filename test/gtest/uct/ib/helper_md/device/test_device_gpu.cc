@@ -85,19 +85,17 @@ TEST_F(test_device_gpu, stays_registered_until_it_is_freed)
         for (int i = 0; i < 5; ++i) {
             use(lower, buffer);
         }
-        EXPECT_EQ(1u, lower.num_regs) << policy;
-        EXPECT_EQ(0u, lower.num_deregs) << policy;
+        EXPECT_EQ(1u, lower.reg_count()) << policy;
+        EXPECT_EQ(0u, lower.dereg_count()) << policy;
         EXPECT_EQ(0u, cache_uses(lower)) << policy;
         EXPECT_TRUE(gpu::get().free(buffer));
 
         void *other = gpu::get().alloc(LENGTH);
         ASSERT_NE(nullptr, other);
         use(lower, other);
-        EXPECT_EQ(2u, lower.num_regs) << policy;
-        EXPECT_EQ(1u, lower.num_deregs) << policy << ": the first was freed";
+        EXPECT_EQ(2u, lower.reg_count()) << policy;
+        EXPECT_EQ(1u, lower.dereg_count()) << policy << ": the first was freed";
         EXPECT_TRUE(gpu::get().free(other));
-        lower.now()->close(lower.md());
-        EXPECT_TRUE(lower.live.empty()) << policy;
     }
 }
 
@@ -117,12 +115,10 @@ TEST_F(test_device_gpu, an_address_that_comes_again_is_registered_again)
         last      = buffer;
         use(lower, buffer);
         use(lower, (char*)buffer + LENGTH / 2, LENGTH / 2);
-        EXPECT_EQ(i, lower.num_regs);
+        EXPECT_EQ(i, lower.reg_count());
         EXPECT_TRUE(gpu::get().free(buffer));
     }
     EXPECT_LT(0u, num_same) << "the test shows nothing";
-    lower.now()->close(lower.md());
-    EXPECT_TRUE(lower.live.empty());
 }
 
 TEST_F(test_device_gpu, freed_in_a_use_it_is_not_found_again)
@@ -134,10 +130,9 @@ TEST_F(test_device_gpu, freed_in_a_use_it_is_not_found_again)
     uct_mem_h memh = lower.reg(buffer, LENGTH, ACCESS);
     ASSERT_NE(nullptr, memh);
     EXPECT_TRUE(gpu::get().free(buffer));
-    EXPECT_EQ(0u, lower.num_deregs) << "it is in use";
+    EXPECT_EQ(0u, lower.dereg_count()) << "it is in use";
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(1u, lower.num_deregs);
-    lower.now()->close(lower.md());
+    EXPECT_EQ(1u, lower.dereg_count());
 }
 
 TEST_F(test_device_gpu, of_a_stream)
@@ -156,16 +151,14 @@ TEST_F(test_device_gpu, of_a_stream)
     attach(lower);
     use(lower, buffer);
     use(lower, buffer);
-    EXPECT_EQ(1u, lower.num_regs);
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(1u, lower.reg_count());
+    EXPECT_EQ(0u, lower.dereg_count());
     EXPECT_TRUE(gpu::get().free_async(buffer));
     buffer = gpu::get().alloc_async(LENGTH);
     ASSERT_NE(nullptr, buffer);
     use(lower, buffer);
-    EXPECT_EQ(2u, lower.num_regs) << "the first was freed";
+    EXPECT_EQ(2u, lower.reg_count()) << "the first was freed";
     EXPECT_TRUE(gpu::get().free_async(buffer));
-    lower.now()->close(lower.md());
-    EXPECT_TRUE(lower.live.empty());
 }
 
 TEST_F(test_device_gpu, neither_watched_nor_changed)
@@ -182,8 +175,8 @@ TEST_F(test_device_gpu, neither_watched_nor_changed)
             for (int i = 0; i < 3; ++i) {
                 use(lower, buffer);
             }
-            EXPECT_EQ(buffer, lower.last_address) << policy;
-            EXPECT_EQ(1u, lower.num_regs) << policy;
+            EXPECT_EQ(buffer, lower.last_reg_address()) << policy;
+            EXPECT_EQ(1u, lower.reg_count()) << policy;
             EXPECT_FALSE(mapping_of(buffer).is_watched) << policy;
             lower.now()->close(lower.md());
 
@@ -219,9 +212,9 @@ TEST_F(test_device_gpu, a_descriptor_of_the_drivers)
         ASSERT_NE(nullptr, memh);
         EXPECT_EQ(UCS_OK, lower.dereg(memh));
     }
-    EXPECT_EQ(1u, lower.num_regs);
+    EXPECT_EQ(1u, lower.reg_count());
     EXPECT_EQ(fd, lower.last_params.dmabuf_fd);
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(0u, lower.dereg_count());
     ::close(fd);
     EXPECT_TRUE(gpu::get().free(buffer));
 
@@ -232,11 +225,10 @@ TEST_F(test_device_gpu, a_descriptor_of_the_drivers)
     ASSERT_LE(0, fd);
     uct_mem_h memh = lower.reg_params(buffer, LENGTH, &params);
     EXPECT_EQ(UCS_OK, lower.dereg(memh));
-    EXPECT_EQ(2u, lower.num_regs);
-    EXPECT_EQ(1u, lower.num_deregs);
+    EXPECT_EQ(2u, lower.reg_count());
+    EXPECT_EQ(1u, lower.dereg_count());
     ::close(fd);
     EXPECT_TRUE(gpu::get().free(buffer));
-    lower.now()->close(lower.md());
 }
 
 /* The driver pins and unpins it, the host's kernel maps it: of what was
@@ -256,7 +248,7 @@ TEST_F(test_device_gpu, memory_of_the_host_that_the_driver_gives)
             num_same += (buffer == last);
             last      = buffer;
             use(lower, buffer);
-            EXPECT_LE(i, lower.num_regs) << policy << ": a stale one served";
+            EXPECT_LE(i, lower.reg_count()) << policy << ": a stale one served";
             use(lower, buffer);
             EXPECT_EQ(std::vector<char>(LENGTH, 0x5a),
                       std::vector<char>((char*)buffer,
@@ -264,8 +256,6 @@ TEST_F(test_device_gpu, memory_of_the_host_that_the_driver_gives)
             EXPECT_TRUE(gpu::get().free_host(buffer));
         }
         EXPECT_LT(0u, num_same) << "the test shows nothing";
-        lower.now()->close(lower.md());
-        EXPECT_TRUE(lower.live.empty()) << policy;
     }
 }
 
@@ -280,10 +270,8 @@ TEST_F(test_device_gpu, memory_of_the_host_that_the_driver_pins)
         use(lower, m_buffer);
         EXPECT_TRUE(gpu::get().unpin(m_buffer));
         use(lower, m_buffer);
-        EXPECT_LE(1u, lower.num_regs) << policy;
+        EXPECT_LE(1u, lower.reg_count()) << policy;
         EXPECT_EQ(std::vector<char>(LENGTH, 0x5a),
                   std::vector<char>(m_buffer, m_buffer + LENGTH));
-        lower.now()->close(lower.md());
-        EXPECT_TRUE(lower.live.empty()) << policy;
     }
 }

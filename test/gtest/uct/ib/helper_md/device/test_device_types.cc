@@ -67,12 +67,11 @@ TEST_F(test_device_untouched, neither_watched_nor_copied)
         for (int i = 0; i < 3; ++i) {
             use(lower, m_device);
         }
-        EXPECT_EQ(m_device, lower.last_address) << policy << ": a copy's";
-        EXPECT_EQ(1u, lower.num_regs) << policy;
+        EXPECT_EQ(m_device, lower.last_reg_address()) << policy << ": a copy's";
+        EXPECT_EQ(1u, lower.reg_count()) << policy;
         mapping_t mapping = mapping_of(m_device);
         EXPECT_FALSE(mapping.is_watched) << policy;
         EXPECT_EQ(0u, mapping.kb_present) << policy;
-        lower.now()->close(lower.md());
     }
 }
 
@@ -87,7 +86,6 @@ TEST_F(test_device_untouched, host_memory_is_watched)
     mapping_t mapping = mapping_of(m_host);
     EXPECT_EQ(watches, mapping.is_watched);
     EXPECT_LE(LENGTH >> 10, mapping.kb_present);
-    lower.now()->close(lower.md());
 }
 
 /** One of UCX's domains that detects a type, which none does without a GPU:
@@ -206,13 +204,13 @@ TEST_F(test_device_detect, a_domain_tells_what_the_cache_does_not)
     use(lower, m_buffer);
     use(lower, m_buffer);
     EXPECT_EQ(2u, num_asked);
-    EXPECT_EQ(1u, lower.num_regs);
-    EXPECT_EQ(0u, lower.num_deregs);
+    EXPECT_EQ(1u, lower.reg_count());
+    EXPECT_EQ(0u, lower.dereg_count());
     EXPECT_EQ(0u, cache_uses(lower));
 
     free_event(m_buffer, LENGTH);
     use(lower, m_buffer);
-    EXPECT_EQ(2u, lower.num_regs) << "it was freed";
+    EXPECT_EQ(2u, lower.reg_count()) << "it was freed";
     lower.now()->close(lower.md());
     EXPECT_EQ(0u, num_open) << "the domain is not left open";
 }
@@ -226,8 +224,7 @@ TEST_F(test_device_detect, a_domain_may_say_that_it_is_the_hosts)
     call_unknown(m_buffer, LENGTH);
     use(lower, m_buffer);
     EXPECT_EQ(1u, num_asked);
-    EXPECT_EQ(1u, lower.num_deregs) << "on demand";
-    lower.now()->close(lower.md());
+    EXPECT_EQ(1u, lower.dereg_count()) << "on demand";
 }
 
 TEST_F(test_device_detect, what_nobody_can_tell_is_a_devices)
@@ -239,8 +236,7 @@ TEST_F(test_device_detect, what_nobody_can_tell_is_a_devices)
     call_unknown(m_buffer, LENGTH);
     use(lower, m_buffer);
     EXPECT_EQ(1u, num_asked);
-    EXPECT_EQ(0u, lower.num_deregs);
-    lower.now()->close(lower.md());
+    EXPECT_EQ(0u, lower.dereg_count());
 }
 
 TEST_F(test_device_detect, no_domain_is_asked_of_plain_memory)
@@ -252,5 +248,4 @@ TEST_F(test_device_detect, no_domain_is_asked_of_plain_memory)
     call_device(m_buffer + LENGTH, LENGTH);
     use(lower, m_buffer + LENGTH);
     EXPECT_EQ(0u, num_asked);
-    lower.now()->close(lower.md());
 }
