@@ -48,6 +48,16 @@ public:
                                   []() { return !all().empty(); });
     }
 
+    static std::string text()
+    {
+        std::string all;
+
+        for (const auto &line : lines()) {
+            all += line + "\n";
+        }
+        return all;
+    }
+
 private:
     static std::vector<std::string> &all()
     {

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -92,6 +93,23 @@ protected:
         return result;
     }
 
+    void expect_text(const std::string &words)
+    {
+        std::string text = print(uct_helper_report_print_text);
+
+        EXPECT_NE(std::string::npos, text.find(words)) << text;
+    }
+
+    void expect_json(const std::map<std::string, std::string> &values)
+    {
+        json_check json(print(uct_helper_report_print_json));
+
+        ASSERT_TRUE(json.is_valid());
+        for (const auto &value : values) {
+            EXPECT_EQ(value.second, json.value(value.first)) << value.first;
+        }
+    }
+
     static std::string read(const std::string &path)
     {
         std::ifstream file(path);
@@ -155,19 +173,12 @@ TEST_F(test_report, both_terms_and_their_price)
     stats.lost_ns                 = 20000000; /* of 2.5 s */
     stats.leave_pinned_peak_bytes = 8192;
     stats.pinned_byte_ns          = 0.25 * 8192 * 2.5e9;
+    expect_json({{"lost_seconds", "0.02"}, {"max_slowdown", "0.005"}});
     json_check json(print(uct_helper_report_print_json));
-    ASSERT_TRUE(json.is_valid());
-    EXPECT_EQ("0.02", json.value("lost_seconds"));
-    EXPECT_EQ("0.005", json.value("max_slowdown"));
     EXPECT_DOUBLE_EQ(0.008 + 0.005 / 4, std::stod(json.value("price_j")));
-    std::string text = print(uct_helper_report_print_text);
-    EXPECT_NE(std::string::npos,
-              text.find("time lost        0.020000 s, 0.800 % of the run\n"))
-            << text;
-    EXPECT_NE(std::string::npos,
-              text.find("price            0.925 % of the run, time and memory "
-                        "together, where leaving all pinned costs 0.500 %"))
-            << text;
+    expect_text("time lost        0.020000 s, 0.800 % of the run\n");
+    expect_text("price            0.925 % of the run, time and memory "
+                "together, where leaving all pinned costs 0.500 %");
 
     /* What leave pinned does costs the knob */
     stats.lost_ns            = 0;
@@ -175,9 +186,7 @@ TEST_F(test_report, both_terms_and_their_price)
     EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
     stats.soft_ceiling_bytes  = 1 << 20;
     stats.soft_ceiling_raises = 2;
-    text                      = print(uct_helper_report_print_text);
-    EXPECT_NE(std::string::npos,
-              text.find("; soft ceiling 1.00 MiB, raised 2 times")) << text;
+    expect_text("; soft ceiling 1.00 MiB, raised 2 times");
 }
 
 /* Each reason and cause has a line and a key, of two domains together */
@@ -196,17 +205,12 @@ TEST_F(test_report, why_memory_is_held_and_time_is_lost)
     stats.leave_pinned_byte_ns = 100e9;
     uct_helper_report_add(&m_figures.stats, &stats);
     uct_helper_report_add(&m_figures.stats, &stats);
-    json_check json(print(uct_helper_report_print_json));
-    ASSERT_TRUE(json.is_valid());
-    EXPECT_EQ("2", json.value("in_use_byte_seconds"));
-    EXPECT_EQ("6", json.value("ahead_byte_seconds"));
-    EXPECT_EQ("12", json.value("other_byte_seconds"));
-    EXPECT_EQ("8", json.value("registered_ahead"));
-    EXPECT_EQ("0.02", json.value("ahead_seconds"));
-    EXPECT_EQ("0.002", json.value("lost_first_seconds"));
-    EXPECT_EQ("0.006", json.value("lost_late_seconds"));
-    EXPECT_EQ("0.012", json.value("lost_released_seconds"));
-    std::string text = print(uct_helper_report_print_text);
+    expect_json({{"in_use_byte_seconds", "2"},    {"ahead_byte_seconds", "6"},
+                 {"other_byte_seconds", "12"},    {"registered_ahead", "8"},
+                 {"ahead_seconds", "0.02"},
+                 {"lost_first_seconds", "0.002"},
+                 {"lost_late_seconds", "0.006"},
+                 {"lost_released_seconds", "0.012"}});
     for (const char *line : {
             "    in use                                              1.000 %       4.8 %\n",
             "    registered ahead of its use                         3.000 %      14.3 %"
@@ -214,7 +218,7 @@ TEST_F(test_report, why_memory_is_held_and_time_is_lost)
             "    the helper came too late to give it up              5.000 %      23.8 %\n",
             "    missed: not foretold                                0.160 %       9.5 %\n",
             "    waited for a registration                           0.400 %      23.8 %\n"}) {
-        EXPECT_NE(std::string::npos, text.find(line)) << line << text;
+        expect_text(line);
     }
 }
 
@@ -243,25 +247,17 @@ TEST_F(test_report, what_neighbours_share)
     stats.lost_ns       = 10000000;
     uct_helper_report_add(&m_figures.stats, &stats);
     uct_helper_report_add(&m_figures.stats, &stats); /* of two domains */
-    text = print(uct_helper_report_print_text);
-    EXPECT_NE(std::string::npos,
-              text.find("neighbours       10 uses asked, 6 registrations made, "
-                        "4 of them for neighbours, which spared 14 first uses "
-                        "one: 0.020000 s waited, 0.080000 s it would have "
-                        "been")) << text;
-    json_check json(print(uct_helper_report_print_json));
-    EXPECT_EQ("6", json.value("registrations"));
-    EXPECT_EQ("4", json.value("covers"));
-    EXPECT_EQ("14", json.value("spared"));
-    EXPECT_EQ("0.06", json.value("spared_seconds"));
+    expect_text("neighbours       10 uses asked, 6 registrations made, 4 of "
+                "them for neighbours, which spared 14 first uses one: "
+                "0.020000 s waited, 0.080000 s it would have been");
+    expect_json({{"registrations", "6"}, {"covers", "4"}, {"spared", "14"},
+                 {"spared_seconds", "0.06"}});
 }
 
 TEST_F(test_report, what_the_node_says)
 {
-    json_check without(print(uct_helper_report_print_json));
-    EXPECT_EQ("null", without.value("node_ranks"));
-    EXPECT_EQ("null", without.value("cpu_policy"));
-    EXPECT_EQ("null", without.value("helper_state"));
+    expect_json({{"node_ranks", "null"}, {"cpu_policy", "null"},
+                 {"helper_state", "null"}});
     uct_helper_report_note_rest(&m_figures);
     EXPECT_EQ(0u, m_figures.num_notes);
 
@@ -271,27 +267,17 @@ TEST_F(test_report, what_the_node_says)
     m_figures.node.budget     = UINT64_MAX;
     m_figures.node.policy     = UCS_PLACE_POLICY_CONSERVATIVE;
     m_figures.node.cpu        = UCS_PLACE_ANY;
-    json_check unlimited(print(uct_helper_report_print_json));
-    ASSERT_TRUE(unlimited.is_valid());
-    EXPECT_EQ("4", unlimited.value("node_ranks"));
-    EXPECT_EQ("null", unlimited.value("node_budget_bytes"));
-    EXPECT_EQ("\"conservative\"", unlimited.value("cpu_policy"));
-    EXPECT_EQ("null", unlimited.value("helper_cpu"));
+    expect_json({{"node_ranks", "4"}, {"node_budget_bytes", "null"},
+                 {"cpu_policy", "\"conservative\""}, {"helper_cpu", "null"}});
 
     m_figures.node.budget      = 4 << 20;
     m_figures.node.cpu         = 3;
     m_figures.node.idle_cores  = 2;
     m_figures.node.forced      = 5;
-    json_check limited(print(uct_helper_report_print_json));
-    EXPECT_EQ("4194304", limited.value("node_budget_bytes"));
-    EXPECT_EQ("3145728", limited.value("node_pinned_peak_bytes"));
-    EXPECT_EQ("3", limited.value("helper_cpu"));
-
-    std::string text = print(uct_helper_report_print_text);
-    EXPECT_NE(std::string::npos,
-              text.find("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, "
-                        "5 uses beyond")) << text;
-    EXPECT_NE(std::string::npos, text.find("helper on 3")) << text;
+    expect_json({{"node_budget_bytes", "4194304"},
+                 {"node_pinned_peak_bytes", "3145728"}, {"helper_cpu", "3"}});
+    expect_text("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, 5 uses beyond");
+    expect_text("helper on 3");
 }
 
 /* Who had a helper, who had not, since when and why */
@@ -302,33 +288,26 @@ TEST_F(test_report, who_had_a_helper)
     m_figures.has_node        = 1;
     m_figures.elapsed_seconds = 20;
     node.cpu                  = UCS_PLACE_ANY;
-    EXPECT_EQ("\"unneeded\"",
-              json_check(print(uct_helper_report_print_json))
-                      .value("helper_state"));
+    expect_json({{"helper_state", "\"unneeded\""}});
 
     node.why      = UCS_PLACE_NO_CORE;
     node.rests    = 2;
     node.since_ns = 3500000000;
     node.rest_ns  = 4250000000;
     uct_helper_report_note_rest(&m_figures);
-    json_check rests(print(uct_helper_report_print_json));
-    ASSERT_TRUE(rests.is_valid());
-    EXPECT_EQ("\"rests\"", rests.value("helper_state"));
-    EXPECT_EQ("3.5", rests.value("helper_since_seconds"));
-    EXPECT_EQ("4.25", rests.value("helper_rest_seconds"));
-    EXPECT_EQ("\"no core is idle\"", rests.value("helper_why"));
+    expect_json({{"helper_state", "\"rests\""},
+                 {"helper_since_seconds", "3.5"},
+                 {"helper_rest_seconds", "4.25"},
+                 {"helper_why", "\"no core is idle\""}});
     ASSERT_EQ(1u, m_figures.num_notes);
     EXPECT_STREQ("the helper rested 4.2 of 20.0 s; it rests since 3.5 s: no "
                  "core is idle",
                  m_figures.notes[0]);
-    std::string text = print(uct_helper_report_print_text);
-    EXPECT_NE(std::string::npos,
-              text.find("rests since 3.500 s: no core is idle\n")) << text;
+    expect_text("rests since 3.500 s: no core is idle\n");
 
     node.why  = UCS_PLACE_SPARE;
     node.runs = 1;
-    EXPECT_EQ("\"runs\"", json_check(print(uct_helper_report_print_json))
-                                  .value("helper_state"));
+    expect_json({{"helper_state", "\"runs\""}});
 }
 
 TEST_F(test_report, json_of_samples_and_a_modelled_cost)
@@ -341,17 +320,13 @@ TEST_F(test_report, json_of_samples_and_a_modelled_cost)
     m_figures.modelled_per_page_ns = 100;
     m_figures.stats.register_model = {50, 500, 7};
 
-    json_check json(print(uct_helper_report_print_json));
-    ASSERT_TRUE(json.is_valid());
-    EXPECT_EQ("40", json.value("hit_ns_p50"));
-    EXPECT_EQ("90", json.value("hit_ns_p99"));
-    EXPECT_EQ("5e-06", json.value("modelled_cost.base_seconds"));
-    EXPECT_EQ("1e-07", json.value("modelled_cost.per_page_seconds"));
-    EXPECT_EQ("5e-08", json.value("register_model.a_seconds_per_page"));
-    EXPECT_EQ("5e-07", json.value("register_model.b_seconds"));
-    EXPECT_EQ("7", json.value("register_model.samples"));
-    EXPECT_NE(std::string::npos,
-              print(uct_helper_report_print_text).find("MODELLED"));
+    expect_json({{"hit_ns_p50", "40"}, {"hit_ns_p99", "90"},
+                 {"modelled_cost.base_seconds", "5e-06"},
+                 {"modelled_cost.per_page_seconds", "1e-07"},
+                 {"register_model.a_seconds_per_page", "5e-08"},
+                 {"register_model.b_seconds", "5e-07"},
+                 {"register_model.samples", "7"}});
+    expect_text("MODELLED");
 }
 
 TEST_F(test_report, json_survives_any_text_and_number)
@@ -361,13 +336,10 @@ TEST_F(test_report, json_survives_any_text_and_number)
     m_figures.helper_cpu_seconds = INFINITY;
     m_figures.elapsed_seconds    = NAN;
 
-    json_check json(print(uct_helper_report_print_json));
-    ASSERT_TRUE(json.is_valid());
-    EXPECT_EQ("\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\ufffd\xc3\xa9"
-              "\\ufffd\\ufffd\\ufffd\"", json.value("lower_domain"));
-    EXPECT_EQ("null", json.value("helper_cpu_seconds"));
-    EXPECT_EQ("null", json.value("elapsed_seconds"));
-    EXPECT_EQ("[\"quoted \\\"note\\\"\"]", json.value("notes"));
+    expect_json({{"lower_domain", "\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\ufffd"
+                                  "\xc3\xa9\\ufffd\\ufffd\\ufffd\""},
+                 {"helper_cpu_seconds", "null"}, {"elapsed_seconds", "null"},
+                 {"notes", "[\"quoted \\\"note\\\"\"]"}});
 }
 
 TEST_F(test_report, text_is_short)
@@ -377,8 +349,8 @@ TEST_F(test_report, text_is_short)
 
     EXPECT_GE(lines, 6u);
     EXPECT_LE(lines, 12u);
-    EXPECT_NE(std::string::npos, text.find("policy paper over rxe0"));
-    EXPECT_NE(std::string::npos, text.find("10: 9 on time"));
+    expect_text("policy paper over rxe0");
+    expect_text("10: 9 on time");
 }
 
 TEST_F(test_report, path_expands)
