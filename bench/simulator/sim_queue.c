@@ -3,8 +3,6 @@
  */
 #include "sim_queue.h"
 
-#include <tools/tool.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,14 +29,20 @@ static int sim_event_is_before(const sim_event_t *a, const sim_event_t *b)
 void sim_queue_push(sim_queue_t *queue, uint64_t time_ns, uint64_t kind,
                     void *arg)
 {
-    sim_event_t event = {time_ns, queue->pushed++, arg, kind};
-    size_t at         = queue->count++, parent;
+    sim_queue_put(queue, (sim_event_t){time_ns, queue->pushed++, arg, kind});
+}
+
+void sim_queue_put(sim_queue_t *queue, sim_event_t event)
+{
+    size_t at = queue->count++, parent;
 
     if (at == queue->capacity) {
         queue->capacity = 2 * queue->capacity + 64;
-        queue->events   = tool_realloc(queue->events,
-                                       queue->capacity *
-                                               sizeof(*queue->events));
+        queue->events   = realloc(queue->events,
+                                  queue->capacity * sizeof(*queue->events));
+        if (queue->events == NULL) {
+            abort(); /* a test machine that has no memory cannot go on */
+        }
     }
     for (; at > 0; at = parent) {
         parent = (at - 1) / SIM_QUEUE_WAYS;

@@ -38,6 +38,9 @@ void sim_queue_cleanup(sim_queue_t *queue);
 void sim_queue_push(sim_queue_t *queue, uint64_t time_ns, uint64_t kind,
                     void *arg);
 
+/** The same in an order of the user's among those of one time. */
+void sim_queue_put(sim_queue_t *queue, sim_event_t event);
+
 /** @return The time of the next one; UINT64_MAX if there is none. */
 uint64_t sim_queue_next(const sim_queue_t *queue);
 

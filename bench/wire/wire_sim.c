@@ -19,51 +19,16 @@ static void *ucp_wire_sim_alloc(void *old, size_t size)
     return pointer;
 }
 
-static int ucp_wire_sim_before(const ucp_wire_sim_event_t *a,
-                               const ucp_wire_sim_event_t *b)
+void ucp_wire_sim_push(sim_queue_t *queue, ucp_wire_sim_event_t *event)
 {
-    return (a->time != b->time) ? (a->time < b->time) : (a->number < b->number);
+    sim_queue_put(queue, (sim_event_t){event->time, event->number, event, 0});
 }
 
-void ucp_wire_sim_push(ucp_wire_sim_queue_t *queue, ucp_wire_sim_event_t *event)
+ucp_wire_sim_event_t *ucp_wire_sim_pop(sim_queue_t *queue)
 {
-    unsigned i, up;
+    sim_event_t event;
 
-    if (queue->count == queue->capacity) {
-        queue->capacity = queue->capacity * 2 + 64;
-        queue->events   = ucp_wire_sim_alloc(
-                queue->events, queue->capacity * sizeof(*queue->events));
-    }
-    for (i = queue->count++; i > 0; i = up) {
-        up = (i - 1) / 2;
-        if (!ucp_wire_sim_before(event, queue->events[up])) {
-            break;
-        }
-        queue->events[i] = queue->events[up];
-    }
-    queue->events[i] = event;
-    queue->first     = queue->events[0]->time;
-}
-
-ucp_wire_sim_event_t *ucp_wire_sim_pop(ucp_wire_sim_queue_t *queue)
-{
-    ucp_wire_sim_event_t *first = queue->events[0];
-    ucp_wire_sim_event_t *last  = queue->events[--queue->count];
-    unsigned i, down;
-
-    for (i = 0; (down = 2 * i + 1) < queue->count; i = down) {
-        if ((down + 1 < queue->count) &&
-            ucp_wire_sim_before(queue->events[down + 1], queue->events[down])) {
-            ++down;
-        }
-        if (!ucp_wire_sim_before(queue->events[down], last)) {
-            break;
-        }
-        queue->events[i] = queue->events[down];
-    }
-    queue->events[i] = last;
-    queue->first     = queue->events[0]->time; /* the last one's if it was */
-    return first;
+    return sim_queue_pop(queue, &event) ? event.arg : NULL;
 }
 
 ucp_wire_sim_event_t *
@@ -132,12 +97,12 @@ ucp_wire_sim_t *ucp_wire_sim_create(const ucp_wire_sim_params_t *params)
     return sim;
 }
 
-static void ucp_wire_sim_drop(ucp_wire_sim_queue_t *queue)
+static void ucp_wire_sim_drop(sim_queue_t *queue)
 {
     while (queue->count > 0) {
         free(ucp_wire_sim_pop(queue));
     }
-    free(queue->events);
+    sim_queue_cleanup(queue);
 }
 
 void ucp_wire_sim_destroy(ucp_wire_sim_t *sim)
@@ -154,7 +119,7 @@ void ucp_wire_sim_destroy(ucp_wire_sim_t *sim)
     }
     /* what a read was to be followed by belongs to the read */
     for (i = 0; i < sim->links.count; ++i) {
-        free(sim->links.events[i]->then);
+        free(((ucp_wire_sim_event_t*)sim->links.events[i].arg)->then);
     }
     ucp_wire_sim_drop(&sim->links);
     free(sim);
@@ -195,7 +160,7 @@ int ucp_wire_sim_next(ucp_wire_sim_t *sim)
             if (!node->open || node->dead || (node->inbox.count == 0)) {
                 continue;
             }
-            time = node->inbox.first;
+            time = sim_queue_next(&node->inbox);
             time = (time > node->clock) ? time : node->clock;
             if (time < best_time) {
                 best      = i;
@@ -203,10 +168,10 @@ int ucp_wire_sim_next(ucp_wire_sim_t *sim)
             }
         }
         if ((sim->links.count == 0) ||
-            ((best >= 0) && (sim->links.events[0]->time > best_time))) {
+            ((best >= 0) && (sim_queue_next(&sim->links) > best_time))) {
             break;
         }
-        sim->now = sim->links.events[0]->time;
+        sim->now = sim_queue_next(&sim->links);
         ucp_wire_sim_move(sim, ucp_wire_sim_pop(&sim->links));
     }
     if (best >= 0) {

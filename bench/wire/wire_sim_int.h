@@ -5,17 +5,10 @@
 #define UCP_WIRE_SIM_INT_H_
 
 #include "wire_sim.h"
+#include "../simulator/sim_queue.h"
 
 /** Events in the order of time, then of making. */
 typedef struct ucp_wire_sim_event ucp_wire_sim_event_t;
-
-typedef struct ucp_wire_sim_queue {
-    ucp_wire_sim_event_t **events; /**< binary heap */
-    unsigned             count;
-    unsigned             capacity;
-    uint64_t             first; /**< time of the first event, if there is one:
-                                 *   all nodes' are looked at again and again */
-} ucp_wire_sim_queue_t;
 
 /** A key, as it travels and unpacked. */
 typedef struct ucp_wire_sim_ref {
@@ -90,7 +83,7 @@ typedef struct ucp_wire_sim_node {
     int                  open, dead;
     uint64_t             clock;
     ucp_wire_sim_calendar_t out, in; /**< of its link */
-    ucp_wire_sim_queue_t inbox;
+    sim_queue_t          inbox;
     ucp_wire_sim_way_t   *ways;
     ucp_wire_sim_slot_t  *slots;
     uint32_t             num_slots, free_slot; /**< free_slot: index + 1 */
@@ -106,7 +99,7 @@ struct ucp_wire_sim {
     uint64_t              now;      /**< of the links; never falls */
     uint64_t              number;   /**< of events */
     uint64_t              generation;
-    ucp_wire_sim_queue_t  links;
+    sim_queue_t           links;
     unsigned              errors;
     char                  error[256];
     ucp_wire_sim_node_t   nodes[];
@@ -123,9 +116,8 @@ struct ucp_wire_key {
 #define UCP_WIRE_SIM_MAGIC 0x6d69732d65726977ull
 
 /* wire_sim.c */
-void ucp_wire_sim_push(ucp_wire_sim_queue_t *queue,
-                       ucp_wire_sim_event_t *event);
-ucp_wire_sim_event_t *ucp_wire_sim_pop(ucp_wire_sim_queue_t *queue);
+void ucp_wire_sim_push(sim_queue_t *queue, ucp_wire_sim_event_t *event);
+ucp_wire_sim_event_t *ucp_wire_sim_pop(sim_queue_t *queue);
 ucp_wire_sim_event_t *
 ucp_wire_sim_event(ucp_wire_sim_t *sim, ucp_wire_sim_kind_t kind,
                    unsigned from, unsigned to, size_t extra);

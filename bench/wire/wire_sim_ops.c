@@ -370,12 +370,10 @@ static void ucp_wire_sim_deliver(ucp_wire_sim_node_t *node,
  * before what is first in the inbox by now */
 static int ucp_wire_sim_has_come(const ucp_wire_sim_node_t *node)
 {
-    const ucp_wire_sim_queue_t *links = &node->sim->links;
+    uint64_t first = sim_queue_next(&node->inbox);
 
-    return (node->inbox.count > 0) &&
-           (node->inbox.events[0]->time <= node->clock) &&
-           ((links->count == 0) ||
-            (links->events[0]->time > node->inbox.events[0]->time));
+    return (node->inbox.count > 0) && (first <= node->clock) &&
+           (sim_queue_next(&node->sim->links) > first);
 }
 
 static unsigned ucp_wire_sim_progress(ucp_wire_t *wire)
@@ -400,7 +398,7 @@ static uint64_t ucp_wire_sim_clock(ucp_wire_t *wire)
 /* End the operations that are still on the links */
 static void ucp_wire_sim_cut(ucp_wire_sim_t *sim, unsigned from)
 {
-    ucp_wire_sim_queue_t rest = {0};
+    sim_queue_t rest = {0};
     ucp_wire_sim_event_t *event;
 
     while (sim->links.count > 0) {
@@ -414,7 +412,7 @@ static void ucp_wire_sim_cut(ucp_wire_sim_t *sim, unsigned from)
         free(event->then);
         free(event);
     }
-    free(sim->links.events);
+    sim_queue_cleanup(&sim->links);
     sim->links = rest;
 }
 
