@@ -3,6 +3,8 @@
 # Shared by the benchmark drivers and ../quickstart; sourced by bash. Finds the
 # build, runs one job over the software NIC and gathers its figures.
 
+bench_ranks=()
+
 bench_die() {
     echo "${0##*/}: $*" >&2
     exit 2
@@ -10,6 +12,92 @@ bench_die() {
 
 bench_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$bench_top/test/ledger.sh"
+
+# bench_jq ARGUMENTS...: with what the programs in jq share
+bench_jq() {
+    jq -L "$bench_top/bench" -L "$bench_top/bench/paper" -L "$bench_top/bench/pace" "$@"
+}
+
+# bench_options SPEC ARGUMENTS...: a driver's options, as variables. SPEC has one
+# a word: `name=default` takes a value, `name!` none and is 1 or empty; the variable
+# of --a-b is a_b. What stands behind -- is in bench_rest, and the names that were
+# given are in bench_given. --help calls the driver's usage().
+bench_options() {
+    local _spec=" ${1//$'\n'/ } " _word _name
+    shift
+    for _word in $_spec; do
+        _name=${_word%%[=!]*}
+        _word=${_word#"$_name"}
+        printf -v "${_name//-/_}" %s "${_word#[=!]}"
+    done
+    bench_rest=() bench_given=' '
+    while [ $# -gt 0 ]; do
+        _word=${1#--}
+        case $1 in
+        --help|-h) usage; exit 0 ;;
+        --) bench_rest=("${@:2}"); return ;;
+        --*) ;;
+        *) usage >&2; exit 2 ;;
+        esac
+        bench_given+="$_word "
+        if [[ $_spec == *" $_word! "* ]]; then
+            printf -v "${_word//-/_}" 1
+        elif [[ $_spec == *" $_word="* ]]; then
+            [ $# -ge 2 ] || bench_die "$1 needs a value"
+            printf -v "${_word//-/_}" %s "$2"
+            shift
+        else
+            usage >&2
+            exit 2
+        fi
+        shift
+    done
+}
+
+# bench_among NAME VALUE... -- ALLOWED...: each value is one of those
+bench_among() {
+    local name=$1 values=() value
+    shift
+    while [ "$1" != -- ]; do
+        values+=("$1")
+        shift
+    done
+    shift
+    [ ${#values[@]} -gt 0 ] || bench_die "$name: nothing is given"
+    for value in "${values[@]}"; do
+        [[ " $* " = *" $value "* ]] ||
+            bench_die "$name: '$value' is not one of $*"
+    done
+}
+
+# bench_counts VALUE...: each is a whole number from 1 on
+bench_counts() {
+    local value
+    for value in "$@"; do
+        [[ $value =~ ^[1-9][0-9]*$ ]] || bench_die "'$value' is not a count"
+    done
+}
+
+# bench_bytes SIZE: with a suffix k or m
+bench_bytes() {
+    [[ $1 =~ ^[1-9][0-9]*[kmKM]?$ ]] || bench_die "'$1' is not a size"
+    numfmt --from=iec "${1^^}"
+}
+
+# bench_draw FILE WIDTH,HEIGHT: gnuplot's commands from stdin, as FILE.svg and .png
+bench_draw() {
+    local terminal commands
+    command -v gnuplot > /dev/null || { echo "no plot: no gnuplot" >&2; return; }
+    commands=$(cat)
+    for terminal in svg pngcairo; do
+        gnuplot <<END || return 1
+set terminal $terminal size $2 noenhanced
+set output "$1.${terminal/pngcairo/png}"
+$commands
+END
+    done
+    echo "Plot: $1.svg, $1.png" >&2
+}
 
 # Which build: $BENCH_BUILD, else ./build, else the tree itself. (UCX warns of a
 # variable with its own prefix that it does not know.)
@@ -72,15 +160,15 @@ bench_environment() {
     export UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-16384}
 }
 
-# bench_launcher MPI [RANKS]: sets bench_mpirun. Not bound to a core, where a
-# rank would shut its own helper thread out.
+# bench_launcher MPI [RANKS]: sets bench_mpirun, with what the array bench_ranks has
+# each rank run through. Not bound to a core, where a rank would shut its own helper
+# thread out.
 bench_launcher() {
     case $1 in
-    openmpi)
-        bench_mpirun=(mpirun.openmpi --oversubscribe --bind-to none
-                      -n "${2:-2}") ;;
-    mpich) bench_mpirun=(mpirun.mpich -n "${2:-2}") ;;
+    openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe --bind-to none) ;;
+    mpich)   bench_mpirun=(mpirun.mpich) ;;
     esac
+    bench_mpirun+=(-n "${2:-2}" "${bench_ranks[@]}")
 }
 
 # bench_prefix POLICY DIR OPTIONS...: sets bench_command, what a launcher is
@@ -101,7 +189,7 @@ bench_prefix() {
 # bench_job OUT MPI RANKS POLICY HELPER-OPTIONS -- PROGRAM ARGUMENTS
 # One job over the software NIC; the program is one of $bench_build/bench, less
 # its suffix, and prints one JSON line. Appends one object to the file OUT:
-# {mpi, policy, num_ranks, fig1|nas|latency|overlap|paced: the program's, ranks: [their reports]}
+# {mpi, policy, num_ranks, fig1|nas|overlap|paced: the program's, ranks: [their reports]}
 bench_job() {
     local out=$1 mpi=$2 num_ranks=$3 policy=$4 dir program status=0
     local options=()
@@ -189,7 +277,7 @@ bench_run() {
 
 bench_gather() {
     local dir=$1 line pid reports=()
-    line=$(grep '^{"bench":"\(fig1\|latency\|nas\|overlap\|paced\)"' "$dir/stdout") || return 1
+    line=$(grep '^{"bench":"\(fig1\|nas\|overlap\|paced\)"' "$dir/stdout") || return 1
     for pid in $(jq '(.rank // [.sender, .receiver])[].pid' <<< "$line"); do
         if [ -s "$dir/$pid.json" ]; then
             reports+=("$dir/$pid.json")

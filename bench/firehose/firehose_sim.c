@@ -7,7 +7,7 @@
  * it does not matter. They go in rounds with a barrier, as the paper's programs do.
  * Prints one JSON line.
  */
-#include "../bench_util.h"
+#include "../bench_options.h"
 #include "../wire/wire_sim.h"
 
 #include <ucp/firehose/firehose_core.h>
@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SIM_PAGE = 4096, SIM_CHUNK = 4 << 20, SIM_MOST = 1024,
-       SIM_SLICES = 8, SIM_TURNS = 64 /* of computing, and looks in each */ };
+enum { SIM_CHUNK = 4 << 20, SIM_MOST = 1024, SIM_PARTNERS = 16,
+       SIM_STEP = 16 /* puts until a node waits for what they cause */ };
 
 typedef struct sim_options {
     const char *pattern;
@@ -29,10 +29,6 @@ typedef struct sim_options {
     size_t     put;         /* bytes */
     unsigned   rounds;
     unsigned   puts;        /* of a node and round, where nothing else says */
-    unsigned   partners;    /* of a node, for random words */
-    unsigned   flags;
-    unsigned   step;        /* puts until a node waits for what they cause */
-    uint64_t   idle_ns;     /* that a node computes in a round: MODELLED */
 } sim_options_t;
 
 typedef struct sim_world {
@@ -42,20 +38,12 @@ typedef struct sim_world {
     unsigned            node; /* whose wire is made */
     char                *shared, *own;
     uint64_t            puts;
-    double              held; /* bytes pinned over time, of all nodes */
 } sim_world_t;
 
 static void sim_die(const char *what)
 {
     fprintf(stderr, "firehose_sim: %s\n", what);
     exit(2);
-}
-
-static uint64_t sim_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
 }
 
 static ucs_status_t sim_wire(void *arg, const ucp_wire_handlers_t *handlers,
@@ -105,12 +93,10 @@ static void sim_create(sim_world_t *world)
 {
     const sim_options_t *options = world->options;
     ucx_firehose_params_t params = {
-        .field_mask = UCX_FIREHOSE_PARAM_FIELD_FLAGS |
-                      UCX_FIREHOSE_PARAM_FIELD_VICTIMS,
+        .field_mask = UCX_FIREHOSE_PARAM_FIELD_VICTIMS,
         .num_nodes  = options->nodes,
         .memory     = options->lent,
-        .victims    = options->victims,
-        .flags      = options->flags
+        .victims    = options->victims
     };
     ucp_wire_sim_params_t costs  = sim_costs;
 
@@ -162,26 +148,6 @@ static void sim_barrier(sim_world_t *world)
     }
 }
 
-/* All nodes compute, and look now and then as a program does that makes progress */
-static void sim_compute(sim_world_t *world)
-{
-    uint64_t slice = world->options->idle_ns / SIM_SLICES;
-    ucx_firehose_attr_t attr;
-    unsigned count, turn, i;
-
-    for (count = 0; (slice > 0) && (count < SIM_SLICES); ++count) {
-        for (i = 0; i < world->options->nodes; ++i) {
-            ucp_wire_sim_work(world->sim, i, slice);
-            for (turn = 0; turn < SIM_TURNS; ++turn) {
-                ucx_firehose_progress(world->nodes[i]);
-            }
-            ucx_firehose_query(world->nodes[i], &attr);
-            world->held += (double)attr.pinned * slice;
-        }
-        sim_barrier(world);
-    }
-}
-
 static void
 sim_put(sim_world_t *world, unsigned from, unsigned to, size_t offset)
 {
@@ -214,10 +180,10 @@ typedef struct sim_place {
 static sim_place_t
 sim_random(const sim_options_t *options, unsigned node, unsigned round, size_t i)
 {
-    uint64_t random = sim_mix((((uint64_t)round << 20 | node) << 20) + i + 1);
+    uint64_t random = bench_mix((((uint64_t)round << 20 | node) << 20) + i + 1);
     unsigned to;
 
-    to = (node + 1 + random % options->partners * 37) % options->nodes;
+    to = (node + 1 + random % SIM_PARTNERS * 37) % options->nodes;
     to = (to == node) ? (node + 1) % options->nodes : to;
     return (sim_place_t){to, (random >> 16) % (options->working_set / 8) * 8};
 }
@@ -255,20 +221,6 @@ static sim_place_t sim_bitonic(const sim_options_t *options, unsigned node,
     return (sim_place_t){node ^ (1u << (stage - 1 - round)), i * options->put};
 }
 
-/* Four rounds anywhere in the working set, four that go on through new pages: what
- * is pinned no longer is worth much, and nothing, by turns */
-static sim_place_t
-sim_phases(const sim_options_t *options, unsigned node, unsigned round, size_t i)
-{
-    const uint64_t pages = options->working_set / SIM_PAGE;
-    uint64_t random = sim_mix((((uint64_t)round << 20 | node) << 20) + i + 1);
-
-    return (sim_place_t){(node + 1) % options->nodes,
-                         ((round % 8 < 4) ? random % (pages / 8) :
-                                            (round * options->puts + i) % pages) *
-                                 SIM_PAGE};
-}
-
 /* What the number of puts of a node and round is counted by */
 typedef enum sim_size { SIM_OPTION, SIM_HALF, SIM_ALL } sim_size_t;
 
@@ -279,8 +231,7 @@ static const struct {
     sim_size_t  size;
 } sim_patterns[] = {{"random", sim_random, SIM_OPTION},
                     {"cannon", sim_cannon, SIM_HALF},
-                    {"bitonic", sim_bitonic, SIM_ALL},
-                    {"phases", sim_phases, SIM_OPTION}};
+                    {"bitonic", sim_bitonic, SIM_ALL}};
 
 /* Some puts of each node, then what they cause, and so on */
 static void sim_round(sim_world_t *world, unsigned pattern, unsigned round)
@@ -293,9 +244,9 @@ static void sim_round(sim_world_t *world, unsigned pattern, unsigned round)
     count = (sim_patterns[pattern].size == SIM_OPTION) ? options->puts :
             (sim_patterns[pattern].size == SIM_HALF)   ? count / 2 :
                                                          count;
-    for (start = 0; start < count; start += options->step) {
+    for (start = 0; start < count; start += SIM_STEP) {
         for (node = 0; node < options->nodes; ++node) {
-            for (i = start; (i < start + options->step) && (i < count); ++i) {
+            for (i = start; (i < start + SIM_STEP) && (i < count); ++i) {
                 place = sim_patterns[pattern].place(options, node, round, i);
                 sim_put(world, node, place.node, place.offset);
             }
@@ -304,55 +255,35 @@ static void sim_round(sim_world_t *world, unsigned pattern, unsigned round)
     }
 }
 
-static void sim_print(sim_world_t *world, double host)
+static void sim_print(sim_world_t *world)
 {
     const sim_options_t *options = world->options;
     ucx_firehose_attr_t all = {0}, one;
-    const double time       = ucp_wire_sim_time(world->sim, 0);
-    double held_limit;
     unsigned i;
 
     for (i = 0; i < options->nodes; ++i) {
         ucx_firehose_query(world->nodes[i], &one);
-        all.hits            += one.hits;
-        all.misses          += one.misses;
-        all.joined          += one.joined;
-        all.moves           += one.moves;
-        all.pins            += one.pins;
-        all.unpins          += one.unpins;
-        all.victims_revived += one.victims_revived;
-        all.pinned          += one.pinned;
-        all.pinned_peak     += one.pinned_peak;
+        all.hits   += one.hits;
+        all.misses += one.misses;
+        all.joined += one.joined;
+        all.pins   += one.pins;
         if (one.pinned_peak > one.pinned_max) {
             sim_die("more was pinned than may be");
         }
     }
-    held_limit = (double)(options->lent + options->victims);
     printf("{\"bench\":\"firehose_sim\",\"pattern\":\"%s\",\"nodes\":%u,"
-           "\"lent\":%zu,\"victims\":%zu,\"working_set\":%zu,\"flags\":%u,"
-           "\"puts\":%lu,\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,"
-           "\"moves\":%lu,\"pins\":%lu,\"unpins\":%lu,\"revived\":%lu,"
-           "\"peak_share\":%.4f,\"pinned_share\":%.4f,"
-           "\"held_share\":%.4f,\"pin_share\":%.6f,"
-           "\"modelled_ms\":%.3f,\"host_seconds\":%.2f}\n",
+           "\"lent\":%zu,\"victims\":%zu,\"working_set\":%zu,\"puts\":%lu,"
+           "\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,\"pins\":%lu,"
+           "\"modelled_ms\":%.3f}\n",
            options->pattern, options->nodes, options->lent, options->victims,
-           options->working_set, options->flags, world->puts, all.hits,
-           all.misses, all.joined, all.moves, all.pins, all.unpins,
-           all.victims_revived,
-           all.pinned_peak / held_limit / options->nodes,
-           all.pinned / held_limit / options->nodes,
-           world->held / held_limit / options->nodes / time,
-           (all.pins * (sim_costs.reg_base + sim_costs.reg_per_page) +
-            all.unpins * (sim_costs.dereg_base + sim_costs.dereg_per_page)) /
-                   options->nodes / time,
-           time * 1e-6, host);
+           options->working_set, world->puts, all.hits, all.misses, all.joined,
+           all.pins, ucp_wire_sim_time(world->sim, 0) * 1e-6);
 }
 
 static void sim_go(const sim_options_t *options)
 {
     sim_world_t *world = calloc(1, sizeof(*world));
-    uint64_t start     = bench_cpu_now();
-    unsigned pattern = 0, round;
+    unsigned pattern   = 0, round;
 
     while (strcmp(sim_patterns[pattern].name, options->pattern) != 0) {
         if (++pattern == sizeof(sim_patterns) / sizeof(sim_patterns[0])) {
@@ -364,50 +295,40 @@ static void sim_go(const sim_options_t *options)
     for (round = 0; round < options->rounds; ++round) {
         sim_round(world, pattern, round);
         sim_barrier(world);
-        sim_compute(world);
     }
     if (ucp_wire_sim_errors(world->sim) > 0) {
         sim_die(ucp_wire_sim_error(world->sim));
     }
-    sim_print(world, (bench_cpu_now() - start) * 1e-9);
+    sim_print(world);
     fflush(stdout);
     _exit(0); /* what is left is the network's own */
 }
 
 int main(int argc, char **argv)
 {
-    sim_options_t options = {.nodes = 16, .lent = 4 << 20, .victims = 512 << 10,
+    sim_options_t options = {.nodes = 16, .lent = 64 << 20, .victims = 8 << 20,
                              .working_set = 1 << 20, .put = 8, .rounds = 16,
-                             .puts = 256, .partners = 16, .step = 16};
-    int option;
+                             .puts = 256};
+    const bench_option_t table[] = {
+        {"nodes", BENCH_COUNT, &options.nodes, 2, SIM_MOST, "N     [16]"},
+        {"lent", BENCH_SIZE, &options.lent, 1, 1e12, "SIZE  M of each [64m]"},
+        {"victims", BENCH_SIZE, &options.victims, 0, 1e12, "SIZE  MAXVICTIM [8m]"},
+        {"set", BENCH_SIZE, &options.working_set, 1, 1e12,
+         "SIZE  of each node, that others reach [1m]"},
+        {"put", BENCH_SIZE, &options.put, 1, 1e6, "SIZE  [8]"},
+        {"rounds", BENCH_COUNT, &options.rounds, 1, 1e6, "N     [16]"},
+        {"puts", BENCH_COUNT, &options.puts, 1, 1e6,
+         "N     of a node and round, for random [256]"},
+        {0}
+    };
+    int ret;
 
-    while ((option = getopt(argc, argv, "n:m:v:W:b:r:k:p:f:i:s:")) != -1) {
-        switch (option) {
-        case 'n': options.nodes = atoi(optarg); break;
-        case 'm': bench_parse_size(optarg, &options.lent); break;
-        case 'v': bench_parse_size(optarg, &options.victims); break;
-        case 'W': bench_parse_size(optarg, &options.working_set); break;
-        case 'b': bench_parse_size(optarg, &options.put); break;
-        case 'r': options.rounds = atoi(optarg); break;
-        case 'k': options.puts = atoi(optarg); break;
-        case 'p': options.partners = atoi(optarg); break;
-        case 'f': options.flags = atoi(optarg); break;
-        case 's': options.step = atoi(optarg); break;
-        case 'i': options.idle_ns = atoll(optarg); break;
-        default: optind = argc;
-        }
+    (void)argc;
+    ret = bench_options_parse("firehose_sim [options] random|cannon|bitonic",
+                              table, argv, 0, &options.pattern);
+    if ((ret != 0) || (options.pattern == NULL)) {
+        return (ret > 0) ? 0 : 2;
     }
-    if ((optind + 1 != argc) || (options.nodes < 2) ||
-        (options.nodes > SIM_MOST) || (options.partners == 0) ||
-        (options.put == 0) || (options.step == 0)) {
-        fprintf(stderr,
-                "usage: firehose_sim [-n NODES, 2 to 1024] [-m M] [-v "
-                "MAXVICTIM] [-W WORKING-SET] [-b PUT] [-r ROUNDS] [-k PUTS] "
-                "[-p PARTNERS] [-f FLAGS] [-s PUTS at once] [-i NS of computing a round] "
-                "random|cannon|bitonic|phases\n");
-        return 2;
-    }
-    options.pattern = argv[optind];
     sim_go(&options);
     return 0;
 }

@@ -3,7 +3,7 @@
  */
 #include "pgas.h"
 
-#include "../bench_util.h"
+#include "../bench_options.h"
 
 #include <ucp/wire/wire_ucp.h>
 
@@ -16,8 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of so many puts one is waited for and timed, so that the others stay under
- * way; -S sets it */
+/* Of so many puts one is waited for, so that the others stay under way */
 #define PGAS_SAMPLE 61
 
 typedef struct pgas_program {
@@ -149,17 +148,6 @@ void pgas_flush(pgas_t *pgas)
     }
 }
 
-static uint64_t pgas_misses(pgas_t *pgas)
-{
-    ucx_firehose_attr_t attr;
-
-    if (pgas->firehose == NULL) {
-        return 0;
-    }
-    ucx_firehose_query(pgas->firehose, &attr);
-    return attr.misses + attr.joined;
-}
-
 static void pgas_put_one(pgas_t *pgas, unsigned node, const void *local,
                          uint64_t remote, size_t length)
 {
@@ -177,33 +165,12 @@ static void pgas_put_one(pgas_t *pgas, unsigned node, const void *local,
     }
 }
 
-/* From a silent wire until the data are there */
-static void pgas_put_timed(pgas_t *pgas, unsigned node, const void *local,
-                           uint64_t remote, size_t length)
-{
-    pgas_result_t *result = pgas->result;
-    uint64_t before, start;
-
-    pgas_flush_node(pgas, node);
-    before = pgas_misses(pgas);
-    start  = bench_now();
-    pgas_put_one(pgas, node, local, remote, length);
-    pgas_flush_node(pgas, node);
-    start = bench_now() - start;
-    if (pgas_misses(pgas) == before) {
-        ++result->hit_samples;
-        result->hit_ns += start;
-    } else {
-        ++result->miss_samples;
-        result->miss_ns += start;
-    }
-}
-
 void pgas_put(pgas_t *pgas, unsigned node, const void *local, size_t offset,
               size_t length)
 {
     uint64_t remote = pgas->shared->memory[node] + offset;
     size_t at, step, room;
+    int is_sample;
 
     /* By pages at either end, as firehose would do itself */
     for (at = 0; at < length; at += step) {
@@ -212,13 +179,13 @@ void pgas_put(pgas_t *pgas, unsigned node, const void *local, size_t offset,
         step = (room < step) ? room : step;
         room = PGAS_PAGE - ((uintptr_t)local + at) % PGAS_PAGE;
         step = (room < step) ? room : step;
-        if (++pgas->sampled == pgas->options->sample) {
-            pgas->sampled = 0;
-            pgas_put_timed(pgas, node, (const char*)local + at, remote + at,
-                           step);
-        } else {
-            pgas_put_one(pgas, node, (const char*)local + at, remote + at,
-                         step);
+        is_sample = ++pgas->sampled % pgas->options->sample == 0;
+        if (is_sample) {
+            pgas_flush_node(pgas, node); /* from a silent wire */
+        }
+        pgas_put_one(pgas, node, (const char*)local + at, remote + at, step);
+        if (is_sample) {
+            pgas_flush_node(pgas, node);
         }
     }
 }
@@ -239,15 +206,12 @@ static ucs_status_t pgas_open(pgas_t *pgas)
 {
     const pgas_options_t *options = pgas->options;
     ucx_firehose_params_t params  = {
-         .field_mask = UCX_FIREHOSE_PARAM_FIELD_FLAGS |
-                       ((options->victims > 0) ?
-                                UCX_FIREHOSE_PARAM_FIELD_VICTIMS :
-                                0),
+         .field_mask = (options->victims > 0) ?
+                               UCX_FIREHOSE_PARAM_FIELD_VICTIMS : 0,
          .node       = pgas->self,
          .num_nodes  = options->nodes,
          .memory     = options->lent,
-         .victims    = options->victims,
-         .flags      = options->flags
+         .victims    = options->victims
     };
 
     if (options->way == PGAS_FIREHOSE) {
@@ -297,13 +261,10 @@ static void pgas_close(pgas_t *pgas)
         return;
     }
     ucx_firehose_query(pgas->firehose, &attr);
-    pgas->result->hits     = attr.hits;
-    pgas->result->misses   = attr.misses;
-    pgas->result->joined   = attr.joined;
-    pgas->result->pins     = attr.pins;
-    pgas->result->unpins   = attr.unpins;
-    pgas->result->peak     = attr.pinned_peak;
-    pgas->result->bound    = attr.pinned_max;
+    pgas->result->hits   = attr.hits;
+    pgas->result->misses = attr.misses;
+    pgas->result->joined = attr.joined;
+    pgas->result->pins   = attr.pins;
     pgas_barrier(pgas);
 }
 
@@ -346,41 +307,24 @@ static void pgas_print(const pgas_t *pgas, const char *program)
     unsigned node;
 
     for (node = 0; node < options->nodes; ++node) {
-        one               = &pgas->shared->result[node];
-        all.puts         += one->puts;
-        all.hits         += one->hits;
-        all.misses       += one->misses;
-        all.joined       += one->joined;
-        all.pins         += one->pins;
-        all.unpins       += one->unpins;
-        all.hit_samples  += one->hit_samples;
-        all.miss_samples += one->miss_samples;
-        all.hit_ns       += one->hit_ns;
-        all.miss_ns      += one->miss_ns;
-        all.extra[0]     += one->extra[0];
-        all.extra[1]     += one->extra[1];
-        all.peak    = (one->peak > all.peak) ? one->peak : all.peak;
-        all.bound   = (one->bound > all.bound) ? one->bound : all.bound;
-        all.seconds = (one->seconds > all.seconds) ? one->seconds : all.seconds;
+        one           = &pgas->shared->result[node];
+        all.puts     += one->puts;
+        all.hits     += one->hits;
+        all.misses   += one->misses;
+        all.joined   += one->joined;
+        all.pins     += one->pins;
+        all.extra[0] += one->extra[0];
+        all.extra[1] += one->extra[1];
+        all.seconds   = (one->seconds > all.seconds) ? one->seconds : all.seconds;
     }
     printf("{\"bench\":\"firehose\",\"program\":\"%s\",\"way\":\"%s\","
-           "\"nodes\":%u,\"lent\":%zu,\"working_set\":%zu,\"flags\":%u,"
-           "\"sample\":%lu,\"pin_ns_modelled\":%lu,\"seconds\":%.6f,"
-           "\"puts\":%lu,"
-           "\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,"
-           "\"pins\":%lu,"
-           "\"unpins\":%lu,\"pinned_peak\":%lu,\"pinned_max\":%lu,"
-           "\"hit_samples\":%lu,\"hit_us\":%.3f,\"miss_samples\":%lu,"
-           "\"miss_us\":%.3f,\"extra\":[%.2f,%.2f]}\n",
+           "\"nodes\":%u,\"lent\":%zu,\"working_set\":%zu,\"sample\":%zu,"
+           "\"pin_ns_modelled\":%zu,\"seconds\":%.6f,\"puts\":%lu,"
+           "\"hits\":%lu,\"misses\":%lu,\"joined\":%lu,\"pins\":%lu,"
+           "\"extra\":[%.2f,%.2f]}\n",
            program, pgas_ways[options->way], options->nodes, options->lent,
-           options->working_set, options->flags, options->sample,
-           options->pin_base,
-           all.seconds, all.puts, all.hits, all.misses, all.joined,
-           all.pins, all.unpins, all.peak, all.bound,
-           all.hit_samples,
-           all.hit_ns / (all.hit_samples + !all.hit_samples) / 1000,
-           all.miss_samples,
-           all.miss_ns / (all.miss_samples + !all.miss_samples) / 1000,
+           options->working_set, options->sample, options->pin_base,
+           all.seconds, all.puts, all.hits, all.misses, all.joined, all.pins,
            all.extra[0], all.extra[1]);
 }
 
@@ -407,60 +351,48 @@ static int pgas_run(pgas_t *pgas, const pgas_program_t *program)
     return 0;
 }
 
-static int pgas_parse(int argc, char **argv, pgas_options_t *options)
-{
-    int option, way;
-
-    while ((option = getopt(argc, argv, "w:n:m:v:f:p:s:r:S:W:")) != -1) {
-        switch (option) {
-        case 'w':
-            for (way = 0; (way < PGAS_WAY_LAST) &&
-                          (strcmp(pgas_ways[way], optarg) != 0);
-                 ++way) {
-            }
-            options->way = way;
-            break;
-        case 'n': options->nodes = atoi(optarg); break;
-        case 'm': bench_parse_size(optarg, &options->lent); break;
-        case 'v': bench_parse_size(optarg, &options->victims); break;
-        case 'f': options->flags = atoi(optarg); break;
-        case 'p': options->pin_base = atoll(optarg); break;
-        case 's': options->size = atoll(optarg); break;
-        case 'r': options->rounds = atoll(optarg); break;
-        case 'S': options->sample = atoll(optarg); break;
-        case 'W': bench_parse_size(optarg, &options->working_set); break;
-        default: return -1;
-        }
-    }
-    return ((options->nodes < 2) || (options->nodes > PGAS_MAX) ||
-            (options->way == PGAS_WAY_LAST) || (options->sample < 1) ||
-            (optind + 1 != argc)) ?
-                   -1 :
-                   0;
-}
-
 int main(int argc, char **argv)
 {
+    const char *way = pgas_ways[PGAS_FIREHOSE], *program;
     pgas_options_t options = {.nodes = 2, .lent = 16ul << 20, .size = 64,
                               .rounds = 1, .sample = PGAS_SAMPLE,
                               .working_set = 1ul << 20};
-    pgas_t pgas            = {.options = &options};
+    const bench_option_t table[] = {
+        {"way", BENCH_TEXT, &way, 0, 0,
+         "firehose|rendezvous|rendezvous-unpin [firehose]"},
+        {"nodes", BENCH_COUNT, &options.nodes, 2, PGAS_MAX, "N     [2]"},
+        {"lent", BENCH_SIZE, &options.lent, 1, 1e12, "SIZE  M [16m]"},
+        {"victims", BENCH_SIZE, &options.victims, 0, 1e12,
+         "SIZE  MAXVICTIM [an eighth of M]"},
+        {"pin-ns", BENCH_SIZE, &options.pin_base, 0, 1e9,
+         "NS    that a pin takes more: MODELLED [0]"},
+        {"size", BENCH_SIZE, &options.size, 1, 1e9, "N     as a program likes [64]"},
+        {"rounds", BENCH_SIZE, &options.rounds, 1, 1e9, "N     [1]"},
+        {"sample", BENCH_SIZE, &options.sample, 1, 1e9,
+         "N     of so many puts one is waited for [61]"},
+        {"set", BENCH_SIZE, &options.working_set, 8, 1e12, "SIZE  of random [1m]"},
+        {0}
+    };
+    pgas_t pgas = {.options = &options};
     unsigned i;
+    int ret;
 
-    if (pgas_parse(argc, argv, &options) != 0) {
-        fprintf(stderr,
-                "usage: firehose_pgas [-w firehose|rendezvous|"
-                "rendezvous-unpin] [-n NODES, 2 to 8] [-m M] [-v MAXVICTIM] "
-                "[-f FLAGS] [-p NS more a pin] [-s SIZE] [-r ROUNDS] "
-                "[-S PUTS of which one is waited for] "
-                "[-W WORKING-SET] cannon|bitonic|random|overhead\n");
-        return 2;
+    (void)argc;
+    ret = bench_options_parse(
+            "firehose_pgas [options] cannon|bitonic|random|overhead", table, argv,
+            0, &program);
+    while ((options.way < PGAS_WAY_LAST) &&
+           (strcmp(pgas_ways[options.way], way) != 0)) {
+        ++options.way;
+    }
+    if ((ret != 0) || (program == NULL) || (options.way == PGAS_WAY_LAST)) {
+        return (ret > 0) ? 0 : 2;
     }
     for (i = 0; i < sizeof(pgas_programs) / sizeof(pgas_programs[0]); ++i) {
-        if (strcmp(argv[optind], pgas_programs[i].name) == 0) {
+        if (strcmp(program, pgas_programs[i].name) == 0) {
             return pgas_run(&pgas, &pgas_programs[i]);
         }
     }
-    fprintf(stderr, "firehose_pgas: no program %s\n", argv[optind]);
+    fprintf(stderr, "firehose_pgas: no program %s\n", program);
     return 2;
 }

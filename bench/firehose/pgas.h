@@ -28,12 +28,9 @@ typedef struct pgas_result {
     uint64_t puts;
     uint64_t hits, misses; /**< PGAS_FIREHOSE only */
     uint64_t joined;       /**< puts that waited for a firehose under way */
-    uint64_t pins, unpins;
-    uint64_t peak, bound; /**< bytes pinned */
+    uint64_t pins;
     double   seconds;
-    uint64_t hit_samples, miss_samples; /**< puts that were waited for */
-    double   hit_ns, miss_ns;           /**< their time, all together */
-    double   extra[2];                  /**< as a program likes */
+    double   extra[2];     /**< as a program likes */
 } pgas_result_t;
 
 /** Between the processes. */
@@ -43,7 +40,6 @@ typedef struct pgas_shared {
     _Atomic int      is_over; /**< as a program likes */
     uint8_t          address[PGAS_MAX][PGAS_ADDRESS];
     uint64_t         memory[PGAS_MAX];
-    uint64_t         number[PGAS_MAX];
     pgas_result_t    result[PGAS_MAX];
 } pgas_shared_t;
 
@@ -52,11 +48,10 @@ typedef struct pgas_options {
     unsigned   nodes;
     size_t     lent;      /**< M in bytes */
     size_t     victims;   /**< MAXVICTIM in bytes; 0: the default */
-    unsigned   flags;     /**< of firehose */
-    uint64_t   pin_base;  /**< ns that a pin takes more: MODELLED */
-    uint64_t   size;      /**< as a program likes */
-    uint64_t   rounds;
-    uint64_t   sample;    /**< of so many puts one is waited for */
+    size_t     pin_base;  /**< ns that a pin takes more: MODELLED */
+    size_t     size;      /**< as a program likes */
+    size_t     rounds;
+    size_t     sample;    /**< of so many puts one is waited for */
     size_t     working_set;
 } pgas_options_t;
 
@@ -69,7 +64,7 @@ typedef struct pgas {
     ucp_wire_t           *wire;
     ucx_firehose_h       firehose;
     struct rendezvous    *rendezvous;
-    uint64_t             sampled; /**< puts since one was waited for */
+    uint64_t             sampled; /**< puts so far */
     pgas_result_t        *result;
 } pgas_t;
 

@@ -65,13 +65,6 @@ static int program_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static uint64_t program_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* The smaller, or the larger half of two sorted lists */
 static void program_split(uint64_t *out, const uint64_t *x, const uint64_t *y,
                           uint64_t size, int is_low)
@@ -100,7 +93,7 @@ void program_bitonic(pgas_t *pgas)
     }
     for (round = 0; round < pgas->options->rounds; ++round) {
         for (i = 0; i < size; ++i) {
-            mine[i] = program_mix((round * PGAS_MAX + pgas->self) * size + i);
+            mine[i] = bench_mix((round * PGAS_MAX + pgas->self) * size + i);
         }
         qsort(mine, size, sizeof(*mine), program_compare);
         for (width = 2; width <= pgas->options->nodes; width *= 2) {
@@ -130,7 +123,7 @@ void program_random(pgas_t *pgas)
     unsigned node;
 
     for (i = 0; i < pgas->options->rounds; ++i) {
-        random = program_mix(i * PGAS_MAX + pgas->self + 1);
+        random = bench_mix(i * PGAS_MAX + pgas->self + 1);
         at     = random % words;
         node   = (pgas->self + 1 + (random >> 40) % (pgas->options->nodes - 1)) %
                  pgas->options->nodes;

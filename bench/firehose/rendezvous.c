@@ -242,9 +242,7 @@ void rendezvous_wait(rendezvous_t *self)
 
 void rendezvous_destroy(rendezvous_t *self, pgas_result_t *result)
 {
-    result->pins   = self->lent.num_pins + self->own.num_pins;
-    result->unpins = self->lent.num_unpins + self->own.num_unpins;
-    result->peak   = (self->lent.peak + self->own.peak) * PGAS_PAGE;
+    result->pins = self->lent.num_pins + self->own.num_pins;
     ucp_firehose_buckets_cleanup(&self->lent);
     ucp_firehose_buckets_cleanup(&self->own);
     free(self);

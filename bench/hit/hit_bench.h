@@ -27,8 +27,6 @@ typedef struct hit_opts {
     size_t     slow_length; /* Of the big region, bytes */
     unsigned   num_rounds;  /* Uses of the big region */
     const char *policy;
-    int        is_json;
-    int        is_strict;
 } hit_opts_t;
 
 typedef struct hit_bench {

@@ -10,10 +10,9 @@
  * a domain that costs nothing, so what is seen is the helper and the scheduler.
  */
 
-#include "../bench_util.h"
+#include "../bench_options.h"
 #include "hit_domain.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +35,6 @@
 typedef struct many {
     const char     *policies;
     const char     *counts;
-    unsigned       num_rounds;
     unsigned       num_busy;
     bench_domain_t *domain;
     const char     *policy;
@@ -45,15 +43,6 @@ typedef struct many {
     double         *times; /* of as many uses as there are regions */
     pid_t          busy[MANY_BUSY_MAX];
 } many_t;
-
-static const char many_usage[] =
-        "usage: many [options]\n"
-        "  --regions LIST    numbers of regions [1000,10000,100000,1000000]\n"
-        "  --policies LIST   in turn, once a round "
-        "[predict,paper,rent,leave_pinned,lru,on_demand]\n"
-        "  --rounds N        of all of these [1]\n"
-        "  --busy N          processes beside it that only run [0]\n";
-
 
 static size_t many_bytes(const many_t *many)
 {
@@ -205,77 +194,32 @@ static void many_busy_stop(many_t *many)
 }
 
 
-static int many_parse_number(const char *text, unsigned max, unsigned *value_p)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-
-    if ((*text < '0') || (*text > '9') || (*end != '\0') || (value > max)) {
-        fprintf(stderr, "many: bad value '%s', allowed is 0 to %u\n", text,
-                max);
-        return -1;
-    }
-    *value_p = (unsigned)value;
-    return 0;
-}
-
-
-static int many_parse(many_t *many, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"regions", required_argument, NULL, 'n'},
-        {"policies", required_argument, NULL, 'p'},
-        {"rounds", required_argument, NULL, 'r'},
-        {"busy", required_argument, NULL, 'b'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}
-    };
-    int ret = 0;
-    int c;
-
-    while ((ret == 0) &&
-           ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)) {
-        switch (c) {
-        case 'n':
-            many->counts = optarg;
-            break;
-        case 'p':
-            many->policies = optarg;
-            break;
-        case 'r':
-            ret = many_parse_number(optarg, 1000, &many->num_rounds);
-            break;
-        case 'b':
-            ret = many_parse_number(optarg, MANY_BUSY_MAX, &many->num_busy);
-            break;
-        default:
-            fputs(many_usage, (c == 'h') ? stdout : stderr);
-            exit((c == 'h') ? 0 : 2);
-        }
-    }
-    return ret;
-}
-
-
 int main(int argc, char **argv)
 {
     many_t many = {.policies   = "predict,paper,rent,leave_pinned,lru,"
                                  "on_demand",
-                   .counts     = "1000,10000,100000,1000000",
-                   .num_rounds = 1};
+                   .counts     = "1000,10000,100000,1000000"};
+    const bench_option_t options[] = {
+        {"regions", BENCH_TEXT, &many.counts, 0, 0,
+         "LIST  numbers of regions [1000,10000,100000,1000000]"},
+        {"policies", BENCH_TEXT, &many.policies, 0, 0, "LIST  in turn [all]"},
+        {"busy", BENCH_COUNT, &many.num_busy, 0, MANY_BUSY_MAX,
+         "N     processes beside it that only run [0]"},
+        {0}
+    };
     int ret;
 
-    if (many_parse(&many, argc, argv) != 0) {
-        return 2;
+    (void)argc;
+    ret = bench_options_parse("many [options]", options, argv, 0, NULL);
+    if (ret != 0) {
+        return (ret > 0) ? 0 : 2;
     }
 
     printf("one use, microseconds; beside it %u busy processes\n"
            "%-12s %8s  %-8s %9s %9s %9s %11s\n", many.num_busy, "policy",
            "regions", "phase", "median", "p99", "p99.99", "longest");
     many_busy_start(&many);
-    do {
-        ret = many_run_policies(&many);
-    } while ((ret == 0) && (many.num_rounds-- > 1));
+    ret = many_run_policies(&many);
     many_busy_stop(&many);
     return (ret == 0) ? 0 : 1;
 }

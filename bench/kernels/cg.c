@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 
     c = &cg_classes[nas_init(&cg.nas, "cg", "SWABC", &argc, &argv)];
     cg_setup(&cg, c);
-    iterations = cg.nas.iterations ? cg.nas.iterations : c->iterations;
+    iterations = nas_iterations(&cg.nas, c->iterations);
 
     /* The estimate converges in far fewer iterations than the class has, so
      * that a longer or a somewhat shorter run finds the same */
@@ -226,6 +226,5 @@ int main(int argc, char **argv)
         zeta = cg_iterate(&cg, c->shift);
     }
     return nas_finish(&cg.nas, iterations,
-                      nas_is_close(zeta, c->zeta, CG_EPSILON),
-                      "published eigenvalue");
+                      nas_is_close(zeta, c->zeta, CG_EPSILON));
 }

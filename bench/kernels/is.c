@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     is_t is     = {};
 
     is_setup(&is, &is_classes[nas_init(&is.nas, "is", "SWABC", &argc, &argv)]);
-    iterations = is.nas.iterations ? is.nas.iterations : IS_ITERATIONS;
+    iterations = nas_iterations(&is.nas, IS_ITERATIONS);
     is_make_keys(&is);
 
     nas_start(&is.nas);
@@ -244,6 +244,5 @@ int main(int argc, char **argv)
         is_iterate(&is, iteration);
         is_good = is_good && is_verify(&is);
     }
-    return nas_finish(&is.nas, iterations, is_good,
-                      "every key in the rank and the order of its value");
+    return nas_finish(&is.nas, iterations, is_good);
 }

@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     c = &mg_classes[nas_init(&mg.nas, "mg", "SWABC", &argc, &argv)];
     mg_setup(&mg, c);
     top        = &mg.level[mg.top];
-    iterations = mg.nas.iterations ? mg.nas.iterations : c->iterations;
+    iterations = nas_iterations(&mg.nas, c->iterations);
 
     nas_start(&mg.nas);
     mg_residual(&mg, &top->box, top->u, mg.v, top->r);
@@ -350,7 +350,5 @@ int main(int argc, char **argv)
         }
     }
     is_good = is_good && (norm < before / 2);
-    return nas_finish(&mg.nas, iterations, is_good,
-                      (iterations >= c->iterations) ? "published residual" :
-                                                      "residual falls");
+    return nas_finish(&mg.nas, iterations, is_good);
 }

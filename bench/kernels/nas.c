@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "nas.h"
-#include "../bench_util.h"
+#include "../bench_options.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,25 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define NAS_RANDOM_MASK ((UINT64_C(1) << 46) - 1)
 
-/* Of the sampler of VmPin: rare enough to cost nothing, or for a trace, which
- * is not timed, often enough to see single messages */
-#define NAS_SAMPLE_NS       UINT64_C(5000000)
-#define NAS_SAMPLE_TRACE_NS UINT64_C(500000)
-
-/* What a rank tells of itself; plain doubles, for MPI_Gather */
-typedef struct nas_figures {
-    double pid;
-    double vmpin_baseline;
-    double vmpin_peak;
-    double vmpin_average;
-    double cpu_share; /* Below 1: others took the processor */
-} nas_figures_t;
-
-#define NAS_FIGURES (sizeof(nas_figures_t) / sizeof(double))
+/* Of the sampler of VmPin: rare enough to cost nothing */
+#define NAS_SAMPLE_NS UINT64_C(5000000)
 
 
 void nas_fatal(const nas_t *nas, const char *format, ...)
@@ -45,25 +31,17 @@ void nas_fatal(const nas_t *nas, const char *format, ...)
     exit(2);
 }
 
-static int nas_number(const nas_t *nas, const char *option, const char *text)
-{
-    char *end   = NULL;
-    long number = (text == NULL) ? 0 : strtol(text, &end, 10);
-
-    if ((text == NULL) || (*end != '\0') || (number < 1) ||
-        (number > 1000000)) {
-        nas_fatal(nas, "bad value '%s' of %s: a number from 1 to 1000000",
-                  (text == NULL) ? "" : text, option);
-    }
-    return number;
-}
-
 int nas_init(nas_t *nas, const char *kernel, const char *classes, int *argc,
              char ***argv)
 {
-    const char *found = NULL;
-    uint64_t period;
-    char **arg;
+    const bench_option_t options[] = {
+        {"iterations", BENCH_COUNT, &nas->iterations, 1, 1e6,
+         "N  [the class's own]"},
+        {"columns", BENCH_COUNT, &nas->columns, 1, 1e6,
+         "N  of ft: ranks along the first dimension [1]"},
+        {0}
+    };
+    const char *letter, *found = NULL;
 
     MPI_Init(argc, argv);
     memset(nas, 0, sizeof(*nas));
@@ -71,35 +49,18 @@ int nas_init(nas_t *nas, const char *kernel, const char *classes, int *argc,
     nas->columns = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &nas->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nas->size);
-
-    for (arg = *argv + 1; *arg != NULL; ++arg) {
-        if (!strcmp(*arg, "--iterations")) {
-            nas->iterations = nas_number(nas, *arg, arg[1]);
-            ++arg;
-        } else if (!strcmp(*arg, "--columns")) {
-            nas->columns = nas_number(nas, *arg, arg[1]);
-            ++arg;
-        } else if (!strcmp(*arg, "--json")) {
-            nas->is_json = 1;
-        } else if (!strcmp(*arg, "--trace") && (arg[1] != NULL)) {
-            nas->is_json = 1;
-            nas->trace   = *++arg;
-        } else if ((strlen(*arg) == 1) && (found == NULL)) {
-            found = strchr(classes, **arg);
-        } else {
-            nas_fatal(nas, "unknown argument '%s'", *arg);
-        }
+    if ((bench_options_parse("mpirun -n RANKS KERNEL CLASS [options]\n"
+                             "Prints one JSON line.", options, *argv,
+                             nas->rank != 0, &letter) == 0) &&
+        (letter != NULL) && (strlen(letter) == 1)) {
+        found = strchr(classes, *letter);
     }
     if (found == NULL) {
-        nas_fatal(nas, "usage: %s CLASS [--iterations N] [--columns N] "
-                  "[--json] [--trace PREFIX]; CLASS is one of %s",
-                  kernel, classes);
+        nas_fatal(nas, "CLASS is one of %s", classes);
     }
     nas->class_id = *found;
     /* Before the first long message, untimed ones included */
-    period = (nas->trace == NULL) ? NAS_SAMPLE_NS : NAS_SAMPLE_TRACE_NS;
-    if (nas->is_json &&
-        (vmpin_start(&nas->pin, period, nas->trace != NULL) != 0)) {
+    if (vmpin_start(&nas->pin, NAS_SAMPLE_NS, 0) != 0) {
         nas_fatal(nas, "no VmPin in /proc/self/status");
     }
     return found - classes;
@@ -125,84 +86,45 @@ void nas_start(nas_t *nas)
     nas->start     = MPI_Wtime();
 }
 
-static void nas_print(const nas_t *nas, int iterations, double seconds,
-                      int is_good, const char *what)
-{
-    printf("%s class %c ranks %d iterations %d seconds %.3f verified %s (%s)\n",
-           nas->kernel, nas->class_id, nas->size, iterations, seconds,
-           is_good ? "yes" : "NO", what);
-}
-
 /* One line, and nothing else on stdout: the drivers read it with jq */
-static void nas_print_json(const nas_t *nas, int iterations, double seconds,
-                           int is_good, const nas_figures_t *figures)
+static void nas_print(const nas_t *nas, int iterations, double seconds,
+                      int is_good, const vmpin_rank_t *ranks)
 {
     int i;
 
     printf("{\"bench\":\"nas\",\"kernel\":\"%s\",\"class\":\"%c\","
-           "\"columns\":%d,\"iterations\":%d,\"seconds\":%.6f,"
+           "\"columns\":%u,\"iterations\":%d,\"seconds\":%.6f,"
            "\"verified\":%s,\"rank\":[", nas->kernel, nas->class_id,
            nas->columns, iterations, seconds, is_good ? "true" : "false");
     for (i = 0; i < nas->size; ++i) {
-        printf("%s{\"pid\":%.0f,\"vmpin_baseline_bytes\":%.0f,"
-               "\"vmpin_peak_bytes\":%.0f,\"vmpin_average_bytes\":%.0f,"
-               "\"cpu_share\":%.4f}", (i == 0) ? "" : ",", figures[i].pid,
-               figures[i].vmpin_baseline, figures[i].vmpin_peak,
-               figures[i].vmpin_average, figures[i].cpu_share);
+        printf((i == 0) ? "{" : ",{");
+        vmpin_print(&ranks[i]);
+        printf("}");
     }
     printf("]}\n");
+    fflush(stdout);
 }
 
-static void nas_write_trace(const nas_t *nas)
+int nas_finish(nas_t *nas, int iterations, int is_good)
 {
-    char path[4096];
+    double seconds      = MPI_Wtime() - nas->start;
+    double cpu          = ((double)bench_cpu_now() - nas->cpu_start) * 1e-9;
+    vmpin_rank_t *ranks = calloc(nas->size, sizeof(*ranks));
+    int all_good        = 0;
+    vmpin_rank_t own;
 
-    snprintf(path, sizeof(path), "%s.%d", nas->trace, nas->rank);
-    if (vmpin_write_trace(&nas->pin, path) != 0) {
-        nas_fatal(nas, "cannot write %s", path);
-    }
-}
-
-/* The rank's own figures, to rank 0 */
-static nas_figures_t *nas_gather(nas_t *nas, double seconds)
-{
-    nas_figures_t *all = calloc(nas->size, sizeof(*all));
-    nas_figures_t own;
-
-    if (all == NULL) {
+    if (ranks == NULL) {
         nas_fatal(nas, "no memory for figures");
     }
     vmpin_stop(&nas->pin);
-    if (nas->trace != NULL) {
-        nas_write_trace(nas);
-    }
-    own.pid            = getpid();
-    own.vmpin_baseline = (double)nas->pin.baseline;
-    own.vmpin_peak     = (double)nas->pin.peak;
-    own.vmpin_average  = vmpin_average(&nas->pin);
-    own.cpu_share      = ((double)bench_cpu_now() - nas->cpu_start) * 1e-9 /
-                         seconds;
-    MPI_Gather(&own, NAS_FIGURES, MPI_DOUBLE, all, NAS_FIGURES, MPI_DOUBLE, 0,
-               MPI_COMM_WORLD);
-    return all;
-}
-
-int nas_finish(nas_t *nas, int iterations, int is_good, const char *what)
-{
-    double seconds         = MPI_Wtime() - nas->start;
-    nas_figures_t *figures = nas->is_json ? nas_gather(nas, seconds) : NULL;
-    int all_good           = 0;
-
+    own = vmpin_tell(&nas->pin, cpu / seconds);
+    MPI_Gather(&own, sizeof(own) / sizeof(double), MPI_DOUBLE, ranks,
+               sizeof(own) / sizeof(double), MPI_DOUBLE, 0, MPI_COMM_WORLD);
     MPI_Allreduce(&is_good, &all_good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (nas->rank == 0) {
-        if (nas->is_json) {
-            nas_print_json(nas, iterations, seconds, all_good, figures);
-        } else {
-            nas_print(nas, iterations, seconds, all_good, what);
-        }
-        fflush(stdout);
+        nas_print(nas, iterations, seconds, all_good, ranks);
     }
-    free(figures);
+    free(ranks);
     MPI_Finalize();
     return all_good ? 0 : 1;
 }

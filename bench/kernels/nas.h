@@ -26,22 +26,19 @@
 typedef struct nas {
     const char *kernel;
     char       class_id;   /**< S, W, A, B, C, or D */
-    int        iterations; /**< From the command line; 0: the class's own */
-    int        columns;    /**< ft: ranks along the first dimension */
+    unsigned   iterations; /**< From the command line; 0: the class's own */
+    unsigned   columns;    /**< ft: ranks along the first dimension */
     int        rank;
     int        size;
-    int        is_json;    /**< Result as JSON, with VmPin of every rank */
     double     start;      /**< Seconds; set by @ref nas_start */
     double     cpu_start;  /**< Of this thread, nanoseconds; likewise */
-    const char *trace;     /**< Prefix of the VmPin traces, or NULL */
-    vmpin_t    pin;        /**< From @ref nas_init on, if @ref is_json */
+    vmpin_t    pin;        /**< From @ref nas_init on */
 } nas_t;
 
 
 /**
  * Initialise MPI and read the command line, `CLASS [--iterations N]
- * [--columns N] [--json] [--trace PREFIX]`; a bad one ends the job with a
- * message and code 2.
+ * [--columns N]`; a bad one ends the job with a message and code 2.
  *
  * @param [in] classes  Those that the kernel has.
  *
@@ -49,6 +46,13 @@ typedef struct nas {
  */
 int nas_init(nas_t *nas, const char *kernel, const char *classes, int *argc,
              char ***argv);
+
+
+/** @return Iterations of the command line, or @a own. */
+static inline int nas_iterations(const nas_t *nas, int own)
+{
+    return (nas->iterations > 0) ? (int)nas->iterations : own;
+}
 
 
 /** End the job with a message of this rank. */
@@ -66,15 +70,14 @@ void nas_start(nas_t *nas);
 
 
 /**
- * Print rank 0's line, `ft class A ranks 2 iterations 6 seconds 1.234 verified
- * yes (what was compared)`, or one JSON object of the same with the memory and
- * the processor time of every rank, and finalize MPI.
+ * Print one JSON object with the result, the memory and the processor time of every
+ * rank, and finalize MPI.
  *
  * @param [in] is_good  This rank's finding; all must be good.
  *
  * @return Exit code.
  */
-int nas_finish(nas_t *nas, int iterations, int is_good, const char *what);
+int nas_finish(nas_t *nas, int iterations, int is_good);
 
 
 /** @return @a a * @a x mod 2^46. */

@@ -2,16 +2,15 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #define _GNU_SOURCE
-#include "fig1_opts.h"
 #include "vmpin.h"
-#include "../bench_util.h"
+#include "../bench_options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /*
  * The microbenchmark of "Scalable Memory Registration for High Performance
@@ -23,19 +22,23 @@
  * taken from iteration 3 on, for every policy alike */
 #define FIG1_SKIP_ITERATIONS 2
 
+typedef struct fig1_opts {
+    unsigned   iterations;
+    unsigned   num_buffers;
+    size_t     size;       /* Of a message, bytes */
+    double     compute_ms; /* Between messages */
+    int        is_asleep;  /* Computation sleeps, else it is busy */
+    double     sample_ms;  /* Period of the VmPin sampler; 0: none */
+    int        is_reused;  /* Same buffers in every iteration */
+    const char *trace;     /* Prefix of the VmPin traces, or NULL */
+} fig1_opts_t;
+
 /* What a rank tells rank 0 in the end; plain doubles, for MPI_Gather */
 typedef struct fig1_result {
-    double p10_us;
-    double median_us;
-    double p90_us;
-    double mean_us;
-    double vmpin_baseline;
-    double vmpin_peak;
-    double vmpin_average;
-    double elapsed;
-    double cpu_share; /* Below 1: others took the processor */
-    double errors;
-    double pid;
+    vmpin_rank_t rank;
+    double       p10_us, median_us, p90_us, mean_us;
+    double       elapsed;
+    double       errors;
 } fig1_result_t;
 
 #define FIG1_RESULT_DOUBLES (sizeof(fig1_result_t) / sizeof(double))
@@ -44,7 +47,6 @@ typedef struct fig1 {
     fig1_opts_t opts;
     int         rank;
     uint64_t    slept_ns;    /* That it meant to */
-    unsigned    random;      /* Of the compute jitter, same on both ranks */
     uint64_t    num_errors;  /* Words that arrived wrong */
     double      *times;      /* Microseconds a message, all iterations */
     unsigned    num_times;
@@ -79,9 +81,7 @@ static uint64_t *fig1_buffer_alloc(const fig1_t *fig1)
 
     /* The kernel accounts a pinned huge page whole: VmPin would tell of more
      * than was registered */
-    if (!fig1->opts.is_thp) {
-        madvise(address, length, MADV_NOHUGEPAGE);
-    }
+    madvise(address, length, MADV_NOHUGEPAGE);
     memset(address, 0, length);
     return address;
 }
@@ -152,12 +152,8 @@ static void fig1_sleep(fig1_t *fig1, uint64_t deadline)
  * where something else computes */
 static void fig1_compute(fig1_t *fig1, uint64_t start)
 {
-    double share;
-    uint64_t deadline;
+    uint64_t deadline = start + (uint64_t)(fig1->opts.compute_ms * 1e6);
 
-    share    = (rand_r(&fig1->random) / (RAND_MAX / 2.0)) - 1;
-    deadline = start + (uint64_t)(fig1->opts.compute_ms * 1e6 *
-                                  (1 + (share * fig1->opts.jitter)));
     if (fig1->opts.is_asleep) {
         fig1_sleep(fig1, deadline);
     } else {
@@ -201,10 +197,6 @@ fig1_prepare(fig1_t *fig1, unsigned index, uint64_t key)
 static uint64_t fig1_message(fig1_t *fig1, unsigned index, uint64_t key)
 {
     uint64_t start, end;
-
-    if (fig1->opts.is_synchronised) {
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
 
     start = bench_now();
     fig1_transfer(fig1, fig1->buffers[index]);
@@ -255,6 +247,7 @@ static void fig1_run(fig1_t *fig1, fig1_result_t *result)
     unsigned skip = FIG1_SKIP_ITERATIONS * fig1->opts.num_buffers;
     unsigned count, i;
     uint64_t start, cpu_start;
+    double share;
 
     fig1_warm_up();
     if (vmpin_start(&fig1->pin, (uint64_t)(fig1->opts.sample_ms * 1e6),
@@ -265,9 +258,9 @@ static void fig1_run(fig1_t *fig1, fig1_result_t *result)
     cpu_start = bench_cpu_now();
     start     = bench_now();
     fig1_loop(fig1);
-    result->elapsed   = (double)(bench_now() - start) * 1e-9;
-    result->cpu_share = (double)(bench_cpu_now() - cpu_start + fig1->slept_ns) *
-                        1e-9 / result->elapsed;
+    result->elapsed = (double)(bench_now() - start) * 1e-9;
+    share           = (double)(bench_cpu_now() - cpu_start + fig1->slept_ns) *
+                      1e-9 / result->elapsed;
     vmpin_stop(&fig1->pin);
 
     skip  = (skip < fig1->num_times) ? skip : 0;
@@ -277,28 +270,22 @@ static void fig1_run(fig1_t *fig1, fig1_result_t *result)
     }
 
     bench_sort(fig1->times + skip, count);
-    result->p10_us         = bench_quantile(fig1->times + skip, count, 0.1);
-    result->median_us      = bench_quantile(fig1->times + skip, count, 0.5);
-    result->p90_us         = bench_quantile(fig1->times + skip, count, 0.9);
-    result->vmpin_baseline = (double)fig1->pin.baseline;
-    result->vmpin_peak     = (double)fig1->pin.peak;
-    result->vmpin_average  = vmpin_average(&fig1->pin);
-    result->errors         = (double)fig1->num_errors;
-    result->pid            = (double)getpid();
+    result->p10_us    = bench_quantile(fig1->times + skip, count, 0.1);
+    result->median_us = bench_quantile(fig1->times + skip, count, 0.5);
+    result->p90_us    = bench_quantile(fig1->times + skip, count, 0.9);
+    result->rank      = vmpin_tell(&fig1->pin, share);
+    result->errors    = (double)fig1->num_errors;
 }
 
 
 static void fig1_print_rank(const char *name, const fig1_result_t *r)
 {
-    printf(",\"%s\":{\"pid\":%.0f,\"p10_us\":%.3f,\"median_us\":%.3f,"
-           "\"p90_us\":%.3f,"
-           "\"mean_us\":%.3f,\"vmpin_baseline_bytes\":%.0f,"
-           "\"vmpin_peak_bytes\":%.0f,\"vmpin_average_bytes\":%.0f,"
-           "\"elapsed_seconds\":%.6f,\"cpu_share\":%.4f,"
-           "\"errors\":%.0f}",
-           name, r->pid, r->p10_us, r->median_us, r->p90_us, r->mean_us,
-           r->vmpin_baseline, r->vmpin_peak, r->vmpin_average, r->elapsed,
-           r->cpu_share, r->errors);
+    printf(",\"%s\":{\"p10_us\":%.3f,\"median_us\":%.3f,\"p90_us\":%.3f,"
+           "\"mean_us\":%.3f,\"elapsed_seconds\":%.6f,\"errors\":%.0f,",
+           name, r->p10_us, r->median_us, r->p90_us, r->mean_us, r->elapsed,
+           r->errors);
+    vmpin_print(&r->rank);
+    printf("}");
 }
 
 
@@ -308,11 +295,10 @@ static void fig1_print(const fig1_t *fig1, const fig1_result_t *results)
 
     /* One line, and nothing else on stdout: the drivers read it with jq */
     printf("{\"bench\":\"fig1\",\"size\":%zu,\"iterations\":%u,\"buffers\":%u,"
-           "\"reuse\":%s,\"asleep\":%s,\"compute_ms\":%g,\"sync\":%s", opts->size,
+           "\"reuse\":%s,\"asleep\":%s,\"compute_ms\":%g", opts->size,
            opts->iterations, opts->num_buffers,
            opts->is_reused ? "true" : "false",
-           opts->is_asleep ? "true" : "false", opts->compute_ms,
-           opts->is_synchronised ? "true" : "false");
+           opts->is_asleep ? "true" : "false", opts->compute_ms);
     fig1_print_rank("sender", &results[0]);
     fig1_print_rank("receiver", &results[1]);
     printf("}\n");
@@ -338,26 +324,60 @@ static int fig1_write_trace(const fig1_t *fig1)
 }
 
 
+static int fig1_opts_parse(fig1_opts_t *opts, char **argv, int is_silent)
+{
+    const bench_option_t options[] = {
+        {"iterations", BENCH_COUNT, &opts->iterations, 1, 1e6,
+         "N    of the outer loop [10]"},
+        {"buffers", BENCH_COUNT, &opts->num_buffers, 1, 1e6,
+         "N    messages an iteration, a buffer each [3]"},
+        {"size", BENCH_SIZE, &opts->size, 1, INT_MAX,
+         "BYTES of a message, suffix k or m [4m]"},
+        {"compute-ms", BENCH_REAL, &opts->compute_ms, 0, 60000,
+         "MS   computation after each message [20]"},
+        {"asleep", BENCH_FLAG, &opts->is_asleep, 1, 1,
+         "     it leaves the processor to others, as on an accelerator"},
+        {"reuse", BENCH_FLAG, &opts->is_reused, 1, 1,
+         "     same buffers in every iteration (default)"},
+        {"no-reuse", BENCH_FLAG, &opts->is_reused, 0, 0,
+         "     fresh buffers in every iteration, the old stay mapped"},
+        {"sample", BENCH_REAL, &opts->sample_ms, 0, 60000,
+         "MS   period of the VmPin sampler, 0 for none [5]"},
+        {"trace", BENCH_TEXT, &opts->trace, 0, 0,
+         "PREFIX write the samples to PREFIX.0 and PREFIX.1"},
+        {0}
+    };
+
+    *opts = (fig1_opts_t){
+        .iterations = 10, .num_buffers = 3, .size = 4 << 20, .compute_ms = 20,
+        .sample_ms  = 5,  .is_reused   = 1
+    };
+    return bench_options_parse("mpirun -n 2 fig1 [options]\n"
+                               "Prints one JSON line. Exit code 1: data arrived "
+                               "wrong; 2: could not run.",
+                               options, argv, is_silent, NULL);
+}
+
+
 int main(int argc, char **argv)
 {
-    fig1_result_t results[2] = {{0}};
-    fig1_result_t result     = {0};
+    fig1_result_t results[2] = {};
+    fig1_result_t result     = {};
     fig1_t fig1              = {0};
     int num_ranks, ret;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &fig1.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-    ret = fig1_opts_parse(&fig1.opts, argc, argv, fig1.rank == 0);
+    ret = fig1_opts_parse(&fig1.opts, argv, fig1.rank != 0);
     if ((ret != 0) || (num_ranks != 2)) {
         if ((ret == 0) && (fig1.rank == 0)) {
             fprintf(stderr, "fig1: needs 2 ranks, got %d\n", num_ranks);
         }
         MPI_Finalize();
-        return (ret == FIG1_OPTS_HELP) ? 0 : 2;
+        return (ret > 0) ? 0 : 2;
     }
 
-    fig1.random  = 1;
     fig1.times   = calloc(fig1.opts.iterations * fig1.opts.num_buffers,
                           sizeof(*fig1.times));
     fig1.buffers = calloc(fig1.opts.num_buffers, sizeof(*fig1.buffers));

@@ -17,7 +17,8 @@
  * ways: the same buffers every time, and buffers that were mapped and touched
  * just before, which no cache can know. Mapping is not timed; unmapping is by
  * itself, for what frees the pages differs: that where they are pinned no more,
- * the deregistration where they are. Prints one JSON line.
+ * the deregistration where they are. And a loop without pause, of the kind of
+ * OSU's latency test. Prints one JSON line.
  */
 
 #define OVERLAP_WARM_UP   5
@@ -42,7 +43,8 @@ typedef struct overlap_row {
     const char *pattern;
     size_t     size;
     int        is_fresh;
-    double     median_us;
+    int        is_loop;    /* no barrier between, always the same buffers */
+    double     mean_us, median_us;
     double     whole_us;   /* the same with what unmapping the buffers took */
 } overlap_row_t;
 
@@ -163,7 +165,8 @@ static const overlap_pattern_t overlap_patterns[] = {
     {"reduce", overlap_reduce},
     {"allreduce", overlap_allreduce},
     {"reduce_scatter", overlap_reduce_scatter},
-    {"posted", overlap_posted}
+    {"posted", overlap_posted},
+    {"loop", overlap_pingpong} /* the last, by its name alone */
 };
 
 #define OVERLAP_NUM_PATTERNS \
@@ -207,13 +210,16 @@ static void overlap_measure(overlap_t *overlap,
             overlap->out = overlap_map(length);
             overlap->in  = overlap_map(length);
         }
-        MPI_Barrier(MPI_COMM_WORLD);
+        if (!row->is_loop || (i == -OVERLAP_WARM_UP)) {
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
         overlap_away_ns = 0;
         start           = bench_now();
         pattern->communicate(overlap, (int)row->size);
         if (i >= 0) {
             times[i] = (double)(bench_now() - start - overlap_away_ns) * 1e-3;
             whole[i] = times[i] + (double)unmapped * 1e-3;
+            row->mean_us += times[i] / overlap->iterations;
         }
     }
     bench_sort(times, overlap->iterations);
@@ -227,7 +233,7 @@ static void overlap_measure(overlap_t *overlap,
 }
 
 static void overlap_print(const overlap_t *overlap, const overlap_row_t *rows,
-                          unsigned count, const double *pids)
+                          unsigned count, const double *ranks)
 {
     unsigned i;
 
@@ -235,14 +241,15 @@ static void overlap_print(const overlap_t *overlap, const overlap_row_t *rows,
            overlap->iterations);
     for (i = 0; i < count; ++i) {
         printf("%s{\"pattern\":\"%s\",\"size\":%zu,\"fresh\":%s,"
-               "\"median_us\":%.3f,\"whole_us\":%.3f}",
+               "\"mean_us\":%.3f,\"median_us\":%.3f,\"whole_us\":%.3f}",
                (i > 0) ? "," : "", rows[i].pattern, rows[i].size,
-               rows[i].is_fresh ? "true" : "false", rows[i].median_us,
-               rows[i].whole_us);
+               rows[i].is_fresh ? "true" : "false", rows[i].mean_us,
+               rows[i].median_us, rows[i].whole_us);
     }
     printf("],\"rank\":[");
     for (i = 0; i < (unsigned)overlap->num_ranks; ++i) {
-        printf("%s{\"pid\":%.0f}", (i > 0) ? "," : "", pids[i]);
+        printf("%s{\"pid\":%.0f,\"cpu_share\":%.4f}", (i > 0) ? "," : "",
+               ranks[2 * i], ranks[2 * i + 1]);
     }
     printf("]}\n");
 }
@@ -251,34 +258,39 @@ static void overlap_print(const overlap_t *overlap, const overlap_row_t *rows,
 static int overlap_run(overlap_t *overlap, const char *patterns, char **sizes,
                        int num_sizes)
 {
-    overlap_row_t rows[OVERLAP_MAX_ROWS];
-    double pids[OVERLAP_MAX_RANKS];
-    double own     = (double)getpid();
-    unsigned count = 0;
+    overlap_row_t rows[OVERLAP_MAX_ROWS] = {0};
+    double ranks[2 * OVERLAP_MAX_RANKS];
+    uint64_t cpu_start = bench_cpu_now();
+    uint64_t start     = bench_now();
+    double own[2]      = {getpid()};
+    unsigned count     = 0;
     unsigned i;
-    int s, is_fresh;
+    int s, is_fresh, is_loop;
 
     for (i = 0; i < OVERLAP_NUM_PATTERNS; ++i) {
-        if (strcmp(patterns, "all") &&
-            strcmp(patterns, overlap_patterns[i].name)) {
+        is_loop = (i == OVERLAP_NUM_PATTERNS - 1);
+        if (strcmp(patterns, overlap_patterns[i].name) &&
+            (strcmp(patterns, "all") || is_loop)) {
             continue;
         }
         for (s = 0; s < num_sizes; ++s) {
-            for (is_fresh = 0; is_fresh < 2; ++is_fresh) {
+            for (is_fresh = 0; is_fresh < 2 - is_loop; ++is_fresh) {
                 if ((count == OVERLAP_MAX_ROWS) ||
                     (bench_parse_size(sizes[s], &rows[count].size) != 0) ||
                     (rows[count].size > (64ul << 20))) {
                     return 2;
                 }
                 rows[count].is_fresh = is_fresh;
+                rows[count].is_loop  = is_loop;
                 overlap_measure(overlap, &overlap_patterns[i], &rows[count]);
                 ++count;
             }
         }
     }
-    MPI_Gather(&own, 1, MPI_DOUBLE, pids, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    own[1] = (double)(bench_cpu_now() - cpu_start) / (bench_now() - start);
+    MPI_Gather(own, 2, MPI_DOUBLE, ranks, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (overlap->rank == 0) {
-        overlap_print(overlap, rows, count, pids);
+        overlap_print(overlap, rows, count, ranks);
     }
     return (count > 0) ? 0 : 2;
 }

@@ -165,6 +165,22 @@ double vmpin_average(const vmpin_t *pin)
 }
 
 
+vmpin_rank_t vmpin_tell(const vmpin_t *pin, double cpu_share)
+{
+    return (vmpin_rank_t){getpid(), (double)pin->baseline, (double)pin->peak,
+                          vmpin_average(pin), cpu_share};
+}
+
+
+void vmpin_print(const vmpin_rank_t *rank)
+{
+    printf("\"pid\":%.0f,\"vmpin_baseline_bytes\":%.0f,"
+           "\"vmpin_peak_bytes\":%.0f,\"vmpin_average_bytes\":%.0f,"
+           "\"cpu_share\":%.4f", rank->pid, rank->baseline, rank->peak,
+           rank->average, rank->cpu_share);
+}
+
+
 int vmpin_write_trace(const vmpin_t *pin, const char *path)
 {
     FILE *file = fopen(path, "w");

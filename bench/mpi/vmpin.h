@@ -66,6 +66,18 @@ void vmpin_stop(vmpin_t *pin);
 /** @return Time-average of the bytes pinned above the baseline. */
 double vmpin_average(const vmpin_t *pin);
 
+/** What a rank tells of itself; plain doubles, for MPI_Gather. */
+typedef struct vmpin_rank {
+    double pid;
+    double baseline, peak, average; /**< bytes */
+    double cpu_share;               /**< below 1: others took the processor */
+} vmpin_rank_t;
+
+vmpin_rank_t vmpin_tell(const vmpin_t *pin, double cpu_share);
+
+/** Print the members of a JSON object that say it. */
+void vmpin_print(const vmpin_rank_t *rank);
+
 /** Write "seconds bytes" lines; @return 0, or -1 with errno set. */
 int vmpin_write_trace(const vmpin_t *pin, const char *path);
 

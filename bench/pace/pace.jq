@@ -2,11 +2,7 @@
 #
 # What the summary and the tables of bench/paced share.
 
-def median:
-    map(select(. != null)) | sort
-    | if length == 0 then null
-      elif length % 2 == 1 then .[length / 2 | floor]
-      else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+include "stats";
 
 # A quotient, or null
 def over($divisor):

@@ -3,16 +3,14 @@
  */
 #define _GNU_SOURCE
 #include "paced_run.h"
-#include "../bench_util.h"
+#include "../bench_options.h"
 #include "../mpi/vmpin.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /*
  * The codes of the helper-thread paper (Li et al., CF'11) and others at the
@@ -24,49 +22,21 @@
 /* Of the sampler of VmPin: rare enough not to matter where ranks sleep */
 #define PACED_SAMPLE_NS UINT64_C(10000000)
 
-static const char paced_usage[] =
-"Usage: mpirun -n RANKS paced CODE [options]\n"
-"  --class C|D        sizes of a rank (default C)\n"
-"  --seconds S        iterations whose computation takes about so long\n"
-"                     (default 15), at least four\n"
-"  --iterations N     so many instead\n"
-"  --compute HOW      asleep, busy or mixed (default asleep)\n"
-"  --pace FACTOR      of all computation (default 1)\n"
-"Prints one JSON line. Exit code 1: data arrived wrong; 2: could not run.\n"
-"CODE is one of";
-
-static const struct option paced_options[] = {
-    {"class", required_argument, NULL, 'c'},
-    {"seconds", required_argument, NULL, 's'},
-    {"iterations", required_argument, NULL, 'i'},
-    {"compute", required_argument, NULL, 'w'},
-    {"pace", required_argument, NULL, 'p'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}
-};
-
 typedef struct paced_opts {
     const paced_code_t *code;
-    char               letter;
+    const char         *letter;
     double             seconds;
     unsigned           iterations;
-    paced_work_t       work;
+    const char         *compute;
     double             pace;
 } paced_opts_t;
 
 /* What a rank tells; plain doubles, for MPI_Gather */
 typedef struct paced_figures {
-    double pid;
-    double message_seconds;
-    double compute_seconds;
-    double blocks;
-    double wrong;
-    double late_us;
-    double late_98_us;
-    double vmpin_baseline;
-    double vmpin_peak;
-    double vmpin_average;
-    double cpu_share;
+    vmpin_rank_t rank;
+    double       message_seconds, compute_seconds;
+    double       blocks, wrong;
+    double       late_us, late_98_us;
 } paced_figures_t;
 
 #define PACED_FIGURES ((int)(sizeof(paced_figures_t) / sizeof(double)))
@@ -85,113 +55,68 @@ void paced_fatal(const paced_t *paced, const char *format, ...)
     exit(2);
 }
 
-static int paced_parse_real(const char *text, double max, double *value_p)
-{
-    char *end;
-    double value = strtod(text, &end);
-
-    /* Written so that NaN fails, too */
-    if ((end == text) || (*end != '\0') || !(value > 0) || !(value <= max)) {
-        return -1;
-    }
-    *value_p = value;
-    return 0;
-}
-
-static int paced_parse_work(const char *text, paced_work_t *work_p)
+/* @return @ref PACED_WORK_LAST if it is none */
+static unsigned paced_find_work(const char *text)
 {
     unsigned i;
 
-    for (i = 0; i < PACED_WORK_LAST; ++i) {
-        if (!strcmp(text, paced_work_names[i])) {
-            *work_p = (paced_work_t)i;
-            return 0;
-        }
+    for (i = 0; (i < PACED_WORK_LAST) && strcmp(text, paced_work_names[i]);
+         ++i) {
     }
-    return -1;
-}
-
-static int paced_parse_count(const char *text, unsigned *count_p)
-{
-    double value;
-
-    if ((paced_parse_real(text, 1e6, &value) != 0) || (value != floor(value))) {
-        return -1;
-    }
-    *count_p = (unsigned)value;
-    return 0;
-}
-
-static int paced_opts_set(paced_opts_t *opts, int c)
-{
-    switch (c) {
-    case 'c':
-        opts->letter = optarg[0];
-        return ((strlen(optarg) == 1) &&
-                (strchr(PACED_CLASSES, optarg[0]) != NULL)) ? 0 : -1;
-    case 's':
-        return paced_parse_real(optarg, 86400, &opts->seconds);
-    case 'i':
-        return paced_parse_count(optarg, &opts->iterations);
-    case 'w':
-        return paced_parse_work(optarg, &opts->work);
-    default:
-        return paced_parse_real(optarg, 1000, &opts->pace);
-    }
-}
-
-static void paced_help(FILE *file)
-{
-    const paced_code_t *code;
-
-    fputs(paced_usage, file);
-    for (code = paced_codes; code->name != NULL; ++code) {
-        fprintf(file, " %s", code->name);
-    }
-    fputc('\n', file);
+    return i;
 }
 
 /* @return 0, 1 after help, -1 after a line about what is wrong */
-static int paced_opts_parse(paced_opts_t *opts, int argc, char **argv,
-                            int is_talking)
+static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
 {
-    int index = 0, c;
+    const bench_option_t options[] = {
+        {"class", BENCH_TEXT, &opts->letter, 0, 0,
+         "C|D      sizes of a rank [C]; A, B: all of BT, SP or LU"},
+        {"seconds", BENCH_REAL, &opts->seconds, 0, 86400,
+         "S        iterations whose computation takes about so long [15], at\n"
+         "                         least four"},
+        {"iterations", BENCH_COUNT, &opts->iterations, 1, 1e6,
+         "N        so many instead"},
+        {"compute", BENCH_TEXT, &opts->compute, 0, 0,
+         "HOW      asleep, busy or mixed [asleep]"},
+        {"pace", BENCH_REAL, &opts->pace, 1e-6, 1000,
+         "FACTOR   of all computation [1]"},
+        {0}
+    };
+    const char *name;
+    int ret;
 
-    *opts  = (paced_opts_t){.letter = 'C', .seconds = 15, .pace = 1};
-    opterr = is_talking;
-    while ((c = getopt_long(argc, argv, "h", paced_options, &index)) != -1) {
-        if (c == 'h') {
-            if (is_talking) {
-                paced_help(stdout);
-            }
-            return 1;
-        } else if (c == '?') {
-            return -1;
-        } else if (paced_opts_set(opts, c) != 0) {
-            if (is_talking) {
-                fprintf(stderr, "paced: bad value '%s' of --%s\n", optarg,
-                        paced_options[index].name);
-            }
-            return -1;
-        }
+    *opts = (paced_opts_t){.letter = "C", .seconds = 15, .compute = "asleep",
+                           .pace = 1};
+    ret   = bench_options_parse(
+            "mpirun -n RANKS paced CODE [options]\n"
+            "CODE is one of ft ft2d cg mg is bt sp lu halo march phases. Prints "
+            "one JSON line.\nExit code 1: data arrived wrong; 2: could not run.",
+            options, argv, is_silent, &name);
+    if (ret != 0) {
+        return ret;
     }
-    opts->code = (optind + 1 == argc) ? paced_code_find(argv[optind]) : NULL;
-    if ((opts->code == NULL) && is_talking) {
-        paced_help(stderr);
+    opts->code = (name != NULL) ? paced_code_find(name) : NULL;
+    if ((opts->code != NULL) && (strlen(opts->letter) == 1) &&
+        (paced_find_work(opts->compute) != PACED_WORK_LAST)) {
+        return 0;
     }
-    return (opts->code != NULL) ? 0 : -1;
+    if (!is_silent) {
+        fprintf(stderr, "paced: no such code, class or computation; see --help\n");
+    }
+    return -1;
 }
 
 static void paced_setup(paced_t *paced, paced_opts_t *opts)
 {
     const paced_size_t *size;
 
-    if (paced_code_shape(opts->code, opts->letter, paced->size, &paced->shape,
+    if (paced_code_shape(opts->code, *opts->letter, paced->size, &paced->shape,
                          &size) != 0) {
-        paced_fatal(paced, "%s cannot have %d ranks", opts->code->name,
-                    paced->size);
+        paced_fatal(paced, "%s of class %c cannot have %d ranks",
+                    opts->code->name, *opts->letter, paced->size);
     }
-    paced->work = opts->work;
+    paced->work = paced_find_work(opts->compute);
     if (opts->iterations == 0) {
         opts->iterations = fmax(4, ceil(opts->seconds * 1e3 /
                                         (size->iteration_ms * opts->pace)));
@@ -232,7 +157,8 @@ static double paced_timed(paced_t *paced, paced_figures_t *own)
     vmpin_stop(&pin);
 
     bench_sort(paced->late_us, paced->num_late);
-    own->pid             = getpid();
+    own->rank            = vmpin_tell(&pin, (bench_cpu_now() - cpu_start) * 1e-9 /
+                                            seconds);
     own->message_seconds = paced->message_ns * 1e-9;
     own->compute_seconds = paced->compute_ns * 1e-9;
     own->blocks          = (double)paced->blocks;
@@ -240,10 +166,6 @@ static double paced_timed(paced_t *paced, paced_figures_t *own)
     own->late_us         = bench_quantile(paced->late_us, paced->num_late, 0.5);
     own->late_98_us      = bench_quantile(paced->late_us, paced->num_late,
                                           0.98);
-    own->vmpin_baseline  = (double)pin.baseline;
-    own->vmpin_peak      = (double)pin.peak;
-    own->vmpin_average   = vmpin_average(&pin);
-    own->cpu_share       = (bench_cpu_now() - cpu_start) * 1e-9 / seconds;
     return seconds;
 }
 
@@ -256,21 +178,18 @@ static void paced_print(const paced_t *paced, const paced_opts_t *opts,
 
     printf("{\"bench\":\"paced\",\"code\":\"%s\",\"class\":\"%c\","
            "\"compute\":\"%s\",\"iterations\":%u,\"seconds\":%.6f,"
-           "\"verified\":%s,\"rank\":[", opts->code->name, opts->letter,
-           paced_work_names[opts->work], opts->iterations, seconds,
+           "\"verified\":%s,\"rank\":[", opts->code->name, *opts->letter,
+           opts->compute, opts->iterations, seconds,
            (wrong == 0) ? "true" : "false");
     for (i = 0; i < paced->size; ++i) {
-        printf("%s{\"pid\":%.0f,\"message_seconds\":%.6f,"
-               "\"compute_seconds\":%.6f,\"blocks\":%.0f,\"wrong\":%.0f,"
-               "\"late_us\":%.1f,\"late_98_us\":%.1f,"
-               "\"vmpin_baseline_bytes\":%.0f,"
-               "\"vmpin_peak_bytes\":%.0f,\"vmpin_average_bytes\":%.0f,"
-               "\"cpu_share\":%.4f}", (i == 0) ? "" : ",", figures[i].pid,
+        printf("%s{\"message_seconds\":%.6f,\"compute_seconds\":%.6f,"
+               "\"blocks\":%.0f,\"wrong\":%.0f,\"late_us\":%.1f,"
+               "\"late_98_us\":%.1f,", (i == 0) ? "" : ",",
                figures[i].message_seconds, figures[i].compute_seconds,
                figures[i].blocks, figures[i].wrong, figures[i].late_us,
-               figures[i].late_98_us,
-               figures[i].vmpin_baseline, figures[i].vmpin_peak,
-               figures[i].vmpin_average, figures[i].cpu_share);
+               figures[i].late_98_us);
+        vmpin_print(&figures[i].rank);
+        printf("}");
     }
     printf("]}\n");
     fflush(stdout);
@@ -310,7 +229,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &paced.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &paced.size);
-    status = paced_opts_parse(&opts, argc, argv, paced.rank == 0);
+    status = paced_opts_parse(&opts, argv, paced.rank != 0);
     if (status != 0) {
         MPI_Finalize();
         return (status > 0) ? 0 : 2;

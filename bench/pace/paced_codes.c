@@ -173,15 +173,15 @@ static int phases_op(const sim_shape_t *shape, uint32_t rank,
 }
 
 static const sim_pattern_t paced_halo = {
-    "halo", "2 or more", PACED_CLASSES, halo_setup, halo_op
+    "halo", "2 or more", "CD", halo_setup, halo_op
 };
 
 static const sim_pattern_t paced_march = {
-    "march", "2 or more", PACED_CLASSES, march_setup, march_op
+    "march", "2 or more", "CD", march_setup, march_op
 };
 
 static const sim_pattern_t paced_phases = {
-    "phases", "2 or more", PACED_CLASSES, phases_setup, phases_op
+    "phases", "2 or more", "CD", phases_setup, phases_op
 };
 
 /*
@@ -189,17 +189,17 @@ static const sim_pattern_t paced_phases = {
  */
 
 const paced_code_t paced_codes[] = {
-    {"ft", NULL, 0, {{16, 400}, {128, 400}}},
-    {"ft2d", NULL, 0, {{16, 600}, {128, 600}}},
-    {"cg", NULL, 1, {{16, 1560}, {64, 1560}}},
-    {"mg", NULL, 0, {{16, 600}, {64, 600}}},
-    {"is", NULL, 0, {{16, 400}, {64, 500}}},
-    {"bt", NULL, 0, {{16, 1400}, {64, 1400}}},
-    {"sp", NULL, 0, {{16, 700}, {64, 700}}},
-    {"lu", NULL, 0, {{16, 600}, {64, 600}}},
-    {"halo", &paced_halo, 0, {{0, 50}, {0, 100}}},
-    {"march", &paced_march, 0, {{0, 2048}, {0, 2048}}},
-    {"phases", &paced_phases, 0, {{0, 100}, {0, 100}}},
+    {"ft", NULL, 0, {{0}, {0}, {16, 400}, {128, 400}}},
+    {"ft2d", NULL, 0, {{0}, {0}, {16, 600}, {128, 600}}},
+    {"cg", NULL, 1, {{0}, {0}, {16, 1560}, {64, 1560}}},
+    {"mg", NULL, 0, {{0}, {0}, {16, 600}, {64, 600}}},
+    {"is", NULL, 0, {{0}, {0}, {16, 400}, {64, 500}}},
+    {"bt", NULL, 0, {{0, 100}, {0, 600}, {16, 1400}, {64, 1400}}},
+    {"sp", NULL, 0, {{0, 40}, {0, 250}, {16, 700}, {64, 700}}},
+    {"lu", NULL, 0, {{0, 120}, {0, 600}, {16, 600}, {64, 600}}},
+    {"halo", &paced_halo, 0, {{0}, {0}, {0, 50}, {0, 100}}},
+    {"march", &paced_march, 0, {{0}, {0}, {0, 2048}, {0, 2048}}},
+    {"phases", &paced_phases, 0, {{0}, {0}, {0, 100}, {0, 100}}},
     {NULL}
 };
 
@@ -229,6 +229,9 @@ int paced_code_shape(const paced_code_t *code, char letter, unsigned ranks,
         return -1;
     }
     *size_p = &code->size[found - PACED_CLASSES];
+    if ((*size_p)->iteration_ms == 0) {
+        return -1;
+    }
     if ((*size_p)->job_ranks != 0) {
         scale = (double)ranks / (*size_p)->job_ranks;
         scale = code->is_surface ? sqrt(scale) : scale;

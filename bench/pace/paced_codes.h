@@ -23,7 +23,8 @@ typedef enum paced_op_kind {
     PACED_OP_UNMAP        /**< the buffer at `address` is given back */
 } paced_op_kind_t;
 
-#define PACED_CLASSES "CD"
+/** A and B are those of the kernels: the class is this run's. */
+#define PACED_CLASSES "ABCD"
 
 /** Call sites and tags of all patterns are below. */
 #define PACED_SITES 64
@@ -34,8 +35,10 @@ typedef enum paced_op_kind {
 
 typedef struct paced_size {
     unsigned job_ranks;    /**< Ranks of the job whose rank this is; 0: the
-                                pattern says itself what a rank has */
-    double   iteration_ms; /**< Computation of a rank, in each iteration */
+                                pattern says itself what a rank has, or the
+                                job is this run */
+    double   iteration_ms; /**< Computation of a rank, in each iteration; 0:
+                                the code has no such class */
 } paced_size_t;
 
 typedef struct paced_code {

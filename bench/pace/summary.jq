@@ -3,6 +3,7 @@
 # The summary of bench/paced from its runs; a ratio is taken within its round.
 
 include "pace";
+include "stats";
 
 def sum(f): map(f) | add // 0;
 

@@ -3,55 +3,40 @@
 # The tables of bench/paced, from its summary.
 
 include "pace";
-
-def fixed($digits):
-    if . == null then "–" else
-      ($digits | if . == 0 then 1 else pow(10; .) end) as $unit
-      | (. * $unit | round) as $n
-      | if $digits == 0 then "\($n)" else
-          "\(if $n < 0 then "-" else "" end)\($n | fabs / $unit | floor)." +
-          (($n | fabs) % $unit + $unit | tostring | .[1:]) end
-    end;
+include "stats";
+include "format";
 
 def percent: if . == null then "–" else . * 100 | fixed(1) + " %" end;
 
-def line:
-    "| \(.code) | \(.num_ranks) | `\(.policy)` | \(.time | fixed(3)) | " +
-    "\(.message | fixed(2)) | \(.memory | percent) | \(.peak | percent) | " +
-    "\(.on_time | percent) | \(.on_time_after | percent) | " +
-    "\(.replay.memory | percent) | \(.replay.peak | percent) | " +
-    "\(.replay.on_time | percent) | " +
-    "\(.replay.long.memory | percent) | \(.replay.long.peak | percent) | " +
-    "\(.replay.long.on_time | percent) |";
+def cells:
+    [.code, .num_ranks, "`\(.policy)`", (.time | fixed(3)), (.message | fixed(2)),
+     ((.memory, .peak, .on_time, .on_time_after, .replay.memory, .replay.peak,
+       .replay.on_time, .replay.long.memory, .replay.long.peak,
+       .replay.long.on_time) | percent)];
 
 def costs:
     if . == "nic" then
       "MODELLED cost of a NIC (20 µs + 250 ns a page, a third to deregister)"
     else "the software NIC's own cost" end;
 
-def mean: if length == 0 then null else add / length end;
+# Means of all figures of some rows
+def means:
+    def of(f): map(f | values) | mean;
+    {code: "mean", num_ranks: "–", policy: .[0].policy, time: of(.time),
+     message: of(.message), memory: of(.memory), peak: of(.peak),
+     on_time: of(.on_time), on_time_after: of(.on_time_after),
+     replay: {memory: of(.replay.memory), peak: of(.replay.peak),
+              on_time: of(.replay.on_time),
+              long: {memory: of(.replay.long.memory), peak: of(.replay.long.peak),
+                     on_time: of(.replay.long.on_time)}}};
 
-def table($mpi; $cost):
-    "", "\($mpi), \($cost | costs):", "",
-    ("| code | ranks | policy | run time | messages | memory | peak | on time " +
-     "| after three | replay: memory | peak | on time | " +
-     "ten minutes: memory | peak | on time |"),
-    "|" + " --- |" * 15,
-    (.rows[] | select(.mpi == $mpi and .cost == $cost) | line),
-    ([.rows[] | select(.mpi == $mpi and .cost == $cost)]
-     | group_by(.policy)[]
-     | {code: "mean", num_ranks: "–", policy: .[0].policy,
-        time: (map(.time) | mean), message: (map(.message) | mean),
-        memory: (map(.memory) | mean), peak: (map(.peak) | mean),
-        on_time: (map(.on_time // empty) | mean),
-        on_time_after: (map(.on_time_after // empty) | mean),
-        replay: {memory: (map(.replay.memory // empty) | mean),
-                 peak: (map(.replay.peak // empty) | mean),
-                 on_time: (map(.replay.on_time // empty) | mean),
-                 long: {memory: (map(.replay.long.memory // empty) | mean),
-                        peak: (map(.replay.long.peak // empty) | mean),
-                        on_time: (map(.replay.long.on_time // empty)
-                                  | mean)}}} | line);
+def rows_of($mpi; $cost):
+    [.rows[] | select(.mpi == $mpi and .cost == $cost)] as $rows
+    | "", "\($mpi), \($cost | costs):", "",
+      table(["code", "ranks", "policy", "run time", "messages", "memory", "peak",
+             "on time", "after three", "replay: memory", "peak", "on time",
+             "ten minutes: memory", "peak", "on time"];
+          ($rows[] | cells), ($rows | group_by(.policy)[] | means | cells));
 
 # One cell: as it was seen, and as it was foretold
 def both(show): (.[0] | show) + " / " + (.[1] | show);
@@ -63,17 +48,14 @@ def reasons_of($mpi; $cost):
     | if $rows == [] then empty else
         "", "`predict`, \($mpi), \($cost | costs): memory by reason, percent of " +
         "leave pinned, and lost milliseconds by cause, here / by replay", "",
-        "| code | \(reasons | join(" | ")) | lost: \(causes | join(" | ")) |",
-        "|" + " --- |" * ((reasons + causes | length) + 1),
-        ($rows[] | . as $row | "| \(.code) | " +
-         (reasons | map(. as $key
-             | [$row.why.held[$key], $row.replay.why.held[$key]]
-             | both(if . == null then "–" else . * 100 | fixed(1) end))
-          | join(" | ")) + " | " +
-         (causes | map(. as $key
-             | [$row.why.lost[$key], $row.replay.why.lost[$key]]
-             | both(if . == null then "–" else . * 1000 | fixed(0) end))
-          | join(" | ")) + " |")
+        table(["code"] + reasons + (causes | map("lost: " + .));
+            $rows[] | . as $row | [.code]
+            + (reasons | map(. as $key
+                | [$row.why.held[$key], $row.replay.why.held[$key]]
+                | both(if . == null then "–" else . * 100 | fixed(1) end)))
+            + (causes | map(. as $key
+                | [$row.why.lost[$key], $row.replay.why.lost[$key]]
+                | both(if . == null then "–" else . * 1000 | fixed(0) end))))
       end;
 
 def missed_goals:
@@ -88,7 +70,7 @@ def missed_goals:
 "Class \(.class), computation \(.compute), load \(.load), \(.rounds) rounds of " +
 "\(.seconds) s, \(.cpus) processors, \(.date); ratios are to leave pinned",
 (. as $summary | [.rows[] | [.mpi, .cost]] | unique | .[] as [$mpi, $cost]
- | $summary | table($mpi; $cost), reasons_of($mpi; $cost)),
+ | $summary | rows_of($mpi; $cost), reasons_of($mpi; $cost)),
 missed_goals,
 (.rows | map(select(.others > busy_share)) | length) as $busy
 | if . == null then empty

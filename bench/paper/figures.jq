@@ -183,53 +183,12 @@ def idle_figures:
     . as $s
     | figure("section 5"; "helper's processor time, gaps of 1 s"; "–";
         "1 % of a core"; "<="; 0.01; "share";
-        each_mpi(. as $m | $s | other("idle") | map(.[])
-                 | map(select(.mpi == $m.mpi))[0] // {} | {v: .share})),
+        each_mpi(. as $m | $s | own("idle"; $m.mpi)[0] // {}
+                 | {v: .helper_cpu})),
       figure("section 5"; "helper's processor time, worst code"; "–";
         "1 % of a core"; "<="; 0.01; "share";
         each_mpi(. as $m | $s | own("kernels"; $m.mpi)
                  | map(.helper_cpu | values) | {v: max}));
-
-# Simulated: time, network and registration cost are all modelled
-def scaling_figures:
-    . as $s
-    | [other("scaling") | .[][]] as $all
-    | (["strong", 16, "−33.19 %", "0.9985"], ["strong", 32, "−34.08 %", "1.0000"],
-       ["strong", 64, "−31.70 %", "1.0020"], ["weak", 16, "−33.05 %", "1.0020"],
-       ["weak", 32, "−34.08 %", "1.0000"], ["weak", 64, "−33.09 %", "1.0009"])
-      as $t
-    | ($all | map(select(.scaling == $t[0] and .ranks == $t[1]))) as $rows
-    | ($rows | map(select(.policy == $s.main))[0]) as $own
-    | ($rows | map(select(.policy == "leave_pinned"))[0]) as $left
-    | figure(if $t[0] == "strong" then "Fig. 13" else "Fig. 14" end;
-        "peak of FT, \($t[0]) scaling, \($t[1]) nodes, modelled"; $t[2]; "";
-        "<="; null; "change";
-        [ratio($own.pinned_peak_bytes; $left.pinned_peak_bytes)
-         | {v: (values - 1)}]),
-      figure("Table 4"; "time of FT, \($t[0]) scaling, \($t[1]) nodes, modelled";
-        $t[3]; "1.00 at most"; "<="; 1; "ratio";
-        [ratio($own.seconds; $left.seconds) | {v: values}]);
-
-# Of bench/cpu_policy; against the same ranks without a helper
-def distribution_figures:
-    . as $s
-    | [other("distribution") | .[][]] as $all
-    | (["sp", "conservative", "1.0000"], ["sp", "aggressive", "1.0011"],
-       ["cg", "conservative", "1.0006"], ["cg", "aggressive", "1.0006"]) as $t
-    | ("idle", "busy") as $cores
-    | def of($mpi): [$all[] | select(.mpi == $mpi) | .rounds as $pairs
-          | .results[] + {$pairs}
-          | select(.kernel == $t[0] and .side == $t[1] and .situation == $cores)];
-    figure("Table 1"; "time of \($t[0]), \($t[1]), \($cores) cores";
-        if $cores == "idle" then $t[2] else "–" end; "1.01 at most"; "<="; 1.01;
-        "ratio";
-        $s | each_mpi(of(.mpi)[0] | select(. != null)
-                      | {v: .time_ratio, low: .time_interval[0],
-                         high: .time_interval[1], pairs})),
-    figure("Fig. 8"; "memory over time of \($t[0]), \($t[1]), \($cores) cores";
-        "less"; ""; "<="; null; "change";
-        $s | each_mpi(of(.mpi)[0] | select(. != null)
-                      | {v: (.mean_ratio | values - 1)}));
 
 # The paper's two numbers are of its pipeline without leave pinned and with it
 def pipeline_figures:
@@ -251,5 +210,4 @@ def pipeline_figures:
 
 def figures:
     kernel_means, kernel_peaks, loop_figures, limit_figures, overhead_figures,
-    aggregation_figures, idle_figures,
-    scaling_figures, distribution_figures, pipeline_figures;
+    aggregation_figures, idle_figures, pipeline_figures;

@@ -1,21 +1,18 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
-# Points of bench/pipeline_model, slurped: all tables, or with $is_page those of
-# docs/paper_b.md.
+# Points of bench/pipeline_model, slurped: the tables of docs/paper_b.md, and with
+# $sweep what each option does.
+
+include "format";
 
 def round1: if . == null then "–" else . * 10 | round / 10 end;
 def percent: . * 1000 | round / 10 | if . >= 0 then "+\(.) %" else "\(.) %" end;
-def systems: ["leave_pinned", "leave_pinned_put", "on_demand", "copy",
-              "pipeline", "caching", "helper"]
-    | if $is_page then . - ["leave_pinned_put", "on_demand"] else . end;
-def names: {leave_pinned: "leave pinned",
-            leave_pinned_put: "leave pinned, both ends at once",
-            on_demand: "no leave pinned", copy: "copy in/out",
+def systems: ["leave_pinned", "copy", "pipeline", "caching", "helper"];
+def names: {leave_pinned: "leave pinned", copy: "copy in/out",
             pipeline: "pipeline", caching: "caching pipeline (default)",
             helper: "the helper, plain UCP messages"};
-def row: "| " + (map(tostring) | join(" | ")) + " |";
-def head: row, (map(if . == "" or . == "system" then "---" else "---:" end)
-               | row);
+def head: line, (map(if . == "" or . == "system" then "---" else "---:" end)
+               | line);
 
 # Reuses from which on leave pinned is faster, or null
 def behind($a; $b):
@@ -34,30 +31,30 @@ def behind($a; $b):
      (at("leave_pinned"; 0) as $base |
       (["pipeline over leave pinned, no reuse", "+67 %",
         (at("pipeline"; 0) / $base - 1 | percent),
-        (if at("pipeline"; 0) / $base >= 1.67 then "yes" else "no" end)] | row),
+        (if at("pipeline"; 0) / $base >= 1.67 then "yes" else "no" end)] | line),
       (["caching pipeline over leave pinned, no reuse", "–",
         (at("caching"; 0) / $base - 1 | percent),
-        (if at("caching"; 0) / $base >= 1.67 then "yes" else "no" end)] | row)),
+        (if at("caching"; 0) / $base >= 1.67 then "yes" else "no" end)] | line)),
      (behind(of("reuse"; "pipeline"); of("reuse"; "leave_pinned")) as $n |
       ["reuses until leave pinned draws level with the pipeline", "40–50",
-       ($n // "none to 100" | tostring), "–"] | row),
+       ($n // "none to 100" | tostring), "–"] | line),
      (behind(of("reuse"; "caching"); of("reuse"; "leave_pinned")) as $n |
       ["the same with the default", "–", ($n // "none to 100" | tostring),
-       (if $n == null then "yes" else "no" end)] | row),
+       (if $n == null then "yes" else "no" end)] | line),
      (if of("short"; "caching") != [] then
         behind(of("short"; "caching"); of("short"; "leave_pinned")) as $n |
         ["the same with 64 KiB", "–", ($n // "none to 100" | tostring),
-         (if $n == null then "yes" else "no" end)] | row
+         (if $n == null then "yes" else "no" end)] | line
       else empty end),
      (if of("new"; "caching") != [] then
         of("new"; "caching")[0].mbps / of("new"; "pipeline")[0].mbps |
         ["the default by the pipeline, 8 MiB, new memory each time", "–",
          (. * 1000 | round / 1000 | tostring),
-         (if . >= 0.95 then "yes" else "no" end)] | row
+         (if . >= 0.95 then "yes" else "no" end)] | line
       else empty end),
      ""
    else empty end),
-  (if $is_page then
+  (if of("beff"; "caching") != [] then
      "10^6 bytes a second: 8 MiB by reuses, with MiB registered at most; 64 KiB " +
      "by reuses; b_eff of eight nodes together:", "",
      (["system", "8 MiB: 0", "1", "20", "100", "MiB", "64 KiB: 0", "1", "5",
@@ -67,50 +64,9 @@ def behind($a; $b):
        (of("reuse"; $s)[0].peak / 1048576 | round1),
        ((0, 1, 5, 100) as $n | of("short"; $s)
         | map(select(.reuses == $n))[0].mbps | round1),
-       (of("beff"; $s)[0] | (.beff | round), (.lmax_all | round))] | row), ""
+       (of("beff"; $s)[0] | (.beff | round), (.lmax_all | round))] | line), ""
    else empty end),
-  (if ($is_page | not) and of("reuse"; "caching") != [] then
-     "Bandwidth of 8 MiB by reuses, 10^6 bytes a second, and bytes " +
-     "registered at most:", "",
-     (["system", "0", "1", "5", "20", "50", "100", "MiB"] | head),
-     (systems[] as $s |
-      [names[$s], (0, 1, 5, 20, 50, 100 | . as $n | at($s; $n) | round1),
-       (of("reuse"; $s)[0].peak / 1048576 | round1)] | row), ""
-   else empty end),
-  (if ($is_page | not) and of("short"; "caching") != [] then
-     "The same of 64 KiB:", "",
-     (["system", "0", "1", "2", "5", "10", "20", "50", "100"] | head),
-     (systems[] as $s |
-      [names[$s], ((0, 1, 2, 5, 10, 20, 50, 100) as $n | of("short"; $s)
-                   | map(select(.reuses == $n))[0].mbps | round1)] | row), ""
-   else empty end),
-  (if ($is_page | not) and of("new"; "caching") != [] then
-     "50 messages of 8 MiB each way, each from and to memory that is mapped for " +
-     "it and unmapped then; bytes registered in a node as an operation begins:",
-     "", (["system", "10^6 bytes a second", "MiB, mean"] | head),
-     (("pipeline", "caching") as $s | of("new"; $s)[0] |
-      [names[$s], (.mbps | round1), (.bytes / 1048576 | round1)] | row), ""
-   else empty end),
-  (if ($is_page | not) and of("size"; "caching") != [] then
-     "Ping-pong, buffers used for the first time | for the ninth time: one " +
-     "way in µs to 16 KiB, 10^6 bytes a second from 64 KiB:", "",
-     (["system", "1 B", "16 KiB", "64 KiB", "1 MiB", "16 MiB"] | head),
-     (systems[] as $s |
-      [names[$s], ((1, 16384) as $n | of("size"; $s)
-                   | map(select(.size == $n))[0]
-                   | "\(.fresh_us | round1) / \(.reused_us | round1)"),
-       ((65536, 1048576, 16777216) as $n | of("size"; $s)
-        | map(select(.size == $n))[0]
-        | "\(.fresh_mbps | round) / \(.reused_mbps | round)")] | row), ""
-   else empty end),
-  (if ($is_page | not) and of("beff"; "caching") != [] then
-     "b_eff's patterns, eight nodes, 10^6 bytes a second together:", "",
-     (["system", "b_eff", "at 8 MiB", "rings", "random", "MiB"] | head),
-     (systems[] as $s | of("beff"; $s)[0] |
-      [names[$s], (.beff | round), (.lmax_all | round), (.lmax_rings | round),
-       (.lmax_random | round), (.peak / 1048576 | round1)] | row), ""
-   else empty end),
-  (if ($is_page | not) and of("sweep"; "caching") != [] then
+  (if $sweep and of("sweep"; "caching") != [] then
      "The sweep: 8 MiB, bandwidth after 0 and after 10 reuses:", "",
      (["", "pipeline", "", "caching", ""] | head),
      ([$points[] | select(.what == "sweep") | "\(.option) \(.value)"]
@@ -118,5 +74,5 @@ def behind($a; $b):
      | [$k, (("pipeline", "caching") as $s | (0, 10) as $n
         | of("sweep"; $s) | map(select("\(.option) \(.value)" == $k and
                                        .reuses == $n))[0].mbps | round1)]
-     | row
+     | line
    else empty end), ""

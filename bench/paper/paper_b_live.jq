@@ -4,10 +4,10 @@
 # each system's bandwidth over leave pinned's of the same round, MPI and size; and
 # {hpcc: {system, round, rings, random, pingpong}}, 10^9 bytes a second.
 
-import "stats" as stats;
+include "stats";
 
 def text: . * 100 | round / 100 | tostring;
-def spread: stats::interval
+def spread: interval
     | if . == null then "–"
       else "\(.median | text) (\(.low | text)–\(.high | text))" end;
 def systems: reduce .[] as $row ([]; if index($row.system) then .

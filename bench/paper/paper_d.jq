@@ -1,13 +1,13 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 # Summary of bench/paper_d: the tables of docs/paper_d.md.
+include "format";
 
 def round1: if . == null then "–" else . * 10 | round / 10 end;
 def percent: if . == null then "not run"
              else . * 1000 | round / 10 | "\(.) %" end;
-def row: "| " + (map(tostring) | join(" | ")) + " |";
 def ways: if . then "just mapped" else "again" end;
-def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
+def size: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
 
 . as $all
 | def of($section; $pattern; $size; $fresh; $loaded; $policy):
@@ -45,10 +45,10 @@ def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
          .pattern == "pingpong" and .size == $size and .fresh == $fresh and
          (.loaded | not) and .policy == $policy)][0];
      [of_size("leave_pinned", "overlap", "on_demand")] as $ways
-   | [($size | bytes), ($fresh | ways),
+   | [($size | size), ($fresh | ways),
       ($ways[] | rate($size; .median_us) | round1),
       (over($ways; "median_us") | percent),
-      (if $fresh then over($ways; "whole_us") | percent else "" end)] | row),
+      (if $fresh then over($ways; "whole_us") | percent else "" end)] | line),
   "",
   "A receive is posted, the program is elsewhere for 1 ms with its core free, and then sends and waits; 1 MiB, µs beside that.",
   "",
@@ -57,7 +57,7 @@ def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
   ([false, true][] as $fresh
    | [($fresh | ways), (("leave_pinned", "overlap", "on_demand") as $policy
       | of("communications"; "posted"; 1048576; $fresh; false; $policy)
-      | round1)] | row),
+      | round1)] | line),
   "",
   "Time saved over pinning on demand (table 2), 1 MiB:",
   "",
@@ -71,18 +71,18 @@ def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
          | percent;
      [$name, paper[$name][0], paper[$name][1], saved(false; "leave_pinned"),
       saved(false; "overlap"), saved(true; "leave_pinned"),
-      saved(true; "overlap")] | row),
+      saved(true; "overlap")] | line),
   ($all.is // [] | map({key: .policy, value: .}) | from_entries) as $is
   | if $is.on_demand == null then empty
     else ["IS (paper: class C on 4, here \($is.on_demand.class) on 2)",
           "4.2 %", "1.9 %",
           (gain($is.on_demand.seconds; $is.leave_pinned.seconds) | percent),
           (gain($is.on_demand.seconds; $is.overlap.seconds) | percent),
-          "", ""] | row end,
+          "", ""] | line end,
   "",
   "| a process spins on the helper's core, ping-pong 1 MiB | buffers | idle, MB/s | loaded, MB/s | left |",
   "| --- | --- | ---: | ---: | ---: |",
-  (["paper, overlap", "", "1000", "50", "5 %"] | row),
+  (["paper, overlap", "", "1000", "50", "5 %"] | line),
   (("overlap", "leave_pinned") as $policy | [false, true][] as $fresh
    | rate(1048576; of("loaded"; "pingpong"; 1048576; $fresh; false; $policy))
      as $idle
@@ -90,7 +90,7 @@ def bytes: if . >= 1048576 then "\(. / 1048576) MiB" else "\(. / 1024) KiB" end;
      as $busy
    | [$policy, ($fresh | ways), ($idle | round1), ($busy | round1),
       (if $idle == null or $busy == null then null else $busy / $idle end
-       | percent)] | row),
+       | percent)] | line),
   "",
   ($all.counts[] | select(.policy == "overlap")
    | "Under overlap \(.announced) receives were posted in all runs: "

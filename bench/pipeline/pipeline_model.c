@@ -3,7 +3,7 @@
  */
 #include "pipeline_patterns.h"
 
-#include "../bench_util.h"
+#include "../bench_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,25 +69,6 @@ static void pipe_reuse(const pipe_options_t *options, unsigned system)
     }
 }
 
-static void pipe_sizes(const pipe_options_t *options, unsigned system)
-{
-    uint64_t ends[9];
-    size_t size;
-
-    for (size = 1; size <= (16u << 20); size *= 2) {
-        if ((size > 1) && (size < 1024)) {
-            continue;
-        }
-        pipe_pingpong(system, options->costs, &options->pipeline, size, 9,
-                      ends);
-        pipe_begin(options, "size", system);
-        printf(",\"size\":%zu,\"fresh_us\":%.3f,\"fresh_mbps\":%.2f,"
-               "\"reused_us\":%.3f,\"reused_mbps\":%.2f}\n", size,
-               ends[0] / 2e3, 2e3 * size / ends[0], (ends[8] - ends[7]) / 2e3,
-               2e3 * size / (ends[8] - ends[7]));
-    }
-}
-
 static void pipe_rings(const pipe_options_t *options, unsigned system)
 {
     pipe_beff_t beff;
@@ -95,10 +76,8 @@ static void pipe_rings(const pipe_options_t *options, unsigned system)
     pipe_beff(system, options->costs, &options->pipeline, PIPE_RANKS, PIPE_LMAX,
               &beff);
     pipe_begin(options, "beff", system);
-    printf(",\"ranks\":%u,\"lmax\":%u,\"beff\":%.1f,\"lmax_all\":%.1f,"
-           "\"lmax_rings\":%.1f,\"lmax_random\":%.1f,\"peak\":%zu}\n",
-           PIPE_RANKS, PIPE_LMAX, beff.beff, beff.at_lmax, beff.rings,
-           beff.random, beff.peak);
+    printf(",\"ranks\":%u,\"lmax\":%u,\"beff\":%.1f,\"lmax_all\":%.1f}\n",
+           PIPE_RANKS, PIPE_LMAX, beff.beff, beff.at_lmax);
 }
 
 /* Of the pipelines alone: the modelled caches hear of no unmapped memory */
@@ -120,115 +99,74 @@ static void pipe_run(const pipe_options_t *options, unsigned system)
 {
     if (strcmp(options->what, "reuse") == 0) {
         pipe_reuse(options, system);
-    } else if (strcmp(options->what, "size") == 0) {
-        pipe_sizes(options, system);
     } else if (strcmp(options->what, "new") == 0) {
         pipe_fresh(options, system);
-    } else {
+    } else if (strcmp(options->what, "beff") == 0) {
         pipe_rings(options, system);
+    } else {
+        pipe_die("--what %s is none of reuse, new, beff", options->what);
     }
     fflush(stdout);
 }
 
-static void pipe_usage(void)
-{
-    printf("usage: pipeline_model [--costs 2006|today] "
-           "[--what reuse|size|new|beff]\n"
-           "    [--system NAME] [--size BYTES] [--uses N] and of the pipelines "
-           "[--eager BYTES]\n"
-           "    [--offset BYTES] [--fragment BYTES] [--depth N] "
-           "[--cache BYTES]\n"
-           "Bandwidths in 10^6 bytes a second, at MODELLED costs.\n");
-}
-
+/* @return PIPE_NUM_SYSTEMS, all, without a name */
 static unsigned pipe_system(const char *name)
 {
     unsigned i;
 
-    for (i = 0; i < PIPE_NUM_SYSTEMS; ++i) {
-        if (strcmp(name, pipe_system_names[i]) == 0) {
-            return i;
+    for (i = 0; (name != NULL) && strcmp(name, pipe_system_names[i]); ++i) {
+        if (i + 1 == PIPE_NUM_SYSTEMS) {
+            pipe_die("--system %s is none of leave_pinned, helper, copy, "
+                     "pipeline, caching", name);
         }
     }
-    pipe_die("--system %s is none of leave_pinned, leave_pinned_put, "
-             "on_demand, helper, copy, pipeline, caching", name);
+    return (name == NULL) ? PIPE_NUM_SYSTEMS : i;
 }
 
 static const pipe_costs_t *pipe_find_costs(const char *name)
 {
     unsigned i;
 
-    for (i = 0; i < PIPE_NUM_COSTS; ++i) {
-        if (strcmp(name, pipe_costs[i].name) == 0) {
-            return &pipe_costs[i];
+    for (i = 0; strcmp(name, pipe_costs[i].name) != 0; ++i) {
+        if (i + 1 == PIPE_NUM_COSTS) {
+            pipe_die("--costs %s is none of 2006, today", name);
         }
     }
-    pipe_die("--costs %s is none of 2006, today", name);
-}
-
-static void pipe_option(pipe_options_t *options, const char *name,
-                        const char *value)
-{
-    size_t number = 0;
-
-    if (strcmp(name, "--costs") == 0) {
-        options->costs = pipe_find_costs(value);
-        return;
-    } else if (strcmp(name, "--system") == 0) {
-        options->system = pipe_system(value);
-        return;
-    } else if (strcmp(name, "--what") == 0) {
-        if ((strcmp(value, "reuse") != 0) && (strcmp(value, "size") != 0) &&
-            (strcmp(value, "new") != 0) && (strcmp(value, "beff") != 0)) {
-            pipe_die("--what %s is none of reuse, size, new, beff", value);
-        }
-        options->what = value;
-        return;
-    }
-    if (bench_parse_size(value, &number) != 0) {
-        pipe_die("%s %s is not a size in bytes", name, value);
-    }
-    if (strcmp(name, "--size") == 0) {
-        options->size = number;
-    } else if (strcmp(name, "--uses") == 0) {
-        if ((number < 1) || (number > PIPE_MAX_USES)) {
-            pipe_die("--uses %s is not 1 to %u", value, PIPE_MAX_USES);
-        }
-        options->uses = number;
-    } else if (strcmp(name, "--eager") == 0) {
-        options->pipeline.eager = number;
-    } else if (strcmp(name, "--offset") == 0) {
-        options->pipeline.rdma_offset = number;
-    } else if (strcmp(name, "--fragment") == 0) {
-        options->pipeline.fragment = number;
-    } else if (strcmp(name, "--depth") == 0) {
-        options->pipeline.depth = number;
-    } else if (strcmp(name, "--cache") == 0) {
-        options->pipeline.cache_bytes = number;
-    } else {
-        pipe_die("unknown option %s, see --help", name);
-    }
+    return &pipe_costs[i];
 }
 
 int main(int argc, char **argv)
 {
-    pipe_options_t options = {.costs = &pipe_costs[0], .what = "reuse",
-                              .system = PIPE_NUM_SYSTEMS,
-                              .size = PIPE_REUSE_SIZE, .uses = PIPE_MAX_USES};
+    const char *costs = "2006", *name = NULL;
+    pipe_options_t options = {.what = "reuse", .size = PIPE_REUSE_SIZE,
+                              .uses = PIPE_MAX_USES};
+    ucx_pipeline_options_t *pipeline = &options.pipeline;
+    const bench_option_t table[] = {
+        {"costs", BENCH_TEXT, &costs, 0, 0, "2006|today [2006]"},
+        {"what", BENCH_TEXT, &options.what, 0, 0, "reuse|new|beff [reuse]"},
+        {"system", BENCH_TEXT, &name, 0, 0,
+         "leave_pinned|helper|copy|pipeline|caching [all]"},
+        {"size", BENCH_SIZE, &options.size, 1, 1e9, "SIZE  of a message [8m]"},
+        {"uses", BENCH_SIZE, &options.uses, 1, PIPE_MAX_USES, "N     [101]"},
+        {"eager", BENCH_SIZE, &pipeline->eager, 0, 1e12, "SIZE  of the pipelines"},
+        {"offset", BENCH_SIZE, &pipeline->rdma_offset, 0, 1e12, "SIZE"},
+        {"fragment", BENCH_SIZE, &pipeline->fragment, 0, 1e12, "SIZE"},
+        {"depth", BENCH_COUNT, &pipeline->depth, 0, 1e6, "N"},
+        {"cache", BENCH_SIZE, &pipeline->cache_bytes, 0, 1e12, "SIZE"},
+        {0}
+    };
     unsigned system;
-    int i;
+    int ret;
 
-    ucx_pipeline_options_init(&options.pipeline);
-    for (i = 1; i < argc; i += 2) {
-        if (strcmp(argv[i], "--help") == 0) {
-            pipe_usage();
-            return 0;
-        }
-        if (i + 1 == argc) {
-            pipe_die("%s needs a value, see --help", argv[i]);
-        }
-        pipe_option(&options, argv[i], argv[i + 1]);
+    (void)argc;
+    ucx_pipeline_options_init(pipeline);
+    ret = bench_options_parse("pipeline_model [options]\nBandwidths in 10^6 bytes a "
+                              "second, at MODELLED costs.", table, argv, 0, NULL);
+    if (ret != 0) {
+        return (ret > 0) ? 0 : 2;
     }
+    options.costs  = pipe_find_costs(costs);
+    options.system = pipe_system(name);
     for (system = 0; system < PIPE_NUM_SYSTEMS; ++system) {
         if ((options.system == PIPE_NUM_SYSTEMS) ||
             (options.system == system)) {

@@ -19,15 +19,12 @@
 
 BEGIN_C_DECLS
 
-/** The paper's systems; its "leave pinned" twice, see pipeline_rndv.c. */
 typedef enum {
-    PIPE_LEAVE_PINNED,     /**< the sender registers, then the receiver */
-    PIPE_LEAVE_PINNED_PUT, /**< both register at once */
-    PIPE_ON_DEMAND,        /**< as the first, deregistered after each use */
-    PIPE_HELPER,           /**< as the first, by the policy `predict` */
-    PIPE_COPY,             /**< copied through buffers that are registered */
-    PIPE_PIPELINE,         /**< each fragment deregistered once it is over */
-    PIPE_CACHING,          /**< fragments are kept */
+    PIPE_LEAVE_PINNED, /**< the sender registers, then the receiver */
+    PIPE_HELPER,       /**< the same by the policy `predict` */
+    PIPE_COPY,         /**< copied through buffers that are registered */
+    PIPE_PIPELINE,     /**< each fragment deregistered once it is over */
+    PIPE_CACHING,      /**< fragments are kept */
     PIPE_NUM_SYSTEMS
 } pipe_system_t;
 

@@ -3,6 +3,8 @@
  */
 #include "pipeline_patterns.h"
 
+#include "../bench_util.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -204,22 +206,12 @@ static void pipe_ring_link(pipe_ring_t *ring, const unsigned *order,
     }
 }
 
-/* splitmix64, by Vigna, public domain */
-static uint64_t pipe_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
 static void pipe_shuffle(unsigned *order, unsigned count, uint64_t *state)
 {
     unsigned i, k, other;
 
     for (i = count - 1; i > 0; --i) {
-        k        = pipe_random(state) % (i + 1);
+        k        = bench_mix(*state += 0x9e3779b97f4a7c15ull) % (i + 1);
         other    = order[k];
         order[k] = order[i];
         order[i] = other;
@@ -307,8 +299,5 @@ void pipe_beff(pipe_system_t system, const pipe_costs_t *costs,
     }
     result->beff    = exp((all[0] + all[1]) / 2);
     result->at_lmax = exp((last[0] + last[1]) / 2);
-    result->rings   = exp(last[0]);
-    result->random  = exp(last[1]);
-    result->peak    = pipe_world_peak(world);
     pipe_world_close(world);
 }

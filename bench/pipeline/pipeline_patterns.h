@@ -47,9 +47,6 @@ double pipe_new(pipe_system_t system, const pipe_costs_t *costs,
 typedef struct pipe_beff {
     double beff;    /**< mean over sizes, rings and random orders */
     double at_lmax; /**< the same for the longest messages alone */
-    double rings;   /**< of these, rings in natural order */
-    double random;
-    size_t peak;    /**< bytes registered, of the node with most */
 } pipe_beff_t;
 
 /**

@@ -13,9 +13,7 @@
  * A rendezvous as UCP's, over the virtual network. The sender registers and
  * tells its key, the receiver registers and reads: one after the other, as in
  * UCX over RDMA and in Open MPI of the paper's time, which looked the buffer up
- * before the first header left. PIPE_LEAVE_PINNED_PUT is the best that can be
- * done of it: the sender registers while its header travels and the receiver
- * registers, then it writes.
+ * before the first header left.
  *
  * Registrations go through the registration cache, in the virtual time of
  * src/tools/replay, whose helper thread has a processor of its own.
@@ -29,14 +27,13 @@
 
 typedef enum {
     PIPE_EAGER,
-    PIPE_RTS, /* sender: here it is, with its key, or without to be asked */
-    PIPE_RTR, /* receiver: write it here */
-    PIPE_FIN  /* done, from the side that moved the bytes */
+    PIPE_RTS, /* sender: here it is, with its key */
+    PIPE_FIN  /* done, from the receiver */
 } pipe_type_t;
 
 typedef struct pipe_header {
     uint64_t type, length, address;
-    uint64_t send, recv; /* requests, at their ends */
+    uint64_t send; /* the sender's request */
 } pipe_header_t;
 
 struct pipe_rndv_request {
@@ -64,7 +61,6 @@ typedef struct pipe_early {
 struct pipe_rndv {
     ucp_wire_sim_t    *sim;
     ucp_wire_t        *wire;
-    pipe_system_t     system;
     unsigned          node;
     replay_params_t   params;
     replay_process_t  process;
@@ -90,18 +86,6 @@ static void pipe_rndv_pinned(void *arg, uint64_t time_ns, uint64_t bytes)
     self->peak = (bytes > self->peak) ? bytes : self->peak;
 }
 
-static ucs_regcache_policy_t pipe_rndv_policy(pipe_system_t system)
-{
-    switch (system) {
-    case PIPE_ON_DEMAND:
-        return UCS_REGCACHE_POLICY_ON_DEMAND;
-    case PIPE_HELPER:
-        return UCS_REGCACHE_POLICY_PREDICT;
-    default:
-        return UCS_REGCACHE_POLICY_LEAVE_PINNED;
-    }
-}
-
 pipe_rndv_t *pipe_rndv_open(ucp_wire_sim_t *sim, unsigned node,
                             pipe_system_t system, const pipe_costs_t *costs)
 {
@@ -114,8 +98,9 @@ pipe_rndv_t *pipe_rndv_open(ucp_wire_sim_t *sim, unsigned node,
     }
     self->sim                    = sim;
     self->node                   = node;
-    self->system                 = system;
-    self->params.policy          = pipe_rndv_policy(system);
+    self->params.policy          = (system == PIPE_HELPER) ?
+                                           UCS_REGCACHE_POLICY_PREDICT :
+                                           UCS_REGCACHE_POLICY_LEAVE_PINNED;
     self->params.max_pinned      = UINT64_MAX;
     self->params.register_cost   = costs->reg;
     self->params.deregister_cost = costs->dereg;
@@ -194,17 +179,17 @@ static void pipe_rndv_release(pipe_rndv_request_t *req)
     req->is_complete = 1;
 }
 
+/* A header for the request @a send of the sender, and in an RTS the key */
 static void pipe_rndv_post(pipe_rndv_request_t *req, pipe_type_t type,
-                           int has_key, uint64_t send, uint64_t recv)
+                           uint64_t send)
 {
-    pipe_header_t header = {type, req->length, (uintptr_t)req->buffer, send,
-                            recv};
+    pipe_header_t header = {type, req->length, (uintptr_t)req->buffer, send};
     char bytes[256];
     const void *key;
     size_t length = 0;
 
     memcpy(bytes, &header, sizeof(header));
-    if (has_key) {
+    if (type == PIPE_RTS) {
         if ((ucp_wire_mem_pack(req->self->wire, req->mem, &key, &length) !=
              UCS_OK) || (length > sizeof(bytes) - sizeof(header))) {
             pipe_die("a key cannot be packed");
@@ -244,19 +229,16 @@ pipe_rndv_request_t *pipe_rndv_send(pipe_rndv_t *self, unsigned peer,
                                     const void *buffer, size_t length)
 {
     pipe_rndv_request_t *req = pipe_rndv_new(self, peer, (char*)buffer, length);
-    pipe_header_t header     = {PIPE_EAGER, length, 0, (uintptr_t)req, 0};
+    pipe_header_t header     = {PIPE_EAGER, length, 0, (uintptr_t)req};
     ucs_status_t status;
 
     if (length < PIPE_RNDV_THRESH) {
         status = ucp_wire_am_send(self->wire, peer, &header, sizeof(header),
                                   buffer, length, pipe_rndv_sent, req);
         req->is_complete = status == UCS_OK;
-    } else if (self->system == PIPE_LEAVE_PINNED_PUT) {
-        pipe_rndv_post(req, PIPE_RTS, 0, (uintptr_t)req, 0);
-        pipe_rndv_register(req, 1);
     } else {
         pipe_rndv_register(req, 1);
-        pipe_rndv_post(req, PIPE_RTS, 1, (uintptr_t)req, 0);
+        pipe_rndv_post(req, PIPE_RTS, (uintptr_t)req);
     }
     return req;
 }
@@ -268,38 +250,8 @@ static void pipe_rndv_moved(void *arg, ucs_status_t status)
     if (status != UCS_OK) {
         pipe_die("bytes did not move: %s", ucs_status_string(status));
     }
-    pipe_rndv_post(req, PIPE_FIN, 0, req->remote, req->remote);
+    pipe_rndv_post(req, PIPE_FIN, req->remote);
     pipe_rndv_release(req);
-}
-
-static void pipe_rndv_written(void *arg, ucs_status_t status)
-{
-    (void)arg; /* the flush after it says more */
-    (void)status;
-}
-
-static void pipe_rndv_unpack(pipe_rndv_request_t *req, const void *key,
-                             size_t length)
-{
-    if (ucp_wire_key_unpack(req->self->wire, req->peer, key, length,
-                            &req->key) != UCS_OK) {
-        pipe_die("a key cannot be used");
-    }
-}
-
-static void pipe_rndv_write(pipe_rndv_request_t *req,
-                            const pipe_header_t *header, const void *key,
-                            size_t key_length)
-{
-    ucp_wire_t *wire = req->self->wire;
-
-    pipe_rndv_unpack(req, key, key_length);
-    req->remote = header->recv;
-    (void)ucp_wire_put(wire, req->peer, req->mem, req->buffer, req->length,
-                       header->address, req->key, pipe_rndv_written, req);
-    if (ucp_wire_flush(wire, req->peer, pipe_rndv_moved, req) == UCS_OK) {
-        pipe_rndv_moved(req, UCS_OK);
-    }
 }
 
 /* The message for a receive is there */
@@ -317,11 +269,10 @@ static void pipe_rndv_match(pipe_rndv_request_t *req,
         return;
     }
     pipe_rndv_register(req, 2);
-    if (key_length == 0) {
-        pipe_rndv_post(req, PIPE_RTR, 1, header->send, (uintptr_t)req);
-        return;
+    if (ucp_wire_key_unpack(req->self->wire, req->peer, key, key_length,
+                            &req->key) != UCS_OK) {
+        pipe_die("a key cannot be used");
     }
-    pipe_rndv_unpack(req, key, key_length);
     (void)ucp_wire_get(req->self->wire, req->peer, req->mem, req->buffer,
                        req->length, header->address, req->key, pipe_rndv_moved,
                        req);
@@ -381,17 +332,10 @@ static void pipe_rndv_arrived(void *arg, unsigned peer, const void *header,
     pipe_header_t first;
 
     memcpy(&first, header, sizeof(first));
-    switch (first.type) {
-    case PIPE_RTR:
-        pipe_rndv_write((pipe_rndv_request_t*)(uintptr_t)first.send, &first,
-                        key, key_length);
-        break;
-    case PIPE_FIN:
+    if (first.type == PIPE_FIN) {
         pipe_rndv_release((pipe_rndv_request_t*)(uintptr_t)first.send);
-        break;
-    default:
+    } else {
         pipe_rndv_came(arg, peer, &first, key, key_length, payload, length);
-        break;
     }
 }
 

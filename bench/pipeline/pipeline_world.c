@@ -39,8 +39,7 @@ typedef struct pipe_place {
 } pipe_place_t;
 
 const char *pipe_system_names[PIPE_NUM_SYSTEMS] = {
-    "leave_pinned", "leave_pinned_put", "on_demand", "helper", "copy",
-    "pipeline",     "caching"
+    "leave_pinned", "helper", "copy", "pipeline", "caching"
 };
 
 void pipe_die(const char *format, ...)

@@ -5,8 +5,7 @@
 # $knob: what all memory is worth; $repeat: how long each was played. To what each
 # policy held and lost, and J, and what of it before the steady part recurred.
 
-def ratio($a; $b): if $a == null or $b == null or $b == 0 then null
-                   else $a / $b end;
+include "stats";
 
 # Time lost without what uses cost that nobody could have registered before,
 # and memory as a share of all that leave pinned comes to, for all of the run
@@ -29,12 +28,6 @@ def price:
                 held: ((.pinned_byte_seconds - .once.pinned_byte_seconds)
                        / $leave / $rest)})} end;
 
-def mean: map(select(. != null)) | if . == [] then null else add / length end;
-def median:
-    sort | length as $n
-    | if $n == 0 then null
-      elif $n % 2 == 1 then .[($n - 1) / 2]
-      else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 # The policies of one recording, and points over ceilings and knobs
 def recording($set; $name):
     [$runs[] | select(.costs == $set) | .what as $what | .at as $at
@@ -46,7 +39,7 @@ def recording($set; $name):
        | from_entries)
       + {lru: ($lru | {held, peak, on_time, lost, j, at})}
       | . as $policies
-      | ($baseline.costs[$set][$name] // null) as $before
+      | ($baseline[0].costs[$set][$name] // null) as $before
       | ([to_entries[] | select(.key | . != "predict" and . != "(keep or drop)")
           | {key, j: .value.j}]
          + (if $before then [{key: "predict before", j: $before.j}] else [] end)
@@ -68,14 +61,14 @@ def recording($set; $name):
           ceilings: [$rows[] | select(.what == "lru") | {at, held, lost, j}]
         };
 
-def counted(f): map(f | select(. != null)) as $all
+def counted(f): map(f | values) as $all
     | {mean: ($all | mean), median: ($all | median), most: ($all | max),
        of: ($all | length)};
 
 {
     knob: $knob,
     repeat: $repeat,
-    baseline: ($baseline.commit // null),
+    baseline: ($baseline[0].commit // null),
     costs: ([$runs[] | .costs] | unique | map(. as $set | {
         key: $set,
         value: ({
@@ -93,9 +86,9 @@ def counted(f): map(f | select(. != null)) as $all
               policies: ([$codes[].policies | keys[]] | unique | map(. as $p | {
                   key: $p,
                   value: ([$codes[].policies[$p]] | {
-                      held: (map(.held) | mean), peak: (map(.peak) | mean),
-                      on_time: (map(.on_time) | mean),
-                      lost: (map(.lost) | mean), j: (map(.j) | mean)})
+                      held: (map(.held | values) | mean), peak: (map(.peak | values) | mean),
+                      on_time: (map(.on_time | values) | mean),
+                      lost: (map(.lost | values) | mean), j: (map(.j | values) | mean)})
               }) | from_entries)
           }})
     }) | from_entries)

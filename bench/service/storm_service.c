@@ -12,7 +12,7 @@
  */
 
 #define _GNU_SOURCE
-#include "../bench_util.h"
+#include "../bench_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -535,66 +535,40 @@ static uint64_t service(int fd, const options_t *options)
     return seen.errors;
 }
 
-__attribute__((noreturn)) static void usage(int status)
-{
-    fprintf(status ? stderr : stdout,
-            "Usage: storm_service [options]\n"
-            "  --bytes SIZE     of the range [2g]\n"
-            "  --pieces N       that it is mapped in [1265]\n"
-            "  --piece SIZE     instead: all of this length\n"
-            "  --order ORDER    up, down or random [up]\n"
-            "  --reads N        by the second process [64]\n"
-            "  --untouched      no page is in memory when it is mapped\n"
-            "  --gaps           every second piece is not mapped, and the second\n"
-            "                   process tries to read there\n");
-    exit(status);
-}
-
-static size_t parse(const char *text)
-{
-    size_t value;
-
-    if ((text == NULL) || (bench_parse_size(text, &value) != 0) ||
-        (value == 0)) {
-        usage(2);
-    }
-    return value;
-}
-
 static options_t parse_options(char **argv)
 {
-    options_t options = {.bytes      = 2ul << 30,
-                         .pieces     = 1265,
-                         .reads      = 64,
-                         .order      = "up",
-                         .is_touched = 1};
-    size_t length     = 0;
+    options_t options            = {.bytes      = 2ul << 30,
+                                    .pieces     = 1265,
+                                    .reads      = 64,
+                                    .order      = "up",
+                                    .is_touched = 1};
+    size_t length                = 0;
+    const bench_option_t table[] = {
+        {"bytes", BENCH_SIZE, &options.bytes, 1, 1e15, "SIZE     of the range [2g]"},
+        {"pieces", BENCH_SIZE, &options.pieces, 1, 1e9,
+         "N        that it is mapped in [1265]"},
+        {"piece", BENCH_SIZE, &length, 1, 1e15, "SIZE     instead: all of this length"},
+        {"order", BENCH_TEXT, &options.order, 0, 0, "ORDER    up, down or random [up]"},
+        {"reads", BENCH_SIZE, &options.reads, 1, 1e9,
+         "N        by the second process [64]"},
+        {"untouched", BENCH_FLAG, &options.is_touched, 0, 0,
+         "         no page is in memory when it is mapped"},
+        {"gaps", BENCH_FLAG, &options.has_gaps, 1, 1,
+         "         every second piece is not mapped, and the second\n"
+         "                          process tries to read there"},
+        {0}
+    };
+    int ret = bench_options_parse("storm_service [options]", table, argv, 0, NULL);
 
-    while (*++argv != NULL) {
-        if (!strcmp(*argv, "--bytes")) {
-            options.bytes = parse(*++argv);
-        } else if (!strcmp(*argv, "--pieces")) {
-            options.pieces = parse(*++argv);
-        } else if (!strcmp(*argv, "--piece")) {
-            length = parse(*++argv);
-        } else if (!strcmp(*argv, "--reads")) {
-            options.reads = parse(*++argv);
-        } else if (!strcmp(*argv, "--order") && (argv[1] != NULL)) {
-            options.order = *++argv;
-        } else if (!strcmp(*argv, "--untouched")) {
-            options.is_touched = 0;
-        } else if (!strcmp(*argv, "--gaps")) {
-            options.has_gaps = 1;
-        } else {
-            usage(strcmp(*argv, "--help") ? 2 : 0);
-        }
+    if (ret != 0) {
+        exit((ret > 0) ? 0 : 2);
     }
     if (length > 0) {
         options.pieces  = options.bytes / length;
         options.is_even = 1;
     }
     if ((options.pieces == 0) || (options.pieces > options.bytes / ALIGN)) {
-        usage(2);
+        die("pieces", "too many, or none");
     }
     return options;
 }

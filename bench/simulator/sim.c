@@ -37,7 +37,8 @@
 
 #define SIM_NOISE      0.01
 #define SIM_ITERATIONS 10
-#define SIM_BASE       32
+#define SIM_BASE       32  /* ranks that have the class's size, weak scaling */
+#define SIM_LRU_SHARE  0.5 /* of leave pinned's peak */
 #define SIM_MEMORY     (UINT64_C(4) << 30)
 #define SIM_SMALL      1024 /* ranks from which engines have tables that fit */
 
@@ -129,16 +130,6 @@ static int sim_parse_scaling(void *field, const char *value)
     return (options->is_weak || !strcmp(value, "strong")) ? 0 : -1;
 }
 
-static int sim_parse_base(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    uint64_t base;
-    int ret = sim_parse_uint(value, 1u << 20, &base);
-
-    options->base = base;
-    return (base > 0) ? ret : -1;
-}
-
 static int sim_parse_iterations(void *field, const char *value)
 {
     sim_options_t *options = field;
@@ -196,24 +187,6 @@ static int sim_parse_noise(void *field, const char *value)
     return ((options->params.noise > 0) || !strcmp(value, "0%")) ? 0 : -1;
 }
 
-static int sim_parse_lru(void *field, const char *value)
-{
-    sim_options_t *options = field;
-
-    options->lru_share = sim_parse_number(value, "%") / 100;
-    return (options->lru_share > 0) ? 0 : -1;
-}
-
-static int sim_parse_engines(void *field, const char *value)
-{
-    sim_options_t *options = field;
-    uint64_t engines;
-    int ret = sim_parse_uint(value, 1u << 20, &engines);
-
-    options->params.engines = engines;
-    return (engines > 0) ? ret : -1;
-}
-
 static int sim_parse_helper(void *field, const char *value)
 {
     sim_options_t *options = field;
@@ -235,9 +208,7 @@ static const tool_option_t sim_options[] = {
     {"class", sim_parse_class, 0, "A, B, C, D, E",
      "C         size, as of the NAS benchmarks [C]"},
     {"scaling", sim_parse_scaling, 0, "strong, weak",
-     "S         strong: the size is the job's; weak: that of --base ranks"},
-    {"base", sim_parse_base, 0, "1 to 1048576",
-     "N         ranks of the class's size in weak scaling [32]"},
+     "S         strong: the size is the job's; weak: that of 32 ranks"},
     {"iterations", sim_parse_iterations, 0, "1 to 1000000",
      "N         [10]"},
     {"alltoall", sim_parse_alltoall, 0, "auto, linear, pairwise",
@@ -262,18 +233,13 @@ static const tool_option_t sim_options[] = {
      "N         operations a second and rank [0.278e9]"},
     {"noise", sim_parse_noise, 0, "N%, from 0%",
      "N%        each phase of computation takes longer by |normal| [1%]"},
-    {"lru", sim_parse_lru, 0, "N% above 0",
-     "N%        ceiling of lru: this share of leave pinned's peak [50%]"},
     {"helper", sim_parse_helper, 0, "thread, idle",
      "H         who does its work: a thread, or the rank while it waits, which\n"
      "            hears operations as well [thread]"},
-    {"engines", sim_parse_engines, 0, "1 to 1048576",
-     "N         ranks that have an engine [all that fit in --memory]"},
     {"memory", tool_option_size, SIM_OFFSET(memory),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      for engines, about [4G]"},
     {"json", NULL, SIM_OFFSET(is_json), NULL, NULL},
-    {"quiet", NULL, SIM_OFFSET(params.is_quiet), NULL, NULL},
     {}
 };
 
@@ -297,8 +263,7 @@ static void sim_help(FILE *stream)
            "  --max-slowdown, --seed:\n"
            "            as of ucx-helper replay; costs [20us,250ns] and "
            "[10us,100ns]\n"
-           "  --json    one object a row\n"
-           "  --quiet   no progress\n");
+           "  --json    one object a row\n");
 }
 
 static void sim_defaults(sim_options_t *options, replay_options_t *replay)
@@ -324,8 +289,6 @@ static void sim_defaults(sim_options_t *options, replay_options_t *replay)
     options->ranks[1]                   = 64;
     options->ranks_count                = 2;
     options->letter                     = 'C';
-    options->base                       = SIM_BASE;
-    options->lru_share                  = 0.5;
     options->memory                     = SIM_MEMORY;
     for (pattern = sim_patterns; pattern->name != NULL; ++pattern) {
         options->patterns[options->pattern_count++] = pattern;
@@ -364,23 +327,6 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
  * Runs
  */
 
-static void sim_tell_cost(const sim_shape_t *shape, const sim_row_t *row)
-{
-    const sim_result_t *r = &row->result;
-
-    fprintf(stderr,
-            "sim: %s, %u ranks, %s: %.2f s, %.1f us a rank; %lu events, %.2f "
-            "million a second; memory: %.1f KB an engine, %.2f KB a rank "
-            "beside it\n",
-            shape->pattern->name, shape->ranks,
-            (row->policy == SIM_NO_POLICY) ?
-                    "none" :
-                    ucs_regcache_policy_names[row->policy],
-            r->elapsed_s, r->elapsed_s / r->ranks * 1e6, r->events,
-            r->events / r->elapsed_s / 1e6, r->engine_bytes / 1e3,
-            r->rank_bytes / 1e3);
-}
-
 static int sim_run_row(const sim_options_t *options, const sim_shape_t *shape,
                        sim_row_t *row)
 {
@@ -393,9 +339,6 @@ static int sim_run_row(const sim_options_t *options, const sim_shape_t *shape,
     if (status != UCS_OK) {
         tool_message("sim: an engine cannot be created: status %d", status);
         return -1;
-    }
-    if (!params.is_quiet) {
-        sim_tell_cost(shape, row);
     }
     if (row->result.stuck > 0) {
         tool_message("sim: deadlock in %s: %u of %u ranks have not ended, rank "
@@ -412,8 +355,7 @@ static int sim_run_row(const sim_options_t *options, const sim_shape_t *shape,
 }
 
 /* What lru may hold, once it is known what leave pinned does */
-static uint64_t sim_ceiling(const sim_options_t *options,
-                            const replay_options_t *replay,
+static uint64_t sim_ceiling(const replay_options_t *replay,
                             ucs_regcache_policy_t policy, uint64_t leave)
 {
     if (replay->ceiling.share > 0) {
@@ -421,7 +363,7 @@ static uint64_t sim_ceiling(const sim_options_t *options,
     }
     if ((replay->ceiling.bytes == UINT64_MAX) &&
         (policy == UCS_REGCACHE_POLICY_LRU)) {
-        return options->lru_share * leave;
+        return SIM_LRU_SHARE * leave;
     }
     return replay->ceiling.bytes;
 }
@@ -444,7 +386,7 @@ static int sim_run(sim_options_t *options, const replay_options_t *replay,
     for (i = 0; i < options->policy_count; ++i, ++count) {
         rows[count].policy     = options->policies[i];
         rows[count].max_pinned =
-                sim_ceiling(options, replay, options->policies[i],
+                sim_ceiling(replay, options->policies[i],
                             leave.result.leave_peak_max_bytes);
         if ((rows[count].policy == leave.policy) &&
             (rows[count].max_pinned == leave.max_pinned)) {
@@ -462,11 +404,9 @@ static int sim_run(sim_options_t *options, const replay_options_t *replay,
 static int sim_run_shape(sim_options_t *options, const replay_options_t *replay,
                          const sim_pattern_t *pattern, uint32_t ranks)
 {
-    uint32_t engines = options->params.engines;
-    double scale     = options->is_weak ? (double)ranks / options->base : 1;
-    uint64_t fit;
+    double scale = options->is_weak ? (double)ranks / SIM_BASE : 1;
     sim_shape_t shape;
-    int ret;
+    uint64_t fit;
 
     if (sim_shape_init(pattern, ranks, options->letter, scale,
                        options->alltoall, &shape) != 0) {
@@ -475,13 +415,9 @@ static int sim_run_shape(sim_options_t *options, const replay_options_t *replay,
         return 0;
     }
     options->params.is_small = (ranks >= SIM_SMALL);
-    if (engines == 0) {
-        fit = options->memory / sim_engine_bytes(&shape, &options->params);
-        options->params.engines = (fit >= ranks) ? ranks : fit + (fit == 0);
-    }
-    ret                     = sim_run(options, replay, &shape);
-    options->params.engines = engines;
-    return ret;
+    fit = options->memory / sim_engine_bytes(&shape, &options->params);
+    options->params.engines = (fit >= ranks) ? ranks : fit + (fit == 0);
+    return sim_run(options, replay, &shape);
 }
 
 int main(int argc, char **argv)

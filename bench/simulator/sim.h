@@ -29,9 +29,7 @@ typedef struct sim_options {
     size_t                policy_count;
     char                  letter;    /* class */
     int                   is_weak;
-    uint32_t              base;      /* ranks that have the class's size */
     sim_alltoall_t        alltoall;
-    double                lru_share; /* of leave pinned's peak, for lru */
     uint64_t              memory;    /* bytes for engines */
     int                   is_json;
 } sim_options_t;

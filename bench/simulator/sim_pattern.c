@@ -23,7 +23,7 @@ enum { CG_SUM, CG_OTHER, CG_OUT };
 
 static const double sim_mg_side[] = {256, 256, 512, 1024, 2048};
 
-/* AMG: as bench/kernels/amg.c, whose classes are sizes of one rank */
+/* AMG: a mesh that changes; classes are sizes of one rank */
 #define SIM_AMG_LEVELS 6
 #define SIM_AMG_REFINE 20
 #define SIM_AMG_FLOPS  100

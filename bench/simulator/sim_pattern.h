@@ -11,8 +11,8 @@
 /**
  * @file sim_pattern.h
  *
- * What a rank of a kernel does, one operation after the other: the messages of
- * bench/kernels (lengths, partners, buffers, order), and how many floating
+ * What a rank of a NAS kernel does, one operation after the other: its messages
+ * (lengths, partners, buffers, order), and how many floating
  * point operations lie between them. A program is a function of its position,
  * so that no rank keeps one.
  */

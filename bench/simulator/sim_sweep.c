@@ -7,7 +7,9 @@
 
 /*
  * LU, BT and SP: sweeps over a grid, of which each rank waits for those before
- * it. Structure and operations as in bench/kernels/lu.c and adi.c.
+ * it (RNR-94-007, section 3). BT and SP are multipartition codes: q * q ranks, each
+ * with q cells on a diagonal, which exchange the faces of all cells with six
+ * neighbours, then sweep along each dimension forward and backward, in q stages.
  */
 
 #define SIM_SIDE_CLASSES 5

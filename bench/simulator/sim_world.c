@@ -6,18 +6,11 @@
 #include <tools/replay/replay_random.h>
 #include <tools/tool.h>
 
-#include <malloc.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SIM_NEVER UINT64_MAX
-
-/* Events between two looks at the clock */
-#define SIM_PROGRESS_EVENTS (1u << 18)
-#define SIM_PROGRESS_S      2.0
 
 #define SIM_NSEC 1e9
 
@@ -170,21 +163,6 @@ static void sim_rank_go(sim_world_t *world, sim_rank_t *rank, uint64_t now_ns)
  * World
  */
 
-static double sim_clock(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + time.tv_nsec / SIM_NSEC;
-}
-
-static double sim_memory(void)
-{
-    struct mallinfo2 info = mallinfo2();
-
-    return (double)info.uordblks + info.hblkhd;
-}
-
 static void sim_world_ranks(sim_world_t *world)
 {
     uint32_t count = world->shape->ranks, i;
@@ -205,32 +183,6 @@ static void sim_world_ranks(sim_world_t *world)
     }
 }
 
-static const char *sim_policy_name(const sim_params_t *params)
-{
-    return (params->process.policy == SIM_NO_POLICY) ?
-                   "none" :
-                   ucs_regcache_policy_names[params->process.policy];
-}
-
-static void sim_world_progress(const sim_world_t *world, uint64_t now_ns,
-                               double *shown_p)
-{
-    double now         = sim_clock();
-    unsigned iteration = world->ranks[0].at.iteration + 1;
-
-    if (world->params->is_quiet || (now < *shown_p + SIM_PROGRESS_S)) {
-        return;
-    }
-    *shown_p = now;
-    fprintf(stderr,
-            "sim: %s, %u ranks, %s: iteration %u of %u, %.6f s, %u ended\n",
-            world->shape->pattern->name, world->shape->ranks,
-            sim_policy_name(world->params),
-            (iteration < world->params->iterations) ?
-                    iteration : world->params->iterations,
-            world->params->iterations, now_ns / SIM_NSEC, world->ended);
-}
-
 /* Idle steps come after all else of their time, and end with all else */
 static int sim_world_next(sim_world_t *world, sim_event_t *event)
 {
@@ -243,7 +195,6 @@ static int sim_world_next(sim_world_t *world, sim_event_t *event)
 
 static void sim_world_go(sim_world_t *world)
 {
-    double shown = sim_clock();
     sim_event_t event;
     sim_rank_t *rank;
 
@@ -258,9 +209,7 @@ static void sim_world_go(sim_world_t *world)
                 sim_rank_go(world, rank, event.time_ns);
             }
         }
-        if ((++world->result->events % SIM_PROGRESS_EVENTS) == 0) {
-            sim_world_progress(world, event.time_ns, &shown);
-        }
+        ++world->result->events;
     }
 }
 
@@ -296,33 +245,14 @@ static void sim_world_cleanup(sim_world_t *world)
     free(world->ranks);
 }
 
-/* Of a rank that has an engine, and of all else */
-static void sim_world_measure(sim_world_t *world, double start, double base)
-{
-    sim_result_t *result = world->result;
-    double all           = sim_memory() - base;
-
-    result->elapsed_s = sim_clock() - start;
-    sim_engines_close(world);
-    world->engines         = NULL;
-    world->process_params  = NULL;
-    result->rank_bytes     = (sim_memory() - base) / result->ranks;
-    if (result->engines > 0) {
-        result->engine_bytes = (all - result->rank_bytes * result->ranks) /
-                               result->engines;
-    }
-}
-
 ucs_status_t sim_world_run(const sim_shape_t *shape, const sim_params_t *params,
                            sim_result_t *result)
 {
-    double start      = sim_clock(), base = sim_memory();
     uint32_t engines  = ((params->engines == 0) ||
                         (params->engines > shape->ranks)) ? shape->ranks :
                                                             params->engines;
     sim_world_t world = {.shape = shape, .params = params, .result = result};
     ucs_status_t status;
-    uint32_t count;
 
     memset(result, 0, sizeof(*result));
     world.stride  = (shape->ranks + engines - 1) / engines;
@@ -338,14 +268,8 @@ ucs_status_t sim_world_run(const sim_shape_t *shape, const sim_params_t *params,
     if (status == UCS_OK) {
         sim_world_go(&world);
         sim_world_end(&world);
-        count = result->engines;
-        sim_world_measure(&world, start, base);
-        result->engines = 0;
-        sim_world_cleanup(&world);
-        result->engines = count;
-    } else {
-        sim_world_cleanup(&world);
     }
+    sim_world_cleanup(&world);
     return status;
 }
 

@@ -56,7 +56,6 @@ typedef struct sim_params {
     sim_helper_t    helper;
     uint32_t        engines;      /**< ranks that have one; 0: all */
     int             is_small;     /**< engines with tables that fit */
-    int             is_quiet;     /**< no progress on stderr */
     sim_use_func_t  on_use;       /**< may be NULL */
     void            *arg;
 } sim_params_t;
@@ -85,11 +84,6 @@ typedef struct sim_result {
     uint64_t             peak_max_bytes;
     double               byte_ns_max;
     uint64_t             leave_peak_max_bytes;
-
-    /* Of this machine, differ from run to run */
-    double               elapsed_s;
-    double               engine_bytes; /**< of a rank with engine, mean */
-    double               rank_bytes;   /**< all else, a rank */
 } sim_result_t;
 
 /** Uses of registrations that a rank makes in one iteration. */

@@ -53,7 +53,6 @@ protected:
         m_params.process.seed                    = 1;
         m_params.iterations                      = 1;
         m_params.flops                           = 1e9;
-        m_params.is_quiet                        = 1;
         s_program.clear();
     }
 

@@ -3,7 +3,7 @@
 # Order statistics; a module for the others here.
 
 def median:
-    sort | length as $n
+    map(values) | sort | length as $n
     | if $n == 0 then null
       elif $n % 2 == 1 then .[($n - 1) / 2]
       else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;

@@ -11,6 +11,17 @@ def short:
     | pow(10; $digits) as $scale | (. * $scale | round) / $scale | tostring
     end;
 
+# So many digits behind the point
+def fixed($digits):
+    if . == null then "–" else
+      pow(10; $digits) as $unit
+      | (. * $unit | round) as $n
+      | (if $n < 0 then "-" else "" end)
+        + if $digits == 0 then "\($n | fabs)" else
+            "\($n | fabs / $unit | floor)." +
+            (($n | fabs) % $unit + $unit | tostring | .[1:]) end
+    end;
+
 def signed: if . == null then "–"
     elif . < 0 then "−" + (-. | tostring) else "+" + tostring end;
 
@@ -36,6 +47,9 @@ def seconds:
     elif . >= 1e-3 then "\(. * 1e3 | short) ms"
     else "\(. * 1e6 | short) µs" end;
 
+# A line of a table
+def line: "| " + (map(tostring) | join(" | ")) + " |";
+
 def mpi_name: {openmpi: "Open MPI", mpich: "MPICH"}[.] // .;
 
 # Median and interval of a ratio
@@ -44,3 +58,8 @@ def span:
     elif .pairs == 1 then .median | thousandths
     else "\(.median | thousandths) [\(.low | thousandths), " +
          "\(.high | thousandths)]" end;
+
+# A table, of an array a row; nothing where there is no row
+def table($heads; rows):
+    [rows] | if length == 0 then empty
+             else ($heads | line, (map("---") | line)), (.[] | line), "" end;
