@@ -242,6 +242,26 @@ TEST_F(test_monitor_mappings, above_a_guard)
     close();
 }
 
+/* What touches a buffer and cannot be watched with it is not known with it */
+TEST_F(test_monitor_mappings, beside_the_programs_own_userfaultfd)
+{
+    struct uffdio_register range = {};
+    int fd                       = open_userfaultfd();
+
+    commit(m_area, 3 * LENGTH);
+    memset(m_area, 1, 3 * LENGTH);
+    range.range = {(uintptr_t)m_area + LENGTH, LENGTH};
+    range.mode  = UFFDIO_REGISTER_MODE_MISSING;
+    ASSERT_EQ(0, ioctl(fd, UFFDIO_REGISTER, &range));
+    use(m_area);
+    use(m_area + 2 * LENGTH);
+    EXPECT_TRUE(is_hit(m_area));
+    EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
+    expect_not_kept(m_area + LENGTH);
+    ::close(fd);
+    close();
+}
+
 /* The program's own userfaultfd comes first */
 TEST_F(test_monitor_mappings, programs_own_userfaultfd)
 {
