@@ -454,6 +454,11 @@ int ucs_regcache_keeps_idle(ucs_regcache_h cache);
 void ucs_regcache_helper_refused(ucs_regcache_h cache);
 
 
+/** @return Nonzero if the calling thread has the index lock: it is in a signal handler
+ *          that interrupted it, and must not call what follows. */
+int ucs_regcache_is_locked_here(ucs_regcache_h cache);
+
+
 /** Snapshot of all figures at time @a now, ns. */
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats);

@@ -89,6 +89,11 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->soft_ceiling_raises     = cache->soft.raises;
 }
 
+int ucs_regcache_is_locked_here(ucs_regcache_h cache)
+{
+    return ucs_lock_is_mine(&cache->lock);
+}
+
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats)
 {

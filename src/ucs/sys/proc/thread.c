@@ -10,9 +10,9 @@
 #include <ucs/sys/proc/spawn.h>
 
 #include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/sync/fork_mutex.h>
 #include <ucs/sys/clock.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -22,6 +22,9 @@
 #include <time.h>
 
 #define UCS_STACK_SIZE (512ul << 10)
+
+#define UCS_THREAD_END_WAIT_NS  5000000000ul
+#define UCS_THREAD_END_PAUSE_NS 100000
 
 typedef enum ucs_thread_life {
     UCS_THREAD_NEW,
@@ -37,15 +40,13 @@ struct ucs_thread {
     void              *arg;
     /* Protects a step. Taken by the thread with no lock held, and by fork
      * before the cache's locks */
-    pthread_mutex_t   step_lock;
+    ucs_fork_mutex_t  step_lock;
     /* Under that lock */
     uint64_t          next;       /* ns: until then no step is due */
     uint32_t          bell_seen;
-    unsigned          step_nested; /* forks by a signal handler inside of it */
     /* Protects the following; under it only the locks of pthread_create() are
      * taken */
-    pthread_mutex_t   life_lock;
-    unsigned          life_nested; /* likewise */
+    ucs_fork_mutex_t  life_lock;
     ucs_thread_life_t life;
     ucs_spawned_t     spawned;
     uint64_t          cpu_ns; /* written by the thread at its end */
@@ -118,10 +119,10 @@ static void *ucs_thread_main(void *arg)
             /* relaxed: the step reads it again, with what goes with it */
             bell = ucs_load_relaxed(thread->bell);
         }
-        pthread_mutex_lock(&thread->step_lock);
+        pthread_mutex_lock(&thread->step_lock.mutex);
         ucs_scout_done(thread->scout,
                        ucs_thread_turn(thread, is_called, bell));
-        pthread_mutex_unlock(&thread->step_lock);
+        pthread_mutex_unlock(&thread->step_lock.mutex);
         ucs_clock_refine();
     }
 
@@ -135,7 +136,7 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
 {
     uint64_t next;
 
-    if (pthread_mutex_trylock(&thread->step_lock) != 0) {
+    if (pthread_mutex_trylock(&thread->step_lock.mutex) != 0) {
         return 0;
     }
     ucs_scout_serve(thread->scout);
@@ -144,19 +145,8 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
         thread->next = next;
         ucs_scout_advance(thread->scout, next);
     }
-    pthread_mutex_unlock(&thread->step_lock);
+    pthread_mutex_unlock(&thread->step_lock.mutex);
     return 1;
-}
-
-/* It tells its owner that it has it */
-static void ucs_thread_init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attr;
-
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(lock, &attr);
-    pthread_mutexattr_destroy(&attr);
 }
 
 ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
@@ -179,8 +169,8 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
     thread->step = step;
     thread->arg  = arg;
     thread->next = UINT64_MAX;
-    ucs_thread_init_lock(&thread->step_lock);
-    ucs_thread_init_lock(&thread->life_lock);
+    ucs_fork_mutex_init(&thread->step_lock);
+    ucs_fork_mutex_init(&thread->life_lock);
     *thread_p = thread;
     return UCS_OK;
 }
@@ -189,8 +179,8 @@ void ucs_thread_destroy(ucs_thread_h thread)
 {
     ucs_thread_stop(thread);
     ucs_scout_destroy(thread->scout);
-    pthread_mutex_destroy(&thread->life_lock);
-    pthread_mutex_destroy(&thread->step_lock);
+    pthread_mutex_destroy(&thread->life_lock.mutex);
+    pthread_mutex_destroy(&thread->step_lock.mutex);
     free(thread);
 }
 
@@ -199,7 +189,7 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread)
     ucs_status_t status = UCS_OK;
     int ret;
 
-    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->life_lock.mutex);
     if (thread->life == UCS_THREAD_RUNNING) {
         goto out;
     }
@@ -224,7 +214,7 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread)
     thread->life = UCS_THREAD_RUNNING;
 
 out:
-    pthread_mutex_unlock(&thread->life_lock);
+    pthread_mutex_unlock(&thread->life_lock.mutex);
     return status;
 }
 
@@ -237,35 +227,60 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
 
-    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->life_lock.mutex);
     if ((thread->life == UCS_THREAD_RUNNING) &&
         (pthread_setaffinity_np(thread->spawned.id, sizeof(*cpus), cpus) == 0)) {
         ucs_scout_bind(thread->scout, cpus);
         status = UCS_OK;
     }
-    pthread_mutex_unlock(&thread->life_lock);
+    pthread_mutex_unlock(&thread->life_lock.mutex);
     return status;
 }
 
 void ucs_thread_stop(ucs_thread_h thread)
 {
-    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->life_lock.mutex);
     if (thread->life == UCS_THREAD_RUNNING) {
         ucs_store_relaxed(&thread->stop, 1);
         ucs_scout_stop(thread->scout);
         (void)ucs_spawn_join(&thread->spawned);
     }
     thread->life = UCS_THREAD_STOPPED;
-    pthread_mutex_unlock(&thread->life_lock);
+    pthread_mutex_unlock(&thread->life_lock.mutex);
+}
+
+int ucs_thread_end(ucs_thread_h thread)
+{
+    const struct timespec pause = {0, UCS_THREAD_END_PAUSE_NS};
+    uint64_t end                = ucs_clock_now() + UCS_THREAD_END_WAIT_NS;
+    int has_ended               = 1;
+
+    if (!ucs_fork_mutex_hold(&thread->life_lock)) {
+        return 0;
+    }
+    if (thread->life == UCS_THREAD_RUNNING) {
+        ucs_store_relaxed(&thread->stop, 1);
+        ucs_scout_stop(thread->scout);
+        while (!(has_ended = ucs_spawn_try_join(&thread->spawned)) &&
+               !ucs_fork_mutex_is_mine(&thread->step_lock) &&
+               (ucs_clock_now() < end)) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    if (has_ended) {
+        thread->life = UCS_THREAD_STOPPED;
+    }
+    ucs_fork_mutex_release(&thread->life_lock);
+    return has_ended;
 }
 
 int ucs_thread_is_running(ucs_thread_h thread)
 {
     int running;
 
-    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->life_lock.mutex);
     running = (thread->life == UCS_THREAD_RUNNING);
-    pthread_mutex_unlock(&thread->life_lock);
+    pthread_mutex_unlock(&thread->life_lock.mutex);
     return running;
 }
 
@@ -274,14 +289,14 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     uint64_t cpu_ns = 0;
     clockid_t clock;
 
-    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->life_lock.mutex);
     if (thread->life != UCS_THREAD_RUNNING) {
         cpu_ns = thread->cpu_ns;
     } else if (pthread_getcpuclockid(thread->spawned.id, &clock) == 0) {
         (void)ucs_clock_read(clock, &cpu_ns);
     }
     cpu_ns += ucs_scout_cpu_ns(thread->scout);
-    pthread_mutex_unlock(&thread->life_lock);
+    pthread_mutex_unlock(&thread->life_lock.mutex);
     return cpu_ns;
 }
 
@@ -289,37 +304,22 @@ uint64_t ucs_thread_switches(ucs_thread_h thread)
 {
     uint64_t switches;
 
-    pthread_mutex_lock(&thread->life_lock);
+    pthread_mutex_lock(&thread->life_lock.mutex);
     switches = (thread->life == UCS_THREAD_STOPPED) ?
                        thread->switches + ucs_scout_switches(thread->scout) :
                        0;
-    pthread_mutex_unlock(&thread->life_lock);
+    pthread_mutex_unlock(&thread->life_lock.mutex);
     return switches;
 }
 
-static void ucs_thread_take(pthread_mutex_t *lock, unsigned *nested)
+int ucs_thread_hold(ucs_thread_h thread)
 {
-    *nested += (pthread_mutex_lock(lock) == EDEADLK);
-}
-
-static void ucs_thread_give(pthread_mutex_t *lock, unsigned *nested)
-{
-    if (*nested > 0) {
-        --*nested;
-    } else {
-        pthread_mutex_unlock(lock);
-    }
-}
-
-/* A signal handler may fork while its thread takes a step itself, or starts the helper */
-void ucs_thread_hold(ucs_thread_h thread)
-{
-    ucs_thread_take(&thread->life_lock, &thread->life_nested);
-    ucs_thread_take(&thread->step_lock, &thread->step_nested);
+    (void)ucs_fork_mutex_hold(&thread->life_lock);
+    return ucs_fork_mutex_hold(&thread->step_lock);
 }
 
 void ucs_thread_release(ucs_thread_h thread)
 {
-    ucs_thread_give(&thread->step_lock, &thread->step_nested);
-    ucs_thread_give(&thread->life_lock, &thread->life_nested);
+    ucs_fork_mutex_release(&thread->step_lock);
+    ucs_fork_mutex_release(&thread->life_lock);
 }

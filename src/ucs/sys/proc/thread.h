@@ -105,6 +105,16 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg);
 void ucs_thread_stop(ucs_thread_h thread);
 
 
+/**
+ * The same for exit(), also in a signal handler, whose thread may take a step or have
+ * what a step waits for.
+ *
+ * @return Zero if the thread has not ended: a step of the caller's own is in progress,
+ *         or five seconds have passed.
+ */
+int ucs_thread_end(ucs_thread_h thread);
+
+
 /** @return Nonzero from start to stop. */
 int ucs_thread_is_running(ucs_thread_h thread);
 
@@ -128,8 +138,16 @@ int ucs_thread_is_helper(void);
 uint64_t ucs_thread_spent(void);
 
 
-/** Keep the thread out of steps (for fork) and let it go on. */
-void ucs_thread_hold(ucs_thread_h thread);
+/**
+ * Keep the thread out of steps (for fork), also in a signal handler, whose thread may
+ * take a step or have what a step waits for.
+ *
+ * @return Zero if after a second a step is still in progress. @ref ucs_thread_release
+ *         is to be called all the same.
+ */
+int ucs_thread_hold(ucs_thread_h thread);
+
+/** Let it go on. */
 void ucs_thread_release(ucs_thread_h thread);
 
 END_C_DECLS

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
+#endif
 #include "hear.h"
 #include "helper_md_int.h"
 
@@ -8,6 +11,7 @@
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/sync/fork_mutex.h>
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
@@ -20,7 +24,7 @@
 typedef struct uct_helper_hear_log {
     pthread_mutex_t         lock;
     uct_helper_drain_func_t drain;
-    uct_helper_lost_func_t  lost;
+    _Atomic(uct_helper_lost_func_t) lost; /* also read without the lock */
     uint64_t                count; /* ever put in */
     ucs_operation_t         operations[UCT_HELPER_HEAR_LOG];
 } uct_helper_hear_log_t;
@@ -28,7 +32,7 @@ typedef struct uct_helper_hear_log {
 /* Domains for idle steps, which try this lock and hold it; under it they try
  * the domains' step locks. */
 typedef struct uct_helper_hear_domains {
-    pthread_mutex_t  lock;
+    ucs_fork_mutex_t lock;
     uint32_t         process; /* number of the process that opened them */
     uct_helper_md_t  *first;
 } uct_helper_hear_domains_t;
@@ -37,7 +41,7 @@ static uct_helper_hear_log_t uct_helper_hear_log = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 static uct_helper_hear_domains_t uct_helper_hear_domains = {
-    .lock = PTHREAD_MUTEX_INITIALIZER
+    .lock = UCS_FORK_MUTEX_INITIALIZER
 };
 
 /* A cache line of its own. Written under the domains' lock. */
@@ -89,7 +93,7 @@ void uct_helper_hear_from(uct_helper_drain_func_t drain,
 {
     pthread_mutex_lock(&uct_helper_hear_log.lock);
     uct_helper_hear_log.drain = drain;
-    uct_helper_hear_log.lost  = lost;
+    ucs_store_relaxed(&uct_helper_hear_log.lost, lost);
     pthread_mutex_unlock(&uct_helper_hear_log.lock);
 }
 
@@ -105,11 +109,9 @@ void uct_helper_hear_listen(int listens)
 
 uint64_t uct_helper_hear_lost(void)
 {
-    uct_helper_lost_func_t lost;
+    /* relaxed: a function, with nothing that goes with it */
+    uct_helper_lost_func_t lost = ucs_load_relaxed(&uct_helper_hear_log.lost);
 
-    pthread_mutex_lock(&uct_helper_hear_log.lock);
-    lost = uct_helper_hear_log.lost;
-    pthread_mutex_unlock(&uct_helper_hear_log.lock);
     return (lost != NULL) ? lost() : 0;
 }
 
@@ -203,7 +205,7 @@ static int uct_helper_hear_try_domains(void)
 {
     return ucs_load_relaxed(&uct_helper_hear_is_open) &&
            ucs_process_is_known() &&
-           (pthread_mutex_trylock(&uct_helper_hear_domains.lock) == 0);
+           (pthread_mutex_trylock(&uct_helper_hear_domains.lock.mutex) == 0);
 }
 
 ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
@@ -226,7 +228,7 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
         }
     }
     ucs_cancel_restore(cancel);
-    pthread_mutex_unlock(&domains->lock);
+    pthread_mutex_unlock(&domains->lock.mutex);
     if (!is_taken) {
         return UCS_IDLE_NOT_TAKEN;
     }
@@ -251,7 +253,7 @@ void uct_helper_posted(uintptr_t address, size_t length)
             }
         }
     }
-    pthread_mutex_unlock(&domains->lock);
+    pthread_mutex_unlock(&domains->lock.mutex);
 }
 
 /*
@@ -280,13 +282,13 @@ void uct_helper_hear_enter(uct_helper_md_t *md)
     md->heard = uct_helper_hear_log.count;
     pthread_mutex_unlock(&uct_helper_hear_log.lock);
 
-    pthread_mutex_lock(&domains->lock);
+    pthread_mutex_lock(&domains->lock.mutex);
     domains->process = md->process;
     md->hear_next    = domains->first;
     domains->first   = md;
     uct_helper_hear_set_least(domains);
     ucs_store_relaxed(&uct_helper_hear_is_open, 1);
-    pthread_mutex_unlock(&domains->lock);
+    pthread_mutex_unlock(&domains->lock.mutex);
 }
 
 void uct_helper_hear_leave(uct_helper_md_t *md)
@@ -294,7 +296,7 @@ void uct_helper_hear_leave(uct_helper_md_t *md)
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
     uct_helper_md_t **link;
 
-    pthread_mutex_lock(&domains->lock);
+    pthread_mutex_lock(&domains->lock.mutex);
     for (link = &domains->first; *link != NULL; link = &(*link)->hear_next) {
         if (*link == md) {
             *link = md->hear_next;
@@ -303,25 +305,26 @@ void uct_helper_hear_leave(uct_helper_md_t *md)
     }
     uct_helper_hear_set_least(domains);
     ucs_store_relaxed(&uct_helper_hear_is_open, domains->first != NULL);
-    pthread_mutex_unlock(&domains->lock);
+    pthread_mutex_unlock(&domains->lock.mutex);
 }
 
 void uct_helper_hear_stop(void)
 {
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
 
-    pthread_mutex_lock(&domains->lock);
-    domains->first = NULL;
-    uct_helper_hear_set_least(domains);
     ucs_store_relaxed(&uct_helper_hear_is_open, 0);
-    pthread_mutex_unlock(&domains->lock);
+    if (ucs_fork_mutex_hold(&domains->lock)) {
+        domains->first = NULL;
+        uct_helper_hear_set_least(domains);
+        ucs_fork_mutex_release(&domains->lock);
+    }
 }
 
 /* The locks may be held by threads that do not exist here */
 void uct_helper_hear_forget(void)
 {
     ucs_store_relaxed(&uct_helper_hear_is_open, 0);
-    pthread_mutex_init(&uct_helper_hear_domains.lock, NULL);
+    ucs_fork_mutex_init(&uct_helper_hear_domains.lock);
     pthread_mutex_init(&uct_helper_hear_log.lock, NULL);
     uct_helper_hear_domains.first = NULL;
     ucs_store_relaxed(&uct_helper_hear_line.wants.all, 0);

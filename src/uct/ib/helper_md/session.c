@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
+#endif
 #include "session.h"
 #include "hear.h"
 #include <uct/ib/helper_md/device/device.h>
@@ -17,6 +20,7 @@
 #include <uct/ib/helper_md/watch/trust.h>
 
 #include <ucs/sys/clock.h>
+#include <ucs/sys/sync/fork_mutex.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +48,7 @@ typedef struct uct_helper_session {
 /* This lock protects the session. It is taken with nothing held; under it the
  * locks of a thread and then those of its cache are taken, and a report is
  * written. A memory event never takes it. */
-static pthread_mutex_t uct_helper_session_lock = PTHREAD_MUTEX_INITIALIZER;
+static ucs_fork_mutex_t uct_helper_session_lock = UCS_FORK_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_session_once  = PTHREAD_ONCE_INIT;
 static uct_helper_session_t uct_helper_session = {
     .domains = UCS_LIST_INITIALIZER(&uct_helper_session.domains,
@@ -58,9 +62,11 @@ static void uct_helper_session_prepare(void)
 {
     uct_helper_md_t *md;
 
-    pthread_mutex_lock(&uct_helper_session_lock);
+    if (!ucs_fork_mutex_hold(&uct_helper_session_lock)) {
+        return;
+    }
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        ucs_thread_hold(md->thread);
+        (void)ucs_thread_hold(md->thread);
     }
     uct_helper_trace_hold();
 }
@@ -69,11 +75,14 @@ static void uct_helper_session_parent(void)
 {
     uct_helper_md_t *md;
 
+    if (!ucs_fork_mutex_is_mine(&uct_helper_session_lock)) {
+        return;
+    }
     uct_helper_trace_release_hold();
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
         ucs_thread_release(md->thread);
     }
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    ucs_fork_mutex_release(&uct_helper_session_lock);
 }
 
 /* Runs in a child, in the first thread that gets here, and begins a new
@@ -92,7 +101,7 @@ static void uct_helper_session_adopt(void)
     ucs_spawn_forget();
     uct_helper_trace_forget();
     uct_helper_node_forget();
-    pthread_mutex_init(&uct_helper_session_lock, NULL);
+    ucs_fork_mutex_init(&uct_helper_session_lock);
     strcpy(version, session->closed.ucx_version);
     memset(session, 0, sizeof(*session));
     strcpy(session->closed.ucx_version, version);
@@ -183,26 +192,36 @@ static void uct_helper_session_write(uint64_t now)
     session->written_uses = figures.stats.uses;
 }
 
+/* The lock is held. @return Nonzero if no thread of ours uses the domains, and the
+ * caller, a signal handler for one, is not inside a cache. */
+static int uct_helper_session_end(void)
+{
+    int is_over = (uct_helper_session_lock.nested == 0);
+    uct_helper_md_t *md;
+
+    ucs_list_for_each(md, &uct_helper_session.domains, list) {
+        is_over &= ucs_thread_end(md->thread) &&
+                   !ucs_regcache_is_locked_here(md->cache);
+    }
+    return is_over;
+}
+
 /* A program may exit without closing its domains. The helper must not run while
  * the libraries below are unloaded. */
 static void uct_helper_session_exit(void)
 {
-    uct_helper_session_t *session = &uct_helper_session;
-    uct_helper_md_t *md;
-
     /* Before the lock: in a child its holder may not exist. */
     ucs_process_id();
     uct_helper_hear_stop();
-    pthread_mutex_lock(&uct_helper_session_lock);
-    ucs_list_for_each(md, &session->domains, list) {
-        ucs_thread_stop(md->thread);
+    if (!ucs_fork_mutex_hold(&uct_helper_session_lock)) {
+        return;
     }
-
-    if (!ucs_list_is_empty(&session->domains)) {
+    if (uct_helper_session_end() &&
+        !ucs_list_is_empty(&uct_helper_session.domains)) {
         uct_helper_session_write(ucs_clock_now());
     }
     uct_helper_trace_stop();
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    ucs_fork_mutex_release(&uct_helper_session_lock);
 }
 
 static void uct_helper_session_register(void)
@@ -271,17 +290,17 @@ static void uct_helper_session_note_model(const uct_helper_md_t *md)
 
 void uct_helper_session_set_version(const char *version)
 {
-    pthread_mutex_lock(&uct_helper_session_lock);
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
     snprintf(uct_helper_session.closed.ucx_version,
              sizeof(uct_helper_session.closed.ucx_version), "%s", version);
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
 void uct_helper_session_note(const char *note)
 {
-    pthread_mutex_lock(&uct_helper_session_lock);
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
     uct_helper_report_add_note(&uct_helper_session.closed, note);
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
 uint32_t uct_helper_session_process(void)
@@ -294,11 +313,11 @@ void uct_helper_session_yield(void)
 {
     uct_helper_md_t *md;
 
-    pthread_mutex_lock(&uct_helper_session_lock);
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
         ucs_regcache_yield(md->cache);
     }
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
 void uct_helper_session_enter(uct_helper_md_t *md)
@@ -306,7 +325,7 @@ void uct_helper_session_enter(uct_helper_md_t *md)
     uct_helper_session_t *session = &uct_helper_session;
 
     pthread_once(&uct_helper_session_once, uct_helper_session_register);
-    pthread_mutex_lock(&uct_helper_session_lock);
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
     if (!session->begun) {
         uct_helper_session_begin(md);
     }
@@ -318,7 +337,7 @@ void uct_helper_session_enter(uct_helper_md_t *md)
     }
     uct_helper_session_note_model(md);
     ucs_list_add_tail(&session->domains, &md->list);
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
     uct_helper_hear_enter(md);
 }
 
@@ -358,7 +377,7 @@ void uct_helper_session_leave(uct_helper_md_t *md)
 
     uct_helper_hear_leave(md);
     uct_helper_session_warn(md, now);
-    pthread_mutex_lock(&uct_helper_session_lock);
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
     uct_helper_session_collect(md, now, &session->closed);
     ucs_list_del(&md->list);
     if (ucs_list_is_empty(&session->domains)) {
@@ -367,5 +386,5 @@ void uct_helper_session_leave(uct_helper_md_t *md)
         uct_helper_session_write(now);
         uct_helper_trace_sync();
     }
-    pthread_mutex_unlock(&uct_helper_session_lock);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }

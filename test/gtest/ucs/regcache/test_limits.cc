@@ -56,6 +56,24 @@ protected:
     std::unique_ptr<regcache_world> w;
 };
 
+/* By which a report at the end of the program knows that it must not ask */
+TEST_F(test_limits, a_claim_is_made_under_the_index_lock)
+{
+    regcache_world world(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    unsigned claims = 0;
+
+    world.on_claim   = [&](auto&&...) {
+        ++claims;
+        EXPECT_TRUE(ucs_regcache_is_locked_here(world.cache));
+        return true;
+    };
+    world.on_unclaim = [](auto&&...) {};
+    world.open();
+    world.touch(buffer(0), MB);
+    EXPECT_GT(claims, 0u);
+    EXPECT_FALSE(ucs_regcache_is_locked_here(world.cache));
+}
+
 TEST_F(test_limits, speculation_backs_off_and_comes_back)
 {
     std::vector<uint64_t> tries;

@@ -118,6 +118,42 @@ TEST_F(test_process, fork_waits_until_the_helper_is_out_of_the_domain)
     EXPECT_EQ(0u, lower.live_count());
 }
 
+/* A signal handler's, whose thread has what the helper waits for there */
+TEST_F(test_process, fork_does_not_wait_for_ever)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        fake_lower lower;
+
+        start(lower, UCS_REGCACHE_POLICY_PAPER);
+        if (!bring_helper_to_gate(lower) ||
+            (in_child([]() { return 5; }) != 5)) {
+            return 1;
+        }
+        lower.open_gate();
+        usleep(10000);
+        /* The helper steps on, and nothing is left held */
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+        if (in_child([]() { return 5; }) != 5) {
+            return 2;
+        }
+        close(lower);
+        return lower.live_count() == 0 ? 0 : 3;
+    }));
+}
+
+TEST_F(test_process, exit_does_not_wait_for_ever)
+{
+    EXPECT_EQ(5, in_child([&]() {
+        fake_lower &lower = *new fake_lower; /* nothing ends what waits there */
+
+        start(lower, UCS_REGCACHE_POLICY_PAPER);
+        if (!bring_helper_to_gate(lower)) {
+            return 1;
+        }
+        exit(5);
+    }));
+}
+
 TEST_F(test_process, unmapping_inside_fork_strikes_at_once)
 {
     const unsigned count = 40;

@@ -640,7 +640,9 @@ TEST(test_thread_step, holds_a_thread_whose_step_it_takes)
         ucs_thread_h thread;
         auto forks = [](void *arg, uint64_t) -> uint64_t {
             for (int i = 0; i < 2; ++i) {
-                ucs_thread_hold(*(ucs_thread_h*)arg);
+                if (!ucs_thread_hold(*(ucs_thread_h*)arg)) {
+                    _exit(4);
+                }
             }
             for (int i = 0; i < 2; ++i) {
                 ucs_thread_release(*(ucs_thread_h*)arg);

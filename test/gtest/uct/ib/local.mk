@@ -28,6 +28,7 @@ gtest_tests += \
 	uct/ib/helper_md/test_generations.cc \
 	uct/ib/helper_md/test_hands.cc \
 	uct/ib/helper_md/test_hear.cc \
+	uct/ib/helper_md/test_interrupted.cc \
 	uct/ib/helper_md/test_loader.cc \
 	uct/ib/helper_md/test_monitor.cc \
 	uct/ib/helper_md/test_monitor_kept.cc \

@@ -356,7 +356,9 @@ void uct_helper_trace_stop(void)
         return;
     }
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
-    ucs_thread_stop(trace->thread);
+    if (!ucs_thread_end(trace->thread)) {
+        return;
+    }
     (void)uct_helper_trace_step(trace, 0);
     uct_helper_trace_destroy(trace);
 }
@@ -366,8 +368,9 @@ void uct_helper_trace_sync(void)
     uct_helper_trace_t *trace = &uct_helper_trace;
 
     if (trace->thread != NULL) {
-        ucs_thread_hold(trace->thread);
-        (void)uct_helper_trace_step(trace, 0);
+        if (ucs_thread_hold(trace->thread)) {
+            (void)uct_helper_trace_step(trace, 0);
+        }
         ucs_thread_release(trace->thread);
     }
 }
@@ -379,7 +382,7 @@ void uct_helper_trace_sync(void)
 void uct_helper_trace_hold(void)
 {
     if (uct_helper_trace.thread != NULL) {
-        ucs_thread_hold(uct_helper_trace.thread);
+        (void)ucs_thread_hold(uct_helper_trace.thread);
     }
 }
 

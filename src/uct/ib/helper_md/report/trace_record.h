@@ -40,11 +40,11 @@ extern _Atomic(int) uct_helper_trace_is_on;
  */
 ucs_status_t uct_helper_trace_start(const char *pattern);
 
-/** Bring the file up to date. Not together with start and stop. */
+/** Bring the file up to date, unless that is being done. Not together with start and stop. */
 void uct_helper_trace_sync(void);
 
-/** Write what is left, and close the file. Idempotent; not
- *  together with other calls of start and stop. */
+/** Write what is left, and close the file, at the end of the process (@ref
+ *  ucs_thread_end). Idempotent; not together with other calls of start and stop. */
 void uct_helper_trace_stop(void);
 
 /**

@@ -11,6 +11,7 @@
 #include "watched.h"
 
 #include <ucs/sys/sync/atomic.h>
+#include <ucs/sys/sync/fork_mutex.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/io/own_fd.h>
 
@@ -19,7 +20,7 @@
 
 /* Protects the number of users and the reader's life. Taken with no lock held,
  * and by fork. Neither the reader nor a memory event takes it. */
-static pthread_mutex_t uct_helper_monitor_lock = PTHREAD_MUTEX_INITIALIZER;
+static ucs_fork_mutex_t uct_helper_monitor_lock = UCS_FORK_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_monitor_once  = PTHREAD_ONCE_INIT;
 static unsigned uct_helper_monitor_users;
 
@@ -65,12 +66,12 @@ static ucs_status_t uct_helper_monitor_create(const char **reason_p)
 
 static void uct_helper_monitor_prepare(void)
 {
-    pthread_mutex_lock(&uct_helper_monitor_lock);
+    (void)ucs_fork_mutex_hold(&uct_helper_monitor_lock);
 }
 
 static void uct_helper_monitor_parent(void)
 {
-    pthread_mutex_unlock(&uct_helper_monitor_lock);
+    ucs_fork_mutex_release(&uct_helper_monitor_lock);
 }
 
 /* The child has no reader and no watched memory. Its copy of the descriptor
@@ -92,7 +93,7 @@ static void uct_helper_monitor_at_fork(void)
  * descriptors with its parent */
 void uct_helper_monitor_forget(void)
 {
-    pthread_mutex_init(&uct_helper_monitor_lock, NULL);
+    ucs_fork_mutex_init(&uct_helper_monitor_lock);
     uct_helper_monitor_users = 0;
     ucs_own_fd_forget(&uct_helper_monitor_fd);
     uct_helper_range_forget();
@@ -105,24 +106,24 @@ ucs_status_t uct_helper_monitor_start(const char **reason_p)
     ucs_status_t status = UCS_OK;
 
     pthread_once(&uct_helper_monitor_once, uct_helper_monitor_at_fork);
-    pthread_mutex_lock(&uct_helper_monitor_lock);
+    pthread_mutex_lock(&uct_helper_monitor_lock.mutex);
     if (uct_helper_monitor_users == 0) {
         status = uct_helper_monitor_create(reason_p);
     }
     uct_helper_monitor_users += (status == UCS_OK);
-    pthread_mutex_unlock(&uct_helper_monitor_lock);
+    pthread_mutex_unlock(&uct_helper_monitor_lock.mutex);
     return status;
 }
 
 void uct_helper_monitor_stop(void)
 {
-    pthread_mutex_lock(&uct_helper_monitor_lock);
+    pthread_mutex_lock(&uct_helper_monitor_lock.mutex);
     if (--uct_helper_monitor_users == 0) {
         ucs_own_fd_close(&uct_helper_monitor_fd); /* the reader keeps the file */
         uct_helper_reader_stop();
         uct_helper_watched_clear();
     }
-    pthread_mutex_unlock(&uct_helper_monitor_lock);
+    pthread_mutex_unlock(&uct_helper_monitor_lock.mutex);
 }
 
 /* If another userfaultfd watches memory that touches the range, only the range

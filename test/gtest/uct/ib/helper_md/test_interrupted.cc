@@ -1,0 +1,107 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "decorator_fixture.h"
+
+#include <uct/ib/helper_md/hear.h>
+#include <uct/ib/helper_md/session.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+/*
+ * A signal handler forks, or ends the program, while its thread is inside of us. What
+ * is called there stands for the signal.
+ */
+
+class test_interrupted : public test_decorator {
+protected:
+    void start(fake_lower &lower, ucs_regcache_policy_t policy)
+    {
+        m_config.policy = policy;
+        attach(lower);
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+    }
+
+    /* The shortest of three, seconds: a loaded machine makes any one long */
+    static double shortest(const std::function<void()> &function)
+    {
+        double least = 1e9;
+
+        for (int i = 0; i < 3; ++i) {
+            auto start = std::chrono::steady_clock::now();
+            function();
+            least = std::min(least, std::chrono::duration<double>(
+                    std::chrono::steady_clock::now() - start).count());
+        }
+        return least;
+    }
+
+    static void fork_once()
+    {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            _exit(0);
+        }
+        EXPECT_EQ(0, wait_for_child(pid));
+    }
+
+    /* How long it takes, at best, until exit(5) has ended a child that has a helper and
+     * is to report; it is called in what @a enter does */
+    double ends(ucs_regcache_policy_t policy,
+                const std::function<void(fake_lower&)> &enter)
+    {
+        return shortest([&]() {
+            EXPECT_EQ(5, in_child([&]() {
+                static fake_lower lower;
+
+                m_config.report.kind   = UCT_HELPER_REPORT_TEXT;
+                m_config.report.stream = 2;
+                start(lower, policy);
+                enter(lower);
+                return 1;
+            }));
+        });
+    }
+
+    /* What the wait for a lock of its own would take */
+    static constexpr double IN_VAIN = 0.9;
+};
+
+TEST_F(test_interrupted, forks_while_all_domains_give_memory_back)
+{
+    double took = 1e9;
+    fake_lower lower;
+
+    start(lower, UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    lower.on_dereg = [&](void*, size_t) { took = shortest(fork_once); };
+    uct_helper_session_yield();
+    EXPECT_GT(IN_VAIN, took);
+    lower.on_dereg = nullptr;
+    fork_once();
+    close(lower);
+}
+
+static unsigned test_interrupted_drain(ucs_operation_t*, unsigned)
+{
+    exit(5);
+}
+
+TEST_F(test_interrupted, ends_in_an_idle_step)
+{
+    EXPECT_GT(IN_VAIN, ends(UCS_REGCACHE_POLICY_PAPER, [](fake_lower&) {
+        uct_helper_hear_from(test_interrupted_drain, nullptr);
+        while (uct_helper_idle_step(0) == UCS_IDLE_NOT_TAKEN) {
+        }
+    }));
+}
+
+TEST_F(test_interrupted, ends_while_all_domains_give_memory_back)
+{
+    EXPECT_GT(IN_VAIN, ends(UCS_REGCACHE_POLICY_LEAVE_PINNED, [&](fake_lower &lower) {
+        lower.on_dereg = [](void*, size_t) { exit(5); };
+        uct_helper_session_yield();
+    }));
+}
