@@ -75,4 +75,4 @@ def behind($a; $b):
         | of("sweep"; $s) | map(select("\(.option) \(.value)" == $k and
                                        .reuses == $n))[0].mbps | round1)]
      | line
-   else empty end), ""
+   else empty end)

@@ -33,7 +33,7 @@ typedef enum {
 
 typedef struct pipe_header {
     uint64_t type, length, address;
-    uint64_t send; /* the sender's request */
+    uint64_t send, recv; /* requests, at their ends */
 } pipe_header_t;
 
 struct pipe_rndv_request {
@@ -179,11 +179,12 @@ static void pipe_rndv_release(pipe_rndv_request_t *req)
     req->is_complete = 1;
 }
 
-/* A header for the request @a send of the sender, and in an RTS the key */
+/* A header about the request @a send of the sender, and in an RTS the key */
 static void pipe_rndv_post(pipe_rndv_request_t *req, pipe_type_t type,
                            uint64_t send)
 {
-    pipe_header_t header = {type, req->length, (uintptr_t)req->buffer, send};
+    pipe_header_t header = {type, req->length, (uintptr_t)req->buffer, send,
+                            (uintptr_t)req};
     char bytes[256];
     const void *key;
     size_t length = 0;
@@ -229,7 +230,7 @@ pipe_rndv_request_t *pipe_rndv_send(pipe_rndv_t *self, unsigned peer,
                                     const void *buffer, size_t length)
 {
     pipe_rndv_request_t *req = pipe_rndv_new(self, peer, (char*)buffer, length);
-    pipe_header_t header     = {PIPE_EAGER, length, 0, (uintptr_t)req};
+    pipe_header_t header     = {PIPE_EAGER, length, 0, (uintptr_t)req, 0};
     ucs_status_t status;
 
     if (length < PIPE_RNDV_THRESH) {
