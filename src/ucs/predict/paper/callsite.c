@@ -21,7 +21,6 @@ void ucs_predict_params_init(ucs_predict_params_t *params)
     params->margin_max_part    = 8;
     params->deviation_part     = 32;
     params->deviation_weight   = 4;
-    params->borrow             = 0;
 }
 
 static int callsite_params_are_valid(const ucs_predict_params_t *params)
@@ -83,12 +82,6 @@ static callsite_entry_t *callsite_deref(ucs_predict_table_h table,
                                         ucs_predict_ref_t ref)
 {
     return ucs_predict_lru_deref(&table->contexts, ref);
-}
-
-static callsite_entry_t *callsite_find(ucs_predict_table_h table,
-                                       ucs_predict_sig_t signature)
-{
-    return ucs_predict_lru_find(&table->contexts, signature);
 }
 
 static callsite_entry_t *callsite_get(ucs_predict_table_h table,
@@ -160,7 +153,6 @@ static void callsite_begin(const ucs_predict_params_t *params,
     entry->deviation_ns = gap_ns / params->deviation_part;
     entry->confidence   = (entry->flags & CALLSITE_FLAG_RELEARN) ? 1 :
                           (uint8_t)params->confidence_initial;
-    entry->flags       &= ~CALLSITE_FLAG_BORROWED;
 }
 
 /* Rules 1 to 3 of callsite.h */
@@ -171,8 +163,7 @@ static void callsite_learn(const ucs_predict_params_t *params,
         return;
     }
 
-    if ((entry->period_ns != 0) &&
-        !(entry->flags & CALLSITE_FLAG_BORROWED)) {
+    if (entry->period_ns != 0) {
         callsite_confirm(params, entry, start_ns - entry->last_ns);
         callsite_deviate(params, entry, start_ns - entry->last_ns);
     } else if (entry->flags & CALLSITE_FLAG_LAST) {
@@ -184,55 +175,17 @@ static void callsite_learn(const ucs_predict_params_t *params,
                      ~CALLSITE_FLAG_SPENT;
 }
 
-static callsite_entry_t *callsite_record(ucs_predict_table_h table,
-                                         const ucs_predict_use_t *use,
-                                         ucs_predict_sig_t signature)
-{
-    callsite_entry_t *entry = callsite_get(table, signature);
-
-    callsite_learn(&table->params, entry, use->start_ns);
-    ++entry->uses;
-    return entry;
-}
-
-/* Rule 7 */
-static void callsite_borrow(ucs_predict_table_h table, callsite_entry_t *entry,
-                            ucs_predict_sig_t lender_signature)
-{
-    const callsite_entry_t *lender = callsite_find(table, lender_signature);
-
-    if ((lender == NULL) || (lender->period_ns == 0)) {
-        return;
-    }
-
-    entry->period_ns    = lender->period_ns;
-    entry->deviation_ns = lender->deviation_ns;
-    entry->lender       = lender_signature;
-    entry->confidence   = 1;
-    entry->flags       |= CALLSITE_FLAG_BORROWED;
-}
-
 ucs_predict_ref_t ucs_predict_table_record(ucs_predict_table_h table,
                                            const ucs_predict_use_t *use)
 {
-    unsigned window_length     = table->params.window_length;
-    ucs_predict_sig_t lender   = 0;
-    ucs_predict_sig_t signature;
     callsite_entry_t *entry;
 
-    if (table->params.borrow && (window_length > 0)) {
-        lender = ucs_predict_signature(use->path, use->address, &table->window,
-                                       0);
-        (void)callsite_record(table, use, lender);
-    }
-
-    signature = ucs_predict_signature(use->path, use->address, &table->window,
-                                      window_length);
-    entry     = callsite_record(table, use, signature);
-    if ((entry->uses == 1) && (lender != 0)) {
-        callsite_borrow(table, entry, lender);
-    }
-
+    entry = callsite_get(table,
+                         ucs_predict_signature(use->path, use->address,
+                                               &table->window,
+                                               table->params.window_length));
+    callsite_learn(&table->params, entry, use->start_ns);
+    ++entry->uses;
     ucs_predict_window_push(&table->window,
                             ucs_predict_comm(use->type, use->address));
     return ucs_predict_lru_ref(&table->contexts, entry);
@@ -252,37 +205,19 @@ int ucs_predict_table_deadline(ucs_predict_table_h table,
     return 1;
 }
 
-/* Rule 5; the period is known */
-static void callsite_doubt(callsite_entry_t *entry)
+/* Rule 5 */
+void ucs_predict_table_unused(ucs_predict_table_h table, ucs_predict_ref_t ref)
 {
+    callsite_entry_t *entry = callsite_deref(table, ref);
+
+    if ((entry == NULL) || (entry->period_ns == 0)) {
+        return;
+    }
     entry->flags |= CALLSITE_FLAG_SPENT;
     if (--entry->confidence == 0) {
         entry->period_ns = 0;
         entry->flags     = CALLSITE_FLAG_RELEARN;
     }
-}
-
-void ucs_predict_table_unused(ucs_predict_table_h table, ucs_predict_ref_t ref)
-{
-    callsite_entry_t *entry = callsite_deref(table, ref);
-    callsite_entry_t *lender;
-
-    if ((entry == NULL) || (entry->period_ns == 0)) {
-        return;
-    }
-
-    if (entry->flags & CALLSITE_FLAG_BORROWED) {
-        lender = callsite_find(table, entry->lender);
-        if ((lender != NULL) && (lender->period_ns != 0)) {
-            callsite_doubt(lender);
-        }
-        entry->period_ns  = 0;
-        entry->confidence = 0;
-        entry->flags      = CALLSITE_FLAG_LAST;
-        return;
-    }
-
-    callsite_doubt(entry);
 }
 
 uint64_t ucs_predict_table_margin(ucs_predict_table_h table,

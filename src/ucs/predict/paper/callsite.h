@@ -15,8 +15,8 @@
  *
  * The call-site hash table of Li et al., CF'11, section 4.2: for each context
  * (signature) the last registration time and the predicted period, the shortest time
- * observed between two registrations in that context. Confidence, slack, margin and
- * borrowing are additions to the paper.
+ * observed between two registrations in that context. Confidence, slack and margin
+ * are additions to the paper.
  *
  * A table belongs to one thread at a time, is bounded, and each operation takes
  * constant expected time. Times are nanoseconds of any one monotonic clock; sums stop
@@ -40,10 +40,6 @@
  * 6. Margin: the shortest period is undercut now and then. With D the smoothed
  *    difference between successive gaps, at first P / 32, the registration should be
  *    made 2 * D before the deadline, but at least P / 48 and at most P / 8.
- * 7. Borrowing (params.borrow): a context that is new takes over the period of its
- *    call site and buffer in whatever context until its own second use. If a borrowed
- *    period proves wrong, lender and borrower both are treated by rule 5; the
- *    borrower keeps its L.
  */
 
 BEGIN_C_DECLS
@@ -70,8 +66,6 @@ typedef struct ucs_predict_params {
     uint64_t margin_max_part;    /**< Likewise; default 8 */
     uint64_t deviation_part;     /**< Likewise; default 32 */
     uint64_t deviation_weight;   /**< Likewise, uses; default 4 */
-    int      borrow;             /**< Rule 7; takes a second entry for each
-                                      call site and buffer; default 0 */
 } ucs_predict_params_t;
 
 /** Fill in the defaults. */

@@ -12,8 +12,7 @@ enum {
                                        last_ns */
     CALLSITE_FLAG_SPENT   = 1 << 1, /* the prediction since last_ns was
                                        reported unused */
-    CALLSITE_FLAG_RELEARN = 1 << 2, /* has been forgotten before */
-    CALLSITE_FLAG_BORROWED = 1 << 3 /* the period is the lender's */
+    CALLSITE_FLAG_RELEARN = 1 << 2  /* has been forgotten before */
 };
 
 /*
@@ -26,8 +25,6 @@ typedef struct callsite_entry {
     uint64_t               period_ns;
     uint64_t               gap_ns;       /* between the latest two uses */
     uint64_t               deviation_ns; /* smoothed difference between gaps */
-    ucs_predict_sig_t      lender;       /* signature of its context of length
-                                            0 */
     uint64_t               uses;
     uint8_t                confidence;
     uint8_t                flags;

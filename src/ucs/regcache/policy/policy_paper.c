@@ -27,7 +27,6 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
     (void)cache;
     ucs_predict_params_init(&predict);
     predict.max_entries = params->max_contexts;
-    predict.borrow      = 1;
     status              = ucs_predict_table_create(&predict, &table);
     *state_p            = table;
     return status;

@@ -324,18 +324,14 @@ TEST_F(predict_context, nested_loops_have_three_periods_at_one_call_site)
 } // namespace
 
 /*
- * Margin and borrowing (rules 6 and 7)
+ * Margin (rule 6)
  */
 
-class test_borrow : public ::testing::Test {
+class test_margin : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        ucs_predict_params_t params;
-
-        ucs_predict_params_init(&params);
-        params.borrow = 1;
-        ASSERT_EQ(UCS_OK, ucs_predict_table_create(&params, &table));
+        ASSERT_EQ(UCS_OK, ucs_predict_table_create(nullptr, &table));
     }
 
     void TearDown() override
@@ -355,62 +351,10 @@ protected:
         return ucs_predict_table_record(table, &u);
     }
 
-    uint64_t deadline(ucs_predict_ref_t ref)
-    {
-        uint64_t result = 0;
-
-        return ucs_predict_table_deadline(table, ref, &result) ? result : 0;
-    }
-
     ucs_predict_table_h table = nullptr;
 };
 
-TEST_F(test_borrow, new_context_takes_the_period_of_its_call_site)
-{
-    use(1000, 0xa000);
-    use(2000, 0xb000);
-    EXPECT_EQ(0u, deadline(use(3000, 0xc000)));
-    /* Preceded by other buffers than before: a new context, a known buffer */
-    EXPECT_EQ(7000u, deadline(use(4000, 0xa000)));
-}
-
-TEST_F(test_borrow, own_second_use_replaces_what_was_borrowed)
-{
-    use(1000, 0xa000);
-    use(1500, 0xa000); /* the call site alone: 500 */
-    use(2000, 0xb000);
-    use(2500, 0xc000);
-    EXPECT_EQ(3500u, deadline(use(3000, 0xa000)));
-    use(9000, 0xb000);
-    use(9500, 0xc000);
-    EXPECT_EQ(17000u, deadline(use(10000, 0xa000)))
-            << "its own gap of 7000, though it is longer";
-}
-
-TEST_F(test_borrow, wrong_loan_costs_lender_and_borrower)
-{
-    const uint64_t ms = 1000000; /* beyond the floor of the slack */
-    ucs_predict_entry_info_t info;
-    ucs_predict_ref_t ref;
-
-    use(10 * ms, 0xa000);
-    use(20 * ms, 0xa000);
-    for (unsigned i = 1; i <= 2; ++i) {
-        use(i * 1000 * ms, 0xb000 + i);
-        ref = use((i * 1000 + 1) * ms, 0xa000);
-        EXPECT_NE(0u, deadline(ref)) << i;
-        ucs_predict_table_unused(table, ref);
-        EXPECT_EQ(0u, deadline(ref));
-        ASSERT_EQ(UCS_OK, ucs_predict_table_entry(table, ref, &info));
-        EXPECT_EQ(0u, info.period_ns);
-        EXPECT_EQ((i * 1000 + 1) * ms, info.last_ns);
-    }
-    use(3000 * ms, 0xb003);
-    EXPECT_EQ(0u, deadline(use(3001 * ms, 0xa000)))
-            << "the lender lends on though its loans proved wrong";
-}
-
-TEST_F(test_borrow, margin_follows_the_deviation)
+TEST_F(test_margin, margin_follows_the_deviation)
 {
     ucs_predict_ref_t ref = {};
     uint64_t now          = 0;
@@ -434,7 +378,7 @@ TEST_F(test_borrow, margin_follows_the_deviation)
     EXPECT_EQ(8000u, ucs_predict_table_margin(table, ref)) << "at most P / 8";
 }
 
-TEST_F(test_borrow, no_margin_without_a_period)
+TEST_F(test_margin, no_margin_without_a_period)
 {
     EXPECT_EQ(0u, ucs_predict_table_margin(table, use(1000, 0xa000)));
     EXPECT_EQ(0u, ucs_predict_table_margin(table, {0, 77}));
