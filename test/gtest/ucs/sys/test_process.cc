@@ -6,20 +6,13 @@
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/sys/mem/maps.h>
-#include <uct/ib/helper_md/watch/range.h>
-#include <uct/sm/pin_md/pin_md.h>
 
 #include <atomic>
 #include <fstream>
-#include <sstream>
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <spawn.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 /* Unmaps inside fork(), after every prepare handler of the helper has run:
@@ -350,43 +343,6 @@ TEST_F(test_process, raw_child_has_a_helper_of_its_own)
     close(lower);
 }
 
-TEST_F(test_process, vfork_child_unmaps_its_parents_memory)
-{
-    fake_lower lower;
-
-    start(lower);
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    /* The parent sleeps, in the same memory */
-    pid_t pid = vfork();
-    if (pid == 0) {
-        munmap(m_buffer, TEST_LENGTH);
-        _exit(0);
-    }
-    EXPECT_EQ(0, wait_for_child(pid));
-    ASSERT_EQ(m_buffer, map(m_buffer));
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    EXPECT_EQ(2u, lower.reg_count()) << "the old registration was found";
-    close(lower);
-}
-
-TEST_F(test_process, spawned_child_disturbs_nothing)
-{
-    const char *argv[] = {"true", nullptr};
-    fake_lower lower;
-    pid_t pid;
-
-    start(lower, UCS_REGCACHE_POLICY_PAPER);
-    ASSERT_TRUE(bring_helper_to_gate(lower));
-    ASSERT_EQ(0, posix_spawnp(&pid, "true", nullptr, nullptr,
-                              (char*const*)argv, environ));
-    EXPECT_EQ(0, wait_for_child(pid));
-    lower.open_gate();
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    EXPECT_TRUE(uct_helper_md_has_thread(lower.md()));
-    close(lower);
-    EXPECT_EQ(0u, lower.live_count());
-}
-
 /*
  * A domain that keeps what it registers from children, as rdma-core does where
  * the kernel does not copy pinned pages at fork: pages are counted, the first
@@ -591,96 +547,4 @@ TEST_F(test_process, marking_domain_is_told_in_one_line)
     EXPECT_EQ(1u, plain.live_count()) << "a domain without marks is kept short";
     close(marking);
     close(plain);
-}
-
-/*
- * Real pins
- */
-
-class test_process_pins : public test_process {
-protected:
-    void start_pins(fake_lower &lower, ucs_regcache_policy_t policy)
-    {
-        const uct_pin_config_t pin = {};
-
-        if (uct_pin_md_attach(lower.md(), &pin) != UCS_OK) {
-            GTEST_SKIP() << "no io_uring";
-        }
-        start(lower, policy);
-    }
-
-    static void close_pins(fake_lower &lower)
-    {
-        ops(lower)->close(lower.md());
-        EXPECT_EQ(0u, lower.live_count());
-    }
-};
-
-TEST_F(test_process_pins, mappings_stay_over_a_hundred_thousand_cycles)
-{
-    fake_lower lower("cma");
-
-    start_pins(lower, UCS_REGCACHE_POLICY_ON_DEMAND);
-    if (IsSkipped()) {
-        return;
-    }
-    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
-    long before = ucs_maps_count(0, UINTPTR_MAX);
-    for (int i = 0; i < 100000; ++i) {
-        ASSERT_EQ(UCS_OK, dereg(lower, reg(lower, (char*)m_buffer +
-                                                          (i % 8) * 4096,
-                                           TEST_LENGTH / 2)));
-    }
-    EXPECT_EQ(100001u, lower.dereg_count());
-    EXPECT_NEAR(before, ucs_maps_count(0, UINTPTR_MAX), 4);
-    close_pins(lower);
-}
-
-TEST_F(test_process_pins, memlock_limit_is_left_to_the_application)
-{
-    if (geteuid() != 0) {
-        GTEST_SKIP() << "needs root, to become a user with a limit";
-    }
-
-    EXPECT_EQ(0, in_child([&]() {
-        const size_t limit = 16 * TEST_LENGTH;
-        struct rlimit rlimit = {limit, limit};
-        fake_lower lower("cma");
-        std::vector<void*> buffers;
-        uct_mem_h memh;
-
-        for (int i = 0; i < 64; ++i) {
-            buffers.push_back(map(nullptr));
-        }
-        void *large = mmap(nullptr, 2 * limit, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        /* A huge page would count as a whole */
-        madvise(large, 2 * limit, MADV_NOHUGEPAGE);
-        if ((setrlimit(RLIMIT_MEMLOCK, &rlimit) != 0) || (setgid(65534) != 0) ||
-            (setuid(65534) != 0)) {
-            return 1;
-        }
-        start_pins(lower, UCS_REGCACHE_POLICY_LEAVE_PINNED);
-        if (IsSkipped() || uct_pin_md_is_lazy(lower.md())) {
-            return 0;
-        }
-        /* Four times what may be locked, each piece idle after its use */
-        for (int i = 0; i < 256; ++i) {
-            memh = reg(lower, buffers[i % 64], TEST_LENGTH);
-            if ((memh == nullptr) || (dereg(lower, memh) != UCS_OK)) {
-                return 2;
-            }
-        }
-        /* More than may be locked: refused, and nothing is in the way after */
-        if (ops(lower)->mem_reg(lower.md(), large, 2 * limit, access, &memh) !=
-            UCS_ERR_NO_MEMORY) {
-            return 3;
-        }
-        memh = reg(lower, large, limit - limit / 8);
-        if ((memh == nullptr) || (dereg(lower, memh) != UCS_OK)) {
-            return 4;
-        }
-        close_pins(lower);
-        return 0;
-    }));
 }

@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/sync/futex.h>
@@ -20,7 +19,6 @@
 #include <vector>
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -294,41 +292,6 @@ TEST(test_thread_life, stress_start_and_stop)
         ucs_thread_destroy(thread);
     }
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* Without address space for its stack a thread is refused. Stacks of threads
- * that have ended are kept by libc and would serve, so a thread that lives as
- * long as the test takes each of them first. */
-TEST(test_thread_life, refused_in_one_line)
-{
-    auto never = [](void*, uint64_t) { return uint64_t(UINT64_MAX); };
-    std::vector<ucs_thread_h> threads;
-    ucs_status_t status = UCS_OK;
-    struct rlimit old, none;
-    log_capture log;
-
-    getrlimit(RLIMIT_AS, &old);
-    none          = old;
-    none.rlim_cur = 1 << 20;
-    threads.reserve(4096);
-    while ((status == UCS_OK) && (threads.size() < threads.capacity())) {
-        threads.emplace_back();
-        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, 0,
-                                            &threads.back()));
-        setrlimit(RLIMIT_AS, &none);
-        status = ucs_thread_start(threads.back());
-        setrlimit(RLIMIT_AS, &old);
-    }
-
-    EXPECT_EQ(UCS_ERR_NO_RESOURCE, status);
-    EXPECT_FALSE(ucs_thread_is_running(threads.back()));
-    EXPECT_EQ(UCS_ERR_BUSY, ucs_thread_start(threads.back()));
-    EXPECT_EQ(1u, log.lines().size());
-    for (auto thread : threads) {
-        ucs_thread_destroy(thread);
-    }
-}
-#endif
 
 TEST(test_wait, returns_at_once_if_the_word_differs)
 {
