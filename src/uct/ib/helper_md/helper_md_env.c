@@ -38,8 +38,6 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
 
     if (md->pages) {
         flags |= UCT_MD_MEM_FLAG_NONBLOCK;
-    } else {
-        uct_helper_hands_populate(md, address, length, flags);
     }
     ucs_helper_log_hush(1);
     status = uct_abi_mem_reg_flags(md->lower, md->md, address, length,

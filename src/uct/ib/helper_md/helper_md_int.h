@@ -7,7 +7,6 @@
 #include "helper_md.h"
 #include <ucs/node/cpus.h>
 #include <ucs/sys/proc/process.h>
-#include "hands.h"
 #include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/proc/thread.h>
 
@@ -64,7 +63,6 @@ typedef struct uct_helper_md {
     _Atomic(int)             is_resting;
     int                      watches;     /* the monitor was started */
     int                      pages;       /* registrations pin nothing */
-    uct_helper_populated_t   populated;
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */
     struct uct_helper_md     *hear_next;  /* of those that idle steps serve */

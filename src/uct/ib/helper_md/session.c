@@ -139,12 +139,8 @@ static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
 static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
                                        uct_helper_figures_t *figures)
 {
-    char note[UCT_HELPER_REPORT_NOTE_MAX];
     ucs_regcache_stats_t stats;
 
-    if (uct_helper_hands_note(md, note, sizeof(note))) {
-        uct_helper_report_add_note(figures, note);
-    }
     ucs_regcache_stats(md->cache, now, &stats);
     uct_helper_report_add(&figures->stats, &stats);
     uct_helper_report_add_domain(figures, md->name);

@@ -4,7 +4,6 @@
 
 gtest_tests += \
 	ucs/node/node_fixture.h \
-	ucs/node/test_hands.cc \
 	ucs/node/test_ledger.cc \
 	ucs/node/test_node.cc \
 	ucs/node/test_node_damage.cc \

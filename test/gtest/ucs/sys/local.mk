@@ -13,7 +13,6 @@ gtest_tests += \
 	ucs/sys/test_maps.cc \
 	ucs/sys/test_own_fd.cc \
 	ucs/sys/test_own_memory.cc \
-	ucs/sys/test_populate.cc \
 	ucs/sys/test_process.cc \
 	ucs/sys/test_scout.cc \
 	ucs/sys/test_sink.cc \

@@ -26,7 +26,6 @@ gtest_tests += \
 	uct/ib/helper_md/test_deserted.cc \
 	uct/ib/helper_md/test_events.cc \
 	uct/ib/helper_md/test_generations.cc \
-	uct/ib/helper_md/test_hands.cc \
 	uct/ib/helper_md/test_hear.cc \
 	uct/ib/helper_md/test_interrupted.cc \
 	uct/ib/helper_md/test_loader.cc \

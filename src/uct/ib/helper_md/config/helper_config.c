@@ -4,7 +4,6 @@
 #include "helper_config.h"
 #include "helper_options.h"
 #include "values.h"
-#include <uct/ib/helper_md/hands.h>
 #include <ucs/sys/io/log.h>
 #include <ucs/sys/nearest.h>
 
@@ -57,7 +56,6 @@ static const char *const uct_helper_report_words[] = {"stderr", "json:", NULL};
 
 static const char *const uct_helper_cpu_words[] = {"auto", NULL};
 
-static const char *const uct_helper_populate_words[] = {"off", "auto", NULL};
 
 static const char *const uct_helper_coalesce_words[] = {
     [UCS_REGCACHE_COVER_OFF]    = "off",
@@ -174,26 +172,6 @@ uct_helper_read_told(const char *text, void *value_p, const void *words)
     return uct_helper_value_told(text, value_p);
 }
 
-static int
-uct_helper_read_populate(const char *text, void *value_p, const void *words)
-{
-    unsigned long count;
-    unsigned is_auto;
-
-    if (ucs_config_sscanf_enum(text, &is_auto, words)) {
-        *(unsigned*)value_p = is_auto ? UCT_HELPER_HANDS_AUTO : 0;
-        return 1;
-    }
-
-    if (!uct_helper_value_count(text, &count) || (count == 0) ||
-        (count > UCT_HELPER_HANDS_MAX)) {
-        return 0;
-    }
-
-    *(unsigned*)value_p = count;
-    return 1;
-}
-
 static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(helper, ucs_config_sscanf_on_off, NULL, helper, "y or n"),
     UCT_HELPER_RULE(policy, ucs_config_sscanf_enum, ucs_regcache_policy_names,
@@ -222,9 +200,6 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum, ucs_place_policy_names,
                     cpu_policy, "idle, conservative or aggressive"),
-    UCT_HELPER_RULE(populate_threads, uct_helper_read_populate,
-                    uct_helper_populate_words, populate_threads,
-                    "off, auto or a number from 1 to 16"),
     UCT_HELPER_RULE(coalesce, ucs_config_sscanf_enum, uct_helper_coalesce_words,
                     coalesce, "off, local or remote"),
     UCT_HELPER_RULE(odp, ucs_config_sscanf_on_off, NULL, odp, "y or n"),

@@ -74,7 +74,6 @@ typedef struct uct_helper_options {
     char *trace;
     char *cpu;
     char *cpu_policy;
-    char *populate_threads;
     char *coalesce;
     char *odp;
     char *log;
@@ -102,8 +101,6 @@ typedef struct uct_helper_config {
     ucs_place_policy_t       cpu_policy;
     ucs_regcache_cover_kind_t coalesce;
     int                      odp;             /**< if the device pages */
-    unsigned                 populate_threads; /**< 0: off;
-                                                   UCT_HELPER_HANDS_AUTO */
     ucs_log_level_t          log_level;
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */

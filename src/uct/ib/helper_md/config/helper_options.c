@@ -91,14 +91,6 @@ ucs_config_field_t uct_helper_options_table[] = {
      "  aggressive   - all; they share idle cores, or those of the ranks",
      offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_POPULATE_THREADS", "off",
-     "Threads that bring the pages of a large range, which the program maps\n"
-     "itself, into memory before it is registered:\n"
-     "  off  - none: the registration does it\n"
-     "  auto - one for each processor that is idle then, near the caller\n"
-     "  N    - so many, 1 to 16",
-     offsetof(uct_helper_options_t, populate_threads), UCS_CONFIG_TYPE_STRING},
-
     {"HELPER_COALESCE", "off",
      "Register neighbours together, and what lies ahead of them in the same\n"
      "mapping, so that the pieces of a range cost few registrations:\n"

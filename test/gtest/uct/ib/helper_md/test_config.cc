@@ -38,7 +38,6 @@ protected:
         m_options.max_regions = text("inf");
         m_options.node_max_pinned = text("inf");
         m_options.cpu_policy  = text("idle");
-        m_options.populate_threads = text("off");
         m_options.coalesce    = text("off");
         m_options.odp         = text("n");
         m_options.monitor     = text("auto");
@@ -123,8 +122,6 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&options::max_pinned, "UCX_MD_HELPER_MAX_PINNED", {"-1"}},
         {&options::node_max_pinned, "UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
         {&options::cpu_policy, "UCX_MD_HELPER_CPU_POLICY", {"greedy"}},
-        {&options::populate_threads, "UCX_MD_HELPER_POPULATE_THREADS",
-         {"0", "17"}},
         {&options::coalesce, "UCX_MD_HELPER_COALESCE", {"on"}},
         {&options::odp, "UCX_MD_HELPER_ODP", {"auto"}},
         {&options::max_regions, "UCX_MD_HELPER_MAX_REGIONS", {"0"}},
@@ -164,20 +161,6 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
             EXPECT_EQ(0, m_config.pin) << entry.name;
             EXPECT_EQ(1, m_config.helper) << entry.name;
         }
-    }
-}
-
-TEST_F(test_config, populate_threads_are_a_word_or_a_number)
-{
-    const struct {
-        const char *text;
-        unsigned   threads;
-    } good[] = {{"off", 0}, {"AUTO", UINT_MAX}, {"1", 1}, {"16", 16}};
-
-    for (const auto &entry : good) {
-        m_options.populate_threads = text(entry.text);
-        EXPECT_EQ(UCS_OK, parse()) << m_error;
-        EXPECT_EQ(entry.threads, m_config.populate_threads) << entry.text;
     }
 }
 
