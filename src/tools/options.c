@@ -4,7 +4,6 @@
 #include "options.h"
 #include "units.h"
 
-#include <ucs/sys/nearest.h>
 
 #include <getopt.h>
 #include <stdio.h>
@@ -38,25 +37,9 @@ static int tool_getopt(int argc, char **argv, const char *letters,
     return opt;
 }
 
-/* What an unknown long option was meant to be; @a hint says so */
-static const char *tool_option_hint(const char *arg,
-                                    const struct option *options, char *hint)
-{
-    size_t dashes = strspn(arg, "-");
-    ucs_nearest_t nearest;
-
-    ucs_nearest_begin(&nearest, arg + dashes, strcspn(arg + dashes, "="));
-    for (; options->name != NULL; ++options) {
-        ucs_nearest_try(&nearest, options->name);
-    }
-    return ucs_nearest_hint(nearest.word, "--", hint);
-}
-
-static void tool_bad_option(const char *command, int opt, char *const *argv,
-                            const struct option *options)
+static void tool_bad_option(const char *command, int opt, char *const *argv)
 {
     const char *arg = argv[optind - 1];
-    char hint[UCS_NEAREST_HINT_MAX];
 
     /* getopt has gone past a long option, but stays at a group of letters */
     if (opt == ':') {
@@ -66,8 +49,8 @@ static void tool_bad_option(const char *command, int opt, char *const *argv,
         tool_message("unknown option '-%c' (see %s %s --help)", optopt,
                      TOOL_NAME, command);
     } else {
-        tool_message("unknown option '%s'%s (see %s %s --help)", arg,
-                     tool_option_hint(arg, options, hint), TOOL_NAME, command);
+        tool_message("unknown option '%s' (see %s %s --help)", arg, TOOL_NAME,
+                     command);
     }
 }
 
@@ -134,7 +117,7 @@ int tool_options_parse(int argc, char **argv, const char *order,
     while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs,
                               &index)) != -1) {
         if ((opt == '?') || (opt == ':')) {
-            tool_bad_option(argv[0], opt, argv, parser.longs);
+            tool_bad_option(argv[0], opt, argv);
             return TOOL_EXIT_USAGE;
         }
         if (opt != 0) { /* a letter */

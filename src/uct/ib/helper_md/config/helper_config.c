@@ -5,14 +5,12 @@
 #include "helper_options.h"
 #include "values.h"
 #include <ucs/sys/io/log.h>
-#include <ucs/sys/nearest.h>
 
 #include <ucs/sys/preprocessor.h>
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -52,7 +50,6 @@ static const char *const uct_helper_monitor_words[] = {
     NULL
 };
 
-static const char *const uct_helper_report_words[] = {"stderr", "json:", NULL};
 
 static const char *const uct_helper_cpu_words[] = {"auto", NULL};
 
@@ -190,8 +187,7 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     node_max_pinned, UCT_HELPER_SIZES),
     UCT_HELPER_RULE(monitor, ucs_config_sscanf_enum, uct_helper_monitor_words,
                     monitor, "auto or ucm"),
-    UCT_HELPER_RULE(report, uct_helper_read_report, uct_helper_report_words,
-                    report,
+    UCT_HELPER_RULE(report, uct_helper_read_report, NULL, report,
                     "stderr, FILE or json:FILE, where a FILE that begins with "
                     "a word and ':' is written ./FILE"),
     UCT_HELPER_RULE(trace, uct_helper_read_trace, NULL, trace,
@@ -243,18 +239,6 @@ static void uct_helper_config_set_defaults(uct_helper_config_t *config)
     }
 }
 
-/* In a text with a colon the word before it was mistyped. */
-static const char *uct_helper_config_nearest(const uct_helper_rule_t *rule,
-                                             const char *text)
-{
-    size_t length = strcspn(text, ":");
-
-    if (rule->words == NULL) {
-        return NULL;
-    }
-    return ucs_nearest_of(text, length + (text[length] == ':'), rule->words);
-}
-
 static int uct_helper_config_is_pin(const ucs_config_field_t *field)
 {
     return field->offset >= offsetof(uct_helper_options_t, pin);
@@ -265,13 +249,11 @@ static void uct_helper_config_complain(const ucs_config_field_t *field,
                                        size_t max)
 {
     const uct_helper_rule_t *rule = uct_helper_config_rule(field);
-    char hint[UCS_NEAREST_HINT_MAX];
 
-    ucs_nearest_hint(uct_helper_config_nearest(rule, text), "", hint);
     snprintf(error, max,
              UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
-             "%s: '%s' is not valid, allowed: %s%s; %s stays off",
-             field->name, text, rule->allowed, hint,
+             "%s: '%s' is not valid, allowed: %s; %s stays off",
+             field->name, text, rule->allowed,
              uct_helper_config_is_pin(field) ? "the software NIC" :
                                                "the helper");
 }
@@ -307,65 +289,11 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     return status;
 }
 
-/* An option of an earlier release: name the one that replaces it */
-static int uct_helper_config_was_option(const char *name, size_t length)
-{
-    static const char *const former[] = {"HELPER_MISS_TARGET",
-                                         "HELPER_CPU_TARGET", NULL};
-    const char *const *word;
-
-    for (word = former; *word != NULL; ++word) {
-        if ((strlen(*word) == length) && !strncmp(*word, name, length)) {
-            ucs_helper_warn(UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
-                            "%s: this option does not exist any more; see "
-                            "UCX_MD_HELPER_MAX_SLOWDOWN, what pinned memory "
-                            "is worth as a share of the run time",
-                            *word);
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* UCX warns of unknown variables, but does not name the nearest. A mistyped
- * switch would leave the helper off. */
-static void uct_helper_config_check_name(const char *variable)
-{
-    static const char prefix[] = UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX;
-    const char *name           = variable + strlen(prefix);
-    const ucs_config_field_t *field;
-    ucs_nearest_t nearest;
-    size_t length;
-
-    if (strncmp(variable, prefix, strlen(prefix))) {
-        return;
-    }
-
-    length = strcspn(name, "=");
-    if (uct_helper_config_was_option(name, length)) {
-        return;
-    }
-    ucs_nearest_begin(&nearest, name, length);
-    for (field = uct_helper_options_table; field->name != NULL; ++field) {
-        if ((strlen(field->name) == length) &&
-            !strncmp(field->name, name, length)) {
-            return;
-        }
-        ucs_nearest_try(&nearest, field->name);
-    }
-    if (nearest.word != NULL) {
-        ucs_helper_warn("%.*s: there is no such option; did you mean '%s%s'?",
-                        (int)strcspn(variable, "="), variable, prefix,
-                        nearest.word);
-    }
-}
-
 ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
 {
     char error[UCT_HELPER_ERROR_MAX];
     uct_helper_options_t options;
     ucs_status_t status;
-    char **variable;
 
     /* The user may set any variable of such a program: it would write files and
      * pin pages with rights that the user does not have. */
@@ -390,9 +318,6 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
     ucs_helper_log_set_level(config->log_level);
     if (status != UCS_OK) {
         ucs_helper_warn("%s", error);
-    }
-    for (variable = environ; *variable != NULL; ++variable) {
-        uct_helper_config_check_name(*variable);
     }
 
     uct_abi_config_release(&options);

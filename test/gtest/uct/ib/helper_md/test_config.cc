@@ -5,7 +5,6 @@
 #include "quiet_fork.h"
 #include "run_again.h"
 
-#include <ucs/sys/nearest.h>
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/config/helper_options.h>
 #include <uct/ib/helper_md/config/values.h>
@@ -345,107 +344,6 @@ TEST(test_values, reports)
     }
     EXPECT_FALSE(uct_helper_value_report(std::string(PATH_MAX, 'x').c_str(),
                                          &dest));
-}
-
-TEST_F(test_config, what_was_meant_is_named)
-{
-    const struct {
-        char       *uct_helper_options_t::*field;
-        const char *value;
-        const char *hint;
-    } typos[] = {
-        {&uct_helper_options_t::policy, "predct", "'predict'?"},
-        {&uct_helper_options_t::policy, "LEAVE-PINED", "'leave_pinned'?"},
-        {&uct_helper_options_t::policy, "best", nullptr},
-        {&uct_helper_options_t::cpu_policy, "agressive", "'aggressive'?"},
-        {&uct_helper_options_t::monitor, "atuo", "'auto'?"},
-        {&uct_helper_options_t::report, "jsn:/tmp/x", "'json:'?"},
-        {&uct_helper_options_t::report, "yaml:/tmp/x", nullptr},
-        {&uct_helper_options_t::cpu, "atuo", "'auto'?"},
-        {&uct_helper_options_t::log, "wran", "'warn'?"},
-        {&uct_helper_options_t::min_size, "16q", nullptr}
-    };
-
-    for (const auto &typo : typos) {
-        set_defaults();
-        m_options.*typo.field = text(typo.value);
-        ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << typo.value;
-        if (typo.hint != nullptr) {
-            EXPECT_NE(nullptr, strstr(m_error, typo.hint)) << m_error;
-        } else {
-            EXPECT_EQ(nullptr, strstr(m_error, "did you mean")) << m_error;
-        }
-    }
-}
-
-TEST(test_config_env, a_mistyped_name_is_told_once)
-{
-    uct_helper_config_t config;
-    log_capture log;
-
-    setenv("UCX_MD_HELPER_POLCY", "paper", 1);
-    setenv("UCX_MD_HELPR", "y", 1);
-    setenv("UCX_MD_SOMETHING_ELSE", "y", 1);
-    setenv("UCX_MD_HELPER_LOG", "warn", 1);
-    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
-    for (const char *name : {"UCX_MD_HELPER_POLCY", "UCX_MD_HELPR",
-                             "UCX_MD_SOMETHING_ELSE", "UCX_MD_HELPER_LOG"}) {
-        unsetenv(name);
-    }
-
-    std::string all = log.text();
-    EXPECT_EQ(2u, log.lines().size()) << all;
-    EXPECT_NE(std::string::npos,
-              all.find("UCX_MD_HELPER_POLCY: there is no such option; did you "
-                       "mean 'UCX_MD_HELPER_POLICY'?")) << all;
-    EXPECT_NE(std::string::npos,
-              all.find("UCX_MD_HELPR: there is no such option; did you mean "
-                       "'UCX_MD_HELPER'?")) << all;
-}
-
-TEST(test_config_env, an_option_that_has_gone_is_told_and_nothing_else)
-{
-    uct_helper_config_t config;
-    log_capture log;
-
-    setenv("UCX_MD_HELPER", "y", 1);
-    setenv("UCX_MD_HELPER_MISS_TARGET", "5%", 1);
-    EXPECT_EQ(UCS_OK, uct_helper_config_read(&config));
-    unsetenv("UCX_MD_HELPER_MISS_TARGET");
-    unsetenv("UCX_MD_HELPER");
-    EXPECT_EQ(1, config.helper);
-    EXPECT_DOUBLE_EQ(UCS_REGCACHE_MAX_SLOWDOWN, config.max_slowdown);
-    std::string all = log.text();
-    EXPECT_NE(std::string::npos,
-              all.find("UCX_MD_HELPER_MISS_TARGET: this option does not exist "
-                       "any more; see UCX_MD_HELPER_MAX_SLOWDOWN")) << all;
-}
-
-TEST(test_nearest, words)
-{
-    const char *const words[] = {"predict", "paper", "lru", "on_demand", "ib",
-                                 nullptr};
-    const struct {
-        const char *text;
-        const char *word;
-    } cases[] = {
-        {"predict", "predict"}, {"PREDCIT", "predict"}, {"pretict", "predict"},
-        {"prdit", "predict"},   {"paperr", "paper"},    {"lur", "lru"},
-        {"lr", "lru"},          {"ondemand", "on_demand"},
-        {"prct", nullptr},      {"ip", nullptr},        {"", nullptr},
-        {"x", nullptr},         {"never", nullptr}
-    };
-
-    for (const auto &entry : cases) {
-        const char *word = ucs_nearest_of(entry.text, strlen(entry.text),
-                                          words);
-        EXPECT_STREQ(entry.word, word) << entry.text;
-    }
-
-    std::string long_one(1000, 'p');
-    EXPECT_EQ(nullptr,
-              ucs_nearest_of(long_one.c_str(), long_one.size(), words));
-    EXPECT_STREQ("lru", ucs_nearest_of("lruxyz", 3, words));
 }
 
 TEST(test_config_env, one_line_for_a_bad_value)
