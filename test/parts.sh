@@ -474,7 +474,7 @@ build_for_guests() {
 # NIC shows, by one MPI
 vm_tests="rdma helper-churn-mpich helper-peer-kill helper-peer-close helper-storm
 memory-events"
-vm1_tests="rdma helper-odp-openmpi verify-openmpi verify-mpich pinwatch-openmpi-direct
+vm1_tests="rdma verify-openmpi verify-mpich pinwatch-openmpi-direct
 helper-verify-openmpi helper-verify-mpich helper-large-openmpi helper-large-mpich
 helper-churn-openmpi helper-disturb-mpich helper-off helper-perftest-tag_bw
 perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perftest-get"

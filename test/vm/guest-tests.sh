@@ -28,7 +28,6 @@ list_tests() {
         echo "helper-count-$mpi"
         echo "helper-overlap-$mpi"
     done
-    echo helper-odp-openmpi
     for mpi in openmpi mpich; do
         echo "pipeline-$mpi"
         echo "nas-$mpi"
@@ -111,21 +110,6 @@ door_check() {
         heard=$(json_get "$file" heard)
         echo "report: heard $heard"
         [ "$heard" -gt 0 ] || return 1
-    done
-}
-
-# odp_check NAME: what the device was found to do is what was done
-odp_check() {
-    local file prefetched
-    for file in "$OUTDIR/$1".report.*.json; do
-        prefetched=$(json_get "$file" prefetched)
-        echo "report: $prefetched registrations prefetched"
-        if grep -q 'the device does not page' "$file"; then
-            [ "$prefetched" -eq 0 ] || return 1
-        else
-            grep -q 'the device pages' "$file" && [ "$prefetched" -gt 0 ] ||
-                return 1
-        fi
     done
 }
 
@@ -239,13 +223,6 @@ test_helper() {
             --iterations "$rounds" --max-size 1m --gap-ms 5 \
             --thread ucx-helper && posts_check "helper-overlap-$mpi" ||
             return 1 ;;
-    odp)
-        need "$mpi" verify
-        # Soft-RoCE of this kernel does not page: what it is found to do is in
-        # the report, and nothing else was done
-        export UCX_MD_HELPER_POLICY=overlap UCX_MD_HELPER_ODP=y
-        mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 1 \
-            --max-size 1m && odp_check "helper-odp-$mpi" || return 1 ;;
     large)
         need "$mpi" verify
         mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 1 \

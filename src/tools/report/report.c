@@ -55,7 +55,6 @@ const tool_field_t tool_fields[] = {
     {"soft_ceiling_raises", TOOL_FIELD_WHOLE},
     {"registrations", TOOL_FIELD_WHOLE},
     {"repinned", TOOL_FIELD_WHOLE},
-    {"prefetched", TOOL_FIELD_WHOLE},
     {"covers", TOOL_FIELD_WHOLE},
     {"spared", TOOL_FIELD_WHOLE},
     {"spared_seconds", TOOL_FIELD_REAL},

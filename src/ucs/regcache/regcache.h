@@ -157,15 +157,6 @@ typedef struct ucs_regcache_env {
     ucs_status_t (*mem_dereg)(void *arg, ucs_regcache_memh_t memh,
                               ucs_regcache_comp_t comp);
 
-    /**
-     * Have the device learn where the pages of a registration are, which it
-     * would find out by faults otherwise. Called in a step, for what was
-     * registered ahead and nobody uses yet. The memory may have been unmapped
-     * since. NULL, or if it returns 0: registrations do.
-     */
-    int          (*prefetch)(void *arg, ucs_regcache_memh_t memh, void *address,
-                             size_t length);
-
     /** Complete one more invalidation of a registration that @a mem_dereg has
      *  invalidated. NULL: none is ever asked for. */
     void         (*complete)(void *arg, ucs_regcache_comp_t comp);

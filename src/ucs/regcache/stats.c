@@ -81,7 +81,6 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->lost_ns                 = ucs_regcache_why_lost(&account->why);
     stats->why                     = account->why;
     stats->repinned                = account->repinned;
-    stats->prefetched              = ucs_load_relaxed(&cache->plan.prefetched);
     stats->covers                  = account->covers;
     stats->spared                  = account->spared;
     stats->spared_ns               = ucs_regcache_stats_spared(cache);

@@ -62,8 +62,6 @@ typedef struct ucs_regcache_stats {
     uint64_t             registrations;      /**< made, in all */
     uint64_t             repinned;           /**< of regions that had been given
                                                   up and not forgotten */
-    uint64_t             prefetched;         /**< whose pages the device was
-                                                  told of, for it pins none */
     uint64_t             covers;             /**< registrations of more than was
                                                   asked for */
     uint64_t             spared;             /**< first uses that found theirs

@@ -146,7 +146,6 @@ typedef struct ucs_regcache_plan {
                                                           being registered */
     _Atomic(uint64_t)               announced_first; /* first ones of them */
     _Atomic(uint64_t)               idle_steps;
-    _Atomic(uint64_t)               prefetched; /* registrations */
 } ucs_regcache_plan_t;
 
 

@@ -166,20 +166,6 @@ ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
     return ucs_regcache_register_end(cache, &attempt);
 }
 
-/* While a use that comes waits for the region, nobody else can deregister it */
-static void ucs_regcache_prefetch(ucs_regcache_h cache,
-                                  const ucs_regcache_attempt_t *attempt)
-{
-    ucs_regcache_region_t *region = attempt->region;
-
-    if ((attempt->status == UCS_OK) && (cache->env.prefetch != NULL) &&
-        cache->env.prefetch(cache->env.arg, attempt->memh,
-                            (void*)ucs_load_relaxed(&region->start),
-                            ucs_regcache_region_length(region))) {
-        ucs_add_relaxed(&cache->plan.prefetched, 1);
-    }
-}
-
 /* Asked anew each time: the memory was let go of since the last use */
 static int ucs_regcache_may_speculate(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
@@ -207,7 +193,6 @@ ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
         ucs_regcache_register_begin(cache, &attempt, &inspection);
         if (attempt.is_admitted) {
             ucs_regcache_lower_reg(cache, &attempt);
-            ucs_regcache_prefetch(cache, &attempt);
         } else {
             attempt.status = UCS_ERR_EXCEEDS_LIMIT;
         }

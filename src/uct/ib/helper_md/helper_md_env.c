@@ -36,9 +36,6 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
     uct_mem_h memh;
     ucs_status_t status;
 
-    if (md->pages) {
-        flags |= UCT_MD_MEM_FLAG_NONBLOCK;
-    }
     ucs_helper_log_hush(1);
     status = uct_abi_mem_reg_flags(md->lower, md->md, address, length,
                                    flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
@@ -73,25 +70,6 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg,
     status = md->lower->mem_dereg(md->md, &params);
     ucs_cancel_restore(cancel);
     return status;
-}
-
-static int uct_helper_env_prefetch(void *arg, ucs_regcache_memh_t memh,
-                                   void *address, size_t length)
-{
-    uct_helper_md_t *md = arg;
-    int cancel;
-    ucs_status_t status;
-
-    if (!md->pages) {
-        return 0;
-    }
-    cancel = ucs_cancel_disable();
-    ucs_helper_log_hush(1);
-    status = md->lower->mem_advise(md->md, memh, address, length,
-                                   UCT_MADV_WILLNEED);
-    ucs_helper_log_hush(0);
-    ucs_cancel_restore(cancel);
-    return status == UCS_OK;
 }
 
 static void uct_helper_env_complete(void *arg, ucs_regcache_comp_t opaque)
@@ -167,7 +145,7 @@ static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
         *end_p   = range.kept_end;
     }
 
-    return !speculate || md->pages || uct_helper_range_is_resident(start, end);
+    return !speculate || uct_helper_range_is_resident(start, end);
 }
 
 static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
@@ -234,52 +212,6 @@ uct_helper_md_cover(const uct_helper_config_t *config)
                            UCT_MD_MEM_FLAG_NONBLOCK};
 }
 
-/*
- * On-demand paging
- */
-
-/* What the domain below says of its device is in another place in each
- * generation, and of some devices it is not true. So a page that nobody has
- * touched is declared: of a device that pins, it is in memory then. */
-static int uct_helper_md_declares(uct_helper_md_t *md)
-{
-    size_t page      = sysconf(_SC_PAGESIZE);
-    int is_declared  = 0;
-    unsigned char is_resident;
-    ucs_regcache_memh_t memh;
-    void *address;
-
-    address = mmap(NULL, page, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED) {
-        return 0;
-    }
-    if (uct_helper_env_mem_reg(md, address, page, UCT_MD_MEM_ACCESS_ALL,
-                               &memh) == UCS_OK) {
-        is_declared = (mincore(address, page, &is_resident) == 0) &&
-                      !(is_resident & 1);
-        uct_helper_env_mem_dereg(md, memh, NULL);
-    }
-    munmap(address, page);
-    return is_declared;
-}
-
-void uct_helper_md_check_paging(uct_helper_md_t *md)
-{
-    if (!md->config.odp || (md->config.policy != UCS_REGCACHE_POLICY_OVERLAP)) {
-        return;
-    }
-
-    md->pages = 1; /* as it is then asked */
-    md->pages = (md->lower_flags & UCT_MD_FLAG_ADVISE) &&
-                (md->lower->mem_advise != NULL) && uct_helper_md_declares(md);
-    uct_helper_session_note(
-            md->pages ? "the device pages: what is registered was declared, "
-                        "and not pinned" :
-                        "UCX_MD_HELPER_ODP: the device does not page: memory "
-                        "was pinned");
-}
-
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 {
     const ucs_regcache_params_t params = {
@@ -294,7 +226,6 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,
         .mem_dereg    = uct_helper_env_mem_dereg,
-        .prefetch     = uct_helper_env_prefetch,
         .complete     = uct_helper_env_complete,
         .now          = uct_helper_env_now,
         .clock        = ucs_clock_view(),

@@ -62,7 +62,6 @@ typedef struct uct_helper_md {
     int                      bound_cpu;   /* plus one, 0: to none yet */
     _Atomic(int)             is_resting;
     int                      watches;     /* the monitor was started */
-    int                      pages;       /* registrations pin nothing */
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */
     struct uct_helper_md     *hear_next;  /* of those that idle steps serve */
@@ -118,11 +117,6 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 /** Create md->cache, with the domain's node if it has a ledger. Thread and call
  *  sites exist already. */
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
-
-
-/** Find out whether registrations declare memory without pinning it (ODP). Call
- *  before the cache is created. */
-void uct_helper_md_check_paging(uct_helper_md_t *md);
 
 
 /** Have the cache distrust memory if the domain below marks what it

@@ -76,13 +76,6 @@ public:
             return self(arg)->now.load();
         };
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
-        if (on_prefetch) {
-            env.prefetch = [](void *arg, ucs_regcache_memh_t memh,
-                              void *address, size_t length) {
-                EXPECT_EQ(1u, self(arg)->live.count((uintptr_t)memh));
-                return int(self(arg)->on_prefetch((uintptr_t)address, length));
-            };
-        }
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
         env.listen = [](void *arg, int listens) {
@@ -231,7 +224,6 @@ public:
     /* By how much the helper will be late to wake up, ns */
     std::function<uint64_t()>                 on_sleep;
     /* If set before open(): the device pages, and is told of pages */
-    std::function<bool(uintptr_t, size_t)>            on_prefetch;
     /* If set before open(): share of the helper's time that others want */
     /* If set before open(): what the cache asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;

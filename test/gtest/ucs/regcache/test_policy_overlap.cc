@@ -422,51 +422,6 @@ TEST_F(test_regcache_overlap, an_invalid_segment_fails_when_it_is_used)
     EXPECT_TRUE(is_pinned(0));
 }
 
-/* Where the device pages: once a registration, of what is posted, and before a
- * use can find it; what a use declares itself its device brings in by faults */
-TEST_F(test_regcache_overlap, what_is_posted_is_prefetched)
-{
-    std::vector<uintptr_t> told;
-    bool is_unmapped = false;
-
-    w.on_prefetch = [&](uintptr_t address, size_t length) {
-        EXPECT_EQ(SIZE, length);
-        told.push_back(address);
-        if (is_unmapped) {
-            ucs_regcache_unmapped(w.cache, address, length);
-        }
-        return !is_unmapped;
-    };
-    open_with_room_for(2);
-    use(0);
-    EXPECT_TRUE(told.empty());
-    post(1, 1);
-    w.step();
-    EXPECT_EQ(std::vector<uintptr_t>{buffer(1)}, told);
-    use(1);
-    end(1, 1);
-    post(1, 2);
-    w.step();
-    EXPECT_EQ(1u, told.size()); /* it is there */
-    end(1, 2);
-    w.step();
-
-    use(2);
-    use(3); /* 1 had to go */
-    w.step();
-    post(1, 3);
-    w.step();
-    EXPECT_EQ((std::vector<uintptr_t>{buffer(1), buffer(1)}), told);
-    EXPECT_EQ(2u, w.stats().prefetched);
-
-    is_unmapped = true;
-    post(5, 4);
-    w.step();
-    EXPECT_FALSE(is_pinned(5));
-    EXPECT_EQ(2u, w.stats().prefetched);
-    w.close(); /* what is looked at lives as long */
-}
-
 /* Unpinned or not, of unmapped memory nothing is left */
 TEST_F(test_regcache_overlap, what_is_unmapped_is_declared_no_more)
 {

@@ -198,7 +198,6 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     cpu_policy, "idle, conservative or aggressive"),
     UCT_HELPER_RULE(coalesce, ucs_config_sscanf_enum, uct_helper_coalesce_words,
                     coalesce, "off, local or remote"),
-    UCT_HELPER_RULE(odp, ucs_config_sscanf_on_off, NULL, odp, "y or n"),
     UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,
                     "error, warn, info or debug"),
     UCT_HELPER_RULE(pin, ucs_config_sscanf_on_off, NULL, pin, "y or n"),

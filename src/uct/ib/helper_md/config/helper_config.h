@@ -75,7 +75,6 @@ typedef struct uct_helper_options {
     char *cpu;
     char *cpu_policy;
     char *coalesce;
-    char *odp;
     char *log;
     char *pin;
     char *pin_cost;
@@ -100,7 +99,6 @@ typedef struct uct_helper_config {
     ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
     ucs_place_policy_t       cpu_policy;
     ucs_regcache_cover_kind_t coalesce;
-    int                      odp;             /**< if the device pages */
     ucs_log_level_t          log_level;
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */

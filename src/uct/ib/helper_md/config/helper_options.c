@@ -100,12 +100,6 @@ ucs_config_field_t uct_helper_options_table[] = {
      "           the program mapped",
      offsetof(uct_helper_options_t, coalesce), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_ODP", "n",
-     "Under overlap, where the device pages (ODP): registrations declare\n"
-     "memory without pinning it, and the pages of a posted receive are\n"
-     "prefetched. y or n; of a device that does not page all is pinned.",
-     offsetof(uct_helper_options_t, odp), UCS_CONFIG_TYPE_STRING},
-
     {"HELPER_LOG", "warn",
      "Log level of the helper: error, warn, info or debug.",
      offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},

@@ -57,7 +57,6 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     ucs_regcache_why_add(&sum->why, &stats->why);
     sum->registrations           += stats->registrations;
     sum->repinned                += stats->repinned;
-    sum->prefetched              += stats->prefetched;
     sum->covers                  += stats->covers;
     sum->spared                  += stats->spared;
     sum->spared_ns               += stats->spared_ns;

@@ -117,7 +117,6 @@ static const uct_helper_figure_t uct_helper_figures[] = {
     UCT_HELPER_STAT(soft_ceiling_raises),
     UCT_HELPER_STAT(registrations),
     UCT_HELPER_STAT(repinned),
-    UCT_HELPER_STAT(prefetched),
     UCT_HELPER_STAT(covers),
     UCT_HELPER_STAT(spared),
     UCT_HELPER_FIGURE("spared_seconds", NS, stats.spared_ns),

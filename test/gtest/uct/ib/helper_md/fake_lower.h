@@ -37,7 +37,6 @@ public:
         m_ops.close          = close;
         m_ops.query          = query;
         m_ops.mem_reg        = mem_reg;
-        m_ops.mem_advise     = mem_advise;
         m_ops.mem_dereg      = mem_dereg;
         m_md.super.ops       = &m_ops;
         m_md.super.component = (uct_component_h)&m_component;
@@ -98,41 +97,6 @@ public:
      *  deregistration, with the domain's lock held. */
     std::function<ucs_status_t(void*, size_t)> on_reg;
     std::function<void(void*, size_t)>         on_dereg;
-
-    /** From now on what is registered is brought into memory as by a pin; with
-     *  @a pages only if the registration may not be non-blocking. Set before
-     *  attaching, once. */
-    void bring_in(bool pages)
-    {
-        on_touch = [this, pages](void *address, size_t length,
-                                 unsigned flags) {
-            if (pages && (flags & UCT_MD_MEM_FLAG_NONBLOCK)) {
-                ++m_declared;
-                return;
-            }
-            ++m_pinned;
-            for (size_t i = 0; i < length; i += 4096) {
-                volatile char *byte = (volatile char*)address + i;
-                *byte               = *byte;
-            }
-        };
-    }
-
-    unsigned declared_count()
-    {
-        return read(m_declared);
-    }
-
-    unsigned pinned_count()
-    {
-        return read(m_pinned);
-    }
-
-    /** What was advised of, each a registration at the time. */
-    std::vector<region> advised()
-    {
-        return read(m_advised);
-    }
 
     /** Returns when there have been @a count deregistrations in all. */
     void await_dereg(unsigned count)
@@ -212,7 +176,6 @@ protected:
         return reinterpret_cast<md_t*>(md)->self;
     }
 
-    std::function<void(void*, size_t, unsigned)> on_touch;
 
     template <typename T> T read(const T &value)
     {
@@ -270,24 +233,9 @@ protected:
             }
         }
 
-        if (on_touch) {
-            on_touch(address, length, flags);
-        }
         *memh_p               = (uct_mem_h)(m_next_handle += 16);
         m_live[*memh_p] = {address, length, flags};
         m_changed.notify_all();
-        return UCS_OK;
-    }
-
-    static ucs_status_t mem_advise(uct_md_h md, uct_mem_h memh, void *address,
-                                   size_t length, uct_mem_advice_t advice)
-    {
-        fake_lower *self = of(md);
-        std::lock_guard<std::mutex> guard(self->m_lock);
-
-        EXPECT_EQ(UCT_MADV_WILLNEED, advice);
-        EXPECT_EQ(1u, self->m_live.count(memh));
-        self->m_advised.push_back({address, length, advice});
         return UCS_OK;
     }
 
@@ -338,11 +286,8 @@ protected:
     std::condition_variable             m_changed;
     std::map<uct_mem_h, region>         m_live;
     uintptr_t                           m_next_handle       = 0x1000;
-    std::vector<region>                 m_advised;
     unsigned                            m_last_reg_flags    = 0;
     void                                *m_last_reg_address = nullptr;
-    unsigned                            m_declared          = 0;
-    unsigned                            m_pinned            = 0;
     unsigned                            m_reg_count         = 0;
     unsigned                            m_dereg_count       = 0;
     unsigned                            m_invalidate_count  = 0;

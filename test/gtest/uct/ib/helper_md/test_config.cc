@@ -38,7 +38,6 @@ protected:
         m_options.node_max_pinned = text("inf");
         m_options.cpu_policy  = text("idle");
         m_options.coalesce    = text("off");
-        m_options.odp         = text("n");
         m_options.monitor     = text("auto");
         m_options.report      = text("");
         m_options.trace       = text("");
@@ -122,7 +121,6 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&options::node_max_pinned, "UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
         {&options::cpu_policy, "UCX_MD_HELPER_CPU_POLICY", {"greedy"}},
         {&options::coalesce, "UCX_MD_HELPER_COALESCE", {"on"}},
-        {&options::odp, "UCX_MD_HELPER_ODP", {"auto"}},
         {&options::max_regions, "UCX_MD_HELPER_MAX_REGIONS", {"0"}},
         {&options::monitor, "UCX_MD_HELPER_MONITOR", {"kernel"}},
         {&options::report, "UCX_MD_HELPER_REPORT", {"json:"}},

@@ -142,7 +142,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "lost_released_seconds",
         "lost_seconds", "max_slowdown",
         "price_j", "soft_ceiling_bytes", "soft_ceiling_raises",
-        "registrations", "repinned", "prefetched", "covers", "spared",
+        "registrations", "repinned", "covers", "spared",
         "spared_seconds",
         "helper_cpu_seconds", "helper_switches", "hit_ns_p50", "hit_ns_p99",
         "register_model", "deregister_model", "notes", "node_ranks",
