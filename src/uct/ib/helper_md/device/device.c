@@ -2,14 +2,24 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "device_int.h"
-#include "detect.h"
 
 #include <ucs/sys/proc/cancel.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 /* UCT_MD_FLAG_REG_DMABUF, from 1.14 on */
 #define UCT_HELPER_DEVICE_FLAG_DMABUF UCS_BIT(10)
+
+/* ucs_memory_info_t grew in 1.22; the type is its first field */
+#define UCT_HELPER_DEVICE_INFO_MAX 128
+#define UCT_HELPER_DEVICE_UNKNOWN  "unknown"
+
+/* Exported by libucs, declared in headers that not every libucx-dev ships */
+ucs_status_t ucs_memtype_cache_lookup(const void *address, size_t size,
+                                      void *info);
+extern const char *ucs_memory_type_names[];
+
 
 /* An event found the lock taken, and its range is not known: before any look-up
  * all regions go */
@@ -57,9 +67,6 @@ ucs_status_t uct_helper_device_create(uct_md_h md,
         return status;
     }
 
-    if (looks) {
-        uct_helper_detect_open();
-    }
     *device_p = device;
     return UCS_OK;
 }
@@ -142,11 +149,27 @@ void uct_helper_device_destroy(uct_helper_device_h device)
     ucs_list_for_each_safe(region, next, &device->regions, list) {
         uct_helper_device_deregister(device, region);
     }
-    if (device->looks) {
-        uct_helper_detect_close();
-    }
     pthread_mutex_destroy(&device->lock);
     free(device);
+}
+
+/* The value of "unknown" differs between releases; it is the last name before
+ * the NULL */
+static int uct_helper_device_is_unknown(ucs_memory_type_t type)
+{
+    return (ucs_memory_type_names[type] == NULL) ||
+           !strcmp(ucs_memory_type_names[type], UCT_HELPER_DEVICE_UNKNOWN);
+}
+
+int uct_helper_device_is_known(const void *address, size_t length)
+{
+    union {
+        ucs_memory_type_t type;
+        char              room[UCT_HELPER_DEVICE_INFO_MAX];
+    } info = {.type = UCS_MEMORY_TYPE_HOST};
+
+    return (ucs_memtype_cache_lookup(address, length, &info) == UCS_OK) &&
+           (info.type != UCS_MEMORY_TYPE_HOST);
 }
 
 int uct_helper_device_is_mine(uct_helper_device_h device, const void *address,
@@ -163,11 +186,11 @@ int uct_helper_device_is_mine(uct_helper_device_h device, const void *address,
      * program */
     if ((params != NULL) &&
         (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE) &&
-        !uct_helper_detect_is_unknown(params->mem_type)) {
+        !uct_helper_device_is_unknown(params->mem_type)) {
         return params->mem_type != UCS_MEMORY_TYPE_HOST;
     }
 
-    return device->looks && uct_helper_detect_is_device(address, length);
+    return device->looks && uct_helper_device_is_known(address, length);
 }
 
 /* Under the lock */

@@ -40,6 +40,13 @@ ucs_status_t uct_helper_device_create(uct_md_h md,
 void uct_helper_device_destroy(uct_helper_device_h device);
 
 
+/** @return Nonzero if UCX's cache of memory types says that the memory is a
+ *          device's. Where that cache is off none is, and the registration cache
+ *          registers it for each use, as it does other mappings of a driver. Any
+ *          thread. */
+int uct_helper_device_is_known(const void *address, size_t length);
+
+
 /**
  * Is a request one for this class? From any thread.
  *

@@ -4,7 +4,7 @@
 #ifndef DEVICE_FIXTURE_H_
 #define DEVICE_FIXTURE_H_
 
-#include <uct/ib/helper_md/device/detect.h>
+#include <uct/ib/helper_md/device/device.h>
 #include <uct/ib/helper_md/generation_lower.h>
 #include <uct/ib/helper_md/helper_md.h>
 #include <uct/ib/helper_md/plain_config.h>
@@ -47,7 +47,7 @@ protected:
                                0);
         ASSERT_NE(MAP_FAILED, m_buffer);
         /* UCX makes its cache of types when it is first asked */
-        EXPECT_FALSE(uct_helper_detect_is_device(m_buffer, 2 * LENGTH));
+        EXPECT_FALSE(uct_helper_device_is_known(m_buffer, 2 * LENGTH));
     }
 
     void TearDown() override

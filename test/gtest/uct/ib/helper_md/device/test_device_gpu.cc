@@ -27,27 +27,15 @@ protected:
             GTEST_SKIP() << gpu::get().reason();
         }
 
-        uct_helper_detect_open();
-        m_is_open = true;
         void *probe = gpu::get().alloc(LENGTH);
         ASSERT_NE(nullptr, probe);
-        bool is_told = uct_helper_detect_is_device(probe, LENGTH);
+        bool is_told = uct_helper_device_is_known(probe, LENGTH);
         EXPECT_TRUE(gpu::get().free(probe));
         if (!is_told && (component("cuda_cpy") == nullptr)) {
             GTEST_SKIP() << "this UCX was built without CUDA";
         }
         ASSERT_TRUE(is_told);
     }
-
-    void TearDown() override
-    {
-        if (m_is_open) {
-            uct_helper_detect_close();
-        }
-        test_device::TearDown();
-    }
-
-    bool m_is_open = false;
 };
 
 TEST_F(test_device_gpu, kinds_of_memory_are_told_apart)
@@ -57,21 +45,21 @@ TEST_F(test_device_gpu, kinds_of_memory_are_told_apart)
     void *pinned  = gpu::get().alloc_host(LENGTH);
 
     ASSERT_NE(nullptr, device);
-    EXPECT_TRUE(uct_helper_detect_is_device(device, LENGTH));
-    EXPECT_TRUE(uct_helper_detect_is_device((char*)device + LENGTH, LENGTH));
+    EXPECT_TRUE(uct_helper_device_is_known(device, LENGTH));
+    EXPECT_TRUE(uct_helper_device_is_known((char*)device + LENGTH, LENGTH));
     EXPECT_TRUE(gpu::get().free(device));
 
     ASSERT_NE(nullptr, managed);
-    EXPECT_TRUE(uct_helper_detect_is_device(managed, LENGTH));
+    EXPECT_TRUE(uct_helper_device_is_known(managed, LENGTH));
     EXPECT_TRUE(gpu::get().free(managed));
 
     ASSERT_NE(nullptr, pinned);
-    EXPECT_FALSE(uct_helper_detect_is_device(pinned, LENGTH));
+    EXPECT_FALSE(uct_helper_device_is_known(pinned, LENGTH));
     EXPECT_TRUE(gpu::get().free_host(pinned));
 
-    EXPECT_FALSE(uct_helper_detect_is_device(m_buffer, LENGTH));
+    EXPECT_FALSE(uct_helper_device_is_known(m_buffer, LENGTH));
     ASSERT_TRUE(gpu::get().pin(m_buffer, LENGTH));
-    EXPECT_FALSE(uct_helper_detect_is_device(m_buffer, LENGTH));
+    EXPECT_FALSE(uct_helper_device_is_known(m_buffer, LENGTH));
     EXPECT_TRUE(gpu::get().unpin(m_buffer));
 }
 
@@ -143,7 +131,7 @@ TEST_F(test_device_gpu, of_a_stream)
     if (buffer == nullptr) {
         GTEST_SKIP() << "no memory of a stream's order";
     }
-    if (!uct_helper_detect_is_device(buffer, LENGTH)) {
+    if (!uct_helper_device_is_known(buffer, LENGTH)) {
         EXPECT_TRUE(gpu::get().free_async(buffer));
         GTEST_SKIP() << "this UCX does not know memory of a stream's order";
     }
