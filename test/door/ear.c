@@ -69,7 +69,7 @@ __attribute__((constructor)) static void ear_open(void)
 {
     static const ucp_door_listener_t listener = {UCP_DOOR_VERSION, ear_now,
                                                  ear_idle_step, NULL,
-                                                 {NULL, NULL}, NULL};
+                                                 NULL, NULL};
     ucp_door_open_func_t open;
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);

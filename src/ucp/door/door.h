@@ -24,7 +24,7 @@ BEGIN_C_DECLS
 
 /** Version of the two structures below: stub and module may be of different
  *  builds. */
-#define UCP_DOOR_VERSION 7u
+#define UCP_DOOR_VERSION 8u
 
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
@@ -40,8 +40,8 @@ typedef struct ucp_door_listener {
     /* UCP has a receive of a page or more, which is not complete: must not call
      * UCP or wait */
     void (*posted)(uintptr_t address, size_t length);
-    /* As now, without a call; zeroed: not available */
-    ucs_clock_view_t clock;
+    /* As now, without a call; NULL: not available */
+    const ucs_clock_scale_t *clock;
     /* Which operations are wanted; NULL: all */
     ucs_operation_wants_t *wants;
 } ucp_door_listener_t;

@@ -21,13 +21,13 @@ static void ucp_door_reader_find(void)
     static ucp_door_listener_t listener = {
         .version   = UCP_DOOR_VERSION,
         .now       = ucs_clock_now,
+        .clock     = &ucs_clock_scale,
         .idle_step = uct_helper_idle_step,
         .posted    = uct_helper_posted
     };
     const ucp_door_reader_t *reader;
     ucp_door_open_func_t open;
 
-    listener.clock = ucs_clock_view();
     listener.wants = uct_helper_hear_wants();
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);

@@ -512,8 +512,7 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
 {
     uint64_t now;
 
-    if (ucs_unlikely((cache->env.clock.index == NULL) ||
-                     !ucs_clock_try_read(cache->env.clock, &now))) {
+    if (ucs_unlikely(!ucs_clock_try_read(cache->env.clock, &now))) {
         return ucs_regcache_get_by_env(cache, address, length, flags, sp,
                                        memh_p);
     }

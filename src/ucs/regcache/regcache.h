@@ -164,8 +164,8 @@ typedef struct ucs_regcache_env {
     /** Monotonic time in nanoseconds. */
     uint64_t     (*now)(void *arg);
 
-    /** How a hit may read the same time without a call; zeroed: it may not. */
-    ucs_clock_view_t clock;
+    /** How a hit may read the same time without a call; NULL: it may not. */
+    const ucs_clock_scale_t *clock;
 
     /** Make a sleeping helper run a step soon. Wait-free, no allocation. */
     void         (*wake)(void *arg);

@@ -123,7 +123,6 @@ static void *ucs_thread_main(void *arg)
         ucs_scout_done(thread->scout,
                        ucs_thread_turn(thread, is_called, bell));
         pthread_mutex_unlock(&thread->step_lock.mutex);
-        ucs_clock_refine();
     }
 
     thread->cpu_ns   = ucs_thread_spent();

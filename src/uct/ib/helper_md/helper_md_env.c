@@ -228,7 +228,7 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .mem_dereg    = uct_helper_env_mem_dereg,
         .complete     = uct_helper_env_complete,
         .now          = uct_helper_env_now,
-        .clock        = ucs_clock_view(),
+        .clock        = &ucs_clock_scale,
         .wake         = uct_helper_env_wake,
         .wait         = uct_helper_env_wait,
         .listen       = uct_helper_env_listen,

@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
-#include <thread>
-#include <vector>
 
 static uint64_t monotonic()
 {
@@ -27,9 +25,6 @@ TEST(test_clock, does_not_go_backwards)
         now = ucs_clock_now();
         ASSERT_GE(now, last);
         last = now;
-        if ((i % 1000) == 0) {
-            ucs_clock_refine();
-        }
     }
 }
 
@@ -49,30 +44,5 @@ TEST(test_clock, agrees_with_clock_monotonic)
         tolerance = slack + ((after - start) / 10);
         ASSERT_GE(now + tolerance, before);
         ASSERT_LE(now, after + tolerance);
-        ucs_clock_refine();
     } while ((after - start) < 20000000);
-}
-
-TEST(test_clock, refined_while_read)
-{
-    std::vector<std::thread> threads;
-
-    ucs_clock_init();
-    for (int i = 0; i < 2; ++i) {
-        threads.emplace_back([] {
-            uint64_t last = ucs_clock_now();
-            for (int n = 0; n < 300000; ++n) {
-                uint64_t now = ucs_clock_now();
-                if (now < last) {
-                    ADD_FAILURE() << now << " after " << last;
-                    return;
-                }
-                last = now;
-                ucs_clock_refine();
-            }
-        });
-    }
-    for (auto &thread : threads) {
-        thread.join();
-    }
 }
