@@ -81,7 +81,7 @@ report_check() {
                missed cold wasted evicted invalidated helper_cpu_seconds \
                lost_seconds lost_waited_seconds max_slowdown \
                price_j soft_ceiling_bytes soft_ceiling_raises \
-               hit_ns_p50 hit_ns_p99 register_model deregister_model; do
+               register_model deregister_model; do
         if ! grep -q "\"$key\"" "$file"; then
             echo "report $file lacks $key"
             return 1
@@ -156,7 +156,7 @@ loop_counts() {
 # loop_memory FILE ROUNDS POLICY: less memory than leave pinned in the same run,
 # and with leave pinned its hits; the time is told, not judged
 loop_memory() {
-    jq -c '{on_time, uses, hit_ns_p50, share:
+    jq -c '{on_time, uses, share:
             (.pinned_byte_seconds / .leave_pinned_byte_seconds)}' "$1"
     if [ "$3" = leave_pinned ]; then
         jq -e ".on_time >= $((3 * $2 - 7))" "$1"

@@ -97,7 +97,7 @@ static json_t *tool_merge_sum(const tool_merge_t *merge,
                               const tool_field_t *field)
 {
     double sum  = 0;
-    double most = -1;
+    double most = 0;
     double value;
     json_t *rank;
     size_t i;
@@ -113,27 +113,8 @@ static json_t *tool_merge_sum(const tool_merge_t *merge,
     case TOOL_FIELD_REAL:
         return json_real(sum);
     default:
-        return (most < 0) ? json_null() : json_real(most);
+        return json_real(most);
     }
-}
-
-/* A rank's median counts by its uses: the more hits, the more it tells */
-static json_t *tool_merge_mean(const tool_merge_t *merge, const char *key)
-{
-    double sum = 0, weight = 0;
-    double value, uses;
-    json_t *rank;
-    size_t i;
-
-    json_array_foreach(merge->ranks, i, rank) {
-        value = tool_report_number(rank, key);
-        uses  = tool_report_number(rank, "uses");
-        if (value >= 0) {
-            sum    += value * uses;
-            weight += uses;
-        }
-    }
-    return (weight > 0) ? json_real(sum / weight) : json_null();
 }
 
 static json_t *tool_merge_model(const tool_merge_t *merge, const char *key)
@@ -273,8 +254,6 @@ static json_t *tool_merge_field(tool_merge_t *merge, const tool_field_t *field)
         return tool_merge_text(merge, field);
     case TOOL_FIELD_MODELLED:
         return tool_merge_modelled(merge, field->key);
-    case TOOL_FIELD_MEAN:
-        return tool_merge_mean(merge, field->key);
     case TOOL_FIELD_MODEL:
         return tool_merge_model(merge, field->key);
     case TOOL_FIELD_PRICE:

@@ -47,7 +47,6 @@ const tool_field_t tool_fields[] = {
     {"announced_late", TOOL_FIELD_WHOLE},
     {"idle_steps", TOOL_FIELD_WHOLE},
     {"helper_cpu_seconds", TOOL_FIELD_REAL},
-    {"helper_switches", TOOL_FIELD_WHOLE},
     {"lost_seconds", TOOL_FIELD_REAL},
     {"max_slowdown", TOOL_FIELD_LONGEST},
     {"price_j", TOOL_FIELD_PRICE},
@@ -72,8 +71,6 @@ const tool_field_t tool_fields[] = {
     {"lost_room_seconds", TOOL_FIELD_REAL},
     {"lost_waited_seconds", TOOL_FIELD_REAL},
     {"lost_released_seconds", TOOL_FIELD_REAL},
-    {"hit_ns_p50", TOOL_FIELD_MEAN},
-    {"hit_ns_p99", TOOL_FIELD_WORST},
     {"register_model", TOOL_FIELD_MODEL},
     {"deregister_model", TOOL_FIELD_MODEL},
     {NULL, TOOL_FIELD_WHOLE}
@@ -150,12 +147,6 @@ static int tool_report_check_field(const char *file, const json_t *report,
     case TOOL_FIELD_MODEL:
         return tool_report_check_cost(file, key, value, "{s:F,s:F,s:F}",
                                       "a_seconds_per_page", "b_seconds");
-    case TOOL_FIELD_MEAN:
-    case TOOL_FIELD_WORST:
-        if (json_is_null(value)) {
-            return 0;
-        }
-        /* fall through */
     default:
         return tool_report_check_number(file, key, value);
     }

@@ -28,8 +28,6 @@ typedef enum tool_field_kind {
     TOOL_FIELD_WHOLE,    /**< a whole number, sum */
     TOOL_FIELD_REAL,     /**< sum */
     TOOL_FIELD_LONGEST,  /**< maximum */
-    TOOL_FIELD_WORST,    /**< may be null, maximum */
-    TOOL_FIELD_MEAN,     /**< may be null, mean weighted by uses */
     TOOL_FIELD_PRICE,    /**< computed from the other sums */
     TOOL_FIELD_MODEL     /**< a learned cost, mean weighted by samples */
 } tool_field_kind_t;

@@ -257,8 +257,6 @@ static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
 {
     const json_t *total = merge->total;
     double warm         = tool_table_warm(total);
-    double p50          = tool_report_number(total, "hit_ns_p50");
-    double p99          = tool_report_number(total, "hit_ns_p99");
     int is_many         = json_array_size(merge->ranks) > 1;
     char buf[4][TOOL_UNITS_MAX];
 
@@ -276,15 +274,6 @@ static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
     fprintf(stream, "helper %s of a core%s",
             tool_table_share(total, "helper_cpu_seconds", merge->rank_seconds,
                              buf[0]), is_many ? " a rank" : "");
-    if (p50 >= 0) {
-        fprintf(stream, "; a hit took %s (median)",
-                tool_units_print_seconds(p50 * 1e-9, buf[1]));
-    }
-    if (p99 >= 0) {
-        fprintf(stream, ", %s (99th percentile%s)",
-                tool_units_print_seconds(p99 * 1e-9, buf[2]),
-                is_many ? ", worst rank" : "");
-    }
     fputc('\n', stream);
 }
 

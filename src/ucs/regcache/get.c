@@ -31,13 +31,6 @@ ucs_regcache_request(ucs_regcache_h cache, void *address, size_t length,
             .now        = now};
 }
 
-static UCS_F_NOINLINE ucs_status_t
-ucs_regcache_sample_hit(ucs_regcache_h cache, uint64_t began)
-{
-    ucs_hist_add(&cache->use.hit_ns, ucs_regcache_now(cache) - began);
-    return UCS_OK;
-}
-
 /* The caller has just taken a reference; the word was @a old before. From the
  * first reference to the last there is one writer, the user that has it: no
  * atomic read-modify-write is needed. */
@@ -47,8 +40,6 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
                               ucs_regcache_class_t size_class, uintptr_t sp,
                               uint64_t now)
 {
-    uint64_t hits;
-
     if (ucs_unlikely(ucs_regcache_word_refs(old) > 0)) {
         /* The use that is under way speaks for both, and is none of those that
          * last as long as the one before: its end is to be read off the
@@ -67,11 +58,8 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
         return UCS_OK;
     }
 
-    hits = ucs_load_relaxed(&region->hits);
-    ucs_store_relaxed(&region->hits, hits + 1);
-    return ucs_unlikely((hits & (UCS_REGCACHE_HIT_SAMPLE - 1)) == 0) ?
-                   ucs_regcache_sample_hit(cache, now) :
-                   UCS_OK;
+    ucs_store_relaxed(&region->hits, ucs_load_relaxed(&region->hits) + 1);
+    return UCS_OK;
 }
 
 /*

@@ -16,7 +16,6 @@
 
 #include <ucs/datastruct/dq.h>
 #include <ucs/datastruct/heap.h>
-#include <ucs/datastruct/hist.h>
 #include <ucs/predict/cost.h>
 #include <ucs/regcache/plan/plan.h>
 #include <ucs/sys/sync/first.h>
@@ -56,9 +55,6 @@
 
 BEGIN_C_DECLS
 
-/** One hit in so many is timed, a power of two. */
-#define UCS_REGCACHE_HIT_SAMPLE 256
-
 /**
  * The clock is read where a use begins, and where it ends, unless so many of
  * the region in a row were shorter than this (ns): from then on one end in so
@@ -86,7 +82,6 @@ typedef struct ucs_regcache_uses {
     ucs_first_t       first;  /* whose uses need no read-modify-write here */
     _Atomic(uint64_t) peak;   /* of the bytes in use */
     ucs_first_sum_t   bytes;  /* in use */
-    ucs_hist_t        hit_ns; /* one in UCS_REGCACHE_HIT_SAMPLE */
 } ucs_regcache_uses_t;
 
 /** What the lower domain takes, and uses that go there. Protected by the index

@@ -114,7 +114,4 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     stats->announced_late    = ucs_load_relaxed(&cache->plan.announced_late);
     stats->announced_first   = ucs_load_relaxed(&cache->plan.announced_first);
     stats->idle_steps        = ucs_load_relaxed(&cache->plan.idle_steps);
-    stats->hit_samples       = ucs_hist_samples(&cache->use.hit_ns);
-    stats->hit_ns_p50        = ucs_hist_quantile(&cache->use.hit_ns, 0.5);
-    stats->hit_ns_p99        = ucs_hist_quantile(&cache->use.hit_ns, 0.99);
 }

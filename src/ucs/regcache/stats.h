@@ -79,9 +79,6 @@ typedef struct ucs_regcache_stats {
     uint64_t             announced_first;    /**< first uses among those */
     uint64_t             idle_steps;         /**< by threads that waited */
 
-    uint64_t             hit_samples;
-    uint64_t             hit_ns_p50;         /**< sampled; 0 without samples */
-    uint64_t             hit_ns_p99;
 
     ucs_regcache_model_t register_model;
     ucs_regcache_model_t deregister_model;

@@ -43,7 +43,6 @@ struct ucs_scout {
     _Atomic(uint32_t) word;
     _Atomic(uint32_t) turn;
     _Atomic(uint64_t) at;       /* ns, when the next one is due */
-    _Atomic(uint64_t) switches;
     _Atomic(int)      is_rung;  /* the turn is given because of a wake-up */
     int               is_idle;  /* there is a thread */
     int               has_turn; /* the helper has it; used by it only */
@@ -189,7 +188,6 @@ static void ucs_scout_give(ucs_scout_h scout, int is_rung)
         ucs_futex_wait(&scout->turn, UCS_SCOUT_GIVES, UCS_FUTEX_FOREVER,
                        UCS_FUTEX_PRIVATE);
     }
-    ucs_add_relaxed(&scout->switches, 2);
 }
 
 static void *ucs_scout_main(void *arg)
@@ -335,9 +333,4 @@ uint64_t ucs_scout_cpu_ns(ucs_scout_h scout)
         (void)ucs_clock_read(clock, &cpu_ns);
     }
     return cpu_ns;
-}
-
-uint64_t ucs_scout_switches(ucs_scout_h scout)
-{
-    return ucs_load_relaxed(&scout->switches);
 }

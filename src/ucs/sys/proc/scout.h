@@ -102,10 +102,6 @@ void ucs_scout_stop(ucs_scout_h scout);
  *  stop. */
 uint64_t ucs_scout_cpu_ns(ucs_scout_h scout);
 
-
-/** @return Times that its thread has gone to sleep. */
-uint64_t ucs_scout_switches(ucs_scout_h scout);
-
 END_C_DECLS
 
 #endif

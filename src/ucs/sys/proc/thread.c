@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* RUSAGE_THREAD */
+#  define _GNU_SOURCE /* pthread_setname_np */
 #endif
 #include <ucs/sys/proc/thread.h>
 #include <ucs/sys/io/log.h>
@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #define UCS_STACK_SIZE (512ul << 10)
@@ -50,7 +49,6 @@ struct ucs_thread {
     ucs_thread_life_t life;
     ucs_spawned_t     spawned;
     uint64_t          cpu_ns; /* written by the thread at its end */
-    uint64_t          switches; /* likewise */
 };
 
 static __thread int ucs_thread_self_is_helper;
@@ -88,14 +86,6 @@ ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
     return thread->next;
 }
 
-static uint64_t ucs_thread_count_switches(void)
-{
-    struct rusage usage;
-
-    return (getrusage(RUSAGE_THREAD, &usage) == 0) ?
-                   (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw) : 0;
-}
-
 static void *ucs_thread_main(void *arg)
 {
     ucs_thread_h thread = arg;
@@ -125,8 +115,7 @@ static void *ucs_thread_main(void *arg)
         pthread_mutex_unlock(&thread->step_lock.mutex);
     }
 
-    thread->cpu_ns   = ucs_thread_spent();
-    thread->switches = ucs_thread_count_switches();
+    thread->cpu_ns = ucs_thread_spent();
     ucs_spawn_leave();
     return NULL;
 }
@@ -297,18 +286,6 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     cpu_ns += ucs_scout_cpu_ns(thread->scout);
     pthread_mutex_unlock(&thread->life_lock.mutex);
     return cpu_ns;
-}
-
-uint64_t ucs_thread_switches(ucs_thread_h thread)
-{
-    uint64_t switches;
-
-    pthread_mutex_lock(&thread->life_lock.mutex);
-    switches = (thread->life == UCS_THREAD_STOPPED) ?
-                       thread->switches + ucs_scout_switches(thread->scout) :
-                       0;
-    pthread_mutex_unlock(&thread->life_lock.mutex);
-    return switches;
 }
 
 int ucs_thread_hold(ucs_thread_h thread)

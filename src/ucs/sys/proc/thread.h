@@ -124,10 +124,6 @@ int ucs_thread_is_running(ucs_thread_h thread);
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 
 
-/** @return Context switches of the thread; 0 before it is stopped. */
-uint64_t ucs_thread_switches(ucs_thread_h thread);
-
-
 /** @return Nonzero if the caller is a helper thread, not a thread of the
  *          program that takes a step. */
 int ucs_thread_is_helper(void);

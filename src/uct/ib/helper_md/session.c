@@ -146,7 +146,6 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
     uct_helper_report_add_domain(figures, md->name);
     figures->policy              = ucs_regcache_policy_names[md->config.policy];
     figures->max_slowdown        = md->config.max_slowdown;
-    figures->helper_switches    += ucs_thread_switches(md->thread);
     figures->helper_cpu_seconds += ucs_thread_cpu_ns(md->thread) *
                                    UCT_HELPER_SESSION_NS;
 }

@@ -5,5 +5,4 @@
 gtest_tests += \
 	ucs/datastruct/test_dq.cc \
 	ucs/datastruct/test_heap.cc \
-	ucs/datastruct/test_hist.cc \
 	ucs/datastruct/test_itree.cc

@@ -25,13 +25,6 @@ static void uct_helper_report_add_model(ucs_regcache_model_t *sum,
     }
 }
 
-static void uct_helper_report_add_max(uint64_t *sum, uint64_t value)
-{
-    if (value > *sum) {
-        *sum = value;
-    }
-}
-
 void uct_helper_report_add(ucs_regcache_stats_t *sum,
                            const ucs_regcache_stats_t *stats)
 {
@@ -67,9 +60,6 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->announced_on_time       += stats->announced_on_time;
     sum->announced_late          += stats->announced_late;
     sum->idle_steps              += stats->idle_steps;
-    sum->hit_samples             += stats->hit_samples;
-    uct_helper_report_add_max(&sum->hit_ns_p50, stats->hit_ns_p50);
-    uct_helper_report_add_max(&sum->hit_ns_p99, stats->hit_ns_p99);
     uct_helper_report_add_model(&sum->register_model, &stats->register_model);
     uct_helper_report_add_model(&sum->deregister_model,
                                 &stats->deregister_model);

@@ -10,8 +10,7 @@
 /**
  * @file report.h
  *
- * The report, as text or as one JSON object. Units: bytes, seconds, counts;
- * hit_ns_* nanoseconds.
+ * The report, as text or as one JSON object. Units: bytes, seconds, counts.
  */
 
 BEGIN_C_DECLS
@@ -26,8 +25,6 @@ typedef struct uct_helper_figures {
     ucs_regcache_stats_t stats;
     double               elapsed_seconds; /**< while any domain was open */
     double               helper_cpu_seconds;
-    uint64_t             helper_switches; /**< of the helper threads, at their
-                                               end */
     uint64_t             heard_lost;      /**< operations of the program that
                                                were lost */
     const char           *policy;
@@ -48,8 +45,7 @@ typedef struct uct_helper_figures {
 
 /**
  * Add the figures of one domain to a sum. Counts and bytes add up, peaks too
- * (so the peak of a sum is an upper bound), percentiles take the larger, and a
- * cost model is taken from the domain with more samples.
+ * (so the peak of a sum is an upper bound), and a cost model is taken from the domain with more samples.
  */
 void uct_helper_report_add(ucs_regcache_stats_t *sum,
                            const ucs_regcache_stats_t *stats);

@@ -68,7 +68,6 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
 /* Types of figures */
 typedef enum uct_helper_figure_kind {
     UCT_HELPER_FIGURE_COUNT,   /* uint64_t */
-    UCT_HELPER_FIGURE_SAMPLED, /* uint64_t, null without a hit's sample */
     UCT_HELPER_FIGURE_NS,      /* uint64_t, ns */
     UCT_HELPER_FIGURE_BYTE_NS, /* double, byte-ns */
     UCT_HELPER_FIGURE_REAL     /* double */
@@ -108,9 +107,6 @@ static const uct_helper_figure_t uct_helper_figures[] = {
     UCT_HELPER_STAT(announced_late),
     UCT_HELPER_STAT(idle_steps),
     UCT_HELPER_FIGURE("helper_cpu_seconds", REAL, helper_cpu_seconds),
-    UCT_HELPER_FIGURE("helper_switches", COUNT, helper_switches),
-    UCT_HELPER_FIGURE("hit_ns_p50", SAMPLED, stats.hit_ns_p50),
-    UCT_HELPER_FIGURE("hit_ns_p99", SAMPLED, stats.hit_ns_p99),
     UCT_HELPER_FIGURE("lost_seconds", NS, stats.lost_ns),
     UCT_HELPER_FIGURE("max_slowdown", REAL, max_slowdown),
     UCT_HELPER_STAT(soft_ceiling_bytes),
@@ -131,12 +127,6 @@ static void uct_helper_report_json_figure(ucs_json_t *json,
     const void *field = (const char*)figures + figure->offset;
 
     switch (figure->kind) {
-    case UCT_HELPER_FIGURE_SAMPLED:
-        if (figures->stats.hit_samples == 0) {
-            ucs_json_null(json, figure->key);
-            break;
-        }
-        /* fall through */
     case UCT_HELPER_FIGURE_COUNT:
         ucs_json_count(json, figure->key, *(const uint64_t*)field);
         break;
@@ -340,13 +330,8 @@ static void uct_helper_report_print_uses(FILE *stream,
             stats->register_model.a_ns_per_page,
             stats->deregister_model.b_ns / 1e3,
             stats->deregister_model.a_ns_per_page);
-    fprintf(stream, "  helper           %.6f s of CPU in %.3f s",
+    fprintf(stream, "  helper           %.6f s of CPU in %.3f s\n",
             figures->helper_cpu_seconds, figures->elapsed_seconds);
-    if (stats->hit_samples > 0) {
-        fprintf(stream, ", hit %lu ns (99 %%: %lu ns)", stats->hit_ns_p50,
-                stats->hit_ns_p99);
-    }
-    fputc('\n', stream);
 }
 
 static void uct_helper_report_print_covers(FILE *stream,

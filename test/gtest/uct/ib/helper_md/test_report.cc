@@ -144,7 +144,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "price_j", "soft_ceiling_bytes", "soft_ceiling_raises",
         "registrations", "repinned", "covers", "spared",
         "spared_seconds",
-        "helper_cpu_seconds", "helper_switches", "hit_ns_p50", "hit_ns_p99",
+        "helper_cpu_seconds",
         "register_model", "deregister_model", "notes", "node_ranks",
         "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
@@ -158,8 +158,6 @@ TEST_F(test_report, json_has_exactly_these_keys)
     EXPECT_EQ("2.5", json.value("elapsed_seconds"));
     EXPECT_EQ("3", json.value("pinned_byte_seconds"));
     EXPECT_EQ("null", json.value("modelled_cost"));
-    EXPECT_EQ("null", json.value("hit_ns_p50"));
-    EXPECT_EQ("null", json.value("hit_ns_p99"));
     EXPECT_EQ("[]", json.value("notes"));
     EXPECT_EQ(std::to_string(getpid()), json.value("pid"));
 }
@@ -310,18 +308,14 @@ TEST_F(test_report, who_had_a_helper)
     expect_json({{"helper_state", "\"runs\""}});
 }
 
-TEST_F(test_report, json_of_samples_and_a_modelled_cost)
+TEST_F(test_report, json_of_a_modelled_cost)
 {
-    m_figures.stats.hit_samples    = 3;
-    m_figures.stats.hit_ns_p50     = 40;
-    m_figures.stats.hit_ns_p99     = 90;
     m_figures.modelled             = 1;
     m_figures.modelled_base_ns     = 5000;
     m_figures.modelled_per_page_ns = 100;
     m_figures.stats.register_model = {50, 500, 7};
 
-    expect_json({{"hit_ns_p50", "40"}, {"hit_ns_p99", "90"},
-                 {"modelled_cost.base_seconds", "5e-06"},
+    expect_json({{"modelled_cost.base_seconds", "5e-06"},
                  {"modelled_cost.per_page_seconds", "1e-07"},
                  {"register_model.a_seconds_per_page", "5e-08"},
                  {"register_model.b_seconds", "5e-07"},
@@ -522,17 +516,14 @@ TEST_F(test_report, domains_add_up)
     stats.uses              = 5;
     stats.pinned_peak_bytes = 100;
     stats.pinned_byte_ns    = 7;
-    stats.hit_ns_p99        = 50;
     stats.register_model    = {1, 2, 3};
     uct_helper_report_add(&sum, &stats);
 
-    stats.hit_ns_p99     = 40;
     stats.register_model = {9, 9, 2};
     uct_helper_report_add(&sum, &stats);
     EXPECT_EQ(10u, sum.uses);
     EXPECT_EQ(200u, sum.pinned_peak_bytes);
     EXPECT_EQ(14.0, sum.pinned_byte_ns);
-    EXPECT_EQ(50u, sum.hit_ns_p99);
     EXPECT_EQ(3u, sum.register_model.samples);
 
     m_figures.lower_domain[0] = '\0';
