@@ -9,7 +9,6 @@
 #include <ucs/sys/mem/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
-#include <uct/ib/helper_md/watch/vmas.h>
 
 #include <thread>
 #include <vector>
@@ -437,52 +436,66 @@ TEST_F(test_limits_domain, registration_that_fails_at_random)
  * Mappings
  */
 
-TEST(test_vmas, watch_tells_of_changes_once)
-{
-    uct_helper_vmas_t vmas = {};
-    long count             = ucs_maps_count(0, UINTPTR_MAX);
-    uint64_t now           = 1;
+class test_trust : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        uct_helper_trust_forget();
+    }
 
-    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
-    EXPECT_GE(vmas.next_ns, now + 1000 * MS);
-    uct_helper_vmas_set_limit(count + count / 16);
-    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, vmas.next_ns - 1)) << "too soon";
-    vmas.next_ns = 0;
-    EXPECT_EQ(1, uct_helper_vmas_watch(&vmas, now));
-    EXPECT_TRUE(vmas.is_near);
-    vmas.next_ns = 0;
-    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
+    void TearDown() override
+    {
+        uct_helper_trust_set_limit(0);
+        uct_helper_trust_forget();
+    }
+
+    /* Counts at the time that was said last, by this limit */
+    static bool is_near_by(long limit)
+    {
+        uint64_t next;
+
+        uct_helper_trust_set_limit(limit);
+        (void)uct_helper_trust_is_near(&next);
+        uct_helper_trust_step(next);
+        return uct_helper_trust_is_near(&next);
+    }
+
+    long         m_count = ucs_maps_count(0, UINTPTR_MAX);
+    log_capture  m_log;
+};
+
+TEST_F(test_trust, near_begins_and_ends_apart)
+{
+    uint64_t next;
+
+    EXPECT_FALSE(is_near_by(2 * m_count));
+    EXPECT_FALSE(uct_helper_trust_is_near(&next));
+    EXPECT_GE(next, 1000 * MS);
+    uct_helper_trust_set_limit(m_count + m_count / 16);
+    uct_helper_trust_step(next - 1);
+    EXPECT_FALSE(uct_helper_trust_is_near(&next)) << "too soon";
+    EXPECT_TRUE(is_near_by(m_count + m_count / 16));
+    EXPECT_TRUE(is_near_by(m_count + m_count / 16));
+    EXPECT_EQ(1u, m_log.lines().size()) << "said once";
     /* One fifth free: not near any more for one that was not, but it was */
-    uct_helper_vmas_set_limit(count + count / 4);
-    vmas.next_ns = 0;
-    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, now));
-    EXPECT_TRUE(vmas.is_near);
-    uct_helper_vmas_set_limit(2 * count);
-    vmas.next_ns = 0;
-    EXPECT_EQ(1, uct_helper_vmas_watch(&vmas, now));
-    EXPECT_FALSE(vmas.is_near);
-    uct_helper_vmas_set_limit(0);
+    EXPECT_TRUE(is_near_by(m_count + m_count / 4));
+    EXPECT_FALSE(is_near_by(2 * m_count));
+    EXPECT_FALSE(is_near_by(m_count + m_count / 4));
 }
 
 /* A second is too long for a program that is fast */
-TEST(test_vmas, so_many_watches_are_counted_as_well)
+TEST_F(test_trust, so_many_watches_are_counted_as_well)
 {
-    uct_helper_vmas_t vmas = {};
-    long count             = ucs_maps_count(0, UINTPTR_MAX);
-    long spare             = 0;
+    long spare = 0;
 
-    uct_helper_vmas_set_limit(2 * count);
-    EXPECT_EQ(0, uct_helper_vmas_watch(&vmas, 1));
-    while (!uct_helper_vmas_spend(&vmas)) {
-        ASSERT_LT(++spare, count);
+    ASSERT_FALSE(is_near_by(2 * m_count));
+    uct_helper_trust_set_limit(m_count); /* read when it is counted again */
+    while (uct_helper_trust_watched()) {
+        ASSERT_LT(++spare, m_count);
     }
     /* From one half in use to seven eighths of the limit, two mappings each */
-    EXPECT_NEAR(2 * count * 3 / 8 / 2, spare, 8);
-    uct_helper_vmas_set_limit(count);
-    EXPECT_EQ(1, uct_helper_vmas_watch(&vmas, 2));
-    EXPECT_TRUE(vmas.is_near);
-    EXPECT_FALSE(uct_helper_vmas_spend(&vmas)) << "nothing is watched now";
-    uct_helper_vmas_set_limit(0);
+    EXPECT_NEAR(2 * m_count * 3 / 8 / 2, spare, 8);
+    EXPECT_FALSE(uct_helper_trust_watched());
 }
 
 TEST_F(test_limits_domain, near_the_limit_of_mappings_nothing_is_kept)
@@ -493,7 +506,7 @@ TEST_F(test_limits_domain, near_the_limit_of_mappings_nothing_is_kept)
 
     m_config.policy   = UCS_REGCACHE_POLICY_PAPER;
     m_config.min_size = 4096;
-    uct_helper_vmas_set_limit(1);
+    uct_helper_trust_set_limit(1);
     uct_helper_trust_forget(); /* it is time to count */
     attach(lower);
     /* Soon each deregistration reaches the domain before it returns */
@@ -510,7 +523,7 @@ TEST_F(test_limits_domain, near_the_limit_of_mappings_nothing_is_kept)
     EXPECT_EQ(before + 50, lower.dereg_count());
 
     /* And when there is room again it goes on as before */
-    uct_helper_vmas_set_limit(0);
+    uct_helper_trust_set_limit(0);
     while ((lower.dereg_count() >= lower.reg_count()) &&
            (time(nullptr) < end)) {
         dereg(lower, reg(lower, m_buffer, TEST_LENGTH));

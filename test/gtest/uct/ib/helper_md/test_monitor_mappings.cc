@@ -9,7 +9,6 @@
 #include <ucs/sys/mem/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
-#include <uct/ib/helper_md/watch/vmas.h>
 
 #include <cinttypes>
 
@@ -442,7 +441,7 @@ TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
     use(m_area);
     EXPECT_TRUE(is_hit(m_area));
     EXPECT_TRUE(is_watched(m_area));
-    uct_helper_vmas_set_limit(1);
+    uct_helper_trust_set_limit(1);
     uct_helper_trust_forget(); /* it is time to count */
     char *other = map(far_place(LENGTH));
     /* A helper that was just counting by the limit of before counts again
@@ -464,7 +463,7 @@ TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
     EXPECT_FALSE(is_watched(m_area));
 
     /* When there is room again it is watched before it is kept */
-    uct_helper_vmas_set_limit(0);
+    uct_helper_trust_set_limit(0);
     const time_t end = time(nullptr) + 20;
     while (!is_hit(m_area) && (time(nullptr) < end)) {
         usleep(10000);
