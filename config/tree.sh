@@ -13,7 +13,6 @@ tree_optional="
 OMPICC          - openmpi-cc mpicc.openmpi
 MPICHCC         - mpich-cc   mpicc.mpich
 HAVE_GTEST_TRUE # gtest      gtest/gtest.h
-NUMA_LIBS       - numa       numa.h
 HAVE_VERBS_TRUE # verbs      infiniband/verbs.h
 "
 

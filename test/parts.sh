@@ -134,7 +134,7 @@ test_flags="-O0 -g"
 # --- Packages -----------------------------------------------------------------
 
 build_packages="autoconf automake libtool make ccache gcc g++ binutils pkg-config
-xz-utils libucx-dev liburing-dev libnuma-dev libjansson-dev zlib1g-dev
+xz-utils libucx-dev liburing-dev libjansson-dev zlib1g-dev
 libibverbs-dev libgtest-dev openmpi-bin libopenmpi-dev mpich libmpich-dev"
 always_packages="mandoc ucx-utils gnuplot-nox jq strace procps util-linux perl python3
 python3-mpi4py python3-numpy qemu-system-x86 busybox-static kmod cpio iproute2

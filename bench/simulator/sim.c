@@ -7,7 +7,6 @@
 #include <tools/options.h>
 #include <tools/tool.h>
 #include <tools/units.h>
-#include <ucs/node/place.h>
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -20,8 +20,6 @@ class UcxHelperMd(AutotoolsPackage):
 
     version("0.1.0")
 
-    variant("numa", default=True, description="Bind the helper near the NIC")
-
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("pkgconfig", type="build")
@@ -29,13 +27,10 @@ class UcxHelperMd(AutotoolsPackage):
     depends_on("liburing@2.3:")
     depends_on("jansson")
     depends_on("zlib-api")
-    depends_on("numactl", when="+numa")
 
     def configure_args(self):
-        args = [
+        return [
             "--with-openmpi-cc=no",
             "--with-mpich-cc=no",
             "--without-gtest",
         ]
-        args += self.with_or_without("numa")
-        return args

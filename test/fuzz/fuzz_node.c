@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
  * The node's ledger: another process has written these bytes over it, from some
- * place on. A rank claims, asks, serves and looks for its place, and neither
- * crashes nor waits for long; what it counted itself is what it gives back.
+ * place on. A rank claims, asks, serves, mends it and looks for a core, and
+ * neither crashes nor waits for long; what it counted itself is what it gives back.
  */
 #include <ucs/node/node.h>
 
@@ -38,13 +38,11 @@ static uint64_t fuzz_node_release(void *arg, uint64_t length)
     return 0;
 }
 
-static void fuzz_node_live(ucs_node_h node, unsigned policy_data)
+static void fuzz_node_live(ucs_node_h node, unsigned cpu)
 {
-    ucs_node_work_t work    = {policy_data, 1};
-    const ucs_place_topology_t topology = {.allowed = {{policy_data}}};
     ucs_node_figures_t figures;
-    ucs_place_t place;
     uint64_t claimed = 0;
+    cpu_set_t cpus;
     unsigned how;
 
     for (how = UCS_CLAIM_HELPER; how <= UCS_CLAIM_FORCE; ++how) {
@@ -57,9 +55,11 @@ static void fuzz_node_live(ucs_node_h node, unsigned policy_data)
             }
         }
         ucs_node_serve(node);
-        ucs_node_turn(node, fuzz_node_now() + how * 2000000000ul, &work,
-                      &topology, &place);
-        FUZZ_CHECK((place.cpu >= -1) && (place.cpu < UCS_LEDGER_CPUS));
+        ucs_node_mend(node, fuzz_node_now() + how * 2000000000ul);
+        CPU_ZERO(&cpus);
+        CPU_SET(cpu, &cpus);
+        ucs_node_set_runs(node, ucs_node_find_core(node, &cpus));
+        FUZZ_CHECK(CPU_COUNT(&cpus) <= 1);
     }
     FUZZ_CHECK(claimed >= 4096); /* by force, always */
     ucs_node_figures(node, &figures);
@@ -85,8 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 4) {
         return 0;
     }
-    params.policy = data[3] % UCS_PLACE_POLICY_LAST;
-    place         = ((data[0] << 8) | data[1]) % (sizeof(*ledger) / 8) * 8;
+    place = ((data[0] << 8) | data[1]) % (sizeof(*ledger) / 8) * 8;
     snprintf(name, sizeof(name), "ucx-helper-md.fuzz.%d", getpid());
     FUZZ_CHECK(ucs_ledger_open(name, &ledger, error, sizeof(error)) == UCS_OK);
 

@@ -45,7 +45,7 @@ hit_path_build() {
     fi
     archives=$(grep -o 'src/[^ ]*\.la' "$srcdir/config/libs.am" |
                sed "s,^\(.*\)/\(.*\)\.la,$BUILDDIR/\1/.libs/\2.a,")
-    libs=$(sed -n 's/^\(URING\|UNWIND\|NUMA\)_LIBS = //p' "$BUILDDIR/Makefile")
+    libs=$(sed -n 's/^\(URING\|UNWIND\\)_LIBS = //p' "$BUILDDIR/Makefile")
     # shellcheck disable=SC2086 # words are meant to split
     gcc -O2 $define -I"$srcdir/src" -I"$1/include" \
         -o hit_path "$srcdir"/bench/hit/hit_*.c -L"$1/lib" \

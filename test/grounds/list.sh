@@ -9,7 +9,7 @@ grounds_all="debian13 testing"
 # What the programs of the tests are linked with and what the rxe guest needs;
 # what packages are built with in Debian 13, too
 grounds_common="libucx0 libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich
-libmpich-dev gcc g++ make pkg-config binutils libc6-dev libnuma-dev
+libmpich-dev gcc g++ make pkg-config binutils libc6-dev
 libjansson-dev liburing-dev zlib1g-dev procps util-linux iproute2 jq"
 grounds_debian13="rdma-core ibverbs-utils ibverbs-providers libibverbs-dev kmod
 autoconf automake libtool build-essential debhelper"

@@ -65,7 +65,7 @@ static uct_md_h life_domain_open_with(const uct_pin_config_t *pin_config)
             .min_size        = 16384,
             .max_pinned      = SIZE_MAX,
             .node_max_pinned = SIZE_MAX,
-            .cpu_policy      = UCS_PLACE_POLICY_AGGRESSIVE,
+            .cpu_policy      = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
             .max_regions     = ULONG_MAX,
             .log_level       = UCS_LOG_LEVEL_WARN};
     uct_md_h md = life_domain_open_bare();

@@ -81,7 +81,7 @@ oracle_world_t *oracle_world_open(ucs_regcache_policy_t policy,
              .max_regions     = ULONG_MAX,
              .node_max_pinned = SIZE_MAX,
              .cpu_mode        = UCT_HELPER_CPU_INHERIT,
-             .cpu_policy      = UCS_PLACE_POLICY_AGGRESSIVE,
+             .cpu_policy      = UCT_HELPER_CPU_POLICY_AGGRESSIVE,
              .log_level       = UCS_LOG_LEVEL_WARN};
     oracle_world_t *world = calloc(1, sizeof(*world));
 

@@ -167,15 +167,14 @@ static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
     ucs_ledger_slot_t *slot = &ledger->slots[i];
     unsigned word;
 
-    ucs_store_relaxed(&slot->state, 0);
-    ucs_store_relaxed(&slot->want, 0);
-    ucs_store_relaxed(&slot->answer, ucs_load_relaxed(&slot->bell));
+    ucs_store_relaxed(&slot->listens, 0);
+    ucs_store_relaxed(&slot->runs, 0);
     ucs_store_relaxed(&slot->cores, 0);
-    ucs_store_relaxed(&slot->cpu, 0);
-    ucs_store_relaxed(&slot->step_ns, 0);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
         ucs_store_relaxed(&slot->cpus[word], 0);
     }
+    ucs_store_relaxed(&slot->want, 0);
+    ucs_store_relaxed(&slot->answer, ucs_load_relaxed(&slot->bell));
     ucs_store_relaxed(&ledger->demand[i], 0);
     ucs_store_relaxed(&ledger->pinned[i], 0);
     ucs_store_relaxed(&ledger->taken[i],
@@ -255,62 +254,6 @@ int ucs_ledger_detach(ucs_ledger_t *ledger)
 {
     return mmap(ledger, sizeof(*ledger), PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == ledger;
-}
-
-/*
- * Invariants
- */
-
-static int ucs_ledger_slot_is_valid(ucs_ledger_t *ledger, unsigned i,
-                                    uint64_t limit)
-{
-    ucs_ledger_slot_t *slot = &ledger->slots[i];
-    uint64_t owner          = ucs_load_relaxed(&ledger->owner[i]);
-    /* acquire [N-ANSWER]: a bell that was answered is seen as it was then, or
-     * later */
-    uint32_t answer         = ucs_load_acquire(&slot->answer);
-
-    return (owner == 0) ||
-           ((ucs_ledger_pid(owner) > 0) &&
-            ((int32_t)(answer - ucs_load_relaxed(&slot->bell)) <= 0) &&
-            (ucs_load_relaxed(&slot->state) <= UCS_LEDGER_STATES) &&
-            (ucs_load_relaxed(&slot->cores) <= UCS_LEDGER_CPUS) &&
-            (ucs_load_relaxed(&slot->cpu) <= UCS_LEDGER_CPUS) &&
-            (ucs_load_relaxed(&ledger->taken[i]) % UCS_LEDGER_RISE <= limit));
-}
-
-int ucs_ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit)
-{
-    int is_valid = (ucs_load_relaxed(&ledger->stamp) == UCS_LEDGER_STAMP) &&
-                   (ucs_load_relaxed(&ledger->name) != 0) &&
-                   (ucs_load_relaxed(&ledger->spaces) != 0);
-    unsigned i;
-
-    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        is_valid = is_valid && ucs_ledger_slot_is_valid(ledger, i, limit);
-    }
-    return is_valid;
-}
-
-int ucs_ledger_is_settled(ucs_ledger_t *ledger)
-{
-    int is_settled = 1;
-    ucs_ledger_slot_t *slot;
-    unsigned i;
-
-    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        slot = &ledger->slots[i];
-        if (ucs_load_relaxed(&ledger->owner[i]) == 0) {
-            continue;
-        }
-        is_settled = is_settled &&
-                     (ucs_load_relaxed(&ledger->pinned[i]) ==
-                      ucs_load_relaxed(&ledger->taken[i]) % UCS_LEDGER_RISE) &&
-                     (!(ucs_load_relaxed(&slot->state) & UCS_LEDGER_LISTENS) ||
-                      (ucs_load_relaxed(&slot->answer) ==
-                       ucs_load_relaxed(&slot->bell)));
-    }
-    return is_settled;
 }
 
 /*

@@ -44,7 +44,7 @@ BEGIN_C_DECLS
 #define UCS_LEDGER_CPUS  1024
 #define UCS_LEDGER_WORDS (UCS_LEDGER_CPUS / 64)
 
-#define UCS_LEDGER_VERSION 4
+#define UCS_LEDGER_VERSION 5
 
 /** In the high 48 bits of the stamp; the version is in the low 16. */
 #define UCS_LEDGER_MAGIC UINT64_C(0x756378686c70)
@@ -56,32 +56,20 @@ BEGIN_C_DECLS
  *  twice as they become pinned. */
 #define UCS_LEDGER_RISE (UINT64_C(1) << 48)
 
-/** What a process is doing; bits of @a state. */
-enum {
-    UCS_LEDGER_LISTENS = 1 << 0, /**< a helper answers the bell */
-    UCS_LEDGER_RUNS    = 1 << 1, /**< its helper makes registrations */
-    UCS_LEDGER_BOUND   = 1 << 2, /**< the application is bound to the
-                                      processors in @a cpus */
-    UCS_LEDGER_STATES  = (1 << 3) - 1
-};
-
 /** A process's figures that are not scanned often. Others write the bell and @a
  *  want. */
 typedef struct ucs_ledger_slot {
-    _Atomic(uint64_t) want;                   /**< bytes that it is asked to
-                                                   give back */
-    _Atomic(uint32_t) bell;                   /**< raised by a rank that asks;
-                                                   it sleeps on this */
-    _Atomic(uint32_t) answer;                 /**< the bell that it has
-                                                   served */
-    _Atomic(uint32_t) state;                  /**< UCS_LEDGER_xx */
-    _Atomic(uint32_t) cores;                  /**< that the application uses */
-    _Atomic(uint32_t) cpu;                    /**< of its helper, plus one; 0:
-                                                   any */
-    _Atomic(uint32_t) step_ns;                /**< a step of its helper takes,
-                                                   mean */
-    _Atomic(uint32_t) spare[6];
-    _Atomic(uint64_t) cpus[UCS_LEDGER_WORDS]; /**< bit 0: processor 0 */
+    _Atomic(uint64_t) want;    /**< bytes that it is asked to give back */
+    _Atomic(uint32_t) bell;    /**< raised by a rank that asks; it sleeps on
+                                    this */
+    _Atomic(uint32_t) answer;  /**< the bell that it has served */
+    _Atomic(uint32_t) listens; /**< 1: a helper answers the bell */
+    _Atomic(uint32_t) runs;    /**< 1: its helper makes registrations */
+    _Atomic(uint32_t) cores;   /**< that the application uses, if it is bound to
+                                    none */
+    _Atomic(uint32_t) spare[9];
+    _Atomic(uint64_t) cpus[UCS_LEDGER_WORDS]; /**< that it is bound to; bit 0:
+                                                   processor 0 */
 } ucs_ledger_slot_t;
 
 /**
@@ -209,20 +197,6 @@ unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
  * @return Zero if another process, which is alive, has the slot.
  */
 int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
-
-
-/**
- * Does each word hold a value that a rank may write there? True at any moment,
- * unless a process wrote another's words. For tests only.
- *
- * @param [in] limit  Bytes that a process can pin on this node at most.
- */
-int ucs_ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit);
-
-
-/** Do the equations hold that are true while no rank claims, releases or
- *  asks? */
-int ucs_ledger_is_settled(ucs_ledger_t *ledger);
 
 
 /** Go on with a fresh ledger of this process's own at the same address, so that

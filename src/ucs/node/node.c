@@ -23,16 +23,7 @@
 static int ucs_node_counts_are_valid(ucs_node_h node)
 {
     return (!ucs_node_has_budget(node) || (node->pinned <= node->peak)) &&
-           (node->ranks <= UCS_LEDGER_SLOTS) &&
-           (node->state <= UCS_LEDGER_STATES) &&
-           (!(node->state & UCS_LEDGER_LISTENS) == (node->listeners == 0));
-}
-
-static int ucs_node_place_is_valid(const ucs_place_t *place)
-{
-    return (!!place->runs == (place->why < UCS_PLACE_NO_CORE)) &&
-           (place->cpu >= UCS_PLACE_ANY) && (place->cpu < UCS_LEDGER_CPUS) &&
-           (place->runs || (place->cpu == UCS_PLACE_ANY));
+           (node->ranks <= UCS_LEDGER_SLOTS);
 }
 
 int ucs_node_is_valid(ucs_node_h node)
@@ -46,11 +37,6 @@ int ucs_node_is_valid(ucs_node_h node)
     pthread_mutex_lock(&node->members_lock);
     is_valid = is_valid && (node->num_members <= UCS_NODE_MEMBERS);
     pthread_mutex_unlock(&node->members_lock);
-
-    pthread_mutex_lock(&node->turn_lock);
-    is_valid = is_valid && ucs_node_place_is_valid(&node->place) &&
-               (node->place.runs || (node->rests > 0));
-    pthread_mutex_unlock(&node->turn_lock);
     return is_valid;
 }
 
@@ -65,7 +51,10 @@ int ucs_node_is_shown(ucs_node_h node)
                (ucs_load_relaxed(&ledger->pinned[slot]) == node->pinned) &&
                (ucs_load_relaxed(&ledger->taken[slot]) % UCS_LEDGER_RISE ==
                 ucs_min(node->pinned + node->reserved, node->ram)) &&
-               (ucs_load_relaxed(&ledger->slots[slot].state) == node->state);
+               (ucs_load_relaxed(&ledger->slots[slot].listens) ==
+                (node->listeners > 0)) &&
+               (ucs_load_relaxed(&ledger->slots[slot].runs) ==
+                !node->is_resting);
     ucs_unlock(&node->lock);
     return is_shown;
 }
@@ -327,57 +316,24 @@ int ucs_node_has_budget(ucs_node_h node)
  * Life
  */
 
-void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set)
-{
-    node->state = is_set ? node->state | bits : node->state & ~bits;
-    ucs_store_relaxed(&node->ledger->slots[node->slot].state, node->state);
-}
-
-void ucs_node_show_cpus(ucs_node_h node)
-{
-    ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];
-    unsigned i;
-
-    for (i = 0; i < UCS_LEDGER_WORDS; ++i) {
-        ucs_store_relaxed(&slot->cpus[i], node->cpus.__bits[i]);
-    }
-    ucs_store_relaxed(&slot->cores, node->cores);
-}
-
-void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores)
-{
-    ucs_lock(&node->lock);
-    CPU_ZERO(&node->cpus);
-    if (cpus != NULL) {
-        node->cpus = *cpus;
-    }
-    node->cores = cores;
-    ucs_node_show_cpus(node);
-    ucs_node_set_state(node, UCS_LEDGER_BOUND, cpus != NULL);
-    ucs_unlock(&node->lock);
-}
-
 static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
 {
     node->budget      = params->budget;
-    node->policy      = params->policy;
     node->now         = params->now;
+    node->cpus        = params->cpus;
+    node->cores       = params->cores;
     node->patience_ns = (params->patience_ns > 0) ? params->patience_ns :
                                                     UCS_NODE_PATIENCE_NS;
     node->ram         = (params->ram > 0) ? params->ram :
                                 (uint64_t)sysconf(_SC_PHYS_PAGES) *
                                         sysconf(_SC_PAGESIZE);
     node->ram         = ucs_min(node->ram, UCS_LEDGER_RISE - 1);
-    node->place.runs  = 1;
-    node->place.cpu   = UCS_PLACE_ANY;
-    node->opened      = node->now();
-    node->changed     = node->opened;
     ucs_lock_init(&node->lock);
     pthread_mutex_init(&node->members_lock, NULL);
     pthread_mutex_init(&node->serve_lock, NULL);
     pthread_mutex_init(&node->ask_lock, NULL);
-    pthread_mutex_init(&node->turn_lock, NULL);
-    ucs_node_set_cpus(node, NULL, 1);
+    pthread_mutex_init(&node->mend_lock, NULL);
+    ucs_node_show(node);
 }
 
 ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
@@ -426,25 +382,40 @@ void ucs_node_close(ucs_node_h node)
     pthread_mutex_destroy(&node->members_lock);
     pthread_mutex_destroy(&node->serve_lock);
     pthread_mutex_destroy(&node->ask_lock);
-    pthread_mutex_destroy(&node->turn_lock);
+    pthread_mutex_destroy(&node->mend_lock);
     free(node);
 }
 
-static void ucs_node_get_place(ucs_node_h node, ucs_node_figures_t *figures)
+/* Under the lock of mending */
+static int ucs_node_mend_slot(ucs_node_h node)
 {
-    uint64_t now;
+    int has_slot = ucs_ledger_mend(node->ledger, node->slot, node->owner);
 
-    pthread_mutex_lock(&node->turn_lock);
-    now                 = node->now();
-    figures->rests      = node->rests;
-    figures->runs       = node->place.runs;
-    figures->why        = node->place.why;
-    figures->since_ns   = node->changed - node->opened;
-    figures->rest_ns    = node->rest_ns +
-                          (node->place.runs ? 0 : now - node->changed);
-    figures->cpu        = node->place.cpu;
-    figures->idle_cores = node->place.idle_cores;
-    pthread_mutex_unlock(&node->turn_lock);
+    if (!has_slot && ucs_ledger_detach(node->ledger)) {
+        (void)ucs_ledger_mend(node->ledger, node->slot, node->owner);
+    }
+
+    ucs_lock(&node->lock);
+    ucs_node_note_demand(node, node->pinned);
+    ucs_node_reserve(node, 0);
+    ucs_node_pin(node, 0, NULL);
+    ucs_node_show(node);
+    ucs_unlock(&node->lock);
+    return has_slot;
+}
+
+int ucs_node_mend(ucs_node_h node, uint64_t now)
+{
+    int has_slot;
+
+    pthread_mutex_lock(&node->mend_lock);
+    has_slot = ucs_node_mend_slot(node);
+    if ((node->reaped == 0) || (now - node->reaped >= UCS_NODE_SECOND_NS)) {
+        node->reaped = now;
+        (void)ucs_ledger_reap(node->ledger);
+    }
+    pthread_mutex_unlock(&node->mend_lock);
+    return has_slot;
 }
 
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
@@ -459,13 +430,17 @@ void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
     figures->ranks      = node->ranks;
     figures->peak_bytes = node->peak;
     figures->forced     = node->forced;
+    figures->idle_cores = node->idle_cores;
+    figures->rests      = node->rests;
+    figures->rest_ns    = node->rest_ns;
+    if (node->is_resting) {
+        figures->rest_ns += node->now() - node->rested;
+    }
     ucs_unlock(&node->lock);
 
     pthread_mutex_lock(&node->members_lock);
     figures->given_bytes = node->given;
     pthread_mutex_unlock(&node->members_lock);
 
-    ucs_node_get_place(node, figures);
     figures->budget = node->budget;
-    figures->policy = node->policy;
 }

@@ -6,14 +6,15 @@
 
 #include <ucs/sys/claim.h>
 #include "ledger.h"
-#include "place.h"
+
+#include <sched.h>
 
 /**
  * @file node.h
  *
  * This process among the ranks of its node: the bytes that it pins are counted
  * in the ledger before they are pinned, a budget that is set for the node is
- * shared by need, and its helper learns whether it is to run, and where.
+ * shared by need, and so are idle cores among the ranks' helpers.
  *
  * Invariant: what was claimed without force is never more than the budget,
  *
@@ -37,15 +38,11 @@ typedef struct ucs_node_params {
     uint64_t             ram;         /**< bytes, what a process can pin at
                                            most; 0: the node's memory */
     uint64_t             patience_ns; /**< for one answer; 0: default */
-    ucs_place_policy_t     policy;
+    cpu_set_t            cpus;        /**< that the application is bound to; or
+                                           none, and then: */
+    unsigned             cores;       /**< that it uses */
     uint64_t             (*now)(void); /**< monotonic, nanoseconds */
 } ucs_node_params_t;
-
-/** A helper's work since its last turn. */
-typedef struct ucs_node_work {
-    uint64_t cpu_ns; /**< processor time */
-    uint64_t steps;
-} ucs_node_work_t;
 
 /** Figures of a node, for the report. */
 typedef struct ucs_node_figures {
@@ -58,14 +55,9 @@ typedef struct ucs_node_figures {
     uint64_t         budget;      /**< UINT64_MAX: none */
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
+    unsigned         idle_cores;  /**< as the helper saw at last */
     uint64_t         rests;       /**< times that the helper stood down */
-    int              cpu;         /**< of the helper at last, UCS_PLACE_ANY */
-    unsigned         idle_cores;  /**< at last */
-    int              runs;        /**< at last, and so since and why: */
-    ucs_place_why_t  why;
-    uint64_t         since_ns;    /**< after it entered the ledger */
-    uint64_t         rest_ns;     /**< that the helper stood down in all */
-    ucs_place_policy_t policy;
+    uint64_t         rest_ns;     /**< how long in all */
 } ucs_node_figures_t;
 
 /** Deregisters idle memory, at least @a length bytes if there is as much.
@@ -134,27 +126,35 @@ void ucs_node_listen(ucs_node_h node, int listens);
 void ucs_node_serve(ucs_node_h node);
 
 
-/** What the application is bound to. @a cpus is NULL if it is not. */
-void ucs_node_set_cpus(ucs_node_h node, const cpu_set_t *cpus, unsigned cores);
-
-
-/** Nanoseconds between two turns of a helper: the ranks' figures change slowly,
- *  and each look costs some microseconds. */
+/** Nanoseconds between two turns of a helper, each of which calls the following:
+ *  the ranks' figures change slowly, and a look costs some microseconds. */
 #define UCS_NODE_TURN_NS UINT64_C(250000000)
 
+
 /**
- * A helper's turn, now and then: should it run, and where?
+ * Write this process's figures again, which another process may have written
+ * over, and free the slots of the dead. Now and then, by a helper.
  *
- * @param [in]  now       Time.
- * @param [in]  work      Since its last turn.
- * @param [in]  topology  As by @ref ucs_place_decide.
- * @param [out] place     Always filled.
- *
- * @return Nonzero if another process has taken its slot: from now on the rank
- *         has a ledger of its own.
+ * @return Zero if another process has taken its slot: from now on the rank has
+ *         a ledger of its own.
  */
-int ucs_node_turn(ucs_node_h node, uint64_t now, const ucs_node_work_t *work,
-                  const ucs_place_topology_t *topology, ucs_place_t *place);
+int ucs_node_mend(ucs_node_h node, uint64_t now);
+
+
+/**
+ * Find the node's idle cores. They are for the helpers of the ranks that have
+ * pinned most lately (Li et al. 2011, section 5, conservative policy).
+ *
+ * @param [inout] cpus  In: processors that the helper may run on. Out: those of
+ *                      them that no rank is bound to.
+ *
+ * @return Nonzero if one of them is for this rank. All ranks find the same.
+ */
+int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus);
+
+
+/** Say whether the helper makes registrations (as from the start), or rests. */
+void ucs_node_set_runs(ucs_node_h node, int runs);
 
 
 /** Bytes that all living ranks together have pinned now. */
@@ -187,7 +187,7 @@ int ucs_node_is_valid(ucs_node_h node);
 
 
 /** @return Nonzero if the ledger shows this process's figures, as always; after
- *          another process overwrote them, from the helper's next turn on. */
+ *          another process overwrote them, once they are mended. */
 int ucs_node_is_shown(ucs_node_h node);
 
 END_C_DECLS

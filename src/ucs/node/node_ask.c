@@ -82,9 +82,7 @@ void ucs_node_listen(ucs_node_h node, int listens)
      * together */
     ucs_lock(&node->lock);
     node->listeners += listens ? 1 : -1;
-    if (listens || (node->listeners == 0)) {
-        ucs_node_set_state(node, UCS_LEDGER_LISTENS | UCS_LEDGER_RUNS, listens);
-    }
+    ucs_node_show(node);
     ucs_unlock(&node->lock);
 }
 
@@ -144,8 +142,7 @@ static uint32_t ucs_node_ring(ucs_ledger_slot_t *slot, uint64_t want)
 static int ucs_node_listens(ucs_node_h node, unsigned i)
 {
     return (ucs_load_relaxed(&node->ledger->owner[i]) != 0) &&
-           (ucs_load_relaxed(&node->ledger->slots[i].state) &
-            UCS_LEDGER_LISTENS);
+           ucs_load_relaxed(&node->ledger->slots[i].listens);
 }
 
 static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,

@@ -14,7 +14,7 @@
  * @file node_int.h
  *
  * Inside of a node, for node.c (claims), node_ask.c (asking and answering) and
- * node_turn.c (the helper's place).
+ * node_cores.c (idle cores).
  */
 
 BEGIN_C_DECLS
@@ -33,8 +33,6 @@ typedef struct ucs_node_member {
  *     pinned == sum(bytes of claims that were not given back)
  *     pinned + reserved == what the ledger shows as taken, @a ram at most
  *     pinned <= peak, if there is a budget: each change is looked at
- *     (state & UCS_LEDGER_LISTENS) != 0 <=> listeners > 0
- *     place.runs <=> place.why < UCS_PLACE_NO_CORE
  */
 struct ucs_node {
     ucs_ledger_t         *ledger;
@@ -44,8 +42,6 @@ struct ucs_node {
     uint64_t             ram;
     uint64_t             patience_ns;
     uint64_t             (*now)(void);
-    uint64_t             opened;                 /* ns */
-    ucs_place_policy_t   policy;
 
     /* A leaf, held for one look through the ledger; taken under a cache's lock.
      * Protects the following, of which the ledger has a copy that is not
@@ -62,10 +58,13 @@ struct ucs_node {
     uint64_t             second;
     unsigned             ranks;
     unsigned             listeners;              /* helpers that answer */
-    uint32_t             state;                  /* UCS_LEDGER_xx, and what the
-                                                    application uses: */
-    unsigned             cores;
-    cpu_set_t           cpus;
+    cpu_set_t            cpus;                   /* of the application, */
+    unsigned             cores;                  /* as in the parameters */
+    unsigned             idle_cores;
+    int                  is_resting;             /* the helper */
+    uint64_t             rested;                 /* ns, when that began */
+    uint64_t             rests;
+    uint64_t             rest_ns;                /* of those that are over */
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;
@@ -84,18 +83,10 @@ struct ucs_node {
                                                     stopped, plus one; 0: it
                                                     did not */
 
-    /* Protects the following, for the helpers' turns; the leaf is taken under
-     * it */
-    pthread_mutex_t      turn_lock;
-    ucs_place_t          place;
-    uint64_t             load_since;             /* ns, and since then: */
-    ucs_node_work_t      work;
-    uint64_t             rests;
-    uint64_t             rest_ns;                /* of those that are over */
-    uint64_t             changed;                /* ns, when it began to run or
-                                                    rest */
-    unsigned             next_check;             /* slot */
-    ucs_place_rank_t     view[UCS_LEDGER_SLOTS];
+    /* One helper mends at a time; the leaf is taken under it */
+    pthread_mutex_t      mend_lock;
+    uint64_t             reaped;                 /* ns, when the dead were
+                                                    looked for by mending */
 };
 
 
@@ -128,11 +119,9 @@ int ucs_node_pin_reserved(ucs_node_h node, uint64_t length);
 /** This rank's share, with a demand of @a mine bytes. */
 uint64_t ucs_node_level(ucs_node_h node, uint64_t mine);
 
-/** Write the application's processors into the ledger. Under the lock. */
-void ucs_node_show_cpus(ucs_node_h node);
-
-/** Set or clear bits of the state, UCS_LEDGER_xx. Under the lock. */
-void ucs_node_set_state(ucs_node_h node, uint32_t bits, int is_set);
+/** Write the helper's state and the application's processors into the ledger.
+ *  Under the lock. */
+void ucs_node_show(ucs_node_h node);
 
 /** This rank's recent demand. Under the lock. */
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes);

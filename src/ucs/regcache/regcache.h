@@ -490,11 +490,6 @@ void ucs_regcache_resume(ucs_regcache_h cache);
 void ucs_regcache_rested(ucs_regcache_h cache);
 
 
-/** A helper that is woken may have to wait this long for others on its core;
- *  the helper only. */
-void ucs_regcache_set_shared(ucs_regcache_h cache, uint64_t ns);
-
-
 /** @return Nonzero if a registration failed for want of something that idle
  *          registrations may hold. */
 int ucs_regcache_status_is_exhausted(ucs_status_t status);

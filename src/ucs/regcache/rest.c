@@ -49,8 +49,3 @@ void ucs_regcache_resume(ucs_regcache_h cache)
     ucs_regcache_queue_all(cache);
     ucs_regcache_unlock(cache);
 }
-
-void ucs_regcache_set_shared(ucs_regcache_h cache, uint64_t ns)
-{
-    cache->plan.shared = ns;
-}

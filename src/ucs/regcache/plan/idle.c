@@ -122,8 +122,7 @@ int ucs_regcache_idle_leaves(ucs_regcache_h cache,
     idling->due = ucs_min(
             idling->due,
             ucs_predict_sat_add(ucs_load_relaxed(&region->last_use),
-                                ucs_max(cache->plan.lateness,
-                                        cache->plan.shared)));
+                                cache->plan.lateness));
     idling->left[idling->count].region     = region;
     idling->left[idling->count].generation = ucs_regcache_region_gen(region);
     ++idling->count;

@@ -122,7 +122,6 @@ typedef struct ucs_regcache_plan {
                                                   one that came; 0: none did */
     uint64_t                        lateness;  /* ns, of steps: rises fast */
     double                          late_ns;   /* the mean */
-    uint64_t                        shared;    /* ns, until the core is free */
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        drained;   /* uses, since the last step */
     int                             is_pressing; /* after one of them something

@@ -29,7 +29,7 @@ void ucs_regcache_terms_locked(ucs_regcache_h cache,
     terms->cache_ns  = UCS_REGCACHE_CACHE_NS;
     terms->insert_ns = UCS_REGCACHE_ITEM_NS * items;
     terms->update_ns = terms->insert_ns;
-    terms->wakeup_ns = ucs_max(cache->plan.lateness, cache->plan.shared);
+    terms->wakeup_ns = cache->plan.lateness;
 
     terms->register_ns   = ucs_predict_cost_estimate(&cache->cost.reg, pages);
     terms->deregister_ns = ucs_predict_cost_estimate(&cache->cost.dereg, pages);

@@ -5,7 +5,7 @@
 #define UCT_HELPER_MD_INT_H_
 
 #include "helper_md.h"
-#include <ucs/node/cpus.h>
+#include <ucs/node/node.h>
 #include <ucs/sys/proc/process.h>
 #include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/proc/thread.h>
@@ -54,12 +54,10 @@ typedef struct uct_helper_md {
     int                      is_planned;  /* the helper does more than
                                              deregister unmapped memory */
     /* The helper's own: where it runs */
-    ucs_place_topology_t     topology;
-    int                      is_surveyed; /* allowed processors are known */
-    ucs_node_work_t               work;        /* since the last turn */
+    int                      is_surveyed; /* it is known what it may use: */
+    cpu_set_t                allowed;
+    cpu_set_t                bound;       /* what it moved to */
     uint64_t                 turn_at;     /* ns */
-    uint64_t                 turn_cpu_ns;
-    int                      bound_cpu;   /* plus one, 0: to none yet */
     _Atomic(int)             is_resting;
     int                      watches;     /* the monitor was started */
     char                     name[UCT_MD_NAME_MAX];
@@ -136,11 +134,6 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
  * @return Nonzero if the thread should be bound at all.
  */
 int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
-
-
-/** Read the processors' distances, once the node is open. In a thread of the
- *  program: libnuma allocates. */
-void uct_helper_md_look_around(uct_helper_md_t *md);
 
 
 /** @return Nonzero if the helper takes only idle processor time. */

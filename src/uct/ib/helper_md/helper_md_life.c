@@ -229,7 +229,6 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     md->node = uct_helper_node_open(config);
-    uct_helper_md_look_around(md);
     status   = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
         goto err_release_node;

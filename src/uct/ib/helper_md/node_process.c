@@ -3,16 +3,17 @@
  */
 #include "node_process.h"
 #include <ucs/sys/io/log.h>
-#include <ucs/node/cpus.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define UCT_HELPER_NODE_ERROR_MAX 512
 
@@ -29,6 +30,30 @@ static pthread_mutex_t uct_helper_node_process_lock = PTHREAD_MUTEX_INITIALIZER;
 static uct_helper_node_process_t uct_helper_node_process;
 
 
+/* What the application holds: the processors that its main thread is bound to,
+ * which may be a core's hardware threads; if there are more, as of a whole
+ * socket, as many as it has threads, wherever these run */
+static void uct_helper_node_hold(ucs_node_params_t *params)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    long threads     = (text != NULL) ? strtol(text, NULL, 10) : 1;
+    long count;
+
+    params->cores = ((threads >= 1) && (threads <= UCS_LEDGER_CPUS)) ? threads :
+                                                                       1;
+    if (sched_getaffinity(getpid(), sizeof(params->cpus), &params->cpus) != 0) {
+        CPU_ZERO(&params->cpus);
+    }
+
+    count = CPU_COUNT(&params->cpus);
+    if ((count > 0) && (count <= 2 * (long)params->cores) &&
+        (count < sysconf(_SC_NPROCESSORS_ONLN))) {
+        params->cores = 0;
+    } else {
+        CPU_ZERO(&params->cpus);
+    }
+}
+
 static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
                                           char *error, size_t max)
 {
@@ -36,12 +61,9 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
     ucs_node_params_t params = {
         .name   = name,
         .budget = config->node_max_pinned, /* SIZE_MAX: none */
-        .policy = config->cpu_policy,
         .now    = ucs_clock_now
     };
-    const char *suffix       = getenv(UCS_NODE_SUFFIX_ENV);
-    ucs_cpus_held_t held;
-    ucs_status_t status;
+    const char *suffix = getenv(UCS_NODE_SUFFIX_ENV);
 
     if (ucs_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
         snprintf(error, max,
@@ -51,22 +73,15 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = ucs_node_open(&params, &uct_helper_node_process.node, error, max);
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    ucs_cpus_hold(&held);
-    ucs_node_set_cpus(uct_helper_node_process.node,
-                      held.is_bound ? &held.cpus : NULL, held.cores);
-    return UCS_OK;
+    uct_helper_node_hold(&params);
+    return ucs_node_open(&params, &uct_helper_node_process.node, error, max);
 }
 
 ucs_node_h uct_helper_node_open(const uct_helper_config_t *config)
 {
     uct_helper_node_process_t *process = &uct_helper_node_process;
     int is_needed = (config->node_max_pinned != SIZE_MAX) ||
-                    (config->cpu_policy != UCS_PLACE_POLICY_IDLE);
+                    (config->cpu_policy != UCT_HELPER_CPU_POLICY_IDLE);
     char error[UCT_HELPER_NODE_ERROR_MAX];
 
     pthread_mutex_lock(&uct_helper_node_process_lock);

@@ -5,6 +5,7 @@
 #define UCT_HELPER_NODE_PROCESS_H_
 
 #include "config/helper_config.h"
+#include <ucs/node/node.h>
 
 /**
  * @file node_process.h

@@ -7,5 +7,4 @@ gtest_tests += \
 	ucs/node/test_ledger.cc \
 	ucs/node/test_node.cc \
 	ucs/node/test_node_damage.cc \
-	ucs/node/test_node_processes.cc \
-	ucs/node/test_place.cc
+	ucs/node/test_node_processes.cc

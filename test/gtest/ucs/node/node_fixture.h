@@ -48,8 +48,9 @@ protected:
         return ts.tv_sec * uint64_t(1000000000) + ts.tv_nsec;
     }
 
+    /* The application is bound to the processors, or else uses one core */
     ucs_node_h open(uint64_t budget, uint64_t patience_ns = 0,
-                    ucs_place_policy_t policy = UCS_PLACE_POLICY_IDLE)
+                    std::vector<int> cpus = {})
     {
         ucs_node_params_t params = {};
         ucs_node_h node          = nullptr;
@@ -58,8 +59,11 @@ protected:
         params.name        = m_name.c_str();
         params.budget      = budget;
         params.patience_ns = patience_ns;
-        params.policy      = policy;
         params.now         = now;
+        params.cores       = cpus.empty();
+        for (int cpu : cpus) {
+            CPU_SET(cpu, &params.cpus);
+        }
         EXPECT_EQ(UCS_OK, ucs_node_open(&params, &node, error, sizeof(error)))
                 << error;
         return node;

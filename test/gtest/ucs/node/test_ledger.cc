@@ -4,6 +4,8 @@
 #include <uct/ib/helper_md/quiet_fork.h>
 #include "node_fixture.h"
 
+#include <test/own_ledger.h>
+
 #include <functional>
 
 #include <sched.h>
@@ -394,7 +396,7 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     ucs_ledger_close(ledger);
 }
 
-/* What is_valid() and is_settled() say of each word that is wrong */
+/* What the checks of test/own_ledger.h say of each word that is wrong */
 TEST_F(test_ledger, each_wrong_word_is_seen)
 {
     ucs_ledger_t *ledger = map();
@@ -406,11 +408,11 @@ TEST_F(test_ledger, each_wrong_word_is_seen)
     auto wrong = [&](auto &word, auto value, bool is_valid, bool is_settled) {
         auto before = ucs_load_relaxed(&word);
         ucs_store_relaxed(&word, value);
-        EXPECT_EQ(is_valid, !!ucs_ledger_is_valid(ledger, 4096));
-        EXPECT_EQ(is_settled, !!ucs_ledger_is_settled(ledger));
+        EXPECT_EQ(is_valid, !!ledger_is_valid(ledger, 4096));
+        EXPECT_EQ(is_settled, !!ledger_is_settled(ledger));
         ucs_store_relaxed(&word, before);
-        EXPECT_TRUE(ucs_ledger_is_valid(ledger, 4096));
-        EXPECT_TRUE(ucs_ledger_is_settled(ledger));
+        EXPECT_TRUE(ledger_is_valid(ledger, 4096));
+        EXPECT_TRUE(ledger_is_settled(ledger));
     };
     wrong(ledger->stamp, 0, false, true);
     wrong(ledger->name, 0, false, true);
@@ -422,10 +424,10 @@ TEST_F(test_ledger, each_wrong_word_is_seen)
     wrong(ledger->taken[i], UCS_LEDGER_RISE, true, true); /* it rose once */
     wrong(slot->answer, 1, false, true);
     wrong(slot->bell, 1, true, true); /* where nobody listens */
-    wrong(slot->state, UCS_LEDGER_STATES + 1, false, true);
+    wrong(slot->listens, 2, false, true);
+    wrong(slot->runs, 2, false, true);
     wrong(slot->cores, UCS_LEDGER_CPUS + 1, false, true);
-    wrong(slot->cpu, UCS_LEDGER_CPUS + 1, false, true);
-    ucs_store_relaxed(&slot->state, UCS_LEDGER_LISTENS);
+    ucs_store_relaxed(&slot->listens, 1);
     wrong(slot->bell, 1, true, false);
     /* What stands in a slot that nobody has means nothing */
     ucs_ledger_leave(ledger, i, owner);

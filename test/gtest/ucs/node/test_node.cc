@@ -3,6 +3,8 @@
  */
 #include "node_fixture.h"
 
+#include <test/own_ledger.h>
+
 #include <sched.h>
 
 TEST_F(test_node, without_a_budget_all_is_counted_and_nothing_refused)
@@ -188,10 +190,7 @@ TEST_F(test_node, two_helpers_of_one_process_answer_once)
 TEST_F(test_node, the_helper_mends_what_was_written_over)
 {
     auto one = rank(8 * MB), two = rank(8 * MB);
-    ucs_ledger_t *mapped               = ledger();
-    static const ucs_place_topology_t topology = {};
-    ucs_node_work_t work                    = {};
-    ucs_place_t place;
+    ucs_ledger_t *mapped = ledger();
 
     ASSERT_FALSE(one->use(3 * MB));
     ucs_store_relaxed(&mapped->owner[0], 0);
@@ -199,45 +198,116 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
     EXPECT_FALSE(ucs_node_is_shown(one->node()));
     EXPECT_TRUE(ucs_node_is_valid(one->node()));
-    ucs_node_turn(one->node(), now(), &work, &topology, &place);
+    EXPECT_TRUE(ucs_node_mend(one->node(), now()));
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
     EXPECT_TRUE(ucs_node_is_shown(one->node()));
-    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
+    EXPECT_TRUE(ledger_is_settled(mapped));
     /* More than the node has is nonsense */
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
-    /* What others read of its cores is written again as well */
+    /* What others read of its helper and its cores is written again as well */
     ucs_node_listen(one->node(), 1);
-    ucs_store_relaxed(&mapped->slots[0].state, 0);
+    ucs_store_relaxed(&mapped->slots[0].listens, 0);
     ucs_store_relaxed(&mapped->slots[0].cores, 77);
-    ucs_node_turn(one->node(), now(), &work, &topology, &place);
-    EXPECT_TRUE(ucs_load_relaxed(&mapped->slots[0].state) & UCS_LEDGER_LISTENS);
+    EXPECT_TRUE(ucs_node_mend(one->node(), now()));
+    EXPECT_TRUE(ucs_load_relaxed(&mapped->slots[0].listens));
     EXPECT_EQ(1u, ucs_load_relaxed(&mapped->slots[0].cores));
     ucs_node_listen(one->node(), 0);
-    EXPECT_FALSE(ucs_load_relaxed(&mapped->slots[0].state) &
-                 UCS_LEDGER_LISTENS);
+    EXPECT_FALSE(ucs_load_relaxed(&mapped->slots[0].listens));
     ucs_node_unclaim(one->node(), 3 * MB);
     ucs_ledger_close(mapped);
 }
 
-/* Under the paper's policy a helper rests while there is no core for it */
-TEST_F(test_node, a_helper_without_a_core_rests)
-{
-    test_rank one(open(UINT64_MAX, 0, UCS_PLACE_POLICY_CONSERVATIVE));
-    ucs_place_topology_t topology = {};
-    ucs_node_work_t work          = {};
-    ucs_place_t place;
+/*
+ * Idle cores
+ */
 
-    CPU_SET(0, &topology.allowed);
-    ucs_node_set_cpus(one.node(), nullptr, 1);
-    ucs_node_listen(one.node(), 1);
-    ucs_node_turn(one.node(), now(), &work, &topology, &place);
-    EXPECT_FALSE(place.runs);
-    EXPECT_EQ(1u, one.figures().rests);
-    CPU_SET(1, &topology.allowed);
-    ucs_node_turn(one.node(), now(), &work, &topology, &place);
-    EXPECT_TRUE(place.runs);
-    EXPECT_EQ(UCS_PLACE_IDLE, one.figures().why);
+class test_node_cores : public test_node {
+protected:
+    /* @return Whether one of @a cpus is for the rank; and how many are idle */
+    static bool find(test_rank &rank, std::vector<int> cpus,
+                     unsigned idle)
+    {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        for (int cpu : cpus) {
+            CPU_SET(cpu, &set);
+        }
+        bool has_core = ucs_node_find_core(rank.node(), &set);
+        EXPECT_EQ(idle, rank.figures().idle_cores);
+        return has_core;
+    }
+};
+
+TEST_F(test_node_cores, are_those_that_no_rank_holds)
+{
+    test_rank bound(open(UINT64_MAX, 0, {1, 2}));
+    EXPECT_TRUE(find(bound, {0, 1, 2, 3}, 2));
+    EXPECT_FALSE(find(bound, {1, 2}, 0));
+    EXPECT_TRUE(find(bound, {0}, 1)) << "it is bound to others";
+
+    test_rank floating(open(UINT64_MAX));
+    EXPECT_TRUE(find(bound, {0, 1, 2, 3}, 1));
+    EXPECT_FALSE(find(bound, {0}, 0)) << "it may be there";
+
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(2, &cpus);
+    CPU_SET(1000, &cpus);
+    ucs_node_find_core(floating.node(), &cpus);
+    EXPECT_EQ(1, CPU_COUNT(&cpus));
+    EXPECT_TRUE(CPU_ISSET(1000, &cpus));
+}
+
+/* Two cores for three helpers */
+TEST_F(test_node_cores, are_for_those_that_need_most)
+{
+    test_rank one(open(UINT64_MAX, 0, {0})), two(open(UINT64_MAX, 0, {0})),
+            three(open(UINT64_MAX, 0, {0}));
+
+    one.use(4 * MB);
+    two.use(6 * MB);
+    three.use(5 * MB);
+    EXPECT_TRUE(find(one, {1, 2}, 2)) << "nobody else listens";
+    for (auto rank : {&one, &two, &three}) {
+        ucs_node_listen(rank->node(), 1);
+    }
+    EXPECT_FALSE(find(one, {1, 2}, 2));
+    EXPECT_TRUE(find(two, {1, 2}, 2));
+    EXPECT_TRUE(find(three, {1, 2}, 2));
+
+    /* A little more does not take it away from who has one */
+    ucs_node_set_runs(one.node(), 0);
+    one.use(2 * MB);
+    EXPECT_FALSE(find(one, {1, 2}, 2));
+    EXPECT_TRUE(find(three, {1, 2}, 2));
+    one.use(MB);
+    EXPECT_TRUE(find(one, {1, 2}, 2));
+    EXPECT_FALSE(find(three, {1, 2}, 2));
+
+    /* The first of equals */
+    ucs_node_set_runs(one.node(), 1);
+    two.use(MB);
+    EXPECT_TRUE(find(one, {1}, 1));
+    EXPECT_FALSE(find(two, {1}, 1));
+}
+
+TEST_F(test_node_cores, rests_are_counted)
+{
+    test_rank one(open(UINT64_MAX));
+
+    ucs_node_set_runs(one.node(), 1);
+    EXPECT_EQ(0u, one.figures().rests);
+    EXPECT_EQ(0u, one.figures().rest_ns);
+    ucs_node_set_runs(one.node(), 0);
+    ucs_node_set_runs(one.node(), 0);
+    usleep(1000);
+    EXPECT_GE(one.figures().rest_ns, MS);
+    ucs_node_set_runs(one.node(), 1);
+    uint64_t rested = one.figures().rest_ns;
+    usleep(1000);
+    EXPECT_EQ(rested, one.figures().rest_ns);
     EXPECT_EQ(1u, one.figures().rests);
 }
 
@@ -292,7 +362,7 @@ TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
         EXPECT_LE(one->figures().peak_bytes, 10 * MB);
     }
     ucs_ledger_t *mapped = ledger();
-    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
+    EXPECT_TRUE(ledger_is_settled(mapped));
     ucs_ledger_close(mapped);
     EXPECT_EQ(1u, most) << "both had it";
     EXPECT_GT(granted, ROUNDS / 10);

@@ -42,23 +42,19 @@ protected:
         if (m_other == 0) {
             uint64_t owner;
             ucs_ledger_enter(m_ledger, &owner);
-            ucs_store_release(&m_ledger->slots[1].cores, 1);
+            ucs_store_release(&m_ledger->slots[1].listens, 1);
             pause();
             _exit(0);
         }
-        while (ucs_load_acquire(&m_ledger->slots[1].cores) == 0) {
+        while (ucs_load_acquire(&m_ledger->slots[1].listens) == 0) {
             sched_yield();
         }
         return ucs_load_relaxed(&m_ledger->owner[1]);
     }
 
-    int turn(ucs_node_h node)
+    int mend(ucs_node_h node)
     {
-        static const ucs_place_topology_t topology = {};
-        ucs_node_work_t work                    = {};
-        ucs_place_t place;
-
-        return ucs_node_turn(node, now(), &work, &topology, &place);
+        return ucs_node_mend(node, now());
     }
 
     ucs_ledger_t *m_ledger = nullptr;
@@ -73,11 +69,11 @@ TEST_F(test_node_damage, a_slot_that_another_has_is_left_to_it)
     uint64_t other = start_other();
 
     ASSERT_FALSE(one->use(MB));
-    EXPECT_FALSE(turn(one->node()));
+    EXPECT_TRUE(mend(one->node()));
     ucs_store_relaxed(&m_ledger->owner[0], other);
     ucs_store_relaxed(&m_ledger->pinned[0], 0);
-    EXPECT_TRUE(turn(one->node()));
-    EXPECT_FALSE(turn(one->node())) << "said once";
+    EXPECT_FALSE(mend(one->node()));
+    EXPECT_TRUE(mend(one->node())) << "said once";
 
     EXPECT_FALSE(one->use(3 * MB));
     EXPECT_TRUE(one->use(1)) << "the budget is kept still";
@@ -95,7 +91,7 @@ TEST_F(test_node_damage, a_slot_that_a_dead_one_has_is_taken_back)
     auto first = rank(4 * MB), one = rank(4 * MB);
 
     ucs_store_relaxed(&m_ledger->owner[1], (uint64_t(INT32_MAX) << 32) | 1);
-    EXPECT_FALSE(turn(one->node()));
+    EXPECT_TRUE(mend(one->node()));
     EXPECT_EQ(ucs_ledger_self(), ucs_load_relaxed(&m_ledger->owner[1]));
 }
 
@@ -105,7 +101,7 @@ TEST_F(test_node_damage, a_wrong_stamp_is_put_right_by_who_is_there)
     auto one = rank(4 * MB);
 
     ucs_store_relaxed(&m_ledger->stamp, 12345);
-    EXPECT_FALSE(turn(one->node()));
+    EXPECT_TRUE(mend(one->node()));
     rank(4 * MB); /* enters */
 }
 
@@ -116,7 +112,7 @@ TEST_F(test_node_damage, those_of_a_removed_ledger_go_on)
     EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
     EXPECT_FALSE(one->use(3 * MB));
     EXPECT_FALSE(ucs_node_claim(two->node(), 2 * MB, UCS_CLAIM_USE));
-    EXPECT_FALSE(turn(one->node()));
+    EXPECT_TRUE(mend(one->node()));
     ucs_node_unclaim(one->node(), 3 * MB);
     auto three = rank(4 * MB);
     EXPECT_EQ(1u, three->figures().ranks);
@@ -181,7 +177,8 @@ TEST_F(test_vandal, does_not_disturb_registrations)
             usleep(100); /* its pace; nothing waits for it */
         }
     }
-    for (auto policy : {UCS_PLACE_POLICY_IDLE, UCS_PLACE_POLICY_CONSERVATIVE}) {
+    for (auto policy : {UCT_HELPER_CPU_POLICY_IDLE,
+                        UCT_HELPER_CPU_POLICY_CONSERVATIVE}) {
         EXPECT_EQ(0, in_child([&] {
             log_capture capture;
             fake_lower lower;

@@ -2,6 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "node_fixture.h"
+
+#include <test/own_ledger.h>
 #include <uct/ib/helper_md/quiet_fork.h>
 
 #include <functional>
@@ -127,8 +129,8 @@ TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
     EXPECT_TRUE(ucs_node_is_shown(survivor->node()));
 
     ucs_ledger_t *mapped = ledger();
-    EXPECT_TRUE(ucs_ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));
-    EXPECT_TRUE(ucs_ledger_is_settled(mapped));
+    EXPECT_TRUE(ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));
+    EXPECT_TRUE(ledger_is_settled(mapped));
     unsigned taken       = 0;
     for (auto &owner : mapped->owner) {
         taken += (ucs_load_relaxed(&owner) != 0);

@@ -54,6 +54,13 @@ static const char *const uct_helper_monitor_words[] = {
 static const char *const uct_helper_cpu_words[] = {"auto", NULL};
 
 
+static const char *const uct_helper_cpu_policy_words[] = {
+    [UCT_HELPER_CPU_POLICY_IDLE]         = "idle",
+    [UCT_HELPER_CPU_POLICY_CONSERVATIVE] = "conservative",
+    [UCT_HELPER_CPU_POLICY_AGGRESSIVE]   = "aggressive",
+    NULL
+};
+
 static const char *const uct_helper_coalesce_words[] = {
     [UCS_REGCACHE_COVER_OFF]    = "off",
     [UCS_REGCACHE_COVER_LOCAL]  = "local",
@@ -194,8 +201,9 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     "FILE of less than 4096 bytes, or nothing"),
     UCT_HELPER_RULE(cpu, uct_helper_read_cpu, uct_helper_cpu_words, cpu_mode,
                     "auto, a list such as 0-3,8, or nothing"),
-    UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum, ucs_place_policy_names,
-                    cpu_policy, "idle, conservative or aggressive"),
+    UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum,
+                    uct_helper_cpu_policy_words, cpu_policy,
+                    "idle, conservative or aggressive"),
     UCT_HELPER_RULE(coalesce, ucs_config_sscanf_enum, uct_helper_coalesce_words,
                     coalesce, "off, local or remote"),
     UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,

@@ -5,7 +5,6 @@
 #define UCT_HELPER_CONFIG_H_
 
 #include <ucs/regcache/regcache.h>
-#include <ucs/node/node.h>
 
 #include <ucs/config/types.h>
 #include <ucs/type/cpu_set.h>
@@ -59,6 +58,15 @@ typedef enum uct_helper_cpu_mode {
     UCT_HELPER_CPU_LIST     /**< to the given processors */
 } uct_helper_cpu_mode_t;
 
+/** Which processor time the helper takes. The last two are the paper's. */
+typedef enum uct_helper_cpu_policy {
+    UCT_HELPER_CPU_POLICY_IDLE,         /**< only what nobody else wants */
+    UCT_HELPER_CPU_POLICY_CONSERVATIVE, /**< what it needs, if one of the node's
+                                             idle cores is for its rank; else it
+                                             rests */
+    UCT_HELPER_CPU_POLICY_AGGRESSIVE    /**< what it needs */
+} uct_helper_cpu_policy_t;
+
 /** Options as strings, filled by UCX's parser; those of the software NIC are
  *  the last ones. */
 typedef struct uct_helper_options {
@@ -97,7 +105,7 @@ typedef struct uct_helper_config {
                                                    expanded */
     uct_helper_cpu_mode_t    cpu_mode;
     ucs_cpu_set_t            cpus;            /**< with UCT_HELPER_CPU_LIST */
-    ucs_place_policy_t       cpu_policy;
+    uct_helper_cpu_policy_t  cpu_policy;
     ucs_regcache_cover_kind_t coalesce;
     ucs_log_level_t          log_level;
     int                      pin;             /**< UCX_MD_PIN */

@@ -139,10 +139,8 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
     }
 
     snprintf(note, sizeof(note),
-             "the helper rested %.1f of %.1f s; it %s since %.1f s: %s",
-             node->rest_ns * 1e-9, figures->elapsed_seconds,
-             node->runs ? "runs" : "rests", node->since_ns * 1e-9,
-             ucs_place_reasons[node->why]);
+             "the helper rested %.1f of %.1f s, while no core was idle",
+             node->rest_ns * 1e-9, figures->elapsed_seconds);
     uct_helper_report_add_note(figures, note);
 }
 

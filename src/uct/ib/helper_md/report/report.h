@@ -5,6 +5,7 @@
 #define UCT_HELPER_REPORT_H_
 
 #include <uct/ib/helper_md/config/helper_config.h>
+#include <ucs/node/node.h>
 #include <ucs/regcache/stats.h>
 
 /**

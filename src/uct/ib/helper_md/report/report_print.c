@@ -165,21 +165,13 @@ static void uct_helper_report_json_figures(ucs_json_t *json,
     }
 }
 
-static const char *uct_helper_report_state(const ucs_node_figures_t *node)
-{
-    return (node->why == UCS_PLACE_UNASKED) ? "unneeded" :
-           node->runs                       ? "runs" :
-                                              "rests";
-}
-
 /* Keys without a figure are written as null, so that all are always there. */
 static void uct_helper_report_json_no_node(ucs_json_t *json)
 {
     static const char *const keys[] = {
         "node_ranks", "node_pinned_peak_bytes", "node_budget_bytes",
-        "node_forced", "node_given_bytes", "cpu_policy", "helper_rests",
-        "helper_cpu", "idle_cores", "helper_state", "helper_since_seconds",
-        "helper_why", "helper_rest_seconds"
+        "node_forced", "node_given_bytes", "idle_cores", "helper_rests",
+        "helper_rest_seconds"
     };
     unsigned i;
 
@@ -207,18 +199,8 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     }
     ucs_json_count(json, "node_forced", node->forced);
     ucs_json_count(json, "node_given_bytes", node->given_bytes);
-    ucs_json_string(json, "cpu_policy", ucs_place_policy_names[node->policy]);
-    ucs_json_count(json, "helper_rests", node->rests);
-    if (node->cpu == UCS_PLACE_ANY) {
-        ucs_json_null(json, "helper_cpu");
-    } else {
-        ucs_json_integer(json, "helper_cpu", node->cpu);
-    }
     ucs_json_count(json, "idle_cores", node->idle_cores);
-    ucs_json_string(json, "helper_state", uct_helper_report_state(node));
-    ucs_json_number(json, "helper_since_seconds",
-                    node->since_ns * UCT_HELPER_NS);
-    ucs_json_string(json, "helper_why", ucs_place_reasons[node->why]);
+    ucs_json_count(json, "helper_rests", node->rests);
     ucs_json_number(json, "helper_rest_seconds", node->rest_ns * UCT_HELPER_NS);
 }
 
@@ -356,19 +338,10 @@ static void uct_helper_report_print_node(FILE *stream,
                 node->budget / UCT_HELPER_MIB, node->forced,
                 node->given_bytes / UCT_HELPER_MIB);
     }
-    fprintf(stream, "\n  processors       policy %s, %u idle cores, helper ",
-            ucs_place_policy_names[node->policy], node->idle_cores);
-    if (node->cpu == UCS_PLACE_ANY) {
-        fprintf(stream, "not on one of its own");
-    } else {
-        fprintf(stream, "on %d", node->cpu);
-    }
-    fprintf(stream, ", rested %lu times, %.3f s\n", node->rests,
-            node->rest_ns * UCT_HELPER_NS);
     fprintf(stream,
-            "  helper           %s since %.3f s: %s\n",
-            uct_helper_report_state(node), node->since_ns * UCT_HELPER_NS,
-            ucs_place_reasons[node->why]);
+            "\n  processors       %u idle cores; the helper rested %lu times, "
+            "%.3f s\n",
+            node->idle_cores, node->rests, node->rest_ns * UCT_HELPER_NS);
 }
 
 void uct_helper_report_print_text(FILE *stream,

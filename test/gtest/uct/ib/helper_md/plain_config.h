@@ -22,7 +22,7 @@ static inline uct_helper_config_t plain_config()
     config.max_pinned      = SIZE_MAX;
     config.node_max_pinned = SIZE_MAX;
     config.max_regions     = ULONG_MAX;
-    config.cpu_policy      = UCS_PLACE_POLICY_AGGRESSIVE;
+    config.cpu_policy      = UCT_HELPER_CPU_POLICY_AGGRESSIVE;
     return config;
 }
 

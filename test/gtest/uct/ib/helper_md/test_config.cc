@@ -80,7 +80,7 @@ protected:
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
-        EXPECT_EQ(UCS_PLACE_POLICY_IDLE, m_config.cpu_policy);
+        EXPECT_EQ(UCT_HELPER_CPU_POLICY_IDLE, m_config.cpu_policy);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
         EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
         EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);

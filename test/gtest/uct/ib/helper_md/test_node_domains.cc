@@ -91,7 +91,7 @@ TEST_F(test_node_domains, enter_and_leave_the_ledger)
 /* The job goes on as it would; who relies on the ledger is told */
 TEST_F(test_node_domains, a_ledger_that_is_refused_costs_one_line)
 {
-    m_config.cpu_policy = UCS_PLACE_POLICY_IDLE;
+    m_config.cpu_policy = UCT_HELPER_CPU_POLICY_IDLE;
     for (bool is_needed : {false, true}) {
         EXPECT_EQ(0, in_child([&] {
             log_capture capture;

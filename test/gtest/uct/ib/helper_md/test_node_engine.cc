@@ -217,24 +217,3 @@ TEST_F(test_node_engine, after_rest_what_is_idle_goes_and_is_expected_again)
     w->use(buffer(0), MB);
     EXPECT_EQ(on_time + 1, w->stats().on_time);
 }
-
-TEST_F(test_node_engine, a_shared_core_makes_the_helper_start_earlier)
-{
-    uint64_t early[2];
-
-    for (unsigned i = 0; i < 2; ++i) {
-        start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
-        learn(0);
-        ucs_regcache_set_shared(w->cache, i * 8 * MS);
-        w->use(buffer(0), MB, MS);
-        uint64_t end = w->now;
-        w->on_reg    = [&](regcache_world::registration) {
-            early[i] = w->now - end;
-            return UCS_OK;
-        };
-        w->advance(200 * MS);
-        w.reset();
-    }
-    EXPECT_GE(early[0], early[1] + 7 * MS);
-    start(UCS_REGCACHE_POLICY_PAPER, MB);
-}

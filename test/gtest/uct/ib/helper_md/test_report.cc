@@ -147,9 +147,8 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "helper_cpu_seconds",
         "register_model", "deregister_model", "notes", "node_ranks",
         "node_pinned_peak_bytes",
-        "node_budget_bytes", "node_forced", "node_given_bytes", "cpu_policy",
-        "helper_rests", "helper_cpu", "idle_cores", "helper_state",
-        "helper_since_seconds", "helper_why", "helper_rest_seconds"
+        "node_budget_bytes", "node_forced", "node_given_bytes", "idle_cores",
+        "helper_rests", "helper_rest_seconds"
     };
 
     ASSERT_TRUE(json.is_valid());
@@ -254,8 +253,7 @@ TEST_F(test_report, what_neighbours_share)
 
 TEST_F(test_report, what_the_node_says)
 {
-    expect_json({{"node_ranks", "null"}, {"cpu_policy", "null"},
-                 {"helper_state", "null"}});
+    expect_json({{"node_ranks", "null"}, {"helper_rests", "null"}});
     uct_helper_report_note_rest(&m_figures);
     EXPECT_EQ(0u, m_figures.num_notes);
 
@@ -263,49 +261,29 @@ TEST_F(test_report, what_the_node_says)
     m_figures.node.ranks      = 4;
     m_figures.node.peak_bytes = 3 << 20;
     m_figures.node.budget     = UINT64_MAX;
-    m_figures.node.policy     = UCS_PLACE_POLICY_CONSERVATIVE;
-    m_figures.node.cpu        = UCS_PLACE_ANY;
-    expect_json({{"node_ranks", "4"}, {"node_budget_bytes", "null"},
-                 {"cpu_policy", "\"conservative\""}, {"helper_cpu", "null"}});
+    expect_json({{"node_ranks", "4"}, {"node_budget_bytes", "null"}});
 
     m_figures.node.budget      = 4 << 20;
-    m_figures.node.cpu         = 3;
     m_figures.node.idle_cores  = 2;
     m_figures.node.forced      = 5;
     expect_json({{"node_budget_bytes", "4194304"},
-                 {"node_pinned_peak_bytes", "3145728"}, {"helper_cpu", "3"}});
+                 {"node_pinned_peak_bytes", "3145728"}, {"idle_cores", "2"}});
     expect_text("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, 5 uses beyond");
-    expect_text("helper on 3");
+    expect_text("2 idle cores");
 }
 
-/* Who had a helper, who had not, since when and why */
-TEST_F(test_report, who_had_a_helper)
+TEST_F(test_report, a_helper_that_rested)
 {
-    ucs_node_figures_t &node = m_figures.node;
-
     m_figures.has_node        = 1;
     m_figures.elapsed_seconds = 20;
-    node.cpu                  = UCS_PLACE_ANY;
-    expect_json({{"helper_state", "\"unneeded\""}});
-
-    node.why      = UCS_PLACE_NO_CORE;
-    node.rests    = 2;
-    node.since_ns = 3500000000;
-    node.rest_ns  = 4250000000;
+    m_figures.node.rests      = 2;
+    m_figures.node.rest_ns    = 4250000000;
     uct_helper_report_note_rest(&m_figures);
-    expect_json({{"helper_state", "\"rests\""},
-                 {"helper_since_seconds", "3.5"},
-                 {"helper_rest_seconds", "4.25"},
-                 {"helper_why", "\"no core is idle\""}});
+    expect_json({{"helper_rests", "2"}, {"helper_rest_seconds", "4.25"}});
     ASSERT_EQ(1u, m_figures.num_notes);
-    EXPECT_STREQ("the helper rested 4.2 of 20.0 s; it rests since 3.5 s: no "
-                 "core is idle",
+    EXPECT_STREQ("the helper rested 4.2 of 20.0 s, while no core was idle",
                  m_figures.notes[0]);
-    expect_text("rests since 3.500 s: no core is idle\n");
-
-    node.why  = UCS_PLACE_SPARE;
-    node.runs = 1;
-    expect_json({{"helper_state", "\"runs\""}});
+    expect_text("rested 2 times, 4.250 s\n");
 }
 
 TEST_F(test_report, json_of_a_modelled_cost)
