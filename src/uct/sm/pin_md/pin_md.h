@@ -46,25 +46,16 @@ typedef struct uct_pin_config {
      */
     double   cost_base_ns;
 
-    /** MODELLED cost per page, in nanoseconds; see @ref cost_base_ns. */
-    double   cost_per_page_ns;
+    double   cost_per_page_ns; /**< likewise */
 
-    /**
-     * Regions that may be registered at once, as a device's limit on memory
-     * regions. 0, or more than @ref UCT_PIN_MD_MAX_REGIONS, stands for
-     * @ref UCT_PIN_MD_MAX_REGIONS.
-     */
+    /** Regions that may be registered at once, as a device's limit on memory
+     *  regions. 0 or more than @ref UCT_PIN_MD_MAX_REGIONS: that many. */
     unsigned max_regions;
 
     /**
-     * Compare, at the end of each use, what is seen through the registration
-     * with what the virtual address shows. A registration that outlived its
-     * mapping shows as a difference, and the process is aborted after one
-     * line that tells where, and the registration's history. Equal data prove
-     * nothing; see @ref uct_pin_md_compare.
-     *
-     * A use ends with mem_dereg(), or, after @ref uct_pin_md_delegate_verify,
-     * when the decorator above says so.
+     * At the end of each use (mem_dereg()), @ref uct_pin_md_compare. A
+     * registration that outlived its mapping shows as a difference, and the
+     * process is aborted (@ref uct_pin_md_stale). Equal data prove nothing.
      */
     int      verify;
 
@@ -117,50 +108,31 @@ typedef struct uct_pin_difference {
 ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config);
 
 
-/**
- * @param [in] md  Any open domain. From any thread.
- *
- * @return Nonzero if the domain pins, also when others decorate it further.
- */
+/* Of any open domain, from any thread */
+
+/** @return Nonzero if the domain pins, also when others decorate it further. */
 int uct_pin_md_is_attached(uct_md_h md);
 
 
-/**
- * @param [in] md  Any open domain. From any thread.
- *
- * @return Bytes that the domain holds pinned now, or is just pinning or
- *         unpinning: whole pages, counted once for each registration. 0 if
- *         not attached, and in a forked child.
- */
+/** @return Bytes that it holds pinned now, or is just pinning or unpinning:
+ *          whole pages, counted once for each registration. 0 if not attached,
+ *          and in a forked child. */
 size_t uct_pin_md_pinned_bytes(uct_md_h md);
 
 
-/**
- * @param [in] md  Any open domain. From any thread.
- *
- * @return Nonzero if its table of pins is as pin_table.h says; also if not
- *         attached, and in a forked child.
- */
+/** @return Nonzero if its table of pins is as pin_table.h says; also if not
+ *          attached, and in a forked child. */
 int uct_pin_md_is_valid(uct_md_h md);
 
 
-/**
- * @param [in] md  Any open domain. From any thread.
- *
- * @return Options in force, valid until the domain is closed; NULL if not
- *         attached.
- */
+/** @return Options in force, valid until it is closed; NULL if not attached. */
 const uct_pin_config_t *uct_pin_md_config(uct_md_h md);
 
 
-/**
- * @param [in] md  Any open domain. From any thread.
- *
- * @return Nonzero if attaching found that this kernel releases pinned pages
- *         only some time after their deregistration, so that `VmPin` lags
- *         behind @ref uct_pin_md_pinned_bytes. Linux 6.1 does, and 6.18 does
- *         not. Told once in the log too, at level "diag".
- */
+/** @return Nonzero if attaching found that this kernel releases pinned pages
+ *          only some time after their deregistration, so that `VmPin` lags
+ *          behind @ref uct_pin_md_pinned_bytes. Linux 6.1 does, and 6.18 does
+ *          not. Told once in the log too, at level "diag". */
 int uct_pin_md_is_lazy(uct_md_h md);
 
 
@@ -174,9 +146,9 @@ void uct_pin_md_delegate_verify(uct_md_h md);
 
 /**
  * Compare what is seen through a registration with what the virtual address
- * shows: all pages that can be read. The caller
- * keeps the registration from being undone. Bytes that somebody writes
- * meanwhile do not count: a difference must last.
+ * shows: all pages that can be read. The caller keeps the registration from
+ * being undone. Bytes that somebody writes meanwhile do not count: a difference
+ * must last.
  *
  * @param [in]  memh        Handle of this domain's mem_reg().
  * @param [out] difference  The first one, set if there is one.
@@ -196,12 +168,8 @@ void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
                       const uct_pin_difference_t *difference);
 
 
-/**
- * The history in one line: which pages, since when, by which thread.
- *
- * @param [out] text  Always terminated.
- * @param [in]  max   Size of @a text.
- */
+/** The history in one line, always terminated: which pages, since when, by which
+ *  thread. */
 void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max);
 
 

@@ -73,12 +73,9 @@ static inline void uct_pin_ring_slot_put(uct_pin_ring_t *ring, uint16_t slot)
 
 
 /**
- * Pin whole pages.
+ * Pin @a length bytes, whole pages, at most 1 GiB.
  *
- * @param [in] ring     Ring.
- * @param [in] slot     Slot that the caller took and that is empty.
- * @param [in] address  Page aligned.
- * @param [in] length   Bytes, whole pages, at most 1 GiB.
+ * @param [in] slot  That the caller took and that is empty.
  *
  * @return 0 or a negative errno.
  */
@@ -86,11 +83,7 @@ int uct_pin_ring_pin(uct_pin_ring_t *ring, uint16_t slot, void *address,
                      size_t length);
 
 
-/**
- * Empty a slot: unpin its pages.
- *
- * @return 0 or a negative errno.
- */
+/** Empty a slot: unpin its pages. @return 0 or a negative errno. */
 int uct_pin_ring_unpin(uct_pin_ring_t *ring, uint16_t slot);
 
 END_C_DECLS

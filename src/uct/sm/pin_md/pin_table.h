@@ -108,12 +108,7 @@ void uct_pin_table_abandon(uct_pin_table_t *table);
 
 
 /**
- * Pin whole pages.
- *
- * @param [in]  table     Table.
- * @param [in]  address   Page aligned.
- * @param [in]  length    Bytes, whole pages, not 0.
- * @param [out] region_p  Filled with the region on success.
+ * Pin @a length bytes, whole pages, not 0.
  *
  * @return 0; -ENOSPC if max_regions or the slots are used up; -ENOMEM if there
  *         is no memory or it exceeds RLIMIT_MEMLOCK; -EFAULT if a page is
