@@ -7,6 +7,7 @@
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>
+#include <string.h>
 
 /**
  * @file delays.h
@@ -55,6 +56,25 @@ static inline void ucs_predict_delays_add(ucs_predict_delays_t *delays,
     delays->sorted[place] = delay;
     delays->turns[place]  = delays->oldest;
     delays->oldest        = (delays->oldest + 1) % UCS_PREDICT_DELAYS;
+}
+
+/** @return Each @a every -th of them, counted back from the one that is to come:
+ *          where delays differ in turn, those that it is to be like. */
+static inline ucs_predict_delays_t
+ucs_predict_delays_every(const ucs_predict_delays_t *delays, unsigned every)
+{
+    ucs_predict_delays_t like;
+    unsigned i, age;
+
+    memset(&like, 0, sizeof(like));
+    for (i = 0; i < delays->count; ++i) {
+        age = 1 + (UCS_PREDICT_DELAYS - 1 + delays->oldest -
+                   delays->turns[i]) % UCS_PREDICT_DELAYS;
+        if (age % every == 0) {
+            like.sorted[like.count++] = delays->sorted[i];
+        }
+    }
+    return like;
 }
 
 /** @return The delay below which this share of them is; 0 if there is none. */

@@ -232,6 +232,8 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
         }
     }
     region         = ucs_regcache_region_begin(cache, region, &whole);
+    ucs_store_relaxed(&region->missed_room,
+                      lookup->why == UCS_REGCACHE_LOST_ROOM);
     ucs_regcache_soft_missed(cache, region, request->now);
     lookup->region = region;
     ucs_regcache_inspect_begin(cache, region, &lookup->inspection);

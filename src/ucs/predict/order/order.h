@@ -110,8 +110,8 @@ void ucs_predict_order_destroy(ucs_predict_order_h order);
  * @param [in] use       Copied.
  * @param [in] end_ns    When it ended; 0: it is still under way.
  * @param [in] price     Of this buffer, now.
- * @param [in] is_ready  The buffer was registered when this use came; ignored for an
- *                       end.
+ * @param [in] is_ready  1: the buffer was registered when this use came; 0: it was not;
+ *                       -1: it was not, for want of room. Ignored for an end.
  *
  * @return The buffer; stale once it has been forgotten, as the least recently used one
  *         is when another is new.

@@ -21,6 +21,13 @@ static void order_learn_again(ucs_predict_order_h order,
     label->learned += (label->learned < UINT32_MAX);
 }
 
+/* A ceiling would have taken away what was to be held, too */
+static void order_charge_room(double cost[UCS_PREDICT_PLAN_LAST])
+{
+    cost[UCS_PREDICT_PLAN_RENT]  += (cost[UCS_PREDICT_PLAN_RENT] < 1);
+    cost[UCS_PREDICT_PLAN_BURST] += (cost[UCS_PREDICT_PLAN_BURST] < 1);
+}
+
 /* What the plans cost in the gap that ends at @a now */
 static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
                         order_label_t *label, const ucs_predict_price_t *price,
@@ -49,14 +56,17 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
                                  buffer->start_ns, now,
                                  order->tuning.plan_decay_all);
     buffer->newcomer = 0;
+    if (is_ready < 0) {
+        order_charge_room(cost);
+    }
     ucs_predict_judge_gap(&label->judge, cost,
-                          !is_ready && (cost[buffer->choice] < 1), is_foretold,
-                          &order->tuning, &buffer->scores);
+                          (is_ready <= 0) && (cost[buffer->choice] < 1),
+                          is_foretold, &order->tuning, &buffer->scores);
     ucs_predict_scores_gap(&order->scores, cost, is_foretold, &order->tuning);
     for (i = 0; i < ORDER_KEY_LAST; ++i) {
         if ((i < ORDER_KEY_FIRST) || (label->keys[i].label.generation != 0)) {
-            ucs_predict_order_key_rate(order, buffer, &label->keys[i], price,
-                                       gap_ns, start, now);
+            ucs_predict_order_key_rate(order, buffer, label, i, price, gap_ns,
+                                       start, now);
         }
     }
 }
@@ -76,7 +86,7 @@ void ucs_predict_order_gap_end(ucs_predict_order_h order,
     if (label != NULL) {
         order_judge(order, buffer, label, price, now, is_ready);
         order_learn_again(order, buffer, label);
-        ucs_predict_order_find_keys(order, buffer, label, now);
+        ucs_predict_order_find_keys(order, buffer, label, price, now);
         ucs_predict_order_find_sounds(order, buffer, label, price, now);
         ucs_predict_order_keys_unlink(order, label);
     }

@@ -43,8 +43,11 @@ enum {
 
 #define ORDER_NONE UINT32_MAX
 
-/* A plan goes by one of so many quantiles of the delays after a key */
+/* A plan goes by one of so many quantiles of the delays after a key, or, after a buffer's
+ * own use, by each second to eighth of them: where several loops use it gaps differ in
+ * turn */
 #define ORDER_SHARES 3
+#define ORDER_TURNS  7
 
 /* Plans in a row to do without a buffer, after which the thread that ends its next use
  * drops it: of gaps that alternate one would be missed otherwise */
@@ -94,7 +97,10 @@ typedef struct order_label {
     ucs_predict_ref_t      buffer;
     ucs_predict_judge_t    judge;
     uint8_t                key;     /* which one the plan goes by */
-    uint8_t                share;   /* and by which part of its delays */
+    uint8_t                share;   /* and by which part of its delays:
+                                       ORDER_SHARES and beyond, of those in
+                                       turn */
+    float                  turn_cost[ORDER_TURNS]; /* as a key's */
     order_key_t            keys[ORDER_KEY_LAST];
 } order_label_t;
 
@@ -227,7 +233,7 @@ void ucs_predict_order_source_leave(ucs_predict_order_h order,
                                     order_source_t *source);
 
 /** @return How long after a key that has delays the use comes, ns; 0 of the
- *          shares: at least. */
+ *          shares, and those in turn: at least. */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
                                    const order_key_t *key, unsigned share);
 
@@ -237,17 +243,21 @@ double ucs_predict_order_key_wait(ucs_predict_order_h order,
                                   const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price);
 
-/** What each plan by this key alone would have cost in the gap from
+/** What each plan by the key in place @a i alone would have cost in the gap from
  *  @a gap_start to @a now, which is @a gap_ns long. */
 void ucs_predict_order_key_rate(ucs_predict_order_h order,
-                                const order_buffer_t *buffer, order_key_t *key,
+                                const order_buffer_t *buffer,
+                                order_label_t *owner, unsigned i,
                                 const ucs_predict_price_t *price, double gap_ns,
                                 uint64_t gap_start, uint64_t now);
 
-/** New keys among the uses since the buffer's own latest one. */
+/** New keys among the uses since the buffer's own latest one, after which there
+ *  was time to register. */
 void ucs_predict_order_find_keys(ucs_predict_order_h order,
                                  const order_buffer_t *buffer,
-                                 order_label_t *owner, uint64_t now);
+                                 order_label_t *owner,
+                                 const ucs_predict_price_t *price,
+                                 uint64_t now);
 
 /** New keys among the sounds since the buffer's own latest use: the latest
  *  after which there was time to register, and earlier ones at growing distances
@@ -261,7 +271,7 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
 
 /** Let the plan go by the key and the part of its delays that have cost least so
  *  far, a missed use being added to each; by ORDER_KEY_LAST if none is as good as
- *  that. */
+ *  that. Of those that are alike the one that comes last is held for least. */
 void ucs_predict_order_best_key(order_label_t *label);
 
 /*

@@ -125,24 +125,52 @@ void ucs_predict_order_source_leave(ucs_predict_order_h order,
  * What a key says
  */
 
+/* Of the key in place @a i: only the buffer's own use has gaps in turn */
+static unsigned order_key_shares(unsigned i)
+{
+    return ORDER_SHARES + ((i == ORDER_KEY_START) ? ORDER_TURNS : 0);
+}
+
+/* @return Which of the delays a share goes by: each so many-th */
+static unsigned order_share_every(unsigned share)
+{
+    return (share < ORDER_SHARES) ? 1 : share - ORDER_SHARES + 2;
+}
+
+static float *order_share_cost(order_label_t *owner, unsigned i, unsigned share)
+{
+    return (share < ORDER_SHARES) ? &owner->keys[i].cost[share] :
+                                    &owner->turn_cost[share - ORDER_SHARES];
+}
+
 /* The next delay may be somewhat below the least so far: by no more than half of how far
  * they spread, from the least to the middle one */
+static double order_least_delay(ucs_predict_order_h order,
+                                const ucs_predict_delays_t *delays)
+{
+    double delay  = ucs_predict_delays_at(delays, 0);
+    double margin = delay * (1 - order->tuning.bound_least);
+    double spread = ucs_predict_delays_at(delays, 0.5) - delay;
+
+    return delay - ((delays->count < ORDER_SPREAD_KNOWN) ?
+                            margin :
+                            ucs_min(margin, spread / 2));
+}
+
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
                                    const order_key_t *key, unsigned share)
 {
     static const double shares[ORDER_SHARES] = {0, 0.1, 0.25};
-    const ucs_predict_delays_t *delays       = &key->delays;
-    double delay = ucs_predict_delays_at(delays, shares[share]);
-    double margin, spread;
+    ucs_predict_delays_t like;
 
-    if (share > 0) {
-        return delay;
+    if (share == 0) {
+        return order_least_delay(order, &key->delays);
     }
-    margin = delay * (1 - order->tuning.bound_least);
-    spread = ucs_predict_delays_at(delays, 0.5) - delay;
-    return delay - ((delays->count < ORDER_SPREAD_KNOWN) ?
-                            margin :
-                            ucs_min(margin, spread / 2));
+    if (share < ORDER_SHARES) {
+        return ucs_predict_delays_at(&key->delays, shares[share]);
+    }
+    like = ucs_predict_delays_every(&key->delays, order_share_every(share));
+    return order_least_delay(order, &like);
 }
 
 /* Sooner after the key than this the helper cannot have it registered */
@@ -159,24 +187,29 @@ double ucs_predict_order_key_wait(ucs_predict_order_h order,
  */
 
 void ucs_predict_order_key_rate(ucs_predict_order_h order,
-                                const order_buffer_t *buffer, order_key_t *key,
+                                const order_buffer_t *buffer,
+                                order_label_t *owner, unsigned i,
                                 const ucs_predict_price_t *price, double gap_ns,
                                 uint64_t gap_start, uint64_t now)
 {
     double decay                = order->tuning.plan_decay;
-    ucs_predict_course_t course = {.hold_ns = buffer->row_ns, .due_ns = -1};
+    order_key_t *key            = &owner->keys[i];
+    ucs_predict_course_t course = {.hold_ns = buffer->row_ns};
     unsigned share;
+    float *cost;
 
-    for (share = 0; share < ORDER_SHARES; ++share) {
-        if ((key->fired_ns != 0) && (key->delays.count > 0)) {
+    for (share = 0; share < order_key_shares(i); ++share) {
+        course.due_ns = -1;
+        if ((key->fired_ns != 0) &&
+            (key->delays.count >= order_share_every(share))) {
             course.due_ns = (double)key->fired_ns - (double)gap_start +
                             ucs_predict_order_key_wait(order, key, share,
                                                        price);
             course.due_ns = ucs_max(course.due_ns, 0);
         }
-        key->cost[share] = (float)(key->cost[share] * decay +
-                                   ucs_predict_course_cost(&course, price,
-                                                           gap_ns));
+        cost  = order_share_cost(owner, i, share);
+        *cost = (float)(*cost * decay +
+                        ucs_predict_course_cost(&course, price, gap_ns));
     }
     key->weight = (float)(key->weight * decay + 1);
     key->seen   = (key->seen << 1) | (key->fired_ns != 0);
@@ -262,10 +295,12 @@ static void order_key_new(ucs_predict_order_h order, order_label_t *owner,
 
 void ucs_predict_order_find_keys(ucs_predict_order_h order,
                                  const order_buffer_t *buffer,
-                                 order_label_t *owner, uint64_t now)
+                                 order_label_t *owner,
+                                 const ucs_predict_price_t *price, uint64_t now)
 {
     uint64_t uses    = order->uses;
     uint64_t between = uses - buffer->position;
+    double least     = price->react_ns + price->register_ns;
     const order_event_t *event;
     order_label_t *label;
     uint32_t occurrence;
@@ -275,7 +310,8 @@ void ucs_predict_order_find_keys(ucs_predict_order_h order,
                 (order_distances[i] <= between); ++i) {
         event = &order->ring[(uses + 1 - order_distances[i]) % ORDER_RING];
         label = ucs_predict_lru_deref(&order->labels, event->label);
-        if ((label == NULL) || (event->start_ns > now)) {
+        if ((label == NULL) || (event->start_ns > now) ||
+            (now - event->start_ns < least)) {
             continue;
         }
         occurrence = order_occurrence(label, buffer,
@@ -343,12 +379,21 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
     }
 }
 
+/* Of what has done as well, does it come nearer to the use? */
+static int order_key_is_nearer(const order_label_t *label,
+                               const order_key_t *key)
+{
+    return (label->key != ORDER_KEY_LAST) &&
+           (ucs_predict_delays_at(&key->delays, 0) <
+            ucs_predict_delays_at(&label->keys[label->key].delays, 0));
+}
+
 void ucs_predict_order_best_key(order_label_t *label)
 {
-    double least = 2;
+    float least = 2;
     const order_key_t *key;
     unsigned i, share;
-    double cost;
+    float cost;
 
     label->key = ORDER_KEY_LAST;
     for (i = 0; i < ORDER_KEY_LAST; ++i) {
@@ -357,9 +402,13 @@ void ucs_predict_order_best_key(order_label_t *label)
             ((i >= ORDER_KEY_FIRST) && (key->label.generation == 0))) {
             continue;
         }
-        for (share = 0; share < ORDER_SHARES; ++share) {
-            cost = (key->cost[share] + 1) / (key->weight + 1);
-            if (cost < least) {
+        for (share = 0; (share < order_key_shares(i)) &&
+                        (key->delays.count >= order_share_every(share));
+             ++share) {
+            cost = (*order_share_cost(label, i, share) +
+                    ((share < ORDER_SHARES) ? 1 : 2)) / (key->weight + 1);
+            if ((cost < least) ||
+                ((cost == least) && order_key_is_nearer(label, key))) {
                 least        = cost;
                 label->key   = i;
                 label->share = share;

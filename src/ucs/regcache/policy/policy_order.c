@@ -152,14 +152,18 @@ static void ucs_regcache_order_use_gone(ucs_regcache_h cache,
     }
 }
 
-/* Was it registered when the use came, as far as the helper had a hand in
- * it? */
+/* Was it registered when the use came? The latest use that registered is known;
+ * of earlier ones the helper, which comes late then, knows what it had a hand in.
+ * @return As of ucs_predict_order_record(). */
 static int ucs_regcache_order_is_ready(const ucs_use_t *use)
 {
     const ucs_regcache_rq_item_t *item;
 
     if (ucs_regcache_region_gen(use->region) != use->generation) {
         return 1; /* nobody knows any more */
+    }
+    if (ucs_load_relaxed(&use->region->missed) == use->start_ns) {
+        return ucs_load_relaxed(&use->region->missed_room) ? -1 : 0;
     }
     item = ucs_regcache_rq_of_region(use->region);
     return (item != NULL) && ((item->list == UCS_REGCACHE_RQ_EXPECTED) ||
@@ -179,8 +183,9 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     price.buffer.saved = ucs_regcache_announced_saved(cache);
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     &price.buffer,
-                                    ucs_regcache_announced_is_ready(cache) ||
-                                    ucs_regcache_order_is_ready(use));
+                                    ucs_regcache_announced_is_ready(cache) ?
+                                            1 :
+                                            ucs_regcache_order_is_ready(use));
     buffer = &order->buffers.list[ref.index];
     if (ucs_regcache_region_gen(region) != use->generation) {
         ucs_regcache_order_use_gone(cache, buffer, ref);

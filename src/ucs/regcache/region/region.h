@@ -172,6 +172,10 @@ typedef struct ucs_regcache_region {
                                                   plan; 0: `hold` after its
                                                   latest use */
 
+    /* Of the latest use that registered it: */
+    _Atomic(uint64_t)           missed;        /* ns, its start */
+    _Atomic(unsigned)           missed_room;   /* that was for want of room */
+
     /* For the choice of what to evict, as the predictor counts uses: */
     _Atomic(uint64_t)           learned;       /* the latest that it knows of */
     _Atomic(uint64_t)           learned_start; /* ns: its start */

@@ -131,6 +131,7 @@ ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           request->access | ucs_load_relaxed(&region->access));
     }
 
+    ucs_store_relaxed(&region->missed, request->now);
     ucs_store_relaxed(&region->use_start, request->now);
     ucs_store_relaxed(&region->last_use, request->now);
     ucs_regcache_region_plan_end(cache, region, is_new);
@@ -160,8 +161,10 @@ ucs_regcache_region_publish(ucs_regcache_h cache, ucs_regcache_region_t *region,
     ucs_store_release(&region->memh, memh); /* [R-FIELDS] */
     ucs_regcache_index_add_memh(&cache->index, region);
     if (refs == 0) {
-        ucs_store_relaxed(&region->use_start, now); /* of those that waited */
         ucs_store_relaxed(&region->last_use, now);
+        if (ucs_regcache_word_refs(word) > 0) { /* of those that waited */
+            ucs_store_relaxed(&region->use_start, now);
+        }
     }
     if (!doomed) {
         ucs_regcache_lru_push(ucs_regcache_region_lru(cache, region), region);

@@ -18,6 +18,24 @@ TEST(predict_delays, of_none_each_part_is_zero)
     }
 }
 
+/* The next one's number is a multiple, too */
+TEST(predict_delays, each_second_to_eighth)
+{
+    ucs_predict_delays_t delays = {};
+    for (int i = 0; i < 40; ++i) {
+        for (int every = 2; every <= 8; ++every) {
+            ucs_predict_delays_t like = ucs_predict_delays_every(&delays,
+                                                                 every);
+            ASSERT_EQ(std::min(i, UCS_PREDICT_DELAYS) / every, like.count);
+            for (int j = 0; j < like.count; ++j) {
+                ASSERT_EQ(i % every, int(like.sorted[j]) % every);
+                ASSERT_LT((j == 0) ? -1 : like.sorted[j - 1], like.sorted[j]);
+            }
+        }
+        ucs_predict_delays_add(&delays, i);
+    }
+}
+
 /* Against the latest sixteen in a list that is sorted anew. Few different
  * values, so that equal ones are many. */
 TEST(predict_delays, as_a_naive_model)

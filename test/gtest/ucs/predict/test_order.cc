@@ -117,6 +117,17 @@ TEST_F(predict_order, plans_that_the_helper_is_late_for_are_left)
  * Starts and ends
  */
 
+/* A ceiling takes away what is held: that is no cheaper than it looks, and what
+ * is foretold instead is no dearer for it */
+TEST_F(predict_order, what_a_ceiling_takes_away_is_not_held)
+{
+    for (int i = 0; i < 40; ++i) {
+        use(30 * MS, 0x1000, 0, -1);
+        EXPECT_TRUE((i < 4) || !is_rented(0x1000)) << i;
+    }
+    EXPECT_EQ(0u, forecast(0x1000).hold_ns);
+}
+
 TEST_F(predict_order, an_end_reported_later_is_no_use)
 {
     record(now, 0x1000);

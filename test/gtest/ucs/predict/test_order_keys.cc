@@ -130,6 +130,40 @@ TEST_F(predict_order_keys, too_many_occurrences_are_no_key)
     }
 }
 
+/* Three loops use a buffer from one place: what comes after what is the same each
+ * time, and so are the times */
+TEST_F(predict_order_keys, gaps_that_differ_in_turn_are_told_apart)
+{
+    const uint64_t gaps[] = {175 * MS, 175 * MS, 250 * MS};
+
+    for (int i = 0; i < 30; ++i) {
+        use(gaps[i % 3], 0x1000);
+        if (i >= 12) {
+            uint64_t next = gaps[(i + 1) % 3];
+            EXPECT_NEAR(now + next, forecast(0x1000).due_ns, next / 15)
+                    << i;
+        }
+    }
+}
+
+/* Of what came before, each of it once, the latest foretells most nearly; after
+ * what came just before there is no time */
+TEST_F(predict_order_keys, at_first_the_latest_after_which_there_is_time)
+{
+    for (int i = 0; i < 3; ++i) {
+        use(100 * MS, 0xb000);
+        if (i == 2) {
+            EXPECT_EQ(0u, forecast(0xa000).due_ns);
+        }
+        use(100 * MS, 0xc000);
+        if (i == 2) {
+            EXPECT_NEAR(now + 50 * MS, forecast(0xa000).due_ns, 5 * MS);
+        }
+        use(50 * MS, 0xd000);
+        use(10 * US, 0xa000);
+    }
+}
+
 TEST_F(predict_order_keys, call_sites_tell_uses_of_a_buffer_apart)
 {
     for (int i = 0; i < 30; ++i) {

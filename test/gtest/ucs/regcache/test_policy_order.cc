@@ -397,7 +397,11 @@ TEST_F(test_regcache_order, what_a_late_helper_promised_is_held_or_dropped)
     on_time = w->stats().on_time;
     EXPECT_LE(45u, play(50)); /* in the use */
     EXPECT_GE(5u, w->stats().on_time - on_time);
-    EXPECT_FALSE(held(rent / 4)); /* dropped */
+    int times_held = 0; /* else dropped; holding is tried now and then */
+    for (unsigned i = 0; i < 20; ++i) {
+        times_held += held(rent / 4);
+    }
+    EXPECT_GE(2, times_held);
     EXPECT_EQ(nullptr, w->invalid());
 }
 

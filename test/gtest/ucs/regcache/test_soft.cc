@@ -276,6 +276,34 @@ TEST_F(test_regcache_soft, the_helper_makes_room_by_what_is_needed_later)
     EXPECT_GT(w->stats().on_time, 100u);
 }
 
+/* Two pairs in turn, and room for one: what a use finds given up, although it was
+ * to be held, is foretold instead */
+TEST_F(test_regcache_soft, what_is_taken_away_is_foretold_instead)
+{
+    ucs_regcache_stats_t learned = {};
+
+    make(UCS_REGCACHE_POLICY_PREDICT);
+    w->params.max_slowdown = 0.00005;
+    w->open();
+    for (unsigned i = 0; i < 30; ++i) {
+        for (unsigned b = 0; b < 4; b += 2) {
+            ucs_regcache_memh_t one   = w->get(buffer(b), MB, 1);
+            ucs_regcache_memh_t other = w->get(buffer(b + 1), MB, 2);
+            w->advance(MS);
+            w->put(one);
+            w->put(other);
+            w->advance(20 * MS);
+        }
+        if (i == 5) {
+            learned = w->stats();
+        }
+    }
+    ucs_regcache_stats_t s = w->stats();
+    EXPECT_GE(2u, s.missed + s.late - learned.missed - learned.late);
+    EXPECT_EQ(0u, s.evicted - learned.evicted);
+    EXPECT_EQ(2 * MB, s.pinned_peak_bytes);
+}
+
 TEST_F(test_regcache_soft, there_is_none_under_a_ceiling_and_other_policies)
 {
     w->params.max_pinned = 64 * MB;
