@@ -68,7 +68,7 @@ TEST_F(test_fork_mutex, another_thread_waits_no_longer_than_a_second)
 
         /* All of these together no longer than one wait */
         auto start = std::chrono::steady_clock::now();
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < 2; ++i) {
             EXPECT_FALSE(ucs_fork_mutex_hold(&m_lock));
         }
         EXPECT_GT(std::chrono::seconds(1),
