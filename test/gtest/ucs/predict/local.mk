@@ -17,7 +17,8 @@ gtest_tests += \
 	ucs/predict/test_order_keys.cc \
 	ucs/predict/test_plans.cc \
 	ucs/predict/test_price.cc \
-	ucs/predict/test_signature.cc
+	ucs/predict/test_signature.cc \
+	ucs/predict/test_walk.cc
 
 gtest_SOURCES += \
 	../inside/predict_inside.c \

@@ -1,0 +1,191 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "walk.h"
+#include "saturate.h"
+
+#include <ucs/sys/math.h>
+
+/* Steps that may be left out between two that are seen, and steps back to one that
+ * is repeated */
+#define WALK_LEFT_OUT 8
+#define WALK_REPEATED 8
+
+/* Of the mean of the time between steps that the latest has, and how much longer
+ * than the mean it may count as: a program that pauses walks no slower for it */
+#define WALK_WEIGHT 0.125
+#define WALK_PAUSE  4
+
+/* Of a missed step that holding may cost beside */
+#define WALK_RENT_SHARE 0.0625
+
+/* @return How many strides behind the latest step an address lies; 0: it is the
+ *         same, WALK_LEFT_OUT + 1: it is no step */
+static intptr_t walk_distance(const ucs_predict_walk_t *walk, uintptr_t address,
+                              size_t length)
+{
+    intptr_t offset = (intptr_t)(address - walk->at);
+    intptr_t steps;
+
+    if ((walk->length != length) || (offset % walk->stride != 0)) {
+        return WALK_LEFT_OUT + 1;
+    }
+    steps = offset / walk->stride;
+    return ((steps >= -WALK_REPEATED) && (steps > -(intptr_t)walk->steps)) ?
+                   ucs_min(steps, WALK_LEFT_OUT + 1) :
+                   WALK_LEFT_OUT + 1;
+}
+
+static void walk_step(ucs_predict_walk_t *walk, intptr_t steps, uint64_t now_ns)
+{
+    double took_ns = (double)ucs_predict_sat_sub(now_ns, walk->time_ns) /
+                     (double)steps;
+
+    took_ns         = ucs_min(took_ns, WALK_PAUSE * walk->step_ns);
+    walk->step_ns  += WALK_WEIGHT * (took_ns - walk->step_ns);
+    walk->step_ns   = ucs_max(walk->step_ns, 1);
+    walk->at       += (uintptr_t)(steps * walk->stride);
+    walk->steps    += (walk->steps < UINT32_MAX / 2) ? (uint32_t)steps : 0;
+    walk->jump      = (uint32_t)steps;
+    walk->time_ns   = now_ns;
+    walk->is_over   = 0;
+}
+
+/* The walk that it goes on with is the one of which the fewest steps were left
+ * out */
+static ucs_predict_walk_t *walks_find(ucs_predict_walks_t *walks,
+                                      uintptr_t address, size_t length,
+                                      uint64_t now_ns)
+{
+    ucs_predict_walk_t *found = NULL;
+    intptr_t least            = WALK_LEFT_OUT + 1;
+    ucs_predict_walk_t *walk;
+    intptr_t steps;
+
+    for (walk = walks->walks; walk != walks->walks + UCS_PREDICT_WALKS;
+         ++walk) {
+        if (walk->length == 0) {
+            continue;
+        }
+        steps = walk_distance(walk, address, length);
+        if (((steps > 0) ? steps : -steps) <
+            ((least > 0) ? least : -least)) {
+            found = walk;
+            least = steps;
+        }
+    }
+    if ((found != NULL) && (least > 0)) {
+        walk_step(found, least, now_ns);
+    }
+    return found;
+}
+
+/* In place of the one that has stood still for longest. What walks through an array
+ * again does so from its other end on: until it goes on, one that is alike is
+ * over. */
+static ucs_predict_walk_t *walks_begin(ucs_predict_walks_t *walks,
+                                       uintptr_t address, size_t length,
+                                       intptr_t stride, uint64_t since_ns,
+                                       uint64_t now_ns)
+{
+    ucs_predict_walk_t *oldest = walks->walks;
+    ucs_predict_walk_t *walk;
+
+    for (walk = walks->walks; walk != walks->walks + UCS_PREDICT_WALKS;
+         ++walk) {
+        walk->is_over |= (walk->length == length) && (walk->stride == stride);
+        if (walk->time_ns < oldest->time_ns) {
+            oldest = walk;
+        }
+    }
+    *oldest = (ucs_predict_walk_t){
+            .at      = address,
+            .length  = length,
+            .stride  = stride,
+            .steps   = 3,
+            .jump    = 1,
+            .time_ns = now_ns,
+            .step_ns = ucs_max((double)ucs_predict_sat_sub(now_ns, since_ns) / 2,
+                               1)};
+    return oldest;
+}
+
+static ucs_predict_walk_use_t *walks_latest(ucs_predict_walks_t *walks,
+                                            uintptr_t address, size_t length)
+{
+    unsigned i;
+
+    for (i = 0; i < UCS_PREDICT_WALK_USES; ++i) {
+        if ((walks->uses[i].at == address) &&
+            (walks->uses[i].length == length)) {
+            return &walks->uses[i];
+        }
+    }
+    return NULL;
+}
+
+/* Two among the latest uses, such that this one is as far from the later as that
+ * is from the earlier. @return NULL if there are none. */
+static ucs_predict_walk_t *walks_discover(ucs_predict_walks_t *walks,
+                                          uintptr_t address, size_t length,
+                                          uint64_t now_ns)
+{
+    const ucs_predict_walk_use_t *first, *second;
+
+    for (second = walks->uses; second != walks->uses + UCS_PREDICT_WALK_USES;
+         ++second) {
+        if (second->length != length) {
+            continue;
+        }
+        first = walks_latest(walks, 2 * second->at - address, length);
+        if ((first != NULL) && (first->time_ns <= second->time_ns)) {
+            return walks_begin(walks, address, length,
+                               (intptr_t)(address - second->at),
+                               first->time_ns, now_ns);
+        }
+    }
+    return NULL;
+}
+
+ucs_predict_walk_t *ucs_predict_walks_use(ucs_predict_walks_t *walks,
+                                          uintptr_t address, size_t length,
+                                          uint64_t now_ns)
+{
+    ucs_predict_walk_t *walk    = walks_find(walks, address, length, now_ns);
+    ucs_predict_walk_use_t *use = (walk != NULL) ?
+                                          NULL :
+                                          walks_latest(walks, address, length);
+
+    if (use != NULL) {
+        use->time_ns = now_ns;
+    } else if (walk == NULL) {
+        walk = walks_discover(walks, address, length, now_ns);
+    }
+    if ((use == NULL) && (walk == NULL)) {
+        walks->uses[walks->next++ % UCS_PREDICT_WALK_USES] =
+                (ucs_predict_walk_use_t){address, length, now_ns};
+    }
+    return walk;
+}
+
+unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk, double rent_ns,
+                                 double most_bytes)
+{
+    double most = ucs_min(most_bytes / (double)ucs_predict_walk_stride(walk),
+                          2 * WALK_RENT_SHARE * rent_ns / walk->step_ns);
+
+    if (walk->steps < UCS_PREDICT_WALK_LEAST) {
+        return 0;
+    }
+    most = ucs_min(most, (double)walk->steps);
+    return (most > 1) ? (unsigned)most : 1;
+}
+
+unsigned ucs_predict_walk_lead(const ucs_predict_walk_t *walk,
+                               double register_ns)
+{
+    double steps = 2 * register_ns / walk->step_ns;
+
+    return (steps < (double)(UINT32_MAX / 2)) ? walk->jump + (unsigned)steps :
+                                                UINT32_MAX / 2;
+}

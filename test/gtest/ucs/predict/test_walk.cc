@@ -1,0 +1,190 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucs/predict/walk.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace {
+
+constexpr size_t    KB   = 1024;
+constexpr uintptr_t BASE = 0x10000000;
+constexpr uint64_t  MS   = 1000000;
+
+class predict_walk : public ::testing::Test {
+protected:
+    ucs_predict_walk_t *use(uintptr_t address, size_t length = 64 * KB,
+                            uint64_t pause = MS)
+    {
+        now += pause;
+        return ucs_predict_walks_use(&walks, address, length, now);
+    }
+
+    /* Steps from @a from on; @return the walk of the last */
+    ucs_predict_walk_t *steps(intptr_t stride, unsigned count,
+                              unsigned from = 0, size_t length = 64 * KB)
+    {
+        ucs_predict_walk_t *walk = nullptr;
+        for (unsigned i = from; i < from + count; ++i) {
+            walk = use(BASE + i * stride, length);
+        }
+        return walk;
+    }
+
+    ucs_predict_walks_t walks = {};
+    uint64_t now              = 1000 * MS;
+};
+
+TEST_F(predict_walk, three_at_equal_distances)
+{
+    EXPECT_EQ(nullptr, use(BASE));
+    EXPECT_EQ(nullptr, use(BASE + 64 * KB));
+    const ucs_predict_walk_t *walk = use(BASE + 128 * KB);
+    ASSERT_NE(nullptr, walk);
+    EXPECT_EQ(64 * intptr_t(KB), walk->stride);
+    EXPECT_EQ(3u, walk->steps);
+    EXPECT_EQ(BASE + 128 * KB, walk->at);
+    EXPECT_DOUBLE_EQ(MS, walk->step_ns);
+}
+
+TEST_F(predict_walk, up_and_down_and_with_gaps)
+{
+    for (intptr_t stride : {65536, -65536, 1 << 20, -(3 << 16), 4096}) {
+        walks = {};
+        const ucs_predict_walk_t *walk = steps(stride, 100);
+        ASSERT_NE(nullptr, walk) << stride;
+        EXPECT_EQ(stride, walk->stride);
+        EXPECT_EQ(100u, walk->steps);
+        EXPECT_EQ(BASE + 99 * stride, walk->at);
+    }
+}
+
+/* As a reduction in two halves uses its pieces, and memory of its own */
+TEST_F(predict_walk, several_at_once_from_one_place)
+{
+    for (unsigned i = 0; i < 50; ++i) {
+        const uintptr_t piece = BASE + i * 64 * KB;
+
+        const ucs_predict_walk_t *upper = use(piece + 32 * KB, 32 * KB);
+        EXPECT_EQ(nullptr, use(BASE / 2, 32 * KB));
+        const ucs_predict_walk_t *lower = use(piece, 32 * KB);
+        const ucs_predict_walk_t *again = use(piece + 32 * KB, 32 * KB);
+        if (i >= 2) {
+            ASSERT_NE(nullptr, upper);
+            EXPECT_NE(nullptr, lower);
+            EXPECT_EQ(upper, again);
+            EXPECT_EQ(piece + 32 * KB, upper->at);
+            EXPECT_LT(0, upper->stride);
+        }
+    }
+}
+
+TEST_F(predict_walk, other_lengths_are_other_walks)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 10);
+    EXPECT_EQ(nullptr, use(walk->at + 65536, 32 * KB));
+    EXPECT_EQ(10u, walk->steps);
+}
+
+TEST_F(predict_walk, steps_may_be_left_out_and_repeated)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 10);
+    EXPECT_EQ(walk, use(BASE + 12 * 65536));
+    EXPECT_EQ(13u, walk->steps);
+    EXPECT_EQ(walk, use(BASE + 10 * 65536));
+    EXPECT_EQ(BASE + 12 * 65536, walk->at);
+    EXPECT_EQ(13u, walk->steps);
+}
+
+TEST_F(predict_walk, begins_anew_where_it_began)
+{
+    steps(65536, 1000);
+    now += 5000 * MS;
+    const ucs_predict_walk_t *walk = steps(65536, 10);
+    ASSERT_NE(nullptr, walk);
+    EXPECT_GE(10u, walk->steps);
+    EXPECT_LE(8u, walk->steps);
+    EXPECT_EQ(BASE + 9 * 65536, walk->at);
+    EXPECT_NEAR(MS, walk->step_ns, 0.5 * MS);
+}
+
+TEST_F(predict_walk, is_over_when_one_like_it_begins)
+{
+    const ucs_predict_walk_t *before = steps(65536, 100);
+    steps(65536, 2);
+    EXPECT_FALSE(before->is_over);
+    steps(65536, 10, 2);
+    EXPECT_TRUE(before->is_over);
+    EXPECT_EQ(before, use(BASE + 100 * 65536));
+    EXPECT_FALSE(before->is_over);
+}
+
+TEST_F(predict_walk, a_pause_is_no_slow_step)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 100);
+    now += 10000 * MS;
+    use(BASE + 100 * 65536);
+    EXPECT_GT(2 * MS, walk->step_ns);
+    for (unsigned i = 101; i < 200; ++i) {
+        use(BASE + i * 65536, 64 * KB, 3 * MS);
+    }
+    EXPECT_NEAR(3 * MS, walk->step_ns, 0.1 * MS);
+}
+
+TEST_F(predict_walk, no_order_is_no_walk)
+{
+    std::mt19937 random(1);
+    unsigned found = 0;
+    for (unsigned i = 0; i < 10000; ++i) {
+        const ucs_predict_walk_t *walk = use(BASE + (random() % 100000) * 4096);
+        found += (walk != nullptr) && (walk->steps >= UCS_PREDICT_WALK_LEAST);
+    }
+    EXPECT_GE(10u, found);
+}
+
+TEST_F(predict_walk, windows_are_as_long_as_the_walk_so_far)
+{
+    EXPECT_EQ(0u, ucs_predict_walk_window(steps(65536, 7), 1e12, 1e12));
+    EXPECT_EQ(8u, ucs_predict_walk_window(steps(65536, 1, 7), 1e12, 1e12));
+    EXPECT_EQ(100u, ucs_predict_walk_window(steps(65536, 92, 8), 1e12, 1e12));
+}
+
+TEST_F(predict_walk, windows_are_worth_their_price)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 1000);
+    /* Each waits for half of 16 ms in the mean, a sixteenth of 128 ms */
+    EXPECT_EQ(16u, ucs_predict_walk_window(walk, 128 * MS, 1e12));
+    EXPECT_EQ(1u, ucs_predict_walk_window(walk, MS, 1e12));
+    EXPECT_EQ(10u, ucs_predict_walk_window(walk, 1e12, 10 * 65536));
+    EXPECT_EQ(1u, ucs_predict_walk_window(walk, 1e12, 1));
+}
+
+TEST_F(predict_walk, leads_by_twice_what_registering_takes)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 1000);
+    EXPECT_EQ(1u, ucs_predict_walk_lead(walk, 0.1 * MS));
+    EXPECT_EQ(9u, ucs_predict_walk_lead(walk, 4 * MS));
+    EXPECT_LT(1000000u, ucs_predict_walk_lead(walk, 1e30));
+}
+
+TEST_F(predict_walk, any_address_and_length)
+{
+    std::mt19937_64 random(2);
+    for (unsigned i = 0; i < 10000; ++i) {
+        uintptr_t address = random() >> (random() % 64);
+        size_t length     = 1 + (random() >> (1 + random() % 63));
+        const ucs_predict_walk_t *walk = nullptr;
+        for (unsigned k = 0; k < 10; ++k) {
+            walk = use(address + k * length, length, random() % 2 ? 0 : MS);
+        }
+        if (walk != nullptr) {
+            EXPECT_LE(1u, ucs_predict_walk_window(walk, 1e18, 1e18) +
+                                  (walk->steps < UCS_PREDICT_WALK_LEAST));
+        }
+    }
+}
+
+}
