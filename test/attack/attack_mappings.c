@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Twice the kernel's default limit, so that a mapping each would not do */
 #define MANY       130000
@@ -21,6 +23,14 @@
 #define MANY_SIZE  (2 * ATTACK_PAGE)
 #define LARGE_SIZE (32ul << 20)
 #define MOVES      100
+
+/* An array that is walked through, and what becomes of it ahead of the walk every
+ * so many pieces */
+#define WALK_PIECES 192
+#define WALK_PIECE  (128ul << 10)
+#define WALK_ROUNDS 3
+#define WALK_EVERY  12
+#define WALK_AHEAD  5
 
 
 static void commit(void *address, size_t length)
@@ -157,10 +167,65 @@ static void run_moved_onto(uct_md_h md)
     }
 }
 
+static void map_anew(void *address, size_t length)
+{
+    if (mmap(address, length, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != address) {
+        attack_die("mapping anew failed: %m");
+    }
+}
+
+/* Two pieces, the middle page of one, or what was taken away for a while */
+static void disturb(char *address, unsigned how)
+{
+    switch (how % 4) {
+    case 0:
+        map_anew(address, 2 * WALK_PIECE);
+        break;
+    case 1:
+        if (madvise(address + WALK_PIECE / 2, ATTACK_PAGE, MADV_DONTNEED) !=
+            0) {
+            attack_die("giving pages back failed: %m");
+        }
+        break;
+    case 2:
+        munmap(address, WALK_PIECE);
+        attack_sleep(1);
+        map_anew(address, WALK_PIECE);
+        break;
+    default:
+        syscall(SYS_munmap, address, WALK_PIECE);
+        map_anew(address, WALK_PIECE);
+    }
+    memset(address, how, 2 * WALK_PIECE);
+}
+
+/* Whatever is registered ahead of a walk, parts of it go while it comes */
+static void run_walked(uct_md_h md)
+{
+    char *array = attack_map(WALK_PIECES * WALK_PIECE);
+    unsigned round, i;
+
+    memset(array, 1, WALK_PIECES * WALK_PIECE);
+    for (round = 0; round < WALK_ROUNDS; ++round) {
+        for (i = 0; i < WALK_PIECES; ++i) {
+            attack_use(md, array + i * WALK_PIECE, WALK_PIECE);
+            if ((i % WALK_EVERY == 0) &&
+                (i + WALK_AHEAD + 2 < WALK_PIECES)) {
+                attack_sleep(2); /* more is registered */
+                disturb(array + (i + WALK_AHEAD) * WALK_PIECE,
+                        round + i / WALK_EVERY);
+            }
+        }
+    }
+    munmap(array, WALK_PIECES * WALK_PIECE);
+}
+
 const attack_t attack_mappings_list[] = {
     {"grow", run_grow},
     {"above_guard", run_above_guard},
     {"moved_onto", run_moved_onto},
+    {"walked", run_walked},
     {"mappings", run_mappings},
     {"mappings_raw", run_mappings_raw},
     {NULL, NULL}

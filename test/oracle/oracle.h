@@ -164,6 +164,11 @@ void oracle_print(const oracle_worker_t *worker, const oracle_slot_t *slot,
 /** Pieces of one range, registered one by one, disturbed and given back. */
 void oracle_row(oracle_worker_t *worker);
 
+/* --- oracle_walk.c --- */
+
+/** A walk through an array, of which parts are disturbed meanwhile. */
+void oracle_walk(oracle_worker_t *worker);
+
 /* --- oracle_world.c --- */
 
 /** Open a domain of policy @a policy; dies if that fails. */

@@ -13,6 +13,7 @@
 #define ORACLE_ELSEWHERE 16  /* uses memory that is no slot */
 #define ORACLE_COMMON    8   /* uses memory that others use as well */
 #define ORACLE_ROW       8   /* registers neighbours, with --covers */
+#define ORACLE_WALK      32  /* walks through an array, likewise */
 #define ORACLE_TWIN      256 /* compares mappings with what they would be */
 
 #define ORACLE_PAUSE_NS  300000
@@ -39,6 +40,12 @@ static void oracle_cycle(oracle_worker_t *worker)
     if (worker->options->has_covers &&
         (oracle_below(worker, ORACLE_ROW) == 0)) {
         oracle_row(worker);
+        return;
+    }
+
+    if (worker->options->has_covers &&
+        (oracle_below(worker, ORACLE_WALK) == 0)) {
+        oracle_walk(worker);
         return;
     }
 

@@ -95,6 +95,29 @@ static void sim_thread_loop(sim_thread_t *thread)
     }
 }
 
+/* Through all pages, two of them at each step, up or down */
+static void sim_thread_walk(sim_thread_t *thread)
+{
+    int is_down     = sim_rng_below(&thread->rng, 2);
+    unsigned access = (sim_rng_below(&thread->rng, 2) ? SIM_ACCESS_RMA : 0) |
+                      SIM_ACCESS_WRITE;
+    unsigned step, first;
+    sim_use_t use;
+
+    for (step = 0; step + 1 < SIM_PAGES; ++step) {
+        first = is_down ? SIM_PAGES - 2 - step : step;
+        if (sim_world_get(SIM_BASE + first * SIM_PAGE,
+                          SIM_BASE + (first + 2) * SIM_PAGE, access, 200,
+                          &use)) {
+            sim_thread_hold(thread);
+            sim_thread_end_use(thread, &use);
+        }
+        if (sim_rng_below(&thread->rng, 2) == 0) {
+            sim_sleep(sim_rng_below(&thread->rng, 100 * SIM_US));
+        }
+    }
+}
+
 static void sim_thread_nest(sim_thread_t *thread)
 {
     sim_use_t outer, inner;
@@ -231,7 +254,7 @@ static void sim_thread_stats(void)
 
 static void sim_thread_op(sim_thread_t *thread)
 {
-    switch (sim_rng_below(&thread->rng, 20)) {
+    switch (sim_rng_below(&thread->rng, sim_has_covers ? 24 : 20)) {
     case 0 ... 4:
         sim_thread_use(thread, sim_thread_range(thread));
         break;
@@ -253,8 +276,11 @@ static void sim_thread_op(sim_thread_t *thread)
     case 17 ... 18:
         sim_thread_announce(thread);
         break;
-    default:
+    case 19:
         sim_thread_stats();
+        break;
+    default:
+        sim_thread_walk(thread);
         break;
     }
 }

@@ -280,6 +280,10 @@ static int sim_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
 {
     (void)arg;
     sim_point();
+    if ((*start_p < SIM_BASE) ||
+        (*end_p > SIM_BASE + SIM_PAGES * SIM_PAGE)) {
+        return 0; /* ahead of a walk, where there is none */
+    }
     *start_p = SIM_BASE;
     *end_p   = SIM_BASE + SIM_PAGES * SIM_PAGE;
     return !(flags & UCS_REGCACHE_INSPECT_SPECULATE) ||

@@ -188,6 +188,8 @@ typedef struct ucs_regcache_lookup {
     ucs_regcache_inspection_t inspection; /* NONE and COALESCED: begun */
     ucs_regcache_lost_t       why;        /* likewise: it must be */
     uint64_t                  until;      /* REGISTERING: ns, how long to wait */
+    int                       wakes;      /* the helper is to register what is
+                                             ahead, or give up what is behind */
 } ucs_regcache_lookup_t;
 
 /* Why a use has to register, which finds @a region DORMANT, or nothing if that is
@@ -225,8 +227,11 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     lookup->why = request->is_alone ?
                           UCS_REGCACHE_LOST_LATE :
                           ucs_regcache_why_missed(region, seen, request->now);
-    if (may_coalesce) {
-        region = ucs_regcache_coalesce(cache, region, &whole);
+    if (may_coalesce &&
+        ((region == NULL) || !ucs_load_relaxed(&region->is_window))) {
+        if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+            region = ucs_regcache_coalesce(cache, region, &whole);
+        }
         if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {
             whole.is_cover = 1;
         }
@@ -236,6 +241,7 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                       lookup->why == UCS_REGCACHE_LOST_ROOM);
     ucs_regcache_soft_missed(cache, region, request->now);
     lookup->region = region;
+    lookup->wakes  = ucs_regcache_walk_looks(cache, request, region);
     ucs_regcache_inspect_begin(cache, region, &lookup->inspection);
     /* A DORMANT region of another range or access is not what was asked for either:
      * part of it may be gone, or may be read only by now */
@@ -259,16 +265,37 @@ static uint64_t ucs_regcache_wait_until(ucs_regcache_h cache,
                    UCS_REGCACHE_WAIT_NS);
 }
 
+/* A walk comes back to windows that it has left. @return One of these, if
+ * @a region is not registered; else that. */
+static ucs_regcache_region_t *
+ucs_regcache_look_around(ucs_regcache_h cache,
+                         const ucs_regcache_request_t *request,
+                         ucs_regcache_region_t *region)
+{
+    ucs_regcache_region_t *window = NULL;
+
+    if ((region == NULL) ||
+        (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+         UCS_REGCACHE_STATE_DORMANT)) {
+        window = ucs_regcache_walk_dormant(cache, request);
+    }
+    return (window != NULL) ? window : region;
+}
+
 /* Under the lock, with a region in reserve */
 static ucs_regcache_found_t
-ucs_regcache_look_up(ucs_regcache_h cache,
-                     const ucs_regcache_request_t *request, int may_coalesce,
-                     ucs_regcache_lookup_t *lookup)
+ucs_regcache_look_up(ucs_regcache_h cache, ucs_regcache_request_t *request,
+                     int may_coalesce, ucs_regcache_lookup_t *lookup)
 {
     ucs_regcache_region_t *region;
 
+    lookup->wakes = 0;
+    ucs_regcache_walk_step(cache, request);
     region = ucs_regcache_index_find(&cache->index, request->start,
                                      request->end, request->access);
+    if (may_coalesce && cache->walking.is_on) {
+        region = ucs_regcache_look_around(cache, request, region);
+    }
     if (region != NULL) {
         lookup->region = region;
         lookup->old    = ucs_load_relaxed(&region->word);
@@ -280,6 +307,7 @@ ucs_regcache_look_up(ucs_regcache_h cache,
                 if (region->is_cover) {
                     ucs_regcache_cover_serves(cache, request);
                 }
+                lookup->wakes = ucs_regcache_walk_looks(cache, request, region);
                 return UCS_REGCACHE_FOUND_LIVE;
             }
             region = NULL; /* as many users as can be counted */
@@ -395,6 +423,9 @@ ucs_regcache_get_request(ucs_regcache_h cache,
 
         found = ucs_regcache_look_up(cache, request, may_coalesce, &lookup);
         ucs_regcache_unlock(cache);
+        if (lookup.wakes) {
+            cache->env.wake(cache->env.arg);
+        }
 
         switch (found) {
         case UCS_REGCACHE_FOUND_LIVE:
@@ -429,11 +460,13 @@ ucs_regcache_get_request(ucs_regcache_h cache,
 
 out:
     *memh_p = ucs_load_relaxed(&lookup.region->memh);
-    /* relaxed: a hint only, the region's word decides */
-    ucs_store_relaxed(ucs_regcache_index_range_hint(&cache->index,
-                                                    request->start,
-                                                    request->end),
-                      lookup.region);
+    if (!ucs_load_relaxed(&lookup.region->is_window)) {
+        /* relaxed: a hint only, the region's word decides */
+        ucs_store_relaxed(ucs_regcache_index_range_hint(&cache->index,
+                                                        request->start,
+                                                        request->end),
+                          lookup.region);
+    }
     return UCS_OK;
 }
 

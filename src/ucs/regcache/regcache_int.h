@@ -5,6 +5,7 @@
 #define UCS_REGCACHE_INT_H_
 
 #include <ucs/regcache/region/account.h>
+#include <ucs/regcache/cover/walk.h>
 #include <ucs/regcache/register/ceiling.h>
 #include <ucs/regcache/region/index.h>
 #include <ucs/regcache/region/known_memory.h>
@@ -41,8 +42,8 @@
  *              idle region goes when others need what it pins; soft.c: what idle
  *              regions may add to the peak
  *   cover/     one registration for several uses: coalesce.c of a buffer, cover.c
- *              of neighbours; extend.c says how far that may reach, field.c what
- *              is known of its mapping
+ *              of neighbours, walk.c of the next steps of a walk; extend.c says how
+ *              far that may reach, field.c what is known of its mapping
  *   region/    what a region is (region.h), and all that changes it: index.c:
  *              look-up by range and by handle; state.c: index lock, doom, strike;
  *              account.c: figures that change with it; why.c: their sums by reason
@@ -116,6 +117,7 @@ struct ucs_regcache {
     ucs_regcache_index_t   index __attribute__((aligned(UCS_REGCACHE_LINE)));
     ucs_heap_t             lru[UCS_REGCACHE_CLASS_LAST];
     ucs_regcache_memory_t  memory;
+    ucs_regcache_walking_t walking;
     ucs_regcache_store_t   store;
     ucs_regcache_reclaim_t reclaim;
     ucs_regcache_account_t account;

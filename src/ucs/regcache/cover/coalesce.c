@@ -25,7 +25,8 @@ int ucs_regcache_may_coalesce(ucs_regcache_h cache,
 {
     return (cache->plan.ops->idle != UCS_REGCACHE_IDLE_DROP) &&
            (cache->index.stretch > 1) &&
-           (request->size_class == UCS_REGCACHE_CLASS_MANAGED) &&
+           ((request->size_class == UCS_REGCACHE_CLASS_MANAGED) ||
+            cache->walking.is_on) &&
            !ucs_load_relaxed(&cache->distrust);
 }
 
@@ -54,6 +55,7 @@ ucs_regcache_coalesce_is_part(const ucs_regcache_coalescing_t *merge,
         return 0;
     }
     if ((region->size_class != UCS_REGCACHE_CLASS_MANAGED) ||
+        ucs_load_relaxed(&region->is_window) ||
         (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_DROP) ||
         (whole > merge->max)) {
         return 0;
@@ -157,6 +159,7 @@ static int ucs_regcache_coalesce_stays(ucs_regcache_h cache,
                                        const ucs_regcache_region_t *by)
 {
     return cache->plan.ops->keeps_dormant &&
+           !ucs_load_relaxed(&region->is_window) &&
            ucs_load_relaxed(&region->planned) &&
            (region->node.end - region->node.start <
             (by->node.end - by->node.start) / cache->index.stretch);

@@ -56,8 +56,7 @@ ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
     return UCS_OK;
 }
 
-/* The program's own mapping: its pages are wanted in memory */
-static int ucs_regcache_cover_is_own(ucs_regcache_h cache, unsigned flags)
+int ucs_regcache_cover_is_own(ucs_regcache_h cache, unsigned flags)
 {
     const ucs_regcache_cover_t *cover = &cache->config.cover;
 
@@ -68,8 +67,8 @@ static int ucs_regcache_cover_is_own(ucs_regcache_h cache, unsigned flags)
 /* A use that others may be given a key of gets what it asked for and no more,
  * unless the user says otherwise. With a ceiling nothing is pinned that nobody
  * asked for. */
-static int ucs_regcache_may_cover(ucs_regcache_h cache,
-                                  const ucs_regcache_request_t *request)
+int ucs_regcache_may_cover(ucs_regcache_h cache,
+                           const ucs_regcache_request_t *request)
 {
     const ucs_regcache_cover_t *cover = &cache->config.cover;
 
@@ -176,15 +175,21 @@ int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
 {
     const ucs_regcache_request_t asked = *whole;
     ucs_regcache_field_t *field        = NULL;
-    size_t length                      = whole->last - whole->first;
+    int is_own    = ucs_regcache_cover_is_own(cache, whole->flags);
+    size_t length = whole->last - whole->first;
 
-    if (!ucs_regcache_may_cover(cache, whole)) {
+    if (!ucs_regcache_may_cover(cache, whole) ||
+        ((whole->walk == NULL) &&
+         (whole->size_class != UCS_REGCACHE_CLASS_MANAGED))) {
         return 0;
     }
-    if (ucs_regcache_cover_is_own(cache, whole->flags)) {
+    if (is_own) {
         field = ucs_regcache_cover_field(cache, whole->first);
     }
-    if (length < cache->tuning.cover_max) {
+    if (whole->walk != NULL) {
+        ucs_regcache_walk_enlarge(cache, whole);
+    } else if ((length < cache->tuning.cover_max) &&
+               !(cache->walking.is_on && !is_own)) {
         ucs_regcache_cover_enlarge(cache, field, whole);
     }
     if (field != NULL) {
@@ -195,6 +200,10 @@ int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
     }
     whole->ahead = (whole->last - whole->first - length) /
                    (cache->config.page_mask + 1);
+    if ((whole->walk != NULL) && (whole->ahead > 0)) {
+        whole->is_window  = 1;
+        whole->size_class = UCS_REGCACHE_CLASS_MANAGED;
+    }
     return whole->ahead > 0;
 }
 
@@ -204,6 +213,9 @@ void ucs_regcache_cover_refused(ucs_regcache_h cache,
     ucs_regcache_field_t *field = ucs_regcache_cover_field(cache,
                                                            region->first);
 
+    if (ucs_load_relaxed(&region->is_window)) {
+        ucs_regcache_walk_refused(cache, region->first, region->last);
+    }
     if ((field != NULL) && region->is_scattered) {
         ++field->refused;
         field->covered -= ucs_min(field->covered,

@@ -23,6 +23,17 @@ BEGIN_C_DECLS
  *  many as pieces, and 64 of these make covers of 64 pieces from then on. */
 #define UCS_REGCACHE_COVER_NEIGHBOURS 64
 
+/* --- cover.c --- */
+
+/** @return Nonzero if it is the program's own mapping: its pages are wanted in
+ *          memory. */
+int ucs_regcache_cover_is_own(ucs_regcache_h cache, unsigned flags);
+
+/** @return Nonzero if the request may be registered with what nobody asked for:
+ *          the user allows it, for its access, and no ceiling forbids it. */
+int ucs_regcache_may_cover(ucs_regcache_h cache,
+                           const ucs_regcache_request_t *request);
+
 /* --- field.c: what the program maps piece by piece --- */
 
 /** @return What is counted of the mapping of an address, or NULL if the mapping

@@ -21,11 +21,12 @@
  *   policy/    what is expected when, by policy.h; apply.c, buffer.c: parts of
  *              policies
  *   announce/  receives that the program has posted
- *   plan/      serve.c: what is due in the registration queue; price.c: what a
- *              region's registration is worth; plan.c: what a region is expected
- *              for; idle.c: what an idle step may do, and what it leaves; uses.c:
- *              batches of uses; terms.c: what the helper's work on a region
- *              takes; rq.c: the registration queue
+ *   plan/      ahead.c: windows that walks come to and leave; serve.c: what is
+ *              due in the registration queue; price.c: what a region's
+ *              registration is worth; plan.c: what a region is expected for;
+ *              windows.c: those that walks are in; idle.c: what an idle step may
+ *              do, and what it leaves; uses.c: batches of uses; terms.c: what the
+ *              helper's work on a region takes; rq.c: the registration queue
  *
  * All of it is the helper's, unless a function says otherwise.
  */
@@ -106,6 +107,24 @@ typedef struct ucs_regcache_idling {
     } left[UCS_REGCACHE_LEFT];         /* not deregistered */
 } ucs_regcache_idling_t;
 
+/** Windows that walks are in, or were in the latest step: of more the policy
+ *  learns as of any buffer. */
+#define UCS_REGCACHE_WINDOWS 32u
+
+/** A window since a walk has come to it. */
+typedef struct ucs_regcache_window {
+    ucs_use_t use;      /* from the first to the last of its uses */
+    unsigned  uses;     /* if that is 0, only region and generation are set */
+    int       is_ahead; /* the helper has registered it for the walk */
+} ucs_regcache_window_t;
+
+typedef struct ucs_regcache_windows {
+    ucs_regcache_window_t list[UCS_REGCACHE_WINDOWS];
+    unsigned              count;
+    double                saved; /* share of a missed use that the walk saves of
+                                    the use that is learned from */
+} ucs_regcache_windows_t;
+
 /** What the helper's step owns. */
 typedef struct ucs_regcache_plan {
     const ucs_regcache_policy_ops_t *ops;
@@ -137,6 +156,7 @@ typedef struct ucs_regcache_plan {
                                                    said */
     _Atomic(unsigned)               listening;  /* ucs_regcache_listening_t */
     ucs_regcache_idling_t           idling;
+    ucs_regcache_windows_t          windows;
     _Atomic(uint64_t)               heard;      /* operations */
     _Atomic(uint64_t)               announced;  /* receives among them */
     _Atomic(uint64_t)               announced_on_time; /* whose uses found them
@@ -260,6 +280,41 @@ void ucs_regcache_serve_back_off(ucs_regcache_h cache);
 /** @return Nonzero during that while. The uses that are due then register by
  *          themselves. */
 int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
+
+
+/* --- ahead.c --- */
+
+/** Learn of windows that walks have left, and let go of them. */
+void ucs_regcache_windows_pass(ucs_regcache_h cache);
+
+/** Register windows that walks are about to come to. */
+void ucs_regcache_windows_serve(ucs_regcache_h cache);
+
+
+/* --- windows.c --- */
+
+/** A use is over. @return Nonzero if it is one of a window, whose uses are learned
+ *  from together. */
+int ucs_regcache_windows_use(ucs_regcache_h cache, const ucs_use_t *use);
+
+/** Nobody expects this region any more. @return Nonzero if a walk is in it: it
+ *  stays until that has left. */
+int ucs_regcache_windows_keep(ucs_regcache_h cache,
+                              ucs_regcache_region_t *region);
+
+/** @return Nonzero if a walk is in the region, or just before it. */
+int ucs_regcache_windows_is_in(ucs_regcache_h cache,
+                               const ucs_regcache_region_t *region);
+
+/** @return The window of this life of a region, which stays at its place until the
+ *          next call; NULL: there is no room. */
+ucs_regcache_window_t *
+ucs_regcache_windows_get(ucs_regcache_windows_t *windows,
+                         ucs_regcache_region_t *region, uint64_t generation);
+
+/** @return Share of a missed use that the walk saves of the use that is being
+ *          learned from. */
+double ucs_regcache_windows_saved(ucs_regcache_h cache);
 
 
 /* --- operations.c --- */

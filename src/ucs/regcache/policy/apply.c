@@ -113,25 +113,32 @@ static void ucs_regcache_apply_unknown(ucs_regcache_h cache,
                                        const ucs_predict_forecast_t *forecast,
                                        uint64_t now)
 {
+    /* Of a window the helper is told when the walk leaves the one before. Of others
+     * it looks for news no more often than for ends (price.c). */
+    uint64_t every = ucs_load_relaxed(&buffer->region->is_window) ?
+                             cache->tuning.patrol_ns :
+                             ucs_max(forecast->every_ns / 2,
+                                     (uint64_t)cache->tuning.step_ns * 10);
+
     if ((forecast->watch_ns != 0) && (forecast->until_ns > now) &&
         !buffer->refused) {
         ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_WATCHED,
                             buffer->region, forecast->ref,
-                            ucs_max(forecast->watch_ns,
-                                    now + forecast->every_ns / 2));
+                            ucs_max(forecast->watch_ns, now + every));
     } else {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     }
     ucs_regcache_plan_deregister(cache, buffer->region);
 }
 
-/* The thread that ends a use deregisters nothing that other buffers share, or that
- * the user has granted room for */
+/* The thread that ends a use deregisters nothing that other buffers share, that a
+ * walk is in, or that the user has granted room for */
 static int ucs_regcache_apply_drops(ucs_regcache_h cache,
                                     const ucs_regcache_buffer_t *buffer,
                                     const ucs_predict_forecast_t *forecast)
 {
     return forecast->drops && buffer->is_whole &&
+           !ucs_load_relaxed(&buffer->region->is_window) &&
            (cache->config.max_pinned == SIZE_MAX) &&
            (ucs_regcache_plan_earliest(buffer->region) ==
             UCS_REGCACHE_TIME_NEVER);

@@ -110,6 +110,9 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
                 0) {
                 continue; /* as most are: sooner seen than what follows */
             }
+            if (ucs_load_relaxed(&item->region->is_window)) {
+                continue; /* learned of when the walk has left */
+            }
             use.start_ns = ucs_load_relaxed(&item->region->use_start);
             if (!ucs_regcache_rq_item_in_use(item) ||
                 (use.start_ns == order->buffers.list[item->ref.index].begun)) {
@@ -180,10 +183,12 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_predict_ref_t ref;
 
     ucs_regcache_price(cache, region, &price);
-    price.buffer.saved = ucs_regcache_announced_saved(cache);
+    price.buffer.saved = ucs_max(ucs_regcache_announced_saved(cache),
+                                 ucs_regcache_windows_saved(cache));
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     &price.buffer,
-                                    ucs_regcache_announced_is_ready(cache) ?
+                                    (ucs_regcache_announced_is_ready(cache) ||
+                                     (ucs_regcache_windows_saved(cache) > 0)) ?
                                             1 :
                                             ucs_regcache_order_is_ready(use));
     buffer = &order->buffers.list[ref.index];

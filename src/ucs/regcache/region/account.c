@@ -145,7 +145,8 @@ static void ucs_regcache_account_idle(ucs_regcache_h cache,
                               (double)late);
 }
 
-/* What was registered ahead, or announced, has been used */
+/* What was registered ahead, or announced, has been used; what lies further ahead
+ * in a window has not */
 static void ucs_regcache_account_used(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region)
 {
@@ -153,6 +154,7 @@ static void ucs_regcache_account_used(ucs_regcache_h cache,
 
     if (((why == UCS_REGCACHE_HELD_AHEAD) ||
          (why == UCS_REGCACHE_HELD_OTHER)) &&
+        !ucs_load_relaxed(&region->is_window) &&
         ucs_regcache_idle_is_queued(ucs_load_relaxed(&region->idle)) &&
         !(ucs_load_relaxed(&region->word) & UCS_REGCACHE_WORD_DOOMED)) {
         ucs_store_relaxed(&region->why, UCS_REGCACHE_HELD_SOON);

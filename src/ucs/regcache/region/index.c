@@ -64,7 +64,9 @@ static int ucs_regcache_index_rank(const ucs_regcache_index_t *index,
     case UCS_REGCACHE_STATE_REGISTERING:
         return covers ? 2 : 0;
     case UCS_REGCACHE_STATE_DORMANT:
+        /* What nobody asked for gets no access that nobody asked for */
         return (region->node.start <= start) && (region->node.end >= end) &&
+               (covers || !region->is_cover) &&
                ((region->node.end - region->node.start) /
                         index->stretch <=
                 end - start);

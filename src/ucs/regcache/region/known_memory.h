@@ -56,6 +56,8 @@ typedef struct ucs_regcache_memory {
     ucs_extents_t still;  /* no event has touched it, or it was mapped or asked
                              for since; empty without covers */
     unsigned      cover_failures; /* covers that were refused */
+    int           has_covers;     /* there was one: more may be pinned than was
+                                     asked for */
     ucs_regcache_field_t fields[UCS_REGCACHE_FIELDS];
     unsigned      fields_begun;   /* ever */
     uint64_t      events; /* memory events so far */

@@ -135,6 +135,9 @@ typedef struct ucs_regcache_region {
     uint8_t                     is_cover;      /* of pages, too, that nobody
                                                   asked for */
     uint8_t                     is_scattered;  /* and that no neighbours show */
+    _Atomic(uint8_t)            is_window;     /* or that a walk is to come to
+                                                  (cover/walk.h). Of a use that
+                                                  is over it is a hint */
 
     _Atomic(uint64_t)           hits;          /* since registration, written
                                                   only by the user that made the

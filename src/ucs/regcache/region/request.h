@@ -35,7 +35,10 @@ typedef struct ucs_regcache_request {
     int                  is_alone;   /* for this use only: in no look-up */
     int                  is_cover;   /* more than anybody asked for */
     int                  is_scattered; /* likewise, and beyond neighbours */
+    int                  is_window;    /* likewise, ahead of a walk */
     size_t               ahead;        /* pages beyond what was asked for */
+    const struct ucs_predict_walk *walk; /* that it is a step of, and for which
+                                            windows are made; NULL: none */
 } ucs_regcache_request_t;
 
 /** What a use has lost beyond a hit and is not in the totals yet. */

@@ -88,8 +88,10 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
     region->last         = request->last;
     region->size_class   = request->size_class;
     region->is_cover     = request->is_cover;
+    cache->memory.has_covers |= request->is_cover;
     region->is_scattered = request->is_scattered;
     region->ahead        = request->ahead;
+    ucs_store_relaxed(&region->is_window, request->is_window);
     ucs_store_relaxed(&region->shorts, 0);
     ucs_store_relaxed(&region->drops, 0);
     ucs_store_relaxed(&region->speculative, 0);

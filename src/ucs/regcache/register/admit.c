@@ -16,8 +16,7 @@ static uint64_t ucs_regcache_excess(ucs_regcache_h cache, size_t length)
                       (cache->account.regions + 1) *
                               (cache->config.page_mask + 1);
 
-    return ((cache->config.cover.kind == UCS_REGCACHE_COVER_OFF) &&
-            (pinned > left)) ?
+    return (!cache->memory.has_covers && (pinned > left)) ?
                    pinned - left :
                    0;
 }
@@ -205,12 +204,18 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
                        int is_use, uint64_t now)
 {
     size_t length = ucs_regcache_pinned_length(region);
-    int fits;
+    int is_window, fits;
 
     if ((region->size_class == UCS_REGCACHE_CLASS_SMALL) &&
         (cache->account.small >= UCS_REGCACHE_SMALL_MAX)) {
         ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_SMALL);
     }
+    /* What a walk is in lies idle between its steps, and is as good as in use */
+    is_window = ucs_load_relaxed(&region->is_window);
+    if (is_window || (is_use && (cache->walking.held > 0))) {
+        ucs_regcache_soft_posted(cache, cache->walking.held + length);
+    }
+    cache->walking.held += is_window ? length : 0;
     fits = is_use ? ucs_regcache_admit_use(cache, length) :
                     ucs_regcache_admit_ahead(cache, region);
     if (!fits && !is_use) {

@@ -79,8 +79,8 @@ uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache);
 /** @return Nonzero if so many more bytes stay below the soft ceiling. */
 int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length);
 
-/** So many bytes are registered, or about to be, for first uses of posted receives.
- *  They count as in use from then on. */
+/** So many bytes are registered, or about to be, for first uses of posted receives
+ *  or ahead of walks. They count as in use from then on. */
 void ucs_regcache_soft_posted(ucs_regcache_h cache, size_t posted);
 
 /** A use is about to pin @a length bytes: evict what is idle until they stay

@@ -25,6 +25,9 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
         return UCS_OK;
     }
 
+    cache->walking.is_on = plan->ops->minds_price && !plan->is_deaf &&
+                           (params->cover.kind != UCS_REGCACHE_COVER_OFF);
+    ucs_store_relaxed(&cache->walking.react_ns, UCS_REGCACHE_LATENESS_NS);
     cache->soft.is_kept = plan->ops->minds_price &&
                           (cache->config.max_pinned == SIZE_MAX);
     status = plan->ops->init(cache, params, &plan->state);

@@ -56,7 +56,8 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         }
         for (i = 0; i < total; ++i) {
             ucs_regcache_listen_use(cache, &uses[i]);
-            if (policy->use != NULL) {
+            if (!ucs_regcache_windows_use(cache, &uses[i]) &&
+                (policy->use != NULL)) {
                 policy->use(cache, &uses[i]);
             }
             while ((policy->plan == NULL) && ucs_regcache_serve_next(cache)) {
@@ -64,11 +65,13 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         }
     } while ((count == UCS_REGCACHE_BATCH) && (--batches > 0));
     ucs_regcache_listen(cache, UCS_REGCACHE_TIME_NEVER);
+    ucs_regcache_windows_pass(cache);
     ucs_regcache_listen_on(cache);
     if (policy->plan != NULL) {
         policy->plan(cache, ucs_regcache_now(cache));
     }
     ucs_regcache_announced_serve(cache);
+    ucs_regcache_windows_serve(cache);
     while (ucs_regcache_serve_next(cache)) {
     }
 }

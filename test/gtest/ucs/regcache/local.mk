@@ -7,6 +7,7 @@ gtest_tests += \
 	ucs/regcache/regcache_fixture.h \
 	ucs/regcache/regcache_world.h \
 	ucs/regcache/regions.h \
+	ucs/regcache/test_ahead.cc \
 	ucs/regcache/test_coalesce.cc \
 	ucs/regcache/test_cover.cc \
 	ucs/regcache/test_drops.cc \

@@ -1,0 +1,436 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "walk.h"
+#include "cover_int.h"
+
+#include <ucs/regcache/region/index.h>
+#include <ucs/regcache/regcache_int.h>
+#include <ucs/predict/price.h>
+#include <ucs/predict/saturate.h>
+#include <ucs/sys/math.h>
+
+/* Of all that would be left pinned a window takes so much at most: one that is
+ * held all the time costs the same share of the price of all memory. Twice as much
+ * would halve the registrations, which are few by then. */
+#define UCS_REGCACHE_WALK_SHARE (1.0 / 24)
+
+/* In any case a window may have so many bytes, which is less than the helper's own
+ * tables take: a walk through new memory begins with few */
+#define UCS_REGCACHE_WALK_BYTES (1u << 20)
+
+/* Windows that are looked at to find the end of what is registered ahead: so many
+ * of single steps are */
+#define UCS_REGCACHE_WALK_HOPS 8
+
+/* From so many steps on a window reaches into the one before: of fewer that is too
+ * large a part */
+#define UCS_REGCACHE_WALK_OVERLAPS 4
+
+/* A walk that stands still for so many steps may just be slow */
+#define UCS_REGCACHE_WALK_STILL 16
+
+static ucs_regcache_pace_t *
+ucs_regcache_walk_pace(ucs_regcache_h cache, const ucs_predict_walk_t *walk)
+{
+    return &cache->walking.paces[walk - cache->walking.walks.walks];
+}
+
+static int ucs_regcache_walk_is_registered(ucs_regcache_region_t *region)
+{
+    ucs_regcache_state_t state;
+
+    if (region == NULL) {
+        return 0;
+    }
+    state = ucs_regcache_word_state(ucs_load_relaxed(&region->word));
+    return (state == UCS_REGCACHE_STATE_LIVE) ||
+           (state == UCS_REGCACHE_STATE_REGISTERING);
+}
+
+/* Bytes from the begin of a window's first step to the end of its last, in whole
+ * pages */
+static size_t ucs_regcache_walk_bytes(ucs_regcache_h cache,
+                                      const ucs_predict_walk_t *walk,
+                                      unsigned steps)
+{
+    size_t bytes = (steps - 1) * ucs_predict_walk_stride(walk) + walk->length;
+
+    return ucs_regcache_page_up(cache, bytes);
+}
+
+/* ns that registering takes */
+static double ucs_regcache_walk_cost(ucs_regcache_h cache, size_t bytes)
+{
+    return ucs_predict_cost_estimate(
+            &cache->cost.reg,
+            ucs_regcache_page_up(cache, bytes) / (cache->config.page_mask + 1));
+}
+
+static void ucs_regcache_walk_price(ucs_regcache_h cache,
+                                    const ucs_predict_walk_t *walk,
+                                    ucs_regcache_pace_t *pace)
+{
+    double slowdown    = cache->config.max_slowdown;
+    double leave_bytes = (double)cache->memory.seen.bytes;
+    double takes, bytes;
+
+    pace->window = ucs_predict_walk_window(
+            walk,
+            ucs_predict_price_rent_ns(
+                    slowdown, leave_bytes,
+                    (double)ucs_predict_walk_stride(walk),
+                    ucs_regcache_walk_cost(cache, walk->length)),
+            ucs_max(leave_bytes * UCS_REGCACHE_WALK_SHARE,
+                    UCS_REGCACHE_WALK_BYTES));
+    if (pace->window == 0) {
+        return;
+    }
+    pace->window  = pace->is_exact ? 1 : pace->window;
+    bytes         = (double)ucs_regcache_walk_bytes(cache, walk, pace->window);
+    takes         = ucs_regcache_walk_cost(cache, (size_t)bytes);
+    pace->rent_ns = ucs_predict_sat_ceil(
+            ucs_max(ucs_predict_price_rent_ns(slowdown, leave_bytes, bytes,
+                                              takes),
+                    UCS_REGCACHE_WALK_STILL * walk->step_ns));
+    pace->lead    = ucs_min(
+            ucs_predict_walk_lead(
+                    walk, takes + (double)ucs_load_relaxed(
+                                           &cache->walking.react_ns)),
+            ucs_max(pace->window, UCS_REGCACHE_WALK_HOPS));
+}
+
+/* @return Nonzero if something may be registered ahead of the use, be it only what
+ *         is like it. */
+static int ucs_regcache_walk_may(ucs_regcache_h cache,
+                                 const ucs_regcache_request_t *request,
+                                 ucs_regcache_pace_t *pace)
+{
+    if (!ucs_regcache_may_cover(cache, request)) {
+        pace->is_exact = 1;
+    }
+    return (cache->config.max_pinned == SIZE_MAX) &&
+           (cache->memory.cover_failures < UCS_REGCACHE_COVER_FAILURES);
+}
+
+void ucs_regcache_walk_step(ucs_regcache_h cache,
+                            ucs_regcache_request_t *request)
+{
+    ucs_regcache_walking_t *walking = &cache->walking;
+    const ucs_predict_walk_t *walk;
+    ucs_regcache_pace_t *pace;
+
+    request->walk = NULL;
+    if (!walking->is_on || ucs_regcache_cover_is_own(cache, request->flags)) {
+        return;
+    }
+    walk = ucs_predict_walks_use(&walking->walks, request->start,
+                                 request->end - request->start, request->now);
+    if (walk == NULL) {
+        return;
+    }
+    pace = ucs_regcache_walk_pace(cache, walk);
+    if (walk->steps < UCS_PREDICT_WALK_LEAST) {
+        *pace = (ucs_regcache_pace_t){.window = 0}; /* of the walk before */
+    }
+    if (!ucs_regcache_walk_may(cache, request, pace)) {
+        return;
+    }
+    pace->access |= request->access;
+    ucs_regcache_walk_price(cache, walk, pace);
+    if ((pace->window > 0) && (walk->steps >= pace->again)) {
+        request->walk = walk;
+    }
+}
+
+/* What stands still is waited for until that has cost what it may save */
+static int ucs_regcache_walk_goes_on(const ucs_predict_walk_t *walk,
+                                     const ucs_regcache_pace_t *pace,
+                                     uint64_t now)
+{
+    return (walk->steps >= UCS_PREDICT_WALK_LEAST) && (pace->window > 0) &&
+           !walk->is_over &&
+           (ucs_predict_sat_sub(now, walk->time_ns) <= pace->rent_ns);
+}
+
+/* The first step behind those that end within a region */
+static unsigned ucs_regcache_walk_behind(const ucs_predict_walk_t *walk,
+                                         const ucs_regcache_region_t *region)
+{
+    size_t stride = ucs_predict_walk_stride(walk);
+    size_t bytes  = (walk->stride > 0) ?
+                            region->node.end - walk->length - walk->at :
+                            walk->at - region->node.start;
+
+    return (unsigned)ucs_min(bytes / stride + 1, UINT32_MAX / 2);
+}
+
+/* The first of the next steps that is not registered. @return 0 if it is further
+ * than @a most. */
+static unsigned ucs_regcache_walk_first(ucs_regcache_h cache,
+                                        const ucs_predict_walk_t *walk,
+                                        unsigned most)
+{
+    const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, walk);
+    unsigned hops                   = UCS_REGCACHE_WALK_HOPS;
+    unsigned step                   = 1;
+    ucs_regcache_region_t *region;
+    uintptr_t at;
+
+    while ((step <= most) && (hops-- > 0)) {
+        at     = walk->at + step * (uintptr_t)walk->stride;
+        region = ucs_regcache_index_find(&cache->index, at, at + walk->length,
+                                         pace->access);
+        if (!ucs_regcache_walk_is_registered(region)) {
+            return step;
+        }
+        step = ucs_regcache_walk_behind(walk, region);
+    }
+    return 0;
+}
+
+int ucs_regcache_walk_looks(ucs_regcache_h cache,
+                            const ucs_regcache_request_t *request,
+                            ucs_regcache_region_t *region)
+{
+    const ucs_predict_walk_t *walk = request->walk;
+    ucs_regcache_pace_t *pace;
+    unsigned bit, before;
+    int has_moved;
+
+    if (walk == NULL) {
+        return 0;
+    }
+    pace      = ucs_regcache_walk_pace(cache, walk);
+    bit       = 1u << (walk - cache->walking.walks.walks);
+    before    = ucs_load_relaxed(&cache->walking.wanted);
+    has_moved = (pace->in != region);
+    pace->in  = region;
+    if ((before & bit) ||
+        (ucs_regcache_walk_first(cache, walk, pace->lead) == 0)) {
+        return has_moved;
+    }
+    ucs_store_relaxed(&cache->walking.wanted, before | bit);
+    return 1;
+}
+
+/* For a walk: one that is not much shorter than a new one. Where none is known
+ * yet, the use may be the first of one that comes again: if it is at an end. */
+static int ucs_regcache_walk_may_enter(ucs_regcache_h cache,
+                                       const ucs_regcache_request_t *request,
+                                       const ucs_regcache_region_t *window)
+{
+    const ucs_predict_walk_t *walk = request->walk;
+    size_t near = 2 * (request->last - request->first);
+
+    if (walk == NULL) {
+        return (request->first <= window->first + near) ||
+               (request->last + near >= window->last);
+    }
+    return ucs_regcache_pinned_length(window) >=
+           ucs_regcache_walk_bytes(
+                   cache, walk,
+                   ucs_regcache_walk_pace(cache, walk)->window) / 2;
+}
+
+ucs_regcache_region_t *
+ucs_regcache_walk_dormant(ucs_regcache_h cache,
+                          const ucs_regcache_request_t *request)
+{
+    ucs_regcache_region_t *region;
+
+    for (region = ucs_regcache_index_first(&cache->index, request->start,
+                                           request->end);
+         region != NULL;
+         region = ucs_regcache_index_next(&cache->index, region, request->start,
+                                          request->end)) {
+        if (ucs_load_relaxed(&region->is_window) &&
+            (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+             UCS_REGCACHE_STATE_DORMANT) &&
+            (region->node.start <= request->start) &&
+            (region->node.end >= request->end) &&
+            !(request->access & ~ucs_load_relaxed(&region->access)) &&
+            ucs_regcache_walk_may_enter(cache, request, region)) {
+            return region;
+        }
+    }
+    return NULL;
+}
+
+void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
+                               ucs_regcache_request_t *whole)
+{
+    const ucs_predict_walk_t *walk = whole->walk;
+    size_t bytes = ucs_regcache_walk_bytes(
+            cache, walk, ucs_regcache_walk_pace(cache, walk)->window);
+    size_t room  = cache->tuning.cover_max;
+
+    bytes = ucs_min(bytes, room);
+    bytes -= ucs_min(bytes, whole->last - whole->first);
+    if (walk->stride > 0) {
+        ucs_regcache_cover_behind_by(cache, whole, bytes);
+    } else {
+        ucs_regcache_cover_before_by(cache, whole, bytes);
+    }
+}
+
+/* Up to the region that has the step before, and into it: of what is registered no
+ * event has told */
+static void ucs_regcache_walk_overlap(ucs_regcache_h cache,
+                                      ucs_regcache_request_t *whole,
+                                      unsigned step)
+{
+    const ucs_predict_walk_t *walk  = whole->walk;
+    const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, walk);
+    uintptr_t at  = walk->at + (step - 1) * (uintptr_t)walk->stride;
+    size_t stride = ucs_regcache_page_up(cache,
+                                         ucs_predict_walk_stride(walk) + 1);
+    const ucs_regcache_region_t *before;
+
+    before = ucs_regcache_index_find(&cache->index, at, at + walk->length,
+                                     pace->access);
+    if ((pace->window < UCS_REGCACHE_WALK_OVERLAPS) || (before == NULL) ||
+        !ucs_regcache_word_is_hit(ucs_load_relaxed(&before->word))) {
+        return;
+    }
+    if (walk->stride > 0) {
+        if (before->last < whole->first) {
+            ucs_regcache_cover_before_by(cache, whole,
+                                         whole->first - before->last);
+        }
+        if (before->last >= whole->first) {
+            whole->first = ucs_min(whole->first, ucs_max(before->first,
+                                                         before->last - stride));
+        }
+    } else {
+        if (before->first > whole->last) {
+            ucs_regcache_cover_behind_by(cache, whole,
+                                         before->first - whole->last);
+        }
+        if (before->first <= whole->last) {
+            whole->last = ucs_max(whole->last, ucs_min(before->last,
+                                                       before->first + stride));
+        }
+    }
+}
+
+int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
+                            uint64_t now, ucs_regcache_request_t *request,
+                            ucs_regcache_region_t **region_p)
+{
+    const ucs_predict_walk_t *walk  = &cache->walking.walks.walks[number];
+    const ucs_regcache_pace_t *pace = &cache->walking.paces[number];
+    unsigned step                   = 0;
+    uintptr_t start;
+
+    *request = (ucs_regcache_request_t){.now = now};
+    if (ucs_regcache_walk_goes_on(walk, pace, now) &&
+        (walk->steps >= pace->again)) {
+        step = ucs_regcache_walk_first(cache, walk, pace->lead);
+    }
+    if (step == 0) {
+        return 0;
+    }
+    start = walk->at + step * (uintptr_t)walk->stride;
+    if (((walk->stride > 0) != (start > walk->at)) ||
+        (start + walk->length < start)) {
+        return 0; /* there is nothing ahead */
+    }
+    *request = (ucs_regcache_request_t){
+            .start      = start,
+            .end        = start + walk->length,
+            .first      = ucs_regcache_page_down(cache, start),
+            .last       = ucs_regcache_page_up(cache, start + walk->length),
+            .flags      = pace->access,
+            .access     = pace->access,
+            .size_class = UCS_REGCACHE_CLASS_MANAGED,
+            .now        = now,
+            .walk       = walk,
+            .is_cover   = !pace->is_exact,
+            .is_window  = 1};
+    *region_p = ucs_regcache_walk_dormant(cache, request);
+    if (*region_p == NULL) {
+        if (!ucs_extents_covers(&cache->memory.still, request->first,
+                                request->last)) {
+            return 0;
+        }
+        if (!pace->is_exact) {
+            ucs_regcache_walk_enlarge(cache, request);
+            ucs_regcache_walk_overlap(cache, request, step);
+            request->start = request->first;
+            request->end   = request->last;
+        }
+    }
+    return 1;
+}
+
+void ucs_regcache_walk_refused(ucs_regcache_h cache, uintptr_t first,
+                               uintptr_t last)
+{
+    ucs_regcache_walking_t *walking = &cache->walking;
+    const ucs_predict_walk_t *walk;
+    uintptr_t next;
+    unsigned i;
+
+    for (i = 0; i < UCS_PREDICT_WALKS; ++i) {
+        walk = &walking->walks.walks[i];
+        next = walk->at + (uintptr_t)walk->stride;
+        if (((walk->at >= first) && (walk->at < last)) ||
+            ((next >= first) && (next < last))) {
+            walking->paces[i].again = 2 * walk->steps;
+        }
+    }
+}
+
+ucs_regcache_region_t *ucs_regcache_walk_window(ucs_regcache_h cache,
+                                                unsigned number)
+{
+    const ucs_predict_walk_t *walk = &cache->walking.walks.walks[number];
+    ucs_regcache_region_t *region  = cache->walking.paces[number].in;
+
+    return ((region != NULL) && ucs_load_relaxed(&region->is_window) &&
+            ucs_regcache_word_is_hit(ucs_load_relaxed(&region->word)) &&
+            (region->first <= walk->at) && (region->last > walk->at)) ?
+                   region :
+                   NULL;
+}
+
+/* Is one of its steps in the region, from the last that was left out, which may
+ * come yet, to those that may have been registered ahead? */
+static int ucs_regcache_walk_reaches(const ucs_predict_walk_t *walk,
+                                     const ucs_regcache_pace_t *pace,
+                                     const ucs_regcache_region_t *region)
+{
+    intptr_t stride = (intptr_t)ucs_predict_walk_stride(walk);
+    intptr_t ahead  = 2 * (intptr_t)ucs_max(pace->window, pace->lead) + 1;
+    /* Bytes ahead of the latest step at which the region ends, and begins */
+    intptr_t far    = (intptr_t)((walk->stride > 0) ?
+                                         region->last - walk->at :
+                                         walk->at + walk->length -
+                                                 region->first);
+    intptr_t near   = far - (intptr_t)ucs_regcache_pinned_length(region);
+    /* The last step that begins within */
+    intptr_t step   = ((far - 1) / stride) - ((far < 1) ? 1 : 0);
+
+    return (step > -(intptr_t)walk->jump) &&
+           (ucs_min(step, ahead) * stride + (intptr_t)walk->length > near);
+}
+
+int ucs_regcache_walk_is_in(ucs_regcache_h cache,
+                            const ucs_regcache_region_t *region, uint64_t now)
+{
+    const ucs_regcache_walking_t *walking = &cache->walking;
+    const ucs_regcache_pace_t *pace;
+    const ucs_predict_walk_t *walk;
+    unsigned i;
+
+    for (i = 0; i < UCS_PREDICT_WALKS; ++i) {
+        walk = &walking->walks.walks[i];
+        pace = &walking->paces[i];
+        if (ucs_regcache_walk_goes_on(walk, pace, now) &&
+            ucs_regcache_walk_reaches(walk, pace, region)) {
+            return 1;
+        }
+    }
+    return 0;
+}
