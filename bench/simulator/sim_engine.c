@@ -6,6 +6,7 @@
 #include <tools/replay/replay_random.h>
 #include <tools/tool.h>
 #include <ucs/sys/hash.h>
+#include <ucs/trace/trace.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 #define SIM_MAX_EVENTS     (1u << 16)
 #define SIM_PRODUCTION     4096
 
-/* A receive is read into by get, a send is read from */
-#define SIM_ACCESS 1u
+/* As messages do, each use gives others access */
+#define SIM_ACCESS UCS_TRACE_ACCESS_REMOTE
 
 
 uint64_t sim_uses(const sim_shape_t *shape, const sim_network_t *network,

@@ -122,6 +122,24 @@ static int replay_parse_max_slowdown(void *field, const char *value)
             (*(double*)field >= REPLAY_SLOWDOWN_MIN)) ? 0 : -1;
 }
 
+static int replay_parse_coalesce(void *field, const char *value)
+{
+    static const char *const words[] = {
+        [UCS_REGCACHE_COVER_OFF]    = "off",
+        [UCS_REGCACHE_COVER_LOCAL]  = "local",
+        [UCS_REGCACHE_COVER_REMOTE] = "remote"
+    };
+    int i;
+
+    for (i = 0; i <= UCS_REGCACHE_COVER_REMOTE; ++i) {
+        if (!strcmp(value, words[i])) {
+            *(ucs_regcache_cover_kind_t*)field = i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
 static int replay_parse_number(void *field, const char *value)
 {
     char *end;
@@ -178,6 +196,10 @@ const tool_option_t replay_options[] = {
      REPLAY_OFFSET(params.max_slowdown),
      "N% from 0.001% to 100%",
      "N%  of the run time that all memory is worth [0.5%]"},
+    {"coalesce", replay_parse_coalesce, REPLAY_OFFSET(params.coalesce),
+     "off, local or remote",
+     "WHICH     uses registered with what lies ahead, as\n"
+     "                       UCX_MD_HELPER_COALESCE [local]"},
     {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
      "N         of the lateness [1]"},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
@@ -197,6 +219,7 @@ void replay_options_init(replay_options_t *options)
     options->params.deregister_cost.page_ns = REPLAY_DEREG_PAGE_NS;
     options->params.lateness_ns             = REPLAY_LATENESS_NS;
     options->params.max_slowdown            = UCS_REGCACHE_MAX_SLOWDOWN;
+    options->params.coalesce                = UCS_REGCACHE_COVER_LOCAL;
     options->params.seed                    = REPLAY_SEED;
     options->ceiling.bytes                  = UINT64_MAX;
     options->min_size                       = REPLAY_MIN_SIZE;

@@ -5,6 +5,7 @@
 #include "replay_random.h"
 
 #include <tools/tool.h>
+#include <ucs/trace/trace.h>
 
 #include <limits.h>
 #include <math.h>
@@ -408,6 +409,8 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .max_contexts = process->max_contexts,
         .max_slowdown = params->max_slowdown,
         .page_size    = process->page_size,
+        .cover        = {.kind        = params->coalesce,
+                         .remote_mask = UCS_TRACE_ACCESS_REMOTE},
         .tuning       = params->tuning
     };
     ucs_status_t status;

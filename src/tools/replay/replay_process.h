@@ -43,6 +43,8 @@ typedef struct replay_params {
                                             wake-up, log-normal */
     double                max_slowdown; /**< share of the run time; 0:
                                              default */
+    ucs_regcache_cover_kind_t coalesce; /**< which uses may be registered with
+                                             what lies ahead */
     const ucs_regcache_tuning_t *tuning; /**< NULL: the defaults */
     uint64_t              seed;        /**< of the lateness */
     int                   is_deaf;     /**< operations are not told, and a rank

@@ -164,7 +164,8 @@ static void replay_trace_add_use(replay_trace_t *trace,
     use->address   = e->address;
     use->length    = e->length;
     use->signature = e->signature;
-    use->access    = e->access;
+    /* Text traces do not tell, and most messages give others access */
+    use->access    = (e->access != 0) ? e->access : UCS_TRACE_ACCESS_REMOTE;
     use->next      = REPLAY_NONE;
 
     iter  = kh_put(replay_open, open, e, &is_new); /* may move the values */

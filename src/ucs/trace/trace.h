@@ -52,6 +52,9 @@ typedef struct ucs_trace_event {
 #define UCS_TRACE_OPERATION_KIND   0xffu
 #define UCS_TRACE_OPERATION_THREAD 256u
 
+/** The part of a USE's @a access that gives others any. */
+#define UCS_TRACE_ACCESS_REMOTE 0xe0u
+
 /** Bytes of a host's name, with the terminating zero. */
 #define UCS_TRACE_HOST_MAX 24
 

@@ -91,9 +91,9 @@ ucs_config_field_t uct_helper_options_table[] = {
      "  aggressive   - all; they share idle cores, or those of the ranks",
      offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_COALESCE", "off",
-     "Register neighbours together, and what lies ahead of them in the same\n"
-     "mapping, so that the pieces of a range cost few registrations:\n"
+    {"HELPER_COALESCE", "local",
+     "Register neighbours together, and what lies ahead of them or of a walk in\n"
+     "the same mapping, so that the pieces of a range cost few registrations:\n"
      "  off    - each piece by itself\n"
      "  local  - uses that give others no access\n"
      "  remote - all; a remote key may then grant more of the mapping than\n"

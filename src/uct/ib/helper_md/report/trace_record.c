@@ -12,8 +12,14 @@
 #include <ucs/sys/clock.h>
 #include <ucs/trace/trace.h>
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
+
+static_assert(UCS_TRACE_ACCESS_REMOTE == (UCT_MD_MEM_ACCESS_REMOTE_PUT |
+                                          UCT_MD_MEM_ACCESS_REMOTE_GET |
+                                          UCT_MD_MEM_ACCESS_REMOTE_ATOMIC),
+              "as traces have it");
 
 #define UCT_HELPER_TRACE_BUFFER  65536u
 #define UCT_HELPER_TRACE_POLL_NS UINT64_C(10000000)
