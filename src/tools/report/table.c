@@ -6,6 +6,7 @@
 #include <tools/tool.h>
 #include <tools/units.h>
 
+#include <ucs/predict/saturate.h>
 #include <ucs/regcache/region/why.h>
 #include <ucs/sys/math.h>
 
@@ -314,12 +315,13 @@ static void tool_table_print_why(const tool_merge_t *merge, FILE *stream)
                 total, ucs_regcache_held_names[i].key) * 1e9;
     }
     for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
-        why.lost_ns[i] = (uint64_t)(tool_report_number(
+        why.lost_ns[i] = ucs_predict_sat_ceil(tool_report_number(
                 total, ucs_regcache_lost_names[i].key) * 1e9);
     }
-    why.ahead    = (uint64_t)tool_report_number(total, "registered_ahead");
-    why.ahead_ns = (uint64_t)(tool_report_number(total, "ahead_seconds") *
-                              1e9);
+    why.ahead    = ucs_predict_sat_ceil(
+            tool_report_number(total, "registered_ahead"));
+    why.ahead_ns = ucs_predict_sat_ceil(
+            tool_report_number(total, "ahead_seconds") * 1e9);
     ucs_regcache_why_print(
             &why, tool_report_number(total, "leave_pinned_byte_seconds") * 1e9,
             merge->rank_seconds * 1e9, "", stream);
