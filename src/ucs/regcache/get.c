@@ -304,7 +304,8 @@ ucs_regcache_look_up(ucs_regcache_h cache, ucs_regcache_request_t *request,
             if (ucs_regcache_region_try_ref(region, request->start,
                                             request->end, request->access,
                                             &lookup->old)) {
-                if (region->is_cover) {
+                if (region->is_cover ||
+                    ucs_load_relaxed(&region->is_window)) {
                     ucs_regcache_cover_serves(cache, request);
                 }
                 lookup->wakes = ucs_regcache_walk_looks(cache, request, region);

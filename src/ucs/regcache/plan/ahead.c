@@ -99,10 +99,6 @@ ucs_regcache_windows_begin(ucs_regcache_h cache, unsigned number, uint64_t now)
         ucs_store_relaxed(&cache->walking.wanted, wanted & ~(1u << number));
         return NULL;
     }
-    if (!request.is_cover) {
-        ucs_regcache_account(cache, now);
-        ucs_extents_add(&cache->memory.seen, request.first, request.last);
-    }
     region = ucs_regcache_region_begin(cache, region, &request);
     ucs_store_relaxed(&region->speculative, 1);
     ucs_regcache_region_plan_end(cache, region, 0);

@@ -97,6 +97,22 @@ TEST_F(test_ahead, a_march_costs_few_registrations)
     EXPECT_GE(8u, live());
 }
 
+/* Leave pinned holds what was used. What is registered ahead of a walk that ends
+ * is not, and does not make memory look cheaper. */
+TEST_F(test_ahead, leave_pinned_holds_what_was_used)
+{
+    for (auto kind : {UCS_REGCACHE_COVER_LOCAL, UCS_REGCACHE_COVER_REMOTE}) {
+        make(kind);
+        w->open();
+        walk(0, 64);
+        ucs_regcache_stats_t stats = w->stats();
+        EXPECT_EQ(64u * 64 * KB, stats.leave_pinned_bytes) << kind;
+        EXPECT_EQ(64u * 64 * KB, stats.leave_pinned_peak_bytes) << kind;
+        EXPECT_LE(32u, stats.on_time) << kind;
+        w.reset();
+    }
+}
+
 TEST_F(test_ahead, downwards_and_with_gaps)
 {
     for (intptr_t by : {-64, 96, -256, 1024}) {
