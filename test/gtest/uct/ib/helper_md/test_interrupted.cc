@@ -77,6 +77,7 @@ TEST_F(test_interrupted, forks_while_all_domains_give_memory_back)
         EXPECT_EQ(0, in_child([&]() {
             fake_lower lower;
 
+            alarm(5); /* it is tried several times */
             start(lower, UCS_REGCACHE_POLICY_LEAVE_PINNED);
             lower.on_dereg = [](void*, size_t) { fork_once(); };
             uct_helper_session_yield();
