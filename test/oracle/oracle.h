@@ -151,6 +151,16 @@ void oracle_fill(oracle_worker_t *worker, char *address, size_t length);
 void oracle_check(oracle_worker_t *worker, oracle_slot_t *slot, uct_mem_h memh,
                   char *address, size_t length);
 
+/** Compare what a use has registered with its addresses alone: what else the
+ *  registration has may come and go meanwhile. What differs is counted as
+ *  @a what. */
+void oracle_check_own(oracle_worker_t *worker, uct_mem_h memh,
+                      const char *address, size_t length, const char *what);
+
+/** Map private memory that nobody uses anew, once or twice, or let its pages go.
+ *  The place is never free: another thread would get it. */
+void oracle_renew(oracle_worker_t *worker, char *address, size_t length);
+
 /** One use of @a address: fill, register, transfer, compare, give back. */
 void oracle_use(oracle_worker_t *worker, oracle_slot_t *slot, char *address,
                 size_t length);

@@ -3,8 +3,6 @@
  */
 #include "oracle.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /*
@@ -32,33 +30,11 @@ static char *oracle_row_piece(const oracle_row_t *row, unsigned i)
     return row->start + i * row->length;
 }
 
-/* Only its own pages count: those of others come and go while it is held */
 static void oracle_row_check(oracle_worker_t *worker, const oracle_row_t *row,
                              unsigned i)
 {
-    char *address = oracle_row_piece(row, i);
-    char *seen    = malloc(row->length);
-
-    if (seen == NULL) {
-        oracle_die("out of memory");
-    }
-    if (uct_pin_md_read(oracle_md(worker->world), row->memhs[i],
-                        (uintptr_t)address, seen, row->length) != UCS_OK) {
-        oracle_die("uct_pin_md_read");
-    }
-    if (memcmp(seen, address, row->length) != 0) {
-        ++worker->stale;
-        oracle_print(worker, NULL, row->memhs[i], "stale in a row");
-    }
-    free(seen);
-}
-
-static void oracle_row_map(char *address, size_t length, int prot)
-{
-    if (mmap(address, length, prot,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != address) {
-        oracle_die("mmap of a piece");
-    }
+    oracle_check_own(worker, row->memhs[i], oracle_row_piece(row, i),
+                     row->length, "stale in a row");
 }
 
 /* What others can be given a key of is what was asked for: where covers are
@@ -83,8 +59,7 @@ static void oracle_row_check_ends(oracle_worker_t *worker,
     }
 }
 
-/* Of a piece that nobody uses, or of its middle page alone. The place is never
- * free: another thread would get it. */
+/* A piece that nobody uses, or its middle page alone */
 static void oracle_row_disturb(oracle_worker_t *worker, oracle_row_t *row,
                                unsigned i)
 {
@@ -95,19 +70,7 @@ static void oracle_row_disturb(oracle_worker_t *worker, oracle_row_t *row,
         address += oracle_page;
         length   = oracle_page;
     }
-    switch (oracle_below(worker, 3)) {
-    case 0:
-        oracle_row_map(address, length, PROT_NONE);
-        /* fall through */
-    case 1:
-        oracle_row_map(address, length, PROT_READ | PROT_WRITE);
-        break;
-    default:
-        if (madvise(address, length, MADV_DONTNEED) != 0) {
-            oracle_die("madvise of a piece");
-        }
-        break;
-    }
+    oracle_renew(worker, address, length);
 }
 
 static void oracle_row_use(oracle_worker_t *worker, oracle_row_t *row,

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* One in so many uses starts another process */
 #define ORACLE_AROUND    1024
@@ -117,6 +118,40 @@ static int oracle_shows(oracle_worker_t *worker, uct_mem_h memh,
         }
     }
     return 1;
+}
+
+void oracle_check_own(oracle_worker_t *worker, uct_mem_h memh,
+                      const char *address, size_t length, const char *what)
+{
+    if (!oracle_shows(worker, memh, address, length, 0)) {
+        ++worker->stale;
+        oracle_print(worker, NULL, memh, what);
+    }
+}
+
+static void oracle_map_over(char *address, size_t length, int prot)
+{
+    if (mmap(address, length, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+             0) != address) {
+        oracle_die("mmap over memory that nobody uses");
+    }
+}
+
+void oracle_renew(oracle_worker_t *worker, char *address, size_t length)
+{
+    switch (oracle_below(worker, 3)) {
+    case 0:
+        oracle_map_over(address, length, PROT_NONE);
+        /* fall through */
+    case 1:
+        oracle_map_over(address, length, PROT_READ | PROT_WRITE);
+        break;
+    default:
+        if (madvise(address, length, MADV_DONTNEED) != 0) {
+            oracle_die("madvise of memory that nobody uses");
+        }
+        break;
+    }
 }
 
 /* A registration may be larger than this use, and others may take the rest away

@@ -1,13 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "oracle.h"
 
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -20,20 +15,9 @@
 
 #define ORACLE_WALK_PIECES 96
 #define ORACLE_WALK_PAGES  5     /* of a piece: above the minimal size */
-#define ORACLE_WALK_MAX    (ORACLE_WALK_PAGES * 4096)
 #define ORACLE_WALK_NEAR   12    /* pieces from the walk that are disturbed */
 #define ORACLE_WALK_NS     50000 /* between two steps, at most */
 
-static void oracle_walk_map(char *address, size_t length, int prot)
-{
-    if (mmap(address, length, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-             0) != address) {
-        oracle_die("mmap of a part of a walk");
-    }
-}
-
-/* Nobody uses any of it. The place is never free: another thread would get
- * it. */
 static void oracle_walk_disturb(oracle_worker_t *worker, char *start,
                                 unsigned piece)
 {
@@ -44,38 +28,9 @@ static void oracle_walk_disturb(oracle_worker_t *worker, char *start,
         address += oracle_page * oracle_below(worker, ORACLE_WALK_PAGES);
         length   = oracle_page;
     }
-    switch (oracle_below(worker, 3)) {
-    case 0:
-        oracle_walk_map(address, length, PROT_NONE);
-        /* fall through */
-    case 1:
-        oracle_walk_map(address, length, PROT_READ | PROT_WRITE);
-        break;
-    default:
-        if (madvise(address, length, MADV_DONTNEED) != 0) {
-            oracle_die("madvise of a part of a walk");
-        }
-        break;
-    }
+    oracle_renew(worker, address, length);
     if (oracle_below(worker, 2)) {
         oracle_fill(worker, address, length); /* in memory again */
-    }
-}
-
-/* Its own pages: a window may reach into what other threads write to */
-static void oracle_walk_check(oracle_worker_t *worker, uct_mem_h memh,
-                              char *address)
-{
-    char seen[ORACLE_WALK_MAX];
-    size_t length = ORACLE_WALK_PAGES * oracle_page;
-
-    if (uct_pin_md_read(oracle_md(worker->world), memh, (uintptr_t)address,
-                        seen, length) != UCS_OK) {
-        oracle_die("uct_pin_md_read");
-    }
-    if (memcmp(seen, address, length) != 0) {
-        ++worker->stale;
-        oracle_print(worker, NULL, memh, "stale in a walk");
     }
 }
 
@@ -86,7 +41,7 @@ static void oracle_walk_step(oracle_worker_t *worker, char *address,
     uct_mem_h memh = oracle_get_access(worker->world, address, length, access);
 
     oracle_fill(worker, address, length);
-    oracle_walk_check(worker, memh, address);
+    oracle_check_own(worker, memh, address, length, "stale in a walk");
     oracle_put(worker->world, memh);
 }
 
