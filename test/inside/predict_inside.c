@@ -93,21 +93,6 @@ static int order_delays_are_valid(const ucs_predict_delays_t *delays)
     return 1;
 }
 
-/* @return What a key waits for */
-static const order_source_t *order_waits_for(ucs_predict_order_h order,
-                                             const order_key_t *key, unsigned i)
-{
-    order_label_t *label;
-    order_sound_t *sound;
-
-    if (i >= ORDER_KEY_SOUNDS) {
-        sound = ucs_predict_lru_deref(&order->sounds, key->label);
-        return (sound == NULL) ? NULL : &sound->source;
-    }
-    label = ucs_predict_lru_deref(&order->labels, key->label);
-    return (label == NULL) ? NULL : &label->source;
-}
-
 /* Each key in the list of @a source waits for it; @a count_p grows by their
  * number */
 static int order_keys_are_valid(ucs_predict_order_h order,
@@ -121,7 +106,8 @@ static int order_keys_are_valid(ucs_predict_order_h order,
         key = ucs_predict_order_key_at(order, number);
         if ((key->prev != prev) || !key->is_linked ||
             !order_delays_are_valid(&key->delays) ||
-            (order_waits_for(order, key, number % ORDER_KEY_LAST) != source)) {
+            (ucs_predict_order_key_source(order, key,
+                                          number % ORDER_KEY_LAST) != source)) {
             return 0;
         }
         prev = number;

@@ -404,6 +404,20 @@ static ucs_status_t ucs_regcache_prepare(ucs_regcache_h cache,
     return status;
 }
 
+/* No hint leads to a window: each of its uses is looked up, as a step */
+static void ucs_regcache_hint(ucs_regcache_h cache,
+                              const ucs_regcache_request_t *request,
+                              ucs_regcache_region_t *region)
+{
+    if (!ucs_load_relaxed(&region->is_window)) {
+        /* relaxed: a hint only, the region's word decides */
+        ucs_store_relaxed(ucs_regcache_index_range_hint(&cache->index,
+                                                        request->start,
+                                                        request->end),
+                          region);
+    }
+}
+
 static ucs_status_t
 ucs_regcache_get_request(ucs_regcache_h cache,
                          ucs_regcache_request_t *request,
@@ -461,13 +475,7 @@ ucs_regcache_get_request(ucs_regcache_h cache,
 
 out:
     *memh_p = ucs_load_relaxed(&lookup.region->memh);
-    if (!ucs_load_relaxed(&lookup.region->is_window)) {
-        /* relaxed: a hint only, the region's word decides */
-        ucs_store_relaxed(ucs_regcache_index_range_hint(&cache->index,
-                                                        request->start,
-                                                        request->end),
-                          lookup.region);
-    }
+    ucs_regcache_hint(cache, request, lookup.region);
     return UCS_OK;
 }
 

@@ -218,6 +218,11 @@ order_label_t *ucs_predict_order_key_owner(ucs_predict_order_h order,
 order_key_t *ucs_predict_order_key_at(ucs_predict_order_h order,
                                       uint32_t number);
 
+/** @return What the key in place @a i waits for; NULL: it has been forgotten. */
+order_source_t *ucs_predict_order_key_source(ucs_predict_order_h order,
+                                             const order_key_t *key,
+                                             unsigned i);
+
 /** A gap begins: the key in place @a i waits for its label or sound, or is none
  *  any more if that has been forgotten. */
 void ucs_predict_order_key_link(ucs_predict_order_h order, order_label_t *owner,

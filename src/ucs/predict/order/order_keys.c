@@ -39,9 +39,8 @@ order_key_t *ucs_predict_order_key_at(ucs_predict_order_h order,
     return &owner->keys[number % ORDER_KEY_LAST];
 }
 
-/* @return What the key in place @a i waits for; NULL: it has been forgotten */
-static order_source_t *order_key_source(ucs_predict_order_h order,
-                                        const order_key_t *key, unsigned i)
+order_source_t *ucs_predict_order_key_source(ucs_predict_order_h order,
+                                             const order_key_t *key, unsigned i)
 {
     order_label_t *label;
     order_sound_t *sound;
@@ -58,7 +57,7 @@ void ucs_predict_order_key_link(ucs_predict_order_h order, order_label_t *owner,
                                 unsigned i)
 {
     order_key_t *key       = &owner->keys[i];
-    order_source_t *source = order_key_source(order, key, i);
+    order_source_t *source = ucs_predict_order_key_source(order, key, i);
     uint32_t number        = (ucs_predict_lru_index(&order->labels, owner) *
                        ORDER_KEY_LAST) + i;
 
@@ -88,7 +87,7 @@ static void order_key_unlink(ucs_predict_order_h order, order_label_t *owner,
     if (key->prev != ORDER_NONE) {
         ucs_predict_order_key_at(order, key->prev)->next = key->next;
     } else {
-        order_key_source(order, key, i)->heard = key->next;
+        ucs_predict_order_key_source(order, key, i)->heard = key->next;
     }
     if (key->next != ORDER_NONE) {
         ucs_predict_order_key_at(order, key->next)->prev = key->prev;

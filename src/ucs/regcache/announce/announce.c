@@ -510,27 +510,6 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
     }
 }
 
-/* What is refused is not tried again: the use will. One that did not fit is
- * DORMANT then, and known to nobody if it is new. */
-static ucs_status_t
-ucs_regcache_announced_register(ucs_regcache_h cache,
-                                ucs_regcache_region_t *region)
-{
-    uint64_t generation = ucs_regcache_region_gen(region);
-    ucs_status_t status = ucs_regcache_register_ahead(cache, region,
-                                                      UCS_REGCACHE_HELD_OTHER);
-
-    if (ucs_regcache_status_is_exhausted(status)) {
-        ucs_regcache_serve_back_off(cache);
-    }
-    if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
-        !ucs_load_relaxed(&region->planned) &&
-        (ucs_regcache_region_gen(region) == generation)) {
-        ucs_regcache_plan_forget(cache, region);
-    }
-    return status;
-}
-
 /* Where all stays that fits, a buffer of one posted receive is not evicted for another,
  * or each would find its own evicted; so it is not the least recently used one either.
  * @return Zero if there is no room: later. */
@@ -596,7 +575,8 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
     cache->plan.idling.is_used |= (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
     of->is_over |= (act == UCS_REGCACHE_ANNOUNCED_VOID);
     if ((act == UCS_REGCACHE_ANNOUNCED_REGISTER) &&
-        (ucs_regcache_announced_register(cache, region) == UCS_OK)) {
+        (ucs_regcache_serve_unasked(cache, region, UCS_REGCACHE_HELD_OTHER) ==
+         UCS_OK)) {
         act = UCS_REGCACHE_ANNOUNCED_KEEP;
     }
     if (act == UCS_REGCACHE_ANNOUNCED_KEEP) {

@@ -3,7 +3,6 @@
  */
 #include "rank.h"
 
-#include <ucs/regcache/region/account.h>
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
 #include <ucs/regcache/region/state.h>
@@ -115,8 +114,8 @@ static int ucs_regcache_windows_register(ucs_regcache_h cache,
 {
     uintptr_t first     = region->first;
     uintptr_t last      = region->last;
-    ucs_status_t status = ucs_regcache_register_ahead(cache, region,
-                                                      UCS_REGCACHE_HELD_AHEAD);
+    ucs_status_t status = ucs_regcache_serve_unasked(cache, region,
+                                                     UCS_REGCACHE_HELD_AHEAD);
     ucs_regcache_window_t *window;
 
     if (status == UCS_OK) {
@@ -125,14 +124,6 @@ static int ucs_regcache_windows_register(ucs_regcache_h cache,
         assert(window != NULL); /* there was room */
         window->is_ahead = 1;
         return 1;
-    }
-    if (ucs_regcache_status_is_exhausted(status)) {
-        ucs_regcache_serve_back_off(cache);
-    }
-    if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
-        !ucs_load_relaxed(&region->planned) &&
-        (ucs_regcache_region_gen(region) == generation)) {
-        ucs_regcache_plan_forget(cache, region);
     }
     ucs_regcache_lock(cache);
     ucs_regcache_walk_refused(cache, first, last);

@@ -273,11 +273,21 @@ void ucs_regcache_serve_expired(ucs_regcache_h cache,
                                 ucs_regcache_rq_list_t list, uint64_t now);
 
 
-/** A registration in advance has failed for want of something: none for a
- *  while. */
-void ucs_regcache_serve_back_off(ucs_regcache_h cache);
+/**
+ * Register a REGISTERING region ahead of its use, though the registration queue
+ * has no item of it. What is refused is not tried again: the use will. What did not
+ * fit is DORMANT then, and forgotten if nobody has a plan for it.
+ *
+ * @param [in] why  What it is held for from then on.
+ *
+ * @return As of @ref ucs_regcache_register_ahead.
+ */
+ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
+                                        ucs_regcache_region_t *region,
+                                        ucs_regcache_held_t why);
 
-/** @return Nonzero during that while. The uses that are due then register by
+/** A registration ahead may have failed for want of memory or regions; then there is
+ *  none for a while. @return Nonzero during that while. The uses that are due then register by
  *          themselves. */
 int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
 

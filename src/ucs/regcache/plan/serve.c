@@ -15,7 +15,7 @@
  * refusal */
 #define UCS_REGCACHE_REFUSED_MAX 10
 
-void ucs_regcache_serve_back_off(ucs_regcache_h cache)
+static void ucs_regcache_serve_back_off(ucs_regcache_h cache)
 {
     uint64_t now = ucs_regcache_now(cache);
 
@@ -56,6 +56,24 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
     if ((status != UCS_ERR_NO_MEMORY) && (status != UCS_ERR_NO_RESOURCE) &&
         (status != UCS_ERR_EXCEEDS_LIMIT)) {
         ucs_regcache_rq_refused(item, UCS_REGCACHE_REFUSED_MAX);
+    }
+    return status;
+}
+
+ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
+                                        ucs_regcache_region_t *region,
+                                        ucs_regcache_held_t why)
+{
+    uint64_t generation = ucs_regcache_region_gen(region);
+    ucs_status_t status = ucs_regcache_register_ahead(cache, region, why);
+
+    if (ucs_regcache_status_is_exhausted(status)) {
+        ucs_regcache_serve_back_off(cache);
+    }
+    if ((status == UCS_ERR_EXCEEDS_LIMIT) &&
+        !ucs_load_relaxed(&region->planned) &&
+        (ucs_regcache_region_gen(region) == generation)) {
+        ucs_regcache_plan_forget(cache, region);
     }
     return status;
 }

@@ -19,9 +19,9 @@
  *
  * A mutex that fork() and exit() take. A signal handler may call these. The thread
  * that it interrupted may have the mutex, or a lock that the mutex's owner waits for.
- * So whoever has it takes it once more, and a wait ends. The next one does not begin
- * until the mutex has been free: a timer's signal may come again before the thread goes
- * on.
+ * So a thread that has it takes it once more, and a wait ends. The next one does not
+ * begin until the mutex has been free: a timer's signal may come again before the
+ * thread goes on.
  */
 
 /** A wait is of so many pauses, a second or a little more. A step takes milliseconds. */
