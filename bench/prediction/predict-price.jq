@@ -14,10 +14,15 @@ def price:
     | ([.leave_pinned_peak_bytes, 1] | max) as $leave
     | (.lost_seconds - .first_seconds) as $lost
     | (.pinned_byte_seconds / $leave / $elapsed) as $held
+    # With what is kept for each registration, at the same price
+    | (.region_bytes // 0) as $each
+    | ($leave + $each * (.leave_pinned_regions_peak // 0)) as $all
+    | ((.pinned_byte_seconds + $each * (.region_seconds // 0))
+       / $all / $elapsed) as $priced
     | ($lost / $elapsed) as $lost
-    | {$held, peak: (.pinned_peak_bytes / $leave),
+    | {$held, $priced, peak: (.pinned_peak_bytes / $leave),
        on_time: ratio(.on_time; .uses - .cold), $lost,
-       j: ($lost + $knob * $held)}
+       j: ($lost + $knob * $priced)}
       + if .once == null then {} else
         {once: (.once | {
              seconds: .elapsed_seconds,
@@ -35,9 +40,10 @@ def recording($set; $name):
        + (.traces[] | select(.trace == $name) | price)] as $rows
     | ([$rows[] | select(.what == "lru")] | min_by(.j)) as $lru
     | ($rows | map(select(.what == "policy" and .policy != "lru")
-                   | {key: .policy, value: {held, peak, on_time, lost, j, once, later}})
+                   | {key: .policy, value: {held, priced, peak, on_time, lost, j, once,
+                                            later}})
        | from_entries)
-      + {lru: ($lru | {held, peak, on_time, lost, j, at})}
+      + {lru: ($lru | {held, priced, peak, on_time, lost, j, at})}
       | . as $policies
       | ($baseline[0].costs[$set][$name] // null) as $before
       | ([to_entries[] | select(.key | . != "predict" and . != "(keep or drop)")

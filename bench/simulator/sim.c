@@ -245,7 +245,7 @@ static const tool_option_t sim_options[] = {
 /* These are the replay's */
 static const char *const sim_replay_options[] = {
     "policy", "max-pinned", "register-cost", "deregister-cost", "lateness",
-    "max-slowdown", "coalesce", "seed"
+    "max-slowdown", "region-bytes", "coalesce", "seed"
 };
 #define SIM_REPLAY_OPTIONS \
     (sizeof(sim_replay_options) / sizeof(sim_replay_options[0]))
@@ -259,7 +259,7 @@ static void sim_help(FILE *stream)
     fprintf(stream,
            "  --policy, --max-pinned, --register-cost, --deregister-cost, "
            "--lateness,\n"
-           "  --max-slowdown, --coalesce, --seed:\n"
+           "  --max-slowdown, --region-bytes, --coalesce, --seed:\n"
            "            as of ucx-helper replay; costs [20us,250ns] and "
            "[10us,100ns]\n"
            "  --json    one object a row\n");

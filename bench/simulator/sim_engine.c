@@ -317,6 +317,10 @@ static void sim_engine_add(sim_result_t *result, const ucs_regcache_stats_t *s)
     sum->leave_pinned_peak_bytes += s->leave_pinned_peak_bytes;
     sum->leave_pinned_byte_ns    += s->leave_pinned_byte_ns;
     sum->in_use_peak_bytes       += s->in_use_peak_bytes;
+    sum->registrations           += s->registrations;
+    sum->regions_peak            += s->regions_peak;
+    sum->region_ns               += s->region_ns;
+    sum->leave_pinned_regions_peak += s->leave_pinned_regions_peak;
     if (s->pinned_peak_bytes > result->peak_max_bytes) {
         result->peak_max_bytes = s->pinned_peak_bytes;
     }
@@ -348,6 +352,9 @@ void sim_engines_stats(sim_world_t *world)
         sum->leave_pinned_peak_bytes /= result->engines;
         sum->leave_pinned_byte_ns    /= result->engines;
         sum->in_use_peak_bytes       /= result->engines;
+        sum->regions_peak            /= result->engines;
+        sum->region_ns               /= result->engines;
+        sum->leave_pinned_regions_peak /= result->engines;
         sum->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] /= result->engines;
     }
 }

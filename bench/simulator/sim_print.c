@@ -43,12 +43,20 @@ static double sim_row_held(const sim_row_t *row)
     return (leave > 0) ? sim_row_average(row) / leave : 0;
 }
 
-/* Time lost and memory held, at what memory is worth: a share of the run */
+/* Time lost and memory held, that for the registrations included, at what memory
+ * is worth: a share of the run */
 static double sim_row_price(const sim_options_t *options, const sim_row_t *rows,
                             size_t i)
 {
+    const replay_params_t *params     = &options->params.process;
+    const ucs_regcache_stats_t *stats = &rows[i].result.stats;
+    double leave = replay_held(stats->leave_pinned_peak_bytes,
+                               stats->leave_pinned_regions_peak, params);
+    double held  = replay_held(stats->pinned_byte_ns, stats->region_ns, params) /
+                   rows[i].result.time_ns;
+
     return sim_row_slow_down(rows, i) - 1 +
-           options->params.process.max_slowdown * sim_row_held(&rows[i]);
+           ((leave > 0) ? params->max_slowdown * held / leave : 0);
 }
 
 void sim_print_params(const sim_options_t *options, FILE *stream)
@@ -166,14 +174,18 @@ static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
             "\"pinned_peak_max_bytes\": %lu, \"leave_pinned_peak_bytes\": %lu, "
             "\"pinned_byte_seconds\": %.3f, \"pinned_max_byte_seconds\": %.3f, "
             "\"leave_pinned_byte_seconds\": %.3f, "
-            "\"in_use_peak_bytes\": %lu, \"in_use_byte_seconds\": %.3f, ",
+            "\"in_use_peak_bytes\": %lu, \"in_use_byte_seconds\": %.3f, "
+            "\"registrations\": %lu, \"regions_peak\": %lu, "
+            "\"region_seconds\": %.6f, \"leave_pinned_regions_peak\": %lu, ",
             r->time_ns / SIM_NSEC, r->compute_ns / SIM_NSEC,
             sim_row_slow_down(rows, i), r->sends, r->sent_bytes, r->rendezvous,
             r->engines, r->borrowed, r->guessed, s->pinned_peak_bytes,
             r->peak_max_bytes, s->leave_pinned_peak_bytes,
             s->pinned_byte_ns / SIM_NSEC, r->byte_ns_max / SIM_NSEC,
             s->leave_pinned_byte_ns / SIM_NSEC, s->in_use_peak_bytes,
-            s->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] / SIM_NSEC);
+            s->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] / SIM_NSEC,
+            s->registrations, s->regions_peak, s->region_ns / SIM_NSEC,
+            s->leave_pinned_regions_peak);
     fprintf(stream,
             "\"uses\": %lu, \"on_time\": %lu, \"late\": %lu, \"missed\": %lu, "
             "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, "
@@ -200,8 +212,9 @@ void sim_print_json(const sim_options_t *options, const sim_shape_t *shape,
                 options->params.iterations, sim_row_name(&rows[i]));
         sim_json_row(rows, i, stream);
         fprintf(stream, ", \"held\": %.9f, \"max_slowdown\": %g, "
-                "\"price_j\": %.9f, ",
+                "\"region_bytes\": %lu, \"price_j\": %.9f, ",
                 sim_row_held(&rows[i]), options->params.process.max_slowdown,
+                options->params.process.region_bytes,
                 sim_row_price(options, rows, i));
         sim_json_model(options, stream);
         fprintf(stream, "}\n");

@@ -5,6 +5,8 @@
 
 #include <tools/tool.h>
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@ typedef struct replay_integral {
     const replay_cost_t  *cost;
     uint64_t             time_ns;
     uint64_t             bytes;
+    uint64_t             regions;
     replay_figures_t     *figures;
     replay_curve_t       *curve;
 } replay_integral_t;
@@ -28,8 +31,11 @@ static void replay_integral_init(replay_integral_t *integral,
                                  replay_figures_t *figures, replay_curve_t *curve)
 {
     memset(figures, 0, sizeof(*figures));
-    *integral = (replay_integral_t){trace, cost, trace->start_ns, 0, figures,
-                                    curve};
+    *integral = (replay_integral_t){.trace   = trace,
+                                    .cost    = cost,
+                                    .time_ns = trace->start_ns,
+                                    .figures = figures,
+                                    .curve   = curve};
     if (curve != NULL) {
         replay_curve_add(curve, trace->start_ns, 0);
     }
@@ -37,20 +43,25 @@ static void replay_integral_init(replay_integral_t *integral,
 
 static void replay_integral_to(replay_integral_t *integral, uint64_t time_ns)
 {
-    integral->figures->stats.pinned_byte_ns +=
-            (double)(time_ns - integral->time_ns) * integral->bytes;
-    integral->time_ns = time_ns;
+    ucs_regcache_stats_t *stats = &integral->figures->stats;
+    double elapsed              = (double)(time_ns - integral->time_ns);
+
+    stats->pinned_byte_ns += elapsed * integral->bytes;
+    stats->region_ns      += elapsed * integral->regions;
+    integral->time_ns      = time_ns;
 }
 
-/* @a bytes wraps for less */
-static void replay_integral_add(replay_integral_t *integral, uint64_t bytes)
+/* @a bytes and @a regions wrap for less */
+static void replay_integral_add(replay_integral_t *integral, uint64_t bytes,
+                                uint64_t regions)
 {
     ucs_regcache_stats_t *stats = &integral->figures->stats;
 
-    integral->bytes += bytes;
-    if (integral->bytes > stats->pinned_peak_bytes) {
-        stats->pinned_peak_bytes = integral->bytes;
-    }
+    integral->bytes         += bytes;
+    integral->regions       += regions;
+    stats->pinned_peak_bytes = ucs_max(stats->pinned_peak_bytes,
+                                       integral->bytes);
+    stats->regions_peak      = ucs_max(stats->regions_peak, integral->regions);
     if (integral->curve != NULL) {
         replay_curve_add(integral->curve, integral->time_ns, integral->bytes);
     }
@@ -81,6 +92,8 @@ typedef struct replay_segments {
     replay_integral_t integral;
     uint32_t          *users;
     uint8_t           *seen;
+    uint32_t          *items;   /* users of each range; of leave pinned nonzero
+                                   where one of its own is registered */
     int               is_leave;
 } replay_segments_t;
 
@@ -91,6 +104,7 @@ static void replay_segments_use(replay_segments_t *segments,
     const replay_item_t *item   = &trace->items[use->item];
     uint64_t bytes              = 0;
     uint32_t i;
+    int is_new;
 
     for (i = item->first; i < item->last; ++i) {
         if (segments->is_leave ? !segments->seen[i] :
@@ -99,7 +113,10 @@ static void replay_segments_use(replay_segments_t *segments,
         }
         segments->seen[i] = 1;
     }
-    replay_integral_add(&segments->integral, bytes);
+    is_new = (segments->items[use->item] == 0) &&
+             (!segments->is_leave || (bytes > 0));
+    segments->items[use->item] += is_new || !segments->is_leave;
+    replay_integral_add(&segments->integral, bytes, is_new);
     ++segments->integral.figures->stats.uses;
     if (use->is_cold) {
         replay_integral_first(&segments->integral, replay_item_bytes(item));
@@ -108,18 +125,41 @@ static void replay_segments_use(replay_segments_t *segments,
     }
 }
 
-static void replay_segments_release(replay_segments_t *segments,
-                                    const replay_item_t *item)
+static void replay_segments_release(replay_segments_t *segments, uint32_t index)
 {
-    uint64_t bytes = 0;
+    const replay_trace_t *trace = segments->integral.trace;
+    const replay_item_t *item   = &trace->items[index];
+    uint64_t bytes              = 0;
     uint32_t i;
 
-    for (i = item->first; !segments->is_leave && (i < item->last); ++i) {
+    if (segments->is_leave) {
+        return;
+    }
+    for (i = item->first; i < item->last; ++i) {
         if (--segments->users[i] == 0) {
-            bytes += replay_segment_bytes(segments->integral.trace, i);
+            bytes += replay_segment_bytes(trace, i);
         }
     }
-    replay_integral_add(&segments->integral, -bytes);
+    replay_integral_add(&segments->integral, -bytes,
+                        -(uint64_t)(--segments->items[index] == 0));
+}
+
+/* Ranges of leave pinned that go with their pages */
+static uint64_t replay_segments_unmap_items(replay_segments_t *segments,
+                                            const replay_unmap_t *unmap)
+{
+    const replay_trace_t *trace = segments->integral.trace;
+    uint64_t regions            = 0;
+    size_t i;
+
+    for (i = 0; i < trace->item_count; ++i) {
+        if ((segments->items[i] > 0) &&
+            replay_item_is_touched(&trace->items[i], unmap)) {
+            segments->items[i] = 0;
+            ++regions;
+        }
+    }
+    return regions;
 }
 
 static void replay_segments_unmap(replay_segments_t *segments,
@@ -136,7 +176,8 @@ static void replay_segments_unmap(replay_segments_t *segments,
         }
     }
     if (segments->is_leave) {
-        replay_integral_add(&segments->integral, -bytes);
+        replay_integral_add(&segments->integral, -bytes,
+                            -replay_segments_unmap_items(segments, unmap));
     }
 }
 
@@ -150,8 +191,7 @@ static void replay_segments_event(replay_segments_t *segments,
         replay_segments_use(segments, &trace->uses[event->index]);
         break;
     case REPLAY_RELEASE:
-        replay_segments_release(
-                segments, &trace->items[trace->uses[event->index].item]);
+        replay_segments_release(segments, trace->uses[event->index].item);
         break;
     default:
         replay_segments_unmap(segments, &trace->unmaps[event->index]);
@@ -166,7 +206,8 @@ static void replay_model_segments(const replay_trace_t *trace, int is_leave,
     replay_segments_t segments = {
         .is_leave = is_leave,
         .users    = tool_calloc(trace->segment_count, sizeof(uint32_t)),
-        .seen     = tool_calloc(trace->segment_count, 1)
+        .seen     = tool_calloc(trace->segment_count, 1),
+        .items    = tool_calloc(trace->item_count, sizeof(uint32_t))
     };
     size_t i;
 
@@ -178,6 +219,7 @@ static void replay_model_segments(const replay_trace_t *trace, int is_leave,
     replay_integral_to(&segments.integral, trace->end_ns);
     free(segments.users);
     free(segments.seen);
+    free(segments.items);
 }
 
 void replay_model_limit(const replay_trace_t *trace, const replay_cost_t *cost,
@@ -209,6 +251,7 @@ typedef struct replay_range {
 typedef struct replay_offline {
     replay_integral_t integral;
     double            byte_price; /* of a byte, nanoseconds a nanosecond */
+    double            region_bytes; /* held for a registration */
     replay_range_t    *ranges;    /* by item */
     uint8_t           *is_kept;   /* by event, a release: until the next use */
 } replay_offline_t;
@@ -225,7 +268,8 @@ static void replay_offline_begin(replay_offline_t *offline,
                                                        bytes);
 
     if (range->is_seen &&
-        (offline->byte_price * bytes * (time_ns - range->idle_ns) <= cost)) {
+        (offline->byte_price * (bytes + offline->region_bytes) *
+                 (time_ns - range->idle_ns) <= cost)) {
         offline->is_kept[range->release] = 1;
         ++figures->stats.on_time;
     } else if (range->is_seen) {
@@ -314,11 +358,11 @@ static void replay_offline_hold(replay_offline_t *offline)
             ++range->users;
             if (!range->is_pinned) {
                 range->is_pinned = 1;
-                replay_integral_add(&offline->integral, bytes);
+                replay_integral_add(&offline->integral, bytes, 1);
             }
         } else if ((--range->users == 0) && !offline->is_kept[i]) {
             range->is_pinned = 0;
-            replay_integral_add(&offline->integral, -bytes);
+            replay_integral_add(&offline->integral, -bytes, -UINT64_C(1));
         }
     }
     replay_integral_to(&offline->integral, trace->end_ns);
@@ -333,10 +377,12 @@ void replay_model_keep_or_drop(const replay_trace_t *trace,
         .ranges  = tool_calloc(trace->item_count, sizeof(replay_range_t)),
         .is_kept = tool_calloc(trace->event_count, 1)
     };
-    uint64_t most;
+    double most;
 
+    offline.region_bytes = (double)params->region_bytes;
     replay_model_leave(trace, cost, figures, NULL);
-    most               = figures->stats.pinned_peak_bytes;
+    most               = replay_held(figures->stats.pinned_peak_bytes,
+                                     figures->stats.regions_peak, params);
     offline.byte_price = (most > 0) ? params->max_slowdown / most : 0;
     replay_integral_init(&offline.integral, trace, cost, figures, NULL);
     replay_offline_decide(&offline);

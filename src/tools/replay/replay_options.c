@@ -24,6 +24,9 @@
 #define REPLAY_SLOWDOWN_MIN   1e-5
 #define REPLAY_SEED           1
 
+/* As UCX_MD_HELPER_REGION_BYTES */
+#define REPLAY_REGION_BYTES_MAX (1ull << 30)
+
 #define REPLAY_NSEC           1e9
 
 /* Seconds that a recording may be made to last */
@@ -122,6 +125,12 @@ static int replay_parse_max_slowdown(void *field, const char *value)
             (*(double*)field >= REPLAY_SLOWDOWN_MIN)) ? 0 : -1;
 }
 
+static int replay_parse_region_bytes(void *field, const char *value)
+{
+    return ((tool_units_parse_size(value, field) == 0) &&
+            (*(uint64_t*)field <= REPLAY_REGION_BYTES_MAX)) ? 0 : -1;
+}
+
 static int replay_parse_coalesce(void *field, const char *value)
 {
     static const char *const words[] = {
@@ -196,6 +205,11 @@ const tool_option_t replay_options[] = {
      REPLAY_OFFSET(params.max_slowdown),
      "N% from 0.001% to 100%",
      "N%  of the run time that all memory is worth [0.5%]"},
+    {"region-bytes", replay_parse_region_bytes,
+     REPLAY_OFFSET(params.region_bytes),
+     "bytes with an optional K, M or G, at most 1G",
+     "SIZE    held for a registration beside its pages, as\n"
+     "                       UCX_MD_HELPER_REGION_BYTES [2K]"},
     {"coalesce", replay_parse_coalesce, REPLAY_OFFSET(params.coalesce),
      "off, local or remote",
      "WHICH     uses registered with what lies ahead, as\n"
@@ -219,6 +233,7 @@ void replay_options_init(replay_options_t *options)
     options->params.deregister_cost.page_ns = REPLAY_DEREG_PAGE_NS;
     options->params.lateness_ns             = REPLAY_LATENESS_NS;
     options->params.max_slowdown            = UCS_REGCACHE_MAX_SLOWDOWN;
+    options->params.region_bytes            = UCS_REGCACHE_REGION_BYTES;
     options->params.coalesce                = UCS_REGCACHE_COVER_LOCAL;
     options->params.seed                    = REPLAY_SEED;
     options->ceiling.bytes                  = UINT64_MAX;

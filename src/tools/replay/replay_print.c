@@ -39,7 +39,9 @@ static const struct {
     REPLAY_COUNT(announced_first),
     REPLAY_COUNT(idle_steps),
     REPLAY_COUNT(over_ceiling),
-    REPLAY_COUNT(pinned_peak_bytes)
+    REPLAY_COUNT(pinned_peak_bytes),
+    REPLAY_COUNT(registrations),
+    REPLAY_COUNT(regions_peak)
 };
 #define REPLAY_COUNTS (sizeof(replay_counts) / sizeof(replay_counts[0]))
 
@@ -58,11 +60,13 @@ static void replay_figures_sum(replay_figures_t *sum,
     }
     ucs_regcache_why_add(&sum->stats.why, &figures->stats.why);
     sum->stats.pinned_byte_ns   += figures->stats.pinned_byte_ns;
+    sum->stats.region_ns        += figures->stats.region_ns;
     sum->lost_ns                += figures->lost_ns;
     sum->first_ns               += figures->first_ns;
     sum->once.lost_ns           += figures->once.lost_ns;
     sum->once.first_ns          += figures->once.first_ns;
     sum->once.pinned_byte_ns    += figures->once.pinned_byte_ns;
+    sum->once.region_ns         += figures->once.region_ns;
     sum->once.pinned_peak_bytes += figures->once.pinned_peak_bytes;
 }
 
@@ -102,24 +106,29 @@ replay_stats(const replay_outcome_t *outcome, unsigned row)
 }
 
 /* All that leave pinned holds at most, for @a ns */
-static double replay_most(const replay_outcome_t *outcome, uint64_t ns)
+static double replay_most(const replay_outcome_t *outcome,
+                          const replay_options_t *options, uint64_t ns)
 {
-    return (double)replay_stats(outcome, REPLAY_ROW_LEAVE)->pinned_peak_bytes *
-           ns;
+    const ucs_regcache_stats_t *leave = replay_stats(outcome, REPLAY_ROW_LEAVE);
+
+    return replay_held(leave->pinned_peak_bytes, leave->regions_peak,
+                       &options->params) * ns;
 }
 
 double replay_price(const replay_outcome_t *outcome,
                     const replay_figures_t *figures,
                     const replay_options_t *options)
 {
-    double most  = replay_most(outcome, outcome->elapsed_ns);
+    double most  = replay_most(outcome, options, outcome->elapsed_ns);
     double price = 0;
 
     if (outcome->total_ns > 0) {
         price += figures->lost_ns / outcome->total_ns;
     }
     if (most > 0) {
-        price += options->params.max_slowdown * figures->stats.pinned_byte_ns /
+        price += options->params.max_slowdown *
+                 replay_held(figures->stats.pinned_byte_ns,
+                             figures->stats.region_ns, &options->params) /
                  most;
     }
     return price;
@@ -130,14 +139,17 @@ static double replay_price_then(const replay_outcome_t *outcome,
                                 const replay_figures_t *figures,
                                 const replay_options_t *options)
 {
-    double most  = replay_most(outcome, outcome->then_ns);
+    double most  = replay_most(outcome, options, outcome->then_ns);
+    double held  = replay_held(figures->stats.pinned_byte_ns -
+                                       figures->once.pinned_byte_ns,
+                               figures->stats.region_ns -
+                                       figures->once.region_ns,
+                               &options->params);
     double lost  = (figures->lost_ns - figures->first_ns) -
                    (figures->once.lost_ns - figures->once.first_ns);
 
     return (most > 0) ? lost / outcome->total_then_ns +
-                        options->params.max_slowdown *
-                        (figures->stats.pinned_byte_ns -
-                         figures->once.pinned_byte_ns) / most : 0;
+                        options->params.max_slowdown * held / most : 0;
 }
 
 static int replay_is_repeated(const replay_options_t *options)
@@ -341,13 +353,14 @@ static void replay_json_once(json_t *object, const replay_outcome_t *outcome,
 {
     if (outcome->then_ns > 0) {
         json_object_set_new(object, "once", json_pack(
-                "{s:f,s:f,s:f,s:f,s:I}",
+                "{s:f,s:f,s:f,s:f,s:f,s:I}",
                 "elapsed_seconds", (outcome->elapsed_ns - outcome->then_ns) *
                                            REPLAY_SECONDS,
                 "lost_seconds", row->figures.once.lost_ns * REPLAY_SECONDS,
                 "first_seconds", row->figures.once.first_ns * REPLAY_SECONDS,
                 "pinned_byte_seconds", row->figures.once.pinned_byte_ns *
                                                REPLAY_SECONDS,
+                "region_seconds", row->figures.once.region_ns * REPLAY_SECONDS,
                 "pinned_peak_bytes",
                 (json_int_t)row->figures.once.pinned_peak_bytes));
     }
@@ -392,9 +405,13 @@ static json_t *replay_json_figures(const replay_outcome_t *outcome,
     size_t i;
 
     object = json_pack(
-            "{s:f,s:f,s:I,s:f,s:f,s:I,s:f,s:f,s:f,s:f,s:o,s:I,s:I,s:I}",
+            "{s:f,s:f,s:f,s:I,s:I,s:I,s:f,s:f,s:I,s:f,s:f,s:f,s:f,s:o,s:I,s:I,"
+            "s:I}",
             "elapsed_seconds", outcome->elapsed_ns * REPLAY_SECONDS,
             "pinned_byte_seconds", row->figures.stats.pinned_byte_ns * REPLAY_SECONDS,
+            "region_seconds", row->figures.stats.region_ns * REPLAY_SECONDS,
+            "region_bytes", (json_int_t)options->params.region_bytes,
+            "leave_pinned_regions_peak", (json_int_t)leave->regions_peak,
             "leave_pinned_peak_bytes", (json_int_t)leave->pinned_peak_bytes,
             "leave_pinned_byte_seconds", leave->pinned_byte_ns * REPLAY_SECONDS,
             "in_use_byte_seconds", limit->pinned_byte_ns * REPLAY_SECONDS,

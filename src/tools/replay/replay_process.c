@@ -408,6 +408,7 @@ ucs_status_t replay_process_open(replay_process_t *process)
         .dq_length    = process->dq_length,
         .max_contexts = process->max_contexts,
         .max_slowdown = params->max_slowdown,
+        .region_bytes = params->region_bytes,
         .page_size    = process->page_size,
         .cover        = {.kind        = params->coalesce,
                          .remote_mask = UCS_TRACE_ACCESS_REMOTE},

@@ -43,6 +43,8 @@ typedef struct replay_params {
                                             wake-up, log-normal */
     double                max_slowdown; /**< share of the run time; 0:
                                              default */
+    uint64_t              region_bytes; /**< held for a registration beside its
+                                             pages */
     ucs_regcache_cover_kind_t coalesce; /**< which uses may be registered with
                                              what lies ahead */
     const ucs_regcache_tuning_t *tuning; /**< NULL: the defaults */
@@ -50,6 +52,14 @@ typedef struct replay_params {
     int                   is_deaf;     /**< operations are not told, and a rank
                                             that waits takes no steps */
 } replay_params_t;
+
+/** @return What so many pinned bytes in so many registrations hold; of their
+ *          integrals likewise. */
+static inline double replay_held(double bytes, double regions,
+                                 const replay_params_t *params)
+{
+    return bytes + regions * (double)params->region_bytes;
+}
 
 /** Told of each change of what is registered; @a time_ns of two threads that
  *  may be a little out of order. */

@@ -72,6 +72,7 @@ static void replay_world_once(replay_world_t *world)
     once->lost_ns           = world->process.lost_ns;
     once->first_ns          = world->figures->first_ns;
     once->pinned_byte_ns    = stats.pinned_byte_ns;
+    once->region_ns         = stats.region_ns;
     once->pinned_peak_bytes = stats.pinned_peak_bytes;
 }
 

@@ -36,14 +36,16 @@ typedef struct replay_once {
     double   lost_ns;
     double   first_ns;          /**< the part of it in cold uses */
     double   pinned_byte_ns;
+    double   region_ns;
     uint64_t pinned_peak_bytes;
 } replay_once_t;
 
 /** What a policy or a yardstick comes to. */
 typedef struct replay_figures {
     ucs_regcache_stats_t stats;    /**< of a yardstick `uses`, `on_time`,
-                                        `missed`, `cold`, `pinned_peak_bytes`
-                                        and `pinned_byte_ns`; all else is 0 */
+                                        `missed`, `cold`, `pinned_peak_bytes`,
+                                        `pinned_byte_ns`, `regions_peak` and
+                                        `region_ns`; all else is 0 */
     double               lost_ns;  /**< virtual time that the main thread spent
                                         with the lower domain, or waiting for
                                         the helper; of a yardstick what its

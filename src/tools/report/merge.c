@@ -159,13 +159,17 @@ static json_t *tool_merge_modelled(const tool_merge_t *merge, const char *key)
 static json_t *tool_merge_price(const tool_merge_t *merge)
 {
     const json_t *total = merge->total;
-    double leave        = tool_report_number(total, "leave_pinned_peak_bytes") *
-                          tool_report_number(total, "elapsed_seconds");
+    double each         = tool_report_number(total, "region_bytes");
     double price        = 0;
+    double leave, held;
 
+    leave = (tool_report_number(total, "leave_pinned_peak_bytes") +
+             each * tool_report_number(total, "leave_pinned_regions_peak")) *
+            tool_report_number(total, "elapsed_seconds");
+    held  = tool_report_number(total, "pinned_byte_seconds") +
+            each * tool_report_number(total, "region_seconds");
     if (leave > 0) {
-        price += tool_report_number(total, "max_slowdown") *
-                 tool_report_number(total, "pinned_byte_seconds") / leave;
+        price += tool_report_number(total, "max_slowdown") * held / leave;
     }
     if (merge->rank_seconds > 0) {
         price += tool_report_number(total, "lost_seconds") /

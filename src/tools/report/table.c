@@ -254,6 +254,24 @@ static void tool_table_print_saved(const json_t *total, FILE *stream)
             tool_units_print_change(average, leave, buf[5]));
 }
 
+/* Of all ranks together; what the NIC holds is an estimate */
+static void tool_table_print_regions(const json_t *total, FILE *stream)
+{
+    double each    = tool_report_number(total, "region_bytes");
+    double peak    = tool_report_number(total, "regions_peak");
+    double leave   = tool_report_number(total, "leave_pinned_regions_peak");
+    char buf[3][TOOL_UNITS_MAX];
+
+    fprintf(stream,
+            "at most %.0f registrations at once (%.1f on average) instead of "
+            "%.0f; for them the NICs and\ntheir drivers hold some %s instead of "
+            "%s, at %s each\n",
+            peak, tool_table_average(total, "region_seconds"), leave,
+            tool_units_print_bytes(each * peak, buf[0]),
+            tool_units_print_bytes(each * leave, buf[1]),
+            tool_units_print_bytes(each, buf[2]));
+}
+
 static void tool_table_print_missed(const tool_merge_t *merge, FILE *stream)
 {
     const json_t *total = merge->total;
@@ -374,6 +392,7 @@ static void tool_table_print_all(const tool_merge_t *merge, FILE *stream)
 
     tool_table_print_head(merge, stream);
     tool_table_print_saved(merge->total, stream);
+    tool_table_print_regions(merge->total, stream);
     tool_table_print_missed(merge, stream);
     tool_table_print_heard(merge->total, stream);
     tool_table_print_why(merge, stream);

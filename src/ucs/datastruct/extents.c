@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef ucs_itree_node_t node_t;
+typedef ucs_extents_node_t node_t;
 
 void ucs_extents_init(ucs_extents_t *set)
 {
@@ -18,9 +18,16 @@ void ucs_extents_init(ucs_extents_t *set)
 
 void ucs_extents_give(ucs_extents_t *set, node_t *node)
 {
-    node->left = set->spare;
+    node->next = set->spare;
     set->spare = node;
     ++set->spares;
+}
+
+/* Intervals are the first members of their nodes */
+static node_t *ucs_extents_first(const ucs_extents_t *set, uintptr_t start,
+                                 uintptr_t end)
+{
+    return (node_t*)ucs_itree_first(&set->tree, start, end);
 }
 
 static node_t *ucs_extents_take(ucs_extents_t *set)
@@ -28,7 +35,7 @@ static node_t *ucs_extents_take(ucs_extents_t *set)
     node_t *node = set->spare;
 
     if (node != NULL) {
-        set->spare = node->left;
+        set->spare = node->next;
         --set->spares;
     }
     return node;
@@ -46,65 +53,88 @@ void ucs_extents_cleanup(ucs_extents_t *set)
 
 int ucs_extents_covers(const ucs_extents_t *set, uintptr_t start, uintptr_t end)
 {
-    node_t *node = ucs_itree_first(&set->tree, start, end);
+    const node_t *node = ucs_extents_first(set, start, end);
 
-    return (node != NULL) && (node->start <= start) && (node->end >= end);
+    return (node != NULL) && (node->range.start <= start) &&
+           (node->range.end >= end);
 }
 
+static size_t ucs_extents_length(const node_t *node)
+{
+    return node->range.end - node->range.start;
+}
+
+/* An empty set has no rounding to remember */
 static void ucs_extents_drop(ucs_extents_t *set, node_t *node)
 {
-    ucs_itree_remove(&set->tree, node);
-    set->bytes -= node->end - node->start;
+    ucs_itree_remove(&set->tree, &node->range);
+    set->bytes -= ucs_extents_length(node);
+    set->pieces = (set->bytes > 0) ? set->pieces - node->pieces : 0;
 }
 
 static void ucs_extents_put(ucs_extents_t *set, node_t *node, uintptr_t start,
-                            uintptr_t end)
+                            uintptr_t end, double pieces)
 {
-    node->start = start;
-    node->end   = end;
-    set->bytes += end - start;
-    ucs_itree_insert(&set->tree, node);
+    node->range.start = start;
+    node->range.end   = end;
+    node->pieces      = pieces;
+    set->bytes       += end - start;
+    set->pieces      += pieces;
+    ucs_itree_insert(&set->tree, &node->range);
 }
 
 void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end)
 {
+    double pieces    = 1;
+    uintptr_t before = start;
+    uintptr_t after  = end;
+    size_t length, outside;
     node_t *node;
 
     /* One byte more at either end, so that neighbours that touch merge */
-    while ((node = ucs_itree_first(&set->tree, start - 1, end + 1)) != NULL) {
+    while ((node = ucs_extents_first(set, before - 1, after + 1)) != NULL) {
         ucs_extents_drop(set, node);
-        start = (node->start < start) ? node->start : start;
-        end   = (node->end > end) ? node->end : end;
+        length  = ucs_extents_length(node);
+        outside = ((node->range.start < start) ? start - node->range.start : 0) +
+                  ((node->range.end > end) ? node->range.end - end : 0);
+        outside = (outside < length) ? outside : length;
+        pieces += node->pieces * (double)outside / (double)length;
+        before  = (node->range.start < before) ? node->range.start : before;
+        after   = (node->range.end > after) ? node->range.end : after;
         ucs_extents_give(set, node);
     }
     node = ucs_extents_take(set);
     if (node != NULL) {
-        ucs_extents_put(set, node, start, end);
+        ucs_extents_put(set, node, before, after, pieces);
     }
 }
 
 void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end)
 {
-    uintptr_t before, after;
+    uintptr_t before, after, last;
     node_t *node, *other;
+    double per_byte;
 
-    while ((node = ucs_itree_first(&set->tree, start, end)) != NULL) {
+    while ((node = ucs_extents_first(set, start, end)) != NULL) {
         ucs_extents_drop(set, node);
-        before = (node->start < start) ? start - node->start : 0;
-        after  = (node->end > end) ? node->end - end : 0;
-        other  = ((before > 0) && (after > 0)) ? ucs_extents_take(set) : NULL;
+        last     = node->range.end;
+        per_byte = node->pieces / (double)ucs_extents_length(node);
+        before   = (node->range.start < start) ? start - node->range.start : 0;
+        after    = (last > end) ? last - end : 0;
+        other    = ((before > 0) && (after > 0)) ? ucs_extents_take(set) : NULL;
         if ((before > 0) && (after > 0) && (other == NULL)) {
             set->lost_bytes += (before < after) ? before : after;
             before           = (before < after) ? 0 : before;
             after            = (before > 0) ? 0 : after;
         }
         if (other != NULL) {
-            ucs_extents_put(set, other, end, node->end);
+            ucs_extents_put(set, other, end, last, per_byte * (double)after);
         }
         if (before > 0) {
-            ucs_extents_put(set, node, node->start, start);
+            ucs_extents_put(set, node, node->range.start, start,
+                            per_byte * (double)before);
         } else if ((after > 0) && (other == NULL)) {
-            ucs_extents_put(set, node, end, node->end);
+            ucs_extents_put(set, node, end, last, per_byte * (double)after);
         } else {
             ucs_extents_give(set, node);
         }
@@ -116,7 +146,7 @@ static unsigned ucs_extents_count_spares(const ucs_extents_t *set)
     unsigned count = 0;
     const node_t *node;
 
-    for (node = set->spare; node != NULL; node = node->left) {
+    for (node = set->spare; node != NULL; node = node->next) {
         ++count;
     }
     return count;
@@ -124,22 +154,25 @@ static unsigned ucs_extents_count_spares(const ucs_extents_t *set)
 
 int ucs_extents_is_valid(const ucs_extents_t *set)
 {
-    const node_t *last = NULL;
-    size_t bytes       = 0;
-    size_t count       = 0;
-    const node_t *node;
+    const ucs_itree_node_t *last = NULL;
+    double pieces                = 0;
+    size_t bytes                 = 0;
+    size_t count                 = 0;
+    const ucs_itree_node_t *range;
 
-    for (node = ucs_itree_first(&set->tree, 0, UINTPTR_MAX); node != NULL;
-         node = ucs_itree_next(&set->tree, node, 0, UINTPTR_MAX)) {
-        if ((node->start >= node->end) ||
-            ((last != NULL) && (last->end >= node->start))) {
+    for (range = ucs_itree_first(&set->tree, 0, UINTPTR_MAX); range != NULL;
+         range = ucs_itree_next(&set->tree, range, 0, UINTPTR_MAX)) {
+        if ((range->start >= range->end) ||
+            ((last != NULL) && (last->end >= range->start))) {
             return 0;
         }
-        bytes += node->end - node->start;
-        last   = node;
+        bytes  += range->end - range->start;
+        pieces += ((const node_t*)range)->pieces;
+        last    = range;
         ++count;
     }
     return ucs_itree_is_valid(&set->tree) && (count == set->tree.count) &&
            (bytes == set->bytes) &&
+           (__builtin_fabs(pieces - set->pieces) <= 1e-6 * (1 + pieces)) &&
            (ucs_extents_count_spares(set) == set->spares);
 }

@@ -36,6 +36,7 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     cache->config.max_slowdown = (params->max_slowdown > 0) ?
                                          params->max_slowdown :
                                          UCS_REGCACHE_MAX_SLOWDOWN;
+    cache->config.region_bytes = (double)params->region_bytes;
     cache->created            = ucs_regcache_now(cache);
 
     cache->account.time = cache->created;

@@ -38,6 +38,10 @@ BEGIN_C_DECLS
  *  the run time. */
 #define UCS_REGCACHE_MAX_SLOWDOWN 0.005
 
+/** Default of what a registration holds in NIC and driver memory beside its pages,
+ *  bytes (docs/registrations.md says where it comes from). */
+#define UCS_REGCACHE_REGION_BYTES 2048
+
 typedef struct ucs_regcache *ucs_regcache_h;
 
 /** A registration, as the lower domain names it; never NULL. */
@@ -234,6 +238,10 @@ typedef struct ucs_regcache_params {
                                              pinned is worth, as a share of the
                                              run time; above 0, at most 1; 0:
                                              UCS_REGCACHE_MAX_SLOWDOWN */
+    size_t                region_bytes; /**< that a registration holds beside
+                                             its pages: counted with these
+                                             where memory has a price, not
+                                             where it has a ceiling */
     size_t                page_size; /**< bytes, a power of two; 0: system's */
     unsigned              access_mask; /**< of a use's flags, those that allow
                                              something; a registration serves

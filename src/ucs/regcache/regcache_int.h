@@ -74,6 +74,7 @@ typedef struct ucs_regcache_config {
     size_t                page_mask;  /* page size - 1 */
     unsigned              access_mask;
     double                max_slowdown;
+    double                region_bytes; /* held for a registration */
     ucs_regcache_cover_t  cover;
 } ucs_regcache_config_t;
 
@@ -158,6 +159,21 @@ static inline size_t ucs_regcache_pages(ucs_regcache_h cache,
                                         const ucs_regcache_region_t *region)
 {
     return ucs_regcache_pinned_length(region) / (cache->config.page_mask + 1);
+}
+
+/** @return Bytes that a registration holds: those that it pins, and what the NIC
+ *          and its driver keep for it. */
+static inline double ucs_regcache_held_bytes(ucs_regcache_h cache, size_t pinned)
+{
+    return (double)pinned + cache->config.region_bytes;
+}
+
+/** @return Bytes that would be held if all were left pinned. Under the index
+ *          lock. */
+static inline double ucs_regcache_leave_bytes(ucs_regcache_h cache)
+{
+    return (double)cache->memory.seen.bytes +
+           cache->config.region_bytes * cache->memory.seen.pieces;
 }
 
 /** The LRU order that a region belongs to. */

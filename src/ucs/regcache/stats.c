@@ -69,6 +69,11 @@ static void ucs_regcache_stats_account(ucs_regcache_h cache,
     stats->leave_pinned_peak_bytes = account->leave_peak;
     stats->leave_pinned_byte_ns    = account->leave_ns;
     stats->regions                 = account->regions;
+    stats->regions_peak            = account->regions_peak;
+    stats->region_ns               = account->region_ns;
+    stats->leave_pinned_regions_peak =
+            (uint64_t)(account->leave_regions_peak + 0.5);
+    stats->region_bytes            = (uint64_t)cache->config.region_bytes;
     stats->on_time                 = account->hits;
     stats->late                    = account->late;
     stats->missed                  = account->missed;

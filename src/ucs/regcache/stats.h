@@ -35,6 +35,13 @@ typedef struct ucs_regcache_stats {
     uint64_t             in_use_peak_bytes;
 
     uint64_t             regions;            /**< registered now */
+    uint64_t             regions_peak;
+    double               region_ns;          /**< integral over time */
+    uint64_t             leave_pinned_regions_peak; /**< likewise, registrations
+                                                  that leaving all pinned would
+                                                  hold */
+    uint64_t             region_bytes;       /**< that each holds beside its
+                                                  pages, by the parameters */
     uint64_t             uses;
     uint64_t             on_time;            /**< live when the use came */
     uint64_t             late;            /**< being registered, use waited */

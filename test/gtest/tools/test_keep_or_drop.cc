@@ -48,6 +48,26 @@ TEST_F(test_keep_or_drop, a_gap_is_kept_as_long_as_that_is_cheaper)
     EXPECT_EQ(PAGE, figures.pinned_peak_bytes);
 }
 
+/* A registration that holds as much again as its page is kept for half as long */
+TEST_F(test_keep_or_drop, what_the_nic_holds_is_held_as_well)
+{
+    for (uint64_t gap : {MS, MS + 1000}) {
+        m_events.clear();
+        use(0, 1000, 0);
+        use(gap + 1000, gap + 2000, 0);
+        use(5 * MS, 5 * MS + 1000, 1); /* leave pinned's second page */
+        prepare();
+        replay_params_t p = params(UCS_REGCACHE_POLICY_ON_DEMAND);
+        p.register_cost   = {COST - 50.0, 50};
+        p.max_slowdown    = 0.2;
+        p.region_bytes    = PAGE;
+        replay_model_keep_or_drop(&m_trace, &p, &m_model);
+        EXPECT_EQ(gap == MS ? 1u : 0u, m_model.stats.on_time);
+        EXPECT_EQ(1u, m_model.stats.regions_peak);
+        EXPECT_EQ(3000.0 + (gap == MS ? gap : 0), m_model.stats.region_ns);
+    }
+}
+
 TEST_F(test_keep_or_drop, what_is_in_use_is_held)
 {
     ucs_regcache_stats_t figures;

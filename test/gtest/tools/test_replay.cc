@@ -152,8 +152,12 @@ TEST_F(test_replay, yardsticks_of_a_small_trace)
               figures.stats.pinned_byte_ns);
     EXPECT_EQ(600.0 + 550 + 600, figures.lost_ns) << "first uses alone";
     EXPECT_EQ(figures.lost_ns, figures.first_ns);
+    EXPECT_EQ(2u, figures.stats.regions_peak);
+    EXPECT_EQ(10.0 + 15 + 10 + 10, figures.stats.region_ns);
 
     figures = leave();
+    EXPECT_EQ(2u, figures.stats.regions_peak);
+    EXPECT_EQ(5.0 + 2 * 45 + 10 + 2 * 10, figures.stats.region_ns);
     EXPECT_EQ(3 * PAGE, figures.stats.pinned_peak_bytes);
     EXPECT_EQ(PAGE * (2.0 * 5 + 3 * 45 + 2 * 10 + 3 * 10),
               figures.stats.pinned_byte_ns);

@@ -138,13 +138,13 @@ ucs_regcache_announced_price(ucs_regcache_h cache,
 {
     uintptr_t first = ucs_regcache_page_down(cache, announcement->start);
     uintptr_t last  = ucs_regcache_page_up(cache, announcement->end);
-    double bytes    = (double)(last - first);
+    double bytes    = ucs_regcache_held_bytes(cache, last - first);
     double leave_bytes;
 
     ucs_regcache_lock(cache);
     announcement->takes = ucs_predict_cost_estimate(
             &cache->cost.reg, (last - first) / (cache->config.page_mask + 1));
-    leave_bytes = (double)cache->memory.seen.bytes;
+    leave_bytes = ucs_regcache_leave_bytes(cache);
     if (!ucs_extents_covers(&cache->memory.seen, first, last)) {
         leave_bytes += bytes; /* it will be seen */
     }

@@ -35,7 +35,7 @@
 ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
                                      const ucs_regcache_params_t *params)
 {
-    ucs_itree_node_t *node;
+    ucs_extents_node_t *node;
 
     ucs_extents_init(&cache->memory.still);
     cache->config.cover = params->cover;

@@ -72,8 +72,9 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
                                     ucs_regcache_pace_t *pace)
 {
     double slowdown    = cache->config.max_slowdown;
-    double leave_bytes = (double)cache->memory.seen.bytes;
-    double takes, bytes;
+    double leave_bytes = ucs_regcache_leave_bytes(cache);
+    double takes;
+    size_t bytes;
 
     pace->window = ucs_predict_walk_window(
             walk,
@@ -87,11 +88,12 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
         return;
     }
     pace->window  = pace->is_exact ? 1 : pace->window;
-    bytes         = (double)ucs_regcache_walk_bytes(cache, walk, pace->window);
-    takes         = ucs_regcache_walk_cost(cache, (size_t)bytes);
+    bytes         = ucs_regcache_walk_bytes(cache, walk, pace->window);
+    takes         = ucs_regcache_walk_cost(cache, bytes);
     pace->rent_ns = ucs_predict_sat_ceil(
-            ucs_max(ucs_predict_price_rent_ns(slowdown, leave_bytes, bytes,
-                                              takes),
+            ucs_max(ucs_predict_price_rent_ns(
+                            slowdown, leave_bytes,
+                            ucs_regcache_held_bytes(cache, bytes), takes),
                     UCS_REGCACHE_WALK_STILL * walk->step_ns));
     pace->lead    = ucs_min(
             ucs_predict_walk_lead(

@@ -18,8 +18,9 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
     ucs_regcache_lock(cache);
     ucs_regcache_terms_locked(cache, region, &price->terms);
-    leave_bytes = (double)cache->memory.seen.bytes;
-    bytes       = (double)ucs_regcache_pinned_length(region);
+    leave_bytes = ucs_regcache_leave_bytes(cache);
+    bytes       = ucs_regcache_held_bytes(cache,
+                                          ucs_regcache_pinned_length(region));
     missed_ns   = ucs_regcache_missed_ns(cache,
                                          ucs_regcache_pages(cache, region));
     ucs_regcache_unlock(cache);
@@ -58,7 +59,8 @@ uint64_t ucs_regcache_price_look(ucs_regcache_h cache, double leave_bytes,
             continue;
         }
         /* Of this life or, for once, of the next: it may end meanwhile */
-        length = (double)ucs_regcache_region_length(item->region);
+        length = ucs_regcache_held_bytes(
+                cache, ucs_regcache_region_length(item->region));
         bytes += length;
         late  += length * (double)(now - item->use_end);
     }

@@ -41,7 +41,7 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
  *
  * both costs are the same at the most likely end.
  *
- * @param [in] leave_bytes  That would be left pinned.
+ * @param [in] leave_bytes  That leaving all pinned would hold.
  *
  * @return ns; UCS_REGCACHE_TIME_NEVER if none is waited for.
  */

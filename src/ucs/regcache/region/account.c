@@ -16,12 +16,15 @@ void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
     if (now > account->time) {
         elapsed             = now - account->time;
         account->pinned_ns += elapsed * account->pinned;
+        account->region_ns += elapsed * account->regions;
         account->leave_ns  += elapsed * cache->memory.seen.bytes;
         account->time       = now;
     }
     if (cache->memory.seen.bytes > account->leave_peak) {
         account->leave_peak = cache->memory.seen.bytes;
     }
+    account->leave_regions_peak = ucs_max(account->leave_regions_peak,
+                                          cache->memory.seen.pieces);
 }
 
 /* Why it is held before the helper has planned anything */
@@ -103,9 +106,8 @@ void ucs_regcache_account_region(ucs_regcache_h cache,
     if (region->size_class == UCS_REGCACHE_CLASS_SMALL) {
         account->small += sign;
     }
-    if (account->pinned > account->pinned_peak) {
-        account->pinned_peak = account->pinned;
-    }
+    account->pinned_peak  = ucs_max(account->pinned_peak, account->pinned);
+    account->regions_peak = ucs_max(account->regions_peak, account->regions);
 }
 
 static void ucs_regcache_account_held(ucs_regcache_h cache,

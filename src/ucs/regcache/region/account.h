@@ -27,6 +27,8 @@ typedef struct ucs_regcache_account {
     uint64_t pinned_peak;
     double   pinned_ns;
     uint64_t regions;   /* == number of these regions */
+    uint64_t regions_peak;
+    double   region_ns;
     uint64_t small;     /* those of class SMALL among them */
     uint64_t transit;   /* those that a thread registers or deregisters; it waits
                            for no other */
@@ -34,6 +36,7 @@ typedef struct ucs_regcache_account {
     uint64_t leaving;   /* those in transit that are DEREGISTERING */
     uint64_t leave_peak;
     double   leave_ns;
+    double   leave_regions_peak;
     uint64_t hits;      /* of what has been folded in */
     uint64_t late, missed, cold, wasted, evicted, invalidated;
     uint64_t over_ceiling, failed;

@@ -20,7 +20,7 @@ typedef struct ucs_regcache_supply {
     int                   wants_chunk;
     ucs_regcache_chunk_t  *chunk;
     int                   wants_nodes[UCS_REGCACHE_RESERVE_SETS];
-    ucs_itree_node_t      *nodes[UCS_REGCACHE_RESERVE_SETS]; /* by `left` */
+    ucs_extents_node_t      *nodes[UCS_REGCACHE_RESERVE_SETS]; /* by `next` */
     int                   wants_segment[UCS_REGCACHE_CLASS_LAST];
     unsigned              number[UCS_REGCACHE_CLASS_LAST]; /* of the segment */
     ucs_heap_elem_t       **segment[UCS_REGCACHE_CLASS_LAST];
@@ -75,10 +75,10 @@ static ucs_regcache_chunk_t *ucs_regcache_supply_chunk(void)
     return chunk;
 }
 
-static ucs_itree_node_t *ucs_regcache_supply_nodes(void)
+static ucs_extents_node_t *ucs_regcache_supply_nodes(void)
 {
-    ucs_itree_node_t *nodes = NULL;
-    ucs_itree_node_t *node;
+    ucs_extents_node_t *nodes = NULL;
+    ucs_extents_node_t *node;
     unsigned i;
 
     for (i = 0; i < UCS_EXTENTS_SPARES; ++i) {
@@ -86,7 +86,7 @@ static ucs_itree_node_t *ucs_regcache_supply_nodes(void)
         if (node == NULL) {
             break;
         }
-        node->left = nodes;
+        node->next = nodes;
         nodes      = node;
     }
     return nodes;
@@ -94,13 +94,13 @@ static ucs_itree_node_t *ucs_regcache_supply_nodes(void)
 
 static void ucs_regcache_supply_release(ucs_regcache_supply_t *supply)
 {
-    ucs_itree_node_t *node;
+    ucs_extents_node_t *node;
     unsigned i;
 
     ucs_own_free(supply->chunk);
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
         while ((node = supply->nodes[i]) != NULL) {
-            supply->nodes[i] = node->left;
+            supply->nodes[i] = node->next;
             ucs_own_free(node);
         }
     }
@@ -155,7 +155,7 @@ static void ucs_regcache_store_add(ucs_regcache_store_t *store,
 static void ucs_regcache_supply_give(ucs_regcache_h cache,
                                      ucs_regcache_supply_t *supply)
 {
-    ucs_itree_node_t *node;
+    ucs_extents_node_t *node;
     unsigned i;
 
     if (supply->chunk != NULL) {
@@ -164,7 +164,7 @@ static void ucs_regcache_supply_give(ucs_regcache_h cache,
     }
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
         while ((node = supply->nodes[i]) != NULL) {
-            supply->nodes[i] = node->left;
+            supply->nodes[i] = node->next;
             ucs_extents_give(ucs_regcache_reserve_set(cache, i), node);
         }
     }

@@ -37,7 +37,7 @@ static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,
         return;
     }
     cache->soft.lost_ns += (uint64_t)(lost_ns * cache->tuning.soft_weight);
-    room = (double)cache->soft.lost_ns * (double)cache->memory.seen.bytes /
+    room = (double)cache->soft.lost_ns * ucs_regcache_leave_bytes(cache) /
            (cache->config.max_slowdown * elapsed);
     if (room > (double)cache->soft.room) {
         cache->soft.room = (uint64_t)ucs_min(

@@ -62,7 +62,7 @@ uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_PENDING);
     ucs_regcache_lock(cache);
     registered  = cache->lru[UCS_REGCACHE_CLASS_MANAGED].count;
-    leave_bytes = (double)cache->memory.seen.bytes;
+    leave_bytes = ucs_regcache_leave_bytes(cache);
     if (item != NULL) {
         begin = ucs_regcache_terms_begin(cache, item);
     }

@@ -217,6 +217,7 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
     const ucs_regcache_params_t params = {
             .policy       = md->config.policy,
             .max_slowdown = md->config.max_slowdown,
+            .region_bytes = md->config.region_bytes,
             .min_size     = md->config.min_size,
             .max_pinned   = md->config.max_pinned,
             .max_regions  = md->config.max_regions,

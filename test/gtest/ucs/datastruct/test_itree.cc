@@ -123,8 +123,8 @@ protected:
     void give(unsigned count)
     {
         while (count-- > 0) {
-            ucs_extents_give(&set,
-                             (ucs_itree_node_t *)ucs_own_alloc(sizeof(*set.spare)));
+            ucs_extents_give(&set, (ucs_extents_node_t *)ucs_own_alloc(
+                                           sizeof(*set.spare)));
         }
     }
 
@@ -158,6 +158,9 @@ TEST_F(test_extents, a_broken_invariant_shows)
     ++set.spares;
     EXPECT_FALSE(ucs_extents_is_valid(&set));
     --set.spares;
+    ++set.pieces;
+    EXPECT_FALSE(ucs_extents_is_valid(&set));
+    --set.pieces;
 
     /* Two that touch */
     ucs_itree_node_t *last = ucs_itree_first(&set.tree, 300, 301);
@@ -172,6 +175,36 @@ TEST_F(test_extents, a_broken_invariant_shows)
     last->start = 300;
     set.bytes  -= 100;
     ucs_itree_insert(&set.tree, last);
+}
+
+TEST_F(test_extents, pieces_are_counted_as_far_as_they_are_there)
+{
+    give(8);
+    /* Neighbours merge, and stay two */
+    ucs_extents_add(&set, 100, 200);
+    ucs_extents_add(&set, 200, 300);
+    EXPECT_EQ(1u, set.tree.count);
+    EXPECT_DOUBLE_EQ(2, set.pieces);
+
+    /* One that is larger takes the place of those that it covers ... */
+    ucs_extents_add(&set, 100, 400);
+    EXPECT_DOUBLE_EQ(1, set.pieces);
+    /* ... and the same once more is the same */
+    ucs_extents_add(&set, 100, 400);
+    EXPECT_DOUBLE_EQ(1, set.pieces);
+
+    /* Of what is removed the share goes, in each interval its own */
+    ucs_extents_add(&set, 1000, 1001);
+    ucs_extents_add(&set, 1001, 1002);
+    EXPECT_DOUBLE_EQ(3, set.pieces);
+    ucs_extents_remove(&set, 250, 400);
+    EXPECT_DOUBLE_EQ(2.5, set.pieces);
+    ucs_extents_remove(&set, 150, 200);
+    EXPECT_NEAR(2 + 1. / 3, set.pieces, 1e-12);
+    ucs_extents_remove(&set, 0, 500);
+    EXPECT_NEAR(2, set.pieces, 1e-12);
+    ucs_extents_remove(&set, 0, UINTPTR_MAX);
+    EXPECT_EQ(0, set.pieces);
 }
 
 TEST_F(test_extents, stress)

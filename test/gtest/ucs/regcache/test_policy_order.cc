@@ -110,6 +110,67 @@ TEST_F(test_regcache_order, renting_foretells_nothing)
     EXPECT_EQ(0u, w->stats().wasted);
 }
 
+/* What the NIC keeps for a registration is held as well: as much again as a small
+ * buffer pins halves the time that it is held for, and is nothing to a large one */
+TEST_F(test_regcache_order, a_registration_has_a_price_beside_its_pages)
+{
+    const size_t small = 4 * regcache_world::PAGE;
+    uint64_t held[2][2];
+
+    for (unsigned i = 0; i < 2; ++i) {
+        make(UCS_REGCACHE_POLICY_RENT);
+        w->params.region_bytes = i * small;
+        w->params.max_slowdown = 0.05;
+        w->open();
+        w->touch(buffer(2), 1000 * MB); /* what would be left pinned */
+        w->advance(60000 * MS);
+        for (unsigned j = 0; j < 2; ++j) {
+            size_t length = j ? small : 16 * MB;
+            w->touch(buffer(j), length);
+            uint64_t end = w->now;
+            while (w->is_registered(buffer(j), length)) {
+                w->advance(100 * US);
+            }
+            held[i][j] = w->now - end;
+        }
+    }
+    EXPECT_NEAR(held[0][0], held[1][0], 0.02 * held[0][0]);
+    EXPECT_NEAR(0.5 * held[0][1], held[1][1], 0.02 * held[0][1]);
+}
+
+/* A thousand small registrations hold what one of their length does, and what the
+ * NIC keeps for each */
+TEST_F(test_regcache_order, what_is_registered_at_once)
+{
+    make(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->params.region_bytes = 2048;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(0x10000000 + i * 65536, 16384);
+    }
+    uint64_t before = w->now;
+    double region_ns = w->stats().region_ns;
+    w->now += 1000 * MS;
+    ucs_regcache_stats_t s = w->stats();
+    EXPECT_EQ(100u, s.regions);
+    EXPECT_EQ(100u, s.regions_peak);
+    EXPECT_EQ(100u, s.leave_pinned_regions_peak);
+    EXPECT_EQ(2048u, s.region_bytes);
+    EXPECT_DOUBLE_EQ(100.0 * (w->now - before), s.region_ns - region_ns);
+
+    /* Those whose memory is gone are none any more, and the peak stays */
+    ucs_regcache_unmapped(w->cache, 0x10000000, 50 * 65536);
+    w->touch(0x20000000, 16384); /* reclaims */
+    s = w->stats();
+    EXPECT_EQ(51u, s.regions);
+    EXPECT_EQ(100u, s.regions_peak);
+    EXPECT_EQ(100u, s.leave_pinned_regions_peak);
+    for (unsigned i = 0; i < 60; ++i) {
+        w->touch(0x30000000 + i * 65536, 16384);
+    }
+    EXPECT_EQ(111u, w->stats().leave_pinned_regions_peak);
+}
+
 /* The queue is full, so the helper has the end of the use before in mind */
 TEST_F(test_regcache_order, a_use_not_heard_of_puts_off_the_end)
 {

@@ -16,7 +16,12 @@
 
 #define UCT_HELPER_ERROR_MAX 512
 
+/* More than any device's whole memory is a slip of the keyboard */
+#define UCT_HELPER_REGION_BYTES_MAX (1ul << 30)
+
 #define UCT_HELPER_SIZES     "bytes with an optional k, m, g or t, or inf"
+#define UCT_HELPER_REGION_SIZES \
+    "bytes with an optional k, m or g, at most 1g"
 #define UCT_HELPER_SHARES \
     "a share from 0.001% to 100%, such as 0.5% or 0.005"
 
@@ -108,6 +113,21 @@ uct_helper_read_share(const char *text, void *value_p, const void *words)
 }
 
 static int
+uct_helper_read_region(const char *text, void *value_p, const void *words)
+{
+    size_t bytes;
+
+    (void)words;
+    if (!uct_helper_value_size(text, &bytes) ||
+        (bytes > UCT_HELPER_REGION_BYTES_MAX)) {
+        return 0;
+    }
+
+    *(size_t*)value_p = bytes;
+    return 1;
+}
+
+static int
 uct_helper_read_report(const char *text, void *value_p, const void *words)
 {
     (void)words;
@@ -184,6 +204,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     "or overlap"),
     UCT_HELPER_RULE(max_slowdown, uct_helper_read_share, NULL, max_slowdown,
                     UCT_HELPER_SHARES),
+    UCT_HELPER_RULE(region_bytes, uct_helper_read_region, NULL, region_bytes,
+                    UCT_HELPER_REGION_SIZES),
     UCT_HELPER_RULE(min_size, uct_helper_read_size, NULL, min_size,
                     UCT_HELPER_SIZES),
     UCT_HELPER_RULE(max_pinned, uct_helper_read_size, NULL, max_pinned,

@@ -73,6 +73,7 @@ typedef struct uct_helper_options {
     char *helper;
     char *policy;
     char *max_slowdown;
+    char *region_bytes;
     char *min_size;
     char *max_pinned;
     char *max_regions;
@@ -95,6 +96,8 @@ typedef struct uct_helper_config {
     int                      helper;          /**< UCX_MD_HELPER */
     ucs_regcache_policy_t    policy;
     double                   max_slowdown;    /**< share of the run time */
+    size_t                   region_bytes;    /**< held for each registration
+                                                   beside its pages */
     size_t                   min_size;        /**< bytes */
     size_t                   max_pinned;   /**< bytes, SIZE_MAX: no ceiling */
     unsigned long            max_regions;     /**< ULONG_MAX: no ceiling */

@@ -40,6 +40,12 @@ ucs_config_field_t uct_helper_options_table[] = {
      "saves memory, less saves time; from 0.001% to 100%.",
      offsetof(uct_helper_options_t, max_slowdown), UCS_CONFIG_TYPE_STRING},
 
+    {"HELPER_REGION_BYTES", "2k",
+     "Under predict and rent: what each registration holds in NIC and driver\n"
+     "memory beside its pages. It has the same price as these, so many small\n"
+     "registrations are dearer than a large one. At most 1g.",
+     offsetof(uct_helper_options_t, region_bytes), UCS_CONFIG_TYPE_STRING},
+
     {"HELPER_MIN_SIZE", "16k",
      "Shorter buffers are registered once and kept.",
      offsetof(uct_helper_options_t, min_size), UCS_CONFIG_TYPE_STRING},

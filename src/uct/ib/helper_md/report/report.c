@@ -36,6 +36,10 @@ void uct_helper_report_add(ucs_regcache_stats_t *sum,
     sum->leave_pinned_byte_ns    += stats->leave_pinned_byte_ns;
     sum->in_use_peak_bytes       += stats->in_use_peak_bytes;
     sum->regions                 += stats->regions;
+    sum->regions_peak            += stats->regions_peak;
+    sum->region_ns               += stats->region_ns;
+    sum->leave_pinned_regions_peak += stats->leave_pinned_regions_peak;
+    sum->region_bytes             = stats->region_bytes; /* as all domains' */
     sum->uses                    += stats->uses;
     sum->on_time                 += stats->on_time;
     sum->late                    += stats->late;
@@ -70,12 +74,17 @@ double uct_helper_report_price(const uct_helper_figures_t *figures)
     const ucs_regcache_stats_t *stats = &figures->stats;
     double elapsed_ns                 = figures->elapsed_seconds * 1e9;
     double price                      = 0;
+    double leave;
 
+    leave = (double)stats->leave_pinned_peak_bytes +
+            (double)stats->region_bytes * stats->leave_pinned_regions_peak;
     if (elapsed_ns > 0) {
         price = stats->lost_ns / elapsed_ns;
-        if (stats->leave_pinned_peak_bytes > 0) {
-            price += figures->max_slowdown * stats->pinned_byte_ns /
-                     (stats->leave_pinned_peak_bytes * elapsed_ns);
+        if (leave > 0) {
+            price += figures->max_slowdown *
+                     (stats->pinned_byte_ns +
+                      (double)stats->region_bytes * stats->region_ns) /
+                     (leave * elapsed_ns);
         }
     }
     return price;

@@ -69,7 +69,7 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
 typedef enum uct_helper_figure_kind {
     UCT_HELPER_FIGURE_COUNT,   /* uint64_t */
     UCT_HELPER_FIGURE_NS,      /* uint64_t, ns */
-    UCT_HELPER_FIGURE_BYTE_NS, /* double, byte-ns */
+    UCT_HELPER_FIGURE_BYTE_NS, /* double, byte-ns or ns */
     UCT_HELPER_FIGURE_REAL     /* double */
 } uct_helper_figure_kind_t;
 
@@ -92,6 +92,10 @@ static const uct_helper_figure_t uct_helper_figures[] = {
     UCT_HELPER_FIGURE("leave_pinned_byte_seconds", BYTE_NS,
                       stats.leave_pinned_byte_ns),
     UCT_HELPER_STAT(in_use_peak_bytes),
+    UCT_HELPER_STAT(regions_peak),
+    UCT_HELPER_FIGURE("region_seconds", BYTE_NS, stats.region_ns),
+    UCT_HELPER_STAT(leave_pinned_regions_peak),
+    UCT_HELPER_STAT(region_bytes),
     UCT_HELPER_STAT(uses),
     UCT_HELPER_STAT(on_time),
     UCT_HELPER_STAT(late),
@@ -239,6 +243,26 @@ void uct_helper_report_print_json(FILE *stream,
     ucs_json_end(&json);
 }
 
+/* What the NIC and its driver hold is an estimate: so many bytes each */
+static void uct_helper_report_print_regions(FILE *stream,
+                                            const uct_helper_figures_t *figures)
+{
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    double elapsed_ns                 = figures->elapsed_seconds / UCT_HELPER_NS;
+
+    fprintf(stream,
+            "  registered       %lu at most at once, %.1f on average, leave "
+            "pinned %lu; for them the NIC and its driver hold some %.2f MiB "
+            "instead of %.2f MiB, at %lu bytes each\n",
+            stats->regions_peak,
+            (elapsed_ns > 0) ? stats->region_ns / elapsed_ns : 0,
+            stats->leave_pinned_regions_peak,
+            (double)stats->region_bytes * stats->regions_peak / UCT_HELPER_MIB,
+            (double)stats->region_bytes * stats->leave_pinned_regions_peak /
+                    UCT_HELPER_MIB,
+            stats->region_bytes);
+}
+
 static double uct_helper_report_percent(double part, double whole)
 {
     return (whole > 0) ? 100.0 * part / whole : 0.0;
@@ -269,6 +293,7 @@ static void uct_helper_report_print_memory(FILE *stream,
             stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
             uct_helper_report_percent(stats->pinned_byte_ns,
                                       stats->leave_pinned_byte_ns));
+    uct_helper_report_print_regions(stream, figures);
     fprintf(stream,
             "  time lost        %.6f s, %.3f %% of the run\n",
             stats->lost_ns * UCT_HELPER_NS,

@@ -11,7 +11,7 @@
  * read that does not block. */
 static ucs_lock_t uct_helper_watched_lock;
 static ucs_extents_t uct_helper_watched;
-static ucs_itree_node_t uct_helper_watched_nodes[UCT_HELPER_WATCHED_MAX];
+static ucs_extents_node_t uct_helper_watched_nodes[UCT_HELPER_WATCHED_MAX];
 
 
 static void uct_helper_watched_reset(void)

@@ -19,6 +19,7 @@ static inline uct_helper_config_t plain_config()
     memset(&config, 0, sizeof(config));
     config.policy          = UCS_REGCACHE_POLICY_LEAVE_PINNED;
     config.min_size        = 16384;
+    config.region_bytes    = UCS_REGCACHE_REGION_BYTES;
     config.max_pinned      = SIZE_MAX;
     config.node_max_pinned = SIZE_MAX;
     config.max_regions     = ULONG_MAX;

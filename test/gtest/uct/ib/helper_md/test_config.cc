@@ -32,6 +32,7 @@ protected:
         m_options.helper      = text("y");
         m_options.policy      = text("predict");
         m_options.max_slowdown = text("0.5%");
+        m_options.region_bytes = text("2k");
         m_options.min_size    = text("16k");
         m_options.max_pinned  = text("inf");
         m_options.max_regions = text("inf");
@@ -76,6 +77,7 @@ protected:
     {
         EXPECT_EQ(UCS_REGCACHE_POLICY_PREDICT, m_config.policy);
         EXPECT_DOUBLE_EQ(UCS_REGCACHE_MAX_SLOWDOWN, m_config.max_slowdown);
+        EXPECT_EQ(size_t(UCS_REGCACHE_REGION_BYTES), m_config.region_bytes);
         EXPECT_EQ(16384u, m_config.min_size);
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(ULONG_MAX, m_config.max_regions);
@@ -116,6 +118,8 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&options::policy, "UCX_MD_HELPER_POLICY", {"papers"}},
         {&options::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
          {"", "0", "0.0009%", "100.1%", "-1%", "nan", "0.5 %"}},
+        {&options::region_bytes, "UCX_MD_HELPER_REGION_BYTES",
+         {"", "inf", "-1", "1t", "1025m", "1073741825"}},
         {&options::min_size, "UCX_MD_HELPER_MIN_SIZE", {"16q"}},
         {&options::max_pinned, "UCX_MD_HELPER_MAX_PINNED", {"-1"}},
         {&options::node_max_pinned, "UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
@@ -171,6 +175,16 @@ TEST_F(test_config, coalesce_by_name)
     m_options.coalesce = text("Remote");
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(UCS_REGCACHE_COVER_REMOTE, m_config.coalesce);
+}
+
+TEST_F(test_config, a_registration_may_hold_nothing_or_up_to_a_gigabyte)
+{
+    m_options.region_bytes = text("0");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(0u, m_config.region_bytes);
+    m_options.region_bytes = text("1g");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(1ul << 30, m_config.region_bytes);
 }
 
 TEST_F(test_config, slowdown_is_a_share_or_a_percentage)

@@ -131,7 +131,9 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "lower_domain", "modelled_cost", "elapsed_seconds",
         "pinned_peak_bytes", "pinned_byte_seconds", "leave_pinned_bytes",
         "leave_pinned_peak_bytes", "leave_pinned_byte_seconds",
-        "in_use_byte_seconds", "in_use_peak_bytes", "uses", "on_time", "late",
+        "in_use_byte_seconds", "in_use_peak_bytes", "regions_peak",
+        "region_seconds", "leave_pinned_regions_peak", "region_bytes",
+        "uses", "on_time", "late",
         "missed", "cold", "wasted", "evicted", "invalidated", "heard",
         "heard_lost",
         "announced", "announced_on_time", "announced_late", "idle_steps",
@@ -153,7 +155,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
 
     ASSERT_TRUE(json.is_valid());
     EXPECT_EQ(keys, json.keys());
-    EXPECT_EQ("2", json.value("version"));
+    EXPECT_EQ("3", json.value("version"));
     EXPECT_EQ("2.5", json.value("elapsed_seconds"));
     EXPECT_EQ("3", json.value("pinned_byte_seconds"));
     EXPECT_EQ("null", json.value("modelled_cost"));
@@ -184,6 +186,34 @@ TEST_F(test_report, both_terms_and_their_price)
     stats.soft_ceiling_bytes  = 1 << 20;
     stats.soft_ceiling_raises = 2;
     expect_text("; soft ceiling 1.00 MiB, raised 2 times");
+}
+
+/* What the NIC holds has the price of what is pinned */
+TEST_F(test_report, registrations_and_what_is_held_for_them)
+{
+    ucs_regcache_stats_t stats = {};
+
+    m_figures.max_slowdown          = 0.005;
+    stats.region_bytes              = 4096;
+    stats.regions_peak              = 64;
+    stats.region_ns                 = 16 * 2.5e9;
+    stats.leave_pinned_regions_peak = 256;
+    stats.leave_pinned_peak_bytes   = 3 * 256 * 4096;
+    stats.pinned_byte_ns            = 3 * 16 * 4096 * 2.5e9;
+    m_figures.stats                 = {};
+    uct_helper_report_add(&m_figures.stats, &stats);
+    EXPECT_DOUBLE_EQ(0.005 / 16, uct_helper_report_price(&m_figures));
+    uct_helper_report_add(&m_figures.stats, &stats); /* of two domains */
+    EXPECT_DOUBLE_EQ(0.005 / 16, uct_helper_report_price(&m_figures));
+    expect_json({{"regions_peak", "128"}, {"region_seconds", "80"},
+                 {"leave_pinned_regions_peak", "512"},
+                 {"region_bytes", "4096"}});
+    expect_text("registered       128 at most at once, 32.0 on average, leave "
+                "pinned 512; for them the NIC and its driver hold some 0.50 MiB "
+                "instead of 2.00 MiB, at 4096 bytes each\n");
+
+    m_figures.stats.pinned_byte_ns = 0;
+    EXPECT_DOUBLE_EQ(0.005 / 64, uct_helper_report_price(&m_figures));
 }
 
 /* Each reason and cause has a line and a key, of two domains together */
