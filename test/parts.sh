@@ -352,7 +352,12 @@ inside_docs() {
     return $status
 }
 
-inside_tools() { "$top/test/tools/run" --builddir "$build"; }
+inside_tools() {
+    local status=0
+    "$top/test/tools/run" --builddir "$build" || status=1
+    "$top/test/tools/try" --builddir "$build" || status=1
+    return $status
+}
 
 # --- Programs and MPI jobs
 

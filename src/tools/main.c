@@ -15,6 +15,8 @@ typedef struct tool_command {
 
 static const tool_command_t tool_commands[] = {
     {"run", "run a program or an MPI job with the helper", tool_run_main},
+    {"try", "run a job a few times and say what it would gain", tool_try_main},
+    {"doctor", "say what keeps the helper from working here", tool_doctor_main},
     {"report", "merge the reports of a job's ranks into one table",
      tool_report_main},
     {"import", "turn text traces into binary ones", tool_import_main},

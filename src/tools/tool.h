@@ -37,6 +37,12 @@ typedef int (*tool_command_func_t)(int argc, char **argv);
 /** `ucx-helper run`, see run.c. */
 int tool_run_main(int argc, char **argv);
 
+/** `ucx-helper try`, see try.h. */
+int tool_try_main(int argc, char **argv);
+
+/** `ucx-helper doctor`, see doctor.h. */
+int tool_doctor_main(int argc, char **argv);
+
 /** `ucx-helper report`, see merge.c for how ranks are merged. */
 int tool_report_main(int argc, char **argv);
 

@@ -119,18 +119,34 @@ int replay_run(const replay_trace_t *trace, const replay_options_t *options,
     return 0;
 }
 
-static int replay_file(const char *file, const replay_command_t *command,
-                       replay_outcome_t *outcome)
+int replay_file(const char *file, const replay_options_t *options,
+                replay_outcome_t *outcome)
 {
     replay_trace_t trace;
     int ret;
 
-    if (replay_options_load(&command->options, file, &trace) != 0) {
+    if (replay_options_load(options, file, &trace) != 0) {
         return -1;
     }
-    ret           = replay_run(&trace, &command->options, NULL, outcome);
+    ret           = replay_run(&trace, options, NULL, outcome);
     outcome->name = file;
     replay_trace_cleanup(&trace);
+    return ret;
+}
+
+static int replay_print_json(const replay_outcome_t *outcomes, size_t count,
+                             const replay_options_t *options)
+{
+    json_t *rows = replay_json(outcomes, count, options);
+    int ret      = 0;
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row) {
+        ret |= json_dumpf(row, stdout, JSON_REAL_PRECISION(15));
+        putchar('\n');
+    }
+    json_decref(rows);
     return ret;
 }
 
@@ -140,7 +156,7 @@ static int replay_print(const replay_outcome_t *outcomes, size_t count,
     int ret = 0;
 
     if (command->is_json) {
-        ret = replay_print_json(outcomes, count, &command->options, stdout);
+        ret = replay_print_json(outcomes, count, &command->options);
     } else {
         replay_print_tables(outcomes, count, &command->options, stdout);
     }
@@ -156,7 +172,8 @@ static int replay_files(char *const *files, int count,
     int file;
 
     for (file = 0; file < count; ++file) {
-        if (replay_file(files[file], command, &outcomes[done]) == 0) {
+        if (replay_file(files[file], &command->options,
+                        &outcomes[done]) == 0) {
             ++done;
         } else {
             status = TOOL_EXIT_FAILED;

@@ -10,6 +10,7 @@
 
 #include <tools/options.h>
 
+#include <jansson.h>
 #include <stdio.h>
 
 /**
@@ -96,6 +97,20 @@ uint64_t replay_ceiling_bytes(const replay_options_t *options,
 int replay_run(const replay_trace_t *trace, const replay_options_t *options,
                replay_curve_t *curves, replay_outcome_t *outcome);
 
+/**
+ * Read a trace and run all policies that the options ask for.
+ *
+ * @param [out] outcome  Its name is @a file.
+ *
+ * @return 0, or -1 after a message.
+ */
+int replay_file(const char *file, const replay_options_t *options,
+                replay_outcome_t *outcome);
+
+/** Sum outcomes, one at least, of the same policies. */
+void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
+                        replay_outcome_t *sum);
+
 /** @return Time lost and memory held at the price of the options' max_slowdown,
  *          as a share of the run time; averages divide by the longest time, as
  *          ucx-helper report merges ranks. The helper has a core of its own. */
@@ -107,8 +122,23 @@ double replay_price(const replay_outcome_t *outcome,
 void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
                          const replay_options_t *options, FILE *stream);
 
-/** Print one JSON object a row, each on a line. @return 0 or -1. */
-int replay_print_json(const replay_outcome_t *outcomes, size_t count,
-                      const replay_options_t *options, FILE *stream);
+/** @return An array of the objects that `replay --json` prints; the caller owns
+ *          it. */
+json_t *replay_json(const replay_outcome_t *outcomes, size_t count,
+                    const replay_options_t *options);
+
+/**
+ * Draw what the policies that the options ask for hold over time.
+ *
+ * @param out  The picture, .svg or .png (@ref replay_plot_check).
+ *
+ * @return 0, or -1 after a message.
+ */
+int replay_plot(const replay_options_t *options, const char *trace,
+                const char *out);
+
+/** @return 0, or -1 after a message that such a picture cannot be drawn.
+ *  @param option  By which it was asked for. */
+int replay_plot_check(const char *option, const char *out);
 
 #endif

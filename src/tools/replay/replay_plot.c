@@ -230,25 +230,36 @@ static const tool_option_t plot_options[] = {
     {}
 };
 
+int replay_plot_check(const char *option, const char *out)
+{
+    const char *suffix = strrchr(out, '.');
+
+    return ((suffix != NULL) && (!strcmp(suffix, ".svg") ||
+                                 !strcmp(suffix, ".png"))) ?
+                   0 : tool_options_refuse(option, out, "FILE.svg or FILE.png");
+}
+
 /* @return Nonzero after a message */
 static int plot_check(int count, const plot_t *plot)
 {
-    const char *suffix = (plot->out != NULL) ? strrchr(plot->out, '.') : NULL;
-
     if ((count != 1) || (plot->out == NULL)) {
         tool_message("plot needs one TRACE and -o FILE (see %s plot --help)",
                      TOOL_NAME);
         return -1;
     }
-    if ((suffix == NULL) || (strcmp(suffix, ".svg") &&
-                             strcmp(suffix, ".png"))) {
-        return tool_options_refuse("o", plot->out, "FILE.svg or FILE.png");
-    }
     if ((plot->to >= 0) && (plot->to <= plot->from)) {
         tool_message("--to: must come after --from");
         return -1;
     }
-    return 0;
+    return replay_plot_check("o", plot->out);
+}
+
+int replay_plot(const replay_options_t *options, const char *trace,
+                const char *out)
+{
+    plot_t plot = {.options = *options, .out = out, .to = -1};
+
+    return plot_file(&plot, trace);
 }
 
 int tool_plot_main(int argc, char **argv)

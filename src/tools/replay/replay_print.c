@@ -31,6 +31,7 @@ static const struct {
     REPLAY_COUNT(wasted),
     REPLAY_COUNT(evicted),
     REPLAY_COUNT(invalidated),
+    REPLAY_COUNT(registrations),
     REPLAY_COUNT(repinned),
     REPLAY_COUNT(heard),
     REPLAY_COUNT(announced),
@@ -70,8 +71,8 @@ static void replay_figures_sum(replay_figures_t *sum,
     sum->once.pinned_peak_bytes += figures->once.pinned_peak_bytes;
 }
 
-static void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
-                               replay_outcome_t *sum)
+void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
+                        replay_outcome_t *sum)
 {
     const replay_outcome_t *one;
     size_t i;
@@ -466,20 +467,17 @@ static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
     return object;
 }
 
-int replay_print_json(const replay_outcome_t *outcomes, size_t count,
-                      const replay_options_t *options, FILE *stream)
+json_t *replay_json(const replay_outcome_t *outcomes, size_t count,
+                    const replay_options_t *options)
 {
-    int ret = 0;
+    json_t *rows = json_array();
     replay_outcome_t sum;
-    json_t *object;
     size_t i;
 
     replay_outcome_sum(outcomes, count, &sum);
-    for (i = 0; (i < sum.row_count) && (ret == 0); ++i) {
-        object = replay_json_row(outcomes, count, &sum, i, options);
-        ret    = json_dumpf(object, stream, JSON_REAL_PRECISION(15));
-        fputc('\n', stream);
-        json_decref(object);
+    for (i = 0; i < sum.row_count; ++i) {
+        json_array_append_new(rows, replay_json_row(outcomes, count, &sum, i,
+                                                    options));
     }
-    return ret;
+    return rows;
 }

@@ -7,6 +7,7 @@
 #include <tools/tool.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,11 +27,11 @@ static void tool_report_usage(FILE *stream)
             TOOL_NAME);
 }
 
-/* Add the folder's files in the order of their names. @return How many; -1 after
- * a message. */
-static int tool_report_list_dir(const char *dir, tool_list_t *files)
+int tool_report_list_dir(const char *dir, const char *suffix,
+                         tool_list_t *files)
 {
-    int count = 0;
+    size_t end = strlen(suffix);
+    int count  = 0;
     struct dirent **entries;
     size_t length;
     int i, all;
@@ -43,8 +44,8 @@ static int tool_report_list_dir(const char *dir, tool_list_t *files)
 
     for (i = 0; i < all; ++i) {
         length = strlen(entries[i]->d_name);
-        if ((entries[i]->d_name[0] != '.') && (length > 5) &&
-            !strcmp(entries[i]->d_name + length - 5, ".json")) {
+        if ((entries[i]->d_name[0] != '.') && (length > end) &&
+            !strcmp(entries[i]->d_name + length - end, suffix)) {
             tool_list_addf(files, "%s/%s", dir, entries[i]->d_name);
             ++count;
         }
@@ -87,7 +88,7 @@ static int tool_report_list_args(char *const *args, tool_list_t *files)
             continue;
         }
 
-        count = tool_report_list_dir(*args, files);
+        count = tool_report_list_dir(*args, ".json", files);
         if (count == 0) {
             tool_message("%s: no *.json in this folder", *args);
         }
@@ -148,41 +149,59 @@ int tool_report_main(int argc, char **argv)
     return status;
 }
 
-void tool_report_finish_run(const char *dir, int other_hosts)
+void tool_report_collect(const char *dir, tool_merge_t *merge)
 {
-    static const char hint[] = "with ranks on other hosts, use --report "
-                               "json:/shared/%h.%p.json and 'ucx-helper "
-                               "report /shared'";
-    tool_list_t files        = TOOL_LIST_INITIALIZER;
-    tool_merge_t merge;
+    tool_list_t files = TOOL_LIST_INITIALIZER;
 
-    tool_merge_init(&merge);
-    tool_report_list_dir(dir, &files);
-    tool_report_merge_files(&files, &merge);
-    if (merge.total != NULL) {
-        tool_table_print(&merge, stderr);
-    } else {
+    tool_merge_init(merge);
+    tool_report_list_dir(dir, ".json", &files);
+    tool_report_merge_files(&files, merge);
+    if (merge->total == NULL) {
         tool_message("no rank has written a report: UCX was not used or opened "
                      "none of the helper's domains, the helper was off, or "
                      "the ranks ran elsewhere");
     }
+    tool_list_cleanup(&files);
+}
 
+size_t tool_report_finish_run(const char *dir, int other_hosts)
+{
+    static const char hint[] = "with ranks on other hosts, use --report "
+                               "json:/shared/%h.%p.json and 'ucx-helper "
+                               "report /shared'";
+    tool_merge_t merge;
+    size_t ranks;
+
+    tool_report_collect(dir, &merge);
+    ranks = json_array_size(merge.ranks);
+    if (merge.total != NULL) {
+        tool_table_print(&merge, stderr);
+    }
     if ((merge.total == NULL) || other_hosts) {
         tool_message("%s", hint);
     }
     tool_merge_cleanup(&merge);
-    tool_list_cleanup(&files);
+    return ranks;
 }
 
 void tool_report_remove_dir(const char *dir)
 {
     DIR *stream = opendir(dir);
     struct dirent *entry;
+    char *folder;
 
-    if (stream != NULL) {
-        while ((entry = readdir(stream)) != NULL) {
-            unlinkat(dirfd(stream), entry->d_name, 0); /* fails for . and .. */
+    while ((stream != NULL) && ((entry = readdir(stream)) != NULL)) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) {
+            continue;
         }
+        if ((unlinkat(dirfd(stream), entry->d_name, 0) != 0) &&
+            (errno == EISDIR)) {
+            folder = tool_format("%s/%s", dir, entry->d_name);
+            tool_report_remove_dir(folder);
+            free(folder);
+        }
+    }
+    if (stream != NULL) {
         closedir(stream);
     }
 

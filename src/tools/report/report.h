@@ -4,6 +4,8 @@
 #ifndef UCX_HELPER_TOOL_REPORT_H_
 #define UCX_HELPER_TOOL_REPORT_H_
 
+#include <tools/tool.h>
+
 #include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -84,14 +86,27 @@ void tool_merge_cleanup(tool_merge_t *merge);
 void tool_table_print(const tool_merge_t *merge, FILE *stream);
 
 /**
+ * Add the folder's files whose names end so, in their order.
+ * @return How many; -1 after a message.
+ */
+int tool_report_list_dir(const char *dir, const char *suffix,
+                         tool_list_t *files);
+
+/** Merge what the ranks wrote to @a dir. If none did the total is NULL, after a
+ *  message. */
+void tool_report_collect(const char *dir, tool_merge_t *merge);
+
+/**
  * At the end of `run`: merge what the ranks wrote to @a dir into a table on
  * stderr.
  *
  * @param other_hosts  Ranks may have run elsewhere: say how to get theirs.
+ *
+ * @return Ranks in it.
  */
-void tool_report_finish_run(const char *dir, int other_hosts);
+size_t tool_report_finish_run(const char *dir, int other_hosts);
 
-/** Remove @a dir and the files in it (it has no folders). */
+/** Remove @a dir, the files in it, and its folders with what is in these. */
 void tool_report_remove_dir(const char *dir);
 
 #endif

@@ -3,60 +3,12 @@
  */
 #include "run.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* A launcher that does not tell its version within this is ended */
-#define TOOL_PROBE_SECONDS    5
-#define TOOL_PROBE_OUTPUT_MAX 8192
+#define TOOL_PROBE_SECONDS 5
 
-
-static void tool_launcher_exec_version(const char *command, int output)
-{
-    int null = open("/dev/null", O_RDONLY);
-
-    if (null >= 0) {
-        dup2(null, STDIN_FILENO);
-    }
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    alarm(TOOL_PROBE_SECONDS);
-    execlp(command, command, "--version", (char*)NULL);
-    _exit(TOOL_EXIT_CANNOT_EXEC);
-}
-
-/* What the launcher answers to --version, empty when it does not answer */
-static void tool_launcher_ask_version(const char *command, char *text)
-{
-    size_t length = 0;
-    ssize_t got;
-    int fds[2];
-    pid_t pid;
-
-    text[0] = '\0';
-    if (pipe2(fds, O_CLOEXEC) != 0) {
-        return;
-    }
-
-    pid = fork();
-    if (pid == 0) {
-        tool_launcher_exec_version(command, fds[1]);
-    }
-
-    close(fds[1]);
-    while ((pid > 0) && (length < (TOOL_PROBE_OUTPUT_MAX - 1)) &&
-           ((got = read(fds[0], text + length,
-                        TOOL_PROBE_OUTPUT_MAX - 1 - length)) > 0)) {
-        length += got;
-    }
-    text[length] = '\0';
-    close(fds[0]);
-    while ((pid > 0) && (waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
-    }
-}
 
 /* A launcher by a word */
 typedef struct tool_launcher_word {
@@ -66,6 +18,7 @@ typedef struct tool_launcher_word {
 
 static tool_launcher_t tool_launcher_of_version(const char *command)
 {
+    char *const argv[] = {(char*)command, "--version", NULL};
     static const tool_launcher_word_t known[] = {
         {"Open MPI", TOOL_LAUNCHER_OPENMPI},
         {"OpenRTE", TOOL_LAUNCHER_OPENMPI},
@@ -75,12 +28,12 @@ static tool_launcher_t tool_launcher_of_version(const char *command)
         {"", TOOL_LAUNCHER_NONE}
     };
     const tool_launcher_word_t *one = known;
-    char text[TOOL_PROBE_OUTPUT_MAX];
+    char *text                      = tool_job_ask(argv, TOOL_PROBE_SECONDS);
 
-    tool_launcher_ask_version(command, text);
     while (strstr(text, one->word) == NULL) { /* "" is in every text */
         ++one;
     }
+    free(text);
     return one->launcher;
 }
 

@@ -4,11 +4,17 @@
 #include "run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Of a program that is asked something, so much is read */
+#define TOOL_JOB_OUTPUT_MAX (64 << 10)
 
 
 /* What is to be put back in the child */
@@ -130,4 +136,77 @@ int tool_job_wait(char *const *argv, int *started)
         waitpid(pid, NULL, 0);
     }
     return tool_job_report_exec(argv[0], error);
+}
+
+int tool_job_call(int (*func)(void *arg), void (*done)(void *arg), void *arg)
+{
+    pid_t parent = getpid();
+    int status   = TOOL_EXIT_FAILED;
+    tool_job_t job;
+    pid_t pid;
+
+    fflush(NULL); /* or both processes would write it */
+    tool_job_block_signals(&job);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        tool_job_restore_signals(&job);
+        exit((getppid() == parent) ? func(arg) : TOOL_EXIT_FAILED);
+    } else if (pid < 0) {
+        tool_message("no process can be started: %m");
+    } else {
+        status = tool_job_forward_until_end(&job, pid);
+    }
+    if (done != NULL) {
+        done(arg);
+    }
+    tool_job_restore_signals(&job);
+    return status;
+}
+
+static void tool_job_exec_asked(char *const *argv, unsigned seconds,
+                                int output)
+{
+    int null = open("/dev/null", O_RDONLY);
+
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+    }
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(seconds);
+    execvp(argv[0], argv);
+    _exit(TOOL_EXIT_CANNOT_EXEC);
+}
+
+char *tool_job_ask(char *const *argv, unsigned seconds)
+{
+    char *text    = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
+    size_t length = 0;
+    ssize_t got;
+    int fds[2];
+    pid_t pid;
+
+    text[0] = '\0';
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        return text;
+    }
+
+    pid = fork();
+    if (pid == 0) {
+        tool_job_exec_asked(argv, seconds, fds[1]);
+    }
+
+    close(fds[1]);
+    while ((pid > 0) && (length < (TOOL_JOB_OUTPUT_MAX - 1)) &&
+           ((got = read(fds[0], text + length,
+                        TOOL_JOB_OUTPUT_MAX - 1 - length)) > 0)) {
+        length += got;
+    }
+    text[length] = '\0';
+    close(fds[0]);
+    while ((pid > 0) && (waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
+    }
+    return text;
 }

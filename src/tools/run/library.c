@@ -171,8 +171,5 @@ char *tool_library_find(int pipeline, int firehose, tool_launcher_t launcher)
     if ((all != NULL) && firehose) {
         all = tool_library_before(tool_library_get_firehose(launcher), all);
     }
-
-    /* UCX would warn about a UCX_ variable that it does not know */
-    unsetenv(TOOL_ENV_LIBDIR);
     return all;
 }

@@ -3,6 +3,7 @@
  */
 #include "run.h"
 
+#include <tools/doctor/doctor.h>
 #include <tools/options.h>
 #include <tools/report/report.h>
 #include <tools/tool.h>
@@ -42,18 +43,23 @@ static void tool_run_settings(tool_option_t *options)
     }
 }
 
-static void tool_run_usage(FILE *stream)
+void tool_run_help(FILE *stream)
 {
     tool_option_t settings[TOOL_SETTING_COUNT + 1] = {};
 
+    tool_run_settings(settings);
+    tool_options_help(settings, stream);
+    tool_options_help(tool_run_options, stream);
+}
+
+static void tool_run_usage(FILE *stream)
+{
     fprintf(stream,
             "Usage: %s run [option]... [--] COMMAND [argument]...\n\n"
             "Run a program, or an MPI job by its launcher, with the "
             "helper.\n\n",
             TOOL_NAME);
-    tool_run_settings(settings);
-    tool_options_help(settings, stream);
-    tool_options_help(tool_run_options, stream);
+    tool_run_help(stream);
     fprintf(stream,
             "  --help                   show this text\n\n"
             "Without --report the ranks' reports are merged into one table, "
@@ -61,7 +67,7 @@ static void tool_run_usage(FILE *stream)
             "ucx-helper(1).\n");
 }
 
-static int tool_run_check(const tool_run_t *run)
+static int tool_run_check(const tool_run_t *run, const char *name)
 {
     int i;
 
@@ -75,7 +81,7 @@ static int tool_run_check(const tool_run_t *run)
         return tool_options_refuse("trace", "", "a folder");
     }
     if (*run->command == NULL) {
-        tool_message("no command given (see %s run --help)", TOOL_NAME);
+        tool_message("no command given (see %s %s --help)", TOOL_NAME, name);
         return -1;
     }
     if ((run->values[TOOL_SETTING_PIN_COST] != NULL) && !run->software_nic &&
@@ -86,26 +92,31 @@ static int tool_run_check(const tool_run_t *run)
     return 0;
 }
 
-/* @return 0, an exit status, or -1 to go on */
-static int tool_run_parse(tool_run_t *run, int argc, char **argv)
+int tool_run_parse(tool_run_t *run, int argc, char **argv,
+                   tool_options_t more, void (*usage)(FILE *stream))
 {
     tool_option_t settings[TOOL_SETTING_COUNT + 1] = {};
     int status;
 
     tool_run_settings(settings);
     status = tool_options_parse(argc, argv, "+", (const tool_options_t[]){
-            {settings, run}, {tool_run_options, run}, {}}, tool_run_usage);
+            {settings, run}, {tool_run_options, run}, more, {}}, usage);
     if (status >= 0) {
         return status;
     }
     run->command = argv + optind;
-    return (tool_run_check(run) == 0) ? -1 : TOOL_EXIT_USAGE;
+    if (tool_run_check(run, argv[0]) != 0) {
+        return TOOL_EXIT_USAGE;
+    }
+    run->launcher = tool_launcher_detect(run->command[0]);
+    run->library  = tool_library_find(run->pipeline, run->firehose,
+                                      run->launcher);
+    return (run->library != NULL) ? -1 : TOOL_EXIT_FAILED;
 }
 
 /* What would lose a report that the user asked for is said at once; the job
  * runs all the same, as it would with a report that fails later */
-static void tool_run_warn_report(const tool_run_t *run,
-                                 tool_launcher_t launcher)
+static void tool_run_warn_report(const tool_run_t *run)
 {
     const char *report = tool_run_report(run);
     const char *file   = (report != NULL) ? tool_report_option_file(report) :
@@ -117,7 +128,7 @@ static void tool_run_warn_report(const tool_run_t *run,
         return;
     }
 
-    if ((launcher != TOOL_LAUNCHER_NONE) && (strstr(file, "%p") == NULL) &&
+    if ((run->launcher != TOOL_LAUNCHER_NONE) && (strstr(file, "%p") == NULL) &&
         (strstr(file, "%r") == NULL)) {
         tool_message("all ranks of a host will write the same report '%s'; "
                      "add %%r (rank) or %%p (pid)",
@@ -135,14 +146,10 @@ static void tool_run_warn_report(const tool_run_t *run,
     free(dir);
 }
 
-static void tool_run_make_report_dir(tool_run_t *run)
+char *tool_run_make_dir(void)
 {
     const char *tmp = getenv("TMPDIR");
     char *dir;
-
-    if (tool_run_report(run) != NULL) {
-        return;
-    }
 
     if ((tmp == NULL) || (*tmp != '/')) {
         tmp = "/tmp";
@@ -152,9 +159,9 @@ static void tool_run_make_report_dir(tool_run_t *run)
     if (mkdtemp(dir) == NULL) {
         tool_message("no table at the end, as '%s' cannot be made: %m", dir);
         free(dir);
-        return;
+        return NULL;
     }
-    run->report_dir = dir;
+    return dir;
 }
 
 static void tool_run_print(const tool_list_t *names, tool_launcher_t launcher,
@@ -171,9 +178,22 @@ static void tool_run_print(const tool_list_t *names, tool_launcher_t launcher,
     free(line);
 }
 
-static int tool_run_start(tool_run_t *run, tool_launcher_t launcher,
-                          char *const *command)
+void tool_run_prepare(const tool_run_t *run, tool_list_t *command)
 {
+    tool_list_t names = TOOL_LIST_INITIALIZER;
+
+    tool_run_set_environment(run, &names);
+    tool_launcher_adapt(run->launcher, run->command, &names, run->library,
+                        command);
+    if (run->verbose) {
+        tool_run_print(&names, run->launcher, command);
+    }
+    tool_list_cleanup(&names);
+}
+
+static int tool_run_start(const tool_run_t *run, char *const *command)
+{
+    int other_hosts = tool_launcher_names_hosts(run->launcher, run->command);
     int status, started;
 
     if (run->report_dir == NULL) {
@@ -181,10 +201,9 @@ static int tool_run_start(tool_run_t *run, tool_launcher_t launcher,
     }
 
     status = tool_job_wait(command, &started);
-    if (started) {
-        tool_report_finish_run(run->report_dir,
-                               tool_launcher_names_hosts(launcher,
-                                                         run->command));
+    if (started && (tool_report_finish_run(run->report_dir, other_hosts) == 0) &&
+        !other_hosts) {
+        tool_doctor_short(run);
     }
     tool_report_remove_dir(run->report_dir);
     return status;
@@ -192,34 +211,21 @@ static int tool_run_start(tool_run_t *run, tool_launcher_t launcher,
 
 int tool_run_main(int argc, char **argv)
 {
-    tool_run_t run            = {};
-    tool_list_t names         = TOOL_LIST_INITIALIZER;
-    tool_list_t command       = TOOL_LIST_INITIALIZER;
-    tool_launcher_t launcher;
+    tool_run_t run      = {};
+    tool_list_t command = TOOL_LIST_INITIALIZER;
     int status;
 
-    status = tool_run_parse(&run, argc, argv);
-    if (status >= 0) {
-        return status;
+    status = tool_run_parse(&run, argc, argv, (tool_options_t){},
+                            tool_run_usage);
+    if (status < 0) {
+        tool_run_warn_report(&run);
+        if (tool_run_report(&run) == NULL) {
+            run.report_dir = tool_run_make_dir();
+        }
+        tool_run_prepare(&run, &command);
+        status = tool_run_start(&run, command.items);
     }
-
-    launcher    = tool_launcher_detect(run.command[0]);
-    run.library = tool_library_find(run.pipeline, run.firehose, launcher);
-    if (run.library == NULL) {
-        return TOOL_EXIT_FAILED;
-    }
-
-    tool_run_warn_report(&run, launcher);
-    tool_run_make_report_dir(&run);
-    tool_run_set_environment(&run, &names);
-    tool_launcher_adapt(launcher, run.command, &names, run.library, &command);
-    if (run.verbose) {
-        tool_run_print(&names, launcher, &command);
-    }
-
-    status = tool_run_start(&run, launcher, command.items);
     tool_list_cleanup(&command);
-    tool_list_cleanup(&names);
     free(run.report_dir);
     free(run.library);
     return status;

@@ -4,9 +4,11 @@
 #ifndef UCX_HELPER_TOOL_RUN_H_
 #define UCX_HELPER_TOOL_RUN_H_
 
+#include <tools/options.h>
 #include <tools/tool.h>
 
 #include <stddef.h>
+#include <stdio.h>
 
 /**
  * @file run.h
@@ -42,9 +44,11 @@ extern const tool_setting_t tool_settings[];
 /** How many there are. */
 #define TOOL_SETTING_COUNT 6
 
-/** Two of them, by their place in the table. */
-#define TOOL_SETTING_REPORT   4
-#define TOOL_SETTING_PIN_COST 5
+/** Some of them, by their place in the table. */
+#define TOOL_SETTING_POLICY     0
+#define TOOL_SETTING_MAX_PINNED 2
+#define TOOL_SETTING_REPORT     4
+#define TOOL_SETTING_PIN_COST   5
 
 /**
  * Check @a value; when it is not allowed, print a line that names the option,
@@ -65,18 +69,58 @@ const char *tool_report_option_file(const char *value);
  * the command
  */
 
+/** Kinds of launchers, by how they forward the environment. */
+typedef enum tool_launcher {
+    TOOL_LAUNCHER_NONE,    /**< A plain program: its children inherit */
+    TOOL_LAUNCHER_OPENMPI, /**< Other hosts need `-x NAME` */
+    TOOL_LAUNCHER_HYDRA,   /**< All is forwarded unless restricted */
+    TOOL_LAUNCHER_SRUN     /**< All is forwarded unless restricted */
+} tool_launcher_t;
+
 /** The command line. */
 typedef struct tool_run {
-    const char  *values[TOOL_SETTING_COUNT]; /**< NULL where not given */
-    const char  *trace;                      /**< folder, NULL: no trace */
-    int         software_nic;
-    int         pipeline;                    /**< its MPI layer as well */
-    int         firehose;                    /**< its MPI layer as well */
-    int         verbose;
-    char *const *command;
-    char        *library;    /**< for LD_PRELOAD */
-    char        *report_dir; /**< our own, NULL when ranks report elsewhere */
+    const char      *values[TOOL_SETTING_COUNT]; /**< NULL where not given */
+    const char      *trace;      /**< folder, NULL: no trace */
+    int             software_nic;
+    int             pipeline;    /**< its MPI layer as well */
+    int             firehose;    /**< its MPI layer as well */
+    int             verbose;
+    char *const     *command;
+    tool_launcher_t launcher;    /**< of the command */
+    char            *library;    /**< for LD_PRELOAD */
+    char            *report_dir; /**< our own, NULL when ranks report
+                                      elsewhere */
 } tool_run_t;
+
+/**
+ * Read a command line: run's options, those of a further table, and the command.
+ * Then find its launcher and the library.
+ *
+ * @param [out] run    All zero before.
+ * @param [in]  more   Further options; an empty table: none.
+ * @param [in]  usage  Prints the help, with @ref tool_run_help.
+ *
+ * @return -1 to go on, or the status to exit with, after a message.
+ */
+int tool_run_parse(tool_run_t *run, int argc, char **argv,
+                   tool_options_t more, void (*usage)(FILE *stream));
+
+/** Print the lines of run's options. */
+void tool_run_help(FILE *stream);
+
+/**
+ * Set this process's environment for the command, and make the command line that
+ * hands it on.
+ *
+ * @param [out] command  Must be empty.
+ */
+void tool_run_prepare(const tool_run_t *run, tool_list_t *command);
+
+/**
+ * Make a folder of our own, for reports, in $TMPDIR or /tmp.
+ * @return Its path, which the caller frees; NULL with errno set.
+ */
+char *tool_run_make_dir(void);
 
 /** @return The report as the ranks will see it, NULL when there is none. */
 const char *tool_run_report(const tool_run_t *run);
@@ -93,14 +137,6 @@ void tool_run_set_environment(const tool_run_t *run, tool_list_t *names);
  * detect.c and launcher.c: what has to be done so that a job launcher hands our
  * environment to ranks, also to those on other hosts
  */
-
-/** Kinds of launchers, by how they forward the environment. */
-typedef enum tool_launcher {
-    TOOL_LAUNCHER_NONE,    /**< A plain program: its children inherit */
-    TOOL_LAUNCHER_OPENMPI, /**< Other hosts need `-x NAME` */
-    TOOL_LAUNCHER_HYDRA,   /**< All is forwarded unless restricted */
-    TOOL_LAUNCHER_SRUN     /**< All is forwarded unless restricted */
-} tool_launcher_t;
 
 /**
  * Tell the kind of launcher by its name, and by what it answers to `--version`
@@ -137,8 +173,6 @@ int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv);
  * Find libucx_helper.so: in $HELPER_MD_LIBDIR when that is set; in the build
  * tree that this program was built in; beside this program, in ../lib or
  * ../lib64; in the folder that configure was told.
- *
- * $HELPER_MD_LIBDIR is unset afterwards: it is for this program only.
  *
  * @param pipeline  Nonzero: libucx_pipeline_mpi.so as well, in front of it.
  * @param firehose  Nonzero: the libucx_firehose_mpi.so of the launcher's MPI
@@ -178,5 +212,25 @@ int tool_job_exec(char *const *argv);
  *         tool_job_exec() when it could not be started.
  */
 int tool_job_wait(char *const *argv, int *started);
+
+/**
+ * The same of a function, in a process of its own, in which nothing that it does
+ * can keep this one from going on. It starts with the signals as they were, and
+ * what it returns is its exit status.
+ *
+ * @param done  Called when it has ended, whatever way, before a signal that
+ *              came late is obeyed; NULL: nothing.
+ */
+int tool_job_call(int (*func)(void *arg), void (*done)(void *arg), void *arg);
+
+/**
+ * Run a program that answers, with nothing to read.
+ *
+ * @param seconds  It is killed after that time, and when this process ends.
+ *
+ * @return What it wrote to stdout and stderr, 64 KiB at most, which the caller
+ *         frees; empty where it could not be run.
+ */
+char *tool_job_ask(char *const *argv, unsigned seconds);
 
 #endif

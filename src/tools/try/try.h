@@ -1,0 +1,69 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#ifndef UCX_HELPER_TOOL_TRY_H_
+#define UCX_HELPER_TOOL_TRY_H_
+
+#include <tools/doctor/doctor.h>
+#include <tools/replay/replay.h>
+#include <tools/report/report.h>
+#include <tools/run/run.h>
+
+/**
+ * @file try.h
+ *
+ * What a job would gain: a run with everything left pinned, which is recorded;
+ * each policy's forecast from the recording; and runs that show it.
+ */
+
+/** Left pinned, the two best, left pinned again: what drifts meanwhile counts the
+ *  same on both sides. */
+#define TOOL_TRY_RUNS       4
+#define TOOL_TRY_CANDIDATES 2
+
+/** A policy is worth it if its price is below that share of leave pinned's.
+ *  Halved: what saves a third is not told; doubled: jobs without a gain run four
+ *  times. */
+#define TOOL_TRY_GAIN 0.8
+
+/** A rank that holds less over time holds about what the helper itself takes
+ *  (README.md). Halved: jobs are tried that gain nothing; doubled: small ones are
+ *  not. */
+#define TOOL_TRY_OWN_BYTES 2e6
+
+/** A run of the job. */
+typedef struct tool_try_run {
+    ucs_regcache_policy_t policy;
+    tool_merge_t          merge;
+} tool_try_run_t;
+
+typedef struct tool_try {
+    tool_run_t         run;
+    int                is_once;  /**< the forecast alone */
+    int                is_json;
+    const char         *plot;    /**< a picture, or NULL */
+    char               *dir;     /**< for all that is written meanwhile */
+    off_t              input;    /**< where stdin began, -1: no file */
+    uint64_t           start_ns;
+    tool_try_run_t     runs[TOOL_TRY_RUNS];
+    size_t             run_count;
+    int                is_measured; /**< the costs are this machine's */
+    replay_options_t   options;
+    replay_outcome_t   forecast; /**< of all recordings that were replayed */
+    size_t             recordings, replayed;
+    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES]; /**< by the forecast */
+    size_t             best_count;
+} tool_try_t;
+
+/** @return The forecast of a policy. */
+const replay_figures_t *tool_try_forecast(const tool_try_t *try,
+                                          ucs_regcache_policy_t policy);
+
+/** @return By the forecast, what time lost and memory held cost together, as a
+ *          share of the run; but for first uses, which nobody saves. */
+double tool_try_price(const tool_try_t *try, ucs_regcache_policy_t policy);
+
+/** Print table and advice, or the object, to stdout. @return An exit status. */
+int tool_try_print(const tool_try_t *try);
+
+#endif

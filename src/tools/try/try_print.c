@@ -1,0 +1,318 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "try.h"
+
+#include <tools/units.h>
+
+#include <ucs/sys/math.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Run times that differ by less say nothing, however well two runs agree */
+#define TOOL_TRY_NOISE 0.01
+
+/* What a row shows, of a rank */
+typedef struct tool_try_row {
+    ucs_regcache_policy_t policy;
+    double                seconds; /* of the run, 0: it was not made */
+    double                ratio;   /* of that to leave pinned's */
+    double                peak, average, registrations, ready;
+    double                price;   /* at which the policies are compared */
+} tool_try_row_t;
+
+
+static double tool_try_seconds(const tool_try_t *try, size_t i)
+{
+    return tool_report_number(try->runs[i].merge.total, "elapsed_seconds");
+}
+
+/* Leave pinned's at the place of a run, between its first and its last */
+static double tool_try_expected(const tool_try_t *try, size_t i)
+{
+    size_t last  = try->run_count - 1;
+    double first = tool_try_seconds(try, 0);
+
+    return (last == 0) ? first :
+           first + (tool_try_seconds(try, last) - first) * i / last;
+}
+
+/* By how much two runs of the same differ, half of it */
+static double tool_try_noise(const tool_try_t *try)
+{
+    double first = tool_try_seconds(try, 0);
+    double last  = tool_try_seconds(try, try->run_count - 1);
+
+    return fabs(first - last) / (first + last);
+}
+
+static double tool_try_ready(double on_time, double uses, double cold)
+{
+    return (uses > cold) ? on_time / (uses - cold) : -1;
+}
+
+static void tool_try_measured(const tool_try_t *try, size_t i,
+                              tool_try_row_t *row)
+{
+    const json_t *total = try->runs[i].merge.total;
+    double ranks        = json_array_size(try->runs[i].merge.ranks);
+
+    row->policy        = try->runs[i].policy;
+    row->seconds       = tool_try_seconds(try, i);
+    row->ratio         = row->seconds / tool_try_expected(try, i);
+    row->peak          = tool_report_number(total, "pinned_peak_bytes") / ranks;
+    row->average       = tool_report_number(total, "pinned_byte_seconds") /
+                         row->seconds / ranks;
+    row->registrations = tool_report_number(total, "registrations") / ranks;
+    row->ready         = tool_try_ready(tool_report_number(total, "on_time"),
+                                        tool_report_number(total, "uses"),
+                                        tool_report_number(total, "cold"));
+    row->price         = tool_report_number(total, "price_j") -
+                         tool_report_number(total, "lost_first_seconds") /
+                                 try->runs[i].merge.rank_seconds;
+}
+
+static void tool_try_foretold(const tool_try_t *try,
+                              ucs_regcache_policy_t policy,
+                              tool_try_row_t *row)
+{
+    const ucs_regcache_stats_t *stats = &tool_try_forecast(try, policy)->stats;
+
+    row->policy        = policy;
+    row->seconds       = 0;
+    row->ratio         = 0;
+    row->peak          = (double)stats->pinned_peak_bytes / try->replayed;
+    row->average       = stats->pinned_byte_ns / try->forecast.elapsed_ns /
+                         try->replayed;
+    row->registrations = (double)stats->registrations / try->replayed;
+    row->ready         = tool_try_ready(stats->on_time, stats->uses,
+                                        stats->cold);
+    row->price         = tool_try_price(try, policy);
+}
+
+/*
+ * Table
+ */
+
+static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
+{
+    char buf[4][TOOL_UNITS_MAX];
+    char seconds[TOOL_UNITS_MAX] = "forecast", ratio[TOOL_UNITS_MAX] = "";
+
+    if (row->seconds > 0) {
+        tool_units_print_seconds(row->seconds, seconds);
+        if (row->policy == UCS_REGCACHE_POLICY_LEAVE_PINNED) {
+            snprintf(ratio, sizeof(ratio), "+-%.1f %%",
+                     100 * tool_try_noise(try));
+        } else {
+            snprintf(ratio, sizeof(ratio), "x %.3f", row->ratio);
+        }
+    }
+    printf("%-13s %9s %9s %11s %11s %13.0f %8s %9s\n",
+           ucs_regcache_policy_names[row->policy], seconds, ratio,
+           tool_units_print_bytes(row->peak, buf[0]),
+           tool_units_print_bytes(row->average, buf[1]), row->registrations,
+           tool_units_print_share(row->ready, row->ready >= 0, buf[2]),
+           tool_units_print_fine_share(row->price, 1, buf[3]));
+}
+
+/* The mean of both runs of leave pinned: of what differs, the time */
+static void tool_try_leave(const tool_try_t *try, tool_try_row_t *row)
+{
+    tool_try_measured(try, 0, row);
+    row->seconds = (row->seconds +
+                    tool_try_seconds(try, try->run_count - 1)) / 2;
+}
+
+static void tool_try_print_table(const tool_try_t *try)
+{
+    tool_try_row_t row;
+    ucs_regcache_policy_t policy;
+    size_t i;
+
+    printf("%-13s %9s %9s %11s %11s %13s %8s %9s\n", "policy", "run time", "",
+           "peak", "over time", "registrations", "ready", "price");
+    tool_try_leave(try, &row);
+    tool_try_print_row(try, &row);
+    for (i = 1; i + 1 < try->run_count; ++i) {
+        tool_try_measured(try, i, &row);
+        tool_try_print_row(try, &row);
+    }
+    for (policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        tool_try_foretold(try, policy, &row);
+        tool_try_print_row(try, &row);
+    }
+    printf("A rank's memory and registrations; ready: repeated uses that found "
+           "their buffer registered;\nprice: time lost but for first uses, and "
+           "memory over time, of which all is worth\n%.3g %% of the run. forecast: "
+           "from %zu of %zu recordings of the first run, at MODELLED\ncosts %s.\n",
+           100 * try->options.params.max_slowdown, try->replayed,
+           try->recordings,
+           try->is_measured ? "as measured here" : "that were not measured");
+}
+
+/*
+ * Advice
+ */
+
+/* How long a buffer rests between two uses */
+static double tool_try_interval(const tool_try_t *try)
+{
+    double uses = tool_try_forecast(try, 0)->stats.uses;
+
+    return (uses > 0) ? try->forecast.total_ns * 1e-9 / try->replayed *
+                        try->forecast.ranges / uses : 0;
+}
+
+/* By the forecast */
+static char *tool_try_no_gain(const tool_try_t *try, double leave)
+{
+    char bytes[TOOL_UNITS_MAX], interval[TOOL_UNITS_MAX];
+
+    if (tool_try_forecast(try, 0)->stats.uses == 0) {
+        return tool_format("nothing to gain here: no buffer has %s or more, "
+                           "from which on the helper looks after it",
+                           tool_units_print_bytes(try->options.min_size, bytes));
+    }
+    tool_units_print_bytes(leave, bytes);
+    if (leave < TOOL_TRY_OWN_BYTES) {
+        return tool_format("nothing to gain here: a rank holds %s over time, "
+                           "about what the helper itself takes", bytes);
+    }
+    return tool_format("nothing to gain here: buffers are used every %s, and "
+                       "registering them again would cost more than the %s a "
+                       "rank that they hold",
+                       tool_units_print_seconds(tool_try_interval(try),
+                                                interval), bytes);
+}
+
+/* The forecast was better than what was seen */
+static char *tool_try_not_gained(const tool_try_t *try, double leave)
+{
+    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX];
+    tool_try_row_t row;
+
+    tool_try_measured(try, 1, &row);
+    return tool_format("nothing was gained here: %s holds %s of %s a rank over "
+                       "time, at a price of %.3g %% of the run, more than was "
+                       "foretold (%.3g %%): is a core free for the helper?",
+                       ucs_regcache_policy_names[row.policy],
+                       tool_units_print_bytes(row.average, holds),
+                       tool_units_print_bytes(leave, held), 100 * row.price,
+                       100 * tool_try_price(try, row.policy));
+}
+
+static char *tool_try_use(const tool_try_row_t *row)
+{
+    return (row->policy == UCS_REGCACHE_POLICY_PREDICT) ?
+                   tool_strdup("use the default, ucx-helper run") :
+                   tool_format("use ucx-helper run --policy %s",
+                               ucs_regcache_policy_names[row->policy]);
+}
+
+/* @param row  Set to what is advised */
+static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
+{
+    int is_forecast = (try->run_count == 1);
+    double noise    = ucs_max(tool_try_noise(try), TOOL_TRY_NOISE);
+    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX];
+    tool_try_row_t leave, one;
+    char *use, *text;
+    size_t i;
+
+    tool_try_leave(try, &leave);
+    if (is_forecast) {
+        leave.price = tool_try_price(try, leave.policy);
+    }
+    *row = leave;
+    for (i = 0; i < try->best_count; ++i) {
+        if (is_forecast) {
+            tool_try_foretold(try, try->best[i], &one);
+        } else {
+            tool_try_measured(try, 1 + i, &one);
+        }
+        if ((one.price < TOOL_TRY_GAIN * leave.price) &&
+            (one.price < row->price)) {
+            *row = one;
+        }
+    }
+    if (row->policy == UCS_REGCACHE_POLICY_LEAVE_PINNED) {
+        return (try->best_count == 0) ? tool_try_no_gain(try, leave.average) :
+                                        tool_try_not_gained(try, leave.average);
+    }
+    use = tool_try_use(row);
+    tool_units_print_bytes(leave.average, held);
+    tool_units_print_bytes(row->average, holds);
+    if (is_forecast) {
+        text = tool_format("this job holds %s a rank over time; by the forecast "
+                           "%s holds %s: %s", held,
+                           ucs_regcache_policy_names[row->policy], holds, use);
+    } else if (row->ratio > 1 + noise) {
+        text = tool_format("this job holds %s a rank over time; %s holds %s and "
+                           "runs %.1f %% longer: where memory is short, %s",
+                           held, ucs_regcache_policy_names[row->policy], holds,
+                           100 * (row->ratio - 1), use);
+    } else {
+        text = tool_format("this job holds %s a rank over time; %s holds %s at "
+                           "the same speed: %s", held,
+                           ucs_regcache_policy_names[row->policy], holds, use);
+    }
+    free(use);
+    return text;
+}
+
+/*
+ * JSON
+ */
+
+static json_t *tool_try_json_runs(const tool_try_t *try)
+{
+    json_t *runs = json_array();
+    json_t *total;
+    size_t i;
+
+    for (i = 0; i < try->run_count; ++i) {
+        total = json_copy(try->runs[i].merge.total);
+        json_object_del(total, "ranks");
+        json_object_set_new(total, "policy", json_string(
+                ucs_regcache_policy_names[try->runs[i].policy]));
+        json_array_append_new(runs, total);
+    }
+    return runs;
+}
+
+static void tool_try_print_json(const tool_try_t *try, const char *advice,
+                                const tool_try_row_t *row)
+{
+    json_t *object = json_pack(
+            "{s:i,s:s,s:s,s:f,s:b,s:I,s:I,s:o,s:o}", "version", 1,
+            "advice", advice,
+            "advised_policy", ucs_regcache_policy_names[row->policy],
+            "noise", tool_try_noise(try), "costs_measured", try->is_measured,
+            "recordings", (json_int_t)try->recordings,
+            "recordings_replayed", (json_int_t)try->replayed,
+            "runs", tool_try_json_runs(try),
+            "forecast", replay_json(&try->forecast, 1, &try->options));
+
+    json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(object);
+}
+
+int tool_try_print(const tool_try_t *try)
+{
+    tool_try_row_t row;
+    char *advice = tool_try_advise(try, &row);
+
+    if (try->is_json) {
+        tool_try_print_json(try, advice, &row);
+    } else {
+        tool_try_print_table(try);
+        printf("\n%s\n", advice);
+    }
+    free(advice);
+    return tool_finish_output();
+}
