@@ -31,7 +31,6 @@ static const struct {
     REPLAY_COUNT(wasted),
     REPLAY_COUNT(evicted),
     REPLAY_COUNT(invalidated),
-    REPLAY_COUNT(registrations),
     REPLAY_COUNT(repinned),
     REPLAY_COUNT(heard),
     REPLAY_COUNT(announced),

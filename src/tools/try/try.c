@@ -122,6 +122,7 @@ static void tool_try_set_costs(tool_try_t *try)
         tool_units_parse_size(least, &try->options.min_size);
     }
     params->max_slowdown = tool_report_number(total, "max_slowdown");
+    params->region_bytes = tool_report_number(total, "region_bytes");
     params->lateness_ns  = tool_try_lateness();
     try->is_measured     = tool_doctor_measure(
             &try->run, tool_report_text(total, "lower_domain"), &cost) == 0;
