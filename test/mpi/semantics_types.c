@@ -10,7 +10,8 @@
 
 enum { TYPE_BLOCKS = LONG / 64 };
 
-/* Dense bytes to such with gaps, posted or not, and back; @a way from 0 to 3 */
+/* Dense bytes to such with gaps, posted or not, with a send or not, and back; @a way from
+ * 0 to 5 */
 static void types_between(int way, MPI_Datatype dense, MPI_Datatype gaps)
 {
     MPI_Request request;
@@ -32,15 +33,18 @@ static void types_between(int way, MPI_Datatype dense, MPI_Datatype gaps)
         fresh(0);
         if (way < 2) {
             MPI_Recv(rooms[0], 1, gaps, 0, 1, MPI_COMM_WORLD, &status);
+        } else if (way >= 4) {
+            MPI_Sendrecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 1, rooms[0], 1, gaps,
+                         0, 1, MPI_COMM_WORLD, &status);
         } else {
             MPI_Irecv(rooms[0], 1, gaps, 0, 1, MPI_COMM_WORLD, &request);
         }
     }
-    if (way >= 2) { /* the receiver stands here while the message comes */
+    if ((way == 2) || (way == 3)) { /* the receiver stands here while it comes */
         MPI_Barrier(MPI_COMM_WORLD);
     }
     if (rank == 1) {
-        if (way >= 2) {
+        if ((way == 2) || (way == 3)) {
             MPI_Wait(&request, &status);
         }
         MPI_Get_count(&status, gaps, &count);
@@ -82,20 +86,24 @@ static void types_in_part(MPI_Datatype gaps)
 /* Where the receiver's or the sender's bytes do not lie in one piece */
 void case_types(void)
 {
-    MPI_Datatype gaps, dense, pair;
+    MPI_Datatype gaps, numbers, dense, pair;
     int way;
 
     MPI_Type_vector(TYPE_BLOCKS, 64, 128, MPI_BYTE, &gaps);
+    MPI_Type_vector(TYPE_BLOCKS, 8, 16, MPI_DOUBLE, &numbers);
     MPI_Type_contiguous(LONG / 16, MPI_DOUBLE, &pair);
     MPI_Type_dup(pair, &dense);
     MPI_Type_commit(&gaps);
+    MPI_Type_commit(&numbers);
     MPI_Type_commit(&dense);
     MPI_Type_commit(&pair);
-    for (way = 0; way < 4; ++way) {
+    for (way = 0; way < 6; ++way) {
         types_between(way, dense, gaps);
+        types_between(way, dense, numbers);
     }
     types_in_part(gaps);
     MPI_Type_free(&gaps);
+    MPI_Type_free(&numbers);
     MPI_Type_free(&dense);
     MPI_Type_free(&pair);
 }

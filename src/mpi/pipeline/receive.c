@@ -70,6 +70,14 @@ static int mpi_layer_receive_show(mpi_layer_op_t *op, mpi_layer_view_t *view)
     return mpi_layer_view_begin(view, NULL, 0, op->bytes, op->room);
 }
 
+/* A herald is no whole number of a type's elements. Where these have gaps, MPICH takes it
+ * for a message that was cut off. */
+static int mpi_layer_receive_stands_in(size_t room, MPI_Datatype type)
+{
+    return (room >= MPI_LAYER_HERALD_BYTES) &&
+           !mpi_layer_type_is_contiguous(type);
+}
+
 /* By the function that the count needs; there is none where it cannot come */
 #if MPI_VERSION >= 4
 #  define MPI_LAYER_BY_COUNT(_name, _count, ...) \
@@ -164,7 +172,8 @@ static int mpi_layer_receive(void *buffer, size_t room, MPI_Count count,
     MPI_Request request;
     MPI_Status own;
 
-    if (mpi_layer.multiple || (count > INT_MAX)) {
+    if (mpi_layer.multiple || (count > INT_MAX) ||
+        mpi_layer_receive_stands_in(room, type)) {
         result = mpi_layer_receive_begin(buffer, count, type, source, tag, comm,
                                          &request);
         return (result != MPI_SUCCESS) ? result :
@@ -376,7 +385,8 @@ static int mpi_layer_sendrecv(const void *send, MPI_Count send_count,
 
     if (!mpi_layer.multiple && (send_count <= INT_MAX) && (count <= INT_MAX) &&
         ((source == MPI_PROC_NULL) ||
-         mpi_layer_receive_may_take(receive, room, type, source, comm)) &&
+         (mpi_layer_receive_may_take(receive, room, type, source, comm) &&
+          !mpi_layer_receive_stands_in(room, type))) &&
         !mpi_layer_send_takes(send_count, send_type, dest, send_tag, comm)) {
         status = (status == MPI_STATUS_IGNORE) ? &own : status;
         return mpi_layer_sendrecv_short(send, (int)send_count, send_type, dest,
