@@ -9,10 +9,15 @@
 
 #include "attack.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -167,6 +172,48 @@ static void run_moved_onto(uct_md_h md)
     }
 }
 
+/* From now on the kernel refuses to move memory to an address that was not asked for, as
+ * it does with huge pages */
+static void forbid_new_addresses(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 offsetof(struct seccomp_data, args[4])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+    };
+    struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+    if ((prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ||
+        (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)) {
+        attack_die("no filter: %m");
+    }
+}
+
+/* To wherever the kernel likes. Some C libraries, and UCX 1.13's hook, hand it an
+ * address all the same, whatever is in the register. */
+static void run_moved_anywhere(uct_md_h md)
+{
+    char *address;
+    int i, refused = 0;
+
+    attack_use_often(md, attack_map(ATTACK_SIZE), ATTACK_SIZE);
+    forbid_new_addresses();
+    for (i = 0; i < MOVES; ++i) {
+        address = attack_map(ATTACK_SIZE);
+        attack_use(md, address, ATTACK_SIZE);
+        address = mremap(address, ATTACK_SIZE, (1 + i % 3) * ATTACK_SIZE / 2,
+                         MREMAP_MAYMOVE);
+        refused += (address == MAP_FAILED);
+    }
+    if ((refused > 0) && (getenv("UCX_MD_HELPER") != NULL)) {
+        attack_die("%d of %d moves were refused", refused, MOVES);
+    }
+}
+
 static void map_anew(void *address, size_t length)
 {
     if (mmap(address, length, PROT_READ | PROT_WRITE,
@@ -225,6 +272,7 @@ const attack_t attack_mappings_list[] = {
     {"grow", run_grow},
     {"above_guard", run_above_guard},
     {"moved_onto", run_moved_onto},
+    {"moved_anywhere", run_moved_anywhere},
     {"walked", run_walked},
     {"mappings", run_mappings},
     {"mappings_raw", run_mappings_raw},

@@ -215,7 +215,8 @@ static void *uct_preload_call_mremap(void *old_address, size_t old_size,
 }
 
 /* The hook of UCX 1.13 takes four arguments, so the kernel would get whatever a
- * register holds as the new address. The hook hears of both ranges by calls that
+ * register holds as the new address, and of huge pages it looks at that also where it
+ * was not asked to move them there. The hook hears of both ranges by calls that
  * change nothing, for they leave memory where it is; the kernel gets all five. */
 static void *uct_preload_move(void *old_address, size_t old_size,
                               size_t new_size, int flags, void *new_address)
@@ -257,11 +258,8 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
     }
     /* Last: the old range may lie beside the new one. */
     uct_preload_tell(listener->leave, old_address, old_size);
-    mapped = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) ?
-                     uct_preload_move(old_address, old_size, new_size, flags,
-                                      new_address) :
-                     uct_preload_call_mremap(old_address, old_size, new_size,
-                                             flags, NULL);
+    mapped = uct_preload_move(old_address, old_size, new_size, flags,
+                              new_address);
     if (mapped != MAP_FAILED) {
         uct_preload_tell(listener->mapped, mapped, new_size);
     }
