@@ -19,7 +19,8 @@
 static const attack_t *attack_lists[] = {
     attack_guard_list,  attack_mappings_list, attack_recent_list,
     attack_own_list,    attack_loader_list,   attack_limits_list,
-    attack_starved_list, attack_first_list, NULL
+    attack_starved_list, attack_streams_list,  attack_first_list,
+    attack_alone_list,   NULL
 };
 
 
@@ -161,7 +162,8 @@ static const attack_t *attack_find(const char *name, int *is_first)
             if (name == NULL) {
                 puts(attack->name);
             } else if (strcmp(attack->name, name) == 0) {
-                *is_first = (*list == attack_first_list);
+                *is_first = (*list == attack_first_list) ||
+                            (*list == attack_alone_list);
                 return attack;
             }
         }

@@ -51,6 +51,8 @@ extern const attack_t attack_loader_list[];
 extern const attack_t attack_first_list[]; /**< these open the domain themselves, and are
                                                 given NULL */
 extern const attack_t attack_starved_list[];
+extern const attack_t attack_streams_list[];
+extern const attack_t attack_alone_list[]; /**< as first */
 
 
 /** Ends the program with exit code 1: something that has nothing to do with the

@@ -243,6 +243,70 @@ static void run_closed_all_the_time(uct_md_h md)
 }
 
 /*
+ * What the program opens for itself in place of what it has closed
+ */
+
+static void count_own(const char *who)
+{
+    unsigned count = 0;
+    int i;
+
+    for (i = 0; i < OWN_FILES; ++i) {
+        count += (fcntl(own_files[i], F_GETFD) >= 0);
+    }
+    printf("%s: %u of %u are open\n", who, count, OWN_FILES);
+}
+
+static void count_own_at_the_end(void)
+{
+    count_own("at the end");
+}
+
+/* The very file that we have open, as a profiler has */
+static void run_same_file(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    pid_t child;
+    int i;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    syscall(SYS_close_range, find_userfaultfd(), ~0u, 0);
+    for (i = 0; i < OWN_FILES; ++i) {
+        own_files[i] = open("/proc/self/maps", O_RDONLY);
+    }
+    use_in_new_threads(md);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    child = fork();
+    if (child == 0) {
+        count_own("child");
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    atexit(count_own_at_the_end);
+}
+
+/* Also what the software NIC has: without it nothing is pinned, and nothing fails */
+static void run_all_closed(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    double end   = attack_now() + 0.5;
+    int first    = STDERR_FILENO + 1;
+    pthread_t id;
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    if (pthread_create(&id, NULL, close_main, &first) != 0) {
+        attack_die("no thread");
+    }
+    while (attack_now() < end) {
+        attack_use(md, buffer, ATTACK_SIZE);
+        use_in_new_threads(md);
+    }
+    own_is_over = 1;
+    pthread_join(id, NULL);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+}
+
+/*
  * A program that opens nothing
  */
 
@@ -359,6 +423,8 @@ const attack_t attack_own_list[] = {
     {"strange_files", run_strange_files},
     {"strange_sockets", run_strange_sockets},
     {"closed_all_the_time", run_closed_all_the_time},
+    {"same_file", run_same_file},
+    {"all_closed", run_all_closed},
     {"opens_nothing", run_opens_nothing},
     {"userfaultfd", run_userfaultfd},
     {NULL, NULL}

@@ -14,6 +14,9 @@
 #define UCS_CLOCK_SOURCE_FILE \
     "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define UCS_CLOCK_BASELINE_NS  1000000ul
+/* Counts of the counter in which a clock that runs passes the baseline: hundredths of a
+ * second. The program may have a library before the C library's that lets time stand. */
+#define UCS_CLOCK_BASELINE_MAX 100000000ul
 #define UCS_CLOCK_SAMPLE_TRIES 8
 
 /* The counter and CLOCK_MONOTONIC at one moment */
@@ -99,7 +102,11 @@ static void ucs_clock_init_once(void)
     first = ucs_clock_take_sample();
     do {
         last = ucs_clock_take_sample();
-    } while ((last.ns - first.ns) < UCS_CLOCK_BASELINE_NS);
+    } while (((last.ns - first.ns) < UCS_CLOCK_BASELINE_NS) &&
+             ((last.tsc - first.tsc) < UCS_CLOCK_BASELINE_MAX));
+    if ((last.ns - first.ns) < UCS_CLOCK_BASELINE_NS) {
+        return;
+    }
 
     ucs_clock_scale.tsc = last.tsc;
     ucs_clock_scale.ns  = last.ns;

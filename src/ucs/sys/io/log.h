@@ -11,15 +11,30 @@
  *
  * Messages of the helper: one line each, through UCX's log, under the name
  * HELPER and with a level of its own (UCX_MD_HELPER_LOG). Never to be called
- * from a memory event, for a log line allocates.
+ * from a memory event, for a log line allocates. A line is lost where the log is a
+ * stream of the program's that is not ours to write to (stream.h).
  */
 
 BEGIN_C_DECLS
 
 extern ucs_log_component_config_t ucs_helper_log_config;
 
+/** As ucs_log_component(), for messages under another name than HELPER. */
+#define ucs_helper_log_as(_config, _level, _fmt, ...) \
+    do { \
+        if (ucs_log_component_is_enabled(_level, _config) && \
+            ucs_helper_log_hold()) { \
+            ucs_log_component(_level, _config, _fmt, ##__VA_ARGS__); \
+            ucs_helper_log_release(); \
+        } \
+    } while (0)
+
+/** Of the software NIC, at UCX's own level. */
+#define ucs_helper_log_plain(_level, _fmt, ...) \
+    ucs_helper_log_as(&ucs_global_opts.log_component, _level, _fmt, ##__VA_ARGS__)
+
 #define ucs_helper_log(_level, _fmt, ...) \
-    ucs_log_component(_level, &ucs_helper_log_config, _fmt, ##__VA_ARGS__)
+    ucs_helper_log_as(&ucs_helper_log_config, _level, _fmt, ##__VA_ARGS__)
 
 #define ucs_helper_error(_fmt, ...) \
     ucs_helper_log(UCS_LOG_LEVEL_ERROR, _fmt, ##__VA_ARGS__)
@@ -33,8 +48,13 @@ extern ucs_log_component_config_t ucs_helper_log_config;
 void ucs_helper_log_set_level(ucs_log_level_t level);
 
 
+/** @return Nonzero if a line may be written, before @ref ucs_helper_log_release. */
+int ucs_helper_log_hold(void);
+void ucs_helper_log_release(void);
+
+
 /**
- * Call before the first use of @ref ucs_helper_log_hush, any number of times.
+ * Call when a domain is opened, before the first use of @ref ucs_helper_log_hush.
  */
 void ucs_helper_log_init(void);
 

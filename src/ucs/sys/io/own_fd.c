@@ -1,26 +1,53 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* F_SETSIG */
+#endif
 #include <ucs/sys/io/own_fd.h>
 
 #include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of asynchronous input, which none of our files has: a mark that the kernel keeps
+ * with the open file, and that the same file, opened by the program, lacks */
+#define UCS_OWN_FD_MARK SIGURG
+
+
+/* A program that was started without its streams writes to their numbers all the same.
+ * @return Another number for the file, or -1 */
+static int ucs_own_fd_above_streams(int fd)
+{
+    int above;
+
+    if (fd > STDERR_FILENO) {
+        return fd;
+    }
+    above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (above >= 0) {
+        close(fd);
+    }
+    return above;
+}
 
 int ucs_own_fd_set(ucs_own_fd_t *own, int fd)
 {
     struct stat file;
 
-    if (fstat(fd, &file) != 0) {
+    fd = (fd < 0) ? fd : ucs_own_fd_above_streams(fd);
+    if ((fd < 0) || (fstat(fd, &file) != 0)) {
         return 0;
     }
 
+    (void)fcntl(fd, F_SETSIG, UCS_OWN_FD_MARK);
     own->device = file.st_dev;
     own->inode  = file.st_ino;
+    own->mark   = fcntl(fd, F_GETSIG); /* a filter of system calls may refuse */
     /* [R-OWN] The release pairs with the acquire in ucs_own_fd_get(). */
     ucs_store_release(&own->fd, fd);
     return 1;
@@ -30,10 +57,10 @@ int ucs_own_fd_open(ucs_own_fd_t *own, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if ((fd >= 0) && !ucs_own_fd_set(own, fd)) {
-        return -1; /* the program has closed it */
+    if ((fd < 0) || !ucs_own_fd_set(own, fd)) {
+        return -1; /* or the program has closed it */
     }
-    return fd;
+    return ucs_own_fd_number(own);
 }
 
 /* pread() does no harm to a file of the program's: it does not move the
@@ -70,7 +97,8 @@ int ucs_own_fd_get(ucs_own_fd_t *own)
     struct stat file;
 
     return ((fd >= 0) && (fstat(fd, &file) == 0) &&
-            (file.st_dev == own->device) && (file.st_ino == own->inode)) ?
+            (file.st_dev == own->device) && (file.st_ino == own->inode) &&
+            (fcntl(fd, F_GETSIG) == own->mark)) ?
                    fd :
                    -1;
 }

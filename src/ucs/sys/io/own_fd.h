@@ -13,8 +13,9 @@
  * @file own_fd.h
  *
  * A descriptor of ours in the program's table. The program may close it, with
- * all descriptors that it does not know, or put a file of its own in its place.
- * So the file's number and device are compared before each use.
+ * all descriptors that it does not know, or put a file of its own in its place,
+ * even the same one. So the file's number and device, and a mark of its being open,
+ * are compared before each use.
  *
  * Nothing here allocates, logs or takes a lock. Thread-safe, except @ref
  * ucs_own_fd_set.
@@ -23,21 +24,23 @@
 BEGIN_C_DECLS
 
 /** Initial value of a @ref ucs_own_fd_t. */
-#define UCS_OWN_FD_INIT {-1, 0, 0}
+#define UCS_OWN_FD_INIT {-1, 0, 0, 0}
 
 /** One descriptor, or none. */
 typedef struct ucs_own_fd {
     _Atomic(int) fd;     /**< -1: none */
     dev_t        device; /**< written before fd */
     ino_t        inode;
+    int          mark;
 } ucs_own_fd_t;
 
 
 /**
  * Keep @a fd, which is closed by exec(). One thread at a time, and not while
- * another one is kept.
+ * another one is kept. A number of one of the three streams is exchanged for one
+ * above them: @ref ucs_own_fd_number.
  *
- * @return Zero if fstat() fails; the caller keeps the descriptor then.
+ * @return Zero if that or fstat() fails; the caller keeps the descriptor then.
  */
 int ucs_own_fd_set(ucs_own_fd_t *own, int fd);
 

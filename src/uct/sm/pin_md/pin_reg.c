@@ -10,6 +10,7 @@
 #include "pin_verify.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/io/log.h>
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/proc/cancel.h>
 
@@ -28,19 +29,34 @@ uct_pin_md_reg_failed(const uct_pin_md_t *pin, const void *address,
 
     switch (error) {
     case ENOSPC:
-        ucs_log(level, "pin_md: registering %p length %zu: the table of %u "
-                "regions is full", address, length, pin->config.max_regions);
+        ucs_helper_log_plain(level, "pin_md: registering %p length %zu: the "
+                             "table of %u regions is full", address, length,
+                             pin->config.max_regions);
         return UCS_ERR_NO_MEMORY;
     case ENOMEM:
         getrlimit(RLIMIT_MEMLOCK, &limit);
-        ucs_log(level, "pin_md: registering %p length %zu: %s (memlock limit "
-                "is %lld bytes)", address, length, strerror(error),
-                (long long)limit.rlim_cur);
+        ucs_helper_log_plain(level, "pin_md: registering %p length %zu: %s "
+                             "(memlock limit is %lld bytes)", address, length,
+                             strerror(error), (long long)limit.rlim_cur);
         return UCS_ERR_NO_MEMORY;
     default:
-        ucs_log(level, "pin_md: registering %p length %zu: %s", address,
-                length, strerror(error));
+        ucs_helper_log_plain(level, "pin_md: registering %p length %zu: %s",
+                             address, length, strerror(error));
         return UCS_ERR_IO_ERROR;
+    }
+}
+
+/* As a card is lost whose driver's descriptors the program has closed. But a program
+ * that closes all that it does not know goes on without us. */
+static void uct_pin_md_complain(void)
+{
+    static _Atomic(int) said;
+
+    if (ucs_add_relaxed(&said, 1) == 0) {
+        ucs_helper_log_plain(UCS_LOG_LEVEL_WARN,
+                             "pin_md: the program has closed or replaced the "
+                             "software NIC's descriptors, memory is not pinned "
+                             "any more");
     }
 }
 
@@ -63,6 +79,11 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
     }
 
     ret = uct_pin_table_pin(&pin->table, (void*)start, end - start, region_p);
+    if (ret == -EBADF) {
+        uct_pin_md_complain();
+        *region_p = uct_pin_region_alloc((void*)start, end - start, 0);
+        return (*region_p == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    }
     if (ret < 0) {
         return uct_pin_md_reg_failed(pin, address, length, flags, -ret);
     }

@@ -8,6 +8,7 @@
 #include "pin_ring.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/io/log.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <errno.h>
 #include <liburing.h>
@@ -124,7 +125,9 @@ void uct_pin_ring_cleanup(uct_pin_ring_t *ring)
     ret = io_uring_register(ucs_own_fd_get(&ring->own),
                             IORING_UNREGISTER_BUFFERS, NULL, 0);
     if ((ret < 0) && (ret != -EBADF)) {
-        ucs_diag("pin_md: releasing the buffer table: %s", strerror(-ret));
+        ucs_helper_log_plain(UCS_LOG_LEVEL_DIAG,
+                             "pin_md: releasing the buffer table: %s",
+                             strerror(-ret));
     }
 
     if (ring->view != NULL) {
@@ -164,6 +167,10 @@ static int uct_pin_ring_update(uct_pin_ring_t *ring, uint16_t slot,
     } while (ret == -EINTR);
     ucs_sub_relaxed(&ring->busy, 1);
 
+    /* Another file in place of the ring refuses in its own way */
+    if ((ret < 0) && (ucs_own_fd_get(&ring->own) < 0)) {
+        return -EBADF;
+    }
     /* The kernel returns the number of slots that it has updated */
     return (ret == 1) ? 0 : (ret < 0) ? ret : -EIO;
 }

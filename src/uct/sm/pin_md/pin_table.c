@@ -8,6 +8,7 @@
 #include "pin_table.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/io/log.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <errno.h>
@@ -113,9 +114,11 @@ static void uct_pin_region_empty_slots(uct_pin_region_t *region, unsigned count)
 
     while (count > 0) {
         ret = uct_pin_ring_unpin(region->ring, region->slots[--count]);
-        if (ret < 0) {
-            ucs_error("pin_md: unpinning %p length %zu: %s", region->address,
-                      region->length, strerror(-ret));
+        if ((ret < 0) && (ret != -EBADF)) {
+            ucs_helper_log_plain(UCS_LOG_LEVEL_ERROR,
+                                 "pin_md: unpinning %p length %zu: %s",
+                                 region->address, region->length,
+                                 strerror(-ret));
         }
     }
 }
@@ -330,8 +333,9 @@ void uct_pin_table_cleanup(uct_pin_table_t *table)
     uct_pin_region_t *region, *tmp;
 
     if (table->num_regions > 0) {
-        ucs_diag("pin_md: %u regions were still registered at close",
-                 table->num_regions);
+        ucs_helper_log_plain(UCS_LOG_LEVEL_DIAG,
+                             "pin_md: %u regions were still registered at close",
+                             table->num_regions);
     }
 
     uct_pin_table_release_rings(table, UCT_PIN_NUM_RINGS, uct_pin_ring_cleanup);

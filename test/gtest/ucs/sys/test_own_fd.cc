@@ -63,6 +63,47 @@ TEST_F(test_own_fd, what_the_program_put_there_is_left_alone)
     EXPECT_TRUE(is_open());
 }
 
+/* As a profiler opens it, and under the number that it finds free */
+TEST_F(test_own_fd, same_file_opened_by_the_program_is_left_alone)
+{
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+    ASSERT_EQ(m_fd, dup2(fd, m_fd));
+    close(fd);
+    EXPECT_EQ(-1, ucs_own_fd_get(&m_own));
+    ucs_own_fd_close(&m_own);
+    EXPECT_TRUE(is_open());
+}
+
+/* The program has closed one, and the next one that we open has its number */
+TEST_F(test_own_fd, another_one_of_ours_is_not_the_same)
+{
+    ucs_own_fd_t other = UCS_OWN_FD_INIT;
+
+    close(m_fd);
+    ASSERT_EQ(m_fd, ucs_own_fd_open(&other, "/proc/self/status"));
+    EXPECT_EQ(-1, ucs_own_fd_get(&m_own));
+    EXPECT_EQ(m_fd, ucs_own_fd_get(&other));
+    ucs_own_fd_close(&other);
+}
+
+/* Whoever writes to a stream that is closed writes to no file of ours */
+TEST_F(test_own_fd, number_is_none_of_a_stream)
+{
+    int stream         = dup(STDIN_FILENO);
+    ucs_own_fd_t other = UCS_OWN_FD_INIT;
+
+    close(STDIN_FILENO);
+    EXPECT_LT(STDERR_FILENO, ucs_own_fd_open(&other, "/proc/self/maps"));
+    EXPECT_LT(STDERR_FILENO, ucs_own_fd_get(&other));
+    EXPECT_GT(0, fcntl(STDIN_FILENO, F_GETFD));
+    ucs_own_fd_close(&other);
+    if (stream >= 0) {
+        dup2(stream, STDIN_FILENO);
+        close(stream);
+    }
+}
+
 TEST_F(test_own_fd, what_is_forgotten_stays_open)
 {
     ucs_own_fd_forget(&m_own);

@@ -7,6 +7,7 @@
 #include <ucs/sys/io/log.h>
 #include <ucs/sys/io/own_fd.h>
 #include <ucs/sys/io/sink.h>
+#include <ucs/sys/io/stream.h>
 #include <ucs/sys/io/write_safely.h>
 
 #include <errno.h>
@@ -275,7 +276,8 @@ uct_helper_report_write_stream(const uct_helper_report_dest_t *dest,
     char *text = uct_helper_report_compose(dest, figures, &length);
     int done;
 
-    done = (text != NULL) && ucs_sink_write(dest->stream, text, length);
+    done = (text != NULL) && ucs_stream_is_output(dest->stream) &&
+           ucs_sink_write(dest->stream, text, length);
     free(text);
     return done ? UCS_OK : UCS_ERR_IO_ERROR;
 }

@@ -8,6 +8,7 @@
 #include <uct/ib/helper_md/report/report.h>
 #include <uct/ib/helper_md/report/report_path.h>
 #include <uct/ib/helper_md/report/report_print.h>
+#include <ucs/sys/io/stream.h>
 #include <uct/ib/helper_md/config/values.h>
 
 #include <gtest/gtest.h>
@@ -436,16 +437,18 @@ TEST_F(test_report, device_stays_a_device)
 TEST_F(test_report, a_stream_gets_each_format)
 {
     uct_helper_report_dest_t to;
+    int saved = dup(STDERR_FILENO);
     int fds[2];
 
     ASSERT_EQ(0, pipe(fds));
+    ASSERT_EQ(STDERR_FILENO, dup2(fds[1], STDERR_FILENO));
+    ucs_stream_note();
     for (const char *value : {"stderr", "json:/dev/stderr"}) {
         ASSERT_TRUE(uct_helper_value_report(value, &to));
         char error[512];
         ASSERT_EQ(UCS_OK, uct_helper_report_check(&to, error, sizeof(error)));
         ASSERT_EQ(STDERR_FILENO, to.stream);
 
-        to.stream = fds[1];
         ASSERT_EQ(UCS_OK, uct_helper_report_write(&to, &m_figures));
         char text[8192];
         ssize_t size = ::read(fds[0], text, sizeof(text));
@@ -455,6 +458,9 @@ TEST_F(test_report, a_stream_gets_each_format)
                                 uct_helper_report_print_text),
                   std::string(text, size));
     }
+    dup2(saved, STDERR_FILENO);
+    ::close(saved);
+    ucs_stream_note();
     ::close(fds[0]);
     ::close(fds[1]);
 }
