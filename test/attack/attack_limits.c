@@ -28,14 +28,26 @@ static void set_limit(int resource, size_t bytes)
     }
 }
 
-/* ulimit -v: needs 300 MB and has 400 */
+static size_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file          = fopen("/proc/self/statm", "r");
+
+    if ((file == NULL) || (fscanf(file, "%lu", &pages) != 1)) {
+        attack_die("no /proc/self/statm");
+    }
+    fclose(file);
+    return pages * ATTACK_PAGE;
+}
+
+/* ulimit -v: needs 300 MB and has 340, which an arena of malloc() would take */
 static void run_address_space(uct_md_h md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     unsigned i;
     char *part;
 
-    set_limit(RLIMIT_AS, 400 * MB);
+    set_limit(RLIMIT_AS, address_space() + 340 * MB);
     attack_use_often(md, buffer, ATTACK_SIZE);
     for (i = 0; i < 12; ++i) {
         part = malloc(25 * MB);

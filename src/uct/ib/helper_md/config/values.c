@@ -1,11 +1,15 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* strtod_l */
+#endif
 #include "values.h"
 #include <ucs/sys/io/sink.h>
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +25,20 @@
 /* Share of the run time: less than a second a day cannot be measured */
 #define UCT_HELPER_SHARE_MIN 1e-5
 
+
+/* The program may have chosen a locale in which a decimal number has a comma */
+static double uct_helper_value_decimal(const char *text, char **end_p)
+{
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    double value;
+
+    if (plain == (locale_t)0) {
+        return strtod(text, end_p);
+    }
+    value = strtod_l(text, end_p, plain);
+    freelocale(plain);
+    return value;
+}
 
 /* Only digits: strtoull() also accepts a sign and leading blanks */
 static int uct_helper_value_digits(const char *text, unsigned long *value_p,
@@ -105,7 +123,7 @@ int uct_helper_value_share(const char *text, double *value_p)
         return 0; /* spaces, signs, nan */
     }
 
-    value = strtod(text, &end);
+    value = uct_helper_value_decimal(text, &end);
     if (*end == '%') {
         value /= 100;
         ++end;
@@ -169,7 +187,7 @@ static const char *uct_helper_value_time(const char *text, double *ns_p)
     unsigned i;
     char *end;
 
-    value = strtod(text, &end);
+    value = uct_helper_value_decimal(text, &end);
     if ((end == text) || !isfinite(value) || signbit(value)) {
         return NULL;
     }

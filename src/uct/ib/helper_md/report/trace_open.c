@@ -3,9 +3,15 @@
  */
 #include "trace_open.h"
 
-#include <ucs/datastruct/khash.h>
+#include <ucs/sys/mem/own_memory.h>
 
-#include <stdlib.h>
+/* The table grows in the recorder's thread, for which malloc() would make an arena */
+#define kcalloc(_number, _size)  ucs_own_alloc((_number) * (_size))
+#define kmalloc(_size)           ucs_own_alloc(_size)
+#define krealloc(_memory, _size) ucs_own_realloc(_memory, _size)
+#define kfree(_memory)           ucs_own_free(_memory)
+
+#include <ucs/datastruct/khash.h>
 
 /* The open uses of a handle are a ring */
 typedef struct uct_helper_trace_use {
@@ -26,7 +32,7 @@ struct uct_helper_trace_open {
 
 ucs_status_t uct_helper_trace_open_create(uct_helper_trace_open_h *open_p)
 {
-    uct_helper_trace_open_h open = calloc(1, sizeof(*open));
+    uct_helper_trace_open_h open = ucs_own_alloc(sizeof(*open));
 
     if (open == NULL) {
         return UCS_ERR_NO_MEMORY;
@@ -44,7 +50,7 @@ void uct_helper_trace_open_destroy(uct_helper_trace_open_h open)
     while (uct_helper_trace_open_take_any(open, &event)) {
     }
     kh_destroy_inplace(uct_helper_trace_uses, &open->youngest);
-    free(open);
+    ucs_own_free(open);
 }
 
 int uct_helper_trace_open_add(uct_helper_trace_open_h open, uct_mem_h memh,
@@ -58,7 +64,7 @@ int uct_helper_trace_open_add(uct_helper_trace_open_h open, uct_mem_h memh,
         return 0;
     }
 
-    use = malloc(sizeof(*use));
+    use = ucs_own_alloc(sizeof(*use));
     if (use == NULL) {
         return 0;
     }
@@ -66,7 +72,7 @@ int uct_helper_trace_open_add(uct_helper_trace_open_h open, uct_mem_h memh,
     iter = kh_put(uct_helper_trace_uses, &open->youngest, (uintptr_t)memh,
                   &ret);
     if (ret < 0) {
-        free(use);
+        ucs_own_free(use);
         return 0;
     }
 
@@ -95,7 +101,7 @@ static void uct_helper_trace_open_take_oldest(uct_helper_trace_open_h open,
     } else {
         youngest->next = oldest->next;
     }
-    free(oldest);
+    ucs_own_free(oldest);
     --open->count;
 }
 

@@ -12,6 +12,7 @@
 #include <ucs/config/parser.h>
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -94,6 +95,42 @@ protected:
     uct_helper_config_t  m_config;
     char                 m_error[512];
 };
+
+/* A locale whose decimal numbers have a comma, as of much of Europe. @return Nonzero if
+ * there is one, or the system can make it. */
+static bool choose_comma()
+{
+    char dir[] = "/tmp/test_config.XXXXXX";
+    bool found;
+
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr) {
+        return true;
+    }
+    if (mkdtemp(dir) == nullptr) {
+        return false;
+    }
+    std::string make = "localedef -i de_DE -f UTF-8 " + std::string(dir) +
+                       "/de_DE.UTF-8 > /dev/null 2>&1";
+    found = (system(make.c_str()) == 0) && (setenv("LOCPATH", dir, 1) == 0) &&
+            (setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr);
+    unsetenv("LOCPATH");
+    EXPECT_EQ(0, system(("rm -r " + std::string(dir)).c_str()));
+    return found;
+}
+
+TEST_F(test_config, numbers_have_a_point_in_every_locale)
+{
+    if (!choose_comma()) {
+        GTEST_SKIP() << "no locale with a decimal comma, nor localedef's sources";
+    }
+    EXPECT_DOUBLE_EQ(0.5, strtod("0,5", nullptr));
+    EXPECT_EQ(UCS_OK, parse()) << m_error;
+    EXPECT_DOUBLE_EQ(0.005, m_config.max_slowdown);
+    m_options.pin_cost = text("1.5us,0.25us");
+    EXPECT_EQ(UCS_OK, parse()) << m_error;
+    EXPECT_DOUBLE_EQ(1500, m_config.pin_base_ns);
+    setlocale(LC_NUMERIC, "C");
+}
 
 TEST_F(test_config, defaults_are_valid)
 {
