@@ -482,10 +482,11 @@ memory-events"
 vm1_tests="rdma verify-openmpi verify-mpich pinwatch-openmpi-direct
 helper-verify-openmpi helper-verify-mpich helper-large-openmpi helper-large-mpich
 helper-churn-openmpi helper-disturb-mpich helper-off helper-perftest-tag_bw
-perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perftest-get"
+perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perftest-get
+tool-doctor"
 vm2_tests="rdma helper-pinwatch-openmpi helper-count-openmpi helper-count-mpich
 pipeline-openmpi pipeline-example firehose-random firehose-unmap firehose-strict
-firehose-race helper-overlap-openmpi helper-oracle"
+firehose-race helper-overlap-openmpi helper-oracle tool-try"
 vm3_tests="rdma pinwatch-mpich-cached helper-pinwatch-mpich helper-fork-openmpi
 helper-fork-mpich helper-disturb-openmpi helper-overlap-mpich pipeline-mpich nas-openmpi
 nas-mpich"

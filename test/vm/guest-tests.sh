@@ -37,6 +37,8 @@ list_tests() {
     echo helper-off
     echo helper-oracle
     echo helper-storm
+    echo tool-doctor
+    echo tool-try
     echo memory-events
     for test in random unmap strict race; do
         echo "firehose-$test"
@@ -510,6 +512,38 @@ test_pipeline_example() {
         timeout -k 2 120 "$program"
 }
 
+# ucx-helper doctor names the device, what registering takes there, and the IB domain's
+# own cache, where it has one and the user insists on it
+test_tool_doctor() {
+    "$BUILDDIR/src/tools/ucx-helper" doctor mpirun.mpich | tee doctor.out
+    [ "${PIPESTATUS[0]}" -eq 0 ] || return 1
+    grep -q '^ok  .*helper: rxe0: helper with policy predict' doctor.out &&
+        grep -q '^ok  .*registering: rxe0: [0-9.]* [um]s + [0-9.]* ns a page' doctor.out ||
+        return 1
+    ! command -v ibv_devinfo > /dev/null ||
+        grep -q '^ok  .*device: rxe0: PORT_ACTIVE, max_mr [1-9]' doctor.out || return 1
+    printf '%s\n' "$running_ucx" 1.16 | sort -V -C || return 0
+    UCX_IB_REG_METHODS=rcache "$BUILDDIR/src/tools/ucx-helper" doctor mpirun.mpich |
+        tee cache.out
+    grep -A 1 '^stops the helper  cache: rxe0: ' cache.out |
+        grep -q -- '-> unset UCX_IB_REG_METHODS'
+}
+
+# Eight buffers that rest: what a trial says of them over the device
+test_tool_try() {
+    need mpich ../../bench/mpi/fig1
+    command -v jq > /dev/null || skip "no jq"
+    "$BUILDDIR/src/tools/ucx-helper" try --json -- mpirun.mpich -n 2 \
+        "$MPI_PROGRAMS/../../bench/mpi/fig1.mpich" --asleep --buffers 8 --size 1m \
+        --iterations 4 --compute-ms 150 --sample 0 > try.out || return 1
+    jq -c '{advice, costs_measured, recordings_replayed,
+            runs: [.runs[] | [.policy, .lower_domain, .elapsed_seconds,
+                              .pinned_byte_seconds / .leave_pinned_byte_seconds]]}' try.out
+    jq -e '.costs_measured and (.runs | length >= 1 and length <= 4) and
+           all(.runs[]; .lower_domain == "rxe0" and .uses > 0) and
+           .advised_policy != "leave_pinned"' try.out > /dev/null
+}
+
 # A job that ends as UCX 1.18 is known to is run again, twice at the most, and the
 # log says so. Any other failure is one.
 mpi_run_once=$(declare -f mpi_run)
@@ -555,6 +589,8 @@ run_test() {
     nas-*)             test_nas "${name#nas-}" ;;
     time-*)            test_time "${name#time-}" ;;
     helper-off)        test_helper_off ;;
+    tool-doctor)       test_tool_doctor ;;
+    tool-try)          test_tool_try ;;
     helper-storm)      test_storm ;;
     memory-events)     test_memory_events ;;
     firehose-*)        test_firehose "${name#firehose-}" ;;

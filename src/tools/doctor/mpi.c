@@ -9,6 +9,9 @@
 
 #define TOOL_DOCTOR_MPI_SECONDS 10
 
+/* Before the version, in Hydra's second line; Open MPI's is its first */
+#define TOOL_DOCTOR_HYDRA "Version:"
+
 /* Variables of others that keep UCX, or what it registers, from the helper: set to
  * anything else than the word, if there is one */
 static const struct {
@@ -25,8 +28,6 @@ static const struct {
      "unset RDMAV_FORK_SAFE: Linux 5.12 and later copy registered pages"},
     {"IBV_FORK_SAFE", NULL, "registered memory is kept from children",
      "unset IBV_FORK_SAFE: Linux 5.12 and later copy registered pages"},
-    {"UCX_MEM_MALLOC_HOOKS", "y", "UCX hears less of what is unmapped",
-     "unset UCX_MEM_MALLOC_HOOKS"},
     {NULL, NULL, NULL, NULL}
 };
 
@@ -76,7 +77,7 @@ void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
 {
     char *const argv[]   = {(char*)launcher, "--version", NULL};
     tool_launcher_t kind = tool_launcher_detect(launcher);
-    char *text;
+    char *text, *version;
 
     if (kind == TOOL_LAUNCHER_NONE) {
         tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "MPI",
@@ -87,7 +88,11 @@ void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
         return;
     }
 
-    text = tool_job_ask(argv, TOOL_DOCTOR_MPI_SECONDS);
+    text    = tool_job_ask(argv, TOOL_DOCTOR_MPI_SECONDS);
+    version = strstr(text, TOOL_DOCTOR_HYDRA);
+    version = (version == NULL) ? text :
+              version + strlen(TOOL_DOCTOR_HYDRA) +
+                      strspn(version + strlen(TOOL_DOCTOR_HYDRA), " ");
     if (strstr(text, "ch4:ofi") != NULL) {
         tool_doctor_say(doctor, TOOL_DOCTOR_STOPS, "MPI",
                         "use an MPICH that is built with ch4:ucx",
@@ -97,7 +102,7 @@ void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
         tool_doctor_say(doctor, TOOL_DOCTOR_OK, "MPI", NULL,
                         tool_format("%s, %s: %.*s", launcher,
                                     tool_launcher_name(kind),
-                                    (int)strcspn(text, "\n"), text));
+                                    (int)strcspn(version, "\n"), version));
     }
     free(text);
     if (kind == TOOL_LAUNCHER_OPENMPI) {
