@@ -104,7 +104,9 @@ static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
 
     if (row->seconds > 0) {
         tool_units_print_seconds(row->seconds, seconds);
-        if (row->policy == UCS_REGCACHE_POLICY_LEAVE_PINNED) {
+        if (try->run_count == 1) {
+            ratio[0] = '\0';
+        } else if (row->policy == UCS_REGCACHE_POLICY_LEAVE_PINNED) {
             snprintf(ratio, sizeof(ratio), "+-%.1f %%",
                      100 * tool_try_noise(try));
         } else {
@@ -189,20 +191,21 @@ static char *tool_try_no_gain(const tool_try_t *try, double leave)
                                                 interval), bytes);
 }
 
-/* The forecast was better than what was seen */
-static char *tool_try_not_gained(const tool_try_t *try, double leave)
+/* By the runs, of which the first after leave pinned's was foretold to be best */
+static char *tool_try_not_gained(const tool_try_t *try,
+                                 const tool_try_row_t *leave)
 {
     char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX];
     tool_try_row_t row;
 
     tool_try_measured(try, 1, &row);
-    return tool_format("nothing was gained here: %s holds %s of %s a rank over "
-                       "time, at a price of %.3g %% of the run, more than was "
-                       "foretold (%.3g %%): is a core free for the helper?",
+    return tool_format("little to gain here: %s holds %s of %s a rank over "
+                       "time, but with the time that it loses that costs %.3g "
+                       "%% of the run, where leaving all pinned costs %.3g %%",
                        ucs_regcache_policy_names[row.policy],
                        tool_units_print_bytes(row.average, holds),
-                       tool_units_print_bytes(leave, held), 100 * row.price,
-                       100 * tool_try_price(try, row.policy));
+                       tool_units_print_bytes(leave->average, held),
+                       100 * row.price, 100 * leave->price);
 }
 
 static char *tool_try_use(const tool_try_row_t *row)
@@ -241,7 +244,7 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
     }
     if (row->policy == UCS_REGCACHE_POLICY_LEAVE_PINNED) {
         return (try->best_count == 0) ? tool_try_no_gain(try, leave.average) :
-                                        tool_try_not_gained(try, leave.average);
+                                        tool_try_not_gained(try, &leave);
     }
     use = tool_try_use(row);
     tool_units_print_bytes(leave.average, held);
@@ -288,10 +291,12 @@ static void tool_try_print_json(const tool_try_t *try, const char *advice,
                                 const tool_try_row_t *row)
 {
     json_t *object = json_pack(
-            "{s:i,s:s,s:s,s:f,s:b,s:I,s:I,s:o,s:o}", "version", 1,
+            "{s:i,s:s,s:s,s:o,s:b,s:I,s:I,s:o,s:o}", "version", 1,
             "advice", advice,
             "advised_policy", ucs_regcache_policy_names[row->policy],
-            "noise", tool_try_noise(try), "costs_measured", try->is_measured,
+            "noise", (try->run_count == 1) ?
+                             json_null() : json_real(tool_try_noise(try)),
+            "costs_measured", try->is_measured,
             "recordings", (json_int_t)try->recordings,
             "recordings_replayed", (json_int_t)try->replayed,
             "runs", tool_try_json_runs(try),
