@@ -6,7 +6,6 @@
 #include <tools/options.h>
 
 #include <jansson.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ void tool_doctor_say(tool_doctor_t *doctor, tool_doctor_level_t level,
                                                           cure};
 }
 
-static void tool_doctor_cleanup(tool_doctor_t *doctor)
+void tool_doctor_cleanup(tool_doctor_t *doctor)
 {
     size_t i;
 
@@ -123,40 +122,20 @@ static int tool_doctor_is_public(const char *path)
     return roots[i] != NULL;
 }
 
-/* @return The length of a secret that the text begins with, or 0 */
-static size_t tool_doctor_secret(const char *text, const char *const *secrets)
-{
-    for (; *secrets != NULL; ++secrets) {
-        if ((**secrets != '\0') &&
-            !strncmp(text, *secrets, strlen(*secrets))) {
-            return strlen(*secrets);
-        }
-    }
-    return 0;
-}
-
-/* Without names and paths of the user's */
+/* Names of host and user stand in paths alone: what UCX puts in front of a line is
+ * left out */
 static void tool_doctor_write_scrubbed(const char *text, FILE *stream)
 {
-    const struct passwd *user   = getpwuid(getuid());
-    char host[256]              = "";
-    const char *const secrets[] = {host, (user != NULL) ? user->pw_name : "",
-                                   NULL};
-    int begins                  = 1; /* a word, or what stands behind a mark */
-    size_t skip;
+    int begins = 1; /* a word, or what stands behind a mark */
 
-    (void)gethostname(host, sizeof(host) - 1);
-    for (; *text != '\0'; text += (skip > 0) ? skip : 1) {
-        skip = begins ? tool_doctor_secret(text, secrets) : 0;
-        if (skip > 0) {
-            fputs("<name>", stream);
-        } else if (begins && (*text == '/') && !tool_doctor_is_public(text)) {
-            skip = strcspn(text, " '\",;)\n");
+    for (; *text != '\0'; ++text) {
+        if (begins && (*text == '/') && !tool_doctor_is_public(text)) {
+            text += strcspn(text, " '\",;)\n") - 1;
             fputs("<path>", stream);
         } else {
             fputc(*text, stream);
         }
-        begins = (skip == 0) && (strchr(" '\"=:(,;@\n", *text) != NULL);
+        begins = strchr(" '\"=:(,;\n", *text) != NULL;
     }
 }
 

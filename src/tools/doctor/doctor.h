@@ -58,16 +58,19 @@ void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher);
 void tool_doctor_ucx(tool_doctor_t *doctor);
 
 /**
- * Measure what registering takes, within a second, as a rank of @a run would but
- * without the helper.
+ * Measure what registering takes, within a second, as a rank would but without the
+ * helper; a line for each domain.
  *
- * @param domains  Names with commas between, the first of which that is here
- *                 counts.
+ * @param [in]  domains  Names; the first domain that is among them counts.
+ * @param [out] cost     Of that one.
  *
- * @return 0, or -1: it cannot be measured here.
+ * @return 0, or -1: there is none, and @a cost is not set.
  */
-int tool_doctor_measure(const tool_run_t *run, const char *domains,
+int tool_doctor_measure(tool_doctor_t *doctor, const char *domains,
                         tool_doctor_cost_t *cost);
+
+/** Forget the lines. */
+void tool_doctor_cleanup(tool_doctor_t *doctor);
 
 /**
  * The helper could not start: say on stderr what stops it or needs attention.

@@ -188,45 +188,40 @@ static void tool_doctor_cost_line(tool_doctor_t *doctor, const char *name,
                     " (MODELLED cost included)" : ""));
 }
 
-/* @return Nonzero if the line tells what a domain takes */
-static int tool_doctor_cost_read(const char *line, char *name,
-                                 tool_doctor_cost_t *cost)
+int tool_doctor_measure(tool_doctor_t *doctor, const char *domains,
+                        tool_doctor_cost_t *cost)
 {
-    const char *rest;
-
-    return tool_doctor_answers(line, "cost ", &rest) &&
-           (sscanf(rest, "%63s %lf %lf %lf %lf", name, &cost->reg_ns,
-                   &cost->reg_page_ns, &cost->dereg_ns,
-                   &cost->dereg_page_ns) == 5);
-}
-
-/* What registering takes on each domain, and which others there are */
-static void tool_doctor_costs(tool_doctor_t *doctor)
-{
-    char *text           = tool_doctor_ask(doctor->run, "cost");
-    char *rest           = text;
-    tool_list_t domains  = TOOL_LIST_INITIALIZER;
-    tool_doctor_cost_t cost;
+    char *text       = tool_doctor_ask(doctor->run, "cost");
+    char *rest       = text;
+    tool_list_t seen = TOOL_LIST_INITIALIZER;
+    int ret          = -1;
+    tool_doctor_cost_t one;
     const char *words;
     char name[64], *line;
 
     while ((line = strsep(&rest, "\n")) != NULL) {
-        if (tool_doctor_cost_read(line, name, &cost)) {
-            tool_doctor_cost_line(doctor, name, &cost);
+        if (tool_doctor_answers(line, "cost ", &words) &&
+            (sscanf(words, "%63s %lf %lf %lf %lf", name, &one.reg_ns,
+                    &one.reg_page_ns, &one.dereg_ns,
+                    &one.dereg_page_ns) == 5)) {
+            tool_doctor_cost_line(doctor, name, &one);
+            if ((ret != 0) && (strstr(domains, name) != NULL)) {
+                *cost = one;
+                ret   = 0;
+            }
         } else if (tool_doctor_answers(line, "refused ", &words)) {
             tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "registering",
                             "raise ulimit -l; look into the kernel's log",
                             tool_format("refused by %s", words));
         } else if (tool_doctor_answers(line, "domain ", &words)) {
-            tool_list_add_unique(&domains, words);
+            tool_list_add_unique(&seen, words);
         }
     }
-    if (domains.count > 0) {
-        tool_doctor_say(doctor, TOOL_DOCTOR_OK, "domains", NULL,
-                        tool_list_join(&domains, ", "));
-    }
-    tool_list_cleanup(&domains);
+    tool_doctor_say(doctor, TOOL_DOCTOR_OK, "domains", NULL,
+                    tool_list_join(&seen, ", "));
+    tool_list_cleanup(&seen);
     free(text);
+    return ret;
 }
 
 /* UCX closes domains that no transport needs */
@@ -270,25 +265,5 @@ void tool_doctor_ucx(tool_doctor_t *doctor)
                                     "registers"));
     }
     tool_list_cleanup(&kept);
-    tool_doctor_costs(doctor);
-}
-
-int tool_doctor_measure(const tool_run_t *run, const char *domains,
-                        tool_doctor_cost_t *cost)
-{
-    char *text = tool_doctor_ask(run, "cost");
-    char *rest = text;
-    int ret    = -1;
-    tool_doctor_cost_t read;
-    char name[64], *line;
-
-    while ((ret != 0) && ((line = strsep(&rest, "\n")) != NULL)) {
-        if (tool_doctor_cost_read(line, name, &read) &&
-            (strstr(domains, name) != NULL)) {
-            *cost = read;
-            ret   = 0;
-        }
-    }
-    free(text);
-    return ret;
+    (void)tool_doctor_measure(doctor, "", NULL);
 }

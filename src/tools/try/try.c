@@ -110,6 +110,7 @@ static void tool_try_set_costs(tool_try_t *try)
     replay_params_t *params = &try->options.params;
     const char *ceiling     = try->run.values[TOOL_SETTING_MAX_PINNED];
     const char *least       = getenv("UCX_MD_HELPER_MIN_SIZE");
+    tool_doctor_t doctor    = {.run = &try->run};
     tool_doctor_cost_t cost;
 
     if (ceiling == NULL) {
@@ -125,7 +126,8 @@ static void tool_try_set_costs(tool_try_t *try)
     params->region_bytes = tool_report_number(total, "region_bytes");
     params->lateness_ns  = tool_try_lateness();
     try->is_measured     = tool_doctor_measure(
-            &try->run, tool_report_text(total, "lower_domain"), &cost) == 0;
+            &doctor, tool_report_text(total, "lower_domain"), &cost) == 0;
+    tool_doctor_cleanup(&doctor);
     if (try->is_measured) {
         params->register_cost   = (replay_cost_t){cost.reg_ns,
                                                   cost.reg_page_ns};

@@ -147,10 +147,9 @@ static void tool_try_print_table(const tool_try_t *try)
         tool_try_foretold(try, policy, &row);
         tool_try_print_row(try, &row);
     }
-    printf("A rank's memory and registrations; ready: repeated uses that found "
-           "their buffer registered;\nprice: time lost but for first uses, and "
-           "memory over time, of which all is worth\n%.3g %% of the run. forecast: "
-           "from %zu of %zu recordings of the first run, at MODELLED\ncosts %s.\n",
+    printf("of a rank; price: time lost but for first uses, and memory, of which all "
+           "is worth %.3g %% of the run\nforecast: from %zu of %zu recordings, at "
+           "MODELLED costs %s\n",
            100 * try->options.params.max_slowdown, try->replayed,
            try->recordings,
            try->is_measured ? "as measured here" : "that were not measured");
@@ -208,22 +207,14 @@ static char *tool_try_not_gained(const tool_try_t *try,
                        100 * row.price, 100 * leave->price);
 }
 
-static char *tool_try_use(const tool_try_row_t *row)
-{
-    return (row->policy == UCS_REGCACHE_POLICY_PREDICT) ?
-                   tool_strdup("use the default, ucx-helper run") :
-                   tool_format("use ucx-helper run --policy %s",
-                               ucs_regcache_policy_names[row->policy]);
-}
-
 /* @param row  Set to what is advised */
 static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
 {
     int is_forecast = (try->run_count == 1);
     double noise    = ucs_max(tool_try_noise(try), TOOL_TRY_NOISE);
-    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX];
+    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], how[TOOL_UNITS_MAX];
     tool_try_row_t leave, one;
-    char *use, *text;
+    int is_default;
     size_t i;
 
     tool_try_leave(try, &leave);
@@ -246,25 +237,21 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
         return (try->best_count == 0) ? tool_try_no_gain(try, leave.average) :
                                         tool_try_not_gained(try, &leave);
     }
-    use = tool_try_use(row);
-    tool_units_print_bytes(leave.average, held);
-    tool_units_print_bytes(row->average, holds);
-    if (is_forecast) {
-        text = tool_format("this job holds %s a rank over time; by the forecast "
-                           "%s holds %s: %s", held,
-                           ucs_regcache_policy_names[row->policy], holds, use);
-    } else if (row->ratio > 1 + noise) {
-        text = tool_format("this job holds %s a rank over time; %s holds %s and "
-                           "runs %.1f %% longer: where memory is short, %s",
-                           held, ucs_regcache_policy_names[row->policy], holds,
-                           100 * (row->ratio - 1), use);
-    } else {
-        text = tool_format("this job holds %s a rank over time; %s holds %s at "
-                           "the same speed: %s", held,
-                           ucs_regcache_policy_names[row->policy], holds, use);
+    strcpy(how, is_forecast ? ", by the forecast" : " at the same speed");
+    if (row->ratio > 1 + noise) {
+        snprintf(how, sizeof(how), " and runs %.1f %% longer",
+                 100 * (row->ratio - 1));
     }
-    free(use);
-    return text;
+    is_default = row->policy == UCS_REGCACHE_POLICY_PREDICT;
+    return tool_format(
+            "this job holds %s a rank over time; %s holds %s%s: use %s%s%s",
+            tool_units_print_bytes(leave.average, held),
+            ucs_regcache_policy_names[row->policy],
+            tool_units_print_bytes(row->average, holds), how,
+            is_default ? "the default, ucx-helper run" :
+                         "ucx-helper run --policy ",
+            is_default ? "" : ucs_regcache_policy_names[row->policy],
+            (row->ratio > 1 + noise) ? ", where memory is short" : "");
 }
 
 /*
