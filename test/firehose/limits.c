@@ -18,28 +18,11 @@
  * and one that has children.
  */
 
-static void limits_done(void *arg, ucs_status_t status)
-{
-    *(volatile ucs_status_t*)arg = status;
-}
-
 /* @return How a put or a get of a page of the peer's memory ended */
 static ucs_status_t limits_move(nodes_t *nodes, int is_put, size_t page)
 {
-    volatile ucs_status_t ended = UCS_INPROGRESS;
-    uint64_t remote = nodes->shared->memory[!nodes->self] + page * 4096;
-    ucs_status_t status;
-
-    status = is_put ? ucx_firehose_put_nb(nodes->firehose, !nodes->self,
-                                          nodes->memory, remote, 100,
-                                          limits_done, (void*)&ended) :
-                      ucx_firehose_get_nb(nodes->firehose, !nodes->self,
-                                          nodes->memory, remote, 100,
-                                          limits_done, (void*)&ended);
-    while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-        nodes_progress(nodes);
-    }
-    return (status == UCS_INPROGRESS) ? ended : status;
+    return nodes_move(nodes, is_put, !nodes->self, nodes->memory,
+                      nodes->shared->memory[!nodes->self] + page * 4096, 100);
 }
 
 void nodes_nothing_before(nodes_t *nodes)

@@ -19,7 +19,7 @@ enum { RANDOM_PUTS = 20000, RANDOM_FLIGHT = 64 };
 
 static uint64_t random_value(unsigned node, uint64_t word)
 {
-    return nodes_mix(node * UINT64_C(0x9e3779b97f4a7c15) + word) | 1;
+    return ucs_hash_mix(node * UCS_HASH_FACTOR + word) | 1;
 }
 
 /* Each word of each node has one writer, by its number; who has written it
@@ -35,7 +35,7 @@ int nodes_random(nodes_t *nodes)
         if (i % RANDOM_FLIGHT == 0) {
             nodes_flush(nodes); /* values may be written again */
         }
-        state = nodes_mix(state + i);
+        state = ucs_hash_mix(state + i);
         node  = state % nodes->count;
         word  = (state >> 8) % words / nodes->count * nodes->count +
                 nodes->self;
@@ -74,30 +74,16 @@ enum { KILLED_AFTER = 200 };
  * parent before all others have ended. */
 enum { KILLED_SECONDS = 12 };
 
-static void killed_done(void *arg, ucs_status_t status)
-{
-    *(ucs_status_t*)arg = status;
-}
-
 /* Put to the node that is about to die until that fails; nothing may hang */
 static int killed_until_error(nodes_t *nodes)
 {
-    ucs_status_t status, ended;
-    time_t killed = 0;
+    ucs_status_t status = UCS_OK;
+    time_t killed       = 0;
     unsigned i;
 
-    for (i = 0, status = UCS_OK; !UCS_STATUS_IS_ERR(status); ++i) {
-        ended  = UCS_INPROGRESS;
-        status = ucx_firehose_put_nb(
-                nodes->firehose, 2, nodes->memory,
-                nodes->shared->memory[2] + i % 200 * 5000, 3000, killed_done,
-                &ended);
-        while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-            nodes_progress(nodes);
-        }
-        if (status == UCS_INPROGRESS) {
-            status = ended;
-        }
+    for (i = 0; !UCS_STATUS_IS_ERR(status); ++i) {
+        status = nodes_move(nodes, 1, 2, nodes->memory,
+                            nodes->shared->memory[2] + i % 200 * 5000, 3000);
         if ((i == KILLED_AFTER) && (nodes->self == 0)) {
             kill(nodes->shared->pids[2], SIGKILL);
         }
@@ -128,7 +114,7 @@ int nodes_killed(nodes_t *nodes)
     }
     if (nodes->self < 2) {
         for (i = 0; i < nodes->length / 4; ++i) {
-            nodes->memory[i] = (char)nodes_mix(i + nodes->self);
+            nodes->memory[i] = (char)ucs_hash_mix(i + nodes->self);
         }
         nodes_put(nodes, !nodes->self, nodes->memory, nodes->length / 2,
                   nodes->length / 4);
@@ -136,27 +122,13 @@ int nodes_killed(nodes_t *nodes)
         nodes_barrier(nodes, nodes->count - 1);
         for (i = 0; i < nodes->length / 4; ++i) {
             NODES_CHECK(nodes->memory[nodes->length / 2 + i] ==
-                                (char)nodes_mix(i + !nodes->self),
+                                (char)ucs_hash_mix(i + !nodes->self),
                         "byte %zu is wrong", i);
         }
     } else {
         nodes_barrier(nodes, nodes->count - 1);
     }
     return 0;
-}
-
-static ucs_status_t unmap_put(nodes_t *nodes, unsigned node, const void *local,
-                              size_t length)
-{
-    ucs_status_t ended = UCS_INPROGRESS, status;
-
-    status = ucx_firehose_put_nb(nodes->firehose, node, local,
-                                 nodes->shared->number[node], length,
-                                 killed_done, &ended);
-    while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-        nodes_progress(nodes);
-    }
-    return (status == UCS_INPROGRESS) ? ended : status;
 }
 
 /* By turns released first, and just unmapped. What is mapped there anew is what
@@ -178,7 +150,8 @@ int nodes_unmap(nodes_t *nodes)
     for (round = 0; round < 20; ++round) {
         memset(nodes->memory, round * 16 + nodes->self + 1, length);
         nodes_barrier(nodes, nodes->count);
-        status = unmap_put(nodes, next, nodes->memory, length);
+        status = nodes_move(nodes, 1, next, nodes->memory,
+                            nodes->shared->number[next], length);
         NODES_CHECK(status == UCS_OK, "put: %s", ucs_status_string(status));
         nodes_flush(nodes);
         nodes_barrier(nodes, nodes->count);
@@ -203,7 +176,8 @@ int nodes_unmap(nodes_t *nodes)
             NODES_CHECK(status == UCS_OK, "release");
         }
         nodes_barrier(nodes, nodes->count);
-        status = unmap_put(nodes, next, nodes->memory, 8);
+        status = nodes_move(nodes, 1, next, nodes->memory,
+                            nodes->shared->number[next], 8);
         NODES_CHECK(status == UCS_ERR_INVALID_ADDR, "put to nothing: %s",
                     ucs_status_string(status));
         ucx_firehose_flush(nodes->firehose);

@@ -94,6 +94,27 @@ void nodes_flush(nodes_t *nodes)
     NODES_CHECK(status == UCS_OK, "flush: %s", ucs_status_string(status));
 }
 
+static void nodes_ended(void *arg, ucs_status_t status)
+{
+    *(volatile ucs_status_t*)arg = status;
+}
+
+ucs_status_t nodes_move(nodes_t *nodes, int is_put, unsigned node, void *local,
+                        uint64_t remote, size_t length)
+{
+    volatile ucs_status_t ended = UCS_INPROGRESS;
+    ucs_status_t status;
+
+    status = is_put ? ucx_firehose_put_nb(nodes->firehose, node, local, remote,
+                                          length, nodes_ended, (void*)&ended) :
+                      ucx_firehose_get_nb(nodes->firehose, node, local, remote,
+                                          length, nodes_ended, (void*)&ended);
+    while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
+        nodes_progress(nodes);
+    }
+    return (status == UCS_INPROGRESS) ? ended : status;
+}
+
 static void nodes_connect(nodes_t *nodes)
 {
     ucx_firehose_params_t params = {
@@ -236,7 +257,6 @@ static unsigned nodes_flag(const char *name)
         const char *name;
         unsigned   flag;
     } flags[] = {{"thread", UCX_FIREHOSE_FLAG_THREAD},
-                 {"adapt", UCX_FIREHOSE_FLAG_ADAPT},
                  {"strict", UCX_FIREHOSE_FLAG_STRICT}};
     unsigned i;
 

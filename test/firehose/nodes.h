@@ -9,6 +9,7 @@
 #define TEST_FIREHOSE_NODES_H_
 
 #include <ucp/firehose/ucx_firehose.h>
+#include <ucs/sys/hash.h>
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -80,11 +81,8 @@ void nodes_get(nodes_t *nodes, unsigned node, void *local, size_t offset,
                size_t length);
 void nodes_flush(nodes_t *nodes);
 
-static inline uint64_t nodes_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
+/* Put or get, and wait. @return How it ended */
+ucs_status_t nodes_move(nodes_t *nodes, int is_put, unsigned node, void *local,
+                        uint64_t remote, size_t length);
 
 #endif

@@ -150,17 +150,11 @@ static void race_reach(nodes_t *nodes)
     uint64_t state = 1, puts = 0, refused = 0;
 
     while (*(volatile uint64_t*)&nodes->shared->number[peer] < RACE_ROUNDS) {
-        volatile ucs_status_t ended = UCS_INPROGRESS;
-
-        state  = nodes_mix(state + ++puts);
-        status = ucx_firehose_put_nb(
-                nodes->firehose, peer, nodes->memory,
+        state  = ucs_hash_mix(state + ++puts);
+        status = nodes_move(
+                nodes, 1, peer, nodes->memory,
                 nodes->shared->memory[peer] + state % (unmapped_length - 256),
-                256, unmapped_done, (void*)&ended);
-        while ((status == UCS_INPROGRESS) && (ended == UCS_INPROGRESS)) {
-            ucx_firehose_progress(nodes->firehose);
-        }
-        status   = (status == UCS_INPROGRESS) ? ended : status;
+                256);
         refused += (status == UCS_ERR_INVALID_ADDR);
         NODES_CHECK((status == UCS_OK) || (status == UCS_ERR_INVALID_ADDR),
                     "put: %s", ucs_status_string(status));

@@ -326,12 +326,10 @@ fuzz_step(ucx_firehose_h firehose, const uint8_t *data, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const ucx_firehose_params_t params = {
-        .field_mask = UCX_FIREHOSE_PARAM_FIELD_VICTIMS |
-                      UCX_FIREHOSE_PARAM_FIELD_FLAGS,
+        .field_mask = UCX_FIREHOSE_PARAM_FIELD_VICTIMS,
         .num_nodes  = FUZZ_NODES,
         .memory     = 8 * 4096,
         .victims    = 2 * 4096,
-        .flags      = UCX_FIREHOSE_FLAG_ADAPT
     };
     ucx_firehose_h firehose;
     size_t length;

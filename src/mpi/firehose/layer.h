@@ -24,14 +24,15 @@
  *   complete those here first, and then call the MPI.
  * - Before that call the MPI repeats transfers that firehose refused (a peer
  *   that cannot pin memory, an unmapped range), so nothing fails because of
- * this layer. - Epochs under an exclusive lock are the MPI's alone: the
- *   standard does not say whether such a lock is held before the first
- *   transfer.
+ *   this layer.
+ * - Epochs under an exclusive lock are the MPI's alone: the standard does not
+ *   say whether such a lock is held before the first transfer.
  *
- *   window.c    a window is opened by all of its ranks, and closed memory.c
- *   memory that a program attaches and detaches transfer.c  what is put and got
- *   complete.c  what completes transfers, and who waits for whom options.c
- *   variables of the environment
+ *   window.c    a window is opened by all of its ranks, and closed
+ *   memory.c    memory that a program attaches and detaches
+ *   transfer.c  what is put and got
+ *   complete.c  what completes transfers, and who waits for whom
+ *   options.c   variables of the environment
  */
 
 /* Replacements of MPI's functions */

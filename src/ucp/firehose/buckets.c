@@ -6,9 +6,7 @@
 #include "firehose_tuning.h"
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/hash.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef ucp_firehose_bucket_t bucket_t;
@@ -150,12 +148,6 @@ ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
     return doom;
 }
 
-static ucp_firehose_evicted_t *
-ucp_firehose_buckets_evicted(table_t *table, uint64_t address)
-{
-    return &table->evicted[ucs_hash_mix(address) & table->index.mask];
-}
-
 /* Deregister what is in no list and counted nowhere but as pinned. The index
  * lock is held, and let go meanwhile: deregistering is a system call. */
 static void ucp_firehose_buckets_unpin(table_t *table, bucket_t *bucket)
@@ -180,7 +172,6 @@ static bucket_t *ucp_firehose_buckets_oldest(table_t *table)
             break;
         }
         bucket->is_recent = 0;
-        bucket->since     = table->now;
         ucs_list_add_tail(&table->victims, &bucket->link);
         bucket = NULL;
     } while (chances-- > 0);
@@ -195,18 +186,7 @@ static void ucp_firehose_buckets_evict(table_t *table)
 
     --table->num_victims;
     ucp_firehose_index_remove(&table->index, &bucket->elem);
-    if (table->worth != NULL) {
-        *ucp_firehose_buckets_evicted(table, bucket->elem.key) =
-                (ucp_firehose_evicted_t){bucket->elem.key, bucket->since};
-        ucp_firehose_worth_evicted(table->worth);
-    }
     ucp_firehose_buckets_unpin(table, bucket);
-}
-
-static uint64_t
-ucp_firehose_buckets_idle(const table_t *table, uint64_t since)
-{
-    return (table->now > since) ? table->now - since : 0;
 }
 
 static int ucp_firehose_buckets_has_room(const table_t *table,
@@ -229,11 +209,6 @@ static void ucp_firehose_buckets_use(table_t *table, bucket_t *bucket,
     if ((bucket->remote == 0) && (bucket->local == 0)) {
         ucs_list_del(&bucket->link);
         ++table->num_revived;
-        if (table->worth != NULL) {
-            ucp_firehose_worth_revived(table->worth,
-                                       ucp_firehose_buckets_idle(
-                                               table, bucket->since));
-        }
     }
     --*ucp_firehose_buckets_class(table, bucket);
     ++*ucp_firehose_bucket_users(bucket, use);
@@ -275,18 +250,6 @@ static void ucp_firehose_buckets_abandon(table_t *table, bucket_t *bucket)
     ucs_list_add_head(&table->free, &bucket->link);
 }
 
-static void ucp_firehose_buckets_repinned(table_t *table, uint64_t address)
-{
-    ucp_firehose_evicted_t *evicted = ucp_firehose_buckets_evicted(table,
-                                                                   address);
-
-    if (evicted->address == address) {
-        evicted->address = 0;
-        ucp_firehose_worth_repinned(
-                table->worth, ucp_firehose_buckets_idle(table, evicted->since));
-    }
-}
-
 /* Index lock held; it is let go while the bucket is pinned. Memory that went
  * away meanwhile has doomed the bucket, and is what it was no longer. */
 static ucs_status_t
@@ -309,9 +272,6 @@ ucp_firehose_buckets_pin(table_t *table, uint64_t address,
         --*ucp_firehose_buckets_class(table, bucket);
         ucp_firehose_buckets_unpin(table, bucket);
         return UCS_ERR_CANCELED;
-    }
-    if (table->worth != NULL) {
-        ucp_firehose_buckets_repinned(table, address);
     }
     *bucket_p = bucket;
     return UCS_OK;
@@ -388,7 +348,6 @@ void ucp_firehose_buckets_put(table_t *table, bucket_t *bucket,
     } else {
         ++table->num_victims;
         bucket->is_recent = 0;
-        bucket->since     = table->now;
         ucs_list_add_tail(&table->victims, &bucket->link);
     }
     while ((table->num_victims > 0) &&
@@ -435,46 +394,6 @@ int ucp_firehose_buckets_is_doomed(table_t *table, uint64_t doom)
     return is_doomed;
 }
 
-ucs_status_t
-ucp_firehose_buckets_judge(table_t *table, ucp_firehose_worth_t *worth)
-{
-    table->evicted = calloc(table->index.mask + 1, sizeof(*table->evicted));
-    if (table->evicted == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    ucp_firehose_worth_init(worth, table->max_victims);
-    table->worth = worth;
-    return UCS_OK;
-}
-
-/* The oldest may have been touched since, and have become one of the youngest:
- * then it is the next one's turn */
-void ucp_firehose_buckets_expire(table_t *table, uint64_t now)
-{
-    unsigned left = UCP_FIREHOSE_EXPIRE_MOST;
-    bucket_t *bucket;
-
-    ucp_firehose_buckets_lock(table);
-    table->now = now;
-    ucp_firehose_worth_choose(table->worth);
-    while ((table->num_victims > 0) && (left-- > 0)) {
-        bucket = ucs_list_head(&table->victims, bucket_t, link);
-        if (ucp_firehose_buckets_idle(table, bucket->since) <=
-            table->worth->keep_ns) {
-            break;
-        }
-        if (bucket->is_recent) {
-            bucket->is_recent = 0;
-            bucket->since     = now;
-            ucs_list_del(&bucket->link);
-            ucs_list_add_tail(&table->victims, &bucket->link);
-        } else {
-            ucp_firehose_buckets_evict(table);
-        }
-    }
-    ucp_firehose_buckets_unlock(table);
-}
-
 void ucp_firehose_buckets_cleanup(table_t *table)
 {
     if (table->pool != NULL) {
@@ -486,7 +405,6 @@ void ucp_firehose_buckets_cleanup(table_t *table)
         }
         ucp_firehose_buckets_unlock(table);
     }
-    free(table->evicted);
     ucp_firehose_table_free(table->pool,
                             (table->max_remote + table->max_victims + 1) *
                                     sizeof(*table->pool));

@@ -5,7 +5,6 @@
 #define UCP_FIREHOSE_BUCKETS_H_
 
 #include "index.h"
-#include "worth.h"
 
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/sync/lock.h>
@@ -57,18 +56,11 @@ typedef struct ucp_firehose_bucket {
     ucs_list_link_t     link;   /**< FIFO of victims, or a list of doomed */
     ucs_list_link_t     holds;  /**< of the owner: who points here */
     void                *pin;
-    uint64_t            since;  /**< when it became a victim */
     uint64_t            doom;   /**< number of the doom, 0: lives */
     uint32_t            remote; /**< firehoses that point here */
     uint32_t            local;  /**< transfers from or to here */
     uint8_t             is_recent; /**< touched since it became a victim */
 } ucp_firehose_bucket_t;
-
-/** What was unpinned, for its reuse distance; one for each place of a hash. */
-typedef struct ucp_firehose_evicted {
-    uint64_t address;
-    uint64_t since;   /**< when it had become a victim */
-} ucp_firehose_evicted_t;
 
 typedef struct ucp_firehose_buckets {
     ucs_lock_t             lock; /**< the index lock */
@@ -94,9 +86,6 @@ typedef struct ucp_firehose_buckets {
     uint64_t               num_revived;   /**< victims that were wanted again */
     uint64_t               num_dooms;     /**< last number of a doom */
     uint64_t               last_used;     /**< last doom of a bucket in use */
-    ucp_firehose_worth_t   *worth;        /**< of the owner, or NULL */
-    ucp_firehose_evicted_t *evicted;      /**< by hash, with `worth` */
-    uint64_t               now;  /**< ns; the owner's, as of its last turn */
     _Atomic(int)           is_struck_all; /**< an event found the lock taken */
 } ucp_firehose_buckets_t;
 
@@ -176,14 +165,6 @@ ucp_firehose_buckets_next_struck(ucp_firehose_buckets_t *table);
  *          lower one, and those that are struck are not forgotten. */
 int ucp_firehose_buckets_is_doomed(ucp_firehose_buckets_t *table,
                                    uint64_t doom);
-
-/** From now on victims are judged; @a worth stays the owner's. Once. @return
- *  UCS_OK or UCS_ERR_NO_MEMORY. */
-ucs_status_t ucp_firehose_buckets_judge(ucp_firehose_buckets_t *table,
-                                        ucp_firehose_worth_t *worth);
-
-/** It is @a now: victims that are not worth their memory go, some at a time. */
-void ucp_firehose_buckets_expire(ucp_firehose_buckets_t *table, uint64_t now);
 
 /** @return Nonzero if the invariants hold; takes the time of all buckets. For
  *          tests and debugging. */

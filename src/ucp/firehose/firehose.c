@@ -4,6 +4,8 @@
 #include "firehose_int.h"
 #include "mapped.h"
 
+#include <ucs/sys/clock.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,40 +15,26 @@
 
 typedef ucp_firehose_peer_t peer_t;
 
-/* @return ns, where the time is wanted */
-static uint64_t ucp_firehose_clock(ucx_firehose_h firehose)
-{
-    return (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) ?
-                   ucp_wire_time(firehose->wire) :
-                   0;
-}
-
 static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
                                      size_t length, void **pin_p)
 {
     ucx_firehose_h firehose = arg;
     ucp_wire_mem_t *mem;
     ucs_status_t status;
-    uint64_t start;
 
     if ((firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
-        ucp_firehose_going_has(&firehose->going, address, address + length,
-                               ucp_firehose_warden_now())) {
+        ucp_firehose_unmapping_has(&firehose->unmapping, address,
+                                   address + length, ucs_clock_monotonic())) {
         return UCS_ERR_NO_RESOURCE; /* it is tried again */
     }
     /* What registers without a look at the pages would fail at the peer, or in
      * this process, when data move */
     status = ucp_firehose_check_mapped(address, length);
-    start  = ucp_firehose_clock(firehose);
     if (status == UCS_OK) {
         status = ucp_wire_mem_reg(firehose->wire, (void*)address, length, &mem);
     }
     if (status == UCS_OK) {
         *pin_p = mem;
-        if (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) {
-            ucp_firehose_worth_pinned(&firehose->worth,
-                                      ucp_firehose_clock(firehose) - start);
-        }
     }
     return status;
 }
@@ -54,13 +42,8 @@ static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
 static void ucp_firehose_unpin(void *arg, void *pin)
 {
     ucx_firehose_h firehose = arg;
-    uint64_t start          = ucp_firehose_clock(firehose);
 
     ucp_wire_mem_dereg(firehose->wire, pin);
-    if (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) {
-        ucp_firehose_worth_unpinned(&firehose->worth,
-                                    ucp_firehose_clock(firehose) - start);
-    }
 }
 
 /* Relative to all of M and MAXVICTIM there are few buckets: at most as many as
@@ -182,7 +165,7 @@ static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
         return NULL;
     }
     pthread_mutex_init(&firehose->lock, NULL);
-    ucp_firehose_going_init(&firehose->going);
+    ucp_firehose_unmapping_init(&firehose->unmapping);
     ucs_list_head_init(&firehose->active);
     ucs_list_head_init(&firehose->later);
     ucs_list_head_init(&firehose->ready);
@@ -221,12 +204,8 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
         return status;
     }
     firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
-    status          = (firehose->peers == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
-    if ((status == UCS_OK) && (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT)) {
-        status = ucp_firehose_buckets_judge(&firehose->buckets,
-                                            &firehose->worth);
-    }
-    if (status != UCS_OK) {
+    if (firehose->peers == NULL) {
+        status = UCS_ERR_NO_MEMORY;
         goto err_free;
     }
     handlers.arg = firehose;
@@ -319,11 +298,7 @@ static unsigned ucp_firehose_advance(ucx_firehose_h firehose)
     ucs_list_head_init(&firehose->later);
     ucp_firehose_holds_strike(firehose);
     ucp_firehose_run(firehose);
-    if (firehose->flags & UCX_FIREHOSE_FLAG_ADAPT) {
-        ucp_firehose_buckets_expire(&firehose->buckets,
-                                    ucp_wire_time(firehose->wire));
-    }
-    ucp_firehose_warden_tell(firehose);
+    ucp_firehose_revoker_tell(firehose);
     return count;
 }
 
@@ -389,29 +364,29 @@ void ucp_firehose_destroy(ucx_firehose_h firehose)
 void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,
                            uint64_t end)
 {
-    unsigned place = UCP_FIREHOSE_GOING_MAX;
+    unsigned place = UCP_FIREHOSE_UNMAPPING_MAX;
     uint64_t doom;
 
     if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
         /* First, so that what is in the table since is pinned after this */
-        place = ucp_firehose_going_enter(&firehose->going, start, end);
+        place = ucp_firehose_unmapping_enter(&firehose->unmapping, start, end);
     }
     doom = ucp_firehose_buckets_doom(&firehose->buckets, start, end);
     if (doom != 0) {
-        ucp_firehose_warden_wait(firehose, doom);
+        ucp_firehose_revoker_wait(firehose, doom);
     }
-    if (place != UCP_FIREHOSE_GOING_MAX) {
-        ucp_firehose_going_leave(&firehose->going, place, start,
-                                 ucp_firehose_warden_now() +
-                                         UCP_FIREHOSE_GOING_MS *
-                                                 UINT64_C(1000000));
+    if (place != UCP_FIREHOSE_UNMAPPING_MAX) {
+        ucp_firehose_unmapping_leave(&firehose->unmapping, place, start,
+                                     ucs_clock_monotonic() +
+                                             UCP_FIREHOSE_UNMAPPING_MS *
+                                                     UINT64_C(1000000));
     }
 }
 
 void
 ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end)
 {
-    ucp_firehose_going_renew(&firehose->going, start, end);
+    ucp_firehose_unmapping_renew(&firehose->unmapping, start, end);
 }
 
 uint64_t

@@ -7,9 +7,9 @@
 #include "buckets.h"
 #include "firehose_core.h"
 #include "firehose_tuning.h"
-#include "going.h"
 #include "message.h"
 #include "ucx_firehose.h"
+#include "unmapping.h"
 
 #include <ucp/wire/wire.h>
 
@@ -20,7 +20,7 @@
  *
  * The engine. Files call down this list:
  *   open.c      over UCP, with memory events and threads
- *   warden.c    what is unmapped is revoked before it goes
+ *   revoker.c   what is unmapped is revoked before it goes
  *   ucx_firehose.c  what a user calls
  *   firehose.c  life of an instance, progress
  *   hit.c       transfers that need nobody's leave, at once
@@ -29,7 +29,6 @@
  *   serve.c     target: moves, grants, revokes
  *   peer.c      what of a peer waits to be sent; its failure
  *   items.c     memory of operations, pieces and epochs
- *   worth.c     how long victims are kept
  *
  * What is below firehose.c runs under the instance's lock. No function calls
  * the user back: what ended goes to `done`, and is told when the lock has been
@@ -169,8 +168,8 @@ struct ucp_firehose_peer {
     ucs_list_link_t           revokes;
 };
 
-/** What an unmapping waits for, with UCX_FIREHOSE_FLAG_STRICT; warden.c. */
-typedef struct ucp_firehose_warden {
+/** What an unmapping waits for, with UCX_FIREHOSE_FLAG_STRICT; revoker.c. */
+typedef struct ucp_firehose_revoker {
     pthread_t         thread;
     int               runs;
     _Atomic(const void*) self;  /**< the thread, by ucs_lock_self() */
@@ -180,17 +179,17 @@ typedef struct ucp_firehose_warden {
     _Atomic(int)      stops;
     _Atomic(uint64_t) unmaps;
     _Atomic(uint64_t) late;
-} ucp_firehose_warden_t;
+} ucp_firehose_revoker_t;
 
 struct ucx_firehose {
     pthread_mutex_t        lock; /**< all but the parameters; anything but it
-                                  *   may be held when it is taken, and 
+                                  *   may be held when it is taken, and
                                   *   only locks of UCX and the index lock
                                   *   after it */
     _Atomic(const void*)   owner; /**< of the lock, by ucs_lock_self(); its
                                    *   own thread alone trusts it */
-    ucp_firehose_warden_t  warden;
-    ucp_firehose_going_t   going; /**< with UCX_FIREHOSE_FLAG_STRICT */
+    ucp_firehose_revoker_t revoker;
+    ucp_firehose_unmapping_t unmapping; /**< with UCX_FIREHOSE_FLAG_STRICT */
     ucp_wire_t             *wire;
     ucp_firehose_buckets_t buckets;
     ucp_firehose_peer_t    *peers;
@@ -216,7 +215,6 @@ struct ucx_firehose {
                                      *   or NULL */
     uint8_t                *packet; /**< a message that is being written */
     ucx_firehose_attr_t    attr;    /**< sums */
-    ucp_firehose_worth_t   worth; /**< of victims, if they are judged */
     pthread_t              thread;
     _Atomic(int)           thread_stops;
     uint8_t                has_thread;
@@ -330,16 +328,14 @@ ucs_status_t ucp_firehose_thread_start(ucx_firehose_h firehose);
 /** When this returns it has ended; nothing if there is none. */
 void ucp_firehose_thread_stop(ucx_firehose_h firehose);
 
-/* warden.c */
-ucs_status_t ucp_firehose_warden_start(ucx_firehose_h firehose);
+/* revoker.c */
+ucs_status_t ucp_firehose_revoker_start(ucx_firehose_h firehose);
 /** When this returns its thread has ended, and no unmapping waits for long. */
-void ucp_firehose_warden_stop(ucx_firehose_h firehose);
+void ucp_firehose_revoker_stop(ucx_firehose_h firehose);
 /** In an unmapping: wait until what this doom took is not in use any more. */
-void ucp_firehose_warden_wait(ucx_firehose_h firehose, uint64_t doom);
-/** @return Nanoseconds of the clock that waits are measured by. */
-uint64_t ucp_firehose_warden_now(void);
+void ucp_firehose_revoker_wait(ucx_firehose_h firehose, uint64_t doom);
 /** Buckets may have been let go: those that wait are to look. */
-void ucp_firehose_warden_tell(ucx_firehose_h firehose);
+void ucp_firehose_revoker_tell(ucx_firehose_h firehose);
 
 /** Take the instance's lock, and be known as its owner: an event inside of a
  *  call finds out that it is its own thread's. */

@@ -70,21 +70,7 @@
  *  that unmaps has to come from the event into the kernel. Half: it must not be
  *  kept from that for two turns of the scheduler. Double: a peer that reaches
  *  for memory that madvise() has emptied waits twice as long. */
-#define UCP_FIREHOSE_GOING_MS 20
-
-/** What all of MAXVICTIM held all the time is worth, as a share of run time: the
- *  helper's default of UCX_MD_HELPER_MAX_SLOWDOWN. Half: victims are kept for
- *  twice as long. Double: half as long. */
-#define UCP_FIREHOSE_PRICE 0.005
-
-/** Reuses and evictions that are seen between two choices of how long victims are
- *  kept; eight times as many are remembered. Half: follows sooner, and chance
- *  more often. Double: later. */
-#define UCP_FIREHOSE_WORTH_SEEN 256
-
-/** Victims that are let go at one progress because they are not worth it. Half:
- *  takes twice as long. Double: one progress lasts twice as long. */
-#define UCP_FIREHOSE_EXPIRE_MOST 16
+#define UCP_FIREHOSE_UNMAPPING_MS 20
 
 /** Microseconds that the progress thread sleeps after nothing has happened.
  *  Half: twice the processor time of an idle program. Double: a

@@ -42,7 +42,7 @@ static void ucp_firehose_adopt(void)
 }
 
 /* Called before memory goes, and after it has come. Allocates, frees and logs
- * nothing, for the caller may be the allocator, and waits for the warden alone,
+ * nothing, for the caller may be the allocator, and waits for the revoker alone,
  * with a limit. */
 static void ucp_firehose_event(ucm_event_type_t type, ucm_event_t *event,
                                void *arg)
@@ -91,7 +91,7 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
         return status;
     }
     if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
-        status = ucp_firehose_warden_start(firehose);
+        status = ucp_firehose_revoker_start(firehose);
         if (status != UCS_OK) {
             goto err_destroy;
         }
@@ -108,7 +108,7 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
 
 err_leave:
     ucp_firehose_listen_no_more(firehose);
-    ucp_firehose_warden_stop(firehose);
+    ucp_firehose_revoker_stop(firehose);
 err_destroy:
     ucp_firehose_destroy(firehose);
     return status;
@@ -124,7 +124,7 @@ void ucx_firehose_close(ucx_firehose_h firehose)
         }
     }
     ucp_firehose_listen_no_more(firehose);
-    ucp_firehose_warden_stop(firehose);
+    ucp_firehose_revoker_stop(firehose);
     ucp_firehose_destroy(firehose);
 }
 

@@ -3,8 +3,9 @@
  */
 #include "firehose_int.h"
 
+#include <ucs/sys/clock.h>
+
 #include <sched.h>
-#include <time.h>
 
 /*
  * What a user calls. Each function takes the lock, begins something, does all
@@ -182,18 +183,10 @@ ucs_status_t ucx_firehose_flush(ucx_firehose_h firehose)
     return (ucs_status_t)ucs_load_relaxed(&flushes.status);
 }
 
-static uint64_t ucp_firehose_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
-}
-
 ucs_status_t ucx_firehose_release(ucx_firehose_h firehose, const void *address,
                                   size_t length, uint64_t timeout)
 {
-    const uint64_t start = (uintptr_t)address, begin = ucp_firehose_now();
+    const uint64_t start = (uintptr_t)address, begin = ucs_clock_monotonic();
     uint64_t doom;
 
     if (start + length < start) {
@@ -201,7 +194,7 @@ ucs_status_t ucx_firehose_release(ucx_firehose_h firehose, const void *address,
     }
     doom = ucp_firehose_revoke(firehose, start, start + length);
     while (!ucp_firehose_is_released(firehose, doom)) {
-        if (ucp_firehose_now() - begin > timeout) {
+        if (ucs_clock_monotonic() - begin > timeout) {
             return UCS_ERR_TIMED_OUT;
         }
         if (ucx_firehose_progress(firehose) == 0) {
@@ -228,7 +221,7 @@ void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
     attr->victims_revived = buckets->num_revived;
     attr->has_events      = firehose->has_events;
     /* relaxed: they count, and order nothing */
-    attr->unmaps          = ucs_load_relaxed(&firehose->warden.unmaps);
-    attr->unmaps_late     = ucs_load_relaxed(&firehose->warden.late);
+    attr->unmaps          = ucs_load_relaxed(&firehose->revoker.unmaps);
+    attr->unmaps_late     = ucs_load_relaxed(&firehose->revoker.late);
     ucp_firehose_unlock(firehose);
 }

@@ -57,10 +57,6 @@ enum ucx_firehose_params_field {
 enum ucx_firehose_flags {
     UCX_FIREHOSE_FLAG_THREAD   = 1 << 0, /**< a thread calls progress, and all
                                           *   callbacks but those said below */
-    UCX_FIREHOSE_FLAG_ADAPT    = 1 << 1, /**< MAXVICTIM is a bound: a victim is
-                                          *   kept while it is worth its memory,
-                                          *   by what pinning it anew costs and
-                                          *   how soon victims are used again */
     UCX_FIREHOSE_FLAG_STRICT   = 1 << 3  /**< unmapping what peers reach waits
                                           *   until they do not any more, for
                                           *   1 s at most; a thread sees to

@@ -11,5 +11,4 @@ gtest_tests += \
 	ucp/firehose/test_firehose_message.cc \
 	ucp/firehose/test_firehose_protocol.cc \
 	ucp/firehose/test_firehose_random.cc \
-	ucp/firehose/test_firehose_threads.cc \
-	ucp/firehose/test_firehose_worth.cc
+	ucp/firehose/test_firehose_threads.cc

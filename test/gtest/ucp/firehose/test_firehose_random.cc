@@ -31,7 +31,6 @@ protected:
                              (below(4) == 0 ? 8 : 1);
         opts.victims       = 1 + below(6);
         opts.arena         = opts.nodes * SLICE / PAGE;
-        opts.flags         = below(2) * UCX_FIREHOSE_FLAG_ADAPT;
         opts.jitter        = below(2) * 20000;
         opts.inline_chance = below(3) * 400000;
         if (fails) {

@@ -263,7 +263,7 @@ TEST_F(test_firehose_threads, an_unmapping_that_nobody_answers_goes_on_late)
 
 /* The event comes before the memory goes: who is revoked must not have it
  * again in between */
-TEST_F(test_firehose_threads, what_is_going_is_not_pinned)
+TEST_F(test_firehose_threads, what_is_being_unmapped_is_not_pinned)
 {
     std::atomic<int> ended(UCS_INPROGRESS);
     char local[8] = {};
