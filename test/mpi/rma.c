@@ -12,14 +12,14 @@
 /*
  * An MPI program with one-sided transfers on a dynamic window, verified; it
  * knows of no helper and of no firehose.
- *   rma cannon    Cannon's matrix multiplication, by rows: put, flush
- *   rma bitonic   Batcher's bitonic sort: put, fence
- *   rma churn     memory that is attached, detached and unmapped: put, get,
- *                 locks of both kinds, an accumulate, a strided type, a put
- *                 of what may be read only
+ *   rma flush   rows to the next rank, flushed
+ *   rma fence   the same between fences
+ *   rma churn   memory that is attached, detached and unmapped: put, get, locks
+ *               of both kinds, an accumulate, a strided type, a put of what may
+ *               be read only
  */
 
-enum { BLOCK = 64, KEYS = 20000, KEYS_A_PUT = 125, CHURN_ROUNDS = 60 };
+enum { STEPS = 8, ROWS = 32, WORDS = 64, CHURN_ROUNDS = 60 };
 
 static int rank, size;
 
@@ -79,187 +79,55 @@ static void shared_end(shared_t *shared)
     free(shared->at);
 }
 
-/* --- Cannon ------------------------------------------------------------- */
+/* --- rows, to the next rank --------------------------------------------- */
 
-typedef double block_t[BLOCK][BLOCK];
-
-typedef struct cannon {
-    block_t a[2], b[2];
-} cannon_t;
-
-static double cannon_a(int row, int column)
+static uint64_t rows_word(int step, int from, int i)
 {
-    return (row * 7 + column * 3) % 11;
+    return ((uint64_t)step * size + from + 1) * ROWS * WORDS + i;
 }
 
-static double cannon_b(int row, int column)
+static void rows_check(const uint64_t *rows, int step)
 {
-    return (row * 5 + column * 13) % 17;
-}
+    int i, previous = (rank + size - 1) % size;
 
-static void cannon_send(shared_t *shared, int to, block_t *from, block_t *into)
-{
-    MPI_Aint offset = (char*)into - shared->memory;
-    int i;
-
-    for (i = 0; i < BLOCK; ++i) {
-        MPI_Put((*from)[i], BLOCK, MPI_DOUBLE, to,
-                MPI_Aint_add(shared->at[to], offset + i * sizeof((*into)[0])),
-                BLOCK, MPI_DOUBLE, shared->win);
+    for (i = 0; i < ROWS * WORDS; ++i) {
+        CHECK(rows[i] == rows_word(step, previous, i),
+              "step %d: word %d is %lu", step, i, (unsigned long)rows[i]);
     }
 }
 
-static void cannon_multiply(const cannon_t *cannon, int turn, block_t *c)
+static void rows(int by_fence)
 {
-    int i, j, k;
-
-    for (i = 0; i < BLOCK; ++i) {
-        for (k = 0; k < BLOCK; ++k) {
-            for (j = 0; j < BLOCK; ++j) {
-                (*c)[i][j] += cannon->a[turn][i][k] * cannon->b[turn][k][j];
-            }
-        }
-    }
-}
-
-static void cannon_check(block_t *c, int row, int column, int grid)
-{
-    double sum;
-    int i, j, k;
-
-    for (i = 0; i < BLOCK; ++i) {
-        for (j = 0; j < BLOCK; ++j) {
-            sum = 0;
-            for (k = 0; k < grid * BLOCK; ++k) {
-                sum += cannon_a(row + i, k) * cannon_b(k, column + j);
-            }
-            CHECK((*c)[i][j] == sum, "(%d, %d) is %g, not %g", row + i,
-                  column + j, (*c)[i][j], sum);
-        }
-    }
-}
-
-static void cannon(void)
-{
-    static block_t c;
-    int grid = 1, row, column, shift, step, i, j;
+    static uint64_t mine[ROWS][WORDS];
+    const int next = (rank + 1) % size;
     shared_t shared;
-    cannon_t *blocks;
+    int step, i;
 
-    while (grid * grid < size) {
-        ++grid;
+    shared_make(&shared, sizeof(mine));
+    if (!by_fence) {
+        MPI_Win_lock_all(0, shared.win);
     }
-    CHECK(grid * grid == size, "%d ranks are no grid", size);
-    shared_make(&shared, sizeof(*blocks));
-    blocks = (cannon_t*)shared.memory;
-    row    = rank / grid;
-    column = rank % grid;
-    shift  = (row + column) % grid;
-    for (i = 0; i < BLOCK; ++i) {
-        for (j = 0; j < BLOCK; ++j) {
-            blocks->a[0][i][j] = cannon_a(row * BLOCK + i, shift * BLOCK + j);
-            blocks->b[0][i][j] = cannon_b(shift * BLOCK + i,
-                                          column * BLOCK + j);
+    for (step = 0; step < STEPS; ++step) {
+        for (i = 0; i < ROWS * WORDS; ++i) {
+            mine[i / WORDS][i % WORDS] = rows_word(step, rank, i);
         }
-    }
-    MPI_Win_lock_all(0, shared.win);
-    for (step = 0; step < grid; ++step) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        cannon_send(&shared, row * grid + (column + grid - 1) % grid,
-                    &blocks->a[step % 2], &blocks->a[!(step % 2)]);
-        cannon_send(&shared, (row + grid - 1) % grid * grid + column,
-                    &blocks->b[step % 2], &blocks->b[!(step % 2)]);
-        cannon_multiply(blocks, step % 2, &c);
-        MPI_Win_flush_all(shared.win);
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    MPI_Win_unlock_all(shared.win);
-    cannon_check(&c, row * BLOCK, column * BLOCK, grid);
-    shared_end(&shared);
-}
-
-/* --- bitonic sort ------------------------------------------------------- */
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The lower or the upper half of both lists */
-static void bitonic_split(uint64_t *mine, const uint64_t *theirs, int is_low)
-{
-    static uint64_t both[2 * KEYS];
-
-    memcpy(both, mine, KEYS * sizeof(*mine));
-    memcpy(both + KEYS, theirs, KEYS * sizeof(*mine));
-    qsort(both, 2 * KEYS, sizeof(*both), compare);
-    memcpy(mine, both + (is_low ? 0 : KEYS), KEYS * sizeof(*mine));
-}
-
-static void bitonic_exchange(shared_t *shared, int partner)
-{
-    uint64_t *mine = (uint64_t*)shared->memory;
-    int i;
-
-    MPI_Win_fence(0, shared->win);
-    for (i = 0; i < KEYS; i += KEYS_A_PUT) {
-        MPI_Put(mine + i, KEYS_A_PUT, MPI_UINT64_T, partner,
-                MPI_Aint_add(shared->at[partner], (KEYS + i) * sizeof(*mine)),
-                KEYS_A_PUT, MPI_UINT64_T, shared->win);
-    }
-    MPI_Win_fence(0, shared->win);
-}
-
-static void bitonic_check(const uint64_t *mine, uint64_t before)
-{
-    uint64_t after = 0, sums[2], all[2], previous = 0;
-    int i;
-
-    for (i = 0; i < KEYS; ++i) {
-        after += mix(mine[i]);
-        CHECK((i == 0) || (mine[i - 1] <= mine[i]), "key %d is too small", i);
-    }
-    sums[0] = before;
-    sums[1] = after;
-    MPI_Allreduce(sums, all, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(all[0] == all[1], "not the keys that there were");
-    MPI_Sendrecv(&mine[KEYS - 1], 1, MPI_UINT64_T, (rank + 1) % size, 0,
-                 &previous, 1, MPI_UINT64_T, (rank + size - 1) % size, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    CHECK((rank == 0) || (previous <= mine[0]), "less than the rank before");
-}
-
-static void bitonic(void)
-{
-    uint64_t *mine, before = 0;
-    int length, distance, i;
-    shared_t shared;
-
-    CHECK((size & (size - 1)) == 0, "%d is no power of two", size);
-    shared_make(&shared, 2 * KEYS * sizeof(*mine));
-    mine = (uint64_t*)shared.memory;
-    for (i = 0; i < KEYS; ++i) {
-        mine[i] = mix((uint64_t)rank * KEYS + i + 1);
-        before += mix(mine[i]);
-    }
-    qsort(mine, KEYS, sizeof(*mine), compare);
-    for (length = 2; length <= size; length *= 2) {
-        for (distance = length / 2; distance > 0; distance /= 2) {
-            bitonic_exchange(&shared, rank ^ distance);
-            bitonic_split(mine, mine + KEYS,
-                          !(rank & length) == !(rank & distance));
+        by_fence ? MPI_Win_fence(0, shared.win) : MPI_Barrier(MPI_COMM_WORLD);
+        for (i = 0; i < ROWS; ++i) {
+            MPI_Put(mine[i], WORDS, MPI_UINT64_T, next,
+                    MPI_Aint_add(shared.at[next], i * sizeof(mine[i])), WORDS,
+                    MPI_UINT64_T, shared.win);
         }
+        if (by_fence) {
+            MPI_Win_fence(0, shared.win);
+        } else {
+            MPI_Win_flush_all(shared.win);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+        rows_check((uint64_t*)shared.memory, step);
     }
-    bitonic_check(mine, before);
+    if (!by_fence) {
+        MPI_Win_unlock_all(shared.win);
+    }
     shared_end(&shared);
 }
 
@@ -352,14 +220,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (strcmp(name, "cannon") == 0) {
-        cannon();
-    } else if (strcmp(name, "bitonic") == 0) {
-        bitonic();
+    if ((strcmp(name, "flush") == 0) || (strcmp(name, "fence") == 0)) {
+        rows(strcmp(name, "fence") == 0);
     } else if (strcmp(name, "churn") == 0) {
         churn();
     } else {
-        fprintf(stderr, "usage: rma cannon|bitonic|churn\n");
+        fprintf(stderr, "usage: rma flush|fence|churn\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (rank == 0) {

@@ -158,7 +158,6 @@ TEST_F(test_door_receive, what_waits_for_its_message_is_told)
     heard();
 }
 
-/* UCX gives NULL to a completion function without an argument */
 /* It may not call progress, but some do: such calls are not outermost, whatever
  * thread of UCX's the function is called by */
 TEST_F(test_door_receive, no_idle_step_in_a_completion_function)
@@ -177,6 +176,7 @@ TEST_F(test_door_receive, no_idle_step_in_a_completion_function)
     EXPECT_EQ(1u, fake_ucp::idle_steps);
 }
 
+/* UCX gives it NULL */
 TEST_F(test_door_receive, completion_function_without_an_argument)
 {
     param.op_attr_mask &= ~UCP_OP_ATTR_FIELD_USER_DATA;
