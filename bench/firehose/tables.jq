@@ -47,14 +47,4 @@ def waited: if . == 1 then "each" else "one in \(.)" end;
           [($f.working_set / $f.lent | tostring),
            ($f | hit_share | fixed(1)) + " %", ($f | each),
            ($w.rendezvous | each), ($w["rendezvous-unpin"] | each)])
- else empty end),
-(section("nodes") | if length > 0 then
-    "By nodes, in the virtual network, M = 64 MiB of each (times **modelled**):", "",
-    table(["nodes", "F", "random: hits", "Cannon: hits", "bitonic: hits"];
-        group_by(.nodes)[]
-        | (map({key: .pattern, value: .}) | from_entries) as $w
-        | [($w.random.nodes | tostring),
-           ($w.random | .lent / 4096 / (.nodes - 1) | floor | tostring)]
-          + ([$w.random, $w.cannon, $w.bitonic]
-             | map((hit_share | fixed(1)) + " %")))
  else empty end)
