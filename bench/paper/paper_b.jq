@@ -1,7 +1,6 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
-# Points of bench/pipeline_model, slurped: the tables of docs/paper_b.md, and with
-# $sweep what each option does.
+# Points of bench/pipeline_model, slurped: the tables of docs/paper_b.md.
 
 include "format";
 
@@ -65,14 +64,4 @@ def behind($a; $b):
        ((0, 1, 5, 100) as $n | of("short"; $s)
         | map(select(.reuses == $n))[0].mbps | round1),
        (of("beff"; $s)[0] | (.beff | round), (.lmax_all | round))] | line), ""
-   else empty end),
-  (if $sweep and of("sweep"; "caching") != [] then
-     "The sweep: 8 MiB, bandwidth after 0 and after 10 reuses:", "",
-     (["", "pipeline", "", "caching", ""] | head),
-     ([$points[] | select(.what == "sweep") | "\(.option) \(.value)"]
-      | reduce .[] as $x ([]; if index([$x]) then . else . + [$x] end))[] as $k
-     | [$k, (("pipeline", "caching") as $s | (0, 10) as $n
-        | of("sweep"; $s) | map(select("\(.option) \(.value)" == $k and
-                                       .reuses == $n))[0].mbps | round1)]
-     | line
    else empty end)

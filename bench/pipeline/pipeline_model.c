@@ -3,8 +3,6 @@
  */
 #include "pipeline_patterns.h"
 
-#include "../bench_options.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -24,103 +22,60 @@ static const pipe_costs_t pipe_costs[] = {
 
 #define PIPE_NUM_COSTS (sizeof(pipe_costs) / sizeof(pipe_costs[0]))
 
-#define PIPE_REUSE_SIZE (8u << 20)
-#define PIPE_LMAX       (8u << 20)
-#define PIPE_RANKS      8
-#define PIPE_MAX_USES   101
+#define PIPE_LONG     (8u << 20)
+#define PIPE_SHORT    (64u << 10)
+#define PIPE_RANKS    8
+#define PIPE_USES     101
+#define PIPE_NEW_USES 50
 
-typedef struct pipe_options {
-    const pipe_costs_t     *costs;
-    const char             *what;
-    unsigned               system; /* PIPE_NUM_SYSTEMS: all */
-    size_t                 size;
-    size_t                 uses;
-    ucx_pipeline_options_t pipeline;
-} pipe_options_t;
-
-static void pipe_begin(const pipe_options_t *options, const char *what,
+static void pipe_begin(const pipe_costs_t *costs, const char *what,
                        unsigned system)
 {
     printf("{\"bench\":\"pipeline_model\",\"modelled\":true,\"costs\":\"%s\","
-           "\"what\":\"%s\",\"system\":\"%s\"", options->costs->name, what,
+           "\"what\":\"%s\",\"system\":\"%s\"", costs->name, what,
            pipe_system_names[system]);
 }
 
 static const unsigned pipe_reuses[] = {0,  1,  2,  3,  5,  10, 20, 30,
-                                       40, 45, 50, 60, 80, 100};
+                                       40, 45, 50, 60, 80, PIPE_USES - 1};
 
-static void pipe_reuse(const pipe_options_t *options, unsigned system)
+static void pipe_reuse(const pipe_costs_t *costs, const char *what,
+                       unsigned system, size_t size)
 {
-    uint64_t ends[PIPE_MAX_USES];
+    uint64_t ends[PIPE_USES];
     unsigned i, reuses;
     size_t peak;
 
-    peak = pipe_pingpong(system, options->costs, &options->pipeline,
-                         options->size, options->uses, ends);
+    peak = pipe_pingpong(system, costs, size, PIPE_USES, ends);
     for (i = 0; i < sizeof(pipe_reuses) / sizeof(pipe_reuses[0]); ++i) {
         reuses = pipe_reuses[i];
-        if (reuses >= options->uses) {
-            break;
-        }
-        pipe_begin(options, "reuse", system);
+        pipe_begin(costs, what, system);
         printf(",\"size\":%zu,\"reuses\":%u,\"mbps\":%.2f,\"peak\":%zu}\n",
-               options->size, reuses,
-               2e3 * options->size * (reuses + 1) / ends[reuses], peak);
+               size, reuses, 2e3 * size * (reuses + 1) / ends[reuses], peak);
     }
 }
 
-static void pipe_rings(const pipe_options_t *options, unsigned system)
+static void pipe_rings(const pipe_costs_t *costs, const char *what,
+                       unsigned system)
 {
     pipe_beff_t beff;
 
-    pipe_beff(system, options->costs, &options->pipeline, PIPE_RANKS, PIPE_LMAX,
-              &beff);
-    pipe_begin(options, "beff", system);
+    pipe_beff(system, costs, PIPE_RANKS, PIPE_LONG, &beff);
+    pipe_begin(costs, what, system);
     printf(",\"ranks\":%u,\"lmax\":%u,\"beff\":%.1f,\"lmax_all\":%.1f}\n",
-           PIPE_RANKS, PIPE_LMAX, beff.beff, beff.at_lmax);
+           PIPE_RANKS, PIPE_LONG, beff.beff, beff.at_lmax);
 }
 
 /* Of the pipelines alone: the modelled caches hear of no unmapped memory */
-static void pipe_fresh(const pipe_options_t *options, unsigned system)
+static void pipe_fresh(const pipe_costs_t *costs, const char *what,
+                       unsigned system)
 {
-    double mbps, bytes;
-
     if ((system != PIPE_PIPELINE) && (system != PIPE_CACHING)) {
         return;
     }
-    mbps = pipe_new(system, options->costs, &options->pipeline, options->size,
-                    options->uses, &bytes);
-    pipe_begin(options, "new", system);
-    printf(",\"size\":%zu,\"messages\":%zu,\"mbps\":%.2f,\"bytes\":%.0f}\n",
-           options->size, options->uses, mbps, bytes);
-}
-
-static void pipe_run(const pipe_options_t *options, unsigned system)
-{
-    if (strcmp(options->what, "reuse") == 0) {
-        pipe_reuse(options, system);
-    } else if (strcmp(options->what, "new") == 0) {
-        pipe_fresh(options, system);
-    } else if (strcmp(options->what, "beff") == 0) {
-        pipe_rings(options, system);
-    } else {
-        pipe_die("--what %s is none of reuse, new, beff", options->what);
-    }
-    fflush(stdout);
-}
-
-/* @return PIPE_NUM_SYSTEMS, all, without a name */
-static unsigned pipe_system(const char *name)
-{
-    unsigned i;
-
-    for (i = 0; (name != NULL) && strcmp(name, pipe_system_names[i]); ++i) {
-        if (i + 1 == PIPE_NUM_SYSTEMS) {
-            pipe_die("--system %s is none of leave_pinned, helper, copy, "
-                     "pipeline, caching", name);
-        }
-    }
-    return (name == NULL) ? PIPE_NUM_SYSTEMS : i;
+    pipe_begin(costs, what, system);
+    printf(",\"size\":%u,\"messages\":%u,\"mbps\":%.2f}\n", PIPE_LONG,
+           PIPE_NEW_USES, pipe_new(system, costs, PIPE_LONG, PIPE_NEW_USES));
 }
 
 static const pipe_costs_t *pipe_find_costs(const char *name)
@@ -129,7 +84,7 @@ static const pipe_costs_t *pipe_find_costs(const char *name)
 
     for (i = 0; strcmp(name, pipe_costs[i].name) != 0; ++i) {
         if (i + 1 == PIPE_NUM_COSTS) {
-            pipe_die("--costs %s is none of 2006, today", name);
+            pipe_die("costs %s are none of 2006, today", name);
         }
     }
     return &pipe_costs[i];
@@ -137,41 +92,29 @@ static const pipe_costs_t *pipe_find_costs(const char *name)
 
 int main(int argc, char **argv)
 {
-    const char *costs = "2006", *name = NULL;
-    pipe_options_t options = {.what = "reuse", .size = PIPE_REUSE_SIZE,
-                              .uses = PIPE_MAX_USES};
-    ucx_pipeline_options_t *pipeline = &options.pipeline;
-    const bench_option_t table[] = {
-        {"costs", BENCH_TEXT, &costs, 0, 0, "2006|today [2006]"},
-        {"what", BENCH_TEXT, &options.what, 0, 0, "reuse|new|beff [reuse]"},
-        {"system", BENCH_TEXT, &name, 0, 0,
-         "leave_pinned|helper|copy|pipeline|caching [all]"},
-        {"size", BENCH_SIZE, &options.size, 1, 1e9, "SIZE  of a message [8m]"},
-        {"uses", BENCH_SIZE, &options.uses, 1, PIPE_MAX_USES, "N     [101]"},
-        {"eager", BENCH_SIZE, &pipeline->eager, 0, 1e12, "SIZE  of the pipelines"},
-        {"offset", BENCH_SIZE, &pipeline->rdma_offset, 0, 1e12, "SIZE"},
-        {"fragment", BENCH_SIZE, &pipeline->fragment, 0, 1e12, "SIZE"},
-        {"depth", BENCH_COUNT, &pipeline->depth, 0, 1e6, "N"},
-        {"cache", BENCH_SIZE, &pipeline->cache_bytes, 0, 1e12, "SIZE"},
-        {0}
-    };
+    const pipe_costs_t *costs;
+    const char *what;
     unsigned system;
-    int ret;
 
-    (void)argc;
-    ucx_pipeline_options_init(pipeline);
-    ret = bench_options_parse("pipeline_model [options]\nBandwidths in 10^6 bytes a "
-                              "second, at MODELLED costs.", table, argv, 0, NULL);
-    if (ret != 0) {
-        return (ret > 0) ? 0 : 2;
+    if (argc != 3) {
+        pipe_die("usage: pipeline_model 2006|today reuse|short|new|beff\n"
+                 "Bandwidths in 10^6 bytes a second, at MODELLED costs.");
     }
-    options.costs  = pipe_find_costs(costs);
-    options.system = pipe_system(name);
+    costs = pipe_find_costs(argv[1]);
+    what  = argv[2];
     for (system = 0; system < PIPE_NUM_SYSTEMS; ++system) {
-        if ((options.system == PIPE_NUM_SYSTEMS) ||
-            (options.system == system)) {
-            pipe_run(&options, system);
+        if (strcmp(what, "reuse") == 0) {
+            pipe_reuse(costs, what, system, PIPE_LONG);
+        } else if (strcmp(what, "short") == 0) {
+            pipe_reuse(costs, what, system, PIPE_SHORT);
+        } else if (strcmp(what, "new") == 0) {
+            pipe_fresh(costs, what, system);
+        } else if (strcmp(what, "beff") == 0) {
+            pipe_rings(costs, what, system);
+        } else {
+            pipe_die("%s is none of reuse, short, new, beff", what);
         }
+        fflush(stdout);
     }
     return 0;
 }

@@ -52,10 +52,8 @@ void pipe_die(const char *format, ...)
 typedef int (*pipe_script_func_t)(void *arg, pipe_world_t *world,
                                   unsigned node);
 
-/** @param [in] options  Of the pipelines; NULL: defaults. The mode is the
- *                       system's. */
+/** Pipelines have the default options, in the system's mode. */
 pipe_world_t *pipe_world_open(pipe_system_t system, const pipe_costs_t *costs,
-                              const ucx_pipeline_options_t *options,
                               unsigned num_nodes);
 
 /** The network must have found nothing wrong, or the program ends. */
@@ -73,9 +71,6 @@ uint64_t pipe_world_run(pipe_world_t *world, pipe_script_func_t script,
 
 /** @return The time of a node in nanoseconds. */
 uint64_t pipe_world_time(const pipe_world_t *world, unsigned node);
-
-/** @return Bytes that a node of a pipeline has registered now. */
-size_t pipe_world_registered(const pipe_world_t *world, unsigned node);
 
 /** @return Bytes that were registered at most, of the node with most. */
 size_t pipe_world_peak(const pipe_world_t *world);

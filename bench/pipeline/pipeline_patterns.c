@@ -61,7 +61,6 @@ typedef struct pipe_pingpong {
     unsigned begun[2]; /* operations */
     uint64_t *ends;    /* may be NULL */
     int      is_new;   /* each message from and to memory of its own */
-    double   bytes;    /* registered when an operation began, summed up */
 } pipe_pingpong_t;
 
 /* The memory of an operation: what was used is given back first, of which the
@@ -87,7 +86,6 @@ static int pipe_pingpong_script(void *arg, pipe_world_t *world, unsigned node)
     if (begun == 2 * loop->messages) {
         return 0;
     }
-    loop->bytes += pipe_world_registered(world, node);
     if (begun % 2 == node) {
         pipe_send(world, node, 1 - node,
                   pipe_pingpong_memory(loop, &loop->out[node]), loop->size);
@@ -99,10 +97,9 @@ static int pipe_pingpong_script(void *arg, pipe_world_t *world, unsigned node)
 }
 
 double pipe_new(pipe_system_t system, const pipe_costs_t *costs,
-                const ucx_pipeline_options_t *options, size_t size,
-                unsigned messages, double *bytes_p)
+                size_t size, unsigned messages)
 {
-    pipe_world_t *world  = pipe_world_open(system, costs, options, 2);
+    pipe_world_t *world  = pipe_world_open(system, costs, 2);
     pipe_pingpong_t loop = {.size = size, .messages = messages, .is_new = 1};
     uint64_t time;
     unsigned node;
@@ -111,8 +108,7 @@ double pipe_new(pipe_system_t system, const pipe_costs_t *costs,
         loop.out[node] = pipe_map(size);
         loop.in[node]  = pipe_map(size);
     }
-    time     = pipe_world_run(world, pipe_pingpong_script, &loop);
-    *bytes_p = loop.bytes / (4 * messages);
+    time = pipe_world_run(world, pipe_pingpong_script, &loop);
     pipe_world_close(world);
     for (node = 0; node < 2; ++node) {
         munmap(loop.out[node], size);
@@ -122,10 +118,9 @@ double pipe_new(pipe_system_t system, const pipe_costs_t *costs,
 }
 
 size_t pipe_pingpong(pipe_system_t system, const pipe_costs_t *costs,
-                     const ucx_pipeline_options_t *options, size_t size,
-                     unsigned uses, uint64_t *ends)
+                     size_t size, unsigned uses, uint64_t *ends)
 {
-    pipe_world_t *world = pipe_world_open(system, costs, options, 2);
+    pipe_world_t *world = pipe_world_open(system, costs, 2);
     size_t stride = pipe_stride(size), length = 8 * stride, peak;
     pipe_pingpong_t loop = {.size = size};
     char *memory         = pipe_map(length);
@@ -268,15 +263,14 @@ static void pipe_beff_pattern(pipe_world_t *world, pipe_ring_t *ring,
 }
 
 void pipe_beff(pipe_system_t system, const pipe_costs_t *costs,
-               const ucx_pipeline_options_t *options, unsigned num_nodes,
-               size_t lmax, pipe_beff_t *result)
+               unsigned num_nodes, size_t lmax, pipe_beff_t *result)
 {
     /* b_eff has rings of 2, 4, 8, then of 16 or more: with few nodes the last
      * four are one ring of all */
     const unsigned lengths[PIPE_RING_KINDS] = {2, 4, num_nodes};
     const double weights[PIPE_RING_KINDS]   = {1.0 / 6, 1.0 / 6, 4.0 / 6};
     double all[2] = {0, 0}, last[2] = {0, 0}, mean, at;
-    pipe_world_t *world = pipe_world_open(system, costs, options, num_nodes);
+    pipe_world_t *world = pipe_world_open(system, costs, num_nodes);
     unsigned order[PIPE_MAX_NODES], i;
     pipe_ring_t ring;
     uint64_t state = 1;

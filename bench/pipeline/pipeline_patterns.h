@@ -25,23 +25,18 @@ BEGIN_C_DECLS
  * @return Bytes registered at most, of the node with most.
  */
 size_t pipe_pingpong(pipe_system_t system, const pipe_costs_t *costs,
-                     const ucx_pipeline_options_t *options, size_t size,
-                     unsigned uses, uint64_t *ends);
+                     size_t size, unsigned uses, uint64_t *ends);
 
 /**
  * Ping-pong with memory that is new for each message and unmapped after it, by a
  * pipeline.
  *
- * @param [in]  messages  A way.
- * @param [out] bytes_p   Registered in a node, the mean over the beginnings of
- *                        operations.
+ * @param [in] messages  A way.
  *
  * @return Bandwidth in 10^6 bytes a second.
  */
 double pipe_new(pipe_system_t system, const pipe_costs_t *costs,
-                const ucx_pipeline_options_t *options, size_t size,
-                unsigned messages, double *bytes_p);
-
+                size_t size, unsigned messages);
 
 /** Of all nodes together, 10^6 bytes a second. */
 typedef struct pipe_beff {
@@ -56,8 +51,7 @@ typedef struct pipe_beff {
  * often as there are methods in b_eff, and then others.
  */
 void pipe_beff(pipe_system_t system, const pipe_costs_t *costs,
-               const ucx_pipeline_options_t *options, unsigned num_nodes,
-               size_t lmax, pipe_beff_t *result);
+               unsigned num_nodes, size_t lmax, pipe_beff_t *result);
 
 END_C_DECLS
 

@@ -81,8 +81,7 @@ static ucs_status_t pipe_make_wire(void *arg,
 }
 
 static void pipe_node_open(pipe_world_t *world, unsigned index,
-                           pipe_system_t system, const pipe_costs_t *costs,
-                           const ucx_pipeline_options_t *given)
+                           pipe_system_t system, const pipe_costs_t *costs)
 {
     pipe_node_t *node  = &world->nodes[index];
     pipe_place_t place = {world->sim, index};
@@ -92,11 +91,7 @@ static void pipe_node_open(pipe_world_t *world, unsigned index,
         node->rndv = pipe_rndv_open(world->sim, index, system, costs);
         return;
     }
-    if (given != NULL) {
-        options = *given;
-    } else {
-        ucx_pipeline_options_init(&options);
-    }
+    ucx_pipeline_options_init(&options);
     options.mode = pipe_mode(system);
     if (ucp_pipeline_create(pipe_make_wire, &place, &options,
                             &node->pipeline) != UCS_OK) {
@@ -105,7 +100,6 @@ static void pipe_node_open(pipe_world_t *world, unsigned index,
 }
 
 pipe_world_t *pipe_world_open(pipe_system_t system, const pipe_costs_t *costs,
-                              const ucx_pipeline_options_t *options,
                               unsigned num_nodes)
 {
     ucp_wire_sim_params_t params = {
@@ -136,7 +130,7 @@ pipe_world_t *pipe_world_open(pipe_system_t system, const pipe_costs_t *costs,
         pipe_die("no memory for a network");
     }
     for (i = 0; i < num_nodes; ++i) {
-        pipe_node_open(world, i, system, costs, options);
+        pipe_node_open(world, i, system, costs);
     }
     return world;
 }
@@ -271,14 +265,6 @@ uint64_t pipe_world_run(pipe_world_t *world, pipe_script_func_t script,
 uint64_t pipe_world_time(const pipe_world_t *world, unsigned node)
 {
     return ucp_wire_sim_time(world->sim, node);
-}
-
-size_t pipe_world_registered(const pipe_world_t *world, unsigned node)
-{
-    ucp_wire_sim_stats_t stats;
-
-    ucp_wire_sim_get_stats(world->sim, node, &stats);
-    return stats.bytes;
 }
 
 size_t pipe_world_peak(const pipe_world_t *world)
