@@ -466,9 +466,6 @@ TEST_F(predict_order, memory_is_what_the_header_states)
 
 TEST_F(predict_order, pieces_are_all_that_is_allocated_after_creation)
 {
-    if (!alloc_count_works()) {
-        GTEST_SKIP() << "another malloc is in the way of the counting one";
-    }
     params.max_buffers = 50;
     params.max_labels  = 70;
     open();

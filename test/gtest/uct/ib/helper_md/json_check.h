@@ -4,162 +4,69 @@
 #ifndef TEST_JSON_CHECK_H_
 #define TEST_JSON_CHECK_H_
 
-#include <cstring>
-#include <map>
+#include <jansson.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 #include <string>
 
-/** Checks that a text is one JSON object, and knows its members as text; those
- *  of inner objects go by "outer.inner". */
+/** One JSON object and its members as text; those of inner objects go by
+ *  "outer.inner". */
 class json_check {
 public:
-    explicit json_check(const std::string &text) : m_text(text)
+    explicit json_check(const std::string &text)
+        : m_root(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES,
+                            nullptr))
     {
-        m_valid = object("") && (blanks(), m_pos == m_text.size());
+    }
+
+    ~json_check()
+    {
+        json_decref(m_root);
     }
 
     bool is_valid() const
     {
-        return m_valid;
+        return json_is_object(m_root);
     }
 
-    /** Keys of the outermost object. */
     std::set<std::string> keys() const
     {
         std::set<std::string> result;
+        const char *key;
+        json_t *value;
 
-        for (const auto &member : m_members) {
-            if (member.first.find('.') == std::string::npos) {
-                result.insert(member.first);
-            }
+        json_object_foreach(m_root, key, value) {
+            result.insert(key);
         }
         return result;
     }
 
-    std::string value(const std::string &key) const
+    std::string value(const std::string &path) const
     {
-        auto found = m_members.find(key);
-        return (found == m_members.end()) ? "(none)" : found->second;
+        size_t dot    = path.find('.');
+        json_t *value = json_object_get(m_root, path.substr(0, dot).c_str());
+        char number[32];
+
+        if (dot != std::string::npos) {
+            value = json_object_get(value, path.substr(dot + 1).c_str());
+        }
+        if (json_is_string(value)) {
+            return json_string_value(value);
+        }
+        if (json_is_number(value)) {
+            snprintf(number, sizeof(number), "%.15g", json_number_value(value));
+            return number;
+        }
+        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        std::string result(text ? text : "(none)");
+        free(text);
+        return result;
     }
 
 private:
-    void blanks()
-    {
-        while ((m_pos < m_text.size()) && strchr(" \t\n\r", m_text[m_pos])) {
-            ++m_pos;
-        }
-    }
-
-    bool take(char wanted)
-    {
-        blanks();
-        if ((m_pos == m_text.size()) || (m_text[m_pos] != wanted)) {
-            return false;
-        }
-        ++m_pos;
-        return true;
-    }
-
-    bool string(std::string *result = nullptr)
-    {
-        if (!take('"')) {
-            return false;
-        }
-
-        const size_t begin = m_pos;
-        for (; (m_pos < m_text.size()) && (m_text[m_pos] != '"'); ++m_pos) {
-            if ((unsigned char)m_text[m_pos] < 0x20) {
-                return false;
-            }
-            if ((m_text[m_pos] == '\\') &&
-                !strchr("\"\\/bfnrtu", m_text[++m_pos])) {
-                return false;
-            }
-        }
-        if (result != nullptr) {
-            *result = m_text.substr(begin, m_pos - begin);
-        }
-        return take('"');
-    }
-
-    bool number()
-    {
-        const char *begin = m_text.c_str() + m_pos;
-        char *end;
-
-        if (!strchr("-0123456789", *begin)) {
-            return false;
-        }
-        strtod(begin, &end);
-        m_pos += end - begin;
-        return end != begin;
-    }
-
-    bool word(const char *wanted)
-    {
-        if (m_text.compare(m_pos, strlen(wanted), wanted)) {
-            return false;
-        }
-        m_pos += strlen(wanted);
-        return true;
-    }
-
-    bool array()
-    {
-        if (!take('[')) {
-            return false;
-        }
-        if (take(']')) {
-            return true;
-        }
-        do {
-            if (!any("")) {
-                return false;
-            }
-        } while (take(','));
-        return take(']');
-    }
-
-    bool any(const std::string &path)
-    {
-        blanks();
-        switch (m_text[m_pos]) {
-        case '{':
-            return object(path + ".");
-        case '[':
-            return array();
-        case '"':
-            return string();
-        default:
-            return word("null") || word("true") || word("false") || number();
-        }
-    }
-
-    bool object(const std::string &prefix)
-    {
-        std::string key;
-
-        if (!take('{')) {
-            return false;
-        }
-        do {
-            if (!string(&key) || !take(':')) {
-                return false;
-            }
-            blanks();
-            const size_t begin = m_pos;
-            if (!any(prefix + key) || m_members.count(prefix + key)) {
-                return false;
-            }
-            m_members[prefix + key] = m_text.substr(begin, m_pos - begin);
-        } while (take(','));
-        return take('}');
-    }
-
-    std::string                        m_text;
-    std::map<std::string, std::string> m_members;
-    size_t                             m_pos   = 0;
-    bool                               m_valid = false;
+    json_t *m_root;
 };
 
 #endif
