@@ -13,7 +13,7 @@
  * Child: what it has of its parent's locks is what they were at the moment of
  * the fork, and nobody opens them. Two of its threads unmap memory, register,
  * enter a domain of their own and exit. Neither may look into the parent's
- * engine, wait for a lock of it, or find the house half in order.
+ * cache, wait for a lock of it, or find its own locks half renewed.
  */
 
 #define STEPS     2
@@ -41,7 +41,7 @@ byte finished;
 /* The child's copies */
 bit  forked;
 byte c_word, c_session_lock, c_index_lock;
-bit  c_listens;         /* events lead to the parent's engine */
+bit  c_listens;         /* events lead to the parent's cache */
 byte c_adopted;         /* how often */
 byte c_entered;         /* domains that the child has opened since */
 byte c_finished;

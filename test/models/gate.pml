@@ -1,10 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * The gate, engine->gate: what a hit waits for while something is known to be
+ * The gate, cache->gate: what a hit waits for while something is known to be
  * unmapped and is not struck yet. READER: the monitor's thread is reading
- * events of the kernel (monitor.c, engine_keep.c). EVENT: an event interrupted
- * the owner of the index lock and left a mark (engine.c, engine_put.c).
+ * events of the kernel (monitor_reader.c, events.c). EVENT: an event interrupted
+ * the owner of the index lock and left a mark (region/lock.h).
  *
  * Memory is one buffer. It is unmapped by a system call of its own, which only
  * userfaultfd sees, and whose caller sleeps until its event has been read; and
@@ -37,7 +37,7 @@ bit  using;              /* somebody asks for it */
 byte unmapping;          /* so many unmap it */
 byte live = 1;           /* mapping that the region in look-up pins, 0: none */
 
-/* engine->gate */
+/* cache->gate */
 bit  gate_reader, gate_waited, gate_event;
 bit  asleep;             /* OTHER, in the futex of the gate */
 
@@ -83,7 +83,7 @@ inline maybe_signal(_may)
 }
 
 /* ucs_regcache_lock(), _unlock(); _may: can be interrupted */
-inline engine_lock(_who, _may)
+inline index_lock_take(_who, _may)
 {
     atomic { index_lock == FREE -> index_lock = _who };
     maybe_signal(_may);
@@ -98,7 +98,7 @@ inline engine_lock(_who, _may)
 #endif
 }
 
-inline engine_unlock(_who, _may)
+inline index_lock_let_go(_who, _may)
 {
 #ifndef MUTANT_UNLOCK_OVERLOOKS_MARK
     if
@@ -121,11 +121,11 @@ inline engine_unlock(_who, _may)
 }
 
 /* Under the lock, and after it has been let go */
-inline engine_unlock_fully(_who, _may)
+inline index_lock_release(_who, _may)
 {
-    engine_unlock(_who, _may);
+    index_lock_let_go(_who, _may);
     do
-    :: again -> engine_lock(_who, _may); engine_unlock(_who, _may)
+    :: again -> index_lock_take(_who, _may); index_lock_let_go(_who, _may)
     :: else -> break
     od
 }
@@ -186,7 +186,7 @@ inline get()
             !asleep
         od;
 #endif
-        engine_lock(OTHER, 0);
+        index_lock_take(OTHER, 0);
         d_step {
             if
             :: live == 0 -> live = mapped
@@ -194,7 +194,7 @@ inline get()
             fi;
             found = live
         };
-        engine_unlock_fully(OTHER, 0)
+        index_lock_release(OTHER, 0)
     :: else
     fi;
     assert(found == mapped);
@@ -205,8 +205,8 @@ proctype owner()
 {
     bit again;
 
-    engine_lock(OWNER, 1);
-    engine_unlock_fully(OWNER, 1);
+    index_lock_take(OWNER, 1);
+    index_lock_release(OWNER, 1);
     finished++
 }
 
@@ -233,7 +233,7 @@ proctype rawman()
     bit again;
 
     if
-    :: engine_lock(RAWMAN, 0)
+    :: index_lock_take(RAWMAN, 0)
     :: skip
     fi;
     do
@@ -248,7 +248,7 @@ proctype rawman()
         fi
     od;
     if
-    :: index_lock == RAWMAN -> engine_unlock_fully(RAWMAN, 0)
+    :: index_lock == RAWMAN -> index_lock_release(RAWMAN, 0)
     :: else
     fi;
     finished++

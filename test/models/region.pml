@@ -4,8 +4,7 @@
  * The life of regions: threads of the application that use and unmap memory,
  * the helper that registers and deregisters, and the end of the domain.
  *
- * Names are those of region.h, engine.c, engine_stock.c, engine_reg.c,
- * engine_dereg.c, engine_put.c and engine_step.c. Memory is two pages; range 0
+ * Names are those of src/ucs/regcache. Memory is two pages; range 0
  * is the first of them, range 1 both, so that the two overlap and a use of the
  * first page can be served by a region that also holds the second. Each
  * remapping of a page begins a new epoch of it; a handle remembers the epochs
@@ -154,7 +153,7 @@ inline ucs_thread_wake()
     thread_word = UCS_THREAD_NOTIFIED
 }
 
-/* --- engine_stock.c, engine_reg.c, engine_dereg.c; those marked so are called
+/* --- region/, register/; those marked so are called
  * under the lock --- */
 
 inline ucs_regcache_region_free(_r)        /* under the lock */
@@ -310,7 +309,7 @@ inline ucs_regcache_reclaim(_r, _h, _comp)
     _r = 0
 }
 
-/* --- engine_put.c --- */
+/* --- put.c --- */
 
 inline ucs_regcache_doomed(_r, _h, _comp)
 {
@@ -428,7 +427,7 @@ inline ucs_regcache_unmapped(_page, _r, _w, _reclaim)
     fi
 }
 
-/* --- engine.c --- */
+/* --- get.c, events.c --- */
 
 #define UCS_REGCACHE_FOUND_LIVE        1
 #define UCS_REGCACHE_FOUND_REGISTERING 2
@@ -719,7 +718,7 @@ proctype application(byte ops; byte kinds)
     done++
 }
 
-/* --- engine_step.c --- */
+/* --- step/ --- */
 
 inline ucs_regcache_step_replan(_r)
 {

@@ -1,15 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * Waiting: uses that wait for a registration (ucs_regcache_wait() and
- * ucs_futex_spin_and_wait(), a futex on the region's word) and the helper that sleeps
- * between its steps, without a scout (ucs_scout_wake(), _look(), _stop(),
- * ucs_thread_main()).
- *
- * A futex sleeps only if the word still has the value that was looked at; a
- * wake-up reaches those that sleep then, and nobody later. Liveness, under weak
- * fairness: every waiter is served, what was queued before a wake-up is
- * learned of, and a stop ends.
+ * Uses that wait for a registration: ucs_regcache_wait() and
+ * ucs_futex_spin_and_wait(), a futex on the region's word. A futex sleeps only
+ * if the word still has the value that was looked at; a wake-up reaches those
+ * that sleep then, and nobody later. Liveness, under weak fairness: every
+ * waiter is served.
  */
 
 #define WAITERS 2
@@ -17,21 +13,10 @@
 #define UCS_REGCACHE_STATE_REGISTERING 0
 #define UCS_REGCACHE_STATE_LIVE        1
 
-#define UCS_SCOUT_AWAKE    0
-#define UCS_SCOUT_NOTIFIED 1
-#define UCS_SCOUT_ASLEEP   2
-
 bit  state = UCS_REGCACHE_STATE_REGISTERING;
 byte refs;                /* the half of the word that is slept on has both */
 bit  asleep[WAITERS];
 byte served;
-
-byte thread_word = UCS_SCOUT_AWAKE;
-bit  thread_asleep;       /* in the futex */
-bit  stop;
-bit  joined;
-byte queued;
-byte learned;
 
 /* Atomic in the kernel: compare and go to sleep */
 #define ucs_futex_spin_and_wait(_id, _state, _refs) \
@@ -68,38 +53,7 @@ proctype waiter(byte id)
     od;
     refs--;
 out:
-    served++;
-    /* The use ends: an entry into the DQ, and the helper is told */
-#ifdef MUTANT_WAKE_BEFORE_QUEUE
-    queued = queued; /* the entry comes last */
-#else
-    queued++;
-#endif
-    /* ucs_thread_wake() */
-    atomic {
-        if
-#ifdef MUTANT_WAKE_ONLY_SLEEPERS
-        :: thread_word == UCS_SCOUT_ASLEEP ->
-            thread_word   = UCS_SCOUT_NOTIFIED;
-            thread_asleep = 0
-        :: else
-#else
-        :: thread_word == UCS_SCOUT_ASLEEP ->
-            thread_word = UCS_SCOUT_NOTIFIED;
-            goto futex
-        :: else -> thread_word = UCS_SCOUT_NOTIFIED
-#endif
-        fi
-    }
-    goto woken;
-futex:
-    thread_asleep = 0;
-woken:
-#ifdef MUTANT_WAKE_BEFORE_QUEUE
-    queued++
-#else
-    skip
-#endif
+    served++
 }
 
 /* ucs_regcache_region_register(): publish, then wake all */
@@ -119,64 +73,13 @@ proctype registrar()
 #endif
 }
 
-/* ucs_thread_main(); a timer may also run out, but nothing is owed to
- * that here */
-proctype helper()
-{
-    do
-    :: thread_word = UCS_SCOUT_AWAKE;
-       if
-       :: stop -> break
-       :: else
-       fi;
-       learned = queued;
-#ifdef MUTANT_SLEEP_WITHOUT_CAS
-       thread_word = UCS_SCOUT_ASLEEP;
-       goto futex;
-#else
-       if
-       :: d_step { thread_word == UCS_SCOUT_AWAKE ->
-                   thread_word = UCS_SCOUT_ASLEEP }
-          goto futex
-       :: thread_word != UCS_SCOUT_AWAKE
-       fi
-#endif
-       goto next;
-futex:
-       if
-       :: atomic { thread_word == UCS_SCOUT_ASLEEP ->
-                   thread_asleep = 1 }
-          !thread_asleep
-       :: thread_word != UCS_SCOUT_ASLEEP
-       fi;
-next:
-       skip
-    od;
-    joined = 1
-}
-
 init
 {
     atomic {
         run waiter(0);
         run waiter(1);
-        run registrar();
-        run helper()
+        run registrar()
     }
-    served == WAITERS;
-    queued == WAITERS;
-    learned == WAITERS;
-    /* ucs_thread_stop() */
-#ifdef MUTANT_STOP_AFTER_WAKE
-    atomic { thread_word = UCS_SCOUT_NOTIFIED; thread_asleep = 0 }
-    stop = 1;
-#else
-    stop = 1;
-    atomic { thread_word = UCS_SCOUT_NOTIFIED; thread_asleep = 0 }
-#endif
-    joined == 1
 }
 
 ltl waiters_are_served { <> (served == WAITERS) }
-ltl uses_are_learned   { <> (learned == WAITERS) }
-ltl stop_ends          { <> (joined == 1) }
