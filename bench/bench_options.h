@@ -12,8 +12,8 @@
 /**
  * @file bench_options.h
  *
- * The command line of a C bench: a table of options, and at most one argument
- * beside them.
+ * The command line of a bench or a test program: a table of options, and at most
+ * one argument beside them.
  */
 
 typedef enum bench_kind {
@@ -140,6 +140,19 @@ bench_options_parse(const char *usage, const bench_option_t *options, char **arg
         }
     }
     return 0;
+}
+
+
+/** The same; ends the program after help, with 0, and with 2 if it is wrong. */
+static inline void
+bench_options_or_exit(const char *usage, const bench_option_t *options,
+                      char **argv, const char **argument)
+{
+    int ret = bench_options_parse(usage, options, argv, 0, argument);
+
+    if (ret != 0) {
+        exit((ret > 0) ? 0 : 2);
+    }
 }
 
 #endif

@@ -210,10 +210,7 @@ int main(int argc, char **argv)
     int ret;
 
     (void)argc;
-    ret = bench_options_parse("many [options]", options, argv, 0, NULL);
-    if (ret != 0) {
-        return (ret > 0) ? 0 : 2;
-    }
+    bench_options_or_exit("many [options]", options, argv, NULL);
 
     printf("one use, microseconds; beside it %u busy processes\n"
            "%-12s %8s  %-8s %9s %9s %9s %11s\n", many.num_busy, "policy",

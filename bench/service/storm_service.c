@@ -558,11 +558,8 @@ static options_t parse_options(char **argv)
          "                          process tries to read there"},
         {0}
     };
-    int ret = bench_options_parse("storm_service [options]", table, argv, 0, NULL);
 
-    if (ret != 0) {
-        exit((ret > 0) ? 0 : 2);
-    }
+    bench_options_or_exit("storm_service [options]", table, argv, NULL);
     if (length > 0) {
         options.pieces  = options.bytes / length;
         options.is_even = 1;

@@ -3,9 +3,9 @@
  */
 #define _GNU_SOURCE
 #include "life.h"
+#include "../../bench/bench_options.h"
 #include "../own_ledger.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,53 +14,19 @@ static const struct {
     const char       *name;
     life_part_func_t run;
     unsigned long    count;
-    const char       *what;
 } life_parts[] = {
-    {"init", life_init, 10000,
-     "open, use, and end in six ways with the helper live"},
-    {"fork", life_fork, 10000,
-     "fork, vfork and exec, posix_spawn, clone beside a busy helper"},
-    {"patch", life_patch, 1000,
-     "the first domain, attached while threads map and allocate"},
-    {"signals", life_signals, 100000,
-     "signals at 5 kHz whose handler unmaps and frees"},
-    {"cancel", life_cancel, 10000, "threads cancelled while they register"},
-    {"unmaps", life_unmaps, 1000000,
-     "what the process holds stays the same over so many unmaps"},
-    {"changes", life_changes, 100,
-     "rights, files and system calls given up in the middle of a job"},
-    {"uses", life_uses, 1000000000,
-     "likewise over so many uses of buffers that stay"}
+    {"init", life_init, 10000},
+    {"fork", life_fork, 10000},
+    {"patch", life_patch, 1000},
+    {"signals", life_signals, 100000},
+    {"cancel", life_cancel, 10000},
+    {"unmaps", life_unmaps, 1000000},
+    {"changes", life_changes, 100},
+    {"uses", life_uses, 1000000000}
 };
 
 #define LIFE_NUM_PARTS (sizeof(life_parts) / sizeof(life_parts[0]))
 
-
-static void usage(void)
-{
-    size_t i;
-
-    fprintf(stderr, "usage: life --what PART [--count N] [--stub LIBRARY]\n");
-    for (i = 0; i < LIFE_NUM_PARTS; ++i) {
-        fprintf(stderr, "  %-8s %s [%lu]\n", life_parts[i].name,
-                life_parts[i].what, life_parts[i].count);
-    }
-    fprintf(stderr, "A step that takes more than %d s is a hang. Exit code 0 "
-                    "and one line of counts if all is well.\n",
-            LIFE_STEP_SECONDS);
-    exit(2);
-}
-
-static unsigned long parse_count(const char *text)
-{
-    char *end;
-    unsigned long count = strtoul(text, &end, 0);
-
-    if ((*end != '\0') || (count == 0)) {
-        usage();
-    }
-    return count;
-}
 
 static int run_part(const char *name, life_options_t *options)
 {
@@ -78,43 +44,27 @@ static int run_part(const char *name, life_options_t *options)
             return status;
         }
     }
-    usage();
+    fprintf(stderr, "--what: '%s' is no part\n", name);
     return 2;
 }
 
-int main(int argc, char **argv)
+int main(int argc UCS_V_UNUSED, char **argv)
 {
-    static const struct option longs[] = {
-        {"what", required_argument, NULL, 'w'},
-        {"count", required_argument, NULL, 'c'},
-        {"stub", required_argument, NULL, 's'},
-        {"inside", required_argument, NULL, 'i'},
-        {NULL, 0, NULL, 0}
+    life_options_t options       = {0};
+    const char *what = "", *inside = NULL;
+    const bench_option_t table[] = {
+        {"what", BENCH_TEXT, &what, 0, 0,
+         "init, fork, patch, signals, cancel, unmaps, changes or uses"},
+        {"count", BENCH_SIZE, &options.count, 1, 1e12, "steps [by the part]"},
+        {"stub", BENCH_TEXT, &options.stub, 0, 0,
+         "the preload library [of the build tree]"},
+        {"inside", BENCH_TEXT, &inside, 0, 0, "a program that life starts"},
+        {0}
     };
-    life_options_t options = {0};
-    const char *what       = NULL;
-    int c;
 
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        switch (c) {
-        case 'w':
-            what = optarg;
-            break;
-        case 'c':
-            options.count = parse_count(optarg);
-            break;
-        case 's':
-            options.stub = optarg;
-            break;
-        case 'i':
-            return life_inside(optarg);
-        default:
-            usage();
-        }
-    }
-
-    if ((what == NULL) || (optind != argc)) {
-        usage();
-    }
-    return run_part(what, &options);
+    bench_options_or_exit(
+            "life --what PART [options]\nA step that takes more than 10 s is a "
+            "hang. Exit code 0 and one line of counts\nif all is well.",
+            table, argv, NULL);
+    return (inside != NULL) ? life_inside(inside) : run_part(what, &options);
 }

@@ -16,9 +16,9 @@
 
 #define _GNU_SOURCE
 #include "ring.h"
+#include "../../bench/bench_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -90,24 +90,17 @@ static struct {
 
 /* --- randomness and content ----------------------------------------------- */
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;
-    return x ^ (x >> 31);
-}
-
 static uint64_t next(uint64_t *state)
 {
     *state += 0x9e3779b97f4a7c15ul;
-    return mix(*state);
+    return bench_mix(*state);
 }
 
 static uint64_t content_key(const worker_t *worker, uint64_t message,
                             int sender)
 {
-    return mix(opts.seed ^ mix(message * MAX_THREADS + worker->id) ^
-               mix(~(uint64_t)sender));
+    return bench_mix(opts.seed ^ bench_mix(message * MAX_THREADS + worker->id) ^
+               bench_mix(~(uint64_t)sender));
 }
 
 /* --- memory ----------------------------------------------------------------
@@ -339,61 +332,33 @@ static void *work(void *arg)
 /* --- program ---------------------------------------------------------------
  * */
 
-static void usage(void)
+static void parse_options(char **argv)
 {
-    fprintf(stderr,
-            "usage: churn [options]\n"
-            "  --messages N      of each rank and thread             [%" PRIu64
-            "]\n"
-            "  --min-size BYTES  smallest message (k, m understood)  [%zu]\n"
-            "  --max-size BYTES  largest message                     [%zu]\n"
-            "  --seed N          what is random follows from it      [random]\n"
-            "  --threads N       that many threads at a time         [%u]\n"
-            "  --fork-every N    make a child at each Nth message\n"
-            "  --fork-when WHEN  flight or idle: beside the message, or once\n"
-            "                    it has arrived                      [flight]\n"
-            "  --corrupt N       flip a bit of message N: the run must fail\n",
-            opts.messages, opts.min_size, opts.max_size, opts.threads);
-    exit(2);
-}
-
-static void parse_options(int argc, char **argv)
-{
-    static const struct option longs[] = {
-        {"messages", required_argument, NULL, 'm'},
-        {"min-size", required_argument, NULL, 'l'},
-        {"max-size", required_argument, NULL, 'h'},
-        {"seed", required_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'},
-        {"fork-every", required_argument, NULL, 'f'},
-        {"fork-when", required_argument, NULL, 'w'},
-        {"corrupt", required_argument, NULL, 'c'},
-        {NULL, 0, NULL, 0}
+    const bench_option_t table[] = {
+        {"messages", BENCH_SIZE, &opts.messages, 1, 1e12,
+         "of each rank and thread [2000]"},
+        {"min-size", BENCH_SIZE, &opts.min_size, 1, 1 << 28,
+         "smallest message [32k]"},
+        {"max-size", BENCH_SIZE, &opts.max_size, 1, 1 << 28,
+         "largest message [512k]"},
+        {"seed", BENCH_SIZE, &opts.seed, 0, 1e18,
+         "what is random follows from it [random]"},
+        {"threads", BENCH_COUNT, &opts.threads, 1, MAX_THREADS,
+         "that many threads at a time [1]"},
+        {"fork-every", BENCH_COUNT, &opts.fork_every, 1, 1e9,
+         "make a child at each Nth message"},
+        {"fork-idle", BENCH_FLAG, &opts.fork_idle, 1, 1,
+         "once the message has arrived, not beside it"},
+        {"corrupt", BENCH_SIZE, &opts.corrupt, 0, 1e18,
+         "flip a bit of this message: the run must fail"},
+        {NULL}
     };
-    int c;
 
     if (getrandom(&opts.seed, sizeof(opts.seed), 0) != sizeof(opts.seed)) {
         opts.seed = getpid();
     }
     opts.seed %= 1000000000; /* a seed that one can type */
-
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        switch (c) {
-        case 'm': opts.messages   = options_number(optarg, usage); break;
-        case 'l': opts.min_size   = options_number(optarg, usage); break;
-        case 'h': opts.max_size   = options_number(optarg, usage); break;
-        case 's': opts.seed       = options_number(optarg, usage); break;
-        case 't': opts.threads    = options_number(optarg, usage); break;
-        case 'f': opts.fork_every = options_number(optarg, usage); break;
-        case 'c': opts.corrupt    = options_number(optarg, usage); break;
-        case 'w': opts.fork_idle  = !strcmp(optarg, "idle"); break;
-        default:  usage();
-        }
-    }
-    options_check(argc, 1, opts.min_size, opts.max_size, 1ul << 28, usage);
-    if ((opts.threads == 0) || (opts.threads > MAX_THREADS)) {
-        usage();
-    }
+    bench_options_or_exit("churn [options]", table, argv, NULL);
 }
 
 /* Threads have communicators of their own, so that order does not matter */
@@ -404,8 +369,8 @@ static void workers_init(worker_t *workers)
     memset(workers, 0, opts.threads * sizeof(*workers));
     for (i = 0; i < opts.threads; i++) {
         workers[i].id     = i;
-        workers[i].common = mix(opts.seed + i);
-        workers[i].own    = mix(opts.seed + i) ^ mix(rank + 1);
+        workers[i].common = bench_mix(opts.seed + i);
+        workers[i].own    = bench_mix(opts.seed + i) ^ bench_mix(rank + 1);
         MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
     }
 }
@@ -458,11 +423,11 @@ static void print_result(worker_t *workers)
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
+int main(int argc __attribute__((unused)), char **argv)
 {
     static worker_t workers[MAX_THREADS];
 
-    parse_options(argc, argv);
+    parse_options(argv);
     ring_begin("churn", (opts.threads > 1) ? MPI_THREAD_MULTIPLE :
                                              MPI_THREAD_SINGLE);
     MPI_Bcast(&opts.seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);

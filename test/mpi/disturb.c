@@ -10,8 +10,8 @@
 
 #include "disturb.h"
 #include "ring.h"
+#include "../../bench/bench_options.h"
 
-#include <getopt.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -147,58 +147,28 @@ static int is_wanted(const char *name)
     return !opts.raw || (strcmp(name, "guard") != 0);
 }
 
-static void usage(void)
+static void parse_options(char **argv)
 {
-    fprintf(stderr,
-            "usage: disturb [options]\n"
-            "  --rounds N    messages for each way                   [%u]\n"
-            "  --only WAY    this one alone\n"
-            "  --raw         by system calls, behind the C library; without\n"
-            "                guard unless that is asked for\n"
-            "  --corrupt N   change what message N brought: it must fail\n",
-            opts.rounds);
-    exit(2);
-}
-
-static void parse_options(int argc, char **argv)
-{
-    static const struct option longs[] = {
-        {"rounds", required_argument, NULL, 'n'},
-        {"only", required_argument, NULL, 'o'},
-        {"raw", no_argument, NULL, 'r'},
-        {"corrupt", required_argument, NULL, 'c'},
-        {NULL, 0, NULL, 0}
+    const bench_option_t table[] = {
+        {"rounds", BENCH_COUNT, &opts.rounds, CALM + 1, 1e9,
+         "messages for each way [100]"},
+        {"only", BENCH_TEXT, &opts.only, 0, 0, "this way alone"},
+        {"raw", BENCH_FLAG, &opts.raw, 1, 1,
+         "by system calls, behind the C library; without guard unless that is "
+         "asked for"},
+        {"corrupt", BENCH_COUNT, &opts.corrupt, 1, 1e9,
+         "change what this message brought: it must fail"},
+        {NULL}
     };
-    int c;
 
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        switch (c) {
-        case 'n':
-            opts.rounds = options_number(optarg, usage);
-            break;
-        case 'o':
-            opts.only = optarg;
-            break;
-        case 'r':
-            opts.raw = 1;
-            break;
-        case 'c':
-            opts.corrupt = options_number(optarg, usage);
-            break;
-        default:
-            usage();
-        }
-    }
-    if ((optind != argc) || (opts.rounds <= CALM)) {
-        usage();
-    }
+    bench_options_or_exit("disturb [options]", table, argv, NULL);
 }
 
-int main(int argc, char **argv)
+int main(int argc __attribute__((unused)), char **argv)
 {
     const disturb_way_t *way;
 
-    parse_options(argc, argv);
+    parse_options(argv);
     ring_begin("disturb", MPI_THREAD_SINGLE);
     if (num_ranks != 2) {
         fail("needs two ranks");

@@ -15,9 +15,9 @@
 
 #define _GNU_SOURCE
 #include "ring.h"
+#include "../../bench/bench_options.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@
 
 #define NUM_BUFFERS     3
 #define MAX_ITERATIONS  1000
+#define FIRST           3 /* iteration that is judged */
 
 typedef enum {
     EXPECT_PREDICT,
@@ -57,20 +58,15 @@ typedef struct {
 
 static struct {
     unsigned iterations;
-    unsigned first;
     size_t   size;
     unsigned gap_ms;
     double   min_fraction;
     expect_t expect;
-    int      busy;
 } opts = {
     .iterations   = 12,
-    .first        = 3,
     .size         = 1024 * 1024,
     .gap_ms       = 100,
-    .min_fraction = 0.8,
-    .expect       = EXPECT_PREDICT,
-    .busy         = 0
+    .min_fraction = 0.8
 };
 
 static int     status_fd  = -1;
@@ -140,11 +136,9 @@ static void pause_until(double deadline)
     struct timespec ts;
 
     while ((more = deadline - now_ms()) > 0) {
-        if (!opts.busy) {
-            ts.tv_sec  = more / 1e3;
-            ts.tv_nsec = (more - ts.tv_sec * 1e3) * 1e6;
-            nanosleep(&ts, NULL);
-        }
+        ts.tv_sec  = more / 1e3;
+        ts.tv_nsec = (more - ts.tv_sec * 1e3) * 1e6;
+        nanosleep(&ts, NULL);
     }
 }
 
@@ -272,11 +266,11 @@ static void main_loop(void)
 static verdict_t judge(void)
 {
     verdict_t v = {0, 0};
-    double n    = (opts.iterations - (opts.first - 1)) * NUM_BUFFERS;
+    double n    = (opts.iterations - (FIRST - 1)) * NUM_BUFFERS;
     unsigned i, b;
     const gap_t *gap;
 
-    for (i = opts.first - 1; i < opts.iterations; i++) {
+    for (i = FIRST - 1; i < opts.iterations; i++) {
         for (b = 0; b < NUM_BUFFERS; b++) {
             gap     = &gaps[i][b];
             v.fell += is_low(gap->low);
@@ -342,90 +336,36 @@ static int report(void)
 
 /* --- program ------------------------------------------------------------- */
 
-static void usage(void)
+static void parse_options(char **argv)
 {
-    fprintf(stderr,
-            "usage: pinwatch [options]\n"
-            "  --iterations N      passes over the three buffers     [%u]\n"
-            "  --first N           first iteration that is judged    [%u]\n"
-            "  --size BYTES        of a message                      [%zu]\n"
-            "  --gap-ms MS         from one use to the next          [%u]\n"
-            "  --busy              compute in the gaps, do not sleep\n"
-            "  --min-fraction F    of the gaps must be as expected   [%g]\n"
-            "  --expect predict|falls|on_demand|leave_pinned   [predict]\n",
-            opts.iterations, opts.first, opts.size, opts.gap_ms,
-            opts.min_fraction);
-    exit(2);
-}
+    const char *expect           = "predict";
+    const bench_option_t table[] = {
+        {"iterations", BENCH_COUNT, &opts.iterations, FIRST, MAX_ITERATIONS,
+         "passes over the three buffers [12]"},
+        {"size", BENCH_SIZE, &opts.size, 4096, 1 << 30, "of a message [1m]"},
+        {"gap-ms", BENCH_COUNT, &opts.gap_ms, 1, 1e6,
+         "from one use to the next [100]"},
+        {"min-fraction", BENCH_REAL, &opts.min_fraction, 0, 1,
+         "of the gaps must be as expected [0.8]"},
+        {"expect", BENCH_TEXT, &expect, 0, 0,
+         "predict, falls, on_demand or leave_pinned [predict]"},
+        {NULL}
+    };
 
-static void parse_expect(const char *name)
-{
-    for (opts.expect = 0; opts.expect < EXPECT_LAST; opts.expect++) {
-        if (strcmp(name, expect_names[opts.expect]) == 0) {
-            return;
+    bench_options_or_exit("pinwatch [options]", table, argv, NULL);
+    while (strcmp(expect, expect_names[opts.expect]) != 0) {
+        if (++opts.expect == EXPECT_LAST) {
+            fprintf(stderr, "bad value '%s' of --expect\n", expect);
+            exit(2);
         }
     }
-    usage();
 }
 
-static void parse_option(int c)
-{
-    switch (c) {
-    case 'i':
-        opts.iterations = strtoul(optarg, NULL, 0);
-        break;
-    case 'f':
-        opts.first = strtoul(optarg, NULL, 0);
-        break;
-    case 's':
-        opts.size = strtoul(optarg, NULL, 0);
-        break;
-    case 'g':
-        opts.gap_ms = strtoul(optarg, NULL, 0);
-        break;
-    case 'F':
-        opts.min_fraction = strtod(optarg, NULL);
-        break;
-    case 'e':
-        parse_expect(optarg);
-        break;
-    case 'b':
-        opts.busy = 1;
-        break;
-    default:
-        usage();
-    }
-}
-
-static void parse_options(int argc, char **argv)
-{
-    static const struct option longs[] = {
-        {"iterations", required_argument, NULL, 'i'},
-        {"first", required_argument, NULL, 'f'},
-        {"size", required_argument, NULL, 's'},
-        {"gap-ms", required_argument, NULL, 'g'},
-        {"min-fraction", required_argument, NULL, 'F'},
-        {"expect", required_argument, NULL, 'e'},
-        {"busy", no_argument, NULL, 'b'},
-        {NULL, 0, NULL, 0}
-    };
-    int c;
-
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        parse_option(c);
-    }
-
-    if ((optind != argc) || (opts.first < 1) || (opts.size < 4096) ||
-        (opts.iterations < opts.first) || (opts.iterations > MAX_ITERATIONS)) {
-        usage();
-    }
-}
-
-int main(int argc, char **argv)
+int main(int argc __attribute__((unused)), char **argv)
 {
     int good, all_good, turn;
 
-    parse_options(argc, argv);
+    parse_options(argv);
     ring_begin("pinwatch", MPI_THREAD_SINGLE);
     if (num_ranks != 2) {
         fail("needs two ranks");

@@ -43,16 +43,4 @@ void content_fill(uint8_t *buffer, size_t size, uint64_t key);
 /** @return Offset of the first byte that differs, @a size if none does. */
 size_t content_check(const uint8_t *buffer, size_t size, uint64_t key);
 
-/** Says how the program is used, and ends it. */
-typedef void (*options_usage_func_t)(void);
-
-/** @return The number in @a text, which may end in k or m (of 1024); if it is
- *          none, @a usage is called. */
-uint64_t options_number(const char *text, options_usage_func_t usage);
-
-/** After the last option: calls @a usage if anything is left of the command
- *  line, or unless least <= min_size <= max_size <= most, in bytes. */
-void options_check(int argc, size_t least, size_t min_size, size_t max_size,
-                   size_t most, options_usage_func_t usage);
-
 #endif

@@ -16,10 +16,10 @@
 
 #define _GNU_SOURCE
 #include "ring.h"
+#include "../../bench/bench_options.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -87,7 +87,6 @@ static struct {
     .max_size   = 8 * 1024 * 1024,
     .gap_ms     = 0,
     .seed       = 1,
-    .kinds      = {1, 1, 1},
     .corrupt    = UINT64_MAX
 };
 
@@ -470,91 +469,34 @@ static void check_threads(void)
 
 /* --- program ------------------------------------------------------------- */
 
-static void usage(void)
+static void parse_options(char **argv)
 {
-    fprintf(stderr,
-            "usage: verify [options]\n"
-            "  --iterations N    rounds of each operation over each of the\n"
-            "                    three buffers, for each size        [%u]\n"
-            "  --min-size BYTES  smallest message (k and m understood) [32k]\n"
-            "  --max-size BYTES  largest message, sizes double          [8m]\n"
-            "  --gap-ms MS       compute gap after each round           [%u]\n"
-            "  --seed N          content and odd lengths                [%u]\n"
-            "  --kinds LIST      of rotate,heap,map                    [all]\n"
-            "  --thread NAME     a thread so named must exist at the end\n"
-            "  --no-thread NAME  none must\n"
-            "  --unseen          map by raw system calls, behind all hooks\n"
-            "  --corrupt ROUND   flip one received bit: the run must fail\n",
-            opts.iterations, opts.gap_ms, (unsigned)opts.seed);
-    exit(2);
-}
-
-static void parse_kinds(const char *list)
-{
+    const char *kinds            = "rotate,heap,map";
+    const bench_option_t table[] = {
+        {"iterations", BENCH_COUNT, &opts.iterations, 1, 1e9,
+         "rounds of each operation over each of the three buffers, a size [6]"},
+        {"min-size", BENCH_SIZE, &opts.min_size, 1024, 1 << 30,
+         "smallest message [32k]"},
+        {"max-size", BENCH_SIZE, &opts.max_size, 1024, 1 << 30,
+         "largest message, sizes double [8m]"},
+        {"gap-ms", BENCH_COUNT, &opts.gap_ms, 0, 1e6,
+         "compute gap after each round [0]"},
+        {"seed", BENCH_SIZE, &opts.seed, 0, 1e18, "content, odd lengths [1]"},
+        {"kinds", BENCH_TEXT, &kinds, 0, 0, "of rotate,heap,map [all]"},
+        {"thread", BENCH_TEXT, &opts.thread, 0, 0,
+         "a thread so named must exist at the end"},
+        {"no-thread", BENCH_TEXT, &opts.no_thread, 0, 0, "none must"},
+        {"unseen", BENCH_FLAG, &opts.unseen, 1, 1,
+         "map by raw system calls, behind all hooks"},
+        {"corrupt", BENCH_SIZE, &opts.corrupt, 0, 1e18,
+         "flip one bit received in this round: the run must fail"},
+        {NULL}
+    };
     kind_t kind;
 
+    bench_options_or_exit("verify [options]", table, argv, NULL);
     for (kind = 0; kind < KIND_LAST; kind++) {
-        opts.kinds[kind] = (strstr(list, kind_names[kind]) != NULL);
-    }
-}
-
-static void parse_options(int argc, char **argv)
-{
-    static const struct option longs[] = {
-        {"iterations", required_argument, NULL, 'i'},
-        {"min-size", required_argument, NULL, 'm'},
-        {"max-size", required_argument, NULL, 'M'},
-        {"gap-ms", required_argument, NULL, 'g'},
-        {"seed", required_argument, NULL, 's'},
-        {"kinds", required_argument, NULL, 'k'},
-        {"corrupt", required_argument, NULL, 'c'},
-        {"thread", required_argument, NULL, 't'},
-        {"no-thread", required_argument, NULL, 'n'},
-        {"unseen", no_argument, NULL, 'u'},
-        {NULL, 0, NULL, 0}
-    };
-    int c;
-
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        switch (c) {
-        case 'i':
-            opts.iterations = options_number(optarg, usage);
-            break;
-        case 'm':
-            opts.min_size = options_number(optarg, usage);
-            break;
-        case 'M':
-            opts.max_size = options_number(optarg, usage);
-            break;
-        case 'g':
-            opts.gap_ms = options_number(optarg, usage);
-            break;
-        case 's':
-            opts.seed = options_number(optarg, usage);
-            break;
-        case 'c':
-            opts.corrupt = options_number(optarg, usage);
-            break;
-        case 't':
-            opts.thread = optarg;
-            break;
-        case 'n':
-            opts.no_thread = optarg;
-            break;
-        case 'u':
-            opts.unseen = 1;
-            break;
-        case 'k':
-            parse_kinds(optarg);
-            break;
-        default:
-            usage();
-        }
-    }
-
-    options_check(argc, 1024, opts.min_size, opts.max_size, 1ul << 30, usage);
-    if (opts.iterations == 0) {
-        usage();
+        opts.kinds[kind] = (strstr(kinds, kind_names[kind]) != NULL);
     }
 }
 
@@ -576,11 +518,11 @@ static void print_result(void)
     }
 }
 
-int main(int argc, char **argv)
+int main(int argc __attribute__((unused)), char **argv)
 {
     size_t size;
 
-    parse_options(argc, argv);
+    parse_options(argv);
     ring_begin("verify", MPI_THREAD_SINGLE);
     for (size = opts.min_size; size <= opts.max_size; size *= 2) {
         if (opts.kinds[KIND_ROTATE]) {

@@ -3,127 +3,50 @@
  */
 #include "oracle.h"
 #include "../own_ledger.h"
+#include "../policy_option.h"
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
 
-#include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #define ORACLE_MAX_THREADS 64
 
 
-static void oracle_usage(FILE *out)
+static void oracle_parse(char **argv, oracle_options_t *options)
 {
-    fprintf(out,
-            "usage: oracle [options]\n"
-            "  --seconds N      run so long, 0: no limit  [10]\n"
-            "  --seed S         replays the same programs [from the clock]\n"
-            "  --cycles N       run so many cycles at most\n"
-            "  --epoch N        start with this one of the seed's domains [0]\n"
-            "  --threads N      threads of the application [2]\n"
-            "  --policy NAME    policy of the helper [one after the other]\n"
-            "  --covers         neighbours share registrations\n"
-            "  --hooks-only     without what UCX's own hooks do not see, and\n"
-            "                   without userfaultfd, which does\n"
-            "The last line is `cycles N stale N planted N found N`; the exit\n"
-            "code is 0 if nothing was stale and all that was planted found.\n");
-}
-
-static int oracle_parse_policy(const char *name)
-{
-    int i;
-
-    for (i = 0; ucs_regcache_policy_names[i] != NULL; ++i) {
-        if (!strcasecmp(ucs_regcache_policy_names[i], name)) {
-            return i;
-        }
-    }
-    fprintf(stderr, "oracle: --policy: '%s' is no policy\n", name);
-    exit(2);
-}
-
-static uint64_t oracle_parse_number(const char *option, const char *text,
-                                    uint64_t max)
-{
-    char *end;
-    uint64_t value;
-
-    errno = 0;
-    value = strtoull(text, &end, 0);
-    if ((errno != 0) || (*text < '0') || (*text > '9') || (*end != '\0') ||
-        (value > max)) {
-        fprintf(stderr, "oracle: --%s: '%s' is not a number up to %" PRIu64
-                "\n", option, text, max);
-        exit(2);
-    }
-    return value;
-}
-
-static void oracle_parse(int argc, char **argv, oracle_options_t *options)
-{
-    static const struct option names[] = {
-        {"seconds", required_argument, NULL, 's'},
-        {"seed", required_argument, NULL, 'S'},
-        {"cycles", required_argument, NULL, 'c'},
-        {"epoch", required_argument, NULL, 'e'},
-        {"threads", required_argument, NULL, 't'},
-        {"policy", required_argument, NULL, 'p'},
-        {"covers", no_argument, NULL, 'C'},
-        {"hooks-only", no_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
-        {}
+    const char *policy           = NULL;
+    const bench_option_t table[] = {
+        {"seconds", BENCH_REAL, &options->seconds, 0, 1e9,
+         "run so long, 0: no limit [10]"},
+        {"seed", BENCH_SIZE, &options->seed, 0, 2e19,
+         "replays the same programs [from the clock]"},
+        {"cycles", BENCH_SIZE, &options->cycles, 0, 1e18,
+         "run so many cycles at most"},
+        {"epoch", BENCH_COUNT, &options->epoch, 0, UINT32_MAX,
+         "start with this one of the seed's domains [0]"},
+        {"threads", BENCH_COUNT, &options->threads, 1, ORACLE_MAX_THREADS,
+         "of the application [2]"},
+        {"policy", BENCH_TEXT, &policy, 0, 0, "[one after the other]"},
+        {"covers", BENCH_FLAG, &options->has_covers, 1, 1,
+         "neighbours share registrations"},
+        {"hooks-only", BENCH_FLAG, &options->hooks_only, 1, 1,
+         "without what UCX's own hooks do not see, and without userfaultfd, "
+         "which does"},
+        {0}
     };
-    int c, index;
 
-    while ((c = getopt_long(argc, argv, "h", names, &index)) != -1) {
-        switch (c) {
-        case 's':
-            options->seconds = oracle_parse_number("seconds", optarg, 1 << 30);
-            break;
-        case 'S':
-            options->seed = oracle_parse_number("seed", optarg, UINT64_MAX);
-            break;
-        case 'c':
-            options->cycles = oracle_parse_number("cycles", optarg,
-                                                  UINT64_MAX / 2);
-            break;
-        case 'e':
-            options->epoch = oracle_parse_number("epoch", optarg, UINT32_MAX);
-            break;
-        case 't':
-            options->threads = oracle_parse_number("threads", optarg,
-                                                   ORACLE_MAX_THREADS);
-            break;
-        case 'p':
-            options->policy = oracle_parse_policy(optarg);
-            break;
-        case 'C':
-            options->has_covers = 1;
-            break;
-        case 'o':
-            options->hooks_only = 1;
-            break;
-        case 'h':
-            oracle_usage(stdout);
-            exit(0);
-        default:
-            oracle_usage(stderr);
-            exit(2);
-        }
-    }
-
-    if (options->threads == 0) {
-        options->threads = 1;
-    }
+    bench_options_or_exit(
+            "oracle [options]\n"
+            "The last line is `cycles N stale N planted N found N`; the exit code is "
+            "0 if\nnothing was stale and all that was planted found.",
+            table, argv, NULL);
+    options->policy = policy_option(policy, -1);
 }
 
 /* Without userfaultfd what the hooks miss goes unnoticed, and that is known */
@@ -178,17 +101,16 @@ static int oracle_kernel_takes_files(void)
            ((major > 6) || ((major == 6) && (minor >= 5)));
 }
 
-int main(int argc, char **argv)
+int main(int argc UCS_V_UNUSED, char **argv)
 {
     oracle_options_t options = {
         .seconds = 10,
-        .seed    = oracle_now(),
-        .threads = 2,
-        .policy  = -1
+        .seed    = ucs_clock_monotonic(),
+        .threads = 2
     };
     int done;
 
-    oracle_parse(argc, argv, &options);
+    oracle_parse(argv, &options);
     options.has_stub    = oracle_load_stub(argv);
     options.takes_files = oracle_kernel_takes_files();
     options.has_rows    = oracle_has_rows();

@@ -6,6 +6,7 @@
 
 #include <uct/base/uct_abi.h>
 #include <ucs/regcache/regcache.h>
+#include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/config/helper_config.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/sm/pin_md/pin_md.h>
@@ -125,9 +126,6 @@ void *oracle_work(void *arg);
 void oracle_plant(oracle_worker_t *worker, oracle_slot_t *slot);
 
 /* --- oracle_util.c --- */
-
-/** @return ns of the monotonic clock. */
-uint64_t oracle_now(void);
 
 uint64_t oracle_random(oracle_worker_t *worker);
 

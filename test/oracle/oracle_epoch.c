@@ -212,7 +212,7 @@ static double oracle_cpu_seconds(void)
 
 int oracle_run(const oracle_options_t *options)
 {
-    uint64_t start         = oracle_now();
+    uint64_t start         = ucs_clock_monotonic();
     uint64_t deadline      = (options->seconds > 0) ?
                              start + (uint64_t)(options->seconds * 1e9) : 0;
     oracle_totals_t totals = {};
@@ -230,9 +230,9 @@ int oracle_run(const oracle_options_t *options)
     do {
         oracle_epoch(options, epoch++, deadline, &totals);
     } while (((options->cycles == 0) || (totals.cycles < options->cycles)) &&
-             ((deadline == 0) || (oracle_now() < deadline)));
+             ((deadline == 0) || (ucs_clock_monotonic() < deadline)));
 
-    elapsed = (oracle_now() - start) * 1e-9;
+    elapsed = (ucs_clock_monotonic() - start) * 1e-9;
     printf("oracle: %u domains, %.1f s, %.0f cycles/s, %.0f for each second "
            "of a processor\n"
            "oracle: %" PRIu64 " uses, %"

@@ -82,7 +82,7 @@ static int oracle_is_over(const oracle_worker_t *worker, uint64_t done)
 {
     return (done >= worker->quota) ||
            ((worker->deadline > 0) && ((done & 63) == 0) &&
-            (oracle_now() >= worker->deadline));
+            (ucs_clock_monotonic() >= worker->deadline));
 }
 
 void *oracle_work(void *arg)

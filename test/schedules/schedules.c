@@ -3,8 +3,8 @@
  */
 #include "schedules_program.h"
 #include "schedules_world.h"
+#include "../policy_option.h"
 
-#include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,17 +36,6 @@ static struct {
     uint64_t            running;  /* seed of the present schedule */
     time_t              started;
 } sim_job = {.count = 100000, .seed = 1, .policy = UCS_REGCACHE_POLICY_LAST};
-
-static void sim_usage(void)
-{
-    printf("usage: schedules [options]\n"
-           "  --count N      schedules to run [100000]\n"
-           "  --seed S       of the first; the others follow [1]\n"
-           "  --policy P     of the cache; else the seed chooses\n"
-           "  --covers       neighbours share registrations\n"
-           "  --replay SEED  run this one and print its steps\n"
-           "  --fault I      with --replay: let call I fail; up to twice\n");
-}
 
 static int sim_is_over(void)
 {
@@ -131,94 +120,38 @@ static void sim_all(void)
     }
 }
 
-static int sim_parse_policy(const char *name)
+static void sim_parse(char **argv)
 {
-    unsigned i;
-
-    for (i = 0; ucs_regcache_policy_names[i] != NULL; ++i) {
-        if (strcmp(name, ucs_regcache_policy_names[i]) == 0) {
-            sim_job.policy = (ucs_regcache_policy_t)i;
-            return 1;
-        }
-    }
-    fprintf(stderr, "--policy: '%s' is none of:", name);
-    for (i = 0; ucs_regcache_policy_names[i] != NULL; ++i) {
-        fprintf(stderr, " %s", ucs_regcache_policy_names[i]);
-    }
-    fprintf(stderr, "\n");
-    return 0;
-}
-
-static int sim_parse_number(const char *option, const char *text,
-                            unsigned long *value)
-{
-    char *end;
-
-    *value = strtoul(text, &end, 10);
-    if ((*text < '0') || (*text > '9') || (*end != '\0')) {
-        fprintf(stderr, "--%s: '%s' is not a number\n", option, text);
-        return 0;
-    }
-    return 1;
-}
-
-static int sim_parse_fault(const char *text)
-{
-    unsigned long site;
-
-    if (sim_job.faults.count == SIM_MAX_FAULTS) {
-        fprintf(stderr, "--fault: more than %u\n", SIM_MAX_FAULTS);
-        return 0;
-    }
-    if (!sim_parse_number("fault", text, &site)) {
-        return 0;
-    }
-    sim_job.faults.at[sim_job.faults.count++] = site;
-    return 1;
-}
-
-static int sim_parse(int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"count", required_argument, NULL, 'c'},
-        {"seed", required_argument, NULL, 's'},
-        {"policy", required_argument, NULL, 'p'},
-        {"covers", no_argument, NULL, 'n'},
-        {"replay", required_argument, NULL, 'r'},
-        {"fault", required_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}
+    const char *policy = NULL, *faults = NULL;
+    size_t replay                = 0;
+    const bench_option_t table[] = {
+        {"count", BENCH_SIZE, &sim_job.count, 1, 1e18,
+         "schedules to run [100000]"},
+        {"seed", BENCH_SIZE, &sim_job.seed, 0, 2e19,
+         "of the first; the others follow [1]"},
+        {"policy", BENCH_TEXT, &policy, 0, 0, "of the cache [by the seed]"},
+        {"covers", BENCH_FLAG, &sim_has_covers, 1, 1,
+         "neighbours share registrations"},
+        {"replay", BENCH_SIZE, &replay, 1, 2e19,
+         "run the schedule of this seed and print its steps"},
+        {"faults", BENCH_TEXT, &faults, 0, 0,
+         "I or I,J: with --replay, these calls fail"},
+        {0}
     };
-    int is_good = 1;
-    int c;
+    int count;
 
-    while (is_good && ((c = getopt_long(argc, argv, "", options, NULL)) != -1)) {
-        switch (c) {
-        case 'c':
-            is_good = sim_parse_number("count", optarg, &sim_job.count);
-            break;
-        case 's':
-            is_good = sim_parse_number("seed", optarg, &sim_job.seed);
-            break;
-        case 'p':
-            is_good = sim_parse_policy(optarg);
-            break;
-        case 'n':
-            sim_has_covers = 1;
-            break;
-        case 'r':
-            sim_job.is_replay = 1;
-            is_good = sim_parse_number("replay", optarg, &sim_job.seed);
-            break;
-        case 'f':
-            is_good = sim_parse_fault(optarg);
-            break;
-        default:
-            sim_usage();
-            return 0;
-        }
+    bench_options_or_exit("schedules [options]", table, argv, NULL);
+    sim_job.policy = (ucs_regcache_policy_t)policy_option(
+            policy, UCS_REGCACHE_POLICY_LAST);
+    if (replay > 0) {
+        sim_job.is_replay = 1;
+        sim_job.seed      = replay;
     }
-    return is_good;
+    if (faults != NULL) {
+        count = sscanf(faults, "%u,%u", &sim_job.faults.at[0],
+                       &sim_job.faults.at[1]);
+        sim_job.faults.count = (count > 0) ? count : 0;
+    }
 }
 
 /* A crash, or a loop without a scheduling point: the seed must not be lost */
@@ -249,13 +182,11 @@ static void sim_catch(void)
     sigaction(SIGPROF, &action, NULL);
 }
 
-int main(int argc, char **argv)
+int main(int argc UCS_V_UNUSED, char **argv)
 {
     char options[64] = "";
 
-    if (!sim_parse(argc, argv)) {
-        return 2;
-    }
+    sim_parse(argv);
     /* A cache is some 100 KB: keep it out of mmap() */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);

@@ -4,6 +4,8 @@
 #include "schedules_sched.h"
 #include "schedules_trace.h"
 
+#include <ucs/sys/hash.h>
+
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,16 +74,12 @@ void (*sim_check)(void);
 void (*sim_signal)(void);
 
 /*
- * Random numbers (SplitMix64)
+ * Random numbers
  */
 
 uint64_t sim_rng_next(sim_rng_t *rng)
 {
-    uint64_t x = (rng->state += UINT64_C(0x9e3779b97f4a7c15));
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    return ucs_hash_random(&rng->state);
 }
 
 void sim_rng_init(sim_rng_t *rng, uint64_t seed, unsigned stream)

@@ -100,7 +100,7 @@ static void sim_print_replay(void)
     printf("  repeat with: --replay %lu%s", (unsigned long)sim_log.seed,
            sim_log.options);
     for (i = 0; i < sim_log.faults.count; ++i) {
-        printf(" --fault %u", sim_log.faults.at[i]);
+        printf("%s%u", (i == 0) ? " --faults " : ",", sim_log.faults.at[i]);
     }
     printf("\n");
 }

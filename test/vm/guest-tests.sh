@@ -244,7 +244,7 @@ test_helper() {
         mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/disturb.$mpi" --rounds 10 ||
             return 1 ;;
     fork)
-        churn "$mpi" --messages $((20 * rounds)) --fork-every 4 --fork-when idle ||
+        churn "$mpi" --messages $((20 * rounds)) --fork-every 4 --fork-idle ||
             return 1 ;;
     esac
     reports_check "helper-$what-$mpi"
