@@ -3,6 +3,8 @@
  */
 #include "wire_sim_int.h"
 
+#include <ucs/sys/hash.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,15 +59,11 @@ void ucp_wire_sim_complain(ucp_wire_sim_t *sim, const char *format, ...)
     }
 }
 
-/* splitmix64, by Vigna, public domain */
 uint64_t ucp_wire_sim_random(ucp_wire_sim_t *sim, uint64_t below)
 {
-    uint64_t z = (sim->random += 0x9e3779b97f4a7c15ull);
+    uint64_t number = ucs_hash_random(&sim->random);
 
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    z = z ^ (z >> 31);
-    return (below == 0) ? 0 : z % below;
+    return (below == 0) ? 0 : number % below;
 }
 
 unsigned ucp_wire_sim_chance(ucp_wire_sim_t *sim, unsigned of_a_million)

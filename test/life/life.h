@@ -21,9 +21,6 @@
 /** Longest step, seconds. */
 #define LIFE_STEP_SECONDS 10
 
-/** What may grow without being a leak: share of what was there. */
-#define LIFE_TOLERANCE 0.05
-
 /** Bytes of most buffers: enough for the helper to manage them. */
 #define LIFE_LENGTH (256ul << 10)
 
@@ -33,14 +30,6 @@ typedef struct life_options {
                               start programs with it; NULL: that of the build
                               tree that this program lies in */
 } life_options_t;
-
-/** What a process holds; see @ref life_proc_sample. */
-typedef struct life_sample {
-    size_t   rss;    /**< bytes, counted page by page */
-    unsigned fds;
-    unsigned vmas;
-    size_t   locked; /**< bytes, VmPin + VmLck */
-} life_sample_t;
 
 /** A part prints its line of counts and returns; what is wrong ends it by
  *  @ref life_fail. */
@@ -141,10 +130,22 @@ int life_proc_is_left(void);
 int life_proc_blocks_all(pid_t thread);
 
 
-void life_proc_sample(life_sample_t *sample);
+/** Steps @a first to @a last - 1 of a part. */
+typedef void (*life_run_func_t)(void *arg, unsigned long first,
+                                unsigned long last);
 
 
-/** Fail if anything grew by more than LIFE_TOLERANCE. */
-void life_proc_compare(const life_sample_t *before, const life_sample_t *after);
+/**
+ * Run @a count steps, print what the process holds, and fail if the second half
+ * of them has added to it. The helper's tables fill up to their bounds first:
+ * they are pages that are there once they have been written to. How soon depends
+ * on how often the helper looks, so that is waited for.
+ *
+ * @param [in] warm_up      Steps before each look; twelve times at most, or a
+ *                          leak would pass for it.
+ * @param [in] with_locked  Nonzero: locked memory, too.
+ */
+void life_soak(const char *what, life_run_func_t run, void *arg,
+               unsigned long warm_up, unsigned long count, int with_locked);
 
 #endif

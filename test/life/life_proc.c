@@ -18,6 +18,13 @@
 #define LIFE_SIGNAL_CANCEL  32
 #define LIFE_SIGNAL_SETXID  33
 
+/* What may grow without being a leak: share of what was there */
+#define LIFE_TOLERANCE 0.05
+
+/* What is resident has stopped to grow: share, and looks at most */
+#define LIFE_WARM     0.005
+#define LIFE_WARM_UPS 12
+
 #define LIFE_SIGNAL_BIT(signal) (UINT64_C(1) << ((signal) - 1))
 
 
@@ -143,7 +150,15 @@ static unsigned life_proc_count_vmas(void)
     return count;
 }
 
-void life_proc_sample(life_sample_t *sample)
+/* What a process holds */
+typedef struct life_sample {
+    size_t   rss;    /* bytes, counted page by page */
+    unsigned fds;
+    unsigned vmas;
+    size_t   locked; /* bytes, VmPin + VmLck */
+} life_sample_t;
+
+static void life_proc_sample(life_sample_t *sample)
 {
     const char *status = "/proc/self/status";
 
@@ -156,17 +171,51 @@ void life_proc_sample(life_sample_t *sample)
                       life_proc_value(status, "VmLck", 10)) << 10;
 }
 
-static void life_proc_compare_one(const char *what, double before, double after)
+static void life_proc_compare(const char *what, double before, double after)
 {
     if (after > before * (1 + LIFE_TOLERANCE)) {
         life_fail("%s grew from %.0f to %.0f", what, before, after);
     }
 }
 
-void life_proc_compare(const life_sample_t *before, const life_sample_t *after)
+/* @return The steps until what is resident had stopped to grow. */
+static unsigned long life_warm_up(life_run_func_t run, void *arg,
+                                  unsigned long steps, life_sample_t *sample)
 {
-    life_proc_compare_one("rss", before->rss, after->rss);
-    life_proc_compare_one("descriptors", before->fds, after->fds);
-    life_proc_compare_one("mappings", before->vmas, after->vmas);
-    life_proc_compare_one("locked bytes", before->locked, after->locked);
+    unsigned long count = 0;
+    double before;
+
+    sample->rss = 0;
+    do {
+        before = sample->rss;
+        run(arg, count, count + steps);
+        count += steps;
+        life_proc_sample(sample);
+    } while ((sample->rss > before * (1 + LIFE_WARM)) &&
+             (count < LIFE_WARM_UPS * steps));
+    return count;
+}
+
+void life_soak(const char *what, life_run_func_t run, void *arg,
+               unsigned long warm_up, unsigned long count, int with_locked)
+{
+    life_sample_t before, half, after;
+    unsigned long first = life_warm_up(run, arg, warm_up, &before);
+
+    run(arg, first, first + count / 2);
+    life_proc_sample(&half);
+    run(arg, first + count / 2, first + count);
+    life_proc_sample(&after);
+
+    printf("%s %lu after %lu: rss %zu -> %zu -> %zu fds %u -> %u vmas %u -> %u "
+           "locked %zu -> %zu\n", what, count, first, before.rss, half.rss,
+           after.rss, before.fds, after.fds, before.vmas, after.vmas,
+           before.locked, after.locked);
+    /* A leak goes on; tables that are filled late do not */
+    life_proc_compare("rss", half.rss, after.rss);
+    life_proc_compare("descriptors", half.fds, after.fds);
+    life_proc_compare("mappings", half.vmas, after.vmas);
+    if (with_locked) {
+        life_proc_compare("locked bytes", half.locked, after.locked);
+    }
 }

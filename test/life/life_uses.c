@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "life.h"
 
-#include <stdio.h>
 #include <time.h>
 
 /*
@@ -21,12 +20,14 @@
 #define LIFE_USES_ROUND   100000
 #define LIFE_USES_PAUSE   2000000 /* nanoseconds */
 
-/* The helper's tables fill up to their bounds first, so that is waited for, but
- * no longer than a leak would show: malloc's smallest block, lost at one of a
- * thousand of 10^8 uses, would be 3 MB. */
-#define LIFE_USES_WARM_UP  5000000
-#define LIFE_USES_WARM_UPS 12
-#define LIFE_USES_WARM     0.005
+/* Malloc's smallest block, lost at one of a thousand of 10^8 uses, would be
+ * 3 MB */
+#define LIFE_USES_WARM_UP 5000000
+
+typedef struct life_uses {
+    uct_md_h md;
+    void     *buffers[LIFE_USES_BUFFERS];
+} life_uses_t;
 
 
 /* Every eighth use is of another buffer than the round has it */
@@ -37,10 +38,10 @@ static unsigned life_uses_next(unsigned long i)
     return ((i % 8 == 7) ? mixed >> 40 : i) % LIFE_USES_BUFFERS;
 }
 
-static void life_uses_run(uct_md_h md, void **buffers, unsigned long first,
-                          unsigned long last)
+static void life_uses_run(void *arg, unsigned long first, unsigned long last)
 {
     const struct timespec pause = {0, LIFE_USES_PAUSE};
+    life_uses_t *uses           = arg;
     unsigned long i;
 
     for (i = first; i < last; ++i) {
@@ -48,57 +49,20 @@ static void life_uses_run(uct_md_h md, void **buffers, unsigned long first,
             life_step("use");
             nanosleep(&pause, NULL);
         }
-        life_use(md, buffers[life_uses_next(i)], LIFE_USES_LENGTH);
+        life_use(uses->md, uses->buffers[life_uses_next(i)], LIFE_USES_LENGTH);
     }
-}
-
-/* @return The uses until what is resident had stopped to grow. */
-static unsigned long life_uses_warm_up(uct_md_h md, void **buffers,
-                                       life_sample_t *sample)
-{
-    unsigned long count = 0;
-    double before;
-
-    sample->rss = 0;
-    do {
-        before = sample->rss;
-        life_uses_run(md, buffers, count, count + LIFE_USES_WARM_UP);
-        count += LIFE_USES_WARM_UP;
-        life_proc_sample(sample);
-    } while ((sample->rss > before * (1 + LIFE_USES_WARM)) &&
-             (count < LIFE_USES_WARM_UPS * (unsigned long)LIFE_USES_WARM_UP));
-    return count;
 }
 
 void life_uses(const life_options_t *options)
 {
-    uct_md_h md = life_domain_open();
-    void *buffers[LIFE_USES_BUFFERS];
-    life_sample_t before, half, after;
-    struct timespec start, end;
-    unsigned long first;
+    life_uses_t uses = {.md = life_domain_open()};
     int i;
 
     for (i = 0; i < LIFE_USES_BUFFERS; ++i) {
-        buffers[i] = life_map(LIFE_USES_LENGTH);
+        uses.buffers[i] = life_map(LIFE_USES_LENGTH);
     }
-
-    first = life_uses_warm_up(md, buffers, &before);
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    life_uses_run(md, buffers, first, first + options->count / 2);
-    life_proc_sample(&half);
-    life_uses_run(md, buffers, first + options->count / 2,
-                  first + options->count);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    life_proc_sample(&after);
-
-    printf("uses %lu after %lu, in %ld s: rss %zu -> %zu -> %zu fds %u -> %u "
-           "vmas %u -> %u\n",
-           options->count, first, (long)(end.tv_sec - start.tv_sec), before.rss,
-           half.rss, after.rss, before.fds, after.fds, before.vmas, after.vmas);
     /* What is locked goes up and down with what is kept at the moment */
-    after.locked = half.locked;
-    /* A leak goes on; tables that are filled late do not */
-    life_proc_compare(&half, &after);
-    life_domain_close(md);
+    life_soak("uses", life_uses_run, &uses, LIFE_USES_WARM_UP, options->count,
+              0);
+    life_domain_close(uses.md);
 }

@@ -16,6 +16,8 @@
  * through, as under a launcher.
  */
 
+#include "../../bench/bench_util.h"
+
 #include <ucx_pipeline.h>
 
 #include <signal.h>
@@ -66,10 +68,7 @@ static void fail(const char *format, ...)
 
 static double now(void)
 {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + time.tv_nsec * 1e-9;
+    return bench_now() * 1e-9;
 }
 
 static void begin(int self, ucx_pipeline_mode_t mode)
