@@ -192,8 +192,8 @@ static void mpi_layer_begin(int level)
         return;
     }
     mpi_layer_comm_setup();
-    REAL_MPI(Comm_dup)(MPI_COMM_WORLD, &mpi_layer.aside);
-    REAL_MPI(Comm_dup)(MPI_COMM_SELF, &mpi_layer.alone);
+    REAL_MPI(Comm_dup)(MPI_COMM_WORLD, &mpi_layer.progress_comm);
+    REAL_MPI(Comm_dup)(MPI_COMM_SELF, &mpi_layer.self_comm);
     mpi_layer.on = 1;
     mpi_layer_comm_agree(MPI_COMM_WORLD);
     mpi_layer_say("messages from %zu bytes on go by the pipeline",
@@ -268,8 +268,8 @@ int mpi_layer_Finalize(void)
         mpi_layer.on = 0;
         mpi_layer_progress_end();
         mpi_layer_say_stats();
-        PMPI_Comm_free(&mpi_layer.aside);
-        PMPI_Comm_free(&mpi_layer.alone);
+        PMPI_Comm_free(&mpi_layer.progress_comm);
+        PMPI_Comm_free(&mpi_layer.self_comm);
         (void)ucx_pipeline_destroy(mpi_layer.pipeline);
     }
     return REAL_MPI(Finalize)();
@@ -295,7 +295,7 @@ mpi_pipeline_open(const mpi_pipeline_door_t *door)
     pthread_mutex_init(&mpi_layer.lock, NULL);
     pthread_mutex_init(&mpi_layer.step_lock, NULL);
     ucs_list_head_init(&mpi_layer.posted);
-    ucs_list_head_init(&mpi_layer.unmarked);
+    ucs_list_head_init(&mpi_layer.unwatched);
     ucs_store_relaxed(&mpi_layer.next_comm, 1); /* relaxed: one thread yet */
     MPI_LAYER_ENTRIES(MPI_LAYER_SLOT)
 }

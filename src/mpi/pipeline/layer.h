@@ -55,8 +55,8 @@ MPI_LAYER_ENTRIES(MPI_LAYER_DECLARE)
 
 #define MPI_LAYER_MAGIC_BYTES 16
 
-/** What a herald says, for those who see it in a berth before the MPI has said
- *  that it is there. No message has its magic, which is drawn by lot for each
+/** What a herald says, for those who see it in a landing buffer before the MPI
+ *  has said that it is there. No message has its magic, which is drawn by lot for each
  *  job. */
 typedef struct mpi_layer_herald {
     uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
@@ -115,7 +115,7 @@ typedef int (*mpi_layer_isend_func_t)(const void*, int, MPI_Datatype, int, int,
 typedef struct mpi_layer_op {
     struct mpi_layer_op    *next;      /**< with the same place in the table */
     struct mpi_layer_op    *next_freed;
-    ucs_list_link_t        list;       /**< posted or unmarked */
+    ucs_list_link_t        list;       /**< posted or unwatched */
     MPI_Request            request;
     MPI_Request            herald_request; /**< send: of the herald; as persistent
                                         *   as the send is */
@@ -132,9 +132,9 @@ typedef struct mpi_layer_op {
     char                   *bytes;     /**< contiguous: the program's buffer,
                                         *   or what stands in for it */
     size_t                 room;       /**< bytes there */
-    char                   *berth;     /**< receive: where a herald of it
-                                        *   comes to lie, which is not the
-                                        *   program's; NULL: it is unmarked */
+    char                   *landing;   /**< receive: memory of the layer's where
+                                        *   its herald comes to lie; NULL: it is
+                                        *   unwatched */
     void                   *buffer;    /**< the program's, if `bytes` stands in
                                         *   for it: with count and type */
     MPI_Count              count;
@@ -144,11 +144,11 @@ typedef struct mpi_layer_op {
     ucx_pipeline_status_t  status;
     int                    error;      /**< MPI error code */
     int                    tag;        /**< of the message */
-    int                    sender;     /**< unmarked: whose herald was seen, by
+    int                    sender;     /**< unwatched: whose herald was seen, by
                                         *   its rank in MPI_COMM_WORLD; -1 */
     int                    dest;       /**< persistent send */
-    char                   herald[MPI_LAYER_HERALD_BYTES]; /**< sent, or a
-                                        *   berth */
+    char                   herald[MPI_LAYER_HERALD_BYTES]; /**< sent, or
+                                        *   to land in */
 } mpi_layer_op_t;
 
 #define MPI_LAYER_BUCKETS 1024
@@ -166,16 +166,16 @@ typedef struct mpi_layer {
     size_t                       min_bytes; /**< the same on all ranks */
     uint8_t                      magic[MPI_LAYER_MAGIC_BYTES];
     int                          keyval;
-    MPI_Comm                     aside;     /**< of MPI_COMM_WORLD, for
+    MPI_Comm                     progress_comm; /**< of MPI_COMM_WORLD, for
                                              *   nothing but progress */
-    MPI_Comm                     alone;     /**< of MPI_COMM_SELF */
+    MPI_Comm                     self_comm; /**< of MPI_COMM_SELF */
     ucx_pipeline_h               pipeline;
     _Atomic uint32_t             next_comm;
     pthread_mutex_t              send_lock; /**< herald and message leave in
                                              *   one order; may be held while
                                              *   the MPI is called; nothing is
                                              *   held when it is taken */
-    pthread_mutex_t              match_lock; /**< unmarked receives ask in
+    pthread_mutex_t              match_lock; /**< unwatched receives ask in
                                              *   order; as send_lock */
     pthread_mutex_t              lock;      /**< table, lists, POSTED to
                                              *   MOVING; the MPI is not called
@@ -183,8 +183,8 @@ typedef struct mpi_layer {
     pthread_mutex_t              step_lock; /**< one step at a time; only
                                              *   tried; `lock` is below */
     mpi_layer_op_t               *table[MPI_LAYER_BUCKETS];
-    ucs_list_link_t              posted;    /**< with a berth */
-    ucs_list_link_t              unmarked;  /**< without, the first posted
+    ucs_list_link_t              posted;    /**< with a landing buffer */
+    ucs_list_link_t              unwatched; /**< without, the first posted
                                              *   first; match_lock */
     mpi_layer_op_t               *freed;    /**< by the program, not complete */
     mpi_layer_taken_t            *taken;    /**< not received yet */
@@ -293,12 +293,12 @@ void mpi_layer_op_post(mpi_layer_op_t *op);
  *  it. */
 void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy);
 
-/** The herald of a receive is in its berth: ask for its message. Under the lock,
+/** The herald of a receive has landed: ask for its message. Under the lock,
  *  POSTED. */
 void mpi_layer_op_receive(mpi_layer_op_t *op,
                           const mpi_layer_herald_t *herald);
 
-/** Likewise, of one that has no berth: ask for the oldest message with that
+/** Likewise, of one that is unwatched: ask for the oldest message with that
  *  sender, communicator and tag. Under match_lock; all that were matched
  *  before have asked. */
 void mpi_layer_op_receive_oldest(mpi_layer_op_t *op, int sender, int tag);
@@ -348,7 +348,7 @@ unsigned mpi_layer_hook(void *worker);
 /** One turn of a thread that waits for something of the layer's. */
 void mpi_layer_pump(void);
 
-/** Look for heralds in the berths of receives that are posted. */
+/** Look for heralds in the landing buffers of posted receives. */
 void mpi_layer_peek(void);
 
 /** No step from now on: the pipeline is about to go. Waits for one under

@@ -148,8 +148,8 @@ void mpi_layer_op_post(mpi_layer_op_t *op)
     pthread_mutex_lock(&mpi_layer.lock);
     op->state  = MPI_LAYER_POSTED;
     op->sender = -1;
-    ucs_list_add_tail((op->berth != NULL) ? &mpi_layer.posted :
-                                            &mpi_layer.unmarked, &op->list);
+    ucs_list_add_tail((op->landing != NULL) ? &mpi_layer.posted :
+                                              &mpi_layer.unwatched, &op->list);
     mpi_layer_op_set_busy(op, op->room >= mpi_layer.min_bytes);
     pthread_mutex_unlock(&mpi_layer.lock);
     pthread_mutex_unlock(&mpi_layer.match_lock);
@@ -216,10 +216,11 @@ static void mpi_layer_op_asked(mpi_layer_op_t *op, ucs_status_t status,
     }
 }
 
-/* The herald is wiped out: a berth that is posted again must not show it */
+/* The herald is wiped out: a landing buffer that is posted again must not show
+ * it */
 void mpi_layer_op_receive(mpi_layer_op_t *op, const mpi_layer_herald_t *herald)
 {
-    memset(op->berth, 0, sizeof(herald->magic));
+    memset(op->landing, 0, sizeof(herald->magic));
     mpi_layer_op_asked(op, ucx_pipeline_recv(mpi_layer.pipeline, herald->source,
                                              herald->tag, UINT64_MAX, op->bytes,
                                              op->room, &op->moving),
@@ -263,14 +264,14 @@ static void mpi_layer_op_spread(mpi_layer_op_t *op, size_t length)
     }
 }
 
-/* Where the berth is not the place itself, it has the first bytes, or all */
+/* Where bytes do not land in their place, the first of them, or all, do not */
 static void mpi_layer_op_place(mpi_layer_op_t *op, size_t length)
 {
     size_t fits = (length < op->room) ? length : op->room;
 
-    if ((op->berth == op->herald) && (fits > 0)) {
-        memcpy(op->bytes, op->berth, (fits < MPI_LAYER_HERALD_BYTES) ? fits :
-                                     MPI_LAYER_HERALD_BYTES);
+    if ((op->landing == op->herald) && (fits > 0)) {
+        memcpy(op->bytes, op->landing, (fits < MPI_LAYER_HERALD_BYTES) ?
+                                       fits : MPI_LAYER_HERALD_BYTES);
     }
     mpi_layer_op_spread(op, fits);
     if (length > op->room) {
@@ -314,7 +315,7 @@ static int mpi_layer_op_set_plain(mpi_layer_op_t *op)
     return is_new;
 }
 
-/* --- Unmarked receives ---------------------------------------------------- */
+/* --- Unwatched receives --------------------------------------------------- */
 
 /* The MPI matches messages of one sender, communicator and tag with receives in
  * the order in which these were posted, so in this order they ask. One that was
@@ -327,7 +328,7 @@ static void mpi_layer_ops_look(void)
     MPI_Status status;
     int is_ordinary, is_good;
 
-    for (link = mpi_layer.unmarked.prev; link != &mpi_layer.unmarked;) {
+    for (link = mpi_layer.unwatched.prev; link != &mpi_layer.unwatched;) {
         op   = ucs_container_of(link, mpi_layer_op_t, list);
         link = link->prev;
         if ((op->sender >= 0) ||
@@ -349,7 +350,7 @@ void mpi_layer_ops_ask(void)
 
     mpi_layer_ops_look();
     mpi_layer_peek();
-    ucs_list_for_each_safe(op, next, &mpi_layer.unmarked, list) {
+    ucs_list_for_each_safe(op, next, &mpi_layer.unwatched, list) {
         if (op->sender >= 0) {
             mpi_layer_op_receive_oldest(op, op->sender, op->tag);
         }
@@ -358,13 +359,13 @@ void mpi_layer_ops_ask(void)
 
 /* --- All ------------------------------------------------------------------ */
 
-static void mpi_layer_op_berthed(mpi_layer_op_t *op)
+static void mpi_layer_op_landed(mpi_layer_op_t *op)
 {
     mpi_layer_herald_t herald;
 
     pthread_mutex_lock(&mpi_layer.lock);
     if ((op->state == MPI_LAYER_POSTED) &&
-        mpi_layer_herald_read(op->berth, &herald)) {
+        mpi_layer_herald_read(op->landing, &herald)) {
         mpi_layer_op_receive(op, &herald);
     }
     pthread_mutex_unlock(&mpi_layer.lock);
@@ -379,8 +380,8 @@ static int mpi_layer_op_is_matched(mpi_layer_op_t *op)
     if (!mpi_layer_op_is_received(op, &status, &is_ordinary, &is_good)) {
         return 0;
     }
-    if (!is_ordinary && (op->berth != NULL)) {
-        mpi_layer_op_berthed(op);
+    if (!is_ordinary && (op->landing != NULL)) {
+        mpi_layer_op_landed(op);
         return 1;
     }
     pthread_mutex_lock(&mpi_layer.match_lock);
@@ -391,7 +392,7 @@ static int mpi_layer_op_is_matched(mpi_layer_op_t *op)
         is_new = 0;
     }
     pthread_mutex_unlock(&mpi_layer.match_lock);
-    if (is_new && is_good && (op->berth != NULL)) {
+    if (is_new && is_good && (op->landing != NULL)) {
         PMPI_Get_elements_x(&status, MPI_BYTE, &length);
         mpi_layer_op_place(op, (size_t)length);
     }

@@ -10,7 +10,7 @@
  * example, while a message of the pipeline is to come or to go, and the MPI
  * knows nothing of it. So the pipeline goes on whenever the MPI calls UCP's
  * progress. From there the MPI itself cannot be called, so whether a posted
- * receive has found a herald is seen by a look into its berth.
+ * receive has found a herald is seen by a look into its landing buffer.
  */
 
 static __thread int mpi_layer_is_inside;
@@ -24,7 +24,7 @@ void mpi_layer_peek(void)
 
     pthread_mutex_lock(&mpi_layer.lock);
     ucs_list_for_each_safe(op, next, &mpi_layer.posted, list) {
-        if (mpi_layer_herald_read(op->berth, &herald)) {
+        if (mpi_layer_herald_read(op->landing, &herald)) {
             mpi_layer_op_receive(op, &herald);
         }
     }
@@ -78,8 +78,8 @@ void mpi_layer_pump(void)
         sched_yield();
     }
     /* Nothing ever comes there: the MPI's own progress */
-    REAL_MPI(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_layer.aside, &found,
-                     MPI_STATUS_IGNORE);
+    REAL_MPI(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_layer.progress_comm,
+                     &found, MPI_STATUS_IGNORE);
     (void)mpi_layer_ops_end_freed();
 }
 

@@ -11,10 +11,12 @@
  * Receives. Any may find a herald. One that blocks looks when the MPI is done;
  * one that does not has an operation, as a long message is to begin while the
  * program stands in some other function. What the MPI receives to is
- *  - a berth, where the buffer has no room for a herald;
- *  - a berth and behind it the buffer from the berth's length on, where a long
- *    message fits: its herald is seen there before the MPI is asked;
- *  - bytes that stand in for a type with gaps, which are a berth as well;
+ *  - a landing buffer of the layer's, where the program's has no room for a
+ *    herald;
+ *  - a landing buffer and behind it the program's from a herald's length on,
+ *    where a long message fits: its herald is seen there before the MPI is
+ *    asked;
+ *  - bytes that stand in for a type with gaps: a landing buffer as well;
  *  - the buffer, for all between: the herald is told by its length.
  */
 
@@ -56,13 +58,13 @@ static int mpi_layer_receive_aim(mpi_layer_op_t *op, void *buffer,
 static int mpi_layer_receive_show(mpi_layer_op_t *op, mpi_layer_view_t *view)
 {
     if (op->room < MPI_LAYER_HERALD_BYTES) {
-        op->berth = op->herald;
+        op->landing = op->herald;
         return mpi_layer_view_begin(view, NULL, 0, op->herald,
                                     MPI_LAYER_HERALD_BYTES);
     } else if (op->owns) {
-        op->berth = op->bytes;
+        op->landing = op->bytes;
     } else if (op->room >= mpi_layer.min_bytes) {
-        op->berth = op->herald;
+        op->landing = op->herald;
         return mpi_layer_view_begin(view, op->herald, MPI_LAYER_HERALD_BYTES,
                                     op->bytes + MPI_LAYER_HERALD_BYTES,
                                     op->room - MPI_LAYER_HERALD_BYTES);
@@ -111,10 +113,11 @@ int mpi_layer_receive_long(mpi_layer_op_t *op, MPI_Status *status)
     return (error == MPI_SUCCESS) ? MPI_SUCCESS : mpi_layer_error(comm, error);
 }
 
-/* An ordinary message is in a berth */
+/* An ordinary message is in a landing buffer */
 static int mpi_layer_receive_place(void *buffer, MPI_Count count,
                                    MPI_Datatype type, MPI_Comm comm,
-                                   const char *berth, const MPI_Status *status)
+                                   const char *landing,
+                                   const MPI_Status *status)
 {
     size_t room = mpi_layer_receive_room(count, type), fits;
     int result  = MPI_SUCCESS, length;
@@ -124,9 +127,9 @@ static int mpi_layer_receive_place(void *buffer, MPI_Count count,
     if (fits == 0) {
         ; /* there may be no buffer */
     } else if (mpi_layer_type_is_contiguous(type)) {
-        memcpy(mpi_layer_type_start(buffer, type), berth, fits);
+        memcpy(mpi_layer_type_start(buffer, type), landing, fits);
     } else {
-        result = mpi_layer_type_spread(berth, fits, buffer, count, type);
+        result = mpi_layer_type_spread(landing, fits, buffer, count, type);
     }
     if ((size_t)length > room) {
         result = mpi_layer_error(comm, MPI_ERR_TRUNCATE);
@@ -134,19 +137,19 @@ static int mpi_layer_receive_place(void *buffer, MPI_Count count,
     return result;
 }
 
-/* The MPI has received, to `berth` if there was no room for a herald. If it is
- * one, receive its message. */
+/* The MPI has received, to `landing` if there was no room for a herald. If it
+ * is one, receive its message. */
 static int mpi_layer_receive_settle(void *buffer, MPI_Count count,
                                     MPI_Datatype type, MPI_Comm comm,
-                                    const char *berth, MPI_Status *status)
+                                    const char *landing, MPI_Status *status)
 {
     mpi_layer_comm_t *members = mpi_layer_comm_get(comm);
     int sender                = mpi_layer_herald_sender(members, status);
     mpi_layer_op_t *op;
 
     if (sender < 0) {
-        return (berth == NULL) ? MPI_SUCCESS :
-               mpi_layer_receive_place(buffer, count, type, comm, berth,
+        return (landing == NULL) ? MPI_SUCCESS :
+               mpi_layer_receive_place(buffer, count, type, comm, landing,
                                        status);
     }
     op = mpi_layer_op_new(comm, members);
@@ -168,7 +171,7 @@ static int mpi_layer_receive(void *buffer, size_t room, MPI_Count count,
                              MPI_Comm comm, MPI_Status *status)
 {
     char bytes[MPI_LAYER_HERALD_BYTES];
-    int result, has_berth = (room < MPI_LAYER_HERALD_BYTES);
+    int result, has_landing = (room < MPI_LAYER_HERALD_BYTES);
     MPI_Request request;
     MPI_Status own;
 
@@ -182,13 +185,14 @@ static int mpi_layer_receive(void *buffer, size_t room, MPI_Count count,
     if (status == MPI_STATUS_IGNORE) {
         status = &own;
     }
-    result = has_berth ? REAL_MPI(Recv)(bytes, sizeof(bytes), MPI_BYTE, source,
-                                        tag, comm, status) :
-                         REAL_MPI(Recv)(buffer, (int)count, type, source, tag,
-                                        comm, status);
+    result = has_landing ?
+             REAL_MPI(Recv)(bytes, sizeof(bytes), MPI_BYTE, source, tag, comm,
+                            status) :
+             REAL_MPI(Recv)(buffer, (int)count, type, source, tag, comm,
+                            status);
     return (result != MPI_SUCCESS) ? result :
            mpi_layer_receive_settle(buffer, count, type, comm,
-                                    has_berth ? bytes : NULL, status);
+                                    has_landing ? bytes : NULL, status);
 }
 
 #define MPI_LAYER_RECVS(_name, _count_t) \
@@ -350,13 +354,13 @@ static int mpi_layer_sendrecv_short(const void *send, int send_count,
                                     MPI_Datatype type, int source, int tag,
                                     MPI_Comm comm, MPI_Status *status)
 {
-    int has_berth = (source != MPI_PROC_NULL) &&
-                    (mpi_layer_receive_room(count, type) <
-                     MPI_LAYER_HERALD_BYTES);
+    int has_landing = (source != MPI_PROC_NULL) &&
+                      (mpi_layer_receive_room(count, type) <
+                       MPI_LAYER_HERALD_BYTES);
     char bytes[MPI_LAYER_HERALD_BYTES];
     int result;
 
-    result = has_berth ?
+    result = has_landing ?
              REAL_MPI(Sendrecv)(send, send_count, send_type, dest, send_tag,
                                 bytes, sizeof(bytes), MPI_BYTE, source, tag,
                                 comm, status) :
@@ -369,7 +373,7 @@ static int mpi_layer_sendrecv_short(const void *send, int send_count,
     }
     return (result != MPI_SUCCESS) ? result :
            mpi_layer_receive_settle(receive, count, type, comm,
-                                    has_berth ? bytes : NULL, status);
+                                    has_landing ? bytes : NULL, status);
 }
 
 static int mpi_layer_sendrecv(const void *send, MPI_Count send_count,

@@ -126,12 +126,12 @@ static int mpi_layer_type_copy(const void *from, MPI_Count from_count,
     pthread_mutex_lock(&mpi_layer.send_lock);
 #if MPI_VERSION >= 4
     result = REAL_MPI(Sendrecv_c)(from, from_count, from_type, 0, 0, to,
-                                  to_count, to_type, 0, 0, mpi_layer.alone,
+                                  to_count, to_type, 0, 0, mpi_layer.self_comm,
                                   MPI_STATUS_IGNORE);
 #else
     result = REAL_MPI(Sendrecv)(from, (int)from_count, from_type, 0, 0, to,
-                                (int)to_count, to_type, 0, 0, mpi_layer.alone,
-                                MPI_STATUS_IGNORE);
+                                (int)to_count, to_type, 0, 0,
+                                mpi_layer.self_comm, MPI_STATUS_IGNORE);
 #endif
     pthread_mutex_unlock(&mpi_layer.send_lock);
     return result;
