@@ -18,6 +18,11 @@
 
 #define TOOL_ENV_TRACE "UCX_MD_HELPER_TRACE"
 
+/* A program that is compiled with AddressSanitizer does not start behind another preloaded
+ * library, unless this option says that the order is meant */
+#define TOOL_ENV_ASAN   "ASAN_OPTIONS"
+#define TOOL_ASAN_ORDER "verify_asan_link_order"
+
 /* One file a process: the rank first, so that they list in its order; the rest
  * keeps a second run, or a rank that nobody numbered, from writing over it */
 #define TOOL_TRACE_NAME "rank%r.%h.%p.trace"
@@ -45,6 +50,23 @@ static void tool_run_set_preload(const tool_run_t *run)
                       tool_strdup(run->library);
     setenv(TOOL_PRELOAD, preload, 1);
     free(preload);
+}
+
+/* For what runs on this host: to export it to others would clutter each command line for
+ * the sake of few */
+static void tool_run_set_asan(void)
+{
+    const char *old = getenv(TOOL_ENV_ASAN);
+    char *options;
+
+    if ((old != NULL) && (strstr(old, TOOL_ASAN_ORDER) != NULL)) {
+        return;
+    }
+    options = ((old != NULL) && (*old != '\0')) ?
+                      tool_format("%s:" TOOL_ASAN_ORDER "=0", old) :
+                      tool_strdup(TOOL_ASAN_ORDER "=0");
+    setenv(TOOL_ENV_ASAN, options, 1);
+    free(options);
 }
 
 /* A % of a folder's name must not be expanded by the ranks */
@@ -144,6 +166,7 @@ void tool_run_set_environment(const tool_run_t *run, tool_list_t *names)
     tool_run_set_report(run);
     tool_run_set_trace(run);
     tool_run_set_preload(run);
+    tool_run_set_asan();
     tool_list_add(names, TOOL_PRELOAD);
     if (run->software_nic) {
         tool_run_set_software_nic(names);
