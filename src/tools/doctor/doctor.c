@@ -39,8 +39,9 @@ void tool_doctor_say(tool_doctor_t *doctor, tool_doctor_level_t level,
     }
     doctor->lines = tool_grow(doctor->lines, doctor->count, &doctor->capacity,
                               sizeof(*doctor->lines));
-    doctor->lines[doctor->count++] = (tool_doctor_line_t){level, name, text,
-                                                          cure};
+    doctor->lines[doctor->count++] = (tool_doctor_line_t){
+        level, name, text, (level == TOOL_DOCTOR_OK) ? NULL : cure
+    };
 }
 
 void tool_doctor_cleanup(tool_doctor_t *doctor)

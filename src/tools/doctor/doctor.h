@@ -44,7 +44,13 @@ typedef struct tool_doctor_cost {
     double reg_ns, reg_page_ns, dereg_ns, dereg_page_ns;
 } tool_doctor_cost_t;
 
-/** Add a line. @param text  As of @ref tool_format; it is taken over. */
+/**
+ * Add a line, unless it is there.
+ *
+ * @param level  Nonzero also as the outcome of a comparison: attention.
+ * @param cure   What to do, if the level is not TOOL_DOCTOR_OK.
+ * @param text   As of @ref tool_format; it is taken over.
+ */
 void tool_doctor_say(tool_doctor_t *doctor, tool_doctor_level_t level,
                      const char *name, const char *cure, char *text);
 

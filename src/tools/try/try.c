@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TOOL_TRY_TRACES "traces"
-
 /* How late a thread that slept is woken, by so many sleeps of a millisecond */
 #define TOOL_TRY_SLEEPS   64
 #define TOOL_TRY_SLEEP_NS 1000000
@@ -28,11 +26,6 @@
 /*
  * Runs
  */
-
-static char *tool_try_path(const tool_try_t *try, const char *name)
-{
-    return tool_format("%s/%s", try->dir, name);
-}
 
 /* In a process of its own. The job's output goes to stderr: the table is alone on
  * stdout. */
@@ -57,8 +50,7 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
                  (try->run_count == 0) ? ", recorded" : "");
     run->policy         = policy;
     try->run.report_dir = tool_format("%s/%zu", try->dir, try->run_count);
-    try->run.trace      = (try->run_count == 0) ?
-                                  tool_try_path(try, TOOL_TRY_TRACES) : NULL;
+    try->run.trace      = (try->run_count == 0) ? try->traces : NULL;
     try->run.values[TOOL_SETTING_POLICY] = ucs_regcache_policy_names[policy];
     if (try->input >= 0) {
         lseek(STDIN_FILENO, try->input, SEEK_SET);
@@ -82,7 +74,6 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
     }
     ++try->run_count;
     free(try->run.report_dir);
-    free((char*)try->run.trace);
     return 0;
 }
 
@@ -207,14 +198,13 @@ static int tool_try_replay(tool_try_t *try, const tool_list_t *traces)
 
 static int tool_try_foretell(tool_try_t *try)
 {
-    char *dir          = tool_try_path(try, TOOL_TRY_TRACES);
     tool_list_t traces = TOOL_LIST_INITIALIZER;
     char buf[3][TOOL_UNITS_MAX];
     int ret            = -1;
 
     tool_try_say(try, "measuring what a registration takes");
     tool_try_set_costs(try);
-    tool_report_list_dir(dir, ".trace", &traces);
+    tool_report_list_dir(try->traces, ".trace", &traces);
     try->recordings = traces.count;
     tool_try_say(try, "replaying %zu recordings at %s + %s a page%s, wake-ups "
                  "late by %s", traces.count,
@@ -234,7 +224,6 @@ static int tool_try_foretell(tool_try_t *try)
         ret = replay_plot(&try->options, traces.items[0], try->plot);
     }
     tool_list_cleanup(&traces);
-    free(dir);
     return ret;
 }
 
@@ -256,14 +245,10 @@ static int tool_try_go(void *arg)
     if (tool_try_foretell(try) != 0) {
         return TOOL_EXIT_FAILED;
     }
-    if (!try->is_once && (try->best_count > 0)) {
-        for (i = 0; i < try->best_count; ++i) {
-            status = tool_try_run(try, try->best[i]);
-            if (status != 0) {
-                return status;
-            }
-        }
-        status = tool_try_run(try, UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    try->best[try->best_count] = UCS_REGCACHE_POLICY_LEAVE_PINNED;
+    for (i = 0; !try->is_once && (try->best_count > 0) &&
+                (i <= try->best_count); ++i) {
+        status = tool_try_run(try, try->best[i]);
         if (status != 0) {
             return status;
         }
@@ -332,10 +317,12 @@ int tool_try_main(int argc, char **argv)
     status  = TOOL_EXIT_FAILED;
     if (try.dir != NULL) {
         unsetenv("UCX_MD_HELPER_TRACE");
+        try.traces   = tool_format("%s/traces", try.dir);
         try.start_ns = ucs_clock_now();
         try.input    = lseek(STDIN_FILENO, 0, SEEK_CUR);
         status       = tool_job_call(tool_try_go, tool_try_done, &try);
     }
+    free(try.traces);
     free(try.dir);
     free(try.run.library);
     return status;

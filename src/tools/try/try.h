@@ -43,6 +43,7 @@ typedef struct tool_try {
     int                is_json;
     const char         *plot;    /**< a picture, or NULL */
     char               *dir;     /**< for all that is written meanwhile */
+    char               *traces;  /**< in it, of the first run */
     off_t              input;    /**< where stdin began, -1: no file */
     uint64_t           start_ns;
     tool_try_run_t     runs[TOOL_TRY_RUNS];
@@ -51,7 +52,8 @@ typedef struct tool_try {
     replay_options_t   options;
     replay_outcome_t   forecast; /**< of all recordings that were replayed */
     size_t             recordings, replayed;
-    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES]; /**< by the forecast */
+    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES + 1]; /**< by the forecast;
+                                                            then leave pinned */
     size_t             best_count;
 } tool_try_t;
 
