@@ -15,7 +15,7 @@
  *
  * The binary trace of one process: what was registered, given back and
  * unmapped, what the program said before that, and when. Pure: buffers in,
- * buffers out; docs/replay.md specifies the bytes. Version 2, which has the
+ * buffers out; trace_format.h specifies the bytes. Version 2, which has the
  * operations, is written; version 1 is read as well. Nothing here is thread
  * safe; different objects are independent.
  */

@@ -11,7 +11,7 @@
  *
  * What encoder and decoder agree upon. All numbers are little endian; a
  * varint has seven bits a byte, the least significant first, and its last
- * byte's top bit is clear.
+ * byte's top bit is clear. A difference d is written by zigzag: 2d, or -2d - 1.
  */
 
 #define UCS_TRACE_MAGIC       "UCXHMTRC"
