@@ -17,11 +17,11 @@ ledger_exists() {
     ipcs -m | grep -q "^$(ledger_key) "
 }
 
-# ledger_key [UID]: of its segment, FNV-1a of the name as by
-# ucs_ledger_key()
+# ledger_key [UID [DEVICE]]: of its segment, or of that of a device's registrations,
+# FNV-1a of the name as by ucs_ledger_key()
 ledger_key() {
     local name=ucx-helper-md-$ledger_version.${1:-$(id -u)}
-    name+=.$HELPER_MD_NODE_LEDGER
+    name+=.$HELPER_MD_NODE_LEDGER${2:+"+$2"}
     local hash=$((0xcbf29ce484222325)) i code
     for ((i = 0; i < ${#name}; ++i)); do
         printf -v code %d "'${name:i:1}"
@@ -33,5 +33,10 @@ ledger_key() {
 # ledger_remove [UID]: at the end of a job, of this user or another. Fails if
 # none of its processes opened the ledger.
 ledger_remove() {
+    local device
+    # What killed processes have left
+    for device in pin software-nic $(ls /sys/class/infiniband 2> /dev/null); do
+        ipcrm -M "$(ledger_key "${1:-$(id -u)}" "$device")" 2> /dev/null
+    done
     ipcrm -M "$(ledger_key "$@")" 2> /dev/null
 }

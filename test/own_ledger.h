@@ -117,6 +117,15 @@ static inline int own_ledger_is_valid(void)
 /** Remove it; by the process that took it, at its end. */
 static inline void own_ledger_remove(void)
 {
+    static const char *const devices[] = {"oracle", "pin", "software-nic"};
+    char name[128];
+    unsigned i;
+
+    for (i = 0; i < sizeof(devices) / sizeof(devices[0]); ++i) {
+        snprintf(name, sizeof(name), "%s", own_ledger_name());
+        ucs_ledger_name_device(devices[i], name, sizeof(name));
+        (void)ucs_ledger_remove(name);
+    }
     (void)ucs_ledger_remove(own_ledger_name());
 }
 

@@ -277,6 +277,13 @@ ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max)
     return UCS_OK;
 }
 
+void ucs_ledger_name_device(const char *device, char *name, size_t max)
+{
+    size_t length = strlen(name);
+
+    snprintf(name + length, max - length, "+%s", device);
+}
+
 /* test/ledger.sh computes the same */
 int ucs_ledger_key(const char *name)
 {
@@ -415,6 +422,16 @@ void ucs_ledger_close(ucs_ledger_t *ledger)
 {
     /* As shmdt() does, and also where the mapping was replaced */
     (void)munmap(ledger, sizeof(*ledger));
+}
+
+void ucs_ledger_remove_unused(int key)
+{
+    int id = shmget(key, 0, 0);
+    struct shmid_ds ds;
+
+    if ((id >= 0) && (shmctl(id, IPC_STAT, &ds) == 0) && (ds.shm_nattch == 0)) {
+        (void)shmctl(id, IPC_RMID, NULL);
+    }
 }
 
 int ucs_ledger_remove(const char *name)

@@ -106,7 +106,11 @@ typedef struct ucs_ledger {
                                                      namespaces: time, PID */
     _Atomic(uint64_t) name;                     /**< hash of the name, as others
                                                      may have the same key */
-    _Atomic(uint64_t) spare[5];
+    _Atomic(uint64_t) learned;                  /**< what there is for all, as a
+                                                     refusal has shown; 0: none
+                                                     did */
+    _Atomic(uint64_t) learned_at;               /**< ns, when */
+    _Atomic(uint64_t) spare[3];
     _Atomic(uint64_t) owner[UCS_LEDGER_SLOTS];  /**< 0: free */
     _Atomic(uint64_t) pinned[UCS_LEDGER_SLOTS]; /**< bytes */
     _Atomic(uint64_t) taken[UCS_LEDGER_SLOTS];  /**< bytes pinned or to be soon,
@@ -126,6 +130,12 @@ typedef struct ucs_ledger {
  * @return UCS_OK, or UCS_ERR_INVALID_PARAM for another suffix.
  */
 ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max);
+
+
+/** Make it the name of the segment in which a device's registrations are counted:
+ *  "+DEVICE" is added, which may have any characters. What does not fit is left
+ *  out. */
+void ucs_ledger_name_device(const char *device, char *name, size_t max);
 
 
 /** The segment's key, as for shmget(): a hash of the name, never 0. */
@@ -155,6 +165,11 @@ void ucs_ledger_close(ucs_ledger_t *ledger);
 /** Remove the segment for processes that come later; those that have it
  *  attached keep it. @return Zero if there is none. */
 int ucs_ledger_remove(const char *name);
+
+
+/** Remove the segment with this key if no process has it attached. One that is just
+ *  about to would have it to itself. */
+void ucs_ledger_remove_unused(int key);
 
 
 /**

@@ -3,6 +3,7 @@
  */
 #include "node_int.h"
 
+#include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 
 #include <assert.h>
@@ -14,6 +15,11 @@
 #define UCS_NODE_LOOK_NS     UINT64_C(1000000)
 #define UCS_NODE_PATIENCE_NS UINT64_C(100000000)
 
+/* What was learned grows by so small a part of it in a second. A try beyond a limit
+ * costs a registration that is refused, so with one try more a second, or a 64th,
+ * that is nothing; and a limit that was none is doubled in a minute. */
+#define UCS_NODE_LEARNED_PART 64
+
 
 /*
  * Invariants
@@ -22,7 +28,8 @@
 /* Under the lock */
 static int ucs_node_counts_are_valid(ucs_node_h node)
 {
-    return (!ucs_node_has_budget(node) || (node->pinned <= node->peak)) &&
+    return ((node->budget == UINT64_MAX) || (node->unseen > 0) ||
+            (node->pinned <= node->peak)) &&
            (node->ranks <= UCS_LEDGER_SLOTS);
 }
 
@@ -108,14 +115,33 @@ uint64_t ucs_node_sum(ucs_node_h node)
     return sum;
 }
 
+/* relaxed: both words are overwritten now and then, and neither is trusted */
+uint64_t ucs_node_limit(ucs_node_h node)
+{
+    uint64_t learned = ucs_load_relaxed(&node->ledger->learned);
+    uint64_t since, now, seconds;
+
+    if (ucs_likely(learned == 0)) {
+        return node->budget;
+    }
+    since   = ucs_load_relaxed(&node->ledger->learned_at);
+    now     = node->now();
+    seconds = (now > since) ? (now - since) / UCS_NODE_SECOND_NS : 0;
+    learned = ucs_min(learned, UCS_LEDGER_RISE);
+    seconds = ucs_min(seconds, UCS_LEDGER_SLOTS * UCS_NODE_LEARNED_PART);
+    learned = learned + seconds * ucs_max(learned / UCS_NODE_LEARNED_PART, 1);
+    return ucs_min(learned, node->budget);
+}
+
 uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
                          ucs_node_sum_t *others)
 {
-    uint64_t sum = node->pinned + node->reserved + length;
+    uint64_t limit = ucs_node_limit(node);
+    uint64_t sum   = node->pinned + node->reserved + length;
 
     *others = ucs_node_others(node);
     sum     = ucs_node_add(sum, others->taken);
-    return (sum > node->budget) ? sum - node->budget : 0;
+    return (sum > limit) ? sum - limit : 0;
 }
 
 /* Each round satisfies at least one more, or is the last */
@@ -162,7 +188,7 @@ uint64_t ucs_node_level(ucs_node_h node, uint64_t mine)
             demands[count++] = ucs_ledger_demand(ledger, i, node->ram);
         }
     }
-    return ucs_node_share_level(demands, count, node->budget);
+    return ucs_node_share_level(demands, count, ucs_node_limit(node));
 }
 
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
@@ -274,6 +300,17 @@ static int ucs_node_fits(ucs_node_h node, uint64_t length,
     return fits;
 }
 
+/* It is not known what limits it, or so little does not count. relaxed: a refusal that
+ * is being learned from may come a claim later. */
+static int ucs_node_is_free(ucs_node_h node, uint64_t length, ucs_claim_t mode)
+{
+    uint64_t mine = node->pinned + node->reserved + length;
+
+    return ((mine <= node->most) || (mode == UCS_CLAIM_FORCE)) &&
+           (ucs_load_relaxed(&node->ledger->learned) == 0) &&
+           ((node->budget == UINT64_MAX) || (mine <= node->unseen));
+}
+
 int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode)
 {
     int is_counted = 1;
@@ -281,14 +318,16 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode)
 
     ucs_lock(&node->lock);
     ucs_node_note_demand(node, node->pinned + length);
-    if (node->budget == UINT64_MAX) {
+    if (ucs_node_is_free(node, length, mode)) {
         ucs_node_pin(node, length, NULL);
         ucs_node_look(node);
     } else if (mode == UCS_CLAIM_FORCE) {
         others = ucs_node_others(node);
         ucs_node_pin(node, length, &others);
         node->forced += (ucs_node_add(others.pinned, node->pinned) >
-                         node->budget);
+                         ucs_node_limit(node));
+    } else if (node->pinned + node->reserved + length > node->most) {
+        is_counted = 0;
     } else {
         is_counted = ucs_node_fits(node, length, mode);
     }
@@ -307,9 +346,32 @@ void ucs_node_unclaim(ucs_node_h node, uint64_t length)
     ucs_unlock(&node->lock);
 }
 
+uint64_t ucs_node_refused(ucs_node_h node, uint64_t length)
+{
+    uint64_t before = ucs_load_relaxed(&node->ledger->learned);
+    ucs_node_sum_t others;
+    uint64_t sum;
+
+    ucs_lock(&node->lock);
+    others = ucs_node_others(node);
+    sum    = ucs_node_add(others.pinned, node->pinned);
+    sum    = ucs_max(sum - ucs_min(sum, length), 1);
+    if (sum < ucs_node_limit(node)) {
+        ucs_store_relaxed(&node->ledger->learned_at, node->now());
+        ucs_store_relaxed(&node->ledger->learned, sum);
+    }
+    ucs_unlock(&node->lock);
+    return before;
+}
+
+void ucs_node_forgive(ucs_node_h node, uint64_t before)
+{
+    ucs_store_relaxed(&node->ledger->learned, before);
+}
+
 int ucs_node_has_budget(ucs_node_h node)
 {
-    return node->budget != UINT64_MAX;
+    return ucs_node_limit(node) != UINT64_MAX;
 }
 
 /*
@@ -319,6 +381,11 @@ int ucs_node_has_budget(ucs_node_h node)
 static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
 {
     node->budget      = params->budget;
+    node->most        = (params->most > 0) ? params->most : UINT64_MAX;
+    node->unseen      = params->unseen;
+    node->bells       = params->bells;
+    node->goes        = params->goes;
+    node->key         = ucs_ledger_key(params->name);
     node->now         = params->now;
     node->cpus        = params->cpus;
     node->cores       = params->cores;
@@ -379,6 +446,9 @@ void ucs_node_close(ucs_node_h node)
     assert(ucs_node_is_valid(node));
     ucs_ledger_leave(node->ledger, node->slot, node->owner);
     ucs_ledger_close(node->ledger);
+    if (node->goes) {
+        ucs_ledger_remove_unused(node->key);
+    }
     pthread_mutex_destroy(&node->members_lock);
     pthread_mutex_destroy(&node->serve_lock);
     pthread_mutex_destroy(&node->ask_lock);
@@ -424,7 +494,7 @@ void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
 
     ucs_lock(&node->lock);
     others = ucs_node_others(node);
-    if (!ucs_node_has_budget(node)) {
+    if ((node->budget == UINT64_MAX) || (node->unseen > 0)) {
         ucs_node_note_peak(node, &others);
     }
     figures->ranks      = node->ranks;
@@ -442,5 +512,5 @@ void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
     figures->given_bytes = node->given;
     pthread_mutex_unlock(&node->members_lock);
 
-    figures->budget = node->budget;
+    figures->budget = ucs_node_limit(node);
 }

@@ -14,14 +14,20 @@
  *
  * This process among the ranks of its node: the bytes that it pins are counted
  * in the ledger before they are pinned, a budget that is set for the node is
- * shared by need, and so are idle cores among the ranks' helpers.
+ * shared by need, and so are idle cores among the ranks' helpers. With a ledger for
+ * each device the same counts registrations of that device: then "bytes" below
+ * stands for these, one each.
  *
  * Invariant: what was claimed without force is never more than the budget,
  *
  *     sum(pinned) <= budget + sum(bytes claimed by force)
  *
  * for each claim is announced in the ledger (taken) before the sum is read:
- * of two that do so at once, one at least sees the other.
+ * of two that do so at once, one at least sees the other. What ranks may have
+ * @a unseen is no part of the budget, but is beside it.
+ *
+ * What a budget should be may show only when the system refuses: it is learned then
+ * (@ref ucs_node_refused), for all ranks, and grows again by and by.
  *
  * Any thread may claim and give back; no lock of another process is ever waited
  * for, and no word of one for longer than @a patience_ns.
@@ -35,8 +41,17 @@ typedef struct ucs_node_params {
     const char           *name;       /**< of the segment, as by @ref
                                            ucs_ledger_name */
     uint64_t             budget;      /**< bytes, UINT64_MAX: none */
+    uint64_t             most;        /**< bytes that this process may have; 0:
+                                           no such limit */
+    uint64_t             unseen;      /**< bytes that each may have without a
+                                           look at those of others */
     uint64_t             ram;         /**< bytes, what a process can pin at
                                            most; 0: the node's memory */
+    int                  goes;        /**< the segment goes with the last process
+                                           that has it */
+    ucs_node_h           bells;       /**< another ledger's, whose bells the
+                                           helpers of this one listen to; NULL:
+                                           they listen to its own */
     uint64_t             patience_ns; /**< for one answer; 0: default */
     cpu_set_t            cpus;        /**< that the application is bound to; or
                                            none, and then: */
@@ -52,7 +67,7 @@ typedef struct ucs_node_figures {
                                        changes, so the largest of all ranks' is
                                        exact; without one it looks every
                                        millisecond at most */
-    uint64_t         budget;      /**< UINT64_MAX: none */
+    uint64_t         budget;      /**< as set or learned; UINT64_MAX: none */
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
     unsigned         idle_cores;  /**< as the helper saw at last */
@@ -86,7 +101,8 @@ ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
 void ucs_node_part(ucs_node_h node, void *arg);
 
 
-/** @return Nonzero if there is a budget, and a helper must answer the bell. */
+/** @return Nonzero if there is a budget by now, and a helper must answer the
+ *          bell. */
 int ucs_node_has_budget(ucs_node_h node);
 
 
@@ -98,6 +114,20 @@ int ucs_node_has_budget(ucs_node_h node);
  */
 int ucs_node_claim(ucs_node_h node, uint64_t length,
                    ucs_claim_t mode);
+
+
+/**
+ * The system has refused what this process has claimed last, @a length bytes. If
+ * the ranks together are not known to be at a limit, what they had before that is
+ * taken to be one from now on; a minute later twice as much is.
+ *
+ * @return What was learned before, for @ref ucs_node_forgive; 0: nothing.
+ */
+uint64_t ucs_node_refused(ucs_node_h node, uint64_t length);
+
+
+/** It was refused for something else: what was learned is forgotten. */
+void ucs_node_forgive(ucs_node_h node, uint64_t before);
 
 
 /** Release a claim: the bytes are not pinned any more. */

@@ -128,14 +128,34 @@ static uint64_t ucs_node_missing(ucs_node_h node)
     return missing;
 }
 
-static uint32_t ucs_node_ring(ucs_ledger_slot_t *slot, uint64_t want)
+void ucs_node_wake(ucs_node_h node, uint64_t owner)
 {
+    ucs_ledger_slot_t *slot;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        if (ucs_load_relaxed(&node->ledger->owner[i]) == owner) {
+            slot = &node->ledger->slots[i];
+            /* relaxed: nothing is wanted by it, what is has a bell of its own */
+            ucs_add_relaxed(&slot->bell, 1);
+            ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
+        }
+    }
+}
+
+static uint32_t ucs_node_ring(ucs_node_h node, unsigned i, uint64_t want)
+{
+    ucs_ledger_slot_t *slot = &node->ledger->slots[i];
     uint32_t bell;
 
     ucs_add_relaxed(&slot->want, want);
     /* release [N-BELL]: pairs with the acquire in ucs_node_serve() */
     bell = ucs_add_release(&slot->bell, 1) + 1;
-    ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
+    if (node->bells != NULL) {
+        ucs_node_wake(node->bells, ucs_load_relaxed(&node->ledger->owner[i]));
+    } else {
+        ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
+    }
     return bell;
 }
 
@@ -226,8 +246,7 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
         if (pinned <= level) {
             continue;
         }
-        bell = ucs_node_ring(&node->ledger->slots[i],
-                             ucs_min(missing, pinned - level));
+        bell = ucs_node_ring(node, i, ucs_min(missing, pinned - level));
         ucs_node_await(node, i, bell);
     }
 }
@@ -258,7 +277,8 @@ static int ucs_node_begin_ask(ucs_node_h node, uint64_t length,
     mine = node->pinned + length;
     ucs_node_note_demand(node, mine);
     *level_p = (whom == UCS_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
-    is_due   = (whom == UCS_ASK_ALL) || (mine <= *level_p);
+    is_due   = ((whom == UCS_ASK_ALL) || (mine <= *level_p)) &&
+               (mine <= node->most);
     if (is_due) {
         ucs_node_reserve(node, length);
     }

@@ -32,14 +32,20 @@ typedef struct ucs_node_member {
  *
  *     pinned == sum(bytes of claims that were not given back)
  *     pinned + reserved == what the ledger shows as taken, @a ram at most
- *     pinned <= peak, if there is a budget: each change is looked at
+ *     pinned <= peak, if a budget is set of which nothing is unseen: each change is
+ *     looked at
  */
 struct ucs_node {
     ucs_ledger_t         *ledger;
     int                  slot;
     uint64_t             owner;
-    uint64_t             budget;
+    uint64_t             budget;                 /* as set */
+    uint64_t             most;
+    uint64_t             unseen;
     uint64_t             ram;
+    ucs_node_h           bells;
+    int                  goes;
+    int                  key;                    /* of the segment */
     uint64_t             patience_ns;
     uint64_t             (*now)(void);
 
@@ -96,6 +102,12 @@ typedef struct ucs_node_sum {
     uint64_t taken;  /**< pinned or about to be */
 } ucs_node_sum_t;
 
+
+/** @return Bytes that there are for all: as set, or as learned. */
+uint64_t ucs_node_limit(ucs_node_h node);
+
+/** Wake the helper of the process with this owner word. */
+void ucs_node_wake(ucs_node_h node, uint64_t owner);
 
 /** Sum over the ledger. Under the lock. */
 ucs_node_sum_t ucs_node_others(ucs_node_h node);

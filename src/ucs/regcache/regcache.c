@@ -6,6 +6,7 @@
 #include <ucs/predict/order/order.h>
 
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
 #include <ucs/sys/mem/own_memory.h>
 
 #include <limits.h>
@@ -27,6 +28,10 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
 
     cache->tuning = (params->tuning != NULL) ? *params->tuning :
                                                ucs_regcache_tuning_default;
+    if (params->max_length > 0) {
+        cache->tuning.cover_max = ucs_min(cache->tuning.cover_max,
+                                          params->max_length);
+    }
     cache->config.min_size    = params->min_size;
     cache->config.max_pinned  = params->max_pinned;
     cache->config.max_regions = params->max_regions;

@@ -111,25 +111,32 @@ typedef enum ucs_regcache_answer {
 } ucs_regcache_answer_t;
 
 /**
- * A budget of bytes that is not this cache's alone. The functions get the
- * environment's @a arg.
+ * A budget of bytes and registrations that is not this cache's alone. The functions
+ * get the environment's @a arg.
  */
 typedef struct ucs_regcache_budget {
     /**
-     * Count bytes that are about to be pinned. Called under the lock: does not
-     * wait, allocate or call the system.
+     * Count a registration that is about to pin so many bytes. Called under the
+     * lock: does not wait, allocate or call the system.
      *
      * @return Nonzero if they fit and are counted; always with
      *         UCS_CLAIM_FORCE.
      */
     int                   (*claim)(void *arg, size_t length, ucs_claim_t why);
 
-    /** They are not pinned any more. Likewise. */
+    /** It is none any more. Likewise. */
     void                  (*unclaim)(void *arg, size_t length);
 
-    /** Ask others to give bytes back, and claim them. Outside of the lock; may
-     *  wait for a moment. */
+    /** Ask others to give back what a registration of @a length bytes takes, and
+     *  claim it; with 0 bytes, what is missing by now, and claim nothing. Outside of
+     *  the lock; may wait for a moment. */
     ucs_regcache_answer_t (*ask)(void *arg, size_t length, ucs_ask_t whom);
+
+    /** The lower domain has refused a registration that was claimed, for want of
+     *  something that other registrations may hold. Outside of the lock. @return
+     *  For @a forgive, should it refuse it again after others have gone. */
+    uint64_t              (*refused)(void *arg);
+    void                  (*forgive)(void *arg, uint64_t before);
 } ucs_regcache_budget_t;
 
 /**
@@ -242,6 +249,8 @@ typedef struct ucs_regcache_params {
                                              its pages: counted with these
                                              where memory has a price, not
                                              where it has a ceiling */
+    size_t                max_length; /**< bytes of one registration that the
+                                             lower domain takes; 0: not known */
     size_t                page_size; /**< bytes, a power of two; 0: system's */
     unsigned              access_mask; /**< of a use's flags, those that allow
                                              something; a registration serves
@@ -482,6 +491,9 @@ void ucs_regcache_yield(ucs_regcache_h cache);
 /** Deregister what nobody uses, until at least @a length bytes are unpinned.
  *  @return Bytes unpinned; less if no more are idle. */
 size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length);
+
+/** Likewise, until so many registrations have gone. @return How many have. */
+uint64_t ucs_regcache_shrink_regions(ucs_regcache_h cache, uint64_t count);
 
 
 /**

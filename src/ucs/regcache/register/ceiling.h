@@ -63,9 +63,9 @@ size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class);
 size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
                                ucs_regcache_region_t *before);
 
-/** Evict at least @a length bytes, or all that is idle. Outside of the lock.
- *  @return Bytes unpinned. */
-size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length);
+/** Evict at least @a length bytes, or registrations if @a is_count, or all that is
+ *  idle. Outside of the lock. @return How many of these. */
+size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length, int is_count);
 
 /** Go back below a ceiling that uses had to pass, as far as regions are
  *  idle. */

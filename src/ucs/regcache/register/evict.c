@@ -139,7 +139,7 @@ void ucs_regcache_trim(ucs_regcache_h cache)
     ucs_regcache_unlock(cache);
 }
 
-size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length)
+size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length, int is_count)
 {
     size_t freed = 0;
     size_t bytes;
@@ -148,7 +148,7 @@ size_t ucs_regcache_evict_for(ucs_regcache_h cache, size_t length)
     ucs_regcache_lock(cache);
     do {
         bytes = ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST);
-        freed += bytes;
+        freed += (is_count && (bytes > 0)) ? 1 : bytes;
     } while ((bytes > 0) && (freed < length));
     ucs_regcache_unlock(cache);
     return freed;
@@ -166,9 +166,10 @@ static int ucs_regcache_is_leaving(ucs_regcache_h cache)
     return is_leaving;
 }
 
-size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length)
+static size_t ucs_regcache_shrink_by(ucs_regcache_h cache, size_t length,
+                                     int is_count)
 {
-    size_t freed = ucs_regcache_evict_for(cache, length);
+    size_t freed = ucs_regcache_evict_for(cache, length, is_count);
 
     /* What other threads are just releasing counts until they have */
     while ((freed < length) && ucs_regcache_is_leaving(cache)) {
@@ -177,16 +178,26 @@ size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length)
     return freed;
 }
 
+size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length)
+{
+    return ucs_regcache_shrink_by(cache, length, 0);
+}
+
+uint64_t ucs_regcache_shrink_regions(ucs_regcache_h cache, uint64_t count)
+{
+    return ucs_regcache_shrink_by(cache, count, 1);
+}
+
 void ucs_regcache_yield(ucs_regcache_h cache)
 {
     ucs_store_relaxed(&cache->pressed, 1);
     do {
-        (void)ucs_regcache_evict_for(cache, SIZE_MAX);
+        (void)ucs_regcache_evict_for(cache, SIZE_MAX, 0);
         if (!ucs_regcache_is_leaving(cache)) {
             break;
         }
         ucs_give_way();
     } while (1);
     /* What the helper had registered meanwhile without a user */
-    (void)ucs_regcache_evict_for(cache, SIZE_MAX);
+    (void)ucs_regcache_evict_for(cache, SIZE_MAX, 0);
 }

@@ -46,10 +46,17 @@ int ucs_regcache_status_is_exhausted(ucs_status_t status)
 }
 
 /* A use: what fails for want of memory or regions is tried again after idle
- * registrations have been given up. Quietly, for the caller has a way left. */
+ * registrations have been given up, others' if there are none here. If that helps,
+ * what there was before is the limit from now on. Quietly, for the caller has a way
+ * left. */
 static void ucs_regcache_lower_reg_use(ucs_regcache_h cache,
                                        ucs_regcache_attempt_t *attempt)
 {
+    const ucs_regcache_budget_t *budget = cache->env.budget;
+    size_t length                       = ucs_regcache_pinned_length(
+            attempt->region);
+    uint64_t before                     = 0;
+
     ucs_regcache_lower_reg(cache, attempt);
     if (!ucs_regcache_status_is_exhausted(attempt->status) ||
         attempt->region->is_cover) {
@@ -57,9 +64,16 @@ static void ucs_regcache_lower_reg_use(ucs_regcache_h cache,
     }
 
     ucs_store_relaxed(&cache->pressed, 1);
-    (void)ucs_regcache_evict_for(cache,
-                                 ucs_regcache_pinned_length(attempt->region));
+    if (budget != NULL) {
+        before = budget->refused(cache->env.arg);
+    }
+    if ((ucs_regcache_evict_for(cache, length, 0) == 0) && (budget != NULL)) {
+        (void)budget->ask(cache->env.arg, 0, UCS_ASK_ALL);
+    }
     ucs_regcache_lower_reg(cache, attempt);
+    if ((budget != NULL) && ucs_regcache_status_is_exhausted(attempt->status)) {
+        budget->forgive(cache->env.arg, before);
+    }
 }
 
 /* Remember what the inspection found, deregister what this region replaces, and keep

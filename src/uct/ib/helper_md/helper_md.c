@@ -30,6 +30,23 @@ uct_helper_md_is_managed(size_t length, unsigned flags)
     return ucs_likely((length != 0) && !(flags & UCT_HELPER_MD_UNMANAGED));
 }
 
+/* Below the cache, as asked: it counts as one of the device's all the same */
+static UCS_F_NOINLINE ucs_status_t
+uct_helper_md_get_directly(uct_helper_md_t *md, void *address, size_t length,
+                           unsigned flags,
+                           const uct_abi_md_mem_reg_params_t *params,
+                           uct_mem_h *memh_p)
+{
+    ucs_status_t status = uct_abi_mem_reg_as_asked(md->lower, md->md, address,
+                                                   length, flags, params,
+                                                   memh_p);
+
+    if (status == UCS_OK) {
+        uct_helper_md_count(md);
+    }
+    return status;
+}
+
 /* The caller gave flags or, from 1.14 on, parameters. Unmanaged requests go
  * down unchanged. */
 static UCS_F_ALWAYS_INLINE ucs_status_t
@@ -48,8 +65,8 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
     }
 
     if (!uct_helper_md_is_managed(length, flags)) {
-        return uct_abi_mem_reg_as_asked(md->lower, uct_md, address, length,
-                                        flags, params, memh_p);
+        return uct_helper_md_get_directly(md, address, length, flags, params,
+                                          memh_p);
     }
 
     if (ucs_unlikely(md->device != NULL) &&
@@ -65,8 +82,8 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
         if (ucs_regcache_status_is_exhausted(status)) {
             uct_helper_session_yield();
         }
-        return uct_abi_mem_reg_as_asked(md->lower, uct_md, address, length,
-                                        flags, params, memh_p);
+        return uct_helper_md_get_directly(md, address, length, flags, params,
+                                          memh_p);
     }
 
     *memh_p = memh;
@@ -106,8 +123,13 @@ uct_helper_md_put_other(uct_helper_md_t *md,
     if (md->device != NULL) {
         status = uct_helper_device_put(md->device, full->memh, full->comp);
     }
-    return (status == UCS_ERR_NO_ELEM) ?
-           md->lower->mem_dereg(md->md, params) : status;
+    if (status == UCS_ERR_NO_ELEM) {
+        status = md->lower->mem_dereg(md->md, params);
+        if (status == UCS_OK) {
+            uct_helper_md_discount(md);
+        }
+    }
+    return status;
 }
 
 static UCS_F_NOINLINE ucs_status_t

@@ -22,9 +22,6 @@
  * node.
  */
 
-/* The component whose domains register with a device's driver */
-#define UCT_HELPER_MD_VERBS "ib"
-
 
 /* Quietly: the caller has a way left */
 static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
@@ -159,11 +156,19 @@ static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
     return may_keep;
 }
 
+/* Bytes of the node, and one registration of the device: both or none */
 static int uct_helper_env_claim(void *arg, size_t length, ucs_claim_t why)
 {
     uct_helper_md_t *md = arg;
 
-    return ucs_node_claim(md->node, length, why);
+    if (!ucs_node_claim(md->node, length, why)) {
+        return 0;
+    }
+    if ((md->quota == NULL) || ucs_node_claim(md->quota, 1, why)) {
+        return 1;
+    }
+    ucs_node_unclaim(md->node, length);
+    return 0;
 }
 
 static void uct_helper_env_unclaim(void *arg, size_t length)
@@ -171,6 +176,16 @@ static void uct_helper_env_unclaim(void *arg, size_t length)
     uct_helper_md_t *md = arg;
 
     ucs_node_unclaim(md->node, length);
+    if (md->quota != NULL) {
+        ucs_node_unclaim(md->quota, 1);
+    }
+}
+
+static int uct_helper_env_ask_for(ucs_node_h node, uint64_t length,
+                                  ucs_ask_t whom)
+{
+    return (node == NULL) || ucs_node_claim(node, length, UCS_CLAIM_USE) ||
+           ucs_node_ask(node, length, whom);
 }
 
 static ucs_regcache_answer_t uct_helper_env_ask(void *arg, size_t length,
@@ -180,20 +195,50 @@ static ucs_regcache_answer_t uct_helper_env_ask(void *arg, size_t length,
     int cancel          = ucs_cancel_disable();
     int is_granted;
 
-    is_granted = ucs_node_ask(md->node, length, whom);
+    is_granted = uct_helper_env_ask_for(md->node, length, whom);
+    if (is_granted && !uct_helper_env_ask_for(md->quota, length > 0, whom)) {
+        ucs_node_unclaim(md->node, length);
+        is_granted = 0;
+    }
     ucs_cancel_restore(cancel);
     return is_granted ? UCS_REGCACHE_ANSWER_GRANTED : UCS_REGCACHE_ANSWER_NONE;
+}
+
+/* Under a limit of bytes that is known it may have been that, for not all that counts
+ * there is in the ledger */
+static uint64_t uct_helper_env_refused(void *arg)
+{
+    uct_helper_md_t *md = arg;
+
+    return ((md->quota != NULL) && !md->has_memlock) ?
+                   ucs_node_refused(md->quota, 1) : UINT64_MAX;
+}
+
+static void uct_helper_env_forgive(void *arg, uint64_t before)
+{
+    uct_helper_md_t *md = arg;
+
+    if (before != UINT64_MAX) {
+        ucs_node_forgive(md->quota, before);
+    }
 }
 
 static const ucs_regcache_budget_t uct_helper_env_budget = {
     .claim   = uct_helper_env_claim,
     .unclaim = uct_helper_env_unclaim,
-    .ask     = uct_helper_env_ask
+    .ask     = uct_helper_env_ask,
+    .refused = uct_helper_env_refused,
+    .forgive = uct_helper_env_forgive
 };
 
 static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)
 {
     return ucs_regcache_shrink(arg, length);
+}
+
+static uint64_t uct_helper_md_release_regions(void *arg, uint64_t count)
+{
+    return ucs_regcache_shrink_regions(arg, count);
 }
 
 /* Of a node's budget nothing is taken that nobody asked for */
@@ -220,7 +265,8 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
             .region_bytes = md->config.region_bytes,
             .min_size     = md->config.min_size,
             .max_pinned   = md->config.max_pinned,
-            .max_regions  = md->config.max_regions,
+            .max_regions  = ULONG_MAX,
+            .max_length   = md->limits.max_length,
             .access_mask  = UCT_MD_MEM_ACCESS_ALL,
             .cover        = uct_helper_md_cover(&md->config)};
     const ucs_regcache_env_t env = {
@@ -243,6 +289,10 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
     if ((status == UCS_OK) && (md->node != NULL)) {
         ucs_thread_set_bell(md->thread, ucs_node_bell(md->node));
         (void)ucs_node_join(md->node, uct_helper_md_release_idle, md->cache);
+        if (md->quota != NULL) {
+            (void)ucs_node_join(md->quota, uct_helper_md_release_regions,
+                                md->cache);
+        }
     }
     return status;
 }

@@ -7,6 +7,7 @@
 #include "helper_md.h"
 #include <ucs/node/node.h>
 #include <ucs/sys/proc/process.h>
+#include "device_limits.h"
 #include <uct/ib/helper_md/device/device.h>
 #include <ucs/sys/proc/thread.h>
 
@@ -31,6 +32,9 @@ BEGIN_C_DECLS
 #define UCT_HELPER_MD_UNMANAGED \
     (UCT_MD_MEM_FLAG_LOCK | UCS_BIT(10) | UCS_BIT(11))
 
+/** The component whose domains register with a device's driver. */
+#define UCT_HELPER_MD_VERBS "ib"
+
 /** A decorated domain; what a hit touches comes first. */
 typedef struct uct_helper_md {
     uct_abi_md_ops_t         ops;         /* what md->ops points to */
@@ -50,6 +54,11 @@ typedef struct uct_helper_md {
     uct_helper_config_t      config;
     ucs_cpu_set_t            local_cpus;
     ucs_node_h               node;        /* NULL: it has no ledger */
+    ucs_node_h               quota;       /* of the device's registrations; NULL:
+                                             likewise */
+    _Atomic(uint64_t)        direct;      /* registrations below the cache */
+    uct_helper_limits_t      limits;      /* of the device */
+    int                      has_memlock; /* bytes that may be locked are limited */
     _Atomic(int)             listens;     /* the node's ledger says so */
     int                      is_planned;  /* the helper does more than
                                              deregister unmapped memory */
@@ -138,6 +147,20 @@ int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
 
 /** @return Nonzero if the helper takes only idle processor time. */
 int uct_helper_md_is_idle(const uct_helper_config_t *config);
+
+
+/** Open and close the quota of the device's registrations, if the domain has a
+ *  ledger. The node is open. */
+void uct_helper_md_open_quota(uct_helper_md_t *md);
+void uct_helper_md_close_quota(uct_helper_md_t *md);
+
+
+/** A registration that goes straight to the domain below has been made. */
+void uct_helper_md_count(uct_helper_md_t *md);
+
+
+/** One that may have been counted is none any more. */
+void uct_helper_md_discount(uct_helper_md_t *md);
 
 
 /** Serve the node; in each step of the helper. @return When the next step is

@@ -81,10 +81,12 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
     return uct_helper_trust_is_near(&count_at) ? ucs_min(next, count_at) : next;
 }
 
-/* With a node budget another rank may ask for any registration */
+/* With a budget of the node, or of the device, another rank may ask for any
+ * registration */
 static int uct_helper_md_has_budget(const uct_helper_md_t *md)
 {
-    return (md->node != NULL) && ucs_node_has_budget(md->node);
+    return ((md->node != NULL) && ucs_node_has_budget(md->node)) ||
+           ((md->quota != NULL) && ucs_node_has_budget(md->quota));
 }
 
 static void uct_helper_md_bind(uct_helper_md_t *md)
@@ -115,6 +117,9 @@ static void uct_helper_md_listen(uct_helper_md_t *md)
 {
     if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
         ucs_node_listen(md->node, 1);
+        if (md->quota != NULL) {
+            ucs_node_listen(md->quota, 1);
+        }
     }
 }
 
@@ -184,6 +189,19 @@ static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,
     ucs_list_head_init(&md->child_memhs);
 }
 
+/* What the domain below allows: a device of its driver, or the software NIC as the
+ * user has set it */
+static void uct_helper_md_ask_limits(uct_helper_md_t *md)
+{
+    md->limits      = (uct_helper_limits_t){.regions = UINT64_MAX};
+    md->has_memlock = (uct_helper_limits_memlock() != UINT64_MAX);
+    if (!strcmp(uct_abi_md_component_name(md->md), UCT_HELPER_MD_VERBS)) {
+        uct_helper_limits_verbs(md->name, &md->limits);
+    } else if (md->config.pin && (md->config.pin_max_regions > 0)) {
+        md->limits.regions = md->config.pin_max_regions;
+    }
+}
+
 static ucs_status_t
 uct_helper_md_create_device(uct_helper_md_t *md, const uct_abi_md_attr_t *attr)
 {
@@ -229,7 +247,9 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     md->node = uct_helper_node_open(config);
-    status   = uct_helper_md_create_cache(md);
+    uct_helper_md_ask_limits(md);
+    uct_helper_md_open_quota(md);
+    status = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
         goto err_release_node;
     }
@@ -243,6 +263,7 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     return UCS_OK;
 
 err_release_node:
+    uct_helper_md_close_quota(md);
     uct_helper_node_close(md->node);
     uct_helper_device_destroy(md->device);
 err_destroy_thread:
@@ -259,13 +280,20 @@ void uct_helper_md_release(uct_helper_md_t *md)
     if (md->node != NULL) {
         ucs_node_part(md->node, md->cache);
     }
+    if (md->quota != NULL) {
+        ucs_node_part(md->quota, md->cache);
+    }
     ucs_regcache_destroy(md->cache);
     uct_helper_device_destroy(md->device);
     /* Last: a rank that asks meanwhile waits until all is deregistered. */
     if (ucs_load_relaxed(&md->listens)) {
         ucs_node_listen(md->node, 0);
+        if (md->quota != NULL) {
+            ucs_node_listen(md->quota, 0);
+        }
     }
     ucs_thread_destroy(md->thread);
+    uct_helper_md_close_quota(md);
     uct_helper_node_close(md->node);
     pthread_mutex_destroy(&md->child_lock);
     free(md);

@@ -4,7 +4,12 @@
 #include "helper_md_int.h"
 #include <ucs/sys/io/log.h>
 
+#include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
+
+#include <limits.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,11 +109,96 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
     }
 }
 
+/*
+ * Registrations of the device
+ */
+
+/* Of a large limit ranks that have a thousandth of it need not look at the others,
+ * and what all slots could have that way is set aside */
+#define UCT_HELPER_QUOTA_UNSEEN 1024
+
+/* More registrations than that of one process are written over */
+#define UCT_HELPER_QUOTA_SANE (UINT64_C(1) << 32)
+
+
+static uint64_t uct_helper_md_quota_limit(const uct_helper_md_t *md)
+{
+    switch (md->config.max_regions) {
+    case UCT_HELPER_REGIONS_AUTO:
+        return md->limits.regions;
+    case ULONG_MAX:
+        return UINT64_MAX;
+    default:
+        return md->config.max_regions;
+    }
+}
+
+void uct_helper_md_open_quota(uct_helper_md_t *md)
+{
+    uint64_t limit = uct_helper_md_quota_limit(md);
+    char error[256], name[NAME_MAX];
+    ucs_node_params_t params = {
+        .name   = name,
+        .budget = limit,
+        .ram    = UCT_HELPER_QUOTA_SANE,
+        .goes   = 1,
+        .bells  = md->node,
+        .now    = ucs_clock_now
+    };
+
+    if ((md->node == NULL) ||
+        (ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), name, sizeof(name)) !=
+         UCS_OK)) {
+        return;
+    }
+    ucs_ledger_name_device(md->name, name, sizeof(name));
+    if (limit != UINT64_MAX) {
+        params.unseen  = limit / UCT_HELPER_QUOTA_UNSEEN;
+        params.budget -= params.unseen * UCS_LEDGER_SLOTS;
+    }
+    if (ucs_node_open(&params, &md->quota, error, sizeof(error)) != UCS_OK) {
+        ucs_helper_debug("%s: %s", md->name, error);
+        md->quota = NULL;
+    }
+}
+
+void uct_helper_md_close_quota(uct_helper_md_t *md)
+{
+    if (md->quota != NULL) {
+        ucs_node_close(md->quota);
+    }
+}
+
+/* relaxed, both: a number */
+void uct_helper_md_count(uct_helper_md_t *md)
+{
+    if (md->quota != NULL) {
+        (void)ucs_node_claim(md->quota, 1, UCS_CLAIM_FORCE);
+        ucs_add_relaxed(&md->direct, 1);
+    }
+}
+
+/* What was attached or imported was not counted */
+void uct_helper_md_discount(uct_helper_md_t *md)
+{
+    uint64_t direct = ucs_load_relaxed(&md->direct);
+
+    while ((direct > 0) && (md->quota != NULL)) {
+        if (ucs_cas_relaxed(&md->direct, &direct, direct - 1)) {
+            ucs_node_unclaim(md->quota, 1);
+            return;
+        }
+    }
+}
+
 static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
 {
     cpu_set_t cpus = md->allowed;
     int has_core;
 
+    if (md->quota != NULL) {
+        (void)ucs_node_mend(md->quota, now);
+    }
     if (!ucs_node_mend(md->node, now)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
@@ -130,6 +220,9 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
     }
 
     ucs_node_serve(md->node);
+    if (md->quota != NULL) {
+        ucs_node_serve(md->quota);
+    }
     if ((now >= md->turn_at) && uct_helper_md_survey(md)) {
         md->turn_at = now + UCS_NODE_TURN_NS;
         uct_helper_md_turn(md, now);

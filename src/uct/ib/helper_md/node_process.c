@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "node_process.h"
+#include "device_limits.h"
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
@@ -16,6 +17,10 @@
 #include <unistd.h>
 
 #define UCT_HELPER_NODE_ERROR_MAX 512
+
+/* Such a part of what may be locked is left to UCX's own pools and the program. A driver
+ * counts it by process, io_uring, by which the software NIC pins, by user. */
+#define UCT_HELPER_NODE_POOLS 16
 
 typedef struct uct_helper_node_process {
     ucs_node_h         node;
@@ -64,6 +69,7 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
         .now    = ucs_clock_now
     };
     const char *suffix = getenv(UCS_NODE_SUFFIX_ENV);
+    uint64_t memlock   = uct_helper_limits_memlock();
 
     if (ucs_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
         snprintf(error, max,
@@ -73,6 +79,12 @@ static ucs_status_t uct_helper_node_enter(const uct_helper_config_t *config,
         return UCS_ERR_INVALID_PARAM;
     }
 
+    if (memlock != UINT64_MAX) {
+        params.most = memlock - memlock / UCT_HELPER_NODE_POOLS;
+        if (config->pin) {
+            params.budget = ucs_min(params.budget, params.most);
+        }
+    }
     uct_helper_node_hold(&params);
     return ucs_node_open(&params, &uct_helper_node_process.node, error, max);
 }

@@ -140,10 +140,15 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
                                        uct_helper_figures_t *figures)
 {
     ucs_regcache_stats_t stats;
+    ucs_node_figures_t quota;
 
     ucs_regcache_stats(md->cache, now, &stats);
     uct_helper_report_add(&figures->stats, &stats);
     uct_helper_report_add_domain(figures, md->name);
+    if (md->quota != NULL) {
+        ucs_node_figures(md->quota, &quota);
+        uct_helper_report_add_quota(figures, &quota);
+    }
     figures->policy              = ucs_regcache_policy_names[md->config.policy];
     figures->max_slowdown        = md->config.max_slowdown;
     figures->helper_cpu_seconds += ucs_thread_cpu_ns(md->thread) *
@@ -336,11 +341,12 @@ void uct_helper_session_enter(uct_helper_md_t *md)
     uct_helper_hear_enter(md);
 }
 
-static const char *uct_helper_session_ceiling(const char *option)
+static const char *uct_helper_session_ceiling(const char *option,
+                                              const char *otherwise)
 {
     const char *value = getenv(option);
 
-    return (value != NULL) ? value : "inf";
+    return (value != NULL) ? value : otherwise;
 }
 
 /* One warning when the domain closes, not one for each use */
@@ -353,14 +359,15 @@ static void uct_helper_session_warn(const uct_helper_md_t *md, uint64_t now)
         ucs_helper_warn(
                 "%s: %lu of %lu uses went over "
                 "UCX_MD_HELPER_MAX_PINNED=%s or "
-                "UCX_MD_HELPER_MAX_REGIONS=%s or "
-                "UCX_MD_HELPER_NODE_MAX_PINNED=%s, because all else was "
+                "UCX_MD_HELPER_NODE_MAX_PINNED=%s or "
+                "UCX_MD_HELPER_MAX_REGIONS=%s, because all else was "
                 "in use; the least ceiling that can be kept is what is in use "
                 "at once, here %lu bytes",
                 md->name, stats.over_ceiling, stats.uses,
-                uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED"),
-                uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS"),
-                uct_helper_session_ceiling("UCX_MD_HELPER_NODE_MAX_PINNED"),
+                uct_helper_session_ceiling("UCX_MD_HELPER_MAX_PINNED", "inf"),
+                uct_helper_session_ceiling("UCX_MD_HELPER_NODE_MAX_PINNED",
+                                           "inf"),
+                uct_helper_session_ceiling("UCX_MD_HELPER_MAX_REGIONS", "auto"),
                 stats.in_use_peak_bytes);
     }
 }

@@ -9,10 +9,12 @@
 #include "pin_cost.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/clock.h>
 #include <ucs/sys/proc/cancel.h>
 #include <ucs/sys/mem/own_memory.h>
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,6 +23,46 @@
 #define UCT_PIN_MD_COST_TRIES      8
 #define UCT_PIN_MD_COST_TRIES_LAZY 2
 
+/* More regions than those of so many domains are written over */
+#define UCT_PIN_MD_DOMAINS 64
+
+
+/* A ledger of its own, which the helper does not know */
+static ucs_status_t uct_pin_md_open_node(uct_pin_md_t *pin)
+{
+    char error[512] = "the ledger's name is not valid";
+    char name[NAME_MAX];
+    ucs_node_params_t params = {
+        .name   = name,
+        .budget = pin->config.node_regions,
+        .ram    = UCT_PIN_MD_MAX_REGIONS * UCT_PIN_MD_DOMAINS,
+        .goes   = 1,
+        .now    = ucs_clock_now
+    };
+    ucs_status_t status;
+
+    if (pin->config.node_regions == 0) {
+        return UCS_OK;
+    }
+    status = ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), name, sizeof(name));
+    if (status == UCS_OK) {
+        ucs_ledger_name_device("software-nic", name, sizeof(name));
+        status = ucs_node_open(&params, &pin->node, error, sizeof(error));
+    }
+    if (status != UCS_OK) {
+        ucs_warn("pin_md: UCX_MD_PIN_MAX_REGIONS: %s; memory will not be pinned",
+                 error);
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+static void uct_pin_md_close_node(uct_pin_md_t *pin)
+{
+    if ((pin->node != NULL) && uct_pin_md_is_owner(pin)) {
+        ucs_node_close(pin->node);
+    }
+}
 
 static void uct_pin_md_close(uct_md_h md)
 {
@@ -36,6 +78,7 @@ static void uct_pin_md_close(uct_md_h md)
     } else {
         uct_pin_table_abandon(&pin->table);
     }
+    uct_pin_md_close_node(pin);
     ucs_own_free(pin);
     ucs_cancel_restore(cancel);
 
@@ -187,10 +230,15 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
         goto err_free;
     }
 
+    status = uct_pin_md_open_node(pin);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
     status = uct_pin_table_init(&pin->table, pin->config.max_regions,
                                 uct_pin_md_ring_flags(&pin->config));
     if (status != UCS_OK) {
-        goto err_free;
+        goto err_close_node;
     }
 
     uct_pin_md_calibrate(pin);
@@ -204,6 +252,8 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
 
 err_table_cleanup:
     uct_pin_table_cleanup(&pin->table);
+err_close_node:
+    uct_pin_md_close_node(pin);
 err_free:
     ucs_own_free(pin);
     return status;

@@ -65,6 +65,10 @@ typedef struct uct_pin_config {
      * protocols by that figure, and what is measured differs from run to run.
      */
     double   told_ns;
+
+    /** Regions that all processes of the user on this node may have registered at
+     *  once, as a device shared by them; 0: any number. */
+    uint64_t node_regions;
 } uct_pin_config_t;
 
 /** First difference between a registration and its virtual address. */
@@ -82,7 +86,8 @@ typedef struct uct_pin_difference {
  *
  * mem_reg() then fails like a verbs device does, with the message at error
  * level, or at debug level under UCT_MD_MEM_FLAG_HIDE_ERRORS:
- * - UCS_ERR_NO_MEMORY: max_regions reached, or RLIMIT_MEMLOCK exceeded.
+ * - UCS_ERR_NO_MEMORY: max_regions or node_regions reached, or RLIMIT_MEMLOCK
+ *   exceeded.
  * - UCS_ERR_IO_ERROR: a page is missing or not writable.
  * - UCS_ERR_INVALID_PARAM: no length, or the range wraps.
  *
@@ -103,6 +108,8 @@ typedef struct uct_pin_difference {
  *                                 logged.
  * @return UCS_ERR_EXCEEDS_LIMIT   Too many decorated domains in the process.
  * @return UCS_ERR_NO_MEMORY       No memory for the domain or its rings.
+ * @return UCS_ERR_IO_ERROR        The processes' registrations cannot be counted,
+ *                                 which one line of warning has said why.
  *         After any error the domain is as it was.
  */
 ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config);

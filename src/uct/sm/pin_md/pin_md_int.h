@@ -8,6 +8,7 @@
 #include "pin_table.h"
 
 #include <ucs/datastruct/linear_func.h>
+#include <ucs/node/node.h>
 #include <uct/base/uct_abi.h>
 
 #include <sys/types.h>
@@ -40,6 +41,8 @@ typedef struct uct_pin_md {
     int                    is_keyed;   /* The domain below registers, too */
     _Atomic(uint64_t)      serial;     /* Of the last registration */
     int                    is_delegated; /* The end of a use is told above */
+    ucs_node_h             node;       /* Counts the regions of all processes;
+                                          NULL if there is no limit */
     uct_pin_table_t        table;
 } uct_pin_md_t;
 

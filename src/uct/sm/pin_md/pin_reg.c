@@ -33,6 +33,12 @@ uct_pin_md_reg_failed(const uct_pin_md_t *pin, const void *address,
                              "table of %u regions is full", address, length,
                              pin->config.max_regions);
         return UCS_ERR_NO_MEMORY;
+    case EDQUOT:
+        ucs_helper_log_plain(level, "pin_md: registering %p length %zu: all "
+                             "processes of the node together have "
+                             "UCX_MD_PIN_MAX_REGIONS=%lu registrations", address,
+                             length, pin->config.node_regions);
+        return UCS_ERR_NO_MEMORY;
     case ENOMEM:
         getrlimit(RLIMIT_MEMLOCK, &limit);
         ucs_helper_log_plain(level, "pin_md: registering %p length %zu: %s "
@@ -60,6 +66,23 @@ static void uct_pin_md_complain(void)
     }
 }
 
+/* Those of processes that were killed are free again. @return 0 or -EDQUOT. */
+static int uct_pin_md_claim(uct_pin_md_t *pin)
+{
+    if ((pin->node == NULL) || ucs_node_claim(pin->node, 1, UCS_CLAIM_USE)) {
+        return 0;
+    }
+    (void)ucs_node_sum(pin->node); /* reaps */
+    return ucs_node_claim(pin->node, 1, UCS_CLAIM_USE) ? 0 : -EDQUOT;
+}
+
+static void uct_pin_md_unclaim(uct_pin_md_t *pin)
+{
+    if (pin->node != NULL) {
+        ucs_node_unclaim(pin->node, 1);
+    }
+}
+
 static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
                                    size_t length, unsigned flags,
                                    uct_pin_region_t **region_p)
@@ -78,7 +101,14 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
         return (*region_p == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
     }
 
-    ret = uct_pin_table_pin(&pin->table, (void*)start, end - start, region_p);
+    ret = uct_pin_md_claim(pin);
+    if (ret == 0) {
+        ret = uct_pin_table_pin(&pin->table, (void*)start, end - start,
+                                region_p);
+        if (ret < 0) {
+            uct_pin_md_unclaim(pin);
+        }
+    }
     if (ret == -EBADF) {
         uct_pin_md_complain();
         *region_p = uct_pin_region_alloc((void*)start, end - start, 0);
@@ -107,6 +137,7 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
     }
 
     uct_pin_table_unpin(&pin->table, region);
+    uct_pin_md_unclaim(pin);
     uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
 }
 

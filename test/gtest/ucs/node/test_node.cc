@@ -65,6 +65,129 @@ TEST_F(test_node, what_others_do_not_need_may_be_used)
     ucs_node_unclaim(two->node(), 2 * MB);
 }
 
+/* Of a large budget a rank that has next to nothing does not look at the others */
+TEST_F(test_node, a_little_is_there_for_each_whatever_others_have)
+{
+    ucs_node_params_t params = {};
+    params.budget = 16;
+    params.unseen = 2;
+    test_rank one(open(params)), two(open(params));
+
+    EXPECT_TRUE(ucs_node_claim(one.node(), 16, UCS_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(one.node(), 1, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(two.node(), 1, UCS_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(two.node(), 1, UCS_CLAIM_USE));
+    EXPECT_FALSE(ucs_node_claim(two.node(), 1, UCS_CLAIM_USE));
+    EXPECT_EQ(0u, two.figures().forced);
+    EXPECT_EQ(18u, two.figures().peak_bytes);
+    ucs_node_unclaim(one.node(), 16);
+    ucs_node_unclaim(two.node(), 2);
+}
+
+/* A limit of the process's own is none of the others' business */
+TEST_F(test_node, a_process_has_a_limit_of_its_own)
+{
+    for (uint64_t budget : {UINT64_MAX, uint64_t(100)}) {
+        ucs_node_params_t params = {};
+        params.budget = budget;
+        params.most   = 10;
+        test_rank one(open(params));
+
+        EXPECT_TRUE(ucs_node_claim(one.node(), 10, UCS_CLAIM_USE));
+        EXPECT_FALSE(ucs_node_claim(one.node(), 1, UCS_CLAIM_USE));
+        EXPECT_FALSE(ucs_node_claim(one.node(), 1, UCS_CLAIM_HELPER));
+        EXPECT_FALSE(ucs_node_ask(one.node(), 1, UCS_ASK_SHARE));
+        EXPECT_FALSE(ucs_node_ask(one.node(), 1, UCS_ASK_ALL));
+        EXPECT_TRUE(ucs_node_claim(one.node(), 1, UCS_CLAIM_FORCE));
+        ucs_node_unclaim(one.node(), 11);
+    }
+}
+
+/* What a device refuses shows how many registrations there are, of all ranks
+ * together. A minute later there may be twice as many. */
+TEST_F(test_node, what_is_refused_is_the_limit_of_all)
+{
+    auto one = rank(UINT64_MAX), two = rank(UINT64_MAX);
+
+    EXPECT_TRUE(ucs_node_claim(one->node(), 5, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 3, UCS_CLAIM_USE));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_CLAIM_USE));
+    EXPECT_EQ(0u, ucs_node_refused(two->node(), 1));
+    ucs_node_unclaim(two->node(), 1);
+    for (auto &each : {&one, &two}) {
+        EXPECT_TRUE(ucs_node_has_budget((*each)->node()));
+        EXPECT_EQ(8u, (*each)->figures().budget);
+        EXPECT_FALSE(ucs_node_claim((*each)->node(), 1, UCS_CLAIM_USE));
+    }
+    /* Each has its share */
+    ucs_node_unclaim(one->node(), 2);
+    EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_CLAIM_HELPER));
+    EXPECT_FALSE(ucs_node_claim(two->node(), 1, UCS_CLAIM_HELPER));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 1, UCS_CLAIM_HELPER));
+
+    later() += 3000 * MS;
+    EXPECT_EQ(11u, one->figures().budget); /* one more a second at least */
+    EXPECT_TRUE(ucs_node_claim(one->node(), 1, UCS_CLAIM_USE));
+    EXPECT_EQ(8u, ucs_node_refused(one->node(), 1)); /* there are none more */
+    EXPECT_EQ(8u, two->figures().budget);
+
+    /* It was for something else */
+    ucs_node_forgive(one->node(), 0);
+    EXPECT_FALSE(ucs_node_has_budget(two->node()));
+    EXPECT_TRUE(ucs_node_claim(two->node(), 1000, UCS_CLAIM_USE));
+    EXPECT_EQ(0u, ucs_node_refused(two->node(), 1));
+    later() += 64000 * MS;
+    EXPECT_NEAR(2016, one->figures().budget, 64);
+    ucs_node_unclaim(one->node(), 5);
+    ucs_node_unclaim(two->node(), 1004);
+}
+
+/* Whatever another process has written there */
+TEST_F(test_node, what_was_learned_is_not_believed_beyond_reason)
+{
+    auto one            = rank(1000);
+    ucs_ledger_t *words = ledger();
+
+    for (uint64_t learned : {UINT64_MAX, UCS_LEDGER_RISE, uint64_t(1)}) {
+        for (uint64_t at : {uint64_t(0), UINT64_MAX}) {
+            ucs_store_relaxed(&words->learned, learned);
+            ucs_store_relaxed(&words->learned_at, at);
+            EXPECT_GE(one->figures().budget, 1u);
+            EXPECT_LE(one->figures().budget, 1000u);
+        }
+    }
+    ucs_ledger_close(words);
+}
+
+/* The helpers sleep on the bells of the node's ledger, not of the device's */
+TEST_F(test_node, who_is_asked_is_woken_where_it_sleeps)
+{
+    auto bells = rank(UINT64_MAX);
+    std::string name = m_name;
+    m_name += "+device";
+    ucs_node_params_t params = {};
+    params.budget      = 4;
+    params.bells       = bells->node();
+    params.goes        = 1;
+    params.patience_ns = 20000 * MS;
+    {
+        test_rank one(open(params)), two(open(params));
+        uint32_t before = *ucs_node_bell(bells->node());
+        one.start();
+        for (unsigned i = 0; i < 4; ++i) {
+            ASSERT_FALSE(one.use(1));
+            one.keep(1);
+        }
+        EXPECT_FALSE(two.use(2));
+        EXPECT_NE(before, *ucs_node_bell(bells->node()));
+        EXPECT_EQ(2u, one.idle());
+        ucs_node_serve(bells->node()); /* nothing is wanted of that */
+        ucs_node_unclaim(two.node(), 2);
+    }
+    EXPECT_FALSE(ucs_ledger_remove(m_name.c_str())) << "it is still there";
+    m_name = name;
+}
+
 TEST_F(test_node, who_is_above_his_share_gives_idle_memory_back)
 {
     auto one = rank(8 * MB), two = rank(8 * MB);

@@ -88,7 +88,8 @@ public:
             };
         }
         if (on_claim) {
-            static const ucs_regcache_budget_t budget = {claim, unclaim, ask};
+            static const ucs_regcache_budget_t budget = {claim, unclaim, ask,
+                                                         refused, forgive};
             env.budget = &budget;
         }
         ASSERT_EQ(UCS_OK, ucs_regcache_create(&params, &env, &cache));
@@ -231,6 +232,9 @@ public:
     std::function<bool(size_t, ucs_claim_t)>          on_claim;
     std::function<void(size_t)>                       on_unclaim;
     std::function<ucs_regcache_answer_t(size_t, ucs_ask_t)> on_ask;
+    /* With these, if set */
+    std::function<uint64_t()>                         on_refused;
+    std::function<void(uint64_t)>                     on_forgive;
 
 private:
     static regcache_world *self(void *arg)
@@ -310,6 +314,18 @@ private:
     static ucs_regcache_answer_t ask(void *arg, size_t length, ucs_ask_t whom)
     {
         return self(arg)->on_ask(length, whom);
+    }
+
+    static uint64_t refused(void *arg)
+    {
+        return self(arg)->on_refused ? self(arg)->on_refused() : 0;
+    }
+
+    static void forgive(void *arg, uint64_t before)
+    {
+        if (self(arg)->on_forgive) {
+            self(arg)->on_forgive(before);
+        }
     }
 
     static void wait(void *arg, uint32_t*, uint32_t, uint64_t)

@@ -56,7 +56,7 @@ static const char *const uct_helper_monitor_words[] = {
 };
 
 
-static const char *const uct_helper_cpu_words[] = {"auto", NULL};
+static const char *const uct_helper_auto_words[] = {"auto", NULL};
 
 
 static const char *const uct_helper_cpu_policy_words[] = {
@@ -95,13 +95,29 @@ static int
 uct_helper_read_count(const char *text, void *value_p, const void *words)
 {
     unsigned long count;
+    unsigned is_auto;
+
+    if (ucs_config_sscanf_enum(text, &is_auto, words)) {
+        count = UCT_HELPER_REGIONS_AUTO;
+    } else if (!uct_helper_value_count(text, &count) || (count == 0)) {
+        return 0;
+    }
+
+    *(unsigned long*)value_p = count;
+    return 1;
+}
+
+static int
+uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
+{
+    unsigned long count;
 
     (void)words;
     if (!uct_helper_value_count(text, &count) || (count == 0)) {
         return 0;
     }
 
-    *(unsigned long*)value_p = count;
+    *(unsigned long*)value_p = (count == ULONG_MAX) ? 0 : count;
     return 1;
 }
 
@@ -210,8 +226,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     UCT_HELPER_SIZES),
     UCT_HELPER_RULE(max_pinned, uct_helper_read_size, NULL, max_pinned,
                     UCT_HELPER_SIZES),
-    UCT_HELPER_RULE(max_regions, uct_helper_read_count, NULL, max_regions,
-                    "a number above 0, or inf"),
+    UCT_HELPER_RULE(max_regions, uct_helper_read_count, uct_helper_auto_words,
+                    max_regions, "a number above 0, auto or inf"),
     UCT_HELPER_RULE(node_max_pinned, uct_helper_read_size, NULL,
                     node_max_pinned, UCT_HELPER_SIZES),
     UCT_HELPER_RULE(monitor, ucs_config_sscanf_enum, uct_helper_monitor_words,
@@ -221,7 +237,7 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     "a word and ':' is written ./FILE"),
     UCT_HELPER_RULE(trace, uct_helper_read_trace, NULL, trace,
                     "FILE of less than 4096 bytes, or nothing"),
-    UCT_HELPER_RULE(cpu, uct_helper_read_cpu, uct_helper_cpu_words, cpu_mode,
+    UCT_HELPER_RULE(cpu, uct_helper_read_cpu, uct_helper_auto_words, cpu_mode,
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum,
                     uct_helper_cpu_policy_words, cpu_policy,
@@ -237,6 +253,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(pin_reg_cost, uct_helper_read_told, NULL, pin_told_ns,
                     "a time such as 180ns, above 0 and at most 1s, or "
                     "nothing"),
+    UCT_HELPER_RULE(pin_max_regions, uct_helper_read_pin_regions, NULL,
+                    pin_max_regions, "a number above 0, or inf"),
     UCT_HELPER_RULE(pin_verify, ucs_config_sscanf_on_off, NULL, pin_verify,
                     "y or n")
 };

@@ -58,6 +58,9 @@ typedef enum uct_helper_cpu_mode {
     UCT_HELPER_CPU_LIST     /**< to the given processors */
 } uct_helper_cpu_mode_t;
 
+/** As many registrations as the device says that it allows. */
+#define UCT_HELPER_REGIONS_AUTO 0
+
 /** Which processor time the helper takes. The last two are the paper's. */
 typedef enum uct_helper_cpu_policy {
     UCT_HELPER_CPU_POLICY_IDLE,         /**< only what nobody else wants */
@@ -88,6 +91,7 @@ typedef struct uct_helper_options {
     char *pin;
     char *pin_cost;
     char *pin_reg_cost;
+    char *pin_max_regions;
     char *pin_verify;
 } uct_helper_options_t;
 
@@ -100,7 +104,9 @@ typedef struct uct_helper_config {
                                                    beside its pages */
     size_t                   min_size;        /**< bytes */
     size_t                   max_pinned;   /**< bytes, SIZE_MAX: no ceiling */
-    unsigned long            max_regions;     /**< ULONG_MAX: no ceiling */
+    unsigned long            max_regions;     /**< of a device, of all ranks of
+                                                   the node; ULONG_MAX: any number,
+                                                   UCT_HELPER_REGIONS_AUTO */
     size_t                   node_max_pinned; /**< bytes, SIZE_MAX: no budget */
     uct_helper_monitor_t     monitor;
     uct_helper_report_dest_t report;
@@ -114,6 +120,8 @@ typedef struct uct_helper_config {
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
+    unsigned long            pin_max_regions; /**< of all processes of the node;
+                                                   0: any number */
     double                   pin_told_ns;     /**< told to UCX, 0: as
                                                    measured */
     int                      pin_verify;

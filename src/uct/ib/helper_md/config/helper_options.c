@@ -55,8 +55,10 @@ ucs_config_field_t uct_helper_options_table[] = {
      "deregistering what is idle; passed only if all else is in use.",
      offsetof(uct_helper_options_t, max_pinned), UCS_CONFIG_TYPE_STRING},
 
-    {"HELPER_MAX_REGIONS", "inf",
-     "Ceiling of the number of registrations per domain, kept likewise.",
+    {"HELPER_MAX_REGIONS", "auto",
+     "Registrations that a device may have of all ranks of the user on a node\n"
+     "together, shared by need and kept likewise: a number, auto (what the device\n"
+     "allows, and what it is found to allow when it refuses one), or inf.",
      offsetof(uct_helper_options_t, max_regions), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_NODE_MAX_PINNED", "inf",
@@ -126,6 +128,11 @@ ucs_config_field_t uct_helper_options_table[] = {
      "180ns, which is what UCX reckons a hit in the IB domain's own cache to\n"
      "cost; empty: what it measured, and PIN_COST.",
      offsetof(uct_helper_options_t, pin_reg_cost), UCS_CONFIG_TYPE_STRING},
+
+    {"PIN_MAX_REGIONS", "inf",
+     "Registrations that the software NIC allows all processes of the user on a\n"
+     "node together. Beyond that it refuses, as a device does.",
+     offsetof(uct_helper_options_t, pin_max_regions), UCS_CONFIG_TYPE_STRING},
 
     {"PIN_VERIFY", "n",
      "Testing aid of the software NIC: compare, at the end of each use, what\n"

@@ -122,6 +122,16 @@ void uct_helper_report_add_domain(uct_helper_figures_t *figures,
     }
 }
 
+void uct_helper_report_add_quota(uct_helper_figures_t *figures,
+                                 const ucs_node_figures_t *quota)
+{
+    if (!figures->has_quota ||
+        (quota->peak_bytes > figures->quota.peak_bytes)) {
+        figures->quota = *quota;
+    }
+    figures->has_quota = 1;
+}
+
 void uct_helper_report_add_note(uct_helper_figures_t *figures,
                                 const char *note)
 {

@@ -41,6 +41,9 @@ typedef struct uct_helper_figures {
     unsigned             num_notes;
     int                  has_node;        /**< the process was in the ledger */
     ucs_node_figures_t   node;
+    int                  has_quota;       /**< registrations were counted */
+    ucs_node_figures_t   quota;           /**< of the device with most of them,
+                                               one each for a byte */
 } uct_helper_figures_t;
 
 
@@ -61,6 +64,12 @@ double uct_helper_report_price(const uct_helper_figures_t *figures);
 /** Add a name to lower_domain, unless it is there; too long: cut. */
 void uct_helper_report_add_domain(uct_helper_figures_t *figures,
                                   const char *name);
+
+
+/** Add what is known of the registrations of one device: the one with most
+ *  counts. */
+void uct_helper_report_add_quota(uct_helper_figures_t *figures,
+                                 const ucs_node_figures_t *quota);
 
 
 /** Add a note, unless it is there or there is no room. */

@@ -208,6 +208,26 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     ucs_json_number(json, "helper_rest_seconds", node->rest_ns * UCT_HELPER_NS);
 }
 
+/* Likewise */
+static void uct_helper_report_json_quota(ucs_json_t *json,
+                                         const uct_helper_figures_t *figures)
+{
+    const ucs_node_figures_t *quota = &figures->quota;
+
+    if (figures->has_quota) {
+        ucs_json_count(json, "device_regions_peak", quota->peak_bytes);
+        ucs_json_count(json, "device_regions_forced", quota->forced);
+    } else {
+        ucs_json_null(json, "device_regions_peak");
+        ucs_json_null(json, "device_regions_forced");
+    }
+    if (figures->has_quota && (quota->budget != UINT64_MAX)) {
+        ucs_json_count(json, "device_regions_limit", quota->budget);
+    } else {
+        ucs_json_null(json, "device_regions_limit");
+    }
+}
+
 static void uct_helper_report_json_model(ucs_json_t *json, const char *key,
                                          const ucs_regcache_model_t *model)
 {
@@ -235,6 +255,7 @@ void uct_helper_report_print_json(FILE *stream,
     uct_helper_report_json_identity(&json, figures);
     uct_helper_report_json_figures(&json, figures);
     uct_helper_report_json_node(&json, figures);
+    uct_helper_report_json_quota(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
     uct_helper_report_json_model(&json, "deregister_model",
@@ -353,6 +374,18 @@ static void uct_helper_report_print_covers(FILE *stream,
             (stats->lost_ns + stats->spared_ns) * UCT_HELPER_NS);
 }
 
+static void uct_helper_report_print_quota(FILE *stream,
+                                          const ucs_node_figures_t *quota)
+{
+    fprintf(stream, "  device           %lu registrations at most, of all ranks",
+            quota->peak_bytes);
+    if (quota->budget != UINT64_MAX) {
+        fprintf(stream, ", of %lu; %lu uses beyond", quota->budget,
+                quota->forced);
+    }
+    fputc('\n', stream);
+}
+
 static void uct_helper_report_print_node(FILE *stream,
                                          const ucs_node_figures_t *node)
 {
@@ -388,6 +421,9 @@ void uct_helper_report_print_text(FILE *stream,
     }
     if (figures->has_node) {
         uct_helper_report_print_node(stream, &figures->node);
+    }
+    if (figures->has_quota) {
+        uct_helper_report_print_quota(stream, &figures->quota);
     }
     if (figures->modelled) {
         fprintf(stream,

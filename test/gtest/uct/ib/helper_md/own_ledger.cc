@@ -34,6 +34,11 @@ class own_ledger : public ::testing::EmptyTestEventListener {
                                std::to_string(UCS_LEDGER_VERSION) + "." +
                                std::to_string(uid) + "." + m_suffix;
             ucs_ledger_remove(name.c_str());
+            /* Of those that children had open to the end */
+            for (const char *device : {"fake", "fake0", "fake1", "own0", "next",
+                                       "other0", "pin", "software-nic"}) {
+                ucs_ledger_remove((name + "+" + device).c_str());
+            }
         }
     }
 

@@ -36,7 +36,7 @@ protected:
         m_options.region_bytes = text("2k");
         m_options.min_size    = text("16k");
         m_options.max_pinned  = text("inf");
-        m_options.max_regions = text("inf");
+        m_options.max_regions = text("auto");
         m_options.node_max_pinned = text("inf");
         m_options.cpu_policy  = text("idle");
         m_options.coalesce    = text("off");
@@ -48,6 +48,7 @@ protected:
         m_options.pin         = text("y");
         m_options.pin_cost    = text("");
         m_options.pin_reg_cost = text("");
+        m_options.pin_max_regions = text("inf");
         m_options.pin_verify  = text("n");
     }
 
@@ -81,7 +82,8 @@ protected:
         EXPECT_EQ(size_t(UCS_REGCACHE_REGION_BYTES), m_config.region_bytes);
         EXPECT_EQ(16384u, m_config.min_size);
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
-        EXPECT_EQ(ULONG_MAX, m_config.max_regions);
+        EXPECT_EQ(UCT_HELPER_REGIONS_AUTO, int(m_config.max_regions));
+        EXPECT_EQ(0u, m_config.pin_max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
         EXPECT_EQ(UCT_HELPER_CPU_POLICY_IDLE, m_config.cpu_policy);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
@@ -162,7 +164,7 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&options::node_max_pinned, "UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
         {&options::cpu_policy, "UCX_MD_HELPER_CPU_POLICY", {"greedy"}},
         {&options::coalesce, "UCX_MD_HELPER_COALESCE", {"on"}},
-        {&options::max_regions, "UCX_MD_HELPER_MAX_REGIONS", {"0"}},
+        {&options::max_regions, "UCX_MD_HELPER_MAX_REGIONS", {"0", "", "some"}},
         {&options::monitor, "UCX_MD_HELPER_MONITOR", {"kernel"}},
         {&options::report, "UCX_MD_HELPER_REPORT", {"json:"}},
         {&options::cpu, "UCX_MD_HELPER_CPU", {"3-1"}},
@@ -187,6 +189,8 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
         {&options::pin_cost, "UCX_MD_PIN_COST", {"5us"}},
         {&options::pin_reg_cost, "UCX_MD_PIN_REG_COST",
          {"0", "0ns", "-1us", "nan", "2s", "1us,1ns"}},
+        {&options::pin_max_regions, "UCX_MD_PIN_MAX_REGIONS",
+         {"", "0", "auto", "-1", "8k"}},
         {&options::pin_verify, "UCX_MD_PIN_VERIFY", {"always"}},
         {&options::pin, "UCX_MD_PIN:", {"2"}}
     };
@@ -222,6 +226,18 @@ TEST_F(test_config, a_registration_may_hold_nothing_or_up_to_a_gigabyte)
     m_options.region_bytes = text("1g");
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(1ul << 30, m_config.region_bytes);
+}
+
+TEST_F(test_config, registrations_of_a_device)
+{
+    m_options.max_regions     = text("INF");
+    m_options.pin_max_regions = text("64");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(ULONG_MAX, m_config.max_regions);
+    EXPECT_EQ(64u, m_config.pin_max_regions);
+    m_options.max_regions = text("1");
+    ASSERT_EQ(UCS_OK, parse());
+    EXPECT_EQ(1u, m_config.max_regions);
 }
 
 TEST_F(test_config, slowdown_is_a_share_or_a_percentage)

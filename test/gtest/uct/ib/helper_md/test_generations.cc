@@ -151,7 +151,7 @@ TEST_P(test_generations, what_is_not_managed_goes_down_as_it_came)
 TEST_P(test_generations, software_nic_pins)
 {
     generation_lower lower("cma");
-    uct_pin_config_t config = {0, 0, 0, 0, 0};
+    uct_pin_config_t config = {};
 
     ASSERT_EQ(UCS_OK, uct_pin_md_attach(lower.md(), &config));
     expect_copied(lower);
@@ -172,7 +172,7 @@ TEST_P(test_generations, software_nic_pins)
 TEST_P(test_generations, software_nic_over_a_domain_that_does_not_register)
 {
     generation_lower lower("cma");
-    uct_pin_config_t config = {0, 0, 0, 0, 0};
+    uct_pin_config_t config = {};
 
     lower.take_registration_away();
     ASSERT_EQ(UCS_OK, uct_pin_md_attach(lower.md(), &config));

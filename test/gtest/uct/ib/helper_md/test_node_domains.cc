@@ -159,6 +159,47 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
     }
 }
 
+/* Likewise of a device's registrations. UCX's own, which go straight down, count, and
+ * so does what another device has not. */
+TEST_F(test_node_domains, a_device_has_so_many_registrations)
+{
+    fake_lower lower, other;
+
+    m_config.max_regions = 4;
+    attach(lower);
+    ASSERT_EQ(UCS_OK, uct_helper_md_attach(other.md(), "other0", &m_config));
+    char *memory = big_map(8 * TEST_LENGTH);
+    for (unsigned i = 0; i < 8; ++i) {
+        dereg(lower, reg(lower, memory + i * TEST_LENGTH, TEST_LENGTH));
+        EXPECT_EQ(std::min(i + 1, 4u), lower.live_count());
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+        dereg(other, reg(other, memory + i * TEST_LENGTH, TEST_LENGTH));
+    }
+    EXPECT_EQ(4u, lower.live_count() + other.live_count() - 4);
+
+    uct_mem_h own = reg(lower, m_buffer, TEST_LENGTH,
+                        access | UCT_MD_MEM_FLAG_LOCK);
+    dereg(lower, reg(lower, memory, TEST_LENGTH));
+    EXPECT_EQ(4u, lower.live_count()) << "one is UCX's own";
+    dereg(lower, own);
+    dereg(lower, reg(lower, memory + TEST_LENGTH, TEST_LENGTH));
+    EXPECT_EQ(4u, lower.live_count());
+
+    EXPECT_EQ(0, in_child([&] {
+        fake_lower mine;
+        attach(mine);
+        uct_mem_h memh = reg(mine, m_buffer, TEST_LENGTH);
+        dereg(mine, memh);
+        close(mine);
+        return (memh == nullptr) ? 1 : 0;
+    }));
+    EXPECT_EQ(3u, lower.live_count()) << "one has gone for the other process";
+    close(other);
+    close(lower);
+    munmap(memory, 8 * TEST_LENGTH);
+}
+
 /* A child has no place in its parent's slot, and can have one of its own */
 TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
 {

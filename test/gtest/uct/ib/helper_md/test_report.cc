@@ -151,7 +151,8 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "register_model", "deregister_model", "notes", "node_ranks",
         "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "idle_cores",
-        "helper_rests", "helper_rest_seconds"
+        "helper_rests", "helper_rest_seconds", "device_regions_peak",
+        "device_regions_limit", "device_regions_forced"
     };
 
     ASSERT_TRUE(json.is_valid());
@@ -280,6 +281,36 @@ TEST_F(test_report, what_neighbours_share)
                 "0.020000 s waited, 0.080000 s it would have been");
     expect_json({{"registrations", "6"}, {"covers", "4"}, {"spared", "14"},
                  {"spared_seconds", "0.06"}});
+}
+
+/* Of several devices the one with most registrations counts */
+TEST_F(test_report, registrations_of_a_device)
+{
+    ucs_node_figures_t quota = {};
+
+    expect_json({{"device_regions_peak", "null"},
+                 {"device_regions_limit", "null"},
+                 {"device_regions_forced", "null"}});
+    EXPECT_EQ(std::string::npos,
+              print(uct_helper_report_print_text).find("device  "));
+    quota.peak_bytes = 7;
+    quota.budget     = UINT64_MAX;
+    uct_helper_report_add_quota(&m_figures, &quota);
+    expect_json({{"device_regions_peak", "7"},
+                 {"device_regions_limit", "null"},
+                 {"device_regions_forced", "0"}});
+    expect_text("device           7 registrations at most, of all ranks\n");
+    quota.peak_bytes = 60;
+    quota.budget     = 64;
+    quota.forced     = 2;
+    uct_helper_report_add_quota(&m_figures, &quota);
+    quota.peak_bytes = 59;
+    quota.budget     = 1;
+    uct_helper_report_add_quota(&m_figures, &quota);
+    expect_json({{"device_regions_peak", "60"}, {"device_regions_limit", "64"},
+                 {"device_regions_forced", "2"}});
+    expect_text("device           60 registrations at most, of all ranks, of 64; "
+                "2 uses beyond\n");
 }
 
 TEST_F(test_report, what_the_node_says)

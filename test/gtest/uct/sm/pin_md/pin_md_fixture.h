@@ -124,10 +124,10 @@ protected:
 
     void attach(unsigned max_regions = 0, double base_ns = 0,
                 double per_page_ns = 0,
-                int verify = 0, double told_ns = 0)
+                int verify = 0, double told_ns = 0, uint64_t node_regions = 0)
     {
         uct_pin_config_t config = {base_ns, per_page_ns, max_regions, verify,
-                                   told_ns};
+                                   told_ns, node_regions};
         ASSERT_EQ(UCS_OK, uct_pin_md_attach(md(), &config));
         attached = true;
         is_lazy  = uct_pin_md_is_lazy(md());

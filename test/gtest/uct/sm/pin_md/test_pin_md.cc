@@ -8,16 +8,16 @@
 
 TEST_F(pin_md, rejects_bad_options_and_a_second_attach)
 {
-    uct_pin_config_t config = {-1, 0, 0, 0, 0};
+    uct_pin_config_t config = {-1, 0, 0, 0, 0, 0};
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
-    config = {0, std::nan(""), 0, 0, 0};
+    config = {0, std::nan(""), 0, 0, 0, 0};
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
     EXPECT_EQ(fake_md::table(), uct_abi_md(md())->ops);
 
     attach(UCT_PIN_MD_MAX_REGIONS + 1);
     EXPECT_EQ((unsigned)UCT_PIN_MD_MAX_REGIONS,
               uct_pin_md_config(md())->max_regions);
-    config = {0, 0, 0, 0, 0};
+    config = {};
     EXPECT_EQ(UCS_ERR_ALREADY_EXISTS, uct_pin_md_attach(md(), &config));
 }
 
@@ -62,7 +62,7 @@ TEST_F(pin_md, modelled_cost_is_told_and_paid)
 
 TEST_F(pin_md, tells_a_cost_that_it_was_given)
 {
-    uct_pin_config_t config = {1e3, 0, 0, 0, -1};
+    uct_pin_config_t config = {1e3, 0, 0, 0, -1, 0};
     uct_md_attr_t attr      = {};
 
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, uct_pin_md_attach(md(), &config));
@@ -251,9 +251,57 @@ TEST_F(pin_md, close_unpins_what_is_left)
     EXPECT_EQ(1, lower.closes);
 }
 
+/* As of one device: what one process has the other cannot get, until it gives it back
+ * or is killed */
+TEST_F(pin_md, processes_share_what_the_device_allows)
+{
+    uct_pin_config_t config = {0, 0, 0, 0, 0, 3};
+    mapping buffer(4 * page_size);
+    uct_mem_h memh[3];
+    int ready[2];
+    char byte;
+
+    ASSERT_EQ(0, pipe(ready));
+    pid_t pid = fork();
+    if (pid == 0) {
+        fake_md own;
+        uct_mem_h mine;
+
+        if ((uct_pin_md_attach(own.handle(), &config) != UCS_OK) ||
+            (uct_abi_md(own.handle())
+                     ->ops->mem_reg(own.handle(), buffer.address, 1,
+                                    UCT_MD_MEM_ACCESS_ALL, &mine) != UCS_OK) ||
+            (write(ready[1], "x", 1) != 1)) {
+            _exit(1);
+        }
+        pause();
+    }
+    close(ready[1]);
+    ASSERT_EQ(1, read(ready[0], &byte, 1)) << "the child has failed";
+    close(ready[0]);
+
+    attach(0, 0, 0, 0, 0, 3);
+    ASSERT_EQ(UCS_OK, reg(buffer.at(0), 1, &memh[0]));
+    ASSERT_EQ(UCS_OK, reg(buffer.at(page_size), 1, &memh[1]));
+    EXPECT_EQ(UCS_ERR_NO_MEMORY, reg(buffer.at(2 * page_size), 1, &memh[2],
+                                     UCT_MD_MEM_ACCESS_ALL |
+                                             UCT_MD_MEM_FLAG_HIDE_ERRORS));
+    EXPECT_EQ(UCS_OK, dereg(memh[1]));
+    ASSERT_EQ(UCS_OK, reg(buffer.at(page_size), 1, &memh[1]));
+
+    kill(pid, SIGKILL);
+    EXPECT_EQ(pid, waitpid(pid, nullptr, 0));
+    EXPECT_EQ(UCS_OK, reg(buffer.at(2 * page_size), 1, &memh[2]));
+    EXPECT_EQ(UCS_ERR_NO_MEMORY, reg(buffer.at(3 * page_size), 1, &memh[2],
+                                     UCT_MD_MEM_ACCESS_ALL |
+                                             UCT_MD_MEM_FLAG_HIDE_ERRORS));
+    expect_pinned(3 * page_size);
+    EXPECT_EQ(0, num_errors);
+}
+
 TEST_F(pin_md, domains_are_independent)
 {
-    uct_pin_config_t config = {1, 2, 3, 0, 0};
+    uct_pin_config_t config = {1, 2, 3, 0, 0, 0};
     mapping buffer(2 * page_size);
     uct_mem_h memh;
     fake_md other;

@@ -83,7 +83,7 @@ TEST_F(pin_md_process, refused_ring_leaves_the_domain_alone)
 {
     for (int number : {SYS_io_uring_setup, SYS_io_uring_register}) {
         expect_success(spawn([&] {
-            uct_pin_config_t config = {0, 0, 0, 0, 0};
+            uct_pin_config_t config = {};
             int rings               = count_rings();
             forbid(number);
             CHILD_CHECK(uct_pin_md_attach(md(), &config) ==
@@ -180,7 +180,7 @@ TEST_F(pin_md_process, child_can_attach_its_own)
 
     attach();
     expect_success(spawn([&] {
-        uct_pin_config_t config = {0, 0, 0, 0, 0};
+        uct_pin_config_t config = {};
         uct_mem_h memh;
         fake_md own;
         CHILD_CHECK(uct_pin_md_attach(own.handle(), &config) == UCS_OK);

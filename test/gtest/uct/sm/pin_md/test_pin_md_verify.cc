@@ -285,7 +285,7 @@ TEST_F(pin_md_verify, deregistration_of_a_stale_region_aborts)
 
     if (pid == 0) {
         uct_mem_h memh = nullptr;
-        uct_pin_config_t config = {0, 0, 0, 1, 0};
+        uct_pin_config_t config = {0, 0, 0, 1, 0, 0};
         alarm(20);
         signal(SIGABRT, SIG_DFL);
         if ((uct_pin_md_attach(md(), &config) != UCS_OK) ||
