@@ -29,7 +29,7 @@ static const struct {
      "use a UCX that docs/matrix.md lists, or a later helper"},
     {"is not valid, allowed", TOOL_DOCTOR_STOPS, "option",
      "correct the variable, or unset it"},
-    {"unused env variable", TOOL_DOCTOR_ATTENTION, "environment",
+    {"unused env", TOOL_DOCTOR_ATTENTION, "environment",
      "a mistyped variable has no effect: docs/options.md has them all"},
     {"keeps all memory registered above", TOOL_DOCTOR_STOPS, "cache",
      "unset UCX_RCACHE_ENABLE, or set it to n"},

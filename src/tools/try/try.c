@@ -169,6 +169,12 @@ static void tool_try_choose(tool_try_t *try)
             try->best_count += try->best_count < TOOL_TRY_CANDIDATES;
         }
     }
+    /* The default comes first: another has to be clearly better */
+    if ((try->best_count > 1) &&
+        (try->best[1] == UCS_REGCACHE_POLICY_PREDICT)) {
+        try->best[1] = try->best[0];
+        try->best[0] = UCS_REGCACHE_POLICY_PREDICT;
+    }
 }
 
 /* Recordings are replayed for as long as the job took: there may be many */

@@ -21,7 +21,8 @@
 #define TOOL_TRY_RUNS       4
 #define TOOL_TRY_CANDIDATES 2
 
-/** A policy is worth it if its price is below that share of leave pinned's.
+/** A policy is worth it if its price is below that share of leave pinned's, and of the
+ *  default's if that is worth it, too.
  *  Halved: what saves a third is not told; doubled: jobs without a gain run four
  *  times. */
 #define TOOL_TRY_GAIN 0.8
@@ -52,7 +53,8 @@ typedef struct tool_try {
     replay_options_t   options;
     replay_outcome_t   forecast; /**< of all recordings that were replayed */
     size_t             recordings, replayed;
-    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES + 1]; /**< by the forecast;
+    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES + 1]; /**< by the forecast,
+                                                            the default first;
                                                             then leave pinned */
     size_t             best_count;
 } tool_try_t;

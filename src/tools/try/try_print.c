@@ -15,6 +15,10 @@
 /* Run times that differ by less say nothing, however well two runs agree */
 #define TOOL_TRY_NOISE 0.01
 
+/* Where two runs of the same differ by more, half of it, the machine is busy with
+ * others */
+#define TOOL_TRY_NOISE_MAX 0.1
+
 /* What a row shows, of a rank */
 typedef struct tool_try_row {
     ucs_regcache_policy_t policy;
@@ -190,7 +194,7 @@ static char *tool_try_no_gain(const tool_try_t *try, double leave)
                                                 interval), bytes);
 }
 
-/* By the runs, of which the first after leave pinned's was foretold to be best */
+/* By the runs, of which the second is of the default or was foretold to be best */
 static char *tool_try_not_gained(const tool_try_t *try,
                                  const tool_try_row_t *leave)
 {
@@ -212,7 +216,7 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
 {
     int is_forecast = (try->run_count == 1);
     double noise    = ucs_max(tool_try_noise(try), TOOL_TRY_NOISE);
-    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], how[TOOL_UNITS_MAX];
+    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], how[64];
     tool_try_row_t leave, one;
     int is_default;
     size_t i;
@@ -228,8 +232,7 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
         } else {
             tool_try_measured(try, 1 + i, &one);
         }
-        if ((one.price < TOOL_TRY_GAIN * leave.price) &&
-            (one.price < row->price)) {
+        if (one.price < TOOL_TRY_GAIN * row->price) {
             *row = one;
         }
     }
@@ -238,7 +241,9 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
                                         tool_try_not_gained(try, &leave);
     }
     strcpy(how, is_forecast ? ", by the forecast" : " at the same speed");
-    if (row->ratio > 1 + noise) {
+    if (noise > TOOL_TRY_NOISE_MAX) {
+        snprintf(how, sizeof(how), " (other programs run: the times say nothing)");
+    } else if (row->ratio > 1 + noise) {
         snprintf(how, sizeof(how), " and runs %.1f %% longer",
                  100 * (row->ratio - 1));
     }
