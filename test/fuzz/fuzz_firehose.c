@@ -6,24 +6,17 @@
  * comes, the invariants hold after each step, all operations end, and nothing
  * stays registered.
  */
+#include "fuzz.h"
+
 #include <ucp/firehose/firehose_core.h>
 #include <ucp/firehose/message.h>
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define FUZZ_NODES  3u
 #define FUZZ_PAGES  16
 #define FUZZ_FLIGHT 64
-#define FUZZ_CHECK(_is_true) \
-    do { \
-        if (!(_is_true)) { \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct fuzz_wire {
     ucp_wire_t           super;

@@ -5,23 +5,16 @@
  * place on. A rank claims, asks, serves, mends it and looks for a core, and
  * neither crashes nor waits for long; what it counted itself is what it gives back.
  */
+#include "fuzz.h"
+
 #include <ucs/node/node.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define FUZZ_BUDGET (1ul << 20)
-#define FUZZ_CHECK(_is_true) \
-    do { \
-        if (!(_is_true)) { \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Each look at the clock takes a while, so that all patience ends */
 static uint64_t fuzz_node_now(void)

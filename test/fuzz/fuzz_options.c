@@ -4,22 +4,14 @@
  * The text of each option: a line each, in the order of uct_helper_options_t;
  * the rest is a pattern for the name of a report.
  */
+#include "fuzz.h"
+
 #include <uct/ib/helper_md/config/helper_config.h>
 #include <uct/ib/helper_md/report/report_path.h>
 
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FUZZ_NUM_OPTIONS (sizeof(uct_helper_options_t) / sizeof(char*))
-#define FUZZ_CHECK(_is_true) \
-    do { \
-        if (!(_is_true)) { \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A good configuration can be used, a bad one is off and says why */
 static void fuzz_options_parse(const uct_helper_options_t *options)

@@ -9,10 +9,11 @@
  * both its buffers registered, so that the send offers a key and the receive
  * would read what node 1 offers.
  */
+#include "fuzz.h"
+
 #include <ucp/pipeline/pipeline_core.h>
 #include "../../bench/wire/wire_sim.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void fuzz_ignore_am(void *arg, unsigned peer, const void *header,

@@ -4,24 +4,16 @@
  * What `ucx-helper report` reads: reports of several ranks, a zero byte between
  * them, merged and printed in both forms.
  */
+#include "fuzz.h"
+
 #include <tools/report/report.h>
 
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define FUZZ_MAX_REPORTS 4
-#define FUZZ_CHECK(_is_true) \
-    do { \
-        if (!(_is_true)) { \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_report_add(tool_merge_t *merge, const uint8_t *data,
                             size_t size)

@@ -5,19 +5,11 @@
  * What was decoded is encoded again, and must decode to the same, also without
  * its last byte: then it is cut, and no event is lost.
  */
+#include "fuzz.h"
+
 #include <ucs/trace/trace.h>
 
-#include <stdlib.h>
 #include <string.h>
-
-#define FUZZ_CHECK(_is_true) \
-    do { \
-        if (!(_is_true)) { \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* @return The bytes, which the caller frees */
 static uint8_t *fuzz_trace_encode(const ucs_trace_t *trace, size_t *length_p)
