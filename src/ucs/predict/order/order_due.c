@@ -37,22 +37,54 @@ double ucs_predict_order_hold(const order_buffer_t *buffer,
 
 uint64_t ucs_predict_order_due(const order_buffer_t *buffer, int plan)
 {
-    return ucs_predict_plan_foretells(plan) ? buffer->key_due_ns : 0;
+    switch (plan) {
+    case UCS_PREDICT_PLAN_KEY:
+        return buffer->key_due_ns;
+    case UCS_PREDICT_PLAN_BURST:
+        return buffer->burst_due_ns;
+    default:
+        return 0;
+    }
 }
 
+/* @return By which key the plan that is followed goes; ORDER_KEY_LAST: by none */
+static unsigned order_plan_key(const order_buffer_t *buffer,
+                               const order_label_t *label)
+{
+    switch (buffer->choice) {
+    case UCS_PREDICT_PLAN_KEY:
+        return label->key;
+    case UCS_PREDICT_PLAN_BURST:
+        return label->burst_key;
+    default:
+        return ORDER_KEY_LAST;
+    }
+}
+
+/* What is overdue is told again, for it may have been given up: while another length of
+ * the buffer was registered, that had to do */
 void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
                             order_label_t *label, unsigned i, uint64_t now)
 {
     order_key_t *key = &label->keys[i];
+    uint64_t due;
 
     key->fired_ns = now;
-    if ((i != label->key) || (key->delays.count == 0)) {
+    if (key->delays.count == 0) {
         return;
     }
-    buffer->key_due_ns = now + (uint64_t)ucs_predict_order_key_wait(
-                                       order, key, label->share,
-                                       &buffer->price);
-    if (ucs_predict_plan_foretells(buffer->choice)) {
+    if (i == label->key) {
+        buffer->key_due_ns = now + (uint64_t)ucs_predict_order_key_wait(
+                                           order, key, label->share,
+                                           &buffer->price);
+    }
+    if (i == label->burst_key) {
+        buffer->burst_due_ns = now + (uint64_t)ucs_predict_order_key_wait(
+                                             order, key, ORDER_SHARE_LEAST,
+                                             &buffer->price);
+    }
+    due = ucs_predict_order_due(buffer, buffer->choice);
+    if ((due != 0) && ((i == order_plan_key(buffer, label)) || (due < now))) {
         ucs_predict_order_change(order, buffer);
     }
 }
@@ -87,12 +119,16 @@ static void order_forecast_watch(ucs_predict_order_h order,
                                  const order_label_t *label,
                                  ucs_predict_forecast_t *forecast)
 {
-    const order_key_t *own = &label->keys[ORDER_KEY_START];
-    const order_key_t *key = &label->keys[label->key];
-    double wait  = ucs_predict_order_key_wait(order, key, label->share,
-                                              &buffer->price);
-    double least = ucs_predict_order_key_delay(order, own, 0);
-    double most  = own->delays.sorted[own->delays.count - 1];
+    const ucs_predict_delays_t *own = &label->keys[ORDER_KEY_START].delays;
+    const order_key_t *key = &label->keys[order_plan_key(buffer, label)];
+    unsigned share         = (buffer->choice == UCS_PREDICT_PLAN_KEY) ?
+                                     label->share :
+                                     ORDER_SHARE_LEAST;
+    double wait            = ucs_predict_order_key_wait(order, key, share,
+                                                        &buffer->price);
+    double least           = order->tuning.bound_least *
+                             ucs_predict_delays_at(own, 0);
+    double most            = own->sorted[own->count - 1];
 
     forecast->watch_ns = buffer->start_ns +
                          (uint64_t)ucs_max(least - wait, 0);
@@ -119,8 +155,8 @@ static void order_forecast(ucs_predict_order_h order,
     forecast->due_ns  = ucs_predict_order_due(buffer, plan);
     forecast->drops   = ucs_predict_order_drops(buffer);
     forecast->is_known = (plan != UCS_PREDICT_PLAN_RENT);
-    if ((forecast->due_ns == 0) && ucs_predict_plan_foretells(plan) &&
-        (label != NULL) && (label->key != ORDER_KEY_LAST)) {
+    if ((forecast->due_ns == 0) && (label != NULL) &&
+        (order_plan_key(buffer, label) != ORDER_KEY_LAST)) {
         order_forecast_watch(order, buffer, label, forecast);
     }
     if (forecast->due_ns != 0) {

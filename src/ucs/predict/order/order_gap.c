@@ -146,8 +146,9 @@ void ucs_predict_order_gap_begin(ucs_predict_order_h order,
 {
     unsigned i;
 
-    buffer->price      = *price;
-    buffer->key_due_ns = 0;
+    buffer->price        = *price;
+    buffer->key_due_ns   = 0;
+    buffer->burst_due_ns = 0;
     buffer->row_ns  = order_best_hold(order, buffer, price,
                                       order->tuning.row_missed);
     buffer->hold_ns = order_best_hold(order, buffer, price, 1);

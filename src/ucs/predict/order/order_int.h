@@ -43,11 +43,16 @@ enum {
 
 #define ORDER_NONE UINT32_MAX
 
-/* A plan goes by one of so many quantiles of the delays after a key, or, after a buffer's
- * own use, by each second to eighth of them: where several loops use it gaps differ in
- * turn */
-#define ORDER_SHARES 3
-#define ORDER_TURNS  7
+/* By which part of the delays after a key a plan goes: by the least, by the least but a
+ * quarter, or, after a buffer's own use, by each second to eighth of them: where several
+ * loops use it gaps differ in turn */
+enum {
+    ORDER_SHARE_LEAST,
+    ORDER_SHARE_QUARTER,
+    ORDER_SHARES
+};
+
+#define ORDER_TURNS 7
 
 /* Plans in a row to do without a buffer, after which the thread that ends its next use
  * drops it: of gaps that alternate one would be missed otherwise */
@@ -70,6 +75,8 @@ typedef struct order_key {
                                                 alone, and by which part of its
                                                 delays */
     float                weight;
+    float                burst_cost; /* likewise, of a plan for bursts that goes by
+                                        the least */
     ucs_predict_delays_t delays;     /* until the use */
 } order_key_t;
 
@@ -97,6 +104,7 @@ typedef struct order_label {
     ucs_predict_ref_t      buffer;
     ucs_predict_judge_t    judge;
     uint8_t                key;     /* which one the plan goes by */
+    uint8_t                burst_key; /* and the plan for bursts */
     uint8_t                share;   /* and by which part of its delays:
                                        ORDER_SHARES and beyond, of those in
                                        turn */
@@ -111,8 +119,9 @@ typedef struct order_buffer {
     uint64_t               end_ns;     /* 0: under way */
     uint64_t               position;   /* of that use; 0: none yet */
     uint64_t               sounds;     /* until then */
-    uint64_t               key_due_ns; /* by the plans that go by one key; 0: it
+    uint64_t               key_due_ns; /* by the plan that goes by one key; 0: it
                                           has not come */
+    uint64_t               burst_due_ns; /* likewise, by the plan for bursts */
     double                 row_ns;     /* it is held in any case */
     double                 hold_ns;    /* by the plan for bursts */
     ucs_predict_price_t    price;
@@ -237,10 +246,11 @@ void ucs_predict_order_keys_unlink(ucs_predict_order_h order,
 void ucs_predict_order_source_leave(ucs_predict_order_h order,
                                     order_source_t *source);
 
-/** @return How long after a key that has delays the use comes, ns; 0 of the
- *          shares, and those in turn: at least. */
+/** @return How long after a key that has delays the use comes, ns, by a share of them
+ *          that has any. */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
-                                   const order_key_t *key, unsigned share);
+                                   const order_key_t *key, unsigned share,
+                                   double rent_ns);
 
 /** @return The same, but not sooner than the helper can have it registered,
  *          ns. */
@@ -274,9 +284,10 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
                                    const ucs_predict_price_t *price,
                                    uint64_t now);
 
-/** Let the plan go by the key and the part of its delays that have cost least so
- *  far, a missed use being added to each; by ORDER_KEY_LAST if none is as good as
- *  that. Of those that are alike the one that comes last is held for least. */
+/** Let the plan that goes by one key go by the key and the part of its delays that have
+ *  cost least so far, a missed use or two being added to each; by ORDER_KEY_LAST if none
+ *  is as good as that.
+ *  The plan for bursts goes by a key of its own, that tells what is beyond them. */
 void ucs_predict_order_best_key(order_label_t *label);
 
 /*

@@ -6,6 +6,7 @@
 
 #include <ucs/sys/math.h>
 
+#include <math.h>
 #include <string.h>
 
 /* Uses next to each other foretell much the same; farther ones are needed where many
@@ -16,9 +17,6 @@ static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
 /* The next sound that is looked at for a key is so many times as long before a
  * use as the one before */
 #define ORDER_SOUND_DISTANCE 1.5
-
-/* Of fewer delays nothing is known of how far they spread */
-#define ORDER_SPREAD_KNOWN 4
 
 
 /*
@@ -142,34 +140,45 @@ static float *order_share_cost(order_label_t *owner, unsigned i, unsigned share)
                                     &owner->turn_cost[share - ORDER_SHARES];
 }
 
-/* The next delay may be somewhat below the least so far: by no more than half of how far
- * they spread, from the least to the middle one */
+/* The next delay may be below the least so far. A margin below it costs its share of the
+ * rent time. It saves a missed use with the chance that the next delay is below the least
+ * of n, 1 / (n + 1), but above the margin. For delays that are equally likely anywhere in
+ * a range the sum is least with
+ *
+ *     margin = range * (1 - ((n + 1) / n * range / rent)^(1 / (n - 1)))
+ *
+ * The range is taken to be twice the way from the least to the middle one. */
 static double order_least_delay(ucs_predict_order_h order,
-                                const ucs_predict_delays_t *delays)
+                                const ucs_predict_delays_t *delays,
+                                double rent_ns)
 {
     double delay  = ucs_predict_delays_at(delays, 0);
     double margin = delay * (1 - order->tuning.bound_least);
-    double spread = ucs_predict_delays_at(delays, 0.5) - delay;
+    double range  = 2 * (ucs_predict_delays_at(delays, 0.5) - delay);
+    double n      = delays->count;
+    double cost   = (n + 1) / n * range / rent_ns;
 
-    return delay - ((delays->count < ORDER_SPREAD_KNOWN) ?
-                            margin :
-                            ucs_min(margin, spread / 2));
+    if (n == 1) {
+        return delay - margin;
+    }
+    range = (cost < 1) ? range * (1 - pow(cost, 1 / (n - 1))) : 0;
+    return delay - ucs_min(margin, range);
 }
 
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
-                                   const order_key_t *key, unsigned share)
+                                   const order_key_t *key, unsigned share,
+                                   double rent_ns)
 {
-    static const double shares[ORDER_SHARES] = {0, 0.1, 0.25};
     ucs_predict_delays_t like;
 
-    if (share == 0) {
-        return order_least_delay(order, &key->delays);
+    if (share == ORDER_SHARE_LEAST) {
+        return order_least_delay(order, &key->delays, rent_ns);
     }
-    if (share < ORDER_SHARES) {
-        return ucs_predict_delays_at(&key->delays, shares[share]);
+    if (share == ORDER_SHARE_QUARTER) {
+        return ucs_predict_delays_at(&key->delays, 0.25);
     }
     like = ucs_predict_delays_every(&key->delays, order_share_every(share));
-    return order_least_delay(order, &like);
+    return order_least_delay(order, &like, rent_ns);
 }
 
 /* Sooner after the key than this the helper cannot have it registered */
@@ -177,13 +186,30 @@ double ucs_predict_order_key_wait(ucs_predict_order_h order,
                                   const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price)
 {
-    return ucs_max(ucs_predict_order_key_delay(order, key, share),
+    return ucs_max(ucs_predict_order_key_delay(order, key, share,
+                                               price->rent_ns),
                    price->react_ns + price->register_ns);
 }
 
 /*
  * Learning: what the gap that is over says of its keys
  */
+
+/* @return How long after the gap began it is to be registered, ns; -1: it is not known */
+static double order_key_due(ucs_predict_order_h order, const order_key_t *key,
+                            unsigned share, const ucs_predict_price_t *price,
+                            uint64_t gap_start)
+{
+    double due_ns;
+
+    if ((key->fired_ns == 0) ||
+        (key->delays.count < order_share_every(share))) {
+        return -1;
+    }
+    due_ns = (double)key->fired_ns - (double)gap_start +
+             ucs_predict_order_key_wait(order, key, share, price);
+    return ucs_max(due_ns, 0);
+}
 
 void ucs_predict_order_key_rate(ucs_predict_order_h order,
                                 const order_buffer_t *buffer,
@@ -194,18 +220,18 @@ void ucs_predict_order_key_rate(ucs_predict_order_h order,
     double decay                = order->tuning.plan_decay;
     order_key_t *key            = &owner->keys[i];
     ucs_predict_course_t course = {.hold_ns = buffer->row_ns};
+    ucs_predict_course_t burst  = {
+            .hold_ns = ucs_predict_order_hold(buffer, price,
+                                              UCS_PREDICT_PLAN_BURST),
+            .due_ns  = order_key_due(order, key, ORDER_SHARE_LEAST, price,
+                                     gap_start)};
     unsigned share;
     float *cost;
 
+    key->burst_cost = (float)(key->burst_cost * decay +
+                              ucs_predict_course_cost(&burst, price, gap_ns));
     for (share = 0; share < order_key_shares(i); ++share) {
-        course.due_ns = -1;
-        if ((key->fired_ns != 0) &&
-            (key->delays.count >= order_share_every(share))) {
-            course.due_ns = (double)key->fired_ns - (double)gap_start +
-                            ucs_predict_order_key_wait(order, key, share,
-                                                       price);
-            course.due_ns = ucs_max(course.due_ns, 0);
-        }
+        course.due_ns = order_key_due(order, key, share, price, gap_start);
         cost  = order_share_cost(owner, i, share);
         *cost = (float)(*cost * decay +
                         ucs_predict_course_cost(&course, price, gap_ns));
@@ -378,40 +404,51 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
     }
 }
 
-/* Of what has done as well, does it come nearer to the use? */
-static int order_key_is_nearer(const order_label_t *label,
-                               const order_key_t *key)
+/* To what is chosen from more, two missed uses are added: there is luck in noise */
+static void order_key_best_share(order_label_t *label, unsigned i,
+                                 float *least)
 {
-    return (label->key != ORDER_KEY_LAST) &&
-           (ucs_predict_delays_at(&key->delays, 0) <
-            ucs_predict_delays_at(&label->keys[label->key].delays, 0));
+    const order_key_t *key = &label->keys[i];
+    unsigned share;
+    float cost;
+
+    for (share = 0; (share < order_key_shares(i)) &&
+                    (key->delays.count >= order_share_every(share)); ++share) {
+        cost = (*order_share_cost(label, i, share) +
+                ((share == ORDER_SHARE_LEAST) ? 1 : 2)) / (key->weight + 1);
+        if (cost < *least) {
+            *least       = cost;
+            label->key   = i;
+            label->share = share;
+        }
+    }
 }
 
 void ucs_predict_order_best_key(order_label_t *label)
 {
-    float least = 2;
+    ucs_predict_scores_t *scores = &label->judge.scores;
+    float least                  = 2;
+    float least_burst            = 2;
     const order_key_t *key;
-    unsigned i, share;
+    unsigned i;
     float cost;
 
-    label->key = ORDER_KEY_LAST;
+    label->key       = ORDER_KEY_LAST;
+    label->burst_key = ORDER_KEY_LAST;
     for (i = 0; i < ORDER_KEY_LAST; ++i) {
         key = &label->keys[i];
         if ((key->delays.count == 0) ||
             ((i >= ORDER_KEY_FIRST) && (key->label.generation == 0))) {
             continue;
         }
-        for (share = 0; (share < order_key_shares(i)) &&
-                        (key->delays.count >= order_share_every(share));
-             ++share) {
-            cost = (*order_share_cost(label, i, share) +
-                    ((share < ORDER_SHARES) ? 1 : 2)) / (key->weight + 1);
-            if ((cost < least) ||
-                ((cost == least) && order_key_is_nearer(label, key))) {
-                least        = cost;
-                label->key   = i;
-                label->share = share;
-            }
+        order_key_best_share(label, i, &least);
+        cost = (key->burst_cost + 1) / (key->weight + 1);
+        if (cost < least_burst) {
+            least_burst      = cost;
+            label->burst_key = i;
         }
     }
+    /* What worse keys have cost before it was found the plan will not cost again */
+    scores->cost[UCS_PREDICT_PLAN_KEY] = ucs_min(
+            scores->cost[UCS_PREDICT_PLAN_KEY], least * scores->foretold);
 }

@@ -146,6 +146,71 @@ TEST_F(predict_order_keys, gaps_that_differ_in_turn_are_told_apart)
     }
 }
 
+/* What worse keys have cost before counts no more than the best one would have */
+TEST_F(predict_order_keys, a_plan_costs_what_its_best_key_has)
+{
+    const uint64_t gaps[] = {175 * MS, 175 * MS, 250 * MS};
+
+    for (int i = 0; i < 6; ++i) {
+        use(gaps[i % 3], 0x1000);
+    }
+    EXPECT_EQ(UCS_PREDICT_PLAN_KEY, plan(0x1000));
+}
+
+/* The next delay may be below the least so far. How far is worth while depends on how
+ * much they differ and on what holding costs */
+TEST_F(predict_order_keys, the_margin_is_worth_its_rent)
+{
+    for (double rent_ms : {5000.0, 20.0}) {
+        price.rent_ns = rent_ms * MS;
+        open();
+        for (int i = 0; i < 30; ++i) {
+            use(1000 * MS + (i * 7 % 10) * MS, 0x1000);
+        }
+        EXPECT_NEAR(now + 1000 * MS - (rent_ms > 100 ? 3 : 0) * MS,
+                    forecast(0x1000).due_ns, MS);
+    }
+}
+
+/* Short gaps are bridged by holding. What foretells these best is no good for the long
+ * one, which something else goes before */
+TEST_F(predict_order_keys, what_is_beyond_bursts_has_a_key_of_its_own)
+{
+    for (int i = 0; i < 40; ++i) {
+        use(400 * MS, 0x5000);
+        use(10 * MS, 0x1000);
+        for (uint64_t more = any(2, 5); more > 0; --more) {
+            use(20 * MS, 0x1000);
+        }
+    }
+    EXPECT_EQ(UCS_PREDICT_PLAN_BURST, plan(0x1000));
+    EXPECT_GE(forecast(0x1000).hold_ns, 20 * MS);
+    EXPECT_EQ(0u, forecast(0x1000).due_ns);
+    use(400 * MS, 0x5000);
+    EXPECT_NEAR(now + 10 * MS, forecast(0x1000).due_ns, MS);
+}
+
+/* It may have been given up meanwhile */
+TEST_F(predict_order_keys, what_is_overdue_is_told_again)
+{
+    for (int i = 0; i < 30; ++i) {
+        uint64_t between = any(20 * MS, 180 * MS);
+        use(any(500 * MS, 1000 * MS), 0xb000);
+        use(between, 0xc000);
+        use(200 * MS - between, 0xa000);
+    }
+    use(500 * MS, 0xb000);
+    EXPECT_TRUE(is_told(0xa000));
+    use(100 * MS, 0xc000);
+    EXPECT_FALSE(is_told(0xa000)); /* not due yet */
+
+    use(100 * MS - 100 * US, 0xa000);
+    use(500 * MS, 0xb000);
+    changed();
+    use(300 * MS, 0xc000);
+    EXPECT_TRUE(is_told(0xa000));
+}
+
 /* Of what came before, each of it once, the latest foretells most nearly; after
  * what came just before there is no time */
 TEST_F(predict_order_keys, at_first_the_latest_after_which_there_is_time)
