@@ -41,7 +41,7 @@ typedef struct uct_helper_reader_kept {
         uintptr_t address;
         size_t    length;
         int       is_gone;  /* the kernel has unmapped it */
-        int       is_noted; /* watched.h knows */
+        int       is_noted; /* watched.h knows, or need not */
     } events[UCT_HELPER_READER_KEPT_MAX];
 } uct_helper_reader_kept_t;
 
@@ -106,13 +106,16 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
 }
 
 /* Moved memory is still watched at its new place. Without a note it may not be
- * joined with neighbours, no more. "Everything" removes no note. */
-static void uct_helper_reader_note(uct_helper_reader_kept_t *kept)
+ * joined with neighbours, no more. "Everything" removes no note. Nor does what was
+ * read while another thread held the notes: the thread that unmapped has gone on, and
+ * may have noted what it mapped there next. A note too many only lets more be watched. */
+static void uct_helper_reader_note(uct_helper_reader_kept_t *kept, int holds)
 {
     unsigned i;
 
     for (i = 0; i < kept->count; ++i) {
-        if (!kept->events[i].is_noted && (kept->events[i].length != SIZE_MAX)) {
+        if (holds && !kept->events[i].is_noted &&
+            (kept->events[i].length != SIZE_MAX)) {
             uct_helper_watched_remove_held(kept->events[i].address,
                                            kept->events[i].address +
                                            kept->events[i].length);
@@ -143,8 +146,8 @@ static ssize_t uct_helper_reader_read_some(int fd,
     for (i = 0; i < length / (ssize_t)sizeof(messages[0]); ++i) {
         uct_helper_reader_take(kept, &messages[i]);
     }
+    uct_helper_reader_note(kept, holds);
     if (holds) {
-        uct_helper_reader_note(kept);
         uct_helper_watched_let_go();
     }
     return length;

@@ -52,8 +52,8 @@ void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
  * from before the read until it has removed those of unmapped ranges. A thread
  * that holds them waits for nothing.
  *
- * @return Of @ref uct_helper_watched_try_hold: zero if they are held; then @ref
- *         uct_helper_watched_remove may do it later.
+ * @return Of @ref uct_helper_watched_try_hold: zero if another thread holds them. Then
+ *         the notes stay: whoever removed them later might remove newer ones.
  */
 int uct_helper_watched_try_hold(void);
 void uct_helper_watched_remove_held(uintptr_t start, uintptr_t end);

@@ -14,7 +14,7 @@
  * mapping never lands where a test has unmapped and maps again, and what lies
  * below is never inaccessible, as below a stack.
  */
-static inline void *far_place(size_t length)
+inline void *far_place(size_t length)
 {
     static std::atomic<uintptr_t> next{0x200000000000ul};
     const size_t apart = 1ul << 30;

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "held_lock.h"
 #include "log_capture.h"
 #include "monitor_fixture.h"
 
@@ -9,6 +10,7 @@
 #include <ucs/sys/mem/maps.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
+#include <uct/ib/helper_md/watch/watched.h>
 
 #include <cinttypes>
 
@@ -284,6 +286,41 @@ TEST_F(test_monitor_mappings, programs_own_userfaultfd)
     use(m_area + 2 * LENGTH);
     EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
     ::close(fd);
+    close();
+}
+
+/* The reader finds the notes held by this thread when it reads that the area was
+ * unmapped, and cannot pass that on for some milliseconds. What was mapped
+ * there meanwhile is watched, and so is then what is mapped beside it. */
+TEST_F(test_monitor_mappings, what_was_mapped_since_is_watched)
+{
+    char *lower = m_area + 2 * LENGTH, *upper = lower + LENGTH;
+    uct_helper_range_t range;
+
+    if (!can_ask()) {
+        close();
+        GTEST_SKIP() << "this kernel has no PROCMAP_QUERY";
+    }
+    for (int i = 0; i < 8; ++i) {
+        syscall(SYS_munmap, m_area, RESERVED); /* nothing else touches them */
+        map_over(lower, 2 * LENGTH);
+        use(lower, 2 * LENGTH);
+        use(m_buffer);
+        with_index_lock([&] {
+            ASSERT_TRUE(uct_helper_watched_try_hold());
+            syscall(SYS_munmap, lower, 2 * LENGTH);
+            map(upper, MAP_FIXED_NOREPLACE);
+            uct_helper_watched_let_go();
+            (void)uct_helper_monitor_spread((uintptr_t)upper,
+                                            (uintptr_t)upper + LENGTH, &range);
+        });
+        unmap(m_buffer); /* this thread waits for the reader */
+        m_buffer = map();
+        map_over(lower);
+        EXPECT_TRUE(is_watched(lower));
+        memset(lower, 1, LENGTH);
+        EXPECT_TRUE(is_one(lower, 2 * LENGTH));
+    }
     close();
 }
 
