@@ -45,13 +45,16 @@ tree_lacks() {
 }
 
 # tree_configure SOURCE DIR OPTIONS...: configures DIR, which is there, if that
-# was not done or is out of date; again with the options that it had
+# was not done or is out of date; again with the options that it had. Debian's configure
+# takes bash for itself, for make and for libtool, which reads its 11,000 lines for each
+# source: dash does that in half the time.
 tree_configure() {
-    local source=$1 dir=$2 lacking
+    local source=$1 dir=$2 lacking shell
     shift 2
     if [ ! -e "$dir/Makefile" ] ||
        [ "$source/configure" -nt "$dir/config.status" ]; then
-        (cd "$dir" && "$source/configure" "$@")
+        shell=$(command -v dash || echo /bin/sh)
+        (cd "$dir" && CONFIG_SHELL=$shell "$source/configure" "$@")
     elif lacking=$(tree_lacks "$dir"); then
         echo "configured without $lacking, which is there now: once more"
         (cd "$dir" && ./config.status --recheck && ./config.status)
