@@ -153,7 +153,7 @@ static void tool_try_print_table(const tool_try_t *try)
     }
     printf("of a rank; price: time lost but for first uses, and memory, of which all "
            "is worth %.3g %% of the run\nforecast: from %zu of %zu recordings, at "
-           "MODELLED costs %s\n",
+           "MODELLED costs %s, a core free for the helper\n",
            100 * try->options.params.max_slowdown, try->replayed,
            try->recordings,
            try->is_measured ? "as measured here" : "that were not measured");
