@@ -29,6 +29,7 @@ typedef struct paced_opts {
     unsigned           iterations;
     const char         *compute;
     double             pace;
+    size_t             piece;
 } paced_opts_t;
 
 /* What a rank tells; plain doubles, for MPI_Gather */
@@ -81,6 +82,8 @@ static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
          "HOW      asleep, busy or mixed [asleep]"},
         {"pace", BENCH_REAL, &opts->pace, 1e-6, 1000,
          "FACTOR   of all computation [1]"},
+        {"piece", BENCH_SIZE, &opts->piece, 4096, 1 << 27,
+         "SIZE     of march, a power of two [64k, of class D 256k]"},
         {0}
     };
     const char *name;
@@ -98,11 +101,12 @@ static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
     }
     opts->code = (name != NULL) ? paced_code_find(name) : NULL;
     if ((opts->code != NULL) && (strlen(opts->letter) == 1) &&
-        (paced_find_work(opts->compute) != PACED_WORK_LAST)) {
+        (paced_find_work(opts->compute) != PACED_WORK_LAST) &&
+        ((opts->piece & (opts->piece - 1)) == 0)) {
         return 0;
     }
     if (!is_silent) {
-        fprintf(stderr, "paced: no such code, class or computation; see --help\n");
+        fprintf(stderr, "paced: no such code, class, computation or piece; see --help\n");
     }
     return -1;
 }
@@ -111,6 +115,7 @@ static void paced_setup(paced_t *paced, paced_opts_t *opts)
 {
     const paced_size_t *size;
 
+    paced_codes_set_piece(opts->piece);
     if (paced_code_shape(opts->code, *opts->letter, paced->size, &paced->shape,
                          &size) != 0) {
         paced_fatal(paced, "%s of class %c cannot have %d ranks",

@@ -80,14 +80,22 @@ static int halo_op(const sim_shape_t *shape, uint32_t rank,
  * March: a large array, one piece after the other
  */
 
+static uint64_t march_piece; /* 0: as of the class */
+
+void paced_codes_set_piece(uint64_t bytes)
+{
+    march_piece = bytes;
+}
+
 static int march_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
     (void)scale;
     if (shape->ranks < 2) {
         return -1;
     }
-    shape->bytes[0] = march_chunk[class_index];
-    shape->phases   = march_bytes[class_index] / march_chunk[class_index];
+    shape->bytes[0] = (march_piece > 0) ? march_piece :
+                                          march_chunk[class_index];
+    shape->phases   = march_bytes[class_index] / shape->bytes[0];
     shape->flops    = shape->phases;
     return 0;
 }

@@ -52,6 +52,10 @@ typedef struct paced_code {
 /** Ended by a name of NULL. */
 extern const paced_code_t paced_codes[];
 
+/** Bytes of a march's piece, a power of two from a page to its array; 0: as of the
+ *  class. Before shapes are made. */
+void paced_codes_set_piece(uint64_t bytes);
+
 /** @return The code of this name, or NULL. */
 const paced_code_t *paced_code_find(const char *name);
 
