@@ -19,6 +19,7 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     size_t page_size = params->page_size ? params->page_size :
                                            (size_t)sysconf(_SC_PAGESIZE);
     ucs_status_t status;
+    unsigned i;
 
     if ((params->policy >= UCS_REGCACHE_POLICY_LAST) ||
         (page_size & (page_size - 1)) || !(params->max_slowdown >= 0) ||
@@ -52,6 +53,9 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
     ucs_extents_init(&cache->memory.seen);
     ucs_extents_init(&cache->memory.kept);
     ucs_extents_init(&cache->memory.barred);
+    for (i = 0; i < UCS_REGCACHE_GIVEN; ++i) {
+        ucs_extents_init(&cache->memory.given[i].bytes);
+    }
     status = ucs_regcache_cover_init(cache, params);
     /* ns, until it is measured: on the dear side of the NICs of fifteen years
      * (Goglin 2009, table 1), so that the first predictions err towards
@@ -137,6 +141,7 @@ err_free:
 void ucs_regcache_destroy(ucs_regcache_h cache)
 {
     ucs_regcache_chunk_t *chunk;
+    unsigned i;
 
     ucs_regcache_reclaim(cache);
     ucs_regcache_deregister_all(cache);
@@ -148,6 +153,9 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
     ucs_dq_destroy(cache->use.queue);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
     ucs_heap_cleanup(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
+    for (i = 0; i < UCS_REGCACHE_GIVEN; ++i) {
+        ucs_extents_cleanup(&cache->memory.given[i].bytes);
+    }
     ucs_extents_cleanup(&cache->memory.still);
     ucs_extents_cleanup(&cache->memory.barred);
     ucs_extents_cleanup(&cache->memory.kept);

@@ -178,8 +178,8 @@ int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
     int is_own    = ucs_regcache_cover_is_own(cache, whole->flags);
     size_t length = whole->last - whole->first;
 
-    if (!ucs_regcache_may_cover(cache, whole) ||
-        ((whole->walk == NULL) &&
+    if ((whole->walk == NULL) &&
+        (!ucs_regcache_may_cover(cache, whole) ||
          (whole->size_class != UCS_REGCACHE_CLASS_MANAGED))) {
         return 0;
     }
@@ -187,7 +187,7 @@ int ucs_regcache_cover(ucs_regcache_h cache, ucs_regcache_request_t *whole)
         field = ucs_regcache_cover_field(cache, whole->first);
     }
     if (whole->walk != NULL) {
-        ucs_regcache_walk_enlarge(cache, whole);
+        ucs_regcache_walk_enlarge(cache, whole, whole->walk->at);
     } else if ((length < cache->tuning.cover_max) &&
                !(cache->walking.is_on && !is_own)) {
         ucs_regcache_cover_enlarge(cache, field, whole);

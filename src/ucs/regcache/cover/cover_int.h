@@ -4,6 +4,7 @@
 #ifndef UCS_REGCACHE_COVER_INT_H_
 #define UCS_REGCACHE_COVER_INT_H_
 
+#include <ucs/predict/walk.h>
 #include <ucs/regcache/region/known_memory.h>
 #include <ucs/regcache/region/request.h>
 
@@ -33,6 +34,25 @@ int ucs_regcache_cover_is_own(ucs_regcache_h cache, unsigned flags);
  *          the user allows it, for its access, and no ceiling forbids it. */
 int ucs_regcache_may_cover(ucs_regcache_h cache,
                            const ucs_regcache_request_t *request);
+
+/* --- given.c: what others have keys of --- */
+
+/** A use asks for a range: if it gives others access, they have it of these
+ *  bytes. */
+void ucs_regcache_given_note(ucs_regcache_h cache,
+                             const ucs_regcache_request_t *request);
+
+/** @return How many of a walk's steps from that at @a at on, 1 to @a most, others have
+ *          been given with this access; 1 also if they have not. */
+unsigned ucs_regcache_given_steps(ucs_regcache_h cache,
+                                  const ucs_predict_walk_t *walk,
+                                  unsigned access, uintptr_t at, unsigned most);
+
+/** Enlarge what is to be registered for the step at @a at, to its end if it goes
+ *  upwards, to so many steps in all, or as far as a cover may reach: to the byte. */
+void ucs_regcache_given_enlarge(ucs_regcache_h cache,
+                                ucs_regcache_request_t *whole, uintptr_t at,
+                                unsigned steps);
 
 /* --- field.c: what the program maps piece by piece --- */
 

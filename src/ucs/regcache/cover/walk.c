@@ -87,7 +87,11 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
     if (pace->window == 0) {
         return;
     }
-    pace->window  = pace->is_exact ? 1 : pace->window;
+    if (pace->is_given) {
+        pace->window = ucs_regcache_given_steps(
+                cache, walk, pace->access, walk->at + (uintptr_t)walk->stride,
+                pace->window);
+    }
     bytes         = ucs_regcache_walk_bytes(cache, walk, pace->window);
     takes         = ucs_regcache_walk_cost(cache, bytes);
     pace->rent_ns = ucs_predict_sat_ceil(
@@ -109,7 +113,7 @@ static int ucs_regcache_walk_may(ucs_regcache_h cache,
                                  ucs_regcache_pace_t *pace)
 {
     if (!ucs_regcache_may_cover(cache, request)) {
-        pace->is_exact = 1;
+        pace->is_given = 1;
     }
     return (cache->config.max_pinned == SIZE_MAX) &&
            (cache->memory.cover_failures < UCS_REGCACHE_COVER_FAILURES);
@@ -139,6 +143,9 @@ void ucs_regcache_walk_step(ucs_regcache_h cache,
         return;
     }
     pace->access |= request->access;
+    if (pace->is_given) {
+        ucs_regcache_given_note(cache, request);
+    }
     ucs_regcache_walk_price(cache, walk, pace);
     if ((pace->window > 0) && (walk->steps >= pace->again)) {
         request->walk = walk;
@@ -260,14 +267,25 @@ ucs_regcache_walk_dormant(ucs_regcache_h cache,
 }
 
 void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
-                               ucs_regcache_request_t *whole)
+                               ucs_regcache_request_t *whole, uintptr_t at)
 {
-    const ucs_predict_walk_t *walk = whole->walk;
-    size_t bytes = ucs_regcache_walk_bytes(
-            cache, walk, ucs_regcache_walk_pace(cache, walk)->window);
-    size_t room  = cache->tuning.cover_max;
+    const ucs_predict_walk_t *walk  = whole->walk;
+    const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, walk);
+    size_t bytes = ucs_regcache_walk_bytes(cache, walk, pace->window);
+    unsigned steps;
 
-    bytes = ucs_min(bytes, room);
+    if (pace->is_given) {
+        steps = ucs_regcache_given_steps(cache, walk, pace->access, at,
+                                         pace->window);
+        /* What is not just that step, as of one that is repeated, stays as it is */
+        if ((steps > 1) &&
+            (whole->first == ucs_regcache_page_down(cache, at)) &&
+            (whole->last == ucs_regcache_page_up(cache, at + walk->length))) {
+            ucs_regcache_given_enlarge(cache, whole, at, steps);
+        }
+        return;
+    }
+    bytes  = ucs_min(bytes, cache->tuning.cover_max);
     bytes -= ucs_min(bytes, whole->last - whole->first);
     if (walk->stride > 0) {
         ucs_regcache_cover_behind_by(cache, whole, bytes);
@@ -348,7 +366,7 @@ int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
             .size_class = UCS_REGCACHE_CLASS_MANAGED,
             .now        = now,
             .walk       = walk,
-            .is_cover   = !pace->is_exact,
+            .is_cover   = !pace->is_given,
             .is_window  = 1};
     *region_p = ucs_regcache_walk_dormant(cache, request);
     if (*region_p == NULL) {
@@ -356,8 +374,10 @@ int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
                                 request->last)) {
             return 0;
         }
-        if (!pace->is_exact) {
-            ucs_regcache_walk_enlarge(cache, request);
+        ucs_regcache_walk_enlarge(cache, request, start);
+        if (pace->is_given) {
+            request->is_cover = (request->end - request->start > walk->length);
+        } else {
             ucs_regcache_walk_overlap(cache, request, step);
             request->start = request->first;
             request->end   = request->last;

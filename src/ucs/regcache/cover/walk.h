@@ -25,8 +25,9 @@
  *
  * A window is what any cover is: of memory that is of one kind and that no event
  * has touched, doomed by the event of any of its pages. Where the user does not
- * allow it to give others more than was asked for, it is one step. No hint leads
- * to it, so every use of it is seen here, and tells how far the walk is.
+ * allow it to give others more than was asked for, it reaches as far as they were
+ * given access before (given.c): when a walk comes by for the first time, one step.
+ * No hint leads to it, so every use of it is seen here, and tells how far the walk is.
  *
  * Functions are called under the index lock, unless they say otherwise.
  */
@@ -36,8 +37,8 @@ BEGIN_C_DECLS
 /** Beside a walk: how far ahead of it is registered, and for whom. */
 typedef struct ucs_regcache_pace {
     unsigned access;  /* of its steps */
-    int      is_exact; /* one of them gives others access: each step is registered
-                          by itself */
+    int      is_given; /* one of them gives others access: only what they had it of
+                          before is registered together */
     unsigned window;  /* steps that are registered together; 0: none are */
     unsigned lead;    /* steps before the next window begins, it is to be
                          registered */
@@ -83,9 +84,9 @@ ucs_regcache_region_t *
 ucs_regcache_walk_dormant(ucs_regcache_h cache,
                           const ucs_regcache_request_t *request);
 
-/** Enlarge what is to be registered for a step to a window. */
+/** Enlarge what is to be registered for the step at @a at to a window. */
 void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
-                               ucs_regcache_request_t *whole);
+                               ucs_regcache_request_t *whole, uintptr_t at);
 
 /**
  * What is to be registered ahead of a walk: the first of the next steps that is

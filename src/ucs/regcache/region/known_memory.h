@@ -48,6 +48,15 @@ typedef struct ucs_regcache_field {
     unsigned  refused; /* covers that would have brought in memory */
 } ucs_regcache_field_t;
 
+/** Kinds of access that uses give others, of which it is remembered for which bytes. */
+#define UCS_REGCACHE_GIVEN 2
+
+/** Bytes of which uses have given others keys (cover/given.c). */
+typedef struct ucs_regcache_given {
+    ucs_extents_t bytes;
+    unsigned      access; /* that these keys give; 0: there are none */
+} ucs_regcache_given_t;
+
 /** What is known of memory, by pages. Protected by the index lock. */
 typedef struct ucs_regcache_memory {
     ucs_extents_t seen;   /* was registered once and is still mapped */
@@ -55,6 +64,7 @@ typedef struct ucs_regcache_memory {
     ucs_extents_t barred; /* it may not */
     ucs_extents_t still;  /* no event has touched it, or it was mapped or asked
                              for since; empty without covers */
+    ucs_regcache_given_t given[UCS_REGCACHE_GIVEN];
     unsigned      cover_failures; /* covers that were refused */
     int           has_covers;     /* there was one: more may be pinned than was
                                      asked for */

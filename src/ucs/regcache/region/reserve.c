@@ -13,7 +13,7 @@
  * allocated outside, and handed over when the lock is taken again.
  */
 
-#define UCS_REGCACHE_RESERVE_SETS 4
+#define UCS_REGCACHE_RESERVE_SETS (4 + UCS_REGCACHE_GIVEN)
 
 /* What is short, and what of it has been allocated */
 typedef struct ucs_regcache_supply {
@@ -28,11 +28,20 @@ typedef struct ucs_regcache_supply {
 
 static ucs_extents_t *ucs_regcache_reserve_set(ucs_regcache_h cache, unsigned i)
 {
-    ucs_extents_t *sets[UCS_REGCACHE_RESERVE_SETS] = {
+    ucs_extents_t *sets[] = {
             &cache->memory.seen, &cache->memory.kept, &cache->memory.barred,
             &cache->memory.still};
 
-    return sets[i];
+    return (i < 4) ? sets[i] : &cache->memory.given[i - 4].bytes;
+}
+
+/* What may have been touched, and what was given to others, only covers ask */
+static int ucs_regcache_reserve_is_used(ucs_regcache_h cache, unsigned i)
+{
+    ucs_regcache_cover_kind_t kind = cache->config.cover.kind;
+
+    return (i < 3) || ((i == 3) ? (kind != UCS_REGCACHE_COVER_OFF) :
+                                  (kind == UCS_REGCACHE_COVER_LOCAL));
 }
 
 /* Under the lock. @return Nonzero if anything is short. */
@@ -51,9 +60,7 @@ static int ucs_regcache_supply_note(ucs_regcache_h cache,
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
         set                    = ucs_regcache_reserve_set(cache, i);
         supply->wants_nodes[i] = (set->spares < UCS_EXTENTS_SPARES / 2) &&
-                                 ((set != &cache->memory.still) ||
-                                  (cache->config.cover.kind !=
-                                   UCS_REGCACHE_COVER_OFF));
+                                 ucs_regcache_reserve_is_used(cache, i);
         is_short |= supply->wants_nodes[i];
     }
     /* Each LRU order must be able to hold every region that there is */

@@ -418,6 +418,7 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end, uint64_t now)
 {
     int reclaim;
+    unsigned i;
 
     ucs_regcache_account(cache, now);
     reclaim = ucs_regcache_strike_range(cache, start, end);
@@ -425,6 +426,9 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
     ucs_extents_remove(&cache->memory.seen, start, end);
     ucs_extents_remove(&cache->memory.kept, start, end);
     ucs_extents_remove(&cache->memory.barred, start, end);
+    for (i = 0; i < UCS_REGCACHE_GIVEN; ++i) {
+        ucs_extents_remove(&cache->memory.given[i].bytes, start, end);
+    }
     return reclaim;
 }
 

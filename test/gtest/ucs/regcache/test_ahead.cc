@@ -163,6 +163,80 @@ TEST_F(test_ahead, what_gives_others_access_only_if_the_user_says_so)
     w->put(memh);
 }
 
+/* What the program has given others access to itself is registered together when the
+ * walk comes again, in either direction, and not a byte beyond it */
+TEST_F(test_ahead, what_others_had_access_to_is_registered_together)
+{
+    for (intptr_t by : {1, -1}) {
+        uintptr_t least = UINTPTR_MAX, end = 0;
+        make(UCS_REGCACHE_COVER_LOCAL);
+        largest = 0;
+        on_reg = [&](regcache_world::registration reg) {
+            least = std::min(least, reg.start);
+            end   = std::max(end, reg.start + reg.length);
+            return UCS_OK;
+        };
+        stride = length = 64 * KB;
+        w->open();
+        for (unsigned round = 0; round < 4; ++round) {
+            const unsigned before = w->regs;
+            w->advance(5000 * MS);
+            if (by > 0) {
+                walk(3000, 4024, REMOTE);
+            } else {
+                walk(4023, 2999, REMOTE);
+            }
+            if (round == 0) {
+                EXPECT_EQ(length, largest) << by;
+                EXPECT_LE(1024u * 95 / 100, w->stats().on_time) << by;
+            } else {
+                EXPECT_GE(1024u / 8, w->regs - before) << by << ' ' << round;
+            }
+        }
+        EXPECT_LE(8 * length, largest) << by;
+        EXPECT_LE(piece(3000) - 8 * length, least); /* steps ahead of its end */
+        EXPECT_GE(piece(4024) + 8 * length, end);
+        EXPECT_EQ(nullptr, w->invalid());
+        w.reset();
+        on_reg = nullptr;
+    }
+}
+
+/* What lies between steps was given to nobody, and neither was what has been mapped
+ * since; nor with an access that it was not given with */
+TEST_F(test_ahead, what_others_had_no_access_to_is_not)
+{
+    make(UCS_REGCACHE_COVER_LOCAL);
+    stride = 96 * KB;
+    w->open();
+    for (unsigned round = 0; round < 3; ++round) {
+        walk(0, 200, REMOTE);
+        w->advance(5000 * MS);
+    }
+    EXPECT_EQ(length, largest) << "with gaps";
+
+    stride = length;
+    for (unsigned round = 0; round < 3; ++round) {
+        walk(5000, 5200, REMOTE);
+        w->advance(5000 * MS);
+        ucs_regcache_unmapped(w->cache, piece(5000), 200 * length);
+        ucs_regcache_mapped(w->cache, piece(5000), 200 * length);
+    }
+    EXPECT_EQ(length, largest) << "mapped anew";
+
+    for (unsigned round = 0; round < 3; ++round) {
+        walk(9000, 9200, LOCAL | regcache_world::REMOTE_GET);
+        w->advance(5000 * MS);
+        if (round == 0) {
+            EXPECT_EQ(length, largest);
+        }
+    }
+    EXPECT_LE(4 * length, largest) << "given to be read";
+    largest = 0;
+    walk(9000, 9200, LOCAL | regcache_world::REMOTE_PUT);
+    EXPECT_EQ(length, largest) << "not given to be written";
+}
+
 /* Nor when it is registered anew */
 TEST_F(test_ahead, a_window_gains_no_access)
 {
