@@ -53,6 +53,10 @@ struct ucs_thread {
 
 static __thread int ucs_thread_self_is_helper;
 
+/* Of which this thread takes a step, or is about to; for its own signal handlers. The lock
+ * does not tell: it knows its owner some instructions after that has it. */
+static __thread volatile ucs_thread_h ucs_thread_stepped;
+
 
 void ucs_thread_wake(ucs_thread_h thread)
 {
@@ -124,7 +128,9 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
 {
     uint64_t next;
 
+    ucs_thread_stepped = thread;
     if (pthread_mutex_trylock(&thread->step_lock.mutex) != 0) {
+        ucs_thread_stepped = NULL;
         return 0;
     }
     ucs_scout_serve(thread->scout);
@@ -134,7 +140,13 @@ int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
         ucs_scout_advance(thread->scout, next);
     }
     pthread_mutex_unlock(&thread->step_lock.mutex);
+    ucs_thread_stepped = NULL;
     return 1;
+}
+
+int ucs_thread_is_stepping(void)
+{
+    return ucs_thread_stepped != NULL;
 }
 
 ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
@@ -250,7 +262,7 @@ int ucs_thread_end(ucs_thread_h thread)
         ucs_store_relaxed(&thread->stop, 1);
         ucs_scout_stop(thread->scout);
         while (!(has_ended = ucs_spawn_try_join(&thread->spawned)) &&
-               !ucs_fork_mutex_is_mine(&thread->step_lock) &&
+               (ucs_thread_stepped != thread) &&
                (ucs_clock_now() < end)) {
             nanosleep(&pause, NULL);
         }
@@ -291,7 +303,9 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
 int ucs_thread_hold(ucs_thread_h thread)
 {
     (void)ucs_fork_mutex_hold(&thread->life_lock);
-    return ucs_fork_mutex_hold(&thread->step_lock);
+    return (ucs_thread_stepped == thread) ?
+                   ucs_fork_mutex_hold_now(&thread->step_lock) :
+                   ucs_fork_mutex_hold(&thread->step_lock);
 }
 
 void ucs_thread_release(ucs_thread_h thread)

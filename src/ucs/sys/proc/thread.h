@@ -129,6 +129,11 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 int ucs_thread_is_helper(void);
 
 
+/** @return Nonzero in a signal handler that has interrupted a step which the calling
+ *          thread takes (@ref ucs_thread_try_step). */
+int ucs_thread_is_stepping(void);
+
+
 /** @return Nanoseconds of processor time that the calling helper thread has
  *  used. */
 uint64_t ucs_thread_spent(void);

@@ -72,6 +72,15 @@ static inline int ucs_fork_mutex_hold(ucs_fork_mutex_t *lock)
     return (ret == 0) || (ret == EDEADLK);
 }
 
+/** The same without a wait: for a thread that has what the owner may wait for. */
+static inline int ucs_fork_mutex_hold_now(ucs_fork_mutex_t *lock)
+{
+    int ret = ucs_fork_mutex_try(lock);
+
+    lock->nested += (ret == EDEADLK);
+    return ret != ETIMEDOUT;
+}
+
 /** @return Nonzero if the calling thread has it. */
 static inline int ucs_fork_mutex_is_mine(ucs_fork_mutex_t *lock)
 {

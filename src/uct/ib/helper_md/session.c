@@ -56,13 +56,22 @@ static uct_helper_session_t uct_helper_session = {
 };
 
 
+/* Two threads may fork at once: a process's signal comes to whichever of them. The one may
+ * have been interrupted in a step, and the other waits for that with the session held. */
+static int uct_helper_session_hold(void)
+{
+    return ucs_thread_is_stepping() ?
+                   ucs_fork_mutex_hold_now(&uct_helper_session_lock) :
+                   ucs_fork_mutex_hold(&uct_helper_session_lock);
+}
+
 /* Holds the helper's steps, so that no thread of ours uses the domains below at
  * the fork. The caches need no hold: a child never uses them. */
 static void uct_helper_session_prepare(void)
 {
     uct_helper_md_t *md;
 
-    if (!ucs_fork_mutex_hold(&uct_helper_session_lock)) {
+    if (!uct_helper_session_hold()) {
         return;
     }
     ucs_list_for_each(md, &uct_helper_session.domains, list) {

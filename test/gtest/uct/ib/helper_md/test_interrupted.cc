@@ -89,6 +89,40 @@ TEST_F(test_interrupted, forks_while_all_domains_give_memory_back)
     }));
 }
 
+/* A process's signal comes to whichever of its threads, and again to another one */
+static std::function<void()> test_interrupted_fork;
+
+static unsigned test_interrupted_fork_beside(ucs_operation_t*, unsigned)
+{
+    static bool is_first = true;
+
+    if (is_first) {
+        is_first = false;
+        std::thread(test_interrupted_fork).detach(); /* it waits for this step */
+        usleep(50000);
+        test_interrupted_fork();
+    }
+    return 0;
+}
+
+TEST_F(test_interrupted, forks_in_an_idle_step_while_another_thread_forks)
+{
+    test_interrupted_fork = fork_once;
+    EXPECT_GT(IN_VAIN, shortest([&]() {
+        EXPECT_EQ(0, in_child([&]() {
+            static fake_lower lower;
+
+            alarm(10);
+            start(lower, UCS_REGCACHE_POLICY_PAPER);
+            uct_helper_hear_from(test_interrupted_fork_beside, nullptr);
+            while (uct_helper_idle_step(0) == UCS_IDLE_NOT_TAKEN) {
+            }
+            _exit(HasFailure() ? 1 : 0);
+            return 0;
+        }));
+    }));
+}
+
 /* What another thread used makes the helper ask for the step, too */
 static std::function<void()> test_interrupted_use;
 
