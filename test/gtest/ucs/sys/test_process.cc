@@ -293,7 +293,10 @@ TEST_F(test_process, raw_child_exits)
         strcpy(m_config.report.path, path);
         start(lower, UCS_REGCACHE_POLICY_PAPER);
         dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
-        if (in_raw_child([]() -> int { exit(3); }) != 3) {
+        if (in_raw_child([]() -> int {
+                alarm(3); /* a thread's end is waited for 5 s */
+                exit(3);
+            }) != 3) {
             return 1;
         }
         return (::access(path, F_OK) == 0) ? 2 : 0;
