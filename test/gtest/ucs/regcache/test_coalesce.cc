@@ -185,9 +185,9 @@ TEST_F(test_coalesce, failure_of_a_region_of_before_falls_back)
 
     for (size_t length : {4 * KB, 128 * KB}) {
         start(UCS_REGCACHE_POLICY_PAPER);
-        for (unsigned i = 0; i < 3; ++i) {
+        for (unsigned i = 0; i < 6; ++i) {
             w->use(BASE, 128 * KB, 0, 1, regcache_world::REMOTE_PUT | read_only);
-            w->advance(i < 2 ? 100000000 : 50000000);
+            w->advance(i < 5 ? 100000000 : 50000000);
         }
         ASSERT_EQ(0u, w->live.size());
         w->on_reg = [&](regcache_world::registration reg) {
