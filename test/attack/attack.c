@@ -3,6 +3,7 @@
  */
 #include "attack.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,28 @@ void attack_use_often(uct_md_h md, void *address, size_t length)
     for (i = 0; i < USES_OFTEN; ++i) {
         attack_use(md, address, length);
         attack_sleep(USES_GAP_MS);
+    }
+}
+
+static void *attack_use_main(void *arg)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+    int i;
+
+    for (i = 0; i < 5; ++i) {
+        attack_use(arg, buffer, ATTACK_SIZE);
+    }
+    munmap(buffer, ATTACK_SIZE);
+    return NULL;
+}
+
+void attack_use_in_a_thread(uct_md_h md)
+{
+    pthread_t id;
+
+    if ((pthread_create(&id, NULL, attack_use_main, md) != 0) ||
+        (pthread_join(id, NULL) != 0)) {
+        attack_die("no thread");
     }
 }
 

@@ -83,6 +83,10 @@ void attack_use_as_is(uct_md_h md, void *address, size_t length);
 void attack_use_often(uct_md_h md, void *address, size_t length);
 
 
+/** A new thread uses new memory some times and has ended. */
+void attack_use_in_a_thread(uct_md_h md);
+
+
 /** Private anonymous memory. */
 void *attack_map(size_t length);
 

@@ -132,29 +132,13 @@ static void check_file(int fd)
     }
 }
 
-static void *use_main(void *arg)
-{
-    char *buffer = attack_map(ATTACK_SIZE);
-    int i;
-
-    for (i = 0; i < 5; ++i) {
-        attack_use(arg, buffer, ATTACK_SIZE);
-    }
-    munmap(buffer, ATTACK_SIZE);
-    return NULL;
-}
-
 /* What a thread does for the first time is done once more */
 static void use_in_new_threads(uct_md_h md)
 {
-    pthread_t id;
     int i;
 
     for (i = 0; i < 8; ++i) {
-        if ((pthread_create(&id, NULL, use_main, md) != 0) ||
-            (pthread_join(id, NULL) != 0)) {
-            attack_die("no thread");
-        }
+        attack_use_in_a_thread(md);
     }
 }
 
@@ -222,15 +206,12 @@ static void *close_main(void *arg)
     return NULL;
 }
 
-static void run_closed_all_the_time(uct_md_h md)
+/* Beside a thread that closes all from a number on */
+static void use_while_closed(uct_md_h md, char *buffer, int first)
 {
-    char *buffer = attack_map(ATTACK_SIZE);
-    double end   = attack_now() + 0.5;
+    double end = attack_now() + 0.5;
     pthread_t id;
-    int first;
 
-    attack_use_often(md, buffer, ATTACK_SIZE);
-    first = find_userfaultfd();
     if (pthread_create(&id, NULL, close_main, &first) != 0) {
         attack_die("no thread");
     }
@@ -240,6 +221,15 @@ static void run_closed_all_the_time(uct_md_h md)
     }
     own_is_over = 1;
     pthread_join(id, NULL);
+    attack_use_often(md, buffer, ATTACK_SIZE);
+}
+
+static void run_closed_all_the_time(uct_md_h md)
+{
+    char *buffer = attack_map(ATTACK_SIZE);
+
+    attack_use_often(md, buffer, ATTACK_SIZE);
+    use_while_closed(md, buffer, find_userfaultfd());
 }
 
 /*
@@ -289,21 +279,9 @@ static void run_same_file(uct_md_h md)
 static void run_all_closed(uct_md_h md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
-    double end   = attack_now() + 0.5;
-    int first    = STDERR_FILENO + 1;
-    pthread_t id;
 
     attack_use_often(md, buffer, ATTACK_SIZE);
-    if (pthread_create(&id, NULL, close_main, &first) != 0) {
-        attack_die("no thread");
-    }
-    while (attack_now() < end) {
-        attack_use(md, buffer, ATTACK_SIZE);
-        use_in_new_threads(md);
-    }
-    own_is_over = 1;
-    pthread_join(id, NULL);
-    attack_use_often(md, buffer, ATTACK_SIZE);
+    use_while_closed(md, buffer, STDERR_FILENO + 1);
 }
 
 /*

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,28 +62,6 @@ static FILE *close_streams(void)
     return output;
 }
 
-static void *use_main(void *arg)
-{
-    char *buffer = attack_map(ATTACK_SIZE);
-    int i;
-
-    for (i = 0; i < 5; ++i) {
-        attack_use(arg, buffer, ATTACK_SIZE);
-    }
-    munmap(buffer, ATTACK_SIZE);
-    return NULL;
-}
-
-static void use_in_a_thread(uct_md_h md)
-{
-    pthread_t id;
-
-    if ((pthread_create(&id, NULL, use_main, md) != 0) ||
-        (pthread_join(id, NULL) != 0)) {
-        attack_die("no thread");
-    }
-}
-
 /* The watch of memory and the software NIC are lost: both have something to say */
 static void run_streams(uct_md_h md)
 {
@@ -104,7 +81,7 @@ static void run_streams(uct_md_h md)
             attack_die("no file: %m");
         }
     }
-    use_in_a_thread(md);
+    attack_use_in_a_thread(md);
     attack_use_often(md, buffer, ATTACK_SIZE);
     uct_md_close(md);
 
@@ -148,8 +125,8 @@ static void run_kept_streams(uct_md_h md)
     syscall(SYS_close_range, STREAMS, ~0u, 0);
     flockfile(stdout);
     flockfile(stderr);
-    use_in_a_thread(md);
-    use_in_a_thread(md);
+    attack_use_in_a_thread(md);
+    attack_use_in_a_thread(md);
     funlockfile(stderr);
     funlockfile(stdout);
 }
@@ -163,7 +140,7 @@ static void run_no_time(uct_md_h md)
     clock_stands = 1;
     md           = attack_open();
     attack_use_often(md, buffer, ATTACK_SIZE);
-    use_in_a_thread(md);
+    attack_use_in_a_thread(md);
     munmap(buffer, ATTACK_SIZE);
     uct_md_close(md);
     puts("without time");

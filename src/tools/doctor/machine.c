@@ -7,6 +7,7 @@
 
 #include <ucs/sys/math.h>
 
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +22,6 @@
 /* UCX and the MPIs keep queues of some MB a rank there. Halved: four ranks may
  * fail where nothing was said; doubled: a container's default is told of. */
 #define TOOL_DOCTOR_SHM_MIN (UINT64_C(64) << 20)
-
-/* CAP_IPC_LOCK: what is locked is not counted */
-#define TOOL_DOCTOR_CAP_IPC_LOCK 14
 
 
 /* What is in a small file of the kernel's, until the next call; empty if it cannot
@@ -71,7 +69,7 @@ static void tool_doctor_kernel(tool_doctor_t *doctor)
 static void tool_doctor_memlock(tool_doctor_t *doctor)
 {
     int is_free = (tool_doctor_status("CapEff:", 16) >>
-                   TOOL_DOCTOR_CAP_IPC_LOCK) & 1;
+                   CAP_IPC_LOCK) & 1; /* what it locks is not counted */
     struct rlimit limit;
     char buf[TOOL_UNITS_MAX];
 

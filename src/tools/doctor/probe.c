@@ -37,7 +37,7 @@
 #define TOOL_PROBE_ROUNDS   64
 #define TOOL_PROBE_NS       UINT64_C(400000000)
 
-/* Of what a user may lock, one buffer takes: some kernels unpin a second late */
+/* A buffer takes that part of the memlock limit: some kernels unpin a second late */
 #define TOOL_PROBE_OF_LIMIT 8
 
 /* Kinds of operations that are timed: of few pages and of many */

@@ -36,9 +36,9 @@ void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
  * register ahead: between two uses a range stays registered if that costs less
  * than to register it again. A byte held for a second, `region_bytes` for each
  * registration among them, costs max_slowdown / what leave pinned holds seconds;
- * deregistering costs nothing, for a helper does that. Ranges are looked at one by one, so pages that two have in common are
- * paid for twice, and the first use of a range whose pages all were used before
- * is on time.
+ * deregistering costs nothing, for a helper does that. Ranges are looked at one by
+ * one, so pages that two have in common are paid for twice, and the first use of a
+ * range whose pages all were used before is on time.
  *
  * @param [in] params  Its `register_cost`, `max_slowdown` and `region_bytes`.
  */

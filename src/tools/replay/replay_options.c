@@ -24,9 +24,6 @@
 #define REPLAY_SLOWDOWN_MIN   1e-5
 #define REPLAY_SEED           1
 
-/* As UCX_MD_HELPER_REGION_BYTES */
-#define REPLAY_REGION_BYTES_MAX (1ull << 30)
-
 #define REPLAY_NSEC           1e9
 
 /* Seconds that a recording may be made to last */
@@ -128,7 +125,7 @@ static int replay_parse_max_slowdown(void *field, const char *value)
 static int replay_parse_region_bytes(void *field, const char *value)
 {
     return ((tool_units_parse_size(value, field) == 0) &&
-            (*(uint64_t*)field <= REPLAY_REGION_BYTES_MAX)) ? 0 : -1;
+            (*(uint64_t*)field <= UCS_REGCACHE_REGION_BYTES_MAX)) ? 0 : -1;
 }
 
 static int replay_parse_coalesce(void *field, const char *value)

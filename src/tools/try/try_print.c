@@ -125,7 +125,7 @@ static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
            tool_units_print_fine_share(row->price, 1, buf[3]));
 }
 
-/* The mean of both runs of leave pinned: of what differs, the time */
+/* The first run of leave pinned, with the mean run time of both */
 static void tool_try_leave(const tool_try_t *try, tool_try_row_t *row)
 {
     tool_try_measured(try, 0, row);

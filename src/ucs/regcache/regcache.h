@@ -42,6 +42,9 @@ BEGIN_C_DECLS
  *  bytes (docs/registrations.md says where it comes from). */
 #define UCS_REGCACHE_REGION_BYTES 2048
 
+/** More than any device's whole memory is a slip of the keyboard. */
+#define UCS_REGCACHE_REGION_BYTES_MAX (1ul << 30)
+
 typedef struct ucs_regcache *ucs_regcache_h;
 
 /** A registration, as the lower domain names it; never NULL. */

@@ -18,7 +18,7 @@
 
 #define UCT_HELPER_NODE_ERROR_MAX 512
 
-/* Such a part of what may be locked is left to UCX's own pools and the program. A driver
+/* Such a part of the memlock limit is left to UCX's own pools and the program. A driver
  * counts it by process, io_uring, by which the software NIC pins, by user. */
 #define UCT_HELPER_NODE_POOLS 16
 

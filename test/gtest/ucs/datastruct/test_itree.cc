@@ -193,7 +193,7 @@ TEST_F(test_extents, pieces_are_counted_as_far_as_they_are_there)
     ucs_extents_add(&set, 100, 400);
     EXPECT_DOUBLE_EQ(1, set.pieces);
 
-    /* Of what is removed the share goes, in each interval its own */
+    /* Each interval loses its own share of the bytes removed */
     ucs_extents_add(&set, 1000, 1001);
     ucs_extents_add(&set, 1001, 1002);
     EXPECT_DOUBLE_EQ(3, set.pieces);

@@ -87,7 +87,7 @@ TEST_F(test_own_fd, another_one_of_ours_is_not_the_same)
     ucs_own_fd_close(&other);
 }
 
-/* Whoever writes to a stream that is closed writes to no file of ours */
+/* A program that writes to a closed stream writes to no file of ours */
 TEST_F(test_own_fd, number_is_none_of_a_stream)
 {
     int stream         = dup(STDIN_FILENO);

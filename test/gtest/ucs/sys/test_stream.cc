@@ -62,7 +62,7 @@ TEST_F(test_stream, the_programs_file_is_none)
     EXPECT_FALSE(ucs_stream_is_output(STDERR_FILENO));
 }
 
-/* Whoever redirects it before a domain is opened reads it there */
+/* A program that redirects a stream before it opens a domain reads it there */
 TEST_F(test_stream, what_is_there_as_a_domain_is_opened_is_output)
 {
     FILE *before = tmpfile(), *after = tmpfile();

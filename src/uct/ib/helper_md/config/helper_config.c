@@ -16,9 +16,6 @@
 
 #define UCT_HELPER_ERROR_MAX 512
 
-/* More than any device's whole memory is a slip of the keyboard */
-#define UCT_HELPER_REGION_BYTES_MAX (1ul << 30)
-
 #define UCT_HELPER_SIZES     "bytes with an optional k, m, g or t, or inf"
 #define UCT_HELPER_REGION_SIZES \
     "bytes with an optional k, m or g, at most 1g"
@@ -135,7 +132,7 @@ uct_helper_read_region(const char *text, void *value_p, const void *words)
 
     (void)words;
     if (!uct_helper_value_size(text, &bytes) ||
-        (bytes > UCT_HELPER_REGION_BYTES_MAX)) {
+        (bytes > UCS_REGCACHE_REGION_BYTES_MAX)) {
         return 0;
     }
 

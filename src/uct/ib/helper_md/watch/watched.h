@@ -53,7 +53,7 @@ void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
  * that holds them waits for nothing.
  *
  * @return Of @ref uct_helper_watched_try_hold: zero if another thread holds them. Then
- *         the notes stay: whoever removed them later might remove newer ones.
+ *         the notes stay, for the caller might remove newer ones later.
  */
 int uct_helper_watched_try_hold(void);
 void uct_helper_watched_remove_held(uintptr_t start, uintptr_t end);
