@@ -234,7 +234,9 @@ ucp_pipeline ucp_wire uct_ib"
 # it): ThreadSanitizer has nothing to say of them
 one_thread="test_sim.* sizes/predict_callsite_model.* test_pipeline_ring.* test_cover.*
 test_firehose_random.* test_rent.* test_replay.* test_trace.* test_regcache_floor.*
-test_extents.* test_pipeline.* modes/test_pipeline_random.* test_regcache_order.*"
+test_extents.* test_pipeline.* modes/test_pipeline_random.* test_regcache_order.*
+test_ahead.* test_own_memory.blocks_are_zeroed_apart_and_aligned
+test_limits.user_too_many_registers_by_itself"
 
 # build_sanitized DIR OPTION [ROOM...]: unit tests, of these rooms or all, and what
 # they need, no more

@@ -158,11 +158,16 @@ TEST_F(test_idle, a_post_wakes_the_helper)
  * a thread of the parent was in an idle step as it was born */
 TEST_F(test_idle, a_child_steps_for_itself)
 {
+#if defined(__SANITIZE_ADDRESS__)
+    const unsigned children = 3; /* each waits a second: the thread never sleeps */
+#else
+    const unsigned children = 20;
+#endif
     fake_lower lower;
 
     attach(lower);
     begin(1, false);
-    for (unsigned i = 0; (i < 20) && !HasFailure(); ++i) {
+    for (unsigned i = 0; (i < children) && !HasFailure(); ++i) {
         EXPECT_EQ(0, in_child([this]() {
             fake_lower own;
             int is_stepped;
