@@ -11,7 +11,9 @@
 #include <ucm/api/ucm.h>
 #include <ucs/sys/clock.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include <cerrno>
 #include <dlfcn.h>
@@ -128,8 +130,12 @@ protected:
             return 1;
         }
         patch(name, target);
-        /* The helper thread may be at it already, and is not waited for */
-        uct_helper_events_recheck(UINT64_MAX - SEC);
+        /* The helper thread may be at it already, and is not waited for. What it
+         * has looked at before the patch it looks at again, if it is asked. */
+        for (unsigned i = 0; (i < 1000) && log.lines().empty(); ++i) {
+            uct_helper_events_recheck(UINT64_MAX - SEC);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
         if (!log.await() || (log.lines().size() != 1) ||
             (log.lines()[0].find("any more") == std::string::npos)) {
             return 2;
