@@ -124,16 +124,22 @@ static void tool_doctor_devices(tool_doctor_t *doctor)
     char *text         = tool_job_ask(argv, TOOL_DOCTOR_VERBS_SECONDS);
     char *rest         = text;
     char device[64]    = "", max[64] = "", value[64];
+    const char *odp    = "";
     char *line;
 
     while ((line = strsep(&rest, "\n")) != NULL) {
-        (void)sscanf(line, " hca_id: %63s", device);
+        if (sscanf(line, " hca_id: %63s", device) == 1) {
+            odp = "no ODP";
+        }
+        if (strstr(line, "ODP_SUPPORT") != NULL) {
+            odp = "ODP (not used: the helper pins)";
+        }
         (void)sscanf(line, " max_mr: %63s", max);
         if (sscanf(line, " state: %63s", value) == 1) { /* of a port */
             tool_doctor_say(doctor, strcmp(value, "PORT_ACTIVE") != 0, "device",
                             "bring the link up: UCX leaves such a port out",
-                            tool_format("%s: %s, max_mr %s", device, value,
-                                        max));
+                            tool_format("%s: %s, max_mr %s, %s", device, value,
+                                        max, odp));
         }
     }
     free(text);

@@ -75,11 +75,11 @@ static void tool_doctor_openmpi(tool_doctor_t *doctor)
 
 void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
 {
-    char *const argv[]   = {(char*)launcher, "--version", NULL};
-    tool_launcher_t kind = tool_launcher_detect(launcher);
     char *text, *version;
+    tool_launcher_t kind = tool_launcher_detect(launcher, &text);
 
     if (kind == TOOL_LAUNCHER_NONE) {
+        free(text);
         tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "MPI",
                         "load its module; ucx-helper doctor LAUNCHER looks at "
                         "another", tool_format("'%s' is no MPI's launcher",
@@ -88,7 +88,6 @@ void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
         return;
     }
 
-    text    = tool_job_ask(argv, TOOL_DOCTOR_MPI_SECONDS);
     version = strstr(text, TOOL_DOCTOR_HYDRA);
     version = (version == NULL) ? text :
               version + strlen(TOOL_DOCTOR_HYDRA) +

@@ -16,9 +16,8 @@ typedef struct tool_launcher_word {
     tool_launcher_t launcher;
 } tool_launcher_word_t;
 
-static tool_launcher_t tool_launcher_of_version(const char *command)
+static tool_launcher_t tool_launcher_of_version(const char *text)
 {
-    char *const argv[] = {(char*)command, "--version", NULL};
     static const tool_launcher_word_t known[] = {
         {"Open MPI", TOOL_LAUNCHER_OPENMPI},
         {"OpenRTE", TOOL_LAUNCHER_OPENMPI},
@@ -28,12 +27,10 @@ static tool_launcher_t tool_launcher_of_version(const char *command)
         {"", TOOL_LAUNCHER_NONE}
     };
     const tool_launcher_word_t *one = known;
-    char *text                      = tool_job_ask(argv, TOOL_PROBE_SECONDS);
 
     while (strstr(text, one->word) == NULL) { /* "" is in every text */
         ++one;
     }
-    free(text);
     return one->launcher;
 }
 
@@ -63,16 +60,27 @@ static int tool_launcher_is_open_name(const char *name)
            !strcmp(name, "oshrun");
 }
 
-tool_launcher_t tool_launcher_detect(const char *command)
+tool_launcher_t tool_launcher_detect(const char *command, char **version_p)
 {
+    char *const argv[]       = {(char*)command, "--version", NULL};
     const char *name         = basename(command);
     tool_launcher_t launcher = tool_launcher_of_name(name);
+    char *text               = NULL;
 
     /* Only programs that are called like a launcher are run to be asked */
-    return ((launcher == TOOL_LAUNCHER_NONE) &&
-            tool_launcher_is_open_name(name)) ?
-                   tool_launcher_of_version(command) :
-                   launcher;
+    if ((launcher != TOOL_LAUNCHER_NONE) ? (version_p != NULL) :
+                                           tool_launcher_is_open_name(name)) {
+        text = tool_job_ask(argv, TOOL_PROBE_SECONDS);
+    }
+    if ((launcher == TOOL_LAUNCHER_NONE) && (text != NULL)) {
+        launcher = tool_launcher_of_version(text);
+    }
+    if (version_p != NULL) {
+        *version_p = text;
+    } else {
+        free(text);
+    }
+    return launcher;
 }
 
 const char *tool_launcher_name(tool_launcher_t launcher)

@@ -108,7 +108,7 @@ int tool_run_parse(tool_run_t *run, int argc, char **argv,
     if (tool_run_check(run, argv[0]) != 0) {
         return TOOL_EXIT_USAGE;
     }
-    run->launcher = tool_launcher_detect(run->command[0]);
+    run->launcher = tool_launcher_detect(run->command[0], NULL);
     run->library  = tool_library_find(run->pipeline, run->firehose,
                                       run->launcher);
     return (run->library != NULL) ? -1 : TOOL_EXIT_FAILED;

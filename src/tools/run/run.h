@@ -143,7 +143,11 @@ void tool_run_set_environment(const tool_run_t *run, tool_list_t *names);
  * when the name leaves it open (mpirun, mpiexec). Must be called before
  * LD_PRELOAD is set.
  */
-tool_launcher_t tool_launcher_detect(const char *command);
+ *
+ * @param version_p  Receives that answer, which the caller frees, or NULL of a
+ *                   program that is no launcher by its name; NULL: it is asked only
+ *                   if need be.
+tool_launcher_t tool_launcher_detect(const char *command, char **version_p);
 
 /** @return A name for messages. */
 const char *tool_launcher_name(tool_launcher_t launcher);
