@@ -150,6 +150,7 @@ void tool_run_set_environment(const tool_run_t *run, tool_list_t *names)
 {
     static const char *const prefixes[] = {TOOL_ENV_HELPER, TOOL_ENV_PIN,
                                            "HELPER_MD_MODULE_PATH",
+                                           "HELPER_MD_SITE_FILE",
                                            "HELPER_MD_PIPELINE",
                                            "FIREHOSE_MPI"};
     char **variable;

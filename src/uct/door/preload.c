@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "leader.h"
+#include "site.h"
 
 #include <ucp/door/slot.h>
 #include <ucs/sys/sync/atomic.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 /*
@@ -64,12 +66,17 @@ typedef int (*uct_preload_config_func_t)(const char *env_prefix,
 static _Atomic(uct_preload_ucp_config_func_t) uct_preload_ucp_config;
 
 
+/* Empty, or what is wrong with the site's settings, without which nothing is switched
+ * on. Written before main(). */
+static char uct_preload_site_error[UCT_SITE_ERROR_MAX];
+
 /* UCX's words for "no"; the helper judges any other text */
 static int uct_preload_option_is_on(const char *name)
 {
     const char *value = secure_getenv(name);
 
-    return (value != NULL) && (*value != '\0') && strcasecmp(value, "n") &&
+    return (uct_preload_site_error[0] == '\0') && (value != NULL) &&
+           (*value != '\0') && strcasecmp(value, "n") &&
            strcasecmp(value, "no") && strcasecmp(value, "off") &&
            strcmp(value, "0");
 }
@@ -78,6 +85,32 @@ static int uct_preload_is_on(void)
 {
     return uct_preload_option_is_on("UCX_MD_HELPER") ||
            uct_preload_option_is_on("UCX_MD_PIN");
+}
+
+/* Not where the helper can do nothing, as in a program with more rights than its user */
+static void uct_preload_read_site(void)
+{
+    const char *given = getenv(UCT_SITE_ENV);
+
+    if (!getauxval(AT_SECURE)) {
+        (void)uct_site_read((given != NULL) ? given : UCT_SITE_FILE,
+                            (given != NULL) && (*given != '\0'),
+                            uct_preload_is_on, uct_preload_site_error);
+    }
+}
+
+/* Once, in a process that uses UCX, unless the job has opted out */
+static void uct_preload_complain(void)
+{
+    static _Atomic int said;
+    const char *value = getenv("UCX_MD_HELPER");
+
+    if ((uct_preload_site_error[0] != '\0') && !ucs_load_relaxed(&said) &&
+        ((value == NULL) || (strchr("nN0", *value) == NULL))) {
+        fprintf(stderr, "ucx-helper-md: %s; the helper stays off\n",
+                uct_preload_site_error);
+    }
+    ucs_store_relaxed(&said, 1);
 }
 
 /* UCX would warn of our switches as unknown, so remove those that say "no" */
@@ -204,6 +237,7 @@ uct_md_open(void *component, const char *md_name, const void *config,
     }
 
     if (!uct_preload_is_on()) {
+        uct_preload_complain();
         uct_preload_forget_switches();
         return real(component, md_name, config, md_p);
     }
@@ -282,6 +316,7 @@ __attribute__((constructor)) static void uct_preload_init(void)
 {
     void *ucs;
 
+    uct_preload_read_site();
     if (uct_preload_is_on()) {
         uct_leader_watch();
     } else if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {

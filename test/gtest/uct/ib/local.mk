@@ -39,6 +39,7 @@ gtest_tests += \
 	uct/ib/helper_md/test_preload_memory.cc \
 	uct/ib/helper_md/test_range.cc \
 	uct/ib/helper_md/test_report.cc \
+	uct/ib/helper_md/test_site.cc \
 	uct/ib/helper_md/test_trace_record.cc
 
 gtest_SOURCES += \
