@@ -44,8 +44,17 @@ extern ucs_log_component_config_t ucs_helper_log_config;
     ucs_helper_log(UCS_LOG_LEVEL_DEBUG, _fmt, ##__VA_ARGS__)
 
 
-/** Set the level, UCS_LOG_LEVEL_WARN at the start. */
-void ucs_helper_log_set_level(ucs_log_level_t level);
+/**
+ * Set how detailed lines are at most. Before other threads log.
+ *
+ * @param level   Of UCX's log; UCS_LOG_LEVEL_WARN at the start.
+ * @param system  Of the system's log; UCS_LOG_LEVEL_FATAL, as at the start: none.
+ */
+void ucs_helper_log_set_levels(ucs_log_level_t level, ucs_log_level_t system);
+
+
+/** Where the system's log listens; for tests. */
+extern const char *ucs_helper_log_system_socket;
 
 
 /** @return Nonzero if a line may be written, before @ref ucs_helper_log_release. */

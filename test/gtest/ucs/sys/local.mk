@@ -10,6 +10,7 @@ gtest_tests += \
 	ucs/sys/test_hash.cc \
 	ucs/sys/test_listeners.cc \
 	ucs/sys/test_lock.cc \
+	ucs/sys/test_log.cc \
 	ucs/sys/test_maps.cc \
 	ucs/sys/test_own_fd.cc \
 	ucs/sys/test_own_memory.cc \

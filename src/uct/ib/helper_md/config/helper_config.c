@@ -73,10 +73,14 @@ static const char *const uct_helper_coalesce_words[] = {
 static const char *const uct_helper_log_words[] = {"error", "warn", "info",
                                                    "debug", NULL};
 
+static const char *const uct_helper_syslog_words[] = {"error", "warn", "info",
+                                                      "debug", "none", NULL};
+
 static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
                                                         UCS_LOG_LEVEL_WARN,
                                                         UCS_LOG_LEVEL_INFO,
-                                                        UCS_LOG_LEVEL_DEBUG};
+                                                        UCS_LOG_LEVEL_DEBUG,
+                                                        UCS_LOG_LEVEL_FATAL};
 
 
 /* UCX's readers of sizes, numbers and times accept a sign and ignore trailing
@@ -243,6 +247,8 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     coalesce, "off, local or remote"),
     UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,
                     "error, warn, info or debug"),
+    UCT_HELPER_RULE(syslog, uct_helper_read_log, uct_helper_syslog_words,
+                    syslog_level, "none, error, warn, info or debug"),
     UCT_HELPER_RULE(pin, ucs_config_sscanf_on_off, NULL, pin, "y or n"),
     UCT_HELPER_RULE(pin_cost, uct_helper_read_cost, NULL, pin_base_ns,
                     "two times such as 5us,100ns, at most 1s and 1ms, or "
@@ -359,7 +365,7 @@ ucs_status_t uct_helper_config_read(uct_helper_config_t *config)
     }
 
     status = uct_helper_config_parse(&options, config, error, sizeof(error));
-    ucs_helper_log_set_level(config->log_level);
+    ucs_helper_log_set_levels(config->log_level, config->syslog_level);
     if (status != UCS_OK) {
         ucs_helper_warn("%s", error);
     }

@@ -88,6 +88,7 @@ typedef struct uct_helper_options {
     char *cpu_policy;
     char *coalesce;
     char *log;
+    char *syslog;
     char *pin;
     char *pin_cost;
     char *pin_reg_cost;
@@ -117,6 +118,7 @@ typedef struct uct_helper_config {
     uct_helper_cpu_policy_t  cpu_policy;
     ucs_regcache_cover_kind_t coalesce;
     ucs_log_level_t          log_level;
+    ucs_log_level_t          syslog_level;    /**< UCS_LOG_LEVEL_FATAL: none */
     int                      pin;             /**< UCX_MD_PIN */
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;

@@ -112,6 +112,11 @@ ucs_config_field_t uct_helper_options_table[] = {
      "Log level of the helper: error, warn, info or debug.",
      offsetof(uct_helper_options_t, log), UCS_CONFIG_TYPE_STRING},
 
+    {"HELPER_SYSLOG", "none",
+     "Lines that go to the system's log as well: none, error, warn, info or\n"
+     "debug.",
+     offsetof(uct_helper_options_t, syslog), UCS_CONFIG_TYPE_STRING},
+
     {"PIN", "n",
      "Software NIC: UCX's cma domain registers (pins) memory for real, by\n"
      "io_uring, so that a job on one machine without RDMA hardware pays a\n"

@@ -45,6 +45,7 @@ protected:
         m_options.trace       = text("");
         m_options.cpu         = text("auto");
         m_options.log         = text("warn");
+        m_options.syslog      = text("none");
         m_options.pin         = text("y");
         m_options.pin_cost    = text("");
         m_options.pin_reg_cost = text("");
@@ -90,6 +91,7 @@ protected:
         EXPECT_EQ(UCT_HELPER_REPORT_NONE, m_config.report.kind);
         EXPECT_EQ(UCT_HELPER_CPU_AUTO, m_config.cpu_mode);
         EXPECT_EQ(UCS_LOG_LEVEL_WARN, m_config.log_level);
+        EXPECT_EQ(UCS_LOG_LEVEL_FATAL, m_config.syslog_level);
         EXPECT_EQ(0.0, m_config.pin_base_ns);
     }
 
@@ -168,7 +170,8 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {&options::monitor, "UCX_MD_HELPER_MONITOR", {"kernel"}},
         {&options::report, "UCX_MD_HELPER_REPORT", {"json:"}},
         {&options::cpu, "UCX_MD_HELPER_CPU", {"3-1"}},
-        {&options::log, "UCX_MD_HELPER_LOG", {"loud"}}
+        {&options::log, "UCX_MD_HELPER_LOG", {"loud", "none"}},
+        {&options::syslog, "UCX_MD_HELPER_SYSLOG", {"", "loud"}}
     };
 
     for (const auto &entry : bad) {
