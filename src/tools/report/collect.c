@@ -13,15 +13,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Before each metric's name */
+#define TOOL_REPORT_METRIC "ucx_helper_"
+
+typedef struct tool_report_command {
+    int        is_json;
+    int        is_line;
+    const char *prometheus; /* file, or NULL */
+} tool_report_command_t;
+
 
 static void tool_report_usage(FILE *stream)
 {
     fprintf(stream,
-            "Usage: %s report [--json] FILE|DIR...\n\n"
+            "Usage: %s report [option]... FILE|DIR...\n\n"
             "Merge the reports of a job's ranks (json:FILE; of a folder all "
             "*.json in it) into\none table.\n\n"
-            "  --json  print one JSON object instead\n"
-            "  --help  show this text\n\n"
+            "  --json             print one JSON object instead\n"
+            "  --line             likewise on one line, of the job without its "
+            "ranks\n"
+            "  --prometheus FILE  write its numbers for the node exporter, and "
+            "no table\n"
+            "  --help             show this text\n\n"
             "The exit status is 1 when a file could not be used; the others "
             "are merged all\nthe same. See ucx-helper(1).\n",
             TOOL_NAME);
@@ -33,7 +46,9 @@ int tool_report_list_dir(const char *dir, const char *suffix,
     size_t end = strlen(suffix);
     int count  = 0;
     struct dirent **entries;
+    struct stat st;
     size_t length;
+    char *path;
     int i, all;
 
     all = scandir(dir, &entries, NULL, alphasort);
@@ -44,11 +59,14 @@ int tool_report_list_dir(const char *dir, const char *suffix,
 
     for (i = 0; i < all; ++i) {
         length = strlen(entries[i]->d_name);
+        path   = tool_format("%s/%s", dir, entries[i]->d_name);
         if ((entries[i]->d_name[0] != '.') && (length > end) &&
-            !strcmp(entries[i]->d_name + length - end, suffix)) {
-            tool_list_addf(files, "%s/%s", dir, entries[i]->d_name);
+            !strcmp(entries[i]->d_name + length - end, suffix) &&
+            (stat(path, &st) == 0) && S_ISREG(st.st_mode)) { /* a pipe would wait */
+            tool_list_add(files, path);
             ++count;
         }
+        free(path);
         free(entries[i]);
     }
     free(entries);
@@ -99,31 +117,77 @@ static int tool_report_list_args(char *const *args, tool_list_t *files)
     return ret;
 }
 
-static int tool_report_print(const tool_merge_t *merge, int is_json)
+/* What the collector reads while a file is written must be whole: it is renamed. Keys are
+ * names of metrics as they are. */
+static int tool_report_export(const json_t *total, const char *file)
 {
-    int ret = 0;
+    char *tmp    = tool_format("%s.%d.tmp", file, getpid());
+    FILE *stream = fopen(tmp, "w");
+    int ret      = -1;
+    const char *key;
+    json_t *value;
 
-    if (is_json) {
-        ret = json_dumpf(merge->total, stdout,
-                         JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    if (stream != NULL) {
+        json_object_foreach((json_t*)total, key, value) {
+            if (json_is_number(value) && strcmp(key, "version")) {
+                fprintf(stream, "# TYPE " TOOL_REPORT_METRIC "%s gauge\n"
+                        TOOL_REPORT_METRIC "%s %.15g\n", key, key,
+                        json_number_value(value));
+            }
+        }
+        ret = ferror(stream);
+        ret = (fclose(stream) || ret || rename(tmp, file)) ? -1 : 0;
+    }
+    if (ret != 0) {
+        tool_message("--prometheus: '%s' cannot be written: %m", file);
+        unlink(tmp);
+    }
+    free(tmp);
+    return ret;
+}
+
+static int tool_report_print(const tool_merge_t *merge,
+                             const tool_report_command_t *command)
+{
+    size_t flags = JSON_REAL_PRECISION(15);
+    int ret      = 0;
+
+    if (command->prometheus != NULL) {
+        ret = tool_report_export(merge->total, command->prometheus);
+    }
+    if (command->is_line) {
+        json_object_del(merge->total, "ranks");
+    }
+    if (command->is_line || command->is_json) {
+        flags |= command->is_line ? JSON_COMPACT : JSON_INDENT(2);
+        ret   |= json_dumpf(merge->total, stdout, flags);
         putchar('\n');
-    } else {
+    } else if (command->prometheus == NULL) {
         tool_table_print(merge, stdout);
     }
 
     return ((tool_finish_output() == TOOL_EXIT_OK) && (ret == 0)) ? 0 : -1;
 }
 
+#define TOOL_REPORT_OPTION(_field) offsetof(tool_report_command_t, _field), \
+    NULL, NULL
+
+static const tool_option_t tool_report_options[] = {
+    {"json", NULL, TOOL_REPORT_OPTION(is_json)},
+    {"line", NULL, TOOL_REPORT_OPTION(is_line)},
+    {"prometheus", tool_option_text, TOOL_REPORT_OPTION(prometheus)},
+    {}
+};
+
 int tool_report_main(int argc, char **argv)
 {
-    static const tool_option_t options[] = {{.name = "json"}, {}};
-    tool_list_t files                    = TOOL_LIST_INITIALIZER;
-    int is_json                          = 0;
+    tool_report_command_t command = {};
+    tool_list_t files             = TOOL_LIST_INITIALIZER;
     tool_merge_t merge;
     int status;
 
     status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
-            {options, &is_json}, {}}, tool_report_usage);
+            {tool_report_options, &command}, {}}, tool_report_usage);
     if (status >= 0) {
         return status;
     }
@@ -140,7 +204,7 @@ int tool_report_main(int argc, char **argv)
     if (tool_report_merge_files(&files, &merge) != 0) {
         status = TOOL_EXIT_FAILED;
     }
-    if ((merge.total != NULL) && (tool_report_print(&merge, is_json) != 0)) {
+    if ((merge.total != NULL) && (tool_report_print(&merge, &command) != 0)) {
         status = TOOL_EXIT_FAILED;
     }
 

@@ -86,7 +86,7 @@ void tool_merge_cleanup(tool_merge_t *merge);
 void tool_table_print(const tool_merge_t *merge, FILE *stream);
 
 /**
- * Add the folder's files whose names end so, in their order.
+ * Add the folder's regular files whose names end so, in their order.
  * @return How many; -1 after a message.
  */
 int tool_report_list_dir(const char *dir, const char *suffix,

@@ -264,26 +264,6 @@ void uct_helper_report_print_json(FILE *stream,
     ucs_json_end(&json);
 }
 
-/* What the NIC and its driver hold is an estimate: so many bytes each */
-static void uct_helper_report_print_regions(FILE *stream,
-                                            const uct_helper_figures_t *figures)
-{
-    const ucs_regcache_stats_t *stats = &figures->stats;
-    double elapsed_ns                 = figures->elapsed_seconds / UCT_HELPER_NS;
-
-    fprintf(stream,
-            "  registered       %lu at most at once, %.1f on average, leave "
-            "pinned %lu; for them the NIC and its driver hold some %.2f MiB "
-            "instead of %.2f MiB, at %lu bytes each\n",
-            stats->regions_peak,
-            (elapsed_ns > 0) ? stats->region_ns / elapsed_ns : 0,
-            stats->leave_pinned_regions_peak,
-            (double)stats->region_bytes * stats->regions_peak / UCT_HELPER_MIB,
-            (double)stats->region_bytes * stats->leave_pinned_regions_peak /
-                    UCT_HELPER_MIB,
-            stats->region_bytes);
-}
-
 static double uct_helper_report_percent(double part, double whole)
 {
     return (whole > 0) ? 100.0 * part / whole : 0.0;
@@ -297,24 +277,18 @@ static void uct_helper_report_print_memory(FILE *stream,
 
     fprintf(stream,
             "  pinned at most   %.2f MiB, leave pinned would hold %.2f MiB "
-            "(%.1f %%)",
+            "(%.1f %%)\n",
             stats->pinned_peak_bytes / UCT_HELPER_MIB,
             stats->leave_pinned_peak_bytes / UCT_HELPER_MIB,
             uct_helper_report_percent(stats->pinned_peak_bytes,
                                       stats->leave_pinned_peak_bytes));
-    if (stats->soft_ceiling_bytes > 0) {
-        fprintf(stream, "; soft ceiling %.2f MiB, raised %lu times",
-                stats->soft_ceiling_bytes / UCT_HELPER_MIB,
-                stats->soft_ceiling_raises);
-    }
     fprintf(stream,
-            "\n  pinned over time %.3f MiB s, leave pinned %.3f MiB s (%.1f "
+            "  pinned over time %.3f MiB s, leave pinned %.3f MiB s (%.1f "
             "%%)\n",
             stats->pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
             stats->leave_pinned_byte_ns * UCT_HELPER_NS / UCT_HELPER_MIB,
             uct_helper_report_percent(stats->pinned_byte_ns,
                                       stats->leave_pinned_byte_ns));
-    uct_helper_report_print_regions(stream, figures);
     fprintf(stream,
             "  time lost        %.6f s, %.3f %% of the run\n",
             stats->lost_ns * UCT_HELPER_NS,
@@ -329,10 +303,8 @@ static void uct_helper_report_print_memory(FILE *stream,
 }
 
 static void uct_helper_report_print_uses(FILE *stream,
-                                         const uct_helper_figures_t *figures)
+                                         const ucs_regcache_stats_t *stats)
 {
-    const ucs_regcache_stats_t *stats = &figures->stats;
-
     fprintf(stream,
             "  uses             %lu: %lu on time, %lu late, %lu missed, "
             "%lu cold\n",
@@ -343,63 +315,6 @@ static void uct_helper_report_print_uses(FILE *stream,
             "%lu made again\n",
             stats->wasted, stats->evicted, stats->invalidated,
             stats->repinned);
-    if ((stats->heard > 0) || (stats->idle_steps > 0)) {
-        fprintf(stream,
-                "  heard            %lu operations (%lu lost), %lu receives "
-                "announced, %lu on time by it, %lu too early; %lu idle steps\n",
-                stats->heard, figures->heard_lost, stats->announced,
-                stats->announced_on_time, stats->announced_late,
-                stats->idle_steps);
-    }
-    fprintf(stream,
-            "  register         %.3f us + %.1f ns a page, deregister %.3f us + "
-            "%.1f ns a page\n",
-            stats->register_model.b_ns / 1e3,
-            stats->register_model.a_ns_per_page,
-            stats->deregister_model.b_ns / 1e3,
-            stats->deregister_model.a_ns_per_page);
-    fprintf(stream, "  helper           %.6f s of CPU in %.3f s\n",
-            figures->helper_cpu_seconds, figures->elapsed_seconds);
-}
-
-static void uct_helper_report_print_covers(FILE *stream,
-                                           const ucs_regcache_stats_t *stats)
-{
-    fprintf(stream,
-            "  neighbours       %lu uses asked, %lu registrations made, %lu of "
-            "them for neighbours, which spared %lu first uses one: %.6f s "
-            "waited, %.6f s it would have been\n",
-            stats->uses, stats->registrations, stats->covers, stats->spared,
-            stats->lost_ns * UCT_HELPER_NS,
-            (stats->lost_ns + stats->spared_ns) * UCT_HELPER_NS);
-}
-
-static void uct_helper_report_print_quota(FILE *stream,
-                                          const ucs_node_figures_t *quota)
-{
-    fprintf(stream, "  device           %lu registrations at most, of all ranks",
-            quota->peak_bytes);
-    if (quota->budget != UINT64_MAX) {
-        fprintf(stream, ", of %lu; %lu uses beyond", quota->budget,
-                quota->forced);
-    }
-    fputc('\n', stream);
-}
-
-static void uct_helper_report_print_node(FILE *stream,
-                                         const ucs_node_figures_t *node)
-{
-    fprintf(stream, "  node             %u ranks, pinned at most %.2f MiB",
-            node->ranks, node->peak_bytes / UCT_HELPER_MIB);
-    if (node->budget != UINT64_MAX) {
-        fprintf(stream, " of %.2f MiB, %lu uses beyond, %.2f MiB given back",
-                node->budget / UCT_HELPER_MIB, node->forced,
-                node->given_bytes / UCT_HELPER_MIB);
-    }
-    fprintf(stream,
-            "\n  processors       %u idle cores; the helper rested %lu times, "
-            "%.3f s\n",
-            node->idle_cores, node->rests, node->rest_ns * UCT_HELPER_NS);
 }
 
 void uct_helper_report_print_text(FILE *stream,
@@ -415,16 +330,7 @@ void uct_helper_report_print_text(FILE *stream,
             host, getpid(), uct_helper_report_rank(), figures->policy,
             figures->lower_domain, figures->ucx_version);
     uct_helper_report_print_memory(stream, figures);
-    uct_helper_report_print_uses(stream, figures);
-    if (figures->stats.covers > 0) {
-        uct_helper_report_print_covers(stream, &figures->stats);
-    }
-    if (figures->has_node) {
-        uct_helper_report_print_node(stream, &figures->node);
-    }
-    if (figures->has_quota) {
-        uct_helper_report_print_quota(stream, &figures->quota);
-    }
+    uct_helper_report_print_uses(stream, &figures->stats);
     if (figures->modelled) {
         fprintf(stream,
                 "  MODELLED cost    %.3f us + %.1f ns a page added to each "

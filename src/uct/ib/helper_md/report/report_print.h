@@ -22,7 +22,8 @@ void uct_helper_report_print_json(FILE *stream,
 
 
 /** Some lines of text: what was pinned, what leave pinned would hold, how the
- *  uses found their buffers. */
+ *  uses found their buffers. The rest is in the JSON, of which ucx-helper report
+ *  makes words. */
 void uct_helper_report_print_text(FILE *stream,
                                   const uct_helper_figures_t *figures);
 

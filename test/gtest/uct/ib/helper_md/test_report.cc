@@ -185,9 +185,6 @@ TEST_F(test_report, both_terms_and_their_price)
     stats.lost_ns            = 0;
     stats.pinned_byte_ns     = 8192 * 2.5e9;
     EXPECT_DOUBLE_EQ(0.005, uct_helper_report_price(&m_figures));
-    stats.soft_ceiling_bytes  = 1 << 20;
-    stats.soft_ceiling_raises = 2;
-    expect_text("; soft ceiling 1.00 MiB, raised 2 times");
 }
 
 /* What the NIC holds has the price of what is pinned */
@@ -210,9 +207,6 @@ TEST_F(test_report, registrations_and_what_is_held_for_them)
     expect_json({{"regions_peak", "128"}, {"region_seconds", "80"},
                  {"leave_pinned_regions_peak", "512"},
                  {"region_bytes", "4096"}});
-    expect_text("registered       128 at most at once, 32.0 on average, leave "
-                "pinned 512; for them the NIC and its driver hold some 0.50 MiB "
-                "instead of 2.00 MiB, at 4096 bytes each\n");
 
     m_figures.stats.pinned_byte_ns = 0;
     EXPECT_DOUBLE_EQ(0.005 / 64, uct_helper_report_price(&m_figures));
@@ -266,8 +260,6 @@ TEST_F(test_report, the_price_of_nothing)
 TEST_F(test_report, what_neighbours_share)
 {
     ucs_regcache_stats_t stats = {};
-    std::string text           = print(uct_helper_report_print_text);
-    EXPECT_EQ(std::string::npos, text.find("neighbours")) << text;
 
     stats.registrations = 3;
     stats.covers        = 2;
@@ -276,9 +268,6 @@ TEST_F(test_report, what_neighbours_share)
     stats.lost_ns       = 10000000;
     uct_helper_report_add(&m_figures.stats, &stats);
     uct_helper_report_add(&m_figures.stats, &stats); /* of two domains */
-    expect_text("neighbours       10 uses asked, 6 registrations made, 4 of "
-                "them for neighbours, which spared 14 first uses one: "
-                "0.020000 s waited, 0.080000 s it would have been");
     expect_json({{"registrations", "6"}, {"covers", "4"}, {"spared", "14"},
                  {"spared_seconds", "0.06"}});
 }
@@ -291,15 +280,12 @@ TEST_F(test_report, registrations_of_a_device)
     expect_json({{"device_regions_peak", "null"},
                  {"device_regions_limit", "null"},
                  {"device_regions_forced", "null"}});
-    EXPECT_EQ(std::string::npos,
-              print(uct_helper_report_print_text).find("device  "));
     quota.peak_bytes = 7;
     quota.budget     = UINT64_MAX;
     uct_helper_report_add_quota(&m_figures, &quota);
     expect_json({{"device_regions_peak", "7"},
                  {"device_regions_limit", "null"},
                  {"device_regions_forced", "0"}});
-    expect_text("device           7 registrations at most, of all ranks\n");
     quota.peak_bytes = 60;
     quota.budget     = 64;
     quota.forced     = 2;
@@ -309,8 +295,6 @@ TEST_F(test_report, registrations_of_a_device)
     uct_helper_report_add_quota(&m_figures, &quota);
     expect_json({{"device_regions_peak", "60"}, {"device_regions_limit", "64"},
                  {"device_regions_forced", "2"}});
-    expect_text("device           60 registrations at most, of all ranks, of 64; "
-                "2 uses beyond\n");
 }
 
 TEST_F(test_report, what_the_node_says)
@@ -330,8 +314,6 @@ TEST_F(test_report, what_the_node_says)
     m_figures.node.forced      = 5;
     expect_json({{"node_budget_bytes", "4194304"},
                  {"node_pinned_peak_bytes", "3145728"}, {"idle_cores", "2"}});
-    expect_text("4 ranks, pinned at most 3.00 MiB of 4.00 MiB, 5 uses beyond");
-    expect_text("2 idle cores");
 }
 
 TEST_F(test_report, a_helper_that_rested)
@@ -345,7 +327,6 @@ TEST_F(test_report, a_helper_that_rested)
     ASSERT_EQ(1u, m_figures.num_notes);
     EXPECT_STREQ("the helper rested 4.2 of 20.0 s, while no core was idle",
                  m_figures.notes[0]);
-    expect_text("rested 2 times, 4.250 s\n");
 }
 
 TEST_F(test_report, json_of_a_modelled_cost)
