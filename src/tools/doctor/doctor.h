@@ -67,8 +67,9 @@ void tool_doctor_ucx(tool_doctor_t *doctor);
  * Measure what registering takes, within a second, as a rank would but without the
  * helper; a line for each domain.
  *
- * @param [in]  domains  Names; the first domain that is among them counts.
- * @param [out] cost     Of that one.
+ * @param [in]  domains  Names; the first domain that is among them counts. NULL: the
+ *                       first.
+ * @param [out] cost     Of that one; may be NULL.
  *
  * @return 0, or -1: there is none, and @a cost is not set.
  */

@@ -211,7 +211,8 @@ int tool_doctor_measure(tool_doctor_t *doctor, const char *domains,
                     &one.reg_page_ns, &one.dereg_ns,
                     &one.dereg_page_ns) == 5)) {
             tool_doctor_cost_line(doctor, name, &one);
-            if ((ret != 0) && (strstr(domains, name) != NULL)) {
+            if ((ret != 0) && (cost != NULL) &&
+                ((domains == NULL) || (strstr(domains, name) != NULL))) {
                 *cost = one;
                 ret   = 0;
             }
@@ -271,5 +272,5 @@ void tool_doctor_ucx(tool_doctor_t *doctor)
                                     "registers"));
     }
     tool_list_cleanup(&kept);
-    (void)tool_doctor_measure(doctor, "", NULL);
+    (void)tool_doctor_measure(doctor, NULL, NULL);
 }

@@ -39,6 +39,10 @@ static uint64_t replay_add_time(uint64_t time_ns, uint64_t ns)
 
 static uint64_t replay_process_lateness(replay_process_t *process)
 {
+    if (process->params->late_ns != NULL) {
+        return process->params->late_ns[replay_random(&process->random) %
+                                        process->params->late_count];
+    }
     if (process->params->lateness_ns == 0) {
         return 0;
     }

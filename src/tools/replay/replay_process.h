@@ -41,6 +41,9 @@ typedef struct replay_params {
     replay_cost_t         deregister_cost;
     double                lateness_ns; /**< median lateness of the helper's
                                             wake-up, log-normal */
+    const double          *late_ns;    /**< lateness that was measured, which is drawn
+                                            from instead; NULL: none was */
+    size_t                late_count;
     double                max_slowdown; /**< share of the run time; 0:
                                              default */
     uint64_t              region_bytes; /**< held for a registration beside its

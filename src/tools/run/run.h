@@ -45,10 +45,11 @@ extern const tool_setting_t tool_settings[];
 #define TOOL_SETTING_COUNT 6
 
 /** Some of them, by their place in the table. */
-#define TOOL_SETTING_POLICY     0
-#define TOOL_SETTING_MAX_PINNED 2
-#define TOOL_SETTING_REPORT     4
-#define TOOL_SETTING_PIN_COST   5
+#define TOOL_SETTING_POLICY       0
+#define TOOL_SETTING_MAX_SLOWDOWN 1
+#define TOOL_SETTING_MAX_PINNED   2
+#define TOOL_SETTING_REPORT       4
+#define TOOL_SETTING_PIN_COST     5
 
 /**
  * Check @a value; when it is not allowed, print a line that names the option,
@@ -142,11 +143,11 @@ void tool_run_set_environment(const tool_run_t *run, tool_list_t *names);
  * Tell the kind of launcher by its name, and by what it answers to `--version`
  * when the name leaves it open (mpirun, mpiexec). Must be called before
  * LD_PRELOAD is set.
- */
  *
  * @param version_p  Receives that answer, which the caller frees, or NULL of a
  *                   program that is no launcher by its name; NULL: it is asked only
  *                   if need be.
+ */
 tool_launcher_t tool_launcher_detect(const char *command, char **version_p);
 
 /** @return A name for messages. */

@@ -6,17 +6,20 @@
 #include <tools/units.h>
 
 #include <ucs/sys/clock.h>
+#include <uct/ib/helper_md/config/values.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-/* How late a thread that slept is woken, by so many sleeps of a millisecond */
-#define TOOL_TRY_SLEEPS   64
-#define TOOL_TRY_SLEEP_NS 1000000
+/* Status of timeout(1) when the time was over; 137 if the job did not end then */
+#define TOOL_TRY_TIMEOUT 124
+#define TOOL_TRY_KILLED  137
+
+/* A job that does not end when it is asked to is killed after so long */
+#define TOOL_TRY_GRACE "10"
 
 #define tool_try_say(_try, _fmt, ...) \
     tool_message("[%4.0f s] " _fmt, \
@@ -33,10 +36,46 @@ static int tool_try_exec(void *arg)
 {
     tool_try_t *try     = arg;
     tool_list_t command = TOOL_LIST_INITIALIZER;
+    tool_list_t limited = TOOL_LIST_INITIALIZER;
+    size_t i;
 
     tool_run_prepare(&try->run, &command);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    return tool_job_exec(command.items);
+    if ((try->run.trace == NULL) || (try->limit == 0)) {
+        return tool_job_exec(command.items);
+    }
+    tool_list_addf(&limited, "timeout");
+    tool_list_addf(&limited, "--foreground"); /* keys of the terminal reach the job */
+    tool_list_addf(&limited, "--kill-after=" TOOL_TRY_GRACE);
+    tool_list_addf(&limited, "%.3f", try->limit);
+    for (i = 0; i < command.count; ++i) {
+        tool_list_add(&limited, command.items[i]);
+    }
+    return tool_job_exec(limited.items);
+}
+
+/* The first run, beside which it is seen how late threads are woken. Of what it reads
+ * from a pipe the others get the same. */
+static int tool_try_run_first(tool_try_t *try)
+{
+    char *input    = tool_format("%s/input", try->dir);
+    pid_t tee      = tool_try_tee(input);
+    uint64_t since = ucs_clock_now();
+    int is_seen    = tool_try_sleeper_start();
+    int status     = tool_job_call(tool_try_exec, NULL, try);
+
+    if (is_seen) {
+        tool_try_sleeper_end(&try->options.params);
+    }
+    if (tee > 0) {
+        tool_try_tee_end(tee, input);
+        try->input = 0;
+    }
+    try->is_cut = (try->limit > 0) &&
+                  ((status == TOOL_TRY_TIMEOUT) || (status == TOOL_TRY_KILLED)) &&
+                  ((ucs_clock_now() - since) * 1e-9 >= try->limit);
+    free(input);
+    return try->is_cut ? 0 : status;
 }
 
 /* @return Its exit status, or TOOL_EXIT_FAILED if it wrote no report */
@@ -59,11 +98,18 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
         tool_message("'%s' cannot be made: %m", try->run.report_dir);
         return TOOL_EXIT_FAILED;
     }
-    status = tool_job_call(tool_try_exec, NULL, try);
+    status = (try->run_count == 0) ? tool_try_run_first(try) :
+                                     tool_job_call(tool_try_exec, NULL, try);
     if (status != 0) {
         tool_message("the job ended with status %d: there is nothing to compare",
                      status);
         return status;
+    }
+    if (try->is_cut) {
+        tool_try_say(try, "the job was ended: what follows is by the %.0f s that "
+                     "were seen", try->limit);
+        free(try->run.report_dir);
+        return 0;
     }
     tool_report_collect(try->run.report_dir, &run->merge);
     if (run->merge.total == NULL) {
@@ -81,43 +127,54 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
  * Forecast
  */
 
-static double tool_try_lateness(void)
+/* @return A setting as the ranks had it, NULL: the default */
+static const char *tool_try_setting(const tool_try_t *try, int setting)
 {
-    const struct timespec nap = {.tv_nsec = TOOL_TRY_SLEEP_NS};
-    uint64_t since            = ucs_clock_now();
-    int i;
+    const char *value = try->run.values[setting];
 
-    for (i = 0; i < TOOL_TRY_SLEEPS; ++i) {
-        nanosleep(&nap, NULL);
-    }
-    return (double)(ucs_clock_now() - since) / TOOL_TRY_SLEEPS -
-           TOOL_TRY_SLEEP_NS;
+    return (value != NULL) ? value : getenv(tool_settings[setting].variable);
 }
 
-/* The ranks' options, and what things take here */
-static void tool_try_set_costs(tool_try_t *try)
+/* The ranks' options; of a job that was cut without those of a ucx.conf */
+static void tool_try_set_options(tool_try_t *try)
 {
     const json_t *total     = try->runs[0].merge.total;
     replay_params_t *params = &try->options.params;
-    const char *ceiling     = try->run.values[TOOL_SETTING_MAX_PINNED];
+    const char *ceiling     = tool_try_setting(try, TOOL_SETTING_MAX_PINNED);
+    const char *slowdown    = tool_try_setting(try, TOOL_SETTING_MAX_SLOWDOWN);
     const char *least       = getenv("UCX_MD_HELPER_MIN_SIZE");
-    tool_doctor_t doctor    = {.run = &try->run};
-    tool_doctor_cost_t cost;
+    const char *region      = getenv("UCX_MD_HELPER_REGION_BYTES");
 
-    if (ceiling == NULL) {
-        ceiling = getenv(tool_settings[TOOL_SETTING_MAX_PINNED].variable);
-    }
     if (ceiling != NULL) {
         tool_units_parse_size(ceiling, &try->options.ceiling.bytes);
     }
     if (least != NULL) {
         tool_units_parse_size(least, &try->options.min_size);
     }
-    params->max_slowdown = tool_report_number(total, "max_slowdown");
-    params->region_bytes = tool_report_number(total, "region_bytes");
-    params->lateness_ns  = tool_try_lateness();
-    try->is_measured     = tool_doctor_measure(
-            &doctor, tool_report_text(total, "lower_domain"), &cost) == 0;
+    if (total != NULL) {
+        params->max_slowdown = tool_report_number(total, "max_slowdown");
+        params->region_bytes = tool_report_number(total, "region_bytes");
+        return;
+    }
+    if (slowdown != NULL) {
+        (void)uct_helper_value_share(slowdown, &params->max_slowdown);
+    }
+    if (region != NULL) {
+        tool_units_parse_size(region, &params->region_bytes);
+    }
+}
+
+/* What things take here */
+static void tool_try_set_costs(tool_try_t *try)
+{
+    const json_t *total     = try->runs[0].merge.total;
+    replay_params_t *params = &try->options.params;
+    tool_doctor_t doctor    = {.run = &try->run};
+    tool_doctor_cost_t cost;
+
+    try->is_measured = tool_doctor_measure(
+            &doctor, (total != NULL) ? tool_report_text(total, "lower_domain") :
+                                       NULL, &cost) == 0;
     tool_doctor_cleanup(&doctor);
     if (try->is_measured) {
         params->register_cost   = (replay_cost_t){cost.reg_ns,
@@ -144,13 +201,13 @@ double tool_try_price(const tool_try_t *try, ucs_regcache_policy_t policy)
 /* The cheapest policies, if they are cheaper than leaving all pinned */
 static void tool_try_choose(tool_try_t *try)
 {
-    const tool_merge_t *merge = &try->runs[0].merge;
     double leave = tool_try_price(try, UCS_REGCACHE_POLICY_LEAVE_PINNED);
     ucs_regcache_policy_t policy;
     size_t i;
 
-    if (tool_report_number(merge->total, "pinned_byte_seconds") <
-        TOOL_TRY_OWN_BYTES * merge->rank_seconds) {
+    if (tool_try_forecast(try, UCS_REGCACHE_POLICY_LEAVE_PINNED)
+                ->stats.pinned_byte_ns <
+        TOOL_TRY_OWN_BYTES * try->forecast.total_ns) {
         return;
     }
     for (policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
@@ -181,13 +238,11 @@ static void tool_try_choose(tool_try_t *try)
 static int tool_try_replay(tool_try_t *try, const tool_list_t *traces)
 {
     replay_outcome_t *outcomes = tool_calloc(traces->count, sizeof(*outcomes));
-    double seconds             = tool_report_number(try->runs[0].merge.total,
-                                                    "elapsed_seconds");
     uint64_t since             = ucs_clock_now();
     size_t i;
 
     for (i = 0; (i < traces->count) &&
-                ((i == 0) || ((ucs_clock_now() - since) * 1e-9 < seconds));
+                ((i == 0) || (ucs_clock_now() - since < outcomes[0].elapsed_ns));
          ++i) {
         if (replay_file(traces->items[i], &try->options,
                         &outcomes[try->replayed]) == 0) {
@@ -209,6 +264,7 @@ static int tool_try_foretell(tool_try_t *try)
     int ret            = -1;
 
     tool_try_say(try, "measuring what a registration takes");
+    tool_try_set_options(try);
     tool_try_set_costs(try);
     tool_report_list_dir(try->traces, ".trace", &traces);
     try->recordings = traces.count;
@@ -252,7 +308,7 @@ static int tool_try_go(void *arg)
         return TOOL_EXIT_FAILED;
     }
     try->best[try->best_count] = UCS_REGCACHE_POLICY_LEAVE_PINNED;
-    for (i = 0; !try->is_once && (try->best_count > 0) &&
+    for (i = 0; !try->is_once && !try->is_cut && (try->best_count > 0) &&
                 (i <= try->best_count); ++i) {
         status = tool_try_run(try, try->best[i]);
         if (status != 0) {
@@ -276,6 +332,7 @@ static void tool_try_usage(FILE *stream)
             "four runs at most. Prints\none table and one advice. The job's "
             "output goes to stderr.\n\n"
             "  --once                   the forecast of one run\n"
+            "  --limit TIME             end it after that: a forecast by what was seen\n"
             "  --json                   print one JSON object\n"
             "  --plot FILE              draw what each policy holds, .svg or "
             ".png\n"
@@ -285,9 +342,18 @@ static void tool_try_usage(FILE *stream)
     fprintf(stream, "  --help                   show this text\n");
 }
 
+static int tool_try_parse_limit(void *field, const char *value)
+{
+    double *seconds = field;
+
+    return ((tool_units_parse_time(value, seconds) == 0) && (*seconds >= 1)) ? 0 : -1;
+}
+
 #define TOOL_TRY_OPTION(_field) offsetof(tool_try_t, _field)
 
 static const tool_option_t tool_try_options[] = {
+    {"limit", tool_try_parse_limit, TOOL_TRY_OPTION(limit),
+     "a time such as 90s or 5m, at least 1s", NULL},
     {"once", NULL, TOOL_TRY_OPTION(is_once), NULL, NULL},
     {"json", NULL, TOOL_TRY_OPTION(is_json), NULL, NULL},
     {"plot", tool_option_text, TOOL_TRY_OPTION(plot), NULL, NULL},

@@ -44,12 +44,21 @@ static double tool_try_expected(const tool_try_t *try, size_t i)
            first + (tool_try_seconds(try, last) - first) * i / last;
 }
 
+static int tool_try_is_forecast(const tool_try_t *try)
+{
+    return try->run_count < 2;
+}
+
 /* By how much two runs of the same differ, half of it */
 static double tool_try_noise(const tool_try_t *try)
 {
-    double first = tool_try_seconds(try, 0);
-    double last  = tool_try_seconds(try, try->run_count - 1);
+    double first, last;
 
+    if (tool_try_is_forecast(try)) {
+        return 0;
+    }
+    first = tool_try_seconds(try, 0);
+    last  = tool_try_seconds(try, try->run_count - 1);
     return fabs(first - last) / (first + last);
 }
 
@@ -125,9 +134,13 @@ static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
            tool_units_print_fine_share(row->price, 1, buf[3]));
 }
 
-/* The first run of leave pinned, with the mean run time of both */
+/* The first run of leave pinned, with the mean run time of both; foretold if it was cut */
 static void tool_try_leave(const tool_try_t *try, tool_try_row_t *row)
 {
+    if (try->run_count == 0) {
+        tool_try_foretold(try, UCS_REGCACHE_POLICY_LEAVE_PINNED, row);
+        return;
+    }
     tool_try_measured(try, 0, row);
     row->seconds = (row->seconds +
                     tool_try_seconds(try, try->run_count - 1)) / 2;
@@ -141,8 +154,10 @@ static void tool_try_print_table(const tool_try_t *try)
 
     printf("%-13s %9s %9s %11s %11s %13s %8s %9s\n", "policy", "run time", "",
            "peak", "over time", "registrations", "ready", "price");
-    tool_try_leave(try, &row);
-    tool_try_print_row(try, &row);
+    if (try->run_count > 0) {
+        tool_try_leave(try, &row);
+        tool_try_print_row(try, &row);
+    }
     for (i = 1; i + 1 < try->run_count; ++i) {
         tool_try_measured(try, i, &row);
         tool_try_print_row(try, &row);
@@ -214,9 +229,10 @@ static char *tool_try_not_gained(const tool_try_t *try,
 /* @param row  Set to what is advised */
 static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
 {
-    int is_forecast = (try->run_count == 1);
+    int is_forecast = tool_try_is_forecast(try);
     double noise    = ucs_max(tool_try_noise(try), TOOL_TRY_NOISE);
-    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], how[64];
+    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], how[64 + TOOL_UNITS_MAX];
+    char limit[TOOL_UNITS_MAX];
     tool_try_row_t leave, one;
     int is_default;
     size_t i;
@@ -241,7 +257,10 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
                                         tool_try_not_gained(try, &leave);
     }
     strcpy(how, is_forecast ? ", by the forecast" : " at the same speed");
-    if (noise > TOOL_TRY_NOISE_MAX) {
+    if (try->is_cut) {
+        snprintf(how, sizeof(how), ", by the forecast from its first %s",
+                 tool_units_print_seconds(try->limit, limit));
+    } else if (noise > TOOL_TRY_NOISE_MAX) {
         snprintf(how, sizeof(how), " (other programs run: the times say nothing)");
     } else if (row->ratio > 1 + noise) {
         snprintf(how, sizeof(how), " and runs %.1f %% longer",
@@ -283,11 +302,12 @@ static void tool_try_print_json(const tool_try_t *try, const char *advice,
                                 const tool_try_row_t *row)
 {
     json_t *object = json_pack(
-            "{s:i,s:s,s:s,s:o,s:b,s:I,s:I,s:o,s:o}", "version", 1,
+            "{s:i,s:s,s:s,s:o,s:b,s:b,s:I,s:I,s:o,s:o}", "version", 1,
             "advice", advice,
             "advised_policy", ucs_regcache_policy_names[row->policy],
-            "noise", (try->run_count == 1) ?
+            "noise", tool_try_is_forecast(try) ?
                              json_null() : json_real(tool_try_noise(try)),
+            "cut", try->is_cut,
             "costs_measured", try->is_measured,
             "recordings", (json_int_t)try->recordings,
             "recordings_replayed", (json_int_t)try->replayed,
