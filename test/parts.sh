@@ -143,7 +143,7 @@ python3-mpi4py python3-numpy qemu-system-x86 busybox-static kmod cpio iproute2
 rdma-core ibverbs-providers ibverbs-utils libjemalloc2 libtcmalloc-minimal4
 libmimalloc2.0"
 more_packages="hpcc spin clang-14 libclang-rt-14-dev mmdebstrap debhelper
-lintian buildah"
+lintian buildah rpm rpmlint"
 
 # packages_of PART...
 packages_of() {
