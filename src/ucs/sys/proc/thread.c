@@ -189,7 +189,11 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread)
     ucs_status_t status = UCS_OK;
     int ret;
 
-    pthread_mutex_lock(&thread->life_lock.mutex);
+    /* A fork holds it, and a handler of the program's may wait for the caller until
+     * then */
+    if (pthread_mutex_trylock(&thread->life_lock.mutex) != 0) {
+        return UCS_INPROGRESS;
+    }
     if (thread->life == UCS_THREAD_RUNNING) {
         goto out;
     }
@@ -227,7 +231,9 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
 
-    pthread_mutex_lock(&thread->life_lock.mutex);
+    if (pthread_mutex_trylock(&thread->life_lock.mutex) != 0) {
+        return UCS_ERR_BUSY; /* as above */
+    }
     if ((thread->life == UCS_THREAD_RUNNING) &&
         (pthread_setaffinity_np(thread->spawned.id, sizeof(*cpus), cpus) == 0)) {
         ucs_scout_bind(thread->scout, cpus);

@@ -63,9 +63,10 @@ void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell);
 
 /**
  * Start the thread, once; later calls do nothing. From any thread, with no
- * lock held that a step needs.
+ * lock held that a step needs. Does not wait.
  *
- * @return UCS_OK, UCS_ERR_BUSY if the thread has been stopped before, or
+ * @return UCS_OK; UCS_INPROGRESS if another thread is about to start it, or forks: it is
+ *         to be asked again; UCS_ERR_BUSY if the thread has been stopped before, or
  *         UCS_ERR_NO_RESOURCE, after one line of warning, if the system
  *         refuses a thread.
  */
@@ -76,8 +77,8 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread);
  * Bind the running thread. At first it has the binding of the thread that
  * started it.
  *
- * @return UCS_OK, or UCS_ERR_NO_ELEM if none of @a cpus is allowed or the
- *         thread does not run; its binding is unchanged then.
+ * @return UCS_OK; UCS_ERR_NO_ELEM if none of @a cpus is allowed or the thread does not
+ *         run, or UCS_ERR_BUSY if the process forks; its binding is unchanged then.
  */
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 

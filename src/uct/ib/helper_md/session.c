@@ -305,11 +305,13 @@ void uct_helper_session_set_version(const char *version)
     pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
+/* This and yielding are a use's, for which a fork handler of the program's may wait */
 void uct_helper_session_note(const char *note)
 {
-    pthread_mutex_lock(&uct_helper_session_lock.mutex);
-    uct_helper_report_add_note(&uct_helper_session.closed, note);
-    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
+    if (uct_helper_session_hold()) {
+        uct_helper_report_add_note(&uct_helper_session.closed, note);
+        ucs_fork_mutex_release(&uct_helper_session_lock);
+    }
 }
 
 uint32_t uct_helper_session_process(void)
@@ -322,11 +324,13 @@ void uct_helper_session_yield(void)
 {
     uct_helper_md_t *md;
 
-    pthread_mutex_lock(&uct_helper_session_lock.mutex);
+    if (!uct_helper_session_hold()) {
+        return;
+    }
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
         ucs_regcache_yield(md->cache);
     }
-    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
+    ucs_fork_mutex_release(&uct_helper_session_lock);
 }
 
 void uct_helper_session_enter(uct_helper_md_t *md)

@@ -14,10 +14,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -124,6 +126,24 @@ TEST_P(test_thread, starts_once_and_not_again)
     ucs_thread_stop(m_thread);
     EXPECT_FALSE(ucs_thread_is_running(m_thread));
     EXPECT_EQ(UCS_ERR_BUSY, ucs_thread_start(m_thread));
+}
+
+/* A fork handler of the program's may wait for the thread that would start it */
+TEST_P(test_thread, nobody_waits_for_a_fork_to_start_it)
+{
+    cpu_set_t cpus;
+
+    ASSERT_EQ(0, sched_getaffinity(0, sizeof(cpus), &cpus));
+    ucs_thread_hold(m_thread);
+    auto other = std::async(std::launch::async, [&] {
+        return std::make_pair(ucs_thread_start(m_thread),
+                              ucs_thread_bind(m_thread, &cpus));
+    });
+    EXPECT_EQ(std::future_status::ready, other.wait_for(std::chrono::seconds(10)));
+    ucs_thread_release(m_thread);
+    EXPECT_EQ(std::make_pair(UCS_INPROGRESS, UCS_ERR_BUSY), other.get());
+    EXPECT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    await_steps(1);
 }
 
 TEST_P(test_thread, cpu_time_is_kept_after_the_end)
