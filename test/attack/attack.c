@@ -21,7 +21,7 @@ static const attack_t *attack_lists[] = {
     attack_guard_list,  attack_mappings_list, attack_recent_list,
     attack_own_list,    attack_loader_list,   attack_limits_list,
     attack_starved_list, attack_streams_list,  attack_first_list,
-    attack_alone_list,   NULL
+    attack_alone_list,   attack_process_list,     NULL
 };
 
 
@@ -186,7 +186,8 @@ static const attack_t *attack_find(const char *name, int *is_first)
                 puts(attack->name);
             } else if (strcmp(attack->name, name) == 0) {
                 *is_first = (*list == attack_first_list) ||
-                            (*list == attack_alone_list);
+                            (*list == attack_alone_list) ||
+                            (*list == attack_process_list);
                 return attack;
             }
         }

@@ -50,6 +50,7 @@ extern const attack_t attack_limits_list[];
 extern const attack_t attack_loader_list[];
 extern const attack_t attack_first_list[]; /**< these open the domain themselves, and are
                                                 given NULL */
+extern const attack_t attack_process_list[]; /**< as first */
 extern const attack_t attack_starved_list[];
 extern const attack_t attack_streams_list[];
 extern const attack_t attack_alone_list[]; /**< as first */

@@ -353,6 +353,7 @@ ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
                              UCP_EP_PARAM_FIELD_ERR_HANDLER;
     memcpy(&process, address, sizeof(process));
     self->peers[peer].pid  = ucp_wire_ucp_watchable(&self->process, &process);
+    self->peers[peer].page = process.page;
     params.address         = (const void*)((const char*)address +
                                            sizeof(process));
     /* a process does not outlive itself, and UCP has no such handler for it */

@@ -18,6 +18,8 @@ typedef struct ucp_wire_ucp_process {
     uint64_t host;  /**< a hash of the id of the node's start; 0: not known */
     uint64_t space; /**< of process numbers there; 0: not known */
     int64_t  pid;
+    uint64_t page;  /**< address of one of shared memory, which it has for as long as
+                         it runs this program; 0: none */
 } ucp_wire_ucp_process_t;
 
 /** What goes before the caller's header: the bytes are this process's own
@@ -42,6 +44,7 @@ typedef struct ucp_wire_ucp_peer {
     ucs_status_t    status;     /**< UCS_OK until it fails */
     int64_t         pid;        /**< of a process on this node that is looked
                                  *   after; 0: none */
+    uint64_t        page;       /**< its own */
     int             told;       /**< the handler `failed` has been called */
     uint64_t        sent;       /**< messages */
     uint64_t        received;   /**< messages handed up */
@@ -116,7 +119,8 @@ void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process);
 int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
                                const ucp_wire_ucp_process_t *peer);
 
-/** Let peers fail whose process has ended, if it is time to look. */
+/** Let peers fail whose process has ended, or runs another program by now, if it is time
+ *  to look. */
 void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now);
 
 /** End the operations of a peer whose endpoint is gone and which UCP has not

@@ -9,15 +9,32 @@
 #include <ucs/sys/proc/dead.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /*
  * Whether peers on this node live. UCX's shared memory transports look whether
  * the peer's process is there, and it is for as long as its parent has not
- * waited for it; launchers may not do so until the job ends.
+ * waited for it; launchers may not do so until the job ends. After an exec() the process
+ * is there, too.
  */
+
+static pthread_once_t ucp_wire_ucp_once = PTHREAD_ONCE_INIT;
+static void *ucp_wire_ucp_page;
+
+
+/* It stays: a peer whose wire has ended in order has not failed. Nobody reads it, so it
+ * takes no memory. */
+static void ucp_wire_ucp_map_page(void)
+{
+    void *page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_NONE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    ucp_wire_ucp_page = (page == MAP_FAILED) ? NULL : page;
+}
 
 static uint64_t ucp_wire_ucp_host(void)
 {
@@ -45,6 +62,8 @@ void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process)
     process->host  = ucp_wire_ucp_host();
     process->space = 0;
     process->pid   = getpid();
+    pthread_once(&ucp_wire_ucp_once, ucp_wire_ucp_map_page);
+    process->page  = (uintptr_t)ucp_wire_ucp_page;
     if (stat("/proc/self/ns/pid", &space) == 0) {
         process->space = space.st_ino;
     }
@@ -63,6 +82,15 @@ int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
     return (readlink(path, target, sizeof(target)) >= 0) ? peer->pid : 0;
 }
 
+static int ucp_wire_ucp_is_lost(const ucp_wire_ucp_t *self,
+                                const ucp_wire_ucp_peer_t *peer)
+{
+    return ucs_pid_is_dead(peer->pid) ||
+           ((peer->page != 0) && (self->process.page != 0) &&
+            ucs_pid_has_lost(peer->pid, (void*)peer->page, sysconf(_SC_PAGESIZE),
+                             (void*)self->process.page));
+}
+
 void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now)
 {
     ucp_wire_ucp_peer_t *peer;
@@ -75,8 +103,7 @@ void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now)
     for (i = 0; i < self->super.num_peers; ++i) {
         peer = &self->peers[i];
         if ((peer->pid != 0) && (peer->ep != NULL) &&
-            (peer->status == UCS_OK) &&
-            ucs_pid_is_dead(peer->pid)) {
+            (peer->status == UCS_OK) && ucp_wire_ucp_is_lost(self, peer)) {
             peer->status = UCS_ERR_CONNECTION_RESET;
             ++self->num_failed;
         }

@@ -5,7 +5,6 @@
 
 #include <ucs/sys/proc/dead.h>
 #include <ucs/sys/hash.h>
-#include <ucs/sys/io/own_fd.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,7 +20,6 @@
 
 #define UCS_LEDGER_SUFFIX_MAX 64
 #define UCS_LEDGER_PID_NS     "/proc/self/ns/pid"
-#define UCS_LEDGER_TIME_NS    "/proc/self/ns/time" /* Linux 5.6 */
 
 #define UCS_LEDGER_WRONG_SIZE \
     "it has another size; remove it (ipcrm -M KEY) when no job uses it"
@@ -30,58 +28,37 @@
  * try takes some microseconds */
 #define UCS_LEDGER_TRIES 64
 
-/* The pid_max of Linux is 2^22 at most */
-#define UCS_LEDGER_PID_SHIFT  32
+/* An owner word: the process's number (the pid_max of Linux is 2^22 at most) above the
+ * page at which it has the ledger */
+#define UCS_LEDGER_PID_SHIFT    42
+#define UCS_LEDGER_PAGE_SHIFT   12
+#define UCS_LEDGER_ADDRESS_BITS (UCS_LEDGER_PID_SHIFT + UCS_LEDGER_PAGE_SHIFT)
 
 
 /*
  * Owners
  */
 
-/* @return The owner word of a process: its number, and its start time, which is the
- * 22nd field of /proc/PID/stat, the 20th behind the name, which may hold anything. 0 if
- * it cannot be told, for want of descriptors or the like. */
-static uint64_t ucs_ledger_identify(pid_t pid)
+/* Bytes of address space */
+static size_t ucs_ledger_length(void)
 {
-    unsigned long long start;
-    char path[32], stat[1024];
-    const char *rest;
+    size_t page = sysconf(_SC_PAGESIZE);
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    if ((ucs_own_fd_read_text(path, stat, sizeof(stat)) <= 0) ||
-        ((rest = strrchr(stat, ')')) == NULL) ||
-        (sscanf(rest + 1,
-                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
-                "%*d %*d %*d %*d %*d %llu", &start) != 1)) {
-        return 0;
-    }
-    return ((uint64_t)pid << UCS_LEDGER_PID_SHIFT) | (uint32_t)start;
+    return (sizeof(ucs_ledger_t) + page - 1) / page * page;
 }
 
 /* A number that no process can have: kill() and /proc must not be asked about 0
  * or -1 */
 pid_t ucs_ledger_pid(uint64_t owner)
 {
-    uint64_t pid = owner >> UCS_LEDGER_PID_SHIFT;
-
-    return (pid <= INT32_MAX) ? (pid_t)pid : 0;
+    return (pid_t)(owner >> UCS_LEDGER_PID_SHIFT);
 }
 
-/* Kept by process number, for a child has another. Read once: each open
- * descriptor uses, for a moment, a number that the program may want. */
-uint64_t ucs_ledger_self(void)
+uint64_t ucs_ledger_self(const ucs_ledger_t *ledger)
 {
-    static _Atomic(uint64_t) self;
-    uint64_t owner = ucs_load_relaxed(&self); /* relaxed: one word, always the
-                                                 same in a process */
-
-    if (ucs_ledger_pid(owner) != getpid()) {
-        owner = ucs_ledger_identify(getpid());
-        ucs_store_relaxed(&self, owner); /* relaxed: likewise */
-    }
-    return owner;
+    return ((uint64_t)getpid() << UCS_LEDGER_PID_SHIFT) |
+           ((uintptr_t)ledger >> UCS_LEDGER_PAGE_SHIFT);
 }
-
 
 static int ucs_ledger_owner_is_gone(uint64_t owner)
 {
@@ -90,29 +67,16 @@ static int ucs_ledger_owner_is_gone(uint64_t owner)
     return (pid == 0) || ((kill(pid, 0) != 0) && (errno == ESRCH));
 }
 
-/* Nothing is opened, for this is asked again and again while the program runs. So a
- * number that another process of the user has got meanwhile lives. */
-static int ucs_ledger_owner_is_dead(uint64_t owner)
+/* Who has the ledger elsewhere, or not at all, is another process that has got the
+ * number meanwhile, or another program of the same process (exec()) */
+int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
 {
-    uint64_t self;
+    pid_t pid     = ucs_ledger_pid(owner);
+    uintptr_t map = (owner << UCS_LEDGER_PAGE_SHIFT) &
+                    ((UINT64_C(1) << UCS_LEDGER_ADDRESS_BITS) - 1);
 
-    if (ucs_ledger_pid(owner) == getpid()) {
-        self = ucs_ledger_self();
-        return (self != 0) && (self != owner);
-    }
-    return ucs_ledger_owner_is_gone(owner) ||
-           ucs_pid_is_dead(ucs_ledger_pid(owner));
-}
-
-int ucs_ledger_is_alive(uint64_t owner)
-{
-    uint64_t now;
-
-    if (ucs_ledger_owner_is_dead(owner)) {
-        return 0;
-    }
-    now = ucs_ledger_identify(ucs_ledger_pid(owner));
-    return (now == 0) || (now == owner);
+    return !ucs_ledger_owner_is_gone(owner) && !ucs_pid_is_dead(pid) &&
+           !ucs_pid_has_lost(pid, (void*)map, ucs_ledger_length(), ledger);
 }
 
 /*
@@ -131,7 +95,7 @@ int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
 {
     uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
 
-    return (owner != 0) && ucs_ledger_owner_is_dead(owner) &&
+    return (owner != 0) && !ucs_ledger_is_alive(ledger, owner) &&
            ucs_ledger_bury(ledger, slot, owner);
 }
 
@@ -201,20 +165,15 @@ static int ucs_ledger_take(ucs_ledger_t *ledger, uint64_t self)
 
 int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p)
 {
-    uint64_t self = ucs_ledger_self();
-    uint64_t owner;
+    uint64_t self = ucs_ledger_self(ledger);
     unsigned i;
 
-    if (self == 0) {
-        return -1;
-    }
-
+    /* Where addresses are not random, the program before an exec() may have had the
+     * ledger here, too */
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        owner = ucs_load_relaxed(&ledger->owner[i]);
-        if ((owner != 0) && !ucs_ledger_is_alive(owner)) {
-            (void)ucs_ledger_bury(ledger, i, owner);
-        }
+        (void)ucs_ledger_bury(ledger, i, self);
     }
+    (void)ucs_ledger_reap(ledger);
     *owner_p = self;
     return ucs_ledger_take(ledger, self);
 }
@@ -332,12 +291,7 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
     if (stat(UCS_LEDGER_PID_NS, &st) != 0) {
         return "there is no /proc";
     }
-    /* Owners are known by process number and start time. Numbers of namespaces
-     * have 32 bits. */
-    spaces = st.st_ino;
-    if (stat(UCS_LEDGER_TIME_NS, &st) == 0) {
-        spaces |= (uint64_t)st.st_ino << 32;
-    }
+    spaces = st.st_ino; /* owners are known by process number */
     if (!ucs_cas_acq_rel(&ledger->stamp, &stamp, /* [N-STAMP] */
                          UCS_LEDGER_STAMP) &&
         (stamp != UCS_LEDGER_STAMP)) {
@@ -351,9 +305,7 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
         return "it is the ledger of another name that has the same key";
     }
     if (!ucs_cas_relaxed(&ledger->spaces, &seen, spaces) && (seen != spaces)) {
-        return ((uint32_t)seen != (uint32_t)spaces) ?
-                       "it is used in another PID namespace" :
-                       "it is used in another time namespace";
+        return "it is used in another PID namespace";
     }
     return NULL;
 }

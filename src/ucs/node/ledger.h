@@ -44,7 +44,7 @@ BEGIN_C_DECLS
 #define UCS_LEDGER_CPUS  1024
 #define UCS_LEDGER_WORDS (UCS_LEDGER_CPUS / 64)
 
-#define UCS_LEDGER_VERSION 5
+#define UCS_LEDGER_VERSION 6
 
 /** In the high 48 bits of the stamp; the version is in the low 16. */
 #define UCS_LEDGER_MAGIC UINT64_C(0x756378686c70)
@@ -102,8 +102,8 @@ typedef struct ucs_ledger_slot {
 typedef struct ucs_ledger {
     _Atomic(uint64_t) stamp;                    /**< UCS_LEDGER_STAMP; 0:
                                                      fresh */
-    _Atomic(uint64_t) spaces;                   /**< inodes of the users'
-                                                     namespaces: time, PID */
+    _Atomic(uint64_t) spaces;                   /**< inode of the users' PID
+                                                     namespace */
     _Atomic(uint64_t) name;                     /**< hash of the name, as others
                                                      may have the same key */
     _Atomic(uint64_t) learned;                  /**< what there is for all, as a
@@ -173,10 +173,10 @@ void ucs_ledger_remove_unused(int key);
 
 
 /**
- * Take a slot for this process. Its figures are zero.
+ * Take a slot for this process, one for each time that it has the ledger open. Its
+ * figures are zero.
  *
- * @return Its index, or -1 if none is free or the process cannot tell its own
- *         start time (there is no /proc).
+ * @return Its index, or -1 if none is free.
  */
 int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 
@@ -185,14 +185,13 @@ int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
 
 
-/** @return Nonzero if an owner is alive: a process with that number and start
- *          time, or one that cannot be looked up. Opens a file: for a process that
- *          enters. */
-int ucs_ledger_is_alive(uint64_t owner);
+/** @return Nonzero if an owner is alive: a process with that number that has the ledger
+ *          there, or one that cannot be looked up. Opens nothing, here and below: a
+ *          descriptor uses, for a moment, a number that the program may want. */
+int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner);
 
 
-/** Free a slot if its owner is dead, and its number not another process's by now. Opens
- *  nothing. @return Nonzero if so. */
+/** Free a slot if its owner is dead. @return Nonzero if so. */
 int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot);
 
 
@@ -223,8 +222,8 @@ int ucs_ledger_detach(ucs_ledger_t *ledger);
 pid_t ucs_ledger_pid(uint64_t owner);
 
 
-/** The word that says whose this process's slot is; 0 without /proc. */
-uint64_t ucs_ledger_self(void);
+/** The word that says whose this process's slot is; never 0. */
+uint64_t ucs_ledger_self(const ucs_ledger_t *ledger);
 
 
 /** Figures of slots that are owned, for no more than @a limit, the bytes that a

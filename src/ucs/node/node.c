@@ -422,10 +422,9 @@ ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
 
     node->slot = ucs_ledger_enter(node->ledger, &node->owner);
     if (node->slot < 0) {
-        snprintf(error, max, "the node's ledger %s is not used: %s",
-                 params->name,
-                 (ucs_ledger_self() == 0) ? "there is no /proc" :
-                                            "all its slots are taken");
+        snprintf(error, max,
+                 "the node's ledger %s is not used: all its slots are taken",
+                 params->name);
         status = UCS_ERR_NO_RESOURCE;
         goto err_close;
     }

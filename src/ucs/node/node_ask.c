@@ -128,13 +128,15 @@ static uint64_t ucs_node_missing(ucs_node_h node)
     return missing;
 }
 
-void ucs_node_wake(ucs_node_h node, uint64_t owner)
+void ucs_node_wake(ucs_node_h node, pid_t pid)
 {
     ucs_ledger_slot_t *slot;
+    uint64_t owner;
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        if (ucs_load_relaxed(&node->ledger->owner[i]) == owner) {
+        owner = ucs_load_relaxed(&node->ledger->owner[i]);
+        if ((owner != 0) && (ucs_ledger_pid(owner) == pid)) {
             slot = &node->ledger->slots[i];
             /* relaxed: nothing is wanted by it, what is has a bell of its own */
             ucs_add_relaxed(&slot->bell, 1);
@@ -152,7 +154,8 @@ static uint32_t ucs_node_ring(ucs_node_h node, unsigned i, uint64_t want)
     /* release [N-BELL]: pairs with the acquire in ucs_node_serve() */
     bell = ucs_add_release(&slot->bell, 1) + 1;
     if (node->bells != NULL) {
-        ucs_node_wake(node->bells, ucs_load_relaxed(&node->ledger->owner[i]));
+        ucs_node_wake(node->bells,
+                      ucs_ledger_pid(ucs_load_relaxed(&node->ledger->owner[i])));
     } else {
         ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
     }

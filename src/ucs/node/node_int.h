@@ -106,8 +106,8 @@ typedef struct ucs_node_sum {
 /** @return Bytes that there are for all: as set, or as learned. */
 uint64_t ucs_node_limit(ucs_node_h node);
 
-/** Wake the helper of the process with this owner word. */
-void ucs_node_wake(ucs_node_h node, uint64_t owner);
+/** Wake the helper of a process. */
+void ucs_node_wake(ucs_node_h node, pid_t pid);
 
 /** Sum over the ledger. Under the lock. */
 ucs_node_sum_t ucs_node_others(ucs_node_h node);

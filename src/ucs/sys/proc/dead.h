@@ -5,6 +5,7 @@
 #define UCS_DEAD_H_
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -23,17 +24,24 @@
 #define UCS_DEAD_TASK_LINKS 3
 
 
+/* The dead have no memory, and so no program. Nor has a process whose first thread has
+ * ended before others, of which older kernels say that it has no such mapping. */
+static inline int ucs_pid_has_program(pid_t pid)
+{
+    char path[32], target[1];
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return readlink(path, target, sizeof(target)) >= 0;
+}
+
 /** @return Nonzero if there is no process @a pid, or it is dead and not buried. One that
  *          cannot be told dead, as for want of /proc, is not. */
 static inline int ucs_pid_is_dead(pid_t pid)
 {
-    char path[32], target[1];
+    char path[32];
     struct stat tasks;
 
-    /* The dead have no memory, and so no program. Nor has a process whose first thread
-     * has ended before others. */
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    if ((readlink(path, target, sizeof(target)) >= 0) || (errno != ENOENT)) {
+    if (ucs_pid_has_program(pid) || (errno != ENOENT)) {
         return 0;
     }
 
@@ -42,6 +50,36 @@ static inline int ucs_pid_is_dead(pid_t pid)
         return tasks.st_nlink <= UCS_DEAD_TASK_LINKS;
     }
     return (errno == ENOENT) && (access("/proc/self/task", F_OK) == 0);
+}
+
+static inline int ucs_pid_shows_mapping(pid_t pid, const void *address,
+                                        size_t length)
+{
+    char path[80];
+    struct stat mapping;
+
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", (int)pid,
+             (unsigned long)address, (unsigned long)address + length);
+    return lstat(path, &mapping) == 0;
+}
+
+/**
+ * A process that lives has another program now (exec()) if it has lost what it mapped:
+ * its number and the time at which it began stay.
+ *
+ * @param [in] address  Of a mapping of a file, or of shared memory, which @a pid made.
+ * @param [in] length   Bytes, whole pages.
+ * @param [in] own      As @a address, such a mapping of the caller's: tells whether
+ *                      mappings are seen at all.
+ *
+ * @return Nonzero if it is gone. One that cannot be told gone, as for want of /proc, or
+ *         of the right to look, is not.
+ */
+static inline int ucs_pid_has_lost(pid_t pid, const void *address, size_t length,
+                                   const void *own)
+{
+    return !ucs_pid_shows_mapping(pid, address, length) && (errno == ENOENT) &&
+           ucs_pid_has_program(pid) && ucs_pid_shows_mapping(getpid(), own, length);
 }
 
 #endif

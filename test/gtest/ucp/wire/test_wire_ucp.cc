@@ -7,6 +7,8 @@ extern "C" {
 #include <ucp/wire/wire_ucp_int.h>
 }
 
+#include <csignal>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,6 +204,43 @@ TEST(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
     ucp_wire_ucp_watch(wire, begin + 9 * second);
     EXPECT_EQ(1u, wire->num_failed);
     EXPECT_EQ(child, waitpid(child, NULL, 0));
+    free(wire);
+}
+
+/* Its process is there still, with the number and the time of its start */
+TEST(test_wire_watch, a_peer_that_called_exec_fails)
+{
+    auto wire = static_cast<ucp_wire_ucp_t *>(
+            calloc(1, sizeof(ucp_wire_ucp_t) + sizeof(ucp_wire_ucp_peer_t)));
+    const uint64_t time = UCP_WIRE_WATCH_SECONDS * 1000000000ull;
+    int begin[2], ready[2];
+    char byte;
+
+    ASSERT_EQ(0, pipe2(begin, O_CLOEXEC));
+    ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+    ucp_wire_ucp_process_self(&wire->process);
+    pid_t child = fork(); /* has the page */
+    if (child == 0) {
+        (void)!read(begin[0], &byte, 1);
+        execl("/bin/sleep", "sleep", "60", (char *)NULL);
+        _exit(127);
+    }
+    close(ready[1]);
+    wire->super.num_peers = 1;
+    wire->peers[0].ep     = reinterpret_cast<ucp_ep_h>(wire);
+    wire->peers[0].pid    = child;
+    wire->peers[0].page   = wire->process.page;
+    ucp_wire_ucp_watch(wire, time);
+    EXPECT_EQ(0u, wire->num_failed);
+    ASSERT_EQ(1, write(begin[1], "", 1));
+    EXPECT_EQ(0, read(ready[0], &byte, 1)); /* until exec() */
+    ucp_wire_ucp_watch(wire, 2 * time);
+    EXPECT_EQ(1u, wire->num_failed);
+    EXPECT_EQ(0, kill(child, SIGKILL));
+    EXPECT_EQ(child, waitpid(child, NULL, 0));
+    close(begin[0]);
+    close(begin[1]);
+    close(ready[0]);
     free(wire);
 }
 

@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
@@ -22,6 +24,20 @@ protected:
 
         ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
     }
+
+    void SetUp() override
+    {
+        m_page = mmap(NULL, page_size, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ASSERT_NE(MAP_FAILED, m_page);
+    }
+
+    void TearDown() override
+    {
+        munmap(m_page, page_size);
+    }
+
+    const size_t page_size = sysconf(_SC_PAGESIZE);
+    void *m_page           = NULL; /* of shared memory, which a child has, too */
 };
 
 TEST_F(test_dead, who_lives_is_not_dead)
@@ -52,6 +68,35 @@ TEST_F(test_dead, who_is_dead_and_not_waited_for_is_dead)
     EXPECT_TRUE(ucs_pid_is_dead(child));
 }
 
+TEST_F(test_dead, who_has_another_program_has_lost_its_mappings)
+{
+    int ready[2];
+    char byte;
+
+    ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+    pid_t child = fork();
+    if (child == 0) {
+        raise(SIGSTOP);
+        execl("/bin/sleep", "sleep", "60", (char *)NULL);
+        _exit(127);
+    }
+    close(ready[1]);
+    EXPECT_EQ(child, waitpid(child, NULL, WUNTRACED));
+    EXPECT_FALSE(ucs_pid_has_lost(child, m_page, page_size, m_page));
+    kill(child, SIGCONT);
+    EXPECT_EQ(0, read(ready[0], &byte, 1)); /* until exec() */
+    EXPECT_FALSE(ucs_pid_is_dead(child));
+    EXPECT_TRUE(ucs_pid_has_lost(child, m_page, page_size, m_page));
+    EXPECT_FALSE(ucs_pid_has_lost(child, m_page, page_size, NULL))
+            << "as where no mappings are shown";
+    kill(child, SIGKILL);
+    ended(child);
+    EXPECT_FALSE(ucs_pid_has_lost(child, m_page, page_size, m_page))
+            << "is for ucs_pid_is_dead() to say";
+    EXPECT_EQ(child, waitpid(child, NULL, 0));
+    close(ready[0]);
+}
+
 TEST_F(test_dead, whose_first_thread_has_ended_is_not_dead)
 {
     int ready[2];
@@ -75,6 +120,7 @@ TEST_F(test_dead, whose_first_thread_has_ended_is_not_dead)
     }
     ASSERT_EQ(1, read(ready[0], &byte, 1));
     EXPECT_FALSE(ucs_pid_is_dead(child));
+    EXPECT_FALSE(ucs_pid_has_lost(child, m_page, page_size, m_page));
     kill(child, SIGKILL);
     ended(child);
     EXPECT_TRUE(ucs_pid_is_dead(child));
