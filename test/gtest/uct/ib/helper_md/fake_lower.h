@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <functional>
@@ -103,6 +104,14 @@ public:
     {
         std::unique_lock<std::mutex> guard(m_lock);
         m_changed.wait(guard, [&] { return m_dereg_count >= count; });
+    }
+
+    /** The same, for no longer than this. @return Whether there have been. */
+    bool await_dereg(unsigned count, std::chrono::milliseconds limit)
+    {
+        std::unique_lock<std::mutex> guard(m_lock);
+        return m_changed.wait_for(guard, limit,
+                                  [&] { return m_dereg_count >= count; });
     }
 
     unsigned reg_count()

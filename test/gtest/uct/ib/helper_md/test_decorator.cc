@@ -48,7 +48,8 @@ TEST_F(test_decorator, verify_sees_the_end_of_each_use)
     close(lower);
 }
 
-/* Without a further call: nobody but the helper can come to it */
+/* Without a further call: nobody but the helper can come to it, for which it waits until
+ * a core is idle */
 TEST_F(test_decorator, what_is_unmapped_is_deregistered_under_every_policy)
 {
     for (int policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
@@ -61,10 +62,7 @@ TEST_F(test_decorator, what_is_unmapped_is_deregistered_under_every_policy)
         ASSERT_NE(MAP_FAILED, (void*)memory);
         EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, memory, TEST_LENGTH)));
         munmap(memory, TEST_LENGTH);
-        for (unsigned i = 0; (i < 10000) && (lower.live_count() > 0); ++i) {
-            usleep(1000);
-        }
-        EXPECT_EQ(0u, lower.live_count()) << policy;
+        EXPECT_TRUE(lower.await_dereg(1, std::chrono::milliseconds(200))) << policy;
         close(lower);
     }
 }
