@@ -360,6 +360,7 @@ inside_tools() {
     local status=0
     "$top/test/tools/run" --builddir "$build" || status=1
     "$top/test/tools/try" --builddir "$build" || status=1
+    "$top/test/tools/sim" --builddir "$build" || status=1
     return $status
 }
 

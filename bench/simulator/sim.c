@@ -145,7 +145,8 @@ static int sim_parse_alltoall(void *field, const char *value)
     static const char *names[] = {
         [SIM_ALLTOALL_AUTO]     = "auto",
         [SIM_ALLTOALL_LINEAR]   = "linear",
-        [SIM_ALLTOALL_PAIRWISE] = "pairwise"
+        [SIM_ALLTOALL_PAIRWISE] = "pairwise",
+        [SIM_ALLTOALL_BRUCK]    = "bruck"
     };
     unsigned i;
 
@@ -178,12 +179,12 @@ static int sim_parse_flops(void *field, const char *value)
     return (options->params.flops > 0) ? 0 : -1;
 }
 
-static int sim_parse_noise(void *field, const char *value)
+static int sim_parse_share(void *field, const char *value)
 {
-    sim_options_t *options = field;
+    double share = sim_parse_number(value, "%") / 100;
 
-    options->params.noise = sim_parse_number(value, "%") / 100;
-    return ((options->params.noise > 0) || !strcmp(value, "0%")) ? 0 : -1;
+    *(double*)field = share;
+    return ((share > 0) || !strcmp(value, "0%")) ? 0 : -1;
 }
 
 static int sim_parse_helper(void *field, const char *value)
@@ -210,7 +211,7 @@ static const tool_option_t sim_options[] = {
      "S         strong: the size is the job's; weak: that of 32 ranks"},
     {"iterations", sim_parse_iterations, 0, "1 to 1000000",
      "N         [10]"},
-    {"alltoall", sim_parse_alltoall, 0, "auto, linear, pairwise",
+    {"alltoall", sim_parse_alltoall, 0, "auto, linear, pairwise, bruck",
      "A         algorithm; auto: linear up to 64 members [auto]"},
     {"latency", sim_parse_ns, SIM_OFFSET(params.network.latency_ns),
      "a time up to 1s",
@@ -230,8 +231,12 @@ static const tool_option_t sim_options[] = {
      "SIZE      shorter messages are not registered [16K]"},
     {"flops", sim_parse_flops, 0, "a number above 0",
      "N         operations a second and rank [0.278e9]"},
-    {"noise", sim_parse_noise, 0, "N%, from 0%",
+    {"noise", sim_parse_share, SIM_OFFSET(params.noise), "N%, from 0%",
      "N%        each phase of computation takes longer by |normal| [1%]"},
+    {"straggler", sim_parse_share, SIM_OFFSET(params.straggler), "N%, from 0%",
+     "N%        one rank computes for longer by that [0%]"},
+    {"late", sim_parse_share, SIM_OFFSET(params.late), "N%, from 0%",
+     "N%        of the uses, by chance, wait for a registration besides [0%]"},
     {"helper", sim_parse_helper, 0, "thread, idle",
      "H         who does its work: a thread, or the rank while it waits, which\n"
      "            hears operations as well [thread]"},
@@ -374,7 +379,8 @@ static int sim_run(sim_options_t *options, const replay_options_t *replay,
 {
     sim_row_t rows[SIM_ROWS_MAX] = {};
     size_t count                 = 0, i;
-    sim_row_t leave = {UCS_REGCACHE_POLICY_LEAVE_PINNED, UINT64_MAX, {}};
+    sim_row_t leave = {.policy     = UCS_REGCACHE_POLICY_LEAVE_PINNED,
+                       .max_pinned = UINT64_MAX};
 
     rows[count].policy     = SIM_NO_POLICY;
     rows[count].max_pinned = UINT64_MAX;
@@ -393,6 +399,9 @@ static int sim_run(sim_options_t *options, const replay_options_t *replay,
         } else if (sim_run_row(options, shape, &rows[count]) != 0) {
             return -1;
         }
+    }
+    for (i = 0; i < count; ++i) {
+        rows[i].leave_ns = leave.result.time_ns;
     }
     (options->is_json ? sim_print_json : sim_print_table)(options, shape, rows,
                                                           count, stdout);

@@ -40,6 +40,7 @@ extern const char *const sim_helper_names[];
 typedef struct sim_row {
     ucs_regcache_policy_t policy; /* SIM_NO_POLICY: registrations are free */
     uint64_t              max_pinned;
+    uint64_t              leave_ns; /* what leave pinned's run took */
     sim_result_t          result;
 } sim_row_t;
 

@@ -112,12 +112,14 @@ int sim_alltoall_op(const sim_shape_t *shape, const sim_group_t *group,
     if (group->size == 1) {
         return 0;
     }
-    if ((shape->alltoall == SIM_ALLTOALL_AUTO) && (group->uneven == 0) &&
-        (group->block < SIM_BRUCK_BYTES)) {
+    if ((group->uneven == 0) &&
+        ((shape->alltoall == SIM_ALLTOALL_BRUCK) ||
+         ((shape->alltoall == SIM_ALLTOALL_AUTO) &&
+          (group->block < SIM_BRUCK_BYTES)))) {
         return sim_bruck_op(group, index, op);
     }
     if ((shape->alltoall == SIM_ALLTOALL_LINEAR) ||
-        ((shape->alltoall == SIM_ALLTOALL_AUTO) &&
+        ((shape->alltoall != SIM_ALLTOALL_PAIRWISE) &&
          (group->size <= SIM_LINEAR_MAX))) {
         return sim_linear_op(group, index, op);
     }

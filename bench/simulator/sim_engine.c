@@ -186,15 +186,31 @@ static void sim_engine_tell(sim_world_t *world, const sim_request_t *request,
     }
 }
 
+/* By chance, and by the same chance under each policy */
+static void sim_engine_late(sim_world_t *world, const sim_request_t *request)
+{
+    const replay_params_t *params = &world->params->process;
+    uint64_t pages                = (request->bytes + SIM_PAGE - 1) / SIM_PAGE;
+    uint64_t ns                   = params->register_cost.base_ns +
+                                    params->register_cost.page_ns * pages;
+
+    if (sim_hash(params->seed, request->rank->index, request->use) <
+        world->params->late) {
+        request->rank->now_ns  += ns;
+        world->result->late_ns += ns;
+    }
+}
+
 void sim_engine_begin(sim_world_t *world, sim_request_t *request)
 {
     sim_rank_t *rank = request->rank;
     replay_process_t *process;
 
+    request->use = rank->uses++;
+    sim_engine_late(world, request);
     if (world->params->process.policy == SIM_NO_POLICY) {
         return;
     }
-    request->use = rank->uses++;
     if (rank->engine == NULL) {
         rank->now_ns += sim_engine_borrow(world, rank, request->use, 0);
         return;
@@ -355,7 +371,9 @@ void sim_engines_stats(sim_world_t *world)
         sum->regions_peak            /= result->engines;
         sum->region_ns               /= result->engines;
         sum->leave_pinned_regions_peak /= result->engines;
-        sum->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] /= result->engines;
+        for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
+            sum->why.held_byte_ns[i] /= result->engines;
+        }
     }
 }
 

@@ -41,8 +41,11 @@ typedef struct sim_op {
 typedef enum sim_alltoall {
     SIM_ALLTOALL_AUTO,    /**< linear up to 64 members, then pairwise; by
                                Bruck's algorithm below 256 bytes a block */
-    SIM_ALLTOALL_LINEAR,  /**< all messages at once */
-    SIM_ALLTOALL_PAIRWISE /**< one partner after the other */
+    SIM_ALLTOALL_LINEAR,   /**< all messages at once */
+    SIM_ALLTOALL_PAIRWISE, /**< one partner after the other */
+    SIM_ALLTOALL_BRUCK     /**< half of all blocks at once, in as many rounds as
+                                the members have bits; of equal blocks only, else
+                                as AUTO */
 } sim_alltoall_t;
 
 #define SIM_DIMS       3

@@ -24,9 +24,9 @@ static const char *sim_row_name(const sim_row_t *row)
                    ucs_regcache_policy_names[row->policy];
 }
 
-static double sim_row_slow_down(const sim_row_t *rows, size_t i)
+static double sim_row_slow_down(const sim_row_t *row)
 {
-    return (double)rows[i].result.time_ns / rows[0].result.time_ns;
+    return (double)row->result.time_ns / row->leave_ns;
 }
 
 /* Mean over the ranks of what one holds on average over time */
@@ -45,17 +45,16 @@ static double sim_row_held(const sim_row_t *row)
 
 /* Time lost and memory held, that for the registrations included, at what memory
  * is worth: a share of the run */
-static double sim_row_price(const sim_options_t *options, const sim_row_t *rows,
-                            size_t i)
+static double sim_row_price(const sim_options_t *options, const sim_row_t *row)
 {
     const replay_params_t *params     = &options->params.process;
-    const ucs_regcache_stats_t *stats = &rows[i].result.stats;
+    const ucs_regcache_stats_t *stats = &row->result.stats;
     double leave = replay_held(stats->leave_pinned_peak_bytes,
                                stats->leave_pinned_regions_peak, params);
     double held  = replay_held(stats->pinned_byte_ns, stats->region_ns, params) /
-                   rows[i].result.time_ns;
+                   row->result.time_ns;
 
-    return sim_row_slow_down(rows, i) - 1 +
+    return sim_row_slow_down(row) - 1 +
            ((leave > 0) ? params->max_slowdown * held / leave : 0);
 }
 
@@ -126,8 +125,8 @@ void sim_print_table(const sim_options_t *options, const sim_shape_t *shape,
                 rows[i].result.time_ns / SIM_NSEC);
         if (rows[i].policy != SIM_NO_POLICY) {
             fprintf(stream, " %7.2f%% %7.3f%%",
-                    100 * (sim_row_slow_down(rows, i) - 1),
-                    100 * sim_row_price(options, rows, i));
+                    100 * (sim_row_slow_down(&rows[i]) - 1),
+                    100 * sim_row_price(options, &rows[i]));
             sim_print_memory(&rows[i], stream);
         }
         fprintf(stream, "\n");
@@ -151,20 +150,23 @@ static void sim_json_model(const sim_options_t *options, FILE *stream)
             "\"modelled\": true, \"latency_ns\": %lu, \"overhead_ns\": %lu, "
             "\"gap_ns\": %lu, \"byte_ns\": %g, \"rendezvous_bytes\": %lu, "
             "\"register_ns\": [%g, %g], \"deregister_ns\": [%g, %g], "
-            "\"lateness_ns\": %g, \"flops\": %g, \"noise\": %g, \"seed\": %lu, "
+            "\"lateness_ns\": %g, \"flops\": %g, \"noise\": %g, "
+            "\"straggler\": %g, \"late_by_chance\": %g, \"seed\": %lu, "
             "\"helper\": \"%s\"",
             p->network.latency_ns, p->network.overhead_ns, p->network.gap_ns,
             p->network.byte_ns, p->network.eager_bytes,
             p->process.register_cost.base_ns, p->process.register_cost.page_ns,
             p->process.deregister_cost.base_ns,
             p->process.deregister_cost.page_ns, p->process.lateness_ns,
-            p->flops, p->noise, p->process.seed, sim_helper_names[p->helper]);
+            p->flops, p->noise, p->straggler, p->late, p->process.seed,
+            sim_helper_names[p->helper]);
 }
 
-static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
+static void sim_json_row(const sim_row_t *row, FILE *stream)
 {
-    const sim_result_t *r         = &rows[i].result;
+    const sim_result_t *r         = &row->result;
     const ucs_regcache_stats_t *s = &r->stats;
+    int i;
 
     fprintf(stream,
             "\"seconds\": %.9f, \"compute_seconds\": %.9f, \"slow_down\": "
@@ -174,28 +176,35 @@ static void sim_json_row(const sim_row_t *rows, size_t i, FILE *stream)
             "\"pinned_peak_max_bytes\": %lu, \"leave_pinned_peak_bytes\": %lu, "
             "\"pinned_byte_seconds\": %.3f, \"pinned_max_byte_seconds\": %.3f, "
             "\"leave_pinned_byte_seconds\": %.3f, "
-            "\"in_use_peak_bytes\": %lu, \"in_use_byte_seconds\": %.3f, "
+            "\"in_use_peak_bytes\": %lu, "
             "\"registrations\": %lu, \"regions_peak\": %lu, "
             "\"region_seconds\": %.6f, \"leave_pinned_regions_peak\": %lu, ",
             r->time_ns / SIM_NSEC, r->compute_ns / SIM_NSEC,
-            sim_row_slow_down(rows, i), r->sends, r->sent_bytes, r->rendezvous,
+            sim_row_slow_down(row), r->sends, r->sent_bytes, r->rendezvous,
             r->engines, r->borrowed, r->guessed, s->pinned_peak_bytes,
             r->peak_max_bytes, s->leave_pinned_peak_bytes,
             s->pinned_byte_ns / SIM_NSEC, r->byte_ns_max / SIM_NSEC,
             s->leave_pinned_byte_ns / SIM_NSEC, s->in_use_peak_bytes,
-            s->why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE] / SIM_NSEC,
             s->registrations, s->regions_peak, s->region_ns / SIM_NSEC,
             s->leave_pinned_regions_peak);
     fprintf(stream,
             "\"uses\": %lu, \"on_time\": %lu, \"late\": %lu, \"missed\": %lu, "
             "\"cold\": %lu, \"wasted\": %lu, \"evicted\": %lu, "
-            "\"lost_seconds\": %.9f, \"late_seconds\": %.9f, "
-            "\"over_ceiling\": %lu, \"idle_steps\": %lu, \"announced\": %lu, "
-            "\"announced_on_time\": %lu, \"max_pinned\": ",
+            "\"lost_seconds\": %.9f, \"over_ceiling\": %lu, \"idle_steps\": %lu, "
+            "\"announced\": %lu, \"announced_on_time\": %lu, "
+            "\"late_by_chance_seconds\": %.9f, \"max_pinned\": ",
             s->uses, s->on_time, s->late, s->missed, s->cold, s->wasted,
-            s->evicted, s->lost_ns / SIM_NSEC, s->why.lost_ns[UCS_REGCACHE_LOST_WAITED] / SIM_NSEC,
-            s->over_ceiling, r->idle_steps, s->announced, s->announced_on_time);
-    sim_json_ceiling(rows[i].max_pinned, stream);
+            s->evicted, s->lost_ns / SIM_NSEC, s->over_ceiling, r->idle_steps,
+            s->announced, s->announced_on_time, r->late_ns / SIM_NSEC);
+    sim_json_ceiling(row->max_pinned, stream);
+    for (i = 0; i < UCS_REGCACHE_LOST_LAST; ++i) {
+        fprintf(stream, ", \"%s\": %.9f", ucs_regcache_lost_names[i].key,
+                s->why.lost_ns[i] / SIM_NSEC);
+    }
+    for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
+        fprintf(stream, ", \"%s\": %.3f", ucs_regcache_held_names[i].key,
+                s->why.held_byte_ns[i] / SIM_NSEC);
+    }
 }
 
 void sim_print_json(const sim_options_t *options, const sim_shape_t *shape,
@@ -210,12 +219,12 @@ void sim_print_json(const sim_options_t *options, const sim_shape_t *shape,
                 shape->pattern->name, shape->ranks, options->letter,
                 options->is_weak ? "weak" : "strong",
                 options->params.iterations, sim_row_name(&rows[i]));
-        sim_json_row(rows, i, stream);
+        sim_json_row(&rows[i], stream);
         fprintf(stream, ", \"held\": %.9f, \"max_slowdown\": %g, "
                 "\"region_bytes\": %lu, \"price_j\": %.9f, ",
                 sim_row_held(&rows[i]), options->params.process.max_slowdown,
                 options->params.process.region_bytes,
-                sim_row_price(options, rows, i));
+                sim_row_price(options, &rows[i]));
         sim_json_model(options, stream);
         fprintf(stream, "}\n");
     }

@@ -31,6 +31,9 @@ static void sim_rank_compute(sim_world_t *world, sim_rank_t *rank, double flops)
     if (params->noise > 0) {
         factor += params->noise * fabs(replay_random_normal(&rank->random));
     }
+    if (rank->index == world->shape->ranks / 2) {
+        factor += params->straggler;
+    }
     ns                = SIM_NSEC * flops / params->flops * factor;
     rank->now_ns     += ns;
     rank->compute_ns += ns;

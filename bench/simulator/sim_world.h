@@ -53,6 +53,9 @@ typedef struct sim_params {
     double          flops;        /**< of a rank, a second */
     double          noise;        /**< a compute phase takes longer by this
                                        share of |N(0, 1)| */
+    double          straggler;    /**< and one rank's by this share */
+    double          late;         /**< share of the uses that wait for a
+                                       registration though there is one */
     sim_helper_t    helper;
     uint32_t        engines;      /**< ranks that have one; 0: all */
     int             is_small;     /**< engines with tables that fit */
@@ -76,6 +79,8 @@ typedef struct sim_result {
     uint64_t             borrowed;     /**< delays of ranks without engine */
     uint64_t             guessed;      /**< those whose model rank was not there
                                             yet */
+    uint64_t             late_ns;      /**< that uses waited for @a late, all
+                                            ranks together */
     uint64_t             events;
     uint64_t             idle_steps;   /**< of ranks that waited */
 

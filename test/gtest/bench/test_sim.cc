@@ -298,6 +298,30 @@ TEST_F(test_sim, computing_and_reducing_take_their_time)
     EXPECT_EQ(7000000 + 2 * (2 * O + L), run_program().time_ns);
 }
 
+TEST_F(test_sim, a_straggler_computes_for_longer)
+{
+    m_params.straggler = 0.5;
+    s_program.assign(3, {compute(7e6)});
+    EXPECT_EQ(10500000u, run_program().time_ns);
+    EXPECT_EQ((7000000u + 7000000u + 10500000u) / 3, run_program().compute_ns);
+}
+
+/* As if each had to register, though all is left pinned; or some of them */
+TEST_F(test_sim, uses_are_late_by_chance)
+{
+    const uint64_t bytes = 1 << 20, times = 200;
+    const uint64_t late  = cost(m_params.process.register_cost, bytes);
+
+    m_params.process.policy = UCS_REGCACHE_POLICY_LEAVE_PINNED;
+    alltoall(2, bytes, times);
+    uint64_t time_ns = run_program().time_ns;
+    m_params.late    = 1;
+    EXPECT_EQ(time_ns + 2 * times * late, run_program().time_ns);
+    EXPECT_EQ(4 * times * late, run_program().late_ns);
+    m_params.late = 0.1;
+    EXPECT_NEAR(0.1 * 4 * times * late, run_program().late_ns, 20 * late);
+}
+
 TEST_F(test_sim, deadlock_is_told)
 {
     sim_result_t result;
@@ -367,7 +391,7 @@ TEST_F(test_sim, alltoall_is_closed_for_any_number_of_ranks)
 {
     for (uint32_t ranks : {2u, 3u, 5u, 7u, 12u, 100u}) {
         for (sim_alltoall_t how : {SIM_ALLTOALL_AUTO, SIM_ALLTOALL_LINEAR,
-                                   SIM_ALLTOALL_PAIRWISE}) {
+                                   SIM_ALLTOALL_PAIRWISE, SIM_ALLTOALL_BRUCK}) {
             run(shape_of("ft", ranks, 'A', how));
             run(shape_of("is", ranks, 'A', how));
         }
