@@ -12,46 +12,11 @@ bench_die() {
 
 bench_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$bench_top/test/ledger.sh"
+source "$bench_top/test/options.sh"
 
 # bench_jq ARGUMENTS...: with what the programs in jq share
 bench_jq() {
     jq -L "$bench_top/bench" -L "$bench_top/bench/paper" -L "$bench_top/bench/pace" "$@"
-}
-
-# bench_options SPEC ARGUMENTS...: a driver's options, as variables. SPEC has one
-# a word: `name=default` takes a value, `name!` none and is 1 or empty; the variable
-# of --a-b is a_b. What stands behind -- is in bench_rest, and the names that were
-# given are in bench_given. --help calls the driver's usage().
-bench_options() {
-    local _spec=" ${1//$'\n'/ } " _word _name
-    shift
-    for _word in $_spec; do
-        _name=${_word%%[=!]*}
-        _word=${_word#"$_name"}
-        printf -v "${_name//-/_}" %s "${_word#[=!]}"
-    done
-    bench_rest=() bench_given=' '
-    while [ $# -gt 0 ]; do
-        _word=${1#--}
-        case $1 in
-        --help|-h) usage; exit 0 ;;
-        --) bench_rest=("${@:2}"); return ;;
-        --*) ;;
-        *) usage >&2; exit 2 ;;
-        esac
-        bench_given+="$_word "
-        if [[ $_spec == *" $_word! "* ]]; then
-            printf -v "${_word//-/_}" 1
-        elif [[ $_spec == *" $_word="* ]]; then
-            [ $# -ge 2 ] || bench_die "$1 needs a value"
-            printf -v "${_word//-/_}" %s "$2"
-            shift
-        else
-            usage >&2
-            exit 2
-        fi
-        shift
-    done
 }
 
 # bench_among NAME VALUE... -- ALLOWED...: each value is one of those

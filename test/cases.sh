@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
 #
 # What the scripts of test/*/run have in common: to be sourced by bash, beside
-# ledger.sh. Expects `out`, a folder.
+# ledger.sh and options.sh. Expects `out`, a folder, and the options --only and --list.
 
 passed=0 failed=0 skipped=0
 
@@ -34,4 +34,19 @@ run_case() {
     case_code=$?
     ledger_remove || true # where nobody had need of one
     tell "$name" $case_code "$out/$name.log" "$start"
+}
+
+# is_wanted NAME: by --only; with --list it is named, and not to run
+is_wanted() {
+    [[ $1 =~ ${only:-.} ]] || return 1
+    [ -z "${list:-}" ] || { echo "$1"; return 1; }
+}
+
+# finish WHAT: the last line, and the exit code, which is 0 only if none failed
+finish() {
+    [ -z "${list:-}" ] || exit 0
+    echo "$1: $passed passed, $failed failed, $skipped skipped, ${SECONDS}s"
+    [ -z "${strict:-}" ] || failed=$((failed + skipped))
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+    exit
 }
