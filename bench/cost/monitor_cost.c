@@ -1,10 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 /*
  * What it costs to ask the kernel for the kind of memory, to watch a mapping,
  * and to unmap what is watched: medians in nanoseconds.

@@ -1,10 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 /*
  * How long one use takes at worst where there are many regions: the helper over
  * a domain that costs nothing, so what is seen is the helper and the scheduler.

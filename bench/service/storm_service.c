@@ -11,7 +11,6 @@
  * what was asked for, times, errors.
  */
 
-#define _GNU_SOURCE
 #include "../bench_options.h"
 
 #include <errno.h>

@@ -8,10 +8,6 @@
  * runs under the other. There they may communicate, fork, end the program or wait
  * for a thread that does.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "attack.h"
 
 #include <dlfcn.h>

@@ -8,9 +8,6 @@
  * limits that this one hands on, and no more. And what a program does at its forks.
  */
 
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
 #include "attack.h"
 
 #include <dirent.h>

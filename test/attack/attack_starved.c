@@ -8,9 +8,6 @@
  * is as one of an ordinary user, who may not raise a thread's priority.
  */
 
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* sched_setaffinity */
-#endif
 #include "attack.h"
 
 #include <fcntl.h>

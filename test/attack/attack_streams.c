@@ -7,9 +7,6 @@
  * elsewhere, for the streams are closed, or are files of the program's own.
  */
 
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
 #include "attack.h"
 
 #include <errno.h>

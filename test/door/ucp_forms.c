@@ -8,7 +8,6 @@
  * often it runs, and what it called into OUT.RANK.calls.
  */
 
-#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ hit_path_build() {
                sed "s,^\(.*\)/\(.*\)\.la,$BUILDDIR/\1/.libs/\2.a,")
     libs=$(sed -n 's/^\(URING\|UNWIND\\)_LIBS = //p' "$BUILDDIR/Makefile")
     # shellcheck disable=SC2086 # words are meant to split
-    gcc -O2 $define -I"$srcdir/src" -I"$1/include" \
+    gcc -O2 -D_GNU_SOURCE $define -I"$srcdir/src" -I"$1/include" \
         -o hit_path "$srcdir"/bench/hit/hit_*.c -L"$1/lib" \
         "$BUILDDIR/src/uct/sm/pin_md/.libs/libuct_pin_md.a" \
         -Wl,--start-group $archives -Wl,--end-group \

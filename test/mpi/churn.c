@@ -14,7 +14,6 @@
  * the same run is made, but for how threads interleave.
  */
 
-#define _GNU_SOURCE
 #include "ring.h"
 #include "../../bench/bench_options.h"
 

@@ -14,7 +14,6 @@
  * were written afterwards.
  */
 
-#define _GNU_SOURCE
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -13,7 +13,6 @@
  *   --expect leave_pinned  never falls
  */
 
-#define _GNU_SOURCE
 #include "ring.h"
 #include "../../bench/bench_options.h"
 

@@ -14,7 +14,6 @@
  *   map     mmap, use, munmap, then mmap again at the very same address
  */
 
-#define _GNU_SOURCE
 #include "ring.h"
 #include "../../bench/bench_options.h"
 

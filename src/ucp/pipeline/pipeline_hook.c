@@ -1,10 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include <ucp/pipeline/pipeline_int.h>
 
 #include <ucm/api/ucm.h>

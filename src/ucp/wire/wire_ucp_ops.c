@@ -1,10 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include <ucp/wire/wire_ucp_int.h>
 
 #include <stdlib.h>

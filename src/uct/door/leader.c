@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#define _GNU_SOURCE
 #include "leader.h"
 
 #include <ucs/sys/sync/atomic.h>

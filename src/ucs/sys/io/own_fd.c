@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* F_SETSIG */
-#endif
 #include <ucs/sys/io/own_fd.h>
 
 #include <ucs/sys/sync/atomic.h>

@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
 #include <ucs/sys/io/write_safely.h>
 
 #include <errno.h>

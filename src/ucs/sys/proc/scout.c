@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* pthread_setaffinity_np */
-#endif
 #include <ucs/sys/proc/scout.h>
 #include <ucs/sys/sync/futex.h>
 #include <ucs/sys/mem/own_memory.h>

@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
 #include <ucs/sys/proc/spawn.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/process.h>
