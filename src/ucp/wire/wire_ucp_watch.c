@@ -1,14 +1,10 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include <ucp/wire/wire_ucp_int.h>
 #include <ucs/sys/proc/dead.h>
+#include <ucs/sys/uid.h>
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -36,30 +32,11 @@ static void ucp_wire_ucp_map_page(void)
     ucp_wire_ucp_page = (page == MAP_FAILED) ? NULL : page;
 }
 
-static uint64_t ucp_wire_ucp_host(void)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    char id[64];
-    ssize_t length, i;
-    int fd;
-
-    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    length = pread(fd, id, sizeof(id), 0);
-    close(fd);
-    for (i = 0; i < length; ++i) {
-        hash = (hash ^ (uint8_t)id[i]) * UINT64_C(0x100000001b3);
-    }
-    return (length > 0) ? hash : 0;
-}
-
 void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process)
 {
     struct stat space;
 
-    process->host  = ucp_wire_ucp_host();
+    process->host  = ucs_get_system_id();
     process->space = 0;
     process->pid   = getpid();
     pthread_once(&ucp_wire_ucp_once, ucp_wire_ucp_map_page);
