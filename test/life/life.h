@@ -79,7 +79,7 @@ uct_md_h life_domain_open(void);
 uct_md_h life_domain_open_verified(void);
 
 
-/** Close the domain; fails if anything stays registered. */
+/** Close the last domain; fails if anything stays registered. */
 void life_domain_close(uct_md_h md);
 
 
@@ -113,7 +113,7 @@ void life_drain(uct_md_h md);
 void *life_map(size_t length);
 
 
-/** @return Thread id of the helper, or 0. */
+/** @return Thread id of the helper, or 0; fails if there are two. */
 pid_t life_proc_helper(void);
 
 

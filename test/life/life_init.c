@@ -47,9 +47,12 @@ static void *life_exit_thread(void *arg)
 /* In a child: ends the process */
 static void life_end_in_child(life_end_t end)
 {
-    uct_md_h md  = life_domain_open();
-    void *buffer = life_make_live(md);
+    uct_md_h md     = life_domain_open();
+    uct_md_h beside = life_domain_open();
+    void *buffer    = life_make_live(md);
     pthread_t thread;
+
+    (void)life_make_live(beside);
 
     if (end == LIFE_END_EXIT) {
         exit(0);
@@ -65,9 +68,13 @@ static void life_end_in_child(life_end_t end)
 
 static void life_end_close(void)
 {
-    uct_md_h md  = life_domain_open();
-    void *buffer = life_make_live(md);
+    uct_md_h md     = life_domain_open();
+    uct_md_h beside = life_domain_open();
+    void *buffer    = life_make_live(md);
+    void *other     = life_make_live(beside);
 
+    uct_md_close(beside);
+    munmap(other, LIFE_LENGTH);
     life_domain_close(md);
     munmap(buffer, LIFE_LENGTH);
 }

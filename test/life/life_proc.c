@@ -82,6 +82,9 @@ pid_t life_proc_helper(void)
     }
     while ((entry = readdir(dir)) != NULL) {
         if ((entry->d_name[0] != '.') && life_proc_is_helper(entry->d_name)) {
+            if (found != 0) {
+                life_fail("there are two helpers");
+            }
             found = atoi(entry->d_name);
         }
     }

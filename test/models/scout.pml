@@ -3,18 +3,19 @@
  */
 
 /*
- * The helper's step by two, and when its turn comes: the helper, the scout that
- * sleeps in its place and gives it turns, and a thread of the program that ends
- * uses, takes steps by try-lock while it waits, and rings the bell
- * (ucs_thread_main(), _turn(), _try_step(); ucs_scout_look(), _give(), _await(),
- * _done(), _wake(), _serve(), _advance(), _stop()).
+ * The helper's steps by two, for two jobs, and when its turn comes: the helper, the
+ * scout that sleeps in its place and gives it turns, and a thread of the program that
+ * ends uses, takes steps by try-lock while it waits, and rings the bell
+ * (ucs_thread_main(), _turn(); ucs_job_turn(), _wake(), _serve(), _advance(),
+ * _try_step(); ucs_scout_look(), _give(), _await(), _done(), _wake(), _serve(),
+ * _advance(), _stop()).
  *
  * Time: what is due "later" may pass at any moment. The helper's own limit for what
  * is overdue is left out, unless it is what is checked (OVERDUE): it would hide what
  * is lost. STARVED: the scout is never let run. STOP: the program stops the helper
  * in the end.
  *
- * Safety: one step at a time. Liveness, under weak fairness: what was queued is
+ * Safety: one step of a job at a time. Liveness, under weak fairness: what was queued is
  * learned of, also what another's step has left; a stop ends the helper, and the
  * bell and what is overdue reach it, whether the scout is let run or not.
  */
@@ -22,6 +23,8 @@
 #ifndef ROUNDS
 #  define ROUNDS 2
 #endif
+
+#define JOBS 2
 
 #define UCS_SCOUT_AWAKE    0
 #define UCS_SCOUT_NOTIFIED 1
@@ -40,27 +43,30 @@
 byte scout_word = UCS_SCOUT_NOTIFIED;
 byte turn       = UCS_SCOUT_LOOKS;
 byte at         = NEVER;
-bit  is_rung;
 bit  scout_asleep;    /* in the futex of its word */
 bit  scout_has_timer;
 bit  waits_for_end;   /* the scout in the futex of the turn */
 bit  waits_for_turn;  /* the helper likewise */
 bit  bell;
 
-bit  step_lock;
-byte stepping;        /* threads that are in a step */
-byte due = NEVER;    /* under that lock */
+bit  time_lock;
 bit  bell_seen;
 
-byte queued;
-byte learned;
+/* Of each job */
+bit  step_lock[JOBS];
+bit  is_called[JOBS] = 1;
+byte stepping[JOBS];  /* threads that are in a step */
+byte due[JOBS] = NEVER;
+byte queued[JOBS];
+byte learned[JOBS];
+
 bit  stop;
 bit  ended;
 bit  helper_ended;
 
-inline lock()
+inline lock(word)
 {
-    atomic { step_lock == 0 -> step_lock = 1 }
+    atomic { word == 0 -> word = 1 }
 }
 
 inline wake_turn()
@@ -81,15 +87,40 @@ inline wake()
     fi
 }
 
-/* ucs_scout_serve() */
-inline serve()
+/* ucs_job_wake() */
+inline call(j)
 {
+#ifdef MUTANT_CALLED_AFTER_WAKE
+    wake();
+    is_called[j] = 1
+#else
+    atomic {
+        old          = is_called[j];
+        is_called[j] = 1
+    }
+    if
+    :: old == 0 -> wake()
+    :: else
+    fi
+#endif
+}
+
+/* ucs_job_serve(), with ucs_scout_serve() */
+inline serve(j)
+{
+    is_called[j] = 0;
     atomic {
         if
         :: scout_word == UCS_SCOUT_NOTIFIED -> scout_word = UCS_SCOUT_STIRRED
         :: else
         fi
     }
+#ifndef MUTANT_SERVE_FOR_ALL
+    if
+    :: is_called[0] || is_called[1] -> wake()
+    :: else
+    fi
+#endif
 }
 
 /* ucs_scout_advance() */
@@ -122,47 +153,54 @@ proctype program()
     byte round;
     byte old;
     byte time;
+    byte j;
 
     for (round : 1 .. ROUNDS) {
         if
-        :: queued++;
-           wake()
+        :: j = 0
+        :: j = 1
+        fi;
+        if
+        :: queued[j]++;
+           call(j)
         :: bell = 1 - bell;
            waits_for_turn = 0
-        /* ucs_thread_try_step() */
+        /* ucs_job_try_step() */
 #ifdef MUTANT_TRY_STEP_WITHOUT_LOCK
         :: true
 #else
-        :: atomic { step_lock == 0 -> step_lock = 1 }
+        :: atomic { step_lock[j] == 0 -> step_lock[j] = 1 }
 #endif
-           stepping++;
-           assert(stepping == 1);
+           stepping[j]++;
+           assert(stepping[j] == 1);
 #ifndef MUTANT_SERVE_AFTER_STEP
-           serve();
+           serve(j);
 #endif
            if
-           :: learned = queued;
-              time    = NEVER
+           :: learned[j] = queued[j];
+              time       = NEVER
            :: time = LATER;   /* it leaves what is dear */
            fi;
 #ifdef MUTANT_SERVE_AFTER_STEP
            if
-           :: queued++;
-              wake()          /* of another thread */
+           :: queued[j]++;
+              call(j)         /* of another thread */
            :: skip
            fi;
-           serve();
+           serve(j);
 #endif
            if
-           :: time < due ->
-               due = time;
+           :: time < due[j] ->
+               lock(time_lock);
+               due[j] = time;
 #ifndef MUTANT_LEFT_IS_NOT_TOLD
-               advance(time)
+               advance(time);
 #endif
+               time_lock = 0
            :: else
            fi;
-           stepping--;
-           step_lock = 0
+           stepping[j]--;
+           step_lock[j] = 0
         :: skip
         fi
     }
@@ -183,9 +221,10 @@ proctype clock()
 end_clock:
     do
     :: d_step {
-           at == LATER || due == LATER ->
-           at  = (at == LATER -> PASSED : at);
-           due = (due == LATER -> PASSED : due)
+           at == LATER || due[0] == LATER || due[1] == LATER ->
+           at     = (at == LATER -> PASSED : at);
+           due[0] = (due[0] == LATER -> PASSED : due[0]);
+           due[1] = (due[1] == LATER -> PASSED : due[1])
        }
     od
 }
@@ -230,7 +269,6 @@ looked:
         if
         :: old == UCS_SCOUT_NOTIFIED || at == PASSED ->
             /* ucs_scout_give() */
-            is_rung = (old == UCS_SCOUT_NOTIFIED);
             d_step {
                 if
                 :: turn == UCS_SCOUT_LOOKS -> turn = UCS_SCOUT_GIVES
@@ -248,13 +286,16 @@ end_given:     !waits_for_end
     od
 }
 
+/* Is a step of it due? */
+#define IS_DUE(j) (is_called[j] || due[j] == PASSED || seen != bell_seen)
+
 /* ucs_thread_main() */
 proctype helper()
 {
     byte old;
     byte time;
+    byte j;
     bit  has_turn;
-    bit  is_called;
     bit  seen;
 
     do
@@ -273,31 +314,39 @@ end_waits: if
         :: bell != bell_seen -> break
 #endif
         od;
-        has_turn  = (turn == UCS_SCOUT_GIVES);
-        is_called = has_turn && is_rung;
+        has_turn = (turn == UCS_SCOUT_GIVES);
         if
         :: stop -> break
         :: else
         fi;
         seen = bell;
-        lock();
-        if
-        :: is_called || due == PASSED || seen != bell_seen ->
-            stepping++;
-            assert(stepping == 1);
-            bell_seen = seen;
-            learned   = queued;
+        for (j : 0 .. JOBS - 1) {
+            /* ucs_job_turn() */
             if
-            :: due = NEVER
-            :: due = LATER   /* something is registered */
-            fi;
-            stepping--
-        :: else
-        fi;
-        time = due;
-#ifdef MUTANT_DONE_WITHOUT_LOCK
-        step_lock = 0;
+            :: IS_DUE(j) ->
+                lock(step_lock[j]);
+                if
+                :: IS_DUE(j) ->
+                    stepping[j]++;
+                    assert(stepping[j] == 1);
+                    is_called[j] = 0;
+                    learned[j]   = queued[j];
+                    if
+                    :: due[j] = NEVER
+                    :: due[j] = LATER   /* something is registered */
+                    fi;
+                    stepping[j]--
+                :: else
+                fi;
+                step_lock[j] = 0
+            :: else
+            fi
+        }
+        bell_seen = seen;
+#ifndef MUTANT_TIME_WITHOUT_LOCK
+        lock(time_lock);
 #endif
+        time = (due[0] < due[1] -> due[0] : due[1]);
         /* ucs_scout_done() */
         if
         :: !has_turn ->
@@ -333,7 +382,9 @@ end_waits: if
 #ifdef MUTANT_TIME_AFTER_TURN
         at = time;
 #endif
-        step_lock = 0
+#ifndef MUTANT_TIME_WITHOUT_LOCK
+        time_lock = 0
+#endif
     od;
     helper_ended = 1
 }
@@ -350,7 +401,9 @@ init
     }
 }
 
-ltl uses_are_learned { [] (ended -> <> (learned == queued)) }
+ltl uses_are_learned {
+    [] (ended -> <> (learned[0] == queued[0] && learned[1] == queued[1]))
+}
 ltl stop_ends { [] (stop -> <> helper_ended) }
 ltl bell_is_heard { [] (ended -> <> (bell == bell_seen)) }
-ltl overdue_is_done { [] (ended -> <> (due != PASSED)) }
+ltl overdue_is_done { [] (ended -> <> (due[0] != PASSED && due[1] != PASSED)) }

@@ -171,7 +171,7 @@ static void sim_thread_trust(sim_thread_t *thread)
 
 /* A thread that waits takes a step, if it can have it, and tells the helper when
  * to come: sooner for what it leaves, and later as well where the helper does not
- * come beside such steps (ucs_thread_try_step()) */
+ * come beside such steps (ucs_job_try_step()) */
 static void sim_thread_wait(sim_thread_t *thread)
 {
     uint64_t spare_ns = sim_rng_below(&thread->rng, 2) * 1000 * SIM_US;

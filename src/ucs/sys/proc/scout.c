@@ -40,7 +40,6 @@ struct ucs_scout {
     _Atomic(uint32_t) word;
     _Atomic(uint32_t) turn;
     _Atomic(uint64_t) at;       /* ns, when the next one is due */
-    _Atomic(int)      is_rung;  /* the turn is given because of a wake-up */
     int               is_idle;  /* there is a thread */
     int               has_turn; /* the helper has it; used by it only */
     int               no_waitv;
@@ -171,11 +170,10 @@ static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
  */
 
 /* This thread runs only if a core is idle */
-static void ucs_scout_give(ucs_scout_h scout, int is_rung)
+static void ucs_scout_give(ucs_scout_h scout)
 {
     uint32_t turn = UCS_SCOUT_LOOKS;
 
-    ucs_store_relaxed(&scout->is_rung, is_rung);
     /* acq_rel [S-TURN]: with the load in ucs_scout_await() */
     if (ucs_cas_acq_rel(&scout->turn, &turn, UCS_SCOUT_GIVES)) {
         ucs_futex_wake(&scout->turn, 1, UCS_FUTEX_PRIVATE);
@@ -191,7 +189,6 @@ static void *ucs_scout_main(void *arg)
 {
     const struct sched_param param = {.sched_priority = 0};
     ucs_scout_h scout              = arg;
-    int is_rung;
 
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_SCOUT_NAME);
@@ -201,9 +198,9 @@ static void *ucs_scout_main(void *arg)
 
     /* relaxed: only the end follows */
     while (ucs_load_relaxed(&scout->turn) != UCS_SCOUT_STOPPED) {
-        is_rung = ucs_scout_look(scout, NULL, 0);
-        if (is_rung || (ucs_clock_now() >= ucs_load_relaxed(&scout->at))) {
-            ucs_scout_give(scout, is_rung);
+        if (ucs_scout_look(scout, NULL, 0) ||
+            (ucs_clock_now() >= ucs_load_relaxed(&scout->at))) {
+            ucs_scout_give(scout);
         }
     }
 
@@ -269,12 +266,13 @@ static uint64_t ucs_scout_left(ucs_scout_h scout)
     return (at > now) ? at - now : 0;
 }
 
-int ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
+void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
 {
     uint64_t left;
 
     if (!scout->is_idle) {
-        return ucs_scout_look(scout, bell, seen);
+        (void)ucs_scout_look(scout, bell, seen);
+        return;
     }
 
     /* acquire [S-TURN]: with the swap in ucs_scout_give() */
@@ -285,7 +283,6 @@ int ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
     }
     /* acquire [S-TURN]: likewise, if it came with the bell */
     scout->has_turn = (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES);
-    return scout->has_turn && ucs_load_relaxed(&scout->is_rung);
 }
 
 void ucs_scout_done(ucs_scout_h scout, uint64_t at)

@@ -67,10 +67,8 @@ void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus);
  *
  * @param [in] bell  Also ends the wait when it is not @a seen any more. NULL:
  *                   none.
- *
- * @return Nonzero if it was woken since its last turn.
  */
-int ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen);
+void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen);
 
 
 /** The helper's turn is over. The next one comes at @a at, ns of
@@ -85,12 +83,12 @@ void ucs_scout_wake(ucs_scout_h scout);
 
 
 /** Another thread takes the helper's step now, which serves the wake-ups so
- *  far. With a turn excluded. */
+ *  far. */
 void ucs_scout_serve(ucs_scout_h scout);
 
 
-/** Make a turn come at @a at, ns, if the next one is later. With a turn
- *  excluded. */
+/** Make a turn come at @a at, ns, if the next one is later. Not together with
+ *  itself or @ref ucs_scout_done. */
 void ucs_scout_advance(ucs_scout_h scout, uint64_t at);
 
 

@@ -9,6 +9,7 @@
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/sync/fork_mutex.h>
 #include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,36 +29,55 @@ typedef enum ucs_thread_life {
     UCS_THREAD_STOPPED
 } ucs_thread_life_t;
 
-struct ucs_thread {
-    ucs_scout_h       scout;
-    _Atomic(uint32_t) *bell;  /* NULL: none */
-    _Atomic(int)      stop;
+struct ucs_job {
+    ucs_thread_h      thread;
+    ucs_job_h         next;       /* never changes */
+    int               is_taken;   /* under the life lock; if not, it may be had anew */
     ucs_step_func_t   step;
     void              *arg;
-    /* Protects a step. Taken by the thread with no lock held, and by fork
-     * before the cache's locks */
+    _Atomic(int)      is_called;  /* woken since its last step */
+    /* Protects a step, and the following. Taken by the thread with no lock held, and by
+     * fork before the cache's locks */
     ucs_fork_mutex_t  step_lock;
-    /* Under that lock */
-    uint64_t          next;       /* ns: until then no step is due */
-    uint32_t          bell_seen;
-    /* Protects the following; under it only the locks of pthread_create() are
-     * taken */
-    ucs_fork_mutex_t  life_lock;
-    ucs_thread_life_t life;
-    ucs_spawned_t     spawned;
-    uint64_t          cpu_ns; /* written by the thread at its end */
+    _Atomic(int)      is_started;
+    _Atomic(uint64_t) due;        /* ns: the time of the next step */
+};
+
+struct ucs_thread {
+    ucs_scout_h        scout;
+    _Atomic(uint32_t)  *bell; /* NULL: none */
+    _Atomic(int)       stop;
+    _Atomic(ucs_job_h) jobs;  /* a list that grows at its head */
+    /* A leaf: what is told the scout is the earliest of all jobs' times */
+    pthread_mutex_t    time_lock;
+    /* Protects the following; under it only the locks of pthread_create(), and in
+     * fork() those of steps, are taken */
+    ucs_fork_mutex_t   life_lock;
+    ucs_thread_life_t  life;
+    ucs_spawned_t      spawned;
+    uint64_t           cpu_ns; /* written by the thread at its end */
 };
 
 static __thread int ucs_thread_self_is_helper;
 
 /* Of which this thread takes a step, or is about to; for its own signal handlers. The lock
  * does not tell: it knows its owner some instructions after that has it. */
-static __thread volatile ucs_thread_h ucs_thread_stepped;
+static __thread volatile ucs_job_h ucs_thread_stepped;
+
+/* acquire [T-JOBS]: with the release in ucs_thread_get_job() */
+#define ucs_thread_for_each(_job, _thread) \
+    for ((_job) = ucs_load_acquire(&(_thread)->jobs); (_job) != NULL; \
+         (_job) = (_job)->next)
 
 
-void ucs_thread_wake(ucs_thread_h thread)
+void ucs_job_wake(ucs_job_h job)
 {
-    ucs_scout_wake(thread->scout);
+    /* release [R-CALL]: pairs with the acquire in ucs_job_turn() and ucs_job_serve():
+     * what was queued before is seen by the step that follows. Who finds it called
+     * leaves the wake-up to the one before. */
+    if (!ucs_swap_acq_rel(&job->is_called, 1)) {
+        ucs_scout_wake(job->thread->scout);
+    }
 }
 
 int ucs_thread_is_helper(void)
@@ -73,25 +93,62 @@ uint64_t ucs_thread_spent(void)
     return ns;
 }
 
-/* Under the step's lock: take a step if one is due. @return The time of the
- * next one, ns. */
-static uint64_t
-ucs_thread_turn(ucs_thread_h thread, int is_called, uint32_t bell)
+static int ucs_job_is_due(ucs_job_h job, int is_rung, uint64_t now)
+{
+    /* relaxed: what is queued with it is acquired before the step */
+    return is_rung || ucs_load_relaxed(&job->is_called) ||
+           (now >= ucs_load_relaxed(&job->due));
+}
+
+/* acquire [T-START]: with the release in ucs_job_start() */
+static int ucs_job_is_started(ucs_job_h job)
+{
+    return ucs_load_acquire(&job->is_started);
+}
+
+/* Take a step if one is due. Of what is not, a step of another thread is not waited
+ * for. */
+static void ucs_job_turn(ucs_job_h job, int is_rung)
 {
     uint64_t now = ucs_clock_now();
 
-    if (is_called || (now >= thread->next) || (bell != thread->bell_seen)) {
-        thread->bell_seen = bell;
-        thread->next      = thread->step(thread->arg, now);
+    if (!ucs_job_is_started(job) || !ucs_job_is_due(job, is_rung, now)) {
+        return;
     }
-    return thread->next;
+    pthread_mutex_lock(&job->step_lock.mutex);
+    now = ucs_clock_now();
+    if (ucs_job_is_started(job) && ucs_job_is_due(job, is_rung, now)) {
+        /* acquire [R-CALL]: with the release in ucs_job_wake() */
+        (void)ucs_swap_acq_rel(&job->is_called, 0);
+        ucs_store_relaxed(&job->due, job->step(job->arg, now));
+    }
+    pthread_mutex_unlock(&job->step_lock.mutex);
+}
+
+/* All jobs, and then the time of the next turn */
+static void ucs_thread_turn(ucs_thread_h thread, int is_rung)
+{
+    uint64_t at = UINT64_MAX;
+    ucs_job_h job;
+
+    ucs_thread_for_each(job, thread) {
+        ucs_job_turn(job, is_rung);
+    }
+    pthread_mutex_lock(&thread->time_lock);
+    ucs_thread_for_each(job, thread) {
+        if (ucs_job_is_started(job)) {
+            at = ucs_min(at, ucs_load_relaxed(&job->due));
+        }
+    }
+    ucs_scout_done(thread->scout, at);
+    pthread_mutex_unlock(&thread->time_lock);
 }
 
 static void *ucs_thread_main(void *arg)
 {
     ucs_thread_h thread = arg;
+    uint32_t seen       = 0;
     uint32_t bell       = 0;
-    int is_called;
 
     ucs_thread_self_is_helper = 1;
     ucs_spawn_enter();
@@ -99,8 +156,7 @@ static void *ucs_thread_main(void *arg)
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
 
     for (;;) {
-        is_called = ucs_scout_await(thread->scout, thread->bell,
-                                    thread->bell_seen);
+        ucs_scout_await(thread->scout, thread->bell, seen);
         /* relaxed: a request to stop comes before what ends the wait */
         if (ucs_load_relaxed(&thread->stop)) {
             break;
@@ -110,10 +166,8 @@ static void *ucs_thread_main(void *arg)
             /* relaxed: the step reads it again, with what goes with it */
             bell = ucs_load_relaxed(thread->bell);
         }
-        pthread_mutex_lock(&thread->step_lock.mutex);
-        ucs_scout_done(thread->scout,
-                       ucs_thread_turn(thread, is_called, bell));
-        pthread_mutex_unlock(&thread->step_lock.mutex);
+        ucs_thread_turn(thread, bell != seen);
+        seen = bell;
     }
 
     thread->cpu_ns = ucs_thread_spent();
@@ -121,22 +175,47 @@ static void *ucs_thread_main(void *arg)
     return NULL;
 }
 
-int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg)
+/* The caller's step serves the wake-ups of this job so far, not of others */
+static void ucs_job_serve(ucs_job_h job)
 {
-    uint64_t next;
+    ucs_job_h other;
 
-    ucs_thread_stepped = thread;
-    if (pthread_mutex_trylock(&thread->step_lock.mutex) != 0) {
+    /* acquire [R-CALL]: with the release in ucs_job_wake() */
+    (void)ucs_swap_acq_rel(&job->is_called, 0);
+    ucs_scout_serve(job->thread->scout);
+    ucs_thread_for_each(other, job->thread) {
+        /* relaxed: the scout's word was swapped after it */
+        if (ucs_job_is_started(other) && ucs_load_relaxed(&other->is_called)) {
+            ucs_scout_wake(job->thread->scout);
+            return;
+        }
+    }
+}
+
+/* Under the job's lock */
+static void ucs_job_advance(ucs_job_h job, uint64_t next)
+{
+    if (next >= ucs_load_relaxed(&job->due)) {
+        return;
+    }
+    pthread_mutex_lock(&job->thread->time_lock);
+    ucs_store_relaxed(&job->due, next);
+    if (ucs_job_is_started(job)) {
+        ucs_scout_advance(job->thread->scout, next);
+    }
+    pthread_mutex_unlock(&job->thread->time_lock);
+}
+
+int ucs_job_try_step(ucs_job_h job, ucs_step_func_t step, void *arg)
+{
+    ucs_thread_stepped = job;
+    if (pthread_mutex_trylock(&job->step_lock.mutex) != 0) {
         ucs_thread_stepped = NULL;
         return 0;
     }
-    ucs_scout_serve(thread->scout);
-    next = step(arg, ucs_clock_now());
-    if (next < thread->next) {
-        thread->next = next;
-        ucs_scout_advance(thread->scout, next);
-    }
-    pthread_mutex_unlock(&thread->step_lock.mutex);
+    ucs_job_serve(job);
+    ucs_job_advance(job, step(arg, ucs_clock_now()));
+    pthread_mutex_unlock(&job->step_lock.mutex);
     ucs_thread_stepped = NULL;
     return 1;
 }
@@ -146,8 +225,7 @@ int ucs_thread_is_stepping(void)
     return ucs_thread_stepped != NULL;
 }
 
-ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
-                               ucs_thread_h *thread_p)
+ucs_status_t ucs_thread_create(int is_idle, ucs_thread_h *thread_p)
 {
     ucs_thread_h thread;
     ucs_status_t status;
@@ -163,10 +241,7 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
         return status;
     }
 
-    thread->step = step;
-    thread->arg  = arg;
-    thread->next = UINT64_MAX;
-    ucs_fork_mutex_init(&thread->step_lock);
+    pthread_mutex_init(&thread->time_lock, NULL);
     ucs_fork_mutex_init(&thread->life_lock);
     *thread_p = thread;
     return UCS_OK;
@@ -174,14 +249,76 @@ ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
 
 void ucs_thread_destroy(ucs_thread_h thread)
 {
+    ucs_job_h job, next;
+
     ucs_thread_stop(thread);
     ucs_scout_destroy(thread->scout);
+    /* relaxed: nobody adds any more */
+    for (job = ucs_load_relaxed(&thread->jobs); job != NULL; job = next) {
+        next = job->next;
+        pthread_mutex_destroy(&job->step_lock.mutex);
+        free(job);
+    }
     pthread_mutex_destroy(&thread->life_lock.mutex);
-    pthread_mutex_destroy(&thread->step_lock.mutex);
+    pthread_mutex_destroy(&thread->time_lock);
     free(thread);
 }
 
-ucs_status_t ucs_thread_start(ucs_thread_h thread)
+/* Under the life lock: one that was removed, or a new one */
+static ucs_job_h ucs_thread_get_job(ucs_thread_h thread)
+{
+    ucs_job_h job;
+
+    ucs_thread_for_each(job, thread) {
+        if (!job->is_taken) {
+            return job;
+        }
+    }
+    job = calloc(1, sizeof(*job));
+    if (job != NULL) {
+        job->thread = thread;
+        job->next   = ucs_load_relaxed(&thread->jobs);
+        ucs_fork_mutex_init(&job->step_lock);
+        /* release [T-JOBS]: with the acquire in ucs_thread_for_each() */
+        ucs_store_release(&thread->jobs, job);
+    }
+    return job;
+}
+
+ucs_status_t ucs_thread_add(ucs_thread_h thread, ucs_step_func_t step, void *arg,
+                            ucs_job_h *job_p)
+{
+    ucs_job_h job;
+
+    pthread_mutex_lock(&thread->life_lock.mutex);
+    job = ucs_thread_get_job(thread);
+    if (job != NULL) {
+        job->is_taken = 1;
+        job->step     = step;
+        job->arg      = arg;
+        ucs_store_relaxed(&job->due, UINT64_MAX);
+    }
+    pthread_mutex_unlock(&thread->life_lock.mutex);
+    *job_p = job;
+    return (job != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+}
+
+void ucs_job_stop(ucs_job_h job)
+{
+    pthread_mutex_lock(&job->step_lock.mutex);
+    ucs_store_relaxed(&job->is_started, 0);
+    pthread_mutex_unlock(&job->step_lock.mutex);
+}
+
+void ucs_job_remove(ucs_job_h job)
+{
+    ucs_job_stop(job);
+    pthread_mutex_lock(&job->thread->life_lock.mutex);
+    job->is_taken = 0;
+    pthread_mutex_unlock(&job->thread->life_lock.mutex);
+}
+
+static ucs_status_t ucs_thread_start(ucs_thread_h thread)
 {
     ucs_status_t status = UCS_OK;
     int ret;
@@ -219,6 +356,18 @@ out:
     return status;
 }
 
+ucs_status_t ucs_job_start(ucs_job_h job)
+{
+    ucs_status_t status = ucs_thread_start(job->thread);
+
+    /* release [T-START]: with the acquire in ucs_job_is_started() */
+    if ((status == UCS_OK) && !ucs_swap_acq_rel(&job->is_started, 1)) {
+        (void)ucs_swap_acq_rel(&job->is_called, 1); /* [R-CALL] */
+        ucs_scout_wake(job->thread->scout);
+    }
+    return status;
+}
+
 void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell)
 {
     thread->bell = (_Atomic(uint32_t)*)bell;
@@ -252,6 +401,11 @@ void ucs_thread_stop(ucs_thread_h thread)
     pthread_mutex_unlock(&thread->life_lock.mutex);
 }
 
+static int ucs_thread_steps_here(ucs_thread_h thread)
+{
+    return (ucs_thread_stepped != NULL) && (ucs_thread_stepped->thread == thread);
+}
+
 int ucs_thread_end(ucs_thread_h thread)
 {
     const struct timespec pause = {0, UCS_THREAD_END_PAUSE_NS};
@@ -265,7 +419,7 @@ int ucs_thread_end(ucs_thread_h thread)
         ucs_store_relaxed(&thread->stop, 1);
         ucs_scout_stop(thread->scout);
         while (!(has_ended = ucs_spawn_try_join(&thread->spawned)) &&
-               (ucs_thread_stepped != thread) &&
+               !ucs_thread_steps_here(thread) &&
                (ucs_clock_now() < end)) {
             nanosleep(&pause, NULL);
         }
@@ -305,14 +459,24 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
 
 int ucs_thread_hold(ucs_thread_h thread)
 {
+    int is_held = 1;
+    ucs_job_h job;
+
     (void)ucs_fork_mutex_hold(&thread->life_lock);
-    return (ucs_thread_stepped == thread) ?
-                   ucs_fork_mutex_hold_now(&thread->step_lock) :
-                   ucs_fork_mutex_hold(&thread->step_lock);
+    ucs_thread_for_each(job, thread) {
+        is_held &= (ucs_thread_stepped == job) ?
+                           ucs_fork_mutex_hold_now(&job->step_lock) :
+                           ucs_fork_mutex_hold(&job->step_lock);
+    }
+    return is_held;
 }
 
 void ucs_thread_release(ucs_thread_h thread)
 {
-    ucs_fork_mutex_release(&thread->step_lock);
+    ucs_job_h job;
+
+    ucs_thread_for_each(job, thread) {
+        ucs_fork_mutex_release(&job->step_lock);
+    }
     ucs_fork_mutex_release(&thread->life_lock);
 }

@@ -13,10 +13,10 @@
 /**
  * @file thread.h
  *
- * The helper thread: runs a step function when its time has come or it is
- * woken, and sleeps on a futex otherwise. It never spins, blocks all signals,
- * is named "ucx-helper", and uses timers without slack. Optionally its steps
- * take only idle processor time (scout.h).
+ * The helper thread: runs the step functions of its jobs, one after the other, each when
+ * its time has come or it is woken, and sleeps on a futex otherwise. It never spins,
+ * blocks all signals, is named "ucx-helper", and uses timers without slack. Optionally
+ * its steps take only idle processor time (scout.h).
  */
 
 BEGIN_C_DECLS
@@ -25,9 +25,10 @@ BEGIN_C_DECLS
 #define UCS_THREAD_NAME "ucx-helper"
 
 typedef struct ucs_thread *ucs_thread_h;
+typedef struct ucs_job *ucs_job_h;
 
 /**
- * One step. @return The latest time (of @ref ucs_clock_now) of the next one, or
+ * One step of a job. @return The latest time (of @ref ucs_clock_now) of the next one, or
  * UINT64_MAX: only after a wake-up.
  */
 typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
@@ -36,19 +37,16 @@ typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
 /**
  * Prepare a thread without starting it.
  *
- * @param [in]  step      What it runs; only one step at a time.
- * @param [in]  arg       Passed to @a step.
  * @param [in]  is_idle   It steps only if a core is idle, except for its bell,
  *                        and for steps that are overdue by a second.
  * @param [out] thread_p  Owned by the caller.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
  */
-ucs_status_t ucs_thread_create(ucs_step_func_t step, void *arg, int is_idle,
-                               ucs_thread_h *thread_p);
+ucs_status_t ucs_thread_create(int is_idle, ucs_thread_h *thread_p);
 
 
-/** Stop the thread if it runs, and release it. */
+/** Stop the thread if it runs, and release it with its jobs. */
 void ucs_thread_destroy(ucs_thread_h thread);
 
 
@@ -62,15 +60,54 @@ void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell);
 
 
 /**
- * Start the thread, once; later calls do nothing. From any thread, with no
- * lock held that a step needs. Does not wait.
+ * Add a job, also while the thread runs.
+ *
+ * @param [in]  step   What it runs; only one step of a job at a time.
+ * @param [in]  arg    Passed to @a step.
+ * @param [out] job_p  Valid until @ref ucs_job_remove.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t ucs_thread_add(ucs_thread_h thread, ucs_step_func_t step, void *arg,
+                            ucs_job_h *job_p);
+
+
+/**
+ * Let the thread step for this job, and start it if it does not run; later calls do
+ * nothing. From any thread, with no lock held that a step needs. Does not wait.
  *
  * @return UCS_OK; UCS_INPROGRESS if another thread is about to start it, or forks: it is
  *         to be asked again; UCS_ERR_BUSY if the thread has been stopped before, or
  *         UCS_ERR_NO_RESOURCE, after one line of warning, if the system
  *         refuses a thread.
  */
-ucs_status_t ucs_thread_start(ucs_thread_h thread);
+ucs_status_t ucs_job_start(ucs_job_h job);
+
+
+/** The thread steps for this job no more. Waits for a step of it that is in progress,
+ *  not for those of others. Not from a step. */
+void ucs_job_stop(ucs_job_h job);
+
+
+/** Stop it, and give it back. Nobody else uses it. */
+void ucs_job_remove(ucs_job_h job);
+
+
+/** Make the thread run a step of this job soon. Wait-free, does not allocate; a system
+ *  call only if the thread is asleep. From any thread. */
+void ucs_job_wake(ucs_job_h job);
+
+
+/**
+ * Take a step of a job in the caller's thread, if none of it and no fork is under way.
+ * Does not wait. From any thread that is not in a step; the job need not be started.
+ *
+ * @param [in] step  Runs instead of the job's own step. If its next step is
+ *                   due earlier, the thread takes that.
+ *
+ * @return Nonzero if a step was taken.
+ */
+int ucs_job_try_step(ucs_job_h job, ucs_step_func_t step, void *arg);
 
 
 /**
@@ -81,24 +118,6 @@ ucs_status_t ucs_thread_start(ucs_thread_h thread);
  *         run, or UCS_ERR_BUSY if the process forks; its binding is unchanged then.
  */
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
-
-
-/** Make the thread run a step soon. Wait-free, does not allocate; a system
- *  call only if the thread is asleep. From any thread. */
-void ucs_thread_wake(ucs_thread_h thread);
-
-
-/**
- * Take a step in the caller's thread, if no step and no fork is under way. Does
- * not wait. From any thread that is not in a step; the helper thread need not
- * run, but must not be destroyed meanwhile.
- *
- * @param [in] step  Runs instead of the thread's own step. If its next step is
- *                   due earlier, the thread takes that.
- *
- * @return Nonzero if a step was taken.
- */
-int ucs_thread_try_step(ucs_thread_h thread, ucs_step_func_t step, void *arg);
 
 
 /** Let the step in progress end and join the thread. Idempotent; not from a
@@ -131,7 +150,7 @@ int ucs_thread_is_helper(void);
 
 
 /** @return Nonzero in a signal handler that has interrupted a step which the calling
- *          thread takes (@ref ucs_thread_try_step). */
+ *          thread takes (@ref ucs_job_try_step). */
 int ucs_thread_is_stepping(void);
 
 
@@ -141,8 +160,8 @@ uint64_t ucs_thread_spent(void);
 
 
 /**
- * Keep the thread out of steps (for fork), also in a signal handler, whose thread may
- * take a step or have what a step waits for.
+ * Keep all threads out of steps of its jobs (for fork), also in a signal handler, whose
+ * thread may take a step or have what a step waits for.
  *
  * @return Zero if after a second a step is still in progress. @ref ucs_thread_release
  *         is to be called all the same.

@@ -223,8 +223,7 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
             idle.md = md;
-            is_taken |= ucs_thread_try_step(md->thread, uct_helper_hear_idle,
-                                            &idle);
+            is_taken |= ucs_job_try_step(md->job, uct_helper_hear_idle, &idle);
         }
     }
     ucs_cancel_restore(cancel);
@@ -249,7 +248,7 @@ void uct_helper_posted(uintptr_t address, size_t length)
             /* relaxed: waking one that has begun to rest is harmless */
             if (!ucs_load_relaxed(&md->is_resting) &&
                 ucs_regcache_post_is_urgent(md->cache, address, length)) {
-                ucs_thread_wake(md->thread);
+                ucs_job_wake(md->job);
             }
         }
     }

@@ -310,7 +310,7 @@ static void uct_helper_md_close(uct_md_h uct_md)
     }
 
     cancel = ucs_cancel_disable();
-    ucs_thread_stop(md->thread);
+    ucs_job_stop(md->job);
     uct_helper_session_leave(md);
     uct_helper_events_leave(md->cache);
     uct_helper_md_unwatch(md);

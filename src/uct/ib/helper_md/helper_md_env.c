@@ -89,7 +89,7 @@ static void uct_helper_env_wake(void *arg)
 {
     uct_helper_md_t *md = arg;
 
-    ucs_thread_wake(md->thread);
+    ucs_job_wake(md->job);
 }
 
 static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
@@ -287,7 +287,6 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 
     status = ucs_regcache_create(&params, &env, &md->cache);
     if ((status == UCS_OK) && (md->node != NULL)) {
-        ucs_thread_set_bell(md->thread, ucs_node_bell(md->node));
         (void)ucs_node_join(md->node, uct_helper_md_release_idle, md->cache);
         if (md->quota != NULL) {
             (void)ucs_node_join(md->quota, uct_helper_md_release_regions,

@@ -50,7 +50,8 @@ typedef struct uct_helper_md {
     uct_helper_verify_func_t verify;      /* NULL unless set */
     ucs_status_t           (*verified_dereg)(
             uct_md_h md, const uct_abi_md_mem_dereg_params_t *params);
-    ucs_thread_h             thread;
+    ucs_thread_h             thread;      /* of the process */
+    ucs_job_h                job;         /* of this domain there */
     uct_helper_config_t      config;
     ucs_cpu_set_t            local_cpus;
     ucs_node_h               node;        /* NULL: it has no ledger */
@@ -62,11 +63,7 @@ typedef struct uct_helper_md {
     _Atomic(int)             listens;     /* the node's ledger says so */
     int                      is_planned;  /* the helper does more than
                                              deregister unmapped memory */
-    /* The helper's own: where it runs */
-    int                      is_surveyed; /* it is known what it may use: */
-    cpu_set_t                allowed;
-    cpu_set_t                bound;       /* what it moved to */
-    uint64_t                 turn_at;     /* ns */
+    uint64_t                 mend_at;     /* ns, the quota; the helper's own */
     _Atomic(int)             is_resting;
     int                      watches;     /* the monitor was started */
     char                     name[UCT_MD_NAME_MAX];
@@ -105,23 +102,23 @@ ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
                                           int *watches_p);
 
 
-/** Create a domain's helper without its operations: thread (not started), call
- *  sites, node and cache. Cleans up on error. */
+/** Create a domain's helper without its operations: its job of the thread (not
+ *  started), call sites, node and cache. Cleans up on error. */
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config,
                                   uct_helper_md_t **md_p);
 
 
-/** The counterpart. Stops the thread and deregisters what is left. */
+/** The counterpart. Stops the job and deregisters what is left. */
 void uct_helper_md_release(uct_helper_md_t *md);
 
 
-/** After a use of @a length bytes: start the thread if it is needed. Any
+/** After a use of @a length bytes: start the domain's job if it is needed. Any
  *  thread; once md->settled is set, the call is not needed. */
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 
 
-/** Create md->cache, with the domain's node if it has a ledger. Thread and call
+/** Create md->cache, with the domain's node if it has a ledger. Job and call
  *  sites exist already. */
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 
@@ -131,10 +128,18 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
 void uct_helper_md_check_marks(uct_helper_md_t *md);
 
 
+/** The helper thread is made: it has not been moved yet. Under the session's lock. */
+void uct_helper_place_begin(void);
+
+
+/** It may run near this domain's device as well. Under the session's lock. */
+void uct_helper_place_add(const uct_helper_md_t *md);
+
+
 /**
  * Processors of a helper thread without a ledger.
  *
- * `auto`: those near the device, but not the only processor that the main
+ * `auto`: those near any of the devices, but not the only processor that the main
  * thread is bound to (as by `mpirun --bind-to hwthread`): there the helper
  * would take the application's time.
  *
@@ -142,7 +147,7 @@ void uct_helper_md_check_marks(uct_helper_md_t *md);
  *
  * @return Nonzero if the thread should be bound at all.
  */
-int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus);
+int uct_helper_md_choose_cpus(const uct_helper_md_t *md, cpu_set_t *cpus);
 
 
 /** @return Nonzero if the helper takes only idle processor time. */

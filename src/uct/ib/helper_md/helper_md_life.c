@@ -134,7 +134,7 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     }
 
     cancel = ucs_cancel_disable();
-    status = ucs_thread_start(md->thread);
+    status = ucs_job_start(md->job);
     if (status == UCS_INPROGRESS) {
         goto out; /* the next use settles it */
     }
@@ -240,23 +240,23 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     uct_helper_md_init(md, uct_md, md_name, config, &attr);
-    status = ucs_thread_create(uct_helper_md_step, md,
-                               uct_helper_md_is_idle(config), &md->thread);
+    /* The thread listens to the bell of the node, which goes after it */
+    md->node = uct_helper_node_open(config);
+    status   = uct_helper_session_join(md, uct_helper_md_step);
     if (status != UCS_OK) {
-        goto err_free;
+        goto err_close_node;
     }
 
     status = uct_helper_md_create_device(md, &attr);
     if (status != UCS_OK) {
-        goto err_destroy_thread;
+        goto err_part;
     }
 
-    md->node = uct_helper_node_open(config);
     uct_helper_md_ask_limits(md);
     uct_helper_md_open_quota(md);
     status = uct_helper_md_create_cache(md);
     if (status != UCS_OK) {
-        goto err_release_node;
+        goto err_close_quota;
     }
 
     uct_helper_md_check_marks(md);
@@ -267,13 +267,13 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     *md_p = md;
     return UCS_OK;
 
-err_release_node:
+err_close_quota:
     uct_helper_md_close_quota(md);
-    uct_helper_node_close(md->node);
     uct_helper_device_destroy(md->device);
-err_destroy_thread:
-    ucs_thread_destroy(md->thread);
-err_free:
+err_part:
+    uct_helper_session_part(md);
+err_close_node:
+    uct_helper_node_close(md->node);
     pthread_mutex_destroy(&md->child_lock);
     free(md);
     return status;
@@ -281,7 +281,7 @@ err_free:
 
 void uct_helper_md_release(uct_helper_md_t *md)
 {
-    ucs_thread_stop(md->thread);
+    ucs_job_stop(md->job);
     if (md->node != NULL) {
         ucs_node_part(md->node, md->cache);
     }
@@ -297,7 +297,7 @@ void uct_helper_md_release(uct_helper_md_t *md)
             ucs_node_listen(md->quota, 0);
         }
     }
-    ucs_thread_destroy(md->thread);
+    uct_helper_session_part(md);
     uct_helper_md_close_quota(md);
     uct_helper_node_close(md->node);
     pthread_mutex_destroy(&md->child_lock);

@@ -14,15 +14,51 @@
 #include <unistd.h>
 
 /*
- * The helper of a domain among those of its node: it gives back what others
- * ask for, and learns whether it is to run, and where.
+ * The helper among those of its node: it gives back what others ask for, and learns
+ * whether it is to run, and where.
  */
+
+/* Where the process's helper runs */
+typedef struct uct_helper_place {
+    /* Near any device of the process; written under the session's lock. relaxed: bits
+     * are only added */
+    _Atomic(ucs_cpu_mask_t) near[UCS_CPU_SETSIZE / UCS_NCPUBITS];
+    /* The helper's own */
+    int                     is_surveyed; /* it is known what it may use: */
+    cpu_set_t               allowed;
+    cpu_set_t               bound;       /* what it moved to */
+    uint64_t                turn_at;     /* ns */
+    int                     rests;
+} uct_helper_place_t;
+
+static uct_helper_place_t uct_helper_place;
+
+
+void uct_helper_place_begin(void)
+{
+    memset(&uct_helper_place, 0, sizeof(uct_helper_place));
+}
+
+void uct_helper_place_add(const uct_helper_md_t *md)
+{
+    unsigned i;
+
+    for (i = 0; i < UCS_CPU_SETSIZE / UCS_NCPUBITS; ++i) {
+        ucs_store_relaxed(&uct_helper_place.near[i],
+                          ucs_load_relaxed(&uct_helper_place.near[i]) |
+                                  md->local_cpus.ucs_bits[i]);
+    }
+}
 
 /* Both types are arrays of unsigned long with one bit for each of 1024
  * processors */
-static cpu_set_t *uct_helper_md_cpu_set(ucs_cpu_set_t *cpus)
+static void uct_helper_place_near(cpu_set_t *cpus)
 {
-    return (cpu_set_t*)cpus;
+    unsigned i;
+
+    for (i = 0; i < UCS_CPU_SETSIZE / UCS_NCPUBITS; ++i) {
+        cpus->__bits[i] = ucs_load_relaxed(&uct_helper_place.near[i]);
+    }
 }
 
 int uct_helper_md_is_idle(const uct_helper_config_t *config)
@@ -32,16 +68,16 @@ int uct_helper_md_is_idle(const uct_helper_config_t *config)
 
 /* A helper that takes idle time only may also use processors that the
  * application is bound to */
-int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
+int uct_helper_md_choose_cpus(const uct_helper_md_t *md, cpu_set_t *cpus)
 {
     cpu_set_t application;
 
     switch (md->config.cpu_mode) {
     case UCT_HELPER_CPU_LIST:
-        *cpus = *uct_helper_md_cpu_set(&md->config.cpus);
+        memcpy(cpus, &md->config.cpus, sizeof(*cpus));
         return 1;
     case UCT_HELPER_CPU_AUTO:
-        *cpus = *uct_helper_md_cpu_set(&md->local_cpus);
+        uct_helper_place_near(cpus);
         if (!uct_helper_md_is_idle(&md->config) &&
             (sched_getaffinity(getpid(), sizeof(application), &application) ==
              0) && (CPU_COUNT(&application) == 1)) {
@@ -56,40 +92,45 @@ int uct_helper_md_choose_cpus(uct_helper_md_t *md, cpu_set_t *cpus)
 
 /* Once, in the helper's thread: it widens its own binding. The kernel limits it
  * to the thread's cpuset */
-static int uct_helper_md_survey(uct_helper_md_t *md)
+static int uct_helper_md_survey(const uct_helper_md_t *md)
 {
-    if (!md->is_surveyed) {
+    uct_helper_place_t *place = &uct_helper_place;
+
+    if (!place->is_surveyed) {
         if (md->config.cpu_mode == UCT_HELPER_CPU_AUTO) {
-            memset(&md->allowed, 0xff, sizeof(md->allowed));
-            (void)sched_setaffinity(0, sizeof(md->allowed), &md->allowed);
+            memset(&place->allowed, 0xff, sizeof(place->allowed));
+            (void)sched_setaffinity(0, sizeof(place->allowed), &place->allowed);
         }
-        md->is_surveyed = (sched_getaffinity(0, sizeof(md->allowed),
-                                             &md->allowed) == 0);
+        place->is_surveyed = (sched_getaffinity(0, sizeof(place->allowed),
+                                                &place->allowed) == 0);
     }
-    return md->is_surveyed;
+    return place->is_surveyed;
 }
 
-/* To idle processors, near the device if there are such. The user's list comes
+/* To idle processors, near a device if there are such. The user's list comes
  * first. */
-static void uct_helper_md_move(uct_helper_md_t *md, const cpu_set_t *idle)
+static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
 {
+    uct_helper_place_t *place = &uct_helper_place;
     cpu_set_t cpus;
 
-    CPU_AND(&cpus, idle, uct_helper_md_cpu_set(&md->local_cpus));
+    uct_helper_place_near(&cpus);
+    CPU_AND(&cpus, &cpus, idle);
     if (CPU_COUNT(&cpus) == 0) {
-        cpus = (CPU_COUNT(idle) > 0) ? *idle : md->allowed;
+        cpus = (CPU_COUNT(idle) > 0) ? *idle : place->allowed;
     }
     if ((md->config.cpu_mode != UCT_HELPER_CPU_AUTO) ||
-        CPU_EQUAL(&cpus, &md->bound)) {
+        CPU_EQUAL(&cpus, &place->bound)) {
         return;
     }
 
-    md->bound = cpus;
+    place->bound = cpus;
     if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) {
         ucs_helper_debug("%s: the helper thread is not bound", md->name);
     }
 }
 
+/* Each domain in its own step, for the process's turn is in one of them */
 static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
 {
     /* relaxed: only this thread writes it */
@@ -98,7 +139,6 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
     }
 
     ucs_store_relaxed(&md->is_resting, rests);
-    ucs_node_set_runs(md->node, !rests);
     ucs_helper_debug("%s: %s", md->name,
                      rests ? "the helper rests: no core is idle" :
                              "the helper resumes: a core is idle");
@@ -191,14 +231,13 @@ void uct_helper_md_discount(uct_helper_md_t *md)
     }
 }
 
-static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
+/* Once for all domains */
+static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
 {
-    cpu_set_t cpus = md->allowed;
+    uct_helper_place_t *place = &uct_helper_place;
+    cpu_set_t cpus            = place->allowed;
     int has_core;
 
-    if (md->quota != NULL) {
-        (void)ucs_node_mend(md->quota, now);
-    }
     if (!ucs_node_mend(md->node, now)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
@@ -209,23 +248,36 @@ static void uct_helper_md_turn(uct_helper_md_t *md, uint64_t now)
         uct_helper_md_move(md, &cpus);
     }
     if (md->config.cpu_policy == UCT_HELPER_CPU_POLICY_CONSERVATIVE) {
-        uct_helper_md_rest(md, !has_core);
+        place->rests = !has_core;
+        ucs_node_set_runs(md->node, has_core);
+    }
+}
+
+static void uct_helper_md_visit_quota(uct_helper_md_t *md, uint64_t now)
+{
+    ucs_node_serve(md->quota);
+    if (now >= md->mend_at) {
+        md->mend_at = now + UCS_NODE_TURN_NS;
+        (void)ucs_node_mend(md->quota, now);
     }
 }
 
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
 {
+    uct_helper_place_t *place = &uct_helper_place;
+
     if (md->node == NULL) {
         return 0;
     }
 
     ucs_node_serve(md->node);
     if (md->quota != NULL) {
-        ucs_node_serve(md->quota);
+        uct_helper_md_visit_quota(md, now);
     }
-    if ((now >= md->turn_at) && uct_helper_md_survey(md)) {
-        md->turn_at = now + UCS_NODE_TURN_NS;
+    if ((now >= place->turn_at) && uct_helper_md_survey(md)) {
+        place->turn_at = now + UCS_NODE_TURN_NS;
         uct_helper_md_turn(md, now);
     }
-    return ucs_load_relaxed(&md->is_resting) ? md->turn_at : 0;
+    uct_helper_md_rest(md, place->rests);
+    return place->rests ? place->turn_at : 0;
 }

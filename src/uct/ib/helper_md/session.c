@@ -36,6 +36,9 @@
  */
 typedef struct uct_helper_session {
     ucs_list_link_t          domains;
+    ucs_thread_h             thread;  /* NULL: no domain has a job */
+    unsigned                 jobs;    /* of it, one a domain */
+    uint64_t                 cpu_ns;  /* of former threads */
     int                      begun;   /* a domain has been entered */
     uct_helper_report_dest_t dest;
     uct_helper_figures_t     closed;  /* of domains that are closed */
@@ -69,27 +72,23 @@ static int uct_helper_session_hold(void)
  * the fork. The caches need no hold: a child never uses them. */
 static void uct_helper_session_prepare(void)
 {
-    uct_helper_md_t *md;
-
     if (!uct_helper_session_hold()) {
         return;
     }
-    ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        (void)ucs_thread_hold(md->thread);
+    if (uct_helper_session.thread != NULL) {
+        (void)ucs_thread_hold(uct_helper_session.thread);
     }
     uct_helper_trace_hold();
 }
 
 static void uct_helper_session_parent(void)
 {
-    uct_helper_md_t *md;
-
     if (!ucs_fork_mutex_is_mine(&uct_helper_session_lock)) {
         return;
     }
     uct_helper_trace_release_hold();
-    ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        ucs_thread_release(md->thread);
+    if (uct_helper_session.thread != NULL) {
+        ucs_thread_release(uct_helper_session.thread);
     }
     ucs_fork_mutex_release(&uct_helper_session_lock);
 }
@@ -158,10 +157,17 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
         ucs_node_figures(md->quota, &quota);
         uct_helper_report_add_quota(figures, &quota);
     }
-    figures->policy              = ucs_regcache_policy_names[md->config.policy];
-    figures->max_slowdown        = md->config.max_slowdown;
-    figures->helper_cpu_seconds += ucs_thread_cpu_ns(md->thread) *
-                                   UCT_HELPER_SESSION_NS;
+    figures->policy       = ucs_regcache_policy_names[md->config.policy];
+    figures->max_slowdown = md->config.max_slowdown;
+}
+
+/* The lock is held. */
+static uint64_t uct_helper_session_cpu_ns(void)
+{
+    const uct_helper_session_t *session = &uct_helper_session;
+
+    return session->cpu_ns + ((session->thread != NULL) ?
+                                      ucs_thread_cpu_ns(session->thread) : 0);
 }
 
 /* The lock is held. On a stream a report is repeated only if it has changed; a
@@ -192,8 +198,10 @@ static void uct_helper_session_write(uint64_t now)
         return;
     }
 
-    figures.elapsed_seconds = elapsed_ns * UCT_HELPER_SESSION_NS;
-    figures.has_node        = uct_helper_node_process_figures(&figures.node);
+    figures.elapsed_seconds    = elapsed_ns * UCT_HELPER_SESSION_NS;
+    figures.helper_cpu_seconds = uct_helper_session_cpu_ns() *
+                                 UCT_HELPER_SESSION_NS;
+    figures.has_node           = uct_helper_node_process_figures(&figures.node);
     uct_helper_session_add_notes(&figures);
     uct_helper_report_note_rest(&figures);
     uct_helper_report_write(&session->dest, &figures);
@@ -208,9 +216,11 @@ static int uct_helper_session_end(void)
     int is_over = (uct_helper_session_lock.nested == 0);
     uct_helper_md_t *md;
 
+    if (uct_helper_session.thread != NULL) {
+        is_over &= ucs_thread_end(uct_helper_session.thread);
+    }
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
-        is_over &= ucs_thread_end(md->thread) &&
-                   !ucs_regcache_is_locked_here(md->cache);
+        is_over &= !ucs_regcache_is_locked_here(md->cache);
     }
     return is_over;
 }
@@ -318,6 +328,64 @@ uint32_t uct_helper_session_process(void)
 {
     ucs_process_init(uct_helper_session_adopt);
     return ucs_process_id();
+}
+
+/* The lock is held. */
+static ucs_status_t uct_helper_session_make_thread(const uct_helper_md_t *md)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    ucs_status_t status;
+
+    status = ucs_thread_create(uct_helper_md_is_idle(&md->config), &session->thread);
+    if ((status == UCS_OK) && (md->node != NULL)) {
+        ucs_thread_set_bell(session->thread, ucs_node_bell(md->node));
+    }
+    uct_helper_place_begin();
+    return status;
+}
+
+/* The lock is held, which no step takes. */
+static void uct_helper_session_drop_unused(void)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+
+    if ((session->thread != NULL) && (session->jobs == 0)) {
+        ucs_thread_stop(session->thread);
+        session->cpu_ns = uct_helper_session_cpu_ns();
+        ucs_thread_destroy(session->thread);
+        session->thread = NULL;
+    }
+}
+
+ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    ucs_status_t status           = UCS_OK;
+
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
+    if (session->thread == NULL) {
+        status = uct_helper_session_make_thread(md);
+    }
+    if (status == UCS_OK) {
+        status = ucs_thread_add(session->thread, step, md, &md->job);
+    }
+    if (status == UCS_OK) {
+        md->thread = session->thread;
+        ++session->jobs;
+        uct_helper_place_add(md);
+    }
+    uct_helper_session_drop_unused();
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
+    return status;
+}
+
+void uct_helper_session_part(uct_helper_md_t *md)
+{
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
+    ucs_job_remove(md->job);
+    --uct_helper_session.jobs;
+    uct_helper_session_drop_unused();
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
 void uct_helper_session_yield(void)

@@ -4,6 +4,8 @@
 #ifndef UCT_HELPER_SESSION_H_
 #define UCT_HELPER_SESSION_H_
 
+#include <ucs/sys/proc/thread.h>
+
 #include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>
@@ -11,8 +13,8 @@
 /**
  * @file session.h
  *
- * What all domains of a process share: the report, and the handlers of fork and
- * exit. Domains that are closed and opened again add up.
+ * What all domains of a process share: the helper thread, the report, and the handlers
+ * of fork and exit. Domains that are closed and opened again add up.
  */
 
 BEGIN_C_DECLS
@@ -33,6 +35,22 @@ void uct_helper_session_set_version(const char *version);
 uint32_t uct_helper_session_process(void);
 
 
+/**
+ * Give a domain a job of the process's helper thread: sets md->thread and md->job. The
+ * first domain has the thread made, by its options and with the bell of its node.
+ *
+ * @param [in] md    Its node is open, and is closed after @ref uct_helper_session_part.
+ * @param [in] step  What it runs for @a md.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step);
+
+
+/** The counterpart: the last domain stops the thread, and joins it. */
+void uct_helper_session_part(uct_helper_md_t *md);
+
+
 /** Drop what all domains hold idle, when the application lacks a shared
  *  resource such as lockable memory. */
 void uct_helper_session_yield(void);
@@ -50,7 +68,7 @@ void uct_helper_session_enter(uct_helper_md_t *md);
 
 
 /**
- * A domain is closing: its thread has stopped, its cache exists. The last open
+ * A domain is closing: its job has stopped, its cache exists. The last open
  * domain writes the report.
  */
 void uct_helper_session_leave(uct_helper_md_t *md);

@@ -20,4 +20,5 @@ gtest_tests += \
 	ucs/sys/test_spawn.cc \
 	ucs/sys/test_stack.cc \
 	ucs/sys/test_stream.cc \
-	ucs/sys/test_thread.cc
+	ucs/sys/test_thread.cc \
+	ucs/sys/test_thread_jobs.cc

@@ -30,7 +30,13 @@ class test_thread : public ::testing::TestWithParam<bool> {
 protected:
     void SetUp() override
     {
-        ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, GetParam(), &m_thread));
+        create();
+    }
+
+    void create()
+    {
+        ASSERT_EQ(UCS_OK, ucs_thread_create(GetParam(), &m_thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_add(m_thread, step, this, &m_job));
     }
 
     void TearDown() override
@@ -88,7 +94,8 @@ protected:
         }
     }
 
-    ucs_thread_h m_thread;
+    ucs_thread_h            m_thread;
+    ucs_job_h               m_job;
     std::mutex              m_lock; /* protects what follows */
     std::condition_variable m_changed;
     unsigned                m_steps = 0;
@@ -97,7 +104,7 @@ protected:
 
 TEST_P(test_thread, does_nothing_before_it_is_started)
 {
-    ucs_thread_wake(m_thread);
+    ucs_job_wake(m_job);
     EXPECT_FALSE(ucs_thread_is_running(m_thread));
     EXPECT_EQ(0u, ucs_thread_cpu_ns(m_thread));
     ucs_thread_stop(m_thread);
@@ -106,26 +113,26 @@ TEST_P(test_thread, does_nothing_before_it_is_started)
 
 TEST_P(test_thread, sleeps_until_it_is_woken)
 {
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     EXPECT_TRUE(ucs_thread_is_running(m_thread));
     for (unsigned i = 1; i <= 20; ++i) {
         await_steps(i);
         await_sleep();
         EXPECT_EQ(i, steps());
-        ucs_thread_wake(m_thread);
+        ucs_job_wake(m_job);
     }
     await_steps(21);
 }
 
 TEST_P(test_thread, starts_once_and_not_again)
 {
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     await_steps(1);
     ucs_thread_stop(m_thread);
     ucs_thread_stop(m_thread);
     EXPECT_FALSE(ucs_thread_is_running(m_thread));
-    EXPECT_EQ(UCS_ERR_BUSY, ucs_thread_start(m_thread));
+    EXPECT_EQ(UCS_ERR_BUSY, ucs_job_start(m_job));
 }
 
 /* A fork handler of the program's may wait for the thread that would start it */
@@ -136,19 +143,19 @@ TEST_P(test_thread, nobody_waits_for_a_fork_to_start_it)
     ASSERT_EQ(0, sched_getaffinity(0, sizeof(cpus), &cpus));
     ucs_thread_hold(m_thread);
     auto other = std::async(std::launch::async, [&] {
-        return std::make_pair(ucs_thread_start(m_thread),
+        return std::make_pair(ucs_job_start(m_job),
                               ucs_thread_bind(m_thread, &cpus));
     });
     EXPECT_EQ(std::future_status::ready, other.wait_for(std::chrono::seconds(10)));
     ucs_thread_release(m_thread);
     EXPECT_EQ(std::make_pair(UCS_INPROGRESS, UCS_ERR_BUSY), other.get());
-    EXPECT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    EXPECT_EQ(UCS_OK, ucs_job_start(m_job));
     await_steps(1);
 }
 
 TEST_P(test_thread, cpu_time_is_kept_after_the_end)
 {
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     await_steps(1);
     await_sleep();
     const uint64_t running = ucs_thread_cpu_ns(m_thread);
@@ -159,12 +166,12 @@ TEST_P(test_thread, cpu_time_is_kept_after_the_end)
 
 TEST_P(test_thread, held_for_fork_runs_no_step)
 {
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     await_steps(1);
     await_sleep();
 
     ucs_thread_hold(m_thread);
-    ucs_thread_wake(m_thread);
+    ucs_job_wake(m_job);
     /* It has left its futex and waits for the lock that is held */
     await_sleep();
     EXPECT_EQ(1u, steps());
@@ -186,7 +193,7 @@ TEST_P(test_thread, can_be_bound)
     CPU_SET(first, &cpus);
     EXPECT_EQ(UCS_ERR_NO_ELEM, ucs_thread_bind(m_thread, &cpus));
 
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     await_steps(1);
     EXPECT_EQ(UCS_OK, ucs_thread_bind(m_thread, &cpus));
     ASSERT_EQ(0, sched_getaffinity(m_tid, sizeof(got), &got));
@@ -211,7 +218,7 @@ protected:
 
 TEST_P(test_thread_timed, steps_when_the_time_has_come)
 {
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     await_steps(20);
 }
 
@@ -243,7 +250,7 @@ TEST_P(test_thread_inside, named_without_slack_and_signals)
     sigset_t before, after;
 
     pthread_sigmask(SIG_BLOCK, nullptr, &before);
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     pthread_sigmask(SIG_BLOCK, nullptr, &after);
     await_steps(1);
     ucs_thread_stop(m_thread);
@@ -275,12 +282,12 @@ TEST_P(test_thread_queue, stress_no_wake_up_is_lost)
     const unsigned rounds = 20000;
     std::vector<std::thread> producers;
 
-    ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
     for (int i = 0; i < 2; ++i) {
         producers.emplace_back([this] {
             for (unsigned n = 0; n < rounds; ++n) {
                 m_queued.fetch_add(1);
-                ucs_thread_wake(m_thread);
+                ucs_job_wake(m_job);
             }
         });
     }
@@ -302,12 +309,14 @@ TEST(test_thread_life, stress_start_and_stop)
 {
     auto never = [](void*, uint64_t) { return uint64_t(UINT64_MAX); };
     ucs_thread_h thread;
+    ucs_job_h job;
 
     for (int i = 0; i < 300; ++i) {
-        ASSERT_EQ(UCS_OK, ucs_thread_create(never, nullptr, i & 2, &thread));
-        ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_create(i & 2, &thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_add(thread, never, nullptr, &job));
+        ASSERT_EQ(UCS_OK, ucs_job_start(job));
         if (i & 1) {
-            ucs_thread_wake(thread);
+            ucs_job_wake(job);
         }
         ucs_thread_destroy(thread);
     }
@@ -365,7 +374,7 @@ protected:
 
     void start()
     {
-        ASSERT_EQ(UCS_OK, ucs_thread_start(m_thread));
+        ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
         await_steps(1);
         await_sleep();
     }
@@ -380,7 +389,7 @@ protected:
     /* A step of a thread that waits; the next one is due after so long */
     void idle_step(uint64_t due = UINT64_MAX)
     {
-        while (!ucs_thread_try_step(m_thread, idle, &due)) {
+        while (!ucs_job_try_step(m_job, idle, &due)) {
             std::this_thread::yield();
         }
     }
@@ -486,15 +495,17 @@ TEST_P(test_thread_idle, a_thousand_that_ended_leave_nothing)
 
     for (unsigned i = 0; i < 1000; ++i) {
         ucs_thread_h thread;
-        ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, 1, &thread));
-        ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+        ucs_job_h job;
+        ASSERT_EQ(UCS_OK, ucs_thread_create(1, &thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_add(thread, step, this, &job));
+        ASSERT_EQ(UCS_OK, ucs_job_start(job));
         ucs_thread_destroy(thread);
     }
     while (thread_named("ucx-scout") != 0) { /* until each has been let run */
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     ucs_thread_destroy(m_thread);
-    ASSERT_EQ(UCS_OK, ucs_thread_create(step, this, 1, &m_thread));
+    create();
     EXPECT_GE(before + (4u << 20), mapped());
 }
 
@@ -556,7 +567,7 @@ TEST_P(test_thread_starved, it_is_stopped_at_once)
 {
     start();
     starve();
-    ucs_thread_wake(m_thread); /* so the scout has something to do */
+    ucs_job_wake(m_job); /* so the scout has something to do */
     uint64_t begin = ucs_clock_now();
     ucs_thread_stop(m_thread);
     EXPECT_LT(ucs_clock_now() - begin, 200 * MS);
@@ -568,7 +579,7 @@ TEST_P(test_thread_starved, it_is_held_at_once)
     start();
     starve();
     for (unsigned i = 0; i < 20; ++i) {
-        ucs_thread_wake(m_thread);
+        ucs_job_wake(m_job);
         uint64_t begin = ucs_clock_now();
         ucs_thread_hold(m_thread);
         EXPECT_LT(ucs_clock_now() - begin, 200 * MS);
@@ -620,24 +631,32 @@ TEST(test_thread_step, holds_a_thread_whose_step_it_takes)
     pid_t child = fork();
 
     if (child == 0) {
-        ucs_thread_h thread;
+        struct {
+            ucs_thread_h thread;
+            ucs_job_h    job, other;
+        } world;
         auto forks = [](void *arg, uint64_t) -> uint64_t {
             for (int i = 0; i < 2; ++i) {
-                if (!ucs_thread_hold(*(ucs_thread_h*)arg)) {
+                if (!ucs_thread_hold(((decltype(world)*)arg)->thread)) {
                     _exit(4);
                 }
             }
             for (int i = 0; i < 2; ++i) {
-                ucs_thread_release(*(ucs_thread_h*)arg);
+                ucs_thread_release(((decltype(world)*)arg)->thread);
             }
             return UINT64_MAX;
         };
         alarm(10);
-        if (ucs_thread_create(forks, &thread, 0, &thread) != UCS_OK) {
+        if ((ucs_thread_create(0, &world.thread) != UCS_OK) ||
+            (ucs_thread_add(world.thread, forks, &world, &world.job) !=
+             UCS_OK) ||
+            (ucs_thread_add(world.thread, forks, &world, &world.other) !=
+             UCS_OK)) {
             _exit(2);
         }
         for (int i = 0; i < 2; ++i) {
-            if (!ucs_thread_try_step(thread, forks, &thread)) {
+            if (!ucs_job_try_step(world.job, forks, &world) ||
+                !ucs_job_try_step(world.other, forks, &world)) {
                 _exit(3);
             }
         }

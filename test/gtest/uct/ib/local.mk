@@ -25,6 +25,7 @@ gtest_tests += \
 	uct/ib/helper_md/test_decorator.cc \
 	uct/ib/helper_md/test_deserted.cc \
 	uct/ib/helper_md/test_device_limits.cc \
+	uct/ib/helper_md/test_domains.cc \
 	uct/ib/helper_md/test_events.cc \
 	uct/ib/helper_md/test_generations.cc \
 	uct/ib/helper_md/test_hear.cc \

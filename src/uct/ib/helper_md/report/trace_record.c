@@ -32,6 +32,7 @@ static_assert(UCS_TRACE_ACCESS_REMOTE == (UCT_MD_MEM_ACCESS_REMOTE_PUT |
 typedef struct uct_helper_trace {
     ucs_dq_h                ring;
     ucs_thread_h            thread;
+    ucs_job_h               job;
     ucs_trace_encoder_h     encoder;
     uct_helper_trace_open_h open;
     uint64_t                lost;     /* of the ring, as last written */
@@ -292,13 +293,19 @@ static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
     if (status != UCS_OK) {
         goto err_destroy_encoder;
     }
-    status = ucs_thread_create(uct_helper_trace_step, trace, 0,
-                               &trace->thread);
+    status = ucs_thread_create(0, &trace->thread);
     if (status != UCS_OK) {
         goto err_destroy_open;
     }
+    status = ucs_thread_add(trace->thread, uct_helper_trace_step, trace, &trace->job);
+    if (status != UCS_OK) {
+        goto err_destroy_thread;
+    }
     return UCS_OK;
 
+err_destroy_thread:
+    ucs_thread_destroy(trace->thread);
+    trace->thread = NULL;
 err_destroy_open:
     uct_helper_trace_open_destroy(trace->open);
 err_destroy_encoder:
@@ -339,7 +346,7 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
         goto err;
     }
     uct_helper_trace_begin(trace);
-    status = ucs_thread_start(trace->thread);
+    status = ucs_job_start(trace->job);
     if (status != UCS_OK) {
         uct_helper_trace_destroy(trace);
         goto err;

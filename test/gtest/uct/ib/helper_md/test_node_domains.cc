@@ -239,8 +239,11 @@ TEST(test_bell, a_ring_during_a_step_is_not_lost)
     for (int is_idle = 0; is_idle < 2; ++is_idle) {
         world w;
         ucs_thread_h thread;
+        ucs_job_h job;
 
-        ASSERT_EQ(UCS_OK, ucs_thread_create(
+        ASSERT_EQ(UCS_OK, ucs_thread_create(is_idle, &thread));
+        ASSERT_EQ(UCS_OK, ucs_thread_add(
+                                  thread,
                                   [](void *arg, uint64_t) -> uint64_t {
                                       world *w = static_cast<world *>(arg);
                                       if (++w->steps < 5) {
@@ -248,10 +251,10 @@ TEST(test_bell, a_ring_during_a_step_is_not_lost)
                                       }
                                       return UINT64_MAX;
                                   },
-                                  &w, is_idle, &thread));
+                                  &w, &job));
         ucs_thread_set_bell(thread, (uint32_t *)&w.bell);
         alarm(20);
-        ASSERT_EQ(UCS_OK, ucs_thread_start(thread));
+        ASSERT_EQ(UCS_OK, ucs_job_start(job));
         while (w.steps < 5) {
             sched_yield();
         }

@@ -1,0 +1,177 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "decorator_fixture.h"
+
+#include <ucs/sys/proc/thread.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+/*
+ * Several domains of one process, as of a rank with several devices
+ */
+
+class test_domains : public test_decorator {
+protected:
+    static constexpr unsigned COUNT = 8;
+
+    /* Threads of this process by that name, whose start or end may be under way */
+    static unsigned threads(const std::string &name)
+    {
+        unsigned count = 0;
+
+        for (auto &entry :
+             std::filesystem::directory_iterator("/proc/self/task")) {
+            std::ifstream file(entry.path() / "comm");
+            std::string comm;
+            count += std::getline(file, comm) && (comm == name);
+        }
+        return count;
+    }
+
+    static void await_threads(const std::string &name, unsigned count)
+    {
+        while (threads(name) != count) {
+            usleep(1000);
+        }
+    }
+
+    void SetUp() override
+    {
+        test_decorator::SetUp();
+        alarm(30);
+    }
+
+    void TearDown() override
+    {
+        alarm(0);
+        test_decorator::TearDown();
+    }
+
+    void use(fake_lower &lower, void *buffer)
+    {
+        EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, buffer, TEST_LENGTH)));
+    }
+};
+
+TEST_F(test_domains, have_one_helper)
+{
+    for (auto policy : {UCT_HELPER_CPU_POLICY_AGGRESSIVE,
+                        UCT_HELPER_CPU_POLICY_IDLE}) {
+        fake_lower lower[COUNT];
+
+        m_config.policy     = UCS_REGCACHE_POLICY_PREDICT;
+        m_config.cpu_policy = policy;
+        for (fake_lower &one : lower) {
+            attach(one);
+            use(one, m_buffer);
+            EXPECT_TRUE(uct_helper_md_has_thread(one.md()));
+        }
+        await_threads(UCS_THREAD_NAME, 1);
+        await_threads("ucx-scout", policy == UCT_HELPER_CPU_POLICY_IDLE);
+        for (fake_lower &one : lower) {
+            close(one);
+            await_threads(UCS_THREAD_NAME, &one != &lower[COUNT - 1]);
+            EXPECT_EQ(0u, one.live_count());
+        }
+    }
+}
+
+/* The helper serves each of them, whichever were there before it */
+TEST_F(test_domains, are_served_by_one_helper)
+{
+    fake_lower lower[COUNT];
+
+    for (unsigned round = 0; round < 3; ++round) {
+        fake_lower more;
+
+        attach(more);
+        for (fake_lower &one : lower) {
+            if (round == 0) {
+                attach(one);
+            }
+            void *buffer = map(nullptr);
+            use(one, buffer);
+            use(more, buffer);
+            munmap(buffer, TEST_LENGTH);
+            one.await_dereg(round + 1);
+        }
+        more.await_dereg(COUNT);
+        close(more);
+    }
+    for (fake_lower &one : lower) {
+        close(one);
+    }
+}
+
+/* Of another domain, whose device may take long */
+TEST_F(test_domains, one_closes_while_the_helper_deregisters_of_another)
+{
+    fake_lower lower, other;
+    std::atomic<bool> is_inside{false}, is_open{false};
+    void *buffer = map(nullptr);
+
+    attach(lower);
+    attach(other);
+    use(other, m_buffer);
+    use(lower, buffer);
+    lower.on_dereg = [&](void*, size_t) {
+        is_inside = true;
+        while (!is_open) {
+            usleep(1000);
+        }
+    };
+    munmap(buffer, TEST_LENGTH);
+    while (!is_inside) {
+        usleep(1000);
+    }
+    close(other);
+    EXPECT_EQ(1u, threads(UCS_THREAD_NAME));
+    is_open = true;
+    lower.await_dereg(1);
+    lower.on_dereg = nullptr;
+    close(lower);
+    await_threads(UCS_THREAD_NAME, 0);
+}
+
+/* The last one's helper has gone, and the next one gets another */
+TEST_F(test_domains, open_after_all_have_closed)
+{
+    for (unsigned i = 1; i <= 20; ++i) {
+        fake_lower lower, other;
+
+        attach(lower);
+        attach(other);
+        use(lower, m_buffer);
+        use(other, m_buffer);
+        close(other);
+        close(lower);
+        await_threads(UCS_THREAD_NAME, 0);
+    }
+}
+
+TEST_F(test_domains, opened_and_closed_by_several_threads)
+{
+    std::vector<std::thread> users;
+
+    for (unsigned t = 0; t < 4; ++t) {
+        users.emplace_back([&] {
+            for (unsigned i = 0; i < 30; ++i) {
+                fake_lower lower;
+
+                attach(lower);
+                use(lower, m_buffer);
+                close(lower);
+            }
+        });
+    }
+    for (auto &user : users) {
+        user.join();
+    }
+    await_threads(UCS_THREAD_NAME, 0);
+}
