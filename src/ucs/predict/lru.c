@@ -55,7 +55,6 @@ ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
         return UCS_ERR_NO_MEMORY;
     }
 
-    memset(lru->buckets, 0xff, buckets * sizeof(*lru->buckets));
     return UCS_OK;
 }
 
@@ -73,6 +72,18 @@ void ucs_predict_lru_cleanup(ucs_predict_lru_t *lru)
 static lru_node_t *lru_at(const ucs_predict_lru_t *lru, uint32_t index)
 {
     return ucs_predict_lru_at(lru, index);
+}
+
+/* A link is 0 at the end of a chain, else the place plus 1: a table that knows nothing
+ * is all zeros, and takes no memory. */
+static uint32_t lru_link(const ucs_predict_lru_t *lru, const lru_node_t *node)
+{
+    return ucs_predict_lru_index(lru, node) + 1;
+}
+
+static lru_node_t *lru_linked(const ucs_predict_lru_t *lru, uint32_t link)
+{
+    return (link == 0) ? NULL : lru_at(lru, link - 1);
 }
 
 static uint32_t *lru_bucket(const ucs_predict_lru_t *lru, uint64_t key)
@@ -112,11 +123,10 @@ static void lru_insert(ucs_predict_lru_t *lru, lru_node_t *node)
 
 static void lru_forget(ucs_predict_lru_t *lru, const lru_node_t *node)
 {
-    uint32_t index = ucs_predict_lru_index(lru, node);
     uint32_t *link = lru_bucket(lru, node->key);
 
-    while (*link != index) {
-        link = &lru_at(lru, *link)->chain;
+    while (*link != lru_link(lru, node)) {
+        link = &lru_linked(lru, *link)->chain;
     }
     *link = node->chain;
     lru_remove(lru, node);
@@ -124,12 +134,12 @@ static void lru_forget(ucs_predict_lru_t *lru, const lru_node_t *node)
 
 void *ucs_predict_lru_find(const ucs_predict_lru_t *lru, uint64_t key)
 {
-    uint32_t index = *lru_bucket(lru, key);
+    lru_node_t *node = lru_linked(lru, *lru_bucket(lru, key));
 
-    while ((index != UCS_PREDICT_LRU_NIL) && (lru_at(lru, index)->key != key)) {
-        index = lru_at(lru, index)->chain;
+    while ((node != NULL) && (node->key != key)) {
+        node = lru_linked(lru, node->chain);
     }
-    return (index != UCS_PREDICT_LRU_NIL) ? lru_at(lru, index) : NULL;
+    return node;
 }
 
 static lru_node_t *lru_new(ucs_predict_lru_t *lru, uint64_t key)
@@ -150,7 +160,7 @@ static lru_node_t *lru_new(ucs_predict_lru_t *lru, uint64_t key)
                                                           node->generation + 1;
     node->key        = key;
     node->chain      = *bucket;
-    *bucket          = ucs_predict_lru_index(lru, node);
+    *bucket          = lru_link(lru, node);
     return node;
 }
 

@@ -10,7 +10,6 @@
 #include <ucs/sys/mem/own_memory.h>
 
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
@@ -109,7 +108,6 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
     if (cache == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    memset(cache, 0, sizeof(*cache));
 
     cache->env = *env;
     status     = ucs_regcache_init(cache, params);

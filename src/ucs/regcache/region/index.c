@@ -6,7 +6,6 @@
 #include <ucs/sys/preprocessor.h>
 #include <ucs/sys/compiler_def.h>
 
-#include <string.h>
 
 static ucs_regcache_region_t *ucs_regcache_index_region(ucs_itree_node_t *node)
 {
@@ -16,7 +15,6 @@ static ucs_regcache_region_t *ucs_regcache_index_region(ucs_itree_node_t *node)
 
 void ucs_regcache_index_init(ucs_regcache_index_t *index, unsigned stretch)
 {
-    memset(index, 0, sizeof(*index));
     ucs_itree_init(&index->tree);
     index->stretch = stretch;
 }

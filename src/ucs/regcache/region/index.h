@@ -35,7 +35,8 @@ typedef struct ucs_regcache_index {
     unsigned              stretch; /* of dormant regions; 1: exact ones only */
 } ucs_regcache_index_t;
 
-/** @param [in] stretch  As in the struct. */
+/** @param [out] index   Zeroed by the caller: what is never used is not touched.
+ *  @param [in]  stretch As in the struct. */
 void ucs_regcache_index_init(ucs_regcache_index_t *index, unsigned stretch);
 
 /** Take a region into the look-up by range. Under the lock. */

@@ -200,6 +200,15 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
     return next;
 }
 
+/* Of several domains those that something was used with: what is posted is no use of
+ * each device. Of an only one the first use may be foretold. */
+static int uct_helper_hear_is_used(const uct_helper_hear_domains_t *domains,
+                                   const uct_helper_md_t *md)
+{
+    /* relaxed: its first use may as well come later */
+    return ucs_load_relaxed(&md->settled) || (domains->first->hear_next == NULL);
+}
+
 /* @return Nonzero if the lock was taken; zero if an idle step is under way */
 static int uct_helper_hear_try_domains(void)
 {
@@ -222,8 +231,9 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
     cancel = ucs_cancel_disable();
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
-            idle.md = md;
-            is_taken |= ucs_job_try_step(md->job, uct_helper_hear_idle, &idle);
+            idle.md   = md;
+            is_taken |= uct_helper_hear_is_used(domains, md) &&
+                        ucs_job_try_step(md->job, uct_helper_hear_idle, &idle);
         }
     }
     ucs_cancel_restore(cancel);
@@ -247,6 +257,7 @@ void uct_helper_posted(uintptr_t address, size_t length)
         for (md = domains->first; md != NULL; md = md->hear_next) {
             /* relaxed: waking one that has begun to rest is harmless */
             if (!ucs_load_relaxed(&md->is_resting) &&
+                uct_helper_hear_is_used(domains, md) &&
                 ucs_regcache_post_is_urgent(md->cache, address, length)) {
                 ucs_job_wake(md->job);
             }

@@ -150,6 +150,33 @@ TEST_F(test_idle, a_post_wakes_the_helper)
     }
 }
 
+/* Of a rank's devices those that its messages go over */
+TEST_F(test_idle, what_is_posted_is_registered_where_something_was_used)
+{
+    fake_lower lower, other;
+    void *posted = map(nullptr);
+
+    m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
+    attach(lower);
+    attach(other);
+    EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
+    unsigned count = lower.reg_count();
+    say(UCS_OPERATION_RECEIVE, posted, 1);
+    uct_helper_posted((uintptr_t)posted, TEST_LENGTH);
+    for (unsigned i = 0; (lower.reg_count() == count) && (i < 10000); ++i) {
+        (void)uct_helper_idle_step(1000000000);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(count + 1, lower.reg_count());
+    for (unsigned i = 0; i < 10; ++i) {
+        (void)uct_helper_idle_step(1000000000);
+    }
+    EXPECT_EQ(0u, other.reg_count());
+    munmap(posted, TEST_LENGTH);
+    close(other);
+    close(lower);
+}
+
 /*
  * On-demand paging: a device that pages pins nothing.
  */
