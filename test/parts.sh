@@ -491,10 +491,10 @@ perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perft
 tool-doctor"
 vm2_tests="rdma helper-pinwatch-openmpi helper-count-openmpi helper-count-mpich
 pipeline-openmpi pipeline-example firehose-random firehose-unmap firehose-strict
-firehose-race helper-overlap-openmpi helper-oracle tool-try"
+firehose-race helper-overlap-openmpi helper-oracle tool-try helper-rails-openmpi"
 vm3_tests="rdma pinwatch-mpich-cached helper-pinwatch-mpich helper-fork-openmpi
 helper-fork-mpich helper-disturb-openmpi helper-overlap-mpich pipeline-mpich nas-openmpi
-nas-mpich"
+nas-mpich helper-rails-mpich"
 
 # vm TEST...
 vm() {

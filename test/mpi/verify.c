@@ -80,6 +80,7 @@ static struct {
     int      unseen;  /* mappings go by a system call that nobody hooks */
     const char *thread;
     const char *no_thread;
+    int      memory;  /* print what a rank has */
 } opts = {
     .iterations = 6,
     .min_size   = 32 * 1024,
@@ -458,11 +459,41 @@ static int count_threads(const char *name)
 
 static void check_threads(void)
 {
-    if ((opts.thread != NULL) && (count_threads(opts.thread) == 0)) {
-        fail("there is no thread %s", opts.thread);
+    if ((opts.thread != NULL) && (count_threads(opts.thread) != 1)) {
+        fail("there are %d threads %s", count_threads(opts.thread), opts.thread);
     }
     if ((opts.no_thread != NULL) && (count_threads(opts.no_thread) != 0)) {
         fail("there is a thread %s", opts.no_thread);
+    }
+}
+
+/* --- memory -------------------------------------------------------------- */
+
+/* Of no file, KB; the kernel walks the pages, as its counters lag behind */
+static uint64_t anonymous_kb(void)
+{
+    FILE *file  = fopen("/proc/self/smaps_rollup", "r");
+    uint64_t kb = 0;
+    char line[128];
+
+    while ((file != NULL) && (fgets(line, sizeof(line), file) != NULL)) {
+        (void)sscanf(line, "Anonymous: %" SCNu64, &kb);
+    }
+    if (kb == 0) {
+        fail("cannot read /proc/self/smaps_rollup");
+    }
+    fclose(file);
+    return kb;
+}
+
+static void print_memory(void)
+{
+    uint64_t mine = anonymous_kb();
+    uint64_t most;
+
+    MPI_Reduce(&mine, &most, 1, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("verify: %" PRIu64 " KB a rank\n", most);
     }
 }
 
@@ -483,8 +514,10 @@ static void parse_options(char **argv)
         {"seed", BENCH_SIZE, &opts.seed, 0, 1e18, "content, odd lengths [1]"},
         {"kinds", BENCH_TEXT, &kinds, 0, 0, "of rotate,heap,map [all]"},
         {"thread", BENCH_TEXT, &opts.thread, 0, 0,
-         "a thread so named must exist at the end"},
+         "one thread so named must exist at the end"},
         {"no-thread", BENCH_TEXT, &opts.no_thread, 0, 0, "none must"},
+        {"memory", BENCH_FLAG, &opts.memory, 1, 1,
+         "print how much memory a rank has at the end"},
         {"unseen", BENCH_FLAG, &opts.unseen, 1, 1,
          "map by raw system calls, behind all hooks"},
         {"corrupt", BENCH_SIZE, &opts.corrupt, 0, 1e18,
@@ -536,6 +569,9 @@ int main(int argc __attribute__((unused)), char **argv)
     }
 
     check_threads();
+    if (opts.memory) {
+        print_memory();
+    }
     print_result();
     MPI_Finalize();
     return 0;

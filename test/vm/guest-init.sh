@@ -37,9 +37,27 @@ setup_rdma() {
     rdma link add rxe0 type rxe netdev v0
 }
 
+# Seven more, that reach each other and the first one: their own ends of the pairs are
+# ports of one bridge
+setup_rails() {
+    local i
+    [ -z "$(rdma link show rxe7/1 2> /dev/null)" ] || return 0
+    modprobe -d "$KERNEL_TREE" bridge && ip link add b0 type bridge &&
+        ip link set b0 up && ip link set v1 master b0 || return 1
+    for i in 1 2 3 4 5 6 7; do
+        ip link add "v$((2 * i))" mtu 4200 type veth \
+            peer name "v$((2 * i + 1))" mtu 4200 &&
+            ip link set "v$((2 * i))" up &&
+            ip link set "v$((2 * i + 1))" up master b0 &&
+            rdma link add "rxe$i" type rxe netdev "v$((2 * i))" || return 1
+    done
+    sleep 3 # until the addresses are known to be nobody else's
+}
+
 run_test() {
     local name=$1 start=$SECONDS rc
     mark START "$name"
+    [[ $name != helper-rails-* ]] || setup_rails
     timeout -k 5 "$TEST_TIMEOUT" \
         bash "$SRCDIR/test/vm/guest-tests.sh" --run "$name" \
         < /dev/null 2>&1 | tee "/run/out/$name.log"

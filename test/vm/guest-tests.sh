@@ -32,6 +32,9 @@ list_tests() {
         echo "pipeline-$mpi"
         echo "nas-$mpi"
     done
+    for mpi in openmpi mpich; do
+        echo "helper-rails-$mpi"
+    done
     echo helper-peer-kill
     echo helper-peer-close
     echo helper-off
@@ -248,6 +251,62 @@ test_helper() {
             return 1 ;;
     esac
     reports_check "helper-$what-$mpi"
+}
+
+# rails_run MPI NAME DEVICES RAILS ARGUMENTS...: verified messages over so many of the
+# eight devices, which UCX opens all of; leaves NAME.out
+rails_run() {
+    local mpi=$1 out=$OUTDIR/rails-$1-$2.out devices i
+    devices=rxe0:1
+    for ((i = 1; i < $3; ++i)); do
+        devices+=,rxe$i:1
+    done
+    export UCX_NET_DEVICES=$devices UCX_MAX_RNDV_RAILS=$4
+    export UCX_MD_HELPER_REPORT=json:$OUTDIR/rails-$mpi-$2.%p.json
+    shift 4
+    mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 1 \
+        --max-size 256k --memory "$@" 2>&1 | tee "$out"
+    [ "${PIPESTATUS[0]}" -eq 0 ]
+}
+
+# rails_sum MPI NAME KEY: of both ranks' reports
+rails_sum() {
+    local file sum=0
+    for file in "$OUTDIR/rails-$1-$2".*.json; do
+        sum=$((sum + $(json_get "$file" "$3")))
+    done
+    echo "$sum"
+}
+
+rails_memory() { sed -n 's/^verify: \([0-9]*\) KB a rank$/\1/p' "$OUTDIR/rails-$1-$2.out"; }
+
+# Eight devices: one helper; what goes over one of them is registered with that one; data
+# by two is right. The helper takes some 60 KB for each device that nothing goes over.
+test_rails() {
+    local mpi=$1 name key
+    need "$mpi" verify
+    helper_is_built || skip "the helper is not built"
+    rdma link show rxe7/1 | grep 'state ACTIVE.*LINK_UP' > /dev/null || return 1
+    for name in one eight; do
+        rails_run "$mpi" "stock-$name" "$([ $name = one ] && echo 1 || echo 8)" 1 ||
+            return 1
+    done
+    helper_on "rails-$mpi"
+    rails_run "$mpi" one 1 1 --thread ucx-helper &&
+        rails_run "$mpi" eight 8 1 --thread ucx-helper &&
+        rails_run "$mpi" two-rails 8 2 --thread ucx-helper || return 1
+    for name in one eight two-rails; do
+        for key in uses registrations; do
+            echo "$name: $key $(rails_sum "$mpi" "$name" "$key")"
+        done
+        reports_of_two predict "$OUTDIR/rails-$mpi-$name".*.json || return 1
+    done
+    awk -v s1="$(rails_memory "$mpi" stock-one)" -v h1="$(rails_memory "$mpi" one)" \
+        -v s8="$(rails_memory "$mpi" stock-eight)" -v h8="$(rails_memory "$mpi" eight)" \
+        'BEGIN { printf "KB of the helper: one device %d, eight %d\n", h1 - s1, h8 - s8
+                 exit !(h8 - s8 <= h1 - s1 + 7 * 100) }' || return 1
+    [ "$(rails_sum "$mpi" eight uses)" -eq "$(rails_sum "$mpi" one uses)" ] &&
+        [ "$(rails_sum "$mpi" two-rails uses)" -gt "$(rails_sum "$mpi" one uses)" ]
 }
 
 # test_loop NAME MPI POLICY: the loop of Fig. 1, with gaps that are long beside the
@@ -600,6 +659,7 @@ run_test() {
                        test_perftest "${name#helper-perftest-}" &&
                            reports_check "$name" ;;
     helper-peer-*)     test_peer "${name#helper-peer-}" ;;
+    helper-rails-*)    test_rails "${name#helper-rails-}" ;;
     helper-oracle)     test_oracle ;;
     helper-plugin-*|helper-modules-*)
                        name=${name#helper-}
