@@ -143,6 +143,9 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
 
     ucs_regcache_reclaim(cache);
     ucs_regcache_deregister_all(cache);
+    if (cache->env.leave_bytes != NULL) {
+        (void)ucs_sub_relaxed(cache->env.leave_bytes, cache->leave_told);
+    }
     while ((chunk = cache->store.chunks) != NULL) {
         cache->store.chunks = chunk->next;
         ucs_own_free(chunk);

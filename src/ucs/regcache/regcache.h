@@ -222,6 +222,11 @@ typedef struct ucs_regcache_env {
 
     /** A budget that is shared with others; NULL: there is none. */
     const ucs_regcache_budget_t *budget;
+
+    /** Bytes that all caches of the program would hold if all were left pinned, which
+     *  the price of memory is a part of. Each adds its own when it looks, and takes
+     *  them off at its end; relaxed: a sum. NULL: this is the only one. */
+    _Atomic(uint64_t)           *leave_bytes;
 } ucs_regcache_env_t;
 
 /** What is asked of @a inspect. */

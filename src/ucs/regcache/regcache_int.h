@@ -124,6 +124,7 @@ struct ucs_regcache {
     ucs_regcache_account_t account;
     ucs_regcache_cost_t    cost;
     ucs_regcache_soft_t    soft;
+    uint64_t               leave_told; /* bytes of env.leave_bytes */
     _Atomic(int)           pressed;   /* a use found something used up */
 
     ucs_regcache_plan_t    plan;
@@ -168,12 +169,20 @@ static inline double ucs_regcache_held_bytes(ucs_regcache_h cache, size_t pinned
     return (double)pinned + cache->config.region_bytes;
 }
 
-/** @return Bytes that would be held if all were left pinned. Under the index
- *          lock. */
+/** @return Bytes that would be held if all were left pinned, by this cache and
+ *          those that share its price. Under the index lock. */
 static inline double ucs_regcache_leave_bytes(ucs_regcache_h cache)
 {
-    return (double)cache->memory.seen.bytes +
-           cache->config.region_bytes * cache->memory.seen.pieces;
+    double mine    = (double)cache->memory.seen.bytes +
+                     cache->config.region_bytes * cache->memory.seen.pieces;
+    uint64_t bytes = (uint64_t)mine;
+
+    if (cache->env.leave_bytes == NULL) {
+        return mine;
+    }
+    (void)ucs_add_relaxed(cache->env.leave_bytes, bytes - cache->leave_told);
+    cache->leave_told = bytes;
+    return (double)ucs_load_relaxed(cache->env.leave_bytes);
 }
 
 /** The LRU order that a region belongs to. */

@@ -281,7 +281,8 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .listen       = uct_helper_env_listen,
         .wake_waiters = uct_helper_env_wake_waiters,
         .inspect      = uct_helper_env_inspect,
-        .budget       = (md->node != NULL) ? &uct_helper_env_budget : NULL
+        .budget       = (md->node != NULL) ? &uct_helper_env_budget : NULL,
+        .leave_bytes  = uct_helper_session_leave_bytes()
     };
     ucs_status_t status;
 

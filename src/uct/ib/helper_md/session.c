@@ -39,6 +39,7 @@ typedef struct uct_helper_session {
     ucs_thread_h             thread;  /* NULL: no domain has a job */
     unsigned                 jobs;    /* of it, one a domain */
     uint64_t                 cpu_ns;  /* of former threads */
+    _Atomic(uint64_t)        leave_bytes;
     int                      begun;   /* a domain has been entered */
     uct_helper_report_dest_t dest;
     uct_helper_figures_t     closed;  /* of domains that are closed */
@@ -328,6 +329,11 @@ uint32_t uct_helper_session_process(void)
 {
     ucs_process_init(uct_helper_session_adopt);
     return ucs_process_id();
+}
+
+_Atomic(uint64_t) *uct_helper_session_leave_bytes(void)
+{
+    return &uct_helper_session.leave_bytes;
 }
 
 /* The lock is held. */

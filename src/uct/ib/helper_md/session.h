@@ -5,6 +5,7 @@
 #define UCT_HELPER_SESSION_H_
 
 #include <ucs/sys/proc/thread.h>
+#include <ucs/sys/sync/atomic.h>
 
 #include <ucs/sys/compiler_def.h>
 
@@ -49,6 +50,10 @@ ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step);
 
 /** The counterpart: the last domain stops the thread, and joins it. */
 void uct_helper_session_part(uct_helper_md_t *md);
+
+
+/** @return Bytes that all domains would leave pinned: one price for all of them. */
+_Atomic(uint64_t) *uct_helper_session_leave_bytes(void);
 
 
 /** Drop what all domains hold idle, when the application lacks a shared

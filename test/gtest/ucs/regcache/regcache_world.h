@@ -92,6 +92,7 @@ public:
                                                          refused, forgive};
             env.budget = &budget;
         }
+        env.leave_bytes = leave_bytes;
         ASSERT_EQ(UCS_OK, ucs_regcache_create(&params, &env, &cache));
     }
 
@@ -222,6 +223,8 @@ public:
     std::function<void()>                     on_now;
     /* Begun to listen less ended */
     std::atomic<int>                          listens{0};
+    /* If set before open(): others share the price of memory */
+    _Atomic(uint64_t)                         *leave_bytes = nullptr;
     /* By how much the helper will be late to wake up, ns */
     std::function<uint64_t()>                 on_sleep;
     /* If set before open(): the device pages, and is told of pages */

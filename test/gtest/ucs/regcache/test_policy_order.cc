@@ -36,6 +36,26 @@ TEST_F(test_regcache_order, rent_time_grows_with_what_would_be_left_pinned)
     EXPECT_GT(w->now - end, 1.15 * alone); /* costs are known better now */
 }
 
+/* A rank's two devices lose the run time of one */
+TEST_F(test_regcache_order, rent_time_goes_by_all_devices_memory)
+{
+    uint64_t alone = rented(UCS_REGCACHE_POLICY_RENT, 0.005);
+    _Atomic(uint64_t) left{MB};
+
+    make(UCS_REGCACHE_POLICY_RENT);
+    w->leave_bytes = &left;
+    w->open();
+    w->touch(buffer(0), MB);
+    uint64_t end = w->now;
+    while (w->is_registered(buffer(0), MB)) {
+        w->advance(100 * US);
+    }
+    EXPECT_NEAR(2.0 * alone, w->now - end, 0.2 * alone);
+    EXPECT_EQ(2 * MB, left.load());
+    w->close();
+    EXPECT_EQ(MB, left.load());
+}
+
 /* A missed use costs what it takes in all, not in the lower domain alone */
 TEST_F(test_regcache_order, rent_time_grows_with_all_that_a_missed_use_takes)
 {
