@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -36,6 +37,13 @@
 #define TOOL_PROBE_MANY     1024
 #define TOOL_PROBE_ROUNDS   64
 #define TOOL_PROBE_NS       UINT64_C(400000000)
+
+/* Before each of them the core reads so many bytes of other memory, and sleeps, as a
+ * helper does between two uses: what a registration reads is in no cache of its own
+ * then. Halved: less than some cores' second cache; doubled: half as many rounds. */
+#define TOOL_PROBE_OTHER    (16u << 20)
+#define TOOL_PROBE_LINE     64
+#define TOOL_PROBE_REST_NS  1000000
 
 /* A buffer takes that part of the memlock limit: some kernels unpin a second late */
 #define TOOL_PROBE_OF_LIMIT 8
@@ -133,23 +141,42 @@ static void tool_probe_helper(void)
     }
 }
 
+static void tool_probe_rest(void)
+{
+    const struct timespec nap = {.tv_nsec = TOOL_PROBE_REST_NS};
+    static volatile char *other;
+    size_t i;
+
+    if (other == NULL) {
+        other = tool_probe_map(TOOL_PROBE_OTHER);
+    }
+    for (i = 0; i < TOOL_PROBE_OTHER; i += TOOL_PROBE_LINE) {
+        (void)other[i];
+    }
+    nanosleep(&nap, NULL);
+}
+
 /* The kinds are that one and the next */
 static ucs_status_t tool_probe_once(uct_md_h md, void *memory, size_t length,
                                     tool_probe_times_t *times, int kind)
 {
-    uint64_t start = ucs_clock_now();
-    uint64_t middle;
+    uint64_t start, end;
     ucs_status_t status;
     uct_mem_h memh;
 
+    tool_probe_rest();
+    start  = ucs_clock_now();
     status = TOOL_PROBE_CALL(uct_md_mem_reg)(
             md, memory, length,
             UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
     if (status == UCS_OK) {
-        middle = ucs_clock_now();
+        end = ucs_clock_now();
+        times->ns[kind][times->count] = end - start;
+        tool_probe_rest();
+        start = ucs_clock_now();
         (void)TOOL_PROBE_CALL(uct_md_mem_dereg)(md, memh);
-        times->ns[kind][times->count]     = middle - start;
-        times->ns[kind + 1][times->count] = ucs_clock_now() - middle;
+        end = ucs_clock_now();
+        times->ns[kind + 1][times->count] = end - start;
     }
     return status;
 }
