@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,30 +28,48 @@
  * doubled: a job of a second has 50 */
 #define TOOL_TRY_SLEEP_NS 10000000
 
+/* As a helper and what wakes it (ucs/sys/proc/scout.h): one of the class that runs where
+ * a core is idle sleeps, and wakes the other */
 static struct {
-    pthread_t    thread;
+    pthread_t    thread, helper;
+    sem_t        begin, end;   /* of the helper's turn */
+    uint64_t     due_ns;       /* 0: it is over */
     _Atomic(int) is_over;
     double       late_ns[TOOL_TRY_SLEEPS];
     size_t       count;
 } tool_try_sleeper;
 
 
+static void *tool_try_help(void *arg UCS_V_UNUSED)
+{
+    uint64_t now;
+
+    while ((sem_wait(&tool_try_sleeper.begin) == 0) &&
+           (tool_try_sleeper.due_ns > 0)) {
+        now = ucs_clock_now();
+        tool_try_sleeper.late_ns[tool_try_sleeper.count++ % TOOL_TRY_SLEEPS] =
+                (now > tool_try_sleeper.due_ns) ?
+                        now - tool_try_sleeper.due_ns : 0;
+        sem_post(&tool_try_sleeper.end);
+    }
+    return NULL;
+}
+
 static void *tool_try_sleep(void *arg UCS_V_UNUSED)
 {
     const struct timespec nap      = {.tv_nsec = TOOL_TRY_SLEEP_NS};
     const struct sched_param param = {};
-    uint64_t until, now;
 
-    /* As what wakes the helper: where no core is idle it comes late */
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
     (void)sched_setscheduler(0, SCHED_IDLE, &param);
     do {
-        until = ucs_clock_now() + TOOL_TRY_SLEEP_NS;
+        tool_try_sleeper.due_ns = ucs_clock_now() + TOOL_TRY_SLEEP_NS;
         nanosleep(&nap, NULL);
-        now = ucs_clock_now();
-        tool_try_sleeper.late_ns[tool_try_sleeper.count++ % TOOL_TRY_SLEEPS] =
-                (now > until) ? now - until : 0;
+        sem_post(&tool_try_sleeper.begin);
+        sem_wait(&tool_try_sleeper.end);
     } while (!ucs_load_relaxed(&tool_try_sleeper.is_over)); /* joined then */
+    tool_try_sleeper.due_ns = 0;
+    sem_post(&tool_try_sleeper.begin);
     return NULL;
 }
 
@@ -59,9 +78,15 @@ int tool_try_sleeper_start(void)
     sigset_t all, old;
     int ret;
 
+    sem_init(&tool_try_sleeper.begin, 0, 0);
+    sem_init(&tool_try_sleeper.end, 0, 0);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&tool_try_sleeper.thread, NULL, tool_try_sleep, NULL);
+    ret = pthread_create(&tool_try_sleeper.helper, NULL, tool_try_help, NULL);
+    if (ret == 0) {
+        ret = pthread_create(&tool_try_sleeper.thread, NULL, tool_try_sleep,
+                             NULL);
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return ret == 0;
 }
@@ -79,6 +104,7 @@ void tool_try_sleeper_end(replay_params_t *params)
 
     ucs_store_relaxed(&tool_try_sleeper.is_over, 1);
     pthread_join(tool_try_sleeper.thread, NULL);
+    pthread_join(tool_try_sleeper.helper, NULL);
     count = ucs_min(tool_try_sleeper.count, TOOL_TRY_SLEEPS);
     qsort(tool_try_sleeper.late_ns, count, sizeof(double), tool_try_compare);
     params->lateness_ns = tool_try_sleeper.late_ns[count / 2];
